@@ -14,7 +14,6 @@ from . import posteriors as posteriors
 from . import special as special
 from ._include import get_include as get_include
 from .assessment.assess import assess as assess
-from .assessment.assess import sweep as sweep
 from .assessment.columns import read_categories as read_categories
 from .assessment.columns import read_column as read_column
 from .assessment.result import Assessment as Assessment
@@ -44,6 +43,7 @@ from .channels.likelihoods import ProductLikelihood as ProductLikelihood
 from .channels.matrix_channels import Channel as Channel
 from .channels.matrix_channels import DefaultChannel as DefaultChannel
 from .channels.matrix_channels import SparseChannel as SparseChannel
+from .channels.stacks import ChannelStack as ChannelStack
 from .channels.subset_likelihoods import SubsetLikelihood as SubsetLikelihood
 from .channels.subset_likelihoods import rank_of_subset as rank_of_subset
 from .channels.subset_likelihoods import subset_of_rank as subset_of_rank
@@ -51,6 +51,7 @@ from .cli.info import show_versions as show_versions
 from .distributions import Density as Density
 from .distributions import GaussianMixture as GaussianMixture
 from .distributions import LogRatio as LogRatio
+from .distributions import MixtureStack as MixtureStack
 from .distributions import Pmf as Pmf
 from .distributions.files import read_mixture as read_mixture
 from .distributions.files import write_mixture as write_mixture
@@ -81,5 +82,8 @@ from .posteriors.bayes import posterior as posterior
 from .posteriors.bayes import posterior_mode as posterior_mode
 from .posteriors.result import Posterior as Posterior
 from .sampling.options import Sampling as Sampling
+from .sweeps.engine import sweep as sweep
+from .sweeps.table import SweepPlan as SweepPlan
+from .sweeps.table import SweepTable as SweepTable
 
 __version__: str

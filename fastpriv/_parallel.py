@@ -1,5 +1,5 @@
-"""The one owner of threads: work is cut into blocks that depend neither on the number of workers nor on their kind:
-threads, or the processes or the cluster of a joblib backend that the caller configured."""
+"""Work in blocks that depend neither on the number of workers nor on their kind: threads, or the processes or the
+cluster of a joblib backend that the caller configured. The one owner of joblib; ``_executors`` runs work that lasts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from numpy.typing import NDArray
 from . import _validate
 from .errors import DomainError, warned
 
-__all__ = ["Progress", "blocks", "checked", "ordered_map", "progress_reporter"]
+__all__ = [
+    "Progress", "TaskOutcome", "blocks", "checked", "configured_workers", "on_one_worker", "ordered_map", "pickled",
+    "progress_reporter", "run_pickled", "run_task",
+]  # fmt: skip
 
 Result = TypeVar("Result")
 Progress = bool | Callable[[int, int], None] | None
@@ -92,24 +95,37 @@ def _results(
         return
     from multiprocessing import current_process
 
-    from joblib.parallel import ThreadingBackend, get_active_backend
+    from joblib.parallel import ThreadingBackend
 
-    backend, configured = get_active_backend(prefer="threads")
-    workers = configured if n_jobs is None else n_jobs
-    if workers is None:
-        workers = backend.default_n_jobs
-    pickled = None
+    backend, workers = configured_workers(n_jobs)
+    sent = None
     if not getattr(backend, "supports_sharedmem", False):
-        pickled = None if shared or current_process().daemon else _pickled(function)
-        if pickled is None:
+        sent = None if shared or current_process().daemon else _pickled(function)
+        if sent is None:
             backend = ThreadingBackend(nesting_level=backend.nesting_level)
     if backend.effective_n_jobs(workers) <= 1:
         yield from map(function, tasks)
-    elif pickled is not None:
-        yield from _process_results(pickled, tasks, workers, backend)
+    elif sent is not None:
+        yield from _process_results(sent, tasks, workers, backend)
     else:
         threads = backend if isinstance(backend, ThreadingBackend) else "threading"
         yield from _thread_results(function, tasks, workers, threads)
+
+
+def configured_workers(n_jobs: int | None) -> tuple[Any, int]:
+    """The joblib backend that the caller configured, or threads, and its number of workers, -1 for all cores."""
+    from joblib.parallel import get_active_backend
+
+    backend, configured = get_active_backend(prefer="threads")
+    workers = configured if n_jobs is None else n_jobs
+    return backend, backend.default_n_jobs if workers is None else workers
+
+
+def on_one_worker() -> Any:
+    """A context in which calls of the package use the caller's thread alone: for the inside of a task."""
+    import joblib
+
+    return joblib.parallel_config("threading", n_jobs=1)
 
 
 def _thread_results(
@@ -144,18 +160,23 @@ def _thread_results(
             ended = True
 
 
-def _pickled(function: Callable[[Any], Any]) -> NDArray[np.uint8] | None:
-    """The pickled function, as an array, of which joblib and dask send one copy; None where it cannot be pickled."""
+def pickled(item: Any) -> bytes:
+    """A 1-tuple of the item as cloudpickle writes it: what is of ``__main__`` travels with its code."""
     import joblib
 
+    return pickle.dumps(joblib.wrap_non_picklable_objects((item,), keep_wrapper=False))
+
+
+def _pickled(function: Callable[[Any], Any]) -> NDArray[np.uint8] | None:
+    """The pickled function, as an array, of which joblib and dask send one copy; None where it cannot be pickled."""
     try:
-        return np.frombuffer(pickle.dumps(joblib.wrap_non_picklable_objects(function, keep_wrapper=False)), np.uint8)
+        return np.frombuffer(pickled(function), np.uint8)
     except Exception:  # pickling runs code of the caller's objects, which may raise anything
         return None
 
 
 def _process_results(
-    pickled: NDArray[np.uint8], tasks: Sequence[Any], n_jobs: int, backend: Any
+    function: NDArray[np.uint8], tasks: Sequence[Any], n_jobs: int, backend: Any
 ) -> Generator[Any, None, None]:
     """Results of other processes, with the errors and warnings that arose there."""
     import joblib
@@ -164,7 +185,7 @@ def _process_results(
     if backend.supports_return_generator:
         run = joblib.Parallel(n_jobs=n_jobs, return_as="generator")
         left = deque(tasks)
-        calls = (joblib.delayed(_run_in_worker)(key, pickled, left.popleft()) for _ in range(len(tasks)) if left)
+        calls = (joblib.delayed(run_task)(key, function, left.popleft()) for _ in range(len(tasks)) if left)
         with _closing(run(calls)) as outcomes:
             for outcome in outcomes:
                 try:
@@ -180,10 +201,10 @@ def _process_results(
     with joblib.Parallel(n_jobs=n_jobs) as run:  # one pool for all rounds
         for part in blocks(len(tasks), size):
             indices = range(part.start, part.stop)
-            yield from map(_result_of, run(joblib.delayed(_run_in_worker)(key, pickled, tasks[i]) for i in indices))
+            yield from map(_result_of, run(joblib.delayed(run_task)(key, function, tasks[i]) for i in indices))
 
 
-class _TaskOutcome(NamedTuple):
+class TaskOutcome(NamedTuple):
     """What a worker process sends back; an error is sent and not raised, so that no pool breaks."""
 
     result: Any
@@ -191,32 +212,43 @@ class _TaskOutcome(NamedTuple):
     warnings: tuple[tuple[str, type[Warning]], ...]
 
 
-def _run_in_worker(key: str, pickled: NDArray[np.uint8], task: Any) -> _TaskOutcome:
-    """One task in another process, with its warnings where they can be recorded."""
+def run_pickled(key: str, function: bytes, task: bytes) -> bytes:
+    """The outcome of a task in another process; function, task and outcome are as ``pickled`` writes them."""
+    try:
+        outcome = run_task(key, function, pickle.loads(task)[0])
+    except BaseException as error:  # the task cannot be read here
+        outcome = TaskOutcome(None, _picklable(error), ())
+    try:
+        return pickled(outcome)
+    except Exception as error:
+        fault = DomainError(f"function must return what can be pickled; got {type(error).__name__}: {error}.")
+        return pickled(TaskOutcome(None, fault, outcome.warnings))
+
+
+def run_task(key: str, function: Any, task: Any) -> TaskOutcome:
+    """Run a task in another process, with its warnings where they can be recorded."""
     if threading.current_thread() is not threading.main_thread():  # filters of warnings belong to all threads
-        return _outcome(key, pickled, task)
+        return _outcome(key, function, task)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        outcome = _outcome(key, pickled, task)
+        outcome = _outcome(key, function, task)
     relevant = (warning for warning in caught if not issubclass(warning.category, _IGNORED_WARNINGS))
     kept = tuple((str(warning.message), warning.category) for warning in relevant)
     return outcome._replace(warnings=kept)
 
 
-def _outcome(key: str, pickled: NDArray[np.uint8], task: Any) -> _TaskOutcome:
-    import joblib
-
+def _outcome(key: str, pickled_function: Any, task: Any) -> TaskOutcome:
     try:
         function = _function_cache.get(key)
         if function is None:
-            function = pickle.loads(pickled.data)
+            (function,) = pickle.loads(pickled_function)
             while len(_function_cache) >= _CACHED_FUNCTIONS:
                 _function_cache.pop(next(iter(_function_cache)), None)
             _function_cache[key] = function
-        with joblib.parallel_config("threading", n_jobs=1):  # calls within the task use this worker alone
-            return _TaskOutcome(function(task), None, ())
+        with on_one_worker():
+            return TaskOutcome(function(task), None, ())
     except BaseException as error:
-        return _TaskOutcome(None, _picklable(error), ())
+        return TaskOutcome(None, _picklable(error), ())
 
 
 _function_cache: dict[str, Callable[[Any], Any]] = {}  # in a worker: the functions of the latest calls
@@ -234,7 +266,7 @@ def _picklable(error: BaseException) -> BaseException:
     return copy  # type: ignore[no-any-return]
 
 
-def _result_of(outcome: _TaskOutcome) -> Any:
+def _result_of(outcome: TaskOutcome) -> Any:
     """Issue the warnings of a task in this process; then return its result or raise its error."""
     for text, category in outcome.warnings:
         warned(text, category)

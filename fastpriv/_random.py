@@ -7,22 +7,26 @@ key alone, so work may be done in any order and by any number of workers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.random import BitGenerator, Generator, SeedSequence
 
 from .errors import DomainError
 from .numerics import WordArray
 
 __all__ = ["RNGLike", "checked", "generator", "root", "stream_words"]
 
-RNGLike = int | Sequence[int] | SeedSequence | BitGenerator | Generator | None  # what ``rng=`` takes (SPEC 7)
+if TYPE_CHECKING:  # ``numpy.random`` takes longer to load than most answers, and is loaded when it is used
+    from numpy.random import BitGenerator, Generator, SeedSequence
+
+    RNGLike = int | Sequence[int] | SeedSequence | BitGenerator | Generator | None  # what ``rng=`` takes (SPEC 7)
+else:
+    RNGLike = Any
 
 
 def checked(rng: Any) -> None:
     """Check a seed without taking numbers from a generator."""
-    if rng is not None and not isinstance(rng, (BitGenerator, Generator)):
+    if rng is not None and not isinstance(rng, (np.random.BitGenerator, np.random.Generator)):
         root(rng)
 
 
@@ -33,6 +37,8 @@ def root(rng: Any) -> SeedSequence:
     equal ones give equal streams. 128 bits are drawn from a Generator or BitGenerator, so two calls with it have
     different roots.
     """
+    from numpy.random import BitGenerator, Generator, SeedSequence
+
     if rng is None:
         return SeedSequence()
     if isinstance(rng, SeedSequence):
@@ -56,12 +62,12 @@ def root(rng: Any) -> SeedSequence:
 
 def generator(rng: RNGLike) -> Generator:
     """The Generator itself, or a new one from the root of anything else that ``rng=`` takes."""
-    return rng if isinstance(rng, Generator) else np.random.default_rng(root(rng))
+    return rng if isinstance(rng, np.random.Generator) else np.random.default_rng(root(rng))
 
 
 def stream_words(root: SeedSequence, key: tuple[int, ...], count: int) -> WordArray:
     """The first ``count`` words of 64 bits of the stream with this key."""
-    stream = SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *key), pool_size=root.pool_size)
+    stream = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *key), pool_size=root.pool_size)
     return np.asarray(stream.generate_state(count, np.uint64), dtype=np.uint64)
 
 

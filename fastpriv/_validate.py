@@ -16,7 +16,6 @@ The weights of mixtures and pmfs whose sum rounds to 1, such as 1 and 1e-30, hav
 
 from __future__ import annotations
 
-import difflib
 import math
 import operator
 import os
@@ -399,6 +398,8 @@ def memory(name: str, needed: int, remedy: str) -> None:
 def choice(name: str, value: Any, options: tuple[str, ...]) -> str:
     """One of a few words."""
     if not isinstance(value, str) or value not in options:
+        import difflib
+
         near = difflib.get_close_matches(value.lower(), options, n=1) if isinstance(value, str) else []
         remedy = f"Did you mean {near[0]}?" if near else "Choose one of these."
         raise DomainError(f"{name} must be one of {', '.join(options)}; got {shown(value)}. {remedy}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any, ClassVar
 
 import numpy as np
@@ -46,6 +45,8 @@ class ValueObject:
         return self is other or all(_equal(a, b) for a, b in zip(self._arrays(), other._arrays(), strict=True))
 
     def __hash__(self) -> int:
+        import hashlib  # slow to load, and rarely needed
+
         state = hashlib.blake2b(digest_size=8)
         for field in self._arrays():
             if isinstance(field, np.ndarray):

@@ -12,7 +12,7 @@ from typing import Any
 
 __all__ = [
     "BackendMissingError", "DomainError", "EstimateGivenError", "NotConvergedError", "SamplingWarning", "ShapeError",
-    "TooLargeError", "interruption", "warned",
+    "TooLargeError", "WorkerDiedError", "interruption", "warned",
 ]  # fmt: skip
 
 
@@ -38,6 +38,10 @@ class NotConvergedError(RuntimeError):
     def __init__(self, message: str, best: Any = None) -> None:
         super().__init__(message)
         self.best = best
+
+
+class WorkerDiedError(RuntimeError):
+    """The process that worked on a task ended before the task did, each time that it was tried."""
 
 
 class SamplingWarning(UserWarning):

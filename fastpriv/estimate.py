@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
-from html import escape
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
@@ -43,7 +41,8 @@ class Estimate:
     Parameters
     ----------
     value, lower, upper : float or ndarray of float64
-        The estimate and its bounds, ``lower <= value <= upper``, all of one shape.
+        The estimate and its bounds, ``lower <= value <= upper``, all of one shape; all three NaN where an entry of a
+        stack has no answer.
     kind : {"exact", "certified", "statistical", "heuristic"}
         What the bounds are. ``exact``: closed form, the bounds are the stated rounding error, outward.
         ``certified``: an enclosure with truncation, discretisation and rounding included, proved but for constants
@@ -56,7 +55,9 @@ class Estimate:
     confidence : float, optional
         Level of a statistical interval, None otherwise.
     cost : mapping, optional
-        What was spent, such as ``{"evaluations": 1200}``.
+        What was spent, such as ``{"evaluations": 1200}``. Its entry ``errors`` says which entries have no answer, as
+        pairs of index and reason, for settings of a stack that were recorded as invalid: all three numbers are NaN
+        there, and nowhere else.
 
     Notes
     -----
@@ -97,6 +98,9 @@ class Estimate:
                 f"confidence must be given for a statistical estimate and for no other; got kind={self.kind!r}, "
                 f"confidence={self.confidence!r}. Set confidence to the level of the interval."
             )
+        if type(self.value) is type(self.lower) is type(self.upper) is float and self.lower <= self.value <= self.upper:
+            object.__setattr__(self, "cost", MappingProxyType(dict(self.cost)))  # the common case, ten times as fast
+            return
         value, lower, upper = (_doubles(name, getattr(self, name)) for name in ("value", "lower", "upper"))
         if not value.shape == lower.shape == upper.shape:
             raise ShapeError(
@@ -104,6 +108,10 @@ class Estimate:
                 "Broadcast them before building the Estimate."
             )
         ordered = (lower <= value) & (value <= upper)
+        if "errors" in self.cost:
+            ordered |= np.isnan(value) & np.isnan(lower) & np.isnan(upper)
+        if not ordered.all():
+            ordered |= np.isnan(value) & np.isnan(lower) & np.isnan(upper)  # entries without an answer
         if not ordered.all():
             worst = tuple(int(i) for i in np.argwhere(~ordered)[0])
             place = f" at index {worst[0] if len(worst) == 1 else worst}" if worst else ""
@@ -119,10 +127,11 @@ class Estimate:
 
     @classmethod
     def _of_arrays(
-        cls, value: FloatArray, lower: FloatArray, upper: FloatArray, *, kind: Kind, unit: Unit, method: str
-    ) -> Estimate:
+        cls, value: FloatArray, lower: FloatArray, upper: FloatArray, *, kind: Kind, unit: Unit, method: str,
+        cost: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Estimate:  # fmt: skip
         """Of fresh arrays of doubles, of one shape and in order, that nobody else holds: not copied, not checked."""
-        made = cls(0.0, 0.0, 0.0, kind=kind, unit=unit, method=method)
+        made = cls(0.0, 0.0, 0.0, kind=kind, unit=unit, method=method, cost=cost)
         for name, array in (("value", value), ("lower", lower), ("upper", upper)):
             array.setflags(write=False)
             object.__setattr__(made, name, float(array) if array.ndim == 0 else array)
@@ -373,6 +382,8 @@ def _outward(bound: Any, direction: float, source: Any) -> Any:
 
 def _doubles(name: str, number: Any) -> FloatArray:
     """An array of its own; an error for what is no number."""
+    if type(number) is np.ndarray and number.dtype == np.float64:
+        return number.copy()
     if isinstance(number, np.ndarray) and np.any(getattr(number, "mask", False)):
         raise DomainError(
             f"{name} must have no missing values; got a masked entry. Fill them in with .filled(value), or leave them "
@@ -450,6 +461,8 @@ def _rounded_outward(bound: float, spec: str, *, below: bool) -> str:
     if not math.isfinite(bound) or spec[-1:] not in "efgEFG":
         return text
     places = int(spec.rpartition(".")[2][:-1]) if "." in spec else _PYTHON_PRECISION
+    from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+
     digits = Decimal(repr(bound))  # the shortest that tell this double from all others
     if spec[-1] in "fF":
         last = -places
@@ -468,6 +481,8 @@ def _bracket_cells(value: float, lower: float, upper: float) -> list[str]:
 
 def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:
     """A table in HTML, of text that is escaped here."""
+    from html import escape
+
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in header)
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     return f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

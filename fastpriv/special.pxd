@@ -1,5 +1,5 @@
 # Functions of single numbers for Cython: ``from fastpriv.special cimport ndtr``. Bits and accuracy are those of the
-# ufuncs, whose documentation says what the arguments are.
+# ufuncs, whose documentation says what the arguments are; of a value with bounds they return the value.
 cdef double exp(double x) noexcept nogil
 cdef double expm1(double x) noexcept nogil
 cdef double log(double x) noexcept nogil
@@ -23,6 +23,10 @@ cdef double gaussian_noise(double epsilon, double delta) noexcept nogil
 cdef double gaussian_noise_from_log_delta(double epsilon, double log_delta) noexcept nogil
 cdef double gaussian_noise_below(double epsilon, double delta) noexcept nogil
 cdef double gaussian_noise_below_from_log_delta(double epsilon, double log_delta) noexcept nogil
+cdef double subsampled_gaussian_delta_remove(double rate, double sigma, double epsilon) noexcept nogil
+cdef double subsampled_gaussian_delta_add(double rate, double sigma, double epsilon) noexcept nogil
+cdef double subsampled_gaussian_log_delta_remove(double rate, double sigma, double epsilon) noexcept nogil
+cdef double subsampled_gaussian_log_delta_add(double rate, double sigma, double epsilon) noexcept nogil
 cdef double binary_entropy(double p) noexcept nogil
 cdef double binary_entropy_with_complement(double p, double complement) noexcept nogil
 cdef double bac_capacity(double a, double b) noexcept nogil

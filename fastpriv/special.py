@@ -126,6 +126,28 @@ _EPSILON_LOG_CLOSE = (
 _NOISE_CLOSE = "within a relative 1e-13 of the true least ratio"
 _NOISE_LOG_CLOSE = "within a relative 1e-13 + 4e-15 |log_delta| of the true least ratio"  # the same for log_delta
 
+_SUBSAMPLED = ("rate", "sigma", "epsilon")  # arguments of the subsampled Gaussian mechanism
+# Their domain in the docstrings.
+_SUBSAMPLED_DOMAIN = (
+    "Sampling rate in [0, 1]; sigma > 0, standard deviation over sensitivity; epsilon >= 0 in nats, inf included."
+)
+# Results of functions with bounds, in the docstrings.
+_BOUNDED_RESULT = "Value, lower and upper bound: three arrays of the broadcast shape, or three scalars."
+# Accuracy of the subsampled Gaussian mechanism, as the docstrings state it.
+_SUBSAMPLED_CLOSE = (
+    "the bounds contain the truth; for sigma from 1e-4 to 1e9 they are within 4e-14 (1 + |log delta|) of each\n"
+    "other, relative to delta, where P's weight at the point that gains does not cancel (in the add direction:\n"
+    "epsilon within 1e-10 of the largest one at which delta is positive)"
+)
+# Its formula and source.
+_SUBSAMPLED_SOURCE = (
+    "A delta(log(B / A)) with the curve of the Gaussian mechanism and the coefficients of the two normal\n"
+    "    densities in p - e^epsilon q, csrc/gauss/fp_two_points.h; Balle, Barthe and Gaboardi (2018)."
+)
+# The two directions.
+_REMOVE = "H_{e^epsilon}((1 - rate) N(0, sigma^2) + rate N(1, sigma^2) || N(0, sigma^2))"  # a record less
+_ADD = "H_{e^epsilon}(N(0, sigma^2) || (1 - rate) N(0, sigma^2) + rate N(1, sigma^2))"  # a record more
+
 _GAUSSIAN = {
     "gaussian_delta": _docstring(
         "Privacy curve delta(epsilon) of the Gaussian mechanism; 0 for r = 0 or epsilon = inf, 1 for r = inf.",
@@ -179,6 +201,34 @@ _GAUSSIAN = {
         "`gaussian_noise_below` from the natural logarithm of delta.",
         ">>> round(float(fp.special.gaussian_noise_below_from_log_delta(1.0, -2302.585)), 8)\n67.66862658",
         _NOISE_LOG_CLOSE, _CURVE, ("epsilon", "log_delta"), "epsilon >= 0, log_delta <= 0.", test=_INVERSE_TEST,
+    ),
+    "subsampled_gaussian_delta_remove": _docstring(
+        "Privacy curve of the Poisson-subsampled Gaussian mechanism when a record is removed:\n\n" + _REMOVE + ".",
+        ">>> value, lower, upper = fp.special.subsampled_gaussian_delta_remove(0.01, 1.0, [0.0, 1.0])\n"
+        ">>> print(f'{value[1]:.12e}')\n2.732009261546e-09",
+        _SUBSAMPLED_CLOSE, _SUBSAMPLED_SOURCE, _SUBSAMPLED, _SUBSAMPLED_DOMAIN, _BOUNDED_RESULT,
+        test="test_two_points.py",
+    ),
+    "subsampled_gaussian_delta_add": _docstring(
+        "Privacy curve of the Poisson-subsampled Gaussian mechanism when a record is added:\n\n" + _ADD + ".",
+        ">>> value, lower, upper = fp.special.subsampled_gaussian_delta_add(0.01, 1.0, [0.0, 0.005])\n"
+        ">>> print(value.round(8))\n[0.00382925 0.00096314]",
+        _SUBSAMPLED_CLOSE, _SUBSAMPLED_SOURCE, _SUBSAMPLED, _SUBSAMPLED_DOMAIN, _BOUNDED_RESULT,
+        test="test_two_points.py",
+    ),
+    "subsampled_gaussian_log_delta_remove": _docstring(
+        "Natural logarithm of `subsampled_gaussian_delta_remove`, far below 1e-300 too, with bounds.",
+        ">>> value, lower, upper = fp.special.subsampled_gaussian_log_delta_remove(0.01, 1.0, 100.0)\n"
+        ">>> round(float(value), 8)\n-5433.76797565",
+        _SUBSAMPLED_CLOSE, _SUBSAMPLED_SOURCE, _SUBSAMPLED, _SUBSAMPLED_DOMAIN, _BOUNDED_RESULT,
+        test="test_two_points.py",
+    ),
+    "subsampled_gaussian_log_delta_add": _docstring(
+        "Natural logarithm of `subsampled_gaussian_delta_add`, far below 1e-300 too, with bounds.",
+        ">>> value, lower, upper = fp.special.subsampled_gaussian_log_delta_add(0.5, 1.0, 0.69)\n"
+        ">>> round(float(value), 8)\n-24.09168574",
+        _SUBSAMPLED_CLOSE, _SUBSAMPLED_SOURCE, _SUBSAMPLED, _SUBSAMPLED_DOMAIN, _BOUNDED_RESULT,
+        test="test_two_points.py",
     ),
 }  # fmt: skip
 
@@ -324,7 +374,8 @@ __all__: list[str] = []
 #: ``scipy.LowLevelCallable.from_cython`` look here. Their bits are those of the ufuncs.
 __pyx_capi__: dict[str, object] = {}
 for _kernel, _documentation in (
-    (_special, _ELEMENTARY), (_gaussian_mechanism, _GAUSSIAN), (_binary_channel, _BINARY_CHANNEL),
+    (_special, _ELEMENTARY), (_gaussian_mechanism, _GAUSSIAN),
+    (_binary_channel, _BINARY_CHANNEL),
     (_sphere, _UNIFORM_SPHERE), (_lmip, _LOCAL_INFORMATION),
 ):  # fmt: skip
     globals().update(_kernel.ufuncs(_documentation))

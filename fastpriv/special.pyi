@@ -28,6 +28,10 @@ gaussian_noise: np.ufunc
 gaussian_noise_from_log_delta: np.ufunc
 gaussian_noise_below: np.ufunc
 gaussian_noise_below_from_log_delta: np.ufunc
+subsampled_gaussian_delta_remove: np.ufunc
+subsampled_gaussian_delta_add: np.ufunc
+subsampled_gaussian_log_delta_remove: np.ufunc
+subsampled_gaussian_log_delta_add: np.ufunc
 binary_entropy: np.ufunc
 binary_entropy_with_complement: np.ufunc
 bac_capacity: np.ufunc

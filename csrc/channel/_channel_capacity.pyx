@@ -17,6 +17,9 @@ cdef extern from "channel/fp_capacity.h":
         void (*small)(ptrdiff_t, int, int, const double *, const double *, double, int, double *, double *, double *,
                       double *) noexcept nogil
     fp_capacity_kernels fp_capacity_select()
+    double FP_BINARY_RTOL
+    void fp_capacity_set_equal_rows(ptrdiff_t, ptrdiff_t, const double *, double *, double *, double *, double *) nogil
+    void fp_capacity_intersect_binary(const double *, const double *, double *) nogil
 
 cdef fp_capacity_kernels kernels = fp_capacity_select()
 
@@ -68,6 +71,17 @@ def divergences(const double[:, ::1] channel, const double[::1] output, double[:
     return values
 
 
+cdef void _solve(ptrdiff_t many, int n, int m, const double *Q, const double *gaps, double target, int most,
+                 double *numbers, double *p, double *q, double *k) noexcept nogil:
+    cdef ptrdiff_t i
+    cdef bint binary = n == 2 and m == 2
+    kernels.small(many, n, m, Q, gaps, min(target, FP_BINARY_RTOL) if binary else target, most, numbers, p, q, k)
+    for i in range(many):
+        fp_capacity_set_equal_rows(n, m, Q + i * n * m, numbers + 5 * i, p + i * n, q + i * m, k + i * n)
+        if binary:
+            fp_capacity_intersect_binary(Q + i * n * m, gaps + i * n, numbers + 5 * i)
+
+
 def solve_small_channels(const double[:, :, ::1] channels, const double[:, ::1] gaps, double target, int most):
     """Solve channels of at most SMALL_SIZE inputs and outputs.
 
@@ -81,6 +95,31 @@ def solve_small_channels(const double[:, :, ::1] channels, const double[:, ::1] 
     cdef double[:, ::1] a = numbers, b = inputs, c = outputs, d = values
     if many:
         with nogil:
-            kernels.small(many, <int>n, <int>m, &channels[0, 0, 0], &gaps[0, 0], target, most, &a[0, 0], &b[0, 0],
-                         &c[0, 0], &d[0, 0])
+            _solve(many, <int>n, <int>m, &channels[0, 0, 0], &gaps[0, 0], target, most, &a[0, 0], &b[0, 0], &c[0, 0],
+                   &d[0, 0])
     return numbers, inputs, outputs, values
+
+
+def solve_small_channel(const double[:, ::1] channel, double target, int most):
+    """The same for one channel whose rows are known to be valid: value, lower, upper, width, iterations, and arrays."""
+    cdef ptrdiff_t n = channel.shape[0], m = channel.shape[1]
+    _fit(0 < n <= FP_CAPACITY_SIZE and 0 < m <= FP_CAPACITY_SIZE, "channel (n, m) with n and m from 1 to SMALL_SIZE")
+    cdef double gaps[16]
+    cdef double numbers[5]
+    inputs, outputs, values = np.empty(n), np.empty(m), np.empty(n)
+    cdef double[::1] b = inputs, c = outputs, d = values
+    with nogil:
+        kernels.rows(n, m, &channel[0, 0], gaps)
+        _solve(1, <int>n, <int>m, &channel[0, 0], gaps, target, most, numbers, &b[0], &c[0], &d[0])
+    return numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], inputs, outputs, values
+
+
+def set_equal_rows(const double[:, ::1] channel, double[:, ::1] numbers, double[:, ::1] inputs, double[:, ::1] outputs,
+                   double[:, ::1] values):
+    """Set the capacity of one channel with equal rows to exactly 0, in what the solver of large channels returns."""
+    cdef ptrdiff_t n = channel.shape[0], m = channel.shape[1]
+    _fit(n > 0 and m > 0 and numbers.shape[0] == inputs.shape[0] == outputs.shape[0] == values.shape[0] == 1
+         and numbers.shape[1] == 5 and inputs.shape[1] == n and outputs.shape[1] == m and values.shape[1] == n,
+         "channel (n, m), numbers (1, 5), inputs (1, n), outputs (1, m), values (1, n)")
+    with nogil:
+        fp_capacity_set_equal_rows(n, m, &channel[0, 0], &numbers[0, 0], &inputs[0, 0], &outputs[0, 0], &values[0, 0])

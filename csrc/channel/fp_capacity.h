@@ -43,6 +43,11 @@
 /* bound: proved - columns below it are left out, and 2^-899 is added to the upper bound for each */
 #define FP_NEGLIGIBLE_COLUMN 0x1p-900
 #define FP_CAPACITY_CENTRING 0.1 /* final sum of p_d s_d that steps aim at, as a fraction of the target */
+/* bound: tested by kernels/test_binary_channel, enclosures/test_discrete_capacity - relative error of the capacity of the
+ * binary asymmetric channel */
+#define FP_BINARY_CAPACITY_ERROR 4e-15
+/* bound: none - relative width to which the solver takes 2 x 2 channels, whose bracket is a closed form */
+#define FP_BINARY_RTOL 1e-13
 /* bound: none - the solver's least probability */
 #define FP_CAPACITY_LEAST_PROBABILITY 1e-30
 
@@ -87,6 +92,43 @@ typedef void (*fp_channel_divergences_kernel)(ptrdiff_t n, ptrdiff_t m, const do
 typedef void (*fp_capacity_solve_kernel)(ptrdiff_t many, int n, int m, const double *Q, const double *gap,
                                          double target, int most, double *numbers, double *input, double *output,
                                          double *K);
+
+/* A channel of equal rows has capacity 0 exactly, and its row is the output law. */
+static inline void fp_capacity_set_equal_rows(ptrdiff_t n, ptrdiff_t m, const double *Q, double *numbers, double *input,
+                                              double *output, double *K)
+{
+    if (!(numbers[0] < 1e-25))
+        return;
+    for (ptrdiff_t d = 1; d < n; d++)
+        for (ptrdiff_t w = 0; w < m; w++)
+            if (Q[d * m + w] != Q[w])
+                return;
+    memset(numbers, 0, 5 * sizeof *numbers);
+    memcpy(output, Q, (size_t)m * sizeof *output);
+    for (ptrdiff_t d = 0; d < n; d++) {
+        input[d] = 1.0 / (double)n;
+        K[d] = 0.0;
+    }
+}
+
+/* Intersect the bracket of a channel of two inputs and outputs with the closed form, where the rows are pairs of a
+ * number and its complement. */
+static inline void fp_capacity_intersect_binary(const double *Q, const double *gaps, double *numbers)
+{
+    const double gap = gaps[0] > gaps[1] ? gaps[0] : gaps[1];
+    const double value = fp_bac_capacity(Q[1], Q[0], Q[2], Q[3]);
+    if (!(gap <= 0x1p-53 && value > 0.0))
+        return;
+    const double spread = 2.1 * gap * (value + sqrt(2.1 * value) + 2.0 * gap) + 5e-323;
+    const double low = value * (1.0 - FP_BINARY_CAPACITY_ERROR) - spread;
+    const double high = value * (1.0 + FP_BINARY_CAPACITY_ERROR) + spread;
+    const double lower = numbers[1] > low ? numbers[1] : low, upper = numbers[2] < high ? numbers[2] : high;
+    if (lower <= upper) {
+        numbers[0] = value < lower ? lower : value > upper ? upper : value;
+        numbers[1] = lower, numbers[2] = upper;
+        numbers[3] = upper - lower < numbers[3] ? upper - lower : numbers[3];
+    }
+}
 
 typedef struct {
     fp_channel_row_gaps_kernel rows;

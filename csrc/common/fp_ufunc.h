@@ -53,23 +53,23 @@ static inline fp_flags fp_flags_save(void)
 static inline void fp_flags_restore(fp_flags held) { fesetenv(&held); }
 #endif
 
-enum { FP_BLOCK = 256, FP_MAX_INPUTS = 4, FP_UFUNC_CHUNK = 16384 };
+enum { FP_BLOCK = 256, FP_MAX_INPUTS = 4, FP_MAX_OPERANDS = 16, FP_UFUNC_CHUNK = 16384 };
 
 typedef void fp_kernel(const double *const *in, double *out, ptrdiff_t n);
 typedef void fp_ufunc_function(char **args, const ptrdiff_t *dimensions, const ptrdiff_t *steps, void *data);
 
 typedef struct {
     const char *name;
-    int inputs;
+    int inputs, outputs;
     const char *signature; /* of a generalised ufunc, else NULL */
     fp_ufunc_function *loop;
     void *variants[3]; /* by FP_ISA_*: an fp_kernel, or the function that the loop of a generalised ufunc calls */
     void *scalar;      /* the function of single numbers, or NULL */
-    fp_kernel **selected; /* where that function looks for the kernel of this machine */
+    void **selected;      /* where that function looks for the kernel of this machine */
     /* NumPy keeps pointers to these */
     fp_ufunc_function *functions[1];
     void *data[1];
-    char types[FP_MAX_INPUTS + 1];
+    char types[FP_MAX_OPERANDS];
 } fp_ufunc;
 
 #define FP_LOOP_1(stem, scalar)                                                                                        \
@@ -107,13 +107,17 @@ typedef struct {
 #endif
 
 #define FP_UFUNC(count, stem)                                                                                          \
-    {.name = #stem, .inputs = count, .loop = fp_ufunc_loop_##count, .variants = FP_VARIANTS(stem),                     \
+    {.name = #stem, .inputs = count, .outputs = 1, .loop = fp_ufunc_loop_##count, .variants = FP_VARIANTS(stem),                     \
      .scalar = (void *)stem##_scalar, .selected = &stem##_selected},
-#define FP_GUFUNC(stem, nin, core, own_loop)                                                                           \
-    {.name = #stem, .inputs = nin, .signature = core, .loop = own_loop, .variants = FP_VARIANTS(stem)}
+/* A ufunc with a loop of its own; `core` is the signature of a generalised one, else NULL */
+#define FP_OWN_UFUNC(stem, nin, nout, core, own_loop)                                                                  \
+    {                                                                                                                  \
+        .name = #stem, .inputs = nin, .outputs = nout, .signature = core, .loop = own_loop,                            \
+        .variants = FP_VARIANTS(stem)                                                                                  \
+    }
 
 #define FP_SCALAR(count, stem)                                                                                         \
-    static fp_kernel *stem##_selected;                                                                                 \
+    static void *stem##_selected;                                                                                      \
     FP_SCALAR_##count(stem)
 #define FP_SCALAR_1(stem) static double stem##_scalar(double a) { FP_SCALAR_CALL(stem, &a) }
 #define FP_SCALAR_2(stem) static double stem##_scalar(double a, double b) { FP_SCALAR_CALL(stem, &a, &b) }
@@ -123,7 +127,7 @@ typedef struct {
 #define FP_SCALAR_CALL(stem, ...)                                                                                      \
     const double *const in[] = {__VA_ARGS__};                                                                          \
     double out;                                                                                                        \
-    stem##_selected(in, &out, 1);                                                                                      \
+    ((fp_kernel *)stem##_selected)(in, &out, 1);                                                                       \
     return out;
 
 /* Whether an exception is pending or a signal raises one; set when the table is registered. */
@@ -236,8 +240,8 @@ static inline void fp_ufunc_prepare(fp_ufunc *ufunc, char type)
     ufunc->functions[0] = ufunc->loop;
     ufunc->data[0] = ufunc->variants[fp_isa()];
     if (ufunc->selected)
-        *ufunc->selected = (fp_kernel *)ufunc->data[0];
-    for (int k = 0; k <= ufunc->inputs; k++)
+        *ufunc->selected = ufunc->data[0];
+    for (int k = 0; k < ufunc->inputs + ufunc->outputs; k++)
         ufunc->types[k] = type;
 }
 

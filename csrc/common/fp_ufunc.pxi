@@ -3,11 +3,11 @@ cdef extern from "common/fp_ufunc.h":
     ctypedef void fp_ufunc_function
     ctypedef struct fp_ufunc:
         const char *name
-        int inputs
+        int inputs, outputs
         const char *signature
         fp_ufunc_function *functions[1]
         void *data[1]
-        char types[5]
+        char types[1]
         void *scalar
     const char *fp_ufunc_signatures[5]
     void fp_ufunc_prepare(fp_ufunc *ufunc, char type)
@@ -64,7 +64,8 @@ cdef dict registered(fp_ufunc *table, Py_ssize_t size, dict documentation):
         _documentation.append(text)
         fp_ufunc_prepare(row, NPY_DOUBLE)
         ufuncs[name] = PyUFunc_FromFuncAndDataAndSignature(
-            row.functions, row.data, row.types, 1, row.inputs, 1, PyUFunc_None, row.name, text, 0, row.signature)
+            row.functions, row.data, row.types, 1, row.inputs, row.outputs, PyUFunc_None, row.name, text, 0,
+            row.signature)
         if row.scalar:
             capsules[name] = PyCapsule_New(row.scalar, fp_ufunc_signatures[row.inputs], NULL)
     return ufuncs

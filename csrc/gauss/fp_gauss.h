@@ -17,7 +17,9 @@
  * All terms are positive, so one formula without a branch holds for r from 1e-300 to 1e300.
  *
  * Rounding of a.  c carries two remainders of its division and a the error of its subtraction, and phi(a) the error of
- * a^2: a^2 is then good to 1e-16 absolutely even where c and r agree in every digit.
+ * a^2: a^2 is then good to 1e-16 absolutely even where c and r agree in every digit.  r and epsilon may have a second
+ * part, of at most 2^-52 of the first: to first order c is (epsilon + epsilon_low - 2 c r_low) / (2 r), and what is
+ * left is below 2^-104 of c; the Mills ratios, which have no such amplification, take r and epsilon alone.
  *
  * Accuracy (tests/kernels/test_gaussian_mechanism.py): delta to 4e-15 relative where it is a normal number, log delta
  * to 4e-15 relative down to the most negative double.
@@ -45,7 +47,7 @@ typedef struct {
     int is_bulk;            /* a < -1/2 */
 } fp_gauss_parts;
 
-FP_INLINE fp_gauss_parts fp_gauss_evaluate(double r, double epsilon)
+FP_INLINE fp_gauss_parts fp_gauss_evaluate_pairs(double r, double r_low, double epsilon, double epsilon_low)
 {
     static const double F[27] = {
         0x1.10f724278b794p+1, -0x1.1400e7853343ep+1, 0x1.c0b5dc9a1d9ddp+0,
@@ -60,10 +62,11 @@ FP_INLINE fp_gauss_parts fp_gauss_evaluate(double r, double epsilon)
     };
     fp_gauss_parts out;
     const double half = 0.5 * epsilon, c = half / r, product = c * r;
-    const double rest = (half - product) - fp_product_error(c, r, product), c_low = rest / r, part = c_low * r;
+    const double rest = ((half - product) - fp_product_error(c, r, product)) + (0.5 * epsilon_low - c * r_low);
+    const double c_low = rest / r, part = c_low * r;
     const double c_lower = ((rest - part) - fp_product_error(c_low, r, part)) / r;
     const double difference = c - r;
-    const double low = fp_sum_error(c, -r, difference) + c_low;
+    const double low = (fp_sum_error(c, -r, difference) + c_low) - r_low;
     const double a = difference + low, a_low = ((difference - a) + low) + c_lower;
     const int finite = __builtin_fabs(difference) < 1e160;
     out.a = finite ? a : difference;
@@ -86,6 +89,11 @@ FP_INLINE fp_gauss_parts fp_gauss_evaluate(double r, double epsilon)
     out.bulk = 2.0 * FP_INV_SQRT_2PI * u1 * value - drop;
     out.far = FP_INV_SQRT_2PI * u2 * (value + 8.0 * (u1 - u2) * divided);
     return out;
+}
+
+FP_INLINE fp_gauss_parts fp_gauss_evaluate(double r, double epsilon)
+{
+    return fp_gauss_evaluate_pairs(r, 0.0, epsilon, 0.0);
 }
 
 /* exp(-a^2 / 2), the rounding of a and of its square included */

@@ -1,5 +1,6 @@
 /* Loops of the Gaussian mechanism; no include guard: common/fp_variants.h includes this once per instruction set. */
 #include "gauss/fp_gauss_solver.h"
+#include "gauss/fp_subsampled_loops.h"
 
 FP_LOOP_2(gaussian_delta, fp_gaussian_delta)
 FP_LOOP_2(gaussian_log_delta, fp_gaussian_log_delta)

@@ -2,9 +2,14 @@
 
 import numpy as np
 
+cimport numpy as cnp
 from libc.math cimport INFINITY
+from libc.stdlib cimport free, malloc
 
 include "common/fp_interrupt.pxi"
+
+cdef extern from "common/fp_stop_token.h" nogil:
+    double fp_seconds()
 
 cdef extern from "line/fp_hockey_stick.h":
     ctypedef int (*fp_interrupted)() noexcept nogil
@@ -14,8 +19,24 @@ cdef extern from "line/fp_hockey_stick.h":
         int, const double *, const double *, const double *, int, const double *, const double *, const double *,
         const double *, ptrdiff_t, double, int, fp_interrupted, double, fp_bracket *, long *) noexcept nogil
     fp_hockey_stick_kernel fp_hockey_stick_select()
+    ctypedef struct fp_pieces:
+        int count
+        long evaluations
+    ctypedef struct fp_pair_analysis:
+        fp_pieces pieces
+    ctypedef int (*fp_pair_analysis_builder)(
+        fp_pair_analysis *, int, const double *, const double *, const double *, int, const double *, const double *,
+        const double *, fp_interrupted, double) noexcept nogil
+    ctypedef int (*fp_pair_analysis_kernel)(
+        const fp_pair_analysis *, const double *, ptrdiff_t, double, int, fp_interrupted, double, fp_bracket *,
+        long *) noexcept nogil
+    fp_pair_analysis_builder fp_pair_analysis_builder_select()
+    fp_pair_analysis_kernel fp_pair_analysis_select()
+    void fp_pair_analysis_free(fp_pair_analysis *) noexcept nogil
 
 cdef fp_hockey_stick_kernel kernels = fp_hockey_stick_select()
+cdef fp_pair_analysis_builder builders = fp_pair_analysis_builder_select()
+cdef fp_pair_analysis_kernel analysis_kernels = fp_pair_analysis_select()
 
 
 def pair_curve(const double[::1] w, const double[::1] m, const double[::1] s, const double[::1] v,
@@ -40,3 +61,115 @@ def pair_curve(const double[::1] w, const double[::1] m, const double[::1] s, co
                         cost)
     finished(status, "components")
     return result, (cost[0], cost[1], cost[2], cost[3], cost[4])
+
+
+cdef class PairAnalysis:
+    """The monotone pieces of a pair of mixtures P = (w, m, s) and Q = (v, n, t), for curves on several threads."""
+
+    cdef fp_pair_analysis analysis
+
+    def __init__(self, const double[::1] w, const double[::1] m, const double[::1] s, const double[::1] v,
+                 const double[::1] n, const double[::1] t, double deadline=INFINITY):
+        cdef int status
+        fp_pair_analysis_free(&self.analysis)
+        with nogil:
+            status = builders(&self.analysis, <int>w.shape[0], &w[0], &m[0], &s[0], <int>v.shape[0], &v[0], &n[0],
+                              &t[0], interrupted, deadline)
+        finished(status, "components")
+
+    def __dealloc__(self):
+        fp_pair_analysis_free(&self.analysis)
+
+    @property
+    def evaluations(self):
+        """Evaluations of the log-ratio that the analysis took."""
+        return self.analysis.pieces.evaluations
+
+    def curve(self, const double[::1] epsilon, double target, bint logs, double deadline=INFINITY):
+        """As ``pair_curve``, but for the evaluations of the analysis; the bits of a row do not depend on the others."""
+        result = np.empty((epsilon.shape[0], 6))
+        cdef double[:, ::1] out = result
+        cdef long cost[5]
+        cdef int status
+        with nogil:
+            status = analysis_kernels(&self.analysis, &epsilon[0], epsilon.shape[0], target, logs, interrupted, deadline,
+                                      <fp_bracket *>&out[0, 0], cost)
+        finished(status, "components")
+        return result, (cost[0], cost[1], cost[2], cost[3], cost[4])
+
+
+def stack_curves(tuple p, tuple q, const double[:, :] epsilon, const Py_ssize_t[::1] rows, tuple shape, double target,
+                 bint logs, double deadline, double[:, :, ::1] out, long[:, ::1] cost):
+    """``pair_curve`` of these ``rows`` of stacks with leading axes ``shape``, without the GIL.
+
+    ``p`` and ``q`` hold weights, means and standard deviations of shape ``shape + (components,)`` with any strides;
+    components of weight 0 are left out. ``epsilon`` of shape (len(rows), E) has a contiguous last axis. ``out`` of
+    shape (len(rows), E, 6) and ``cost`` (len(rows), 5) are filled. Rows that begin after the ``deadline`` have the
+    bracket [0, 1].
+    """
+    cdef int axes = len(shape), kp = p[0].shape[axes], kq = q[0].shape[axes], i, j, side, status = 0, np_, nq_
+    cdef Py_ssize_t count = rows.shape[0], points = epsilon.shape[1], row, left, k, e
+    cdef Py_ssize_t extent[32]
+    cdef Py_ssize_t stride[6][33]
+    cdef Py_ssize_t offset[6]
+    cdef const char *data[6]
+    cdef double *buffer
+    cdef double *field[6]
+    cdef fp_bracket *bracket
+    cdef bint timed = deadline < INFINITY
+    if axes > 32:
+        raise ValueError("at most 32 leading axes")
+    if count == 0 or points == 0:
+        return
+    for i in range(axes):
+        extent[i] = shape[i]
+    for side in range(2):
+        for j in range(3):
+            array = (q if side else p)[j]
+            data[3 * side + j] = <const char *>cnp.PyArray_BYTES(<cnp.ndarray>array)
+            for i in range(axes + 1):
+                stride[3 * side + j][i] = array.strides[i]
+    buffer = <double *>malloc(3 * (kp + kq) * sizeof(double))
+    if buffer == NULL:
+        raise MemoryError
+    for j in range(3):
+        field[j] = buffer + j * kp
+        field[3 + j] = buffer + 3 * kp + j * kq
+    with nogil:
+        for k in range(count):
+            if timed and fp_seconds() > deadline:
+                for e in range(points):
+                    bracket = <fp_bracket *>&out[k, e, 0]
+                    bracket.value, bracket.lower, bracket.upper = 0.5, 0.0, 1.0
+                    bracket.log_value, bracket.log_lower, bracket.log_upper = -0.6931471805599453, -INFINITY, 0.0
+                cost[k, 0] = cost[k, 1] = cost[k, 2] = cost[k, 3] = 0
+                cost[k, 4] = points
+                continue
+            for j in range(6):
+                offset[j] = 0
+            left = rows[k]
+            for i in range(axes - 1, -1, -1):
+                row = left % extent[i]
+                left = left // extent[i]
+                for j in range(6):
+                    offset[j] += row * stride[j][i]
+            np_ = gather(kp, axes, data, stride, offset, field, 0)
+            nq_ = gather(kq, axes, data, stride, offset, field, 3)
+            status = kernels(np_, field[0], field[1], field[2], nq_, field[3], field[4], field[5], &epsilon[k, 0],
+                             points, target, logs, interrupted, deadline, <fp_bracket *>&out[k, 0, 0], &cost[k, 0])
+            if status:
+                break
+    free(buffer)
+    finished(status, "components")
+
+
+cdef int gather(int count, int axes, const char **data, Py_ssize_t[33] *stride, const Py_ssize_t *offset,
+                double **field, int first) noexcept nogil:
+    """Copy the components of positive weight of one row; return their number."""
+    cdef int i, j, kept = 0
+    for i in range(count):
+        if (<const double *>(data[first] + offset[first] + i * stride[first][axes]))[0] > 0.0:
+            for j in range(first, first + 3):
+                field[j][kept] = (<const double *>(data[j] + offset[j] + i * stride[j][axes]))[0]
+            kept += 1
+    return kept

@@ -140,17 +140,18 @@ static int FP_NAME(fp_crossing_dd)(const fp_log_ratio *r, double epsilon, int si
     return 1;
 }
 
-/* The crossing of eps in a monotone piece, with the loss of using it for the true one; an arbitrary point when
- * stopped. */
-static fp_dd FP_NAME(fp_crossing)(const fp_log_ratio *r, fp_piece *piece, double epsilon, double scale,
-                                  fp_optimal_set *set)
+/* The crossing of eps in a monotone piece, searched from `guess` where that lies in it, with the loss of using it for
+ * the true one; an arbitrary point when stopped. */
+static fp_dd FP_NAME(fp_crossing_by_bisection)(const fp_log_ratio *r, const fp_piece *piece, double epsilon,
+                                               double guess, double scale, fp_optimal_set *set)
 {
     double a = piece->left, b = piece->right, x;
     int sign = piece->sign;
     fp_dd crossing;
     fp_taylor at, side;
+    guess = fabs(guess) < FP_FARTHEST_POSITION ? guess : NAN;
     int proved[2] = {1, 1}; /* whether the crossing is proved to lie inside each end */
-    double start = isfinite(piece->guess) ? piece->guess : isfinite(a) ? a : isfinite(b) ? b : r->n[0];
+    double start = guess > a && guess < b ? guess : isfinite(a) ? a : isfinite(b) ? b : r->n[0];
     for (int right = 0; right < 2; ++right) { /* a finite bracket */
         double *end = right ? &b : &a;
         if (isfinite(*end))
@@ -170,7 +171,7 @@ static fp_dd FP_NAME(fp_crossing)(const fp_log_ratio *r, fp_piece *piece, double
                 *(right ? &a : &b) = *end;
         }
     }
-    x = piece->guess > a && piece->guess < b ? piece->guess : 0.5 * (a + b);
+    x = guess > a && guess < b ? guess : 0.5 * (a + b);
     double lo = a, hi = b, f = 0.0, previous = INFINITY;
     at = (fp_taylor){0};
     for (int i = 0; i < 200 && !r->stop->status; ++i) {
@@ -233,7 +234,6 @@ static fp_dd FP_NAME(fp_crossing)(const fp_log_ratio *r, fp_piece *piece, double
             near = step;
         }
     }
-    piece->guess = dev < INFINITY ? x : NAN;
     if (!(ends[0] <= x && x <= ends[1]))
         x = isfinite(ends[0]) ? ends[0] : isfinite(ends[1]) ? ends[1] : 0.0;
     if (set->extended_precision
@@ -262,6 +262,38 @@ static inline int FP_NAME(fp_optimal_set_append)(fp_optimal_set *set, fp_dd left
     set->interval[2 * set->count + 1] = right;
     set->count++;
     return 0;
+}
+
+/* Note that the last end of the last interval on the side where L crosses eps is to be found. */
+static int FP_NAME(fp_optimal_set_note)(fp_optimal_set *set, const fp_piece *piece, double epsilon)
+{
+    if (set->crossings == set->crossing_capacity) {
+        int capacity = set->crossing_capacity ? 2 * set->crossing_capacity : 16;
+        fp_crossing *grown = realloc(set->crossing, (size_t)capacity * sizeof *grown);
+        if (!grown)
+            return -1;
+        set->crossing = grown;
+        set->crossing_capacity = capacity;
+    }
+    double x = set->extended_precision ? set->crossing[set->crossings].x : NAN; /* the first time found it in doubles */
+    set->crossing[set->crossings++] = (fp_crossing){
+        .piece = piece, .epsilon = epsilon, .x = x, .log_loss = NAN, .slot = 2 * (set->count - 1) + (piece->sign < 0)};
+    return 0;
+}
+
+/* Put the crossings into the set; those that were not found are searched here. Returns the reason to stop, or 0. */
+static int FP_NAME(fp_optimal_set_fill)(const fp_log_ratio *r, double scale, fp_optimal_set *set)
+{
+    for (int i = 0; i < set->crossings && !r->stop->status; ++i) {
+        const fp_crossing *c = &set->crossing[i];
+        int found = c->log_loss == c->log_loss && !set->extended_precision;
+        set->interval[c->slot] =
+            found ? fp_dd_set(c->x)
+                  : FP_NAME(fp_crossing_by_bisection)(r, c->piece, c->epsilon, c->x, scale, set);
+        if (found)
+            FP_NAME(fp_add_loss)(set, c->log_loss);
+    }
+    return r->stop->status;
 }
 
 /* Integral of (p - e^eps q)^+ over an enclosed piece by the midpoint rule: an estimate, not a bound. */
@@ -317,13 +349,14 @@ static void FP_NAME(fp_piece_bounds)(const fp_piece *piece, double *least, doubl
     }
 }
 
-/* The set E for one eps; returns nonzero when memory is short or when it was stopped. */
-static int FP_NAME(fp_optimal_set_build)(const fp_log_ratio *r, fp_pieces *pieces, double epsilon, double scale,
-                                     fp_optimal_set *set)
+/* The set E for one eps, without its crossings, which are noted; returns nonzero when memory is short or when it was
+ * stopped. */
+static int FP_NAME(fp_optimal_set_build)(const fp_log_ratio *r, const fp_pieces *pieces, double epsilon,
+                                         fp_optimal_set *set)
 {
     int status = 0;
     int points = 1 + 20000 / (pieces->count + 625);
-    set->count = set->loss_count = 0;
+    set->count = set->loss_count = set->crossings = 0;
     set->gain = 0.0;
     set->loss_log = -INFINITY;
     set->loss_sum = 0.0;
@@ -333,7 +366,7 @@ static int FP_NAME(fp_optimal_set_build)(const fp_log_ratio *r, fp_pieces *piece
     if (dominance > 0)
         return FP_NAME(fp_optimal_set_append)(set, fp_dd_set(-INFINITY), fp_dd_set(INFINITY));
     for (int i = 0; i < pieces->count && !status; ++i) {
-        fp_piece *piece = &pieces->piece[i];
+        const fp_piece *piece = &pieces->piece[i];
         double least, most;
         FP_NAME(fp_piece_bounds)(piece, &least, &most);
         if (least >= epsilon)
@@ -346,9 +379,10 @@ static int FP_NAME(fp_optimal_set_build)(const fp_log_ratio *r, fp_pieces *piece
                                      over > under ? over : under, set);
             set->gain += FP_NAME(fp_estimated_gain)(r, epsilon, piece->left, piece->right, points, set);
         } else {
-            fp_dd c = FP_NAME(fp_crossing)(r, piece, epsilon, scale, set);
+            fp_dd c = fp_dd_set(NAN);
             status = piece->sign > 0 ? FP_NAME(fp_optimal_set_append)(set, c, fp_dd_set(piece->right))
                                      : FP_NAME(fp_optimal_set_append)(set, fp_dd_set(piece->left), c);
+            status = status ? status : FP_NAME(fp_optimal_set_note)(set, piece, epsilon);
         }
         status = status ? status : r->stop->status;
     }

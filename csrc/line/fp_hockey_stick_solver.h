@@ -3,6 +3,8 @@
  * results that are subnormal */
 #include "common/fp_lanes_loops.h"
 #include "line/fp_log_ratio_loops.h"
+#include "line/fp_points_loops.h"
+#include "line/fp_crossings_solver.h"
 #include "line/fp_monotone_pieces_solver.h"
 #include "line/fp_hockey_stick_set_solver.h"
 #include "line/fp_scaled_sum_loops.h"
@@ -32,10 +34,48 @@ static void FP_NAME(fp_widen_for_underflow)(double epsilon, fp_bracket *out)
     out->log_upper = log(out->upper) + 1e-13 < 0.0 ? log(out->upper) + 1e-13 : 0.0;
 }
 
-/* H for one eps, without the widening for underflow. */
-static int FP_NAME(fp_hockey_stick_evaluate)(const fp_log_ratio *r, fp_pieces *pieces, double epsilon, double scale,
-                                             double target, int logs, fp_optimal_set *set, fp_bracket *out,
-                                             long *extended)
+/* Whether there is a set E to be found for an eps. */
+static int FP_NAME(fp_hockey_stick_needs_set)(const fp_log_ratio *r, double epsilon)
+{
+    return epsilon < INFINITY && !r->unresolved;
+}
+
+/* The sets E of `count` eps, and their P(E) and Q(E). Nothing is valid when it was stopped. */
+static int FP_NAME(fp_optimal_sets_build)(const fp_log_ratio *r, const fp_pieces *pieces, const double *epsilon,
+                                          int count, double scale, fp_optimal_sets *sets)
+{
+    ptrdiff_t many = 0;
+    int status = 0;
+    for (int e = 0; e < count && !status; ++e) {
+        fp_optimal_set *set = &sets->set[e];
+        set->count = set->crossings = 0;
+        if (FP_NAME(fp_hockey_stick_needs_set)(r, epsilon[e]))
+            status = FP_NAME(fp_optimal_set_build)(r, pieces, epsilon[e], set);
+        if (many + set->crossings > sets->capacity) {
+            ptrdiff_t capacity = 2 * (many + set->crossings) + 64;
+            fp_crossing **grown = realloc(sets->crossing, (size_t)capacity * sizeof *grown);
+            if (!grown)
+                return -1;
+            sets->crossing = grown;
+            sets->capacity = capacity;
+        }
+        for (int i = 0; i < set->crossings; ++i)
+            sets->crossing[many++] = &set->crossing[i];
+    }
+    if (status)
+        return status;
+    FP_NAME(fp_crossings_find)(r, pieces, sets->crossing, many, &sets->set[0].evaluations);
+    for (int e = 0; e < count && !status; ++e)
+        status = FP_NAME(fp_optimal_set_fill)(r, scale, &sets->set[e]);
+    if (!status)
+        FP_NAME(fp_optimal_sets_sum)(r, sets->set, count);
+    return status ? status : r->stop->status;
+}
+
+/* H for one eps from its set E, without the widening for underflow. */
+static int FP_NAME(fp_hockey_stick_evaluate)(const fp_log_ratio *r, const fp_pieces *pieces, double epsilon,
+                                             double scale, double target, int logs, fp_optimal_set *set,
+                                             fp_bracket *out, long *extended)
 {
     if (epsilon == INFINITY) {
         *out = (fp_bracket){0.0, 0.0, 0.0, -INFINITY, -INFINITY, -INFINITY};
@@ -45,9 +85,6 @@ static int FP_NAME(fp_hockey_stick_evaluate)(const fp_log_ratio *r, fp_pieces *p
         *out = (fp_bracket){0.5, 0.0, 1.0, -FP_LN2, -INFINITY, 0.0};
         return 0;
     }
-    int status = FP_NAME(fp_optimal_set_build)(r, pieces, epsilon, scale, set);
-    if (status || r->stop->status)
-        return status ? status : r->stop->status;
     if (epsilon > FP_EPSILON_SUMMED) { /* H <= P(E) and what E may lack */
         double top = FP_NAME(fp_hockey_stick_upper_bound)(r, set), sum = 0.0, *part = r->scratch,
                *slip = part + r->p.padded;
@@ -63,7 +100,9 @@ static int FP_NAME(fp_hockey_stick_evaluate)(const fp_log_ratio *r, fp_pieces *p
         FP_NAME(fp_bracket_round_outward)(out);
         return r->stop->status;
     }
-    int narrow = FP_NAME(fp_hockey_stick_in_doubles)(r, epsilon, set, target, logs, out);
+    int narrow = FP_NAME(fp_hockey_stick_from_tails)(epsilon, set, target, logs, out);
+    if (!narrow && !(set->p.hi > FP_FAR_OUT)) /* tails end with the table, doubles have their relative accuracy */
+        narrow = FP_NAME(fp_hockey_stick_in_doubles)(r, epsilon, set, target, logs, out);
     if (r->stop->status)
         return r->stop->status;
     if (!narrow) {
@@ -72,7 +111,8 @@ static int FP_NAME(fp_hockey_stick_evaluate)(const fp_log_ratio *r, fp_pieces *p
             return r->stop->status;
         if (!(out->log_upper - out->log_lower <= 0.25 * target) && set->loss_count) {
             set->extended_precision = 1; /* the errors of the crossings were the limit */
-            status = FP_NAME(fp_optimal_set_build)(r, pieces, epsilon, scale, set);
+            int status = FP_NAME(fp_optimal_set_build)(r, pieces, epsilon, set);
+            status = status ? status : FP_NAME(fp_optimal_set_fill)(r, scale, set);
             set->extended_precision = 0;
             if (status)
                 return status;
@@ -86,7 +126,7 @@ static int FP_NAME(fp_hockey_stick_evaluate)(const fp_log_ratio *r, fp_pieces *p
     return 0;
 }
 
-static int FP_NAME(fp_hockey_stick_at)(const fp_log_ratio *r, fp_pieces *pieces, double epsilon, double scale,
+static int FP_NAME(fp_hockey_stick_at)(const fp_log_ratio *r, const fp_pieces *pieces, double epsilon, double scale,
                                        double target, int logs, fp_optimal_set *set, fp_bracket *out, long *extended)
 {
     int status = FP_NAME(fp_hockey_stick_evaluate)(r, pieces, epsilon, scale, target, logs, set, out, extended);
@@ -105,48 +145,97 @@ static double FP_NAME(fp_largest_sigma)(const fp_log_ratio *r)
     return scale;
 }
 
-/* H of P from Q for every eps; returns -1 when memory is short, FP_INTERRUPTED when the caller stopped it. cost:
- * evaluations of L, sums in double-doubles, pieces, intervals of the line whose budget was spent or which could not
- * be resolved, and the number of eps that were not done at the deadline: their brackets are valid but wide. */
-static int FP_NAME(fp_hockey_stick_curve)(int np, const double *w, const double *m, const double *s, int nq,
-                                          const double *v, const double *n, const double *t, const double *epsilon,
-                                          ptrdiff_t count, double target, int logs, fp_interrupted interrupted,
-                                          double deadline, fp_bracket *out, long *cost)
+/* The analysis of a pair; returns -1 when memory is short, FP_INTERRUPTED when the caller stopped it. At the deadline
+ * the pieces are those found by then. */
+static int FP_NAME(fp_pair_analysis_build)(fp_pair_analysis *analysis, int np, const double *w, const double *m,
+                                           const double *s, int nq, const double *v, const double *n, const double *t,
+                                           fp_interrupted interrupted, double deadline)
 {
-    fp_log_ratio r;
-    fp_pieces pieces = {0};
     fp_stop_token stop = fp_stop_token_make(interrupted, deadline);
-    cost[0] = cost[1] = cost[2] = cost[3] = cost[4] = 0;
-    r.stop = &stop;
-    if (fp_log_ratio_build(&r, np, w, m, s, nq, v, n, t))
+    *analysis = (fp_pair_analysis){.r.stop = &stop};
+    if (fp_log_ratio_build(&analysis->r, np, w, m, s, nq, v, n, t))
         return -1;
-    int status = r.unresolved ? 0 : FP_NAME(fp_pieces_build)(&r, &pieces);
-    fp_optimal_set set = {0};
-    double scale = FP_NAME(fp_largest_sigma)(&r);
+    int status = analysis->r.unresolved ? 0 : FP_NAME(fp_pieces_build)(&analysis->r, &analysis->pieces);
+    analysis->scale = FP_NAME(fp_largest_sigma)(&analysis->r);
+    analysis->pieces.expired = analysis->pieces.expired || stop.status == FP_EXPIRED;
+    analysis->r.stop = NULL;
+    return status == FP_EXPIRED ? 0 : status;
+}
+
+/* H for every eps, with the stop token and the workspace of `r`; returns and cost as fp_pair_analysis_curve. */
+static int FP_NAME(fp_curve_from_pieces)(const fp_log_ratio *r, const fp_pieces *pieces, double scale,
+                                         const double *epsilon, ptrdiff_t count, double target, int logs,
+                                         fp_interrupted interrupted, double deadline, fp_bracket *out, long *cost)
+{
+    fp_stop_token *stop = r->stop;
+    fp_optimal_sets sets = {0};
     ptrdiff_t done = 0;
-    while (done < count && !status && (r.unresolved || (!stop.status && !pieces.expired))) {
-        status =
-            FP_NAME(fp_hockey_stick_at)(&r, &pieces, epsilon[done], scale, target, logs, &set, &out[done], &cost[1]);
-        done += !status;
+    int status = 0;
+    cost[0] = cost[1] = cost[4] = 0;
+    cost[2] = pieces->count;
+    cost[3] = pieces->undecided + r->unresolved;
+    while (done < count && !status && (r->unresolved || (!stop->status && !pieces->expired))) {
+        int most = r->np + r->nq > FP_MANY_COMPONENTS ? FP_EPSILON_BLOCK_OF_MANY : FP_EPSILON_BLOCK,
+            block = count - done < most ? (int)(count - done) : most;
+        status = FP_NAME(fp_optimal_sets_build)(r, pieces, epsilon + done, block, scale, &sets);
+        for (int e = 0; e < block && !status; ++e, done += !status)
+            status = FP_NAME(fp_hockey_stick_at)(r, pieces, epsilon[done], scale, target, logs, &sets.set[e],
+                                                 &out[done], &cost[1]);
     }
-    if (done < count && status != -1 && (stop.status == FP_EXPIRED || (pieces.expired && !stop.status))) {
+    if (done < count && status != -1 && (stop->status == FP_EXPIRED || (pieces->expired && !stop->status))) {
         FP_NAME(fp_interval_masses) known;
-        stop = fp_stop_token_make(interrupted, deadline + FP_DEADLINE_GRACE_SECONDS);
-        status = FP_NAME(fp_interval_masses_build)(&r, &pieces, &known);
+        *stop = fp_stop_token_make(interrupted, deadline + FP_DEADLINE_GRACE_SECONDS);
+        status = FP_NAME(fp_interval_masses_build)(r, pieces, &known);
         cost[4] = (long)(count - done);
         for (; done < count && !status; ++done) {
-            FP_NAME(fp_hockey_stick_from_masses)(&pieces, &known, epsilon[done], &out[done]);
-            if (r.underflowed && epsilon[done] < INFINITY)
+            FP_NAME(fp_hockey_stick_from_masses)(pieces, &known, epsilon[done], &out[done]);
+            if (r->underflowed && epsilon[done] < INFINITY)
                 FP_NAME(fp_widen_for_underflow)(epsilon[done], &out[done]);
         }
         free(known.cell);
     }
-    status = status == FP_EXPIRED ? 0 : status ? status : stop.status == FP_INTERRUPTED ? FP_INTERRUPTED : 0;
-    cost[0] = pieces.evaluations + set.evaluations;
-    cost[2] = pieces.count;
-    cost[3] = pieces.undecided + r.unresolved;
-    free(set.interval);
-    fp_pieces_free(&pieces);
-    fp_log_ratio_free(&r);
+    status = status == FP_EXPIRED ? 0 : status ? status : stop->status == FP_INTERRUPTED ? FP_INTERRUPTED : 0;
+    for (int e = 0; e < FP_EPSILON_BLOCK; ++e)
+        cost[0] += sets.set[e].evaluations;
+    fp_optimal_sets_free(&sets);
     return status;
 }
+
+/* H of P from Q for every eps; returns -1 when memory is short, FP_INTERRUPTED when the caller stopped it. cost:
+ * evaluations of L (those of the analysis not included), sums in double-doubles, pieces, intervals of the line whose
+ * budget was spent or which could not be resolved, and the number of eps that were not done at the deadline: their
+ * brackets are valid but wide. */
+static int FP_NAME(fp_pair_analysis_curve)(const fp_pair_analysis *analysis, const double *epsilon, ptrdiff_t count,
+                                           double target, int logs, fp_interrupted interrupted, double deadline,
+                                           fp_bracket *out, long *cost)
+{
+    fp_stop_token stop = fp_stop_token_make(interrupted, deadline);
+    fp_log_ratio r = analysis->r;
+    r.stop = &stop;
+    r.scratch = malloc(r.scratch_size * sizeof *r.scratch);
+    int status = r.scratch ? FP_NAME(fp_curve_from_pieces)(&r, &analysis->pieces, analysis->scale, epsilon, count,
+                                                           target, logs, interrupted, deadline, out, cost)
+                           : -1;
+    free(r.scratch);
+    return status;
+}
+
+/* Analysis and curve; cost[0] counts both. */
+static int FP_NAME(fp_monotone_pieces_curve)(int np, const double *w, const double *m, const double *s, int nq,
+                                             const double *v, const double *n, const double *t, const double *epsilon,
+                                             ptrdiff_t count, double target, int logs, fp_interrupted interrupted,
+                                             double deadline, fp_bracket *out, long *cost)
+{
+    fp_pair_analysis analysis;
+    fp_stop_token stop = fp_stop_token_make(interrupted, deadline);
+    int status =
+        FP_NAME(fp_pair_analysis_build)(&analysis, np, w, m, s, nq, v, n, t, interrupted, deadline);
+    analysis.r.stop = &stop;
+    if (!status)
+        status = FP_NAME(fp_curve_from_pieces)(&analysis.r, &analysis.pieces, analysis.scale, epsilon, count, target,
+                                               logs, interrupted, deadline, out, cost);
+    cost[0] += analysis.pieces.evaluations;
+    fp_pair_analysis_free(&analysis);
+    return status;
+}
+

@@ -3,6 +3,9 @@
 /* bounds: tested by enclosures/test_hockey_stick - rounding of interval masses, of their sum in doubles and
  * double-doubles, and of the loss */
 
+/* bound: none - P(E) below which sums in doubles are tried: sums of tails are no more accurate there */
+#define FP_FAR_OUT 1e-15
+
 /* Sum over one mixture of weight times mass of the interval, and a bound of its absolute error, in doubles. */
 static void FP_NAME(fp_mixture_mass)(const fp_mixture *side, const double *restrict weight, double left, double right,
                                   double *restrict part, double *restrict slip, double *mass, double *error)
@@ -59,6 +62,78 @@ static int FP_NAME(fp_hockey_stick_in_doubles)(const fp_log_ratio *r, double eps
     out->log_value = log(sum);
     out->log_lower = log(out->lower);
     out->log_upper = log(out->upper);
+    return 1;
+}
+
+/* Add the distribution functions at the first `count` of eight ends of intervals to the sums of their sets; `sign` is -1
+ * for a left end. */
+static void FP_NAME(fp_optimal_set_add_ends)(const fp_log_ratio *r, const double *x, const int *sign,
+                                             fp_optimal_set **owner, int count)
+{
+    FP_NAME(fp_tail_sums) p, q;
+    FP_NAME(fp_tails_at_points)(&r->p, x, &p);
+    FP_NAME(fp_tails_at_points)(&r->q, x, &q);
+    for (int k = 0; k < count; ++k) {
+        fp_optimal_set *set = owner[k];
+        const double *before_p = r->p.before + 2 * (int)p.count[k], *before_q = r->q.before + 2 * (int)q.count[k];
+        fp_dd in_p = fp_dd_add(fp_dd_make(before_p[0], before_p[1]), fp_two_sum(p.high[k], p.low[k]));
+        fp_dd in_q = fp_dd_add(fp_dd_make(before_q[0], before_q[1]), fp_two_sum(q.high[k], q.low[k]));
+        set->p = fp_dd_add(set->p, sign[k] < 0 ? fp_dd_neg(in_p) : in_p);
+        set->q = fp_dd_add(set->q, sign[k] < 0 ? fp_dd_neg(in_q) : in_q);
+        set->p_error += p.error[k];
+        set->q_error += q.error[k];
+    }
+}
+
+/* P(E) and Q(E) of `count` sets from the tails beyond the ends of their intervals. */
+static void FP_NAME(fp_optimal_sets_sum)(const fp_log_ratio *r, fp_optimal_set *sets, int count)
+{
+    double x[FP_LANES];
+    fp_optimal_set *owner[FP_LANES];
+    int sign[FP_LANES], filled = 0;
+    for (int e = 0; e < count; ++e) {
+        fp_optimal_set *set = &sets[e];
+        int unbounded = set->count && set->interval[2 * set->count - 1].hi == INFINITY;
+        const double *all_p = r->p.before + 2 * r->np, *all_q = r->q.before + 2 * r->nq;
+        set->p = unbounded ? fp_dd_make(all_p[0], all_p[1]) : fp_dd_set(0.0);
+        set->q = unbounded ? fp_dd_make(all_q[0], all_q[1]) : fp_dd_set(0.0);
+        set->p_error = 0x1p-104 * (r->np + 4) * (2 * set->count + 1); /* weights before a component, and their sum */
+        set->q_error = 0x1p-104 * (r->nq + 4) * (2 * set->count + 1);
+        for (int i = 0; i < 2 * set->count && !fp_stop_requested(r->stop, r->np + r->nq); ++i) {
+            if (!isfinite(set->interval[i].hi))
+                continue;
+            x[filled] = set->interval[i].hi;
+            sign[filled] = i % 2 ? 1 : -1;
+            owner[filled++] = set;
+            if (filled == FP_LANES) {
+                FP_NAME(fp_optimal_set_add_ends)(r, x, sign, owner, filled);
+                filled = 0;
+            }
+        }
+    }
+    for (int k = filled; k < FP_LANES && filled; ++k)
+        x[k] = x[filled - 1];
+    if (filled)
+        FP_NAME(fp_optimal_set_add_ends)(r, x, sign, owner, filled);
+}
+
+/* P(E) - e^eps Q(E) from these sums; returns 0 when the relative width is above the target. */
+static int FP_NAME(fp_hockey_stick_from_tails)(double epsilon, const fp_optimal_set *set, double target, int logs,
+                                               fp_bracket *out)
+{
+    if (!(epsilon < 600.0))
+        return 0;
+    fp_dd factor = fp_dd_exp(fp_dd_set(epsilon)), part = fp_dd_mul(factor, set->q), sum = fp_dd_sub(set->p, part);
+    double error = (set->p_error + factor.hi * set->q_error + 0x1p-97 * (fabs(set->p.hi) + fabs(part.hi))) * 1.01;
+    double loss =
+        set->loss_count ? set->loss_sum * (1.0 + 1e-9) * exp(set->loss_log) * (1.0 + 1e-12 * fabs(set->loss_log)) : 0.0;
+    double value = sum.hi, size_of_log = logs && value > 0.3 ? fabs(log(value)) : 1.0;
+    error += 0x1p-53 * fabs(value);
+    if (!(value > 1e-280) || !(2.0 * error + loss <= target * value * (size_of_log < 1.0 ? size_of_log : 1.0)))
+        return 0;
+    double log_value = log(value), slip = error / value * 1.01;
+    *out = (fp_bracket){value, value - error, value + error + loss, log_value, log_value - slip,
+                        log_value + slip + 1.01 * (loss / value)};
     return 1;
 }
 

@@ -17,14 +17,18 @@
 #include "common/fp_lanes.h"
 #include "line/fp_bracket.h"
 #include "special/fp_math.h"
+#include "special/fp_normal_tail.h"
 #include "common/fp_stop_token.h"
 #include <math.h>
 #include <stddef.h>
 
-/* One mixture, padded with components of weight zero to whole lanes. `load_i` = |log w_i| + |log s_i|. */
+/* One mixture, padded with components of weight zero to whole lanes. `load_i` = |log w_i| + |log s_i|. Weights and
+ * 1 / sigma are also given as sums of 26 bits and a double, and `before` has the total weights of the components before
+ * each one, in double-doubles (n + 1 of them). */
 typedef struct {
     int n, padded;
     double *mean, *inverse, *precision, *log_weight, *load;
+    double *weight_high, *weight_low, *inverse_high, *inverse_low, *before;
 } fp_mixture;
 
 /* P written on the components of Q. Component i of P is matched with its nearest component j of Q, or it is
@@ -60,7 +64,8 @@ typedef struct {
     double *w, *m, *s, *v, *n, *t; /* P = (w, m, s) and Q = (v, n, t), each sorted by mean and sigma */
     int np, nq;
     fp_stop_token *stop;           /* set by the caller before anything else */
-    double *scratch;         /* 4 (padded p + padded q + padded coupling) + padded q doubles */
+    size_t scratch_size;
+    double *scratch;         /* 20 (padded p + padded q + padded coupling) + padded q doubles */
     void *storage;
 } fp_log_ratio;
 
@@ -83,8 +88,23 @@ static inline void fp_mixture_fill(fp_mixture *side, int n, const double *w, con
     side->precision = fp_take(cursor, padded);
     side->log_weight = fp_take(cursor, padded);
     side->load = fp_take(cursor, padded);
+    side->weight_high = fp_take(cursor, padded);
+    side->weight_low = fp_take(cursor, padded);
+    side->inverse_high = fp_take(cursor, padded);
+    side->inverse_low = fp_take(cursor, padded);
+    side->before = fp_take(cursor, 2 * (n + 1));
+    fp_dd total = {0.0, 0.0};
+    for (int i = 0; i <= n; ++i) {
+        side->before[2 * i] = total.hi, side->before[2 * i + 1] = total.lo;
+        total = i < n ? fp_dd_add_d(total, w[i]) : total;
+    }
     for (int i = 0; i < padded; ++i) {
         int real = i < n;
+        double width = real ? s[i] : s[0], lead = fp_upper(1.0 / width);
+        side->weight_high[i] = real ? fp_upper(w[i]) : 0.0;
+        side->weight_low[i] = real ? w[i] - side->weight_high[i] : 0.0;
+        side->inverse_high[i] = lead;
+        side->inverse_low[i] = __builtin_fma(-lead, width, 1.0) / width; /* to 2^-77 of 1 / sigma */
         side->mean[i] = real ? m[i] : m[0];
         side->inverse[i] = real ? 1.0 / s[i] : 1.0 / s[0];
         side->precision[i] = side->inverse[i] * side->inverse[i];
@@ -288,8 +308,8 @@ static inline int fp_log_ratio_build(fp_log_ratio *r, int np, const double *w, c
 {
     int big = np > nq ? np : nq;
     size_t coupling = (size_t)fp_padded(np) + 2 * FP_LANES, padded = (size_t)fp_padded(np) + (size_t)fp_padded(nq);
-    size_t doubles = 3 * (size_t)(np + nq) + 5 * padded + (size_t)fp_padded(nq) + 15 * coupling
-                     + 3 * (size_t)fp_padded(big) + 4 * (padded + coupling) + (size_t)fp_padded(nq) + 64;
+    size_t doubles = 3 * (size_t)(np + nq) + 11 * padded + (size_t)fp_padded(nq) + 21 * coupling
+                     + 3 * (size_t)fp_padded(big) + (2 * FP_LANES + 4) * (padded + coupling) + (size_t)fp_padded(nq) + 64;
     char *block = malloc(doubles * sizeof(double) + (size_t)big * sizeof(fp_component) + (size_t)nq * sizeof(fp_dd)
                          + (size_t)np * (sizeof(int) + 3 * sizeof(double)) + (size_t)nq * sizeof(int));
     if (!block)
@@ -311,6 +331,7 @@ static inline int fp_log_ratio_build(fp_log_ratio *r, int np, const double *w, c
     fp_coupling_fill(r, partner, partner + np, unmatched, total, &cursor);
     fp_tilt_fill(r, &cursor);
     r->scratch = cursor;
+    r->scratch_size = doubles - (size_t)(cursor - (double *)block);
     return 0;
 }
 
@@ -319,21 +340,31 @@ static inline void fp_log_ratio_free(fp_log_ratio *r) { free(r->storage); }
 /* An interval of the line. FP_MONOTONE: L is monotone with direction `sign`; `low` and `high` are its values at the
  * left and the right end (the limits for an infinite end), with errors at most `low_error` and `high_error`.
  * FP_ENCLOSED: low <= L <= high, and nothing more is known. FP_CURVED, during the subdivision: L'' has the sign
- * `sign`. `guess` is the last crossing found here. */
-enum { FP_MONOTONE, FP_CURVED, FP_ENCLOSED };
+ * `sign`; FP_OPEN, not decided. `knots` points of the piece, from `knot` on, are known with L and L'. */
+enum { FP_MONOTONE, FP_CURVED, FP_ENCLOSED, FP_OPEN };
+/* Phases of the search for an extremum of L. */
+enum { FP_AT_LEFT_END, FP_AT_RIGHT_END, FP_AT_ZERO, FP_AT_LEFT_SIDE, FP_AT_RIGHT_SIDE };
 
 typedef struct {
     double left, right;
     int kind_of_piece, sign;
-    double low, high, low_error, high_error, guess;
+    double low, high, low_error, high_error;
+    int knots;
+    ptrdiff_t knot;
 } fp_piece;
 
 typedef struct {
+    double x, value, slope;
+} fp_knot;
+
+typedef struct {
     fp_piece *piece;
+    fp_knot *knot;
     int count, capacity;
     long evaluations, undecided; /* intervals left undecided when their budget was spent */
     int expired;             /* whether some were left because the time was spent */
     double limit[2];
+    double sharpest; /* the largest 1 / sigma^2, rounded up */
 } fp_pieces;
 
 static inline int fp_pieces_reserve(fp_pieces *out)
@@ -349,6 +380,10 @@ static inline int fp_pieces_reserve(fp_pieces *out)
     return 0;
 }
 
-static inline void fp_pieces_free(fp_pieces *out) { free(out->piece); }
+static inline void fp_pieces_free(fp_pieces *out)
+{
+    free(out->piece);
+    free(out->knot);
+}
 
 #endif

@@ -6,6 +6,7 @@
  * be proved */
 
 #define FP_FARTHEST_POSITION 1e140 /* positions beyond this are not examined */
+#define FP_FIRST_CELLS 32          /* into which a part of the line is divided first, at most */
 
 static inline int FP_NAME(fp_pieces_append)(fp_pieces *out, fp_piece run)
 {
@@ -31,102 +32,112 @@ static inline int FP_NAME(fp_pieces_append)(fp_pieces *out, fp_piece run)
     return 0;
 }
 
-/* Decided cells from `left` to `right`; adjacent cells of one kind are merged. As the budget runs out, cells get
- * coarser; what is left when the budget or the time is spent becomes one piece without bounds. */
-static int FP_NAME(fp_subdivide)(const fp_log_ratio *r, double left, double right, double scale, long budget,
-                                 fp_pieces *out)
+/* Append a cell to a list that is not merged; -1 when memory is short. */
+static inline int FP_NAME(fp_cells_append)(fp_pieces *cells, double left, double right, int kind_of_piece, int sign,
+                                           double low, double high)
 {
-    double cursor = left, step = 0.25 * scale > (right - left) / 64.0 ? 0.25 * scale : (right - left) / 64.0;
-    long start = out->evaluations;
-    while (cursor < right) {
-        long undecided = out->evaluations - start;
-        if (r->stop->status == FP_INTERRUPTED)
-            return FP_INTERRUPTED;
-        if (undecided > budget || !(step > 0.0) || r->stop->status) {
-            out->undecided++;
-            return FP_NAME(fp_pieces_append)(out,
-                                             (fp_piece){cursor, right, FP_ENCLOSED, 0, -INFINITY, INFINITY, 0, 0, 0});
-        }
-        fp_taylor at;
-        double a, b, reach, spacing_of_doubles = 4.0 * (nextafter(fabs(cursor), INFINITY) - fabs(cursor));
-        double finest = undecided < budget / 10 * 8 ? 1e-6 : undecided < budget / 10 * 9 ? 0.02 : 0.4;
-        if (step < spacing_of_doubles)
-            step = spacing_of_doubles;
-        if (cursor + 2.0 * step > right)
-            step = 0.5 * (right - cursor) > spacing_of_doubles ? 0.5 * (right - cursor) : spacing_of_doubles;
-        double x = cursor + step;
-        step = x - cursor;
-        FP_NAME(fp_log_ratio_on_disc)(r, x, 4.0 * step > scale ? 4.0 * step : scale, &at);
-        out->evaluations++;
-        FP_NAME(fp_sign_radii)(&at, &a, &b);
-        reach = a > b ? a : b;
-        fp_piece run = {cursor, x + reach, 0, 0, 0, 0, 0, 0, 0};
-        double t = at.radius > 0.0 ? step / at.radius : 1.0;
-        double off = (fabs(at.slope) + at.slope_error) * step + 0.5 * (fabs(at.curve) + at.curve_error) * step * step
-                     + at.bound * t * t * t / (1.0 - t);
-        if (reach >= step) {
-            run.kind_of_piece = a > b ? FP_MONOTONE : FP_CURVED;
-            run.sign = (a > b ? at.slope : at.curve) > 0.0 ? 1 : -1;
-        } else if (step <= spacing_of_doubles || t <= finest || (t < 1.0 && off <= 4.0 * at.error)) {
-            run.kind_of_piece = FP_ENCLOSED;
-            run.right = x + step;
-            run.low = t < 1.0 ? at.value - at.error - off : -INFINITY;
-            run.high = t < 1.0 ? at.value + at.error + off : INFINITY;
-        } else {
-            double next = 0.9 * reach, least = 0.9 * finest * at.radius;
-            if (!(next > 0.2 * step))
-                next = 0.2 * step;
-            step = next > least ? next : least;
-            continue;
-        }
-        if (run.right > right)
-            run.right = right;
-        if (FP_NAME(fp_pieces_append)(out, run))
-            return -1;
-        step = 1.3 * (run.right - x > step ? run.right - x : step);
-        cursor = run.right;
-    }
+    if (!(left < right))
+        return 0;
+    if (fp_pieces_reserve(cells))
+        return -1;
+    cells->piece[cells->count++] = (fp_piece){left, right, kind_of_piece, sign, low, high, 0, 0, 0, 0};
     return 0;
 }
 
-/* Zero of the slope in [a, b], on which the slope is monotone with direction `sign`, by Illinois steps on computed
- * values. */
-static double FP_NAME(fp_slope_zero)(const fp_log_ratio *r, double a, double b, int sign, fp_pieces *out)
+/* What the analysis at the middle x of a cell says of it: the cell decided, or the part around x decided and the rest
+ * open. `finest` is the least half-width, relative to the disc, of cells that are divided further. */
+static int FP_NAME(fp_cell_decide)(const fp_piece *cell, double x, const fp_taylor *at, double finest, fp_pieces *out)
 {
-    fp_taylor at;
-    FP_NAME(fp_log_ratio_at)(r, a, &at);
-    double fa = sign * at.slope;
-    FP_NAME(fp_log_ratio_at)(r, b, &at);
-    double fb = sign * at.slope;
-    int side = 0;
-    if (fa >= 0.0)
-        return a;
-    if (fb <= 0.0)
-        return b;
-    for (int i = 0; i < 200 && !r->stop->status; ++i) {
-        double x = i % 3 == 2 ? 0.5 * (a + b) : (fa * b - fb * a) / (fa - fb);
-        if (!(x > a && x < b))
-            x = 0.5 * (a + b);
-        if (!(x > a && x < b))
-            return a;
-        FP_NAME(fp_log_ratio_at)(r, x, &at);
-        out->evaluations++;
-        double f = sign * at.slope;
-        if (fabs(f) <= 2.0 * at.slope_error)
-            return x;
-        if (f < 0.0) {
-            a = x, fa = f;
-            if (side < 0)
-                fb *= 0.5;
-            side = -1;
-        } else {
-            b = x, fb = f;
-            if (side > 0)
-                fa *= 0.5;
-            side = 1;
-        }
+    double a, b, reach, step = x - cell->left > cell->right - x ? x - cell->left : cell->right - x;
+    FP_NAME(fp_sign_radii)(at, &a, &b);
+    reach = a > b ? a : b;
+    int kind_of_piece = a > b ? FP_MONOTONE : FP_CURVED, sign = (a > b ? at->slope : at->curve) > 0.0 ? 1 : -1;
+    if (reach >= step)
+        return FP_NAME(fp_cells_append)(out, cell->left, cell->right, kind_of_piece, sign, 0.0, 0.0);
+    double t = at->radius > 0.0 ? step / at->radius : 1.0, spacing_of_doubles = 4.0 * (nextafter(fabs(x), INFINITY) - fabs(x));
+    double off = (fabs(at->slope) + at->slope_error) * step + 0.5 * (fabs(at->curve) + at->curve_error) * step * step
+                 + at->bound * t * t * t / (1.0 - t);
+    if (step <= spacing_of_doubles || t <= finest || (t < 1.0 && off <= 4.0 * at->error))
+        return FP_NAME(fp_cells_append)(out, cell->left, cell->right, FP_ENCLOSED, 0,
+                                        t < 1.0 ? at->value - at->error - off : -INFINITY,
+                                        t < 1.0 ? at->value + at->error + off : INFINITY);
+    if (reach >= 0.4 * step)
+        return FP_NAME(fp_cells_append)(out, cell->left, x - reach, FP_OPEN, 0, 0.0, 0.0)
+                       || FP_NAME(fp_cells_append)(out, x - reach, x + reach, kind_of_piece, sign, 0.0, 0.0)
+                       || FP_NAME(fp_cells_append)(out, x + reach, cell->right, FP_OPEN, 0, 0.0, 0.0)
+                   ? -1
+                   : 0;
+    int status = 0, parts = reach > 0.12 * step ? (int)(step / (0.9 * reach)) + 1 : reach > 0.0 ? 8 : 4;
+    double from = cell->left;
+    for (int k = 1; k <= parts && !status; ++k) {
+        double to = k < parts ? cell->left + (cell->right - cell->left) * k / parts : cell->right;
+        status = FP_NAME(fp_cells_append)(out, from, to, FP_OPEN, 0, 0.0, 0.0);
+        from = from < to ? to : from;
     }
-    return 0.5 * (a + b);
+    return status;
+}
+
+/* Decided cells from `left` to `right`; adjacent cells of one kind are merged. In each round all open cells are
+ * analysed. As the budget runs out, cells get coarser; what is left when the budget or the time is spent becomes
+ * pieces without bounds. */
+static int FP_NAME(fp_subdivide)(const fp_log_ratio *r, double left, double right, double scale, long budget,
+                                 fp_pieces *out)
+{
+    fp_pieces cells = {0}, next = {0};
+    int status = 0, open = 0, many = (int)fmin(FP_FIRST_CELLS, 1.0 + (right - left) / scale);
+    long start = out->evaluations;
+    for (int k = 0; k < many && !status; ++k)
+        status = FP_NAME(fp_cells_append)(&cells, k ? cells.piece[k - 1].right : left,
+                                          k + 1 < many ? left + (right - left) * (k + 1.0) / many : right, FP_OPEN, 0,
+                                          0.0, 0.0);
+    do {
+        next.count = open = 0;
+        for (int i = 0; i < cells.count && !status;) {
+            fp_taylor at[FP_LANES];
+            double x[FP_LANES], radius[FP_LANES];
+            int last = i, taken = 0, done = 0;
+            long spent = out->evaluations - start, planned = spent + next.count + (cells.count - i) / 2;
+            double finest = planned < budget / 10 * 8 ? 1e-6 : planned < budget / 10 * 9 ? 0.02 : 0.4;
+            int stopped = spent > budget || r->stop->status;
+            for (; last < cells.count && taken < FP_LANES; ++last)
+                if (cells.piece[last].kind_of_piece == FP_OPEN) {
+                    const fp_piece *cell = &cells.piece[last];
+                    double half = 0.5 * (cell->right - cell->left);
+                    x[taken] = cell->left + half;
+                    radius[taken++] = 4.0 * half > scale ? 4.0 * half : scale;
+                }
+            for (int k = taken; k < FP_LANES && taken; ++k)
+                x[k] = x[taken - 1], radius[k] = radius[taken - 1];
+            if (taken && !stopped) {
+                FP_NAME(fp_log_ratio_on_discs)(r, x, radius, taken, at);
+                out->evaluations += taken;
+                stopped = r->stop->status;
+            }
+            for (; i < last && !status; ++i) {
+                const fp_piece *cell = &cells.piece[i];
+                if (cell->kind_of_piece != FP_OPEN)
+                    status = FP_NAME(fp_cells_append)(&next, cell->left, cell->right, cell->kind_of_piece, cell->sign,
+                                                      cell->low, cell->high);
+                else if (stopped)
+                    status = FP_NAME(fp_cells_append)(&next, cell->left, cell->right, FP_ENCLOSED, 0, -INFINITY,
+                                                      INFINITY);
+                else
+                    status = FP_NAME(fp_cell_decide)(cell, x[done], &at[done], finest, &next);
+                done += cell->kind_of_piece == FP_OPEN;
+                out->undecided += cell->kind_of_piece == FP_OPEN && stopped;
+            }
+        }
+        fp_pieces swap = cells;
+        cells = next;
+        next = swap;
+        for (int i = 0; i < cells.count && !open; ++i)
+            open = cells.piece[i].kind_of_piece == FP_OPEN;
+    } while (open && !status);
+    for (int i = 0; i < cells.count && !status; ++i)
+        status = FP_NAME(fp_pieces_append)(out, cells.piece[i]);
+    fp_pieces_free(&cells);
+    fp_pieces_free(&next);
+    return status ? status : r->stop->status == FP_INTERRUPTED ? FP_INTERRUPTED : 0;
 }
 
 /* Append a monotone piece; it is merged with its left neighbour where the direction agrees. */
@@ -145,63 +156,173 @@ static int FP_NAME(fp_pieces_append_monotone)(fp_pieces *out, double left, doubl
     return 0;
 }
 
-/* From a zero x of the slope towards `end`: the nearest examined point where the sign of the slope is proved, or
- * `end`. */
-static double FP_NAME(fp_slope_sign_proved)(const fp_log_ratio *r, double x, double end, int sign, fp_pieces *out)
+/* The search for the flat part of a run on which the slope is monotone with direction `sign`: for a zero of the slope,
+ * by Illinois steps on computed values, then on both sides of it for the nearest point found where the sign of the slope
+ * is proved, or the end of the run. */
+typedef struct {
+    double x; /* the next point */
+    double left, right, low, high, f_low, f_high, x_before, f_before, secant,
+        slope_error; /* at the left end */
+    double zero, side[2], slope_size;
+    double value[3], error[3]; /* of L at the left side, the zero and the right side */
+    double end_value[2], end_error[2];
+    double near, far, step; /* from the zero to points where the sign is not proved, and where it is */
+    int sign, phase, same_side, steps, bisections, growing, strict;
+} FP_NAME(fp_extremum);
+
+/* Begin the search on a side of the zero; whether there is none. */
+static int FP_NAME(fp_extremum_begin_side)(FP_NAME(fp_extremum) * s, int right)
 {
-    fp_taylor at;
-    double reach = fabs(end - x), step = 2.0 * (nextafter(fabs(x), INFINITY) - fabs(x)), near = 0.0;
-    int direction = end > x ? 1 : -1;
-    for (; step < reach && !r->stop->status; near = step, step *= 4.0) {
-        FP_NAME(fp_log_ratio_at)(r, x + direction * step, &at);
-        out->evaluations++;
-        if (sign * at.slope > at.slope_error)
-            break;
-    }
-    if (step < 1e-6 * reach)
-        return x + direction * step;
-    step = step < reach ? step : reach;
-    for (int i = 0; i < 45 && step - near > 1e-12 * reach && !r->stop->status;
-         ++i) { /* the flat part is long, or the sign is proved at `end` alone: bisect */
-        double middle = 0.5 * (near + step);
-        FP_NAME(fp_log_ratio_at)(r, x + direction * middle, &at);
-        out->evaluations++;
-        if (sign * at.slope > at.slope_error)
-            step = middle;
-        else
-            near = middle;
-    }
-    return step == reach ? end : x + direction * step;
+    double end = right ? s->right : s->left, least = 2.0 * (nextafter(fabs(s->zero), INFINITY) - fabs(s->zero));
+    s->phase = right ? FP_AT_RIGHT_SIDE : FP_AT_LEFT_SIDE;
+    s->side[right] = end;
+    s->value[2 * right] = s->end_value[right];
+    s->error[2 * right] = s->end_error[right];
+    s->far = fabs(end - s->zero);
+    if (!(s->far > 0.0))
+        return right ? 1 : FP_NAME(fp_extremum_begin_side)(s, 1);
+    s->step = 2.0 * s->slope_size / s->secant;
+    s->step = s->step > least ? s->step : least;
+    s->step = s->step < 0.5 * s->far ? s->step : 0.5 * s->far;
+    s->near = 0.0;
+    s->bisections = 0;
+    s->growing = 1;
+    s->x = right ? s->zero + s->step : s->zero - s->step;
+    return 0;
 }
 
-/* Split a run on which L'' has a sign into its falling, flat and rising parts. */
-static int FP_NAME(fp_split_curved)(const fp_log_ratio *r, fp_piece run, fp_pieces *out)
+/* The next point of the search for the zero, or the begin of that for its sides; whether the search has ended. */
+static int FP_NAME(fp_extremum_next)(FP_NAME(fp_extremum) * s, const FP_NAME(fp_ratios) * at, int lane, int zero)
 {
-    double a = run.left, b = run.right, x = FP_NAME(fp_slope_zero)(r, a, b, run.sign, out);
-    double xl = x > a ? FP_NAME(fp_slope_sign_proved)(r, x, a, -run.sign, out) : a;
-    double xr = x < b ? FP_NAME(fp_slope_sign_proved)(r, x, b, run.sign, out) : b;
-    fp_taylor at, left, right;
-    if (r->stop->status) { /* stopped halfway: nothing is known of the run */
-        out->undecided++;
-        return FP_NAME(fp_pieces_append)(out, (fp_piece){a, b, FP_ENCLOSED, 0, -INFINITY, INFINITY, 0, 0, 0});
+    double next = s->steps % 3 == 2 ? 0.5 * (s->low + s->high)
+                                    : (s->f_low * s->high - s->f_high * s->low) / (s->f_low - s->f_high);
+    if (!(next > s->low && next < s->high))
+        next = 0.5 * (s->low + s->high);
+    if (!zero && next > s->low && next < s->high) {
+        s->phase = FP_AT_ZERO;
+        s->x = next;
+        return 0;
     }
-    if (FP_NAME(fp_pieces_append_monotone)(out, a, xl, -run.sign))
+    int at_left = s->phase == FP_AT_RIGHT_END && s->f_low >= 0.0;
+    double proved = at_left                         ? s->f_low - s->slope_error
+                    : s->phase == FP_AT_RIGHT_END ? -s->f_high - at->slope_error[lane]
+                                                    : 0.0;
+    if (proved > 0.0) { /* the slope has the same sign on all of the run */
+        s->side[0] = s->side[1] = at_left ? s->left : s->right;
+        return 1;
+    }
+    s->zero = at_left ? s->left : s->x;
+    s->value[1] = at_left ? s->end_value[0] : at->value[lane];
+    s->error[1] = at_left ? s->end_error[0] : at->error[lane];
+    s->slope_size = at_left ? s->f_low + s->slope_error : fabs(at->slope[lane]) + at->slope_error[lane];
+    return FP_NAME(fp_extremum_begin_side)(s, 0);
+}
+
+/* Take in what is known at x; whether the search has ended. */
+static int FP_NAME(fp_extremum_step)(FP_NAME(fp_extremum) * s, const FP_NAME(fp_ratios) * at, int lane)
+{
+    double slope_error = at->slope_error[lane], f = s->sign * at->slope[lane], x = s->x;
+    if (s->phase == FP_AT_LEFT_END) {
+        s->end_value[0] = at->value[lane], s->end_error[0] = at->error[lane];
+        s->f_low = f, s->slope_error = slope_error;
+        s->x = s->right;
+        s->phase = FP_AT_RIGHT_END;
+        return 0;
+    }
+    if (s->phase == FP_AT_RIGHT_END) {
+        s->end_value[1] = at->value[lane], s->end_error[1] = at->error[lane];
+        s->f_high = f;
+        s->secant = fabs((f - s->f_low) / (x - s->left));
+        s->x_before = x, s->f_before = f;
+        return FP_NAME(fp_extremum_next)(s, at, lane, f <= 0.0 || s->f_low >= 0.0);
+    }
+    int right = s->phase == FP_AT_RIGHT_SIDE, side = s->phase != FP_AT_ZERO;
+    if (side && s->steps <= 200 && (right ? -f : f) > slope_error && x > s->low && x < s->high)
+        s->strict = 1, s->phase = FP_AT_ZERO; /* the zero lies farther on */
+    if (s->phase == FP_AT_ZERO) {
+        /* L is within its error of its extremum, or the slope is no better known */
+        int zero = fabs(f) <= 2.0 * slope_error || (!s->strict && f * f <= at->error[lane] * s->secant)
+                   || ++s->steps > 200;
+        if (x != s->x_before)
+            s->secant = fabs((f - s->f_before) / (x - s->x_before));
+        s->x_before = x, s->f_before = f;
+        if (f < 0.0) {
+            s->low = x, s->f_low = f;
+            s->f_high *= s->same_side < 0 ? 0.5 : 1.0;
+            s->same_side = -1;
+        } else {
+            s->high = x, s->f_high = f;
+            s->f_low *= s->same_side > 0 ? 0.5 : 1.0;
+            s->same_side = 1;
+        }
+        return FP_NAME(fp_extremum_next)(s, at, lane, zero);
+    }
+    double all = fabs((right ? s->right : s->left) - s->zero);
+    if ((right ? f : -f) > slope_error) {
+        s->far = s->step, s->side[right] = x, s->growing = 0;
+        s->value[2 * right] = at->value[lane], s->error[2 * right] = at->error[lane];
+    } else
+        s->near = s->step;
+    if (s->growing && 4.0 * s->step < all)
+        s->step *= 4.0;
+    else { /* the flat part is long, or the sign is proved at the end alone: bisect */
+        s->growing = 0;
+        if (s->far < 1e-6 * all || ++s->bisections > 45 || s->far - s->near <= 1e-3 * s->far)
+            return right ? 1 : FP_NAME(fp_extremum_begin_side)(s, 1);
+        s->step = 0.5 * (s->near + s->far);
+    }
+    s->x = right ? s->zero + s->step : s->zero - s->step;
+    return 0;
+}
+
+/* The flat parts of `count` runs, searched side by side. */
+static void FP_NAME(fp_extrema_find)(const fp_log_ratio *r, FP_NAME(fp_extremum) * extremum, int count,
+                                     long *evaluations)
+{
+    FP_NAME(fp_extremum) *lane[FP_LANES];
+    double x[FP_LANES];
+    int active = 0, next = 0;
+    while (!r->stop->status) {
+        for (; next < count && active < FP_LANES; ++next)
+            lane[active++] = &extremum[next];
+        if (!active)
+            return;
+        FP_NAME(fp_ratios) at;
+        for (int k = 0; k < FP_LANES; ++k)
+            x[k] = lane[k < active ? k : active - 1]->x;
+        FP_NAME(fp_log_ratio_at_points)(r, x, &at);
+        *evaluations += active;
+        int kept = 0;
+        for (int k = 0; k < active; ++k)
+            if (!FP_NAME(fp_extremum_step)(lane[k], &at, k))
+                lane[kept++] = lane[k];
+        active = kept;
+    }
+}
+
+/* Append the falling, flat and rising parts of the run of an extremum that was found. */
+static int FP_NAME(fp_split_curved)(const FP_NAME(fp_extremum) * s, int stopped, fp_pieces *out)
+{
+    double xl = s->side[0], xr = s->side[1];
+    if (stopped) { /* halfway: nothing is known of the run */
+        out->undecided++;
+        return FP_NAME(fp_pieces_append)(
+            out, (fp_piece){s->left, s->right, FP_ENCLOSED, 0, -INFINITY, INFINITY, 0, 0, 0, 0});
+    }
+    if (FP_NAME(fp_pieces_append_monotone)(out, s->left, xl, -s->sign))
         return -1;
     if (xl < xr) {
-        FP_NAME(fp_log_ratio_at)(r, x, &at);
-        FP_NAME(fp_log_ratio_at)(r, xl, &left);
-        FP_NAME(fp_log_ratio_at)(r, xr, &right);
-        /* convex: below the higher end and above the tangent at x; concave: the mirror image */
-        double ends[2] = {run.sign * left.value, run.sign * right.value};
-        double tops[2] = {ends[0] + left.error, ends[1] + right.error}, top = tops[0] > tops[1] ? tops[0] : tops[1];
-        double foot = run.sign * at.value - at.error - (fabs(at.slope) + at.slope_error) * (xr - xl);
+        /* convex: below the higher end and above the tangent at the zero; concave: the mirror image */
+        double tops[2] = {s->sign * s->value[0] + s->error[0], s->sign * s->value[2] + s->error[2]},
+               top = tops[0] > tops[1] ? tops[0] : tops[1];
+        double foot = s->sign * s->value[1] - s->error[1] - s->slope_size * (xr - xl);
         top = top > foot ? top : foot;
         if (fp_pieces_reserve(out))
             return -1;
-        out->piece[out->count++] =
-            (fp_piece){xl, xr, FP_ENCLOSED, 0, run.sign > 0 ? foot : -top, run.sign > 0 ? top : -foot, 0, 0, 0};
+        out->piece[out->count++] = (fp_piece){
+            xl, xr, FP_ENCLOSED, 0, s->sign > 0 ? foot : -top, s->sign > 0 ? top : -foot, 0, 0, 0, 0};
     }
-    return FP_NAME(fp_pieces_append_monotone)(out, xr, b, run.sign);
+    return FP_NAME(fp_pieces_append_monotone)(out, xr, s->right, s->sign);
 }
 
 /* Where the right tail (direction = 1; the left one is mirrored, -1) begins: beyond `*edge` the slope keeps
@@ -306,28 +427,38 @@ static void FP_NAME(fp_tail_sign)(const fp_log_ratio *r, int direction, double s
 /* The values of L at the ends of every monotone piece, with errors. */
 static void FP_NAME(fp_pieces_end_values)(const fp_log_ratio *r, fp_pieces *out)
 {
-    fp_taylor at;
-    for (int i = 0; i < out->count; ++i) {
-        fp_piece *piece = &out->piece[i];
-        if (piece->kind_of_piece == FP_ENCLOSED)
-            continue;
-        if (r->stop->status) {
-            *piece = (fp_piece){piece->left, piece->right, FP_ENCLOSED, 0, -INFINITY, INFINITY, 0, 0, 0};
-            out->undecided++;
-            continue;
+    double x[FP_LANES], *value[2 * FP_LANES], *error[2 * FP_LANES];
+    int owner[2 * FP_LANES], ends = 0, filled = 0; /* an end of two pieces is evaluated once */
+    for (int i = 0; i <= out->count; ++i) {
+        fp_piece *piece = i < out->count ? &out->piece[i] : NULL;
+        for (int right = 0; right < 2 && piece && piece->kind_of_piece != FP_ENCLOSED; ++right) {
+            double end = right ? piece->right : piece->left;
+            if (!isfinite(end)) {
+                *(right ? &piece->high : &piece->low) = out->limit[right];
+                continue;
+            }
+            if (!filled || x[filled - 1] != end)
+                x[filled++] = end;
+            value[ends] = right ? &piece->high : &piece->low;
+            error[ends] = right ? &piece->high_error : &piece->low_error;
+            owner[ends++] = filled - 1;
         }
-        if (isfinite(piece->left)) {
-            FP_NAME(fp_log_ratio_at)(r, piece->left, &at);
-            piece->low = at.value, piece->low_error = at.error;
-        } else
-            piece->low = out->limit[0];
-        if (isfinite(piece->right)) {
-            FP_NAME(fp_log_ratio_at)(r, piece->right, &at);
-            piece->high = at.value, piece->high_error = at.error;
-        } else
-            piece->high = out->limit[1];
-        piece->guess = NAN;
+        if (filled > FP_LANES - 2 || (!piece && filled)) {
+            FP_NAME(fp_ratios) at;
+            for (int k = filled; k < FP_LANES; ++k)
+                x[k] = x[filled - 1];
+            FP_NAME(fp_log_ratio_at_points)(r, x, &at);
+            for (int k = 0; k < ends; ++k)
+                *value[k] = at.value[owner[k]], *error[k] = at.error[owner[k]];
+            filled = ends = 0;
+        }
     }
+    for (int i = 0; i < out->count && r->stop->status; ++i)
+        if (out->piece[i].kind_of_piece != FP_ENCLOSED) {
+            fp_piece *piece = &out->piece[i];
+            *piece = (fp_piece){piece->left, piece->right, FP_ENCLOSED, 0, -INFINITY, INFINITY, 0, 0, 0, 0};
+            out->undecided++;
+        }
 }
 
 /* The outermost point that lies `reach` standard deviations from a mean, on the side given by the sign. */
@@ -353,6 +484,7 @@ static int FP_NAME(fp_pieces_build)(const fp_log_ratio *r, fp_pieces *out)
     for (int j = 0; j < r->nq; ++j)
         least_q = r->t[j] < least_q ? r->t[j] : least_q, most_q = r->t[j] > most_q ? r->t[j] : most_q;
     scale = least_p < least_q ? least_p : least_q;
+    out->sharpest = (1.0 + 1e-9) / scale / scale;
     FP_NAME(fp_tail_sign)(r, -1, most_p > most_q ? most_p : most_q, &edge[0], &sign[0], &out->limit[0], &spread[0]);
     FP_NAME(fp_tail_sign)(r, 1, most_p > most_q ? most_p : most_q, &edge[1], &sign[1], &out->limit[1], &spread[1]);
     /* one narrowest component against the others: L'' = Var_r(g) - b + t has one sign everywhere */
@@ -398,12 +530,24 @@ static int FP_NAME(fp_pieces_build)(const fp_log_ratio *r, fp_pieces *out)
         status = fp_pieces_reserve(out) ? -1 : (out->piece[out->count++] = tail, 0);
     else if (!status)
         status = FP_NAME(fp_pieces_append_monotone)(out, -INFINITY, edge[0], sign[0]);
+    FP_NAME(fp_extremum) *extremum = runs.count ? malloc((size_t)runs.count * sizeof *extremum) : NULL;
+    int extrema = 0;
+    status = status ? status : runs.count && !extremum ? -1 : 0;
+    for (int i = 0; i < runs.count && !status; ++i) {
+        const fp_piece *run = &runs.piece[i];
+        if (run->kind_of_piece == FP_CURVED)
+            extremum[extrema++] = (FP_NAME(fp_extremum)){
+                .x = run->left, .left = run->left, .right = run->right, .low = run->left, .high = run->right,
+                .sign = run->sign};
+    }
+    FP_NAME(fp_extrema_find)(r, extremum, extrema, &out->evaluations);
+    extrema = 0;
     for (int i = 0; i < runs.count && !status; ++i) {
         fp_piece run = runs.piece[i];
         if (run.kind_of_piece == FP_MONOTONE)
             status = FP_NAME(fp_pieces_append_monotone)(out, run.left, run.right, run.sign);
         else if (run.kind_of_piece == FP_CURVED)
-            status = FP_NAME(fp_split_curved)(r, run, out);
+            status = FP_NAME(fp_split_curved)(&extremum[extrema++], r->stop->status, out);
         else
             status = fp_pieces_reserve(out) ? -1 : (out->piece[out->count++] = run, 0);
     }
@@ -414,6 +558,9 @@ static int FP_NAME(fp_pieces_build)(const fp_log_ratio *r, fp_pieces *out)
         status = FP_NAME(fp_pieces_append_monotone)(out, edge[1], INFINITY, sign[1]);
     if (!status)
         FP_NAME(fp_pieces_end_values)(r, out);
+    if (!status)
+        status = FP_NAME(fp_knots_build)(r, most_p > most_q ? most_p : most_q, out);
+    free(extremum);
     fp_pieces_free(&runs);
     return r->stop->status == FP_INTERRUPTED ? FP_INTERRUPTED : status;
 }

@@ -5,7 +5,10 @@
  * zero take part in nothing; those of likelihood zero have y = -inf.
  *
  * First pass, one exponential a secret: largest and smallest l with their places, largest t with its place and number
- * of ties, and relative to it  rest = sum of e^(t - top) without the ties,  moment = sum of e^(t - top) (t - top). Then
+ * of ties, and relative to a reference  rest = sum of e^(t - reference) without the ties,  moment = sum of
+ * e^(t - reference) (t - reference). The reference is the multiple of 4 nearest to top: sums of tiles and blocks whose
+ * tops lie near each other are added as they are, and those of others are scaled by e^-4 at most, so that what counts
+ * among n secrets is scaled log(n) / 4 times and no more, in whatever order they come. With both relative to top
  *     log Z = top + log(ties + rest),   entropy = log(ties + rest) - moment / (ties + rest),
  * and nothing in the entropy cancels, however concentrated the posterior.
  * Second pass, given log Z to one rounding:  excess = sum pi (e^y - 1), the correction of Z, and
@@ -97,6 +100,9 @@ static void fp_largest_weights_offer(fp_largest_weights *best, double t, ptrdiff
 typedef struct {
     double l[FP_TILE], t[FP_TILE], w[FP_TILE], a[FP_TILE], b[FP_TILE], c[FP_TILE];
 } fp_tile;
+
+/* What the sums of secrets with this largest t are relative to. */
+FP_INLINE double fp_evidence_reference(double top) { return 4.0 * rint(0.25 * top); }
 
 FP_INLINE fp_evidence_sums fp_evidence_sums_empty(void)
 {

@@ -14,7 +14,7 @@ static ptrdiff_t FP_NAME(fp_first_index_of)(ptrdiff_t n, const double *f, double
     return i;
 }
 
-/* Merge the sums of `one` into `all`; both are relative to their own `top`. */
+/* Merge the sums of `one` into `all`. */
 static void FP_NAME(fp_evidence_merge)(fp_evidence_sums *all, const fp_evidence_sums *one)
 {
     fp_accumulator_add(&all->mass, one->mass.high);
@@ -33,18 +33,20 @@ static void FP_NAME(fp_evidence_merge)(fp_evidence_sums *all, const fp_evidence_
     }
     if (other.top == -INFINITY)
         return;
-    const double gap = other.top - all->top, factor = fp_exp(gap);
-    if (gap == 0.0) {
+    const double reference = fp_evidence_reference(all->top), d = other.top - reference;
+    if (other.top == all->top) {
         all->ties += other.ties;
     } else {
-        fp_accumulator_add(&all->rest, factor * other.ties);
-        fp_accumulator_add(&all->moment, factor * gap * other.ties);
+        const double e = fp_exp(d);
+        fp_accumulator_add(&all->rest, e * other.ties);
+        fp_accumulator_add(&all->moment, e * d * other.ties);
     }
-    if (factor > 0.0) {
+    const double shift = fp_evidence_reference(other.top) - reference, factor = shift == 0.0 ? 1.0 : fp_exp(shift);
+    if (factor > 0.0) { /* a factor of 1 rounds nothing */
         fp_accumulator_add(&all->rest, factor * other.rest.high);
         fp_accumulator_add(&all->rest, factor * other.rest.low);
-        fp_accumulator_add(&all->moment, factor * (other.moment.high + gap * other.rest.high));
-        fp_accumulator_add(&all->moment, factor * (other.moment.low + gap * other.rest.low));
+        fp_accumulator_add(&all->moment, factor * (other.moment.high + shift * other.rest.high));
+        fp_accumulator_add(&all->moment, factor * (other.moment.low + shift * other.rest.low));
     }
 }
 
@@ -146,20 +148,22 @@ FP_INLINE int FP_NAME(fp_evidence_joint_weights)(ptrdiff_t n, const int kind, co
 FP_INLINE void FP_NAME(fp_evidence_tile_sums)(ptrdiff_t n, const double *t, fp_evidence_sums *one)
 {
     const fp_v top = FP_NAME(fp_broadcast)(one->top), low = FP_NAME(fp_broadcast)(-690.0);
+    const fp_v reference = FP_NAME(fp_broadcast)(fp_evidence_reference(one->top));
     fp_v ties = {0}, rest[FP_GROUP], moment[FP_GROUP];
     for (int s = 0; s < FP_GROUP; s++)
         rest[s] = moment[s] = (fp_v){0};
     for (ptrdiff_t i = 0; i < n; i += FP_STEP) {
-        fp_v d[FP_GROUP], e[FP_GROUP];
+        fp_v all[FP_GROUP], d[FP_GROUP], e[FP_GROUP];
 #pragma GCC unroll 4
         for (int s = 0; s < FP_GROUP; s++) {
-            d[s] = FP_NAME(fp_load)(t + i + s * FP_W) - top;
+            all[s] = FP_NAME(fp_load)(t + i + s * FP_W);
+            d[s] = all[s] - reference;
             e[s] = d[s] * FP_LOG2E;
         }
         FP_NAME(fp_exp2_group)(FP_GROUP, e, e);
 #pragma GCC unroll 4
         for (int s = 0; s < FP_GROUP; s++) {
-            const fp_mask seen = FP_GE(d[s], low), tied = FP_GE(d[s], (fp_v){0});
+            const fp_mask seen = FP_GE(d[s], low), tied = FP_GE(all[s], top);
             e[s] = FP_MASKED((fp_mask)(seen & ~tied), e[s]);
             ties = ties + FP_MASKED(tied, FP_NAME(fp_broadcast)(1.0));
             rest[s] = rest[s] + e[s];

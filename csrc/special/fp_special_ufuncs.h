@@ -50,7 +50,7 @@ FP_SPECIAL_FUNCTIONS(FP_SCALAR)
 
 static fp_ufunc fp_special_ufuncs[] = {
     FP_SPECIAL_FUNCTIONS(FP_UFUNC)
-    FP_GUFUNC(log_sum_exp, 1, "(n)->()", fp_reduction_loop),
+    FP_OWN_UFUNC(log_sum_exp, 1, 1, "(n)->()", fp_reduction_loop),
 };
 
 enum { FP_SPECIAL_UFUNCS = sizeof fp_special_ufuncs / sizeof fp_special_ufuncs[0] };

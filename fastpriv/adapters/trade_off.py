@@ -39,7 +39,7 @@ _ROUNDING = 32 * float(np.finfo(np.longdouble).eps)
 class TradeOffCurve(Result):
     """The least error of the second kind for each error of the first kind, of a test that tells P from Q.
 
-    Attributes
+    Parameters
     ----------
     alpha : ndarray
         Probabilities that the test says Q under P.

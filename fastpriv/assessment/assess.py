@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _parallel, _validate
+from .._grids import Grid, parse_grid
 from .._parallel import Progress, blocks, ordered_map
 from ..channels import AnyChannel
 from ..distributions import Pmf
@@ -22,7 +23,7 @@ from ..errors import DomainError
 from ..numerics import FloatArray
 from .checkpoint import Checkpoint
 from .families import MechanismFamily, family_of, required_parameters
-from .grids import Grid, check_size, default_epsilon, default_level, default_sigma, parse_grid
+from .grids import check_size, default_epsilon, default_level, default_sigma
 from .quantities import QuantityGrid, compute_quantities
 from .result import Assessment, Sweep
 from .secret import MAX_CATEGORIES, SecretDistribution, assign_inputs, secret_distribution

@@ -23,22 +23,21 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _parallel, _validate, special
-from ..channels import AnyChannel, Channel, DefaultChannel, ProductChannel
+from .. import _parallel, _validate
+from ..channels import AnyChannel, Channel, ChannelStack, DefaultChannel, ProductChannel
 from ..errors import DomainError, ShapeError
-from ..estimate import Estimate, Information, Result
-from ..kernels import _channel_capacity
-from ..numerics import LOG_2, UNIT_ROUNDOFF, BoolArray, FloatArray, IntArray
+from ..estimate import Estimate, Information, Kind, Result
+from ..kernels import _channel_capacity, _channel_quantities
+from ..numerics import LOG_2, BoolArray, FloatArray, IntArray
 from . import interior_point, structured
 
 __all__ = ["ChannelCapacity", "channel_capacity", "maximal_leakage"]
 
 _CHANNELS_PER_TASK = 4096  # small channels solved in one task, some milliseconds
-# bound: none - relative width to which the solver takes 2 x 2 channels, whose bracket is a closed form
-_BINARY_RTOL = 1e-13
-# bound: tested by kernels/test_binary_channel, enclosures/test_discrete_capacity - relative error of the capacity
-#    of the binary asymmetric channel
-_BINARY_ERROR = 4e-15
+_METHOD = "primal-dual Newton"  # ``method`` of a capacity that Newton's method found
+_METHOD_BY_STRUCTURE = "primal-dual Newton, begun by structure"  # the same, from an input distribution near the best
+# The same of two inputs and two outputs.
+_BINARY_METHOD = "primal-dual Newton, and Halley's method on the input weight"
 _REMEDY = "Give channel one row an input, P(output | input)."  # remedy for an array that is not a channel
 
 
@@ -90,14 +89,14 @@ class ChannelCapacity(Result):
 
 
 def channel_capacity(
-    channel: AnyChannel | HasMatrix | ArrayLike, *, rtol: float = 1e-9, unit: Information = "nats",
+    channel: AnyChannel | ChannelStack | HasMatrix | ArrayLike, *, rtol: float = 1e-9, unit: Information = "nats",
     max_iterations: int = 200, max_seconds: float | None = None, n_jobs: int | None = None,
 ) -> ChannelCapacity:  # fmt: skip
     """Capacity of any finite channel: the largest mutual information over all input distributions, with a certificate.
 
     Parameters
     ----------
-    channel : AnyChannel, array_like of shape (n, m) or (..., n, m), or an object with ``matrix()``
+    channel : AnyChannel, ChannelStack, array_like of shape (n, m) or (..., n, m), or an object with ``matrix()``
         A channel, or rows of probabilities, P(output w | input d), float64 or float32, that sum to 1 within 1e-9 or
         2e-6. The leading axes are a stack of channels.
     rtol : float, default 1e-9
@@ -160,20 +159,39 @@ def channel_capacity(
     2497.44...
     """
     _parallel.checked(n_jobs)
-    rtol = _validate.scalar("rtol", rtol, "between 1e-14 and 1", lambda x: (x >= 1e-14) & (x <= 1))
+    if not (type(rtol) is float and 1e-14 <= rtol <= 1):
+        rtol = _validate.scalar("rtol", rtol, "between 1e-14 and 1", lambda x: (x >= 1e-14) & (x <= 1))
     _validate.choice("unit", unit, ("nats", "bits"))
     steps = _validate.count("max_iterations", max_iterations, minimum=0, maximum=1_000_000)
     seconds = math.inf
     if max_seconds is not None:
         seconds = _validate.scalar("max_seconds", max_seconds, "positive", lambda x: x > 0)
-    result = _solve(channel, rtol, steps, time.monotonic() + seconds, n_jobs)
+    if type(channel) is Channel and channel._plain and max(channel.cells.shape) <= _channel_capacity.SMALL_SIZE:
+        result = _solve_small(channel, rtol, steps)
+    else:
+        result = _solve(channel, rtol, steps, time.monotonic() + seconds, n_jobs)
     divergences = result.divergences
     if divergences is not None and unit == "bits":
         divergences = divergences / LOG_2
     for array in (result.input, result.output, divergences):
         if array is not None:
             array.setflags(write=False)
-    return replace(result, capacity=result.capacity.to(unit), divergences=divergences)
+    return result if unit == "nats" else replace(result, capacity=result.capacity.to(unit), divergences=divergences)
+
+
+def _solve_small(channel: Channel, rtol: float, steps: int) -> ChannelCapacity:
+    """Capacity in nats of one small channel of plain cells, by one call of the kernel."""
+    cells: Any = channel.cells if channel.cells.dtype == np.float64 else channel.cells.astype(np.float64)
+    value, lower, upper, width, iterations, p, q, k = _channel_capacity.solve_small_channel(cells, rtol, steps)
+    method, converged = _BINARY_METHOD if cells.shape == (2, 2) else _METHOD, width <= rtol
+    if not converged:
+        method += _not_converged("stopped", width, rtol)
+    estimate = Estimate(value, lower, upper, kind="certified", unit="nats", method=method)
+    return ChannelCapacity(estimate, p, q, k, int(iterations), converged, method)
+
+
+def _not_converged(stopped: str, width: float, rtol: float) -> str:
+    return f"; not converged: {stopped} at a width up to {width:.2g} nats, rtol {rtol:g}"
 
 
 def _solve(channel: Any, rtol: float, steps: int, deadline: float, n_jobs: int | None) -> ChannelCapacity:
@@ -208,12 +226,11 @@ def _solve_cells(channel: Any, rtol: float, steps: int, deadline: float, n_jobs:
     stack = cells.reshape(-1, n, m)
     small = max(n, m) <= _channel_capacity.SMALL_SIZE
     geometric = not small and interior_point.is_geometric(channel)
-    accuracy = min(rtol, _BINARY_RTOL) if (n, m) == (2, 2) else rtol
 
     def solve_part(part: slice) -> tuple[FloatArray, ...]:
         allowed = steps if time.monotonic() < deadline else 0
         if small:
-            return tuple(_channel_capacity.solve_small_channels(stack[part], gaps[part], accuracy, allowed))
+            return tuple(_channel_capacity.solve_small_channels(stack[part], gaps[part], rtol, allowed))
         start = interior_point.geometric_input(channel, rtol) if geometric and allowed else None
         return _solve_large(stack[part.start], gaps[part.start], rtol, allowed, deadline, start)
 
@@ -223,17 +240,13 @@ def _solve_cells(channel: Any, rtol: float, steps: int, deadline: float, n_jobs:
     parts = _parallel.ordered_map(solve_part, tasks, n_jobs=n_jobs, shared=True)
     empty = (np.empty((0, 5)), np.empty((0, n)), np.empty((0, m)), np.empty((0, n)))
     numbers, p, q, k = (np.concatenate(rows) for rows in zip(empty, *parts, strict=True))
-    method = "primal-dual Newton, begun by structure" if geometric else "primal-dual Newton"
-    _set_equal_rows(stack, numbers, p, q, k)
-    if (n, m) == (2, 2):
-        method = "primal-dual Newton, and Halley's method on the input weight"
-        _intersect_binary(stack, gaps, numbers)
+    method = _METHOD_BY_STRUCTURE if geometric else _BINARY_METHOD if (n, m) == (2, 2) else _METHOD
     converged = numbers[:, 3] <= rtol
     if not converged.all():
         stopped = f"{int((~converged).sum())} of {len(stack)} stopped" if shape else "stopped"
-        method += f"; not converged: {stopped} at a width up to {numbers[:, 3].max():.2g} nats, rtol {rtol:g}"
-    value, lower, upper = (numbers[:, column].reshape(shape) for column in range(3))
-    estimate = Estimate(value, lower, upper, kind="certified", unit="nats", method=method)
+        method += _not_converged(stopped, float(numbers[:, 3].max()), rtol)
+    value, lower, upper = (np.ascontiguousarray(numbers[:, column]).reshape(shape) for column in range(3))
+    estimate = _stack_estimate(channel, value, lower, upper, "certified", method)
     iterations, done = numbers[:, 4].astype(np.int64).reshape(shape), converged.reshape(shape)
     return ChannelCapacity(
         estimate, p.reshape(*shape, n), q.reshape(*shape, m), k.reshape(*shape, n),
@@ -241,8 +254,24 @@ def _solve_cells(channel: Any, rtol: float, steps: int, deadline: float, n_jobs:
     )  # fmt: skip
 
 
+def _stack_estimate(
+    channel: Any, value: FloatArray, lower: FloatArray, upper: FloatArray, kind: Kind, method: str
+) -> Estimate:
+    """The estimate in nats; NaN for the channels of a stack that are invalid, whose texts are in ``cost``."""
+    errors = channel.errors if isinstance(channel, ChannelStack) else {}
+    if not errors:
+        return Estimate._of_arrays(value, lower, upper, kind=kind, unit="nats", method=method)
+    for number in (value, lower, upper):
+        for index in errors:
+            number[index] = np.nan
+    return Estimate._of_arrays(value, lower, upper, kind=kind, unit="nats", method=method, cost={"errors": errors})
+
+
 def _checked_cells(channel: Any) -> tuple[FloatArray, FloatArray]:
     """Cells (..., n, m), contiguous, and the |row sum - 1|, rounded up, of shape (stack, n)."""
+    if isinstance(channel, ChannelStack):
+        cells = np.ascontiguousarray(channel.cells, dtype=np.float64)
+        return cells, _channel_capacity.row_gaps(cells.reshape(-1, channel.outputs)).reshape(-1, channel.inputs)
     probabilities = channel
     if isinstance(channel, Channel) and channel.log:  # in doubles, whatever the precision of the logarithms
         probabilities = np.exp(channel.rows(log=True), dtype=np.float64)
@@ -290,41 +319,19 @@ def _solve_large(
     solution = interior_point.solve(clear, rtol, steps, deadline, start)
     bounds = interior_point.certified_bounds(solution, gaps, int(faint.sum()))
     numbers = np.array([[*bounds, solution.width, solution.iterations]])
-    return numbers, solution.p[None], solution.q[None], solution.divergences[None]
-
-
-def _set_equal_rows(stack: FloatArray, numbers: FloatArray, p: FloatArray, q: FloatArray, k: FloatArray) -> None:
-    """Set the capacity of channels with equal rows to exactly 0, with the row itself as the output distribution."""
-    for index in np.flatnonzero(numbers[:, 0] < 1e-25):
-        rows = stack[index]
-        if (rows == rows[0]).all():
-            numbers[index], q[index], k[index] = 0.0, rows[0], 0.0
-            p[index] = 1.0 / len(rows)
-
-
-def _intersect_binary(stack: FloatArray, gaps: FloatArray, numbers: FloatArray) -> None:
-    """Intersect the brackets with the closed form, where the rows are pairs of a number and its complement."""
-    (a, b), (c, d) = stack.transpose(1, 2, 0)
-    gap = gaps.max(axis=1, initial=0.0)
-    value = special.bac_capacity_with_complements(b, a, c, d)
-    spread = 2.1 * gap * (value + np.sqrt(2.1 * value) + 2 * gap) + 5e-323
-    with np.errstate(under="ignore"):
-        lower, upper = value * (1 - _BINARY_ERROR) - spread, value * (1 + _BINARY_ERROR) + spread
-    lower, upper = np.maximum(numbers[:, 1], lower), np.minimum(numbers[:, 2], upper)
-    sharper = (gap <= UNIT_ROUNDOFF) & (value > 0) & (lower <= upper)
-    numbers[sharper, 0] = np.clip(value, lower, upper)[sharper]
-    numbers[sharper, 1], numbers[sharper, 2] = lower[sharper], upper[sharper]
-    numbers[sharper, 3] = np.minimum(numbers[sharper, 3], (upper - lower)[sharper])
+    arrays = tuple(np.array(array[None]) for array in (solution.p, solution.q, solution.divergences))
+    _channel_capacity.set_equal_rows(channel, numbers, *arrays)
+    return numbers, *arrays
 
 
 def maximal_leakage(
-    channel: AnyChannel | HasMatrix | ArrayLike, *, unit: Information = "nats"
+    channel: AnyChannel | ChannelStack | HasMatrix | ArrayLike, *, unit: Information = "nats"
 ) -> Estimate:
     """Maximal leakage, log sum_w max_d Q[d, w]: the leakage of an output about any function of the input.
 
     Parameters
     ----------
-    channel : AnyChannel, array_like of shape (n, m) or (..., n, m), or an object with ``matrix()``
+    channel : AnyChannel, ChannelStack, array_like of shape (n, m) or (..., n, m), or an object with ``matrix()``
         Rows of probabilities, as for ``channel_capacity``; a channel is written out (``notions.maximal_leakage`` knows
         closed forms).
     unit : {"nats", "bits"}
@@ -359,6 +366,7 @@ def maximal_leakage(
     """
     _validate.choice("unit", unit, ("nats", "bits"))
     cells, gaps = _checked_cells(channel)
-    gap = gaps.max(axis=1, initial=0.0).reshape(cells.shape[:-2])
-    bracket = structured.leakage_of_excess(cells.max(axis=-2) - cells[..., 0, :], gap)
-    return Estimate(*bracket, kind="exact", unit="nats", method="closed form").to(unit)
+    shape, stack = cells.shape[:-2], cells.reshape(-1, *cells.shape[-2:])
+    numbers = _channel_quantities.maximal_leakages(stack, gaps.max(axis=1, initial=0.0)).T.copy()
+    value, lower, upper = (number.reshape(shape) for number in numbers)
+    return _stack_estimate(channel, value, lower, upper, "exact", "closed form").to(unit)

@@ -32,7 +32,7 @@ from ..numerics import UNIT_ROUNDOFF, FloatArray
 
 __all__ = [
     "FSUM_LIMIT", "LONG_SUM_ERROR", "CapacitySolution", "accurate_sum", "default_capacity", "information",
-    "is_symmetric", "leakage_of_excess", "product_capacity", "shared_error", "symmetric_capacity",
+    "is_symmetric", "product_capacity", "shared_error", "symmetric_capacity",
 ]  # fmt: skip
 
 # bound: tested by enclosures/test_structured_capacity - relative error of log ratios in classes of few groups
@@ -164,15 +164,3 @@ def _expm1_minus_x(x: FloatArray) -> FloatArray:
     for i in range(17, 2, -1):
         total = (1.0 + total) * x / i
     return np.asarray(0.5 * x * x * (1.0 + total))
-
-
-def leakage_of_excess(excess: FloatArray, gap: Any, rounding: Any = 0.0) -> tuple[Any, Any, Any]:
-    """Value, lower and upper bound of the maximal leakage ln(1 + sum of ``excess``), in nats.
-
-    Along its last axis ``excess`` has the largest cell of each column minus the cell of one row, so that small leakages
-    keep their digits. The sums of all rows are 1 within ``gap``; ``rounding`` is the relative error of the terms.
-    """
-    relative = (40 + excess.shape[-1].bit_length()) * UNIT_ROUNDOFF + rounding
-    value = np.log1p(excess.sum(axis=-1))
-    slack = 2.1 * np.asarray(gap)
-    return value, np.maximum(value * (1 - relative) - slack, 0.0), value * (1 + relative) + slack

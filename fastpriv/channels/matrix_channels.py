@@ -89,18 +89,20 @@ class Channel(AnyChannel):
            [0.375, 0.625]])
     """
 
-    __slots__ = ("cells", "log", "mass_gap", "_file")  # noqa: RUF023  (the order of the constructor)
+    __slots__ = ("cells", "log", "mass_gap", "_file", "_plain")  # noqa: RUF023  (the order of the constructor)
     _fields = ("cells", "log")
 
     cells: RealArray
     log: bool
     mass_gap: float
     _file: FileArray | None
+    _plain: bool  # whether the cells are probabilities in memory
 
     def __init__(self, matrix: ArrayLike, *, log: bool = False) -> None:
         logs = _validate.flag("log", log)
         cells = _contiguous_cells(matrix)
         self._set(cells=cells, log=logs, _file=memory_mapped_file("matrix", cells))
+        self._set(_plain=not logs and _validate.map_of(cells) is None)
         self._set(mass_gap=self._largest_gap())
 
     def _largest_gap(self) -> float:

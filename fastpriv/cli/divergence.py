@@ -410,7 +410,7 @@ def check_destination(path: str | os.PathLike[str]) -> Path:
 
 
 def _epsilon_grid(text: str) -> Any:
-    from ..assessment.grids import parse_grid
+    from .._grids import parse_grid
 
     points = parse_grid(
         "epsilon", text, "at least 0 and finite", lambda x: (x >= 0) & (x < math.inf), "Epsilons are in nats."

@@ -25,6 +25,7 @@ from .packed import MAX_MAGNITUDE
 
 __all__ = [
     "MAX_ASYMMETRY",
+    "doubtful_matrices",
     "factors_and_refused",
     "scaling_exponents",
     "sigma_rows",
@@ -148,6 +149,19 @@ def factors_and_refused(covariances: FloatArray) -> tuple[FloatArray, list[tuple
         refused += zip((rows.start + doubtful[bad]).tolist(), least[bad].tolist(), strict=True)
         np.multiply(lower, up[:, :, None], out=factors[rows])
     return factors, refused
+
+
+def doubtful_matrices(covariances: FloatArray) -> BoolArray:
+    """Which (k, d, d) matrices have a defect, or are singular to rounding or indefinite."""
+    bad = np.zeros(len(covariances), dtype=bool)
+    with np.errstate(invalid="ignore"):
+        for rows in _matrix_blocks(*covariances.shape[:2]):
+            bad[rows] = np.any([defect.mask(covariances[rows]).any(axis=(1, 2)) for defect in _DEFECTS], axis=0)
+    sound = np.flatnonzero(~bad)
+    if sound.size:
+        _, refused = factors_and_refused(covariances[sound])
+        bad[sound[[position for position, _ in refused]]] = True
+    return bad
 
 
 def scaling_exponents(diagonal: FloatArray) -> IntArray:

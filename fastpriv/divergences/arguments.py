@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
 from .. import _validate
-from ..distributions import Density, GaussianMixture, LogRatio
+from ..distributions import Density, GaussianMixture, LogRatio, MixtureStack
 from ..errors import DomainError, ShapeError
 from ..estimate import KINDS, Estimate
 from ..sampling.options import Request
 from .one_dimension.quadrature import Deadline
 
-__all__ = ["Dispatch", "Distribution", "dispatch_of", "exact_estimate", "refuse_certified", "stacked"]
+__all__ = [
+    "Dispatch", "Distribution", "combined_costs", "dispatch_of", "exact_estimate", "is_stack", "refuse_certified",
+    "stacked",
+]  # fmt: skip
 
-Distribution = GaussianMixture | Density
+Distribution = GaussianMixture | Density | MixtureStack
 Dispatch = Literal["one dimension", "mixtures", "sampled"]
 ExactMethod = Callable[..., Estimate | None]
+
+
+def is_stack(p: Any, q: Any = None) -> bool:
+    """Whether one of these is a stack, for which ``rows_of_stacks`` answers."""
+    return isinstance(p, MixtureStack) or isinstance(q, MixtureStack)
 
 
 def dispatch_of(p: Any, q: Any) -> Dispatch:
@@ -48,13 +56,20 @@ def dispatch_of(p: Any, q: Any) -> Dispatch:
 
 
 def exact_estimate(
-    dispatch: Dispatch, request: Request, in_one_dimension: ExactMethod, by_reduction: ExactMethod, *arguments: Any,
+    dispatch: Dispatch, request: Request, in_one_dimension: ExactMethod | None, by_reduction: str, *arguments: Any,
     **options: Any,
 ) -> Estimate | None:  # fmt: skip
-    """The exact or certified estimate; None where it has to be sampled, or samples are forced."""
+    """The exact or certified estimate; None where it has to be sampled, or samples are forced.
+
+    ``by_reduction`` names the method for mixtures in d dimensions, a function of ``reductions.factored_quantities``.
+    """
     if dispatch == "sampled" or request.forced:
         return None
-    method = in_one_dimension if dispatch == "one dimension" else by_reduction
+    method = in_one_dimension
+    if dispatch != "one dimension" or method is None:
+        from .reductions import factored_quantities
+
+        method = getattr(factored_quantities, by_reduction)
     return method(*arguments, deadline=Deadline(time.monotonic() + request.time_budget.remaining), **options)
 
 
@@ -73,8 +88,7 @@ def stacked(estimates: Sequence[Estimate], shape: tuple[int, ...]) -> Estimate:
     estimate_shape = np.shape(estimates[0].value)
     numbers = (np.stack([getattr(estimate, name) for estimate in estimates]).reshape(shape + estimate_shape)
                for name in ("value", "lower", "upper"))  # fmt: skip
-    names = dict.fromkeys(name for estimate in estimates for name in estimate.cost)
-    cost = {name: functools.reduce(_combined, (estimate.cost.get(name) for estimate in estimates)) for name in names}
+    cost = combined_costs([estimate.cost for estimate in estimates])
     confidence = next((estimate.confidence for estimate in estimates if estimate.confidence), None)
     methods = dict.fromkeys(estimate.method for estimate in estimates)
     return Estimate(
@@ -83,8 +97,16 @@ def stacked(estimates: Sequence[Estimate], shape: tuple[int, ...]) -> Estimate:
     )  # fmt: skip
 
 
+def combined_costs(costs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The costs of several estimates as one, entry by entry."""
+    names = dict.fromkeys(name for cost in costs for name in cost)
+    return {name: functools.reduce(_combined, (cost.get(name) for cost in costs)) for name in names}
+
+
 def _combined(entry: Any, other: Any) -> Any:
     """Two entries of ``cost`` as one: the sum of counts, the conjunction of flags, both of two different words."""
+    if isinstance(entry, tuple) and isinstance(other, tuple):
+        return tuple(dict.fromkeys(entry + other))
     if entry is None or other is None:
         return other if entry is None else entry
     if isinstance(entry, bool) and isinstance(other, bool):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Unpack
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _validate
@@ -13,9 +14,8 @@ from .._monotone import monotone
 from ..distributions import LogRatio
 from ..estimate import Estimate, NumberLike
 from ..sampling.options import Request, Sampling, SamplingOptions, sampling_request
-from .arguments import Distribution, dispatch_of, exact_estimate, stacked
+from .arguments import Distribution, dispatch_of, exact_estimate, is_stack, stacked
 from .one_dimension import monotone_pieces
-from .reductions import factored_quantities
 
 __all__ = ["hockey_stick_divergence", "log_hockey_stick_divergence", "total_variation"]
 
@@ -162,8 +162,16 @@ def total_variation(
     >>> total_variation(GaussianMixture.single(0, 1), GaussianMixture.single(2, 1)).value
     0.68268949213708...
     """
+    if is_stack(p, q):
+        from . import rows_of_stacks
+
+        def of_row(*row: Any, sampling: Sampling) -> Estimate:
+            return total_variation(*row[:2], sampling=sampling)
+
+        zero, request = np.zeros(()), sampling_request(total_variation, sampling, options)
+        return rows_of_stacks.hockey_stick(p, q, zero, request, logs=False, function=of_row)
     dispatch, request = dispatch_of(p, q), sampling_request(total_variation, sampling, options)
-    methods = monotone_pieces.hockey_stick_divergence, factored_quantities.hockey_stick_divergence
+    methods = monotone_pieces.hockey_stick_divergence, "hockey_stick_divergence"
     estimate = exact_estimate(dispatch, request, *methods, p, q, 0.0)
     if estimate is not None:
         return estimate
@@ -177,13 +185,21 @@ def _hockey_stick(
 ) -> Estimate:
     """The divergences, or their logarithms; the arguments that come first are checked first."""
     both = _validate.flag("both", both)
+    if is_stack(p, q):
+        from . import rows_of_stacks
+
+        function = log_hockey_stick_divergence if logs else hockey_stick_divergence
+        grid, request = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0), make_request()
+        pairs = ((p, q), (q, p)) if both else ((p, q),)
+        found = [rows_of_stacks.hockey_stick(*pair, grid, request, logs=logs, function=function) for pair in pairs]
+        return stacked(found, (2,)) if both else found[0]
     dispatch = dispatch_of(p, q)
     grid = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
     request = make_request()
-    methods = monotone_pieces.hockey_stick_divergence, factored_quantities.hockey_stick_divergence
-    estimate = exact_estimate(dispatch, request, *methods, p, q, grid, logs=logs)
+    methods = monotone_pieces.hockey_stick_divergence, "hockey_stick_divergence"
+    estimate = exact_estimate(dispatch, request, *methods, p, q, grid, logs=logs, n_jobs=request.n_jobs)
     if estimate is not None and both:
-        backward = exact_estimate(dispatch, request, *methods, q, p, grid, logs=logs)
+        backward = exact_estimate(dispatch, request, *methods, q, p, grid, logs=logs, n_jobs=request.n_jobs)
         estimate = None if backward is None else stacked((estimate, backward), (2,))
     if estimate is not None:
         return estimate

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from typing import Unpack
 
 import numpy as np
 
 from .. import _validate
 from .._monotone import in_unit, monotone
-from ..distributions import GaussianMixture, Pmf
+from ..distributions import GaussianMixture, MixtureStack, Pmf
 from ..estimate import Estimate, Information, NumberLike
 from ..sampling.options import Sampling, SamplingOptions, sampling_request
 from .arguments import Dispatch, exact_estimate, refuse_certified
 from .one_dimension import integrals
-from .reductions import factored_quantities
 
 __all__ = ["entropy", "label_information", "mutual_information"]
 
 
 @in_unit
 def entropy(
-    p: GaussianMixture, *, certified: bool = False, sampling: Sampling | None = None, unit: Information = "nats",
-    **options: Unpack[SamplingOptions],
+    p: GaussianMixture | MixtureStack, *, certified: bool = False, sampling: Sampling | None = None,
+    unit: Information = "nats", **options: Unpack[SamplingOptions],
 ) -> Estimate:  # fmt: skip
     """Differential entropy, minus the integral of p log p, in nats.
 
@@ -61,11 +61,18 @@ def entropy(
     >>> entropy(GaussianMixture([0.5, 0.5], [-1.0, 1.0], 1.0)).value
     1.75...
     """
-    _validate.instance("p", p, GaussianMixture)
     certified = _validate.flag("certified", certified)
+    if isinstance(p, MixtureStack):
+        from . import rows_of_stacks
+
+        request, anything = sampling_request(entropy, sampling, options), (0.0, -math.inf, math.inf)
+        return rows_of_stacks.quantity(
+            {"p": p}, request, integrals.entropy, entropy, trivial=anything, certified=certified
+        )
+    _validate.instance("p", p, GaussianMixture)
     request = sampling_request(entropy, sampling, options)
     dispatch: Dispatch = "one dimension" if p.dimension == 1 else "mixtures"
-    methods = integrals.entropy, factored_quantities.entropy
+    methods = integrals.entropy, "entropy"
     estimate = exact_estimate(dispatch, request, *methods, p, certified=certified)
     if estimate is not None:
         return estimate
@@ -77,8 +84,8 @@ def entropy(
 
 @in_unit
 def label_information(
-    p: GaussianMixture, *, certified: bool = False, sampling: Sampling | None = None, unit: Information = "nats",
-    **options: Unpack[SamplingOptions],
+    p: GaussianMixture | MixtureStack, *, certified: bool = False, sampling: Sampling | None = None,
+    unit: Information = "nats", **options: Unpack[SamplingOptions],
 ) -> Estimate:  # fmt: skip
     """Mutual information I(C; X) of the component C of a mixture and the sample X, in nats.
 
@@ -123,11 +130,15 @@ def label_information(
     >>> label_information(corners, rng=1).to("bits")
     Estimate(1.0..., unit='bits', kind='statistical', confidence=0.95, method='direct sobol sampling')
     """
-    _validate.instance("p", p, GaussianMixture)
     certified = _validate.flag("certified", certified)
+    if isinstance(p, MixtureStack):
+        from . import rows_of_stacks
+
+        request = sampling_request(label_information, sampling, options)
+        return rows_of_stacks.quantity({"p": p}, request, None, label_information, certified=certified)
+    _validate.instance("p", p, GaussianMixture)
     request = sampling_request(label_information, sampling, options)
-    method = factored_quantities.mutual_information
-    estimate = exact_estimate("mixtures", request, method, method, p, certified=certified)
+    estimate = exact_estimate("mixtures", request, None, "mutual_information", p, certified=certified)
     if estimate is not None:
         return estimate
     refuse_certified(certified)

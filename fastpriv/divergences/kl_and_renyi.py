@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from typing import Unpack
+from typing import Any, Unpack
 
 from .. import _validate
 from .._monotone import in_unit, monotone
-from ..distributions import LogRatio
+from ..distributions import GaussianMixture, LogRatio
 from ..errors import DomainError
 from ..estimate import Estimate, Information, NumberLike
+from ..numerics import LOG_2_ABOVE, FloatArray
 from ..sampling.options import Sampling, SamplingOptions, sampling_request
-from .arguments import Distribution, dispatch_of, exact_estimate, refuse_certified, stacked
+from .arguments import Distribution, dispatch_of, exact_estimate, is_stack, refuse_certified, stacked
 from .one_dimension import integrals
-from .reductions import factored_quantities
 
 __all__ = ["jensen_shannon", "kl_divergence", "renyi_divergence"]
 
@@ -88,8 +89,16 @@ def kl_divergence(
     Estimate(0.36..., kind='statistical', confidence=0.95, method='direct sobol sampling')
     """
     certified, both = _validate.flag("certified", certified), _validate.flag("both", both)
+    if is_stack(p, q):
+        from . import rows_of_stacks
+
+        request = sampling_request(kl_divergence, sampling, options)
+        pairs = ((p, q), (q, p)) if both else ((p, q),)
+        of_pair = functools.partial(rows_of_stacks.quantity, certified=certified)
+        found = [of_pair({"p": a, "q": b}, request, integrals.kl_divergence, kl_divergence) for a, b in pairs]
+        return stacked(found, (2,)) if both else found[0]
     dispatch, request = dispatch_of(p, q), sampling_request(kl_divergence, sampling, options)
-    methods = integrals.kl_divergence, factored_quantities.renyi_divergence
+    methods = integrals.kl_divergence, "renyi_divergence"
     estimate = exact_estimate(dispatch, request, *methods, p, q, certified=certified)
     if estimate is not None and both:
         backward = exact_estimate(dispatch, request, *methods, q, p, certified=certified)
@@ -146,8 +155,16 @@ def jensen_shannon(
     0.33...
     """
     certified = _validate.flag("certified", certified)
+    if is_stack(p, q):
+        from . import rows_of_stacks
+
+        request = sampling_request(jensen_shannon, sampling, options)
+        return rows_of_stacks.quantity(
+            {"p": p, "q": q}, request, integrals.jensen_shannon, jensen_shannon, trivial=(0.0, 0.0, LOG_2_ABOVE),
+            certified=certified,
+        )
     dispatch, request = dispatch_of(p, q), sampling_request(jensen_shannon, sampling, options)
-    methods = integrals.jensen_shannon, factored_quantities.jensen_shannon
+    methods = integrals.jensen_shannon, "jensen_shannon"
     estimate = exact_estimate(dispatch, request, *methods, p, q, certified=certified)
     if estimate is not None:
         return estimate
@@ -219,6 +236,17 @@ def renyi_divergence(
     """
     certified = _validate.flag("certified", certified)
     orders = _validate.real("order", order, "positive", lambda x: x > 0)
+    if is_stack(p, q):
+        from . import rows_of_stacks
+
+        def of_row(p: GaussianMixture, q: GaussianMixture, orders: FloatArray, **more: Any) -> Estimate:
+            estimates = [integrals.renyi_divergence(p, q, float(one), **more) for one in orders.ravel()]
+            return stacked(estimates, orders.shape)
+
+        request = sampling_request(renyi_divergence, sampling, options)
+        return rows_of_stacks.quantity(
+            {"p": p, "q": q}, request, of_row, renyi_divergence, parameter=orders, certified=certified
+        )
     if not orders.size:
         return Estimate(orders, orders, orders, kind="exact", unit="nats", method="no orders")
     if orders.ndim:
@@ -231,7 +259,7 @@ def renyi_divergence(
     if order == 1.0:
         return kl_divergence(p, q, certified=certified, sampling=sampling, **options)
     dispatch, request = dispatch_of(p, q), sampling_request(renyi_divergence, sampling, options)
-    methods = integrals.renyi_divergence, factored_quantities.renyi_divergence
+    methods = integrals.renyi_divergence, "renyi_divergence"
     estimate = exact_estimate(dispatch, request, *methods, p, q, order, certified=certified)
     if estimate is not None:
         return estimate

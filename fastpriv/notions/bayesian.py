@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from .. import _parallel
 from .._parallel import Progress
+from ..channels import ChannelStack
 from ..errors import DomainError
 from ..estimate import Estimate, Result
 from ..kernels import _channel_blocks
@@ -21,8 +22,8 @@ from ..numerics import FloatArray
 from ..posteriors.gaussian import gaussian_abp
 from . import gaussian
 from .discrete.abp import PosteriorShifts, posterior_shifts
-from .discrete.channel_with_prior import Mechanism, Prior, channel_with_prior, estimate, is_channel
-from .discrete.quantities import brackets
+from .discrete.channel_with_prior import ChannelWithPrior, Mechanism, Prior, channel_with_prior, is_channel
+from .discrete.stack_quantities import StackWithPriors, each_pair, quantities, stack_estimate, stack_with_priors
 
 __all__ = ["AverageBayesianPrivacy", "MaximumBayesianPrivacy", "abp", "average_bayesian_privacy", "larger_side", "mbp"]
 
@@ -106,14 +107,15 @@ def mbp(
     if not is_channel(mechanism):
         xi = gaussian.lip_epsilon(prior, mechanism)
         return MaximumBayesianPrivacy(xi, xi, xi)
-    names = ("xi_plus", "xi_minus")
-    sides = brackets(channel_with_prior(prior, mechanism), names, n_jobs=n_jobs, progress=progress)
-    plus, minus = (estimate(sides[name], "nats") for name in names)
+    plus, minus = quantities(("xi_plus", "xi_minus"), prior, mechanism, n_jobs, progress).values()
     return MaximumBayesianPrivacy(larger_side(plus, minus), plus, minus)
 
 
 def larger_side(plus: Estimate, minus: Estimate) -> Estimate:
     """xi, the larger of both sides of MBP."""
+    if plus.shape:
+        numbers = (np.maximum(getattr(plus, end), getattr(minus, end)) for end in ("value", "lower", "upper"))
+        return Estimate._of_arrays(*numbers, kind=plus.kind, unit="nats", method=plus.method, cost=plus.cost)
     ends = (max(float(getattr(plus, end)), float(getattr(minus, end))) for end in ("value", "lower", "upper"))
     return Estimate(*ends, kind="exact", unit="nats", method=(plus if plus.value > minus.value else minus).method)
 
@@ -204,6 +206,13 @@ def abp(
     (0.012478..., 0.016203...)
     """
     _parallel.checked(n_jobs, progress)
+    if isinstance(mechanism, ChannelStack):
+        if release is not None or secret is not None or belief is not None:
+            raise DomainError(
+                "release, secret and belief must be None for a stack of channels; got one of them. Take its channels "
+                "one by one."
+            )
+        return _abp_of_stack(stack_with_priors(prior, mechanism), n_jobs, progress)
     if is_channel(mechanism):
         model = channel_with_prior(prior, mechanism)
         return average_bayesian_privacy(posterior_shifts(model, release, secret, belief, n_jobs, progress))
@@ -214,6 +223,23 @@ def abp(
         )
     pmf, sigma = gaussian.validated(prior, mechanism)
     return _with_maximum_and_mean(gaussian_abp(pmf, sigma), pmf.probabilities)
+
+
+def _abp_of_stack(pairs: StackWithPriors, n_jobs: int | None, progress: Progress) -> AverageBayesianPrivacy:
+    def of_pair(model: ChannelWithPrior, index: int) -> AverageBayesianPrivacy:
+        return average_bayesian_privacy(posterior_shifts(model, None, None, None, 1, None))
+
+    found = each_pair(pairs, of_pair, n_jobs, progress)
+    per_value = np.full((3, pairs.size, pairs.cells.shape[1]), np.nan)
+    others = np.full((2, 3, pairs.size), np.nan)
+    for index, one in enumerate(found):
+        if one is not None:
+            prior = pairs.pair(index).weights
+            per_value[:, index, prior > 0] = one.per_value.arrays()
+            others[:, :, index] = one.maximum.floats(), one.mean.floats()
+    method = next((one.per_value.method for one in found if one is not None), "no channel")
+    estimates = (stack_estimate(pairs, numbers, "certified", method, "1") for numbers in (per_value, *others))
+    return AverageBayesianPrivacy(*estimates)
 
 
 def average_bayesian_privacy(shifts: PosteriorShifts) -> AverageBayesianPrivacy:

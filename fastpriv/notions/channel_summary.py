@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from .. import _parallel, _validate
 from .._files import atomic_write
 from .._parallel import Progress
-from ..channels import Channel, DefaultChannel, ProductChannel
-from ..errors import ShapeError
+from ..channels import Channel, ChannelStack, DefaultChannel, ProductChannel
+from ..errors import DomainError, ShapeError
 from ..estimate import Estimate, Result
 from ..numerics import FloatArray, IndexArray
 from .bayesian import AverageBayesianPrivacy, average_bayesian_privacy, larger_side
@@ -31,7 +31,8 @@ from .discrete.channel_with_prior import (
     with_all_rows,
     with_distinct_rows,
 )
-from .discrete.quantities import UNITS, brackets, from_column_statistics, log_ratio_bounds
+from .discrete.quantities import UNITS, brackets, log_ratio_bounds
+from .discrete.stack_quantities import quantities
 from .discrete.type_class_quantities import type_classes
 
 __all__ = ["ChannelSummary", "summary"]
@@ -142,6 +143,14 @@ def summary(
     (0.085111, 0.048265)
     """
     _parallel.checked(n_jobs, progress)
+    if isinstance(mechanism, ChannelStack):
+        if not (posteriors is None and release is None and secret is None and belief is None):
+            raise DomainError(
+                "posteriors, release, secret and belief must be None for a stack of channels; got one of them. Take "
+                "its channels one by one."
+            )
+        found: dict[str, Any] = {**quantities(tuple(UNITS), prior, mechanism, n_jobs, progress)}
+        return ChannelSummary(**found, xi=larger_side(found["xi_plus"], found["xi_minus"]))
     model = channel_with_prior(prior, mechanism)
     arrays: dict[str, Any] = {}
     passes: abp.Passes | None = None
@@ -191,9 +200,7 @@ def _from_rows(
     change = abp.single_change(model, rows, first, release, secret) if is_written else None
     second = _second_pass(rows, first, posteriors, change)
     rows.progress = None  # ABP shows none
-    results = from_column_statistics(rows, first, UNITS)
-    results["cd_lmip"] = dense.mutual_information(rows, second)
-    results["pointwise_lmip"] = dense.pointwise_divergence(rows, second)
+    results = dense.column_brackets(rows, first, UNITS) | dense.row_brackets(rows, second)
     if not isinstance(model.channel, (Channel, DefaultChannel)):
         results |= log_ratio_bounds(model)
     arrays: dict[str, Any] = {}

@@ -10,12 +10,14 @@ import numpy as np
 from .. import _parallel, _validate
 from .._monotone import in_unit, monotone
 from .._parallel import Progress
+from ..channels import ChannelStack
 from ..estimate import Estimate, Information, NumberLike
 from ..numerics import FloatArray, IndexArray
-from .discrete.channel_with_prior import Bracket, Mechanism, Prior, channel_with_prior, with_all_rows
+from .discrete.channel_with_prior import Bracket, ChannelWithPrior, Mechanism, Prior, channel_with_prior, with_all_rows
 from .discrete.dense_quantities import RowBlocks, column_statistics
-from .discrete.quantities import brackets, quantity
+from .discrete.quantities import brackets
 from .discrete.sibson import sibson_information
+from .discrete.stack_quantities import each_pair, pairs_with_levels, quantity, stack_estimate, stack_with_priors
 
 __all__ = ["bayes_vulnerability", "map_secrets", "maximal_leakage", "min_entropy_leakage", "renyi_leakage"]
 
@@ -154,7 +156,22 @@ def renyi_leakage(
     """
     _parallel.checked(n_jobs, progress)
     orders: FloatArray = _validate.real("order", order, "positive", lambda x: x > 0)
-    model = channel_with_prior(prior, mechanism)
+    if isinstance(mechanism, ChannelStack):
+        pairs, rows = pairs_with_levels(stack_with_priors(prior, mechanism), orders, "order")
+        found = each_pair(pairs, lambda one, index: _renyi_leakage(one, rows[index], 1, None), n_jobs, progress)
+        numbers = np.full((3, *rows.shape), np.nan)
+        for index, one in enumerate(found):
+            if one is not None:
+                numbers[:, index] = one.arrays()
+        shown = [one for one in found if one is not None]
+        method = "; ".join(dict.fromkeys(one.method for one in shown)) or "no channel"
+        certified = any(one.kind == "certified" for one in shown)
+        numbers = numbers if orders.ndim else numbers[..., 0]
+        return stack_estimate(pairs, numbers, "certified" if certified else "exact", method, "nats")
+    return _renyi_leakage(channel_with_prior(prior, mechanism), orders, n_jobs, progress)
+
+
+def _renyi_leakage(model: ChannelWithPrior, orders: FloatArray, n_jobs: int | None, progress: Progress) -> Estimate:
     known = {1.0: "cd_lmip", np.inf: "maximal_leakage"}
 
     def leakage(a: float) -> Bracket:
@@ -198,5 +215,15 @@ def map_secrets(
     array([1, 1])
     """
     _parallel.checked(n_jobs, progress)
-    first = column_statistics(RowBlocks(with_all_rows(channel_with_prior(prior, mechanism)), n_jobs, progress))
+    if isinstance(mechanism, ChannelStack):
+        pairs = stack_with_priors(prior, mechanism)
+        found = each_pair(pairs, lambda one, index: _map_secrets(one, 1, None), n_jobs, progress)
+        none = np.full(mechanism.outputs, -1)
+        secrets = np.array([none if one is None else one for one in found], dtype=np.intp)
+        return secrets.reshape(*pairs.shape, mechanism.outputs)
+    return _map_secrets(channel_with_prior(prior, mechanism), n_jobs, progress)
+
+
+def _map_secrets(model: ChannelWithPrior, n_jobs: int | None, progress: Progress) -> IndexArray:
+    first = column_statistics(RowBlocks(with_all_rows(model), n_jobs, progress))
     return np.where(first.occurs, first.map_secret, -1)

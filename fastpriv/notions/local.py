@@ -13,13 +13,14 @@ from .. import _parallel, _validate
 from .._monotone import in_unit, monotone
 from .._parallel import Progress
 from ..capacity.finite import channel_capacity
+from ..channels import ChannelStack
 from ..divergences.one_dimension.integrals import mutual_information
 from ..estimate import Estimate, Information, NumberLike
 from . import gaussian
 from .bayesian import mbp
 from .discrete import delta_curves
 from .discrete.channel_with_prior import Mechanism, Prior, channel_with_prior, is_channel
-from .discrete.quantities import quantity
+from .discrete.stack_quantities import quantity
 
 __all__ = ["cd_lmip", "ci_lmip", "ldp_delta", "ldp_epsilon", "lip_curves", "lip_delta", "lip_epsilon", "log_lip_delta",
            "pointwise_lmip"]  # fmt: skip
@@ -143,6 +144,8 @@ def ldp_delta(
     """
     _parallel.checked(n_jobs, progress)
     on_support = _validate.flag("on_support", on_support)
+    if isinstance(mechanism, ChannelStack):
+        return delta_curves.ldp_delta_of_stack(prior, mechanism, epsilon, on_support, n_jobs, progress)
     if is_channel(mechanism):
         model = channel_with_prior(prior, mechanism)
         return delta_curves.ldp_delta(model, epsilon, on_support, n_jobs, progress)
@@ -251,6 +254,9 @@ def lip_curves(
     (0.46869..., -0.75779...)
     """
     _parallel.checked(n_jobs, progress)
+    if isinstance(mechanism, ChannelStack):
+        delta = delta_curves.lip_delta_of_stack(prior, mechanism, epsilon, n_jobs, progress)
+        return delta, delta.to("log probability")
     if is_channel(mechanism):
         delta = delta_curves.lip_delta(channel_with_prior(prior, mechanism), epsilon, n_jobs, progress)
         return delta, delta.to("log probability")
@@ -348,7 +354,8 @@ def ci_lmip(
     22.1888...
     """
     _parallel.checked(n_jobs)
-    return channel_capacity(channel_with_prior(None, mechanism).channel, rtol=rtol, n_jobs=n_jobs).capacity
+    channel = mechanism if isinstance(mechanism, ChannelStack) else channel_with_prior(None, mechanism).channel
+    return channel_capacity(channel, rtol=rtol, n_jobs=n_jobs).capacity
 
 
 @in_unit

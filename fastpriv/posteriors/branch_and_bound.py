@@ -90,7 +90,7 @@ class _Evaluated:
             return -math.inf
         self.sums = [_posterior.merge_evidence_sums(self.sums)]
         sums = FirstPassSums(*self.sums[0])
-        return float(sums.top + math.log(sums.ties + sums.rest_high)) if sums.top > -math.inf else -math.inf
+        return float(sums.top + math.log(sums.ties + sums.rest)) if sums.top > -math.inf else -math.inf
 
     @property
     def ties(self) -> int:

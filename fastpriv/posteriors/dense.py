@@ -8,8 +8,11 @@ and Pinsker's inequality gives the rest. All bounds count the roundings of each 
 additions in a lane, 16 from lanes to a tile, and none from there on, where sums are pairs of doubles.
 
 First pass. t is off by u (1 + 4 |t| + 2 |most - shift|) at most, by nothing under a uniform prior; e^(t - top) then by
-a factor of 1 + u (A + B |t - top|), S by u (A + 40) (1 - ties/S) + u B m, and the entropy log S + m by as much, and by
-the errors of m, for which E (t - top)^2 <= H min(690, 2 log n + 4 log^2 n / (n H)) serves.
+a factor of 1 + u (A + B |t - top|). Sums are relative to a reference r, |r - top| <= 2: of A, 12 are for t - r, r - top
+and e^(r - top), and 3/4 log n for scaling by e^-4 or less, three roundings each: among n secrets, what was scaled more
+than log(n) / 4 times adds less than one of them. S is off by u (A + 40) (1 - ties/S) + u B m, and the entropy
+log S + m by as much, and by the errors of m, a difference of terms that are larger by 2 (1 - ties/S) together, for
+which E (t - top)^2 <= H min(690, 2 log n + 4 log^2 n / (n H)) serves.
 
 Second pass. w e^y is off by a factor of 1 + u (3.2 |y| + 6), the excess e = sum w (e^y - 1), hence the corrected log Z,
 by 70 u q. Terms of KL are off by u (460 + 4 y) times themselves and those of JS by u (370 + 8 y): the largest factors
@@ -63,20 +66,27 @@ class FirstPassSums(NamedTuple):
     least_index: float
     mass_high: float  # sum of the prior, a pair of doubles as the next two
     mass_low: float
-    rest_high: float  # sum of e^(t - top) over the secrets that are no ties
+    rest_high: float  # sum of e^(t - reference) over the secrets that are no ties
     rest_low: float
-    moment_high: float  # sum of e^(t - top) (t - top)
+    moment_high: float  # sum of e^(t - reference) (t - reference) over them
     moment_low: float
+
+    @property
+    def _above_top(self) -> float:
+        """The reference, the multiple of 4 nearest to top, less top."""
+        return float(4.0 * np.rint(0.25 * self.top)) - self.top if self.top > -math.inf else 0.0
 
     @property
     def rest(self) -> float:
         """Sum of e^(t - top) over the secrets that are no ties."""
-        return self.rest_high + self.rest_low
+        return math.exp(self._above_top) * (self.rest_high + self.rest_low)
 
     @property
     def moment(self) -> float:
         """Sum of e^(t - top) (top - t)."""
-        return -(self.moment_high + self.moment_low)
+        above = self._above_top
+        moment = (self.moment_high + self.moment_low) + above * (self.rest_high + self.rest_low)
+        return max(-math.exp(above) * moment, 0.0)
 
 
 class PosteriorCheckpoint(NamedTuple):
@@ -373,7 +383,7 @@ def _estimates(
     uniform, gap, total, ties = inputs.prior is None, evidence.gap, evidence.sum, sums.ties
     roundings = 0.0 if inputs.log else 8.0  # of each l, in units of u |l|
     size_of_t = abs(sums.top) if uniform else abs(sums.top) + abs(sums.most - inputs.shift)
-    a = 6.0 + (0.0 if uniform else 4.0 * size_of_t) + 2.0 * roundings * (size_of_t + abs(inputs.shift))  # A
+    a = 18.0 + 0.75 * evidence.log_size + (0.0 if uniform else 4.0 * size_of_t) + 2.0 * roundings * (size_of_t + abs(inputs.shift))  # A
     b = (2.2 if uniform else 6.2) + roundings  # B
     mean, share = sums.moment / total, sums.rest / total
     entropy = math.log(ties) + math.log1p(sums.rest / ties) + mean
@@ -382,7 +392,7 @@ def _estimates(
         spread = min(spread, 2.0 * evidence.log_size * entropy + 4.0 * evidence.log_size**2 / evidence.size)
     sum_error = UNIT_ROUNDOFF * ((a + 40.0) * share + b * mean)
     entropy_error = UNIT_ROUNDOFF * (
-        (2.0 * a + 44.0) * share + (a + 44.0 + 2.0 * b + (a + 40.0) * share) * mean + 2.0 * b * spread + entropy
+        (2.0 * a + 44.0) * share + (a + 44.0 + 2.0 * b + (a + 40.0) * share) * (mean + 2.0 * share) + 2.0 * b * spread + entropy
     )
     omitted = 0.0 if ties == evidence.size else 1e-280  # terms below e^-690 are left out
     ceiling = evidence.log_size * (1.0 + 4.0 * UNIT_ROUNDOFF)

@@ -320,7 +320,7 @@ def _estimates(likelihood: SubsetLikelihood, prior: _SubsetPrior, sums: _PassSum
         elif 2.0 * error + slack < width:
             estimates["kl"] = bounded(log_n - value, error + slack, 0.0, most)
     estimates["entropy"] = bounded(value, error, 0.0, log_n * (1.0 + 4.0 * UNIT_ROUNDOFF))
-    others = (sums.first.ties - 1.0) + sums.first.rest_high + sums.first.rest_low
+    others = (sums.first.ties - 1.0) + sums.first.rest
     log_top = sums.first.top - sums.high - sums.low - correction - (log_n if prior.odds is None else 0.0)
     relative = math.expm1(1.01 * (delta + z_error + 4.0 * UNIT_ROUNDOFF * (abs(log_top) + log_n + 1.0)))
     probable = min(math.exp(log_top), 1.0)
@@ -337,11 +337,11 @@ def _entropy(sums: _PassSums, delta: float) -> tuple[float, float]:
     With e^d the weight of a subset relative to the top one, R the sum of e^d over the others and M that of e^d |d|, the
     entropy is log(1 + R) + M / (1 + R); R and M are wrong by 2 delta R, 2 delta (R + M) and by their sums' roundings.
     """
-    rest, moment = (sums.first.ties - 1.0) + sums.first.rest_high + sums.first.rest_low, sums.first.moment
+    rest, moment = (sums.first.ties - 1.0) + sums.first.rest, sums.first.moment
     value = math.log1p(rest) + moment / (1.0 + rest)
-    rounding = UNIT_ROUNDOFF * (120.0 + 4.0 * sums.rises)
+    rounding = UNIT_ROUNDOFF * (140.0 + 4.0 * sums.rises)
     rest_error = 1.01 * (rest * (2.0 * delta + rounding) + 5.0 * UNIT_ROUNDOFF * moment) + 1e-280
-    moment_error = 1.01 * (2.0 * delta * (rest + moment) + moment * (rounding + 3800.0 * UNIT_ROUNDOFF)) + 1e-280
+    moment_error = 1.01 * (2.0 * delta * (rest + moment) + (2.0 * rest + moment) * (rounding + 3800.0 * UNIT_ROUNDOFF)) + 1e-280
     error = 1.02 * (rest_error / (1.0 + rest) + moment_error / (1.0 + rest) + moment * rest_error / (1.0 + rest) ** 2)
     return value, error + 8.0 * UNIT_ROUNDOFF * value
 

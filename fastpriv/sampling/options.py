@@ -7,22 +7,23 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import functools
 import inspect
 import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import numpy as np
-from numpy.random import SeedSequence
 
 from .. import _parallel, _random, _validate
 from .._parallel import Progress
 from .._random import RNGLike
 from ..errors import DomainError
+
+if TYPE_CHECKING:
+    from numpy.random import SeedSequence
 
 __all__ = [
     "DISTRIBUTIONS",
@@ -208,7 +209,7 @@ class Request(Sampling):
         """The options of sub-run ``index``: this share of what is left of the budget, and streams of its own."""
         if share == 1.0 and index == 0:
             return self
-        root = SeedSequence(self.root.entropy, spawn_key=(*self.root.spawn_key, 7, index))
+        root = np.random.SeedSequence(self.root.entropy, spawn_key=(*self.root.spawn_key, 7, index))
         time_budget = self.time_budget.portion(share)
         samples = max(MIN_SAMPLES, int((self.sample_budget - spent) * share))
         return dataclasses.replace(
@@ -275,6 +276,8 @@ def sampling_request(function: Callable[..., Any], sampling: Sampling | None, op
         names = [field.name for field in dataclasses.fields(Sampling)]
         for name in options:
             if name not in names:
+                import difflib
+
                 parameters = [each for each in inspect.signature(function).parameters if each != "options"]
                 near = difflib.get_close_matches(name, [*names, *parameters], n=1)
                 suggestion = f". Did you mean {near[0]!r}?" if near else ""

@@ -33,6 +33,12 @@ def same_bits(one, other):
     return np.array_equal(one, other, equal_nan=True) and not (np.signbit(one) ^ np.signbit(other))[number].any()
 
 
+def by_ufunc(name, *grids):
+    """The results of the ufunc, of a value with bounds the value."""
+    found = getattr(special, name)(*grids)
+    return found[0] if isinstance(found, tuple) else found
+
+
 def count_of(name):
     return getattr(special, name).nin
 
@@ -41,7 +47,7 @@ def count_of(name):
 def test_functions_for_numba_have_the_bits_of_the_ufuncs(name):
     grids = arguments(name, count_of(name))
     function = getattr(nb, name)
-    assert same_bits([function(*row) for row in zip(*grids, strict=True)], getattr(special, name)(*grids))
+    assert same_bits([function(*row) for row in zip(*grids, strict=True)], by_ufunc(name, *grids))
 
 
 def test_functions_for_numba_are_called_inside_compiled_code():
@@ -91,7 +97,8 @@ def test_the_declarations_for_cython_are_those_of_the_capsules():
     assert {name: name_of(special.__pyx_capi__[name]).decode() for name in FUNCTIONS} == types
     counts = {name: len(line.split(",")) for name, line in declared.items()}
     assert {name: f"double ({', '.join(['double'] * count)})" for name, count in counts.items()} == types
-    assert [name for name in special.__all__ if name not in declared] == ["log_sum_exp"]
+    ufuncs = {name for name in special.__all__ if getattr(special, name).signature is None}
+    assert ufuncs == declared.keys()
 
 
 def test_cimport(tmp_path):
@@ -111,7 +118,7 @@ def test_cimport(tmp_path):
     for name in FUNCTIONS:
         grids = arguments(name, count_of(name))
         found = [getattr(called, name)(*row) for row in zip(*grids, strict=True)]
-        assert same_bits(found, getattr(special, name)(*grids)), name
+        assert same_bits(found, by_ufunc(name, *grids)), name
 
 
 def test_the_c_header(tmp_path):

@@ -25,6 +25,7 @@ from fastpriv import (
     GaussianMechanism,
     GaussianMixture,
     IndexLikelihood,
+    MixtureStack,
     Pmf,
     SparseChannel,
     SubsetLikelihood,
@@ -50,6 +51,7 @@ def mixture(seed, d=2):
 
 
 P, Q = mixture(1), mixture(2)
+STACK = MixtureStack([0.25, 0.75], RNG.integers(-8, 9, (3000, 2)) / 4.0, RNG.integers(1, 9, (3000, 2)) / 4.0)
 
 
 def triangular(indices):
@@ -101,6 +103,11 @@ SHARED = {
     "renyi_leakage": lambda **k: notions.renyi_leakage(None, CHANNEL, 2.0, **k),
     "renyi_leakage near 1": lambda **k: notions.renyi_leakage(None, CHANNEL, 1.01, **k),
     "abp": lambda **k: notions.abp(None, CHANNEL, **k),
+    "hockey-stick curves of stacks": lambda **k: fastpriv.hockey_stick_divergence(STACK, STACK[::-1], [0.5, 1.0], **k),
+    "kl_divergence of stacks": lambda **k: fastpriv.kl_divergence(STACK[:40], STACK[40:80], **k),
+    "sampled rows of stacks": lambda **k: fastpriv.kl_divergence(
+        MixtureStack.of([P, Q] * 12), Q, rtol=0.0, max_samples=4000, rng=1, **k
+    ),
 }  # fmt: skip
 CALLS = SENT | SHARED
 
@@ -150,6 +157,8 @@ REACHED = {
         ("summary", "abp"): "notions.discrete.abp notions.discrete.dense_quantities",
         ("ldp_delta", "lip_delta"): "notions.discrete.delta_curves notions.discrete.dense_quantities",
         ("renyi_leakage",): "notions.discrete.sibson",
+        ("hockey-stick curves of stacks", "kl_divergence of stacks", "sampled rows of stacks"):
+            "divergences.rows_of_stacks",
         ("renyi_leakage near 1",): "notions.discrete.sibson notions.discrete.dense_quantities",
     }.items()
     for name in names

@@ -25,6 +25,32 @@ def test_import_loads_numpy_and_nothing_else_heavy():
     assert len(loaded) < 8, loaded
 
 
+# What a first call must not load beyond NumPy: each of these takes longer to load than the call takes.
+UNUSED = (
+    "scipy", "numba", "joblib", "mpmath", "multiprocessing", "numpy.ma", "numpy.random", "numpy.linalg.lapack_lite",
+    "html", "hashlib", "difflib", "fastpriv.divergences.reductions.factored_quantities",
+    "fastpriv.divergences.monte_carlo",
+)  # fmt: skip
+FIRST_CALLS = {
+    "hockey_stick_divergence": "f.hockey_stick_divergence(p, q, [0.5, 1.0])",
+    "kl_divergence": "f.kl_divergence(p, q)",
+    "jensen_shannon": "f.jensen_shannon(p, q)",
+    "entropy": "f.entropy(p)",
+}
+
+
+@pytest.mark.parametrize("quantity", FIRST_CALLS)
+def test_a_first_call_loads_only_what_it_uses(quantity):
+    code = (
+        "import sys, numpy; before = set(sys.modules); import fastpriv as f; "
+        "p = f.GaussianMixture([0.25, 0.75], [0.0, 1.0], 1.0); q = f.GaussianMixture.single(0.0, 1.0); "
+        f"answer = {FIRST_CALLS[quantity]}; print(*sorted(set(sys.modules) - before))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    unused = [name for name in loaded if name in UNUSED or name.split(".")[0] in UNUSED]
+    assert not unused
+
+
 @pytest.mark.parametrize("words", [["--help"], ["convert", "--help"], ["assess", "--help"]])
 def test_help_loads_no_numpy(words):
     code = f"import sys; sys.argv[1:] = {words}; sys.modules['numpy'] = None; from fastpriv.cli import main; main()"

@@ -26,14 +26,14 @@ Brackets of many epsilons are rows of six numbers: value, lower, upper, and the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
+from ... import _parallel
 from ...distributions import GaussianMixture
 from ...estimate import Estimate, Unit
 from ...kernels import _hockey_stick_curves
@@ -43,14 +43,16 @@ from .integrals import kl_divergence
 from .quadrature import NO_DEADLINE, STOPPED, TIME_SPENT, Deadline, all_single_gaussians, identical
 
 __all__ = [
-    "MAX_DOUBLE_WIDTH", "curve_estimate", "hockey_stick_divergence", "hockey_stick_rows", "max_divergence",
-    "with_mass_gaps",
+    "COST_FIELDS", "MAX_DOUBLE_WIDTH", "curve_estimate", "curve_method", "epsilons_for_gaps",
+    "hockey_stick_divergence", "hockey_stick_rows", "is_wide", "max_divergence", "named_costs",
+    "rows_for_gaps", "with_mass_gaps",
 ]  # fmt: skip
 
 Components = tuple[FloatArray, FloatArray, FloatArray]  # weights, means, standard deviations
 # bound: none - relative width of a bracket above which sums in doubles are formed again in double-doubles
 MAX_DOUBLE_WIDTH = 5e-13
-_COST_FIELDS = ("evaluations", "double_double", "pieces", "undecided")  # what the kernel counts
+_CLOSED_FORM = "closed form, two points with one sigma"  # method of a curve that took no pieces
+COST_FIELDS = ("evaluations", "double_double", "pieces", "undecided")  # what the kernel counts
 # bound: none - relative width of a bracket from which on closed bounds are tried
 _WIDE_BRACKET = 1e-9
 _WIDE_AFTER_BOUNDS = 1e-2  # the same, from which on the bound by relative entropy is tried too
@@ -60,6 +62,9 @@ _MAX_SIGMA_RATIO, _MAX_KL_COMPONENTS = 1e6, 200  # ratio of scales, and componen
 _OUTWARD = 1e-9
 # bound: none - relative width at which the search for the max-divergence ends
 _MAX_DIVERGENCE_WIDTH = 1e-12
+_BLOCK_EPSILONS = 512  # of a block of a long grid: half a millisecond to some tens of them, the analysis not included
+_MAX_CLOSED_FORM_COMPONENTS = 2  # of mixtures whose pair the kernel may compute in closed form
+_COST_OF_ANALYSIS = (False, False, True, True, False)  # counts that belong to the analysis, not to its epsilons
 _LEAST_EXPONENT = -104  # 2^-104 is the least epsilon, but 0, that the search for the max-divergence tries first
 _GRID_POINTS = 66  # of epsilon in each round of that search
 _MAX_PAIRS = 4_000_000  # of components, times the number of epsilons, for which closed bounds are computed
@@ -70,22 +75,37 @@ _WINDOW_LOG_MASS = 70.0
 
 
 def hockey_stick_divergence(
-    p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, *, logs: bool = False, deadline: Deadline = NO_DEADLINE
-) -> Estimate:
+    p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, *, logs: bool = False, deadline: Deadline = NO_DEADLINE,
+    n_jobs: int | None = None,
+) -> Estimate:  # fmt: skip
     """H_{e^epsilon}(P||Q) or its natural logarithm, all of ``epsilon`` from one analysis of the pair."""
     grid = np.asarray(epsilon, dtype=np.float64)
     flat = np.ascontiguousarray(grid).reshape(-1)
-    rows, cost, closed = hockey_stick_rows(p, q, flat, MAX_DOUBLE_WIDTH, logs=logs, deadline=deadline)
-    method = "monotone pieces, double-double sums" if cost["double_double"] else "monotone pieces, double sums"
-    if closed:
-        method += ", closed bounds"
-    if "stopped" in cost:
-        method += TIME_SPENT
-    elif cost["undecided"]:
-        method += ", budget spent"
+    rows, cost, closed = hockey_stick_rows(p, q, flat, MAX_DOUBLE_WIDTH, logs=logs, deadline=deadline, n_jobs=n_jobs)
+    method = curve_method(cost, closed=closed) if flat.size else _CLOSED_FORM
     if logs:
         return curve_estimate(rows[:, 3:], grid, "log probability", method, cost)
     return curve_estimate(rows[:, :3], grid, "probability", method, cost)
+
+
+def curve_method(cost: Mapping[str, Any], *, closed: bool) -> str:
+    """What computed a curve: by its cost, and whether closed bounds were needed."""
+    stopped, undecided = "stopped" in cost, cost["undecided"]
+    if not (cost["pieces"] or undecided or stopped):
+        method = _CLOSED_FORM
+    else:
+        method = "monotone pieces, double-double sums" if cost["double_double"] else "monotone pieces, double sums"
+    if closed:
+        method += ", closed bounds"
+    if stopped:
+        return method + TIME_SPENT
+    return method + ", budget spent" if undecided else method
+
+
+def named_costs(counts: Sequence[int]) -> dict[str, Any]:
+    """The counts of the kernel as an entry ``cost``; the last is that of epsilons that were not done in time."""
+    cost: dict[str, Any] = dict(zip(COST_FIELDS, counts[:-1], strict=True))
+    return cost | STOPPED if counts[-1] else cost
 
 
 def max_divergence(p: GaussianMixture, q: GaussianMixture, *, deadline: Deadline = NO_DEADLINE) -> Estimate:
@@ -131,25 +151,43 @@ def curve_estimate(rows: FloatArray, grid: FloatArray, unit: Unit, method: str, 
 
 def hockey_stick_rows(
     p: GaussianMixture, q: GaussianMixture, epsilon: FloatArray, width: float, *, logs: bool,
-    deadline: Deadline = NO_DEADLINE,
+    deadline: Deadline = NO_DEADLINE, n_jobs: int | None = None,
 ) -> tuple[FloatArray, dict[str, Any], bool]:  # fmt: skip
     """A row for each epsilon; the cost; whether closed bounds were needed.
 
-    At the ``deadline`` the brackets are those that were proved by then.
+    The blocks of a long grid share one analysis and are done by threads. At the ``deadline`` the brackets are those that were proved by then.
     """
     closed = False
 
     def rows_of(grid: FloatArray) -> tuple[FloatArray, dict[str, Any]]:
         nonlocal closed
-        rows, counts = _hockey_stick_curves.pair_curve(
-            p.weights, p.means, p.sigmas, q.weights, q.means, q.sigmas, grid, width, logs, deadline.expiry
-        )
+        long = grid.size > _BLOCK_EPSILONS and max(len(p), len(q)) > _MAX_CLOSED_FORM_COMPONENTS
+        function = partial(_rows_in_blocks, n_jobs=n_jobs) if long else _hockey_stick_curves.pair_curve
+        components = p.weights, p.means, p.sigmas, q.weights, q.means, q.sigmas
+        rows, counts = function(*components, grid, width, logs, deadline.expiry)
         closed = _tighten_with_closed_bounds(rows, p, q, grid, width, logs, deadline)
-        cost: dict[str, Any] = dict(zip(_COST_FIELDS, counts[:-1], strict=True))
-        return rows, cost | STOPPED if counts[-1] else cost
+        return rows, named_costs(counts)
 
     rows, cost = with_mass_gaps(rows_of, epsilon, p.mass_gap, q.mass_gap)
     return rows, cost, closed
+
+
+def _rows_in_blocks(*arguments: Any, n_jobs: int | None) -> tuple[FloatArray, list[int]]:
+    """``pair_curve``, its epsilons in blocks on threads."""
+    *components, grid, width, logs, expiry = arguments
+    analysis = _hockey_stick_curves.PairAnalysis(*components, expiry)
+    rows, counts = np.empty((grid.size, 6)), [analysis.evaluations, 0, 0, 0, 0]
+    blocks = _parallel.blocks(grid.size, _BLOCK_EPSILONS)
+
+    def block_rows(block: slice) -> tuple[int, ...]:
+        rows[block], cost = analysis.curve(grid[block], width, logs, expiry)
+        return tuple(cost)
+
+    for cost in _parallel.ordered_map(block_rows, blocks, n_jobs=n_jobs, shared=True):
+        for field in range(len(counts)):
+            shared = _COST_OF_ANALYSIS[field]
+            counts[field] = cost[field] if shared else counts[field] + cost[field]
+    return rows, counts
 
 
 def with_mass_gaps(
@@ -163,21 +201,36 @@ def with_mass_gaps(
     """
     if not (gap_p or gap_q):
         return rows_of(epsilon)
-    down = (math.log1p(gap_p) - math.log1p(-gap_q)) * (1 + 1e-15)
-    up = (math.log1p(gap_q) - math.log1p(-gap_p)) * (1 + 1e-15)
-    shifted = next_below(epsilon - down), next_above(epsilon + up)
-    all_rows, cost = rows_of(np.concatenate([epsilon, *shifted]))
-    rows, above, below = np.split(all_rows, 3)
+    all_rows, cost = rows_of(epsilons_for_gaps(epsilon, gap_p, gap_q))
+    return rows_for_gaps(all_rows, gap_p), cost
+
+
+def epsilons_for_gaps(epsilon: FloatArray, gap_p: float | FloatArray, gap_q: float | FloatArray) -> FloatArray:
+    """The epsilons, and after them on the last axis those shifted down and up, by the text of ``with_mass_gaps``."""
+    down = (_log1p(gap_p) - _log1p(-gap_q)) * (1 + 1e-15)
+    up = (_log1p(gap_q) - _log1p(-gap_p)) * (1 + 1e-15)
+    return np.concatenate([epsilon, next_below(epsilon - down), next_above(epsilon + up)], axis=-1)
+
+
+def rows_for_gaps(all_rows: FloatArray, gap_p: float | FloatArray) -> FloatArray:
+    """The rows of the epsilons, widened by those of the shifted ones; axis -2 holds all of ``epsilons_for_gaps``."""
+    rows, above, below = np.split(all_rows, 3, axis=-2)
     rows = rows.copy()
-    rows[:, 1] = np.minimum(rows[:, 1], below[:, 1] * (1 - gap_p) * (1 - 1e-15))
-    rows[:, 2] = np.minimum(np.maximum(rows[:, 2], above[:, 2] * (1 + gap_p) * (1 + 1e-15)), 1.0)
-    rows[:, 4] = np.minimum(rows[:, 4], below[:, 4] + math.log1p(-gap_p) * (1 + 1e-15))
-    rows[:, 5] = np.minimum(np.maximum(rows[:, 5], above[:, 5] + math.log1p(gap_p) * (1 + 1e-15)), 0.0)
+    rows[..., 1] = np.minimum(rows[..., 1], below[..., 1] * (1 - gap_p) * (1 - 1e-15))
+    rows[..., 2] = np.minimum(np.maximum(rows[..., 2], above[..., 2] * (1 + gap_p) * (1 + 1e-15)), 1.0)
+    rows[..., 4] = np.minimum(rows[..., 4], below[..., 4] + _log1p(-gap_p) * (1 + 1e-15))
+    rows[..., 5] = np.minimum(np.maximum(rows[..., 5], above[..., 5] + _log1p(gap_p) * (1 + 1e-15)), 0.0)
     for column, direction in ((4, -1.0), (5, 1.0)):
-        finite = np.isfinite(rows[:, column])
-        rows[finite, column] += direction * MACHINE_EPSILON * np.abs(rows[finite, column])
-    rows[:, 5] = np.minimum(rows[:, 5], 0.0)
-    return rows, cost
+        logs = rows[..., column]
+        finite = np.isfinite(logs)
+        logs[finite] += direction * MACHINE_EPSILON * np.abs(logs[finite])
+    rows[..., 5] = np.minimum(rows[..., 5], 0.0)
+    return rows
+
+
+def _log1p(x: float | FloatArray) -> Any:
+    """log(1 + x), the same double for a number and for an entry of an array."""
+    return np.reshape([math.log1p(each) for each in x.ravel()], x.shape) if isinstance(x, np.ndarray) else math.log1p(x)
 
 
 def _tighten_with_closed_bounds(
@@ -185,7 +238,7 @@ def _tighten_with_closed_bounds(
     deadline: Deadline,
 ) -> bool:  # fmt: skip
     """Intersect wide brackets with closed bounds, in place, while there is time; whether there were any."""
-    wide = np.flatnonzero(_is_wide(rows))
+    wide = np.flatnonzero(is_wide(rows))
     if not wide.size:
         return False
     first, second = (p.weights, p.means, p.sigmas), (q.weights, q.means, q.sigmas)
@@ -198,9 +251,9 @@ def _tighten_with_closed_bounds(
 
     for separated in () if deadline.expired else _separated_scale_rows(first, second, epsilon[wide], rows_of):
         _intersect(rows, wide, separated)
-        if not _is_wide(rows[wide]).any() or deadline.expired:
+        if not is_wide(rows[wide]).any() or deadline.expired:
             break
-    remaining = wide[_is_wide(rows[wide])]
+    remaining = wide[is_wide(rows[wide])]
     in_time = not deadline.expired
     if remaining.size and in_time:
         tails = _log_tail_bounds(first, second, epsilon[remaining])
@@ -211,7 +264,7 @@ def _tighten_with_closed_bounds(
         rows[order, column] = np.minimum.accumulate(rows[order, column])
     for column in (1, 4):
         rows[order[::-1], column] = np.maximum.accumulate(rows[order[::-1], column])
-    remaining = wide[_is_wide(rows[wide], _WIDE_AFTER_BOUNDS) & (epsilon[wide] >= 0.0)]
+    remaining = wide[is_wide(rows[wide], _WIDE_AFTER_BOUNDS) & (epsilon[wide] >= 0.0)]
     lengths = np.concatenate([p.sigmas, q.sigmas])
     cheap = lengths.max() < _MAX_SIGMA_RATIO * lengths.min() and len(p) + len(q) <= _MAX_KL_COMPONENTS
     if remaining.size and in_time and cheap:
@@ -220,17 +273,17 @@ def _tighten_with_closed_bounds(
         _lower_the_upper_bounds(rows, remaining, np.full(remaining.size, most), np.full(remaining.size, log_most))
     for k in (0, 3):
         rows[:, k] = np.clip(rows[:, k], rows[:, k + 1], rows[:, k + 2])
-    for k in wide[_is_wide(rows[wide], _WIDE_AFTER_BOUNDS)]:  # where the value is an end, the middle is the better one
+    for k in wide[is_wide(rows[wide], _WIDE_AFTER_BOUNDS)]:  # where the value is an end, the middle is the better one
         if rows[k, 2] > 1e-300 and rows[k, 0] in (rows[k, 1], rows[k, 2]):
             rows[k, 0] = (rows[k, 1] + rows[k, 2]) / 2
             rows[k, 3] = np.clip(math.log(rows[k, 0]) if rows[k, 0] > 0 else -math.inf, rows[k, 4], rows[k, 5])
     return in_time
 
 
-def _is_wide(rows: FloatArray, width: float = _WIDE_BRACKET) -> BoolArray:
+def is_wide(rows: FloatArray, width: float = _WIDE_BRACKET) -> BoolArray:
     """Whether a bracket is far wider than rounding explains; for tiny divergences, whether it is trivial."""
-    lower, upper, tiny = rows[:, 1], rows[:, 2], rows[:, 2] <= 1e-300
-    unknown = (rows[:, 5] > -np.inf) & (rows[:, 4] == -np.inf)
+    lower, upper, tiny = rows[..., 1], rows[..., 2], rows[..., 2] <= 1e-300
+    unknown = (rows[..., 5] > -np.inf) & (rows[..., 4] == -np.inf)
     return np.asarray(np.where(tiny, unknown, upper - lower > width * upper), dtype=np.bool_)
 
 
@@ -304,10 +357,17 @@ def _log_overlaps(p: Components, q: Components, epsilon: float) -> FloatArray:
 
 def _overlap_groups(overlaps: FloatArray, limit: FloatArray) -> tuple[tuple[int, ...], float]:
     """The group of each component of P, then of Q, and the log of the sum of all overlaps between groups."""
-    i, j = np.nonzero(overlaps > limit)
-    k, n = overlaps.shape
-    graph = coo_array((np.ones(i.size, dtype=np.int8), (i, k + j)), shape=(k + n, k + n))
-    labels = connected_components(graph, directed=False)[1]
+    joined = overlaps > limit
+    k, n = joined.shape
+    labels = np.full(k + n, -1)
+    for start in range(k + n):
+        if labels[start] >= 0:
+            continue
+        label, reached = labels.max() + 1, np.arange(k + n) == start
+        while reached.any():  # what the components that were reached last are joined to
+            labels[reached] = label
+            joined_to = joined[reached[:k]].any(axis=0), joined[:, reached[k:]].any(axis=1)
+            reached = np.concatenate(joined_to[::-1]) & (labels < 0)
     across = labels[:k, None] != labels[None, k:]
     return tuple(labels.tolist()), float(np.logaddexp.reduce(overlaps[across], initial=-np.inf))
 

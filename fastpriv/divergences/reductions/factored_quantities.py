@@ -156,8 +156,9 @@ def jensen_shannon(
 
 @_none_if_uninformative
 def hockey_stick_divergence(
-    p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, *, logs: bool = False, deadline: Deadline = NO_DEADLINE
-) -> Estimate | None:
+    p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, *, logs: bool = False, deadline: Deadline = NO_DEADLINE,
+    n_jobs: int | None = None,
+) -> Estimate | None:  # fmt: skip
     """H_{e^epsilon}(P||Q) or its logarithm, where one factor alone distinguishes P from Q."""
     factor = _only_factor(p, q)
     if factor is None:
@@ -165,11 +166,11 @@ def hockey_stick_divergence(
     if not isinstance(factor, OneDimensionalFactor):
         return _zero_divergence("log probability" if logs else "probability", np.shape(epsilon))
     grid = np.asarray(epsilon, dtype=np.float64)
-    above = _hockey_stick(factor.narrow, grid, logs, deadline)
+    above = _hockey_stick(factor.narrow, grid, logs, deadline, n_jobs)
     method = f"{_METHOD}: {above.method}"
     if factor.exact:
         return replace(above, method=method)
-    below = _hockey_stick(factor.wide, grid, logs, deadline) if factor.wide is not factor.narrow else above
+    below = _hockey_stick(factor.wide, grid, logs, deadline, n_jobs) if factor.wide is not factor.narrow else above
     lower, upper = np.asarray(below.lower), np.asarray(above.upper)
     if factor.displacement or factor.log_uncertainty:
         lower, upper = _displaced_bounds(factor, grid, logs=logs, deadline=deadline)
@@ -335,10 +336,10 @@ def _from_narrow_and_wide(
 
 
 def _hockey_stick(
-    mixtures: tuple[GaussianMixture, ...], epsilon: FloatArray, logs: bool, deadline: Deadline
+    mixtures: tuple[GaussianMixture, ...], epsilon: FloatArray, logs: bool, deadline: Deadline, n_jobs: int | None = None
 ) -> Estimate:
     p, q = mixtures
-    return monotone_pieces.hockey_stick_divergence(p, q, epsilon, logs=logs, deadline=deadline)
+    return monotone_pieces.hockey_stick_divergence(p, q, epsilon, logs=logs, deadline=deadline, n_jobs=n_jobs)
 
 
 def _sum_of_estimates(terms: list[Estimate], prefix: str, error: float = 0.0, *, floor: float = 0.0) -> Estimate:

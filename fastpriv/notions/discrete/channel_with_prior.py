@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ... import _validate
-from ...channels import AnyChannel, Channel, DefaultChannel, ProductChannel
+from ...channels import AnyChannel, Channel, ChannelStack, DefaultChannel, ProductChannel
 from ...channels.type_classes import prior_gap
 from ...distributions import Pmf
 from ...errors import DomainError, TooLargeError
 from ...estimate import Estimate, Kind, Unit
+from ...kernels import _channel_quantities
 from ...mechanisms import SubsetSelection, UnaryEncoding
 from ...mechanisms.gaussian import GaussianMechanism
 from ...numerics import FloatArray
@@ -35,10 +36,10 @@ __all__ = [
 ]  # fmt: skip
 
 Prior: TypeAlias = "ArrayLike | Pmf | tuple[ArrayLike | None, ...] | None"
-Mechanism: TypeAlias = "AnyChannel | ArrayLike | GaussianMechanism"
+Mechanism: TypeAlias = "AnyChannel | ChannelStack | ArrayLike | GaussianMechanism"
 
-# bound: none - smaller positive prior probabilities are refused, since the ratios posterior / prior overflow
-_LEAST_PRIOR = 1e-300
+_LEAST_PRIOR = _channel_quantities.LEAST_PRIOR  # smaller positive prior probabilities are refused
+_SUM_TOLERANCE = _validate.sum_tolerance(np.float64)  # how far the sum of a prior may be from 1
 _MOST_CELLS = 2**37  # cells that one call goes through at most: minutes of one core
 _MOST_SET_CELLS = 2**25  # the same for channels whose rows list all sets, which are built at once in memory
 _MOST_ENTRIES = 2**28  # secrets, and releases, for which vectors are held in memory
@@ -84,12 +85,14 @@ class ChannelWithPrior(NamedTuple):
 
 
 def is_channel(mechanism: Mechanism) -> bool:
-    """Whether it is a channel, or a matrix that can be one."""
-    return isinstance(mechanism, (AnyChannel, np.ndarray, list, tuple))
+    """Whether it is a channel, a stack of channels, or a matrix that can be one."""
+    return isinstance(mechanism, (AnyChannel, ChannelStack, np.ndarray, list, tuple))
 
 
 def channel_with_prior(prior: Prior | AnyChannel, mechanism: Mechanism) -> ChannelWithPrior:
     """The channel and its prior, both checked."""
+    if type(mechanism) is Channel and (prior is None or _is_valid_prior(prior, mechanism.inputs)):
+        return ChannelWithPrior(mechanism, prior)
     if isinstance(prior, AnyChannel):
         raise DomainError(
             f"prior must be probabilities, a Pmf or None; got a channel, {_validate.shown(prior)}. The prior goes "
@@ -109,6 +112,15 @@ def channel_with_prior(prior: Prior | AnyChannel, mechanism: Mechanism) -> Chann
                 f"{float(vector[vector > 0].min())!r}. Set it to 0 to leave the secret out."
             )
     return ChannelWithPrior(channel, checked)
+
+
+def _is_valid_prior(prior: Any, inputs: int) -> bool:
+    """Whether it is a plain vector that passes all checks, by one call of the kernel; others are checked elsewhere."""
+    if not (type(prior) is np.ndarray and prior.dtype == np.float64 and prior.shape == (inputs,)):
+        return False
+    if prior.base is not None or not prior.flags.c_contiguous:
+        return False
+    return bool(0.0 <= _channel_quantities.prior_gap(prior) <= _SUM_TOLERANCE)
 
 
 def with_distinct_rows(model: ChannelWithPrior) -> ChannelWithPrior:

@@ -27,24 +27,37 @@ from numpy.typing import ArrayLike
 from ... import _parallel, _validate
 from ..._parallel import Progress
 from ...capacity import structured
-from ...channels import AnyChannel, Channel, RowPair, SparseChannel, TypeClasses
+from ...channels import AnyChannel, Channel, ChannelStack, RowPair, SparseChannel, TypeClasses
 from ...estimate import Estimate
-from ...kernels import _channel_blocks
+from ...kernels import _channel_blocks, _channel_quantities
 from ...numerics import LOG_2, BoolArray, FloatArray, IndexArray, next_above, next_below
 from ...numerics import UNIT_ROUNDOFF as U
 from . import product_channels
-from .channel_with_prior import ChannelWithPrior, with_distinct_rows
-from .dense_quantities import ColumnStatistics, RowBlocks, column_statistics
+from .channel_with_prior import ChannelWithPrior, Prior, with_distinct_rows
+from .dense_quantities import ColumnStatistics, RowBlocks, column_statistics, is_one_block, is_plain
 from .quantities import brackets
+from .stack_quantities import (
+    StackWithPriors,
+    each_pair,
+    pairs_with_levels,
+    stack_estimate,
+    stack_quantities,
+    stack_with_priors,
+)
 from .type_class_quantities import type_classes
 
-__all__ = ["ldp_delta", "lip_delta"]
+__all__ = ["ldp_delta", "ldp_delta_of_stack", "lip_delta", "lip_delta_of_stack"]
 
 Curve: TypeAlias = Callable[[FloatArray], tuple[FloatArray, FloatArray]]  # values and their errors at levels of epsilon
 
 _BLOCK_CELLS = 2**18  # cells of the rows that are compared in one task: 2 MiB of doubles
+_MOST_STACKED = 2**29  # cells of pairs of rows of one channel, times levels, that one call compares: 0.1 s
 _BATCH_TERMS = 2**22  # levels times releases that are held at a time: 32 MiB of doubles
 _LARGEST_EXPONENT = 709.0  # e^709 is a double, e^710 is not
+# bound: proved - the largest double below which a cell may be below e^-709, whatever the rounding of the exponential
+_TINY_CELL = math.exp(-_LARGEST_EXPONENT) * (1 + 1e-9)
+# ``method`` of LIP curves that go through the rows.
+_LIP_METHOD = "every row against the distribution of the release"
 _LARGEST_DOUBLE = float(np.finfo(np.float64).max)  # in place of infinity, since infinity times a cell of 0 is NaN
 # bound: tested by enclosures/test_channel_notions - absolute error of a cell where products are subnormal
 _UNDERFLOW_ERROR = 4e-323
@@ -59,41 +72,43 @@ def ldp_delta(
         return _curve_estimate(levels, levels, levels, epsilon, "no epsilon", np.ones(0, dtype=bool))
     name = "ldp_on_support" if on_support else "ldp_epsilon"
     end = brackets(model, (name,), n_jobs=n_jobs)[name].upper
-    ended = (levels >= end) & (end < math.inf)
-    gap, lower_known = model.channel.mass_gap, True
-    value, lower, upper = np.zeros((3, levels.size))
+    gap = model.channel.mass_gap
     all_secrets = not on_support or structured.is_symmetric(model.channel) or _has_full_support(model.prior)
     pairs = model.channel.dominating_pairs() if all_secrets else None
     if pairs is not None:
-        method = "worst pair of rows"
         value, error = _curve_of_pairs(pairs, levels)
         lower, upper = value - error, value + error
         if gap:
             lower, upper = _bounds_under_row_gap(functools.partial(_curve_of_pairs, pairs), levels, gap)
-    else:
-        method = "all ordered pairs of rows"
-        dense = with_distinct_rows(model)
-        channel = dense.channel
-        secrets = np.flatnonzero(dense.weights > 0) if on_support else np.arange(channel.inputs)
-        below_end = ~ended
-        if below_end.any() and secrets.size > 1:
-            some = levels[below_end]
-            n = some.size
-            shifted = np.concatenate([some, *_shifted(some, gap)])
-            values = _curve_of_all_rows(channel, secrets, shifted, n_jobs, progress)
-            middle, outer = values[:n], values[n:]
-            error = 6 * U * math.tanh(0.5 * min(end, 100.0)) + 70 * U * middle + _cell_rounding(channel, some)
-            error = error + 2.1 * gap
-            value[below_end], lower[below_end], upper[below_end] = middle, middle - error, middle + error
-            if isinstance(channel, (Channel, SparseChannel)):  # the channel stores each cell
-                outer_error = 70 * U * outer + _UNDERFLOW_ERROR * channel.outputs
-                low, high = _bounds_from_shifted(outer, outer_error, some, gap)
-                lower[below_end] = np.maximum(lower[below_end], low)
-                upper[below_end] = np.minimum(upper[below_end], high)
-            lower_known = not (some > _LARGEST_EXPONENT).any() or not _has_tiny_cells(channel, secrets, n_jobs)
-    lower_holds = ended | (levels <= _LARGEST_EXPONENT) | lower_known
-    value, lower, upper = (np.where(ended, 0.0, x) for x in (value, lower, upper))
-    return _curve_estimate(value, lower, upper, epsilon, method, lower_holds)
+        return _ended_estimate(value, lower, upper, levels, end, True, epsilon, "worst pair of rows")
+    dense = with_distinct_rows(model)
+    channel = dense.channel
+    secrets = np.flatnonzero(dense.weights > 0) if on_support else np.arange(channel.inputs)
+    value, lower, upper = np.zeros((3, levels.size))
+    below_end, lower_known = ~((levels >= end) & (end < math.inf)), True
+    if below_end.any() and secrets.size > 1:
+        some = levels[below_end]
+        values = _curve_of_all_rows(channel, secrets, _with_shifted(some, gap), n_jobs, progress)
+        stored = isinstance(channel, (Channel, SparseChannel))  # the channel stores each cell
+        bounds = _ldp_bounds(values, some, gap, end, channel.outputs, _cell_rounding(channel, some), stored)
+        value[below_end], lower[below_end], upper[below_end] = bounds
+        lower_known = not (some > _LARGEST_EXPONENT).any() or not _has_tiny_cells(channel, secrets, n_jobs)
+    return _ended_estimate(value, lower, upper, levels, end, lower_known, epsilon, "all ordered pairs of rows")
+
+
+def _ldp_bounds(
+    values: FloatArray, levels: FloatArray, gap: Any, end: Any, outputs: int, cell_rounding: Any, stored: bool
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Value, lower and upper bound at levels (..., e), from the curve at these and at those beside them (..., 3 e)."""
+    n = levels.shape[-1]
+    middle, outer = values[..., :n], values[..., n:]
+    error = 6 * U * np.tanh(0.5 * np.minimum(end, 100.0)) + 70 * U * middle + cell_rounding
+    error = error + 2.1 * gap
+    lower, upper = middle - error, middle + error
+    if stored:
+        low, high = _bounds_from_shifted(outer, 70 * U * outer + _UNDERFLOW_ERROR * outputs, levels, gap)
+        lower, upper = np.maximum(lower, low), np.minimum(upper, high)
+    return middle, lower, upper
 
 
 def lip_delta(model: ChannelWithPrior, epsilon: ArrayLike, n_jobs: int | None, progress: Progress) -> Estimate:
@@ -101,6 +116,13 @@ def lip_delta(model: ChannelWithPrior, epsilon: ArrayLike, n_jobs: int | None, p
     levels = _validated_levels(epsilon)
     if levels.size == 0:
         return _curve_estimate(levels, levels, levels, epsilon, "no epsilon", np.ones(0, dtype=bool))
+    sides = brackets(model, ("xi_plus", "xi_minus"), n_jobs=n_jobs)
+    end = max(side.upper for side in sides.values())
+    if is_plain(model.channel):
+        numbers, tiny, scaled = _plain_lip_curves(StackWithPriors.of_one(model), levels[None], 1, progress)
+        if not scaled.any():
+            value, lower, upper = numbers[:, 0]
+            return _ended_estimate(value, lower, upper, levels, end, not tiny[0], epsilon, _LIP_METHOD)
     classes = type_classes(model) if model.prior is None and structured.is_symmetric(model.channel) else None
     gap, lower_known = model.channel.mass_gap, True
     curve: Curve
@@ -112,31 +134,163 @@ def lip_delta(model: ChannelWithPrior, epsilon: ArrayLike, n_jobs: int | None, p
     else:
         rows = RowBlocks(with_distinct_rows(model), n_jobs, progress)
         curve = functools.partial(_curve_against_mixture, rows, column_statistics(rows))
-        method, gap = "every row against the distribution of the release", gap + 2.2 * rows.gap
+        method, gap = _LIP_METHOD, gap + 2.2 * rows.gap
         support = np.flatnonzero(rows.prior > 0)
         lower_known = not (levels > _LARGEST_EXPONENT).any() or not _has_tiny_cells(rows.channel, support, n_jobs)
-    sides = brackets(model, ("xi_plus", "xi_minus"), n_jobs=n_jobs)
-    end = max(side.upper for side in sides.values())
-    ended = (levels >= end) & (end < math.inf)
     value, error = curve(levels)
     lower, upper = _bounds_under_row_gap(curve, levels, gap) if gap else (value - error, value + error)
+    return _ended_estimate(value, lower, upper, levels, end, lower_known, epsilon, method)
+
+
+def ldp_delta_of_stack(
+    prior: Prior, stack: ChannelStack, epsilon: ArrayLike, on_support: bool, n_jobs: int | None, progress: Progress
+) -> Estimate:
+    """``ldp_delta`` of each channel of a stack, at its own row of ``epsilon``."""
+    pairs, levels = pairs_with_levels(stack_with_priors(prior, stack), _validated(epsilon), "epsilon")
+    if 3 * levels.shape[1] * stack.inputs**2 * stack.outputs > _MOST_STACKED:
+        return _curve_of_each(
+            pairs, levels, lambda model, e: ldp_delta(model, e, on_support, n_jobs, None), epsilon, progress
+        )
+    name = "ldp_on_support" if on_support else "ldp_epsilon"
+    end = stack_quantities(prior, stack, (name,), n_jobs, None)[name]
+    on = pairs if on_support else pairs._replace(priors=None)
+    gap = pairs.gaps[pairs.channel, None]
+    n = stack.inputs
+
+    def of_block(part: slice) -> FloatArray:
+        excess = _capped_expm1(_with_shifted(levels[part], gap[part]))
+        curves, _, _ = _channel_quantities.curves_of_channels(
+            on.cells, on.priors, on.channel[part], on.prior[part], excess, False
+        )
+        return np.asarray(curves[0])
+
+    tasks = pairs.blocks(max(1, 3 * n * levels.shape[1] // 8))
+    parts = _parallel.ordered_map(of_block, tasks, n_jobs=n_jobs, progress=progress, shared=True)
+    values = np.concatenate([np.empty((0, 3 * levels.shape[1])), *parts])
+    ends = _flat_upper(end, pairs, levels)
+    numbers = np.stack(_ldp_bounds(values, levels, gap, ends, stack.outputs, 0.0, True))
+    return _stack_curve(pairs, levels, numbers, ends, _tiny_cells(on, levels), epsilon, "all ordered pairs of rows")
+
+
+def lip_delta_of_stack(
+    prior: Prior, stack: ChannelStack, epsilon: ArrayLike, n_jobs: int | None, progress: Progress
+) -> Estimate:
+    """``lip_delta`` of each channel of a stack, at its own row of ``epsilon``."""
+    pairs, levels = pairs_with_levels(stack_with_priors(prior, stack), _validated(epsilon), "epsilon")
+    if not is_one_block(stack.inputs * stack.outputs):
+        return _curve_of_each(pairs, levels, lambda model, e: lip_delta(model, e, n_jobs, None), epsilon, progress)
+    sides = stack_quantities(prior, stack, ("xi_plus", "xi_minus"), n_jobs, None).values()
+    ends = np.maximum(*(_flat_upper(side, pairs, levels) for side in sides))
+    numbers, tiny, scaled = _plain_lip_curves(pairs, levels, n_jobs, progress)
+    for index in np.flatnonzero(scaled).tolist():
+        one = lip_delta(pairs.pair(index), levels[index], 1, None)
+        numbers[:, index] = one.arrays()
+    tiny = tiny & ~scaled  # those numbers are final
+    return _stack_curve(pairs, levels, numbers, ends, tiny, epsilon, _LIP_METHOD)
+
+
+def _curve_of_each(
+    pairs: StackWithPriors, levels: FloatArray, curve: Callable[[ChannelWithPrior, FloatArray], Estimate],
+    epsilon: ArrayLike, progress: Progress,
+) -> Estimate:  # fmt: skip
+    """The curves of channels that are too large to be taken together: one after another, each with all threads."""
+    found = each_pair(pairs, lambda model, index: curve(model, levels[index]), 1, progress)
+    numbers = np.full((3, *levels.shape), np.nan)
+    for index, one in enumerate(found):
+        if one is not None:
+            numbers[:, index] = one.arrays()
+    method = next((one.method for one in found if one is not None), "no channel")
+    return stack_estimate(pairs, numbers if np.ndim(epsilon) else numbers[..., 0], "certified", method, "probability")
+
+
+def _flat_upper(ends: Estimate, pairs: StackWithPriors, levels: FloatArray) -> FloatArray:
+    """The upper bound of each pair, (s, 1); 0 for pairs that are invalid."""
+    upper = np.broadcast_to(np.asarray(ends.upper), pairs.shape).reshape(-1, 1)
+    return np.asarray(np.nan_to_num(upper, nan=0.0, posinf=np.inf))
+
+
+def _tiny_cells(pairs: StackWithPriors, levels: FloatArray) -> BoolArray:
+    """Which pairs have a level beyond e^709 and a positive cell below e^-709 on the support."""
+    found: BoolArray = np.asarray((levels > _LARGEST_EXPONENT).any(axis=1))
+    for index in np.flatnonzero(found).tolist():
+        rows = pairs.cells[pairs.channel[index]]
+        if pairs.priors is not None:
+            rows = rows[pairs.priors[pairs.prior[index]] > 0]
+        found[index] = bool(((rows > 0) & (rows < _TINY_CELL)).any())
+    return found
+
+
+def _plain_lip_curves(
+    pairs: StackWithPriors, levels: FloatArray, n_jobs: int | None, progress: Progress
+) -> tuple[FloatArray, BoolArray, BoolArray]:
+    """Value, lower and upper bound (3, s, e); where tiny cells leave no lower bound, and where columns need a scale."""
+    gap = pairs.gaps[pairs.channel, None] + 2.2 * pairs.prior_gaps
+    n = levels.shape[1]
+
+    def of_block(part: slice) -> FloatArray:
+        shifted = _with_shifted(levels[part], gap[part])
+        curves, sums, scaled = _channel_quantities.curves_of_channels(
+            pairs.cells, pairs.priors, pairs.channel[part], pairs.prior[part], _capped_expm1(shifted), True
+        )
+        value = np.maximum(curves[1], np.exp(-shifted) * curves[0])
+        span = np.minimum(2.0, sums[:, 1:])
+        error = 16 * U * (sums[:, :1] + span) + 6 * U * np.minimum(1.0, span) + 74 * U * value
+        low, high = _bounds_from_shifted(value[:, n:], error[:, n:], levels[part], gap[part])
+        value, error = value[:, :n], error[:, :n]
+        plain = gap[part] == 0
+        lower, upper = np.where(plain, value - error, low), np.where(plain, value + error, high)
+        return np.stack([value, lower, upper, np.broadcast_to(scaled[:, None], value.shape)])
+
+    tasks = pairs.blocks(max(1, n // 2))
+    parts = list(_parallel.ordered_map(of_block, tasks, n_jobs=n_jobs, progress=progress, shared=True))
+    numbers = np.concatenate([np.empty((4, 0, n)), *parts], axis=1)
+    return numbers[:3], _tiny_cells(pairs, levels), (numbers[3] > 0).any(axis=1)
+
+
+def _stack_curve(
+    pairs: StackWithPriors, levels: FloatArray, numbers: FloatArray, ends: FloatArray, tiny: BoolArray,
+    epsilon: ArrayLike, method: str,
+) -> Estimate:  # fmt: skip
+    """The estimate of a curve of each pair, which is 0 from its end on."""
+    ended = (levels >= ends) & (ends < math.inf)
+    lower_holds = ended | (levels <= _LARGEST_EXPONENT) | ~tiny[:, None]
+    value, lower, upper = np.where(ended, 0.0, numbers)
+    found = np.stack(_within_unit(value, lower, upper, lower_holds))
+    return stack_estimate(pairs, found if np.ndim(epsilon) else found[..., 0], "certified", method, "probability")
+
+
+def _ended_estimate(
+    value: FloatArray, lower: FloatArray, upper: FloatArray, levels: FloatArray, end: float, lower_known: bool,
+    epsilon: ArrayLike, method: str,
+) -> Estimate:  # fmt: skip
+    """The estimate of a curve that is 0 from the level ``end`` on."""
+    ended = (levels >= end) & (end < math.inf)
     lower_holds = ended | (levels <= _LARGEST_EXPONENT) | lower_known
     value, lower, upper = (np.where(ended, 0.0, x) for x in (value, lower, upper))
     return _curve_estimate(value, lower, upper, epsilon, method, lower_holds)
 
 
 def _validated_levels(epsilon: ArrayLike) -> FloatArray:
-    return _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0).reshape(-1)
+    return _validated(epsilon).reshape(-1)
+
+
+def _validated(epsilon: ArrayLike) -> FloatArray:
+    return _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
 
 
 def _curve_estimate(
     value: FloatArray, lower: FloatArray, upper: FloatArray, epsilon: ArrayLike, method: str, lower_holds: BoolArray
 ) -> Estimate:
-    value, lower, upper = np.minimum(value, 1.0), np.maximum(lower, 0.0), np.minimum(upper, 1.0)
-    lower = np.where(lower_holds, lower, 0.0)
-    shape = np.shape(epsilon)
-    numbers = (number.reshape(shape) for number in (value, np.minimum(lower, value), np.maximum(upper, value)))
+    numbers = (number.reshape(np.shape(epsilon)) for number in _within_unit(value, lower, upper, lower_holds))
     return Estimate(*numbers, kind="certified", unit="probability", method=method)
+
+
+def _within_unit(
+    value: FloatArray, lower: FloatArray, upper: FloatArray, lower_holds: BoolArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Values in [0, 1] between their bounds."""
+    value, lower, upper = np.minimum(value, 1.0), np.maximum(lower, 0.0), np.minimum(upper, 1.0)
+    return value, np.minimum(np.where(lower_holds, lower, 0.0), value), np.maximum(upper, value)
 
 
 def _has_full_support(prior: Any) -> bool:
@@ -166,28 +320,28 @@ def _has_tiny_cells(channel: AnyChannel, secrets: IndexArray, n_jobs: int | None
     return any(_parallel.ordered_map(in_block, parts, n_jobs=n_jobs, shared=True))
 
 
-def _level_shift(gap: float) -> float:
+def _level_shift(gap: Any) -> Any:
     return 2.1 * gap + 32 * U
 
 
-def _shifted(levels: FloatArray, gap: float) -> tuple[FloatArray, FloatArray]:
-    """Levels above and below these, by what wrong row sums and roundings of cells can shift them."""
+def _with_shifted(levels: FloatArray, gap: Any) -> FloatArray:
+    """Levels (..., e), then those above and below by what wrong row sums and roundings of cells shift, (..., 3 e)."""
     shift = _level_shift(gap)
-    return next_above(levels + shift), np.maximum(next_below(levels - shift), 0.0)
+    return np.concatenate([levels, next_above(levels + shift), np.maximum(next_below(levels - shift), 0.0)], axis=-1)
 
 
 def _bounds_from_shifted(
-    values: FloatArray, errors: FloatArray, levels: FloatArray, gap: float
+    values: FloatArray, errors: FloatArray, levels: FloatArray, gap: Any
 ) -> tuple[FloatArray, FloatArray]:
-    """Bounds at these levels from a curve at the levels above them, then at those below."""
-    n, shift = levels.size, _level_shift(gap)
-    low, high = (values - errors)[:n] * (1 - 1.1 * gap), (values + errors)[n:] * (1 + 1.1 * gap)
+    """Bounds at these levels (..., e) from a curve at the levels above them, then at those below, (..., 2 e)."""
+    n, shift = levels.shape[-1], _level_shift(gap)
+    low, high = (values - errors)[..., :n] * (1 - 1.1 * gap), (values + errors)[..., n:] * (1 + 1.1 * gap)
     return low, high + np.where(levels < 1.1 * shift, 2 * shift, 0.0)  # the curve is not evaluated below 0
 
 
 def _bounds_under_row_gap(curve: Curve, levels: FloatArray, gap: float) -> tuple[FloatArray, FloatArray]:
     """Bounds of a curve both for the rows as they are and for the rows divided by their sums."""
-    return _bounds_from_shifted(*curve(np.concatenate(_shifted(levels, gap))), levels, gap)
+    return _bounds_from_shifted(*curve(_with_shifted(levels, gap)[levels.size :]), levels, gap)
 
 
 def _capped_expm1(levels: FloatArray) -> FloatArray:

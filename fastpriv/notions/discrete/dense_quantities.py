@@ -22,24 +22,26 @@ prior that misses 1 moves ln q by its own gap.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable, Iterator
+import operator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from ... import _parallel
 from ..._parallel import Progress
-from ...capacity.structured import leakage_of_excess
 from ...channels import AnyChannel, Channel, SparseChannel
-from ...kernels import _channel_blocks
+from ...estimate import Kind
+from ...kernels import _channel_blocks, _channel_quantities
 from ...numerics import LOG_2, MACHINE_EPSILON, BoolArray, FloatArray, IndexArray, IntArray, RealArray
 from ...numerics import UNIT_ROUNDOFF as U
 from .channel_with_prior import Bracket, ChannelWithPrior
 
 __all__ = [
-    "ColumnStatistics", "RowBlocks", "RowStatistics", "bayesian_privacy_sides", "column_statistics", "ldp_epsilon",
-    "maximal_leakage", "mutual_information", "pointwise_divergence", "row_statistics", "vulnerability",
+    "KINDS", "NAMES", "ColumnStatistics", "RowBlocks", "RowStatistics", "column_brackets", "column_statistics",
+    "is_one_block", "is_plain", "plain_brackets", "row_brackets", "row_statistics", "wanted",
 ]  # fmt: skip
 
 Task = TypeVar("Task")
@@ -49,8 +51,16 @@ _LEAST_ROWS = 16  # rows in one task, at least
 _SAMPLE_ROWS = 64  # rows from which the first centre is taken
 # bound: none - columns in which q is smaller are scaled, well above the smallest normal double
 _TINY_COLUMN = 1e-300
-# ``method`` of quantities that depend on extreme cells only.
-_COLUMN_METHOD = "largest and smallest cell of each column"
+NAMES: tuple[str, ...] = _channel_quantities.NAMES  # of the quantities, in the order of the kernel
+_OF_ROWS = ("cd_lmip", "pointwise_lmip")  # quantities for which the rows are gone through again
+_BIT = {name: 1 << index for index, name in enumerate(NAMES)}  # what asks the kernel for a quantity
+# Kind of the bounds and ``method``: of quantities of extreme cells, but for those below.
+_EXTREME: tuple[Kind, str] = ("exact", "largest and smallest cell of each column")
+KINDS: dict[str, tuple[Kind, str]] = {
+    **dict.fromkeys(NAMES, _EXTREME), **dict.fromkeys(_OF_ROWS, ("certified", "divergence of each row")),
+    **dict.fromkeys(("bayes_vulnerability", "prior_vulnerability", "min_entropy_leakage"),
+                    ("exact", "largest joint probability of each column")),
+}  # fmt: skip
 
 
 class RowBlocks:
@@ -255,128 +265,67 @@ def _extreme_logs(rows: RowBlocks) -> FloatArray:
     return result
 
 
-def ldp_epsilon(rows: RowBlocks, first: ColumnStatistics, on_support: bool) -> Bracket:
-    """LDP: the largest log ratio of two cells of a column, of all rows or of those on the support."""
-    top, low, other_top, other_low = first.extremes
-    if not on_support:
-        top, low = np.maximum(top, other_top), np.minimum(low, other_low)
-    if rows.log:
-        possible = top > -np.inf
-        value = float(np.max(top[possible] - low[possible], initial=0.0))
-        error = 2 * U * value + 2 * rows.log_error * min(1.0, value / U)
-    else:
-        possible = top > 0
-        high, small = top[possible].astype(np.float64), low[possible].astype(np.float64)
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            excess = (high - small) / small
-            logs = np.where(excess < 8.0, np.log1p(excess), np.log(high) - np.log(small))
-        value = float(np.max(logs, initial=0.0))
-        error = U * (6 * value if value < 2.0 else 1500 * 2)
-    # equal rows are equal whatever their sum is
-    return _widened(value, error + 2.1 * rows.channel.mass_gap if value else 0.0, "nats", _COLUMN_METHOD)
+def wanted(names: Iterable[str]) -> int:
+    """What asks the kernel for these quantities."""
+    return functools.reduce(operator.or_, map(_BIT.__getitem__, names), 0)
 
 
-def bayesian_privacy_sides(rows: RowBlocks, first: ColumnStatistics) -> tuple[Bracket, Bracket]:
-    """Both sides of MBP: max ln r and -min ln r."""
-    occurs = first.occurs
-    top, low, q, centre, delta, spread = (
-        column[occurs] for column in (first.top, first.low, first.q, first.centre, first.delta, first.spread)
-    )
-    log_q_error = 16 * U * (spread + q) / q
-    gap = 2.1 * rows.channel.mass_gap + 1.1 * rows.gap
-    result = []
-    for extreme, sign, stored in ((top, 1.0, first.extremes[0]), (low, -1.0, first.extremes[1])):
-        with np.errstate(divide="ignore", over="ignore"):
-            excess = ((extreme - centre) - delta) / q
-            near = np.abs(excess) < 0.5
-            # cells that are logarithms are used as stored: far below its column, the scaled cell is subnormal or 0
-            scale = rows.log_scale if rows.log else None
-            log_cells = np.log(extreme) if scale is None else stored[occurs] - scale[occurs]
-            logs = np.where(near, np.log1p(np.where(near, excess, 0.0)), log_cells - np.log(q))
-        near_error = 16 * U * (spread + np.abs(extreme - centre)) / q + 4 * U * np.abs(excess)
-        size = np.abs(np.log(q)) + np.where(logs > -np.inf, np.abs(logs), 0.0)
-        error = np.where(near, 2.1 * near_error, log_q_error + 6 * U * (size + 8))
-        value = abs(float(np.max(sign * logs, initial=0.0)))
-        if value == math.inf:
-            result.append(Bracket(value, value, value, "exact", _COLUMN_METHOD))
-            continue
-        error = np.minimum(error, 1e300)
-        lower = float(np.max(sign * logs - error, initial=0.0)) - gap
-        upper = float(np.max(sign * logs + error, initial=0.0)) + gap
-        result.append(Bracket(value, max(0.0, lower) if value > 0 else 0.0, upper, "exact", _COLUMN_METHOD))
-    return result[0], result[1]
+def is_plain(channel: AnyChannel) -> bool:
+    """Whether it is a matrix of probabilities in memory that one call of the kernel goes through."""
+    return type(channel) is Channel and channel._plain and is_one_block(channel.cells.size)
 
 
-def vulnerability(rows: RowBlocks, first: ColumnStatistics) -> tuple[Bracket, Bracket, Bracket]:
-    """Chance of the best guess after the release, before it, and the log of their ratio."""
+def is_one_block(cells: int) -> bool:
+    """Whether a channel of this many cells is taken by one call of the kernel."""
+    return cells <= _BLOCK_CELLS
+
+
+def plain_brackets(model: ChannelWithPrior, names: Collection[str], progress: Progress) -> dict[str, Bracket] | None:
+    """The named quantities of a written channel whose cells are one block, by one call of the kernel.
+
+    None for any other channel, and where a column is so small that it has to be scaled.
+    """
+    channel: Any = model.channel
+    if not is_plain(channel):
+        return None
+    # the prior was checked: infinity is no limit of its gap
+    numbers = _channel_quantities.of_channel(channel.cells, model.prior, channel.mass_gap, math.inf, wanted(names))
+    if numbers is None:
+        return None
+    if progress:
+        report, close = _parallel.progress_reporter(progress, 1)
+        report(1)
+        close()
+    return {name: _bracket(name, *numbers[(start := 3 * NAMES.index(name)) : start + 3]) for name in names}
+
+
+def column_brackets(rows: RowBlocks, first: ColumnStatistics, names: Collection[str]) -> dict[str, Bracket]:
+    """Those of the named quantities that depend on the columns: all but the information of rows."""
+    of_columns = [name for name in names if name not in _OF_ROWS]
     guess = int(np.argmax(rows.prior))
-    before = float(rows.prior[guess])
-    guessed_row = np.asarray(rows.block(slice(guess, guess + 1))[0], dtype=np.float64)
-    gap = 2.1 * rows.channel.mass_gap + 1.1 * rows.gap
-    after = min(_channel_blocks.accurate_sum(rows.rescaled(first.best)), 1.0)
-    # as if the row of the prior guess summed to 1
-    gain = _channel_blocks.accurate_sum(rows.rescaled(first.best - before * guessed_row)) / before
-    changed = first.best > before * guessed_row  # columns where the guess changes: two products are rounded
-    rounding = 2 * U * _channel_blocks.accurate_sum(rows.rescaled(np.where(changed, first.best, 0.0))) / before
-    method = "largest joint probability of each column"
-    scaling = 2 * rows.log_error
-    if rows.log_scale is not None:
-        scaling += 4 * U * (8 + float(np.abs(rows.log_scale).max()))
-    leakage = math.log1p(max(gain, 0.0))
-    return (
-        _widened(after, after * (4 * U + scaling + rows.row_sum_error + gap), "probability", method),
-        _widened(before, before * (2 * U + gap), "probability", method),
-        _widened(leakage, (8 * U + scaling) * leakage + rounding + rows.row_sum_error + gap, "nats", method),
-    )
+    scale, factor, scaling = rows.log_scale, None, 2 * rows.log_error
+    if scale is not None:
+        factor = np.exp(scale) if rows.log else np.ldexp(1.0, rows.exponents)
+        scaling += 4 * U * (8 + float(np.abs(scale).max()))
+    stored = rows.channel._rows(guess, guess + 1, rows.log)[0]
+    columns = first.top, first.low, first.best, first.centre, first.delta, first.q, first.spread
+    numbers = _channel_quantities.of_columns(
+        columns, first.extremes, scale if rows.log else None, factor,
+        *(np.ascontiguousarray(row, dtype=np.float64) for row in (rows.block(slice(guess, guess + 1))[0], stored)),
+        float(rows.prior[guess]), (rows.channel.mass_gap, rows.gap, rows.log_error, scaling, rows.row_sum_error),
+        wanted(of_columns),
+    )  # fmt: skip
+    return {name: _bracket(name, *numbers[NAMES.index(name)].tolist()) for name in of_columns}
 
 
-def maximal_leakage(rows: RowBlocks, first: ColumnStatistics) -> Bracket:
-    """Logarithm of the sum of the largest cells on the support, from their differences to one row."""
-    top = first.extremes[0]
-    scaling = 0.0
-    index = int(np.argmax(rows.prior))
-    if rows.log:
-        row = rows.channel._log_rows(index, index + 1)[0]
-        with np.errstate(invalid="ignore"):
-            near = (row > -np.inf) & (top - row < 1.0)
-        rise = np.expm1(np.where(near, top - np.where(near, row, 0.0), 0.0))
-        excess = np.where(near, np.exp(row) * rise, np.exp(top) - np.exp(row))
-        scaling = 4 * U * (8 + float(np.max(np.abs(top), where=np.isfinite(top), initial=0.0)))
-    else:
-        excess = top.astype(np.float64) - np.asarray(rows.channel._rows(index, index + 1, False)[0], np.float64)
-    value, lower, upper = leakage_of_excess(excess, rows.channel.mass_gap, scaling)
-    lower, upper = max(0.0, float(lower) - rows.row_sum_error), float(upper) + rows.row_sum_error
-    return Bracket(float(value), lower, upper, "exact", _COLUMN_METHOD)
-
-
-def mutual_information(rows: RowBlocks, second: RowStatistics) -> Bracket:
-    """Mutual information, the mean of the divergences of the rows."""
+def row_brackets(rows: RowBlocks, second: RowStatistics) -> dict[str, Bracket]:
+    """Mutual information, and the largest divergence of a row from the distribution of the release."""
     total = float(np.sum(rows.prior, dtype=np.longdouble))
-    value = _channel_blocks.accurate_sum(rows.prior * second.divergences) / total
-    lower, upper = _divergence_bounds(np.float64(value), second)
-    gap = 2.2 * rows.gap
-    lower, upper = float(lower) * (1 - gap - 4 * U), float(upper) * (1 + gap + 4 * U) + gap * gap
-    return Bracket(value, max(0.0, lower), upper, "certified", "divergence of each row")
+    numbers = _channel_quantities.of_rows(
+        rows.prior, second.divergences, total, second.spread_energy, second.row_gap, rows.gap, second.relative_error
+    )
+    return {name: _bracket(name, *row) for name, row in zip(_OF_ROWS, numbers.tolist(), strict=True)}
 
 
-def pointwise_divergence(rows: RowBlocks, second: RowStatistics) -> Bracket:
-    """The largest divergence of a row from the distribution of the release."""
-    value = float(second.divergences.max())
-    lower, upper = _divergence_bounds(second.divergences, second)
-    gap = 1.1 * rows.gap
-    lower_end, upper_end = max(0.0, float(lower.max()) - gap), float(upper.max()) + gap
-    return Bracket(value, lower_end, upper_end, "certified", "divergence of each row")
-
-
-def _divergence_bounds(value: FloatArray | np.float64, second: RowStatistics) -> tuple[Any, Any]:
-    """Divergences minus and plus the error due to rounding and to row sums other than 1."""
-    error = (200 * U + 4 * second.relative_error) * value + 64 * U * np.sqrt(value * second.spread_energy)
-    error = error + 1e-300 * (value > 0) + 1.01 * second.row_gap * (value + np.sqrt(2.01 * value) + second.row_gap)
-    return np.maximum(value - error, 0.0), np.asarray(value + error)
-
-
-def _widened(value: float, error: float, unit: str, method: str) -> Bracket:
-    if value == math.inf:
-        return Bracket(value, value, value, "exact", method)
-    upper = value + error
-    return Bracket(value, max(0.0, value - error), min(1.0, upper) if unit == "probability" else upper, "exact", method)
+def _bracket(name: str, value: float, lower: float, upper: float) -> Bracket:
+    return Bracket(value, lower, upper, *KINDS[name])

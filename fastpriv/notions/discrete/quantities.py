@@ -11,34 +11,29 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
-from ... import _parallel
 from ..._parallel import Progress
 from ...capacity import structured
 from ...channels import AnyChannel, Channel, DefaultChannel
-from ...estimate import Estimate, Kind, Unit
+from ...estimate import Kind, Unit
 from ...numerics import UNIT_ROUNDOFF as U
 from . import dense_quantities as dense
 from . import type_class_quantities as type_classes
 from .channel_with_prior import (
     Bracket,
     ChannelWithPrior,
-    Mechanism,
-    Prior,
-    channel_with_prior,
-    estimate,
     rows_are_enumerable,
     with_distinct_rows,
 )
-from .dense_quantities import ColumnStatistics, RowBlocks
+from .dense_quantities import RowBlocks
 from .set_channels.mutual_information import mutual_information as set_mutual_information
 from .set_channels.parameters import set_parameters
 from .set_channels.vulnerability import best_guess
 from .set_channels.vulnerability import maximal_leakage as set_maximal_leakage
 
-__all__ = ["UNITS", "brackets", "from_column_statistics", "log_ratio_bounds", "quantity", "set_quantities"]
+__all__ = ["UNITS", "brackets", "log_ratio_bounds", "set_quantities"]
 
 # Every quantity and its unit. ``ldp_epsilon`` compares all secrets, all others those of positive prior probability.
 UNITS: dict[str, Unit] = {
@@ -53,13 +48,6 @@ _BEST_GUESS = ("bayes_vulnerability", "prior_vulnerability", "min_entropy_leakag
 _MULTIPLICATIVE = ("bayes_vulnerability", "prior_vulnerability")  # of a product, their logarithms add up; all else adds
 
 
-def quantity(name: str, prior: Prior, mechanism: Mechanism, n_jobs: int | None, progress: Progress) -> Estimate:
-    """The estimate of one quantity, from the arguments of a public function."""
-    _parallel.checked(n_jobs, progress)
-    results = brackets(channel_with_prior(prior, mechanism), (name,), n_jobs=n_jobs, progress=progress)
-    return estimate(results[name], UNITS[name])
-
-
 def brackets(
     model: ChannelWithPrior, names: Iterable[str], *, n_jobs: int | None = None,
     progress: Progress = None, omit_unavailable: bool = False,
@@ -71,6 +59,8 @@ def brackets(
     """
     names = tuple(names)
     channel, prior = model
+    if (plain := dense.plain_brackets(model, names, progress)) is not None:
+        return plain
     if model.factors is not None:
         return _sums_over_factors(model.factors, names, n_jobs, progress, omit_unavailable)
     result: dict[str, Bracket] = {}
@@ -88,29 +78,11 @@ def brackets(
     return {name: result[name] for name in names if name in result}
 
 
-def _from_rows(rows: RowBlocks, names: Iterable[str]) -> dict[str, Bracket]:
+def _from_rows(rows: RowBlocks, names: Collection[str]) -> dict[str, Bracket]:
     first = dense.column_statistics(rows)
-    result = from_column_statistics(rows, first, names)
+    result = dense.column_brackets(rows, first, names)
     if {"cd_lmip", "pointwise_lmip"} & set(names):
-        second = dense.row_statistics(rows, first)
-        result["cd_lmip"] = dense.mutual_information(rows, second)
-        result["pointwise_lmip"] = dense.pointwise_divergence(rows, second)
-    return result
-
-
-def from_column_statistics(rows: RowBlocks, first: ColumnStatistics, names: Iterable[str]) -> dict[str, Bracket]:
-    """Those of the named quantities that the first pass through the rows yields."""
-    wanted = set(names)
-    result: dict[str, Bracket] = {}
-    for name, on_support in (("ldp_epsilon", False), ("ldp_on_support", True)):
-        if name in wanted:
-            result[name] = dense.ldp_epsilon(rows, first, on_support)
-    if wanted & {"xi_plus", "xi_minus"}:
-        result["xi_plus"], result["xi_minus"] = dense.bayesian_privacy_sides(rows, first)
-    if not wanted.isdisjoint(_BEST_GUESS):
-        result |= dict(zip(_BEST_GUESS, dense.vulnerability(rows, first), strict=True))
-    if "maximal_leakage" in wanted:
-        result["maximal_leakage"] = dense.maximal_leakage(rows, first)
+        result |= dense.row_brackets(rows, dense.row_statistics(rows, first))
     return result
 
 

@@ -1,0 +1,301 @@
+"""Quantities of channels under a prior; see csrc/channel/fp_channel_quantities.h.
+
+Every shape is checked before a kernel runs, so that no kernel reads or writes beyond its arrays.
+"""
+
+import numpy as np
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.stdlib cimport free, malloc
+
+cdef extern from "channel/fp_channel_quantities.h":
+    int FP_CHANNEL_QUANTITIES
+    double FP_LEAST_PRIOR
+    ctypedef struct fp_channel_totals:
+        ptrdiff_t m
+        const double *top
+        const double *low
+        const double *best
+        const double *centre
+        const double *delta
+        const double *q
+        const double *spread
+        const double *extremes[4]
+        const double *log_scale
+        const double *factor
+        const double *guess_row
+        const double *guess_cells
+        double before, row_gap, prior_gap, log_error, scaling, row_sum_error
+    ctypedef struct fp_channel_row_totals:
+        ptrdiff_t n
+        const double *prior
+        const double *divergence
+        double total, energy, row_gap, prior_gap, relative_error
+    ctypedef struct fp_channel_quantities_kernels:
+        void (*of_columns)(const fp_channel_totals *, int, double *) noexcept nogil
+        void (*of_rows)(const fp_channel_row_totals *, double *) noexcept nogil
+        int (*of_channel)(ptrdiff_t, ptrdiff_t, const void *, int, const double *, double, double, int, double *,
+                          double *) noexcept nogil
+        void (*maximal_leakage)(ptrdiff_t, ptrdiff_t, const double *, double, double *, double *) noexcept nogil
+        void (*ldp_curve)(ptrdiff_t, ptrdiff_t, const void *, int, const double *, ptrdiff_t, const double *, double *,
+                          double *) noexcept nogil
+        int (*lip_curve)(ptrdiff_t, ptrdiff_t, const void *, int, const double *, ptrdiff_t, const double *, double *,
+                         double *, double *, double *) noexcept nogil
+    fp_channel_quantities_kernels fp_channel_quantities_select()
+    size_t fp_channel_workspace(ptrdiff_t, ptrdiff_t) nogil
+    ctypedef struct fp_capacity_kernels:
+        void (*rows)(ptrdiff_t, ptrdiff_t, const double *, double *) noexcept nogil
+    fp_capacity_kernels fp_capacity_select()
+    ctypedef void (*fp_channel_row_gaps_kernel)(ptrdiff_t, ptrdiff_t, const double *, double *) noexcept nogil
+    double fp_prior_gap(fp_channel_row_gaps_kernel, ptrdiff_t, const double *) nogil
+
+cdef fp_channel_quantities_kernels kernels = fp_channel_quantities_select()
+cdef fp_channel_row_gaps_kernel row_gaps = fp_capacity_select().rows
+
+cdef ptrdiff_t CELLS = 2**24  # in one piece of work, some 20 milliseconds
+
+# The quantities in the order of the kernel: bit k of ``wanted`` asks for the k-th.
+NAMES = ("ldp_epsilon", "ldp_on_support", "xi_plus", "xi_minus", "cd_lmip", "pointwise_lmip", "bayes_vulnerability",
+         "prior_vulnerability", "min_entropy_leakage", "maximal_leakage")
+assert len(NAMES) == FP_CHANNEL_QUANTITIES
+LEAST_PRIOR = FP_LEAST_PRIOR
+
+
+cdef int _fit(bint good, str what) except -1:
+    if not good:
+        raise ValueError(f"shapes must fit: {what}")
+    return 0
+
+
+def prior_gap(const double[::1] prior):
+    """|1 - sum| of a prior, rounded up; below 0 if an entry is NaN, negative, or positive and too small."""
+    return fp_prior_gap(row_gaps, prior.shape[0], &prior[0]) if prior.shape[0] else -1.0
+
+
+def prior_gaps(const double[:, ::1] priors):
+    """The same of each row."""
+    gaps = np.empty(priors.shape[0])
+    cdef double[::1] out = gaps
+    cdef ptrdiff_t k
+    for k in range(priors.shape[0] if priors.shape[1] else 0):
+        out[k] = fp_prior_gap(row_gaps, priors.shape[1], &priors[k, 0])
+    return gaps
+
+
+def of_channel(cells, const double[::1] prior, double row_gap, double tolerance, int wanted):
+    """The wanted quantities of one channel (n, m) of float64 or float32 under one prior, None for the uniform one.
+
+    A list of value, lower and upper bound of every quantity, 0 for those that are not wanted; None for a prior whose sum
+    misses 1 by more than ``tolerance`` or that is refused otherwise, and for a channel with columns to be scaled.
+    """
+    cdef const double[:, ::1] doubles
+    cdef const float[:, ::1] singles
+    cdef const void *start
+    cdef ptrdiff_t n, m
+    cdef int single = cells.dtype == "float32"
+    if single:
+        singles = cells
+        n, m = singles.shape[0], singles.shape[1]
+        start = <const void *> &singles[0, 0]
+    else:
+        doubles = cells
+        n, m = doubles.shape[0], doubles.shape[1]
+        start = <const void *> &doubles[0, 0]
+    _fit(n > 0 and m > 0 and (prior is None or prior.shape[0] == n), "cells (n, m), prior (n,)")
+    cdef double out[3 * 10]
+    cdef const double *weights = NULL
+    if prior is not None:
+        weights = &prior[0]
+    cdef int status
+    with nogil:
+        status = _of_one(n, m, start, single, weights, row_gap, tolerance, wanted, out)
+    if status == 3:
+        raise MemoryError("a channel must fit in memory together with 18 numbers for each row and column.")
+    return None if status else [out[k] for k in range(30)]
+
+
+def of_channels(cells, const double[:, ::1] priors, const double[::1] gaps, double tolerance, int wanted,
+                const ptrdiff_t[::1] channel, const ptrdiff_t[::1] prior, double[:, :, ::1] out, signed char[::1] status):
+    """``of_channel`` of channels (c, n, m) under priors (p, n): fills ``out`` (s, 10, 3) for s pairs of them.
+
+    Pair k takes the channel ``channel[k]`` and the prior ``prior[k]``; priors are None for the uniform one. ``status`` is
+    0 where the numbers are whole, 1 where a column has to be scaled, and 2 where the prior is refused.
+    """
+    cdef const double[:, :, ::1] doubles
+    cdef const float[:, :, ::1] singles
+    cdef const char *start
+    cdef ptrdiff_t c, n, m, k, step, count = channel.shape[0], p = 0
+    cdef int single = cells.dtype == "float32"
+    if single:
+        singles = cells
+        c, n, m = singles.shape[0], singles.shape[1], singles.shape[2]
+        start = <const char *> &singles[0, 0, 0]
+    else:
+        doubles = cells
+        c, n, m = doubles.shape[0], doubles.shape[1], doubles.shape[2]
+        start = <const char *> &doubles[0, 0, 0]
+    if priors is not None:
+        p = priors.shape[0]
+    _fit(n > 0 and m > 0 and gaps.shape[0] == c and status.shape[0] == count and prior.shape[0] == count
+         and out.shape[0] == count and out.shape[1] == FP_CHANNEL_QUANTITIES and out.shape[2] == 3
+         and (priors is None or priors.shape[1] == n),
+         "cells (c, n, m), priors (p, n), gaps (c,), pairs (s,), out (s, 10, 3), status (s,)")
+    for k in range(count):
+        _fit(0 <= channel[k] < c and (priors is None or 0 <= prior[k] < p), "indices of channels and priors")
+    step = n * m * (4 if single else 8)
+    cdef const double *weights = NULL
+    cdef bint whole = True
+    with nogil:
+        for k in range(count):
+            if priors is not None:
+                weights = &priors[prior[k], 0]
+            status[k] = _of_one(n, m, start + channel[k] * step, single, weights, gaps[channel[k]], tolerance, wanted,
+                                &out[k, 0, 0])
+            whole = whole and status[k] != 3
+    if not whole:
+        raise MemoryError("a channel must fit in memory together with 18 numbers for each row and column.")
+
+
+cdef int _of_one(ptrdiff_t n, ptrdiff_t m, const void *cells, int single, const double *prior, double row_gap,
+                 double tolerance, int wanted, double *out) noexcept nogil:
+    cdef double gap = 0.0
+    cdef ptrdiff_t d
+    for d in range(3 * FP_CHANNEL_QUANTITIES):
+        out[d] = 0.0
+    if prior != NULL:
+        gap = fp_prior_gap(row_gaps, n, prior)
+        if not (0.0 <= gap <= tolerance):
+            return 2
+    cdef double *workspace = <double *> malloc(fp_channel_workspace(n, m) * sizeof(double))
+    if workspace == NULL:
+        return 3
+    cdef double *uniform = workspace + fp_channel_workspace(n, m) - n
+    if prior == NULL:
+        for d in range(n):
+            uniform[d] = 1.0 / n
+        prior = uniform
+    cdef int status = kernels.of_channel(n, m, cells, single, prior, row_gap, gap, wanted, workspace, out)
+    free(workspace)
+    return status
+
+
+def curves_of_channels(cells, const double[:, ::1] priors, const ptrdiff_t[::1] channel, const ptrdiff_t[::1] prior,
+                       const double[:, ::1] excess, bint lip):
+    """Largest hockey-stick divergences of channels (c, n, m) at the levels of each of s pairs, given by e^epsilon - 1.
+
+    The divergences (2, s, levels) are, with ``lip``, those of a row over the distribution of the release and of the latter
+    over a row; sums (s, 2) of the spread and of the largest less the smallest cell follow, and a status, 1 where a column
+    has to be scaled. Otherwise the first are those of two rows, all of them or those on the support of a prior.
+    """
+    cdef const double[:, :, ::1] doubles
+    cdef const float[:, :, ::1] singles
+    cdef const char *start
+    cdef ptrdiff_t c, n, m, k, d, step, count = channel.shape[0], p = 0, levels = excess.shape[1]
+    cdef int single = cells.dtype == "float32"
+    if single:
+        singles = cells
+        c, n, m = singles.shape[0], singles.shape[1], singles.shape[2]
+        start = <const char *> &singles[0, 0, 0]
+    else:
+        doubles = cells
+        c, n, m = doubles.shape[0], doubles.shape[1], doubles.shape[2]
+        start = <const char *> &doubles[0, 0, 0]
+    if priors is not None:
+        p = priors.shape[0]
+    _fit(n > 0 and m > 0 and prior.shape[0] == count and excess.shape[0] == count
+         and (priors is None or priors.shape[1] == n), "cells (c, n, m), priors (p, n), pairs (s,), excess (s, levels)")
+    for k in range(count):
+        _fit(0 <= channel[k] < c and (priors is None or 0 <= prior[k] < p), "indices of channels and priors")
+    out, sums, status = np.zeros((2, count, levels)), np.zeros((count, 2)), np.zeros(count, dtype=np.int8)
+    cdef double[:, :, ::1] curve = out
+    cdef double[:, ::1] totals = sums
+    cdef signed char[::1] scaled = status
+    if count == 0 or levels == 0:
+        return out, sums, status
+    step = n * m * (4 if single else 8)
+    space = np.empty(fp_channel_workspace(n, m) + n * m + n + 2 * levels)
+    cdef double[::1] workspace = space
+    cdef const double *weights = NULL
+    cdef double *uniform = &workspace[fp_channel_workspace(n, m) + n * m]
+    with nogil:
+        for d in range(n):
+            uniform[d] = 1.0 / n
+        for k in range(count):
+            if priors is not None:
+                weights = &priors[prior[k], 0]
+            elif lip:
+                weights = uniform
+            if lip:
+                scaled[k] = kernels.lip_curve(n, m, start + channel[k] * step, single, weights, levels, &excess[k, 0],
+                                              &workspace[0], &curve[0, k, 0], &curve[1, k, 0], &totals[k, 0])
+            else:
+                kernels.ldp_curve(n, m, start + channel[k] * step, single, weights, levels, &excess[k, 0],
+                                  &workspace[0], &curve[0, k, 0])
+    return out, sums, status
+
+
+def maximal_leakages(const double[:, :, ::1] channels, const double[::1] gaps):
+    """Value, lower and upper bound of the maximal leakage of channels (s, n, m) with these gaps of their rows, (s, 3)."""
+    cdef ptrdiff_t s = channels.shape[0], n = channels.shape[1], m = channels.shape[2], k, start, step
+    _fit(n > 0 and m > 0 and gaps.shape[0] == s, "channels (s, n, m), gaps (s,)")
+    step = 1 + CELLS // (n * m)
+    found, workspace = np.empty((s, 3)), np.empty(m)
+    cdef double[:, ::1] out = found
+    cdef double[::1] largest = workspace
+    for start in range(0, s, step):
+        with nogil:
+            for k in range(start, min(start + step, s)):
+                kernels.maximal_leakage(n, m, &channels[k, 0, 0], gaps[k], &largest[0], &out[k, 0])
+        PyErr_CheckSignals()
+    return found
+
+
+def of_columns(columns, extremes, log_scale, factor, const double[::1] guess_row, const double[::1] guess_cells,
+               double before, gaps, int wanted):
+    """The wanted quantities that depend on columns only, as an array (10, 3).
+
+    ``columns`` are top, low, best, centre, delta, q and spread, ``extremes`` the largest and smallest cell on the support
+    and off it as they are stored; ``gaps`` are row_gap, prior_gap, log_error, scaling and row_sum_error of the header.
+    """
+    cdef fp_channel_totals z
+    cdef const double[:, ::1] c = np.array(columns, dtype=np.float64, ndmin=2)
+    cdef const double[:, ::1] e = np.array(extremes, dtype=np.float64, ndmin=2)
+    cdef const double[::1] s, f
+    cdef int k
+    z.m = c.shape[1]
+    _fit(c.shape[0] == 7 and e.shape[0] == 4 and z.m > 0 and e.shape[1] == z.m and guess_row.shape[0] == z.m
+         and guess_cells.shape[0] == z.m, "columns (7, m), extremes (4, m), rows (m,)")
+    z.top, z.low, z.best, z.centre = &c[0, 0], &c[1, 0], &c[2, 0], &c[3, 0]
+    z.delta, z.q, z.spread = &c[4, 0], &c[5, 0], &c[6, 0]
+    for k in range(4):
+        z.extremes[k] = &e[k, 0]
+    z.log_scale, z.factor = NULL, NULL
+    if log_scale is not None:
+        s = log_scale
+        _fit(s.shape[0] == z.m, "log_scale (m,)")
+        z.log_scale = &s[0]
+    if factor is not None:
+        f = factor
+        _fit(f.shape[0] == z.m, "factor (m,)")
+        z.factor = &f[0]
+    z.guess_row, z.guess_cells, z.before = &guess_row[0], &guess_cells[0], before
+    z.row_gap, z.prior_gap, z.log_error, z.scaling, z.row_sum_error = gaps
+    found = np.zeros((FP_CHANNEL_QUANTITIES, 3))
+    cdef double[:, ::1] out = found
+    with nogil:
+        kernels.of_columns(&z, wanted, &out[0, 0])
+    return found
+
+
+def of_rows(const double[::1] prior, const double[::1] divergence, double total, double energy, double row_gap,
+            double prior_gap, double relative_error):
+    """Mutual information and the largest divergence of a row, as an array (2, 3)."""
+    _fit(prior.shape[0] > 0 and divergence.shape[0] == prior.shape[0], "prior (n,), divergence (n,)")
+    cdef fp_channel_row_totals z
+    z.n, z.prior, z.divergence = prior.shape[0], &prior[0], &divergence[0]
+    z.total, z.energy, z.row_gap, z.prior_gap, z.relative_error = total, energy, row_gap, prior_gap, relative_error
+    found = np.zeros((2, 3))
+    cdef double[:, ::1] out = found
+    with nogil:
+        kernels.of_rows(&z, &out[0, 0])
+    return found

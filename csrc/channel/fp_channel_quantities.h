@@ -1,0 +1,121 @@
+/* Quantities of a channel under a prior, from the statistics of its columns and of its rows.
+ *
+ * Notation of fp_channel_blocks.h: Q (n, m), prior pi, q = c + delta, r = Q/q, K_d = KL(Q_d || q); D bounds
+ * sum pi |Q - c| of a column; u = 2^-53. Columns may be scaled, x = Q e^-scale in the place of Q; the extremes of cells
+ * are given as they are stored, as logarithms where the channel holds logarithms.
+ *
+ *     LDP                    max over columns of log(largest / smallest cell)
+ *     xi_plus, xi_minus      max log r and -min log r
+ *     information            sum pi_d K_d, and the largest K_d
+ *     vulnerability          after: sum over columns of max pi Q; before: max pi; leakage: log(after / before)
+ *     maximal leakage        log of the sum of the largest cells, from their differences to one row
+ *
+ * Errors. q is right to 16 u (D + q) and x - q to 16 u (D + |x - c|): fastpriv/notions/discrete/dense_quantities.py. The
+ * excess (high - low)/low of a column is right to 2 u, so that its log1p, right to an ulp, is right to 6 u of itself.
+ * A row sum that misses 1 by g moves a log ratio of two cells by at most 2.1 g, and a prior that misses 1 by g' moves
+ * log q by 1.1 g'. For K_d the error of t = r - 1 enters by at most 1.3 min(|t|, 1): 200 u K + 64 u sqrt(K S),
+ * S = sum D^2 / q.
+ */
+#ifndef FP_CHANNEL_QUANTITIES_H
+#define FP_CHANNEL_QUANTITIES_H
+
+#include "channel/fp_capacity.h"
+#include "channel/fp_channel_blocks.h"
+
+enum {
+    FP_LDP_EPSILON, FP_LDP_ON_SUPPORT, FP_XI_PLUS, FP_XI_MINUS, FP_CD_LMIP, FP_POINTWISE_LMIP, FP_BAYES_VULNERABILITY,
+    FP_PRIOR_VULNERABILITY, FP_MIN_ENTROPY_LEAKAGE, FP_MAXIMAL_LEAKAGE, FP_CHANNEL_QUANTITIES
+};
+
+#define FP_WANTS(wanted, quantity) (((wanted) >> (quantity)) & 1)
+#define FP_NEEDS_ROWS ((1 << FP_CD_LMIP) | (1 << FP_POINTWISE_LMIP))
+/* what depends on the extreme cells as they are stored, and on no product that may underflow */
+#define FP_NEEDS_EXTREMES ((1 << FP_LDP_EPSILON) | (1 << FP_LDP_ON_SUPPORT) | (1 << FP_MAXIMAL_LEAKAGE))
+
+/* bound: proved - half the distance from 1 to the next double: the relative error of one rounding to nearest */
+#define FP_UNIT 0x1p-53
+/* bound: none - columns in which q is smaller are scaled, well above the smallest normal double */
+#define FP_TINY_COLUMN 1e-300
+/* bound: none - smaller positive prior probabilities are refused, since the ratios posterior / prior overflow */
+#define FP_LEAST_PRIOR 1e-300
+#define FP_SAMPLE_ROWS 64 /* rows from which the first centre is taken */
+
+/* What the quantities of columns are made of; arrays of m numbers, scaled but for the extremes. */
+typedef struct {
+    ptrdiff_t m;
+    const double *top, *low, *best, *centre, *delta, *q, *spread;
+    const double *extremes[4];     /* largest and smallest cell on the support, then off it */
+    const double *log_scale;       /* of cells that are logarithms; else NULL */
+    const double *factor;          /* by which scaled columns are multiplied; NULL for 1 */
+    const double *guess_row;       /* row of the likeliest secret, scaled */
+    const double *guess_cells;     /* the same as it is stored */
+    double before;                 /* prior probability of the likeliest secret */
+    double row_gap, prior_gap;     /* what sums miss 1 by */
+    double log_error;              /* of logarithms of cells that are made from parameters */
+    double scaling, row_sum_error; /* relative error of factors; error of the sum of a row, beside row_gap */
+} fp_channel_totals;
+
+/* What the quantities of rows are made of. */
+typedef struct {
+    ptrdiff_t n;
+    const double *prior, *divergence;
+    double total, energy, row_gap, prior_gap, relative_error; /* total: sum of the prior; energy: S */
+} fp_channel_row_totals;
+
+/* The first pass through a channel in one block: its arrays, in the workspace. */
+typedef struct {
+    fp_channel_columns columns;
+    double *centre, *delta, *q, *spread, *term, *inverse, *guess; /* m numbers each */
+    double *divergence, *sums;                                    /* n numbers each */
+    ptrdiff_t likeliest;                                          /* the secret of the largest prior probability */
+    double total;                                                 /* sum of the prior */
+} fp_channel_pass;
+
+/* Numbers in the workspace of one channel. */
+static inline size_t fp_channel_workspace(ptrdiff_t n, ptrdiff_t m)
+{
+    return (size_t)(15 * m + 3 * n);
+}
+
+static inline void fp_set_bracket(double *out, double value, double lower, double upper)
+{
+    out[0] = value;
+    out[1] = lower < value ? (lower > 0.0 ? lower : 0.0) : value;
+    out[2] = upper > value ? upper : value;
+}
+
+#define FP_LOOPS "channel/fp_channel_quantities_loops.h"
+#include "common/fp_variants.h"
+
+typedef struct {
+    void (*of_columns)(const fp_channel_totals *totals, int wanted, double *out);
+    void (*of_rows)(const fp_channel_row_totals *totals, double *out);
+    int (*of_channel)(ptrdiff_t n, ptrdiff_t m, const void *cells, int single, const double *prior, double row_gap,
+                      double prior_gap, int wanted, double *workspace, double *out);
+    void (*maximal_leakage)(ptrdiff_t n, ptrdiff_t m, const double *cells, double row_gap, double *workspace, double *out);
+    void (*ldp_curve)(ptrdiff_t n, ptrdiff_t m, const void *cells, int single, const double *prior, ptrdiff_t levels,
+                      const double *excess, double *workspace, double *out);
+    int (*lip_curve)(ptrdiff_t n, ptrdiff_t m, const void *cells, int single, const double *prior, ptrdiff_t levels,
+                     const double *excess, double *workspace, double *over, double *under, double *sums);
+} fp_channel_quantities_kernels;
+
+static inline fp_channel_quantities_kernels fp_channel_quantities_select(void)
+{
+    return (fp_channel_quantities_kernels){FP_SELECT(fp_channel_column_quantities), FP_SELECT(fp_channel_row_quantities),
+                                           FP_SELECT(fp_channel_quantities_of_cells),
+                                           FP_SELECT(fp_channel_maximal_leakage_of_cells),
+                                           FP_SELECT(fp_channel_ldp_curve), FP_SELECT(fp_channel_lip_curve)};
+}
+
+/* |1 - sum| of a prior, rounded up; below 0 if an entry is NaN, negative, or positive and too small. */
+static inline double fp_prior_gap(fp_channel_row_gaps_kernel gaps, ptrdiff_t n, const double *prior)
+{
+    double gap;
+    gaps(1, n, prior, &gap);
+    for (ptrdiff_t d = 0; d < n && gap >= 0.0; d++)
+        if (prior[d] > 0.0 && prior[d] < FP_LEAST_PRIOR)
+            gap = -3.0;
+    return gap;
+}
+
+#endif

@@ -1,0 +1,219 @@
+"""Stacks of written channels: an array of matrices with leading axes, one channel for each position of these axes.
+
+Notation: n secrets, m releases; ``shape`` are the leading axes of a stack.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import _parallel, _validate
+from .._values import ValueObject, is_read_only
+from ..errors import DomainError, ShapeError
+from ..kernels import _channel_capacity
+from ..numerics import BoolArray, FloatArray, RealArray
+from .matrix_channels import Channel
+
+__all__ = ["ChannelStack"]
+
+_BLOCK_CELLS = 2**18  # cells checked at a time: 2 MiB of doubles, less than a millisecond
+# Remedy for an array that is no stack.
+_REMEDY = "Pass shape (..., n, m): one row a secret, one column a release."
+
+Index = tuple[int, ...]
+
+
+class ChannelStack(ValueObject):
+    """Channels with leading axes, for one call instead of a loop over settings.
+
+    The functions of ``fastpriv.notions`` and ``fastpriv.capacity`` take a stack in the place of a channel, and priors
+    of shape (..., n) with it. The leading axes of both broadcast; the last axis of ``epsilon`` belongs to each channel.
+
+    Parameters
+    ----------
+    matrices : array_like, shape (..., n, m)
+        Probabilities of the releases under each secret, float64 or float32, as for ``Channel``: rows sum to 1 within
+        1e-9 (float64) or 2e-6 (float32), and are never renormalised.
+    errors : {"raise", "record"}, default "raise"
+        What an invalid channel or prior does: raise an error that names it, or have NaN as its answers while the others
+        keep theirs. ``errors`` of the stack then holds its text, and so does ``cost["errors"]`` of an Estimate.
+
+    Attributes
+    ----------
+    cells : ndarray, shape (..., n, m)
+        What was given, read-only; the cells of invalid channels are 1/m.
+    shape : tuple of int
+        The leading axes.
+    inputs, outputs : int
+        n and m.
+    mass_gaps : ndarray, shape (...)
+        Largest distance of the sum of a row from 1, rounded up.
+    errors : mapping of tuple of int to str
+        The texts of invalid channels by their position.
+
+    Raises
+    ------
+    DomainError
+        For a channel that ``Channel`` refuses, unless ``errors="record"``; its message is that of ``Channel`` with the
+        position.
+    ShapeError
+        For fewer than two axes, no secret or no release.
+
+    See Also
+    --------
+    fastpriv.Channel : one channel.
+
+    Notes
+    -----
+    A C-contiguous array of floats that nobody can write to is kept without a copy.
+
+    **Accuracy** the answers for a channel are those for the channel itself, bit for bit:
+    ``tests/contracts/test_channel_stacks.py``.
+
+    Examples
+    --------
+    Randomized response on two values for three flip probabilities, under two priors:
+
+    >>> import numpy as np
+    >>> from fastpriv import ChannelStack, notions
+    >>> flip = np.array([0.1, 0.25, 0.5])
+    >>> stack = ChannelStack(np.stack([[1 - flip, flip], [flip, 1 - flip]]).transpose(2, 0, 1))
+    >>> stack.shape, stack.inputs, stack.outputs
+    ((3,), 2, 2)
+    >>> notions.ldp_epsilon(None, stack).value.round(6)
+    array([2.197225, 1.098612, 0.      ])
+    >>> notions.bayes_vulnerability([[[0.5, 0.5]], [[0.2, 0.8]]], stack).value
+    array([[0.9 , 0.75, 0.5 ],
+           [0.9 , 0.8 , 0.8 ]])
+    """
+
+    __slots__ = ("cells", "errors", "inputs", "mass_gaps", "outputs", "records", "shape")
+    _fields = ("cells", "_error_texts")
+
+    cells: RealArray
+    shape: tuple[int, ...]
+    inputs: int
+    outputs: int
+    mass_gaps: FloatArray
+    errors: Mapping[Index, str]
+    records: bool
+
+    def __init__(self, matrices: ArrayLike, *, errors: Literal["raise", "record"] = "raise") -> None:
+        records = _validate.choice("errors", errors, ("raise", "record")) == "record"
+        cells = _stack_cells(matrices)
+        self._set(cells=cells, shape=cells.shape[:-2], inputs=cells.shape[-2], outputs=cells.shape[-1], records=records)
+        flat = cells.reshape(-1, self.outputs)
+        gaps = np.empty(len(flat))
+        for part in _parallel.blocks(len(flat), max(1, _BLOCK_CELLS // self.outputs)):
+            with np.errstate(invalid="ignore"):
+                gaps[part] = _channel_capacity.row_gaps(np.ascontiguousarray(flat[part], dtype=np.float64))
+        gaps = gaps.reshape((*self.shape, self.inputs))
+        with np.errstate(invalid="ignore"):
+            invalid = np.asarray(~((gaps >= 0) & (gaps <= self.tolerance)).all(axis=-1))
+        self._set(mass_gaps=gaps.max(axis=-1, initial=0.0), errors=MappingProxyType({}))
+        if invalid.any():
+            self._refuse(invalid)
+
+    @property
+    def tolerance(self) -> float:
+        """How far the sum of a row may be from 1."""
+        return _validate.sum_tolerance(self.cells.dtype)
+
+    @property
+    def size(self) -> int:
+        """Number of channels."""
+        return math.prod(self.shape)
+
+    def _refuse(self, invalid: BoolArray) -> None:
+        """Raise the error of the first invalid channel, or note those of all and replace their cells by 1/m."""
+        found: dict[Index, str] = {}
+        for row in np.argwhere(invalid):
+            index = tuple(int(i) for i in row)
+            try:
+                Channel(np.array(self.cells[index]))
+            except DomainError as error:
+                if not self.records:
+                    text = str(error).replace("matrix", "matrices", 1)
+                    raise DomainError(at_position(text, "channel", index, int(invalid.sum()), self.size)) from None
+                found[index] = str(error)
+        cells, gaps = np.array(self.cells), np.array(self.mass_gaps)
+        cells[invalid], gaps[invalid] = 1.0 / self.outputs, 0.0
+        self._set(cells=cells, mass_gaps=gaps, errors=MappingProxyType(found))
+
+    @property
+    def _error_texts(self) -> tuple[Any, ...]:
+        return tuple(sorted(self.errors.items()))
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a ChannelStack without leading axes has no length.")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Channel | ChannelStack]:
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, index: Any) -> Any:
+        """The channel at a position, or a smaller stack; the axes of channels cannot be indexed.
+
+        The position of an invalid channel raises ``DomainError`` with its text.
+        """
+        positions = np.arange(self.size).reshape(self.shape)[index]
+        cells = self.cells.reshape(-1, self.inputs, self.outputs)
+        texts = {int(np.ravel_multi_index(at, self.shape)): text for at, text in self.errors.items()}
+        if positions.ndim == 0:
+            if int(positions) in texts:
+                raise DomainError(texts[int(positions)])
+            return Channel(cells[int(positions)])
+        chosen = ChannelStack(cells[positions], errors="record" if self.records else "raise")
+        found = {at: texts[int(flat)] for at, flat in np.ndenumerate(positions) if int(flat) in texts}
+        chosen._set(errors=MappingProxyType(found))
+        return chosen
+
+    def __reduce__(self) -> Any:
+        return _unpickled, (np.array(self.cells), self.records, dict(self.errors))
+
+    def __repr__(self) -> str:
+        invalid = f", {len(self.errors)} of them invalid" if self.errors else ""
+        return (
+            f"<ChannelStack of shape {self.shape}{invalid}: {self.inputs:,} secrets, {self.outputs:,} releases, "
+            f"{self.cells.dtype}>"
+        )
+
+
+def at_position(text: str, item: str, index: Index, invalid: int, size: int) -> str:
+    """The text of an error with the position of the item that it is about."""
+    if not index:
+        return text
+    at = f" at {item} {index[0] if len(index) == 1 else index} ({invalid} of {size} {item}s)"
+    return text.replace("; got", f"{at}; got", 1)
+
+
+def _stack_cells(matrices: ArrayLike) -> RealArray:
+    """The cells as C-contiguous floats: the array itself where nobody can write to it, else a copy."""
+    try:
+        array = _validate.array("matrices", matrices)
+    except ShapeError:  # rows of different lengths
+        array = np.empty(0, dtype=object)
+    if array.dtype.kind not in "fiub":
+        constraint = "rows of probabilities of one length"
+        array = _validate.real("matrices", matrices, constraint, remedy=_REMEDY, answer=False)
+    if array.ndim < 2 or 0 in array.shape[-2:]:
+        raise ShapeError(f"matrices must have a secret and a release at least; got shape {array.shape}. {_REMEDY}")
+    kind = array.dtype if array.dtype in (np.float32, np.float64) and array.dtype.isnative else np.dtype(np.float64)
+    if array.dtype == kind and array.flags.c_contiguous and _validate.map_of(array) is None and is_read_only(array):
+        return array.view(np.ndarray)
+    _validate.memory("matrices", array.size * kind.itemsize, "Pass fewer channels at a time.")
+    return _validate.copied(array, kind, "C")
+
+
+def _unpickled(cells: RealArray, records: bool, errors: dict[Index, str]) -> ChannelStack:
+    cells.setflags(write=False)
+    stack = ChannelStack(cells, errors="record" if records else "raise")
+    stack._set(errors=MappingProxyType(errors))
+    return stack

@@ -1,0 +1,142 @@
+"""``fastpriv sweep``: a quantity over a table of settings, kept in a store while it runs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from ..errors import DomainError
+
+__all__ = ["add_options", "run"]
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command to its parser."""
+    parser.description = (
+        "Evaluate a quantity in every cell of a table of settings, and tabulate the results with their bounds. With "
+        "--store, every finished batch is kept: the same command goes on where a killed, interrupted or full run ended."
+    )
+    add = parser.add_argument
+    add(
+        "spec", nargs="?", metavar="SPEC", help="a TOML file with the keys quantity, grid, zip, table, replicates and "
+        "seed; or the name of a quantity, or the place of a function, module:name or file.py:name",
+    )  # fmt: skip
+    add(
+        "--grid", metavar="NAME=VALUES", action="append", default=[], help="values of a parameter: numbers (1,2,5), "
+        "start:stop:count (equal steps), start..stop:count (equal ratios), or words; repeat it, for all combinations",
+    )  # fmt: skip
+    add("--table", metavar="FILE", help="rows of settings: CSV or Parquet")
+    add("--replicates", metavar="N", type=int, help="how often each cell is evaluated (default: 1)")
+    add("--seed", metavar="N", type=int, help="of random numbers, for functions with a parameter rng")
+    add("--store", metavar="FILE", help="where finished cells are kept; what is there is not computed again")
+    add("--fresh", action="store_true", help="empty the store first")
+    add("--out", metavar="FILE", help="the table, .parquet or .csv (default: CSV on standard output without --store)")
+    add("--dry-run", action="store_true", help="evaluate a few cells only; predict time and size of all")
+    add("--status", metavar="STORE", help="how far the sweep of this store is, also while it runs")
+    add("--shard", metavar="I/N", help="the I-th of N parts, I from 1, with a store of its own")
+    add("--merge", metavar="STORE", nargs="+", default=[], help="copy the cells of the stores of shards; compute none")
+    add("--n-jobs", metavar="N", type=int, default=-1, help="workers (default: all cores)")
+    add("--list", action="store_true", help="all quantities by name, with their parameters")
+    add("--json", action="store_true", help="print JSON instead of text")
+    add("--quiet", action="store_true", help="no progress, no summary")
+    parser.epilog = (
+        "Example: fastpriv sweep subsampled_gaussian_delta --grid sigma=0.5..5:50 --grid q=0.001,0.01 --grid "
+        "epsilon=0:5:26 --store sweep.db --out sweep.parquet"
+    )
+    parser.set_defaults(
+        run=run, interrupted="finished cells are kept in the store, if there is one. Run the same command to go on.",
+        large="the axes of a sweep must fit into memory; got less memory than they need. Take fewer values of each.",
+    )  # fmt: skip
+
+
+def run(args: argparse.Namespace) -> int:
+    """Sweep, predict or report; return the exit code."""
+    if args.list:
+        return _print_quantities(args)
+    if args.status is not None:
+        return _print_status(args)
+    if args.spec is None:
+        raise DomainError("SPEC must be given; got none. Pass a TOML file or a quantity; --list names all.")
+    from ..sweeps.engine import sweep
+    from ..sweeps.table import SweepPlan
+
+    out = None if args.out in (None, "-") else args.out
+    found = sweep(
+        args.spec, args.table, grid=dict(map(_axis, args.grid)) or None, replicates=args.replicates or 1,
+        seed=args.seed, store=args.store, resume=not args.fresh, out=out, shard=_shard(args.shard), merge=args.merge,
+        n_jobs=args.n_jobs, progress=not args.quiet, dry_run=args.dry_run,
+    )  # fmt: skip
+    if isinstance(found, SweepPlan):
+        sys.stdout.write((json.dumps(found.to_dict(), indent=1) if args.json else found.summary()) + "\n")
+        return 0
+    whole = out is None and (args.out == "-" or args.store is None)
+    if args.json:
+        _print_json(found, args, whole)
+    elif whole:
+        found._write_csv(sys.stdout)
+    elif not args.quiet:
+        where = ", ".join(filter(None, (args.store, out)))
+        sys.stdout.write(f"{len(found):,} cells, {found.failed:,} failed. Written: {where}\n")
+    error = next(found.errors(), None)
+    if error is not None and not args.quiet:
+        sys.stderr.write(f"fastpriv: {found.failed:,} of {len(found):,} cells failed, the first with: {error}\n")
+    return 0
+
+
+def _print_quantities(args: argparse.Namespace) -> int:
+    from ..sweeps.quantities import quantity_names
+
+    names = quantity_names()
+    if args.json:
+        sys.stdout.write(json.dumps(names, indent=1) + "\n")
+    else:
+        width = max(map(len, names))
+        sys.stdout.write("".join(f"{name:{width}}  {parameters}\n" for name, parameters in names.items()))
+    return 0
+
+
+def _print_status(args: argparse.Namespace) -> int:
+    from .._store import ResultStore
+    from ..sweeps.engine import SweepProgress
+
+    with ResultStore.read(args.status) as store:
+        progress, identity = SweepProgress.of_notes(store.notes()), store.identity
+    if args.json:
+        words = {"rate": progress.rate, "seconds_left": progress.seconds_left}
+        sys.stdout.write(json.dumps(identity | vars(progress) | words, indent=1) + "\n")
+    else:
+        sys.stdout.write(f"{identity.get('quantity')}: {progress}\n")
+    return 0
+
+
+def _print_json(found: Any, args: argparse.Namespace, whole: bool) -> None:
+    from .._files import json_safe
+
+    content = found.to_dict() if whole else found.metadata()
+    content |= {"failed": found.failed, "store": args.store, "out": args.out}
+    sys.stdout.write(json.dumps(json_safe(content), indent=1) + "\n")
+
+
+def _axis(text: str) -> tuple[str, Any]:
+    """Return the name and the values of an axis."""
+    name, equals, values = text.partition("=")
+    if not equals or not name.strip() or not values.strip():
+        raise DomainError(f"--grid must be NAME=VALUES; got {text!r}. Write --grid sigma=1,2,5.")
+    if ":" in values:
+        return name.strip(), values
+    words = [word.strip() for word in values.split(",")]
+    try:
+        return name.strip(), [int(word) if word.lstrip("+-").isdecimal() else float(word) for word in words]
+    except ValueError:
+        return name.strip(), words
+
+
+def _shard(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    index, _, shards = text.partition("/")
+    if not (index.isdecimal() and shards.isdecimal()):
+        raise DomainError(f"--shard must be I/N, two whole numbers; got {text!r}. Write 1/10 for the first of ten parts.")
+    return int(index), int(shards)

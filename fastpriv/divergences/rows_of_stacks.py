@@ -1,0 +1,321 @@
+"""Quantities of stacks of mixtures: one validation, blocks of rows on threads, one Estimate.
+
+Notation: the leading axes of all stacks, and those of ``epsilon`` or ``order`` but its last one, are broadcast to the
+leading axes of the answer; a row is one position of them, and its points are the last axis of the parameter.
+
+Hockey-stick curves in one dimension come from a loop over rows in the kernel. Rows whose brackets are wide are redone
+one by one as single calls are, so that every row has the bits of its single call. Other quantities are computed row by
+row with the functions for single mixtures. Blocks of rows do not depend on the number of threads, and samples of a row
+come from streams of its own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import _parallel, _validate
+from .._monotone import weakest
+from ..distributions import GaussianMixture, MixtureStack
+from ..errors import DomainError, ShapeError
+from ..estimate import Estimate, Kind, Unit
+from ..kernels import _hockey_stick_curves
+from ..numerics import LOG_2, FloatArray, IndexArray
+from ..sampling.options import Request, Sampling
+from .arguments import combined_costs
+from .one_dimension import monotone_pieces
+from .one_dimension.quadrature import STOPPED, TIME_SPENT, Deadline
+
+__all__ = ["hockey_stick", "quantity"]
+
+_BLOCK_WORK = 50_000  # of a block of rows, in units of ``_work_of_row``: some milliseconds, up to 0.1 s
+_MAX_BLOCK_ROWS = 2048  # rows whose brackets stand in memory beside the answer
+_ROWS_AT_ONCE = 16  # rows of a block of quantities that are computed one by one, 0.1 to some milliseconds each
+_BITS = 1 << np.arange(5)  # one for each count of the kernel
+_ROW_STREAM = 8  # key of the random streams of rows below the root of the call
+
+Row = tuple[GaussianMixture, ...]
+
+
+class Stacks(NamedTuple):
+    """Stacks that were broadcast against each other."""
+
+    stacks: tuple[MixtureStack, ...]
+    singles: tuple[GaussianMixture | None, ...]  # the mixtures that were given in place of stacks
+    shape: tuple[int, ...]
+    invalid: IndexArray  # rows that have no answer, counted along the flattened shape
+    errors: tuple[tuple[tuple[int, ...], str], ...]  # their texts
+    records: bool  # whether a row that fails is noted instead of raising
+
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        return math.prod(self.shape)
+
+    @property
+    def valid(self) -> IndexArray:
+        """The rows that have an answer."""
+        good = np.ones(self.size, dtype=bool)
+        good[self.invalid] = False
+        return np.flatnonzero(good)
+
+    def in_one_dimension(self, request: Request) -> bool:
+        """Whether the rows have a method in one dimension, and no samples are forced."""
+        return self.stacks[0].dimension == 1 and not request.forced
+
+    def position(self, row: int) -> tuple[int, ...]:
+        """The position of a row."""
+        return tuple(int(i) for i in np.unravel_index(row, self.shape)) if self.shape else ()
+
+    def mixtures(self, row: int) -> Row:
+        """The mixtures of a row."""
+        index = self.position(row)
+        found = []
+        for stack, single in zip(self.stacks, self.singles, strict=True):
+            own = index[len(index) - len(stack.shape) :]
+            place = tuple(0 if n == 1 else i for i, n in zip(own, stack.shape, strict=True))
+            found.append(stack._mixture(place) if single is None else single)
+        return tuple(found)
+
+    def fields(self, which: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Weights, means and standard deviations of one stack in one dimension, broadcast to all rows."""
+        stack = self.stacks[which]
+        w, m, s = (
+            np.broadcast_to(field, self.shape + field.shape[len(stack.shape) :])
+            for field in (stack.weights, stack.means, stack.sigmas) if field is not None
+        )  # fmt: skip
+        return w, m, s
+
+
+def stacks_of(distributions: Mapping[str, Any], axes: tuple[int, ...] = ()) -> Stacks:
+    """Check and broadcast stacks and mixtures, by the names of their arguments, with more leading axes."""
+    stacks: list[MixtureStack] = []
+    singles: list[GaussianMixture | None] = []
+    for name, one in distributions.items():
+        singles.append(one if isinstance(one, GaussianMixture) else None)
+        if isinstance(one, GaussianMixture):
+            one = MixtureStack._of_one(one)
+        if not isinstance(one, MixtureStack):
+            raise DomainError(
+                f"{name} must be a GaussianMixture or a MixtureStack beside a stack; got {_validate.shown(one)}. Build "
+                "one of these."
+            )
+        if stacks and one.dimension != stacks[0].dimension:
+            raise ShapeError(
+                f"{name} must have the dimension of p, {stacks[0].dimension}; got {one.dimension}. Both must be on one "
+                "space."
+            )
+        stacks.append(one)
+    shapes = [stack.shape for stack in stacks]
+    try:
+        shape = np.broadcast_shapes(*shapes, axes)
+    except ValueError:
+        more = f" and leading axes {axes} of the parameter" if axes else ""
+        raise ShapeError(
+            f"{' and '.join(distributions)} must have leading axes that broadcast; got "
+            f"{' and '.join(map(str, shapes))}{more}. Add axes of length 1 for a grid."
+        ) from None
+    _validate.grid("stacks", shape)
+    errors: dict[int, str] = {}
+    numbers = np.arange(math.prod(shape)).reshape(shape) if any(stack.errors for stack in stacks) else None
+    for stack in stacks:
+        for index, text in stack.errors.items():
+            assert numbers is not None
+            aligned = numbers.reshape(shape[: len(shape) - len(index)] + shape[len(shape) - len(index) :])
+            place = tuple(slice(None) if n == 1 else i for i, n in zip(index, stack.shape, strict=True))
+            for row in np.ravel(aligned[(..., *place)]).tolist():
+                errors.setdefault(row, text)
+    invalid = np.array(sorted(errors), dtype=np.intp)
+    made = Stacks(tuple(stacks), tuple(singles), shape, invalid, (), any(stack._records for stack in stacks))
+    return made._replace(errors=tuple((made.position(row), errors[row]) for row in invalid.tolist()))
+
+
+def hockey_stick(
+    p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs: bool, function: Callable[..., Estimate]
+) -> Estimate:
+    """H_{e^epsilon}(P||Q) of stacks or its logarithm; ``function`` is that of single mixtures, of p, q and epsilon."""
+    both = stacks_of({"p": p, "q": q}, epsilon.shape[:-1])
+    points = epsilon.shape[-1:]
+    unit: Unit = "log probability" if logs else "probability"
+    _validate.grid("epsilon with stacks", both.shape + points)
+    grid = np.broadcast_to(epsilon, both.shape + points)
+    if both.in_one_dimension(request):
+        return _curves(both, grid, points, request, logs=logs, unit=unit)
+    trivial = (-LOG_2, -math.inf, 0.0) if logs else (0.5, 0.0, 1.0)
+    return _row_by_row(both, grid, points, request, function, unit=unit, trivial=trivial)
+
+
+def quantity(
+    distributions: Mapping[str, Any], request: Request, exact: Callable[..., Estimate] | None,
+    function: Callable[..., Estimate], *, parameter: FloatArray | None = None,
+    trivial: tuple[float, float, float] = (0.0, 0.0, math.inf), **options: Any,
+) -> Estimate:  # fmt: skip
+    """A quantity in nats of stacks, row by row.
+
+    ``exact`` is its method in one dimension, and ``function`` that of the public interface, both of mixtures, of the
+    row's points of ``parameter`` if there is one, and of ``options``. ``trivial`` is the value and the bounds of rows
+    that begin after ``max_seconds``.
+    """
+    axes, points = ((), ()) if parameter is None else (parameter.shape[:-1], parameter.shape[-1:])
+    stacks = stacks_of(distributions, axes)
+    grid = None if parameter is None else np.broadcast_to(parameter, stacks.shape + points)
+    if exact is not None and stacks.in_one_dimension(request):
+        in_one_dimension, deadline = exact, Deadline(time.monotonic() + request.time_budget.remaining)
+
+        def answer(*arguments: Any, sampling: Sampling | None) -> Estimate:
+            return in_one_dimension(*arguments, deadline=deadline, **options)
+    else:
+
+        def answer(*arguments: Any, sampling: Sampling | None) -> Estimate:
+            return function(*arguments, sampling=sampling, **options)
+
+    return _row_by_row(stacks, grid, points, request, answer, unit="nats", trivial=trivial)
+
+
+def _curves(
+    both: Stacks, grid: FloatArray, points: tuple[int, ...], request: Request, *, logs: bool, unit: Unit
+) -> Estimate:
+    """Hockey-stick curves of stacks in one dimension."""
+    deadline = Deadline(time.monotonic() + request.time_budget.remaining)
+    count = math.prod(points)
+    numbers = np.full((3, both.size, count), np.nan)
+    flat = grid.reshape(both.size, count) if grid.ndim > len(points) and any(grid.strides[: len(both.shape)]) else None
+    shared = np.ascontiguousarray(grid[(0,) * len(both.shape)]).reshape(count) if both.size else np.zeros(count)
+    fields = both.fields(0), both.fields(1)
+    gaps = [None if not stack.mass_gaps.any() else np.broadcast_to(stack.mass_gaps, both.shape).reshape(-1)
+            for stack in both.stacks]  # fmt: skip
+    rows = both.valid
+    k = sum(stack.components for stack in both.stacks)
+
+    def epsilons(part: IndexArray) -> FloatArray:
+        return np.broadcast_to(shared, (len(part), count)) if flat is None else flat[part]
+
+    def kernel(part: IndexArray, levels: FloatArray) -> tuple[FloatArray, Any]:
+        out, cost = np.empty((*levels.shape, 6)), np.zeros((len(part), 5), dtype=np.int64)
+        _hockey_stick_curves.stack_curves(
+            *fields, levels, part, both.shape, monotone_pieces.MAX_DOUBLE_WIDTH, logs, deadline.expiry, out, cost
+        )
+        return out, cost
+
+    def block(where: slice) -> tuple[dict[str, Any], dict[str, None]]:
+        part = rows[where]
+        gap_p, gap_q = (np.zeros(len(part)) if gap is None else gap[part] for gap in gaps)
+        with_gap = (gap_p != 0.0) | (gap_q != 0.0)
+        if not with_gap.any():
+            out, cost = kernel(part, epsilons(part))
+            redone = monotone_pieces.is_wide(out).any(axis=-1)
+        else:
+            out, cost = np.empty((len(part), count, 6)), np.zeros((len(part), 5), dtype=np.int64)
+            redone = np.zeros(len(part), dtype=bool)
+            if not with_gap.all():
+                out[~with_gap], cost[~with_gap] = kernel(part[~with_gap], epsilons(part[~with_gap]))
+                redone[~with_gap] = monotone_pieces.is_wide(out[~with_gap]).any(axis=-1)
+            own = gap_p[with_gap, None], gap_q[with_gap, None]
+            levels = monotone_pieces.epsilons_for_gaps(epsilons(part[with_gap]), *own)
+            three, cost[with_gap] = kernel(part[with_gap], levels)
+            redone[with_gap] = monotone_pieces.is_wide(three).any(axis=-1)
+            out[with_gap] = monotone_pieces.rows_for_gaps(three, own[0])
+        stopped = cost[:, 4] > 0
+        redone &= ~stopped
+        costs = monotone_pieces.named_costs([*cost[~redone, :4].sum(axis=0).tolist(), 0])
+        signs = np.unique((cost[~redone] > 0) @ _BITS).tolist()  # of the counts, one bit each
+        counted = (monotone_pieces.named_costs([bits & bit for bit in _BITS.tolist()]) for bits in signs)
+        methods = {monotone_pieces.curve_method(counts, closed=False): None for counts in counted}
+        if stopped.any():
+            costs |= STOPPED
+        for i in np.flatnonzero(redone).tolist():
+            one = np.ascontiguousarray(epsilons(part[i : i + 1])[0])
+            width = monotone_pieces.MAX_DOUBLE_WIDTH
+            first, second = both.mixtures(int(part[i]))
+            out[i], more, closed = monotone_pieces.hockey_stick_rows(
+                first, second, one, width, logs=logs, deadline=deadline
+            )
+            methods[monotone_pieces.curve_method(more, closed=closed)] = None
+            costs = combined_costs((costs, more))
+        numbers[:, part] = np.moveaxis(out[..., 3:] if logs else out[..., :3], -1, 0)
+        return costs, methods
+
+    size = min(max(1, _BLOCK_WORK // _work_of_row(k, count)), _MAX_BLOCK_ROWS)
+    cost: Mapping[str, Any] = dict.fromkeys(monotone_pieces.COST_FIELDS, 0)
+    methods: dict[str, None] = {}
+    parts = _parallel.blocks(len(rows), size) if count else []
+    results = _parallel.ordered_map(block, parts, n_jobs=request.n_jobs, progress=request.progress, shared=True)
+    for more, names in results:
+        cost = combined_costs((cost, more))
+        methods |= names
+    if both.errors:
+        cost = {**cost, "errors": both.errors}
+    shape = both.shape + points
+    return Estimate(
+        *(one.reshape(shape) for one in numbers), kind="certified", unit=unit,
+        method="; ".join(methods) or "no rows", cost=cost,
+    )  # fmt: skip
+
+
+def _work_of_row(components: int, points: int) -> int:
+    """The work of a row, so that a block of 50,000 takes some milliseconds: pairs of components, and crossings."""
+    return components * components + components * points
+
+
+def _row_by_row(
+    stacks: Stacks, grid: FloatArray | None, points: tuple[int, ...], request: Request,
+    answer: Callable[..., Estimate], *, unit: Unit, trivial: tuple[float, float, float],
+) -> Estimate:  # fmt: skip
+    """The estimates of all rows as one, each by ``answer`` of its mixtures, its points, and options of its sampling."""
+    root = None if stacks.in_one_dimension(request) else request.root
+    options = {field.name: getattr(request, field.name) for field in dataclasses.fields(Sampling)}
+    parameters = None if grid is None else grid.reshape(stacks.size, *points)
+    rows = stacks.valid
+
+    def estimate_of(row: int) -> Estimate | str:
+        remaining = request.time_budget.remaining
+        if remaining <= 0.0:
+            ends = (np.full(points, number) for number in trivial)
+            return Estimate(*ends, kind="certified", unit=unit, method="no bounds" + TIME_SPENT, cost=STOPPED)
+        sampling = None
+        if root is not None:
+            stream = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, _ROW_STREAM, row))
+            own = {"rng": stream, "n_jobs": 1, "progress": None, "max_seconds": remaining}
+            sampling = Sampling(**options | own)
+        parameter = () if parameters is None else (parameters[row],)
+        try:
+            return answer(*stacks.mixtures(row), *parameter, sampling=sampling)
+        except (DomainError, ShapeError) as error:
+            if stacks.records:
+                return str(error)
+            raise type(error)(str(error).replace("; got", f"{_row_text(stacks.position(row))}; got", 1)) from None
+
+    def block(where: slice) -> list[Estimate | str]:
+        return [estimate_of(row) for row in rows[where].tolist()]
+
+    numbers = np.full((3, stacks.size, math.prod(points)), np.nan)
+    failed: dict[int, str] = dict(zip(stacks.invalid.tolist(), (text for _, text in stacks.errors), strict=True))
+    found: list[Estimate] = []
+    parts = _parallel.blocks(len(rows), _ROWS_AT_ONCE) if math.prod(points) else []
+    results = _parallel.ordered_map(block, parts, n_jobs=request.n_jobs, progress=request.progress, shared=True)
+    for part, estimates in zip(parts, results, strict=True):
+        for row, one in zip(rows[part].tolist(), estimates, strict=True):
+            if isinstance(one, str):
+                failed[row] = one
+                continue
+            found.append(one)
+            numbers[:, row] = [np.ravel(number) for number in (one.value, one.lower, one.upper)]
+    kind: Kind = weakest(*found)[0] if found else "exact"
+    cost = combined_costs([one.cost for one in found])
+    if failed:
+        cost["errors"] = tuple((stacks.position(row), text) for row, text in sorted(failed.items()))
+    return Estimate(
+        *(one.reshape(stacks.shape + points) for one in numbers), kind=kind, unit=unit,
+        method="; ".join(dict.fromkeys(one.method for one in found)) or "no rows", cost=cost,
+        confidence=request.confidence if kind == "statistical" else None,
+    )  # fmt: skip
+
+
+def _row_text(index: tuple[int, ...]) -> str:
+    """Where in a stack, for errors; nothing for a stack without axes."""
+    return "" if not index else f" at row {index[0] if len(index) == 1 else index}"

@@ -1,0 +1,231 @@
+"""Quantities of stacks of channels under stacks of priors: one validation, then one kernel call a block of channels.
+
+Notation: the leading axes of a stack and of its priors broadcast; a pair is a channel with a prior at one position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ... import _parallel, _validate
+from ..._parallel import Progress
+from ...channels import Channel, ChannelStack
+from ...channels.stacks import Index, at_position
+from ...distributions import Pmf
+from ...errors import DomainError, ShapeError
+from ...estimate import Estimate, Kind, Unit
+from ...kernels import _channel_quantities
+from ...numerics import FloatArray, IndexArray, RealArray
+from . import dense_quantities as dense
+from .channel_with_prior import ChannelWithPrior, Mechanism, Prior, channel_with_prior, estimate
+from .quantities import UNITS, brackets
+
+__all__ = [
+    "StackWithPriors", "each_pair", "pairs_with_levels", "quantities", "quantity", "stack_estimate", "stack_quantities",
+    "stack_with_priors",
+]  # fmt: skip
+
+_CELLS_PER_TASK = 2**18  # cells of the channels in one task: about a millisecond
+_PAIRS_PER_TASK = 4096  # pairs in one task at most: their results take 1 MB
+_ZERO = np.zeros(1, dtype=np.intp)  # the position of the only channel and prior of a stack of one
+_SUM_TOLERANCE = _validate.sum_tolerance(np.float64)  # how far the sum of a prior may be from 1
+
+
+class StackWithPriors(NamedTuple):
+    """Channels (c, n, m) and checked priors (p, n), and which of them make each pair of the broadcast shape."""
+
+    cells: RealArray  # (c, n, m)
+    gaps: FloatArray  # (c,), what sums of rows miss 1 by
+    priors: FloatArray | None  # (p, n); None for the uniform prior
+    shape: tuple[int, ...]
+    channel: IndexArray  # (s,)
+    prior: IndexArray  # (s,)
+    errors: Mapping[Index, str]  # of the pairs whose channel or prior is invalid
+
+    @classmethod
+    def of_one(cls, model: ChannelWithPrior) -> StackWithPriors:
+        """The stack of one written channel with its prior."""
+        channel: Any = model.channel
+        priors = None if model.prior is None else model.prior[None]
+        return cls(channel.cells[None], np.array([channel.mass_gap]), priors, (), _ZERO, _ZERO, {})
+
+    @property
+    def size(self) -> int:
+        """Number of pairs."""
+        return self.channel.size
+
+    @property
+    def prior_gaps(self) -> FloatArray | float:
+        """What the prior of each pair misses 1 by, shape (s, 1)."""
+        return 0.0 if self.priors is None else _channel_quantities.prior_gaps(self.priors)[self.prior, None]
+
+    def pair(self, index: int) -> ChannelWithPrior:
+        """The channel and the prior of one pair, by its position in the flat order; both are valid."""
+        prior = None if self.priors is None else self.priors[self.prior[index]]
+        return ChannelWithPrior(Channel(self.cells[self.channel[index]]), prior)
+
+    @property
+    def invalid(self) -> list[int]:
+        """Flat positions of the pairs that have an error."""
+        return [int(np.ravel_multi_index(index, self.shape)) if index else 0 for index in self.errors]
+
+    def blocks(self, operations: int = 1) -> list[slice]:
+        """Blocks of pairs, each a task, for work of this many operations a cell."""
+        cells = self.cells.shape[1] * self.cells.shape[2] * operations
+        return _parallel.blocks(self.size, max(1, min(_PAIRS_PER_TASK, _CELLS_PER_TASK // cells)))
+
+
+def stack_with_priors(prior: Prior, stack: ChannelStack) -> StackWithPriors:
+    """The pairs of a stack and its priors of shape (..., n), both checked."""
+    cells = stack.cells.reshape(-1, stack.inputs, stack.outputs)
+    gaps = np.ascontiguousarray(stack.mass_gaps).reshape(-1)
+    if prior is None:
+        zeros = np.zeros(stack.size, dtype=np.intp)
+        return StackWithPriors(cells, gaps, None, stack.shape, np.arange(stack.size), zeros, stack.errors)
+    values = prior.probabilities if isinstance(prior, Pmf) else _validate.array("prior", prior)
+    if values.dtype.kind not in "fiub":
+        values = _validate.real("prior", prior, "probabilities between 0 and 1", answer=False)
+    if values.ndim == 0 or values.shape[-1] != stack.inputs:
+        raise ShapeError(
+            f"prior must have one entry for each of the {stack.inputs} secrets along its last axis; got shape "
+            f"{values.shape}. Pass None for the uniform distribution."
+        )
+    leading = values.shape[:-1]
+    try:
+        shape = np.broadcast_shapes(stack.shape, leading)
+    except ValueError:
+        raise ShapeError(
+            f"prior must have leading axes that broadcast with those of the stack; got {leading} and {stack.shape}. "
+            "Add axes of length 1 for a grid."
+        ) from None
+    _validate.grid("prior with the stack", shape)
+    priors = np.ascontiguousarray(values, dtype=np.float64).reshape(-1, stack.inputs)
+    prior_gaps = _channel_quantities.prior_gaps(priors)
+    invalid = ~((prior_gaps >= 0) & (prior_gaps <= _SUM_TOLERANCE))
+    channel, place = (
+        np.ascontiguousarray(np.broadcast_to(np.arange(int(np.prod(own))).reshape(own), shape)).reshape(-1)
+        for own in (stack.shape, leading)
+    )
+    errors: dict[Index, str] = {}
+    if stack.errors or invalid.any():
+        texts = _prior_errors(priors, invalid, leading, stack)
+        of_channels = {int(np.ravel_multi_index(index, stack.shape)): text for index, text in stack.errors.items()}
+        for flat in np.flatnonzero(np.isin(channel, list(of_channels)) | invalid[place]).tolist():
+            text = of_channels.get(int(channel[flat])) or texts[int(place[flat])]
+            errors[tuple(int(i) for i in np.unravel_index(flat, shape))] = text
+        priors = np.where(invalid[:, None], 1.0 / stack.inputs, priors)
+    return StackWithPriors(cells, gaps, priors, shape, channel, place, MappingProxyType(errors))
+
+
+def _prior_errors(priors: FloatArray, invalid: Any, leading: tuple[int, ...], stack: ChannelStack) -> dict[int, str]:
+    """The texts of invalid priors; raises the first of them unless the stack records errors."""
+    texts: dict[int, str] = {}
+    plain = Channel(np.ones((stack.inputs, 1)))
+    for row in np.flatnonzero(invalid).tolist():
+        try:
+            channel_with_prior(priors[row], plain)
+        except DomainError as error:
+            if not stack.records:
+                index = tuple(int(i) for i in np.unravel_index(row, leading))
+                text = at_position(str(error), "row", index, int(invalid.sum()), invalid.size)
+                raise DomainError(text) from None
+            texts[row] = str(error)
+    return texts
+
+
+def quantity(name: str, prior: Prior, mechanism: Mechanism, n_jobs: int | None, progress: Progress) -> Estimate:
+    """The estimate of one quantity, from the arguments of a public function."""
+    return quantities((name,), prior, mechanism, n_jobs, progress)[name]
+
+
+def quantities(
+    names: Collection[str], prior: Prior, mechanism: Mechanism, n_jobs: int | None, progress: Progress
+) -> dict[str, Estimate]:
+    """Estimates of several quantities of a channel, or of a stack of them."""
+    _parallel.checked(n_jobs, progress)
+    if isinstance(mechanism, ChannelStack):
+        return stack_quantities(prior, mechanism, names, n_jobs, progress)
+    found = brackets(channel_with_prior(prior, mechanism), names, n_jobs=n_jobs, progress=progress)
+    return {name: estimate(found[name], UNITS[name]) for name in names}
+
+
+def stack_quantities(
+    prior: Prior, stack: ChannelStack, names: Collection[str], n_jobs: int | None, progress: Progress
+) -> dict[str, Estimate]:
+    """Estimates of the named quantities, of the broadcast shape of the stack and the priors."""
+    pairs = stack_with_priors(prior, stack)
+    _validate.memory("the answers", 24 * len(names) * pairs.size, "Pass fewer channels at a time.")
+    wanted = dense.wanted(names)
+    rows = [dense.NAMES.index(name) for name in names]
+    one_block = dense.is_one_block(stack.inputs * stack.outputs)
+
+    def of_block(part: slice) -> FloatArray:
+        count = part.stop - part.start
+        out, status = np.empty((count, len(dense.NAMES), 3)), np.ones(count, dtype=np.int8)
+        if one_block:
+            _channel_quantities.of_channels(
+                pairs.cells, pairs.priors, pairs.gaps, _SUM_TOLERANCE, wanted, pairs.channel[part], pairs.prior[part],
+                out, status,
+            )  # fmt: skip
+        numbers = out[:, rows]
+        for index in np.flatnonzero(status).tolist():  # a column has to be scaled, or there is more than one block
+            found = brackets(pairs.pair(part.start + index), names)
+            numbers[index] = [found[name][:3] for name in names]
+        return numbers
+
+    parts = list(_parallel.ordered_map(of_block, pairs.blocks(), n_jobs=n_jobs, progress=progress, shared=True))
+    numbers = np.concatenate([np.empty((0, len(rows), 3)), *parts])
+    return {
+        name: stack_estimate(pairs, numbers[:, column].T, *dense.KINDS[name], UNITS[name])
+        for column, name in enumerate(names)
+    }
+
+
+def pairs_with_levels(
+    pairs: StackWithPriors, levels: FloatArray, name: str
+) -> tuple[StackWithPriors, FloatArray]:
+    """The pairs broadcast with the leading axes of ``levels``, and the levels (s, e) of each, its last axis."""
+    rows = np.atleast_1d(levels)
+    try:
+        shape = np.broadcast_shapes(pairs.shape, rows.shape[:-1])
+    except ValueError:
+        raise ShapeError(
+            f"{name} must have leading axes that broadcast with those of the stack; got {rows.shape[:-1]} and "
+            f"{pairs.shape}. Its last axis belongs to each channel: add axes of length 1 before it for a grid."
+        ) from None
+    _validate.grid(f"{name} with the stack", (*shape, rows.shape[-1]))
+    if shape != pairs.shape:
+        position = np.broadcast_to(np.arange(pairs.size).reshape(pairs.shape), shape)
+        texts = dict(zip(pairs.invalid, pairs.errors.values(), strict=True))
+        errors = {index: texts[int(flat)] for index, flat in np.ndenumerate(position) if int(flat) in texts}
+        flat = position.reshape(-1)
+        pairs = pairs._replace(shape=shape, channel=pairs.channel[flat], prior=pairs.prior[flat], errors=errors)
+    spread = np.broadcast_to(rows, (*shape, rows.shape[-1]))
+    return pairs, np.ascontiguousarray(spread).reshape(pairs.size, rows.shape[-1])
+
+
+def each_pair(
+    pairs: StackWithPriors, compute: Callable[[ChannelWithPrior, int], Any], n_jobs: int | None, progress: Progress
+) -> list[Any]:
+    """``compute`` of each pair and its flat position, None for invalid ones; one task a pair."""
+    invalid = set(pairs.invalid)
+
+    def of_pair(index: int) -> Any:
+        return None if index in invalid else compute(pairs.pair(index), index)
+
+    return list(_parallel.ordered_map(of_pair, range(pairs.size), n_jobs=n_jobs, progress=progress, shared=True))
+
+
+def stack_estimate(
+    pairs: StackWithPriors, numbers: FloatArray, kind: Kind, method: str, unit: Unit
+) -> Estimate:
+    """The estimate of value, lower and upper bound (3, s, ...): NaN for invalid pairs, whose texts are in ``cost``."""
+    numbers = np.array(numbers.reshape(3, *pairs.shape, *numbers.shape[2:]), order="C")
+    if pairs.errors:
+        numbers[:, *np.array(list(pairs.errors), dtype=np.intp).T] = np.nan
+    cost = {"errors": pairs.errors} if pairs.errors else {}
+    return Estimate._of_arrays(*numbers, kind=kind, unit=unit, method=method, cost=cost)

@@ -1,0 +1,1 @@
+"""Sweeps: one quantity over a table of settings, in a store that survives anything."""

@@ -1,0 +1,389 @@
+"""The quantities that a sweep can take by name, and functions of the user in the same form.
+
+By name: the functions of ``fastpriv`` whose arguments are numbers (ufuncs of ``fastpriv.special``, conversions,
+capacities, calibration), the curves of the Gaussian mechanism, and divergences of the subsampled Gaussian pair. They are
+found by the annotations of their parameters. A quantity that is elementwise is called once for many cells.
+
+The subsampled Gaussian pair is P = (1 - q) N(0, sigma^2) + q N(s, sigma^2) against Q = N(0, sigma^2) with the
+sensitivity s; direction "remove" is D(P||Q), "add" is D(Q||P). Source: Mironov, Talwar and Zhang, Renyi differential
+privacy of the sampled Gaussian mechanism (2019), section 3.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import pickle
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from .. import _validate
+from ..errors import DomainError
+
+__all__ = ["Quantity", "find_quantity", "quantity_names"]
+
+_ROOMS = ("conversions", "capacity", "calibration")  # rooms of functions whose arguments may all be numbers
+# Annotations of parameters that are numbers, and of those that are words.
+_NUMBERS = ("NumberLike", "ArrayLike", "float", "int")
+_WORDS = ("Information", "TightOrPublished", "BoundOrPublished")
+_RUN = ("n_jobs", "progress", "max_evaluations")  # parameters that say how a function runs, not what it computes
+_RESULTS = ("Estimate", "AwgnCapacity", "GaussianGame")  # annotations of results that hold estimates
+# Functions of curves or vectors, which an array of settings would be taken for.
+_OF_VECTORS = (
+    "dp_delta_from_rdp_curve", "dp_epsilon_from_rdp_curve", "dp_delta_from_tradeoff", "tradeoff_from_dp_curve",
+    "maximal_leakage", "gaussian_information", "saddle_point_gaps", "water_filling", "noise_filling",
+)  # fmt: skip
+# Functions that are called cell by cell: the first take long for each, the others choose their formula or its rounding by
+# the whole array, so that the last bit of a cell would depend on the cells beside it.
+_CELL_BY_CELL = (
+    "awgn_capacity", "gaussian_game", "sigma_from_ci_lmip",
+    "dp_delta_from_rdp", "dp_epsilon_from_mbp", "dp_epsilon_from_rdp", "dp_epsilon_from_zcdp", "robustness_from_mbp",
+)  # fmt: skip
+_SHOWN_NAMES = 12  # of a list of names in an error
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A function of settings.
+
+    Parameters
+    ----------
+    name : str
+        Its name in tables and errors.
+    function : callable
+        Called with the settings as keywords: numbers, or arrays of cells if it is elementwise.
+    required, optional : tuple of str
+        Its parameters; None for a function that takes any.
+    texts : frozenset of str, optional
+        Parameters that are words; None where that is not known.
+    together : tuple of str, optional
+        For elementwise functions: the parameters of which one call takes a single value. None if the function is
+        called cell by cell.
+    source : str
+        Digest of the source of a function of the user.
+    takes_rng : bool
+        Whether it takes a random generator as ``rng``.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    required: tuple[str, ...] = ()
+    optional: tuple[str, ...] | None = ()
+    texts: frozenset[str] | None = None
+    together: tuple[str, ...] | None = None
+    source: str = ""
+    takes_rng: bool = False
+
+    def check_parameters(self, names: tuple[str, ...]) -> None:
+        """Refuse parameters that the function does not take, and a lack of those that it needs."""
+        for name in names:
+            if self.optional is not None and name not in (*self.required, *self.optional):
+                known = ", ".join((*self.required, *self.optional)) or "none"
+                raise DomainError(
+                    f"settings must name parameters of {self.name}; got {name!r}. It has: {known}."
+                )
+        missing = [name for name in self.required if name not in names]
+        if missing:
+            raise DomainError(
+                f"settings must give all parameters of {self.name}; got none for {', '.join(missing)}. Add it to the "
+                "grid: a single value will do."
+            )
+
+
+def find_quantity(quantity: Any) -> Quantity:
+    """Return the quantity of this name, or that of a function of the user.
+
+    Parameters
+    ----------
+    quantity : str or callable
+        A public name such as ``"bac_capacity"`` or ``"conversions.mbp_from_ldp"``, the place of a function such as
+        ``"mymodule:f"`` or ``"folder/file.py:f"``, or a function.
+    """
+    if callable(quantity):
+        return _user_quantity(quantity)
+    if not isinstance(quantity, str):
+        raise DomainError(
+            f"quantity must be a name or a function; got {_validate.shown(quantity)}. fastpriv sweep --list names all."
+        )
+    if ":" in quantity:
+        return _user_quantity(_imported(quantity))
+    found = _quantities()
+    if quantity in found:
+        return found[quantity]
+    for room in (*_ROOMS, "special"):  # with bounds before bare numbers
+        if f"{room}.{quantity}" in found:
+            return found[f"{room}.{quantity}"]
+    import difflib
+
+    close = difflib.get_close_matches(quantity, [name.rpartition(".")[2] for name in found], 3, 0.5)
+    close = list(dict.fromkeys(close)) or [name for name in found if quantity in name][:_SHOWN_NAMES]
+    remedy = f"Write one of {', '.join(close)}." if close else "See fastpriv sweep --list."
+    raise DomainError(f"quantity must be one that sweeps know; got {quantity!r}. {remedy}")
+
+
+def quantity_names() -> dict[str, str]:
+    """Return the names of all quantities with their parameters, as text."""
+    return {
+        name: ", ".join((*quantity.required, *(f"[{word}]" for word in quantity.optional or ())))
+        for name, quantity in sorted(_quantities().items())
+    }
+
+
+@functools.cache
+def _quantities() -> dict[str, Quantity]:
+    from .. import special
+
+    found = {}
+    for name in special.__all__:
+        ufunc = getattr(special, name)
+        names = re.search(r"Parameters\n-+\n(.+) : ", ufunc.__doc__)
+        if ufunc.signature is None and ufunc.nout == 1 and names:
+            parameters = tuple(names[1].split(", "))
+            function = functools.partial(_ufunc_values, name, parameters)
+            found[f"special.{name}"] = Quantity(f"special.{name}", function, parameters, (), frozenset(), ())
+    for room in _ROOMS:
+        module = importlib.import_module(f"..{room}", __package__)
+        for name in dir(module):
+            function = getattr(module, name)
+            if isinstance(function, FunctionType) and name not in _OF_VECTORS:
+                quantity = _public_quantity(f"{room}.{name}", function)
+                if quantity is not None:
+                    found[quantity.name] = quantity
+    for function, required, together in (
+        (gaussian_delta, ("sigma", "epsilon"), ()),
+        (gaussian_log_delta, ("sigma", "epsilon"), ()),
+        (gaussian_epsilon, ("sigma", "delta"), ()),
+        (subsampled_gaussian_delta, ("sigma", "q", "epsilon"), None),
+        (subsampled_gaussian_log_delta, ("sigma", "q", "epsilon"), None),
+        (subsampled_gaussian_kl, ("sigma", "q"), None),
+        (subsampled_gaussian_renyi, ("sigma", "q", "order"), None),
+        (subsampled_gaussian_total_variation, ("sigma", "q"), None),
+    ):
+        signature = inspect.signature(function)
+        optional = tuple(name for name in signature.parameters if name not in required)
+        found[function.__name__] = Quantity(
+            function.__name__, function, required, optional, frozenset({"direction"}), together
+        )
+    return found
+
+
+def _public_quantity(name: str, function: Callable[..., Any]) -> Quantity | None:
+    """Return the quantity of a public function; None if it needs an argument that is no number."""
+    required, optional, texts = [], [], []
+    signature = inspect.signature(function)
+    if str(signature.return_annotation) not in _RESULTS:
+        return None
+    for parameter in signature.parameters.values():
+        words = set(re.findall(r"\w+", str(parameter.annotation)))
+        if parameter.name in _RUN or not words & {*_NUMBERS, *_WORDS}:
+            if parameter.default is inspect.Parameter.empty:
+                return None
+            continue
+        (required if parameter.default is inspect.Parameter.empty else optional).append(parameter.name)
+        if words & set(_WORDS):
+            texts.append(parameter.name)
+    whole = tuple(parameter.name for parameter in signature.parameters.values() if parameter.annotation == "int")
+    if whole:
+        function = functools.partial(_with_integers, function, whole)
+    together = None if name.rpartition(".")[2] in _CELL_BY_CELL else ()
+    return Quantity(name, function, tuple(required), tuple(optional), frozenset(texts), together)
+
+
+def _user_quantity(function: Callable[..., Any]) -> Quantity:
+    """Return the quantity of a function of the user, with the parameters of its signature."""
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    required: tuple[str, ...] = ()
+    optional: tuple[str, ...] | None = ()
+    takes_rng = False
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # compiled functions without a signature
+        return Quantity(name, function, (), None, None, None, _source_digest(function))
+    for parameter in parameters:
+        if parameter.kind is parameter.VAR_KEYWORD:
+            optional = None
+        elif parameter.kind is parameter.POSITIONAL_ONLY:
+            raise DomainError(
+                f"quantity must take its parameters by name; got {parameter.name!r} by position alone in {name}. "
+                "Wrap it in a function of your own."
+            )
+        elif parameter.name == "rng":
+            takes_rng = True
+        elif parameter.kind is not parameter.VAR_POSITIONAL:
+            if parameter.default is parameter.empty:
+                required += (parameter.name,)
+            elif optional is not None:
+                optional += (parameter.name,)
+    return Quantity(name, function, required, optional, None, None, _source_digest(function), takes_rng)
+
+
+def _imported(place: str) -> Callable[..., Any]:
+    """Return the function ``module:name`` or ``file.py:name``."""
+    module_name, _, name = place.rpartition(":")
+    try:
+        if module_name.endswith(".py"):
+            path = Path(module_name)
+            spec = importlib.util.spec_from_file_location(path.stem, path)
+            if spec is None or spec.loader is None:
+                raise ImportError(f"no module in {module_name!r}")
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+        else:
+            if "" not in sys.path:
+                sys.path.insert(0, "")
+            module = importlib.import_module(module_name)
+        function = getattr(module, name)
+    except (ImportError, AttributeError, OSError) as error:
+        raise DomainError(
+            f"quantity must be the place of a function, module:name or file.py:name; got {place!r}: {error}. Check both."
+        ) from None
+    if not callable(function):
+        raise DomainError(f"quantity must be the place of a function; got {_validate.shown(function)} at {place!r}.")
+    return function  # type: ignore[no-any-return]
+
+
+def _source_digest(function: Any) -> str:
+    """Return a digest of what a function does: its source or code, its defaults, and the values that it encloses."""
+    digest = hashlib.sha256()
+    _feed(digest, function)
+    return digest.hexdigest()[:32]
+
+
+def _feed(digest: Any, function: Any) -> None:
+    if isinstance(function, functools.partial):
+        _feed(digest, function.func)
+        digest.update(repr((function.args, sorted(function.keywords.items()))).encode())
+        return
+    if inspect.ismethod(function):
+        _feed_value(digest, function.__self__)
+        function = function.__func__
+    code = getattr(function, "__code__", None)
+    if code is None:
+        _feed_value(digest, function)
+        return
+    try:
+        digest.update(inspect.getsource(function).encode())
+    except (OSError, TypeError):
+        _feed_code(digest, code)
+    digest.update(repr((function.__defaults__, function.__kwdefaults__)).encode())
+    for cell in function.__closure__ or ():
+        try:
+            content = cell.cell_contents
+        except ValueError:  # not filled yet
+            continue
+        _feed_value(digest, content)
+
+
+def _feed_value(digest: Any, value: Any) -> None:
+    try:
+        digest.update(pickle.dumps(value, protocol=4))
+    except Exception:  # pickling runs code of the caller's objects, which may raise anything
+        digest.update(getattr(value, "__qualname__", type(value).__qualname__).encode())
+
+
+def _feed_code(digest: Any, code: CodeType) -> None:
+    digest.update(code.co_code + repr(code.co_names).encode())
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            _feed_code(digest, constant)
+        else:
+            digest.update(repr(constant).encode())
+
+
+def _ufunc_values(name: str, parameters: tuple[str, ...], **settings: Any) -> Any:
+    """Return the bare values of a function of ``fastpriv.special``."""
+    from .. import special
+
+    return getattr(special, name)(*(settings[parameter] for parameter in parameters))
+
+
+def _with_integers(function: Callable[..., Any], whole: tuple[str, ...], **settings: Any) -> Any:
+    """Call a function that takes integers where settings are doubles."""
+    for name in whole:
+        if float(settings[name]).is_integer():
+            settings[name] = int(settings[name])
+    return function(**settings)
+
+
+def gaussian_delta(*, sigma: Any, epsilon: Any, sensitivity: Any = 1.0) -> Any:
+    """Privacy curve delta(epsilon) of the Gaussian mechanism."""
+    return _gaussian_mechanism(sigma, sensitivity).delta(epsilon)
+
+
+def gaussian_log_delta(*, sigma: Any, epsilon: Any, sensitivity: Any = 1.0) -> Any:
+    """Logarithm of the privacy curve of the Gaussian mechanism."""
+    return _gaussian_mechanism(sigma, sensitivity).log_delta(epsilon)
+
+
+def gaussian_epsilon(*, sigma: Any, delta: Any, sensitivity: Any = 1.0) -> Any:
+    """Least epsilon of the Gaussian mechanism at delta."""
+    return _gaussian_mechanism(sigma, sensitivity).epsilon(delta)
+
+
+def subsampled_gaussian_delta(
+    *, sigma: Any, q: Any, epsilon: Any, sensitivity: Any = 1.0, direction: str = "remove"
+) -> Any:
+    """Hockey-stick divergence of the subsampled Gaussian pair."""
+    from ..divergences.hockey_stick import hockey_stick_divergence
+
+    return hockey_stick_divergence(*_subsampled_pair(sigma, q, sensitivity, direction), epsilon)
+
+
+def subsampled_gaussian_log_delta(
+    *, sigma: Any, q: Any, epsilon: Any, sensitivity: Any = 1.0, direction: str = "remove"
+) -> Any:
+    """Logarithm of the hockey-stick divergence of the subsampled Gaussian pair."""
+    from ..divergences.hockey_stick import log_hockey_stick_divergence
+
+    return log_hockey_stick_divergence(*_subsampled_pair(sigma, q, sensitivity, direction), epsilon)
+
+
+def subsampled_gaussian_kl(*, sigma: Any, q: Any, sensitivity: Any = 1.0, direction: str = "remove") -> Any:
+    """Kullback-Leibler divergence of the subsampled Gaussian pair, in nats."""
+    from ..divergences.kl_and_renyi import kl_divergence
+
+    return kl_divergence(*_subsampled_pair(sigma, q, sensitivity, direction))
+
+
+def subsampled_gaussian_renyi(
+    *, sigma: Any, q: Any, order: Any, sensitivity: Any = 1.0, direction: str = "remove"
+) -> Any:
+    """Renyi divergence of the subsampled Gaussian pair, in nats."""
+    from ..divergences.kl_and_renyi import renyi_divergence
+
+    return renyi_divergence(*_subsampled_pair(sigma, q, sensitivity, direction), order)
+
+
+def subsampled_gaussian_total_variation(*, sigma: Any, q: Any, sensitivity: Any = 1.0) -> Any:
+    """Total variation distance of the subsampled Gaussian pair."""
+    from ..divergences.hockey_stick import total_variation
+
+    return total_variation(*_subsampled_pair(sigma, q, sensitivity, "remove"))
+
+
+def _gaussian_mechanism(sigma: Any, sensitivity: Any) -> Any:
+    from ..mechanisms.gaussian import GaussianMechanism
+
+    return GaussianMechanism(sigma, sensitivity)
+
+
+def _subsampled_pair(sigma: Any, q: Any, sensitivity: Any, direction: str) -> tuple[Any, Any]:
+    from ..distributions import GaussianMixture
+
+    _validate.choice("direction", direction, ("remove", "add"))
+    q = _validate.scalar("q", q, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
+    center = GaussianMixture.single(0.0, sigma)
+    mixed = GaussianMixture([1.0 - q, q], [0.0, sensitivity], [sigma, sigma])
+    return (mixed, center) if direction == "remove" else (center, mixed)
+
+

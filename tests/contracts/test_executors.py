@@ -1,0 +1,294 @@
+"""Tasks on threads, processes and clusters: every outcome arrives once, whatever dies on the way."""
+
+import concurrent.futures
+import contextlib
+import itertools
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from pathlib import Path
+
+import joblib
+import pytest
+
+from contracts.executor_tasks import DEADLY, Unreadable, dying, dying_once, slow_square, square, truth
+from fastpriv import DomainError, _executors
+from fastpriv._executors import completed
+from fastpriv.errors import WorkerDiedError
+
+COUNT = 40
+
+
+def outcomes(results):
+    """The outcomes by index, errors as their text; each index once."""
+    found = {}
+    for index, (result, error) in results:
+        assert index not in found
+        found[index] = result if error is None else str(error)
+    return dict(sorted(found.items()))
+
+
+def agree(found, expected):
+    assert found.keys() == expected.keys()
+    for index, want in expected.items():
+        assert (want in found[index]) if isinstance(want, str) else found[index] == want, (index, found[index], want)
+
+
+@pytest.mark.parametrize("how", [{}, {"n_jobs": 2}, {"executor": "processes", "n_jobs": 2}])
+def test_every_outcome_arrives_once_with_errors_and_warnings(how):
+    with pytest.warns(UserWarning, match="four"):
+        agree(outcomes(completed(square, iter(range(COUNT)), **how)), truth(COUNT))
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky", "multiprocessing"])
+def test_the_backend_that_joblib_is_told_runs_the_tasks(backend):
+    with joblib.parallel_config(backend, n_jobs=2):
+        found = dict(completed(lambda _: (os.getpid(), threading.get_ident()), range(8)))
+    places = {outcome.result for outcome in found.values()}
+    assert (os.getpid(), threading.get_ident()) not in places
+    assert all((pid == os.getpid()) == (backend == "threading") for pid, _ in places)
+
+
+def test_an_executor_of_threads_and_one_of_processes_run_the_tasks():
+    for kind in (concurrent.futures.ThreadPoolExecutor, concurrent.futures.ProcessPoolExecutor):
+        with kind(2) as executor, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            agree(outcomes(completed(square, range(COUNT), executor=executor)), truth(COUNT))
+
+
+def test_a_task_that_ends_its_process_has_an_error_of_its_own():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = dict(completed(dying, range(COUNT), executor="processes", n_jobs=2, max_attempts=3))
+    agree(outcomes(found.items()), truth(COUNT, DEADLY))
+    for index in DEADLY:
+        assert isinstance(found[index].error, WorkerDiedError)
+        assert "in each of 3 attempts: signal SIGKILL. Look for a lack" in str(found[index].error)
+
+
+def test_a_task_that_dies_once_is_done_at_its_second_attempt(tmp_path):
+    tasks = [(str(tmp_path), x) for x in range(COUNT)]
+    found = outcomes(completed(dying_once, tasks, executor="processes", n_jobs=2))
+    assert found == {x: x * x for x in range(COUNT)}
+
+
+def test_a_suspect_is_tried_again_when_nothing_else_runs(tmp_path):
+    def during(item):
+        """Names of the tasks that run at the end of this one."""
+        name, seconds = item
+        mark = tmp_path / name
+        if name == "deadly" and not (tmp_path / "tried").exists():
+            (tmp_path / "tried").touch()
+            os._exit(1)
+        mark.touch()
+        time.sleep(seconds)
+        running = sorted(path.name for path in tmp_path.iterdir())
+        mark.unlink()
+        return running
+
+    tasks = [("deadly", 0.0), *((f"other {i}", 0.02) for i in range(20))]
+    order = list(completed(during, tasks, executor="processes", n_jobs=3))
+    assert order[-1] == (0, _executors.Outcome(["deadly", "tried"]))
+
+
+def test_tasks_are_taken_as_workers_become_free():
+    for how in ({}, {"n_jobs": 3}, {"executor": "processes", "n_jobs": 3}):
+        taken = itertools.count()
+        results = completed(int, (next(taken) for _ in iter(int, 1)), **how)  # a generator without an end
+        seen = {next(results)[0] for _ in range(200)}
+        results.close()
+        assert len(seen) == 200
+        assert next(taken) <= 204
+
+
+def test_objects_of_main_and_lambdas_go_to_processes_and_back():
+    program = """
+from fastpriv._executors import completed
+class Thing:
+    def __init__(self, x): self.x = x
+found = dict(completed(lambda thing: Thing(thing.x + 1), map(Thing, range(5)), executor="processes", n_jobs=2))
+assert [found[i].result.x for i in range(5)] == [1, 2, 3, 4, 5]
+assert all(type(outcome.result) is Thing for outcome in found.values())
+print("once")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "once\n", done.stderr
+
+
+def test_what_cannot_be_pickled_is_an_error_of_the_task():
+    found = outcomes(completed(lambda x: threading.Lock() if x == 1 else 0, range(3), executor="processes", n_jobs=1))
+    assert found[0] == found[2] == 0
+    assert "function must return what can be pickled; got TypeError: cannot pickle '_thread.lock'" in found[1]
+    found = outcomes(completed(bool, [1, threading.Lock(), 0], executor="processes", n_jobs=1))
+    assert (found[0], found[2]) == (True, False)
+    assert "cannot pickle" in found[1]
+
+
+def test_a_function_that_no_process_can_read_ends_the_run():
+    with pytest.raises(ImportError, match="nothing of this name on this machine"):
+        list(completed(Unreadable(), range(3), executor="processes", n_jobs=2))
+
+
+def test_processes_that_cannot_start_end_the_run(monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(WorkerDiedError, match="executor must be able to start processes; got 3 that ended before they"):
+        list(completed(square, range(3), executor="processes", n_jobs=1))
+
+
+def test_an_executor_that_breaks_says_so_after_what_is_complete():
+    with concurrent.futures.ProcessPoolExecutor(1) as executor:
+        results = completed(dying, range(6, 9), executor=executor, n_jobs=1)
+        assert next(results) == (0, _executors.Outcome(36))
+        with pytest.raises(WorkerDiedError, match="executor must outlive its tasks; got one that a dying worker broke"):
+            next(results)
+
+
+def test_closing_ends_processes_at_once_and_leaves_threads(tmp_path):
+    for how in ({"n_jobs": 2}, {"executor": "processes", "n_jobs": 2}):
+        results = completed(lambda x: (time.sleep(30.0 * x), os.getpid()), [0, 1, 1], **how)
+        _, outcome = next(results)
+        start = time.monotonic()
+        results.close()
+        assert time.monotonic() - start < 5.0  # closing waits for no task of 30 s
+        if how.get("executor"):
+            with pytest.raises(ProcessLookupError):
+                os.kill(outcome.result[1], 0)
+
+
+def test_processes_end_with_their_parent(tmp_path):
+    program = f"""
+import os, time
+from fastpriv._executors import completed
+def wait(x):
+    with open({str(tmp_path / 'pid')!r} + str(x), "w") as stream: stream.write(str(os.getpid()))
+    time.sleep(100)
+next(completed(wait, range(2), executor="processes", n_jobs=2))
+"""
+    parent = subprocess.Popen([sys.executable, "-c", program])
+    files = [tmp_path / "pid0", tmp_path / "pid1"]
+    deadline = time.monotonic() + 60
+    while not all(file.exists() and file.read_text() for file in files) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    pids = [int(file.read_text()) for file in files]
+    parent.kill()
+    parent.wait()
+    while any(os.path.exists(f"/proc/{pid}/stat") for pid in pids) and time.monotonic() < deadline:
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(-1, os.WNOHANG)
+        time.sleep(0.05)
+    assert not any(os.path.exists(f"/proc/{pid}/stat") for pid in pids)
+
+
+@pytest.mark.parametrize("executor", ["process", 3, [], object()])
+def test_what_is_no_executor_is_refused(executor):
+    with pytest.raises(DomainError, match="executor must be None, 'processes', 'ray', a concurrent.futures.Executo"):
+        completed(square, [], executor=executor)
+
+
+def test_other_arguments_are_checked():
+    with pytest.raises(DomainError, match="max_attempts must be"):
+        completed(square, [], max_attempts=0)
+    with pytest.raises(DomainError, match="n_jobs must be a non-zero integer"):
+        completed(square, [], n_jobs=0)
+
+
+def test_an_asynchronous_client_is_refused(monkeypatch):
+    kind = type("Client", (), {"__module__": "distributed.client", "scheduler_info": None, "asynchronous": True})
+    with pytest.raises(DomainError, match="executor must be a distributed.Client that waits; got an asynchronous one"):
+        completed(square, [], executor=kind())
+
+
+def test_ray_that_is_not_installed_is_said(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ImportError, match="executor must be an engine that is installed; got 'ray' without the packa"):
+        list(completed(square, [1], executor="ray"))
+
+
+def kill_at_random(pids, stop, kills):
+    """Kill one of the processes now and then, until told to stop."""
+    rng = random.Random(1)
+    while not stop.wait(0.7):
+        with contextlib.suppress(Exception):  # it may have ended by itself
+            os.kill(rng.choice(pids()), signal.SIGKILL)
+            kills.append(1)
+
+
+@contextlib.contextmanager
+def killer(pids):
+    stop, kills = threading.Event(), []
+    thread = threading.Thread(target=kill_at_random, args=(pids, stop, kills))
+    thread.start()
+    try:
+        yield kills
+    finally:
+        stop.set()
+        thread.join()
+
+
+@pytest.mark.slow
+def test_processes_killed_at_random_lose_nothing():
+    def children():
+        with open(f"/proc/self/task/{os.getpid()}/children") as stream:
+            return [int(pid) for pid in stream.read().split()]
+
+    with killer(children) as kills, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = outcomes(completed(slow_square, range(600), executor="processes", n_jobs=3, max_attempts=8))
+    agree(found, truth(600))
+    assert len(kills) > 3
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_dask_cluster_whose_workers_are_killed_loses_nothing(monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    import dask
+
+    # by itself dask gives a deadly task to further workers, at once, and does not replace those that die in their start
+    dask.config.set({"distributed.scheduler.allowed-failures": 0})
+    options = {"n_workers": 3, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+    with distributed.LocalCluster(processes=True, **options) as cluster, distributed.Client(cluster) as client:
+        def workers():  # if none is just starting
+            registered = list(client.run(os.getpid).values())
+            return registered if len(registered) == options["n_workers"] else []
+
+        with killer(workers) as kills:
+            agree(outcomes(completed(slow_square, range(600), executor=client, max_attempts=8)), truth(600))
+        assert len(kills) > 1
+        agree(outcomes(completed(dying, range(COUNT), executor=client)), truth(COUNT, DEADLY))
+        results = completed(lambda x: time.sleep(20 * x), [0, 1, 1], executor=client)
+        next(results)
+        start = time.monotonic()
+        results.close()
+        assert time.monotonic() - start < 5.0
+        monkeypatch.setattr(_executors, "_NO_WORKERS", 1.0)
+        cluster.scale(0)
+        with pytest.raises(WorkerDiedError, match="executor must have workers; got a cluster of dask without any for"):
+            list(completed(square, [1], executor=client))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_ray_cluster_whose_workers_are_killed_loses_nothing(tmp_path_factory):
+    ray = pytest.importorskip("ray")
+    # paths of sockets are at most 107 bytes long
+    ray.init(num_cpus=2, _temp_dir=f"/tmp/ray{os.getpid()}", include_dashboard=False, log_to_driver=False)
+    try:
+        agree(outcomes(completed(dying, range(COUNT), executor="ray")), truth(COUNT, DEADLY))
+
+        def workers():
+            return [
+                int(entry) for entry in os.listdir("/proc")
+                if entry.isdigit() and b"ray::run_pickled" in (Path("/proc") / entry / "cmdline").read_bytes()
+            ]  # fmt: skip
+
+        with killer(workers) as kills:
+            agree(outcomes(completed(slow_square, range(400), executor="ray", max_attempts=8)), truth(400))
+        assert len(kills) > 3
+    finally:
+        ray.shutdown()

@@ -1,0 +1,183 @@
+"""A sweep that is killed, interrupted, out of space or without its workers goes on, and ends with the same table."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fastpriv
+from fastpriv import sweep
+from fastpriv._store import ResultStore
+from sweeps import functions
+
+PLACES = [str(Path(fastpriv.__file__).parents[1]), str(Path(__file__).parents[1])]
+HERE = os.environ | {"PYTHONPATH": os.pathsep.join([*PLACES, os.environ.get("PYTHONPATH", "")])}
+RUN = """
+import sys
+import fastpriv
+from sweeps import functions
+store, side, n_jobs = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+fastpriv.sweep(functions.slow, grid={"x": range(side), "y": range(side)}, seed=7, store=store, n_jobs=n_jobs)
+"""
+
+
+def started(*words, code=RUN, stderr=None):
+    return subprocess.Popen([sys.executable, "-c", code, *map(str, words)], env=HERE, stderr=stderr)
+
+
+def finished_cells(store):
+    try:
+        with ResultStore.read(store) as found:
+            return int(found.notes().get("done", 0))
+    except FileNotFoundError:
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("times", "side", "n_jobs"), [(2, 30, 1), pytest.param(50, 100, 1, marks=pytest.mark.slow),
+                                  pytest.param(50, 100, 2, marks=pytest.mark.slow)],
+)  # fmt: skip
+def test_a_sweep_killed_at_random_moments_ends_with_the_same_table(tmp_path, times, side, n_jobs):
+    draws, store = random.Random(times), tmp_path / "store"
+    begin = time.monotonic()
+    assert started(tmp_path / "whole", side, n_jobs).wait() == 0
+    whole = time.monotonic() - begin
+    done, progress, ended = 0, [], 0
+    while done < times:
+        process = started(store, side, n_jobs)
+        try:
+            process.wait(draws.uniform(0.3, 1.0) * whole / (1 if times < 10 else 3))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            done += 1
+            progress.append(finished_cells(store))
+        else:  # it was quicker: from the beginning
+            assert process.returncode == 0
+            ended += 1
+            assert sweep(functions.slow, grid={"x": range(side), "y": range(side)}, seed=7, store=store) == sweep(
+                functions.slow, grid={"x": range(side), "y": range(side)}, seed=7, store=tmp_path / "whole"
+            )
+            store.unlink()
+    assert started(store, side, n_jobs).wait() == 0
+    words = {"grid": {"x": range(side), "y": range(side)}, "seed": 7}
+    calls = []
+    found = sweep(functions.slow, **words, store=store, progress=lambda finished, total: calls.append(finished))
+    assert calls == [side * side]
+    assert found == sweep(functions.slow, **words, store=tmp_path / "whole") and not found.failed
+    assert times < 10 or sum(0 < cells < side * side for cells in progress) > times // 3, (progress, ended)
+
+
+FULL = """
+import resource, sys
+import fastpriv
+from sweeps import functions
+resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+try:
+    fastpriv.sweep(functions.drawn, grid={"n": range(12_000)}, seed=7, store=sys.argv[1])
+except OSError as error:
+    print(error)
+"""
+
+
+def test_a_full_disk_loses_no_finished_cell(tmp_path):
+    ended = subprocess.run([sys.executable, "-c", FULL, str(tmp_path / "s")], env=HERE, capture_output=True, text=True)
+    assert "store must be on a disk with space for the results; got" in ended.stdout, ended
+    done = finished_cells(tmp_path / "s")
+    assert 0 < done < 12_000
+    calls = []
+    words = {"grid": {"n": range(12_000)}, "seed": 7}
+    found = sweep(functions.drawn, **words, store=tmp_path / "s", progress=lambda count, total: calls.append(count))
+    assert calls[0] > 0 and found == sweep(functions.drawn, **words)
+
+
+INTERRUPTED = """
+import sys
+from fastpriv.cli import main
+sys.exit(main(["sweep", "sweeps.functions:endless", "--grid", "x=1:9:9", "--store", sys.argv[1], "--n-jobs", sys.argv[2]]))
+"""
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_interrupt_ends_a_sweep_whose_cells_never_end(tmp_path, n_jobs):
+    process = started(tmp_path / "s", n_jobs, code=INTERRUPTED, stderr=subprocess.PIPE)
+    while not (tmp_path / "s").exists():
+        time.sleep(0.05)
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)  # of a cell that takes 60 s
+    assert process.returncode == 130, errors
+    assert errors.decode().endswith(
+        "interrupted; finished cells are kept in the store, if there is one. Run the same command to go on.\n"
+    )
+    ResultStore.read(tmp_path / "s").close()
+
+
+def test_an_interrupted_sweep_keeps_what_is_finished(tmp_path):
+    def stop(done, total):
+        if done >= 16:
+            raise KeyboardInterrupt
+
+    words = {"grid": {"x": range(40), "y": range(40)}, "seed": 7, "store": tmp_path / "s"}
+    with pytest.raises(KeyboardInterrupt):
+        sweep(functions.slow, **words, progress=stop)
+    calls = []
+    found = sweep(functions.slow, **words, progress=lambda done, total: calls.append(done))
+    assert calls[0] >= 16 and found == sweep(functions.slow, **words | {"store": None})
+
+
+def test_a_cell_that_kills_its_process_is_a_row_with_its_error(tmp_path):
+    words = {"grid": {"x": range(24)}, "store": tmp_path / "s"}
+    found = sweep(functions.deadly, **words, executor="processes", n_jobs=2)
+    assert np.flatnonzero(np.isnan(found["value"])).tolist() == [3, 17]
+    assert found["error"][3] == found["error"][17] and found["error"][3].startswith(
+        "WorkerDiedError: the worker process must survive the cell; got its end each time that it was tried. Look for"
+    )
+    assert np.nansum(found["value"]) == 2 * (sum(range(24)) - 20)
+    calls = []
+    assert sweep(functions.deadly, **words, progress=lambda done, total: calls.append(done)) == found
+    assert calls == [24]
+
+
+EXECUTORS = {
+    "threads": lambda: ThreadPoolExecutor(2), "processes": lambda: "processes",
+    "a pool of processes": lambda: ProcessPoolExecutor(2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", EXECUTORS)
+def test_the_same_table_on_any_executor(kind):
+    words = {"grid": {"x": range(12), "y": range(12)}, "seed": 3}
+    executor = EXECUTORS[kind]()
+    assert sweep(functions.slow, **words, executor=executor, n_jobs=2) == sweep(functions.slow, **words)
+    grid = {"sigma": "0.5..5:40", "epsilon": "0:5:300"}
+    assert sweep("gaussian_delta", grid=grid, executor=executor) == sweep("gaussian_delta", grid=grid)
+    if not isinstance(executor, str):
+        executor.shutdown()
+
+
+def test_the_same_table_on_dask_with_dying_workers(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+    ) as cluster, distributed.Client(cluster) as client:
+        found = sweep(functions.deadly, grid={"x": range(24)}, executor=client, store=tmp_path / "s")
+    assert np.flatnonzero(np.isnan(found["value"])).tolist() == [3, 17]
+    assert found == sweep(functions.deadly, grid={"x": range(24)}, executor="processes", n_jobs=2)
+
+
+def test_the_same_table_on_ray(tmp_path):
+    ray = pytest.importorskip("ray")
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        words = {"grid": {"x": range(12), "y": range(12)}, "seed": 3}
+        assert sweep(functions.slow, **words, executor="ray") == sweep(functions.slow, **words)
+    finally:
+        ray.shutdown()
