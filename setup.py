@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 from Cython.Build import cythonize
-from setuptools import Extension, setup
+from setuptools import Extension, find_packages, setup
 
 CSRC = Path("csrc")
 # -O2 with the loop optimisations of -O3 that the kernels profit from compiles in half the time and runs no slower.
@@ -53,6 +53,9 @@ def amount(source: Path) -> int:
 
 
 setup(
+    # The C headers are installed as fastpriv/include, which is csrc in the source tree.
+    packages=[*find_packages(include=["fastpriv*"]), "fastpriv.include"],
+    package_dir={"fastpriv.include": CSRC.as_posix()},
     ext_modules=cythonize(
         [Extension(SHARED, sources=["_cython_shared.c"], extra_compile_args=FLAGS),
          *map(extension, sorted(CSRC.glob("*/_*.pyx"), key=amount, reverse=True))],

@@ -1,3 +1,4 @@
+from . import adapters as adapters
 from . import calibration as calibration
 from . import capacity as capacity
 from . import channels as channels
@@ -7,9 +8,11 @@ from . import distributions as distributions
 from . import divergences as divergences
 from . import figures as figures
 from . import mechanisms as mechanisms
+from . import nb as nb
 from . import notions as notions
 from . import posteriors as posteriors
 from . import special as special
+from ._include import get_include as get_include
 from .assessment.assess import assess as assess
 from .assessment.columns import read_categories as read_categories
 from .assessment.columns import read_column as read_column

@@ -49,6 +49,7 @@ _LARGEST_CONSECUTIVE_INTEGER = 2**53  # doubles beyond it are more than 1 apart
 _MASKED_ENTRY = "a masked entry"  # text of errors
 _SHORT = 64  # entries of a vector up to which Python's own loops are faster than those of NumPy
 _PLAIN_NUMBERS = {float, int, np.float64}  # types that ``float`` converts exactly, or refuses
+_CPU_DEVICES = (1, 3, 11, 13)  # DLPack's numbers of memory that the CPU reads: its own, and pinned or managed by others
 _COPY_BLOCK = 2**22  # numbers copied between two checks for Ctrl-C: some milliseconds
 _UNCHECKED_BYTES = 2**28  # requests up to this size are made without a look at the free memory
 _BYTES_PER_INPUT = 10  # a double and the booleans of its check
@@ -66,7 +67,10 @@ def array(name: str, value: Any) -> NDArray[Any]:
     if isinstance(value, (list, tuple)) and (masked := _first_masked_index(value)) is not None:
         raise _missing_value_error(name, _MASKED_ENTRY, masked, "")
     try:
-        converted = np.asanyarray(value)
+        foreign = hasattr(value, "__dlpack_device__") and not isinstance(value, np.ndarray)
+        converted = _of_another_library(name, value) if foreign else np.asanyarray(value)
+    except DomainError:
+        raise
     except ValueError:
         raise ShapeError(f"{name} must be an array with rows of one length; got {shown(value)}. Make them alike.") \
             from None
@@ -78,6 +82,26 @@ def array(name: str, value: Any) -> NDArray[Any]:
     if isinstance(converted, np.ndarray) and converted.base is not None:
         whole_file(name, converted)
     return np.asarray(converted)
+
+
+def _of_another_library(name: str, value: Any) -> NDArray[Any]:
+    """An array of PyTorch, JAX or another library of the array API as one of NumPy, shared where both can read it."""
+    try:
+        device = int(value.__dlpack_device__()[0])
+    except Exception:  # what cannot be exported, such as entries that are missing, is read or refused below
+        device = _CPU_DEVICES[0]
+    if device not in _CPU_DEVICES:
+        raise DomainError(
+            f"{name} must be in the memory of the CPU; got an array on a device of DLPack type {device}. Move it there "
+            "first: x.cpu() in PyTorch, jax.device_get(x) in JAX."
+        )
+    try:
+        return np.asanyarray(value) if hasattr(value, "__array__") else np.from_dlpack(value)
+    except Exception as fault:
+        raise DomainError(
+            f"{name} must be an array that NumPy can read; got {shown(value)}: {shown(str(fault))}. In PyTorch pass "
+            "x.detach().double()."
+        ) from None
 
 
 def integers(

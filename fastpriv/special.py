@@ -6,6 +6,8 @@ give scalars out. Outside its domain a function returns NaN, without a warning. 
 the last place of the true value, and holds over the whole domain, subnormal numbers and far tails included. Every
 instruction set gives the same bits; ``FASTPRIV_ISA=baseline|avx2|avx512`` in the environment forces one.
 
+Compiled code calls the same functions on single numbers: see docs/back_end.md.
+
 Results are bare numbers. ``fastpriv.mechanisms``, ``fastpriv.capacity`` and ``fastpriv.conversions`` check arguments
 and return the same quantities with bounds. ``special.pyi`` lists the functions for type checkers.
 """
@@ -546,6 +548,9 @@ _CHANNELS = {
 }  # fmt: skip
 
 __all__: list[str] = []
+#: The functions of single numbers for compiled code, by name: ``cimport`` (special.pxd), ``fastpriv.nb`` and
+#: ``scipy.LowLevelCallable.from_cython`` look here. Their bits are those of the ufuncs.
+__pyx_capi__: dict[str, object] = {}
 for _kernel, _documentation in (
     (_special, _ELEMENTARY), (_gaussian_mechanism, _GAUSSIAN),
     (_binary_channel, _BINARY_CHANNEL), (_channel_quantities, _CHANNELS),
@@ -553,6 +558,7 @@ for _kernel, _documentation in (
     (_quadrature, _MIXTURE_INTEGRALS),
 ):  # fmt: skip
     globals().update(_kernel.ufuncs(_documentation))
+    __pyx_capi__ |= _kernel.capsules
     __all__ += _documentation
 
 

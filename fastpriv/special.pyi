@@ -1,4 +1,8 @@
+from typing import Any
+
 import numpy as np
+
+__pyx_capi__: dict[str, Any]
 
 exp: np.ufunc
 expm1: np.ufunc

@@ -5,9 +5,14 @@
  *     FP_LOOP_1(erfc, fp_erfc)                      one input
  *     FP_LOOP_2(ndtr_difference, fp_ndtr_diff)      two inputs; FP_LOOP_3 takes three, FP_LOOP_4 four
  *
- * and the table, after all variants are included:
+ * and, after all variants are included, the list of functions by their number of inputs, made into a table and into
+ * functions of single numbers, which other compiled code calls:
  *
- *     static fp_ufunc fp_special_ufuncs[] = { FP_UFUNC_1(erfc), FP_UFUNC_2(ndtr_difference), ... };
+ *     #define FP_SPECIAL_FUNCTIONS(F) F(1, erfc) F(2, ndtr_difference) ...
+ *     FP_SPECIAL_FUNCTIONS(FP_SCALAR)
+ *     static fp_ufunc fp_special_ufuncs[] = { FP_SPECIAL_FUNCTIONS(FP_UFUNC) };
+ *
+ * A function of single numbers runs the block kernel on one element, so that its bits are those of the ufunc.
  *
  * FP_LOOP_k defines a block kernel: contiguous doubles in, contiguous doubles out, the scalar function inlined and
  * vectorised.  fp_ufunc_loop has the signature NumPy asks of a loop (npy_intp is ptrdiff_t) and drives it: contiguous
@@ -59,6 +64,8 @@ typedef struct {
     const char *signature; /* of a generalised ufunc, else NULL */
     fp_ufunc_function *loop;
     void *variants[3]; /* by FP_ISA_*: an fp_kernel, or the function that the loop of a generalised ufunc calls */
+    void *scalar;      /* the function of single numbers, or NULL */
+    void **selected;      /* where that function looks for the kernel of this machine */
     /* NumPy keeps pointers to these */
     fp_ufunc_function *functions[1];
     void *data[1];
@@ -99,16 +106,29 @@ typedef struct {
 #define FP_VARIANTS(stem) {(void *)stem##_baseline, (void *)stem##_baseline, (void *)stem##_baseline}
 #endif
 
-#define FP_UFUNC_1(stem) {.name = #stem, .inputs = 1, .outputs = 1, .loop = fp_ufunc_loop_1, .variants = FP_VARIANTS(stem)}
-#define FP_UFUNC_2(stem) {.name = #stem, .inputs = 2, .outputs = 1, .loop = fp_ufunc_loop_2, .variants = FP_VARIANTS(stem)}
-#define FP_UFUNC_3(stem) {.name = #stem, .inputs = 3, .outputs = 1, .loop = fp_ufunc_loop_3, .variants = FP_VARIANTS(stem)}
-#define FP_UFUNC_4(stem) {.name = #stem, .inputs = 4, .outputs = 1, .loop = fp_ufunc_loop_4, .variants = FP_VARIANTS(stem)}
+#define FP_UFUNC(count, stem)                                                                                          \
+    {.name = #stem, .inputs = count, .outputs = 1, .loop = fp_ufunc_loop_##count, .variants = FP_VARIANTS(stem),                     \
+     .scalar = (void *)stem##_scalar, .selected = &stem##_selected},
 /* A ufunc with a loop of its own; `core` is the signature of a generalised one, else NULL */
 #define FP_OWN_UFUNC(stem, nin, nout, core, own_loop)                                                                  \
     {                                                                                                                  \
         .name = #stem, .inputs = nin, .outputs = nout, .signature = core, .loop = own_loop,                            \
         .variants = FP_VARIANTS(stem)                                                                                  \
     }
+
+#define FP_SCALAR(count, stem)                                                                                         \
+    static void *stem##_selected;                                                                                      \
+    FP_SCALAR_##count(stem)
+#define FP_SCALAR_1(stem) static double stem##_scalar(double a) { FP_SCALAR_CALL(stem, &a) }
+#define FP_SCALAR_2(stem) static double stem##_scalar(double a, double b) { FP_SCALAR_CALL(stem, &a, &b) }
+#define FP_SCALAR_3(stem) static double stem##_scalar(double a, double b, double c) { FP_SCALAR_CALL(stem, &a, &b, &c) }
+#define FP_SCALAR_4(stem)                                                                                              \
+    static double stem##_scalar(double a, double b, double c, double d) { FP_SCALAR_CALL(stem, &a, &b, &c, &d) }
+#define FP_SCALAR_CALL(stem, ...)                                                                                      \
+    const double *const in[] = {__VA_ARGS__};                                                                          \
+    double out;                                                                                                        \
+    ((fp_kernel *)stem##_selected)(in, &out, 1);                                                                       \
+    return out;
 
 /* Whether an exception is pending or a signal raises one; set when the table is registered. */
 static fp_interrupted fp_ufunc_interrupted;
@@ -209,11 +229,18 @@ __attribute__((unused)) static void fp_ufunc_loop_4(char **args, const ptrdiff_t
     fp_ufunc_loop(args, n[0], steps, (fp_kernel *)kernel, 4);
 }
 
+/* The types of the functions of single numbers, as Cython writes them, by the number of inputs. */
+FP_UNUSED const char *const fp_ufunc_signatures[FP_MAX_INPUTS + 1] = {
+    "", "double (double)", "double (double, double)", "double (double, double, double)",
+    "double (double, double, double, double)"};
+
 /* Choose the variant and fill in what NumPy keeps; `type` is the type number of double in NumPy. */
 static inline void fp_ufunc_prepare(fp_ufunc *ufunc, char type)
 {
     ufunc->functions[0] = ufunc->loop;
     ufunc->data[0] = ufunc->variants[fp_isa()];
+    if (ufunc->selected)
+        *ufunc->selected = ufunc->data[0];
     for (int k = 0; k < ufunc->inputs + ufunc->outputs; k++)
         ufunc->types[k] = type;
 }

@@ -8,6 +8,8 @@ cdef extern from "common/fp_ufunc.h":
         fp_ufunc_function *functions[1]
         void *data[1]
         char types[1]
+        void *scalar
+    const char *fp_ufunc_signatures[5]
     void fp_ufunc_prepare(fp_ufunc *ufunc, char type)
     const char *fp_isa_name()
     ctypedef int (*fp_interrupted)() noexcept nogil
@@ -40,6 +42,11 @@ cdef extern from "numpy/ufuncobject.h":
 _import_array()
 _import_umath()
 
+cdef extern from "Python.h":
+    object PyCapsule_New(void *pointer, const char *name, void *destructor)
+
+#: the functions of single numbers as capsules, named by their signatures, as Cython exports functions
+capsules = {}
 _documentation = []  # NumPy keeps a pointer to the text
 
 
@@ -59,4 +66,6 @@ cdef dict registered(fp_ufunc *table, Py_ssize_t size, dict documentation):
         ufuncs[name] = PyUFunc_FromFuncAndDataAndSignature(
             row.functions, row.data, row.types, 1, row.inputs, row.outputs, PyUFunc_None, row.name, text, 0,
             row.signature)
+        if row.scalar:
+            capsules[name] = PyCapsule_New(row.scalar, fp_ufunc_signatures[row.inputs], NULL)
     return ufuncs

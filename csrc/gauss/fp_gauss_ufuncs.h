@@ -9,6 +9,20 @@
 #define FP_LOOPS "gauss/fp_gauss_loops.h"
 #include "common/fp_variants.h"
 
+#define FP_GAUSS_FUNCTIONS(F)                   \
+    F(2, gaussian_delta)                        \
+    F(2, gaussian_log_delta)                    \
+    F(2, gaussian_epsilon)                      \
+    F(2, gaussian_epsilon_from_log_delta)       \
+    F(2, gaussian_epsilon_below)                \
+    F(2, gaussian_epsilon_below_from_log_delta) \
+    F(2, gaussian_noise)                        \
+    F(2, gaussian_noise_from_log_delta)         \
+    F(2, gaussian_noise_below)                  \
+    F(2, gaussian_noise_below_from_log_delta)
+
+FP_GAUSS_FUNCTIONS(FP_SCALAR)
+
 typedef void fp_subsampled_kernel(char **args, ptrdiff_t count, const ptrdiff_t *steps);
 
 /* Three inputs and three outputs, in chunks between which a signal is heard. */
@@ -27,21 +41,32 @@ static void fp_subsampled_loop(char **args, const ptrdiff_t *dimensions, const p
     fp_flags_restore(held);
 }
 
+/* The value alone, of single numbers. */
+#define FP_SUBSAMPLED_SCALAR(stem)                                                                                     \
+    static void *stem##_selected;                                                                                      \
+    static double stem##_scalar(double rate, double sigma, double epsilon)                                             \
+    {                                                                                                                  \
+        static const ptrdiff_t steps[6] = {0};                                                                         \
+        double found[3];                                                                                               \
+        char *args[] = {(char *)&rate,  (char *)&sigma,     (char *)&epsilon,                                          \
+                        (char *)found, (char *)(found + 1), (char *)(found + 2)};                                      \
+        ((fp_subsampled_kernel *)stem##_selected)(args, 1, steps);                                                     \
+        return found[0];                                                                                               \
+    }
+#define FP_SUBSAMPLED_UFUNC(stem)                                                                                      \
+    {.name = #stem, .inputs = 3, .outputs = 3, .loop = fp_subsampled_loop, .variants = FP_VARIANTS(stem),              \
+     .scalar = (void *)stem##_scalar, .selected = &stem##_selected},
+#define FP_SUBSAMPLED_FUNCTIONS(F)          \
+    F(subsampled_gaussian_delta_remove)     \
+    F(subsampled_gaussian_delta_add)        \
+    F(subsampled_gaussian_log_delta_remove) \
+    F(subsampled_gaussian_log_delta_add)
+
+FP_SUBSAMPLED_FUNCTIONS(FP_SUBSAMPLED_SCALAR)
+
 static fp_ufunc fp_gauss_ufuncs[] = {
-    FP_UFUNC_2(gaussian_delta),
-    FP_UFUNC_2(gaussian_log_delta),
-    FP_UFUNC_2(gaussian_epsilon),
-    FP_UFUNC_2(gaussian_epsilon_from_log_delta),
-    FP_UFUNC_2(gaussian_epsilon_below),
-    FP_UFUNC_2(gaussian_epsilon_below_from_log_delta),
-    FP_UFUNC_2(gaussian_noise),
-    FP_UFUNC_2(gaussian_noise_from_log_delta),
-    FP_UFUNC_2(gaussian_noise_below),
-    FP_UFUNC_2(gaussian_noise_below_from_log_delta),
-    FP_OWN_UFUNC(subsampled_gaussian_delta_remove, 3, 3, NULL, fp_subsampled_loop),
-    FP_OWN_UFUNC(subsampled_gaussian_delta_add, 3, 3, NULL, fp_subsampled_loop),
-    FP_OWN_UFUNC(subsampled_gaussian_log_delta_remove, 3, 3, NULL, fp_subsampled_loop),
-    FP_OWN_UFUNC(subsampled_gaussian_log_delta_add, 3, 3, NULL, fp_subsampled_loop),
+    FP_GAUSS_FUNCTIONS(FP_UFUNC)
+    FP_SUBSAMPLED_FUNCTIONS(FP_SUBSAMPLED_UFUNC)
 };
 
 enum { FP_GAUSS_UFUNCS = sizeof fp_gauss_ufuncs / sizeof fp_gauss_ufuncs[0] };

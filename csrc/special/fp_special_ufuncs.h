@@ -31,20 +31,25 @@ static void fp_reduction_loop(char **args, const ptrdiff_t *dimensions, const pt
     fp_flags_restore(held);
 }
 
+#define FP_SPECIAL_FUNCTIONS(F) \
+    F(1, exp)                   \
+    F(1, expm1)                 \
+    F(1, log)                   \
+    F(1, log1p)                 \
+    F(1, erfc)                  \
+    F(1, erfcx)                 \
+    F(1, mills_ratio)           \
+    F(1, ndtr)                  \
+    F(1, log_ndtr)              \
+    F(1, log1mexp)              \
+    F(2, logaddexp)             \
+    F(2, ndtr_difference)       \
+    F(2, log_ndtr_difference)
+
+FP_SPECIAL_FUNCTIONS(FP_SCALAR)
+
 static fp_ufunc fp_special_ufuncs[] = {
-    FP_UFUNC_1(exp),
-    FP_UFUNC_1(expm1),
-    FP_UFUNC_1(log),
-    FP_UFUNC_1(log1p),
-    FP_UFUNC_1(erfc),
-    FP_UFUNC_1(erfcx),
-    FP_UFUNC_1(mills_ratio),
-    FP_UFUNC_1(ndtr),
-    FP_UFUNC_1(log_ndtr),
-    FP_UFUNC_1(log1mexp),
-    FP_UFUNC_2(logaddexp),
-    FP_UFUNC_2(ndtr_difference),
-    FP_UFUNC_2(log_ndtr_difference),
+    FP_SPECIAL_FUNCTIONS(FP_UFUNC)
     FP_OWN_UFUNC(log_sum_exp, 1, 1, "(n)->()", fp_reduction_loop),
 };
 

@@ -76,9 +76,7 @@ class GaussianMixture(ValueObject):
     (square roots of the variances), sigmas that do not depend on the coordinate become isotropic, and covariances that
     are all equal become one. Two mixtures are equal when these arrays are equal.
 
-    A fitted ``sklearn.mixture.GaussianMixture`` g becomes ``GaussianMixture(g.weights_, g.means_,
-    covariances=g.covariances_)`` where its covariances are full or tied, and ``GaussianMixture(g.weights_, g.means_,
-    np.sqrt(g.covariances_))``, of variances, where they are diagonal or spherical.
+    ``fastpriv.adapters`` has conversions from and to the mixtures of scikit-learn and SciPy.
 
     Covariances are copied, unless they are a C-contiguous array of doubles that nobody can write to
     (``setflags(write=False)``, or a read-only memory map). They are factored once, after an exact scaling of the

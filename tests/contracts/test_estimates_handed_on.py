@@ -156,6 +156,7 @@ ESTIMATES = [  # functions outside the registry: the function of an estimate, an
     (lambda s: fp.mutual_information(PRIOR, s), SIGMA),
     (lambda e: fp.hockey_stick_divergence(*MIXTURES, e), LEVEL),
     (lambda e: fp.log_hockey_stick_divergence(*MIXTURES, e), LEVEL),
+    (lambda e: fp.adapters.composed_hockey_stick_divergence(*MIXTURES, e, steps=2, interval=0.05), LEVEL),
     (lambda a: fp.renyi_divergence(*MIXTURES, a), estimate(2.0, 1.5, 2.2)),
     (lambda e: conversions.HockeyStickCurve(*MIXTURES)(e), LEVEL),
     (lambda e: conversions.LipCurve(PRIOR, fp.GaussianMechanism(20.0))(e), LEVEL),

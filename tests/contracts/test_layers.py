@@ -9,15 +9,15 @@ ROOT = Path(fastpriv.__file__).parent
 
 # lower number = deeper; a module may import only from strictly deeper layers, or from its own room
 LAYERS = {
-    "errors": 0, "numerics": 0, "_public": 0, "estimate": 1,
+    "errors": 0, "_include": 0, "numerics": 0, "_public": 0, "estimate": 1,
     "_remedies": 0, "_validate": 1, "_values": 1, "_monotone": 2, "_parallel": 2, "_random": 2, "_files": 2,
     "_grids": 2,
     "kernels": 2,
     "_executors": 3, "_store": 3, "distributions": 3, "channels": 3, "special": 3,
-    "sampling": 4, "mechanisms": 4,
+    "sampling": 4, "mechanisms": 4, "nb": 4,
     "divergences": 5, "capacity": 5, "posteriors": 5,
     "notions": 6, "conversions": 7, "calibration": 7,
-    "datasets": 8, "figures": 8, "assessment": 9, "sweeps": 9,
+    "adapters": 8, "datasets": 8, "figures": 8, "assessment": 9, "sweeps": 9,
     "cli": 10, "__main__": 11,
 }  # fmt: skip
 OWNERS = {"numba": "kernels/jit", "joblib": "_parallel.py"}

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 SOURCES = [
     path.relative_to(ROOT).as_posix()
     for folder, patterns in (("csrc", ("*.h", "*.pyx", "*.pxi")), ("tools", ("*.py",)), ("tests", ("*.py", "*.json")),
-                             ("fastpriv", ("*.py", "*.pyi", "*.csv", "*.md", "py.typed")))
+                             ("fastpriv", ("*.py", "*.pyi", "*.pxd", "*.csv", "*.md", "py.typed")))
     for pattern in patterns for path in (ROOT / folder).rglob(pattern)
 ]  # fmt: skip
 
@@ -55,6 +55,7 @@ def test_a_wheel_built_from_the_sdist_works_from_another_directory(sdist, tmp_pa
     assert "fastpriv/py.typed" in names
     assert "fastpriv/__init__.pyi" in names
     assert "fastpriv/datasets/adult.csv" in names
+    assert {"fastpriv/special.pxd", "fastpriv/include/fastpriv.h", "fastpriv/include/gauss/fp_gauss.h"} <= set(names)
     assert not [name for name in names if name.startswith(("csrc/", "tests/")) or name.endswith((".c", ".pyx"))]
     site = tmp_path / "site"
     subprocess.run(
@@ -68,6 +69,10 @@ def test_a_wheel_built_from_the_sdist_works_from_another_directory(sdist, tmp_pa
         capture_output=True, check=True,
     ).stdout  # fmt: skip
     assert where.startswith(str(site))
+    (elsewhere / "ndtr.c").write_text("#include <fastpriv.h>\nint main(void) { return fastpriv_ndtr(0.0) != 0.5; }\n")
+    include = f"-I{site}/fastpriv/include"
+    subprocess.run(["cc", "-std=c11", include, "ndtr.c", "-o", "ndtr", "-lm"], cwd=elsewhere, check=True)
+    subprocess.run(["./ndtr"], cwd=elsewhere, check=True)
     surfaces, contracts = source / "tests" / "surfaces", source / "tests" / "contracts"
     chosen = surfaces / "test_assess.py", surfaces / "test_cli.py", surfaces / "test_figures.py"
     done = subprocess.run(

@@ -1,0 +1,234 @@
+"""Privacy losses on a grid, made from certified privacy curves so that they provably dominate, or are dominated.
+
+Notation: P, Q a pair of distributions; delta(x) = sup_E P(E) - x Q(E) for x = e^epsilon >= 0, a convex function that
+falls from delta(0) = 1; h the interval of the grid, x_i = e^(i h). A privacy loss on the grid has mass p_i at the loss
+i h and mass m at infinity; its curve, m + sum_i p_i (1 - x / x_i)^+, is linear between the x_i. One measure dominates
+another if its curve is nowhere below; so do then their compositions (Zhu, Dong and Wang 2022, theorem 10).
+
+From above (connect-the-dots: Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022, algorithm 1). Let U_i >= delta(x_i).
+The greatest convex function v with v(x_i) <= U_i, v(0) <= 1 is at least delta at every x_i, because delta is one of
+these convex functions; between the x_i, v is a chord and delta is convex; beyond the last, v is constant and delta
+falls. So v is nowhere below delta, and the kinks of v are the masses.
+
+From below. Let L_i <= delta(x_i) <= U_i. The line through (x_j, L_j) and (x_{j+1}, U_{j+1}), j = i + 1, lies below
+delta left of x_j, by convexity. Let v_i be the least of L_i and of its height at x_i. Between x_i and x_{i+1} the chord
+of v lies below this line, hence below delta; so does the greatest convex function below all v_i. v is 0 from the last
+point of the grid on.
+
+For epsilon < 0, delta(x) = 1 - x + x delta'(1/x), with delta' the curve of Q and P.
+
+Rounding. The masses are formed in extended precision from differences of the v_i, whose error moves the curve by a few
+roundings of its own size: the U_i are raised by ``_SLACK`` beforehand, the L_i lowered. A larger mass anywhere raises
+the curve everywhere: each mass is then rounded outward to a double.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import _validate
+from ..channels.base import AnyChannel
+from ..distributions import Density, GaussianMixture
+from ..divergences import hockey_stick_divergence
+from ..errors import DomainError
+from ..estimate import Estimate
+from ..mechanisms.gaussian import GaussianMechanism
+from ..notions.local import ldp_delta
+from ..numerics import FloatArray, LongDoubleArray, next_above, next_below
+
+__all__ = ["Curve", "PrivacyLoss", "curve_on_grid", "curves_of_pair", "discretised"]
+
+Curve = Callable[[FloatArray], Estimate]
+
+# bound: proved - relative change of the curve that makes up for the roundings in extended precision: two differences,
+#    two quotients and two sums for each mass, on machines where long doubles are doubles too
+_SLACK = 2.0**-50 + 32 * float(np.finfo(np.longdouble).eps)
+_MAX_POINTS = 2**22  # points of a grid: 32 MiB for each array of doubles
+_SEARCH_POINTS = 64  # epsilons in each round of the search for the ends of the grid
+
+
+@dataclass(frozen=True)
+class PrivacyLoss:
+    """Masses ``masses[j]`` at the losses ``(first + j) interval``, in nats, and ``infinity_mass`` at infinity."""
+
+    first: int
+    interval: float
+    masses: FloatArray
+    infinity_mass: float
+
+
+def curves_of_pair(p: Any, q: Any) -> tuple[Curve, Curve, bool]:
+    """The curves of P against Q and of Q against P, at epsilon >= 0, and whether they belong to one pair.
+
+    The worst curve over the rows of a channel belongs to none.
+    """
+    if isinstance(p, GaussianMechanism):
+        _refuse_second("a GaussianMechanism", q)
+        return p.delta, p.delta, True
+    if isinstance(p, AnyChannel):
+        _refuse_second("a channel", q)
+        worst = lambda e: ldp_delta(None, p, e)
+        return worst, worst, False
+    if isinstance(p, (GaussianMixture, Density)) or isinstance(q, (GaussianMixture, Density)):
+        return (lambda e: hockey_stick_divergence(p, q, e)), (lambda e: hockey_stick_divergence(q, p, e)), True
+    if not callable(p):
+        raise DomainError(
+            "p must be a GaussianMixture, a GaussianMechanism, a channel or a function of epsilon; got "
+            f"{_validate.shown(p)}. Build one of these."
+        )
+    if q is not None and not callable(q):
+        raise DomainError(
+            f"q must be a function of epsilon, the curve of Q against P, or None; got {_validate.shown(q)}. Leave it "
+            "out where both curves are the same."
+        )
+    return _checked("p", p), _checked("q", p if q is None else q), True
+
+
+def _refuse_second(noun: str, q: Any) -> None:
+    if q is not None:
+        raise DomainError(
+            f"q must be left out with {noun}, which is a pair already; got {_validate.shown(q)}. Drop it."
+        )
+
+
+def _checked(name: str, function: Callable[[FloatArray], Any]) -> Curve:
+    """A function that a caller passes, with a check of what it returns."""
+
+    def curve(epsilon: FloatArray) -> Estimate:
+        answer = function(epsilon)
+        if not isinstance(answer, Estimate) or answer.shape != epsilon.shape:
+            raise DomainError(
+                f"{name} must return an Estimate of the shape of epsilon, {epsilon.shape}; got "
+                f"{_validate.shown(answer)}. Return Estimate(value, lower, upper, kind='certified', "
+                "unit='probability', method='...')."
+            )
+        return answer
+
+    return curve
+
+
+def discretised(forward: Curve, backward: Curve, interval: float, tail_mass: float, pessimistic: bool) -> PrivacyLoss:
+    """The privacy loss of P against Q on the grid, from above or from below."""
+    first, start, heights = curve_on_grid(forward, backward, interval, tail_mass, pessimistic)
+    return PrivacyLoss(first, interval, _masses(start, heights, interval, up=pessimistic), float(heights[-1]))
+
+
+def curve_on_grid(
+    forward: Curve, backward: Curve, interval: float, tail_mass: float, pessimistic: bool
+) -> tuple[int, Any, LongDoubleArray]:
+    """The first point, and the heights at x = 0 and at every point of a curve nowhere below delta, or nowhere above.
+
+    The curve is linear between the points and constant beyond the last.
+    """
+    last = _end_of_grid(forward, interval, tail_mass)
+    first = -_end_of_grid(backward, interval, tail_mass)
+    if pessimistic:
+        upper = _bounds_on_grid(forward, backward, first, last, interval, "upper")
+        one = np.longdouble(1)
+        return first, one, np.asarray(np.minimum(upper * (1 + np.longdouble(_SLACK)), one))
+    if last - first < 2:
+        first, last = first - 1, last + 1
+    lower = _bounds_on_grid(forward, backward, first, last, interval, "lower")
+    upper = _bounds_on_grid(forward, backward, first, last, interval, "upper")
+    start, heights = _heights_below(lower, upper, interval)
+    scale = 1 - np.longdouble(_SLACK)
+    return first, start * scale, np.asarray(heights * scale)
+
+
+def _end_of_grid(curve: Curve, interval: float, tail_mass: float) -> int:
+    """The least i found with delta(i h) at most ``tail_mass`` above what it is at the end of the longest grid."""
+    floor = float(_certified(curve, np.array(_MAX_POINTS * interval)).lower)
+    limit = floor * (1 + _SLACK) + tail_mass
+    low, high = 0, _MAX_POINTS
+    while high - low > 1:
+        grid = np.unique(np.round(np.geomspace(low + 1, high, _SEARCH_POINTS)).astype(np.int64) if low == 0
+                         else np.linspace(low + 1, high, _SEARCH_POINTS).astype(np.int64))  # fmt: skip
+        small = np.flatnonzero(_certified(curve, np.asarray(grid * interval, dtype=np.float64)).upper <= limit)
+        if not small.size:
+            break
+        high = int(grid[small[0]])
+        low = int(grid[small[0] - 1]) if small[0] else low
+        if grid.size == high - low:
+            break
+    if high >= _MAX_POINTS:
+        raise DomainError(
+            f"interval must be so large that {_MAX_POINTS} points reach the losses of the pair; got {interval!r}. Pass "
+            "a larger interval, or a larger tail_mass."
+        )
+    return high
+
+
+def _certified(curve: Curve, epsilon: FloatArray) -> Estimate:
+    estimate = curve(epsilon)
+    if estimate.kind not in ("exact", "certified"):
+        raise DomainError(
+            f"p and q must be a pair with certified bounds; got a {estimate.kind} estimate. A privacy loss made of "
+            "estimates would dominate nothing."
+        )
+    return estimate
+
+
+def _bounds_on_grid(
+    forward: Curve, backward: Curve, first: int, last: int, interval: float, side: str
+) -> LongDoubleArray:
+    """Bounds of delta at the exact multiples of the interval, of which doubles are within half a step.
+
+    Delta falls in epsilon: an upper bound is taken at the next double below, a lower bound at the next above.
+    """
+    upper = side == "upper"
+
+    def bounds(curve: Curve, count: int, toward_zero: bool) -> FloatArray:
+        multiples: FloatArray = np.arange(1, count + 1, dtype=np.float64) * interval
+        shifted = np.maximum(next_below(multiples), 0.0) if toward_zero else next_above(multiples)
+        return np.asarray(getattr(_certified(curve, np.concatenate([[0.0], shifted])), side))
+
+    right = np.clip(bounds(forward, last, upper), 0.0, 1.0).astype(np.longdouble)
+    left = np.clip(bounds(backward, -first, upper), 0.0, 1.0).astype(np.longdouble)[:0:-1]
+    x = np.exp(np.arange(first, 0) * np.longdouble(interval))
+    return np.asarray(np.concatenate([-np.expm1(np.arange(first, 0) * np.longdouble(interval)) + x * left, right]))
+
+
+def _heights_below(lower: LongDoubleArray, upper: LongDoubleArray, interval: float) -> tuple[Any, LongDoubleArray]:
+    """The value at x = 0 and at each point of the grid of the function that stays below delta."""
+    heights = lower.copy()
+    heights[-1] = 0.0
+    heights[-2] = min(lower[-2], lower[-1])
+    fall = np.maximum(lower[:-1] - upper[1:], 0.0)  # of delta over each interval, at least
+    beside = lower[1:-1] + fall[1:] * np.exp(-np.longdouble(interval))
+    heights[:-2] = np.minimum(lower[:-2], beside)
+    start = lower[0] + fall[0] / np.expm1(np.longdouble(interval))
+    return min(start, np.longdouble(1)), heights
+
+
+def _masses(start: Any, heights: LongDoubleArray, interval: float, *, up: bool) -> FloatArray:
+    """Kinks of the greatest convex function below ``start`` at x = 0 and ``heights`` at x_i, times x_i, outward."""
+    kept, before = np.arange(len(heights)), -1
+    while len(kept) != before:
+        before, stride = len(kept), 2 ** max(0, len(kept).bit_length() - 1)
+        while stride:
+            kept = kept[~(_line_masses(start, heights, kept, interval, stride) < 0.0)]
+            stride //= 2
+    masses = _line_masses(start, heights, kept, interval, 1)
+    rounded = np.maximum(masses, 0.0).astype(np.float64)
+    outward = next_above(rounded) if up else np.maximum(next_below(rounded), 0.0)
+    found = np.zeros(len(heights))
+    found[kept] = np.where(masses > 0.0, outward, 0.0)
+    return found
+
+
+def _line_masses(start: Any, heights: LongDoubleArray, kept: Any, interval: float, stride: int) -> LongDoubleArray:
+    """x_i times the change of slope at each kept point between the lines to those ``stride`` places off on both sides.
+
+    It is negative where the point lies above the chord of the two: no point of the greatest convex function is.
+    """
+    count, v = len(kept), heights[kept]
+    position = np.arange(count)
+    left, right = position - stride, np.minimum(position + stride, count - 1)
+    step = np.where(left >= 0, kept - kept[left], 1) * np.longdouble(interval)
+    into = np.where(left >= 0, (v[left] - v) / -np.expm1(-step), start - v)  # x = 0 lies left of all points
+    step = np.maximum(kept[right] - kept, 1) * np.longdouble(interval)
+    return np.asarray(into - (v - v[right]) / np.expm1(step))

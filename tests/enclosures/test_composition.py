@@ -1,0 +1,225 @@
+"""Privacy losses on a grid dominate their pair, and bounds of compositions contain the truth."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from fastpriv import (
+    BackendMissingError,
+    Channel,
+    DomainError,
+    Estimate,
+    GaussianMechanism,
+    GaussianMixture,
+    hockey_stick_divergence,
+    notions,
+)
+from fastpriv.adapters import PldCurve, composed_delta, composed_hockey_stick_divergence, dp_accounting_pld
+from fastpriv.adapters.composition import composed_bounds
+from fastpriv.adapters.privacy_loss import PrivacyLoss, curves_of_pair, discretised
+from oracles.composition import delta_of_masses
+
+ONE = GaussianMixture.single(0.0, 1.0)
+PAIRS = {
+    "subsampled, remove": (GaussianMixture([0.99, 0.01], [0.0, 1.0], 0.8), GaussianMixture.single(0.0, 0.8)),
+    "subsampled, add": (GaussianMixture.single(0.0, 0.8), GaussianMixture([0.99, 0.01], [0.0, 1.0], 0.8)),
+    "two mixtures": (GaussianMixture([0.9, 0.1], [0.0, 1.0], 0.7), GaussianMixture([0.8, 0.2], [0.0, -1.0], 0.7)),
+    "different sigmas": (GaussianMixture([0.5, 0.5], [0.0, 1.0], [1.0, 0.5]), GaussianMixture.single(0.2, 1.2)),
+    "unbounded sigmas": (GaussianMixture.single(0.0, 1.1), GaussianMixture.single(0.2, 1.0)),
+    "nearly equal": (GaussianMixture.single(1e-4, 1.0), ONE),
+    "equal": (ONE, ONE),
+    "far apart": (GaussianMixture.single(12.0, 1.0), ONE),
+    "mechanism": (GaussianMechanism(2.0, 1.0), None),
+}
+
+
+def curve_of(loss, epsilon):
+    """The curve of a discrete loss at any epsilon, of either sign, in long doubles."""
+    k = np.arange(len(loss.masses)) + loss.first
+    above = np.maximum(-np.expm1(np.subtract.outer(epsilon, k * np.longdouble(loss.interval))), 0)
+    return (above * loss.masses).sum(axis=-1) + loss.infinity_mass
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("interval", [0.25, 3e-2, 1.1e-2])
+def test_discrete_losses_dominate_and_are_dominated(name, interval):
+    forward, backward, _ = curves_of_pair(*PAIRS[name])
+    epsilon = np.concatenate([np.linspace(0, 12, 60), interval * np.arange(0, 40, 3), [1e-9, 30.0, 80.0]])
+    truth, reverse = forward(epsilon), backward(epsilon)
+    x = np.exp(-epsilon.astype(np.longdouble))
+    for pessimistic, side, sign in ((True, "lower", 1), (False, "upper", -1)):
+        loss = discretised(forward, backward, interval, 1e-30, pessimistic)
+        excess = (curve_of(loss, epsilon) - getattr(truth, side)) * sign
+        assert (excess >= -1e-18 * truth.upper).all(), epsilon[np.argmin(excess)]
+        excess = (curve_of(loss, -epsilon) - (1 - x + x * getattr(reverse, side))) * sign
+        assert (excess >= -1e-17).all(), -epsilon[np.argmin(excess)]
+        total = loss.masses.sum() + loss.infinity_mass
+        assert (total >= 1 - 1e-16 * len(loss.masses)) if pessimistic else (total <= 1 + 1e-16 * len(loss.masses))
+
+
+@pytest.mark.parametrize("interval", [1e-2, 1e-3])
+def test_what_discretisation_costs_falls_with_the_square_of_the_interval(interval):
+    p, q = PAIRS["two mixtures"]
+    found = composed_hockey_stick_divergence(p, q, [0.0, 1.0, 4.0], steps=1, interval=interval)
+    truth = hockey_stick_divergence(p, q, [0.0, 1.0, 4.0])
+    assert ((found.lower <= truth.upper) & (found.upper >= truth.lower)).all()
+    assert (found.width <= 40 * interval**2 * truth.value).all()
+
+
+LOSSES = {
+    "few": PrivacyLoss(-3, 0.25, np.array([0.3, 0.0, 0.2, 0.1, 0.05, 0.3, 0.0499]), 1e-4),
+    "one": PrivacyLoss(2, 0.5, np.array([0.9]), 0.1),
+    "tiny masses": PrivacyLoss(-40, 0.1, np.geomspace(1.0, 1e-250, 60) * 0.3, 0.0),
+    "none": PrivacyLoss(0, 0.1, np.array([0.0, 0.0]), 0.25),
+    "far apart": PrivacyLoss(-200, 0.5, np.eye(1, 401, 0).ravel() * 0.5 + np.eye(1, 401, 400).ravel() * 0.5, 0.0),
+    "fine": PrivacyLoss(-20, 1e-9, np.full(41, 1 / 41), 0.0),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("steps", [1, 2, 7, 64])
+def test_bounds_of_compositions_contain_exact_ones(name, steps):
+    loss = LOSSES[name]
+    if len(loss.masses) > 50 and steps > 7:
+        steps = 9  # exact integers grow
+    top = steps * (loss.first + len(loss.masses) - 1) * loss.interval
+    ahead = np.maximum(top * np.array([0.3, 0.9, 0.999, 1.0, 1.01]), 0.0)
+    epsilon = np.unique(np.concatenate([[0.0, 0.1, 1.0], ahead]))
+    lower, upper, _ = composed_bounds(loss, epsilon, steps)
+    deltas = delta_of_masses(loss.first, loss.interval, loss.masses, loss.infinity_mass, steps, epsilon.tolist())
+    for e, truth, low, high in zip(epsilon, deltas, lower, upper, strict=True):
+        assert low <= min(truth, 1) <= high, (e, low, truth, high)  # masses can add up to more than 1
+        if e < 0.99 * top:  # beside the largest loss 1 - e^-y has few digits
+            assert high - low <= (1e-5 if name == "fine" else 1e-9) * truth + 1e-300, (e, low, truth, high)
+
+
+@pytest.mark.parametrize(("sigma", "steps", "interval"), [(10.0, 100, 1e-3), (100.0, 10_000, 1e-4), (0.5, 3, 1e-2)])
+def test_composed_gaussian_mechanisms(sigma, steps, interval):
+    epsilon = np.array([0.0, 0.5, 1.0, 3.0, 6.0, 10.0, 15.0, 20.0])
+    truth = GaussianMechanism(sigma / np.sqrt(steps), 1.0).delta(epsilon)
+    pair = GaussianMechanism(sigma, 1.0), None
+    found = composed_hockey_stick_divergence(*pair, epsilon, steps=steps, interval=interval)
+    assert (found.lower <= truth.upper * (1 + 1e-13)).all()
+    assert (found.upper >= truth.lower * (1 - 1e-13)).all()
+    assert (found.width <= 0.1 * truth.value).all()  # down to 1e-86
+
+
+def test_two_steps_of_two_mixtures():
+    p, q = PAIRS["two mixtures"]
+    x, weight = np.polynomial.legendre.leggauss(700)
+    y = 9 * x
+    log_ratio = p.log_density(y[:, None]) - q.log_density(y[:, None])
+    for epsilon in (0.3, 2.0, 5.0):
+        shifted = epsilon - log_ratio
+        ahead = hockey_stick_divergence(p, q, np.maximum(shifted, 0)).value
+        behind = -np.expm1(shifted) + np.exp(shifted) * hockey_stick_divergence(q, p, np.maximum(-shifted, 0)).value
+        truth = 9 * (weight * np.exp(p.log_density(y[:, None])) * np.where(shifted >= 0, ahead, behind)).sum()
+        found = composed_hockey_stick_divergence(p, q, epsilon, steps=2, interval=1e-3)
+        assert found.lower * (1 - 1e-8) <= truth <= found.upper * (1 + 1e-8)
+        assert found.width <= 1e-3 * truth
+
+
+def test_a_channel_bounds_its_worst_pairs_from_above():
+    channel = Channel([[0.75, 0.25], [0.25, 0.75]])
+    found = composed_hockey_stick_divergence(channel, None, [0.0, 1.0, 2.0], steps=2, interval=np.log(3.0))
+    # losses 2 log 3, 0, -2 log 3 with probabilities 9/16, 6/16, 1/16
+    truth = 9 / 16 * -np.expm1(np.array([0.0, 1.0, 2.0]) - 2 * np.log(3.0))
+    assert (found.upper >= truth * (1 - 1e-14)).all()
+    assert np.allclose(found.upper, truth, rtol=1e-12)
+    assert (found.lower == 0.0).all()
+
+
+def test_curves_of_ones_own():
+    p, q = PAIRS["subsampled, remove"]
+    ahead, behind = (lambda e: hockey_stick_divergence(p, q, e)), (lambda e: hockey_stick_divergence(q, p, e))
+    own = composed_hockey_stick_divergence(ahead, behind, [0.5, 1.0], steps=50, interval=1e-2)
+    assert own == composed_hockey_stick_divergence(p, q, [0.5, 1.0], steps=50, interval=1e-2)
+
+
+def _other(e):
+    return Estimate(0.0 * e, 0.0 * e, 0.0 * e + 1, kind="heuristic", unit="probability", method="guess")
+
+
+REFUSED = {
+    "p must be a GaussianMixture, a GaussianMechanism, a channel or a function of epsilon; got 3": (3, None, {}),
+    "q must be left out with a GaussianMechanism": (GaussianMechanism(1.0, 1.0), ONE, {}),
+    "q must be left out with a channel": (Channel([[1.0, 0.0], [0.0, 1.0]]), ONE, {}),
+    "q must be a function of epsilon": (_other, 3, {}),
+    "p must return an Estimate of the shape of epsilon": (lambda e: e, None, {}),
+    "p and q must be a pair with certified bounds; got a heuristic estimate": (_other, None, {}),
+    "interval must be from 1e-9 to 10; got 0": (ONE, ONE, {"interval": 0.0}),
+    "interval must be so large that 4194304 points reach the losses of the pair": (
+        GaussianMixture.single(9.0, 1.0), ONE, {"interval": 1e-6}
+    ),
+    "tail_mass must be from 1e-250 to 0.1; got 1": (ONE, ONE, {"tail_mass": 1.0}),
+    "steps must be an integer of at least 1 and at most": (ONE, ONE, {"steps": 0}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_is_refused(text):
+    p, q, words = REFUSED[text]
+    with pytest.raises(DomainError, match=text):
+        composed_hockey_stick_divergence(p, q, 1.0, **words)
+
+
+def test_the_worst_curve_of_a_channel_has_no_lower_distribution():
+    with pytest.raises(DomainError, match="pessimistic must be True for a channel; got False"):
+        dp_accounting_pld(Channel([[0.5, 0.5], [0.2, 0.8]]), pessimistic=False)
+
+
+def test_what_is_no_distribution_of_dp_accounting():
+    for take in (PldCurve, composed_delta):
+        with pytest.raises(DomainError, match="pld must be a PrivacyLossDistribution of dp_accounting; got 3"):
+            take(3)
+
+
+def test_without_dp_accounting(monkeypatch):
+    monkeypatch.setitem(sys.modules, "dp_accounting.pld", None)
+    with pytest.raises(BackendMissingError, match="dp_accounting_pld needs dp_accounting. Install it with"):
+        dp_accounting_pld(ONE, ONE)
+
+
+class TestDpAccounting:
+    @pytest.fixture(autouse=True)
+    def _package(self):
+        self.pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+
+    @pytest.mark.parametrize("name", ["two mixtures", "subsampled, remove", "mechanism", "different sigmas"])
+    def test_there_and_back(self, name):
+        pair, epsilon = PAIRS[name], np.linspace(0, 8, 30)
+        forward, backward, _ = curves_of_pair(*pair)
+        truth = np.maximum(forward(epsilon).value, backward(epsilon).value)
+        for pessimistic, sign in ((True, 1), (False, -1)):
+            made = dp_accounting_pld(*pair, interval=1e-3, pessimistic=pessimistic)
+            assert ((np.array([made.get_delta_for_epsilon(e) for e in epsilon]) - truth) * sign >= -1e-15).all()
+            back = PldCurve(made)(epsilon)
+            assert ((back.upper if pessimistic else back.lower) * sign >= truth * sign - 1e-300).all()
+            assert np.allclose(back.value, truth, rtol=0.02, atol=1e-25)
+            assert composed_delta(made, epsilon) == back
+
+    def test_its_own_pessimistic_delta_falls_below_the_truth(self):
+        """10,000 steps: no rounding of its transform is in its answer."""
+        epsilon, steps = 7.25, 10_000
+        truth = GaussianMechanism(1.0, 1.0).delta(epsilon)
+        made = self.pld.from_gaussian_mechanism(100.0)  # pessimistic by default
+        assert made.self_compose(steps).get_delta_for_epsilon(epsilon) < 0.9 * truth.lower
+        found = composed_delta(made, epsilon, steps=steps)
+        assert found.upper >= truth.lower
+        own = composed_delta(dp_accounting_pld(GaussianMechanism(100.0, 1.0)), epsilon, steps=steps)
+        assert truth.lower <= own.upper <= 1.01 * truth.upper
+
+    def test_its_pairs_agree_with_ours(self):
+        ours = dp_accounting_pld(*PAIRS["subsampled, remove"], interval=1e-3)
+        theirs = self.pld.from_gaussian_mechanism(0.8, sampling_prob=0.01, value_discretization_interval=1e-3)
+        composed = ours.compose(theirs)
+        for e in (0.0, 0.5, 2.0):
+            assert ours.get_delta_for_epsilon(e) == pytest.approx(theirs.get_delta_for_epsilon(e), rel=1e-6)
+            assert composed.get_delta_for_epsilon(e) == pytest.approx(composed_delta(ours, e, steps=2).value, rel=1e-5)
+
+    def test_a_curve_is_discretised_again(self):
+        laplace = PldCurve(self.pld.from_laplace_mechanism(1.0, value_discretization_interval=1e-2))
+        found = composed_hockey_stick_divergence(laplace, None, [0.5, 1.5], steps=2, interval=1e-2)
+        assert (found.upper >= notions.ldp_delta(None, [[0.75, 0.25], [0.25, 0.75]], 5.0).upper).all()
+        assert found.lower[0] > 0.1
