@@ -15,7 +15,13 @@ and return the same quantities with bounds. ``special.pyi`` lists the functions 
 from __future__ import annotations
 
 from .kernels import (
-    _binary_channel, _channel_quantities, _gaussian_mechanism, _hockey_stick_curves, _lmip, _quadrature, _special,
+    _binary_channel,
+    _channel_quantities,
+    _gaussian_mechanism,
+    _hockey_stick_curves,
+    _lmip,
+    _quadrature,
+    _special,
     _sphere,
 )  # fmt: skip
 
