@@ -481,7 +481,7 @@ def _public(root: Path, below: dict[str, set[str]]) -> Iterator[tuple[str, str]]
         for module, name in named:
             for one in _origin(".".join(filter(None, ["fastpriv", room, module])), name, modules, taken):
                 yield f"{room}.{name}", one
-    for name in re.findall(r'^    "(\w+)": _docstring\(', modules["fastpriv.special"].read_text(), re.M):
+    for name in re.findall(r'^    "(\w+)": _(?:channel_)?docstring\(', modules["fastpriv.special"].read_text(), re.M):
         for one in _kernel_of(root, name):
             yield f"special.{name}", one
 

@@ -1,6 +1,7 @@
 """Ways in for compiled code and for arrays of other libraries: the same bits, and one clear error."""
 
 import ctypes
+import os
 import re
 import subprocess
 import sys
@@ -108,7 +109,8 @@ def test_cimport(tmp_path):
     imports = ", ".join(f"{name} as c_{name}" for name in FUNCTIONS)
     (tmp_path / "called.pyx").write_text(f"from fastpriv.special cimport {imports}\n" + "\n".join(lines) + "\n")
     done = subprocess.run([sys.executable, "-m", "Cython.Build.Cythonize", "-3", "-i", "called.pyx"], cwd=tmp_path,
-                          capture_output=True, text=True, check=False)  # fmt: skip
+                          capture_output=True, text=True, check=False,
+                          env=os.environ | {"PYTHONPATH": str(Path(fastpriv.__file__).parents[1])})  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     sys.path.insert(0, str(tmp_path))
     try:

@@ -46,6 +46,8 @@ def test_a_row_does_not_depend_on_the_others(name, logs):
     for k in (0, 7, 333, 655, GRID.size - 2):
         alone = _hockey_stick_curves.pair_curve(*pair, GRID[k : k + 1], WIDTH, logs)[0]
         assert alone.tobytes() == rows[k : k + 1].tobytes(), GRID[k]
+    if name == "one each":  # in closed form, without an analysis
+        return
     shared = _hockey_stick_curves.PairAnalysis(*pair)
     parts = [shared.curve(GRID[part], WIDTH, logs)[0] for part in (slice(100, None), slice(0, 100))]
     assert parts[1].tobytes() == rows[:100].tobytes()
