@@ -37,7 +37,7 @@ _BATCH_SECONDS = 0.2  # which a batch of single cells should take: far above the
 _FIRST_BATCH = 16  # cells of the first batches, from whose times the later ones are sized
 _MAX_BATCH = BLOCK  # cells
 _INDEXED_CELLS = 2**23  # cells of other blocks that are looked up one by one, in 200 MB; of a larger store none are
-_ATTEMPTS = 2  # of a batch whose worker dies: the second one alone, so that no other is to blame
+_ATTEMPTS = 4  # of a batch whose worker dies, alone from the second on: nodes of a cluster die by themselves too
 # The error of a cell that ends its process each time.
 _DEATH = (
     "WorkerDiedError: the worker process must survive the cell; got its end each time that it was tried. Look for a "

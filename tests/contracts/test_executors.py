@@ -4,20 +4,18 @@ import concurrent.futures
 import contextlib
 import itertools
 import os
-import random
-import signal
 import subprocess
 import sys
 import threading
 import time
 import warnings
-from pathlib import Path
 
 import joblib
 import numpy as np
 import pytest
 
 from contracts.executor_tasks import DEADLY, Unreadable, dying, dying_once, slow_square, square, truth
+from contracts.random_kills import children, killer, workers_of_dask, workers_of_ray
 from fastpriv import DomainError, GaussianMixture, Sampling, _executors, hockey_stick_divergence
 from fastpriv._executors import completed, ordered
 from fastpriv.errors import WorkerDiedError
@@ -238,33 +236,8 @@ def test_ray_that_is_not_installed_is_said(monkeypatch):
         list(completed(square, [1], executor="ray"))
 
 
-def kill_at_random(pids, stop, kills):
-    """Kill one of the processes now and then, until told to stop."""
-    rng = random.Random(1)
-    while not stop.wait(0.7):
-        with contextlib.suppress(Exception):  # it may have ended by itself
-            os.kill(rng.choice(pids()), signal.SIGKILL)
-            kills.append(1)
-
-
-@contextlib.contextmanager
-def killer(pids):
-    stop, kills = threading.Event(), []
-    thread = threading.Thread(target=kill_at_random, args=(pids, stop, kills))
-    thread.start()
-    try:
-        yield kills
-    finally:
-        stop.set()
-        thread.join()
-
-
 @pytest.mark.slow
 def test_processes_killed_at_random_lose_nothing():
-    def children():
-        with open(f"/proc/self/task/{os.getpid()}/children") as stream:
-            return [int(pid) for pid in stream.read().split()]
-
     with killer(children) as kills, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = outcomes(completed(slow_square, range(600), executor="processes", n_jobs=3, max_attempts=8))
@@ -282,11 +255,7 @@ def test_a_dask_cluster_whose_workers_are_killed_loses_nothing(monkeypatch):
     dask.config.set({"distributed.scheduler.allowed-failures": 0})
     options = {"n_workers": 3, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
     with distributed.LocalCluster(processes=True, **options) as cluster, distributed.Client(cluster) as client:
-        def workers():  # if none is just starting
-            registered = list(client.run(os.getpid).values())
-            return registered if len(registered) == options["n_workers"] else []
-
-        with killer(workers) as kills:
+        with killer(workers_of_dask(client, options["n_workers"])) as kills:
             agree(outcomes(completed(slow_square, range(600), executor=client, max_attempts=8)), truth(600))
         assert len(kills) > 1
         agree(outcomes(completed(dying, range(COUNT), executor=client)), truth(COUNT, DEADLY))
@@ -312,13 +281,7 @@ def test_a_ray_cluster_whose_workers_are_killed_loses_nothing(tmp_path_factory):
     try:
         agree(outcomes(completed(dying, range(COUNT), executor="ray")), truth(COUNT, DEADLY))
 
-        def workers():
-            return [
-                int(entry) for entry in os.listdir("/proc")
-                if entry.isdigit() and b"ray::run_pickled" in (Path("/proc") / entry / "cmdline").read_bytes()
-            ]  # fmt: skip
-
-        with killer(workers) as kills:
+        with killer(workers_of_ray) as kills:
             agree(outcomes(completed(slow_square, range(400), executor="ray", max_attempts=8)), truth(400))
         assert len(kills) > 3
     finally:

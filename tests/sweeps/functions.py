@@ -37,6 +37,11 @@ def slow(x, y, rng):
     return float(x * y + rng.random())
 
 
+def slower(x, y, rng):
+    time.sleep(0.01)
+    return float(x * y + rng.random())
+
+
 def endless(x):
     time.sleep(60)
     return x

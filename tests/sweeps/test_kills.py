@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import fastpriv
+from contracts.random_kills import killer, workers_of_dask, workers_of_ray
 from fastpriv import sweep
 from fastpriv._store import ResultStore
 from fastpriv.sweeps.settings import BLOCK
@@ -185,5 +186,42 @@ def test_the_same_table_on_ray(tmp_path):
     try:
         words = {"grid": {"x": range(12), "y": range(12)}, "seed": 3}
         assert sweep(functions.slow, **words, executor="ray") == sweep(functions.slow, **words)
+    finally:
+        ray.shutdown()
+
+
+CELLS = {"grid": {"x": range(40), "y": range(40)}, "seed": 3}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_the_same_table_on_dask_with_workers_killed(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    import dask
+
+    dask.config.set({"distributed.scheduler.allowed-failures": 0})
+    options = {"n_workers": 3, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+    with distributed.LocalCluster(processes=True, **options) as cluster, distributed.Client(cluster) as client:
+        with killer(workers_of_dask(client, 3)) as kills:
+            found = sweep(functions.slower, **CELLS, executor=client, store=tmp_path / "s")
+        assert len(kills) > 1
+        assert found.failed == 0
+        assert found == sweep(functions.slower, **CELLS)
+        found = sweep(functions.deadly, grid={"x": range(24)}, executor=client)
+        assert np.flatnonzero(np.isnan(found["value"])).tolist() == [3, 17]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_the_same_table_on_ray_with_workers_killed(tmp_path):
+    ray = pytest.importorskip("ray")
+    ray.init(num_cpus=2, _temp_dir=f"/tmp/ray{os.getpid()}", include_dashboard=False, log_to_driver=False)
+    try:
+        with killer(workers_of_ray) as kills:
+            found = sweep(functions.slower, **CELLS, executor="ray", store=tmp_path / "s")
+        assert len(kills) > 1
+        assert found == sweep(functions.slower, **CELLS)
+        found = sweep(functions.deadly, grid={"x": range(24)}, executor="ray")
+        assert np.flatnonzero(np.isnan(found["value"])).tolist() == [3, 17]
     finally:
         ray.shutdown()
