@@ -1,0 +1,52 @@
+"""Processes that are killed at random while a test runs."""
+
+import contextlib
+import os
+import random
+import signal
+import threading
+from pathlib import Path
+
+
+def kill_at_random(pids, stop, kills):
+    """Kill one of the processes now and then, until told to stop."""
+    rng = random.Random(1)
+    while not stop.wait(0.7):
+        with contextlib.suppress(Exception):  # it may have ended by itself
+            os.kill(rng.choice(pids()), signal.SIGKILL)
+            kills.append(1)
+
+
+@contextlib.contextmanager
+def killer(pids):
+    stop, kills = threading.Event(), []
+    thread = threading.Thread(target=kill_at_random, args=(pids, stop, kills))
+    thread.start()
+    try:
+        yield kills
+    finally:
+        stop.set()
+        thread.join()
+
+
+def children():
+    """The processes that this one started."""
+    with open(f"/proc/self/task/{os.getpid()}/children") as stream:
+        return [int(pid) for pid in stream.read().split()]
+
+
+def workers_of_dask(client, count):
+    """A function of the workers of a cluster; none while one of them is just starting."""
+    def pids():
+        registered = list(client.run(os.getpid).values())
+        return registered if len(registered) == count else []
+
+    return pids
+
+
+def workers_of_ray():
+    """The processes in which Ray runs tasks of fastpriv."""
+    return [
+        int(entry) for entry in os.listdir("/proc")
+        if entry.isdigit() and b"ray::run_pickled" in (Path("/proc") / entry / "cmdline").read_bytes()
+    ]  # fmt: skip
