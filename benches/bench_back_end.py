@@ -5,6 +5,7 @@ instruction set of the kernels.
 """
 
 import ctypes
+import os
 import subprocess
 import sys
 import tempfile
@@ -61,7 +62,8 @@ def compiled_c(folder):
 def compiled_cython(folder):
     (folder / "fastpriv_bench_cython.pyx").write_text(CYTHON_MODULE)
     command = [sys.executable, "-m", "Cython.Build.Cythonize", "-3", "-i", "fastpriv_bench_cython.pyx"]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    package = os.environ | {"PYTHONPATH": str(Path(fastpriv.__file__).parents[1])}
+    subprocess.run(command, cwd=folder, check=True, capture_output=True, env=package)
     sys.path.insert(0, str(folder))
     import fastpriv_bench_cython
 

@@ -264,12 +264,10 @@ def test_a_dask_cluster_whose_workers_are_killed_loses_nothing(monkeypatch):
         start = time.monotonic()
         results.close()
         assert time.monotonic() - start < 5.0
-        monkeypatch.setattr(_executors, "_NO_WORKERS", 1.0)
-        cluster.scale(0)
-        while client.nthreads():
-            time.sleep(0.1)
-        with pytest.raises(WorkerDiedError, match="executor must have workers; got a cluster of dask without any for"):
-            list(completed(square, [1], executor=client))
+    monkeypatch.setattr(_executors, "_NO_WORKERS", 1.0)
+    nobody = pytest.raises(WorkerDiedError, match="executor must have workers; got a cluster of dask without any for")
+    with distributed.LocalCluster(**options | {"n_workers": 0}) as empty, distributed.Client(empty) as client, nobody:
+        list(completed(square, [1], executor=client))
 
 
 @pytest.mark.slow
