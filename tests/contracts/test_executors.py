@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 import warnings
+from tempfile import mkdtemp
 
 import joblib
 import numpy as np
@@ -275,7 +276,7 @@ def test_a_dask_cluster_whose_workers_are_killed_loses_nothing(monkeypatch):
 def test_a_ray_cluster_whose_workers_are_killed_loses_nothing(tmp_path_factory):
     ray = pytest.importorskip("ray")
     # paths of sockets are at most 107 bytes long
-    ray.init(num_cpus=2, _temp_dir=f"/tmp/ray{os.getpid()}", include_dashboard=False, log_to_driver=False)
+    ray.init(num_cpus=2, _temp_dir=mkdtemp(), include_dashboard=False, log_to_driver=False)
     try:
         agree(outcomes(completed(dying, range(COUNT), executor="ray")), truth(COUNT, DEADLY))
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from tempfile import mkdtemp
 
 import numpy as np
 import pyarrow
@@ -273,7 +274,7 @@ def test_ray_gives_the_same_bits_of_files_and_of_a_dataset(files):
     ray = pytest.importorskip("ray")
     likelihood = ShardedLikelihood([(path, "log") for path in files], 6)
     prior = ShardedLikelihood([(path, "prior") for path in files])
-    ray.init(num_cpus=2, _temp_dir=f"/tmp/ray{os.getpid()}", include_dashboard=False, log_to_driver=False)
+    ray.init(num_cpus=2, _temp_dir=mkdtemp(), include_dashboard=False, log_to_driver=False)
     try:
         same(posterior(likelihood, prior, executor="ray"), posterior(LOGS, PRIOR))
         dataset = ray.data.from_numpy([part[:, None] for part in cut(LOGS)]).map_batches(

@@ -8,6 +8,7 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
+from tempfile import mkdtemp
 
 import numpy as np
 import pytest
@@ -215,7 +216,7 @@ def test_the_same_table_on_dask_with_workers_killed(tmp_path):
 @pytest.mark.filterwarnings("ignore")
 def test_the_same_table_on_ray_with_workers_killed(tmp_path):
     ray = pytest.importorskip("ray")
-    ray.init(num_cpus=2, _temp_dir=f"/tmp/ray{os.getpid()}", include_dashboard=False, log_to_driver=False)
+    ray.init(num_cpus=2, _temp_dir=mkdtemp(), include_dashboard=False, log_to_driver=False)
     try:
         with killer(workers_of_ray) as kills:
             found = sweep(functions.slower, **CELLS, executor="ray", store=tmp_path / "s")
