@@ -50,7 +50,7 @@ def by_numpy(r, epsilon):
 
 def compiled_c(folder):
     (folder / "many.c").write_text(C_PROGRAM)
-    flags = ["-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC"]
+    flags = ["-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC"]
     include = ["-I", fastpriv.get_include()]
     subprocess.run(["cc", *flags, *include, "many.c", "-o", "many.so", "-lm"], cwd=folder, check=True)
     function = ctypes.CDLL(str(folder / "many.so")).many
