@@ -62,14 +62,12 @@ def test_a_stack_of_cells_has_the_bits_of_single_calls(name):
     assert np.isfinite(table["value"]).any() or np.isinf(table["value"]).any()
 
 
-@pytest.mark.parametrize("name", ["awgn_capacity", "gaussian_game", "sigma_from_ci_lmip", "subsampled_gaussian_kl",
-                                  "subsampled_gaussian_renyi", "subsampled_gaussian_total_variation"])  # fmt: skip
+@pytest.mark.parametrize("name", ["awgn_capacity", "gaussian_game", "sigma_from_ci_lmip"])
 def test_quantities_taken_cell_by_cell(name):
     quantity = find_quantity(name)
     axes = {
         "dimension": [1, 2], "amplitude": [1.0, 2.0], "signal_power": [1.0], "noise_power": [2.0], "mu": [0.1, 0.2],
-        "sigma": [0.7, 2.0], "q": [0.01, 0.5], "order": [2.0, 3.5],
-    }  # fmt: skip
+    }
     table = sweep(name, grid={word: axes[word] for word in quantity.required})
     assert not table.failed
     assert (table[table.names[len(quantity.required)]] > 0).all()
@@ -79,7 +77,11 @@ def test_quantities_taken_cell_by_cell(name):
 def test_the_subsampled_pair_is_that_of_two_mixtures(direction):
     cells = {"sigma": [0.7, 3.0], "q": [0.0, 1e-3, 0.3, 1.0], "epsilon": [0.0, 0.1, 2.0], "direction": direction}
     table, logs = (sweep(f"subsampled_gaussian_{name}", grid=cells) for name in ("delta", "log_delta"))
-    kl = sweep("subsampled_gaussian_kl", grid={name: cells[name] for name in ("sigma", "q", "direction")})
+    pairs = {name: cells[name] for name in ("sigma", "q", "direction")}
+    kl = sweep("subsampled_gaussian_kl", grid=pairs)
+    renyi = sweep("subsampled_gaussian_renyi", grid=pairs | {"order": 3.5})
+    pairs.pop("direction")
+    distance = sweep("subsampled_gaussian_total_variation", grid=pairs)
     for row in range(len(table)):
         sigma, q, epsilon = (float(table[name][row]) for name in ("sigma", "q", "epsilon"))
         mixed = fastpriv.GaussianMixture([1 - q, q], [0.0, 1.0], [sigma, sigma])
@@ -91,8 +93,14 @@ def test_the_subsampled_pair_is_that_of_two_mixtures(direction):
         assert logs["lower"][row] <= log.upper
         assert log.lower <= logs["upper"][row]
         if row % 3 == 0:
-            divergence = fastpriv.kl_divergence(*pair)
-            assert (kl["value"][row // 3], kl["lower"][row // 3]) == (divergence.value, divergence.lower)
+            for table_of, one in (
+                (kl, fastpriv.kl_divergence(*pair, certified=True)),
+                (renyi, fastpriv.renyi_divergence(*pair, 3.5, certified=True)),
+                (distance, fastpriv.total_variation(mixed, fastpriv.GaussianMixture.single(0.0, sigma))),
+            ):  # fmt: skip
+                got = tuple(table_of[name][row // 3] for name in NUMBERS)
+                assert got == one.floats(), (sigma, q)
+                assert table_of["kind"][row // 3] == "certified"
 
 
 def test_cells_added_later_change_no_bit(tmp_path):
@@ -222,6 +230,7 @@ def test_an_error_is_a_row():
     assert "sigma must be" in table["error"][2]
     assert "epsilon must be" in table["error"][1]
     assert np.isfinite(table["value"][[0, 4]]).all()
+    assert sweep(functions.leaving, grid={"x": [3, 4, 5]})["error"].tolist() == [None, "SystemExit: no more", None]
     table = sweep("special.log1p", grid={"x": [-2.0, 0.0]})
     assert table["error"].tolist()[1] is None
     assert "value must be a number; got nan from special.log1p" in table["error"][0]
