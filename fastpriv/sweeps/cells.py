@@ -21,8 +21,8 @@ from .. import _validate
 from ..errors import BackendMissingError, DomainError, NotConvergedError, ShapeError
 from ..estimate import Estimate, Result
 from ..numerics import FloatArray, WordArray
+from .parameter_grid import REPLICATE
 from .quantities import SweepQuantity
-from .settings import REPLICATE
 
 __all__ = ["NO_LABEL", "Batch", "BatchOutcome", "BatchResults", "evaluate", "failed_cells", "pack", "unpack"]
 

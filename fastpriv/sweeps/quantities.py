@@ -87,6 +87,13 @@ class SweepQuantity:
     source: str = ""
     takes_rng: bool = False
 
+    @property
+    def words(self) -> dict[str, bool] | None:
+        """Whether each parameter is a word; None where that is not known."""
+        if self.texts is None:
+            return None
+        return {name: name in self.texts for name in (*self.required, *(self.optional or ()))}
+
     def check_parameters(self, names: tuple[str, ...]) -> None:
         """Refuse parameters that the function does not take, and a lack of those that it needs."""
         for name in names:
@@ -254,6 +261,11 @@ def _imported(place: str) -> Callable[..., Any]:
             f"quantity must be the place of a function, module:name or file.py:name; got {place!r}: {error}. Check "
             "both."
         ) from None
+    except Exception as error:  # the code of the user's module runs, which may raise anything
+        raise DomainError(
+            f"quantity must be the place of a function that can be imported; got {place!r}: {type(error).__name__}: "
+            f"{error}. Correct the module."
+        ) from error
     if not callable(function):
         raise DomainError(f"quantity must be the place of a function; got {_validate.shown(function)} at {place!r}.")
     return function  # type: ignore[no-any-return]

@@ -31,8 +31,8 @@ from .._store import ResultStore
 from ..errors import DomainError, WorkerDiedError
 from ..numerics import WordArray
 from .cells import Batch, BatchOutcome, evaluate, failed_cells, pack, unpack
+from .parameter_grid import BLOCK, MAX_CELLS, ParameterGrid, make_parameter_grid, read_spec
 from .quantities import SweepQuantity, find_quantity
-from .settings import BLOCK, MAX_CELLS, Settings, make_settings, read_spec
 from .table import ROWS, SweepPlan, SweepTable, block_key, first_positions, positions_in
 
 __all__ = ["SweepProgress", "sweep"]
@@ -209,7 +209,7 @@ def sweep(
     _parallel.checked(n_jobs, progress)
     _executors.checked(executor, n_jobs)
     found = find_quantity(quantity)
-    settings = make_settings(table, grid, zip, replicates, found.texts)
+    settings = make_parameter_grid(table, grid, zip, replicates, found.words)
     found.check_parameters(tuple(name for name in settings.names if name != "replicate"))
     if shard is not None:
         settings = settings.shard(*_shard(shard))
@@ -246,8 +246,8 @@ class _Run:
     """One run of a sweep: which cells are missing, their evaluation, and the commits."""
 
     def __init__(
-        self, quantity: SweepQuantity, settings: Settings, seed: int, store: ResultStore, others: list[ResultStore],
-        n_jobs: int | None, executor: Any, progress: Any,
+        self, quantity: SweepQuantity, settings: ParameterGrid, seed: int, store: ResultStore,
+        others: list[ResultStore], n_jobs: int | None, executor: Any, progress: Any,
     ) -> None:  # fmt: skip
         self.quantity, self.settings, self.seed, self.store, self.others = quantity, settings, seed, store, others
         if executor is None and quantity.together is None and quantity.source and _workers(n_jobs) > 1:
@@ -592,7 +592,7 @@ def _workers(n_jobs: int | None) -> int:
     return max(int(backend.effective_n_jobs(workers)), 1)
 
 
-def _plan(quantity: SweepQuantity, settings: Settings, seed: int, n_jobs: int | None) -> SweepPlan:
+def _plan(quantity: SweepQuantity, settings: ParameterGrid, seed: int, n_jobs: int | None) -> SweepPlan:
     """Evaluate a few cells and predict time and size of all."""
     count = settings.count
     if quantity.together is not None:

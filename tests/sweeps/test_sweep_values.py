@@ -10,8 +10,8 @@ import pytest
 import fastpriv
 from contracts.test_estimates_handed_on import INSIDE
 from fastpriv import sweep
+from fastpriv.sweeps.parameter_grid import BLOCK, make_parameter_grid
 from fastpriv.sweeps.quantities import find_quantity, quantity_names
-from fastpriv.sweeps.settings import BLOCK, make_settings
 from sweeps import functions
 
 NUMBERS = ("value", "lower", "upper")
@@ -134,7 +134,7 @@ def test_a_store_keeps_the_seed(tmp_path):
 
 def test_keys_are_those_of_the_setting():
     def key(**grid):
-        return make_settings(grid=grid).keys(range(1)).tobytes()
+        return make_parameter_grid(grid=grid).keys(range(1)).tobytes()
 
     assert key(a=1, b=2) == key(b=2.0, a=1.0) == key(a=[1], b=[2])
     assert key(a=0.0) == key(a=-0.0) == key(a=0)
@@ -144,7 +144,7 @@ def test_keys_are_those_of_the_setting():
 
 
 def test_keys_do_not_collide_in_a_grid():
-    settings = make_settings(grid={"a": np.arange(300), "b": np.arange(300) / 7, "c": ["x", "y"]})
+    settings = make_parameter_grid(grid={"a": np.arange(300), "b": np.arange(300) / 7, "c": ["x", "y"]})
     keys = np.concatenate([settings.keys(settings.block(block)) for block in range(settings.blocks())])
     assert settings.count == 180_000
     for lane in (0, 1):
@@ -250,6 +250,8 @@ def test_settings_from_files_and_frames(tmp_path):
     frame.to_csv(tmp_path / "t.csv", index=False)
     frame.to_parquet(tmp_path / "t.parquet")
     (tmp_path / "spec.toml").write_text('quantity = "bac_capacity"\ntable = "t.csv"\n')
+    (tmp_path / "excel.csv").write_text("\ufeffa, b\r\n0.1, 0.3\r\n\r\n0.2, 0.25\r\n\r\n", newline="")
+    assert sweep("bac_capacity", tmp_path / "excel.csv") == want
     for table in (frame, str(tmp_path / "t.csv"), tmp_path / "t.parquet", frame.to_dict("records")):
         assert sweep("bac_capacity", table) == want
     assert sweep(str(tmp_path / "spec.toml")) == want
@@ -346,6 +348,6 @@ def test_the_settings_of_many_cells_are_not_built():
     assert plan.cells == 10**9
     assert tracemalloc.get_traced_memory()[1] < 3e7
     tracemalloc.stop()
-    settings = make_settings(grid=axes, texts=frozenset())
+    settings = make_parameter_grid(grid=axes, words={})
     last = settings.columns(settings.block(settings.blocks() - 1))
     assert (last["sigma"][-1], last["epsilon"][-1]) == (5.0, 5.0)
