@@ -264,6 +264,14 @@ class _Run:
         self.function = functools.partial(_evaluate_task, quantity, seed)
         # Whether a cell may end this process, and the store outlives it.
         in_process = executor is None or isinstance(executor, ThreadPoolExecutor)
+        if not in_process:
+            try:
+                _parallel.pickled(self.function)
+            except Exception as error:  # pickling runs code of the caller's objects, which may raise anything
+                raise DomainError(
+                    f"quantity must be a function that other processes can be sent; got {quantity.name}: "
+                    f"{type(error).__name__}: {error}. Pass n_jobs=1, or make inside of it what it holds."
+                ) from None
         self.is_risky = in_process and quantity.together is None and store.path is not None
         notes = store.notes() if self.is_risky else {}
         self.suspects = _suspects(notes)  # by the first word of the key: deaths of the process while the cell was alone

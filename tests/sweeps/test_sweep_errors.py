@@ -39,6 +39,8 @@ MANY = "0:1:1000000"
         (lambda p: sweep("bac_capacity", grid={"a": 0.1}), DomainError,
          "settings must give all parameters of capacity.bac_capacity; got none for b. Add it to the grid"),
         (lambda p: sweep(functions.product, grid={"x": 1, "z": 2}), DomainError, "parameters of product; got 'z'. It "),
+        (lambda p: sweep(functions.Unpicklable(), grid={"x": [1, 2]}, n_jobs=2), DomainError,
+         "quantity must be a function that other processes can be sent; got Unpicklable: TypeError: .*. Pass n_jobs=1"),
         (lambda p: sweep("bac_capacity"), DomainError, "settings must give all parameters .*; got none for a, b"),
         (lambda p: sweep("bac_capacity", grid={"a": MANY, "b": MANY}), DomainError,
          "settings must make at most 10,000,000,000 cells in one run; got 1,000,000,000,000. Take fewer values, or run "
