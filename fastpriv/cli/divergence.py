@@ -109,7 +109,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--epsilon", metavar="GRID", help=f"of the hockey-sticks, in nats: {GRID_FORMS} (default: 0)")
     add("--order", metavar="A", type=float, help="of the Renyi divergence (default: 2)")
     add("--both", action="store_true", help="also the other direction, Q||P (kl and the hockey-sticks)")
-    add("--unit", choices=("nats", "bits"), help="of what is an amount of information (default: nats)")
+    add("--unit", choices=("nats", "bits"), default="nats", help="of what is an amount of information (default: nats)")
     add("--certified", action="store_true", help="the proved enclosure or an error")
     add("--confidence", metavar="C", type=float, default=0.95, help="level of a sampled interval (default: 0.95)")
     add("--side", metavar="SIDE", default="both", help="both, or the bound of interest: lower or upper (default: both)")
@@ -359,7 +359,7 @@ def compute_table(
     order: float | None = None,
     both: bool = False,
     certified: bool = False,
-    unit: Information | None = None,
+    unit: Information = "nats",
     **sampling: Any,
 ) -> DivergenceTable:
     """Compute a quantity of the mixtures, each with the name that the answer shows; ``sampling`` is passed on.
@@ -370,7 +370,8 @@ def compute_table(
         raise DomainError(f"quantity must be one of {', '.join(QUANTITIES)}; got {quantity!r}. Choose one of these.")
     entry = QUANTITIES[quantity]
     arguments = {
-        "both": both or None, "certified": certified or None, "epsilon": epsilon, "order": order, "unit": unit,
+        "both": both or None, "certified": certified or None, "epsilon": epsilon, "order": order,
+        "unit": None if unit == "nats" else unit,
     }  # fmt: skip
     for name, value in arguments.items():
         if value is not None and name not in entry.takes:
@@ -387,9 +388,8 @@ def compute_table(
     names, distributions = zip(*mixtures, strict=True)
 
     def table(estimate: Estimate) -> DivergenceTable:
-        return DivergenceTable(
-            quantity, names, distributions, options, estimate if unit is None else estimate.to(unit)
-        )
+        in_unit = estimate.to(unit) if "unit" in entry.takes else estimate
+        return DivergenceTable(quantity, names, distributions, options, in_unit)
 
     try:
         return table(function(*distributions, **options, **sampling))

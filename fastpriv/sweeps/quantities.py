@@ -88,7 +88,7 @@ class SweepQuantity:
     takes_rng: bool = False
 
     @property
-    def words(self) -> dict[str, bool] | None:
+    def is_word(self) -> dict[str, bool] | None:
         """Whether each parameter is a word; None where that is not known."""
         if self.texts is None:
             return None

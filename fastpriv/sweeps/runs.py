@@ -209,7 +209,7 @@ def sweep(
     _parallel.checked(n_jobs, progress)
     _executors.checked(executor, n_jobs)
     found = find_quantity(quantity)
-    settings = make_parameter_grid(table, grid, zip, replicates, found.words)
+    settings = make_parameter_grid(table, grid, zip, replicates, found.is_word)
     found.check_parameters(tuple(name for name in settings.names if name != "replicate"))
     if shard is not None:
         settings = settings.shard(*_shard(shard))
