@@ -149,10 +149,9 @@ static void FP_NAME(fp_crossings_find)(const fp_log_ratio *r, const fp_pieces *p
         if (!active)
             return;
         FP_NAME(fp_ratios) at;
-        for (int k = 0; k < FP_LANES; ++k)
-            x[k] = lane[k < active ? k : active - 1]->x;
-        FP_NAME(fp_log_ratio_at_points)(r, x, &at);
-        *evaluations += active;
+        for (int k = 0; k < active; ++k)
+            x[k] = lane[k]->x;
+        *evaluations += FP_NAME(fp_log_ratio_at_some)(r, x, active, &at);
         int kept = 0;
         for (int k = 0; k < active; ++k)
             if (!FP_NAME(fp_crossing_step)(lane[k], &at, k, pieces->sharpest))

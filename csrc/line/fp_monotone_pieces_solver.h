@@ -297,10 +297,9 @@ static void FP_NAME(fp_extrema_find)(const fp_log_ratio *r, FP_NAME(fp_extremum)
         if (!active)
             return;
         FP_NAME(fp_ratios) at;
-        for (int k = 0; k < FP_LANES; ++k)
-            x[k] = lane[k < active ? k : active - 1]->x;
-        FP_NAME(fp_log_ratio_at_points)(r, x, &at);
-        *evaluations += active;
+        for (int k = 0; k < active; ++k)
+            x[k] = lane[k]->x;
+        *evaluations += FP_NAME(fp_log_ratio_at_some)(r, x, active, &at);
         int kept = 0;
         for (int k = 0; k < active; ++k)
             if (!FP_NAME(fp_extremum_step)(lane[k], &at, k))
@@ -455,9 +454,7 @@ static void FP_NAME(fp_pieces_end_values)(const fp_log_ratio *r, fp_pieces *out)
         }
         if (filled > FP_LANES - 2 || (!piece && filled)) {
             FP_NAME(fp_ratios) at;
-            for (int k = filled; k < FP_LANES; ++k)
-                x[k] = x[filled - 1];
-            FP_NAME(fp_log_ratio_at_points)(r, x, &at);
+            FP_NAME(fp_log_ratio_at_some)(r, x, filled, &at);
             for (int k = 0; k < ends; ++k)
                 *value[k] = at.value[owner[k]], *error[k] = at.error[owner[k]];
             filled = ends = 0;

@@ -161,6 +161,15 @@ static void FP_NAME(fp_log_ratio_at_points)(const fp_log_ratio *r, const double 
     }
 }
 
+/* The same at the first `count` points alone, 1 <= count <= FP_LANES; returns count. */
+static int FP_NAME(fp_log_ratio_at_some)(const fp_log_ratio *r, double *x, int count, FP_NAME(fp_ratios) * out)
+{
+    for (int k = count; k < FP_LANES; ++k)
+        x[k] = x[count - 1];
+    FP_NAME(fp_log_ratio_at_points)(r, x, out);
+    return count;
+}
+
 /* The complete local analysis at the first `count` of eight points, as fp_log_ratio_on_disc. */
 static void FP_NAME(fp_log_ratio_on_discs)(const fp_log_ratio *r, const double *x, const double *first_radius,
                                            int count, fp_taylor *out)
