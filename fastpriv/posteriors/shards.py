@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -29,7 +28,7 @@ from .blocks import LikelihoodAndPrior
 from .index_functions import IndexSource
 from .result import Options, Posterior
 
-__all__ = ["posterior"]
+__all__ = ["concatenated", "opened_store", "posterior", "run_pass", "shard_ranges"]
 
 _SHARDS_OF_ONE_PART = 64  # unless a number is given: enough for the workers of one machine to end together
 _MAX_ATTEMPTS = 4  # of a shard whose worker dies: nodes of a cluster are taken away now and then
@@ -69,20 +68,20 @@ def posterior(likelihood: ShardedLikelihood, prior: Any, options: Options) -> Po
                 f"{name} must be None for a ShardedLikelihood; got {_validate.shown(value)}. {remedy} instead."
             )
     name = "log_prior" if options.log_prior else "prior"
-    likelihoods = _concatenated("likelihood", likelihood.parts)
+    likelihoods = concatenated("likelihood", likelihood.parts)
     parts = prior.parts if isinstance(prior, ShardedLikelihood) else (prior,)
-    priors = None if prior is None else _concatenated(name, parts)
+    priors = None if prior is None else concatenated(name, parts)
     inputs = LikelihoodAndPrior(DenseLikelihood(likelihoods, log=likelihood.log), priors, options.log_prior)
     count, size = inputs.block_count, inputs.length
     assert count is not None
     assert size is not None
     inputs.inspect(inputs.read(0))
-    number = likelihood.shards or (len(likelihood.parts) if len(likelihood.parts) > 1 else _SHARDS_OF_ONE_PART)
-    shards = _shards(count, min(number, count))
-    with _opened_store(options, inputs, shards) as store:
+    shards = shard_ranges(count, likelihood.shards, len(likelihood.parts))
+    where: dict[str, Any] = {"executor": options.executor, "n_jobs": options.n_jobs}
+    with opened_store(options.store, _identity(inputs, len(shards), options.top)) as store:
         report, close = _parallel.progress_reporter(options.progress, 2 * len(shards))
         try:
-            payloads = _run(_Pass(inputs, options.top, None), shards, 0, store, options, report)
+            payloads = run_pass(_Pass(inputs, options.top, None), shards, 0, store, report, **where)
             first, largest = dense.evidence_tree(), (np.empty(0), np.empty(0, dtype=np.int64))
             for payload in payloads:
                 nodes, own = _unpacked(payload, 0)
@@ -91,7 +90,7 @@ def posterior(likelihood: ShardedLikelihood, prior: Any, options: Options) -> Po
                 largest = dense.largest_of(options.top, largest, own)
             evidence = dense.evidence_of(dense.FirstPassSums(*first.total()), size, inputs)
             second = dense.divergence_tree()
-            for payload in _run(_Pass(inputs, 0, evidence), shards, 1, store, options, report):
+            for payload in run_pass(_Pass(inputs, 0, evidence), shards, 1, store, report, **where):
                 for node in _unpacked(payload, 1)[0]:
                     second.add(node)
         finally:
@@ -101,32 +100,35 @@ def posterior(likelihood: ShardedLikelihood, prior: Any, options: Options) -> Po
     return dense.result_of(first.total(), second.total(), largest, evidence, inputs, cost)
 
 
-def _concatenated(name: str, parts: tuple[Any, ...]) -> ConcatenatedSource:
+def concatenated(name: str, parts: tuple[Any, ...]) -> ConcatenatedSource:
+    """The parts of a ``ShardedLikelihood`` as one source."""
     sources: list[VectorSource] = []
     for part in parts:
         sources += [IndexSource(name, part)] if isinstance(part, IndexLikelihood) else sources_of(name, part)
     return ConcatenatedSource(name, sources)
 
 
-def _shards(blocks: int, number: int) -> list[range]:
-    """Ranges of blocks whose lengths differ by one at most."""
+def shard_ranges(blocks: int, number: int | None, parts: int) -> list[range]:
+    """Ranges of blocks whose lengths differ by one at most: so many, one for each part, or those of one part."""
+    number = min(number or (parts if parts > 1 else _SHARDS_OF_ONE_PART), blocks)
     ends = [blocks * i // number for i in range(number + 1)]
     return [range(start, stop) for start, stop in pairwise(ends)]
 
 
-def _run(
-    work: _Pass, shards: list[range], stage: int, store: ResultStore, options: Options, report: Callable[[int], None]
-) -> list[bytes]:
-    """What the shards return in this pass, in order."""
+def run_pass(
+    work: Callable[[range], bytes], shards: list[range], stage: int, store: ResultStore, report: Callable[[int], None],
+    *, executor: _executors.ExecutorLike, n_jobs: int | None, usable: Callable[[int], bool] = lambda index: True,
+) -> list[bytes]:  # fmt: skip
+    """What the shards return in this pass, in order; those in the store are not computed again where ``usable``."""
     offset = stage * len(shards)
-    found = {key - offset: payload for key, payload in store.items(offset, offset + len(shards) - 1)}
+    stored = ((key - offset, payload) for key, payload in store.items(offset, offset + len(shards) - 1))
+    found = {index: payload for index, payload in stored if usable(index)}
     report(offset + len(found))
     missing = [index for index in range(len(shards)) if index not in found]
     died: list[tuple[int, BaseException]] = []
     outcomes = _executors.completed(
-        work, (shards[index] for index in missing), executor=options.executor, n_jobs=options.n_jobs,
-        max_attempts=_MAX_ATTEMPTS,
-    )  # fmt: skip
+        work, (shards[index] for index in missing), executor=executor, n_jobs=n_jobs, max_attempts=_MAX_ATTEMPTS
+    )
     try:
         for task, outcome in outcomes:
             index = missing[task]
@@ -149,17 +151,16 @@ def _run(
     return [found[index] for index in range(len(shards))]
 
 
-@contextmanager
-def _opened_store(options: Options, inputs: LikelihoodAndPrior, shards: list[range]) -> Iterator[ResultStore]:
+def opened_store(path: Any, identity: dict[str, str]) -> ResultStore:
     """The store that is named, or one that ends with the call; its identity says what the sums depend on."""
-    identity = {
+    return ResultStore.temporary(identity) if path is None else ResultStore.open(path, identity=identity)
+
+
+def _identity(inputs: LikelihoodAndPrior, shards: int, top: int) -> dict[str, str]:
+    return {
         "version": __version__, "computation": "posterior of shards", "secrets": str(inputs.length),
-        "number of shards": str(len(shards)), "top": str(options.top), "data": _fingerprint(inputs),
+        "number of shards": str(shards), "top": str(top), "data": _fingerprint(inputs),
     }  # fmt: skip
-    store = ResultStore.temporary(identity) if options.store is None else ResultStore.open(
-        options.store, identity=identity)  # fmt: skip
-    with store:
-        yield store
 
 
 def _fingerprint(inputs: LikelihoodAndPrior) -> str:
