@@ -153,13 +153,14 @@ def run_pass(
 
 def opened_store(path: Any, identity: dict[str, str]) -> ResultStore:
     """The store that is named, or one that ends with the call; its identity says what the sums depend on."""
+    identity = {"version": __version__, **identity}
     return ResultStore.temporary(identity) if path is None else ResultStore.open(path, identity=identity)
 
 
 def _identity(inputs: LikelihoodAndPrior, shards: int, top: int) -> dict[str, str]:
     return {
-        "version": __version__, "computation": "posterior of shards", "secrets": str(inputs.length),
-        "number of shards": str(shards), "top": str(top), "data": _fingerprint(inputs),
+        "computation": "posterior of shards", "secrets": str(inputs.length), "number of shards": str(shards),
+        "top": str(top), "data": _fingerprint(inputs),
     }  # fmt: skip
 
 

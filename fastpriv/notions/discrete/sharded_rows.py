@@ -1,7 +1,8 @@
-"""The rows of a ``ShardedChannel``: the passes of ``dense_quantities``, shard by shard, on threads, processes, clusters.
+"""The rows of a ``ShardedChannel``: the passes of ``dense_quantities``, shard by shard.
 
-A shard is a range of blocks, of the same rows as those of a written channel. A worker reads them one by one and returns the states of its nodes in the tree of ``block_tree``: a few numbers for each release, whatever the number of
-secrets. The first pass also adds up the prior and checks the sums of the rows.
+A shard is a range of blocks, of the same rows as those of a written channel. A worker reads them one by one and
+returns the states of its nodes in the tree of ``block_tree``: a few numbers for each release, whatever the number
+of secrets. The first pass also adds up the prior and checks the sums of the rows.
 """
 
 # bounds: tested by contracts/test_sharded_channels - rounding of the sum of a prior, as in ``_validate.sum_gap``
@@ -16,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import __version__, _parallel, _validate
+from ... import _parallel, _validate
 from ..._executors import ExecutorLike
 from ..._parallel import Progress
 from ...channels import ShardedChannel, ShardedLikelihood
@@ -189,9 +190,8 @@ class ShardedRowBlocks(RowBlocks):
             for array in (cells, self.weights(part)):
                 digest.update(array.dtype.str.encode() + array.tobytes())
         return {
-            "version": __version__, "computation": "channel of shards", "secrets": str(self.size),
-            "releases": str(self.channel.outputs), "number of shards": str(len(self.shards)),
-            "data": digest.hexdigest(),
+            "computation": "channel of shards", "secrets": str(self.size), "releases": str(self.channel.outputs),
+            "number of shards": str(len(self.shards)), "data": digest.hexdigest(),
         }  # fmt: skip
 
 
