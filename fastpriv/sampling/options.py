@@ -170,8 +170,8 @@ class Sampling:
             _validate.path("store", self.store)
             if self.rng is None or interval == "guaranteed":
                 raise DomainError(
-                    "store must be None without rng, whose streams name the pieces, and with interval='guaranteed'; got "
-                    f"{_validate.shown(self.store)}. Pass rng=1 and interval='replicates'."
+                    "store must be None without rng, whose streams name the pieces, and with interval='guaranteed'; "
+                    f"got {_validate.shown(self.store)}. Pass rng=1 and interval='replicates'."
                 )
         validated = {
             "confidence": confidence, "side": side, "rtol": rtol, "atol": atol, "max_samples": samples,
