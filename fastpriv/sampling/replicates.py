@@ -38,8 +38,9 @@ from .statistics.normalisation import LogRatioSums
 from .statistics.tail_index import LargestValues, PointMoments
 
 __all__ = [
-    "SEGMENT_COST", "Segment", "SegmentSum", "Segments", "add_q_samples", "batch_values",
-    "empty_sums", "log_ratio_sums", "max_probes", "min_useful_probes", "segment_sum", "segments", "tile_size", "with_neyman_allocation",
+    "SEGMENT_COST", "Segment", "SegmentSum", "Segments", "add_q_samples", "batch_values", "empty_sums",
+    "log_ratio_sums", "max_probes", "min_useful_probes", "segment_sum", "segments", "tile_size",
+    "with_neyman_allocation",
 ]  # fmt: skip
 
 ComponentArray = NDArray[np.int32]

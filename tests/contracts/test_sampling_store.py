@@ -48,8 +48,6 @@ def test_damaged_and_other_pieces_are_computed(tmp_path):
     other = {**OPTIONS, "rng": 6}
     assert numbers(kl_divergence(P, Q, store=store, **other)) == numbers(kl_divergence(P, Q, **other))
     assert numbers(kl_divergence(Q, P, store=store, **OPTIONS)) == numbers(kl_divergence(Q, P, **OPTIONS))
-    import sqlite3
-
     with sqlite3.connect(store) as connection:
         connection.execute("update results set payload = x'00' where rowid % 3 = 0")
     connection.close()
