@@ -177,8 +177,9 @@ class _StageSampler:
         how: dict[str, Any] = {
             "executor": request.executor, "n_jobs": request.n_jobs, "progress": request.progress, "brief": brief
         }  # fmt: skip
-        return ordered(work.summed, range(len(work)), **how) if request.store is None or brief else _kept(
-            work, request, how)  # fmt: skip
+        if request.store is None or brief:
+            return ordered(work.summed, range(len(work)), **how)
+        return _sums_with_store(work, request, how)
 
     def _collect(self, segment_sum: SegmentSum) -> None:
         if segment_sum.moments is None:
@@ -358,7 +359,7 @@ def merged_log_ratios(log_ratios: LogRatioSums | None, new: LogRatioSums | None)
     return merged
 
 
-def _kept(work: Segments, request: Request, how: dict[str, Any]) -> Generator[SegmentSum, None, None]:
+def _sums_with_store(work: Segments, request: Request, how: dict[str, Any]) -> Generator[SegmentSum, None, None]:
     """The sums of the segments, in order, out of the store where they are there, else into it."""
     with SegmentStore(request, work) as store:
         missing = store.missing()

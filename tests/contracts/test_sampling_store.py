@@ -58,7 +58,7 @@ def test_a_density_of_the_caller_keeps_its_statistics(tmp_path):
     def log_density(x):
         return -0.5 * np.sum((x - 1.0) ** 2, axis=-1) - 1.5 * math.log(2.0 * math.pi)
 
-    density = Density(log_density, dimension=3)
+    density = Density(log_density, dimension=3, vectorized=True)
     expected = kl_divergence(P, density, **OPTIONS)
     for _ in range(2):
         assert numbers(kl_divergence(P, density, store=tmp_path / "store", **OPTIONS)) == numbers(expected)
