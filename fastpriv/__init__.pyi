@@ -45,6 +45,7 @@ from .channels.likelihoods import ShardedLikelihood as ShardedLikelihood
 from .channels.matrix_channels import Channel as Channel
 from .channels.matrix_channels import DefaultChannel as DefaultChannel
 from .channels.matrix_channels import SparseChannel as SparseChannel
+from .channels.sharded_channels import ShardedChannel as ShardedChannel
 from .channels.subset_likelihoods import SubsetLikelihood as SubsetLikelihood
 from .channels.subset_likelihoods import rank_of_subset as rank_of_subset
 from .channels.subset_likelihoods import subset_of_rank as subset_of_rank

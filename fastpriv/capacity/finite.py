@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _parallel, _validate
-from ..channels import AnyChannel, Channel, ChannelStack, DefaultChannel, ProductChannel
+from ..channels import AnyChannel, Channel, ChannelStack, DefaultChannel, ProductChannel, ShardedChannel
 from ..errors import DomainError, ShapeError
 from ..estimate import Estimate, Information, Kind, Result
 from ..kernels import _channel_capacity, _channel_quantities
@@ -271,6 +271,11 @@ def _checked_cells(channel: Any) -> tuple[FloatArray, FloatArray]:
     if isinstance(channel, ChannelStack):
         cells = np.ascontiguousarray(channel.cells, dtype=np.float64)
         return cells, _channel_capacity.row_gaps(cells.reshape(-1, channel.outputs)).reshape(-1, channel.inputs)
+    if isinstance(channel, ShardedChannel):
+        raise DomainError(
+            "channel must be one that one machine holds, since its rows are gone through again and again; got "
+            f"{channel!r}. Pass a Channel; notions.summary gives the quantities that take a few passes."
+        )
     probabilities = channel
     if isinstance(channel, Channel) and channel.log:  # in doubles, whatever the precision of the logarithms
         probabilities = np.exp(channel.rows(log=True), dtype=np.float64)

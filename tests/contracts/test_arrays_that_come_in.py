@@ -59,6 +59,7 @@ CALLS = {  # name: calls that go through, as a function and its arguments
                          {"function": [0.0, -1.0]})],
     "ShardedLikelihood": [(lambda likelihood: fp.posterior(fp.ShardedLikelihood([likelihood, [0.0]])),
                            {"likelihood": HALF})],
+    "ShardedChannel": [(lambda parts: fp.notions.summary(None, fp.ShardedChannel([parts, parts])).xi, {"parts": ROWS})],
     "ProductLikelihood": [(lambda factors, powers: fp.posterior(fp.ProductLikelihood([factors, HALF], powers)),
                            {"factors": HALF, "powers": [1, 2]}),
                           (lambda prior: fp.posterior(fp.ProductLikelihood([HALF]), [prior]), {"prior": HALF})],

@@ -23,6 +23,7 @@ from ...numerics import FloatArray, IndexArray, RealArray
 from . import dense_quantities as dense
 from .channel_with_prior import ChannelWithPrior, Mechanism, Prior, channel_with_prior, estimate
 from .quantities import UNITS, brackets
+from .sharded_rows import model_of_rows
 
 __all__ = [
     "StackWithPriors", "each_pair", "pairs_with_levels", "quantities", "quantity", "stack_estimate", "stack_quantities",
@@ -149,7 +150,8 @@ def quantities(
     _parallel.checked(n_jobs, progress)
     if isinstance(mechanism, ChannelStack):
         return stack_quantities(prior, mechanism, names, n_jobs, progress)
-    found = brackets(channel_with_prior(prior, mechanism), names, n_jobs=n_jobs, progress=progress)
+    model = model_of_rows(prior, mechanism)
+    found = brackets(model, names, n_jobs=n_jobs, progress=progress)
     return {name: estimate(found[name], UNITS[name]) for name in names}
 
 
