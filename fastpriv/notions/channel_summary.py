@@ -16,6 +16,7 @@ from .._parallel import Progress
 from ..channels import Channel, ChannelStack, DefaultChannel, ProductChannel
 from ..errors import DomainError, ShapeError
 from ..estimate import Estimate, Result
+from ..mechanisms.broadcasting import broadcasting
 from ..numerics import FloatArray, IndexArray
 from .bayesian import AverageBayesianPrivacy, average_bayesian_privacy, larger_side
 from .discrete import abp, product_channels
@@ -91,6 +92,7 @@ class ChannelSummary(Result):
     posteriors: Posteriors = field(default=None, repr=False, compare=False)
 
 
+@broadcasting(without="posteriors", itself=(ChannelStack,))
 def summary(
     prior: Prior, mechanism: Mechanism, *, posteriors: Posteriors = None, release: ArrayLike | None = None,
     secret: ArrayLike | None = None, belief: ArrayLike | None = None, n_jobs: int | None = None,
