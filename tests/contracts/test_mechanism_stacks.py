@@ -276,6 +276,18 @@ def test_recorded_errors_keep_the_other_settings():
         assert "probabilities must sum to 1" in dict(found.cost["errors"])[1,]
 
 
+def test_mechanisms_written_out_are_a_stack_of_channels():
+    stack = MechanismStack(GeometricMechanism, 4, [[0.5, 1.0], [-1.0, 3.0]], errors="record")
+    written = stack.matrices()
+    assert written.shape == (2, 2)
+    assert written.errors == stack.errors
+    assert written[1, 1] == Channel(stack[1, 1].matrix())
+    one, many = notions.cd_lmip(None, stack), notions.cd_lmip(None, written)
+    valid = ~np.isnan(one.value)
+    assert valid.tolist() == np.isfinite(many.value).tolist() == [[True, True], [False, True]]
+    assert np.all((many.lower <= one.upper)[valid] & (one.lower <= many.upper)[valid])
+
+
 def test_a_stack_of_no_axes_is_one_mechanism():
     stack = MechanismStack(RandomizedResponse, 3, 1.0)
     assert stack.shape == ()
@@ -303,6 +315,8 @@ WRONG = {
     "axes": (lambda: MechanismStack(ExponentialMechanism, [1.0, 2.0], 1.0), ShapeError,
              r"scores must have 2 axes at least, its own for one mechanism; got shape \(2,\)"),
     "of": (lambda: MechanismStack.of([RandomizedResponse(2, 1.0), 3]), DomainError, r"mechanisms\[1\] must be an? A"),
+    "sizes": (MechanismStack(RandomizedResponse, [2, 3], 1.0).matrices, ShapeError,
+              "mechanisms must have one number of secrets and of releases to be written out; got 2 different sizes"),
     "empty": (lambda: notions.cd_lmip(None, RR[:0]), DomainError,
               r"mechanism must have a valid setting at least; got 0 invalid ones of shape \(0,\)"),
     "all invalid": (
