@@ -55,6 +55,7 @@ from .distributions import GaussianMixture as GaussianMixture
 from .distributions import LogRatio as LogRatio
 from .distributions import MixtureStack as MixtureStack
 from .distributions import Pmf as Pmf
+from .distributions import PmfStack as PmfStack
 from .distributions.files import read_mixture as read_mixture
 from .distributions.files import write_mixture as write_mixture
 from .divergences.hockey_stick import hockey_stick_divergence as hockey_stick_divergence
@@ -79,6 +80,7 @@ from .mechanisms.categorical import RandomizedResponse as RandomizedResponse
 from .mechanisms.gaussian import GaussianMechanism as GaussianMechanism
 from .mechanisms.geometric import DiscreteLaplace as DiscreteLaplace
 from .mechanisms.geometric import GeometricMechanism as GeometricMechanism
+from .mechanisms.mechanism_stacks import MechanismStack as MechanismStack
 from .mechanisms.set_valued import SubsetSelection as SubsetSelection
 from .mechanisms.set_valued import UnaryEncoding as UnaryEncoding
 from .posteriors.bayes import posterior as posterior

@@ -16,6 +16,7 @@ from .._parallel import Progress
 from ..channels import Channel, ChannelStack, DefaultChannel, ProductChannel, ShardedChannel
 from ..errors import DomainError, ShapeError
 from ..estimate import Estimate, Result
+from ..mechanisms.broadcasting import broadcasting
 from ..numerics import FloatArray, IndexArray
 from .bayesian import AverageBayesianPrivacy, average_bayesian_privacy, larger_side
 from .discrete import abp, product_channels
@@ -92,6 +93,7 @@ class ChannelSummary(Result):
     posteriors: Posteriors = field(default=None, repr=False, compare=False)
 
 
+@broadcasting(without="posteriors", itself=(ChannelStack,))
 def summary(
     prior: Prior, mechanism: Mechanism, *, posteriors: Posteriors = None, release: ArrayLike | None = None,
     secret: ArrayLike | None = None, belief: ArrayLike | None = None, n_jobs: int | None = None,
@@ -104,7 +106,7 @@ def summary(
     prior : array_like, shape (n,), Pmf, tuple, ShardedLikelihood or None
         Probability of each secret, as in ``mbp``. For a ``ShardedChannel`` a source of one part too, or a
         ``ShardedLikelihood`` of probabilities (``log=False``).
-    mechanism : AnyChannel, ChannelStack, ShardedChannel or array_like, shape (n, m)
+    mechanism : AnyChannel, ChannelStack, MechanismStack, ShardedChannel or array_like, shape (n, m)
         The channel. Of a stack the estimates have its shape, and there are no posteriors, arrays or ABP. Of a channel
         in shards there are all estimates, ``release`` and ``map_secrets``.
     posteriors : ndarray, shape (n, m), or path, optional

@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike
 from ... import _validate
 from ...channels import AnyChannel, Channel, ChannelStack, DefaultChannel, ProductChannel, ShardedChannel
 from ...channels.type_classes import prior_gap
-from ...distributions import Pmf
+from ...distributions import Pmf, PmfStack
 from ...errors import DomainError, TooLargeError
 from ...estimate import Estimate, Kind, Unit
 from ...kernels import _channel_quantities
-from ...mechanisms import SubsetSelection, UnaryEncoding
+from ...mechanisms import MechanismStack, SubsetSelection, UnaryEncoding
 from ...mechanisms.gaussian import GaussianMechanism
 from ...numerics import FloatArray
 
@@ -36,8 +36,8 @@ __all__ = [
     "with_distinct_rows",
 ]  # fmt: skip
 
-Prior: TypeAlias = "ArrayLike | Pmf | tuple[ArrayLike | None, ...] | None"
-Mechanism: TypeAlias = "AnyChannel | ChannelStack | ShardedChannel | ArrayLike | GaussianMechanism"
+Prior: TypeAlias = "ArrayLike | Pmf | PmfStack | tuple[ArrayLike | None, ...] | None"
+Mechanism: TypeAlias = "AnyChannel | ChannelStack | MechanismStack | ShardedChannel | ArrayLike | GaussianMechanism"
 
 LEAST_PRIOR = _channel_quantities.LEAST_PRIOR  # smaller positive prior probabilities are refused
 _SUM_TOLERANCE = _validate.sum_tolerance(np.float64)  # how far the sum of a prior may be from 1
