@@ -159,12 +159,16 @@ class _LevelTarget:
     quantity: Callable[[SecretDistribution, Any], Estimate]
 
 
+def _maximal_bayesian_privacy(secret: SecretDistribution, mechanism: Any) -> Estimate:
+    return notions.lip_epsilon(secret.input_probabilities, mechanism)
+
+
 # Text of a target of the report, and the mutual information in bits that it allows.
 _BIT_TARGETS = (("at most 0.1 bit on average", 0.1), ("at most 0.01 bit on average", 0.01))
 # Targets of the report for mechanisms with a level; bounds in nats.
 _LEVEL_TARGETS = (
     *(_LevelTarget(text, bits * LOG_2, mutual_information) for text, bits in _BIT_TARGETS),
-    _LevelTarget("MBP, xi = 1", 1.0, lambda s, mechanism: notions.lip_epsilon(s.input_probabilities, mechanism)),
+    _LevelTarget("MBP, xi = 1", 1.0, _maximal_bayesian_privacy),
 )
 
 
