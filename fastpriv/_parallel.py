@@ -278,8 +278,8 @@ def _result_of(outcome: TaskOutcome) -> Any:
 def _parallel_generator(n_jobs: int, **options: Any) -> Any:
     """A ``joblib.Parallel`` that yields results, without its warning about those that were not consumed.
 
-    The warning is left out at its source: filters of warnings belong to all threads, and are lost or stay for ever where
-    two threads set and restore them at once.
+    The warning is left out at its source: filters of warnings belong to all threads, and are lost or stay for ever
+    where two threads set and restore them at once.
     """
     import joblib
 
