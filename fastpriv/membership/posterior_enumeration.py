@@ -46,7 +46,7 @@ MAX_PEOPLE = 24  # people of which all subsets are visited: 0.1 s
 # bound: none - the kernel has at least 2^3 low halves and groups of four rows; fewer people are filled up
 _LEAST_PEOPLE = 6
 _ROW_TERMS = 2**21  # operations of one task, about 2 ms
-_MOST_TASKS = 64  # of one release; their sums are merged one after another
+_MOST_TASKS = 1024  # of one release
 _NEVER = float(_membership_posterior.NEVER)  # the exponent of what is impossible
 _IMPOSSIBLE = 0.25 * _NEVER  # below it lies no possible exponent
 _FAR = 1e-200  # relative mass of a side from which the columns of the kernel may lack something
@@ -68,7 +68,9 @@ class Term(NamedTuple):
     kind: str
     attributes: FloatArray  # (K, m), zeros and ones; given: (0, 0)
     released: FloatArray  # (m,); given: the log likelihood of each b, in the order of its index sum b_k 2^k
-    scale: FloatArray  # (K,); none: the distance up to which frequencies agree
+    scale: FloatArray  # (K,); none: the distance up to which frequencies agree; given: not used
+    densities: int = 0  # attributes that the noise has a density in, and no probability
+    error: float = 0.0  # given: bound on the error of the log likelihood
 
 
 class Enumeration(NamedTuple):
@@ -189,7 +191,7 @@ def _normalised(size_weights: FloatArray, terms: Sequence[Term]) -> tuple[FloatA
         m = term.released.size
         each = {"gaussian": 0.5 * math.log(2 * math.pi), "laplace": LOG_2, "linfinity": LOG_2}[term.kind]
         common = m * each + (math.lgamma(m + 1) if term.kind == "linfinity" else 0.0)
-        logs = m * np.asarray(special.log(term.scale))
+        logs = term.densities * np.asarray(special.log(term.scale))
         constants += [-common, -float(logs[0])]
         weights[1:] -= logs - logs[0]
         size = common + float(np.max(np.abs(logs)))
@@ -347,7 +349,7 @@ def _given(term: Term, order: Any, padded: int, low: int) -> _Built:
     table = np.ascontiguousarray(logs.reshape((2,) * padded).transpose(axes).reshape(-1, 2**low))
     finite = term.released[np.isfinite(term.released)]
     arrays = {"kind": "given", "vectors": np.zeros((padded - low, 1)), "low": table}
-    return _Built(arrays, 0.0, float(np.max(finite, initial=-0.0)) if finite.size else 0.0)
+    return _Built(arrays, term.error, float(np.max(finite)) if finite.size else 0.0)
 
 
 def _sweep(
@@ -385,9 +387,9 @@ def _sweep(
     mode = next(int(one[4]) for _, one in parts if one[3] == most)
     column_top = max(one[1] for _, one in parts)
     factors = [float(special.exp(one[1] - column_top)) for _, one in parts]
-    columns = np.zeros(2**low)
+    columns, lost = np.zeros(2**low), np.zeros(2**low)
     for (_, one), factor in zip(parts, factors, strict=True):
-        columns += one[0] * factor
+        columns, lost = _sum((columns, lost), (one[0] * factor, 0.0))
     sides = np.empty((people, 2, 2))
     sides[:low, :, 0] = column_top
     far = np.zeros(people, dtype=bool)
