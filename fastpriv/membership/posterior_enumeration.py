@@ -50,7 +50,7 @@ _ROW_TERMS = 2**21  # operations of one task, about 2 ms
 _MOST_TASKS = 1024  # of one release
 _NEVER = float(_membership_posterior.NEVER)  # the exponent of what is impossible
 _IMPOSSIBLE = 0.25 * _NEVER  # below it lies no possible exponent
-# bound: proved - relative mass of a side from which the columns of the kernel, which leave out e^-700, may lack something
+# bound: proved - relative mass of a side from which the columns of the kernel, without e^-700, may lack something
 _FAR = 1e-200
 _NEAR_REFERENCE = 100.0  # nats between reference and maximum that cost no more than 3e-14
 # bound: proved - roundings of a sum, in units of u; counted at the head
