@@ -48,6 +48,7 @@ MAX_PEOPLE = 24  # people of which all subsets are visited: 0.1 s
 # bound: none - the kernel has at least 2^3 low halves and groups of four rows; fewer people are filled up
 _LEAST_PEOPLE = 6
 _ROW_TERMS = 2**21  # operations of one task, about 2 ms
+_TABLE_SIZE = 2**24  # numbers in a table of low halves and attributes: 128 MiB
 _MOST_TASKS = 1024  # of one release
 _NEVER = float(_membership_posterior.NEVER)  # the exponent of what is impossible
 _IMPOSSIBLE = 0.25 * _NEVER  # below it lies no possible exponent
@@ -114,11 +115,11 @@ def enumerate_subsets(
     weights, constant, weights_error = _normalised(size_weights, terms)
     weights = np.concatenate([weights, np.full(padded - people, _NEVER)])
     order = np.arange(padded)
-    pooled = _pooled(terms)
-    built = [_built(term, order, padded) for term in pooled]
+    pooled, low = _pooled(terms), _low(padded, terms)
+    built = [_built(term, order, padded, low) for term in pooled]
     reference = math.fsum(one.expected for one in built)
     tau = 1.01 * (prior_error + weights_error + math.fsum(one.error for one in built))
-    sweep = _sweep(built, odds, weights, reference, covariance, n_jobs)
+    sweep = _sweep(built, low, odds, weights, reference, covariance, n_jobs)
     if sweep.most < _IMPOSSIBLE:
         raise DomainError(
             "released must be possible under the model; got frequencies that no set of members has. Check the panel, "
@@ -126,12 +127,12 @@ def enumerate_subsets(
         )
     if abs(sweep.most) > _NEAR_REFERENCE:
         reference += sweep.most
-        sweep = _sweep(built, odds, weights, reference, covariance, n_jobs)
+        sweep = _sweep(built, low, odds, weights, reference, covariance, n_jobs)
     sides = sweep.sides
     if sweep.far[:people].any():  # with the halves exchanged every low person is a high one
-        order = np.roll(order, -_low(padded))
-        swapped = [_built(term, order, padded) for term in pooled]
-        other = _sweep(swapped, odds[order], weights, reference, False, n_jobs)
+        order = np.roll(order, -low)
+        swapped = [_built(term, order, padded, low) for term in pooled]
+        other = _sweep(swapped, low, odds[order], weights, reference, False, n_jobs)
         sides = np.where(sweep.far[:, None, None], other.sides[np.argsort(order)], sides)
     sides = sides[:people]
     # what is relative to terms, none of which exceeds reference and exponent less the prior
@@ -176,9 +177,11 @@ def enumerate_subsets(
     )
 
 
-def _low(people: int) -> int:
-    """How many people are in the low half: those of a row of the kernel."""
-    return min(int(_membership_posterior.LOW), people // 2)
+def _low(people: int, terms: Sequence[LikelihoodTerm]) -> int:
+    """How many people are in the low half, those of a row of the kernel: fewer where tables of attributes are long."""
+    attributes = max((term.released.size for term in terms if term.kind != "tabulated"), default=1)
+    low = min(int(_membership_posterior.LOW), people // 2)
+    return max(min(low, (_TABLE_SIZE // attributes).bit_length() - 1), 3)
 
 
 def _normalised(size_weights: FloatArray, terms: Sequence[LikelihoodTerm]) -> tuple[FloatArray, float, float]:
@@ -209,10 +212,9 @@ def _pooled(terms: Sequence[LikelihoodTerm]) -> list[tuple[LikelihoodTerm, ...]]
     return [together, *groups] if together else groups
 
 
-def _built(group: tuple[LikelihoodTerm, ...], order: Any, padded: int) -> _Built:
+def _built(group: tuple[LikelihoodTerm, ...], order: Any, padded: int, low: int) -> _Built:
     """The arrays of a term, with the people in this order, of which those from K on do not exist."""
     (first, *_) = group
-    low = _low(padded)
     scale = np.concatenate([first.scale, np.ones(padded - first.scale.size)])
     if first.kind == "tabulated":
         return _tabulated_term(first, order, padded, low)
@@ -352,12 +354,11 @@ def _tabulated_term(term: LikelihoodTerm, order: Any, padded: int, low: int) -> 
 
 
 def _sweep(
-    built: Sequence[_Built], odds: FloatArray, weights: FloatArray, reference: float, covariance: bool,
+    built: Sequence[_Built], low: int, odds: FloatArray, weights: FloatArray, reference: float, covariance: bool,
     n_jobs: int | None,
 ) -> _Sweep:  # fmt: skip
     """Visit all rows, in tasks of a size that depends on the work alone, and merge their sums in order."""
     people = odds.size
-    low = _low(people)
     high = people - low
     limit = float(np.sum(np.abs(odds[odds > _IMPOSSIBLE])))
     limit += float(np.max(np.abs(weights[weights > _IMPOSSIBLE]), initial=0.0))
