@@ -1,3 +1,8 @@
+from .evaluation import AttackEvaluation as AttackEvaluation
+from .evaluation import RocCurve as RocCurve
+from .evaluation import auc as auc
+from .evaluation import evaluate_attack as evaluate_attack
+from .evaluation import roc_curve as roc_curve
 from .noises import GaussianNoise as GaussianNoise
 from .noises import GeneratorNoise as GeneratorNoise
 from .noises import LaplaceNoise as LaplaceNoise

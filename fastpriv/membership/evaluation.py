@@ -37,11 +37,12 @@ from ..kernels import _concordance
 from ..numerics import BoolArray, FloatArray, IntArray
 from ..sampling.statistics.confidence_sequences import BoundedMean
 from ..sampling.statistics.intervals import binomial_interval
+from .panels import membership_array
 
 __all__ = ["AttackEvaluation", "RocCurve", "auc", "evaluate_attack", "roc_curve"]
 
 _HALVINGS = 16  # of the bisection for a ratio: the bound is within 2^-16 of the estimate of the best one
-_GROUPS, _LARGEST_GROUP = 400, 16  # groups of releases that the bets on an AUC need, releases of one group
+_GROUPS, _LARGEST_GROUP = 400, 16  # groups that the bets on an AUC need; releases, or targets of a kind, of one group
 # Levels of FPR and of TPR at whose thresholds a band is computed: even ones, and small ones for the ends.
 _BAND_LEVELS = np.concatenate([np.linspace(0.0, 1.0, 41), np.geomspace(1e-4, 0.03, 6)])
 _FEW_PEOPLE = "{} releases are too few: people of one release may be claimed all at once"
@@ -373,13 +374,23 @@ def ratio_exceeds(hits: IntArray, totals: IntArray, most: int, ratio: Any, error
 
 
 def _pooled_auc(outcomes: _Outcomes, level: float) -> Estimate:
-    """The AUC of all pairs; bounds by bets on the pairs across the releases of disjoint groups."""
+    """The AUC of all pairs; bounds by bets on the AUC within disjoint groups of targets, or across groups of releases."""
     x, b = outcomes.scores, outcomes.membership
     value, lower, upper = float(auc(x.ravel(), b.ravel())), 0.0, 1.0
+    order = _order(len(x))
+    if outcomes.people == 1:
+        kinds = [x[order, 0][b[order, 0] == kind] for kind in (True, False)]
+        fewest = min(map(len, kinds))
+        groups = max(min(fewest, _GROUPS), fewest // _LARGEST_GROUP)
+        rows = [kind[: len(kind) // groups * groups].reshape(groups, -1) for kind in kinds]
+        mean = BoundedMean()
+        mean.update(auc(np.hstack(rows), np.arange(rows[0].shape[1] + rows[1].shape[1]) < rows[0].shape[1]))
+        _, lower, upper = mean.interval(level)
+        return _statistical(value, lower, upper, level, "probability", "Mann-Whitney, bets on groups of targets")
     size = min(max(2, len(x) // _GROUPS), _LARGEST_GROUP)
     groups = len(x) // size
     if groups:
-        order = _order(len(x))[: groups * size]
+        order = order[: groups * size]
         twice, members = (number.reshape(groups, size) for number in _counted(x[order], b[order]))
         others = outcomes.people - members
         across = _counted(x[order].reshape(groups, -1), b[order].reshape(groups, -1))[0] - twice.sum(axis=1)
@@ -552,9 +563,9 @@ def _level(confidence: Any) -> float:
 def _outcomes(scores: Any, membership: Any) -> tuple[FloatArray, BoolArray]:
     """Scores of at least one dimension without NaN, and membership of their shape."""
     x = _validate.real("scores", scores, "numbers", answer=False)
-    b = checked_membership(membership)
     if x.ndim == 0 or x.size == 0:
         raise ShapeError(f"scores must have one or more entries; got shape {x.shape}. Pass a row of scores.")
+    b = membership_array("membership", membership, x.shape[-1])
     if b.shape not in (x.shape, x.shape[-1:]):
         raise ShapeError(
             f"membership must be of the shape of scores, {x.shape}, or of one row of them; got {b.shape}. Pass an entry "
@@ -576,13 +587,3 @@ def _of_releases(scores: Any, membership: Any) -> tuple[FloatArray, BoolArray]:
             f"membership must have members and non-members; got no {kind} among {b.size}. Simulate more releases."
         )
     return (x[:, None], b[:, None]) if x.ndim == 1 else (x, b)
-
-
-def checked_membership(membership: Any) -> BoolArray:
-    """An array of bool, of True and False or of 0 and 1."""
-    b = _validate.array("membership", membership)
-    if b.dtype == np.bool_:
-        return b
-    return _validate.integers(
-        "membership", membership, 0, 1, constraint="True and False, or 0 and 1", remedy="Pass 1 for each member."
-    ) == 1

@@ -112,7 +112,7 @@ def test_order_of_rows_does_not_matter_much():
     for name, found in one.estimates().items():
         again = other.estimates()[name]
         assert again.lower <= found.upper and found.lower <= again.upper, name
-        assert abs(again.width - found.width) < 0.2 * found.width, name
+        assert abs(again.width - found.width) < 0.4 * found.width, name
     assert other.auc.value == one.auc.value
 
 
@@ -126,8 +126,10 @@ def test_frame():
     ("call", "error", "text"),
     [
         (lambda: auc([0.1, np.nan], [0, 1]), DomainError, "scores must be numbers; got nan at index 1"),
-        (lambda: auc([0.1, 0.2], [0, 2]), DomainError, "membership must be True and False, or 0 and 1; got 2"),
-        (lambda: auc([0.1, 0.2], [0, 1, 1]), ShapeError, r"membership must be of the shape of scores, \(2,\), or of one"),
+        (lambda: auc([0.1, 0.2], [0, 2]), DomainError, "membership must be 0 or 1, or True or False; got 2"),
+        (lambda: auc([0.1, 0.2], [0, 1, 1]), ShapeError, "membership must have one entry a person, here 2"),
+        (lambda: auc([[0.1, 0.2]] * 3, [[0, 1]] * 2), ShapeError,
+         r"membership must be of the shape of scores, \(3, 2\), or of one row of them; got \(2, 2\)"),
         (lambda: auc(0.5, True), ShapeError, r"scores must have one or more entries; got shape \(\)"),
         (lambda: auc([], []), ShapeError, r"scores must have one or more entries; got shape \(0,\)"),
         (lambda: auc([[1.0, 2.0]] * 3, [[0, 1], [1, 1], [1, 1]]), DomainError,
