@@ -1,3 +1,7 @@
+from .attackers import AdaptiveThresholdLRT as AdaptiveThresholdLRT
+from .attackers import Attacker as Attacker
+from .attackers import DworkScore as DworkScore
+from .attackers import FixedThresholdLRT as FixedThresholdLRT
 from .evaluation import AttackEvaluation as AttackEvaluation
 from .evaluation import RocCurve as RocCurve
 from .evaluation import auc as auc
