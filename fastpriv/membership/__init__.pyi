@@ -2,11 +2,16 @@ from .attackers import AdaptiveThresholdLRT as AdaptiveThresholdLRT
 from .attackers import Attacker as Attacker
 from .attackers import DworkScore as DworkScore
 from .attackers import FixedThresholdLRT as FixedThresholdLRT
+from .beacons import BeaconPower as BeaconPower
+from .beacons import BeaconRun as BeaconRun
+from .beacons import SequentialBeacon as SequentialBeacon
+from .classifiers import ClassifierAttacker as ClassifierAttacker
 from .evaluation import AttackEvaluation as AttackEvaluation
 from .evaluation import RocCurve as RocCurve
 from .evaluation import auc as auc
 from .evaluation import evaluate_attack as evaluate_attack
 from .evaluation import roc_curve as roc_curve
+from .networks import NetworkAttacker as NetworkAttacker
 from .noises import GaussianNoise as GaussianNoise
 from .noises import GeneratorNoise as GeneratorNoise
 from .noises import LaplaceNoise as LaplaceNoise

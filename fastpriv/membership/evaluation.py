@@ -312,6 +312,12 @@ def evaluate_attack(
     return AttackEvaluation(_pooled_auc(outcomes, level), found, advantage, bwma, **described, remarks=remarks)
 
 
+def tpr_of_single_targets(scores: FloatArray, membership: BoolArray, fpr: float, confidence: float) -> Estimate:
+    """TPR at a false-positive rate, of independent targets, as ``evaluate_attack`` has it."""
+    rate = _validate.scalar("fpr", fpr, "between 0 and 1, exclusive", lambda p: (p > 0) & (p < 1))
+    return _tpr_at_fpr(_Outcomes(scores[:, None], membership[:, None]), rate, _level(confidence))[0]
+
+
 class _Outcomes:
     """Scores and membership of R releases of K people, and bounds for rates among them."""
 
