@@ -7,10 +7,10 @@ from .beacons import BeaconRun as BeaconRun
 from .beacons import SequentialBeacon as SequentialBeacon
 from .classifiers import ClassifierAttacker as ClassifierAttacker
 from .evaluation import AttackEvaluation as AttackEvaluation
+from .evaluation import RocCurve as RocCurve
 from .evaluation import auc as auc
 from .evaluation import evaluate_attack as evaluate_attack
 from .evaluation import roc_curve as roc_curve
-from .evaluation import RocCurve as RocCurve
 from .files import read_panel as read_panel
 from .files import write_panel as write_panel
 from .networks import NetworkAttacker as NetworkAttacker

@@ -5,11 +5,11 @@ frequencies, n_ref their number. The likelihood ratio statistic of person k is
 
     LRS_k(r) = sum_j d_kj log(pbar_j / x_j) + (1 - d_kj) log((1 - pbar_j) / (1 - x_j)),
 
-x = r and pbar cut to [e0, 1 - e0]. It is low for members, so that the score of an attack is -LRS_k. Each is a product of
-the panel's bits with weights of the attributes.
+x = r and pbar cut to [e0, 1 - e0]. It is low for members, so that the score of an attack is -LRS_k. Each is a product
+of the panel's bits with weights of the attributes.
 
-Sources: Sankararaman, Obozinski, Jordan and Halperin 2009 (likelihood ratios); Venkatesaramani, Wan, Malin and Vorobeychik
-2023 (adaptive thresholds); Dwork, Smith, Steinke, Ullman and Vadhan 2015 (scores).
+Sources: Sankararaman, Obozinski, Jordan and Halperin 2009 (likelihood ratios); Venkatesaramani, Wan, Malin and
+Vorobeychik 2023 (adaptive thresholds); Dwork, Smith, Steinke, Ullman and Vadhan 2015 (scores).
 """
 
 from __future__ import annotations
@@ -264,7 +264,7 @@ class AdaptiveThresholdLRT(FixedThresholdLRT):
         return np.asarray(self.scores(released) >= 0.0)
 
     def _scores(self, rows: FloatArray) -> FloatArray:
-        weights, constants = _likelihood_ratio.ratio_weights(rows, self._log_odds, self._log_rest, self.e0)
+        weights, _constants = _likelihood_ratio.ratio_weights(rows, self._log_odds, self._log_rest, self.e0)
         references = self.references.products(weights.T)
         smallest = np.partition(references, self.n_smallest - 1, axis=0)[: self.n_smallest]
         threshold = np.sort(smallest, axis=0).mean(axis=0)  # the constants cancel
@@ -286,7 +286,8 @@ class DworkScore(_ReferenceAttack):
     Notes
     -----
     With attributes as +-1, y_k = 2 d_k - 1, q = 2 r - 1, and w the mean of the references but z, the score is
-    <y_k - z, clip(q - w, -eta, eta)>. For a non-member its mean is 0 if all people are drawn alike, whatever is released.
+    <y_k - z, clip(q - w, -eta, eta)>. For a non-member its mean is 0 if all people are drawn alike, whatever is
+    released.
 
     **Accuracy** As for ``FixedThresholdLRT``.
 
@@ -344,8 +345,8 @@ def released_array(released: Any, n_attributes: int) -> FloatArray:
     r = _validate.real("released", released, "finite numbers", np.isfinite, answer=False)
     if r.ndim == 0 or r.shape[-1] != n_attributes:
         raise ShapeError(
-            f"released must have one entry an attribute, here {n_attributes}; got shape {r.shape}. The last axis is that "
-            "of the attributes."
+            f"released must have one entry an attribute, here {n_attributes}; got shape {r.shape}. The last axis is "
+            "that of the attributes."
         )
     return r
 
@@ -355,7 +356,9 @@ def training_releases(
 ) -> tuple[FloatArray, BoolArray]:
     """Releases (R, m) and who is a member of each, (R, K)."""
     b = membership_array("membership", membership, n_people)
-    r = released_array(released, np.shape(released)[-1] if n_attributes is None and np.ndim(released) else n_attributes or 0)
+    if n_attributes is None:
+        n_attributes = np.shape(released)[-1] if np.ndim(released) else 0
+    r = released_array(released, n_attributes)
     if r.ndim != 2 or b.shape != (len(r), n_people) or not len(r):
         raise ShapeError(
             f"released and membership must be of shapes (R, m) and (R, {n_people}) with R of at least 1; got {r.shape} "
@@ -391,17 +394,18 @@ def checked_references(panel: Any, references: Any) -> None:
     if count:
         dots = ", ..." if count > _NAMES_SHOWN else ""
         raise DomainError(
-            f"references must be people who are not in the panel; got {count} who are: {shown}{dots}. Leave them out of "
-            "the references."
+            f"references must be people who are not in the panel; got {count} who are: {shown}{dots}. Leave them out "
+            "of the references."
         )
-    total = panel.counts(np.ones(panel.n_people, dtype=bool)) + references.counts(np.ones(references.n_people, dtype=bool))
+    totals = [one.counts(np.ones(one.n_people, dtype=bool)) for one in (panel, references)]
+    total = totals[0] + totals[1]
     constant = np.flatnonzero((total == 0) | (total == panel.n_people + references.n_people))
     if constant.size:
         shown = ", ".join(panel.attribute(j) for j in constant[:_NAMES_SHOWN])
         dots = ", ..." if constant.size > _NAMES_SHOWN else ""
         raise DomainError(
-            f"panel and references must vary in every attribute; got {constant.size} of {panel.n_attributes} that all of "
-            f"these people have or none has: {shown}{dots}. Leave them out by select(attributes=...)."
+            f"panel and references must vary in every attribute; got {constant.size} of {panel.n_attributes} that all "
+            f"of these people have or none has: {shown}{dots}. Leave them out by select(attributes=...)."
         )
 
 

@@ -8,8 +8,8 @@ attributes given B, and so are the other members:
     frequency   normal, of mean p_j and variance p_j (1 - p_j) / N + sigma^2 for B = 0,
                 of mean (d_j + (N - 1) p_j) / N and variance (N - 1) p_j (1 - p_j) / N^2 + sigma^2 for B = 1
 
-where ``error`` is the probability that an attribute of a member is not seen. The statistic after some queries is the sum
-of log P(a_j | B = 1) / P(a_j | B = 0). Attributes that go together in people break the assumption: the power that
+where ``error`` is the probability that an attribute of a member is not seen. The statistic after some queries is the
+sum of log P(a_j | B = 1) / P(a_j | B = 0). Attributes that go together in people break the assumption: the power that
 ``SequentialBeacon.power`` estimates is that on the panel as it is, by simulation.
 
 Sources: Shringarpure and Bustamante 2015 (the likelihood ratio of a beacon); Raisaro et al. 2017 (rarest attributes
@@ -39,11 +39,12 @@ from .priors import FixedSizeMembership
 
 __all__ = ["BeaconPower", "BeaconRun", "SequentialBeacon"]
 
+_Moments = tuple[FloatArray, FloatArray]  # mean and variance
 _ORDERS = ("information", "likelihood_ratio", "rarest", "listed", "random")
 # Nodes and weights for means under normal distributions. Only the order of queries rests on them.
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(6)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
-_LEAST_LOG = -750.0  # of a probability, in the order by likelihood ratios: what excludes a target is worth much, not all
+_LEAST_LOG = -750.0  # of a probability, of what excludes a target: its worth is large and finite
 
 
 class BeaconRun(NamedTuple):
@@ -130,8 +131,8 @@ class SequentialBeacon:
 
     Notes
     -----
-    **Accuracy** ``tests/membership/test_beacons.py`` compares log ratios with products of probabilities by hand, and the
-    choices with the mutual information by sums and quadrature.
+    **Accuracy** ``tests/membership/test_beacons.py`` compares log ratios with products of probabilities by hand, and
+    the choices with the mutual information by sums and quadrature.
 
     Source: see the head of this module.
 
@@ -271,8 +272,8 @@ class SequentialBeacon:
         trials = _validate.count("count", count)
         if self.n_members >= panel.n_people:
             raise DomainError(
-                f"n_members must be fewer than the {panel.n_people} people of the panel, so that there are targets who are "
-                f"no members; got {self.n_members}. Take a larger panel."
+                f"n_members must be fewer than the {panel.n_people} people of the panel, so that there are targets who "
+                f"are no members; got {self.n_members}. Take a larger panel."
             )
         random = _random.generator(rng)
         b = FixedSizeMembership(self.n_members).draw(2 * trials, panel.n_people, random)
@@ -319,7 +320,7 @@ class SequentialBeacon:
         missing = np.log1p(-p)
         return self.n_members * missing, (self.n_members - 1) * missing + np.where(d, math.log(self.error), 0.0)
 
-    def _moments(self, p: FloatArray, d: BoolArray) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
+    def _moments(self, p: FloatArray, d: BoolArray) -> tuple[_Moments, _Moments]:
         """Means and variances of an answer, of targets who are no members and who are."""
         n, spread = self.n_members, p * (1.0 - p)
         least = np.spacing(1.0)  # one member without noise answers with its own attribute
@@ -341,7 +342,8 @@ class SequentialBeacon:
                     both = np.logaddexp(special.log_expit(-log_odds) + one, special.log_expit(log_odds) + two)
                     total += stranger * _times(one, one - both) + member * _times(two, two - both)
                 else:
-                    total += member * _times(two, two - one) - stranger * np.exp(one) * np.maximum(two - one, _LEAST_LOG)
+                    shift = np.maximum(two - one, _LEAST_LOG)
+                    total += member * _times(two, two - one) - stranger * np.exp(one) * shift
             return total
         (mean, variance), (other, narrower) = self._moments(p, d)
         if self.order == "likelihood_ratio":
@@ -372,11 +374,13 @@ class SequentialBeacon:
         found = _validate.real("answers", answers, "finite numbers", np.isfinite)
         if self.answers == "presence" and not ((found == 0) | (found == 1)).all():
             worst = float(found[(found != 0) & (found != 1)].ravel()[0])
-            raise DomainError(f"answers must be 0 or 1 of presence; got {worst!r}. Pass answers='frequency' for others.")
+            raise DomainError(
+                f"answers must be 0 or 1 of presence; got {worst!r}. Pass answers='frequency' for others."
+            )
         if found.shape not in (shape, shape[1:]):
             raise ShapeError(
-                f"answers must have one entry an attribute, of shape {shape[1:]} or {shape}; got {found.shape}. Pass those "
-                "of one beacon, or a row for each target."
+                f"answers must have one entry an attribute, of shape {shape[1:]} or {shape}; got {found.shape}. Pass "
+                "those of one beacon, or a row for each target."
             )
         return np.broadcast_to(found, shape)
 

@@ -47,8 +47,8 @@ class ClassifierAttacker:
     Attributes are centred and divided by their standard deviation in the training releases, since noise is often much
     smaller than frequencies. A person who is always, or never, a member in the training releases gets the score 0.
 
-    **Accuracy** ``tests/membership/test_classifiers.py`` compares with scikit-learn itself. Scores depend on the seed and
-    on the version of scikit-learn, not on ``n_jobs``.
+    **Accuracy** ``tests/membership/test_classifiers.py`` compares with scikit-learn itself. Scores depend on the seed
+    and on the version of scikit-learn, not on ``n_jobs``.
 
     Source: Pedregosa et al. 2011 (scikit-learn).
 
@@ -72,7 +72,8 @@ class ClassifierAttacker:
     @property
     def name(self) -> str:
         """What tables and legends call it."""
-        return {"tree": "decision trees", "svm": "support vector machines", "logistic": "logistic regressions"}[self.kind]
+        names = {"tree": "decision trees", "svm": "support vector machines", "logistic": "logistic regressions"}
+        return names[self.kind]
 
     def _classifier(self, seed: dict[str, int]) -> Any:
         """A new classifier of scikit-learn."""
@@ -125,7 +126,8 @@ class ClassifierAttacker:
             seed = int(_random.stream_words(root, (person,), 1)[0] % 2**32)
             return self._classifier({"random_state": seed}).fit(inputs, member)
 
-        self._models = list(_parallel.ordered_map(trained, range(people), n_jobs=n_jobs, progress=progress, shared=True))
+        tasks = range(people)
+        self._models = list(_parallel.ordered_map(trained, tasks, n_jobs=n_jobs, progress=progress, shared=True))
         return self
 
     def scores(self, released: ArrayLike) -> FloatArray:
@@ -154,7 +156,7 @@ class ClassifierAttacker:
         """
         if self.kind == "svm":
             raise DomainError(
-                "kind must be tree or logistic for probabilities; got 'svm'. Use scores, which order the people as well."
+                "kind must be tree or logistic for probabilities; got 'svm'. Use scores, which order people too."
             )
         return self._answers(released, lambda model, x: model.predict_proba(x)[:, 1])
 

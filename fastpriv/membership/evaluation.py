@@ -7,25 +7,26 @@ membership; TPR(t) = E sum_k b_rk 1[s_rk >= t] / E sum_k b_rk and FPR(t) the sam
 
 Independence. Releases are independent, the people of one release are not: they share its noise, and its size. So the
 unit of every interval is the release. Where a release has one target (K = 1) the units are single outcomes, and
-intervals of rates are those of Clopper and Pearson. Otherwise a rate is a ratio of means, E H / E N with 0 <= H <= N <= K
-in each release, and the candidate p is refused by bets on H - p N: each factor of the wealth 1 + c (H - p N) is
+intervals of rates are those of Clopper and Pearson. Otherwise a rate is a ratio of means, E H / E N with 0 <= H <= N <=
+K in each release, and the candidate p is refused by bets on H - p N: each factor of the wealth 1 + c (H - p N) is
 decreasing in p, so that the candidates that are left are an interval, found by bisection. Its level is exact for any
 number of releases and any dependence within one.
 
 Thresholds. A level is not paid for by looking at fixed thresholds: the threshold t* at which the population's FPR is
 ``fpr``, or at which the population's advantage is largest, is one number, however unknown. An upper bound over all t of
 bounds that hold at one t each therefore holds for the best t. A lower bound is that of one threshold which other
-releases have chosen. Where both ends of a rate are bounded at a few thresholds, those between follow, as rates fall in t.
+releases have chosen. Where both ends of a rate are bounded at a few thresholds, those between follow, as rates fall in
+t.
 
-Sources: Mann and Whitney 1947; Clopper and Pearson 1934; Waudby-Smith and Ramdas 2023 (bets); Thompson 1936 (intervals of
-quantiles); Yeom et al. 2018 (membership advantage).
+Sources: Mann and Whitney 1947; Clopper and Pearson 1934; Waudby-Smith and Ramdas 2023 (bets); Thompson 1936 (intervals
+of quantiles); Yeom et al. 2018 (membership advantage).
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -221,8 +222,9 @@ def roc_curve(scores: ArrayLike, membership: ArrayLike, *, confidence: float = 0
         lower, upper = judging.rate_bounds(kind, grid, (1.0 - level) / (4.0 * max(grid.size, 1)))
         lower, upper = np.r_[lower, 0.0][after], np.r_[upper, 1.0][until]
         upper[0] = 0.0 if np.isfinite(flat).all() else upper[0]  # no finite score is claimed at the threshold inf
-        bands.append(_statistical(rate, lower, upper, level, "probability", "counts, band of bets on half the releases"))
-    return RocCurve(*bands, thresholds=thresholds)
+        method = "counts, band of bets on half the releases"
+        bands.append(_statistical(rate, lower, upper, level, "probability", method))
+    return RocCurve(bands[0], bands[1], thresholds)
 
 
 def evaluate_attack(
@@ -288,8 +290,8 @@ def evaluate_attack(
     if posterior and not ((x >= 0.0) & (x <= 1.0)).all():
         worst = float(x[(x < 0.0) | (x > 1.0)][0])
         raise DomainError(
-            f"scores must be probabilities between 0 and 1 where posterior=True; got {worst!r}. Leave posterior out for "
-            "scores of other kinds."
+            f"scores must be probabilities between 0 and 1 where posterior=True; got {worst!r}. Leave posterior out "
+            "for scores of other kinds."
         )
     outcomes = _Outcomes(x, b)
     described: dict[str, Any] = {
@@ -381,7 +383,7 @@ def ratio_exceeds(hits: IntArray, totals: IntArray, most: int, ratio: Any, error
 
 
 def _pooled_auc(outcomes: _Outcomes, level: float) -> Estimate:
-    """The AUC of all pairs; bounds by bets on the AUC within disjoint groups of targets, or across groups of releases."""
+    """The AUC of all pairs; bounds by bets on disjoint groups, of targets or of releases."""
     x, b = outcomes.scores, outcomes.membership
     value, lower, upper = float(auc(x.ravel(), b.ravel())), 0.0, 1.0
     order = _order(len(x))
@@ -403,8 +405,9 @@ def _pooled_auc(outcomes: _Outcomes, level: float) -> Estimate:
         across = _counted(x[order].reshape(groups, -1), b[order].reshape(groups, -1))[0] - twice.sum(axis=1)
         totals = 2 * (members.sum(axis=1) * others.sum(axis=1) - (members * others).sum(axis=1))
         most = (size * outcomes.people) ** 2 // 2
+        error = (1.0 - level) / 2.0
         lower, rest = (
-            float(lower_ratio(hits[:, None], totals, most, (1.0 - level) / 2.0)[0]) for hits in (across, totals - across)
+            float(lower_ratio(hits[:, None], totals, most, error)[0]) for hits in (across, totals - across)
         )
         upper = 1.0 - rest
     return _statistical(value, lower, upper, level, "probability", "Mann-Whitney, bets on groups of releases")
@@ -417,10 +420,10 @@ def _tpr_at_fpr(outcomes: _Outcomes, fpr: float, level: float) -> tuple[Estimate
     distinct, totals = np.unique(others), outcomes.totals[0]
     above = _next_threshold(distinct)
 
-    def exceeded(threshold: float) -> bool:  # proof that P(s >= threshold) > fpr
+    def exceeded(threshold: Any) -> bool:  # proof that P(s >= threshold) > fpr
         return bool(ratio_exceeds(outcomes.claimed(0, np.array([threshold])), totals, outcomes.people, fpr, error)[0])
 
-    def missed(threshold: float) -> bool:  # proof that P(s >= threshold) < fpr
+    def missed(threshold: Any) -> bool:  # proof that P(s >= threshold) < fpr
         rest = totals[:, None] - outcomes.claimed(0, np.array([threshold]))
         return bool(ratio_exceeds(rest, totals, outcomes.people, 1.0 - fpr, error)[0])
 
@@ -480,7 +483,9 @@ def _best_threshold(
         flat, member = choosing.scores.ravel(), choosing.membership.ravel()
         order = np.argsort(-flat, kind="stable")
         ends = np.r_[flat[order][1:] != flat[order][:-1], True]
-        true, false = (np.cumsum(kind[order]) / (len(flat) if joint else max(kind.sum(), 1)) for kind in (member, ~member))
+        true, false = (
+            np.cumsum(kind[order]) / (len(flat) if joint else max(kind.sum(), 1)) for kind in (member, ~member)
+        )
         gains = np.where(ends, reward[:, None] * true - price[:, None] * false, -math.inf)
         best = gains.argmax(axis=1)
         chosen = np.where(gains.max(axis=1) > 0.0, flat[order][best], math.nan)  # no score reaches NaN
@@ -541,7 +546,7 @@ def _band_thresholds(scores: FloatArray, membership: BoolArray) -> FloatArray:
 
 def _order(count: int) -> IntArray:
     """A fixed shuffling, so that no order of the rows, such as by membership, enters the halves and groups."""
-    return _random.generator(0).permutation(count)
+    return np.asarray(_random.generator(0).permutation(count))
 
 
 def _counted(x: FloatArray, b: BoolArray) -> tuple[IntArray, IntArray]:
@@ -571,8 +576,8 @@ def _outcomes(scores: Any, membership: Any) -> tuple[FloatArray, BoolArray]:
     b = membership_array("membership", membership, x.shape[-1])
     if b.shape not in (x.shape, x.shape[-1:]):
         raise ShapeError(
-            f"membership must be of the shape of scores, {x.shape}, or of one row of them; got {b.shape}. Pass an entry "
-            "for each score."
+            f"membership must be of the shape of scores, {x.shape}, or of one row of them; got {b.shape}. Pass an "
+            "entry for each score."
         )
     return x, np.broadcast_to(b, x.shape)
 

@@ -96,7 +96,9 @@ class NetworkAttacker:
             "learning_rate", learning_rate, "positive and finite", lambda x: (x > 0) & np.isfinite(x)
         )
         self.decay = _validate.scalar("decay", decay, "above 0 and at most 1", lambda x: (x > 0) & (x <= 1))
-        self.validation = _validate.scalar("validation", validation, "at least 0 and below 1", lambda x: (x >= 0) & (x < 1))
+        self.validation = _validate.scalar(
+            "validation", validation, "at least 0 and below 1", lambda x: (x >= 0) & (x < 1)
+        )
         _random.checked(rng)
         self.rng = rng
         self.history: list[tuple[float, float]] = []
@@ -144,7 +146,8 @@ class NetworkAttacker:
         report, close = _parallel.progress_reporter(progress, self.epochs)
         torch.set_num_threads(_validate.count("threads", threads))
         try:
-            network = self._built(torch, r.shape[1], people, int(_random.stream_words(root, (1,), 1)[0] >> np.uint64(1)))
+            seed = int(_random.stream_words(root, (1,), 1)[0] >> np.uint64(1))  # PyTorch takes 63 bits
+            network = self._built(torch, r.shape[1], people, seed)
             optimiser = torch.optim.Adam(network.parameters(), lr=self.learning_rate)
             schedule = torch.optim.lr_scheduler.ExponentialLR(optimiser, self.decay)
             loss = torch.nn.BCEWithLogitsLoss()
@@ -198,7 +201,8 @@ class NetworkAttacker:
         r = released_array(released, len(self._mean))
         rows = ((r.reshape(-1, r.shape[-1]) - self._mean) / self._spread).astype(np.float32)
         with torch.no_grad():
-            logits = [self._network(torch.from_numpy(rows[part])).numpy() for part in _parallel.blocks(len(rows), _ROWS)]
+            parts = _parallel.blocks(len(rows), _ROWS)
+            logits = [self._network(torch.from_numpy(rows[part])).numpy() for part in parts]
         people = self._network[-1].out_features
         flat = np.concatenate([np.zeros((0, people), dtype=np.float32), *logits]).astype(np.float64)
         return np.asarray(flat.reshape(*r.shape[:-1], people))
@@ -305,7 +309,7 @@ def _read_checkpoint(torch: Any, path: Any, key: str) -> dict[str, Any]:
         state = {}
     if not same:
         raise DomainError(
-            f"checkpoint must be a file of this training, with its data, parameters and seed; got {str(path)!r}. Remove "
-            "it, or name another; with rng an integer a training can be resumed."
+            f"checkpoint must be a file of this training, with its data, parameters and seed; got {str(path)!r}. "
+            "Remove it, or name another; with rng an integer a training can be resumed."
         )
     return dict(state)

@@ -85,7 +85,8 @@ def test_fixed_orders():
     assert beacon(order="rarest").run(target, [1, 1, 1, 1], queries=4).queried.tolist() == [[2, 3, 0, 1]]
     assert beacon(order="listed").run(target, [1, 1, 1, 1], queries=3).queried.tolist() == [[0, 1, 2]]
     runs = [beacon(order="random").run(target * 50, [1, 1, 1, 1], queries=4, rng=seed).queried for seed in (1, 1, 2)]
-    assert np.array_equal(runs[0], runs[1]) and not np.array_equal(runs[0], runs[2])
+    assert np.array_equal(runs[0], runs[1])
+    assert not np.array_equal(runs[0], runs[2])
 
 
 @pytest.mark.parametrize("answers", ["presence", "frequency"])
@@ -126,11 +127,12 @@ def drawn(seed=1):
 def test_chosen_queries_find_more_members_than_listed_ones(answers):
     people, references = drawn()
     found = {
-        order: SequentialBeacon(references, 20, answers=answers, order=order).power(people, queries=12, count=600, rng=1)
-        for order in ("information", "listed", "random")
+        order: SequentialBeacon(references, 20, answers=answers, order=order).power(people, queries=12, count=600,
+        rng=1) for order in ("information", "listed", "random")
     }
     best = found.pop("information")
-    assert best.power.value[0] == 0.0 and best.queries.tolist() == list(range(13))
+    assert best.power.value[0] == 0.0
+    assert best.queries.tolist() == list(range(13))
     for other in found.values():
         assert best.power.lower[-1] > other.power.upper[-1]
     assert best.to_frame()["quantity"].tolist() == ["power"] * 13
@@ -141,7 +143,8 @@ def test_a_target_that_is_excluded_stays_so():
     for order in ORDERS:
         attack.order = order
         run = attack.run([[False, False, True, True]], [1, 1, 1, 1], queries=4, rng=1)
-        assert run.log_ratios[0, -1] == -math.inf and not np.isnan(run.log_ratios).any()
+        assert run.log_ratios[0, -1] == -math.inf
+        assert not np.isnan(run.log_ratios).any()
 
 
 @pytest.mark.parametrize(
@@ -156,9 +159,9 @@ def test_a_target_that_is_excluded_stays_so():
         (lambda: beacon(prior=1.0), DomainError, "prior must be between 0 and 1, exclusive; got 1.0"),
         (lambda: beacon().run([True] * 4, [1] * 4, queries=1), ShapeError,
          r"targets must have one entry an attribute, here 4, in each row; got shape \(4,\). Put a single target in a"),
-        (lambda: beacon().run([[True] * 3], [1] * 3, queries=1), ShapeError, 
+        (lambda: beacon().run([[True] * 3], [1] * 3, queries=1), ShapeError,
          r"targets must have one entry an attribute, here 4, in each row; got shape \(1, 3\)"),
-        (lambda: beacon().run([[True] * 4], [1] * 4, queries=5), DomainError, "queries must be an integer of at least 1 and"),
+        (lambda: beacon().run([[True] * 4], [1] * 4, queries=5), DomainError, "queries must be an integer of"),
         (lambda: beacon().run([[True] * 4], [1, 0, 0.5, 1], queries=1), DomainError,
          "answers must be 0 or 1 of presence; got 0.5. Pass answers='frequency' for others"),
         (lambda: beacon().run([[True] * 4], [1, 0], queries=1), ShapeError,
@@ -167,7 +170,7 @@ def test_a_target_that_is_excluded_stays_so():
          "membership must have at least one member in each row; got none in 1 rows"),
         (lambda: SequentialBeacon(drawn()[1], 150).power(drawn()[0], queries=1), DomainError,
          "n_members must be fewer than the 150 people of the panel, so that there are targets who are no members"),
-        (lambda: beacon().power(REFERENCES.select(attributes=[0]), queries=1), ShapeError, "references must have the 1 attr"),
+        (lambda: beacon().power(Panel([[1], [0]]), queries=1), ShapeError, "references must have the 1 at"),
     ],
 )  # fmt: skip
 def test_what_is_refused(call, error, text):

@@ -59,7 +59,8 @@ def test_values_of_an_evaluation_by_hand():
     means = evaluate_attack(x, b, fpr=0.25, pooled=False)
     assert means.auc.value == (1.0 + 0.75) / 2
     assert means.tpr_at_fpr.value == (1.0 + 0.5) / 2  # above the highest non-member of each release
-    assert means.advantage is None and means.bwma is None
+    assert means.advantage is None
+    assert means.bwma is None
 
 
 def test_claims_of_posteriors():
@@ -73,18 +74,24 @@ def test_claims_of_posteriors():
 def test_perfect_and_useless_scores():
     b = np.arange(20_000) % 2 == 0
     found = evaluate_attack(b * 1.0, b)
-    assert found.auc.value == 1.0 and found.auc.lower > 0.96
-    assert found.tpr_at_fpr.lower > 0.999 and found.remarks == ()
-    assert found.advantage.lower > 0.998 and found.advantage.upper == 1.0
-    assert found.bwma.lower > 0.24 and found.bwma.upper <= 0.26
+    assert found.auc.value == 1.0
+    assert found.auc.lower > 0.96
+    assert found.tpr_at_fpr.lower > 0.999
+    assert found.remarks == ()
+    assert found.advantage.lower > 0.998
+    assert found.advantage.upper == 1.0
+    assert found.bwma.lower > 0.24
+    assert found.bwma.upper <= 0.26
     found = evaluate_attack(np.zeros(20_000), b)
     assert found.auc.value == 0.5
     assert found.tpr_at_fpr.upper < 1.0 or found.tpr_at_fpr.value == 0.0
     assert found.advantage.value == found.advantage.lower == 0.0
     found = evaluate_attack(np.where(b, np.inf, -np.inf), b)
-    assert found.tpr_at_fpr.lower > 0.999 and found.advantage.lower > 0.998
+    assert found.tpr_at_fpr.lower > 0.999
+    assert found.advantage.lower > 0.998
     found = evaluate_attack(np.where(b, -np.inf, np.inf), b)
-    assert found.auc.value == 0.0 and found.advantage.upper < 0.01
+    assert found.auc.value == 0.0
+    assert found.advantage.upper < 0.01
 
 
 def test_too_few_outcomes_are_said():
@@ -99,7 +106,8 @@ def test_too_few_outcomes_are_said():
     assert "40 releases are too few" in found.remarks[0]
     assert evaluate_attack(rng.normal(size=9000) + np.arange(9000) % 2, np.arange(9000) % 2).remarks == ()
     one = evaluate_attack(rng.normal(size=(1, 50)), b[:1])
-    assert (one.auc.lower, one.auc.upper) == (0.0, 1.0) and one.advantage.lower == 0.0
+    assert (one.auc.lower, one.auc.upper) == (0.0, 1.0)
+    assert one.advantage.lower == 0.0
     assert roc_curve(rng.normal(size=(1, 50)), b[:1]).tpr.upper[1] == 1.0
 
 
@@ -111,7 +119,8 @@ def test_order_of_rows_does_not_matter_much():
     one, other = evaluate_attack(x, b, fpr=0.1), evaluate_attack(x[order], b[order], fpr=0.1)
     for name, found in one.estimates().items():
         again = other.estimates()[name]
-        assert again.lower <= found.upper and found.lower <= again.upper, name
+        assert again.lower <= found.upper, name
+        assert found.lower <= again.upper, name
         assert abs(again.width - found.width) < 0.4 * found.width, name
     assert other.auc.value == one.auc.value
 

@@ -109,6 +109,6 @@ def test_misses_of_means_over_releases_and_of_posteriors():
         means = evaluate_attack(x, b, fpr=0.05, confidence=LEVEL, pooled=False)
         gains = evaluate_attack(stats.norm.cdf(x - 0.5), b, gamma=gamma, confidence=LEVEL, posterior=True).bwma
         for i, found in enumerate((means.auc, means.tpr_at_fpr, gains)):
-            missed[i] += not found.lower - 0.002 <= truth[i] <= found.upper + 0.002  # the first two truths are simulated
+            missed[i] += not found.lower - 0.002 <= truth[i] <= found.upper + 0.002  # truths are simulated
             assert found.width < (0.25, 0.6, 2.0)[i]
     assert (missed <= stats.binom.ppf(1 - 1e-4, seeds, 1 - LEVEL)).all(), missed

@@ -50,7 +50,8 @@ def test_nearly_as_good_as_the_exact_posterior(torch):
     assert np.abs(found - exact).mean() < 0.06
     loss = [-np.mean(np.log(np.where(fresh.membership, p, 1 - p))) for p in (exact, found)]
     assert loss[0] - 0.005 < loss[1] < loss[0] + 0.03
-    assert len(attack.history) == 12 and attack.history[-1][0] < attack.history[0][0]
+    assert len(attack.history) == 12
+    assert attack.history[-1][0] < attack.history[0][0]
     assert isinstance(attack, Attacker)
     assert np.array_equal(attack.claims(fresh.released, 0.7), found > 0.7)
     assert attack.scores(fresh.released[0]).shape == (5,)
@@ -84,7 +85,7 @@ def test_seeds_and_resumption(torch, tmp_path):
     assert np.array_equal(resumed.scores(released), plain.scores(released))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["state"]
     for attack in (network(rng=2), network(epochs=5), network(hidden=[8])):
-        with pytest.raises(DomainError, match="checkpoint must be a file of this training, with its data, parameters and s"):
+        with pytest.raises(DomainError, match="checkpoint must be a file of this training, with its data"):
             attack.fit(released, membership, checkpoint=file)
     file.write_bytes(file.read_bytes()[:-100])
     with pytest.raises(DomainError, match="checkpoint must be a file of this training"):
@@ -95,7 +96,7 @@ def test_seeds_and_resumption(torch, tmp_path):
 
 def test_widths_and_small_sets(torch):
     membership, released = model().simulate(9, rng=1)
-    attack = NetworkAttacker(epochs=1, batch_size=2, validation=0.0, rng=1).fit(released, membership)  # a last one alone
+    attack = NetworkAttacker(epochs=1, batch_size=2, validation=0.0, rng=1).fit(released, membership)
     assert np.isnan(attack.history[0][1])
     assert NetworkAttacker()._widths(5000, 800) == (3400, 2000)
     assert NetworkAttacker()._widths(10, 20) == (20, 20)
@@ -129,5 +130,5 @@ def test_parameters(words, text):
 
 def test_without_pytorch(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(BackendMissingError, match=r"needs PyTorch. Install it with: pip install 'fastpriv\[networks\]'"):
+    with pytest.raises(BackendMissingError, match=r"needs PyTorch. Install it .* 'fastpriv\[networks\]'"):
         NetworkAttacker().fit([[0.5]], [[True]])
