@@ -1,5 +1,4 @@
 from .attackers import AdaptiveThresholdLRT as AdaptiveThresholdLRT
-from .attackers import Attacker as Attacker
 from .attackers import DworkScore as DworkScore
 from .attackers import FixedThresholdLRT as FixedThresholdLRT
 from .beacons import BeaconPower as BeaconPower

@@ -26,9 +26,13 @@ from ..kernels import _likelihood_ratio
 from ..numerics import BoolArray, FloatArray
 from .panels import Panel, membership_array
 
-__all__ = ["AdaptiveThresholdLRT", "Attacker", "DworkScore", "FixedThresholdLRT"]
+__all__ = [
+    "AdaptiveThresholdLRT", "Attacker", "DworkScore", "FixedThresholdLRT", "checked_references", "empirical_threshold",
+    "released_array", "training_releases", "unfitted",
+]  # fmt: skip
 
 _RELEASES = 128  # of one block: their weights and scores stay in the cache of a core
+# bound: none - of a check of arguments
 _CHANCE_AGREEMENT = 1e-9  # expected pairs of equal unrelated people below which an equal pair is one person
 _NAMES_SHOWN = 5  # of people or attributes, in an error
 
@@ -38,13 +42,6 @@ class Attacker(Protocol):
     """What all attacks on releases have: a name and scores.
 
     Those that give probabilities also have ``predict_proba(released)``, those that train ``fit(released, membership)``.
-
-    Examples
-    --------
-    >>> from fastpriv.membership import Attacker, DworkScore, Panel
-    >>> panel, references = Panel([[1, 0], [1, 1]]), Panel([[0, 0], [1, 0], [0, 1]])
-    >>> isinstance(DworkScore(panel, references), Attacker)
-    True
     """
 
     @property

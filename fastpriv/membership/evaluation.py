@@ -41,14 +41,15 @@ from ..sampling.statistics.intervals import binomial_interval
 from .attackers import empirical_threshold
 from .panels import membership_array
 
-__all__ = ["AttackEvaluation", "RocCurve", "auc", "evaluate_attack", "roc_curve"]
+__all__ = ["AttackEvaluation", "RocCurve", "auc", "evaluate_attack", "roc_curve", "tpr_of_single_targets"]
 
 _HALVINGS = 16  # of the bisection for a ratio: the bound is within 2^-16 of the estimate of the best one
 _GROUPS, _LARGEST_GROUP = 400, 16  # groups that the bets on an AUC need; releases, or targets of a kind, of one group
 # Levels of FPR and of TPR at whose thresholds a band is computed: even ones, and small ones for the ends.
 _BAND_LEVELS = np.concatenate([np.linspace(0.0, 1.0, 41), np.geomspace(1e-4, 0.03, 6)])
+# Why a bound is trivial.
 _FEW_PEOPLE = "{} releases are too few: people of one release may be claimed all at once"
-_FEW_OUTCOMES = "{} non-members are too few: at least {} are needed"
+_FEW_OUTCOMES = "{} non-members are too few: at least {} are needed"  # to prove the FPR of any threshold
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -369,7 +370,7 @@ def lower_ratio(hits: IntArray, totals: IntArray, most: int, error: float) -> Fl
         middle = 0.5 * (refused + accepted)
         exceeds = ratio_exceeds(hits, totals, most, middle, error)
         refused, accepted = np.where(exceeds, middle, refused), np.where(exceeds, accepted, middle)
-    return refused
+    return np.asarray(refused)
 
 
 def ratio_exceeds(hits: IntArray, totals: IntArray, most: int, ratio: Any, error: float) -> BoolArray:

@@ -10,7 +10,6 @@ import pytest
 from fastpriv import DomainError, ShapeError
 from fastpriv.membership import (
     AdaptiveThresholdLRT,
-    Attacker,
     BernoulliMembership,
     DworkScore,
     FixedSizeMembership,
@@ -22,6 +21,7 @@ from fastpriv.membership import (
     auc,
     evaluate_attack,
 )
+from fastpriv.membership.attackers import Attacker
 from kernels.variants import check_same_lines, each_wider_variant
 
 SCRIPT = """
