@@ -223,7 +223,8 @@ def roc_curve(scores: ArrayLike, membership: ArrayLike, *, confidence: float = 0
         lower, upper = judging.rate_bounds(kind, grid, (1.0 - level) / (4.0 * max(grid.size, 1)))
         lower, upper = np.r_[lower, 0.0][after], np.r_[upper, 1.0][until]
         upper[0] = 0.0 if np.isfinite(flat).all() else upper[0]  # no finite score is claimed at the threshold inf
-        lower, upper = np.maximum.accumulate(lower), np.minimum.accumulate(upper[::-1])[::-1]  # rates rise along the curve
+        # rates rise along the curve
+        lower, upper = np.maximum.accumulate(lower), np.minimum.accumulate(upper[::-1])[::-1]
         method = "counts, band of bets on half the releases"
         bands.append(_statistical(rate, lower, upper, level, "probability", method))
     return RocCurve(bands[0], bands[1], thresholds)
