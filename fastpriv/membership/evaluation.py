@@ -479,8 +479,9 @@ def _best_threshold(
     choosing, judging = outcomes.halves()
     value, lower = np.zeros(len(reward)), np.zeros(len(reward))
     grid = np.union1d(-math.inf, _band_thresholds(outcomes.scores, outcomes.membership))
-    bounds = [outcomes.rate_bounds(kind, grid, error, joint=joint) for kind in (0, 1)]
-    most_true, least_false = bounds[1][1], np.r_[bounds[0][0][1:], 0.0]  # at the lower, the upper end of each cell
+    # every threshold is -inf or between a grid point and the next, which it may equal, or above all of them
+    most_true = outcomes.rate_bounds(1, np.r_[-math.inf, _next_threshold(grid)], error, joint=joint)[1]
+    least_false = np.r_[outcomes.rate_bounds(0, grid, error, joint=joint)[0], 0.0]
     upper = np.max(reward[:, None] * most_true - price[:, None] * least_false, axis=1)
     if len(choosing.scores) and judging.membership.any() and not judging.membership.all():
         flat, member = choosing.scores.ravel(), choosing.membership.ravel()
