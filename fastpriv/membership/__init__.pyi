@@ -15,6 +15,10 @@ from .evaluation import roc_curve as roc_curve
 from .files import read_panel as read_panel
 from .files import write_panel as write_panel
 from .linear_estimate import LMMSEAttacker as LMMSEAttacker
+from .member_posteriors import BayesAttacker as BayesAttacker
+from .member_posteriors import MembershipPosterior as MembershipPosterior
+from .member_posteriors import OptimalLRT as OptimalLRT
+from .member_posteriors import membership_posterior as membership_posterior
 from .networks import NetworkAttacker as NetworkAttacker
 from .noises import GaussianNoise as GaussianNoise
 from .noises import GeneratorNoise as GeneratorNoise
@@ -22,10 +26,6 @@ from .noises import LaplaceNoise as LaplaceNoise
 from .noises import LInfinityNoise as LInfinityNoise
 from .noises import NoNoise as NoNoise
 from .panels import Panel as Panel
-from .posterior import BayesAttacker as BayesAttacker
-from .posterior import MembershipPosterior as MembershipPosterior
-from .posterior import OptimalLRT as OptimalLRT
-from .posterior import membership_posterior as membership_posterior
 from .priors import BernoulliMembership as BernoulliMembership
 from .priors import FixedSizeMembership as FixedSizeMembership
 from .releases import CombinedReleases as CombinedReleases
