@@ -283,7 +283,7 @@ def evaluate_attack(
     >>> scores = np.random.default_rng(1).normal(size=4000) + membership
     >>> found = evaluate_attack(scores, membership, fpr=0.1)
     >>> print(f"{found.tpr_at_fpr:.3f} {found.advantage:.3f}")
-    0.370 [0.318, 0.434] 0.375 [0.307, 0.446]
+    0.370 [0.318, 0.434] 0.375 [0.307, 0.445]
     """
     x, b = _of_releases(scores, membership)
     level = _level(confidence)
