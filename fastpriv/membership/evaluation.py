@@ -269,7 +269,7 @@ def evaluate_attack(
     Notes
     -----
     Releases are the independent units, whatever happens within one: see the head of this module. Of single targets
-    intervals of rates are exact. At FPR 1e-3 a lower bound needs some 4,400 single non-members, or 10,000 releases of
+    intervals of rates are exact. At FPR 1e-3 a lower bound needs some 4,400 single non-members, or 15,000 releases of
     many people; with fewer it is 0 and a remark says so.
 
     **Accuracy** ``tests/membership/test_evaluation_coverage.py`` counts the misses of all four over many seeds.
