@@ -275,7 +275,7 @@ NO_ARRAYS = {  # take no arrays of numbers: files and their names, objects made 
     "kl_divergence", "jensen_shannon", "entropy", "label_information", "conversions.HockeyStickCurve",
     "conversions.LipCurve", "conversions.cd_lmip_from_hockey_sticks", "conversions.ExtremalPair", "conversions.Notion",
     "conversions.Assumption", "conversions.Conversion", "conversions.ConversionResult", "conversions.ConversionStep",
-    "conversions.markdown", "conversions.table", "datasets.adult",
+    "conversions.markdown", "conversions.table", "datasets.adult", "datasets.genotypes",
     "figures.Paper", "figures.PaperFigure", "figures.assessment", "figures.categories", "figures.column",
     "figures.conversions_diagram", "figures.curves", "figures.information", "figures.leakage", "figures.levels",
     "figures.paper", "figures.paper_panel", "figures.comparison", "notions.AverageBayesianPrivacy",
