@@ -1,5 +1,6 @@
 """Entries that are masked or missing are refused at every public callable that takes numbers, by one sentence."""
 
+import functools
 import warnings
 
 import numpy as np
@@ -36,9 +37,6 @@ PEOPLE, OTHERS = membership.Panel([[1, 0], [1, 1]]), membership.Panel([[0, 0], [
 ATTACKS = {name: getattr(membership, name)(PEOPLE, OTHERS)
            for name in ("FixedThresholdLRT", "AdaptiveThresholdLRT", "DworkScore")}  # fmt: skip
 BEACON = membership.SequentialBeacon(OTHERS, n_members=1)
-MEMBERS = fp.membership.FrequencyRelease(
-    fp.membership.Panel([[1, 0], [1, 1]]), fp.membership.BernoulliMembership(0.5), fp.membership.GaussianNoise(0.5)
-)
 MISS = notions.pac_accuracy(GAUSS, 0.0, 0.0, alpha=1.0)
 PANEL = membership.Panel([[1, 0, 1], [0, 1, 1]])
 RELEASE = membership.FrequencyRelease(PANEL, membership.BernoulliMembership(0.5), membership.LaplaceNoise(0.5))
@@ -223,6 +221,15 @@ CALLS = {  # name: calls that go through, as a function and its arguments
     "notions.summary": [(notions.summary, {"prior": HALF, "mechanism": CHANNEL, "secret": [0, 1]}),
                         (notions.summary, {"prior": HALF, "mechanism": CHANNEL, "release": [0.25, 0.75],
                                            "belief": [0.75, 0.25]})],
+    "membership.membership_posterior": [
+        (functools.partial(membership.membership_posterior, RELEASE), {"released": [0.5, 0.5, 1.0]}),
+        (lambda released: membership.membership_posterior(RELEASE, released, method="gibbs", sweeps=64, rng=1),
+         {"released": [0.5, 0.5, 1.0]})],
+    "membership.BayesAttacker": [
+        (membership.BayesAttacker(RELEASE).claims, {"released": [0.5, 0.5, 1.0], "gamma": 0.5})],
+    "membership.OptimalLRT": [(membership.OptimalLRT(RELEASE).scores, {"released": [0.5, 0.5, 1.0]})],
+    "membership.LMMSEAttacker": [
+        (membership.LMMSEAttacker(RELEASE).claims, {"released": [0.5, 0.5, 1.0], "gamma": 0.5})],
     "membership.Panel": [(membership.Panel, {"values": [[1, 0], [0, 1]]}),
                          (membership.Panel.from_packed, {"bits": [[1], [2]], "n_attributes": 2}),
                          (PANEL.select, {"people": [0], "attributes": [2, 1]}),
@@ -240,15 +247,6 @@ CALLS = {  # name: calls that go through, as a function and its arguments
     "membership.FrequencyRelease": [(RELEASE.log_likelihood, {"released": [0.5, 0.5, 1.0], "b": [1, 1]}),
                                     (RELEASE.release, {"b": [1, 1]}), (RELEASE.frequencies, {"b": [1, 1]}),
                                     (RELEASE.epsilon, {"delta": 0.0})],
-    "membership.membership_posterior": [
-        (lambda released: fp.membership.membership_posterior(MEMBERS, released), {"released": [0.5, 1.0]}),
-        (lambda released: fp.membership.membership_posterior(MEMBERS, released, method="gibbs", sweeps=64, rng=1),
-         {"released": [0.5, 1.0]})],
-    "membership.BayesAttacker": [
-        (fp.membership.BayesAttacker(MEMBERS).claims, {"released": [0.5, 1.0], "gamma": 0.5})],
-    "membership.OptimalLRT": [(fp.membership.OptimalLRT(MEMBERS).scores, {"released": [0.5, 1.0]})],
-    "membership.LMMSEAttacker": [
-        (fp.membership.LMMSEAttacker(MEMBERS).claims, {"released": [0.5, 1.0], "gamma": 0.5})],
 } | {
     f"notions.{name}": [(getattr(notions, name), {"prior": HALF, "mechanism": CHANNEL})]
     for name in ("bayes_vulnerability", "cd_lmip", "ldp_epsilon", "lip_epsilon", "map_secrets", "maximal_leakage",
