@@ -11,6 +11,7 @@ from . import mechanisms as mechanisms
 from . import nb as nb
 from . import notions as notions
 from . import posteriors as posteriors
+from . import risk as risk
 from . import special as special
 from ._include import get_include as get_include
 from .assessment.assess import assess as assess
