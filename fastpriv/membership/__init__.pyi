@@ -9,3 +9,7 @@ from .priors import FixedSizeMembership as FixedSizeMembership
 from .releases import CombinedReleases as CombinedReleases
 from .releases import FrequencyRelease as FrequencyRelease
 from .releases import SimulatedReleases as SimulatedReleases
+from .posterior import BayesAttacker as BayesAttacker
+from .posterior import MembershipPosterior as MembershipPosterior
+from .posterior import OptimalLRT as OptimalLRT
+from .posterior import membership_posterior as membership_posterior
