@@ -11,32 +11,31 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _parallel, _validate, special
+from .. import _parallel, _random, _validate, special
 from .._parallel import Progress
 from .._random import RNGLike
-from ..errors import DomainError
+from ..errors import DomainError, warned
 from ..estimate import Estimate, Kind, Result
 from ..numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, next_above, next_below
-from .noises import GaussianNoise, GeneratorNoise, LaplaceNoise, LInfinityNoise, NoNoise
-from .posterior_enumeration import MAX_PEOPLE, Enumeration, Term, enumerate_subsets
+from .likelihood_terms import Term, checked_releases, releases_of, terms_of
+from .linear_estimate import LMMSEAttacker
+from .posterior_enumeration import MAX_PEOPLE, Enumeration, enumerate_subsets
+from .posterior_sampling import R_HAT_LIMIT, Chains, SampledPosterior, covariance, sample_posterior
 from .priors import BernoulliMembership, MembershipPrior
 from .releases import CombinedReleases, FrequencyRelease
 
 __all__ = ["BayesAttacker", "MembershipPosterior", "OptimalLRT", "membership_posterior"]
 
-_SAME_FREQUENCY = 1e-12  # distance up to which an exact release equals frequencies: those of sizes up to 24 differ more
-_TABULATED_PEOPLE = 16  # people up to which a likelihood without a kernel of its own is written for all memberships
-_TABULATED_AT_ONCE = 2**18  # numbers of frequencies that are written at a time: 2 MiB
-# bound: tested by membership/test_releases - relative error of a log likelihood
-_LIKELIHOOD_ERROR = 1e-12
+_BRIEF = 2**18  # memberships in all that take less time than threads take to start
+_MOST_CHAINS = 1024  # and temperatures of each
 # bound: tested by kernels/test_special_accuracy - relative error of a few logarithms, exponentials and their sums
 _FEW_ROUNDINGS = 16 * UNIT_ROUNDOFF
-_LEAST_SCALE = 1e-100  # of noise; quotients with its square stay doubles
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -64,6 +63,8 @@ class MembershipPosterior(Result):
         What was spent.
     _covariance : callable, optional
         The function behind ``covariance()``; not for callers.
+    _chains : list, optional
+        What ``resume`` continues; not for callers.
 
     Examples
     --------
@@ -85,6 +86,7 @@ class MembershipPosterior(Result):
     effective_samples: FloatArray | None = None
     cost: Mapping[str, Any] = field(default_factory=dict)
     _covariance: Callable[[], Estimate] | None = field(default=None, repr=False, compare=False)
+    _chains: list[Chains] | None = field(default=None, repr=False, compare=False)
 
     def covariance(self) -> Estimate:
         """Cov(b_k, b_l | r) of all pairs of people, shape (..., K, K).
@@ -106,7 +108,9 @@ class MembershipPosterior(Result):
 
 
 def membership_posterior(
-    model: FrequencyRelease | CombinedReleases, released: Any, *, method: str = "auto", n_jobs: int | None = None,
+    model: FrequencyRelease | CombinedReleases, released: Any, *, method: str = "auto", sweeps: int = 2000,
+    chains: int = 4, temperatures: int = 1, confidence: float = 0.95, rng: RNGLike = None,
+    resume: MembershipPosterior | None = None, n_jobs: int | None = None, progress: Progress = None,
 ) -> MembershipPosterior:  # fmt: skip
     """The posterior of the membership of each person given a release.
 
@@ -116,10 +120,27 @@ def membership_posterior(
         Prior and noise; its panel is known to the attacker.
     released : array_like, shape (..., m)
         Releases; of ``CombinedReleases`` a sequence with one array for each release.
-    method : {"auto", "enumeration"}
-        ``"enumeration"`` visits all memberships, of at most 24 people.
+    method : {"auto", "enumeration", "gibbs"}
+        ``"enumeration"`` visits all memberships, of at most 24 people; ``"gibbs"`` samples. ``"auto"`` enumerates where
+        it can.
+    sweeps : int, default 2000
+        Of each chain, of which the first quarter is dropped. A sweep offers every person a change.
+    chains : int, default 4
+        Chains with different starts: the linear estimate, a draw from the prior, everybody and a single person.
+    temperatures : int, default 1
+        Replicas of each chain, each at half the inverse temperature of the one before, that exchange their states
+        (parallel tempering): for posteriors with several modes.
+    confidence : float, default 0.95
+        Level of the intervals of sampled probabilities.
+    rng : int, Generator or None
+        Source of random numbers of chains.
+    resume : MembershipPosterior, optional
+        A sampled result, or attribute ``best`` of the KeyboardInterrupt that ended a call, of the same model, releases
+        and ``rng``: ``sweeps`` more are done.
     n_jobs : int, optional
         Number of threads.
+    progress : bool or callable, optional
+        Whether to show the progress of chains, or what to tell it to.
 
     Returns
     -------
@@ -129,14 +150,21 @@ def membership_posterior(
     ------
     DomainError
         For noise of a generator, whose likelihood is not known, more people than the method takes, releases that no
-        membership can have made, and scales of the noise below 1e-100.
+        membership can have made, and scales of the noise below 1e-100. For sampling without noise.
     ShapeError
         For releases of another number of attributes.
+
+    Warns
+    -----
+    SamplingWarning
+        Where chains do not mix: their halves disagree, by R-hat above 1.05 of a person or of the posterior density.
+        Flips of single persons do not mix under L-infinity noise, and hardly under any noise far below 1 / n.
 
     Notes
     -----
     **Accuracy**: enumeration has proved bounds of kind ``certified``, of about 1e-13 in ordinary cases;
-    tests/membership/test_posterior.py compares with sums in 60 digits over all memberships.
+    tests/membership/test_posterior.py compares with sums in 60 digits over all memberships. Sampled intervals are
+    ``statistical``; tests/membership/test_posterior_sampling.py compares with enumeration.
 
     Examples
     --------
@@ -149,9 +177,21 @@ def membership_posterior(
     """
     parts = releases_of(model)
     arrays, shape = checked_releases(model, released)
-    _validate.choice("method", method, ("auto", "enumeration"))
-    _parallel.checked(n_jobs)
+    _validate.choice("method", method, ("auto", "enumeration", "gibbs"))
+    _parallel.checked(n_jobs, progress)
+    _random.checked(rng)
+    options: dict[str, Any] = {
+        "sweeps": _validate.count("sweeps", sweeps, 16), "chains": _validate.count("chains", chains, 1, _MOST_CHAINS),
+        "temperatures": _validate.count("temperatures", temperatures, 1, _MOST_CHAINS), "rng": rng,
+        "confidence": _validate.scalar(
+            "confidence", confidence, "strictly between 0 and 1", lambda x: (x > 0) & (x < 1)
+        ),
+    }  # fmt: skip
     people = model.n_people
+    if method == "gibbs" or (method == "auto" and people > MAX_PEOPLE):
+        estimates = LMMSEAttacker(model).scores(released).reshape(-1, people)
+        estimates = np.broadcast_to(estimates, (len(arrays[0]), people))
+        return _sampled(parts, arrays, shape, estimates, resume, options, n_jobs, progress)
     if people > MAX_PEOPLE:
         raise DomainError(
             f"model must be of at most {MAX_PEOPLE} people for enumeration; got {people}. Sample from the posterior "
@@ -252,84 +292,10 @@ def prior_log_odds(prior: MembershipPrior, n_people: int) -> FloatArray:
         return np.asarray((np.log(q) - logs) - np.log(-np.expm1(others)))
 
 
-def releases_of(model: Any) -> tuple[FrequencyRelease, ...]:
-    """The releases of a model, after a check that their likelihood is known."""
-    if isinstance(model, FrequencyRelease):
-        parts: tuple[FrequencyRelease, ...] = (model,)
-    elif isinstance(model, CombinedReleases):
-        parts = model.releases
-    else:
-        raise DomainError(
-            f"model must be a FrequencyRelease or CombinedReleases; got {_validate.shown(model)}. Build one of "
-            "fastpriv.membership."
-        )
-    for part in parts:
-        if isinstance(part.noise, GeneratorNoise):
-            raise DomainError(
-                f"model must have noise of a known likelihood; got {part.noise!r}. Train an attacker on simulated "
-                "releases instead."
-            )
-        if not isinstance(part.noise, NoNoise) and np.min(part.noise.scale_of([1])) < _LEAST_SCALE:
-            raise DomainError(
-                f"model must have noise of a scale of at least {_LEAST_SCALE:g}; got {part.noise!r}. Use NoNoise()."
-            )
-    return parts
-
-
-def checked_releases(model: Any, released: Any) -> tuple[list[FloatArray], tuple[int, ...]]:
-    """One array (count, m_i) for each release of a model, and the shape of the axes before the last."""
-    if isinstance(model, FrequencyRelease):
-        found = [model.checked_release(released)]
-    else:
-        parts = model._one_for_each(released)
-        found = [one.checked_release(part) for one, part in zip(model.releases, parts, strict=True)]
-    shape = np.broadcast_shapes(*(part.shape[:-1] for part in found))
-    return [np.broadcast_to(one, (*shape, one.shape[-1])).reshape(-1, one.shape[-1]) for one in found], shape
-
-
-def log_prior_error(log_odds: FloatArray, size_weights: FloatArray) -> float:
+def _log_prior_error(log_odds: FloatArray, size_weights: FloatArray) -> float:
     """Bound on the error of the log prior of a membership, whose parts are rounded logarithms and their sums."""
     largest = float(np.max(np.abs(size_weights[np.isfinite(size_weights)])))
     return _FEW_ROUNDINGS * (float(np.sum(np.abs(log_odds) + 1.0)) + largest + 1.0)
-
-
-def terms_of(part: FrequencyRelease, people: FloatArray, released: FloatArray) -> list[Term]:
-    """The parts of the log likelihood of one release, with people as zeros and ones (K, m)."""
-    noise, count = part.noise, len(people)
-    if isinstance(noise, NoNoise):
-        return [Term("none", people, released, np.full(count, _SAME_FREQUENCY))]
-    scale = noise.scale_of(np.arange(1, count + 1))
-    low, high = (released == 0.0, released == 1.0) if part.clip else (np.zeros(released.size, dtype=bool),) * 2
-    inside = ~(low | high)
-    if isinstance(noise, LaplaceNoise):  # probabilities of the ends of the range are exp(-|r - f| / scale) / 2
-        return [Term("laplace", people, released, scale, int(inside.sum()))]
-    if isinstance(noise, GaussianNoise):
-        ends = [people[:, low], 1.0 - people[:, high]]
-        found = [Term("censored", one, np.zeros(one.shape[1]), scale) for one in ends if one.size]
-        if inside.any():
-            found.append(Term("gaussian", people[:, inside], released[inside], scale, int(inside.sum())))
-        return found
-    if inside.all():
-        return [Term("linfinity", people, released, scale, released.size)]
-    return [_tabulated(part, released)]
-
-
-def _tabulated(part: FrequencyRelease, released: FloatArray) -> Term:
-    """The log likelihood of each membership, for noise that the kernel has no term of."""
-    people = part.n_people
-    if people > _TABULATED_PEOPLE:
-        raise DomainError(
-            f"model must be of at most {_TABULATED_PEOPLE} people where L-infinity noise is clipped; got {people}. "
-            "Release without clipping, or add Laplace or Gaussian noise."
-        )
-    logs = np.full(2**people, -np.inf)
-    step = max(1, _TABULATED_AT_ONCE // part.n_attributes)
-    for block in _parallel.blocks(2**people - 1, step):
-        index = np.arange(block.start, block.stop) + 1
-        members = (index[:, None] >> np.arange(people)) & 1 == 1
-        logs[index] = part.log_likelihood(released, members)
-    error = _LIKELIHOOD_ERROR * float(np.max(np.abs(logs[1:]), initial=1.0, where=np.isfinite(logs[1:])))
-    return Term("given", np.zeros((0, 0)), logs, np.ones(people), error=error)
 
 
 def _enumerated(
@@ -338,7 +304,7 @@ def _enumerated(
     """The posteriors of a batch of releases by enumeration; of a single one the threads share the sum."""
     prior, people = parts[0].prior, parts[0].n_people
     log_odds, size_weights = prior.log_prior(people)
-    error = log_prior_error(log_odds, size_weights)
+    error = _log_prior_error(log_odds, size_weights)
     matrices = [part.panel.to_array().astype(np.float64) for part in parts]
     count = len(arrays[0])
 
@@ -357,7 +323,7 @@ def _enumerated(
         errors = np.broadcast_to(np.array([one.covariance_error for one in each])[:, None, None], values.shape)
         return _certified(values, errors, (*shape, people, people), "1", least=-0.25, most=0.25)
 
-    brief = count * 2**people < _TABULATED_AT_ONCE
+    brief = count * 2**people < _BRIEF
     each = list(_parallel.ordered_map(found_of, range(count), n_jobs=n_jobs, shared=True, brief=brief))
     odds, odds_error = (np.array([one[i] for one in each]).reshape(count, people) for i in (0, 1))
     numbers = np.array([one[2:6] for one in each]).reshape(count, 4)
@@ -375,6 +341,67 @@ def _enumerated(
         mixed=True if shape == () else np.ones(shape, dtype=bool),
         cost={"memberships": count * 2**people}, _covariance=covariances,
     )  # fmt: skip
+
+
+def _sampled(
+    parts: Sequence[FrequencyRelease], arrays: Sequence[FloatArray], shape: tuple[int, ...],
+    estimates: FloatArray, resume: Any, options: Mapping[str, Any], n_jobs: int | None, progress: Progress,
+) -> MembershipPosterior:  # fmt: skip
+    """The posteriors of a batch of releases by Gibbs sampling."""
+    people, level = parts[0].n_people, options["confidence"]
+    whole = (*shape, people)
+    earlier = None
+    if resume is not None:
+        earlier = getattr(resume, "_chains", None)
+        same = earlier is not None and len(earlier) == len(arrays[0]) and earlier[0].last.shape == (
+            options["chains"], options["temperatures"], people
+        )
+        if not same:
+            raise DomainError(
+                f"resume must be a sampled posterior of the same model, releases and chains; got "
+                f"{_validate.shown(resume)}. Pass the result of membership_posterior."
+            )
+
+    def result(found: list[SampledPosterior]) -> MembershipPosterior:
+        chance, odds, lower, upper, r_hat, effective = (
+            np.array([getattr(one, name) for one in found]).reshape(whole)
+            for name in ("probabilities", "log_odds", "lower", "upper", "r_hat", "effective_samples")
+        )
+        mixed = np.array([one.mixed for one in found]).reshape(shape)
+        words: Any = {"kind": "statistical", "method": "Gibbs sampling", "confidence": level}
+        with np.errstate(divide="ignore"):
+            low, high = (np.log(end) - np.log1p(-end) for end in (lower, upper))
+        swept = found[0].chains.log_density[0].size
+        return MembershipPosterior(
+            probabilities=Estimate(chance, lower, upper, unit="probability", **words),
+            log_odds=Estimate(odds, np.minimum(low, odds), np.maximum(high, odds), unit="nats", **words),
+            mode=np.array([one.chains.mode for one in found]).reshape(whole),
+            mixed=bool(mixed) if shape == () else mixed, r_hat=r_hat, effective_samples=effective,
+            cost={"sweeps": swept, "chains": options["chains"]},
+            _covariance=lambda: _sampled_covariance([one.chains for one in found], (*whole, people), level),
+            _chains=[one.chains for one in found],
+        )  # fmt: skip
+
+    found = sample_posterior(
+        parts, arrays, estimates, resume=earlier, n_jobs=n_jobs, progress=progress, result=result, **options
+    )
+    unmixed = sum(not one.mixed for one in found)
+    if unmixed:
+        worst = max(max(float(np.max(one.r_hat)), one.log_density_r_hat) for one in found)
+        warned(
+            f"the chains did not mix for {unmixed} of {len(found)} releases: R-hat reaches {worst:.3g}, more than "
+            f"{R_HAT_LIMIT}. Their intervals span what each chain says; take more sweeps or temperatures, or enumerate "
+            f"at most {MAX_PEOPLE} people."
+        )
+    return result(found)
+
+
+def _sampled_covariance(chains: Sequence[Chains], shape: tuple[int, ...], level: float) -> Estimate:
+    each = [covariance(one) for one in chains]
+    values, errors = (np.array([one[i] for one in each]).reshape(shape) for i in (0, 1))
+    half = NormalDist().inv_cdf(0.5 + 0.5 * level) * errors
+    return Estimate(values, values - half, values + half, kind="statistical", unit="1", method="Gibbs sampling",
+                    confidence=level)  # fmt: skip
 
 
 def _certified(

@@ -18,13 +18,14 @@ weights of a side is at most its entropy, K log 2, so that log S_s + M_s is wron
     tau + 2.1 u |M_s - reference| + 5 u (K log 2 + 1) + 200 u,
 
 where 5 u pays for delta, for E - M_s and for its parts in the exponential, and 200 u for the roundings of sums: 35 in
-a row, 8 and the products over rows; 64 in a column, 64 over blocks of rows and their factors. Log odds are the difference of
-two of these. The entropy H = log Z + mean x is wrong by at most 2 tau' H to first order, tau' = tau + 2.1 u |M - reference|, as the
-derivative in delta(b) is -p(b) (log p(b) + H), by 5 u (mean of x^2 + (mean of x)^2), where the mean of x^2 is at most
-(K log 2 + 2)^2, and by the roundings of the sums.
+a row, 8 and the products over rows; 64 in a column, and the factors of blocks of rows. Log odds are the difference of
+two of these. The entropy H = log Z + mean x is wrong by at most 2 tau' H to first order, tau' = tau + 2.1 u
+|M - reference|, as the derivative in delta(b) is -p(b) (log p(b) + H), by 5 u (mean of x^2 + (mean of x)^2), where the
+mean of x^2 is at most (K log 2 + 2)^2, and by the roundings of the sums.
 """
 
-# bounds: tested by membership/test_posterior_enumeration - roundings counted at the head to first order, with a factor 1.01
+# bounds: tested by membership/test_posterior_enumeration - roundings counted at the head to first order, with a
+#    factor 1.01
 
 from __future__ import annotations
 
@@ -39,8 +40,9 @@ from .. import _parallel, special
 from ..errors import DomainError
 from ..kernels import _matrix_product, _membership_posterior
 from ..numerics import LOG_2, UNIT_ROUNDOFF, FloatArray
+from .likelihood_terms import Term
 
-__all__ = ["MAX_PEOPLE", "Enumeration", "Term", "enumerate_subsets"]
+__all__ = ["MAX_PEOPLE", "Enumeration", "enumerate_subsets"]
 
 MAX_PEOPLE = 24  # people of which all subsets are visited: 0.1 s
 # bound: none - the kernel has at least 2^3 low halves and groups of four rows; fewer people are filled up
@@ -58,19 +60,7 @@ _SPLIT = 2.0**27 + 1  # Veltkamp's factor: halves of 26 bits
 _PAIR_BLOCK = 512  # rows whose products are summed in plain doubles
 
 
-class Term(NamedTuple):
-    """A part of the log likelihood of one release.
-
-    ``kind`` is gaussian, laplace, linfinity, none (exact frequencies), censored (each attribute is at the lower end of
-    the range, with Gaussian noise) or given. ``scale`` holds the parameter of the noise at n = 1 ... K.
-    """
-
-    kind: str
-    attributes: FloatArray  # (K, m), zeros and ones; given: (0, 0)
-    released: FloatArray  # (m,); given: the log likelihood of each b, in the order of its index sum b_k 2^k
-    scale: FloatArray  # (K,); none: the distance up to which frequencies agree; given: not used
-    densities: int = 0  # attributes that the noise has a density in, and no probability
-    error: float = 0.0  # given: bound on the error of the log likelihood
+_Pair = tuple[Any, Any]  # an unevaluated sum of two doubles, or of arrays of them
 
 
 class Enumeration(NamedTuple):
@@ -204,7 +194,7 @@ def _normalised(size_weights: FloatArray, terms: Sequence[Term]) -> tuple[FloatA
 def _pooled(terms: Sequence[Term]) -> list[tuple[Term, ...]]:
     """Gaussian terms with one scale for all sizes are one quadratic form; every other term is its own."""
     together = tuple(term for term in terms if term.kind == "gaussian" and np.all(term.scale == term.scale[0]))
-    groups = [(term,) for term in terms if not any(term is one for one in together)]
+    groups: list[tuple[Term, ...]] = [(term,) for term in terms if not any(term is one for one in together)]
     return [together, *groups] if together else groups
 
 
@@ -257,7 +247,8 @@ def _quadratic(group: tuple[Term, ...], scale: FloatArray, order: Any, padded: i
     tables = [_matrix_product.matrix_vector(_matrix_product.product(bits, part[:low, :low].T) * bits, np.ones(low))
               for part in (first, rest)]  # fmt: skip
     highs = np.arange(low, padded)
-    vectors = np.concatenate([first[low:], first[highs, highs][:, None], rest[low:], rest[highs, highs][:, None]], axis=1)
+    diagonals = first[highs, highs][:, None], rest[highs, highs][:, None]
+    vectors = np.concatenate([first[low:], diagonals[0], rest[low:], diagonals[1]], axis=1)
     rounding = (2 * padded + 10) * UNIT_ROUNDOFF * 2 * float(np.sum(np.abs(rest))) + padded**2 * error
     largest = float(np.max(np.abs(factor[0])))
     arrays = {"kind": "quadratic", "vectors": np.ascontiguousarray(vectors), "low": np.stack(tables),
@@ -265,7 +256,7 @@ def _quadratic(group: tuple[Term, ...], scale: FloatArray, order: Any, padded: i
     return _Built(arrays, 1.01 * rounding * largest, -0.5 * sum(term.released.size for term in group))
 
 
-def _inner_products(people: FloatArray, released: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _inner_products(people: FloatArray, released: FloatArray) -> _Pair:
     """<r - d_k, r - d_l> for all pairs, in two doubles."""
     m = released.size
     grid = 2.0 ** (math.frexp(m * (float(np.max(np.abs(released), initial=0.0)) + 1e-280))[1] - 52)
@@ -360,9 +351,12 @@ def _sweep(
     people = odds.size
     low = _low(people)
     high = people - low
-    limit = float(np.sum(np.abs(odds[odds > _IMPOSSIBLE]))) + float(np.max(np.abs(weights[weights > _IMPOSSIBLE]), initial=0.0))
+    limit = float(np.sum(np.abs(odds[odds > _IMPOSSIBLE])))
+    limit += float(np.max(np.abs(weights[weights > _IMPOSSIBLE]), initial=0.0))
     grid = 2.0 ** (math.frexp(limit + 1.0)[1] - 51)
-    odds1, weights1 = (np.where(x > _IMPOSSIBLE, np.rint(np.maximum(x, -limit) / grid) * grid, x) for x in (odds, weights))
+    odds1, weights1 = (
+        np.where(x > _IMPOSSIBLE, np.rint(np.maximum(x, -limit) / grid) * grid, x) for x in (odds, weights)
+    )
     odds2, weights2 = odds - odds1, weights - weights1
     sums = [_matrix_product.matrix_vector(_bits(low), part[:low]) for part in (odds1, odds2)]
     prior = _by_size(np.stack([weights1, weights2]), low, people) + np.stack(sums)[:, None]
@@ -430,7 +424,7 @@ def _bits(low: int) -> FloatArray:
 
 @lru_cache(maxsize=16)
 def _sizes(low: int) -> FloatArray:
-    return _bits(low).sum(axis=1)
+    return np.asarray(_bits(low).sum(axis=1))
 
 
 def _by_size(values: FloatArray, low: int, people: int) -> FloatArray:
@@ -464,7 +458,7 @@ def _upper(x: Any) -> Any:
     return product - (product - x)
 
 
-def _sum(a: Any, b: Any) -> Any:
+def _sum(a: _Pair, b: _Pair) -> _Pair:
     """Sum of two numbers in two doubles each, to 2^-104 of their sizes."""
     s = a[0] + b[0]
     t = s - a[0]
@@ -473,7 +467,7 @@ def _sum(a: Any, b: Any) -> Any:
     return total, lost - (total - s)
 
 
-def _product(a: Any, b: Any) -> Any:
+def _product(a: _Pair, b: tuple[float, float]) -> _Pair:
     """Product of two numbers in two doubles each, to 2^-100."""
     p = a[0] * b[0]
     ah, bh = _upper(a[0]), _upper(b[0])
