@@ -34,7 +34,7 @@ ABSOLUTE_ERROR = 5e-322  # for results that are subnormal: a hundred of the smal
 _LOGARITHM_ERROR = 4e-16  # relative to the sum of its terms
 # bound: tested by enclosures/test_trade_off - relative error of Phi, and of the quantile that it gives after one Newton
 #    step, relative to the ratio of Phi and its density
-_NORMAL_ERROR = 2e-15
+_NORMAL_ERROR = 1.7e-15
 # bound: proved - rounding of a quotient and a difference in extended precision
 _EXTENDED_ROUNDING = 4 * float(np.finfo(np.longdouble).eps)
 # bound: proved - below it the next term of the series is under half an ulp
@@ -130,8 +130,8 @@ def gaussian_trade_off(difference: FloatArray, sigma: FloatArray | float, type_o
         error = np.asarray(error, dtype=np.float64)
     ends = (type_one == 0.0) | (type_one == 1.0)
     straight = np.broadcast_to(ends | (separation == 0.0), value.shape)
-    value = np.where(straight, 1.0 - type_one, np.where(np.isinf(separation), 0.0, value))
-    return value, np.where(straight, np.where(ends, 0.0, UNIT_ROUNDOFF), np.where(np.isfinite(error), error, 0.0))
+    value = np.where(np.isinf(separation), 0.0, np.where(straight, 1.0 - type_one, value))
+    return value, np.where(straight, np.where(ends, 0.0, UNIT_ROUNDOFF * value), np.where(np.isfinite(error), error, 0.0))
 
 
 def _normal_density(x: Any) -> Any:

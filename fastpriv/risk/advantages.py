@@ -103,7 +103,7 @@ def bayes_risk(p: Any, q: Any = None, prior: ArrayLike = 0.5) -> Estimate:
         odds = np.where(pi <= 0.5, np.log1p(-pi) - np.log(pi), np.log(pi) - np.log1p(-pi))
     odds = np.where(pi == 0.5, 0.0, np.abs(odds))
     slack = np.where((pi == 0.5) | np.isinf(odds), 0.0, _LOGIT_ERROR * (1.0 + odds))
-    value, lower, upper = np.empty((3, *pi.shape))
+    value, lower, upper = (np.empty(pi.shape) for _ in range(3))
     for some, curve in ((pi <= 0.5, pair.forward), (pi > 0.5, pair.backward)):
         some = np.asarray(some)
         if some.any():

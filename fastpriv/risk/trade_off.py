@@ -88,7 +88,7 @@ def trade_off_curve(p: Any, q: Any = None, alpha: ArrayLike = 0.05) -> TradeOffC
     ----------
     p, q : GaussianMixture, Pmf, vector of probabilities, or p alone a GaussianMechanism, a channel or a function
         Any pair with certified bounds. Vectors have one probability for each outcome, on the same outcomes. Of a
-        channel the curve of its worst pairs of rows; rows are vectors. Functions of an array epsilon >= 0 return an
+        channel the curve of its worst pairs of rows; rows are vectors. Functions of an array epsilon from 0 to inf return an
         Estimate of its shape: p the curve of P against Q, q the one of Q against P, or None if they are the same.
     alpha : array_like
         Between 0 and 1, any shape.

@@ -18,6 +18,7 @@ from fastpriv import (
 from fastpriv.adapters import PldCurve, composed_delta, composed_hockey_stick_divergence, dp_accounting_pld
 from fastpriv.adapters.composition import composed_bounds
 from fastpriv.adapters.privacy_loss import PrivacyLoss, discretised
+from fastpriv.risk.pairs import pair_of
 from oracles.composition import delta_of_masses
 
 ONE = GaussianMixture.single(0.0, 1.0)
