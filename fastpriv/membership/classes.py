@@ -14,7 +14,7 @@ as the b of one c are equally likely. P(b_k = 1 | g) is the mean of c_t / s_t ov
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -72,7 +72,8 @@ def membership_classes(panel: Panel, prior: MembershipPrior, by_size: bool) -> M
     if isinstance(prior, FixedSizeMembership):
         p /= _longdouble(math.comb(panel.n_people, prior.n0))
     else:
-        q = np.broadcast_to(np.asarray(prior.q, dtype=np.float64), (panel.n_people,))[first].astype(np.longdouble)
+        chances: Any = prior
+        q = np.broadcast_to(np.asarray(chances.q, dtype=np.float64), (panel.n_people,))[first].astype(np.longdouble)
         for t, one in enumerate(q):
             p *= (one ** np.arange(counts[t] + 1) * (1 - one) ** np.arange(counts[t], -1, -1))[members[:, t]]
         p /= -np.expm1((counts * np.log1p(-q)).sum())
@@ -86,7 +87,7 @@ def membership_classes(panel: Panel, prior: MembershipPrior, by_size: bool) -> M
     _, index, group = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     group = group.reshape(-1)
 
-    def summed(values: FloatArray) -> FloatArray:
+    def summed(values: Any) -> Any:
         out = np.zeros(len(index), dtype=np.longdouble)
         np.add.at(out, group, values)
         return out
@@ -105,7 +106,7 @@ def membership_classes(panel: Panel, prior: MembershipPrior, by_size: bool) -> M
     )
 
 
-def _longdouble(number: int) -> np.longdouble:
+def _longdouble(number: int) -> Any:
     """An integer in extended precision, from its leading 128 bits."""
     shift = max(number.bit_length() - 128, 0)
     high, low = divmod(number >> shift, 2**64)

@@ -8,18 +8,19 @@ type t of people v_t1 = sum_g P(b_k = 1 | g) u_g and v_t0 = p - v_t1, summed as 
 sums of terms that are not negative. Releases that are clipped have atoms at 0 and 1, where the same sums stand.
 
 Quadrature. log p_g is a polynomial of degree 2 on a panel of centre x and half-length a: with slope s_g and curvature
-c_g, p_g(z) = p_g(x) exp(s_g (z - x) + c_g (z - x)^2). In the disc |z - x| <= R, u_g / u_h has modulus within exp(+-k) and
-phase at most k, k = |s_g - s_h| R + |c_g - c_h| R^2. Let h be the largest at x. Terms with k <= pi/2 have non-negative
-real parts, so that Re (p / u_h) >= 1 - sum over the others of u_g(x) / u_h(x) exp(k): where this is at least 1/2, log p
-is analytic, with imaginary part within pi/2 of that of log u_h; so for each v. That bounds the integrand in the disc,
-which contains the Bernstein ellipse of parameter rho for R = a (rho + 1/rho) / 2, and Gauss's rule of n points errs by at
-most (64/15) a M rho^(-2n) / (1 - rho^(-2)) (Trefethen 2013, theorem 19.3). Other panels are halved.
+c_g, p_g(z) = p_g(x) exp(s_g (z - x) + c_g (z - x)^2). In the disc |z - x| <= R, u_g / u_h has modulus within exp(+-k)
+and phase at most k, k = |s_g - s_h| R + |c_g - c_h| R^2. Let h be the largest at x. Terms with k <= pi/2 have real
+parts of at least 0, so that Re (p / u_h) >= 1 - sum over the others of u_g(x) / u_h(x) exp(k): where this is at least
+1/2, log p is analytic, with imaginary part within pi/2 of that of log u_h; so for each v. That bounds the integrand
+in the disc, which contains the Bernstein ellipse of parameter rho for R = a (rho + 1/rho) / 2, and Gauss's rule of n
+points errs by at most (64/15) a M rho^(-2n) / (1 - rho^(-2)) (Trefethen 2013, theorem 19.3). Other panels are halved.
 
 Rounding. A relative error e_g of u_g moves the sums by at most sum e_g u_g log(p / u_g), and by sum e_g u_g (P(1 | g)
 log(p / v_t1) + P(0 | g) log(p / v_t0)), to first order: derivatives of p cancel. These sums are integrated too.
 
 Maximal weighted advantage. The positive part of sum_g a_g p_g, a_g of both signs, is integrated by distribution
-functions over panels on which its sign is proved, by the same moduli; panels in doubt are halved until they do not count.
+functions over panels on which its sign is proved, by the same moduli; panels in doubt are halved until they do not
+count.
 """
 
 from __future__ import annotations
@@ -204,8 +205,8 @@ def _over_panels(
         left = np.concatenate([left, a[rest], centre[rest]])
         right = np.concatenate([right, centre[rest], b[rest]])
         done += int((~rest).sum())
-    value, error, rounding = (np.array([math.fsum(column) for column in np.stack(one).T]) for one in zip(*sums, strict=True))
-    return value, error, rounding, done
+    totals = [np.array([math.fsum(column) for column in np.stack(one).T]) for one in zip(*sums, strict=True)]
+    return totals[0], totals[1], totals[2], done
 
 
 def _moduli(

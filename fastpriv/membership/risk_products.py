@@ -1,9 +1,10 @@
 """Risks of two or three attributes by products of Gauss's rules.
 
 Notation of ``risk_integrals``. The noise of the attributes is independent given b, so that all sums over classes are
-products of matrices: p = P_1 diag(w) P_2^T at all pairs of nodes, P_j the densities of attribute j at its nodes; of three
-attributes P_1 holds all pairs of the first two. sum_g u_g log(p / u_g) = p log p - sum_g u_g (log w_g + log p_g) has an
-absolute error of a few roundings of the logarithms. Clipped attributes have nodes at 0 and 1, with their probabilities.
+products of matrices: p = P_1 diag(w) P_2^T at all pairs of nodes, P_j the densities of attribute j at its nodes; of
+three attributes P_1 holds all pairs of the first two. sum_g u_g log(p / u_g) = p log p - sum_g u_g (log w_g + log
+p_g) has an absolute error of a few roundings of the logarithms. Clipped attributes have nodes at 0 and 1, with their
+probabilities.
 
 The error is that between two rules on the same panels: tested, not proved.
 """

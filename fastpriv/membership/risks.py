@@ -1,7 +1,7 @@
 """Risks of releases of frequencies under the best attack: entropies of the membership, and weighted advantages.
 
-Notation: b in {0, 1}^K who is a member, r the release, pi_k = P(b_k = 1 | r). The Bayes generative privacy (BGP) risk is
-the least cross-entropy loss of an attacker who names a probability for each person. There are two:
+Notation: b in {0, 1}^K who is a member, r the release, pi_k = P(b_k = 1 | r). The Bayes generative privacy (BGP) risk
+is the least cross-entropy loss of an attacker who names a probability for each person. There are two:
 
     marginal: sum_k H(b_k | r), which the vector of the pi_k attains;
     joint: H(b | r), which needs a distribution over all memberships; marginal - joint is the expected total
@@ -32,14 +32,15 @@ from ..estimate import Estimate, Information
 from ..numerics import LOG_2, UNIT_ROUNDOFF, BoolArray, FloatArray, next_above, next_below
 from ..sampling.statistics.intervals import replicate_interval
 from .classes import MembershipClasses, membership_classes
+from .likelihood_terms import releases_of
 from .noises import GaussianNoise, LaplaceNoise, LInfinityNoise, NoNoise
 from .panels import Panel
-from .posterior import checked_releases, membership_posterior, releases_of
+from .posterior import membership_posterior
 from .posterior_enumeration import MAX_PEOPLE
 from .priors import FixedSizeMembership
 from .releases import CombinedReleases, FrequencyRelease
 from .risk_integrals import LineModel, entropy_integrals, positive_part
-from .risk_products import Column, MAX_COLUMNS, product_integrals
+from .risk_products import MAX_COLUMNS, Column, product_integrals
 
 __all__ = ["bgp_risk", "bwma", "conditional_entropies"]
 
@@ -67,7 +68,7 @@ def bgp_risk(
         ``"marginal"`` is what an attacker attains who names one probability a person, ``"joint"`` the entropy of the
         whole membership, which is at most that.
     method : {"auto", "exact", "quadrature", "monte_carlo"}
-        ``"exact"``: what needs no noise, or one dimension. ``"quadrature"``: two or three attributes. ``"monte_carlo"``:
+        ``"exact"``: without noise, or in one dimension. ``"quadrature"``: two or three attributes. ``"monte_carlo"``:
         drawn releases with exact posteriors, of at most 24 people. ``"auto"``: the first that applies.
     samples : int, default 4096
         Releases that are drawn, at least 64.
@@ -138,7 +139,8 @@ def conditional_entropies(
 
     Examples
     --------
-    >>> from fastpriv.membership import FixedSizeMembership, FrequencyRelease, LaplaceNoise, Panel, conditional_entropies
+    >>> from fastpriv.membership import FixedSizeMembership, FrequencyRelease, LaplaceNoise, Panel
+    >>> from fastpriv.membership import conditional_entropies
     >>> model = FrequencyRelease(Panel([[1], [0], [0]]), FixedSizeMembership(1), LaplaceNoise(0.5))
     >>> conditional_entropies(model).value.round(6)
     array([0.485434, 0.600247, 0.600247])
@@ -194,8 +196,8 @@ def bwma(
     flat = weights.reshape(-1)
     line = _line(parts) if chosen in ("auto", "exact") else None
     if line is not None:
-        numbers = np.array([_line_bwma(line, float(one)) for one in flat]).reshape(-1, 2).T
-        return _certified(numbers[0].reshape(weights.shape), numbers[1].reshape(weights.shape), "1", line.method)
+        found = np.array([_line_bwma(line, float(one)) for one in flat]).reshape(-1, 2).T
+        return _certified(found[0].reshape(weights.shape), found[1].reshape(weights.shape), "1", line.method)
     products = _products(parts) if chosen in ("auto", "quadrature") else None
     if products is not None:
         return _refined([_product_bwma(one, flat).reshape(weights.shape) for one in products[1:]], products[0], "1")
@@ -205,8 +207,8 @@ def bwma(
         pi = np.asarray(membership_posterior(model, released).probabilities.value)
         return np.stack([np.maximum(pi - one, 0.0).sum(axis=1) for one in flat], axis=1)
 
-    found = _sampled(model, gains, samples, confidence, rng, high=float(model.n_people))
-    numbers = tuple(x.reshape(weights.shape) for x in found)
+    drawn = _sampled(model, gains, samples, confidence, rng, high=float(model.n_people))
+    numbers = tuple(x.reshape(weights.shape) for x in drawn)
     return _statistical(numbers, "1", confidence, samples)
 
 
@@ -236,18 +238,18 @@ def _refuse(method: str, parts: tuple[FrequencyRelease, ...]) -> None:
     """An error for a method that does not apply."""
     if method == "exact":
         raise DomainError(
-            f"method must be 'monte_carlo' or 'quadrature' for this model; got 'exact' of {list(parts)!r}. Only releases "
-            "of one number, or without noise, have certified risks."
+            f"method must be 'monte_carlo' or 'quadrature' for this model; got 'exact' of {list(parts)!r}. Only "
+            "releases of one number, or without noise, have certified risks."
         )
     if method == "quadrature":
         raise DomainError(
-            f"method must be 'monte_carlo' for this model; got 'quadrature' of {list(parts)!r}. Quadrature takes at most "
-            f"{MAX_COLUMNS} attributes with independent noise, and few people."
+            f"method must be 'monte_carlo' for this model; got 'quadrature' of {list(parts)!r}. Quadrature takes at "
+            f"most {MAX_COLUMNS} attributes with independent noise, and few people."
         )
     if parts[0].n_people > MAX_PEOPLE:
         raise DomainError(
             f"model must be of at most {MAX_PEOPLE} people for posteriors of drawn releases; got {parts[0].n_people}. "
-            "Use joint_risk_by_mmse for Gaussian noise, or a smaller panel."
+            "Select fewer people."
         )
 
 
@@ -272,9 +274,7 @@ def _entropies(model: Any, method: str, samples: int, confidence: float, rng: RN
         joint = np.asarray(found.entropy.value if found.entropy is not None else 0.0 * pi[:, 0])
         return np.concatenate([joint[:, None], each.sum(axis=1, keepdims=True), each], axis=1)
 
-    people = model.n_people
-    high = np.array([people * LOG_2, people * LOG_2, *[LOG_2] * people])
-    found = _sampled(model, entropies, samples, confidence, rng, high=float(high[0]))
+    found = _sampled(model, entropies, samples, confidence, rng, high=model.n_people * LOG_2)
     parts_of = [tuple(x[index] for x in found) for index in (0, 1, slice(2, None))]
     return _Entropies(*(_statistical(one, "nats", confidence, samples) for one in parts_of))
 
@@ -288,7 +288,7 @@ def _line(parts: tuple[FrequencyRelease, ...]) -> _Line | None:
         return None if classes is None else _Line(classes, None, "sum over classes of memberships")
     sizes = np.arange(1, people + 1)
     by_size = not isinstance(prior, FixedSizeMembership) and any(
-        isinstance(part.noise, NoNoise) or np.ptp(part.noise.scale_of(sizes)) > 0 for part in parts
+        isinstance(part.noise, NoNoise) or np.ptp(_scale(part, sizes)) > 0 for part in parts
     )
     columns, precision = [], np.zeros(people)
     for part in parts:
@@ -300,12 +300,12 @@ def _line(parts: tuple[FrequencyRelease, ...]) -> _Line | None:
             return None  # frequencies that are known still tell the size
         columns += [(column, part) for column in bits.T[varying]]
         if varying.any() and isinstance(part.noise, GaussianNoise):
-            precision += int(varying.sum()) / np.square(part.noise.scale_of(sizes))
+            precision += int(varying.sum()) / np.square(_scale(part, sizes))
     if not columns:
         classes = membership_classes(Panel(np.ones((people, 1), dtype=bool)), prior, False)
         return None if classes is None else _Line(classes, None, "no attribute varies")
     first, part = columns[0]
-    scale = part.noise.scale_of(sizes)
+    scale = _scale(part, sizes)
     if len(columns) > 1:
         same = all(np.array_equal(one, first) or np.array_equal(one, ~first.astype(bool)) for one, _ in columns)
         if not same or any(p.clip or not isinstance(p.noise, GaussianNoise) for _, p in columns):
@@ -321,6 +321,12 @@ def _line(parts: tuple[FrequencyRelease, ...]) -> _Line | None:
     return _Line(classes, line, "certified integrals over one number")
 
 
+def _scale(part: FrequencyRelease, sizes: Any) -> FloatArray:
+    """The scale of the noise at numbers of members."""
+    noise: Any = part.noise
+    return np.asarray(noise.scale_of(sizes), dtype=np.float64)
+
+
 def _line_entropies(line: _Line) -> _Entropies:
     classes = line.classes
     given = math.fsum(classes.given.tolist())
@@ -332,9 +338,10 @@ def _line_entropies(line: _Line) -> _Entropies:
     else:
         value, error, _ = entropy_integrals(line.model)
     value[0] += given
-    error = np.where(value > 0, error + _CLASS_ERROR * value, 0.0)
-    if line.model is not None:
-        error[1:] = np.where(classes.member.any(axis=1) & classes.other.any(axis=1), error[1:], 0.0)
+    error = error + _CLASS_ERROR * value
+    error[1:] = np.where(classes.member.any(axis=1) & classes.other.any(axis=1), error[1:], 0.0)
+    if len(classes.weights) == 1 and given == 0.0:
+        error[0] = 0.0
     joint, marginal, people = _per_person(classes, value)
     _, sum_error, each = _per_person(classes, error)
     numbers = ((joint, error[0]), (marginal, sum_error + _CLASS_ERROR * marginal), (people, each))
@@ -371,12 +378,12 @@ def _products(parts: tuple[FrequencyRelease, ...]) -> Any:
         return None
     sizes = np.arange(1, parts[0].n_people + 1)
     panel = Panel(np.concatenate([part.panel.to_array() for part in parts], axis=1))
-    classes = membership_classes(panel, parts[0].prior, any(np.ptp(p.noise.scale_of(sizes)) > 0 for p in parts))
+    classes = membership_classes(panel, parts[0].prior, any(np.ptp(_scale(p, sizes)) > 0 for p in parts))
     if classes is None:
         return None
-    columns = []
+    columns: list[Column] = []
     for part in parts:
-        scale = part.noise.scale_of(sizes)[classes.sizes - 1]
+        scale = _scale(part, sizes)[classes.sizes - 1]
         for _ in range(part.n_attributes):
             means = classes.frequencies[:, len(columns)]
             columns.append(Column(isinstance(part.noise, GaussianNoise), means, scale, part.clip))

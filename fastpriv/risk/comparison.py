@@ -177,8 +177,8 @@ def compare_mechanisms(pair_1: Any, pair_2: Any, *, tolerance: ArrayLike = _TOLE
     if first.gaussian is not None and second.gaussian is not None:
         excesses, method = _excesses_of_normal_pairs(first, second), "distances of normal distributions"
     elif first.discrete is not None and second.discrete is not None and _is_small(first) and _is_small(second):
-        exact = _excess_of_polygons(first.discrete, second.discrete), _excess_of_polygons(second.discrete, first.discrete)
-        excesses, method = list(exact), _EXACT
+        one, other = first.discrete, second.discrete
+        excesses, method = [_excess_of_polygons(one, other), _excess_of_polygons(other, one)], _EXACT
     else:
         excesses, method = _excesses_of_curves(first, second, most), "chords and lines of both curves"
     found = [Estimate(0.5 * (low + high) if low < high else low, low, high, kind="certified", unit="probability",
@@ -254,7 +254,7 @@ def _polygon(p: list[Fraction], q: list[Fraction], points: list[Fraction]) -> li
 def _excesses_of_curves(first: Pair, second: Pair, most: float) -> list[tuple[float, float, float]]:
     """Bounds of the largest D_1 - D_2 and D_2 - D_1, each with an epsilon where the lower bound is attained."""
     epsilon = np.concatenate([-_EPSILONS[::-1], [0.0], _EPSILONS])
-    curves = [_both_bounds(pair, epsilon) for pair in (first, second)]
+    curves: list[Any] = [_both_bounds(pair, epsilon) for pair in (first, second)]
     ends = [np.longdouble(float(certified(pair.backward, np.asarray(np.inf)).lower)) for pair in (first, second)]
     while True:
         x = np.exp(epsilon.astype(np.longdouble))
@@ -273,7 +273,7 @@ def _excesses_of_curves(first: Pair, second: Pair, most: float) -> list[tuple[fl
         curves = [
             tuple(np.concatenate(two)[order] for two in zip(curves[k], _both_bounds(pair, middles), strict=True))
             for k, pair in enumerate((first, second))
-        ]  # type: ignore[misc]
+        ]
         epsilon = np.concatenate([epsilon, middles])[order]
     found = []
     for (a, b), low, bound in zip(((0, 1), (1, 0)), lowest, bounds, strict=True):

@@ -62,7 +62,7 @@ class Pair:
 
 
 def pair_of(p: Any, q: Any) -> Pair:
-    """What a caller passes as P and Q: two distributions, vectors or functions, or one object that is a pair already."""
+    """What a caller passes as P and Q: two distributions, vectors or functions, or one object that is a pair."""
     if isinstance(p, GaussianMechanism):
         _refuse_second("a GaussianMechanism", q)
         sigma = _validate.scalar("sigma", p.sigma)

@@ -7,10 +7,10 @@ e^epsilon, delta(x) = sup_E Q(E) - x P(E), convex. The least beta at alpha is th
     beta(alpha) = sup over x >= 0 of g(x),   g(x) = 1 - delta(x) - x alpha.
 
 Every x gives a lower bound of beta, from an upper bound of delta. g is concave, so that points a < b < c < d with
-bounds of g give upper bounds everywhere: between b and c, g lies below the line through a and b and below that through
-c and d; left of b it lies below the line through b and any later point, down to x = 0; right of c below that through c
-and any earlier point, up to the x where 1 - delta(infinity) - x alpha is 0. Rounds of six points narrow both bounds:
-about the vertex of a parabola, or, at a kink of delta, about the point where the lines cross.
+bounds of g give upper bounds everywhere: between b and c, g lies below the line through a and b and below that
+through c and d; left of b it lies below the line through b and any later point, down to x = 0; right of c below that
+through c and any earlier point, up to the x where 1 - delta(infinity) - x alpha is 0. Rounds of six points narrow
+both bounds: about the vertex of a parabola, or, at a kink of delta, about the point where the lines cross.
 
 For epsilon < 0, 1 - delta(x) = x (1 - delta'(1/x)), with delta' the curve of P against Q: small betas keep their digits.
 
@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike
 from .. import _validate
 from ..conversions._closed_forms import gaussian_trade_off
 from ..estimate import Estimate, Result
-from ..numerics import BoolArray, FloatArray, LongDoubleArray, next_above, next_below
+from ..numerics import FloatArray, LongDoubleArray, next_above, next_below
 from .pairs import DiscretePair, Pair, certified, pair_of
 
 __all__ = ["TradeOffCurve", "curve_of_pair", "trade_off_curve"]
@@ -88,8 +88,8 @@ def trade_off_curve(p: Any, q: Any = None, alpha: ArrayLike = 0.05) -> TradeOffC
     ----------
     p, q : GaussianMixture, Pmf, vector of probabilities, or p alone a GaussianMechanism, a channel or a function
         Any pair with certified bounds. Vectors have one probability for each outcome, on the same outcomes. Of a
-        channel the curve of its worst pairs of rows; rows are vectors. Functions of an array epsilon from 0 to inf return an
-        Estimate of its shape: p the curve of P against Q, q the one of Q against P, or None if they are the same.
+        channel the curve of its worst pairs of rows; rows are vectors. Functions of an array epsilon from 0 to inf return
+        an Estimate of its shape: p the curve of P against Q, q that of Q against P, or None if they are the same.
     alpha : array_like
         Between 0 and 1, any shape.
 
@@ -146,10 +146,11 @@ def curve_of_pair(pair: Pair, alpha: FloatArray) -> Estimate:
     upper = np.minimum(np.clip(next_above(upper.astype(np.float64)), 0.0, 1.0), next_above(1.0 - flat))
     upper = np.where(flat == 1.0, 0.0, upper)
     lower = np.minimum(lower, upper)
-    return _estimate((lower + 0.5 * (upper - lower), lower, upper), alpha, "certified", "conjugate of the privacy curve")
+    middle = lower + 0.5 * (upper - lower)
+    return _estimate((middle, lower, upper), alpha, "certified", "conjugate of the privacy curve")
 
 
-def _estimate(numbers: tuple[FloatArray, ...], alpha: FloatArray, kind: Any, method: str) -> Estimate:
+def _estimate(numbers: tuple[Any, ...], alpha: FloatArray, kind: Any, method: str) -> Estimate:
     value, lower, upper = (x.reshape(alpha.shape) for x in numbers)
     return Estimate(np.clip(value, lower, upper), lower, upper, kind=kind, unit="probability", method=method)
 
@@ -294,9 +295,8 @@ def _next_points(points: _Points, low: Any, high: Any) -> FloatArray:
         kink = at(change, first) > _KINK * (slopes[:, 0] - slopes[:, -1])
         left, right = at(slopes, first), at(slopes, first + 2)
         origin = at(points.x, first + 1)
-        cross = origin + (at(height, first + 2) - at(height, first + 1) - right * (at(points.x, first + 2) - origin)) / (
-            left - right
-        )
+        fall_to_right = at(height, first + 2) - at(height, first + 1) - right * (at(points.x, first + 2) - origin)
+        cross = origin + fall_to_right / (left - right)
         cross = np.log(cross).astype(np.float64)
         least = 0.5 * np.sqrt(at(high - low, inner).astype(np.float64) / curvature)  # g falls by more than the noise
     centre = np.where(kink & np.isfinite(cross), cross, np.where(np.isfinite(vertex), vertex, middle))

@@ -45,8 +45,8 @@ def test_bayes_risk_of_discrete_pairs():
     prior = np.array([0.0, 0.05, 0.1, 0.3, 0.5, 0.8, 0.95, 1.0])
     found = bayes_risk([0.75, 0.25, 0.0], [0.25, 0.5, 0.25], prior)
     for i, a in enumerate(map(Fraction, prior)):
-        truth = sum(min(a * p, (1 - a) * q) for p, q in zip(
-            (Fraction(3, 4), Fraction(1, 4), 0), (Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)), strict=True))  # fmt: skip
+        cells = ((Fraction(3, 4), Fraction(1, 4)), (Fraction(1, 4), Fraction(1, 2)), (0, Fraction(1, 4)))
+        truth = sum(min(a * p, (1 - a) * q) for p, q in cells)
         assert found.lower[i] <= truth <= found.upper[i]
         assert found.width[i] <= 1e-15
     with pytest.raises(DomainError, match="prior must be between 0 and 1; got 2"):
@@ -107,7 +107,8 @@ def test_binary_symmetric_against_erasure():
         x = one.gamma * (1 - one.prior) / ((1 - one.gamma) * one.prior)
         assert np.log(x) == pytest.approx(one.epsilon, abs=1e-12)
         for k, pair in ((1, BINARY), (2, ERASURE)):
-            gain = sum(max((1 - one.gamma) * one.prior * q - one.gamma * (1 - one.prior) * p, 0) for p, q in zip(*pair))
+            right, wrong = (1 - one.gamma) * one.prior, one.gamma * (1 - one.prior)
+            gain = sum(max(right * q - wrong * p, 0) for p, q in zip(*pair, strict=True))
             assert gain == pytest.approx(get("advantage", k).value, abs=1e-15)
     of_channels = compare_mechanisms(Channel([[0.9, 0.1], [0.1, 0.9]]), Channel([[0.6, 0.4, 0.0], [0.0, 0.4, 0.6]]))
     assert of_channels.relation == "incomparable"
@@ -149,7 +150,7 @@ def test_order_of_mixtures():
 
 def test_undecided_where_the_bounds_are_too_wide():
     wide = lambda e: type(privacy_profile(*BINARY, e))(
-        0.5 * np.exp(-e), np.zeros(e.shape), np.exp(-0.1 * e), kind="certified", unit="probability", method="a wide bound"
+        0.5 * np.exp(-e), np.zeros(e.shape), np.exp(-0.1 * e), kind="certified", unit="probability", method="wide"
     )
     assert compare_mechanisms(wide, BINARY).relation == "undecided"
     with pytest.raises(DomainError, match="tolerance must be from 1e-15 to 0.1; got 1"):

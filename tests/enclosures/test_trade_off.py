@@ -4,7 +4,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-
 from mpmath import erfc, erfinv, findroot, log, mp, mpf, ncdf, sqrt
 from scipy.special import ndtri
 
