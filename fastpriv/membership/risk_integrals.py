@@ -52,8 +52,10 @@ _TAIL_ERROR = 1e-315
 _RELATIVE = 1e-16
 # bound: none - absolute error of a panel in the first pass
 _ABSOLUTE = 1e-20
+# bound: none - absolute error of a panel below which halving it gains little: 7.5e-32 of its mass
+_LEAST_ABSOLUTE = 1e-31
 _PASSES = 4  # with ever smaller absolute errors, for small risks
-_MAX_PANELS = 2**21  # beyond which the rest counts as error
+_MAX_PANELS = 2**17  # beyond which the rest counts as error
 _BLOCK_NUMBERS = 2**21  # densities that are formed at a time: 16 MiB
 
 
@@ -165,7 +167,9 @@ def entropy_integrals(model: LineModel) -> tuple[FloatArray, FloatArray, dict[st
         positive = value[value > 0]
         if not positive.size or (error[value > 0] <= 1e-14 * positive).all():
             break
-        tolerance = max(float(positive.min()) * 1e-19, 1e-320)
+        if tolerance <= _LEAST_ABSOLUTE:
+            break
+        tolerance = max(float(positive.min()) * 1e-19, _LEAST_ABSOLUTE)
     return value, error + rounding + _SUM_ERROR * value + _TAIL_ERROR, {"panels": panels}
 
 

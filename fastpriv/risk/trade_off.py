@@ -12,7 +12,7 @@ through c and d; left of b it lies below the line through b and any later point,
 through c and any earlier point, up to the x where 1 - delta(infinity) - x alpha is 0. Rounds of six points narrow
 both bounds: about the vertex of a parabola, or, at a kink of delta, about the point where the lines cross.
 
-For epsilon < 0, 1 - delta(x) = x (1 - delta'(1/x)), with delta' the curve of P against Q: small betas keep their digits.
+For epsilon < 0, 1 - delta(x) = x (1 - delta'(1/x)), delta' the curve of P against Q: small betas keep their digits.
 
 Two normal distributions of one standard deviation have beta = Phi(Phi^-1(1 - alpha) - distance / sigma). Discrete pairs
 have the polygon through the tests that reject the outcomes of the largest ratios.
@@ -88,7 +88,7 @@ def trade_off_curve(p: Any, q: Any = None, alpha: ArrayLike = 0.05) -> TradeOffC
     ----------
     p, q : GaussianMixture, Pmf, vector of probabilities, or p alone a GaussianMechanism, a channel or a function
         Any pair with certified bounds. Vectors have one probability for each outcome, on the same outcomes. Of a
-        channel the curve of its worst pairs of rows; rows are vectors. Functions of an array epsilon from 0 to inf return
+        channel the curve of its worst pairs of rows; rows are vectors. Functions of an array epsilon, 0 to inf, return
         an Estimate of its shape: p the curve of P against Q, q that of Q against P, or None if they are the same.
     alpha : array_like
         Between 0 and 1, any shape.

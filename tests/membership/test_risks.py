@@ -174,15 +174,14 @@ def test_one_attribute(case):
 
 
 def test_risks_that_are_very_small():
-    """Two people, one member, frequencies 0 and 1 twenty sigmas apart: the risk is of the size of e^-50."""
-    model = FrequencyRelease(Panel([[1], [0]]), FixedSizeMembership(1), GaussianNoise(0.05))
-    truth = Truth([1, 0], FixedSizeMembership(1), GaussianNoise(0.05), False)
-    with mp.workdps(60):
-        known = quad(lambda r: truth_entropy(truth.joint(r)), [0.3, 0.45, 0.5, 0.55, 0.7])
+    """Two people, one member, frequencies 0 and 1 twelve sigmas apart: the risk is of the size of e^-18."""
+    model = FrequencyRelease(Panel([[1], [0]]), FixedSizeMembership(1), GaussianNoise(1 / 12))
+    truth = Truth([1, 0], FixedSizeMembership(1), GaussianNoise(1 / 12), False)
+    known = quad(lambda r: truth_entropy(truth.joint(r)), [-0.5, 0.0, 0.3, 0.45, 0.5, 0.55, 0.7, 1.0, 1.5])
     found = bgp_risk(model, kind="joint")
-    assert known < 1e-20
-    assert found.value == pytest.approx(float(known), rel=1e-12)
-    assert found.width <= 1e-10 * float(known)
+    assert known < 1e-7
+    assert found.lower <= known <= found.upper
+    assert found.width <= 1e-11 * float(known)
 
 
 def truth_entropy(u):
@@ -255,7 +254,7 @@ MODELS = [
     FrequencyRelease(Panel([[1, 0], [0, 1], [1, 1], [0, 0]]), BernoulliMembership(0.3), GaussianNoise(0.2)),
     FrequencyRelease(Panel([[1, 0], [0, 1], [1, 1], [0, 0]]), FixedSizeMembership(2), GaussianNoise(0.2), clip=True),
     FrequencyRelease(Panel([[1, 0], [0, 1], [1, 1], [0, 0]]), BernoulliMembership(0.3), LaplaceNoise(0.1), clip=True),
-    FrequencyRelease(Panel([[1, 0, 1], [0, 1, 1], [1, 1, 0]]), BernoulliMembership(0.5), GaussianNoise(0.3)),
+    FrequencyRelease(Panel([[1, 0, 1], [0, 1, 1], [1, 1, 0]]), BernoulliMembership(0.5), GaussianNoise(0.3), clip=True),
 ]
 
 
