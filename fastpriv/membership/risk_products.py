@@ -22,7 +22,7 @@ from .. import special
 from ..numerics import FloatArray
 from .classes import MembershipClasses
 
-__all__ = ["MAX_COLUMNS", "Column", "ProductIntegrals", "product_integrals"]
+__all__ = ["MAX_COLUMNS", "AttributeColumn", "ProductIntegrals", "product_integrals"]
 
 MAX_COLUMNS = 3  # attributes for which a product rule is of bearable size
 _NODES = 10  # of Gauss's rule on a panel
@@ -34,7 +34,7 @@ _MAX_WORK = 2**31  # nodes times classes beyond which releases are drawn instead
 _BLOCK_NUMBERS = 2**22  # nodes that are formed at a time: 32 MiB
 
 
-class Column(NamedTuple):
+class AttributeColumn(NamedTuple):
     """One attribute: frequency and scale of each class, the kind of noise, and whether it is clipped."""
 
     normal: bool
@@ -90,7 +90,7 @@ class ProductIntegrals(NamedTuple):
 
 
 def product_integrals(
-    classes: MembershipClasses, columns: list[Column]
+    classes: MembershipClasses, columns: list[AttributeColumn]
 ) -> tuple[str, ProductIntegrals, ProductIntegrals] | None:
     """The method and the integrals by a coarse and by a fine rule; None if that is too much work."""
     found: list[ProductIntegrals] = []

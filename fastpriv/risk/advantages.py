@@ -94,7 +94,7 @@ def bayes_risk(p: Any, q: Any = None, prior: ArrayLike = 0.5) -> Estimate:
     --------
     >>> from fastpriv import GaussianMechanism, risk
     >>> risk.bayes_risk(GaussianMechanism(1.0, 1.0), None, [0.1, 0.5]).value.round(6)
-    array([0.096358, 0.308538])
+    array([0.098664, 0.308538])
     """
     pair = pair_of(p, q)
     pi = _validate.real("prior", prior, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
@@ -159,7 +159,7 @@ def membership_advantage_bound(epsilon: NumberLike, delta: NumberLike = 0.0) -> 
 
 
 def privacy_profile(p: Any, q: Any = None, epsilon: ArrayLike = 0.0) -> Estimate:
-    """delta(epsilon) = sup over events E of P(E) - e^epsilon Q(E), at every real epsilon.
+    """The privacy profile: delta(epsilon) = sup over events E of P(E) - e^epsilon Q(E), at every real epsilon.
 
     At negative epsilon it is 1 - e^epsilon + e^epsilon times the curve of Q against P at -epsilon: one direction over
     all real epsilons says what both say over the positive ones.
@@ -191,7 +191,7 @@ def privacy_profile(p: Any, q: Any = None, epsilon: ArrayLike = 0.0) -> Estimate
     --------
     >>> from fastpriv import risk
     >>> risk.privacy_profile([0.75, 0.25], [0.25, 0.75], [-1.0, 0.0, 0.5]).value.round(6)
-    array([0.65803 , 0.5     , 0.33782 ])
+    array([0.65803, 0.5    , 0.33782])
     """
     pair = pair_of(p, q)
     levels = _validate.real("epsilon", epsilon)

@@ -217,8 +217,8 @@ def _excesses_of_normal_pairs(first: Pair, second: Pair) -> list[tuple[float, fl
 
 def _excess_of_polygons(one: DiscretePair, other: DiscretePair) -> tuple[float, float, float]:
     """Bounds of the largest D_one - D_other, and an epsilon where it is attained; 0 if rounding explains it."""
-    p, q = _shares(one.p), _shares(one.q)
-    r, s = _shares(other.p), _shares(other.q)
+    p, q = _normalised(one.p), _normalised(one.q)
+    r, s = _normalised(other.p), _normalised(other.q)
     kinks = sorted({b / a for a, b in zip(r, s, strict=True) if a})
     best, at = Fraction(0), Fraction(1)
     for x, first, second in zip(kinks, _polygon(p, q, kinks), _polygon(r, s, kinks), strict=True):
@@ -230,7 +230,7 @@ def _excess_of_polygons(one: DiscretePair, other: DiscretePair) -> tuple[float, 
     return next_below(nearest), next_above(nearest), math.log(at)
 
 
-def _shares(weights: FloatArray) -> list[Fraction]:
+def _normalised(weights: FloatArray) -> list[Fraction]:
     """Probabilities divided by their exact sum."""
     exact = [Fraction(weight) for weight in weights.tolist()]
     total = sum(exact)

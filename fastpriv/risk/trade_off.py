@@ -171,7 +171,7 @@ def _polygon(pair: DiscretePair, alpha: FloatArray) -> tuple[FloatArray, FloatAr
     eps = float(np.finfo(np.longdouble).eps)
     unit = (2 * p.size + 8) * eps
 
-    def at(level: Any) -> tuple[LongDoubleArray, LongDoubleArray]:
+    def corner_value(level: Any) -> tuple[LongDoubleArray, LongDoubleArray]:
         k = np.clip(np.searchsorted(a, level, side="right") - 1, 0, p.size - 1)
         k = np.where(p[k] == 0.0, np.minimum(k + 1, p.size - 1), k)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -180,9 +180,9 @@ def _polygon(pair: DiscretePair, alpha: FloatArray) -> tuple[FloatArray, FloatAr
         value = b[k + 1] + slope * rest
         return value, unit * (value + slope * a[k + 1])
 
-    value, _ = at(alpha.astype(np.longdouble))
-    low, low_error = at(alpha * (1 + np.longdouble(1.01 * pair.p_gap)))
-    high, high_error = at(alpha * (1 - np.longdouble(1.01 * pair.p_gap)))
+    value, _ = corner_value(alpha.astype(np.longdouble))
+    low, low_error = corner_value(alpha * (1 + np.longdouble(1.01 * pair.p_gap)))
+    high, high_error = corner_value(alpha * (1 - np.longdouble(1.01 * pair.p_gap)))
     lower = np.maximum(next_below((low * (1 - 1.01 * pair.q_gap) - low_error).astype(np.float64)), 0.0)
     upper = next_above((high * (1 + 1.01 * pair.q_gap) + high_error).astype(np.float64))
     upper = np.where(alpha == 1.0, 0.0, np.minimum(upper, next_above(1.0 - alpha)))
@@ -280,30 +280,30 @@ def _next_points(points: _Points, low: Any, high: Any) -> FloatArray:
     best = np.argmax(height, axis=1)
     inner = np.clip(best, 1, e.shape[1] - 2)
 
-    def at(array: Any, index: Any) -> Any:
+    def column(array: Any, index: Any) -> Any:
         return np.take_along_axis(array, index[:, None], axis=1)[:, 0]
 
-    middle = at(e, inner)
-    below, above = middle - at(e, inner - 1), at(e, inner + 1) - middle
+    middle = column(e, inner)
+    below, above = middle - column(e, inner - 1), column(e, inner + 1) - middle
     with np.errstate(all="ignore"):
-        fall, drop = ((at(height, inner) - at(height, inner + k)).astype(np.float64) for k in (-1, 1))
+        fall, drop = ((column(height, inner) - column(height, inner + k)).astype(np.float64) for k in (-1, 1))
         curvature = 2.0 * (fall / below + drop / above) / (below + above)
         vertex = middle + 0.5 * (above**2 * fall - below**2 * drop) / (above * fall + below * drop)
         slopes = np.diff(height, axis=1) / np.diff(points.x, axis=1)
         change = slopes[:, :-2] - slopes[:, 2:]
         first = np.argmax(change, axis=1)
-        kink = at(change, first) > _KINK * (slopes[:, 0] - slopes[:, -1])
-        left, right = at(slopes, first), at(slopes, first + 2)
-        origin = at(points.x, first + 1)
-        fall_to_right = at(height, first + 2) - at(height, first + 1) - right * (at(points.x, first + 2) - origin)
+        kink = column(change, first) > _KINK * (slopes[:, 0] - slopes[:, -1])
+        left, right = column(slopes, first), column(slopes, first + 2)
+        origin = column(points.x, first + 1)
+        fall_to_right = column(height, first + 2) - column(height, first + 1) - right * (column(points.x, first + 2) - origin)
         cross = origin + fall_to_right / (left - right)
         cross = np.log(cross).astype(np.float64)
-        least = 0.5 * np.sqrt(at(high - low, inner).astype(np.float64) / curvature)  # g falls by more than the noise
+        least = 0.5 * np.sqrt(column(high - low, inner).astype(np.float64) / curvature)  # g falls by more than the noise
     centre = np.where(kink & np.isfinite(cross), cross, np.where(np.isfinite(vertex), vertex, middle))
     centre = np.clip(centre, middle - below, middle + above)
     step = np.fmax(_NARROWING * np.maximum(below, above), np.where(kink | ~np.isfinite(least), 0.0, least))
     step = np.maximum(step, 1e-15 * (1e-300 + np.abs(centre)))
     at_end = best != inner
-    centre = np.where(at_end, at(e, best), centre)
+    centre = np.where(at_end, column(e, best), centre)
     step = np.where(at_end, (e[:, -1] - e[:, 0]) / 6.0, step)
     return np.asarray(centre[:, None] + step[:, None] * _STENCIL)

@@ -105,8 +105,8 @@ class Truth:
             phi = lambda r, a=a: mp.fsum(x * self.density(r, i) for i, x in enumerate(a))
             cuts = self.edges()
             inner = cuts if self.clip else cuts[1:-1]
-            fine = [low + (high - low) * mpf(j) / 8 for low, high in itertools.pairwise(inner) for j in range(8)]
-            fine.append(inner[-1])
+            fine = [low + (high - low) * (mpf(j) + 0.3) / 8 for low, high in itertools.pairwise(inner) for j in range(8)]
+            fine = [inner[0], *fine, inner[-1]]
             signs = [phi(r) for r in fine]
             roots = [
                 findroot(phi, ends, solver="anderson", tol=1e-40, verify=False)
