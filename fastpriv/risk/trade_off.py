@@ -295,10 +295,11 @@ def _next_points(points: _Points, low: Any, high: Any) -> FloatArray:
         kink = column(change, first) > _KINK * (slopes[:, 0] - slopes[:, -1])
         left, right = column(slopes, first), column(slopes, first + 2)
         origin = column(points.x, first + 1)
-        fall_to_right = column(height, first + 2) - column(height, first + 1) - right * (column(points.x, first + 2) - origin)
+        step = column(points.x, first + 2) - origin
+        fall_to_right = column(height, first + 2) - column(height, first + 1) - right * step
         cross = origin + fall_to_right / (left - right)
         cross = np.log(cross).astype(np.float64)
-        least = 0.5 * np.sqrt(column(high - low, inner).astype(np.float64) / curvature)  # g falls by more than the noise
+        least = 0.5 * np.sqrt(column(high - low, inner).astype(np.float64) / curvature)  # g falls by more than noise
     centre = np.where(kink & np.isfinite(cross), cross, np.where(np.isfinite(vertex), vertex, middle))
     centre = np.clip(centre, middle - below, middle + above)
     step = np.fmax(_NARROWING * np.maximum(below, above), np.where(kink | ~np.isfinite(least), 0.0, least))
