@@ -10,13 +10,12 @@
  *     maximum      q = max |n r_j - count_j|
  *     censored     q = sum over attributes of table[n][count_j], F = 1
  * A sweep offers a flip to each person in turn: b_k = 1 where its log odds given all others exceed a logistic variate,
- * so that this is a Gibbs step.  Where the number of members is fixed it offers K exchanges of a random member for a
- * random one that is none, accepted as by Metropolis.  After a sweep neighbouring temperatures offer to exchange their
+ * so that this is a Gibbs step; then it offers K / 8 + 1 exchanges of a random member for a random one that is none,
+ * accepted as by Metropolis.  Where the number of members is fixed it offers K exchanges alone.  After a sweep neighbouring temperatures offer to exchange their
  * states.  A quadratic value is computed anew at the start of a run, so that roundings do not gather.
  *
  * Sums over attributes have eight lanes, exponentials and logarithms no FMA: the same bits on every instruction set.
  */
-/* bounds: none - samples: what they say is statistical */
 #ifndef FP_MEMBERSHIP_GIBBS_H
 #define FP_MEMBERSHIP_GIBBS_H
 
@@ -29,7 +28,7 @@
 #include "special/fp_elementary.h"
 
 enum { FP_GIBBS_QUADRATIC, FP_GIBBS_ABSOLUTE, FP_GIBBS_MAXIMUM, FP_GIBBS_CENSORED };
-enum { FP_GIBBS_TERMS = 64 };
+enum { FP_GIBBS_TERMS = 64, FP_GIBBS_EXCHANGES = 8 };
 
 typedef struct {
     int kind;
@@ -77,7 +76,9 @@ FP_INLINE double fp_gibbs_likelihood(const fp_gibbs_model *model, ptrdiff_t n, c
 }
 
 /* A number in (0, 1) and an index below n from 64 random bits. */
-FP_INLINE double fp_gibbs_uniform(uint64_t bits) { return ((double)(int64_t)(bits >> 12) + 0.5) * 0x1p-52; }
+/* bound: none - 52 random bits as a number */
+#define FP_GIBBS_LAST_BIT 0x1p-52
+FP_INLINE double fp_gibbs_uniform(uint64_t bits) { return ((double)(int64_t)(bits >> 12) + 0.5) * FP_GIBBS_LAST_BIT; }
 FP_INLINE ptrdiff_t fp_gibbs_index(uint64_t bits, ptrdiff_t n)
 {
     return (ptrdiff_t)(((bits >> 32) * (uint64_t)n) >> 32);

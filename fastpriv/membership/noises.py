@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,9 @@ from ..numerics import LOG_2, UNIT_ROUNDOFF, FloatArray, IntArray, next_above, n
 
 __all__ = ["GaussianNoise", "GeneratorNoise", "LInfinityNoise", "LaplaceNoise", "NoNoise", "Noise"]
 
-# Frequencies of different sizes up to K differ by at least 1 / K^2, and as doubles by their rounding at most.
-_SAME_FREQUENCY = 1e-12  # distance up to which a release without noise equals frequencies
+# bound: none - distance up to which a release without noise equals frequencies; those of different counts of up to K
+#    members differ by at least 1 / K^2, and equal ones by the rounding of doubles
+_SAME_FREQUENCY = 1e-12
 # bound: none - the largest noise of a generator, which is part of its statement of privacy
 GENERATOR_RANGE = 0.5  # the noise lies within +- this, as the release does not lie farther than 1 from any frequency
 
@@ -192,7 +194,7 @@ class GaussianNoise(_ScaledNoise):
         Notes
         -----
         **Accuracy**: delta at ``epsilon`` is at most ``delta``, with all roundings, and sigma exceeds the least one by
-        at most 2e-13 of it; tests/membership/test_noises.py.
+        at most 2e-13 of it; tests/membership/test_releases.py.
         """
         sensitivity = next_above(np.sqrt(np.float64(_attributes(n_attributes))) / _members(n), 2)
         return cls(GaussianMechanism.calibrated(epsilon, delta, sensitivity).sigma)
@@ -208,7 +210,7 @@ class GaussianNoise(_ScaledNoise):
             if clip:
                 censored, distance = _censored(released, frequencies)
                 logs = np.where(censored, special.log_ndtr(-distance / sigma), logs)
-        return np.asarray(logs.sum(axis=-1))
+            return np.asarray(logs.sum(axis=-1))
 
     def epsilon(self, step: Estimate, n_attributes: int, size: int | None, delta: float) -> Estimate:
         """By the exact curve of the Gaussian mechanism."""
@@ -273,12 +275,11 @@ class LaplaceNoise(_ScaledNoise):
     def log_likelihood(self, released: FloatArray, frequencies: FloatArray, sizes: IntArray, clip: bool) -> FloatArray:
         """Sum of log densities; an entry that was clipped lacks the factor 1 / scale."""
         scale = self.scale_of(sizes)[..., None]
-        with np.errstate(over="ignore"):
-            logs = -np.abs(released - frequencies) / scale - LOG_2
         normaliser = np.log(scale)
         if clip:
             normaliser = np.where(_censored(released, frequencies)[0], 0.0, normaliser)
-        return np.asarray((logs - normaliser).sum(axis=-1))
+        with np.errstate(over="ignore"):  # to -inf
+            return np.asarray((-np.abs(released - frequencies) / scale - LOG_2 - normaliser).sum(axis=-1))
 
     def epsilon(self, step: Estimate, n_attributes: int, size: int | None, delta: float) -> Estimate:
         """l1 distance over the scale."""
@@ -344,14 +345,14 @@ class LInfinityNoise(_ScaledNoise):
         m = released.shape[-1]
         distance = np.abs(released - frequencies)
         with np.errstate(over="ignore"):
-            logs = -distance.max(axis=-1) / scale - (m * np.log(2 * scale) + math.lgamma(m + 1))
+            logs = np.array(-distance.max(axis=-1) / scale - (m * (np.log(scale) + LOG_2) + math.lgamma(m + 1)))
         if clip:
             censored = np.broadcast_to((released == 0.0) | (released == 1.0), distance.shape)
             scale = np.broadcast_to(scale, logs.shape)
             for index in np.argwhere(censored.any(axis=-1)).tolist():
                 row = tuple(index)
                 logs[row] += _log_censored_factor(distance[row], censored[row], float(scale[row]))
-        return np.asarray(logs)
+        return logs
 
     def epsilon(self, step: Estimate, n_attributes: int, size: int | None, delta: float) -> Estimate:
         """l-infinity distance over the scale."""
@@ -464,8 +465,8 @@ def _log_censored_factor(distance: FloatArray, censored: NDArray[np.bool_], scal
     is exp(-T / c) c^k times the integral of exp(-s) prod (d_j + s), d_j = (T - a_j) / c. The coefficients of the
     product times i! are w_i, and one more factor makes d w_i + i w_(i-1) of them.
     """
-    with np.errstate(divide="ignore", over="ignore"):
-        logs = np.log((distance.max() - distance[censored]) / scale)
+    with np.errstate(divide="ignore"):
+        logs = np.log(distance.max() - distance[censored]) - math.log(scale)
     steps = np.log(np.arange(1, logs.size + 1))
     w = np.full(logs.size + 1, -np.inf)
     w[0] = 0.0
@@ -477,10 +478,17 @@ def _log_censored_factor(distance: FloatArray, censored: NDArray[np.bool_], scal
 
 
 def _least_scale(sensitivity: int, n: FloatArray, epsilon: FloatArray) -> FloatArray:
-    """sensitivity / (n epsilon), rounded up unless it is exact."""
-    scale = sensitivity / (n * epsilon)
-    safe = np.asarray(scale * epsilon * n >= sensitivity)
-    return np.where(safe, scale, next_above(scale, 2))
+    """sensitivity / (n epsilon), rounded up."""
+    n, epsilon = np.broadcast_arrays(n, epsilon)
+    scales = np.empty(n.shape)
+    for index in np.ndindex(n.shape):
+        exact_scale = sensitivity / (Fraction(float(n[index])) * Fraction(float(epsilon[index])))
+        try:
+            scale = float(exact_scale)  # to nearest
+        except OverflowError:
+            scale = math.inf
+        scales[index] = scale if scale == math.inf or Fraction(scale) >= exact_scale else next_above(scale)
+    return scales
 
 
 def _pure_epsilon(multiple: int, step: Estimate, scale: float, delta: float) -> Estimate:
