@@ -33,9 +33,9 @@ from ..numerics import LOG_2, UNIT_ROUNDOFF, BoolArray, FloatArray, next_above, 
 from ..sampling.statistics.intervals import replicate_interval
 from .classes import MembershipClasses, membership_classes
 from .likelihood_terms import releases_of
+from .member_posteriors import membership_posterior
 from .noises import GaussianNoise, LaplaceNoise, LInfinityNoise, NoNoise
 from .panels import Panel
-from .posterior import membership_posterior
 from .posterior_enumeration import MAX_PEOPLE
 from .priors import FixedSizeMembership
 from .releases import CombinedReleases, FrequencyRelease
