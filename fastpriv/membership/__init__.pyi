@@ -31,3 +31,6 @@ from .priors import FixedSizeMembership as FixedSizeMembership
 from .releases import CombinedReleases as CombinedReleases
 from .releases import FrequencyRelease as FrequencyRelease
 from .releases import SimulatedReleases as SimulatedReleases
+from .risks import bgp_risk as bgp_risk
+from .risks import bwma as bwma
+from .risks import conditional_entropies as conditional_entropies

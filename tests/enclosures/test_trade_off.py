@@ -1,11 +1,15 @@
-"""Trade-off curves contain the errors of likelihood-ratio tests."""
+"""Trade-off curves contain the errors of likelihood-ratio tests, and are as sharp as they say."""
+
+from fractions import Fraction
 
 import numpy as np
 import pytest
-from mpmath import erfc, erfinv, mpf, sqrt
+from mpmath import erfc, erfinv, findroot, log, mp, mpf, ncdf, sqrt
+from scipy.special import ndtri
 
-from fastpriv import Channel, DomainError, GaussianMechanism, GaussianMixture, special, total_variation
-from fastpriv.adapters import composed_hockey_stick_divergence, dp_accounting_pld, trade_off_curve
+from fastpriv import Channel, DomainError, GaussianMechanism, GaussianMixture, Pmf, ShapeError, special, total_variation
+from fastpriv.adapters import composed_hockey_stick_divergence, dp_accounting_pld
+from fastpriv.risk import privacy_profile, trade_off_curve
 
 ALPHA = np.array([0.0, 1e-12, 1e-4, 0.05, 0.3, 0.5, 0.9, 0.9999, 1.0])
 
@@ -18,13 +22,56 @@ def normal_beta(alpha, mu):
     return erfc((mu - quantile) / sqrt(mpf(2))) / 2
 
 
-@pytest.mark.parametrize("mu", [1e-3, 0.5, 1.0, 4.0])
+@pytest.mark.parametrize("mu", [0.0, 1e-300, 1e-3, 0.5, 1.0, 4.0, 30.0, 70.0])
 def test_normal_distributions(mu):
-    curve = trade_off_curve(GaussianMechanism(1.0, mu), None, ALPHA)
-    for a, low, high in zip(ALPHA, curve.beta.lower, curve.beta.upper, strict=True):
-        assert low <= normal_beta(a, mu) <= high, (a, low, high)
-        assert high - low <= (1e-3 if mu < 0.01 else 2e-6)  # losses of 1e-3 on a grid of that width
+    alpha = np.array([1e-300, 1e-100, 1e-12, 1e-4, 0.05, 0.3, 0.5, 0.9, 0.9999, 1 - 1e-15])
+    curve = trade_off_curve(GaussianMechanism(1.0, mu), None, alpha)
+    assert curve.beta.kind == "exact"
+    for a, low, high in zip(alpha, curve.beta.lower, curve.beta.upper, strict=True):
+        with mp.workdps(340):
+            z = findroot(lambda z: log(erfc(z / sqrt(mpf(2))) / 2) - log(mpf(a)), -float(ndtri(a)), tol=1e-60)  # noqa: B023
+            truth = erfc((mu - z) / sqrt(mpf(2))) / 2
+            assert low <= truth <= high, (a, low, high, truth)
+            assert high - low <= 2e-13 * max(truth, mpf("1e-305"))
     assert curve.advantage == GaussianMechanism(1.0, mu).delta(0.0)
+
+
+def test_the_generic_method_is_as_sharp_as_the_closed_curve():
+    p, q = GaussianMixture.single(0.0, 1.0), GaussianMixture.single(1.0, 1.0)
+    known, mechanism = trade_off_curve(p, q, ALPHA).beta, GaussianMechanism(1.0, 1.0)
+    found = trade_off_curve(mechanism.delta, None, ALPHA).beta
+    assert known.kind == "exact"
+    assert found.kind == "certified"
+    assert (found.lower <= known.upper).all()
+    assert (known.lower <= found.upper).all()
+    assert found.width.max() <= 1e-12
+    for a, low, high in zip(ALPHA, found.lower, found.upper, strict=True):
+        assert low <= normal_beta(a, 1.0) <= high
+
+
+@pytest.mark.parametrize(("mean", "sigma"), [(0.3, 2.0), (0.0, 1.000001), (3.0, 0.1), (1e-9, 1.0), (50.0, 1.0)])
+def test_thresholds_on_two_sides(mean, sigma):
+    """N(0, 1) against N(mean, sigma^2): any test gives an upper bound; mpmath has the best one at its own alpha."""
+    p, q = GaussianMixture.single(0.0, 1.0), GaussianMixture.single(mean, sigma)
+    with mp.workdps(400):
+        m, s = mpf(mean), mpf(sigma)
+        rows = []
+        for t in (0.1, 1.0, 2.5):
+            if sigma == 1.0:
+                alpha, beta = 1 - ncdf(t), ncdf(t - m)
+            else:  # q / p >= c on the outside of an interval about the centre where s > 1, else inside
+                centre = m / (1 - s * s)
+                low, high = centre - t, centre + t
+                alpha = 1 - (ncdf(high) - ncdf(low))
+                beta = ncdf((high - m) / s) - ncdf((low - m) / s)
+                if s < 1:
+                    alpha, beta = 1 - alpha, 1 - beta
+            rows.append((alpha, beta))
+    for alpha, beta in rows:
+        a = float(alpha)
+        curve = trade_off_curve(p, q, [np.nextafter(a, 0), a, np.nextafter(a, 1)])
+        assert curve.beta.lower[2] <= beta <= curve.beta.upper[0]
+        assert curve.beta.width.max() <= 1e-12
 
 
 @pytest.mark.parametrize("swapped", [False, True])
@@ -40,21 +87,59 @@ def test_a_subsampled_mechanism(swapped):
     curve = trade_off_curve(*pair, alpha)
     assert (curve.beta.lower <= beta + 1e-15).all()
     assert (curve.beta.upper >= beta - 1e-15).all()
-    assert curve.beta.width.max() <= 5e-4
+    assert curve.beta.width.max() <= 1e-12
     assert curve.advantage.value == pytest.approx(total_variation(p, q).value, abs=1e-14)
 
 
 def test_randomised_response():
-    curve = trade_off_curve(Channel([[0.75, 0.25], [0.25, 0.75]]), None, [0.0, 0.1, 0.25, 0.5, 1.0], interval=1e-2)
+    """At alpha = 1/4 the concave function is flat from kink to kink."""
+    curve = trade_off_curve(Channel([[0.75, 0.25], [0.25, 0.75]]), None, [0.0, 0.1, 0.25, 0.5, 1.0])
     truth = np.array([1.0, 0.7, 0.25, 0.5 / 3, 0.0])
     assert ((curve.beta.lower <= truth + 1e-15) & (truth - 1e-15 <= curve.beta.upper)).all()
-    assert curve.beta.width.max() <= 0.06
+    assert curve.beta.width.max() <= 1e-12
+
+
+def polygon(p, q, alpha):
+    """The least beta at alpha by rational arithmetic: reject outcomes in the order of falling q / p."""
+    p, q = ([Fraction(x) for x in row] for row in (p, q))
+    order = sorted(range(len(p)), key=lambda i: q[i] / p[i] if p[i] else Fraction(10) ** 400, reverse=True)
+    left, beta = Fraction(alpha), sum(q)
+    for i in order:
+        part = min(Fraction(1), left / p[i]) if p[i] else Fraction(1)
+        left, beta = left - part * p[i], beta - part * q[i]
+    return beta
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_discrete_pairs(seed):
+    rng = np.random.default_rng(seed)
+    p, q = (rng.integers(1, 2**20, 7) * 2.0 ** -rng.integers(0, 40 * (seed % 3) + 1, 7) for _ in range(2))
+    p, q = p / p.sum(), q / q.sum()
+    if seed >= 3:
+        p[0], q[1] = 0.0, 0.0
+        p, q = p / p.sum(), q / q.sum()
+    alpha = np.concatenate([[0.0, 1e-300, 1e-12, 1.0], rng.random(20)])
+    exact = trade_off_curve(p, q, alpha)
+    on_points = trade_off_curve(Pmf(np.arange(7.0), p), Pmf(np.arange(7.0), q), alpha)
+    assert np.allclose(exact.beta.value, on_points.beta.value, rtol=1e-14)
+    generic = trade_off_curve(lambda e: pair(p, q, e), lambda e: pair(q, p, e), alpha)
+    for i, a in enumerate(alpha):
+        truth = polygon(p, q, a)
+        slack = Fraction(2) ** -52 * 4
+        assert exact.beta.lower[i] - slack <= truth <= exact.beta.upper[i] + slack, a
+        assert exact.beta.width[i] <= 1e-14
+        assert generic.beta.lower[i] - slack <= truth <= generic.beta.upper[i] + slack
+        assert generic.beta.width[i] <= 1e-12
+
+
+def pair(p, q, epsilon):
+    return privacy_profile(p, q, epsilon)
 
 
 def test_composed_releases():
     mechanism, epsilon = GaussianMechanism(8.0, 1.0), [0.05, 0.5]
     composed = trade_off_curve(lambda e: composed_hockey_stick_divergence(mechanism, None, e, steps=16, interval=0.01),
-                               None, epsilon, interval=0.05)  # fmt: skip
+                               None, epsilon)  # fmt: skip
     for a, low, high in zip(epsilon, composed.beta.lower, composed.beta.upper, strict=True):
         assert low <= normal_beta(a, 0.5) <= high
         assert high - low < 0.01
@@ -63,8 +148,14 @@ def test_composed_releases():
 def test_what_is_refused():
     with pytest.raises(DomainError, match="alpha must be between 0 and 1; got 2"):
         trade_off_curve(GaussianMechanism(1.0, 1.0), None, 2.0)
-    with pytest.raises(DomainError, match="interval must be from 1e-9 to 10; got 0"):
-        trade_off_curve(GaussianMechanism(1.0, 1.0), None, 0.5, interval=0.0)
+    with pytest.raises(ShapeError, match="q must have one probability for each of p, 2; got 3"):
+        trade_off_curve([0.5, 0.5], [0.5, 0.25, 0.25], 0.5)
+    with pytest.raises(DomainError, match="p must sum to 1 within 1e-09; got a sum of 0.75"):
+        trade_off_curve([0.5, 0.25], [0.5, 0.5], 0.5)
+    with pytest.raises(ShapeError, match="sigma must be a single number"):
+        trade_off_curve(GaussianMechanism([1.0, 2.0], 1.0), None, 0.5)
+    with pytest.raises(DomainError, match="p must be a GaussianMixture, a Pmf, a vector of probabilities"):
+        trade_off_curve(None, None, 0.5)
 
 
 def test_curves_of_riskcal():
