@@ -1,3 +1,5 @@
+from .equilibrium import MembershipEquilibrium as MembershipEquilibrium
+from .equilibrium import membership_equilibrium as membership_equilibrium
 from .noises import GaussianNoise as GaussianNoise
 from .noises import GeneratorNoise as GeneratorNoise
 from .noises import LaplaceNoise as LaplaceNoise
