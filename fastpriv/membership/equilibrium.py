@@ -148,7 +148,8 @@ class MembershipEquilibrium(Result):
                 "simulate gives."
             )
         types = _Types.of(self.panel, self.prior)
-        found = _posterior_marginals(types.probabilities, types.members, np.asarray(self.channel.matrix(), dtype=float))[1]
+        cells = np.asarray(self.channel.matrix(), dtype=float)
+        found = _posterior_marginals(types.probabilities, types.members, cells)[1]
         index = _type_of(self.releases, r.reshape(-1, r.shape[-1]))
         return found[index].reshape(*r.shape[:-1], self.panel.n_people)
 
