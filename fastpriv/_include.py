@@ -10,8 +10,9 @@ __all__ = ["get_include"]
 def get_include() -> str:
     """The directory to pass to a C compiler (``-I``) for ``#include <fastpriv.h>``.
 
-    The header has functions ``fastpriv_ndtr(x)``, ``fastpriv_gaussian_delta(r, epsilon)`` and others, all static and
-    inline: nothing is linked but the mathematical library. Compile with ``-ffp-contract=off``, or bits may differ
+    The header has functions ``fastpriv_ndtr(x)``, ``fastpriv_gaussian_delta(r, epsilon)`` and others, all static, so
+    that nothing is linked but the mathematical library; ``fastpriv_awgn.h`` has the capacity under a peak-power
+    constraint. Compile with ``-ffp-contract=off``, or bits may differ
     from those of ``fastpriv.special`` on processors with fused multiplication.
 
     Notes

@@ -1,9 +1,11 @@
 """Functions of single numbers that can be called inside functions compiled by numba.
 
 ``fastpriv.nb`` has the functions of ``fastpriv.special`` under their names: normal tails, the curves of the Gaussian
-mechanism, entropies and capacities of binary channels, mutual-information privacy. They take and return float64, their
-bits are those of the ufuncs, and they start no threads; integers and float32 are converted. A function that calls them
-may be compiled with ``cache=True``, ``nogil=True``, ``parallel=True`` or as ``numba.cfunc``.
+mechanism and of the subsampled one with their inverses, entropies and capacities of binary channels, the capacity under
+a peak-power constraint, mutual-information privacy. They take and return float64, their bits are those of the ufuncs,
+and they start no threads; integers and float32 are converted. Of a ufunc with bounds the function ``<name>`` returns
+the value, and ``<name>_bounds`` returns value, lower and upper bound. A function that calls them may be compiled with
+``cache=True``, ``nogil=True``, ``parallel=True`` or as ``numba.cfunc``.
 
 >>> import numba
 >>> from fastpriv import nb
@@ -32,7 +34,7 @@ scalar_functions.declared(special.__pyx_capi__)
 def __getattr__(name: str) -> Any:
     if name not in special.__pyx_capi__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    capsule, ufunc = special.__pyx_capi__[name], getattr(special, name)
+    capsule, ufunc = special.__pyx_capi__[name], getattr(special, name.removesuffix("_bounds"))
     found = scalar_functions.function(name, scalar_functions.signature_of(capsule), ufunc.__doc__)
     globals()[name] = found
     return found

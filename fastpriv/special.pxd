@@ -1,5 +1,6 @@
 # Functions of single numbers for Cython: ``from fastpriv.special cimport ndtr``. Bits and accuracy are those of the
-# ufuncs, whose documentation says what the arguments are; of a value with bounds they return the value.
+# ufuncs, whose documentation says what the arguments are. Of a value with bounds they return the value, and those
+# whose names end in _bounds write value, lower and upper bound to three doubles.
 cdef double exp(double x) noexcept nogil
 cdef double expm1(double x) noexcept nogil
 cdef double log(double x) noexcept nogil
@@ -27,6 +28,20 @@ cdef double subsampled_gaussian_delta_remove(double rate, double sigma, double e
 cdef double subsampled_gaussian_delta_add(double rate, double sigma, double epsilon) noexcept nogil
 cdef double subsampled_gaussian_log_delta_remove(double rate, double sigma, double epsilon) noexcept nogil
 cdef double subsampled_gaussian_log_delta_add(double rate, double sigma, double epsilon) noexcept nogil
+cdef double subsampled_gaussian_epsilon_remove(double rate, double sigma, double delta) noexcept nogil
+cdef double subsampled_gaussian_epsilon_add(double rate, double sigma, double delta) noexcept nogil
+cdef double subsampled_gaussian_noise_remove(double rate, double epsilon, double delta) noexcept nogil
+cdef double subsampled_gaussian_noise_add(double rate, double epsilon, double delta) noexcept nogil
+cdef double awgn_capacity(double dimension, double radius, double rtol) noexcept nogil
+cdef void subsampled_gaussian_delta_remove_bounds(double rate, double sigma, double epsilon, double *found) noexcept nogil
+cdef void subsampled_gaussian_delta_add_bounds(double rate, double sigma, double epsilon, double *found) noexcept nogil
+cdef void subsampled_gaussian_log_delta_remove_bounds(double rate, double sigma, double epsilon, double *found) noexcept nogil
+cdef void subsampled_gaussian_log_delta_add_bounds(double rate, double sigma, double epsilon, double *found) noexcept nogil
+cdef void subsampled_gaussian_epsilon_remove_bounds(double rate, double sigma, double delta, double *found) noexcept nogil
+cdef void subsampled_gaussian_epsilon_add_bounds(double rate, double sigma, double delta, double *found) noexcept nogil
+cdef void subsampled_gaussian_noise_remove_bounds(double rate, double epsilon, double delta, double *found) noexcept nogil
+cdef void subsampled_gaussian_noise_add_bounds(double rate, double epsilon, double delta, double *found) noexcept nogil
+cdef void awgn_capacity_bounds(double dimension, double radius, double rtol, double *found) noexcept nogil
 cdef double binary_entropy(double p) noexcept nogil
 cdef double binary_entropy_with_complement(double p, double complement) noexcept nogil
 cdef double bac_capacity(double a, double b) noexcept nogil

@@ -15,6 +15,7 @@ and return the same quantities with bounds. ``special.pyi`` lists the functions 
 from __future__ import annotations
 
 from .kernels import (
+    _awgn,
     _binary_channel,
     _channel_quantities,
     _gaussian_mechanism,
@@ -153,6 +154,24 @@ _SUBSAMPLED_SOURCE = (
     "A delta(log(B / A)) with the curve of the Gaussian mechanism and the coefficients of the two normal\n"
     "    densities in p - e^epsilon q, csrc/gauss/fp_two_points.h; Balle, Barthe and Gaboardi (2018)."
 )
+# Accuracy of its inverses.
+_SUBSAMPLED_INVERSE_CLOSE = (
+    "the bounds contain the truth: at ``upper`` the true delta is at most the target, at ``lower`` it is above it\n"
+    "(or ``lower`` is 0); in practice they are within a relative 1e-10 of each other"
+)
+# How the inverses are computed.
+_SUBSAMPLED_INVERSE_SOURCE = (
+    "the inverse of the Gaussian mechanism, and bounds of the curve on both sides of it,\n"
+    "    csrc/gauss/fp_subsampled_inverse_solver.h; Balle, Barthe and Gaboardi (2018)."
+)
+_SUBSAMPLED_EPSILON = ("rate", "sigma", "delta")  # arguments of the least epsilon
+# Their domain in the docstrings.
+_SUBSAMPLED_EPSILON_DOMAIN = (
+    "Sampling rate in [0, 1]; sigma > 0, standard deviation over sensitivity; delta in [0, 1]."
+)
+_SUBSAMPLED_NOISE = ("rate", "epsilon", "delta")  # arguments of the least noise
+# Their domain in the docstrings.
+_SUBSAMPLED_NOISE_DOMAIN = "Sampling rate in [0, 1]; epsilon >= 0 in nats, inf included; delta in [0, 1]."
 # The two directions.
 _REMOVE = "H_{e^epsilon}((1 - rate) N(0, sigma^2) + rate N(1, sigma^2) || N(0, sigma^2))"  # a record less
 _ADD = "H_{e^epsilon}(N(0, sigma^2) || (1 - rate) N(0, sigma^2) + rate N(1, sigma^2))"  # a record more
@@ -238,6 +257,53 @@ _GAUSSIAN = {
         ">>> round(float(value), 8)\n-24.09168574",
         _SUBSAMPLED_CLOSE, _SUBSAMPLED_SOURCE, _SUBSAMPLED, _SUBSAMPLED_DOMAIN, _BOUNDED_RESULT,
         test="test_two_points.py",
+    ),
+    "subsampled_gaussian_epsilon_remove": _docstring(
+        "Least epsilon of the Poisson-subsampled Gaussian mechanism for a target delta when a record is removed.\n\n"
+        "0 where epsilon = 0 meets delta.",
+        ">>> value, lower, upper = fp.special.subsampled_gaussian_epsilon_remove(0.01, 1.0, 1e-5)\n"
+        ">>> round(float(value), 10)\n0.1994504478",
+        _SUBSAMPLED_INVERSE_CLOSE, _SUBSAMPLED_INVERSE_SOURCE, _SUBSAMPLED_EPSILON, _SUBSAMPLED_EPSILON_DOMAIN,
+        _BOUNDED_RESULT, test="test_subsampled_inverse.py",
+    ),
+    "subsampled_gaussian_epsilon_add": _docstring(
+        "Least epsilon of the Poisson-subsampled Gaussian mechanism for a target delta when a record is added.\n\n"
+        "0 where epsilon = 0 meets delta.",
+        ">>> value, lower, upper = fp.special.subsampled_gaussian_epsilon_add(0.01, 1.0, 1e-5)\n"
+        ">>> round(float(value), 10)\n0.0090541997",
+        _SUBSAMPLED_INVERSE_CLOSE, _SUBSAMPLED_INVERSE_SOURCE, _SUBSAMPLED_EPSILON, _SUBSAMPLED_EPSILON_DOMAIN,
+        _BOUNDED_RESULT, test="test_subsampled_inverse.py",
+    ),
+    "subsampled_gaussian_noise_remove": _docstring(
+        "Least sigma / sensitivity that gives (epsilon, delta) privacy after Poisson subsampling, a record removed.\n\n"
+        "0 where any noise does.",
+        ">>> value, lower, upper = fp.special.subsampled_gaussian_noise_remove(0.01, 1.0, 1e-5)\n"
+        ">>> round(float(value), 10)\n0.6737928925",
+        _SUBSAMPLED_INVERSE_CLOSE, _SUBSAMPLED_INVERSE_SOURCE, _SUBSAMPLED_NOISE, _SUBSAMPLED_NOISE_DOMAIN,
+        _BOUNDED_RESULT, test="test_subsampled_inverse.py",
+    ),
+    "subsampled_gaussian_noise_add": _docstring(
+        "Least sigma / sensitivity that gives (epsilon, delta) privacy after Poisson subsampling, a record added.\n\n"
+        "0 where any noise does.",
+        ">>> value, lower, upper = fp.special.subsampled_gaussian_noise_add(0.01, 0.005, 1e-5)\n"
+        ">>> round(float(value), 10)\n3.2195055809",
+        _SUBSAMPLED_INVERSE_CLOSE, _SUBSAMPLED_INVERSE_SOURCE, _SUBSAMPLED_NOISE, _SUBSAMPLED_NOISE_DOMAIN,
+        _BOUNDED_RESULT, test="test_subsampled_inverse.py",
+    ),
+}  # fmt: skip
+
+# The capacity under a peak-power constraint.
+_PEAK_POWER = {
+    "awgn_capacity": _docstring(
+        "Capacity in nats of Y = X + N(0, I_d) with ||X|| <= radius, with bounds.\n\n"
+        "The radius is the amplitude over the standard deviation of the noise.",
+        ">>> value, lower, upper = fp.special.awgn_capacity([1, 2, 4], 3.0, 1e-9)\n>>> print(value.round(6))\n"
+        "[0.881361 1.50341  2.274542]",
+        "the bounds contain the truth. Their relative width is at most rtol for radius up to 10 sqrt(dimension) (for\n"
+        "dimension 1 up to 25), and grows beyond, as for ``fastpriv.awgn_capacity``,",
+        "csrc/awgn/fp_awgn.h; Smith (1971), Shamai and Bar-David (1995).", ("dimension", "radius", "rtol"),
+        "dimension a whole number from 1 to 1e6, radius >= 0 and finite, rtol from 1e-13 to 0.1.", _BOUNDED_RESULT,
+        test="test_awgn_ufunc.py",
     ),
 }  # fmt: skip
 
@@ -555,10 +621,11 @@ _CHANNELS = {
 
 __all__: list[str] = []
 #: The functions of single numbers for compiled code, by name: ``cimport`` (special.pxd), ``fastpriv.nb`` and
-#: ``scipy.LowLevelCallable.from_cython`` look here. Their bits are those of the ufuncs.
+#: ``scipy.LowLevelCallable.from_cython`` look here. Their bits are those of the ufuncs. Of a ufunc with bounds the
+#: function ``<name>`` returns the value, and ``<name>_bounds`` writes value, lower and upper bound.
 __pyx_capi__: dict[str, object] = {}
 for _kernel, _documentation in (
-    (_special, _ELEMENTARY), (_gaussian_mechanism, _GAUSSIAN),
+    (_special, _ELEMENTARY), (_gaussian_mechanism, _GAUSSIAN), (_awgn, _PEAK_POWER),
     (_binary_channel, _BINARY_CHANNEL), (_channel_quantities, _CHANNELS),
     (_sphere, _UNIFORM_SPHERE), (_lmip, _LOCAL_INFORMATION), (_hockey_stick_curves, _MIXTURES),
     (_quadrature, _MIXTURE_INTEGRALS),

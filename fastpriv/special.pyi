@@ -32,6 +32,11 @@ subsampled_gaussian_delta_remove: np.ufunc
 subsampled_gaussian_delta_add: np.ufunc
 subsampled_gaussian_log_delta_remove: np.ufunc
 subsampled_gaussian_log_delta_add: np.ufunc
+subsampled_gaussian_epsilon_remove: np.ufunc
+subsampled_gaussian_epsilon_add: np.ufunc
+subsampled_gaussian_noise_remove: np.ufunc
+subsampled_gaussian_noise_add: np.ufunc
+awgn_capacity: np.ufunc
 binary_entropy: np.ufunc
 binary_entropy_with_complement: np.ufunc
 bac_capacity: np.ufunc

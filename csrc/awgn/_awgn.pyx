@@ -2,64 +2,84 @@
 
 import numpy as np
 
-cdef extern from "awgn/fp_awgn.h":
+include "common/fp_ufunc.pxi"
+
+cdef extern from "awgn/fp_awgn_ufuncs.h":
+    fp_ufunc fp_awgn_ufuncs[1]
+    const int FP_AWGN_UFUNCS
     const double FP_AWGN_LATTICE_STEP, FP_AWGN_LATTICE_EXTENT, FP_AWGN_SHORT_INTERVAL
+    const double FP_AWGN_SMALLEST_RADIUS, FP_AWGN_LARGEST_RADIUS
+    const int FP_AWGN_BY_ONE_SPHERE, FP_AWGN_BY_SPHERES, FP_AWGN_BY_LATTICE, FP_AWGN_BY_CLOSED_FORM
     ctypedef struct fp_awgn_result:
         double value, lower, upper, slope
-        int count, status
+        int count, status, method
         long evaluations
         double radius[1]
         double weight[1]
     ctypedef struct fp_awgn_kernels:
-        int (*solve)(double, double, double, const fp_awgn_result *, fp_awgn_result *) noexcept nogil
+        void (*capacity)(double, double, double, const fp_awgn_result *, fp_awgn_result *, long *) noexcept nogil
+        void (*closed_form)(double, double, double, fp_awgn_result *) noexcept nogil
         void (*one_sphere)(double, const double *, ptrdiff_t, double, double *) noexcept nogil
-        int (*line)(double, double, fp_awgn_result *, long *) noexcept nogil
     fp_awgn_kernels fp_awgn_select()
 
 cdef fp_awgn_kernels kernels = fp_awgn_select()
+
+#: How a capacity was found; bits.
+ONE_SPHERE, SPHERES = FP_AWGN_BY_ONE_SPHERE, FP_AWGN_BY_SPHERES
+LATTICE, CLOSED_FORM = FP_AWGN_BY_LATTICE, FP_AWGN_BY_CLOSED_FORM
+#: Radii between which a solver is tried.
+SMALLEST_RADIUS, LARGEST_RADIUS = FP_AWGN_SMALLEST_RADIUS, FP_AWGN_LARGEST_RADIUS
+LATTICE_STEP, LATTICE_EXTENT, SHORT_INTERVAL = FP_AWGN_LATTICE_STEP, FP_AWGN_LATTICE_EXTENT, FP_AWGN_SHORT_INTERVAL
+
+
+def ufuncs(dict documentation):
+    """The ufuncs by name, each with its docstring from ``documentation``."""
+    return registered(fp_awgn_ufuncs, FP_AWGN_UFUNCS, documentation)
 
 
 cdef class Solution:
     """One solved channel: bracket, slope, and the spheres of the input."""
     cdef fp_awgn_result result
+    cdef long extra
 
     @property
     def numbers(self):
         r = &self.result
-        return r.value, r.lower, r.upper, r.slope, r.status, r.evaluations
+        return r.value, r.lower, r.upper, r.slope, r.method, r.evaluations
 
     @property
     def spheres(self):
+        """Radii and weights of the input.
+
+        Where ``method`` is LATTICE the input is that of a shorter interval: its first ``1 + LATTICE_EXTENT /
+        LATTICE_STEP`` points are a lattice, and ``extra_steps`` more lattice steps go between them.
+        """
         cdef int n = self.result.count
         return (np.array(<double[:n]>self.result.radius), np.array(<double[:n]>self.result.weight))
+
+    @property
+    def extra_steps(self):
+        return self.extra
 
 
 def solve(double dimension, double radius, double rtol, Solution start=None):
     """Capacity in nats for noise of variance 1 and ||X|| <= radius; ``start`` may be a solution nearby."""
     cdef Solution solution = Solution.__new__(Solution)
     cdef fp_awgn_result *out = &solution.result
+    cdef long *extra = &solution.extra
     cdef const fp_awgn_result *initial = NULL
     if start is not None:
         initial = &start.result
     with nogil:
-        kernels.solve(dimension, radius, rtol, initial, out)
+        kernels.capacity(dimension, radius, rtol, initial, out, extra)
     return solution
 
 
-def long_interval(double radius, double rtol):
-    """Dimension 1 and a long interval: the solution for a shorter interval, and the number of lattice steps to insert.
-
-    The first ``1 + LATTICE_EXTENT / LATTICE_STEP`` points of the input are a lattice; ``extra`` more lattice steps go between them.
-    """
+def closed_form(double dimension, double radius, double log_radius):
+    """The solution whose bounds are in closed form; the logarithm stands in for a radius that overflows."""
     cdef Solution solution = Solution.__new__(Solution)
-    cdef fp_awgn_result *out = &solution.result
-    cdef long extra = 0
-    with nogil:
-        kernels.line(radius, rtol, out, &extra)
-    return solution, extra
-
-
-LATTICE_STEP, LATTICE_EXTENT, SHORT_INTERVAL = FP_AWGN_LATTICE_STEP, FP_AWGN_LATTICE_EXTENT, FP_AWGN_SHORT_INTERVAL
+    kernels.closed_form(dimension, radius, log_radius, &solution.result)
+    return solution
 
 
 def one_sphere(double dimension, const double[::1] radius, double rtol):

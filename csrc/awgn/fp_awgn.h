@@ -1,4 +1,4 @@
-/* Capacity of the Gaussian channel Y = X + N(0, I_d) with ||X|| <= R: types, and the choice of instruction set.
+/* Capacity of the Gaussian channel Y = X + N(0, I_d) with ||X|| <= R: types.
  *
  * Notation.  The best input is a finite set of spheres (r_j, p_j).  rho = ||Y|| has, given ||X|| = r, the density
  *
@@ -34,7 +34,7 @@
  * Files: fp_awgn_quadrature_loops.h (nodes, tables, i), fp_awgn_quadrature_bounds_loops.h (errors),
  * fp_awgn_maximum_solver.h (maximum), fp_awgn_weights_solver.h (best weights on given radii: interior point),
  * fp_awgn_input_solver.h (radii too: Newton), fp_awgn_solver.h (the solver), fp_awgn_interval_solver.h (long intervals
- * on the line).
+ * on the line), fp_awgn_capacity_solver.h (whichever of these serves, and bounds in closed form).
  */
 /* bounds: none - where a node is found by rho itself */
 #ifndef FP_AWGN_H
@@ -50,6 +50,8 @@
 
 enum { FP_AWGN_SPHERES = 256, FP_AWGN_CHEBYSHEV = 32 };
 enum { FP_AWGN_DONE = 0, FP_AWGN_TOO_WIDE = 1, FP_AWGN_TOO_LARGE = 2, FP_AWGN_MEMORY = -1 };
+/* how a capacity was found; bits */
+enum { FP_AWGN_BY_ONE_SPHERE = 1, FP_AWGN_BY_SPHERES = 2, FP_AWGN_BY_LATTICE = 4, FP_AWGN_BY_CLOSED_FORM = 8 };
 
 #define FP_AWGN_RANGE 160.0   /* longest range of radii that is solved */
 #define FP_AWGN_WORK_LIMIT 4e9      /* products summed before the search is given up: below a second */
@@ -74,6 +76,21 @@ enum { FP_AWGN_DONE = 0, FP_AWGN_TOO_WIDE = 1, FP_AWGN_TOO_LARGE = 2, FP_AWGN_ME
 #define FP_AWGN_NEGLIGIBLE_ENTRY                                                                                       \
     1e-20 /* table entries below this, relative to the best radius at their node, are skipped */
 #define FP_PI 3.14159265358979323846
+#define FP_AWGN_LARGEST_DIMENSION 1e6 /* for which the accuracy of the solver was tested */
+/* bound: none - R of the long intervals, d = 1, whose input has a lattice in its middle */
+#define FP_AWGN_LATTICE_FROM 61.0
+/* bound: none - the same */
+#define FP_AWGN_LATTICE_TO 1e5
+/* bound: tested by enclosures/test_awgn_capacity - below it R^2 / 2 is the capacity to the last bit */
+#define FP_AWGN_SMALLEST_RADIUS 1e-150
+/* bound: none - from where closed bounds take the place of the solver */
+#define FP_AWGN_LARGEST_RADIUS 1e7
+/* bound: tested by enclosures/test_awgn_capacity - the value for long intervals on the line, fitted to the solver's
+ * capacities; the bounds do without it */
+#define FP_AWGN_EMPIRICAL 3.98160794705
+#define FP_AWGN_LOG_2_PI_E 2.83787706640934548356 /* twice the entropy of a standard normal variable, in nats */
+/* bound: tested by kernels/test_bound_constants - rounding of the closed bounds, relative to them and to d */
+#define FP_AWGN_CLOSED_ERROR 1e-13
 
 /* A problem, its quadrature grid and its tables; rows of a table are radii, columns are nodes. */
 typedef struct {
@@ -98,7 +115,7 @@ typedef struct {
 
 typedef struct {
     double value, lower, upper, slope; /* slope: dC/dR */
-    int count, status;
+    int count, status, method;
     long evaluations;
     double radius[FP_AWGN_SPHERES], weight[FP_AWGN_SPHERES];
 } fp_awgn_result;
@@ -106,7 +123,8 @@ typedef struct {
 /* T_j at the Chebyshev nodes cos(pi (k + 1/2) / n) */
 static double fp_awgn_cosine[FP_AWGN_CHEBYSHEV][FP_AWGN_CHEBYSHEV];
 
-static inline void fp_awgn_prepare(void)
+/* Runs before anything of the module does, so that solvers in several threads only read. */
+static __attribute__((constructor)) void fp_awgn_prepare(void)
 {
     for (int j = 0; j < FP_AWGN_CHEBYSHEV; j++)
         for (int k = 0; k < FP_AWGN_CHEBYSHEV; k++)
@@ -130,26 +148,6 @@ static inline double fp_awgn_node_index(const fp_awgn *a, double rho)
 static inline double fp_awgn_gaussian_term(const fp_awgn *a, double r)
 {
     return a->full + 0.5 * a->shrink * (r - a->radius) * (r + a->radius);
-}
-
-#define FP_LOOPS "awgn/fp_awgn_solver.h"
-#include "common/fp_variants.h"
-
-typedef int fp_awgn_solve_kernel(double, double, double, const fp_awgn_result *, fp_awgn_result *);
-
-typedef int fp_awgn_interval_kernel(double, double, fp_awgn_result *, long *);
-typedef void fp_awgn_one_sphere_kernel(double, const double *, ptrdiff_t, double, double *);
-
-typedef struct {
-    fp_awgn_solve_kernel *solve;
-    fp_awgn_one_sphere_kernel *one_sphere;
-    fp_awgn_interval_kernel *line;
-} fp_awgn_kernels;
-
-static inline fp_awgn_kernels fp_awgn_select(void)
-{
-    fp_awgn_prepare();
-    return (fp_awgn_kernels){FP_SELECT(fp_awgn_solve), FP_SELECT(fp_awgn_one_sphere), FP_SELECT(fp_awgn_interval)};
 }
 
 #endif

@@ -406,21 +406,5 @@ static int FP_NAME(fp_awgn_solve)(double dimension, double radius, double rtol, 
     return out->status;
 }
 
-/* n radii in one dimension, as far as one sphere suffices: rows of value, lower, upper, slope, evaluations; the
- * lower bound is negative where more spheres are needed. */
-static void FP_NAME(fp_awgn_one_sphere)(double dimension, const double *radius, ptrdiff_t n, double rtol, double *rows)
-{
-    fp_awgn_result out;
-    fp_awgn a;
-    for (ptrdiff_t k = 0; k < n; k++, rows += 5) {
-        FP_NAME(fp_awgn_init)(&a, dimension, radius[k], rtol);
-        const int enough = FP_NAME(fp_awgn_try_one_sphere)(&a, &out);
-        rows[0] = out.value;
-        rows[1] = enough ? out.lower : -1.0;
-        rows[2] = out.upper;
-        rows[3] = out.slope;
-        rows[4] = (double)a.evaluations;
-    }
-}
-
 #include "awgn/fp_awgn_interval_solver.h"
+#include "awgn/fp_awgn_capacity_solver.h"

@@ -93,33 +93,45 @@ def prior_gaps(const double[:, ::1] priors):
     return gaps
 
 
+cdef struct channel_stack:
+    const char *start  # the first cell; the array keeps the memory
+    ptrdiff_t c, n, m, step  # channels, rows, columns, and bytes from one channel to the next
+    int single
+
+
+cdef channel_stack _stack(cells) except *:
+    """Channels (c, n, m) of float64 or float32."""
+    cdef const double[:, :, ::1] doubles
+    cdef const float[:, :, ::1] singles
+    cdef channel_stack out
+    out.single = cells.dtype == "float32"
+    if out.single:
+        singles = cells
+        out.c, out.n, out.m = singles.shape[0], singles.shape[1], singles.shape[2]
+        out.start = <const char *> &singles[0, 0, 0]
+    else:
+        doubles = cells
+        out.c, out.n, out.m = doubles.shape[0], doubles.shape[1], doubles.shape[2]
+        out.start = <const char *> &doubles[0, 0, 0]
+    out.step = out.n * out.m * (4 if out.single else 8)
+    return out
+
+
 def of_channel(cells, const double[::1] prior, double row_gap, double tolerance, int wanted):
     """The wanted quantities of one channel (n, m) of float64 or float32 under one prior, None for the uniform one.
 
     A list of value, lower and upper bound of every quantity, 0 for those that are not wanted; None for a prior whose sum
     misses 1 by more than ``tolerance`` or that is refused otherwise, and for a channel with columns to be scaled.
     """
-    cdef const double[:, ::1] doubles
-    cdef const float[:, ::1] singles
-    cdef const void *start
-    cdef ptrdiff_t n, m
-    cdef int single = cells.dtype == "float32"
-    if single:
-        singles = cells
-        n, m = singles.shape[0], singles.shape[1]
-        start = <const void *> &singles[0, 0]
-    else:
-        doubles = cells
-        n, m = doubles.shape[0], doubles.shape[1]
-        start = <const void *> &doubles[0, 0]
-    _fit(n > 0 and m > 0 and (prior is None or prior.shape[0] == n), "cells (n, m), prior (n,)")
+    cdef channel_stack s = _stack(cells[None])
+    _fit(s.n > 0 and s.m > 0 and (prior is None or prior.shape[0] == s.n), "cells (n, m), prior (n,)")
     cdef double out[3 * 10]
     cdef const double *weights = NULL
     if prior is not None:
         weights = &prior[0]
     cdef int status
     with nogil:
-        status = _of_one(n, m, start, single, weights, row_gap, tolerance, wanted, out)
+        status = _of_one(s.n, s.m, s.start, s.single, weights, row_gap, tolerance, wanted, out)
     if status == 3:
         raise MemoryError("a channel must fit in memory together with 18 numbers for each row and column.")
     return None if status else [out[k] for k in range(30)]
@@ -132,36 +144,24 @@ def of_channels(cells, const double[:, ::1] priors, const double[::1] gaps, doub
     Pair k takes the channel ``channel[k]`` and the prior ``prior[k]``; priors are None for the uniform one. ``status`` is
     0 where the numbers are whole, 1 where a column has to be scaled, and 2 where the prior is refused.
     """
-    cdef const double[:, :, ::1] doubles
-    cdef const float[:, :, ::1] singles
-    cdef const char *start
-    cdef ptrdiff_t c, n, m, k, step, count = channel.shape[0], p = 0
-    cdef int single = cells.dtype == "float32"
-    if single:
-        singles = cells
-        c, n, m = singles.shape[0], singles.shape[1], singles.shape[2]
-        start = <const char *> &singles[0, 0, 0]
-    else:
-        doubles = cells
-        c, n, m = doubles.shape[0], doubles.shape[1], doubles.shape[2]
-        start = <const char *> &doubles[0, 0, 0]
+    cdef channel_stack s = _stack(cells)
+    cdef ptrdiff_t k, count = channel.shape[0], p = 0
     if priors is not None:
         p = priors.shape[0]
-    _fit(n > 0 and m > 0 and gaps.shape[0] == c and status.shape[0] == count and prior.shape[0] == count
+    _fit(s.n > 0 and s.m > 0 and gaps.shape[0] == s.c and status.shape[0] == count and prior.shape[0] == count
          and out.shape[0] == count and out.shape[1] == FP_CHANNEL_QUANTITIES and out.shape[2] == 3
-         and (priors is None or priors.shape[1] == n),
+         and (priors is None or priors.shape[1] == s.n),
          "cells (c, n, m), priors (p, n), gaps (c,), pairs (s,), out (s, 10, 3), status (s,)")
     for k in range(count):
-        _fit(0 <= channel[k] < c and (priors is None or 0 <= prior[k] < p), "indices of channels and priors")
-    step = n * m * (4 if single else 8)
+        _fit(0 <= channel[k] < s.c and (priors is None or 0 <= prior[k] < p), "indices of channels and priors")
     cdef const double *weights = NULL
     cdef bint whole = True
     with nogil:
         for k in range(count):
             if priors is not None:
                 weights = &priors[prior[k], 0]
-            status[k] = _of_one(n, m, start + channel[k] * step, single, weights, gaps[channel[k]], tolerance, wanted,
-                                &out[k, 0, 0])
+            status[k] = _of_one(s.n, s.m, s.start + channel[k] * s.step, s.single, weights, gaps[channel[k]], tolerance,
+                                wanted, &out[k, 0, 0])
             whole = whole and status[k] != 3
     if not whole:
         raise MemoryError("a channel must fit in memory together with 18 numbers for each row and column.")
@@ -198,49 +198,37 @@ def curves_of_channels(cells, const double[:, ::1] priors, const ptrdiff_t[::1] 
     over a row; sums (s, 2) of the spread and of the largest less the smallest cell follow, and a status, 1 where a column
     has to be scaled. Otherwise the first are those of two rows, all of them or those on the support of a prior.
     """
-    cdef const double[:, :, ::1] doubles
-    cdef const float[:, :, ::1] singles
-    cdef const char *start
-    cdef ptrdiff_t c, n, m, k, d, step, count = channel.shape[0], p = 0, levels = excess.shape[1]
-    cdef int single = cells.dtype == "float32"
-    if single:
-        singles = cells
-        c, n, m = singles.shape[0], singles.shape[1], singles.shape[2]
-        start = <const char *> &singles[0, 0, 0]
-    else:
-        doubles = cells
-        c, n, m = doubles.shape[0], doubles.shape[1], doubles.shape[2]
-        start = <const char *> &doubles[0, 0, 0]
+    cdef channel_stack s = _stack(cells)
+    cdef ptrdiff_t k, d, count = channel.shape[0], p = 0, levels = excess.shape[1]
     if priors is not None:
         p = priors.shape[0]
-    _fit(n > 0 and m > 0 and prior.shape[0] == count and excess.shape[0] == count
-         and (priors is None or priors.shape[1] == n), "cells (c, n, m), priors (p, n), pairs (s,), excess (s, levels)")
+    _fit(s.n > 0 and s.m > 0 and prior.shape[0] == count and excess.shape[0] == count
+         and (priors is None or priors.shape[1] == s.n), "cells (c, n, m), priors (p, n), pairs (s,), excess (s, levels)")
     for k in range(count):
-        _fit(0 <= channel[k] < c and (priors is None or 0 <= prior[k] < p), "indices of channels and priors")
+        _fit(0 <= channel[k] < s.c and (priors is None or 0 <= prior[k] < p), "indices of channels and priors")
     out, sums, status = np.zeros((2, count, levels)), np.zeros((count, 2)), np.zeros(count, dtype=np.int8)
     cdef double[:, :, ::1] curve = out
     cdef double[:, ::1] totals = sums
     cdef signed char[::1] scaled = status
     if count == 0 or levels == 0:
         return out, sums, status
-    step = n * m * (4 if single else 8)
-    space = np.empty(fp_channel_workspace(n, m) + n * m + n + 2 * levels)
+    space = np.empty(fp_channel_workspace(s.n, s.m) + s.n * s.m + s.n + 2 * levels)
     cdef double[::1] workspace = space
     cdef const double *weights = NULL
-    cdef double *uniform = &workspace[fp_channel_workspace(n, m) + n * m]
+    cdef double *uniform = &workspace[fp_channel_workspace(s.n, s.m) + s.n * s.m]
     with nogil:
-        for d in range(n):
-            uniform[d] = 1.0 / n
+        for d in range(s.n):
+            uniform[d] = 1.0 / s.n
         for k in range(count):
             if priors is not None:
                 weights = &priors[prior[k], 0]
             elif lip:
                 weights = uniform
             if lip:
-                scaled[k] = kernels.lip_curve(n, m, start + channel[k] * step, single, weights, levels, &excess[k, 0],
+                scaled[k] = kernels.lip_curve(s.n, s.m, s.start + channel[k] * s.step, s.single, weights, levels, &excess[k, 0],
                                               &workspace[0], &curve[0, k, 0], &curve[1, k, 0], &totals[k, 0])
             else:
-                kernels.ldp_curve(n, m, start + channel[k] * step, single, weights, levels, &excess[k, 0],
+                kernels.ldp_curve(s.n, s.m, s.start + channel[k] * s.step, s.single, weights, levels, &excess[k, 0],
                                   &workspace[0], &curve[0, k, 0])
     return out, sums, status
 

@@ -65,6 +65,7 @@ typedef struct {
     fp_ufunc_function *loop;
     void *variants[3]; /* by FP_ISA_*: an fp_kernel, or the function that the loop of a generalised ufunc calls */
     void *scalar;      /* the function of single numbers, or NULL */
+    void *bounds;      /* the function of single numbers that writes a value with its bounds, or NULL */
     void **selected;      /* where that function looks for the kernel of this machine */
     /* NumPy keeps pointers to these */
     fp_ufunc_function *functions[1];
@@ -229,7 +230,64 @@ __attribute__((unused)) static void fp_ufunc_loop_4(char **args, const ptrdiff_t
     fp_ufunc_loop(args, n[0], steps, (fp_kernel *)kernel, 4);
 }
 
-/* The types of the functions of single numbers, as Cython writes them, by the number of inputs. */
+/* Functions of three numbers with a value, a lower and an upper bound: a kernel takes strides in bytes.
+ *
+ *     #define FP_X_BOUNDED(F) F(stem) ...
+ *     FP_X_BOUNDED(FP_BOUNDED_SCALAR)
+ *     static fp_ufunc fp_x_ufuncs[] = { FP_X_BOUNDED(FP_BOUNDED_UFUNC) };
+ *
+ * FP_BOUNDED_SLOW_UFUNC hears a signal between any two elements, for functions that may take a second. */
+typedef void fp_bounded_kernel(char **args, ptrdiff_t count, const ptrdiff_t *steps);
+
+FP_INLINE void fp_bounded_chunks(char **args, ptrdiff_t count, const ptrdiff_t *steps, void *kernel,
+                                 const ptrdiff_t chunk)
+{
+    const fp_flags held = fp_flags_save();
+    char *part[6];
+    for (ptrdiff_t start = 0; start < count; start += chunk) {
+        const ptrdiff_t left = count - start, n = left < chunk ? left : chunk;
+        for (int k = 0; k < 6; k++)
+            part[k] = args[k] + start * steps[k];
+        if (fp_ufunc_stop_requested(chunk == 1 ? FP_UFUNC_CHUNK : n))
+            break;
+        ((fp_bounded_kernel *)kernel)(part, n, steps);
+    }
+    fp_flags_restore(held);
+}
+
+FP_UNUSED void fp_bounded_loop(char **args, const ptrdiff_t *dimensions, const ptrdiff_t *steps, void *kernel)
+{
+    fp_bounded_chunks(args, dimensions[0], steps, kernel, FP_UFUNC_CHUNK);
+}
+
+FP_UNUSED void fp_bounded_slow_loop(char **args, const ptrdiff_t *dimensions, const ptrdiff_t *steps, void *kernel)
+{
+    fp_bounded_chunks(args, dimensions[0], steps, kernel, 1);
+}
+
+#define FP_BOUNDED_SCALAR(stem)                                                                                        \
+    static void *stem##_selected;                                                                                      \
+    static void stem##_bounds(double a, double b, double c, double *found)                                             \
+    {                                                                                                                  \
+        static const ptrdiff_t steps[6] = {0};                                                                         \
+        char *args[] = {(char *)&a, (char *)&b, (char *)&c, (char *)found, (char *)(found + 1), (char *)(found + 2)};  \
+        ((fp_bounded_kernel *)stem##_selected)(args, 1, steps);                                                        \
+    }                                                                                                                  \
+    static double stem##_scalar(double a, double b, double c)                                                          \
+    {                                                                                                                  \
+        double found[3];                                                                                               \
+        stem##_bounds(a, b, c, found);                                                                                 \
+        return found[0];                                                                                               \
+    }
+#define FP_BOUNDED_WITH(stem, own_loop)                                                                                \
+    {.name = #stem, .inputs = 3, .outputs = 3, .loop = own_loop, .variants = FP_VARIANTS(stem),                        \
+     .scalar = (void *)stem##_scalar, .bounds = (void *)stem##_bounds, .selected = &stem##_selected},
+#define FP_BOUNDED_UFUNC(stem) FP_BOUNDED_WITH(stem, fp_bounded_loop)
+#define FP_BOUNDED_SLOW_UFUNC(stem) FP_BOUNDED_WITH(stem, fp_bounded_slow_loop)
+
+/* The type of the functions that write a value with its bounds, and the types of the other functions of single numbers, as
+ * Cython writes them, by the number of inputs. */
+FP_UNUSED const char *const fp_bounds_signature = "void (double, double, double, double *)";
 FP_UNUSED const char *const fp_ufunc_signatures[FP_MAX_INPUTS + 1] = {
     "", "double (double)", "double (double, double)", "double (double, double, double)",
     "double (double, double, double, double)"};

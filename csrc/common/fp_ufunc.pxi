@@ -9,7 +9,9 @@ cdef extern from "common/fp_ufunc.h":
         void *data[1]
         char types[1]
         void *scalar
+        void *bounds
     const char *fp_ufunc_signatures[5]
+    const char *fp_bounds_signature
     void fp_ufunc_prepare(fp_ufunc *ufunc, char type)
     const char *fp_isa_name()
     ctypedef int (*fp_interrupted)() noexcept nogil
@@ -68,4 +70,6 @@ cdef dict registered(fp_ufunc *table, Py_ssize_t size, dict documentation):
             row.signature)
         if row.scalar:
             capsules[name] = PyCapsule_New(row.scalar, fp_ufunc_signatures[row.inputs], NULL)
+        if row.bounds:
+            capsules[name + "_bounds"] = PyCapsule_New(row.bounds, fp_bounds_signature, NULL)
     return ufuncs

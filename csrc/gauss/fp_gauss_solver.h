@@ -15,7 +15,7 @@ typedef struct {
 } FP_NAME(fp_gauss_block);
 
 FP_INLINE void FP_NAME(fp_gauss_residuals)(const double *r, const double *epsilon, ptrdiff_t n, double unknown_is_r,
-                                           const int logarithmic, FP_NAME(fp_gauss_block) *restrict b)
+                                           const int logarithmic, FP_NAME(fp_gauss_block) *__restrict__ b)
 {
     _Pragma("GCC ivdep") for (ptrdiff_t i = 0; i < n; i++)
     {

@@ -1,5 +1,6 @@
 /* The subsampled Gaussian mechanism; no include guard: common/fp_variants.h includes this once per instruction set. */
 #include "gauss/fp_two_points_loops.h"
+#include "gauss/fp_subsampled_inverse_solver.h"
 
 /* Settings of rate, sigma and epsilon, at the given strides in bytes; `adding` is the direction, `logs` asks for log
  * H.  The weights are formed anew where the rate changes. */
@@ -22,9 +23,7 @@ FP_INLINE void FP_NAME(fp_subsampled)(char **args, ptrdiff_t count, const ptrdif
                 weights = fp_two_points_subsampled(rate = new_rate, adding);
             if (new_sigma != sigma)
                 r = fp_two_points_ratio(fp_dd_set(1.0), sigma = new_sigma);
-            const int valid = (rate >= 0.0) & (rate <= 1.0) & (sigma > 0.0) & (epsilon >= 0.0);
-            const double distinct = sigma == INFINITY ? INFINITY : epsilon; /* with infinite noise P is Q */
-            FP_NAME(fp_two_points_put)(&block, i, fp_two_points_at(&weights, r, valid ? distinct : NAN));
+            FP_NAME(fp_two_points_put)(&block, i, fp_subsampled_terms(&weights, r, rate, sigma, epsilon));
         }
         (logs ? FP_NAME(fp_two_points_logs) : FP_NAME(fp_two_points_values))(&block, n, results[0], results[1],
                                                                              results[2]);
@@ -44,3 +43,21 @@ FP_SUBSAMPLED(subsampled_gaussian_delta_remove, 0, 0)
 FP_SUBSAMPLED(subsampled_gaussian_delta_add, 1, 0)
 FP_SUBSAMPLED(subsampled_gaussian_log_delta_remove, 0, 1)
 FP_SUBSAMPLED(subsampled_gaussian_log_delta_add, 1, 1)
+
+#define FP_SUBSAMPLED_INVERSE(stem, adding, unknown)                                                                   \
+    static void FP_NAME(stem)(char **args, ptrdiff_t count, const ptrdiff_t *steps)                                    \
+    {                                                                                                                  \
+        for (ptrdiff_t i = 0; i < count; i++) {                                                                        \
+            const fp_gauss_bounded found = FP_NAME(fp_subsampled_inverse)(                                             \
+                *(const double *)(args[0] + i * steps[0]), *(const double *)(args[1] + i * steps[1]),                  \
+                *(const double *)(args[2] + i * steps[2]), adding, unknown);                                           \
+            *(double *)(args[3] + i * steps[3]) = found.value;                                                         \
+            *(double *)(args[4] + i * steps[4]) = found.lower;                                                         \
+            *(double *)(args[5] + i * steps[5]) = found.upper;                                                         \
+        }                                                                                                              \
+    }
+
+FP_SUBSAMPLED_INVERSE(subsampled_gaussian_epsilon_remove, 0, FP_GAUSS_OF_EPSILON)
+FP_SUBSAMPLED_INVERSE(subsampled_gaussian_epsilon_add, 1, FP_GAUSS_OF_EPSILON)
+FP_SUBSAMPLED_INVERSE(subsampled_gaussian_noise_remove, 0, FP_GAUSS_OF_R)
+FP_SUBSAMPLED_INVERSE(subsampled_gaussian_noise_add, 1, FP_GAUSS_OF_R)

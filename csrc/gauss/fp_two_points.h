@@ -218,6 +218,15 @@ FP_INLINE fp_two_points_terms fp_two_points_at(const fp_two_points *w, fp_dd r, 
     return out;
 }
 
+/* What H of the subsampled Gaussian mechanism is made of, from the weights and r of its arguments. */
+FP_INLINE fp_two_points_terms fp_subsampled_terms(const fp_two_points *w, fp_dd r, double rate, double sigma,
+                                                  double epsilon)
+{
+    const int valid = (rate >= 0.0) & (rate <= 1.0) & (sigma > 0.0) & (epsilon >= 0.0);
+    const double distinct = sigma == (double)INFINITY ? (double)INFINITY : epsilon; /* infinite noise: P is Q */
+    return fp_two_points_at(w, r, valid ? distinct : (double)NAN);
+}
+
 /* The parts of h that its value and its logarithm share. */
 typedef struct {
     fp_gauss_parts parts;
@@ -309,6 +318,16 @@ FP_INLINE fp_gauss_bounded fp_two_points_log(const fp_two_points_parts *h, doubl
                                   invalid ? NAN : none ? -HUGE_VAL : low < answer ? low : answer,
                                   invalid ? NAN : none ? -HUGE_VAL : upper};
     return out;
+}
+
+/* H or log H of the subsampled Gaussian mechanism, with bounds. */
+FP_INLINE fp_gauss_bounded fp_subsampled_bounded(double rate, double sigma, double epsilon, int adding, int logs)
+{
+    const fp_two_points weights = fp_two_points_subsampled(rate, adding);
+    const fp_two_points_terms t =
+        fp_subsampled_terms(&weights, fp_two_points_ratio(fp_dd_set(1.0), sigma), rate, sigma, epsilon);
+    const fp_two_points_parts h = fp_two_points_evaluate(t.r, t.r_low, t.u, t.u_low, t.u_error);
+    return logs ? fp_two_points_log(&h, t.mass, t.mass_low, t.mass_error) : fp_two_points_value(&h, t.mass, t.mass_error);
 }
 
 #endif

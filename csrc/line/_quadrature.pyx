@@ -53,7 +53,7 @@ def ufuncs(dict documentation):
     return registered(fp_mixture_integrals_ufuncs, FP_MIXTURE_INTEGRALS_UFUNCS, documentation)
 
 
-cdef inline fp_column _column(const double[:] column) noexcept:
+cdef inline fp_column _column(const double[:] column) except *:
     cdef fp_column out
     out.data = <const char *>&column[0]
     out.step = column.strides[0] if column.shape[0] > 1 else 0

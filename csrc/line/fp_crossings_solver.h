@@ -137,26 +137,7 @@ static int FP_NAME(fp_crossing_step)(fp_crossing *c, const FP_NAME(fp_ratios) * 
 static void FP_NAME(fp_crossings_find)(const fp_log_ratio *r, const fp_pieces *pieces, fp_crossing **crossing,
                                        ptrdiff_t count, long *evaluations)
 {
-    fp_crossing *lane[FP_LANES];
-    ptrdiff_t next = 0;
-    int active = 0;
-    double x[FP_LANES];
-    while (!r->stop->status) {
-        for (; next < count && active < FP_LANES; ++next) {
-            FP_NAME(fp_crossing_start)(pieces, crossing[next]);
-            lane[active++] = crossing[next];
-        }
-        if (!active)
-            return;
-        FP_NAME(fp_ratios) at;
-        for (int k = 0; k < FP_LANES; ++k)
-            x[k] = lane[k < active ? k : active - 1]->x;
-        FP_NAME(fp_log_ratio_at_points)(r, x, &at);
-        *evaluations += active;
-        int kept = 0;
-        for (int k = 0; k < active; ++k)
-            if (!FP_NAME(fp_crossing_step)(lane[k], &at, k, pieces->sharpest))
-                lane[kept++] = lane[k];
-        active = kept;
-    }
+    FP_SEARCH_SIDE_BY_SIDE(fp_crossing, r, count, evaluations,
+                           (FP_NAME(fp_crossing_start)(pieces, crossing[next]), crossing[next]),
+                           FP_NAME(fp_crossing_step)(lane[k], &at, k, pieces->sharpest))
 }

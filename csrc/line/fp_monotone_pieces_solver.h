@@ -288,25 +288,8 @@ static int FP_NAME(fp_extremum_step)(FP_NAME(fp_extremum) * s, const FP_NAME(fp_
 static void FP_NAME(fp_extrema_find)(const fp_log_ratio *r, FP_NAME(fp_extremum) * extremum, int count,
                                      long *evaluations)
 {
-    FP_NAME(fp_extremum) *lane[FP_LANES];
-    double x[FP_LANES];
-    int active = 0, next = 0;
-    while (!r->stop->status) {
-        for (; next < count && active < FP_LANES; ++next)
-            lane[active++] = &extremum[next];
-        if (!active)
-            return;
-        FP_NAME(fp_ratios) at;
-        for (int k = 0; k < FP_LANES; ++k)
-            x[k] = lane[k < active ? k : active - 1]->x;
-        FP_NAME(fp_log_ratio_at_points)(r, x, &at);
-        *evaluations += active;
-        int kept = 0;
-        for (int k = 0; k < active; ++k)
-            if (!FP_NAME(fp_extremum_step)(lane[k], &at, k))
-                lane[kept++] = lane[k];
-        active = kept;
-    }
+    FP_SEARCH_SIDE_BY_SIDE(FP_NAME(fp_extremum), r, count, evaluations, &extremum[next],
+                           FP_NAME(fp_extremum_step)(lane[k], &at, k))
 }
 
 /* Append the falling, flat and rising parts of the run of an extremum that was found. */
@@ -455,9 +438,7 @@ static void FP_NAME(fp_pieces_end_values)(const fp_log_ratio *r, fp_pieces *out)
         }
         if (filled > FP_LANES - 2 || (!piece && filled)) {
             FP_NAME(fp_ratios) at;
-            for (int k = filled; k < FP_LANES; ++k)
-                x[k] = x[filled - 1];
-            FP_NAME(fp_log_ratio_at_points)(r, x, &at);
+            FP_NAME(fp_log_ratio_at_some)(r, x, filled, &at);
             for (int k = 0; k < ends; ++k)
                 *value[k] = at.value[owner[k]], *error[k] = at.error[owner[k]];
             filled = ends = 0;

@@ -161,6 +161,37 @@ static void FP_NAME(fp_log_ratio_at_points)(const fp_log_ratio *r, const double 
     }
 }
 
+/* The same at the first `count` points alone, 1 <= count <= FP_LANES; returns count. */
+static int FP_NAME(fp_log_ratio_at_some)(const fp_log_ratio *r, double *x, int count, FP_NAME(fp_ratios) * out)
+{
+    for (int k = count; k < FP_LANES; ++k)
+        x[k] = x[count - 1];
+    FP_NAME(fp_log_ratio_at_points)(r, x, out);
+    return count;
+}
+
+/* Runs `count` searches on the line, FP_LANES of them side by side, until the last is done or the clock stops them.
+ * `admitted` is a pointer to search number `next`, a struct whose x is the point it wants; `done`, an expression in k,
+ * tells whether the search lane[k] has ended with what `at` holds of L there. */
+#define FP_SEARCH_SIDE_BY_SIDE(type, r, count, evaluations, admitted, done)                                            \
+    type *lane[FP_LANES];                                                                                              \
+    double x[FP_LANES];                                                                                                \
+    ptrdiff_t next = 0;                                                                                                \
+    for (int active = 0, kept; !(r)->stop->status; active = kept) {                                                    \
+        FP_NAME(fp_ratios) at;                                                                                         \
+        for (; next < (count) && active < FP_LANES; ++next)                                                            \
+            lane[active++] = (admitted);                                                                               \
+        if (!active)                                                                                                   \
+            return;                                                                                                    \
+        for (int k = 0; k < active; ++k)                                                                               \
+            x[k] = lane[k]->x;                                                                                         \
+        *(evaluations) += FP_NAME(fp_log_ratio_at_some)(r, x, active, &at);                                            \
+        kept = 0;                                                                                                      \
+        for (int k = 0; k < active; ++k)                                                                               \
+            if (!(done))                                                                                               \
+                lane[kept++] = lane[k];                                                                                \
+    }
+
 /* The complete local analysis at the first `count` of eight points, as fp_log_ratio_on_disc. */
 static void FP_NAME(fp_log_ratio_on_discs)(const fp_log_ratio *r, const double *x, const double *first_radius,
                                            int count, fp_taylor *out)

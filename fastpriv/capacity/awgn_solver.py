@@ -1,20 +1,11 @@
-"""The peak-power capacity of the Gaussian channel: the compiled solver, bounds in closed form, and the inverse.
+"""The peak-power capacity of the Gaussian channel: stacks of settings for the compiled solver, and the inverse.
 
-Notation: C(d, R) is the capacity of Y = X + N(0, I_d), ||X|| <= R, in nats; V_d(R) is the volume of the ball of radius
-R. Bounds in closed form serve where the solver does not reach:
-
-* average power: C <= (d/2) log(1 + R^2/d), and C <= R^2 / 2;
-* one sphere at low power: C >= (R^2/2) (1 - R^2);
-* entropy power, X uniform in the ball: C >= (d/2) log(1 + V_d(R)^(2/d) / (2 pi e));
-* an output density that is flat in the ball, with e^(-(rho - R)^2/2) times that outside (d = 1: McKellips 2004,
-  C <= log(1 + 2 R / sqrt(2 pi e))): since rho <= R + Z_1 + |Z|^2 / (2R) given ||X|| = R, the worst case,
-
-      C <= log V_d(R) - (d/2) log(2 pi e) + log(1 + (d/R) sqrt(2 pi) e^(a^2/2) Phi(a))
-           + 1/4 + (d+1) / (2 R sqrt(2 pi)) + d (d+2) / (8 R^2),   a = (d-1)/R.
+Notation: C(d, R) is the capacity of Y = X + N(0, I_d), ||X|| <= R, in nats. csrc/awgn/fp_awgn_capacity_solver.h has the
+solver, and the bounds in closed form that serve where it does not reach.
 """
 
-# bounds: tested by enclosures/test_awgn_capacity, kernels/test_bound_constants - outward steps of the inverse, in units
-#    of ROUNDING; rounding of R^2 / 2 and of the logarithm of the volume; the rest are limits of the search
+# bounds: tested by enclosures/test_awgn_capacity - outward steps of the inverse, in units of ROUNDING; the rest are
+#    limits of the search
 
 from __future__ import annotations
 
@@ -26,11 +17,10 @@ from typing import Any
 import numpy as np
 
 from .. import _parallel
-from ..numerics import FloatArray, IndexArray, next_above
+from ..numerics import FloatArray, IndexArray
 
 __all__ = [
-    "BLOCK", "ROUNDING", "SolvedArray", "SolvedSetting", "closed_form_lower", "closed_form_upper", "inverse_block",
-    "solve", "solve_all",
+    "BLOCK", "ROUNDING", "SolvedArray", "SolvedSetting", "inverse_block", "solve", "solve_all",
 ]  # fmt: skip
 
 BLOCK = 32  # settings of one dimension solved in a row, each from the solution of the one before
@@ -40,17 +30,8 @@ ROUNDING = 1e-15
 _RESERVED = 6e-15
 _ONE_SPHERE_RUN = 2048  # settings in one task of the solver with a single sphere
 _NEIGHBOUR = 0.6  # largest difference of R at which the solution of one setting is a start for another
-_LATTICE_FROM, _LATTICE_TO = 61.0, 1e5  # R of the long intervals, d = 1, whose input has a lattice in its middle
-# bound: tested by enclosures/test_awgn_capacity - below it R^2 / 2 is the capacity to the last bit
-_SMALLEST_RADIUS = 1e-150
-# bound: none - from where closed bounds take the place of the solver
-_LARGEST_RADIUS = 1e7
 _CLOSED_FORM = "average-power, volume and entropy-power bounds"  # ``method`` of an Estimate by closed bounds
-# bound: tested by enclosures/test_awgn_capacity - the value for long intervals on the line; the bounds do without it
-_EMPIRICAL = 3.98160794705  # fitted to the solver's capacities for d = 1, not proved
 _LOG_2_PI_E = math.log(2.0 * math.pi * math.e)  # twice the entropy of a standard normal variable, in nats
-# bound: tested by kernels/test_bound_constants - rounding of the closed bounds, relative to them and to d
-_CLOSED_FORM_ERROR = 1e-13
 
 
 @dataclass(slots=True)
@@ -70,59 +51,30 @@ class SolvedSetting:
 
 def solve(d: float, radius: float, rtol: float, start: Any = None) -> SolvedSetting:
     """C(d, R) to relative width ``rtol``; ``start`` is the ``state`` of a neighbouring setting."""
-    if radius < _SMALLEST_RADIUS or radius > _LARGEST_RADIUS:
-        return _closed_form(d, radius)
     from ..kernels import _awgn
 
-    if d == 1 and _LATTICE_FROM < radius <= _LATTICE_TO:
-        return _long_interval(radius, rtol)
-    state = _awgn.solve(d, radius, rtol - _RESERVED, start)
-    value, lower, upper, slope, status, evaluations = state.numbers
-    radii, probabilities = state.spheres
-    method = "one sphere" if len(radii) == 1 else "spheres by Newton's method"
-    solution = SolvedSetting(value, lower, upper, slope, method, radii, probabilities, evaluations, state)
-    return solution if status == 0 else _tightened(d, radius, solution)
+    return _solved_setting(_awgn.solve(d, radius, rtol - _RESERVED, start), radius)
 
 
-def _long_interval(radius: float, rtol: float) -> SolvedSetting:
-    """Dimension 1 and a long interval: the input of a short one, with its lattice continued in the middle."""
+def _solved_setting(state: Any, radius: float) -> SolvedSetting:
+    """A solution of the kernel with its input in full and its method in words."""
     from ..kernels import _awgn
 
-    state, extra = _awgn.long_interval(radius, rtol - _RESERVED)
-    value, lower, upper, slope, status, evaluations = state.numbers
+    value, lower, upper, slope, method, evaluations = state.numbers
     radii, probabilities = state.spheres
-    fixed = int(_awgn.LATTICE_EXTENT / _awgn.LATTICE_STEP) + 1
-    lattice = np.arange(fixed + extra) * _awgn.LATTICE_STEP
-    weights = np.full(fixed + extra, 2.0 * probabilities[0])
-    weights[0] = probabilities[0]
-    radii = np.concatenate((lattice, radii[fixed:] + (radius - radii[-1])))
-    probabilities = np.concatenate((weights, probabilities[fixed:]))
-    probabilities /= probabilities.sum()
-    solution = SolvedSetting(value, lower, upper, slope, "lattice with shaped edges", radii, probabilities, evaluations)
-    return solution if status == 0 else _tightened(1.0, radius, solution)
-
-
-def _closed_form(d: float, radius: float, log_radius: float | None = None) -> SolvedSetting:
-    if log_radius is None:
-        log_radius = math.log(radius) if radius > 0 else -math.inf
-    lower, upper = closed_form_lower(d, radius, log_radius), closed_form_upper(d, radius, log_radius)
-    if radius < _SMALLEST_RADIUS:
-        value, slope, method = 0.5 * radius * radius, radius, "one sphere"
-    else:
-        value, slope, method = _asymptotic_value(d, log_radius), d / radius, _CLOSED_FORM
-    value = min(max(value, lower), upper)
-    return SolvedSetting(value, lower, upper, slope, method, np.array([radius]), np.array([1.0]))
-
-
-def _tightened(d: float, radius: float, solution: SolvedSetting) -> SolvedSetting:
-    """Intersect a bracket that the solver could not close with the bounds in closed form."""
-    bounds = _closed_form(d, radius)
-    solution.lower, solution.upper = max(solution.lower, bounds.lower), min(solution.upper, bounds.upper)
-    if not solution.lower <= solution.value <= solution.upper:
-        solution.value = min(max(bounds.value, solution.lower), solution.upper)
-        solution.slope = bounds.slope
-    solution.method += " within " + _CLOSED_FORM
-    return solution
+    if method & _awgn.LATTICE:
+        fixed, extra = int(_awgn.LATTICE_EXTENT / _awgn.LATTICE_STEP) + 1, state.extra_steps
+        lattice = np.arange(fixed + extra) * _awgn.LATTICE_STEP
+        weights = np.full(fixed + extra, 2.0 * probabilities[0])
+        weights[0] = probabilities[0]
+        radii = np.concatenate((lattice, radii[fixed:] + (radius - radii[-1])))
+        probabilities = np.concatenate((weights, probabilities[fixed:]))
+        probabilities /= probabilities.sum()
+    words = [name for bit, name in (
+        (_awgn.ONE_SPHERE, "one sphere"), (_awgn.SPHERES, "spheres by Newton's method"),
+        (_awgn.LATTICE, "lattice with shaped edges"), (_awgn.CLOSED_FORM, _CLOSED_FORM),
+    ) if method & bit]  # fmt: skip
+    return SolvedSetting(value, lower, upper, slope, " within ".join(words), radii, probabilities, evaluations, state)
 
 
 @dataclass(slots=True)
@@ -153,7 +105,7 @@ def solve_all(
     position[order] = np.cumsum(new) - 1
     d, radius, log_radius = np.ascontiguousarray(keys[:, new])
     numbers = np.full((d.size, 5), -1.0)
-    solvable = (radius >= _SMALLEST_RADIUS) & (radius <= _LARGEST_RADIUS)
+    solvable = (radius >= _awgn.SMALLEST_RADIUS) & (radius <= _awgn.LARGEST_RADIUS)
     edges = np.append(np.flatnonzero(np.diff(d, prepend=0.0)), d.size)
     runs = [
         slice(start + block.start, start + block.stop)
@@ -167,7 +119,10 @@ def solve_all(
 
     for run, rows in zip(runs, _parallel.ordered_map(one_sphere, runs, n_jobs=n_jobs), strict=True):
         numbers[run] = rows
-    solutions = {k: _closed_form(*keys[:, new][:, k].tolist()) for k in np.flatnonzero(~solvable).tolist()}
+    solutions = {
+        k: replace(_solved_setting(_awgn.closed_form(d[k], radius[k], log_radius[k]), radius[k]), state=None)
+        for k in np.flatnonzero(~solvable).tolist()
+    }
     remaining = np.flatnonzero(solvable & (numbers[:, 1] < 0.0))
     of_dimensions = np.split(remaining, np.flatnonzero(np.diff(d[remaining])) + 1)
     tasks = [part[block] for part in of_dimensions for block in _parallel.blocks(part.size, BLOCK)]
@@ -225,9 +180,11 @@ def _inverse(d: float, target: float, rtol: float, radius: float, last: Any) -> 
 
 def _bracket(d: float, radius: float, rtol: float, start: Any) -> tuple[float, float]:
     """Bounds, widened if they are wider than ``rtol``, since another start may give wider ones."""
+    from ..kernels import _awgn
+
     solution = solve(d, radius, rtol, start)
     width = solution.upper - solution.lower
-    margin = 0.0 if width <= rtol * solution.lower or radius < _SMALLEST_RADIUS else width
+    margin = 0.0 if width <= rtol * solution.lower or radius < _awgn.SMALLEST_RADIUS else width
     return solution.lower - margin, solution.upper + margin
 
 
@@ -241,40 +198,6 @@ def _beyond(radius: float, width: float, reached: Callable[[float], bool]) -> fl
     return 5e-324 if width < 0 else math.inf
 
 
-def closed_form_upper(d: float, radius: float, log_radius: float) -> float:
-    """The least of the upper bounds in closed form; the logarithm stands in for a radius that overflows."""
-    if radius < 1e-7:
-        return next_above(0.5 * radius * radius * (1 + 1e-15)) if radius > 0 else 0.0
-    if radius > 1e150:
-        bounds = [0.5 * d * (2.0 * log_radius - math.log(d) + 1e-15)]
-    else:
-        bounds = [0.5 * d * math.log1p(radius * radius / d)]
-    if d == 1:
-        bounds.append(_log1pexp(math.log(2.0) + log_radius - 0.5 * _LOG_2_PI_E))
-    elif radius > d:
-        a = (d - 1.0) / radius
-        outside = d / radius * math.sqrt(2.0 * math.pi) * math.exp(0.5 * a * a) * 0.5 * math.erfc(-a / math.sqrt(2.0))
-        beyond = (d + 1.0) / (2.0 * radius * math.sqrt(2.0 * math.pi)) + d * (d + 2.0) / (8.0 * radius * radius)
-        bounds.append(_log_volume(d, log_radius) - 0.5 * d * _LOG_2_PI_E + math.log1p(outside) + 0.25 + beyond)
-    best = min(bounds)
-    return best + _CLOSED_FORM_ERROR * (abs(best) + d)
-
-
-def closed_form_lower(d: float, radius: float, log_radius: float) -> float:
-    """The greatest of the lower bounds in closed form."""
-    if radius < 1e-7:
-        return max(0.5 * radius * radius * (1 - radius * radius - 1e-15) - 5e-324, 0.0)
-    best = 0.5 * d * _log1pexp(2.0 / d * _log_volume(d, log_radius) - _LOG_2_PI_E)
-    return max(best - _CLOSED_FORM_ERROR * (abs(best) + d), 0.0)
-
-
-def _asymptotic_value(d: float, log_radius: float) -> float:
-    """The limit of C for large R: for d = 1 with an empirical constant, else the volume term alone."""
-    if d == 1:
-        return _log1pexp(math.log(2.0 / _EMPIRICAL) + log_radius) + math.log(_EMPIRICAL) - 0.5 * _LOG_2_PI_E
-    return _log_volume(d, log_radius) - 0.5 * d * _LOG_2_PI_E
-
-
 def _radius_of_upper_bound(d: float, capacity: float) -> float:
     """The R at which an upper bound is ``capacity``, so that C(R) is at most that."""
     exponent = 2.0 * capacity / d
@@ -283,11 +206,3 @@ def _radius_of_upper_bound(d: float, capacity: float) -> float:
     if d == 1 and capacity < 600.0:
         return max(by_average_power, 0.5 * math.expm1(capacity) * math.exp(0.5 * _LOG_2_PI_E))
     return by_average_power
-
-
-def _log_volume(d: float, log_radius: float) -> float:
-    return 0.5 * d * math.log(math.pi) - math.lgamma(0.5 * d + 1.0) + d * log_radius
-
-
-def _log1pexp(x: float) -> float:
-    return math.log1p(math.exp(x)) if x < 700.0 else x

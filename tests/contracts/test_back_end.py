@@ -3,6 +3,7 @@
 import ctypes
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +24,10 @@ FLAGS = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off"]
 
 def arguments(name, count):
     """Ordinary, extreme and invalid numbers for each argument, paired up in different ways."""
+    if name.startswith("awgn"):
+        dimension = np.array([1.0, 2.0, 3.0, 10.0, 1e6, 1.0, 2.0, 2.0, 5.0, 1.5, 0.0, 1e7, np.nan])
+        radius = np.array([0.5, 3.0, 0.0, 9.0, 40.0, 70.0, 1e-200, 1e9, 1e300, 1.0, 1.0, 1.0, 1.0])
+        return [dimension, radius, np.resize([1e-9, 1e-6, 1e-12], radius.size)]
     grid = np.array([0.0, 1e-300, 1e-9, 0.25, 0.5, 1.0 - 2.0**-53, 1.0, 3.0, 40.0, 1e300, np.inf, -0.5, -30.0, np.nan])
     return [np.roll(grid, 3 * k) for k in range(count)] if count > 1 else [grid]
 
@@ -34,14 +39,30 @@ def same_bits(one, other):
     return np.array_equal(one, other, equal_nan=True) and not (np.signbit(one) ^ np.signbit(other))[number].any()
 
 
+def with_bounds(name):
+    return name.endswith("_bounds")
+
+
+def ufunc_of(name):
+    return getattr(special, name.removesuffix("_bounds"))
+
+
 def by_ufunc(name, *grids):
-    """The results of the ufunc, of a value with bounds the value."""
-    found = getattr(special, name)(*grids)
+    """The results of the ufunc, of a value with bounds the value; rows of three where bounds are asked for."""
+    found = ufunc_of(name)(*grids)
+    if with_bounds(name):
+        return np.transpose(found)
     return found[0] if isinstance(found, tuple) else found
 
 
 def count_of(name):
-    return getattr(special, name).nin
+    return ufunc_of(name).nin
+
+
+def type_of(name):
+    """The type of a capsule's function."""
+    doubles = ", ".join(["double"] * count_of(name))
+    return f"void ({doubles}, double *)" if with_bounds(name) else f"double ({doubles})"
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -91,21 +112,30 @@ def test_what_numba_does_not_get():
 
 
 def test_the_declarations_for_cython_are_those_of_the_capsules():
-    declared = dict(re.findall(r"^cdef double (\w+)\((.*)\) noexcept nogil$", (ROOT / "special.pxd").read_text(), re.M))
+    pattern = r"^cdef (double|void) (\w+)\((.*)\) noexcept nogil$"
+    declared = {}
+    for result, name, words in re.findall(pattern, (ROOT / "special.pxd").read_text(), re.M):
+        kinds = re.sub(r"double (?!\*)\w+", "double", words).replace("*found", "*")
+        declared[name] = f"{result} ({kinds})"
     name_of = ctypes.pythonapi.PyCapsule_GetName
     name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    types = {name: f"double ({', '.join(['double'] * count_of(name))})" for name in FUNCTIONS}
+    types = {name: type_of(name) for name in FUNCTIONS}
     assert {name: name_of(special.__pyx_capi__[name]).decode() for name in FUNCTIONS} == types
-    counts = {name: len(line.split(",")) for name, line in declared.items()}
-    assert {name: f"double ({', '.join(['double'] * count)})" for name, count in counts.items()} == types
+    assert declared == types
     ufuncs = {name for name in special.__all__ if getattr(special, name).signature is None}
-    assert ufuncs == declared.keys()
+    bounded = {f"{name}_bounds" for name in ufuncs if getattr(special, name).nout == 3}
+    assert ufuncs | bounded == declared.keys()
 
 
 def test_cimport(tmp_path):
     pytest.importorskip("Cython")
-    lines = [f"def {name}({', '.join('double ' + c for c in 'abcd'[: count_of(name)])}):\n"
-             f"    return c_{name}({', '.join('abcd'[: count_of(name)])})" for name in FUNCTIONS]  # fmt: skip
+    lines = []
+    for name in FUNCTIONS:
+        words = "abcd"[: count_of(name)]
+        body = f"    return c_{name}({', '.join(words)})"
+        if with_bounds(name):
+            body = f"    cdef double out[3]\n    c_{name}(a, b, c, out)\n    return out[0], out[1], out[2]"
+        lines.append(f"def {name}({', '.join('double ' + c for c in words)}):\n{body}")
     imports = ", ".join(f"{name} as c_{name}" for name in FUNCTIONS)
     (tmp_path / "called.pyx").write_text(f"from fastpriv.special cimport {imports}\n" + "\n".join(lines) + "\n")
     done = subprocess.run([sys.executable, "-m", "Cython.Build.Cythonize", "-3", "-i", "called.pyx"], cwd=tmp_path,
@@ -123,28 +153,53 @@ def test_cimport(tmp_path):
         assert same_bits(found, by_ufunc(name, *grids)), name
 
 
-def test_the_c_header(tmp_path):
-    """Every function of the header, by a program that prints the bits."""
-    header = (Path(fastpriv.get_include()) / "fastpriv.h").read_text()
-    names = re.findall(r"^FASTPRIV_\d\((\w+),", header, re.M) + re.findall(r"fastpriv_([a-z]\w+)\(double", header)
+def number(x):
+    """A double as C writes it."""
+    return "NAN" if np.isnan(x) else f"{'-' if x < 0 else ''}INFINITY" if np.isinf(x) else x.hex()
+
+
+@pytest.mark.parametrize(("header", "least"), [("fastpriv.h", 35), ("fastpriv_awgn.h", 1)])
+def test_the_c_headers(tmp_path, header, least):
+    """Every function of a header, by a program that prints the bits."""
+    text = (Path(fastpriv.get_include()) / header).read_text()
+    plain = re.findall(r"^FASTPRIV_(?:\d|INVERSE)\((\w+)\b", text, re.M)
+    plain += re.findall(r"static inline double fastpriv_([a-z]\w+)\(double", text)
+    bounded = re.findall(r"^FASTPRIV_SUBSAMPLED\((\w+),", text, re.M)
+    bounded += re.findall(r"static inline fastpriv_bounds fastpriv_([a-z]\w+)\(double", text)
     calls, expected = [], []
-    for name in names:
+    for name in plain + bounded:
         for row in zip(*arguments(name, count_of(name)), strict=True):
-            text = ", ".join("NAN" if np.isnan(x) else f"{'-' if x < 0 else ''}INFINITY" if np.isinf(x) else x.hex()
-                             for x in row)  # fmt: skip
-            calls.append(f'printf("%a\\n", fastpriv_{name}({text}));')
-            expected.append(float(getattr(special, name)(*row)))
+            call = f"fastpriv_{name}({', '.join(map(number, row))})"
+            calls.append(f"bounds({call});" if name in bounded else f'printf("%a\\n", {call});')
+            found = np.atleast_1d(getattr(special, name)(*row))
+            expected += found.tolist()
     (tmp_path / "program.c").write_text(
-        "#include <fastpriv.h>\n#include <math.h>\n#include <stdio.h>\nint main(void)\n{\n" + "\n".join(calls)
-        + "\nreturn 0;\n}\n"
-    )
+        f"#include <{header}>\n#include <math.h>\n#include <stdio.h>\n"
+        + ("void bounds(fastpriv_bounds b)\n{\n    printf(\"%a %a %a\\n\", b.value, b.lower, b.upper);\n}\n"
+           if bounded else "")
+        + "int main(void)\n{\n" + "\n".join(calls) + "\nreturn 0;\n}\n"
+    )  # fmt: skip
+    standard = [] if header == "fastpriv.h" else ["-std=gnu11"]
     for options in ([], ["-O0"]):
-        command = ["cc", *FLAGS, *options, "-I", fastpriv.get_include(), "program.c", "-o", "program", "-lm"]
+        command = ["cc", *FLAGS, *standard, *options, "-I", fastpriv.get_include(), "program.c", "-o", "program", "-lm"]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr[:2000]
         said = subprocess.run(["./program"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout.split()
         assert same_bits([float.fromhex(word) for word in said], expected)
-    assert len(names) == len(set(names)) >= 19
+    assert len(plain + bounded) == len({*plain, *bounded}) >= least
+
+
+def test_the_c_header_is_also_c_plus_plus(tmp_path):
+    compiler = shutil.which("c++")
+    if not compiler:
+        pytest.skip("needs a C++ compiler")
+    (tmp_path / "program.cc").write_text(
+        "#include <fastpriv.h>\n"
+        "int main() { return !(fastpriv_subsampled_gaussian_noise_add(0.1, 0.05, 1e-5).lower > 0); }\n"
+    )
+    command = [compiler, "-std=c++17", "-I", fastpriv.get_include(), "program.cc", "-o", "program", "-lm"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    assert subprocess.run(["./program"], cwd=tmp_path, check=False).returncode == 0
 
 
 def test_the_formulas_of_the_header_are_those_of_the_ufuncs():

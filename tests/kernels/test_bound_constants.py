@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from fastpriv import special
-from fastpriv.capacity import awgn_solver
 from fastpriv.channels import matrix_channels
+from fastpriv.kernels import _awgn
 from fastpriv.posteriors import ball_arithmetic
 
 CSRC = Path(__file__).parents[2] / "csrc"
@@ -63,7 +63,7 @@ def test_the_modulus_on_the_strip_is_a_tenth_of_what_is_used(dimension):
 
 
 def closed_bounds(dimension, radius):
-    """The bounds of fastpriv.capacity.awgn_solver from their formulas, in many digits."""
+    """The bounds of csrc/awgn/fp_awgn_capacity_solver.h from their formulas, in many digits."""
     d, r, log = mpmath.mpf(dimension), mpmath.mpf(radius), mpmath.log
     entropy = log(2 * mpmath.pi * mpmath.e)
     log_volume = d * log(r) + d / 2 * log(mpmath.pi) - mpmath.loggamma(d / 2 + 1)
@@ -83,11 +83,10 @@ def test_the_closed_bounds_of_the_peak_power_capacity_are_outward(dimension):
     with mpmath.workdps(60):
         for radius in (2e-7, 3e-4, 0.7, 5.0, 300.0, 1.1e5, 3.3e7, 1e12, 7e150):
             upper, lower = closed_bounds(dimension, radius)
-            functions = awgn_solver.closed_form_upper, awgn_solver.closed_form_lower
-            found = tuple(bound(dimension, radius, np.log(radius)) for bound in functions)
-            assert found[0] >= upper, (dimension, radius, found[0], upper)
-            assert found[1] <= lower, (dimension, radius, found[1], lower)
-            assert found[0] - upper <= 3e-13 * (upper + dimension), "no wider than the allowance"
+            _, low, high, *_ = _awgn.closed_form(dimension, radius, np.log(radius)).numbers
+            assert high >= upper, (dimension, radius, high, upper)
+            assert low <= lower, (dimension, radius, low, lower)
+            assert high - upper <= 3e-13 * (upper + dimension), "no wider than the allowance"
 
 
 @pytest.mark.parametrize(("name", "low", "high"), [

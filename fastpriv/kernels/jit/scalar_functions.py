@@ -26,10 +26,25 @@ def declared(capsules: dict[str, Any]) -> None:
 
 
 def function(name: str, signature: str, documentation: str) -> Any:
-    """A jitted function that calls the symbol; ``signature`` is that of the capsule."""
+    """A jitted function that calls the symbol; ``signature`` is that of the capsule.
+
+    A function that writes three numbers becomes one that returns them.
+    """
     numba = _numba()
     count = signature.count("double") - 1
     types = numba.types
+    if signature.endswith("*)"):
+        import numpy as np
+
+        write = types.ExternalFunction(_PREFIX + name, types.void(*(types.float64,) * 3, types.CPointer(types.float64)))
+
+        def bounds(x: Any, y: Any, z: Any) -> Any:
+            found = np.empty(3)
+            write(x, y, z, found.ctypes)
+            return found[0], found[1], found[2]
+
+        bounds.__name__, bounds.__doc__ = name, documentation
+        return numba.njit(bounds)
     symbol = types.ExternalFunction(_PREFIX + name, types.float64(*(types.float64,) * count))
     plain: Any = (
         lambda x: symbol(x), lambda x, y: symbol(x, y), lambda x, y, z: symbol(x, y, z),
