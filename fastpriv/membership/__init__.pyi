@@ -1,5 +1,7 @@
 from .equilibrium import MembershipEquilibrium as MembershipEquilibrium
 from .equilibrium import membership_equilibrium as membership_equilibrium
+from .files import read_panel as read_panel
+from .files import write_panel as write_panel
 from .noises import GaussianNoise as GaussianNoise
 from .noises import GeneratorNoise as GeneratorNoise
 from .noises import LaplaceNoise as LaplaceNoise
