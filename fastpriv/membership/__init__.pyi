@@ -5,6 +5,8 @@ from .attackers import FixedThresholdLRT as FixedThresholdLRT
 from .beacons import BeaconPower as BeaconPower
 from .beacons import BeaconRun as BeaconRun
 from .beacons import SequentialBeacon as SequentialBeacon
+from .calibration import CalibrationCheck as CalibrationCheck
+from .calibration import calibration_check as calibration_check
 from .classifiers import ClassifierAttacker as ClassifierAttacker
 from .equilibrium import MembershipEquilibrium as MembershipEquilibrium
 from .equilibrium import membership_equilibrium as membership_equilibrium
@@ -15,6 +17,7 @@ from .evaluation import RocCurve as RocCurve
 from .evaluation import roc_curve as roc_curve
 from .files import read_panel as read_panel
 from .files import write_panel as write_panel
+from .linear_estimate import LMMSEAttacker as LMMSEAttacker
 from .networks import NetworkAttacker as NetworkAttacker
 from .noises import GaussianNoise as GaussianNoise
 from .noises import GeneratorNoise as GeneratorNoise
@@ -22,6 +25,10 @@ from .noises import LaplaceNoise as LaplaceNoise
 from .noises import LInfinityNoise as LInfinityNoise
 from .noises import NoNoise as NoNoise
 from .panels import Panel as Panel
+from .posterior import BayesAttacker as BayesAttacker
+from .posterior import MembershipPosterior as MembershipPosterior
+from .posterior import membership_posterior as membership_posterior
+from .posterior import OptimalLRT as OptimalLRT
 from .priors import BernoulliMembership as BernoulliMembership
 from .priors import FixedSizeMembership as FixedSizeMembership
 from .releases import CombinedReleases as CombinedReleases
