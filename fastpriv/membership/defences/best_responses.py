@@ -240,7 +240,8 @@ class _BestResponse:
         inside = shrunk(np.zeros_like(step))
         if (np.abs(inside) @ self.weights <= self.budget).all():
             return inside
-        enough = np.max(np.abs(noise) / np.where(unit > 0.0, unit, math.inf), axis=1, keepdims=True)
+        ratios = np.abs(noise) / np.where(unit > 0.0, unit, math.inf)
+        enough = 2.0 * np.max(ratios, axis=1, keepdims=True)  # nothing is left at that height, however it is rounded
         short = np.zeros_like(enough)
         for _ in range(_BISECTIONS):
             middle = 0.5 * (short + enough)
