@@ -16,7 +16,7 @@ cdef extern from "membership/fp_concordance.h":
     ctypedef int64_t fp_concordance_kernel(
         ptrdiff_t, const double *, const uint8_t *, const fp_concordance_scratch *, int64_t *) noexcept nogil
     fp_concordance_kernel *fp_concordance_select()
-    int FP_COMPARED
+    int FP_COMPARED, FP_SPLITTERS
 
 cdef fp_concordance_kernel *kernel = fp_concordance_select()
 cdef ptrdiff_t SCORES = 4_000_000  # between two checks for Ctrl-C: some hundredths of a second
@@ -37,7 +37,7 @@ def concordance(const double[:, ::1] scores, const uint8_t[:, ::1] membership, i
         return
     cdef double[::1] doubles = np.empty(3 * n + FP_COMPARED)
     cdef int32_t[::1] bucket = np.empty(n, dtype=np.int32)
-    cdef ptrdiff_t buckets = 64
+    cdef ptrdiff_t buckets = 2 * FP_SPLITTERS
     while buckets < n // 2 and buckets < 1 << 30:
         buckets *= 2
     cdef int64_t[::1] start = np.empty(buckets + 2, dtype=np.int64)

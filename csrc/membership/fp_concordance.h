@@ -4,8 +4,9 @@
  * Non-members are distributed to buckets whose index is a non-decreasing function of the score, so that a member is
  * compared with the non-members of its own bucket alone: those of lower buckets are lower, those of higher buckets
  * higher.  Rounding cannot break the order: subtraction of a constant, multiplication by a positive one and truncation
- * are non-decreasing functions of doubles.  Buckets with more than FP_SCANNED scores are sorted and searched.  The
- * expected time of one row is linear, and never more than n log n. */
+ * are non-decreasing functions of doubles.  If scores crowd in few buckets of equal width, the buckets are those between
+ * FP_SPLITTERS of the scores themselves, sorted: the index is the number of these that are below.  Buckets with more than
+ * FP_SCANNED scores are sorted and searched, so that a row never takes more than n log n steps. */
 #ifndef FP_CONCORDANCE_H
 #define FP_CONCORDANCE_H
 
@@ -17,12 +18,14 @@
 
 /* bound: none - scores of a bucket that are compared one by one, scores compared at a time, and runs of the sort */
 enum { FP_SCANNED = 16, FP_COMPARED = 4, FP_RUN = 8 };
+/* bound: none - a power of 2; scores between two of them are few where there are some hundred scores */
+enum { FP_SPLITTERS = 128 };
 
 /* Scratch of one row of n scores: both groups, the buckets of their scores, and the ends of the buckets. */
 typedef struct {
     double *members, *others, *sorted; /* n, n, n + FP_COMPARED */
     int32_t *bucket;                   /* n */
-    int64_t *start;                    /* buckets + 2 */
+    int64_t *start;                    /* buckets + 2, at least FP_SPLITTERS + 3 */
     ptrdiff_t buckets;                 /* at most 2^30 */
 } fp_concordance_scratch;
 
@@ -61,6 +64,14 @@ static inline void fp_merge_sort(ptrdiff_t n, double *x, double *spare)
     }
     if (from != x)
         memcpy(x, from, (size_t)n * sizeof *x);
+}
+
+static inline int fp_ascending(ptrdiff_t n, const double *x)
+{
+    for (ptrdiff_t i = 1; i < n; i++)
+        if (x[i] < x[i - 1])
+            return 0;
+    return 1;
 }
 
 /* The number of the n >= 1 ascending scores that are below v, or (`equal`) not above it. */

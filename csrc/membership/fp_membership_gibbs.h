@@ -10,8 +10,8 @@
  *     maximum      q = max |n r_j - count_j|
  *     censored     q = sum over attributes of table[n][count_j], F = 1
  * A sweep offers a flip to each person in turn: b_k = 1 where its log odds given all others exceed a logistic variate,
- * so that this is a Gibbs step.  Where the number of members is fixed it offers K exchanges of a random member for a
- * random one that is none, accepted as by Metropolis.  After a sweep neighbouring temperatures offer to exchange their
+ * so that this is a Gibbs step; then it offers K / 8 + 1 exchanges of a random member for a random one that is none,
+ * accepted as by Metropolis.  Where the number of members is fixed it offers K exchanges alone.  After a sweep neighbouring temperatures offer to exchange their
  * states.  A quadratic value is computed anew at the start of a run, so that roundings do not gather.
  *
  * Sums over attributes have eight lanes, exponentials and logarithms no FMA: the same bits on every instruction set.
@@ -29,7 +29,7 @@
 #include "special/fp_elementary.h"
 
 enum { FP_GIBBS_QUADRATIC, FP_GIBBS_ABSOLUTE, FP_GIBBS_MAXIMUM, FP_GIBBS_CENSORED };
-enum { FP_GIBBS_TERMS = 64 };
+enum { FP_GIBBS_TERMS = 64, FP_GIBBS_EXCHANGES = 8 };
 
 typedef struct {
     int kind;

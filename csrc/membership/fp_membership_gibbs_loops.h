@@ -176,14 +176,17 @@ static int FP_NAME(fp_gibbs_flips)(const fp_gibbs_model *model, fp_gibbs_replica
     return 0;
 }
 
-/* K exchanges of a member for one that is none. */
+/* Exchanges of a member for one that is none, `many` of them, from 3 `many` words; work: one double each. */
 static int FP_NAME(fp_gibbs_exchanges)(const fp_gibbs_model *model, fp_gibbs_replica *s, double temperature,
-                                       const uint64_t *bits, const double *logs, ptrdiff_t cost, fp_stop_token *stop)
+                                       ptrdiff_t many, const uint64_t *bits, double *restrict logs, ptrdiff_t cost,
+                                       fp_stop_token *stop)
 {
     const ptrdiff_t people = model->people, n = s->n;
-    for (ptrdiff_t i = 0; i < people && n < people; i++) {
+    for (ptrdiff_t i = 0; i < many; i++)
+        logs[i] = fp_log(fp_gibbs_uniform(bits[2 * many + i]));
+    for (ptrdiff_t i = 0; i < many && n < people; i++) {
         const ptrdiff_t out = s->order[fp_gibbs_index(bits[i], n)];
-        const ptrdiff_t in = s->order[n + fp_gibbs_index(bits[people + i], people - n)];
+        const ptrdiff_t in = s->order[n + fp_gibbs_index(bits[many + i], people - n)];
         double q[FP_GIBBS_TERMS];
         for (int t = 0; t < model->terms; t++)
             q[t] = FP_NAME(fp_gibbs_value)(model, s, t, in, out);
@@ -200,11 +203,12 @@ static int FP_NAME(fp_gibbs_exchanges)(const fp_gibbs_model *model, fp_gibbs_rep
     return 0;
 }
 
-/* Sweeps of all replicas. work: 5 K + 2 replicas + 32 doubles. */
+/* Sweeps of all replicas. work: 8 K + 2 replicas + 64 doubles. */
 static int FP_NAME(fp_gibbs_run)(const fp_gibbs_model *model, fp_gibbs_replica *replica, const uint64_t *words,
                                  ptrdiff_t sweeps, double *work, fp_gibbs_report *report, fp_stop_token *stop)
 {
-    const ptrdiff_t people = model->people, many = (3 * people + model->replicas + 7) / 8 * 8;
+    const ptrdiff_t people = model->people, last = 3 * people + 8;
+    const ptrdiff_t many = (last + model->replicas + 7) / 8 * 8, some = people / FP_GIBBS_EXCHANGES + 1;
     uint64_t *bits = (uint64_t *)work;
     double *restrict variate = work + many, *restrict delta = variate + people;
     fp_stream stream;
@@ -220,15 +224,17 @@ static int FP_NAME(fp_gibbs_run)(const fp_gibbs_model *model, fp_gibbs_replica *
             FP_NAME(fp_gibbs_bits)(&stream, many, bits);
             int status;
             if (model->fixed_size) {
-                for (ptrdiff_t k = 0; k < people; k++)
-                    variate[k] = fp_log(fp_gibbs_uniform(bits[2 * people + k]));
-                status = FP_NAME(fp_gibbs_exchanges)(model, s, model->temperature[r], bits, variate, cost, stop);
+                status = FP_NAME(fp_gibbs_exchanges)(model, s, model->temperature[r], people, bits, variate, cost,
+                                                     stop);
             } else {
                 for (ptrdiff_t k = 0; k < people; k++) {
                     const double u = fp_gibbs_uniform(bits[k]);
                     variate[k] = fp_log(u / (1.0 - u));
                 }
                 status = FP_NAME(fp_gibbs_flips)(model, s, model->temperature[r], variate, delta, cost, stop);
+                if (!status)
+                    status = FP_NAME(fp_gibbs_exchanges)(model, s, model->temperature[r], some, bits + people, variate,
+                                                         cost, stop);
             }
             if (status)
                 return status;
@@ -248,7 +254,7 @@ static int FP_NAME(fp_gibbs_run)(const fp_gibbs_model *model, fp_gibbs_replica *
             const double mine = fp_gibbs_likelihood(model, s->n, s->q);
             const double theirs = fp_gibbs_likelihood(model, s[-1].n, s[-1].q);
             const double gain = (model->temperature[r - 1] - model->temperature[r]) * (mine - theirs);
-            if (gain > fp_log(fp_gibbs_uniform(bits[3 * people + r]))) {
+            if (gain > fp_log(fp_gibbs_uniform(bits[last + r]))) {
                 const fp_gibbs_replica kept = s[-1];
                 s[-1] = *s;
                 *s = kept;

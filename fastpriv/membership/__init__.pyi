@@ -1,5 +1,4 @@
 from .attackers import AdaptiveThresholdLRT as AdaptiveThresholdLRT
-from .attackers import Attacker as Attacker
 from .attackers import DworkScore as DworkScore
 from .attackers import FixedThresholdLRT as FixedThresholdLRT
 from .beacons import BeaconPower as BeaconPower
@@ -12,9 +11,9 @@ from .defences.best_responses import best_response as best_response
 from .defences.equilibrium import MembershipEquilibrium as MembershipEquilibrium
 from .defences.equilibrium import membership_equilibrium as membership_equilibrium
 from .evaluation import AttackEvaluation as AttackEvaluation
-from .evaluation import RocCurve as RocCurve
 from .evaluation import auc as auc
 from .evaluation import evaluate_attack as evaluate_attack
+from .evaluation import RocCurve as RocCurve
 from .evaluation import roc_curve as roc_curve
 from .files import read_panel as read_panel
 from .files import write_panel as write_panel
@@ -28,8 +27,8 @@ from .noises import NoNoise as NoNoise
 from .panels import Panel as Panel
 from .posterior import BayesAttacker as BayesAttacker
 from .posterior import MembershipPosterior as MembershipPosterior
-from .posterior import OptimalLRT as OptimalLRT
 from .posterior import membership_posterior as membership_posterior
+from .posterior import OptimalLRT as OptimalLRT
 from .priors import BernoulliMembership as BernoulliMembership
 from .priors import FixedSizeMembership as FixedSizeMembership
 from .releases import CombinedReleases as CombinedReleases

@@ -40,10 +40,11 @@ from .priors import FixedSizeMembership
 __all__ = ["BeaconPower", "BeaconRun", "SequentialBeacon"]
 
 _Moments = tuple[FloatArray, FloatArray]  # mean and variance
+# How the next query is chosen.
 _ORDERS = ("information", "likelihood_ratio", "rarest", "listed", "random")
 # Nodes and weights for means under normal distributions. Only the order of queries rests on them.
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(6)
-_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()  # normalised
 _LEAST_LOG = -750.0  # of a probability, of what excludes a target: its worth is large and finite
 
 

@@ -35,20 +35,21 @@ from .. import _random, _validate
 from ..errors import DomainError, ShapeError
 from ..estimate import Estimate, Result, Unit
 from ..kernels import _concordance
-from ..numerics import BoolArray, FloatArray, IntArray
+from ..numerics import BoolArray, FloatArray, IntArray, next_above
 from ..sampling.statistics.confidence_sequences import BoundedMean
 from ..sampling.statistics.intervals import binomial_interval
 from .attackers import empirical_threshold
 from .panels import membership_array
 
-__all__ = ["AttackEvaluation", "RocCurve", "auc", "evaluate_attack", "roc_curve"]
+__all__ = ["AttackEvaluation", "RocCurve", "auc", "evaluate_attack", "roc_curve", "tpr_of_single_targets"]
 
 _HALVINGS = 16  # of the bisection for a ratio: the bound is within 2^-16 of the estimate of the best one
 _GROUPS, _LARGEST_GROUP = 400, 16  # groups that the bets on an AUC need; releases, or targets of a kind, of one group
 # Levels of FPR and of TPR at whose thresholds a band is computed: even ones, and small ones for the ends.
 _BAND_LEVELS = np.concatenate([np.linspace(0.0, 1.0, 41), np.geomspace(1e-4, 0.03, 6)])
+# Why a bound is trivial.
 _FEW_PEOPLE = "{} releases are too few: people of one release may be claimed all at once"
-_FEW_OUTCOMES = "{} non-members are too few: at least {} are needed"
+_FEW_OUTCOMES = "{} non-members are too few: at least {} are needed"  # to prove the FPR of any threshold
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -222,6 +223,8 @@ def roc_curve(scores: ArrayLike, membership: ArrayLike, *, confidence: float = 0
         lower, upper = judging.rate_bounds(kind, grid, (1.0 - level) / (4.0 * max(grid.size, 1)))
         lower, upper = np.r_[lower, 0.0][after], np.r_[upper, 1.0][until]
         upper[0] = 0.0 if np.isfinite(flat).all() else upper[0]  # no finite score is claimed at the threshold inf
+        # rates rise along the curve
+        lower, upper = np.maximum.accumulate(lower), np.minimum.accumulate(upper[::-1])[::-1]
         method = "counts, band of bets on half the releases"
         bands.append(_statistical(rate, lower, upper, level, "probability", method))
     return RocCurve(bands[0], bands[1], thresholds)
@@ -369,7 +372,7 @@ def lower_ratio(hits: IntArray, totals: IntArray, most: int, error: float) -> Fl
         middle = 0.5 * (refused + accepted)
         exceeds = ratio_exceeds(hits, totals, most, middle, error)
         refused, accepted = np.where(exceeds, middle, refused), np.where(exceeds, accepted, middle)
-    return refused
+    return np.asarray(refused)
 
 
 def ratio_exceeds(hits: IntArray, totals: IntArray, most: int, ratio: Any, error: float) -> BoolArray:
@@ -449,7 +452,7 @@ def _tpr_at_fpr(outcomes: _Outcomes, fpr: float, level: float) -> tuple[Estimate
 
 def _next_threshold(scores: FloatArray) -> FloatArray:
     """Thresholds above each score and not above any higher one; NaN, which no score reaches, above infinity."""
-    return np.where(np.isposinf(scores), math.nan, np.nextafter(scores, math.inf))
+    return np.where(np.isposinf(scores), math.nan, next_above(scores))
 
 
 def _first_true(count: int, condition: Any) -> int:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -344,14 +345,14 @@ class LInfinityNoise(_ScaledNoise):
         m = released.shape[-1]
         distance = np.abs(released - frequencies)
         with np.errstate(over="ignore"):
-            logs = -distance.max(axis=-1) / scale - (m * np.log(2 * scale) + math.lgamma(m + 1))
+            logs = np.array(-distance.max(axis=-1) / scale - (m * np.log(2 * scale) + math.lgamma(m + 1)))
         if clip:
             censored = np.broadcast_to((released == 0.0) | (released == 1.0), distance.shape)
             scale = np.broadcast_to(scale, logs.shape)
             for index in np.argwhere(censored.any(axis=-1)).tolist():
                 row = tuple(index)
                 logs[row] += _log_censored_factor(distance[row], censored[row], float(scale[row]))
-        return np.asarray(logs)
+        return logs
 
     def epsilon(self, step: Estimate, n_attributes: int, size: int | None, delta: float) -> Estimate:
         """l-infinity distance over the scale."""
@@ -477,10 +478,17 @@ def _log_censored_factor(distance: FloatArray, censored: NDArray[np.bool_], scal
 
 
 def _least_scale(sensitivity: int, n: FloatArray, epsilon: FloatArray) -> FloatArray:
-    """sensitivity / (n epsilon), rounded up unless it is exact."""
-    scale = sensitivity / (n * epsilon)
-    safe = np.asarray(scale * epsilon * n >= sensitivity)
-    return np.where(safe, scale, next_above(scale, 2))
+    """sensitivity / (n epsilon), rounded up."""
+    n, epsilon = np.broadcast_arrays(n, epsilon)
+    scales = np.empty(n.shape)
+    for index in np.ndindex(n.shape):
+        exact_scale = sensitivity / (Fraction(float(n[index])) * Fraction(float(epsilon[index])))
+        try:
+            scale = float(exact_scale)  # to nearest
+        except OverflowError:
+            scale = math.inf
+        scales[index] = scale if scale == math.inf or Fraction(scale) >= exact_scale else next_above(scale)
+    return scales
 
 
 def _pure_epsilon(multiple: int, step: Estimate, scale: float, delta: float) -> Estimate:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,6 +31,13 @@ _PRODUCT_PEOPLE, _PRODUCT_COLUMNS = 2**12, 128
 _COUNT_COLUMNS = 2**10  # a multiple of 8
 _GRAM_ROWS = 64
 _BRIEF = 2e6  # sums looked up, or words compared: some milliseconds
+
+
+class PanelOverlap(NamedTuple):
+    """Who is in two panels, by name and by attributes."""
+
+    people: list[str]  # names in both
+    rows: IndexArray  # (n, 2) person of the one and of the other whose attributes are the same
 
 
 class Panel(ValueObject):
@@ -153,6 +160,13 @@ class Panel(ValueObject):
     def __reduce__(self) -> Any:
         return Panel._of_checked, (self.packed, self.n_attributes, self.people, self.attributes)
 
+    def __hash__(self) -> int:
+        import hashlib  # slow to load, and rarely needed
+
+        state = hashlib.blake2b(self.packed.reshape(-1).data, digest_size=8)
+        names = (None if one is None else tuple(one.tolist()) for one in (self.people, self.attributes))
+        return hash((state.digest(), self.n_attributes, *names))
+
     @property
     def n_people(self) -> int:
         """Number of people K."""
@@ -209,6 +223,79 @@ class Panel(ValueObject):
                 f"{name} must vary in every attribute; got {constant.size} of {self.n_attributes} that all people have "
                 f"or none has: {first}{dots}. Leave them out: numpy.delete(numpy.arange(m), panel.monomorphic()) are "
                 "the others, for select(attributes=...)."
+            )
+
+    def overlap(self, references: Panel) -> PanelOverlap:
+        """People who are in both panels, by name and by their attributes.
+
+        Parameters
+        ----------
+        references : Panel
+            A panel of the same attributes, which should hold other people.
+
+        Returns
+        -------
+        PanelOverlap
+            Names in both, and pairs of identical rows: a person of this panel and the first such one of the other.
+
+        Raises
+        ------
+        ShapeError, DomainError
+            For other attributes: another number, or other names where both have names.
+
+        Examples
+        --------
+        >>> from fastpriv.membership import Panel
+        >>> found = Panel([[1, 0, 1], [0, 0, 1]]).overlap(Panel([[1, 1, 1], [0, 0, 1]]))
+        >>> found.rows
+        array([[1, 1]])
+        """
+        _validate.instance("references", references, Panel)
+        if references.n_attributes != self.n_attributes:
+            raise ShapeError(
+                f"references must have the {self.n_attributes} attributes of the panel; got {references.n_attributes}. "
+                "Select those that both have."
+            )
+        if self.attributes is not None and references.attributes is not None:
+            different = np.flatnonzero(self.attributes != references.attributes)
+            if different.size:
+                j = int(different[0])
+                raise DomainError(
+                    f"references must have the attributes of the panel, in its order; got {references.attribute(j)!r} "
+                    f"instead of {self.attribute(j)!r} at {j} ({different.size} of {self.n_attributes} attributes). "
+                    "Select them by name."
+                )
+        both: list[str] = []
+        if self.people is not None and references.people is not None:
+            both = np.intersect1d(self.people, references.people).tolist()
+        first: dict[bytes, int] = {}
+        for i, row in enumerate(references.packed):
+            first.setdefault(row.tobytes(), i)
+        pairs = [(k, first[row.tobytes()]) for k, row in enumerate(self.packed) if row.tobytes() in first]
+        return PanelOverlap(both, np.array(pairs, dtype=np.intp).reshape(-1, 2))
+
+    def require_disjoint(self, references: Panel, *, same_rows: bool = False) -> None:
+        """Raise ``DomainError`` if somebody of this panel is among the references.
+
+        Parameters
+        ----------
+        references : Panel
+            People of the same population who are known not to be members.
+        same_rows : bool, default False
+            Whether identical rows are allowed: with few attributes different people have them by chance.
+        """
+        found = self.overlap(references)
+        if found.people:
+            raise DomainError(
+                f"references must be other people than those of the panel; got {found.people[0]!r} in both "
+                f"({len(found.people)} of {references.n_people} references). Leave them out of the references."
+            )
+        if len(found.rows) and not _validate.flag("same_rows", same_rows):
+            k, i = found.rows[0].tolist()
+            raise DomainError(
+                f"references must be other people than those of the panel; got identical rows, of person "
+                f"{self.person(k)!r} and of reference {references.person(i)!r} ({len(found.rows)} of {self.n_people} "
+                "people). Leave them out, or pass same_rows=True if they are alike by chance."
             )
 
     def select(self, *, people: Any = None, attributes: Any = None) -> Panel:

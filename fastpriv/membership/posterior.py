@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from statistics import NormalDist
 from typing import Any
 
@@ -21,12 +22,12 @@ from .. import _parallel, _random, _validate, special
 from .._parallel import Progress
 from .._random import RNGLike
 from ..errors import DomainError, warned
-from ..estimate import Estimate, Kind, Result
-from ..numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, next_above, next_below
+from ..estimate import Estimate, Result
+from ..numerics import SMALLEST_NORMAL, UNIT_ROUNDOFF, BoolArray, FloatArray, next_above, next_below
 from .likelihood_terms import Term, checked_releases, releases_of, terms_of
 from .linear_estimate import LMMSEAttacker
 from .posterior_enumeration import MAX_PEOPLE, Enumeration, enumerate_subsets
-from .posterior_sampling import R_HAT_LIMIT, Chains, SampledPosterior, covariance, sample_posterior
+from .posterior_sampling import LEAST_SAMPLES, R_HAT_LIMIT, Chains, SampledPosterior, covariance, sample_posterior
 from .priors import BernoulliMembership, MembershipPrior
 from .releases import CombinedReleases, FrequencyRelease
 
@@ -157,8 +158,9 @@ def membership_posterior(
     Warns
     -----
     SamplingWarning
-        Where chains do not mix: their halves disagree, by R-hat above 1.05 of a person or of the posterior density.
-        Flips of single persons do not mix under L-infinity noise, and hardly under any noise far below 1 / n.
+        Where chains do not mix: their halves disagree, by R-hat above 1.05 of a person or of the posterior density, or
+        a person has fewer than 100 effective samples. Intervals of people whose chains disagree span those of all
+        chains. Flips and exchanges do not mix under small L-infinity noise, and hardly under any noise far below 1 / n.
 
     Notes
     -----
@@ -298,49 +300,59 @@ def _log_prior_error(log_odds: FloatArray, size_weights: FloatArray) -> float:
     return _FEW_ROUNDINGS * (float(np.sum(np.abs(log_odds) + 1.0)) + largest + 1.0)
 
 
-def _enumerated(
-    parts: Sequence[FrequencyRelease], arrays: Sequence[FloatArray], shape: tuple[int, ...], n_jobs: int | None
-) -> MembershipPosterior:
-    """The posteriors of a batch of releases by enumeration; of a single one the threads share the sum."""
-    prior, people = parts[0].prior, parts[0].n_people
-    log_odds, size_weights = prior.log_prior(people)
+def _each_enumerated(
+    parts: Sequence[FrequencyRelease], arrays: Sequence[FloatArray], n_jobs: int | None, covariance: bool
+) -> list[Enumeration]:
+    """The sums of a batch of releases; of a single one the threads share the sum."""
+    people = parts[0].n_people
+    log_odds, size_weights = parts[0].prior.log_prior(people)
     error = _log_prior_error(log_odds, size_weights)
     matrices = [part.panel.to_array().astype(np.float64) for part in parts]
     count = len(arrays[0])
 
-    def found_of(index: int, covariance: bool = False) -> Enumeration:
+    def enumerated(index: int) -> Enumeration:
         terms: list[Term] = []
         for part, matrix, array in zip(parts, matrices, arrays, strict=True):
             terms += terms_of(part, matrix, array[index])
         return enumerate_subsets(
-            log_odds, size_weights, terms, prior_error=error, covariance=covariance,
-            n_jobs=n_jobs if count == 1 else 1,
-        )  # fmt: skip
-
-    def covariances() -> Estimate:
-        each = list(_parallel.ordered_map(lambda i: found_of(i, True), range(count), n_jobs=n_jobs, shared=True))
-        values = np.array([one.covariance for one in each]).reshape(count, people, people)
-        errors = np.broadcast_to(np.array([one.covariance_error for one in each])[:, None, None], values.shape)
-        return _certified(values, errors, (*shape, people, people), "1", least=-0.25, most=0.25)
+            log_odds, size_weights, terms, prior_error=error, covariance=covariance, n_jobs=n_jobs if count == 1 else 1
+        )
 
     brief = count * 2**people < _BRIEF
-    each = list(_parallel.ordered_map(found_of, range(count), n_jobs=n_jobs, shared=True, brief=brief))
-    odds, odds_error = (np.array([one[i] for one in each]).reshape(count, people) for i in (0, 1))
-    numbers = np.array([one[2:6] for one in each]).reshape(count, 4)
-    lower, upper = next_below(odds - odds_error), next_above(odds + odds_error)
-    lower, upper = np.where(np.isinf(odds), odds, lower), np.where(np.isinf(odds), odds, upper)
+    return list(_parallel.ordered_map(enumerated, range(count), n_jobs=n_jobs, shared=True, brief=brief))
+
+
+def _enumerated(
+    parts: Sequence[FrequencyRelease], arrays: Sequence[FloatArray], shape: tuple[int, ...], n_jobs: int | None
+) -> MembershipPosterior:
+    people, count = parts[0].n_people, len(arrays[0])
+    each = _each_enumerated(parts, arrays, n_jobs, covariance=False)
     whole = (*shape, people)
+    odds, odds_error = (np.array([one[i] for one in each]).reshape(whole) for i in (0, 1))
+    numbers = np.array([one[2:6] for one in each]).reshape(count, 4)
+    infinite = np.isinf(odds)
+    lower, upper = (
+        np.where(infinite, odds, end) for end in (next_below(odds - odds_error), next_above(odds + odds_error))
+    )
+    most = people * math.log(2.0) * (1 + _FEW_ROUNDINGS)
     return MembershipPosterior(
-        probabilities=_of_log_odds(odds.reshape(whole), lower.reshape(whole), upper.reshape(whole)),
-        log_odds=Estimate(odds.reshape(whole), lower.reshape(whole), upper.reshape(whole), kind="certified",
-                          unit="nats", method="enumeration"),
+        probabilities=_of_log_odds(odds, lower, upper),
+        log_odds=Estimate(odds, lower, upper, kind="certified", unit="nats", method="enumeration"),
         mode=np.array([one.mode for one in each]).reshape(whole),
         log_evidence=_certified(numbers[:, 0], numbers[:, 1], shape, "nats"),
-        entropy=_certified(numbers[:, 2], numbers[:, 3], shape, "nats", least=0.0,
-                           most=people * math.log(2.0) * (1 + _FEW_ROUNDINGS)),
-        mixed=True if shape == () else np.ones(shape, dtype=bool),
-        cost={"memberships": count * 2**people}, _covariance=covariances,
+        entropy=_certified(numbers[:, 2], numbers[:, 3], shape, "nats", least=0.0, most=most),
+        mixed=True if shape == () else np.ones(shape, dtype=bool), cost={"memberships": count * 2**people},
+        _covariance=partial(_enumerated_covariance, parts, arrays, shape, n_jobs),
     )  # fmt: skip
+
+
+def _enumerated_covariance(
+    parts: Sequence[FrequencyRelease], arrays: Sequence[FloatArray], shape: tuple[int, ...], n_jobs: int | None
+) -> Estimate:
+    each = _each_enumerated(parts, arrays, n_jobs, covariance=True)
+    values = np.array([one.covariance for one in each])
+    errors = np.broadcast_to(np.array([one.covariance_error for one in each])[:, None, None], values.shape)
+    return _certified(values, errors, (*shape, *values.shape[1:]), "1", least=-0.25, most=0.25)
 
 
 def _sampled(
@@ -378,7 +390,7 @@ def _sampled(
             mode=np.array([one.chains.mode for one in found]).reshape(whole),
             mixed=bool(mixed) if shape == () else mixed, r_hat=r_hat, effective_samples=effective,
             cost={"sweeps": swept, "chains": options["chains"]},
-            _covariance=lambda: _sampled_covariance([one.chains for one in found], (*whole, people), level),
+            _covariance=partial(_sampled_covariance, [one.chains for one in found], (*whole, people), level),
             _chains=[one.chains for one in found],
         )  # fmt: skip
 
@@ -388,10 +400,11 @@ def _sampled(
     unmixed = sum(not one.mixed for one in found)
     if unmixed:
         worst = max(max(float(np.max(one.r_hat)), one.log_density_r_hat) for one in found)
+        least = min(float(np.min(one.effective_samples)) for one in found)
         warned(
-            f"the chains did not mix for {unmixed} of {len(found)} releases: R-hat reaches {worst:.3g}, more than "
-            f"{R_HAT_LIMIT}. Their intervals span what each chain says; take more sweeps or temperatures, or enumerate "
-            f"at most {MAX_PEOPLE} people."
+            f"the chains did not mix for {unmixed} of {len(found)} releases: R-hat reaches {worst:.3g} (at most "
+            f"{R_HAT_LIMIT} where they mix), and the fewest effective samples are {least:.3g} (at least "
+            f"{LEAST_SAMPLES:g}). Take more sweeps or temperatures, or enumerate at most {MAX_PEOPLE} people."
         )
     return result(found)
 
@@ -414,19 +427,15 @@ def _certified(
     return Estimate(values, lower, upper, kind="certified", unit=unit, method="enumeration")
 
 
-def _of_log_odds(
-    value: FloatArray, lower: FloatArray, upper: FloatArray, *, kind: Kind = "certified", method: str = "enumeration",
-    confidence: float | None = None,
-) -> Estimate:  # fmt: skip
+def _of_log_odds(value: FloatArray, lower: FloatArray, upper: FloatArray) -> Estimate:
     """Probabilities 1 / (1 + e^-x) of log odds with bounds."""
     center, below, above = (_logistic(x) for x in (value, lower, upper))
-    below = np.where(below > 0.0, below * (1 - _FEW_ROUNDINGS), 0.0)
-    above = np.minimum(np.where(np.isneginf(upper), 0.0, above * (1 + _FEW_ROUNDINGS) + np.finfo(float).tiny), 1.0)
-    below = np.where(np.isposinf(lower), 1.0, below)
-    return Estimate(
-        np.clip(center, below, above), below, above, kind=kind, unit="probability", method=method,
-        confidence=confidence,
-    )  # fmt: skip
+    below = np.where(np.isposinf(lower), 1.0, below * (1 - _FEW_ROUNDINGS))
+    # what lies below the normal doubles has no relative accuracy
+    above = np.where(np.isneginf(upper), 0.0, np.minimum(above * (1 + _FEW_ROUNDINGS) + SMALLEST_NORMAL, 1.0))
+    below = np.where(below < SMALLEST_NORMAL, 0.0, below)
+    return Estimate(np.clip(center, below, above), below, above, kind="certified", unit="probability",
+                    method="enumeration")  # fmt: skip
 
 
 def _logistic(x: FloatArray) -> FloatArray:

@@ -36,6 +36,7 @@ __all__ = ["Chains", "SampledPosterior", "sample_posterior"]
 BLOCKS = 64  # of the sweeps of one call: enough to tell their spread within a tenth
 WARM_UP = 0.25  # the part of a chain that is dropped
 R_HAT_LIMIT = 1.05  # above it the chains have not mixed; largest over hundreds of people, 1.02 is common when they have
+LEAST_SAMPLES = 100.0  # effective ones of each person, of chains that have mixed: an error of 0.05 at most
 _ROUNDS = 8  # of a call, between two of which progress is told and an interruption keeps what is done
 _TEMPERATURE_RATIO = 0.5  # between neighbouring inverse temperatures
 _SAME_ESTIMATE = 1e9  # linear estimates that agree in nine digits are equal, on any processor
@@ -271,41 +272,51 @@ def _summary(chains: Chains, confidence: float) -> SampledPosterior:
     first = _warm_up(chains.probability.shape[1])
     with_member, without = (chains.probability[:, first:, i] for i in (0, 1))
     frequency = chains.frequency[:, first:]
-    number, blocks, people = frequency.shape
+    number, blocks, _people = frequency.shape
     block = chains.states.shape[2]
     ones, zeros = (one.mean(axis=(0, 1)) for one in (with_member, without))
     total = number * blocks * block
+    chance = ones / (ones + zeros)
     if np.any(ones == 0.0) or np.any(zeros == 0.0):  # exchanges count whole sweeps: half a sweep for none
         ones, zeros = (np.where((ones == 0.0) | (zeros == 0.0), one + 0.5 / total, one) for one in (ones, zeros))
-    chance = ones / (ones + zeros)
     r_hat = _split_r_hat(_halves(frequency), block)
     density_r_hat = float(_split_r_hat_of_values(_ranked(chains.log_density[:, first:].reshape(number, -1))))
-    mixed = bool(density_r_hat <= R_HAT_LIMIT and np.all(r_hat <= R_HAT_LIMIT))
-    effective = _effective(with_member.reshape(-1, people), chance, total)
-    from_frequency = _effective(frequency.reshape(-1, people), chance, total)
+    effective = _effective(with_member, chance, total)
+    of_members = _effective(frequency, chance, total)
+    enough = (of_members >= LEAST_SAMPLES) | (np.ptp(frequency, axis=(0, 1)) == 0.0)
+    mixed = bool(density_r_hat <= R_HAT_LIMIT and np.all((r_hat <= R_HAT_LIMIT) & enough))
     lower, upper = _wilson(chance, effective, confidence)
     if not mixed:
         each = [
-            _wilson(one.mean(axis=0), _effective(one, one.mean(axis=0), blocks * block), confidence)
-            for one in with_member
+            _wilson(one[0].mean(axis=0), _effective(one, one[0].mean(axis=0), blocks * block), confidence)
+            for one in np.split(with_member, number)
         ]
         apart = ~(r_hat <= R_HAT_LIMIT)
         lower = np.where(apart, np.minimum(lower, np.min([one[0] for one in each], axis=0)), lower)
         upper = np.where(apart, np.maximum(upper, np.max([one[1] for one in each], axis=0)), upper)
     log_odds = np.asarray(special.log(ones) - special.log(zeros))
     return SampledPosterior(
-        chance, log_odds, np.minimum(lower, chance), np.maximum(upper, chance), r_hat, density_r_hat, from_frequency,
+        chance, log_odds, np.minimum(lower, chance), np.maximum(upper, chance), r_hat, density_r_hat, of_members,
         mixed, chains,
     )  # fmt: skip
 
 
 def _effective(means: FloatArray, chance: FloatArray, total: float) -> FloatArray:
-    """Independent samples that have the spread of the mean of these blocks, at least one each and at most all."""
-    number = len(means)
-    variance = np.var(means, axis=0, ddof=1) / number if number > 1 else np.full_like(chance, math.inf)
+    """Independent samples whose mean varies as that of these blocks, (chains, blocks, K), at most all.
+
+    Blocks are also joined by two, four and eight, for chains that remember more than a block, and the largest of these
+    variances counts.  Where no block differs from another there is one sample a block.
+    """
+    chains, blocks, people = means.shape
+    variance = np.zeros(people)
+    for joined in (1, 2, 4, 8):
+        number = blocks // joined
+        if chains * number >= 8:
+            part = means[:, blocks - number * joined :].reshape(chains * number, joined, people).mean(axis=1)
+            variance = np.maximum(variance, np.var(part, axis=0, ddof=1) / len(part))
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.where(variance > 0.0, chance * (1.0 - chance) / variance, float(number))
-    return np.asarray(np.clip(found, min(number, total), total))
+        found = chance * (1.0 - chance) / variance
+    return np.where(variance > 0.0, np.minimum(found, total), float(chains * blocks))
 
 
 def _wilson(chance: FloatArray, samples: FloatArray, confidence: float) -> tuple[FloatArray, FloatArray]:

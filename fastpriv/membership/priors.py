@@ -28,9 +28,11 @@ from .panels import membership_array
 
 __all__ = ["BernoulliMembership", "FixedSizeMembership", "MembershipPrior", "PriorTerms"]
 
-_EXACT_COEFFICIENT = 2**14  # people up to which a binomial coefficient is made exactly: about a millisecond
-# bound: tested by membership/test_priors - relative error of the logarithm of a binomial coefficient of more people
+_EXACT_PEOPLE, _EXACT_MEMBERS = 2**14, 1000  # up to either, a binomial coefficient is made exactly in a millisecond
+# bound: tested by membership/test_priors - relative error of the logarithm of other binomial coefficients
 _LOG_COEFFICIENT_ERROR = 1e-13
+# bound: tested by membership/test_priors - its error for each person, as K log 2 cancels in it
+_LOG_COEFFICIENT_CANCELLATION = 1e-15
 
 
 class PriorTerms(NamedTuple):
@@ -259,12 +261,12 @@ class FixedSizeMembership(MembershipPrior):
         0.0
         """
         count = self._people(n_people)
-        if count <= _EXACT_COEFFICIENT:
+        if count <= _EXACT_PEOPLE or min(self.n0, count - self.n0) <= _EXACT_MEMBERS:
             value = math.log(math.comb(count, self.n0))
             error = 4 * UNIT_ROUNDOFF * value
         else:
             value = float(log_binomial_coefficients(count, self.n0))
-            error = _LOG_COEFFICIENT_ERROR * (value + 1.0)
+            error = _LOG_COEFFICIENT_ERROR * value + _LOG_COEFFICIENT_CANCELLATION * count
         return exact(value, error, unit="nats", method="closed form", least=0.0)
 
     def draw(self, count: int, n_people: int, rng: RNGLike = None) -> NDArray[np.bool_]:

@@ -10,7 +10,6 @@ import pytest
 from fastpriv import DomainError, ShapeError
 from fastpriv.membership import (
     AdaptiveThresholdLRT,
-    Attacker,
     BernoulliMembership,
     DworkScore,
     FixedSizeMembership,
@@ -22,6 +21,7 @@ from fastpriv.membership import (
     auc,
     evaluate_attack,
 )
+from fastpriv.membership.attackers import Attacker
 from kernels.variants import check_same_lines, each_wider_variant
 
 SCRIPT = """
@@ -147,15 +147,15 @@ WIDE = np.random.default_rng(1).random((30, 200)) < 0.4
     ("call", "error", "text"),
     [
         (lambda: FixedThresholdLRT(D, Panel(REFERENCES)), DomainError, "panel must be a Panel; got "),
-        (lambda: DworkScore(Panel(D), REFERENCES), DomainError, "references must be a Panel; got .*Build a fastpriv"),
+        (lambda: DworkScore(Panel(D), REFERENCES), DomainError, "references must be a Panel; got "),
         (lambda: FixedThresholdLRT(Panel(D), Panel(REFERENCES[:, :3])), ShapeError,
-         "references must have the 4 attributes of the panel; got 3. Select the attributes of both"),
+         "references must have the 4 attributes of the panel; got 3"),
         (lambda: FixedThresholdLRT(PEOPLE, Panel(REFERENCES, attributes=["w", "y", "x", "z"])), DomainError,
-         "references must have the attributes of the panel in its order; got 'y' for 'x' at position 1"),
+         "references must have the attributes of the panel, in its order; got 'y' instead of 'x' at 1"),
         (lambda: FixedThresholdLRT(PEOPLE, Panel(REFERENCES, people=["r", "b", "s", "c", "t"])), DomainError,
-         "references must be people who are not in the panel; got 2 who are: b, c. Leave them out of the references"),
+         r"references must be other people than those of the panel; got 'b' in both \(2 of 5 references\)"),
         (lambda: AdaptiveThresholdLRT(Panel(WIDE[:20]), Panel(WIDE[18:])), DomainError,
-         "not in the panel; got 2 who are: reference 0, reference 1"),
+         "other people than those of the panel; got identical rows, of person '18' and of reference '0'"),
         (lambda: DworkScore(Panel([[0, 1], [0, 0]]), Panel([[0, 1], [0, 1]])), DomainError,
          "panel and references must vary in every attribute; got 1 of 2 that all of these people have or none has: 0"),
         (lambda: DworkScore(PEOPLE.select(attributes=[0, 3]), Panel([[1, 0]])), DomainError,

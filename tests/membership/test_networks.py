@@ -7,7 +7,6 @@ import pytest
 
 from fastpriv import BackendMissingError, DomainError, ShapeError
 from fastpriv.membership import (
-    Attacker,
     BernoulliMembership,
     FrequencyRelease,
     GaussianNoise,
@@ -15,6 +14,7 @@ from fastpriv.membership import (
     Panel,
     auc,
 )
+from fastpriv.membership.attackers import Attacker
 
 
 def model():

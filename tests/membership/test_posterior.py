@@ -66,7 +66,7 @@ def released_by(rng, kind, attributes, scale, members):
 CASES = list(itertools.product(range(8), NOISES))
 
 
-@pytest.mark.parametrize("seed, kind", CASES)
+@pytest.mark.parametrize(("seed", "kind"), CASES)
 def test_against_all_memberships(seed, kind):
     rng = np.random.default_rng([seed, *map(ord, kind)])
     people, m = int(rng.integers(1, 9)), int(rng.integers(1, 7))
@@ -113,7 +113,7 @@ def test_extreme_weights(q):
     compared(4, ("bernoulli", q), [("gaussian", attributes, released, 0.2)], model, released, q, narrow=1e-11)
 
 
-@pytest.mark.parametrize("kind, sigma", [("gaussian", 0.05), ("gaussian", 0.4), ("gaussian", 50.0), ("laplace", 0.1)])
+@pytest.mark.parametrize(("kind", "sigma"), [("gaussian", x) for x in (0.05, 0.4, 50.0)] + [("laplace", 0.1)])
 @pytest.mark.parametrize("size", [None, 3])
 def test_clipped(kind, sigma, size):
     rng = np.random.default_rng(7)
@@ -171,11 +171,9 @@ def test_different_noises_together():
     first, second = rng.integers(0, 2, (6, 4)), rng.integers(0, 2, (6, 3))
     prior = FixedSizeMembership(3)
     scale = 0.3 / np.arange(1, 7)
-    model = CombinedReleases([
-        FrequencyRelease(Panel(first), prior, GaussianNoise(scale)), FrequencyRelease(Panel(second), prior, LaplaceNoise(0.1)),
-        FrequencyRelease(Panel(first), prior, LInfinityNoise(0.2)), FrequencyRelease(Panel(second), prior, GaussianNoise(2.0)),
-        FrequencyRelease(Panel(first), prior, GaussianNoise(1.0)),
-    ])  # fmt: skip
+    noises = [GaussianNoise(scale), LaplaceNoise(0.1), LInfinityNoise(0.2), GaussianNoise(2.0), GaussianNoise(1.0)]
+    panels = [Panel(one) for one in (first, second, first, second, first)]
+    model = CombinedReleases([FrequencyRelease(*one) for one in zip(panels, [prior] * 5, noises, strict=True)])
     released = [one[0] for one in model.simulate(1, rng=4).released]
     parts = [
         ("gaussian", first, released[0], scale), ("laplace", second, released[1], 0.1),
@@ -214,7 +212,8 @@ def test_log_odds_beyond_doubles_of_probabilities():
     assert np.all(found.log_odds.value[7:] < -1e4)
     assert np.array_equal(found.probabilities.value, members.astype(float))
     scores = OptimalLRT(model).scores(members / 7)
-    assert np.all(np.isfinite(scores)) and np.all((scores > 0) == members)
+    assert np.all(np.isfinite(scores))
+    assert np.all((scores > 0) == members)
 
 
 @pytest.mark.parametrize("people", range(1, 26))
@@ -252,8 +251,10 @@ def test_a_batch_is_its_releases_one_by_one():
     model = FrequencyRelease(Panel(rng.integers(0, 2, (7, 5))), BernoulliMembership(0.5), GaussianNoise(0.3))
     released = model.simulate(6, rng=1).released.reshape(2, 3, 5)
     found = membership_posterior(model, released, n_jobs=2)
-    assert found.probabilities.shape == (2, 3, 7) and found.entropy.shape == (2, 3)
-    assert found.covariance().shape == (2, 3, 7, 7) and found.mixed.all()
+    assert found.probabilities.shape == (2, 3, 7)
+    assert found.entropy.shape == (2, 3)
+    assert found.covariance().shape == (2, 3, 7, 7)
+    assert found.mixed.all()
     single = membership_posterior(model, released[1, 2])
     assert np.array_equal(found.log_odds.value[1, 2], single.log_odds.value)
     assert found.entropy.value[1, 2] == single.entropy.value
@@ -274,7 +275,8 @@ def test_attackers():
     assert np.allclose(test.scores(released), bayes.scores(released) - np.log(prior / (1 - prior)), atol=1e-12)
     assert np.array_equal(bayes.decision_function(released), bayes.scores(released))
     assert np.array_equal(test.decision_function(released), test.scores(released))
-    assert repr(bayes).startswith("BayesAttacker(<FrequencyRelease") and test.name == "optimal LRT"
+    assert repr(bayes).startswith("BayesAttacker(<FrequencyRelease")
+    assert test.name == "optimal LRT"
     everybody = FrequencyRelease(Panel([[1], [0]]), FixedSizeMembership(2), GaussianNoise(0.3))
     assert np.array_equal(OptimalLRT(everybody).scores([0.5]), [0.0, 0.0])
     assert np.array_equal(BayesAttacker(everybody).scores([0.5]), [np.inf, np.inf])
@@ -292,7 +294,7 @@ def test_arguments():
         (lambda: membership_posterior(model, [0.1] * 3, n_jobs=0), DomainError, "n_jobs must be"),
         (lambda: membership_posterior(model, [0.1] * 3, sweeps=3), DomainError, "sweeps must be an integer of at"),
         (lambda: BayesAttacker(model).claims([0.1] * 3, 1.5), DomainError, "gamma must be strictly between 0 and 1"),
-        (lambda: membership_posterior(FrequencyRelease(panel, BernoulliMembership(0.5), GaussianNoise(1e-120)), [0.1] * 3),
+        (lambda: BayesAttacker(FrequencyRelease(panel, BernoulliMembership(0.5), GaussianNoise(1e-120))),
          DomainError, "model must have noise of a scale of at least 1e-100"),
         (lambda: BayesAttacker(FrequencyRelease(panel, BernoulliMembership(0.5), GeneratorNoise(lambda b, nu: nu, 3))),
          DomainError, "model must have noise of a known likelihood"),
