@@ -45,7 +45,7 @@ cdef extern from "membership/fp_membership_posterior.h":
 
 LOW, HIGH, ROWS, NEVER = FP_MEMBERSHIP_LOW, FP_MEMBERSHIP_HIGH, FP_MEMBERSHIP_ROWS, FP_MEMBERSHIP_NEVER
 MAX_TERMS = 64
-KINDS = {"quadratic": 0, "absolute": 1, "maximum": 2, "consistent": 3, "censored": 4, "given": 5}
+KINDS = {"quadratic": 0, "absolute": 1, "maximum": 2, "consistent": 3, "censored": 4, "tabulated": 5}
 cdef fp_membership_kernels kernels = fp_membership_select()
 
 
@@ -96,9 +96,9 @@ cdef class Model:
             shapes = {
                 "quadratic": {"low": (2, subsets)},
                 "censored": {"table": (people + 1, people + 1), "index": (length, subsets)},
-                "given": {"low": (1 << high, subsets)},
+                "tabulated": {"low": (1 << high, subsets)},
             }.get(one["kind"], {"low": (subsets // 8, length, 8), "rest": (length,)})
-            if one["kind"] not in ("censored", "given"):
+            if one["kind"] not in ("censored", "tabulated"):
                 shapes["factor"] = (2, high + 1, subsets)
             if one["kind"] == "quadratic" and length != 2 * (people + 1):
                 raise ValueError("a vector of a quadratic term must have two entries more than there are people, twice")

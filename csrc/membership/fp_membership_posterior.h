@@ -9,7 +9,7 @@
  *     maximum      max |x_j|                                                            (L-infinity noise)
  *     consistent   max |x_j|, and instead of q F: 0 where it is at most the limit F(n), -1e300 otherwise (no noise)
  *     censored     sum over attributes of table[n][count_j], instead of q F              (Gaussian noise, clipped)
- *     given        a number for each subset, instead of q F                              (any other noise)
+ *     tabulated    a number for each subset, instead of q F                              (any other noise)
  * A subset is excluded by -1e300 in its prior.
  *
  * Numbers.  q, F and the prior are unevaluated sums of two doubles. The first part of q is a multiple of a grid so
@@ -28,8 +28,6 @@
  * 0 in the sums: those of columns that are below 1e-200 of everything must be found otherwise, with the people in
  * another order.
  */
-/* bounds: tested by kernels/test_membership_posterior - roundings counted above and in
- * fastpriv/membership/posterior_enumeration.py */
 #ifndef FP_MEMBERSHIP_POSTERIOR_H
 #define FP_MEMBERSHIP_POSTERIOR_H
 
@@ -46,7 +44,7 @@
 #define FP_MEMBERSHIP_HIGH 24       /* most people of a high half */
 #define FP_MEMBERSHIP_NEVER (-1e300) /* the exponent of a subset that is excluded */
 
-enum { FP_QUADRATIC, FP_ABSOLUTE, FP_MAXIMUM, FP_CONSISTENT, FP_CENSORED, FP_GIVEN };
+enum { FP_QUADRATIC, FP_ABSOLUTE, FP_MAXIMUM, FP_CONSISTENT, FP_CENSORED, FP_TABULATED };
 
 typedef struct {
     int kind;
@@ -54,7 +52,7 @@ typedef struct {
     const double *vectors;  /* (H, length): what each high person adds to the running sums */
     const double *rest;     /* (attributes,): what is left of r */
     const double *low;      /* quadratic: q of low halves, (2, 2^L); absolute, maximum: x (2^L / 8, attributes, 8);
-                               given: (2^H, 2^L) */
+                               tabulated: (2^H, 2^L) */
     const double *factor;   /* F: (2, H + 1, 2^L) */
     const double *table;    /* censored: (K + 1, K + 1) */
     const int32_t *index;   /* censored: (attributes, 2^L): n (K + 1) + count of low halves */

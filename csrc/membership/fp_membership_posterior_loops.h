@@ -256,8 +256,8 @@ static void FP_NAME(fp_membership_four_rows)(const fp_membership_model *model, p
                 FP_NAME(fp_membership_quadratic)(term, model->low, running[r], q1[r], q2[r]);
             if (term->kind == FP_CENSORED)
                 FP_NAME(fp_membership_censored)(term, n, (ptrdiff_t)members[r], running[r], q1[r]);
-            if (term->kind == FP_CENSORED || term->kind == FP_GIVEN)
-                FP_NAME(fp_membership_plus)(n, term->kind == FP_GIVEN ? term->low + (row + r) * n : q1[r], e1[r],
+            if (term->kind == FP_CENSORED || term->kind == FP_TABULATED)
+                FP_NAME(fp_membership_plus)(n, term->kind == FP_TABULATED ? term->low + (row + r) * n : q1[r], e1[r],
                                             e2[r]);
             else if (term->kind == FP_CONSISTENT)
                 FP_NAME(fp_membership_exclude)(n, q1[r], factor, e1[r]);

@@ -18,7 +18,7 @@ from .._random import RNGLike
 from ..errors import DomainError
 from ..estimate import Estimate, Result
 from ..numerics import FloatArray
-from .posterior import BayesAttacker
+from .member_posteriors import BayesAttacker
 from .releases import CombinedReleases, FrequencyRelease
 
 __all__ = ["CalibrationCheck", "calibration_check"]
@@ -108,7 +108,7 @@ def calibration_check(
     count = _validate.count("n_releases", n_releases, _FEWEST_RELEASES)
     level = _validate.scalar("confidence", confidence, "strictly between 0 and 1", lambda x: (x > 0) & (x < 1))
     simulated = model.simulate(count, rng=rng)
-    chance = np.asarray(attacker.predict_proba(simulated.released))
+    chance = np.asarray(attacker.predict_proba(simulated.released), dtype=np.float64)
     with np.errstate(divide="ignore"):
         member, other = -np.log(chance), -np.log1p(-chance)
     with np.errstate(invalid="ignore"):
@@ -121,11 +121,12 @@ def calibration_check(
 
 
 def _mean(values: FloatArray, level: float, least: float = 0.0) -> Estimate:
+    """The mean with its interval; an event that had no probability makes it infinite, and nothing makes it finite."""
     mean = float(np.mean(values))
-    half = math.inf
+    half = 0.0
     if math.isfinite(mean):
         half = NormalDist().inv_cdf(0.5 + 0.5 * level) * float(np.std(values, ddof=1)) / math.sqrt(values.size)
     return Estimate(
-        mean, max(mean - half, least) if math.isfinite(mean) else least, mean + half, kind="statistical", unit="nats",
-        method="simulated releases", confidence=level,
+        mean, max(mean - half, least), mean + half, kind="statistical", unit="nats", method="simulated releases",
+        confidence=level,
     )  # fmt: skip

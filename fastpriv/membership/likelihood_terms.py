@@ -1,7 +1,5 @@
 """The parts of the log likelihood of releases, as the exact posterior and Gibbs sampling take them."""
 
-# bounds: tested by membership/test_releases - relative error of a log likelihood
-
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -14,29 +12,32 @@ from ..numerics import FloatArray
 from .noises import GaussianNoise, GeneratorNoise, LaplaceNoise, LInfinityNoise, NoNoise
 from .releases import CombinedReleases, FrequencyRelease
 
-__all__ = ["SCALED_NOISES", "Term", "checked_releases", "releases_of", "terms_of"]
+__all__ = ["SCALED_NOISES", "LikelihoodTerm", "checked_releases", "releases_of", "terms_of"]
 
-_SAME_FREQUENCY = 1e-12  # distance up to which an exact release equals frequencies: those of sizes up to 24 differ more
+# bound: proved - distance up to which an exact release equals frequencies: those of sizes up to 24 differ by 1/600
+_SAME_FREQUENCY = 1e-12
 _TABULATED_PEOPLE = 16  # people up to which a likelihood without a kernel of its own is written for all memberships
 _TABULATED_AT_ONCE = 2**18  # numbers of frequencies that are written at a time: 2 MiB
-_LIKELIHOOD_ERROR = 1e-12  # relative, of a log likelihood
+# bound: tested by membership/test_releases - relative error of a log likelihood
+_LIKELIHOOD_ERROR = 1e-12
 SCALED_NOISES = (GaussianNoise, LaplaceNoise, LInfinityNoise)  # those with a scale for each number of members
-_LEAST_SCALE = 1e-100  # of noise; quotients with its square stay doubles
+# bound: none - the least scale of noise: quotients with its square stay doubles
+_LEAST_SCALE = 1e-100
 
 
-class Term(NamedTuple):
+class LikelihoodTerm(NamedTuple):
     """A part of the log likelihood of one release.
 
     ``kind`` is gaussian, laplace, linfinity, none (exact frequencies), censored (each attribute is at the lower end of
-    the range, with Gaussian noise) or given. ``scale`` holds the parameter of the noise at n = 1 ... K.
+    the range, with Gaussian noise) or tabulated. ``scale`` holds the parameter of the noise at n = 1 ... K.
     """
 
     kind: str
-    attributes: FloatArray  # (K, m), zeros and ones; given: (0, 0)
-    released: FloatArray  # (m,); given: the log likelihood of each b, in the order of its index sum b_k 2^k
-    scale: FloatArray  # (K,); none: the distance up to which frequencies agree; given: not used
+    attributes: FloatArray  # (K, m), zeros and ones; tabulated: (0, 0)
+    released: FloatArray  # (m,); tabulated: the log likelihood of each b, in the order of its index sum b_k 2^k
+    scale: FloatArray  # (K,); none: the distance up to which frequencies agree; tabulated: not used
     densities: int = 0  # attributes that the noise has a density in, and no probability
-    error: float = 0.0  # given: bound on the error of the log likelihood
+    error: float = 0.0  # tabulated: bound on the error of the log likelihood
 
 
 def releases_of(model: Any) -> tuple[FrequencyRelease, ...]:
@@ -75,29 +76,29 @@ def checked_releases(model: Any, released: Any) -> tuple[list[FloatArray], tuple
     return [np.broadcast_to(one, (*shape, one.shape[-1])).reshape(-1, one.shape[-1]) for one in found], shape
 
 
-def terms_of(part: FrequencyRelease, people: FloatArray, released: FloatArray) -> list[Term]:
+def terms_of(part: FrequencyRelease, people: FloatArray, released: FloatArray) -> list[LikelihoodTerm]:
     """The parts of the log likelihood of one release, with people as zeros and ones (K, m)."""
     noise, count = part.noise, len(people)
     if isinstance(noise, NoNoise):
-        return [Term("none", people, released, np.full(count, _SAME_FREQUENCY))]
+        return [LikelihoodTerm("none", people, released, np.full(count, _SAME_FREQUENCY))]
     assert isinstance(noise, SCALED_NOISES)
     scale = noise.scale_of(np.arange(1, count + 1))
     low, high = (released == 0.0, released == 1.0) if part.clip else (np.zeros(released.size, dtype=bool),) * 2
     inside = ~(low | high)
     if isinstance(noise, LaplaceNoise):  # probabilities of the ends of the range are exp(-|r - f| / scale) / 2
-        return [Term("laplace", people, released, scale, int(inside.sum()))]
+        return [LikelihoodTerm("laplace", people, released, scale, int(inside.sum()))]
     if isinstance(noise, GaussianNoise):
         ends = [people[:, low], 1.0 - people[:, high]]
-        found = [Term("censored", one, np.zeros(one.shape[1]), scale) for one in ends if one.size]
+        found = [LikelihoodTerm("censored", one, np.zeros(one.shape[1]), scale) for one in ends if one.size]
         if inside.any():
-            found.append(Term("gaussian", people[:, inside], released[inside], scale, int(inside.sum())))
+            found.append(LikelihoodTerm("gaussian", people[:, inside], released[inside], scale, int(inside.sum())))
         return found
     if inside.all():
-        return [Term("linfinity", people, released, scale, released.size)]
+        return [LikelihoodTerm("linfinity", people, released, scale, released.size)]
     return [_tabulated(part, released)]
 
 
-def _tabulated(part: FrequencyRelease, released: FloatArray) -> Term:
+def _tabulated(part: FrequencyRelease, released: FloatArray) -> LikelihoodTerm:
     """The log likelihood of each membership, for noise that the kernel has no term of."""
     people = part.n_people
     if people > _TABULATED_PEOPLE:
@@ -112,4 +113,4 @@ def _tabulated(part: FrequencyRelease, released: FloatArray) -> Term:
         members = (index[:, None] >> np.arange(people)) & 1 == 1
         logs[index] = part.log_likelihood(released, members)
     error = _LIKELIHOOD_ERROR * float(np.max(np.abs(logs[1:]), initial=1.0, where=np.isfinite(logs[1:])))
-    return Term("given", np.zeros((0, 0)), logs, np.ones(people), error=error)
+    return LikelihoodTerm("tabulated", np.zeros((0, 0)), logs, np.ones(people), error=error)

@@ -8,6 +8,8 @@ moments under the prior
 the estimate is  E b + C (G S + I)^-1 (sum_i D_i r_i / v_i - G e),  by exchanging the m x m inverse for one of K x K.
 """
 
+# bounds: none - an estimate without bounds: variances of noises
+
 from __future__ import annotations
 
 import math
@@ -25,7 +27,7 @@ from .releases import CombinedReleases, FrequencyRelease
 
 __all__ = ["LMMSEAttacker"]
 
-# Variance in the place of none, relative to that of a frequency: the inverse exists, and 1e-5 of noise changes nothing.
+# bound: none - variance in the place of none: the inverse exists, and 1e-5 of noise changes nothing
 _LEAST_VARIANCE = 1e-10
 
 

@@ -24,8 +24,7 @@ two of these. The entropy H = log Z + mean x is wrong by at most 2 tau' H to fir
 mean of x^2 is at most (K log 2 + 2)^2, and by the roundings of the sums.
 """
 
-# bounds: tested by membership/test_posterior_enumeration - roundings counted at the head to first order, with a
-#    factor 1.01
+# bounds: tested by membership/test_posterior - roundings counted at the head and at each term, to first order
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ from .. import _parallel, special
 from ..errors import DomainError
 from ..kernels import _matrix_product, _membership_posterior
 from ..numerics import LOG_2, UNIT_ROUNDOFF, FloatArray
-from .likelihood_terms import Term
+from .likelihood_terms import LikelihoodTerm
 
 __all__ = ["MAX_PEOPLE", "Enumeration", "enumerate_subsets"]
 
@@ -51,11 +50,15 @@ _ROW_TERMS = 2**21  # operations of one task, about 2 ms
 _MOST_TASKS = 1024  # of one release
 _NEVER = float(_membership_posterior.NEVER)  # the exponent of what is impossible
 _IMPOSSIBLE = 0.25 * _NEVER  # below it lies no possible exponent
-_FAR = 1e-200  # relative mass of a side from which the columns of the kernel may lack something
+# bound: proved - relative mass of a side from which the columns of the kernel, without e^-700, may lack something
+_FAR = 1e-200
 _NEAR_REFERENCE = 100.0  # nats between reference and maximum that cost no more than 3e-14
-_SUM_ROUNDINGS = 200.0  # roundings of a sum, in units of u; counted at the head
-_EXPONENT_ROUNDINGS = 2.1  # of an exponent, in units of u |E - reference|
-_TERM_ROUNDINGS = 5.0  # of an exponential, in units of u |E - M|
+# bound: proved - roundings of a sum, in units of u; counted at the head
+_SUM_ROUNDINGS = 200.0
+# bound: proved - roundings of an exponent, in units of u |E - reference|
+_EXPONENT_ROUNDINGS = 2.1
+# bound: proved - roundings of an exponential, in units of u |E - M|
+_TERM_ROUNDINGS = 5.0
 _SPLIT = 2.0**27 + 1  # Veltkamp's factor: halves of 26 bits
 _PAIR_BLOCK = 512  # rows whose products are summed in plain doubles
 
@@ -98,7 +101,7 @@ class _Sweep(NamedTuple):
 
 
 def enumerate_subsets(
-    log_odds: FloatArray, size_weights: FloatArray, terms: Sequence[Term], *, prior_error: float = 0.0,
+    log_odds: FloatArray, size_weights: FloatArray, terms: Sequence[LikelihoodTerm], *, prior_error: float = 0.0,
     covariance: bool = False, n_jobs: int | None = None,
 ) -> Enumeration:  # fmt: skip
     """Sum over all memberships; ``prior_error`` bounds the error of the log prior of each."""
@@ -170,7 +173,7 @@ def _low(people: int) -> int:
     return min(int(_membership_posterior.LOW), people // 2)
 
 
-def _normalised(size_weights: FloatArray, terms: Sequence[Term]) -> tuple[FloatArray, float, float]:
+def _normalised(size_weights: FloatArray, terms: Sequence[LikelihoodTerm]) -> tuple[FloatArray, float, float]:
     """Weights of sizes with the normalisers of the noise, what is common to all sizes, and the error of both."""
     people = size_weights.size - 1
     weights = np.where(np.isneginf(size_weights), _NEVER, size_weights)
@@ -191,20 +194,20 @@ def _normalised(size_weights: FloatArray, terms: Sequence[Term]) -> tuple[FloatA
     return weights[: people + 1], math.fsum(constants), error
 
 
-def _pooled(terms: Sequence[Term]) -> list[tuple[Term, ...]]:
+def _pooled(terms: Sequence[LikelihoodTerm]) -> list[tuple[LikelihoodTerm, ...]]:
     """Gaussian terms with one scale for all sizes are one quadratic form; every other term is its own."""
     together = tuple(term for term in terms if term.kind == "gaussian" and np.all(term.scale == term.scale[0]))
-    groups: list[tuple[Term, ...]] = [(term,) for term in terms if not any(term is one for one in together)]
+    groups: list[tuple[LikelihoodTerm, ...]] = [(term,) for term in terms if not any(term is one for one in together)]
     return [together, *groups] if together else groups
 
 
-def _built(group: tuple[Term, ...], order: Any, padded: int) -> _Built:
+def _built(group: tuple[LikelihoodTerm, ...], order: Any, padded: int) -> _Built:
     """The arrays of a term, with the people in this order, of which those from K on do not exist."""
     (first, *_) = group
     low = _low(padded)
     scale = np.concatenate([first.scale, np.ones(padded - first.scale.size)])
-    if first.kind == "given":
-        return _given(first, order, padded, low)
+    if first.kind == "tabulated":
+        return _tabulated_term(first, order, padded, low)
     if first.kind == "gaussian":
         return _quadratic(group, scale, order, padded, low)
     people = np.zeros((padded, first.released.size))
@@ -214,7 +217,7 @@ def _built(group: tuple[Term, ...], order: Any, padded: int) -> _Built:
     return _distances(first, people[order], scale, low)
 
 
-def _quadratic(group: tuple[Term, ...], scale: FloatArray, order: Any, padded: int, low: int) -> _Built:
+def _quadratic(group: tuple[LikelihoodTerm, ...], scale: FloatArray, order: Any, padded: int, low: int) -> _Built:
     """sum over releases of weight <r - d_k, r - d_l> for all pairs, weight 1 for a single one and 1 / s^2 for several.
 
     With r = r1 + r2, r1 so short that all sums of it are exact, <r, r> by exact sums, and the number of attributes
@@ -275,7 +278,7 @@ def _inner_products(people: FloatArray, released: FloatArray) -> _Pair:
     return _sum(found, (minus[0][None, :], minus[1][None, :]))
 
 
-def _distances(term: Term, people: FloatArray, scale: FloatArray, low: int) -> _Built:
+def _distances(term: LikelihoodTerm, people: FloatArray, scale: FloatArray, low: int) -> _Built:
     """x_j = sum over members of (r_j - d_kj) for absolute values and maxima.
 
     r = r1 + r2 as the kernel needs it: sums over people and attributes of r1 - d are exact. Of x_j is lost one
@@ -331,7 +334,7 @@ def _censored(people: FloatArray, scale: FloatArray, low: int) -> _Built:
     return _Built(arrays, error, 0.0)
 
 
-def _given(term: Term, order: Any, padded: int, low: int) -> _Built:
+def _tabulated_term(term: LikelihoodTerm, order: Any, padded: int, low: int) -> _Built:
     """One log likelihood for each b."""
     people = int(term.scale.size)
     logs = np.full(2**padded, _NEVER)
@@ -339,7 +342,7 @@ def _given(term: Term, order: Any, padded: int, low: int) -> _Built:
     axes = [padded - 1 - int(k) for k in order[::-1]]  # the last axis is person 0
     table = np.ascontiguousarray(logs.reshape((2,) * padded).transpose(axes).reshape(-1, 2**low))
     finite = term.released[np.isfinite(term.released)]
-    arrays = {"kind": "given", "vectors": np.zeros((padded - low, 1)), "low": table}
+    arrays = {"kind": "tabulated", "vectors": np.zeros((padded - low, 1)), "low": table}
     return _Built(arrays, term.error, float(np.max(finite)) if finite.size else 0.0)
 
 

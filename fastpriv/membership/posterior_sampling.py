@@ -25,7 +25,7 @@ from .._parallel import Progress
 from ..errors import DomainError, interruption
 from ..kernels import _matrix_product, _membership_gibbs
 from ..numerics import BoolArray, FloatArray
-from .likelihood_terms import Term, terms_of
+from .likelihood_terms import LikelihoodTerm, terms_of
 from .noises import GaussianNoise, LInfinityNoise, NoNoise
 from .panels import ByteArray
 from .priors import FixedSizeMembership
@@ -163,7 +163,7 @@ def _model(
     )
 
 
-def _term(term: Term, gram: Any) -> dict[str, Any]:
+def _term(term: LikelihoodTerm, gram: Any) -> dict[str, Any]:
     """One term as the kernel takes it; ``gram`` holds how many attributes pairs share, None where that is not known."""
     people = term.attributes.shape[0]
     n = np.arange(1, people + 1)

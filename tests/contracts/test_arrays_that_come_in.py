@@ -36,6 +36,9 @@ PEOPLE, OTHERS = membership.Panel([[1, 0], [1, 1]]), membership.Panel([[0, 0], [
 ATTACKS = {name: getattr(membership, name)(PEOPLE, OTHERS)
            for name in ("FixedThresholdLRT", "AdaptiveThresholdLRT", "DworkScore")}  # fmt: skip
 BEACON = membership.SequentialBeacon(OTHERS, n_members=1)
+MEMBERS = fp.membership.FrequencyRelease(
+    fp.membership.Panel([[1, 0], [1, 1]]), fp.membership.BernoulliMembership(0.5), fp.membership.GaussianNoise(0.5)
+)
 MISS = notions.pac_accuracy(GAUSS, 0.0, 0.0, alpha=1.0)
 KNOWN = {"kind": "exact", "unit": "nats", "method": "given"}
 
@@ -215,6 +218,15 @@ CALLS = {  # name: calls that go through, as a function and its arguments
     "notions.summary": [(notions.summary, {"prior": HALF, "mechanism": CHANNEL, "secret": [0, 1]}),
                         (notions.summary, {"prior": HALF, "mechanism": CHANNEL, "release": [0.25, 0.75],
                                            "belief": [0.75, 0.25]})],
+    "membership.membership_posterior": [
+        (lambda released: fp.membership.membership_posterior(MEMBERS, released), {"released": [0.5, 1.0]}),
+        (lambda released: fp.membership.membership_posterior(MEMBERS, released, method="gibbs", sweeps=64, rng=1),
+         {"released": [0.5, 1.0]})],
+    "membership.BayesAttacker": [
+        (fp.membership.BayesAttacker(MEMBERS).claims, {"released": [0.5, 1.0], "gamma": 0.5})],
+    "membership.OptimalLRT": [(fp.membership.OptimalLRT(MEMBERS).scores, {"released": [0.5, 1.0]})],
+    "membership.LMMSEAttacker": [
+        (fp.membership.LMMSEAttacker(MEMBERS).claims, {"released": [0.5, 1.0], "gamma": 0.5})],
 } | {
     f"notions.{name}": [(getattr(notions, name), {"prior": HALF, "mechanism": CHANNEL})]
     for name in ("bayes_vulnerability", "cd_lmip", "ldp_epsilon", "lip_epsilon", "map_secrets", "maximal_leakage",
@@ -246,6 +258,8 @@ NO_ARRAYS = {  # take no arrays of numbers: files and their names, objects made 
     "notions.ChannelSummary", "notions.MaximumBayesianPrivacy", "notions.RobustAccuracy", "notions.Verdict",
     "notions.ci_lmip", "membership.AttackEvaluation", "membership.BeaconPower", "membership.BeaconRun",
     "membership.ClassifierAttacker", "membership.NetworkAttacker", "membership.RocCurve",
+    "membership.CalibrationCheck", "membership.MembershipPosterior",
+    "membership.calibration_check",
 }  # fmt: skip
 CURVES = {"kl_from_dp_curve", "cd_lmip_from_lip_curve"}  # functions of curves, as ci_lmip_from_dp_curve is
 PLAIN = [(name, i) for name, calls in CALLS.items() for i in range(len(calls))]

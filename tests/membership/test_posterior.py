@@ -1,5 +1,6 @@
 """The exact posterior of a membership against sums over all memberships in 60 digits, and identities."""
 
+import dataclasses
 import itertools
 import pickle
 
@@ -304,5 +305,7 @@ def test_arguments():
     ]:  # fmt: skip
         with pytest.raises(fault, match=text):
             wrong()
+    with pytest.raises(DomainError, match="covariance must be asked of the result of membership_posterior"):
+        dataclasses.replace(membership_posterior(model, [0.1] * 3), _covariance=None).covariance()
     again = pickle.loads(pickle.dumps(BayesAttacker(model)))
     assert np.array_equal(again.scores([0.1] * 3), BayesAttacker(model).scores([0.1] * 3))

@@ -4,8 +4,6 @@ Notation: K people, b in {0, 1}^K who is a member, r the release, pi_k = P(b_k =
 over all b where K is at most 24, ``posterior_sampling`` draws from the posterior by Gibbs steps beyond.
 """
 
-# bounds: proved - rounding of the few operations of a closed form, moved outward
-
 from __future__ import annotations
 
 import math
@@ -24,7 +22,7 @@ from .._random import RNGLike
 from ..errors import DomainError, warned
 from ..estimate import Estimate, Result
 from ..numerics import SMALLEST_NORMAL, UNIT_ROUNDOFF, BoolArray, FloatArray, next_above, next_below
-from .likelihood_terms import Term, checked_releases, releases_of, terms_of
+from .likelihood_terms import LikelihoodTerm, checked_releases, releases_of, terms_of
 from .linear_estimate import LMMSEAttacker
 from .posterior_enumeration import MAX_PEOPLE, Enumeration, enumerate_subsets
 from .posterior_sampling import LEAST_SAMPLES, R_HAT_LIMIT, Chains, SampledPosterior, covariance, sample_posterior
@@ -311,7 +309,7 @@ def _each_enumerated(
     count = len(arrays[0])
 
     def enumerated(index: int) -> Enumeration:
-        terms: list[Term] = []
+        terms: list[LikelihoodTerm] = []
         for part, matrix, array in zip(parts, matrices, arrays, strict=True):
             terms += terms_of(part, matrix, array[index])
         return enumerate_subsets(
