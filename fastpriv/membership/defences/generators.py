@@ -5,10 +5,16 @@ delta in [-1/2, 1/2]^m; r = f + delta + dither, clipped to [0, 1] if asked; the 
 
     L = -E sum_k [b_k log h_k + (1 - b_k) log(1 - h_k)] (nats),   U = mean_j kappa_j E|r_j - f_j|
 
-The attacker descends L, the generator -L + s U, in turns. With a slope s that is given this is the weighted sum. Under
-a budget s is a multiplier: it rises while U exceeds the utility budget, or falls while what the attacker learns,
-sum_k H(b_k) - L, exceeds the privacy budget. L is that of the attacker who is being trained with the generator: another
-one, trained after the generator is frozen, may do far better, so that ``judge_defence`` has the last word.
+The attacker descends L, the generator one of
+
+    -L + s U,    -L + s (U - budget)^+,    (sum_k H(b_k) - L - budget)^+ + s U,
+
+in turns: a weighted sum with given slope s, a utility budget, a privacy budget. The penalties are exact: the least
+information I at utility loss U is convex in U, at most H(b), and 0 from the loss of a constant U_const on, so that its
+slope is at most H(b) / U, and that of its inverse at most U_const / I; s is twice, or half, the one that this needs.
+
+L is that of the attacker who is being trained with the generator: another one, trained after the generator is frozen,
+may do far better, so that ``judge_defence`` has the last word.
 
 Source: Zhang, Venkatesaramani, De, Malin and Vorobeychik 2025 (Bayes-Nash generative privacy), section 5; Ioffe and
 Szegedy 2015 (batch normalisation); Kingma and Ba 2015 (Adam).
@@ -41,7 +47,7 @@ __all__ = ["TrainedGenerator", "train_generator"]
 _STEPS_OF_DECAY = 100  # after which the learning rate is multiplied by ``decay``
 _STEPS_OF_CHECKPOINT = 100  # between two writings
 _LEAK = 0.01  # slope of the leaky rectifier below 0, the usual one
-_MULTIPLIER_RATE = 0.01  # by which the log of the multiplier moves at most in a step
+_SAFETY = 2.0  # by which the penalty of a budget exceeds what makes it exact
 _SCALE_DRAWS = 1000  # frequencies whose mean and spread scale the input of the attacker
 _BLOCK = 1024  # releases whose noise is made at a time
 
@@ -56,8 +62,8 @@ class TrainedGenerator:
         The defended release; its noise is a ``GeneratorNoise``, which needs no PyTorch.
     attacker : NetworkAttacker
         The attacker that was trained with the generator, as it was after the last step.
-    history : ndarray, shape (steps, 3)
-        Of each step of the generator: utility loss, the attacker's loss L in nats, and the slope s.
+    history : ndarray, shape (steps, 2)
+        Of each step of the generator: utility loss, and the attacker's loss L in nats, of a batch.
     attribute_weights : ndarray, shape (m,)
         kappa_j.
 
@@ -76,10 +82,10 @@ class TrainedGenerator:
     attribute_weights: FloatArray
 
     def __repr__(self) -> str:
-        loss, risk, slope = self.history[-1]
+        loss, risk = self.history[-1]
         return (
             f"<TrainedGenerator after {len(self.history)} steps: utility loss {loss:.4g} and loss of the attacker "
-            f"trained with it {risk:.4g} nats in the last batch, slope {slope:.4g}>"
+            f"trained with it {risk:.4g} nats in the last batch>"
         )
 
 
@@ -279,7 +285,7 @@ class _Game:
 
 
 class _Training:
-    """Both networks, their optimisers and the multiplier."""
+    """Both networks and their optimisers."""
 
     def __init__(self, torch: Any, game: _Game, root: Any) -> None:
         self.torch, self.game, self.root, self.key = torch, game, root, game.digest(root)
@@ -298,9 +304,12 @@ class _Training:
         )
         self.kappa = torch.from_numpy(game.weights.astype(np.float32))
         constant = float((np.abs(f - np.median(f, axis=0)) @ game.weights).mean())
-        start = game.prior_entropy / constant if constant > 0.0 else 1.0  # hiding all is worth the loss of a constant
-        self.slope = game.level if game.objective == "slope" else max(start, math.ulp(1.0))
-        self.history: list[tuple[float, float, float]] = []
+        self.slope = game.level
+        if game.objective == "utility_budget":
+            self.slope = _SAFETY * game.prior_entropy / game.level
+        elif game.objective == "privacy_budget":
+            self.slope = game.level / (_SAFETY * constant) if constant > 0.0 else 0.0
+        self.history: list[tuple[float, float]] = []
 
     def step(self) -> None:
         """Steps of the attacker, and one of the generator."""
@@ -322,15 +331,18 @@ class _Training:
         loss = ((released - f).abs() @ self.kappa).mean()
         risk = self._risk(released, members)
         self.optimisers[0].zero_grad()
-        (self.slope * loss - risk).backward()
+        self._objective(loss, risk).backward()
         self.optimisers[0].step()
-        self.history.append((loss.item(), risk.item(), self.slope))
-        excess = 0.0
+        self.history.append((loss.item(), risk.item()))
+
+    def _objective(self, loss: Any, risk: Any) -> Any:
+        """What the generator descends."""
+        game = self.game
         if game.objective == "utility_budget":
-            excess = loss.item() / game.level - 1.0
-        elif game.objective == "privacy_budget":
-            excess = 1.0 - (game.prior_entropy - risk.item()) / game.level
-        self.slope *= math.exp(_MULTIPLIER_RATE * min(max(excess, -1.0), 1.0))
+            return self.slope * (loss - game.level).clamp(min=0.0) - risk
+        if game.objective == "privacy_budget":
+            return (game.prior_entropy - game.level - risk).clamp(min=0.0) + self.slope * loss
+        return self.slope * loss - risk
 
     def _batch(self, draws: Any) -> tuple[Any, Any, Any]:
         """Releases, memberships and frequencies of a batch."""
@@ -367,7 +379,7 @@ class _Training:
         """What a checkpoint holds."""
         return {
             "key": self.key, "generator": self.generator.state_dict(), "attacker": self.network.state_dict(),
-            "optimisers": [one.state_dict() for one in self.optimisers], "history": self.history, "slope": self.slope,
+            "optimisers": [one.state_dict() for one in self.optimisers], "history": self.history,
         }  # fmt: skip
 
     def load(self, state: dict[str, Any]) -> None:
@@ -376,7 +388,7 @@ class _Training:
         self.network.load_state_dict(state["attacker"])
         for one, saved in zip(self.optimisers, state["optimisers"], strict=True):
             one.load_state_dict(saved)
-        self.history, self.slope = [tuple(row) for row in state["history"]], state["slope"]
+        self.history = [tuple(row) for row in state["history"]]
 
     def frozen_generator(self) -> _FrozenGenerator:
         """The generator in NumPy, with the batch normalisation of training put into its linear maps."""
@@ -399,7 +411,7 @@ class _Training:
     def frozen_attacker(self) -> NetworkAttacker:
         """The attacker as it is now."""
         self.attacker._network = self.network.eval()
-        self.attacker.history = [(risk / self.game.panel.n_people, math.nan) for _, risk, _ in self.history]
+        self.attacker.history = [(risk / self.game.panel.n_people, math.nan) for _, risk in self.history]
         self.attacker.name = "network trained with the generator"
         return self.attacker
 
