@@ -45,23 +45,23 @@ def rows(found, defence):
 
 
 def test_losses_beside_closed_forms():
-    found = judged(GaussianNoise(0.2))
+    found = judged(GaussianNoise(0.2), attackers=[])
     assert found.utility_loss.lower <= 0.2 * np.sqrt(2 / np.pi) <= found.utility_loss.upper
     assert found.clipped_utility_loss.value < found.utility_loss.value
-    found = judged(GaussianNoise(0.2), clip=True, releases=4000)
+    found = judged(GaussianNoise(0.2), clip=True, releases=600, attackers=[])
     assert found.utility_loss == found.clipped_utility_loss
     # the Gaussian noise of equal loss is the noise itself
-    assert found.gaussian_sigma == pytest.approx(0.2, rel=0.02)
-    assert found.gaussian_loss.value == pytest.approx(found.utility_loss.value, rel=0.02)
+    assert found.gaussian_sigma == pytest.approx(0.2, rel=0.05)
+    assert found.gaussian_loss.value == pytest.approx(found.utility_loss.value, rel=0.05)
     weights = np.arange(24.0)
-    weighted = judged(LaplaceNoise(0.1), attribute_weights=weights)
+    weighted = judged(LaplaceNoise(0.1), attribute_weights=weights, attackers=[])
     assert weighted.utility_loss.lower <= 0.1 * weights.mean() <= weighted.utility_loss.upper
 
 
 @pytest.mark.parametrize("noise", [GaussianNoise(0.05), LaplaceNoise(0.3)])
 def test_gaussian_noise_has_the_loss_of_the_defence(noise):
-    found = judged(noise, clip=True, releases=3000)
-    assert found.gaussian_loss.value == pytest.approx(found.clipped_utility_loss.value, rel=0.04)
+    found = judged(noise, clip=True, releases=600, attackers=[])
+    assert found.gaussian_loss.value == pytest.approx(found.clipped_utility_loss.value, rel=0.08)
     assert {row.defence for row in found.attacks} == {"judged", "Gaussian noise", "constant"}
 
 
@@ -77,7 +77,7 @@ def test_the_constant_tells_nothing_and_costs_its_median():
 
 def test_the_exact_posterior_stands_above():
     for defence in ("judged", "Gaussian noise"):
-        found = rows(judged(LaplaceNoise(0.4), releases=2000), defence)
+        found = rows(judged(LaplaceNoise(0.4), releases=400), defence)
         assert set(found) == {"adaptive-threshold LRT", "fixed-threshold LRT", "Bayes"}
         for one in found.values():
             error = (one.auc.upper - one.auc.lower) / 2
@@ -108,7 +108,7 @@ def test_an_equilibrium_is_judged():
     panel = Panel([[1, 0], [0, 1], [1, 1]])
     game = membership_equilibrium(panel, PRIOR, slope=6.0)
     attacker = AdaptiveThresholdLRT(panel, Panel([[0, 0], [1, 0], [0, 1], [1, 1]]))
-    found = judge_defence(game, attackers=[attacker], releases=3000, rng=1)
+    found = judge_defence(game, attackers=[attacker], releases=800, training=50, rng=1)
     loss = game.utility_loss
     assert found.utility_loss.lower <= loss.upper
     assert found.utility_loss.upper >= loss.lower
@@ -117,10 +117,11 @@ def test_an_equilibrium_is_judged():
 
 def test_a_known_response_does_not_hide_from_an_attacker_who_knows_it():
     """The response to the adaptive test deceives it; a generator without dither has no exact attacker, and says so."""
-    found = judged(best_response(ADAPTIVE, price=0.1), attackers=[ADAPTIVE])
+    found = judged(best_response(ADAPTIVE, price=0.1, iterations=20), releases=64, training=2, attackers=[ADAPTIVE])
     assert rows(found, "judged")["adaptive-threshold LRT"].auc.value < 0.5
     assert any("without dither has no likelihood" in remark for remark in found.remarks)
-    dithered = judged(best_response(ADAPTIVE, price=0.1, dither=GaussianNoise(0.02)), releases=64, attackers=[ADAPTIVE])
+    noise = best_response(ADAPTIVE, price=0.1, iterations=20, dither=GaussianNoise(0.02))
+    dithered = judged(noise, releases=64, training=2, attackers=[])
     assert rows(dithered, "judged")["Bayes by a mixture of seeds"].auc.value > 0.9
 
 
@@ -174,13 +175,13 @@ def test_attackers_are_copied_and_fitted_to_each_defence():
 
 
 def test_the_same_seed_gives_the_same_judgement_and_its_table():
-    one, other, another = (judged(LaplaceNoise(0.1), rng=rng) for rng in (1, 1, 2))
+    one, other, another = (judged(LaplaceNoise(0.1), releases=64, attackers=[ADAPTIVE], rng=rng) for rng in (1, 1, 2))
     assert one == other
     assert one != another
     lines = one.table().splitlines()
     assert len(lines) == len(one.attacks) + 1
     assert lines[0].split()[0] == "defence"
-    assert "Bayes" in lines[3]
+    assert "Bayes" in lines[2]
     assert not judged(NoNoise(), releases=64).table().endswith("\n")
 
 

@@ -20,6 +20,8 @@ Source: Zhang, Venkatesaramani, De, Malin and Vorobeychik 2025 (Bayes-Nash gener
 Szegedy 2015 (batch normalisation); Kingma and Ba 2015 (Adam).
 """
 
+# bounds: none - networks are trained here, and no bound
+
 from __future__ import annotations
 
 import hashlib
@@ -47,6 +49,7 @@ __all__ = ["TrainedGenerator", "train_generator"]
 _STEPS_OF_DECAY = 100  # after which the learning rate is multiplied by ``decay``
 _STEPS_OF_CHECKPOINT = 100  # between two writings
 _LEAK = 0.01  # slope of the leaky rectifier below 0, the usual one
+# bound: none - a factor of a penalty of the training
 _SAFETY = 2.0  # by which the penalty of a budget exceeds what makes it exact
 _SCALE_DRAWS = 1000  # frequencies whose mean and spread scale the input of the attacker
 _BLOCK = 1024  # releases whose noise is made at a time

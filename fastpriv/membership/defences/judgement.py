@@ -12,6 +12,8 @@ r - f(b) - g(b, nu). The mean over finitely many seeds is not exact, but its pos
 one of the strongest where the memberships can be enumerated.
 """
 
+# bounds: none - intervals are those of sampling.statistics and of evaluate_attack
+
 from __future__ import annotations
 
 import copy
@@ -46,7 +48,7 @@ __all__ = ["DefenceJudgement", "JudgedAttack", "judge_defence"]
 
 _REPLICATES = 32  # groups of releases, whose means have Student's interval where a loss has no bound
 _MIXTURE_CELLS = 2**30  # largest work of the attacker by a mixture over seeds: memberships x seeds x releases x m
-_MIXTURE_SEEDS = 128
+_MIXTURE_SEEDS = 128  # of that mixture: more are seldom worth their time
 _CALIBRATION_DRAWS = 1000  # memberships whose frequencies calibrate the Gaussian noise
 _HALVINGS = 60  # of the bisection for sigma
 
