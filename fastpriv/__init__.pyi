@@ -47,6 +47,7 @@ from .channels.likelihoods import ShardedLikelihood as ShardedLikelihood
 from .channels.matrix_channels import Channel as Channel
 from .channels.matrix_channels import DefaultChannel as DefaultChannel
 from .channels.matrix_channels import SparseChannel as SparseChannel
+from .channels.sharded_channels import ShardedChannel as ShardedChannel
 from .channels.subset_likelihoods import SubsetLikelihood as SubsetLikelihood
 from .channels.subset_likelihoods import rank_of_subset as rank_of_subset
 from .channels.subset_likelihoods import subset_of_rank as subset_of_rank
@@ -56,6 +57,7 @@ from .distributions import GaussianMixture as GaussianMixture
 from .distributions import LogRatio as LogRatio
 from .distributions import MixtureStack as MixtureStack
 from .distributions import Pmf as Pmf
+from .distributions import PmfStack as PmfStack
 from .distributions.files import read_mixture as read_mixture
 from .distributions.files import write_mixture as write_mixture
 from .divergences.hockey_stick import hockey_stick_divergence as hockey_stick_divergence
@@ -80,6 +82,7 @@ from .mechanisms.categorical import RandomizedResponse as RandomizedResponse
 from .mechanisms.gaussian import GaussianMechanism as GaussianMechanism
 from .mechanisms.geometric import DiscreteLaplace as DiscreteLaplace
 from .mechanisms.geometric import GeometricMechanism as GeometricMechanism
+from .mechanisms.mechanism_stacks import MechanismStack as MechanismStack
 from .mechanisms.set_valued import SubsetSelection as SubsetSelection
 from .mechanisms.set_valued import UnaryEncoding as UnaryEncoding
 from .posteriors.bayes import posterior as posterior

@@ -100,7 +100,7 @@ def _results(
     backend, workers = configured_workers(n_jobs)
     sent = None
     if not getattr(backend, "supports_sharedmem", False):
-        sent = None if shared or current_process().daemon else _pickled(function)
+        sent = None if shared or current_process().daemon else pickled_or_none(function)
         if sent is None:
             backend = ThreadingBackend(nesting_level=backend.nesting_level)
     if backend.effective_n_jobs(workers) <= 1:
@@ -167,7 +167,7 @@ def pickled(item: Any) -> bytes:
     return pickle.dumps(joblib.wrap_non_picklable_objects((item,), keep_wrapper=False))
 
 
-def _pickled(function: Callable[[Any], Any]) -> NDArray[np.uint8] | None:
+def pickled_or_none(function: Callable[[Any], Any]) -> NDArray[np.uint8] | None:
     """The pickled function, as an array, of which joblib and dask send one copy; None where it cannot be pickled."""
     try:
         return np.frombuffer(pickled(function), np.uint8)

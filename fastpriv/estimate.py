@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
@@ -18,13 +19,17 @@ from .numerics import LOG_2, FloatArray
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Estimate", "Information", "Kind", "NumberLike", "Result", "Unit", "exact"]
+__all__ = [
+    "Estimate", "Information", "Kind", "NumberLike", "Result", "Unit", "combined_costs", "exact", "stacked",
+    "stacked_arrays",
+]  # fmt: skip
 
 Kind = Literal["exact", "certified", "statistical", "heuristic"]
 Unit = Literal["nats", "bits", "probability", "log probability", "1"]
 Information = Literal["nats", "bits"]  # what a function with a keyword ``unit`` takes and gives
 
 _LISTED_ENTRIES = 6  # entries of an axis that fit in one line; of a longer one, the first and last three are listed
+_LISTED_METHODS = 8  # different methods that the one text of several estimates names
 _TABLE_ROWS = 20  # rows of a table that fit on one screen; of a longer one, the first and last ten are shown
 _PYTHON_PRECISION = 6  # digits of a format without a precision, as Python has it
 _DECIMAL_DIGITS = 800  # more than the 767 significant digits of any double
@@ -365,12 +370,72 @@ class Result:
         return html_table(["quantity", "value", "lower", "upper", "unit", "kind"], rows, type(self).__name__)
 
 
+def combined_costs(costs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The costs of several estimates as one, entry by entry."""
+    names = dict.fromkeys(name for cost in costs for name in cost)
+    return {name: functools.reduce(_combined, (cost.get(name) for cost in costs)) for name in names}
+
+
+def stacked(
+    estimates: Sequence[Estimate | None], shape: tuple[int, ...], errors: Mapping[tuple[int, ...], str] | None = None
+) -> Estimate:
+    """Estimates as one, of this shape or, if they have shapes of their own, with leading axes of it.
+
+    One at least is not None. ``errors`` has the texts of those that are None, by position: they are NaN, and so are the
+    entries that an estimate lacks beside longer ones.
+    """
+    found = [one for one in estimates if one is not None]
+    numbers = [
+        stacked_arrays([None if one is None else np.asarray(getattr(one, end)) for one in estimates], shape, np.nan)
+        for end in ("value", "lower", "upper")
+    ]
+    kind: Any = max((one.kind for one in found), key=KINDS.index)
+    cost = combined_costs([one.cost for one in found])
+    if errors or np.isnan(numbers[0]).any():
+        cost["errors"] = tuple((errors or {}).items())
+    methods = list(dict.fromkeys(one.method for one in found))
+    others = ["others"] if len(methods) > _LISTED_METHODS else []
+    levels = [one.confidence for one in found if one.confidence is not None]
+    return Estimate(
+        *numbers, kind=kind, unit=found[0].unit, method="; ".join(methods[:_LISTED_METHODS] + others), cost=cost,
+        confidence=min(levels) if kind == "statistical" else None,
+    )  # fmt: skip
+
+
+def stacked_arrays(arrays: Sequence[Any], shape: tuple[int, ...], missing: float) -> Any:
+    """One array of all, with leading axes ``shape``; ``missing`` where there is None, or one is shorter than others."""
+    found = [array for array in arrays if array is not None]
+    if len({array.shape for array in found}) == 1 and len(found) == len(arrays):
+        return np.stack(found).reshape(shape + found[0].shape)
+    axes = max(array.ndim for array in found)
+    longest = tuple(max((*array.shape, *[1] * axes)[axis] for array in found) for axis in range(axes))
+    out = np.full((len(arrays), *longest), missing, dtype=found[0].dtype)
+    for position, array in enumerate(arrays):
+        if array is not None:
+            index: tuple[Any, ...] = (position, *map(slice, array.shape), *[0] * (axes - array.ndim))
+            out[index] = array
+    return out.reshape(shape + longest)
+
+
 def exact(
     value: float | FloatArray, error: float | FloatArray, *, unit: Unit, method: str, least: float = -math.inf,
     most: float = math.inf,
 ) -> Estimate:  # fmt: skip
     """Estimate of a closed form whose rounding error is at most ``error``, and that lies in [least, most]."""
     return Estimate(*numerics.enclosure(value, error, least, most), kind="exact", unit=unit, method=method)
+
+
+def _combined(entry: Any, other: Any) -> Any:
+    """Two entries of ``cost`` as one: sums of counts, flags that both are, errors of both, two words."""
+    if entry is None or other is None:
+        return other if entry is None else entry
+    if isinstance(entry, bool) and isinstance(other, bool):
+        return entry and other
+    if isinstance(entry, Mapping) and isinstance(other, Mapping):
+        return {**entry, **other}
+    if isinstance(entry, (int, float)) and isinstance(other, (int, float)):
+        return entry + other
+    return entry if entry == other else f"{entry}; {other}"
 
 
 def _outward(bound: Any, direction: float, source: Any) -> Any:

@@ -159,21 +159,28 @@ class _LevelTarget:
     quantity: Callable[[SecretDistribution, Any], Estimate]
 
 
+def _maximal_bayesian_privacy(secret: SecretDistribution, mechanism: Any) -> Estimate:
+    return notions.lip_epsilon(secret.input_probabilities, mechanism)
+
+
 # Text of a target of the report, and the mutual information in bits that it allows.
 _BIT_TARGETS = (("at most 0.1 bit on average", 0.1), ("at most 0.01 bit on average", 0.01))
-# Targets of the report for Gaussian noise: the text, and a function of secret and sensitivity that returns the least
-# sigma.
-_SIGMA_TARGETS: tuple[tuple[str, Callable[[SecretDistribution, float], Estimate]], ...] = (
-    (_BIT_TARGETS[0][0], lambda s, span: calibration.sigma_from_cd_lmip(_BIT_TARGETS[0][1], s.prior, unit="bits")),
-    (_BIT_TARGETS[1][0], lambda s, span: calibration.sigma_from_cd_lmip(_BIT_TARGETS[1][1], s.prior, unit="bits")),
-    ("LIP, epsilon = 1, delta = 1e-5", lambda s, span: calibration.sigma_from_lip(1.0, 1e-5, s.prior)),
-    ("LDP, epsilon = 1, delta = 1e-5", lambda s, span: calibration.sigma_from_ldp(1.0, 1e-5, span)),
-)
 # Targets of the report for mechanisms with a level; bounds in nats.
 _LEVEL_TARGETS = (
     *(_LevelTarget(text, bits * LOG_2, mutual_information) for text, bits in _BIT_TARGETS),
-    _LevelTarget("MBP, xi = 1", 1.0, lambda s, mechanism: notions.lip_epsilon(s.input_probabilities, mechanism)),
+    _LevelTarget("MBP, xi = 1", 1.0, _maximal_bayesian_privacy),
 )
+
+
+def _sigma_targets() -> tuple[tuple[str, Callable[[SecretDistribution, float], Estimate]], ...]:
+    """Targets of the report for Gaussian noise: text, and a function of secret and sensitivity for the least sigma."""
+    (average, bits), (average_of_few, few) = _BIT_TARGETS
+    return (
+        (average, lambda s, span: calibration.sigma_from_cd_lmip(bits, s.prior, unit="bits")),
+        (average_of_few, lambda s, span: calibration.sigma_from_cd_lmip(few, s.prior, unit="bits")),
+        ("LIP, epsilon = 1, delta = 1e-5", lambda s, span: calibration.sigma_from_lip(1.0, 1e-5, s.prior)),
+        ("LDP, epsilon = 1, delta = 1e-5", lambda s, span: calibration.sigma_from_ldp(1.0, 1e-5, span)),
+    )
 
 
 def required_parameters(
@@ -185,7 +192,7 @@ def required_parameters(
     the level or scores are of any shape: there the level that is found meets its target, but a higher one might too.
     """
     if family.parameter == "sigma":
-        sigmas = ((text, calibrate(secret, sensitivity)) for text, calibrate in _SIGMA_TARGETS)
+        sigmas = ((text, calibrate(secret, sensitivity)) for text, calibrate in _sigma_targets())
         return tuple(Requirement(text, float(sigma.upper), sigma.kind) for text, sigma in sigmas)
     if family.parameter == "level":
         return tuple(_highest_level(target, secret, family, sensitivity) for target in _LEVEL_TARGETS)

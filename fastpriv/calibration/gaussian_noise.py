@@ -27,10 +27,11 @@ from numpy.typing import ArrayLike
 from .. import _parallel, _validate
 from .._monotone import monotone
 from ..capacity.awgn import awgn_sigma_from_capacity
-from ..distributions import Pmf
+from ..distributions import Pmf, PmfStack
 from ..divergences.one_dimension.integrals import mutual_information
 from ..errors import NotConvergedError
 from ..estimate import Estimate, Information, NumberLike
+from ..mechanisms.broadcasting import broadcasting
 from ..mechanisms.gaussian import GaussianMechanism
 from ..notions import lip_curves, pointwise_lmip
 from ..numerics import LOG_2, UNIT_ROUNDOFF, FloatArray
@@ -128,8 +129,9 @@ def _closed_form(sigma: float | FloatArray, excess: float | FloatArray) -> Estim
 
 
 @monotone(falling="epsilon delta")
+@broadcasting(elements="epsilon delta")
 def sigma_from_lip(
-    epsilon: NumberLike, delta: NumberLike, prior: Pmf, *, rtol: float = 1e-12, n_jobs: int | None = None
+    epsilon: NumberLike, delta: NumberLike, prior: Pmf | PmfStack, *, rtol: float = 1e-12, n_jobs: int | None = None
 ) -> Estimate:
     """Least Gaussian noise for (epsilon, delta)-LIP of a secret with a given prior.
 
@@ -139,8 +141,8 @@ def sigma_from_lip(
         At least 0 and finite, in nats.
     delta : array_like or Estimate
         Strictly between 0 and 1.
-    prior : Pmf
-        The distribution of the secret.
+    prior : Pmf or PmfStack
+        The distribution of the secret; the leading axes of a stack broadcast with the targets.
     rtol : float
         Relative width of the bracket of sigma at which the search stops, at least 1e-15 and below 1.
     n_jobs : int, optional
@@ -180,12 +182,13 @@ def sigma_from_lip(
         "delta", delta, "strictly between 0 and 1", lambda x: (x > 0) & (x < 1),
         remedy="delta = 0 needs infinite noise, delta = 1 needs none.",
     )  # fmt: skip
-    return _sigma_from_lip(epsilon, "delta", targets, prior, rtol, n_jobs)
+    return _sigma_from_lip(epsilon, "delta", targets, _single(prior), rtol, n_jobs)
 
 
 @monotone(falling="epsilon log_delta")
+@broadcasting(elements="epsilon log_delta")
 def sigma_from_lip_log_delta(
-    epsilon: NumberLike, log_delta: NumberLike, prior: Pmf, *, rtol: float = 1e-12, n_jobs: int | None = None
+    epsilon: NumberLike, log_delta: NumberLike, prior: Pmf | PmfStack, *, rtol: float = 1e-12, n_jobs: int | None = None
 ) -> Estimate:
     """As ``sigma_from_lip``, from the natural logarithm of delta, far below the smallest double.
 
@@ -217,13 +220,12 @@ def sigma_from_lip_log_delta(
         "log_delta", log_delta, "finite and below 0", lambda x: (x > -np.inf) & (x < 0),
         remedy="Pass the natural logarithm of a delta strictly between 0 and 1.",
     )  # fmt: skip
-    return _sigma_from_lip(epsilon, "log_delta", targets, prior, rtol, n_jobs)
+    return _sigma_from_lip(epsilon, "log_delta", targets, _single(prior), rtol, n_jobs)
 
 
 def _sigma_from_lip(
     epsilon: ArrayLike, name: str, targets: FloatArray, prior: Pmf, rtol: float, n_jobs: int | None
 ) -> Estimate:
-    _validate.instance("prior", prior, Pmf)
     rtol = validated_rtol(rtol)
     levels = _validate.real("epsilon", epsilon, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf))
     _validate.broadcastable("epsilon", levels, name, targets)
@@ -268,6 +270,12 @@ def _sigma_from_lip(
     return least_sigma(name, tasks, no_noise_needed, level, start, rtol, n_jobs, zero)
 
 
+def _single(prior: Pmf | PmfStack) -> Pmf:
+    """The prior of one setting; a stack is taken apart before."""
+    _validate.instance("prior", prior, Pmf)
+    return prior  # type: ignore[return-value]
+
+
 def _log(number: float) -> float:
     return math.log(number) if number > 0 else -math.inf
 
@@ -281,8 +289,9 @@ def _asinh_logit(log_delta: float, limit: float) -> float:
 
 
 @monotone(falling="mu")
+@broadcasting(elements="mu")
 def sigma_from_cd_lmip(
-    mu: NumberLike, prior: Pmf, *, unit: Information = "nats", rtol: float = 1e-12, n_jobs: int | None = None
+    mu: NumberLike, prior: Pmf | PmfStack, *, unit: Information = "nats", rtol: float = 1e-12, n_jobs: int | None = None
 ) -> Estimate:
     """Least Gaussian noise under which the release tells at most mu about the secret: I(X; M) <= mu.
 
@@ -326,7 +335,7 @@ def sigma_from_cd_lmip(
     array([  29.74816667, 9899.48998687,    0.        ])
     """
     _parallel.checked(n_jobs)
-    _validate.instance("prior", prior, Pmf)
+    prior = _single(prior)
     entropy = -math.fsum(prior.probabilities * np.log(prior.probabilities))
     distances = _distances_from_mean(prior)
     far = float(distances.max())
@@ -340,8 +349,9 @@ def sigma_from_cd_lmip(
 
 
 @monotone(falling="mu")
+@broadcasting(elements="mu")
 def sigma_from_pointwise_lmip(
-    mu: NumberLike, prior: Pmf, *, unit: Information = "nats", rtol: float = 1e-12, n_jobs: int | None = None
+    mu: NumberLike, prior: Pmf | PmfStack, *, unit: Information = "nats", rtol: float = 1e-12, n_jobs: int | None = None
 ) -> Estimate:
     """Least Gaussian noise under which no value of the secret is told by more than mu: sup KL(P_x || P_M) <= mu.
 
@@ -376,7 +386,7 @@ def sigma_from_pointwise_lmip(
     array([   47.59473219, 15556.34416198,     0.        ])
     """
     _parallel.checked(n_jobs)
-    _validate.instance("prior", prior, Pmf)
+    prior = _single(prior)
     limit = -math.log(float(prior.probabilities.min()))
 
     def information(sigma: float) -> Estimate:

@@ -24,10 +24,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _parallel, _validate
-from ..channels import AnyChannel, Channel, ChannelStack, DefaultChannel, ProductChannel
+from ..channels import AnyChannel, Channel, ChannelStack, DefaultChannel, ProductChannel, ShardedChannel
 from ..errors import DomainError, ShapeError
 from ..estimate import Estimate, Information, Kind, Result
 from ..kernels import _channel_capacity, _channel_quantities
+from ..mechanisms import MechanismStack
+from ..mechanisms.broadcasting import broadcasting
 from ..numerics import LOG_2, BoolArray, FloatArray, IntArray
 from . import interior_point, structured
 
@@ -88,15 +90,17 @@ class ChannelCapacity(Result):
     method: str
 
 
+@broadcasting(itself=(ChannelStack,))
 def channel_capacity(
-    channel: AnyChannel | ChannelStack | HasMatrix | ArrayLike, *, rtol: float = 1e-9, unit: Information = "nats",
-    max_iterations: int = 200, max_seconds: float | None = None, n_jobs: int | None = None,
+    channel: AnyChannel | ChannelStack | MechanismStack | HasMatrix | ArrayLike, *, rtol: float = 1e-9,
+    unit: Information = "nats", max_iterations: int = 200, max_seconds: float | None = None,
+    n_jobs: int | None = None,
 ) -> ChannelCapacity:  # fmt: skip
     """Capacity of any finite channel: the largest mutual information over all input distributions, with a certificate.
 
     Parameters
     ----------
-    channel : AnyChannel, ChannelStack, array_like of shape (n, m) or (..., n, m), or an object with ``matrix()``
+    channel : AnyChannel, ChannelStack, MechanismStack, array_like of shape (..., n, m), or an object with ``matrix()``
         A channel, or rows of probabilities, P(output w | input d), float64 or float32, that sum to 1 within 1e-9 or
         2e-6. The leading axes are a stack of channels.
     rtol : float, default 1e-9
@@ -271,6 +275,11 @@ def _checked_cells(channel: Any) -> tuple[FloatArray, FloatArray]:
     if isinstance(channel, ChannelStack):
         cells = np.ascontiguousarray(channel.cells, dtype=np.float64)
         return cells, _channel_capacity.row_gaps(cells.reshape(-1, channel.outputs)).reshape(-1, channel.inputs)
+    if isinstance(channel, ShardedChannel):
+        raise DomainError(
+            "channel must be one that one machine holds, since its rows are gone through again and again; got "
+            f"{channel!r}. Pass a Channel; notions.summary gives the quantities that take a few passes."
+        )
     probabilities = channel
     if isinstance(channel, Channel) and channel.log:  # in doubles, whatever the precision of the logarithms
         probabilities = np.exp(channel.rows(log=True), dtype=np.float64)
@@ -323,14 +332,15 @@ def _solve_large(
     return numbers, *arrays
 
 
+@broadcasting(itself=(ChannelStack,))
 def maximal_leakage(
-    channel: AnyChannel | ChannelStack | HasMatrix | ArrayLike, *, unit: Information = "nats"
+    channel: AnyChannel | ChannelStack | MechanismStack | HasMatrix | ArrayLike, *, unit: Information = "nats"
 ) -> Estimate:
     """Maximal leakage, log sum_w max_d Q[d, w]: the leakage of an output about any function of the input.
 
     Parameters
     ----------
-    channel : AnyChannel, ChannelStack, array_like of shape (n, m) or (..., n, m), or an object with ``matrix()``
+    channel : AnyChannel, ChannelStack, MechanismStack, array_like of shape (..., n, m), or an object with ``matrix()``
         Rows of probabilities, as for ``channel_capacity``; a channel is written out (``notions.maximal_leakage`` knows
         closed forms).
     unit : {"nats", "bits"}

@@ -14,6 +14,7 @@ from .likelihoods import ShardedLikelihood as ShardedLikelihood
 from .matrix_channels import Channel as Channel
 from .matrix_channels import DefaultChannel as DefaultChannel
 from .matrix_channels import SparseChannel as SparseChannel
+from .sharded_channels import ShardedChannel as ShardedChannel
 from .subset_likelihoods import SubsetLikelihood as SubsetLikelihood
 from .subset_likelihoods import rank_of_subset as rank_of_subset
 from .subset_likelihoods import subset_of_rank as subset_of_rank

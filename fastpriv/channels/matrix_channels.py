@@ -31,7 +31,7 @@ from .type_classes import (
     relative_logs,
 )
 
-__all__ = ["Channel", "DefaultChannel", "SparseChannel"]
+__all__ = ["Channel", "DefaultChannel", "SparseChannel", "largest_gap"]
 
 _STORED_DTYPES = (np.dtype(np.float64), np.dtype(np.float32))  # kept as they are; others are converted to float64
 _BLOCK_CELLS = 2**15  # cells read at a time: 256 KiB of doubles, which stay in the cache of a core
@@ -107,22 +107,10 @@ class Channel(AnyChannel):
 
     def _largest_gap(self) -> float:
         """The largest distance of a row's sum from 1, rounded up; an error for a row that is not a distribution."""
-        (n, m), log = self.shape, self.log
-        tolerance = _validate.sum_tolerance(self.cells.dtype)
-        largest = 0.0
+        n, m = self.shape
         step = max(1, _BLOCK_CELLS // m)
-        for start in range(0, n, step):
-            block = self._stored_rows(start, min(start + step, n))
-            with np.errstate(invalid="ignore", over="ignore"):
-                weights = np.exp(block, dtype=np.float64) if log else np.asarray(block, dtype=np.float64)
-                gaps = _channel_capacity.row_gaps(np.ascontiguousarray(weights))  # negative for NaN and negative cells
-                valid = (gaps >= 0) & (gaps <= tolerance)
-            if not valid.all():
-                _raise_for_row(block, weights, int(np.argmin(valid)), start, log, tolerance)
-            if log:  # the exponentials are rounded, all but those of 0 and -inf
-                gaps[((weights > 0) & (weights != 1)).any(axis=1)] += _EXP_ERROR
-            largest = max(largest, float(gaps.max()))
-        return largest
+        starts = range(0, n, step)
+        return max(largest_gap(self._stored_rows(start, min(start + step, n)), self.log, start) for start in starts)
 
     def _input_count(self) -> int:
         return len(self.cells)
@@ -539,6 +527,23 @@ def _contiguous_cells(matrix: ArrayLike) -> RealArray:
         return array.view(np.ndarray)
     _validate.memory("matrix", array.size * dtype.itemsize, "Save it as .npy and pass numpy.load(path, mmap_mode='r').")
     return _validate.copied(array, dtype, "C")
+
+
+def largest_gap(rows: RealArray, log: bool, start: int) -> float:
+    """The largest distance of the sum of one of these rows from 1, rounded up; an error for an invalid row.
+
+    The first one is row ``start`` of the channel; ``log`` says whether they are logarithms.
+    """
+    tolerance = _validate.sum_tolerance(rows.dtype)
+    with np.errstate(invalid="ignore", over="ignore"):
+        weights = np.exp(rows, dtype=np.float64) if log else np.asarray(rows, dtype=np.float64)
+        gaps = _channel_capacity.row_gaps(np.ascontiguousarray(weights))  # negative for NaN and negative cells
+        valid = (gaps >= 0) & (gaps <= tolerance)
+    if not valid.all():
+        _raise_for_row(rows, weights, int(np.argmin(valid)), start, log, tolerance)
+    if log:  # the exponentials are rounded, all but those of 0 and -inf
+        gaps[((weights > 0) & (weights != 1)).any(axis=1)] += _EXP_ERROR
+    return float(gaps.max())
 
 
 def _raise_for_row(block: RealArray, weights: RealArray, index: int, start: int, log: bool, tolerance: float) -> None:

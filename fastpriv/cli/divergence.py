@@ -23,7 +23,7 @@ from .shared_options import GRID_FORMS
 
 if TYPE_CHECKING:
     from ..distributions import GaussianMixture
-    from ..estimate import Estimate
+    from ..estimate import Estimate, Information
 
 __all__ = ["COLUMNS", "QUANTITIES", "DivergenceTable", "add_options", "check_destination", "compute_table", "run"]
 
@@ -81,14 +81,14 @@ class DivergenceFunction:
 
 # The function of ``fastpriv.divergences`` for each quantity of the command.
 QUANTITIES: Mapping[str, DivergenceFunction] = {
-    "kl": DivergenceFunction("kl_and_renyi", "kl_divergence", ("Q", "both", "certified")),
-    "jensen-shannon": DivergenceFunction("kl_and_renyi", "jensen_shannon", ("Q", "certified")),
+    "kl": DivergenceFunction("kl_and_renyi", "kl_divergence", ("Q", "both", "certified", "unit")),
+    "jensen-shannon": DivergenceFunction("kl_and_renyi", "jensen_shannon", ("Q", "certified", "unit")),
     "total-variation": DivergenceFunction("hockey_stick", "total_variation", ("Q",)),
     "hockey-stick": DivergenceFunction("hockey_stick", "hockey_stick_divergence", ("Q", "epsilon", "both")),
     "log-hockey-stick": DivergenceFunction("hockey_stick", "log_hockey_stick_divergence", ("Q", "epsilon", "both")),
-    "renyi": DivergenceFunction("kl_and_renyi", "renyi_divergence", ("Q", "order", "certified")),
-    "entropy": DivergenceFunction("information", "entropy", ("certified",)),
-    "label-information": DivergenceFunction("information", "label_information", ("certified",)),
+    "renyi": DivergenceFunction("kl_and_renyi", "renyi_divergence", ("Q", "order", "certified", "unit")),
+    "entropy": DivergenceFunction("information", "entropy", ("certified", "unit")),
+    "label-information": DivergenceFunction("information", "label_information", ("certified", "unit")),
 }
 
 
@@ -109,6 +109,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--epsilon", metavar="GRID", help=f"of the hockey-sticks, in nats: {GRID_FORMS} (default: 0)")
     add("--order", metavar="A", type=float, help="of the Renyi divergence (default: 2)")
     add("--both", action="store_true", help="also the other direction, Q||P (kl and the hockey-sticks)")
+    add("--unit", choices=("nats", "bits"), default="nats", help="of what is an amount of information (default: nats)")
     add("--certified", action="store_true", help="the proved enclosure or an error")
     add("--confidence", metavar="C", type=float, default=0.95, help="level of a sampled interval (default: 0.95)")
     add("--side", metavar="SIDE", default="both", help="both, or the bound of interest: lower or upper (default: both)")
@@ -155,7 +156,7 @@ def run(args: argparse.Namespace) -> int:
         try:
             table = compute_table(
                 args.quantity, mixtures, epsilon=args.epsilon, order=args.order, both=args.both,
-                certified=args.certified, rng=args.seed, progress=not args.quiet, **sampling,
+                certified=args.certified, unit=args.unit, rng=args.seed, progress=not args.quiet, **sampling,
             )  # fmt: skip
         except KeyboardInterrupt as error:
             if not hasattr(error, "best"):
@@ -358,6 +359,7 @@ def compute_table(
     order: float | None = None,
     both: bool = False,
     certified: bool = False,
+    unit: Information = "nats",
     **sampling: Any,
 ) -> DivergenceTable:
     """Compute a quantity of the mixtures, each with the name that the answer shows; ``sampling`` is passed on.
@@ -367,12 +369,15 @@ def compute_table(
     if quantity not in QUANTITIES:
         raise DomainError(f"quantity must be one of {', '.join(QUANTITIES)}; got {quantity!r}. Choose one of these.")
     entry = QUANTITIES[quantity]
-    arguments = {"both": both or None, "certified": certified or None, "epsilon": epsilon, "order": order}
+    arguments = {
+        "both": both or None, "certified": certified or None, "epsilon": epsilon, "order": order,
+        "unit": None if unit == "nats" else unit,
+    }  # fmt: skip
     for name, value in arguments.items():
         if value is not None and name not in entry.takes:
             owners = ", ".join(other_name for other_name, other in QUANTITIES.items() if name in other.takes)
             raise DomainError(f"--{name} must be left out for {quantity}; got it. It belongs to {owners}.")
-    options: dict[str, Any] = {name: value for name, value in arguments.items() if value is not None}
+    options: dict[str, Any] = {name: value for name, value in arguments.items() if value is not None and name != "unit"}
     if "epsilon" in entry.takes:
         options["epsilon"] = _epsilon_grid("0" if epsilon is None else epsilon)
     if "order" in entry.takes:
@@ -381,13 +386,17 @@ def compute_table(
 
     function = getattr(import_module(f"fastpriv.divergences.{entry.module}"), entry.name)
     names, distributions = zip(*mixtures, strict=True)
+
+    def table(estimate: Estimate) -> DivergenceTable:
+        in_unit = estimate.to(unit) if "unit" in entry.takes else estimate
+        return DivergenceTable(quantity, names, distributions, options, in_unit)
+
     try:
-        estimate = function(*distributions, **options, **sampling)
+        return table(function(*distributions, **options, **sampling))
     except KeyboardInterrupt as error:
         if isinstance(best := getattr(error, "best", None), Estimate):
-            error.best = DivergenceTable(quantity, names, distributions, options, best)  # type: ignore[attr-defined]
+            error.best = table(best)  # type: ignore[attr-defined]
         raise
-    return DivergenceTable(quantity, names, distributions, options, estimate)
 
 
 def check_destination(path: str | os.PathLike[str]) -> Path:

@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
 
     out = None if args.out in (None, "-") else args.out
     found = sweep(
-        args.spec, args.table, grid=dict(map(_axis, args.grid)) or None, replicates=args.replicates or 1,
+        args.spec, args.table, grid=_grid(args.grid), replicates=args.replicates or 1,
         seed=args.seed, store=args.store, resume=not args.fresh, out=out, shard=_shard(args.shard), merge=args.merge,
         n_jobs=args.n_jobs, progress=not args.quiet, dry_run=args.dry_run,
     )  # fmt: skip
@@ -117,6 +117,16 @@ def _print_json(found: Any, args: argparse.Namespace, whole: bool) -> None:
     content = found.to_dict() if whole else found.metadata()
     content |= {"failed": found.failed, "store": args.store, "out": args.out}
     sys.stdout.write(json.dumps(json_safe(content), indent=1) + "\n")
+
+
+def _grid(texts: list[str]) -> dict[str, Any] | None:
+    """Return the axes by name."""
+    axes = list(map(_axis, texts))
+    names = [name for name, _ in axes]
+    for name in names:
+        if names.count(name) > 1:
+            raise DomainError(f"--grid must name each parameter once; got {name!r} twice. Write all values in one.")
+    return dict(axes) or None
 
 
 def _axis(text: str) -> tuple[str, Any]:

@@ -371,8 +371,11 @@ def _smaller_bound(direct: Estimate, xi: FloatArray, pi_min: FloatArray, by_ldp:
         return direct
     epsilon = ldp_from_mbp(xi, pi_min)
     low, middle, high = by_ldp(epsilon.lower), by_ldp(epsilon.value), by_ldp(epsilon.upper)
-    value = np.minimum(direct.value, middle.value)
-    lower, upper = np.minimum(direct.lower, low.lower), np.minimum(direct.upper, high.upper)
+    known = pi_min > 0.0
+    value, lower, upper = (
+        np.where(known, np.minimum(one, other), one)
+        for one, other in zip(direct.arrays(), (middle.value, low.lower, high.upper), strict=True)
+    )
     return Estimate(
         np.clip(value, lower, upper), lower, upper, kind=direct.kind, unit=direct.unit,
         method=f"smaller of {direct.method} and of the way by LDP",
@@ -411,7 +414,8 @@ def robustness_from_mbp(
     xi, beta, pi_min = validated(xi=xi, beta=beta, pi_min=pi_min)
     best = largest_probability(xi, largest_probability(xi, beta))
     if pi_min.any():
-        best = best.clip(max=largest_probability(ldp_from_mbp(xi, pi_min).arrays()[0], beta))
+        by_ldp = largest_probability(ldp_from_mbp(xi, pi_min).arrays()[0], beta)
+        best = np.where(pi_min > 0.0, np.minimum(best, by_ldp), best)
     error = (1e-14 + 1e-14 * xi.clip(max=1500.0) * (pi_min > 0.0)) * best
     return bounded(best, "probability", "T_xi(T_xi(beta))", error=error, ceiling=1.0)
 

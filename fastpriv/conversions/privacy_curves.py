@@ -250,11 +250,10 @@ def _checked_tail(epsilon: Any, rate: Any) -> tuple[float, float]:
     return start, _validate.scalar("rate", rate, "between -1 and 1", lambda r: np.abs(r) <= 1)
 
 
-def _release_distribution(prior: Any, mechanism: Any) -> GaussianMixture:
+def _release_distribution(prior: Pmf, mechanism: Any) -> GaussianMixture:
     _validate.instance("prior", prior, Pmf)
     _validate.instance("mechanism", mechanism, GaussianMechanism)
-    release: GaussianMixture = mechanism.output_distribution(prior)
-    return release
+    return prior.through_gaussian(_validate.scalar("sigma", mechanism.sigma))
 
 
 def _outermost(release: GaussianMixture) -> tuple[GaussianMixture, GaussianMixture]:

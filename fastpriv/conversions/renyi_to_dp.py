@@ -27,7 +27,6 @@ delta <= 1 - e^(epsilon - r), which p = 1, q = e^-r attains.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np
@@ -44,8 +43,10 @@ TangentBound = Callable[[FloatArray, FloatArray, FloatArray], tuple[FloatArray, 
 TERM_ERROR = 2e-15  # relative, some units in the last place
 _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)  # the golden section
 _NEGLIGIBLE_FROM = 20.0  # (a - 1) r beyond which the tangents gain less than a relative e^-20 = 2e-9
-# bound: none - when the search for an order ends: any order gives a bound
-_SEARCH_WIDTH = 1e-8  # of the logarithm that is searched: the answer loses its square
+# bound: none - when the search for an order ends: any order gives a bound. The longest interval of logarithms, 600
+#    ln(10), shrinks to 1e-8, of which the answer loses the square. One number for all, so that an entry of an array
+#    does not depend on the others.
+_SECTIONS = 54
 
 
 def smaller_by_tangents(
@@ -187,10 +188,9 @@ def _minimize_log(function: Callable[[FloatArray], FloatArray], least: FloatArra
     """Golden section of a function of a logarithm, which falls and then rises."""
     low, high = (np.log(np.clip(np.where(np.isnan(end), 1.0, end), 1e-300, 1e300)) for end in (least, most))
     high = np.maximum(low, high)
-    width = float(np.max(high - low, initial=_SEARCH_WIDTH))
     left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     at_left, at_right = function(left), function(right)
-    for _ in range(math.ceil(math.log(width / _SEARCH_WIDTH) / -math.log(_GOLDEN))):
+    for _ in range(_SECTIONS):
         down = at_left < at_right - 4.0 * np.spacing(np.abs(np.where(np.isfinite(at_right), at_right, 0.0)))
         low, high = np.where(down, low, left), np.where(down, right, high)
         fresh = np.where(down, high - _GOLDEN * (high - low), low + _GOLDEN * (high - low))

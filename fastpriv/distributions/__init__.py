@@ -5,7 +5,7 @@
 form, Cholesky factors) and ``packed`` (the layout of the kernels: log densities, samples, affine images). ``Pmf``
 (``pmf``) is a discrete distribution on the real line. ``Density`` and ``LogRatio`` (``densities``) are known by a
 user's functions, which ``user_functions`` calls on arrays of samples and checks. ``MixtureStack`` (``mixture_stacks``)
-has leading axes of mixtures. ``files`` reads and writes mixtures.
+and ``PmfStack`` (``pmf_stacks``) have leading axes. ``files`` reads and writes mixtures.
 """
 
 from .._public import attach

@@ -5,3 +5,4 @@ from .files import write_mixture as write_mixture
 from .mixture_stacks import MixtureStack as MixtureStack
 from .mixtures import GaussianMixture as GaussianMixture
 from .pmf import Pmf as Pmf
+from .pmf_stacks import PmfStack as PmfStack

@@ -191,7 +191,8 @@ class MixtureStack(ValueObject):
     def of(cls, mixtures: Sequence[GaussianMixture], *, errors: Literal["raise", "record"] = "raise") -> MixtureStack:
         """A stack of one leading axis, of mixtures with any numbers of components; shorter ones are padded.
 
-        All must have one dimension, and all sigmas or all covariances.
+        All must have one dimension. Where some have covariances, those with sigmas get the matrices of their variances;
+        the square root of a variance is the sigma again, to the bit.
 
         Examples
         --------
@@ -209,25 +210,21 @@ class MixtureStack(ValueObject):
                     f"mixtures must all have one dimension; got {rows[0].dimension} and {row.dimension}, the latter at "
                     f"index {index}. Make one stack of each dimension."
                 )
-            if (row.covariances is None) != (rows[0].covariances is None):
-                raise ShapeError(
-                    f"mixtures must all have sigmas, or all have covariances; got both, the other at index {index}. "
-                    "Make one stack of each."
-                )
         if not rows:
             return cls(np.ones((0, 1)), np.zeros((0, 1)), 1.0, errors=errors)
         d, k = rows[0].dimension, max(map(len, rows))
         vectors = () if d == 1 else (d,)
         w, m = np.zeros((len(rows), k)), np.zeros((len(rows), k, *vectors))
-        full = rows[0].covariances is not None
+        full = any(row.covariances is not None for row in rows)
         spread = np.broadcast_to(np.eye(d), (len(rows), k, d, d)).copy() if full else np.ones((len(rows), k, *vectors))
         for index, row in enumerate(rows):
             w[index, : len(row)], m[index, : len(row)] = row.weights, row.means
             if row.covariances is not None:
                 spread[index, : len(row)] = row.covariances
             else:
-                s = row.sigmas
-                spread[index, : len(row)] = s if s.shape == row.means.shape else s[:, None]
+                s = np.broadcast_to(row.sigmas if row.sigmas.shape == row.means.shape else row.sigmas[:, None],
+                                    row.means.shape)  # fmt: skip
+                spread[index, : len(row)] = s[..., None] * s[..., None] * np.eye(d) if full else s
         if full:
             return cls(w, m, covariances=spread, dimension=d, errors=errors)
         return cls(w, m, spread, dimension=d, errors=errors)

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any, Literal
-
-import numpy as np
 
 from .. import _validate
 from ..distributions import Density, GaussianMixture, LogRatio, MixtureStack
 from ..errors import DomainError, ShapeError
-from ..estimate import KINDS, Estimate
+from ..estimate import Estimate
 from ..sampling.options import Request
 from .one_dimension.quadrature import Deadline
 
-__all__ = [
-    "Dispatch", "Distribution", "combined_costs", "dispatch_of", "exact_estimate", "is_stack", "refuse_certified",
-    "stacked",
-]  # fmt: skip
+__all__ = ["Dispatch", "Distribution", "dispatch_of", "exact_estimate", "is_stack", "refuse_certified"]
 
 Distribution = GaussianMixture | Density | MixtureStack
 Dispatch = Literal["one dimension", "mixtures", "sampled"]
@@ -82,37 +76,3 @@ def refuse_certified(certified: bool) -> None:
             "certified must be False where nothing reduces the pair to one dimension; got True. Drop it: the answer is "
             "a confidence interval, and interval='guaranteed' gives one that holds for every sample size."
         )
-
-
-def stacked(estimates: Sequence[Estimate], shape: tuple[int, ...]) -> Estimate:
-    """Estimates as one, of this shape or, if they have a shape of their own, with leading axes of it."""
-    kind = max((estimate.kind for estimate in estimates), key=KINDS.index)
-    estimate_shape = np.shape(estimates[0].value)
-    numbers = (np.stack([getattr(estimate, name) for estimate in estimates]).reshape(shape + estimate_shape)
-               for name in ("value", "lower", "upper"))  # fmt: skip
-    cost = combined_costs([estimate.cost for estimate in estimates])
-    confidence = next((estimate.confidence for estimate in estimates if estimate.confidence), None)
-    methods = dict.fromkeys(estimate.method for estimate in estimates)
-    return Estimate(
-        *numbers, kind=kind, unit=estimates[0].unit, method="; ".join(methods), cost=cost,
-        confidence=confidence if kind == "statistical" else None,
-    )  # fmt: skip
-
-
-def combined_costs(costs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The costs of several estimates as one, entry by entry."""
-    names = dict.fromkeys(name for cost in costs for name in cost)
-    return {name: functools.reduce(_combined, (cost.get(name) for cost in costs)) for name in names}
-
-
-def _combined(entry: Any, other: Any) -> Any:
-    """Two entries of ``cost`` as one: sums of counts, flags that both are, errors of both, two words."""
-    if entry is None or other is None:
-        return other if entry is None else entry
-    if isinstance(entry, bool) and isinstance(other, bool):
-        return entry and other
-    if isinstance(entry, Mapping) and isinstance(other, Mapping):
-        return {**entry, **other}
-    if isinstance(entry, (int, float)) and isinstance(other, (int, float)):
-        return entry + other
-    return entry if entry == other else f"{entry}; {other}"

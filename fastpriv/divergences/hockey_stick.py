@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 from .. import _validate
 from .._monotone import monotone
 from ..distributions import LogRatio
-from ..estimate import Estimate, NumberLike
+from ..estimate import Estimate, NumberLike, stacked
 from ..sampling.options import Request, Sampling, SamplingOptions, sampling_request
-from .arguments import Distribution, dispatch_of, exact_estimate, is_stack, stacked
+from .arguments import Distribution, dispatch_of, exact_estimate, is_stack
 from .one_dimension import monotone_pieces
 
 __all__ = ["hockey_stick_divergence", "log_hockey_stick_divergence", "total_variation"]

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
 from .. import _validate
 from .._monotone import in_unit, monotone
-from ..distributions import GaussianMixture, MixtureStack, Pmf
+from .._parallel import Progress
+from ..distributions import GaussianMixture, MixtureStack, Pmf, PmfStack
 from ..estimate import Estimate, Information, NumberLike
+from ..numerics import FloatArray
 from ..sampling.options import Sampling, SamplingOptions, sampling_request
 from .arguments import Dispatch, exact_estimate, refuse_certified
 from .one_dimension import integrals
 
-__all__ = ["entropy", "label_information", "mutual_information"]
+__all__ = ["entropy", "information_of_settings", "label_information", "mutual_information"]
 
 
 @in_unit
@@ -151,32 +153,35 @@ def label_information(
 @in_unit
 @monotone(falling="sigma")
 def mutual_information(
-    prior: Pmf, sigma: NumberLike, *, certified: bool = False, unit: Information = "nats"
-) -> Estimate:
+    prior: Pmf | PmfStack, sigma: NumberLike, *, certified: bool = False, n_jobs: int | None = None,
+    unit: Information = "nats",
+) -> Estimate:  # fmt: skip
     """I(X; X + N(0, sigma^2)) of a discrete input in one dimension with Gaussian noise, in nats.
 
     For inputs in more dimensions take ``label_information``.
 
     Parameters
     ----------
-    prior : Pmf
+    prior : Pmf or PmfStack
         The distribution of the input X.
-    sigma : float or Estimate
-        Standard deviation of the noise, in the unit of the input.
+    sigma : array_like or Estimate
+        Standard deviation of the noise, in the unit of the input; arrays broadcast with the leading axes of a stack.
     certified : bool, default False
         As for ``kl_divergence``.
+    n_jobs : int, optional
+        Threads for stacks and arrays; the answer does not depend on it.
     unit : {"nats", "bits"}, default "nats"
         Unit of the answer.
 
     Returns
     -------
     Estimate
-        A scalar in ``unit``, between 0 and the entropy of the prior.
+        In ``unit``, between 0 and the entropy of the prior.
 
     Raises
     ------
     DomainError
-        If ``prior`` is not a Pmf or ``sigma`` is not positive and finite.
+        If ``prior`` is not a Pmf or a stack, or ``sigma`` is not positive and finite.
 
     Notes
     -----
@@ -194,7 +199,31 @@ def mutual_information(
     >>> mutual_information(Pmf([0.0, 1.0], [0.5, 0.5]), 0.5).to("bits").value
     0.48...
     """
-    _validate.instance("prior", prior, Pmf)
     certified = _validate.flag("certified", certified)
-    sigma = _validate.scalar("sigma", sigma, "positive and finite", lambda x: (x > 0) & np.isfinite(x))
-    return integrals.mutual_information(prior, sigma, certified=certified)
+    noise = _validate.real("sigma", sigma, "positive and finite", lambda x: (x > 0) & np.isfinite(x))
+    if isinstance(prior, Pmf) and noise.ndim == 0:
+        return integrals.mutual_information(prior, float(noise), certified=certified)
+    return information_of_settings(prior, noise, certified, n_jobs, None)
+
+
+def information_of_settings(
+    prior: Pmf | PmfStack, sigma: FloatArray, certified: bool, n_jobs: int | None, progress: Progress
+) -> Estimate:
+    """``mutual_information`` in nats of a stack of priors and an array of sigmas, broadcast."""
+    from . import rows_of_stacks
+
+    if not isinstance(prior, PmfStack):
+        _validate.instance("prior", prior, Pmf)
+        prior = PmfStack(prior.values, prior.probabilities)
+    _validate.broadcastable("sigma", sigma, "the leading axes of prior", np.broadcast_to(0.0, prior.shape))
+    request = Sampling(n_jobs=n_jobs, progress=progress, max_seconds=math.inf).request()
+    integral = "information" if prior.values.shape[-1] <= integrals.MAX_UNGROUPED else ""
+
+    def of_release(release: GaussianMixture, **options: Any) -> Estimate:
+        pmf = Pmf(release.means, release.weights)
+        return integrals.mutual_information(pmf, float(release.sigmas[0]), **options)
+
+    return rows_of_stacks.quantity(
+        {"prior": prior.through_gaussian(sigma)}, request, of_release, of_release, integral=integral,
+        certified=certified,
+    )

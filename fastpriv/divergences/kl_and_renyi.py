@@ -10,10 +10,10 @@ from .. import _validate
 from .._monotone import in_unit, monotone
 from ..distributions import GaussianMixture, LogRatio
 from ..errors import DomainError
-from ..estimate import Estimate, Information, NumberLike
+from ..estimate import Estimate, Information, NumberLike, stacked
 from ..numerics import LOG_2_ABOVE, FloatArray
 from ..sampling.options import Sampling, SamplingOptions, sampling_request
-from .arguments import Distribution, dispatch_of, exact_estimate, is_stack, refuse_certified, stacked
+from .arguments import Distribution, dispatch_of, exact_estimate, is_stack, refuse_certified
 from .one_dimension import integrals
 
 __all__ = ["jensen_shannon", "kl_divergence", "renyi_divergence"]

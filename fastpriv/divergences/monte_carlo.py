@@ -23,7 +23,7 @@ import numpy as np
 from ..distributions import GaussianMixture
 from ..distributions.packed import pack_together
 from ..errors import DomainError, interruption, warned
-from ..estimate import Estimate, Unit
+from ..estimate import Estimate, Unit, stacked
 from ..numerics import LOG_2, LOG_2_ABOVE, SMALLEST_SUBNORMAL, BoolArray, FloatArray, IndexArray
 from ..sampling.engine import RunOutcome, run
 from ..sampling.guaranteed import Truncation, entropy_truncation, kl_truncation, run_guaranteed
@@ -49,7 +49,6 @@ from ..sampling.proposals.tilting import (
 from ..sampling.stages import Estimand
 from ..sampling.statistics.normalisation import warn_of_normalisation
 from ..sampling.statistics.tail_index import tail_verdict
-from .arguments import stacked
 from .reductions.subspaces import in_common_units, subspace
 
 __all__ = ["entropy", "hockey_stick", "jensen_shannon", "kl", "label_information", "renyi", "total_variation"]

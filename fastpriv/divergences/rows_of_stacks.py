@@ -25,11 +25,10 @@ import numpy as np
 from .. import _parallel, _validate
 from ..distributions import GaussianMixture, MixtureStack
 from ..errors import DomainError, ShapeError
-from ..estimate import KINDS, Estimate, Kind, Unit
+from ..estimate import KINDS, Estimate, Kind, Unit, combined_costs
 from ..kernels import _hockey_stick_curves, _quadrature
 from ..numerics import LOG_2, FloatArray, IndexArray
 from ..sampling.options import Request, Sampling
-from .arguments import combined_costs
 from .one_dimension import monotone_pieces
 from .one_dimension.quadrature import MAX_EXPONENTIALS, STOPPED, TIME_SPENT, Deadline, kind_and_method
 

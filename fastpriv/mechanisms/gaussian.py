@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from .. import _validate, special
 from .._monotone import monotone
 from .._values import ValueObject
-from ..distributions import GaussianMixture, Pmf
+from ..distributions import GaussianMixture, MixtureStack, Pmf, PmfStack
 from ..errors import DomainError
 from ..estimate import Estimate, NumberLike, Unit
 from ..kernels import _gaussian_mechanism
@@ -241,14 +241,22 @@ class GaussianMechanism(ValueObject):
         above, below = special.gaussian_epsilon_from_log_delta, special.gaussian_epsilon_below_from_log_delta
         return self._inverse("log_delta", target, above, below)
 
-    def conditional_distribution(self, x: float) -> GaussianMixture:
-        """Distribution of the output when the secret is ``x``: N(x, sigma^2); needs a single sigma."""
-        return GaussianMixture.single(_validate.scalar("x", x), _validate.scalar("sigma", self.sigma))
+    def conditional_distribution(self, x: ArrayLike) -> GaussianMixture | MixtureStack:
+        """Distribution of the output when the secret is ``x``: N(x, sigma^2); a stack for arrays, which broadcast."""
+        centre = _validate.real("x", x)
+        if centre.ndim == 0 and np.ndim(self.sigma) == 0:
+            return GaussianMixture.single(float(centre), float(self.sigma))
+        _validate.broadcastable("x", centre, "sigma", np.asarray(self.sigma))
+        return MixtureStack([1.0], centre[..., None], np.asarray(self.sigma)[..., None])
 
-    def output_distribution(self, prior: Pmf) -> GaussianMixture:
-        """Distribution of the output when the secret is drawn from ``prior``; needs a single sigma."""
-        _validate.instance("prior", prior, Pmf)
-        return prior.through_gaussian(_validate.scalar("sigma", self.sigma))
+    def output_distribution(self, prior: Pmf | PmfStack) -> GaussianMixture | MixtureStack:
+        """Distribution of the output when the secret is drawn from ``prior``; a stack for a stack or several sigmas."""
+        if not isinstance(prior, PmfStack):
+            _validate.instance("prior", prior, Pmf)
+            if np.ndim(self.sigma) == 0:
+                return prior.through_gaussian(float(self.sigma))
+            prior = PmfStack(prior.values, prior.probabilities)
+        return prior.through_gaussian(self.sigma)
 
     def _arrays_of_curve(self) -> tuple[FloatArray, FloatArray, tuple[int, ...]]:
         """sigma, the sensitivity, which must be given, and the shape of both together."""

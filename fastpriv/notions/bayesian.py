@@ -18,6 +18,8 @@ from ..channels import ChannelStack
 from ..errors import DomainError
 from ..estimate import Estimate, Result
 from ..kernels import _channel_blocks
+from ..mechanisms import GaussianMechanism
+from ..mechanisms.broadcasting import broadcasting
 from ..numerics import FloatArray
 from ..posteriors.gaussian import gaussian_abp
 from . import gaussian
@@ -32,6 +34,7 @@ from .discrete.channel_with_prior import (
     is_channel,
 )
 from .discrete.quantities import brackets
+from .discrete.sharded_rows import model_of_rows
 from .discrete.stack_quantities import StackWithPriors, each_pair, quantities, stack_estimate, stack_with_priors
 
 __all__ = [
@@ -65,6 +68,7 @@ class MaximumBayesianPrivacy(Result):
     minus: Estimate
 
 
+@broadcasting(itself=(ChannelStack, GaussianMechanism))
 def mbp(
     prior: Prior, mechanism: Mechanism, *, n_jobs: int | None = None, progress: Progress = None
 ) -> MaximumBayesianPrivacy:
@@ -75,9 +79,9 @@ def mbp(
     prior : array_like, shape (n,), Pmf, tuple or None
         Probability of each secret; None is the uniform prior, a tuple holds one prior for each factor of a product.
         Secrets of prior zero and releases that never occur do not count. With a ``GaussianMechanism``, a Pmf; with a
-        ``ChannelStack``, also priors of shape (..., n).
-    mechanism : AnyChannel, ChannelStack, array_like of shape (n, m), or GaussianMechanism
-        How the release depends on the secret. Of a stack the answers have the broadcast shape of it and of the priors.
+        stack of mechanisms, also priors of shape (..., n) or a ``PmfStack``.
+    mechanism : AnyChannel, ChannelStack, MechanismStack, array_like of shape (n, m), or GaussianMechanism
+        How the release depends on the secret. Of stacks, and arrays of sigma, the answers have the broadcast shape.
     n_jobs : int, optional
         Threads; the answer does not depend on it.
     progress : bool or callable, optional
@@ -127,7 +131,7 @@ def xi(prior: Prior, mechanism: Mechanism, n_jobs: int | None, progress: Progres
     """The larger of both sides of MBP, without an Estimate of each."""
     if isinstance(mechanism, ChannelStack) or not is_channel(mechanism):
         return mbp(prior, mechanism, n_jobs=n_jobs, progress=progress).xi
-    sides = brackets(channel_with_prior(prior, mechanism), ("xi_plus", "xi_minus"), n_jobs=n_jobs, progress=progress)
+    sides = brackets(model_of_rows(prior, mechanism), ("xi_plus", "xi_minus"), n_jobs=n_jobs, progress=progress)
     plus, minus = sides["xi_plus"], sides["xi_minus"]
     value, lower, upper = map(max, plus[:3], minus[:3])
     method = (plus if plus.value > minus.value else minus).method
@@ -169,6 +173,7 @@ class AverageBayesianPrivacy(Result):
     mean: Estimate
 
 
+@broadcasting(itself=(ChannelStack,))
 def abp(
     prior: Prior, mechanism: Mechanism, *, release: ArrayLike | None = None, secret: ArrayLike | None = None,
     belief: ArrayLike | None = None, n_jobs: int | None = None, progress: Progress = None,

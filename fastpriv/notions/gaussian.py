@@ -25,7 +25,7 @@ from ..kernels import _lip
 from ..mechanisms.gaussian import GaussianMechanism
 from ..numerics import FloatArray, next_above, next_below
 
-__all__ = ["ldp_delta", "lip_curves", "lip_epsilon", "lip_rows", "pointwise_lmip", "validated"]
+__all__ = ["ldp_delta", "lip_curves", "lip_epsilon", "lip_rows", "pointwise_lmip", "sigmas_of", "validated"]
 
 _LEVELS_PER_TASK = 256  # levels of epsilon of one call of the kernel: each takes up to 0.2 ms with a thousand points
 _LEVELS_TIMES_POINTS = 2**16  # levels times points of the sigmas of one call: some 10 ms
@@ -77,8 +77,9 @@ def lip_curves(
 
 def _with_sigmas(prior: Any, mechanism: Any) -> tuple[Pmf, FloatArray]:
     """The prior and every sigma of a Gaussian mechanism."""
-    _check_gaussian(prior, mechanism)
-    return prior, np.asarray(mechanism.sigma)
+    sigma = sigmas_of(mechanism)
+    _validate.instance("prior", prior, Pmf)
+    return prior, sigma
 
 
 def _rows_of_levels(sigma: FloatArray, epsilon: ArrayLike) -> tuple[FloatArray, FloatArray, tuple[int, ...]]:
@@ -209,14 +210,15 @@ def lip_epsilon(prior: Any, mechanism: Any) -> Estimate:
 
 def validated(prior: Any, mechanism: Any) -> tuple[Pmf, float]:
     """The prior and sigma of a Gaussian mechanism, the one family of noise whose notions are computed here."""
-    _check_gaussian(prior, mechanism)
-    return prior, _validate.scalar("sigma", mechanism.sigma)
+    prior, sigma = _with_sigmas(prior, mechanism)
+    return prior, _validate.scalar("sigma", sigma)
 
 
-def _check_gaussian(prior: Any, mechanism: Any) -> None:
+def sigmas_of(mechanism: Any) -> FloatArray:
+    """Every sigma of a Gaussian mechanism."""
     if not isinstance(mechanism, GaussianMechanism):
         raise DomainError(
             f"mechanism must be a channel, rows of probabilities or a GaussianMechanism; got "
             f"{_validate.shown(mechanism)}. Build one of these."
         )
-    _validate.instance("prior", prior, Pmf)
+    return np.asarray(mechanism.sigma)

@@ -12,6 +12,7 @@ from .._monotone import in_unit, monotone
 from .._parallel import Progress
 from ..channels import ChannelStack
 from ..estimate import Estimate, Information, NumberLike
+from ..mechanisms.broadcasting import broadcasting
 from ..numerics import FloatArray, IndexArray
 from .discrete.channel_with_prior import Bracket, ChannelWithPrior, Mechanism, Prior, channel_with_prior, with_all_rows
 from .discrete.dense_quantities import RowBlocks, column_statistics
@@ -22,6 +23,7 @@ from .discrete.stack_quantities import each_pair, pairs_with_levels, quantity, s
 __all__ = ["bayes_vulnerability", "map_secrets", "maximal_leakage", "min_entropy_leakage", "renyi_leakage"]
 
 
+@broadcasting(itself=(ChannelStack,))
 def bayes_vulnerability(
     prior: Prior, mechanism: Mechanism, *, n_jobs: int | None = None, progress: Progress = None
 ) -> Estimate:
@@ -31,7 +33,7 @@ def bayes_vulnerability(
     ----------
     prior : array_like, shape (n,), Pmf, tuple or None
         Probability of each secret; None is uniform, a tuple holds one prior for each factor of a product.
-    mechanism : AnyChannel, ChannelStack or array_like, shape (n, m)
+    mechanism : AnyChannel, ChannelStack, MechanismStack or array_like, shape (n, m)
         The channel. With a stack, priors may have shape (..., n), and the answers have the broadcast shape.
     n_jobs, progress : optional
         As in ``mbp``.
@@ -57,6 +59,7 @@ def bayes_vulnerability(
 
 
 @in_unit
+@broadcasting(itself=(ChannelStack,))
 def min_entropy_leakage(
     prior: Prior, mechanism: Mechanism, *, n_jobs: int | None = None, progress: Progress = None,
     unit: Information = "nats",
@@ -90,6 +93,7 @@ def min_entropy_leakage(
 
 
 @in_unit
+@broadcasting(itself=(ChannelStack,))
 def maximal_leakage(
     prior: Prior, mechanism: Mechanism, *, n_jobs: int | None = None, progress: Progress = None,
     unit: Information = "nats",
@@ -122,6 +126,7 @@ def maximal_leakage(
 
 @in_unit
 @monotone(rising="order")
+@broadcasting(levels="order", itself=(ChannelStack,))
 def renyi_leakage(
     prior: Prior, mechanism: Mechanism, order: NumberLike, *, n_jobs: int | None = None,
     progress: Progress = None, unit: Information = "nats",
@@ -189,6 +194,7 @@ def _renyi_leakage(model: ChannelWithPrior, orders: FloatArray, n_jobs: int | No
     return Estimate(value, lower, upper, kind=kind, unit="nats", method=method)  # type: ignore[arg-type]
 
 
+@broadcasting(itself=(ChannelStack,))
 def map_secrets(
     prior: Prior, mechanism: Mechanism, *, n_jobs: int | None = None, progress: Progress = None
 ) -> IndexArray:

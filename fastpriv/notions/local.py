@@ -9,13 +9,21 @@ Notation: X is the secret with prior pi on points x, M the mechanism, P_x the di
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from .. import _parallel, _validate
 from .._monotone import in_unit, monotone
 from .._parallel import Progress
 from ..capacity.finite import channel_capacity
 from ..channels import ChannelStack
+from ..distributions import PmfStack
+from ..divergences.information import information_of_settings
 from ..divergences.one_dimension.integrals import mutual_information
 from ..estimate import Estimate, Information, NumberLike
+from ..mechanisms import GaussianMechanism
+from ..mechanisms.broadcasting import broadcasting
 from . import gaussian
 from .bayesian import xi
 from .discrete import delta_curves
@@ -26,6 +34,7 @@ __all__ = ["cd_lmip", "ci_lmip", "ldp_delta", "ldp_epsilon", "lip_curves", "lip_
            "pointwise_lmip"]  # fmt: skip
 
 
+@broadcasting(itself=(ChannelStack, GaussianMechanism))
 def ldp_epsilon(
     prior: Prior, mechanism: Mechanism, *, on_support: bool = False, n_jobs: int | None = None,
     progress: Progress = None,
@@ -68,6 +77,7 @@ def ldp_epsilon(
     return quantity("ldp_on_support" if on_support else "ldp_epsilon", prior, mechanism, n_jobs, progress)
 
 
+@broadcasting(itself=(ChannelStack, GaussianMechanism))
 def lip_epsilon(
     prior: Prior, mechanism: Mechanism, *, n_jobs: int | None = None, progress: Progress = None
 ) -> Estimate:
@@ -98,6 +108,7 @@ def lip_epsilon(
 
 
 @monotone(falling="epsilon")
+@broadcasting(levels="epsilon", itself=(ChannelStack, GaussianMechanism))
 def ldp_delta(
     prior: Prior, mechanism: Mechanism, epsilon: NumberLike, *, on_support: bool = False, n_jobs: int | None = None,
     progress: Progress = None,
@@ -108,7 +119,7 @@ def ldp_delta(
     ----------
     prior, on_support, n_jobs, progress
         As in ``ldp_epsilon``.
-    mechanism : AnyChannel, ChannelStack, array_like of shape (n, m), or GaussianMechanism
+    mechanism : AnyChannel, ChannelStack, MechanismStack, array_like of shape (n, m), or GaussianMechanism
         How the release depends on the secret. Of a Gaussian mechanism, sigma is used; the sensitivity is the distance
         of the outermost points.
     epsilon : array_like or Estimate
@@ -230,6 +241,7 @@ def log_lip_delta(
 
 
 @monotone(falling="epsilon")
+@broadcasting(levels="epsilon", itself=(ChannelStack, GaussianMechanism))
 def lip_curves(
     prior: Prior, mechanism: Mechanism, epsilon: NumberLike, *, n_jobs: int | None = None, progress: Progress = None
 ) -> tuple[Estimate, Estimate]:
@@ -267,6 +279,7 @@ def lip_curves(
 
 
 @in_unit
+@broadcasting(itself=(ChannelStack, GaussianMechanism, PmfStack))
 def cd_lmip(
     prior: Prior, mechanism: Mechanism, *, certified: bool = False, n_jobs: int | None = None,
     progress: Progress = None, unit: Information = "nats",
@@ -310,10 +323,14 @@ def cd_lmip(
     certified = _validate.flag("certified", certified)
     if is_channel(mechanism):
         return quantity("cd_lmip", prior, mechanism, n_jobs, progress)
+    if isinstance(prior, PmfStack) or (isinstance(mechanism, GaussianMechanism) and np.ndim(mechanism.sigma)):
+        pmfs: Any = prior
+        return information_of_settings(pmfs, gaussian.sigmas_of(mechanism), certified, n_jobs, progress)
     return mutual_information(*gaussian.validated(prior, mechanism), certified=certified)
 
 
 @in_unit
+@broadcasting(itself=(ChannelStack,))
 def ci_lmip(
     mechanism: Mechanism, *, rtol: float = 1e-9, n_jobs: int | None = None, unit: Information = "nats"
 ) -> Estimate:
@@ -321,8 +338,8 @@ def ci_lmip(
 
     Parameters
     ----------
-    mechanism : AnyChannel, ChannelStack or array_like, shape (n, m)
-        The channel, or a stack of channels.
+    mechanism : AnyChannel, ChannelStack, MechanismStack or array_like, shape (n, m)
+        The channel, or a stack of them.
     rtol : float, default 1e-9
         Width of the bracket at which the solver stops, as in ``channel_capacity``.
     n_jobs : int, optional
@@ -362,6 +379,7 @@ def ci_lmip(
 
 
 @in_unit
+@broadcasting(itself=(ChannelStack,))
 def pointwise_lmip(
     prior: Prior, mechanism: Mechanism, *, certified: bool = False, n_jobs: int | None = None,
     progress: Progress = None, unit: Information = "nats",

@@ -71,7 +71,9 @@ def posterior(
     top : int, optional
         Number of most probable secrets to report.
     out : ndarray of float64 or path-like, optional
-        Where to write all posterior probabilities: an array of shape (size,), or a ``.npy`` file.
+        Where to write all posterior probabilities: an array of shape (size,), or a ``.npy`` file. For a
+        ``ShardedLikelihood`` a name with the field ``{first}``, such as ``"parts/{first:015d}.npy"`` (or ``.parquet``):
+        each shard writes a file, named by the number of its first secret.
     n_jobs : int, optional
         Threads; the same bits for any number. None means what ``joblib.parallel_config`` says.
     progress : bool or callable, optional

@@ -8,28 +8,31 @@ and parts, so the result has the bits of ``dense``, for any number of shards and
 from __future__ import annotations
 
 import hashlib
+import os
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .. import __version__, _executors, _parallel, _validate
+from .._files import atomic_write, check_writable_file
 from .._store import ResultStore
 from ..channels.likelihoods import DenseLikelihood, IndexLikelihood, ShardedLikelihood
 from ..channels.vector_sources import BLOCK, ConcatenatedSource, VectorSource, sources_of
-from ..errors import DomainError, WorkerDiedError
+from ..errors import BackendMissingError, DomainError, WorkerDiedError
 from ..numerics import FloatArray, IntArray
 from . import dense
 from .block_tree import BlockTree, Node
 from .blocks import LikelihoodAndPrior
 from .index_functions import IndexSource
-from .result import Options, Posterior
+from .result import Options, Posterior, npy_stream
 
-__all__ = ["posterior"]
+__all__ = ["concatenated", "opened_store", "posterior", "run_pass", "shard_ranges"]
 
 _SHARDS_OF_ONE_PART = 64  # unless a number is given: enough for the workers of one machine to end together
 _MAX_ATTEMPTS = 4  # of a shard whose worker dies: nodes of a cluster are taken away now and then
@@ -44,11 +47,14 @@ class _Pass:
     inputs: LikelihoodAndPrior
     top: int
     evidence: dense.Evidence | None  # None in the first pass
+    out: str | None = None  # pattern of the files of the posterior
 
     def __call__(self, blocks: range) -> bytes:
         tree = dense.evidence_tree() if self.evidence is None else dense.divergence_tree()
         largest: tuple[FloatArray, IntArray] = np.empty(0), np.empty(0, dtype=np.int64)
         keep = min(self.top, BLOCK)
+        if self.out is not None:
+            return self._written(tree, blocks)
         for number in blocks:
             block = self.inputs.read(number)
             if self.evidence is None:
@@ -59,30 +65,44 @@ class _Pass:
             tree.add(Node(0, number, row))
         return _packed(tree, largest)
 
+    def _written(self, tree: BlockTree, blocks: range) -> bytes:
+        """The second pass with the posterior of the shard in a file, which takes its name when it is complete."""
+        assert self.out is not None
+        assert self.evidence is not None
+        assert self.inputs.length is not None
+        path = _part_path(self.out, blocks)
+        size = min(blocks.stop * BLOCK, self.inputs.length) - blocks.start * BLOCK
+        with _npy_part(path, size) if path.endswith(".npy") else _parquet_part(path) as write:
+            for number in blocks:
+                block = self.inputs.read(number)
+                probabilities = np.empty(block.likelihood.size)
+                tree.add(Node(0, number, dense.second_pass(self.inputs, block, self.evidence, probabilities)))
+                write(probabilities)
+        return _packed(tree, (np.empty(0), np.empty(0, dtype=np.int64)))
+
 
 def posterior(likelihood: ShardedLikelihood, prior: Any, options: Options) -> Posterior:
     """The posterior; shards that are in the store are not computed again."""
-    for name, value in (("out", options.out), ("resume", options.resume)):
-        if value is not None:
-            remedy = "Ask for probabilities(start, stop)" if name == "out" else "Pass store="
-            raise DomainError(
-                f"{name} must be None for a ShardedLikelihood; got {_validate.shown(value)}. {remedy} instead."
-            )
+    if options.resume is not None:
+        raise DomainError(
+            f"resume must be None for a ShardedLikelihood; got {_validate.shown(options.resume)}. Pass store= instead."
+        )
+    out = None if options.out is None else _checked_pattern(options.out)
     name = "log_prior" if options.log_prior else "prior"
-    likelihoods = _concatenated("likelihood", likelihood.parts)
+    likelihoods = concatenated("likelihood", likelihood.parts)
     parts = prior.parts if isinstance(prior, ShardedLikelihood) else (prior,)
-    priors = None if prior is None else _concatenated(name, parts)
+    priors = None if prior is None else concatenated(name, parts)
     inputs = LikelihoodAndPrior(DenseLikelihood(likelihoods, log=likelihood.log), priors, options.log_prior)
     count, size = inputs.block_count, inputs.length
     assert count is not None
     assert size is not None
     inputs.inspect(inputs.read(0))
-    number = likelihood.shards or (len(likelihood.parts) if len(likelihood.parts) > 1 else _SHARDS_OF_ONE_PART)
-    shards = _shards(count, min(number, count))
-    with _opened_store(options, inputs, shards) as store:
+    shards = shard_ranges(count, likelihood.shards, len(likelihood.parts))
+    where: dict[str, Any] = {"executor": options.executor, "n_jobs": options.n_jobs}
+    with opened_store(options.store, _identity(inputs, len(shards), options.top, out)) as store:
         report, close = _parallel.progress_reporter(options.progress, 2 * len(shards))
         try:
-            payloads = _run(_Pass(inputs, options.top, None), shards, 0, store, options, report)
+            payloads = run_pass(_Pass(inputs, options.top, None), shards, 0, store, report, **where)
             first, largest = dense.evidence_tree(), (np.empty(0), np.empty(0, dtype=np.int64))
             for payload in payloads:
                 nodes, own = _unpacked(payload, 0)
@@ -91,7 +111,9 @@ def posterior(likelihood: ShardedLikelihood, prior: Any, options: Options) -> Po
                 largest = dense.largest_of(options.top, largest, own)
             evidence = dense.evidence_of(dense.FirstPassSums(*first.total()), size, inputs)
             second = dense.divergence_tree()
-            for payload in _run(_Pass(inputs, 0, evidence), shards, 1, store, options, report):
+            if out is not None:  # a file may be lost since its shard was finished
+                where["usable"] = lambda index: Path(_part_path(out, shards[index])).is_file()
+            for payload in run_pass(_Pass(inputs, 0, evidence, out), shards, 1, store, report, **where):
                 for node in _unpacked(payload, 1)[0]:
                     second.add(node)
         finally:
@@ -101,32 +123,35 @@ def posterior(likelihood: ShardedLikelihood, prior: Any, options: Options) -> Po
     return dense.result_of(first.total(), second.total(), largest, evidence, inputs, cost)
 
 
-def _concatenated(name: str, parts: tuple[Any, ...]) -> ConcatenatedSource:
+def concatenated(name: str, parts: tuple[Any, ...]) -> ConcatenatedSource:
+    """The parts of a ``ShardedLikelihood`` as one source."""
     sources: list[VectorSource] = []
     for part in parts:
         sources += [IndexSource(name, part)] if isinstance(part, IndexLikelihood) else sources_of(name, part)
     return ConcatenatedSource(name, sources)
 
 
-def _shards(blocks: int, number: int) -> list[range]:
-    """Ranges of blocks whose lengths differ by one at most."""
+def shard_ranges(blocks: int, number: int | None, parts: int) -> list[range]:
+    """Ranges of blocks whose lengths differ by one at most: so many, one for each part, or those of one part."""
+    number = min(number or (parts if parts > 1 else _SHARDS_OF_ONE_PART), blocks)
     ends = [blocks * i // number for i in range(number + 1)]
     return [range(start, stop) for start, stop in pairwise(ends)]
 
 
-def _run(
-    work: _Pass, shards: list[range], stage: int, store: ResultStore, options: Options, report: Callable[[int], None]
-) -> list[bytes]:
-    """What the shards return in this pass, in order."""
+def run_pass(
+    work: Callable[[range], bytes], shards: list[range], stage: int, store: ResultStore, report: Callable[[int], None],
+    *, executor: _executors.ExecutorLike, n_jobs: int | None, usable: Callable[[int], bool] = lambda index: True,
+) -> list[bytes]:  # fmt: skip
+    """What the shards return in this pass, in order; those in the store are not computed again where ``usable``."""
     offset = stage * len(shards)
-    found = {key - offset: payload for key, payload in store.items(offset, offset + len(shards) - 1)}
+    stored = ((key - offset, payload) for key, payload in store.items(offset, offset + len(shards) - 1))
+    found = {index: payload for index, payload in stored if usable(index)}
     report(offset + len(found))
     missing = [index for index in range(len(shards)) if index not in found]
     died: list[tuple[int, BaseException]] = []
     outcomes = _executors.completed(
-        work, (shards[index] for index in missing), executor=options.executor, n_jobs=options.n_jobs,
-        max_attempts=_MAX_ATTEMPTS,
-    )  # fmt: skip
+        work, (shards[index] for index in missing), executor=executor, n_jobs=n_jobs, max_attempts=_MAX_ATTEMPTS
+    )
     try:
         for task, outcome in outcomes:
             index = missing[task]
@@ -149,17 +174,58 @@ def _run(
     return [found[index] for index in range(len(shards))]
 
 
+def _checked_pattern(out: Any) -> str:
+    """The pattern of the files of the posterior, whose field is the number of the first secret of a shard."""
+    pattern = os.fspath(out) if isinstance(out, (str, os.PathLike)) else ""
+    try:
+        names = {pattern.format(first=number) for number in (0, BLOCK)}
+    except (IndexError, KeyError, ValueError):
+        names = set()
+    if len(names) != 2 or not pattern.endswith((".npy", ".parquet")):
+        raise DomainError(
+            "out must be a name with the field {first} that ends with .npy or .parquet, for a ShardedLikelihood; got "
+            f"{_validate.shown(out)}. Write for instance 'parts/{{first:015d}}.npy': the first secret of each file."
+        )
+    for name in names:
+        check_writable_file(name)
+    return pattern
+
+
+def _part_path(pattern: str, blocks: range) -> str:
+    return pattern.format(first=blocks.start * BLOCK)
+
+
 @contextmanager
-def _opened_store(options: Options, inputs: LikelihoodAndPrior, shards: list[range]) -> Iterator[ResultStore]:
+def _npy_part(path: str, size: int) -> Iterator[Callable[[FloatArray], Any]]:
+    with npy_stream(path, size) as stream:
+        yield lambda probabilities: stream.write(probabilities.data)
+
+
+@contextmanager
+def _parquet_part(path: str) -> Iterator[Callable[[FloatArray], Any]]:
+    try:
+        import pyarrow
+        import pyarrow.parquet as parquet
+    except ImportError:
+        raise BackendMissingError(
+            "out must be a .npy file without pyarrow; got a Parquet file. Install it with: pip install pyarrow"
+        ) from None
+    schema = pyarrow.schema([("posterior", pyarrow.float64())])
+    with atomic_write(path) as stream, parquet.ParquetWriter(stream, schema) as writer:
+        yield lambda probabilities: writer.write_table(pyarrow.table([probabilities], schema=schema))
+
+
+def opened_store(path: Any, identity: dict[str, str]) -> ResultStore:
     """The store that is named, or one that ends with the call; its identity says what the sums depend on."""
-    identity = {
-        "version": __version__, "computation": "posterior of shards", "secrets": str(inputs.length),
-        "number of shards": str(len(shards)), "top": str(options.top), "data": _fingerprint(inputs),
+    identity = {"version": __version__, **identity}
+    return ResultStore.temporary(identity) if path is None else ResultStore.open(path, identity=identity)
+
+
+def _identity(inputs: LikelihoodAndPrior, shards: int, top: int, out: str | None) -> dict[str, str]:
+    return {
+        "computation": "posterior of shards", "secrets": str(inputs.length), "number of shards": str(shards),
+        "top": str(top), "out": str(out), "data": _fingerprint(inputs),
     }  # fmt: skip
-    store = ResultStore.temporary(identity) if options.store is None else ResultStore.open(
-        options.store, identity=identity)  # fmt: skip
-    with store:
-        yield store
 
 
 def _fingerprint(inputs: LikelihoodAndPrior) -> str:

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from ..errors import DomainError
 from .options import Request
 from .problem import SamplingProblem
 from .replicates import (
+    Segments,
     SegmentSum,
     add_q_samples,
     batch_values,
@@ -31,6 +33,7 @@ from .replicates import (
     segments,
     with_neyman_allocation,
 )
+from .segment_store import SegmentStore
 from .sobol import DIMENSIONS
 from .stages import (
     PILOT_SHARE,
@@ -146,10 +149,7 @@ class _StageSampler:
         sums = np.zeros((replicates, problem.integrand.size))
         complete, began = 0, time.monotonic()
         log_ratios: LogRatioSums | None = None
-        results = ordered(
-            work.summed, range(len(work)), executor=self.request.executor, n_jobs=self.request.n_jobs,
-            progress=self.request.progress, brief=work.cost <= BRIEF_COST,
-        )  # fmt: skip
+        results = self._sums(work)
         try:
             for segment, segment_sum in zip(work, results, strict=True):
                 end = segment.begin + segment.count
@@ -170,6 +170,16 @@ class _StageSampler:
         if not pilot:
             self.log_ratios = merged_log_ratios(self.log_ratios, log_ratios)
         return Stage(sums[:complete] / n, n, _points_independent(problem, points), log_ratios)
+
+    def _sums(self, work: Segments) -> Generator[SegmentSum, None, None]:
+        """The sums of the segments, in order; those that last are kept in the store, and taken from it."""
+        request, brief = self.request, work.cost <= BRIEF_COST
+        how: dict[str, Any] = {
+            "executor": request.executor, "n_jobs": request.n_jobs, "progress": request.progress, "brief": brief
+        }  # fmt: skip
+        if request.store is None or brief:
+            return ordered(work.summed, range(len(work)), **how)
+        return _sums_with_store(work, request, how)
 
     def _collect(self, segment_sum: SegmentSum) -> None:
         if segment_sum.moments is None:
@@ -347,6 +357,26 @@ def merged_log_ratios(log_ratios: LogRatioSums | None, new: LogRatioSums | None)
         merged.merge(log_ratios)
     merged.merge(new)
     return merged
+
+
+def _sums_with_store(work: Segments, request: Request, how: dict[str, Any]) -> Generator[SegmentSum, None, None]:
+    """The sums of the segments, in order, out of the store where they are there, else into it."""
+    with SegmentStore(request, work) as store:
+        missing = store.missing()
+        computed = ordered(work.summed, missing, **how)
+        try:
+            due = iter([*missing, -1])
+            next_missing = next(due)
+            for index in range(len(work)):
+                if index == next_missing:
+                    sums, next_missing = next(computed), next(due)
+                    store.put(index, sums)
+                    yield sums
+                else:
+                    kept = store.get(index)
+                    yield work.summed(index) if kept is None else kept
+        finally:
+            computed.close()
 
 
 def _points_independent(problem: SamplingProblem, points: str) -> bool:

@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import inspect
 import math
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -39,6 +40,7 @@ __all__ = [
     "sampling_request",
 ]  # fmt: skip
 
+StorePath = str | os.PathLike[str] | None
 Side = Literal["both", "lower", "upper"]
 IntervalKind = Literal["replicates", "guaranteed"]
 
@@ -65,6 +67,7 @@ class SamplingOptions(TypedDict, total=False):
     n_jobs: int | None
     progress: Progress
     executor: ExecutorLike
+    store: StorePath
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +110,10 @@ class Sampling:
     executor : None, "processes", concurrent.futures.Executor, distributed.Client or "ray", optional
         Where stages run that take longer than a moment; None means threads. The same bits for any of them, on one
         instruction set; what a worker that dies was doing is done again.
+    store : path-like, optional
+        File in which finished pieces of stages that take longer than a moment are kept; needs ``rng``. The same call
+        after a kill computes only the pieces that are missing, and has the bits of a run without interruption unless
+        ``max_seconds`` decides something. Several calls may use one file, one after the other.
 
     Raises
     ------
@@ -134,6 +141,7 @@ class Sampling:
     n_jobs: int | None = None
     progress: Progress = None
     executor: ExecutorLike = None
+    store: StorePath = None
 
     def __post_init__(self) -> None:
         _parallel.checked(self.n_jobs, self.progress)
@@ -158,6 +166,13 @@ class Sampling:
         rtol, atol = (_validate.scalar(name, getattr(self, name), *tolerance) for name in ("rtol", "atol"))
         samples = _whole_samples(self.max_samples)
         _random.checked(self.rng)
+        if self.store is not None:
+            _validate.path("store", self.store)
+            if self.rng is None or interval == "guaranteed":
+                raise DomainError(
+                    "store must be None without rng, whose streams name the pieces, and with interval='guaranteed'; "
+                    f"got {_validate.shown(self.store)}. Pass rng=1 and interval='replicates'."
+                )
         validated = {
             "confidence": confidence, "side": side, "rtol": rtol, "atol": atol, "max_samples": samples,
             "max_seconds": seconds, "interval": interval,

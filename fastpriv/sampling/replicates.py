@@ -38,8 +38,9 @@ from .statistics.normalisation import LogRatioSums
 from .statistics.tail_index import LargestValues, PointMoments
 
 __all__ = [
-    "SEGMENT_COST", "Segment", "SegmentSum", "Segments", "add_q_samples", "batch_values", "log_ratio_sums",
-    "max_probes", "min_useful_probes", "segment_sum", "segments", "tile_size", "with_neyman_allocation",
+    "SEGMENT_COST", "Segment", "SegmentSum", "Segments", "add_q_samples", "batch_values", "empty_sums",
+    "log_ratio_sums", "max_probes", "min_useful_probes", "segment_sum", "segments", "tile_size",
+    "with_neyman_allocation",
 ]  # fmt: skip
 
 ComponentArray = NDArray[np.int32]
@@ -165,11 +166,8 @@ def segments(
 
 def segment_sum(segment: Segment) -> SegmentSum:
     """Sums of f over the points of every replicate of a segment, tile by tile."""
-    problem, size = segment.problem, segment.problem.integrand.size
-    total = np.zeros((segment.count, size))
-    moments = PointMoments(size) if segment.collects_moments else None
-    largest = LargestValues(LARGEST_KEPT, size) if segment.collects_moments and problem.monitors_tail else None
-    log_ratios = log_ratio_sums(problem)
+    problem, sums = segment.problem, empty_sums(segment)
+    total, moments, largest, log_ratios = sums.sums, sums.moments, sums.largest_values, sums.log_ratios
     for source, densities, weights in _tiles(segment) if segment.count == 1 else _side_by_side_tiles(segment):
         total += problem.sums(densities, weights, segment.count)
         if log_ratios is not None:
@@ -182,7 +180,15 @@ def segment_sum(segment: Segment) -> SegmentSum:
         moments.update(values)
         if largest is not None:
             largest.update(values)
-    return SegmentSum(total, moments, largest, log_ratios)
+    return sums
+
+
+def empty_sums(segment: Segment) -> SegmentSum:
+    """The sums of a segment before its first point."""
+    problem, size = segment.problem, segment.problem.integrand.size
+    moments = PointMoments(size) if segment.collects_moments else None
+    largest = LargestValues(LARGEST_KEPT, size) if segment.collects_moments and problem.monitors_tail else None
+    return SegmentSum(np.zeros((segment.count, size)), moments, largest, log_ratio_sums(problem))
 
 
 def log_ratio_sums(problem: SamplingProblem) -> LogRatioSums | None:

@@ -21,8 +21,8 @@ from .. import _validate
 from ..errors import BackendMissingError, DomainError, NotConvergedError, ShapeError
 from ..estimate import Estimate, Result
 from ..numerics import FloatArray, WordArray
+from .parameter_grid import REPLICATE
 from .quantities import SweepQuantity
-from .settings import REPLICATE
 
 __all__ = ["NO_LABEL", "Batch", "BatchOutcome", "BatchResults", "evaluate", "failed_cells", "pack", "unpack"]
 
@@ -40,7 +40,7 @@ class Batch:
     columns: Mapping[str, NDArray[Any]]
     keys: WordArray
 
-    def select(self, cells: slice | NDArray[np.intp]) -> Batch:
+    def select(self, cells: slice | NDArray[np.intp] | NDArray[np.bool_]) -> Batch:
         """Return some of the cells."""
         return Batch({name: values[cells] for name, values in self.columns.items()}, self.keys[cells])
 
@@ -233,7 +233,7 @@ def _one_by_one(quantity: SweepQuantity, seed: int, batch: Batch) -> BatchOutcom
             shown = ", ".join(f"{name}={value!r}" for name, value in zip(names, row, strict=True))
             fatal = f"{error} The cell was {shown or 'one without settings'}."
             break
-        except Exception as error:  # whatever the function raises is the result of this cell
+        except (Exception, SystemExit) as error:  # whatever the function raises is the result of this cell
             results.fail(done, _error_text(error))
         before, now = now, time.perf_counter()
         times.append(now - before)
@@ -304,7 +304,7 @@ def _nan_text(quantity: SweepQuantity, name: str) -> str:
     return f"{name or 'value'} must be a number; got nan from {quantity.name}. Check that the setting is in its domain."
 
 
-def _error_text(error: Exception) -> str:
+def _error_text(error: BaseException) -> str:
     text = " ".join(str(error).split())
     text = text if isinstance(error, _OWN_ERRORS) else f"{type(error).__name__}: {text}"
     return text if len(text) <= _TEXT_LENGTH else text[: _TEXT_LENGTH - 3] + "..."

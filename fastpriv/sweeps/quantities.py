@@ -33,6 +33,7 @@ from ..estimate import Estimate, Unit
 from ..numerics import FloatArray
 
 if TYPE_CHECKING:
+    from ..distributions import MixtureStack
     from ..mechanisms.gaussian import GaussianMechanism
 
 __all__ = ["SweepQuantity", "find_quantity", "quantity_names"]
@@ -48,12 +49,9 @@ _OF_VECTORS = (
     "dp_delta_from_rdp_curve", "dp_epsilon_from_rdp_curve", "dp_delta_from_tradeoff", "tradeoff_from_dp_curve",
     "maximal_leakage", "gaussian_information", "saddle_point_gaps", "water_filling", "noise_filling",
 )  # fmt: skip
-# Functions that are called cell by cell: the first take long for each, the others choose their formula or its rounding
-# by the whole array, so that the last bit of a cell would depend on the cells beside it.
-_CELL_BY_CELL = (
-    "awgn_capacity", "gaussian_game", "sigma_from_ci_lmip",
-    "dp_delta_from_rdp", "dp_epsilon_from_mbp", "dp_epsilon_from_rdp", "dp_epsilon_from_zcdp", "robustness_from_mbp",
-)  # fmt: skip
+# Functions that are called cell by cell. The first and the last iterate for each setting, 0.1 ms or more, and the kind
+# of their bounds depends on it; the game is of one setting.
+_CELL_BY_CELL = ("awgn_capacity", "gaussian_game", "sigma_from_ci_lmip")
 _SHOWN_NAMES = 12  # of a list of names in an error
 
 
@@ -88,6 +86,13 @@ class SweepQuantity:
     together: tuple[str, ...] | None = None
     source: str = ""
     takes_rng: bool = False
+
+    @property
+    def is_word(self) -> dict[str, bool] | None:
+        """Whether each parameter is a word; None where that is not known."""
+        if self.texts is None:
+            return None
+        return {name: name in self.texts for name in (*self.required, *(self.optional or ()))}
 
     def check_parameters(self, names: tuple[str, ...]) -> None:
         """Refuse parameters that the function does not take, and a lack of those that it needs."""
@@ -164,21 +169,21 @@ def _quantities() -> dict[str, SweepQuantity]:
                 quantity = _public_quantity(f"{room}.{name}", function)
                 if quantity is not None:
                     found[quantity.name] = quantity
-    curves: tuple[tuple[FunctionType, tuple[str, ...], tuple[str, ...] | None], ...] = (
-        (gaussian_delta, ("sigma", "epsilon"), ()),
-        (gaussian_log_delta, ("sigma", "epsilon"), ()),
-        (gaussian_epsilon, ("sigma", "delta"), ()),
-        (subsampled_gaussian_delta, ("sigma", "q", "epsilon"), ()),
-        (subsampled_gaussian_log_delta, ("sigma", "q", "epsilon"), ()),
-        (subsampled_gaussian_kl, ("sigma", "q"), None),
-        (subsampled_gaussian_renyi, ("sigma", "q", "order"), None),
-        (subsampled_gaussian_total_variation, ("sigma", "q"), None),
+    curves: tuple[tuple[FunctionType, tuple[str, ...]], ...] = (
+        (gaussian_delta, ("sigma", "epsilon")),
+        (gaussian_log_delta, ("sigma", "epsilon")),
+        (gaussian_epsilon, ("sigma", "delta")),
+        (subsampled_gaussian_delta, ("sigma", "q", "epsilon")),
+        (subsampled_gaussian_log_delta, ("sigma", "q", "epsilon")),
+        (subsampled_gaussian_kl, ("sigma", "q")),
+        (subsampled_gaussian_renyi, ("sigma", "q", "order")),
+        (subsampled_gaussian_total_variation, ("sigma", "q")),
     )  # type: ignore[assignment]
-    for function, required, together in curves:
+    for function, required in curves:
         signature = inspect.signature(function)
         optional = tuple(name for name in signature.parameters if name not in required)
         found[function.__name__] = SweepQuantity(
-            function.__name__, function, required, optional, frozenset({"direction"}), together
+            function.__name__, function, required, optional, frozenset({"direction"}), ()
         )
     return found
 
@@ -256,6 +261,11 @@ def _imported(place: str) -> Callable[..., Any]:
             f"quantity must be the place of a function, module:name or file.py:name; got {place!r}: {error}. Check "
             "both."
         ) from None
+    except Exception as error:  # the code of the user's module runs, which may raise anything
+        raise DomainError(
+            f"quantity must be the place of a function that can be imported; got {place!r}: {type(error).__name__}: "
+            f"{error}. Correct the module."
+        ) from error
     if not callable(function):
         raise DomainError(f"quantity must be the place of a function; got {_validate.shown(function)} at {place!r}.")
     return function  # type: ignore[no-any-return]
@@ -353,21 +363,29 @@ def subsampled_gaussian_kl(*, sigma: Any, q: Any, direction: str = "remove") -> 
     """Kullback-Leibler divergence of the subsampled Gaussian pair, in nats."""
     from ..divergences.kl_and_renyi import kl_divergence
 
-    return kl_divergence(*_subsampled_pair(sigma, q, direction))
+    return _certified(kl_divergence(*_subsampled_pair(sigma, q, direction), certified=True))
 
 
 def subsampled_gaussian_renyi(*, sigma: Any, q: Any, order: Any, direction: str = "remove") -> Estimate:
     """Renyi divergence of the subsampled Gaussian pair, in nats."""
     from ..divergences.kl_and_renyi import renyi_divergence
 
-    return renyi_divergence(*_subsampled_pair(sigma, q, direction), order)
+    order = _validate.real("order", order, "positive", lambda x: x > 0)
+    pair = _subsampled_pair(sigma, q, direction)
+    return _certified(renyi_divergence(*pair, order[..., None], certified=True)[..., 0])
 
 
 def subsampled_gaussian_total_variation(*, sigma: Any, q: Any) -> Estimate:
     """Total variation distance of the subsampled Gaussian pair."""
     from ..divergences.hockey_stick import total_variation
 
-    return total_variation(*_subsampled_pair(sigma, q, "remove"))
+    return _certified(total_variation(*_subsampled_pair(sigma, q, "remove")))
+
+
+def _certified(found: Estimate) -> Estimate:
+    """Return the same numbers as certified: the kind of a cell does not depend on whether others have a closed form."""
+    assert found.kind in ("exact", "certified")
+    return Estimate._of_arrays(*found.arrays(), kind="certified", unit=found.unit, method=found.method)
 
 
 def _gaussian_mechanism(sigma: Any, sensitivity: Any) -> GaussianMechanism:
@@ -381,7 +399,7 @@ def _subsampled_curve(name: str, unit: Unit, sigma: Any, q: Any, epsilon: Any, d
     from .. import special
 
     _validate.choice("direction", direction, ("remove", "add"))
-    sigma = _validate.real("sigma", sigma, "positive and finite", lambda x: (x > 0) & np.isfinite(x))
+    sigma = _noise(sigma)
     epsilon = _validate.real("epsilon", epsilon, "at least 0", lambda x: x >= 0)
     curve = getattr(special, f"subsampled_gaussian_{name}_{direction}")
     value, lower, upper = (np.asarray(numbers) for numbers in curve(_sampling_rate(q), sigma, epsilon))
@@ -389,14 +407,19 @@ def _subsampled_curve(name: str, unit: Unit, sigma: Any, q: Any, epsilon: Any, d
     return Estimate._of_arrays(value, lower, upper, kind="certified", unit=unit, method=method)
 
 
-def _subsampled_pair(sigma: Any, q: Any, direction: str) -> tuple[Any, Any]:
-    from ..distributions import GaussianMixture
+def _subsampled_pair(sigma: Any, q: Any, direction: str) -> tuple[MixtureStack, MixtureStack]:
+    """Return the pair as stacks with a row for each cell."""
+    from ..distributions import MixtureStack
 
     _validate.choice("direction", direction, ("remove", "add"))
-    rate = float(_sampling_rate(q))
-    center = GaussianMixture.single(0.0, sigma)
-    mixed = GaussianMixture([1.0 - rate, rate], [0.0, 1.0], [sigma, sigma])
+    sigma, rate = np.broadcast_arrays(_noise(sigma), _sampling_rate(q))
+    center = MixtureStack([1.0], [0.0], sigma[..., None])
+    mixed = MixtureStack(np.stack([1.0 - rate, rate], axis=-1), [0.0, 1.0], np.stack([sigma, sigma], axis=-1))
     return (mixed, center) if direction == "remove" else (center, mixed)
+
+
+def _noise(sigma: Any) -> FloatArray:
+    return _validate.real("sigma", sigma, "positive and finite", lambda x: (x > 0) & np.isfinite(x))
 
 
 def _sampling_rate(q: Any) -> FloatArray:

@@ -4,6 +4,10 @@ The cells are cut into blocks of 8,192. The results of a block are rows of the s
 of the keys of its cells: a block whose cells are all there is never computed again. Cells that an earlier sweep of the
 same quantity left in other blocks are copied from these. What is missing is computed in batches, in any order and by
 any number of workers; each batch is committed as it comes in.
+
+Cells that run in this very process are noted in the store before they start. If a run left such a note, one of its
+cells may have killed it, and the next run evaluates all cells in child processes. A batch that ends its process is
+halved until the cell is alone; a cell that ends its process in every attempt is a row with its error.
 """
 
 from __future__ import annotations
@@ -12,7 +16,8 @@ import functools
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,8 +31,8 @@ from .._store import ResultStore
 from ..errors import DomainError, WorkerDiedError
 from ..numerics import WordArray
 from .cells import Batch, BatchOutcome, evaluate, failed_cells, pack, unpack
+from .parameter_grid import BLOCK, MAX_CELLS, ParameterGrid, make_parameter_grid, read_spec
 from .quantities import SweepQuantity, find_quantity
-from .settings import BLOCK, MAX_CELLS, Settings, make_settings, read_spec
 from .table import ROWS, SweepPlan, SweepTable, block_key, first_positions, positions_in
 
 __all__ = ["SweepProgress", "sweep"]
@@ -37,7 +42,8 @@ _BATCH_SECONDS = 0.2  # which a batch of single cells should take: far above the
 _FIRST_BATCH = 16  # cells of the first batches, from whose times the later ones are sized
 _MAX_BATCH = BLOCK  # cells
 _INDEXED_CELLS = 2**23  # cells of other blocks that are looked up one by one, in 200 MB; of a larger store none are
-_ATTEMPTS = 4  # of a batch whose worker dies, alone from the second on: nodes of a cluster die by themselves too
+_ATTEMPTS = 4  # of a cell whose process dies, alone from the second on: nodes of a cluster die by themselves too
+_RUNNING = "running"  # begins the names of the remarks of a store that hold the cells that are evaluated in its process
 # The error of a cell that ends its process each time.
 _DEATH = (
     "WorkerDiedError: the worker process must survive the cell; got its end each time that it was tried. Look for a "
@@ -177,9 +183,10 @@ def sweep(
     Notes
     -----
     An error of a cell is its row: ``error`` holds the text, the numbers are NaN, all other cells are computed. A cell
-    that ends its worker process is tried again alone, and then has a row with its error too. ``lower`` and ``upper``
-    are NaN for results without bounds. ``seconds``, the time of a cell, is measured and is no part of the result: two
-    tables are equal if all other columns are.
+    that ends its worker process is tried again alone, and then has a row with its error too; one that ends the process
+    of the sweep is found when the sweep is run again with its ``store``. ``lower`` and ``upper`` are NaN for results
+    without bounds. ``seconds``, the time of a cell, is measured and is no part of the result: two tables are equal if
+    all other columns are.
 
     **Accuracy** Every number is that of the quantity, bit for bit, for any ``n_jobs``, ``executor``, order, number of
     interruptions, or cells added later; ``tests/sweeps/test_sweep_values.py`` and ``test_kills.py``.
@@ -202,7 +209,7 @@ def sweep(
     _parallel.checked(n_jobs, progress)
     _executors.checked(executor, n_jobs)
     found = find_quantity(quantity)
-    settings = make_settings(table, grid, zip, replicates, found.texts)
+    settings = make_parameter_grid(table, grid, zip, replicates, found.is_word)
     found.check_parameters(tuple(name for name in settings.names if name != "replicate"))
     if shard is not None:
         settings = settings.shard(*_shard(shard))
@@ -239,10 +246,12 @@ class _Run:
     """One run of a sweep: which cells are missing, their evaluation, and the commits."""
 
     def __init__(
-        self, quantity: SweepQuantity, settings: Settings, seed: int, store: ResultStore, others: list[ResultStore],
-        n_jobs: int | None, executor: Any, progress: Any,
+        self, quantity: SweepQuantity, settings: ParameterGrid, seed: int, store: ResultStore,
+        others: list[ResultStore], n_jobs: int | None, executor: Any, progress: Any,
     ) -> None:  # fmt: skip
         self.quantity, self.settings, self.seed, self.store, self.others = quantity, settings, seed, store, others
+        if executor is None and quantity.together is None and quantity.source and _workers(n_jobs) > 1:
+            executor = "processes"
         self.n_jobs, self.executor = n_jobs, executor
         self.done = self.failed = self.computed = 0
         self.start = time.monotonic()
@@ -252,6 +261,25 @@ class _Run:
         self.rows: dict[int, int] = {}  # rows that each block of the window has in the store
         self.index: _CellIndex | None = None
         self.has_rows = bool(store.path and store.keys()) or bool(others)
+        self.function = functools.partial(_evaluate_task, quantity, seed)
+        # Whether a cell may end this process, and the store outlives it.
+        in_process = executor is None or isinstance(executor, ThreadPoolExecutor)
+        if not in_process:
+            try:
+                _parallel.pickled(self.function)
+            except Exception as error:  # pickling runs code of the caller's objects, which may raise anything
+                raise DomainError(
+                    f"quantity must be a function that other processes can be sent; got {quantity.name}: "
+                    f"{type(error).__name__}: {error}. Pass n_jobs=1, or make inside of it what it holds."
+                ) from None
+        self.is_risky = in_process and quantity.together is None and store.path is not None
+        notes = store.notes() if self.is_risky else {}
+        self.suspects = _suspects(notes)  # by the first word of the key: deaths of the process while the cell was alone
+        if self.suspects and _parallel.pickled_or_none(self.function) is not None:
+            self.n_jobs = _workers(n_jobs) if executor is None else executor._max_workers
+            self.executor, self.suspects, self.is_risky = "processes", {}, False
+        # Numbers of the remarks on cells that run: those of killed runs stand before those of this one.
+        self.first_slot = self.last_slot = len([name for name in notes if name.startswith(_RUNNING) and notes[name]])
         self.report, self.close = _reporter(progress, settings.count)
 
     def compute(self, only_copy: bool) -> None:
@@ -276,6 +304,11 @@ class _Run:
                     f"{self.settings.count:,} cells. Run the missing shards to their end, or leave merge out to "
                     "compute what is missing."
                 )
+        except BaseException:
+            self._forget_running(self.first_slot)
+            raise
+        else:
+            self._forget_running(0)
         finally:
             self.close()
 
@@ -330,43 +363,90 @@ class _Run:
         return have, failed
 
     def _evaluate(self, missing: list[tuple[int, Batch]]) -> None:
-        """Evaluate the missing cells of a window, round after round until none is left."""
+        """Evaluate the missing cells of a window."""
+        if self.suspects:
+            missing = self._one_at_a_time(missing)
+        while missing and not self.sizes_known:  # a few small batches first, whose times size the later ones
+            (block, batch), *missing = missing
+            pilot = _FIRST_BATCH * _workers(self.n_jobs)
+            if len(batch.keys) > pilot:
+                missing.insert(0, (block, batch.select(slice(pilot, None))))
+            missing = self._round([(block, batch.select(slice(pilot)))]) + missing
         while missing:
-            if not self.sizes_known:  # a few small batches first, whose times size the later ones
-                (block, batch), *missing = missing
-                pilot = _FIRST_BATCH * _workers(self.n_jobs)
-                if len(batch.keys) > pilot:
-                    missing.insert(0, (block, batch.select(slice(pilot, None))))
-                chosen = [(block, batch.select(slice(pilot)))]
-            else:
-                chosen, missing = missing, []
-            tasks = [
-                (block, batch.select(part)) for block, batch in chosen
-                for part in _parallel.blocks(len(batch.keys), self.batch_cells)
-            ]  # fmt: skip
-            times: list[tuple[float, int]] = []
-            function = functools.partial(_evaluate_task, self.quantity, self.seed)
-            with closing(_executors.completed(
-                function, (batch for _, batch in tasks), executor=self._executor(), n_jobs=self.n_jobs,
-                max_attempts=_ATTEMPTS,
-            )) as outcomes:  # fmt: skip
-                for index, outcome in outcomes:
-                    block, batch = tasks[index]
-                    missing += [(block, left) for left in self._took(block, batch, outcome, times)]
-            cells = sum(done for _, done in times)
-            if cells and self.quantity.together is None:
-                spent = sum(seconds for seconds, _ in times)
-                self.batch_cells = int(max(1, min(cells * _BATCH_SECONDS, _MAX_BATCH * spent) / spent)) if spent else 1
-                self.sizes_known = True
+            missing = self._round(missing)
+
+    def _one_at_a_time(self, missing: list[tuple[int, Batch]]) -> list[tuple[int, Batch]]:
+        """Evaluate those cells alone that may have killed the last run, in this process; return the others."""
+        others: list[tuple[int, Batch]] = []
+        for block, batch in missing:
+            suspected = np.isin(batch.keys[:, 0], np.array(list(self.suspects), dtype=np.uint64))
+            for index in np.flatnonzero(suspected).tolist():
+                cell = batch.select(slice(index, index + 1))
+                if self.suspects[int(cell.keys[0, 0])] >= _ATTEMPTS:
+                    self._commit(block, failed_cells(cell, _DEATH))
+                else:
+                    self._round([(block, cell)])
+            others += [(block, batch.select(~suspected))] if not suspected.all() else []
+        return others
+
+    def _round(self, missing: list[tuple[int, Batch]]) -> list[tuple[int, Batch]]:
+        """Evaluate cells in batches; return what is left of them."""
+        tasks = [
+            (block, batch.select(part)) for block, batch in missing
+            for part in _parallel.blocks(len(batch.keys), self.batch_cells)
+        ]  # fmt: skip
+        # A batch that ends its worker is halved at once; a cell is tried again when there are cells alone.
+        attempts = 1 if any(len(batch.keys) > 1 for _, batch in tasks) else _ATTEMPTS
+        left: list[tuple[int, Batch]] = []
+        times: list[tuple[float, int]] = []
+        slots: dict[int, int] = {}  # number of the remark on each task that runs in this process
+        free = [self.first_slot + slot for slot in range(len(tasks))][::-1]
+
+        def started() -> Iterator[Batch]:
+            for index, (_, batch) in enumerate(tasks):
+                if self.is_risky:
+                    slots[index] = free.pop()
+                    self._note_running(slots[index], batch)
+                yield batch
+
+        with closing(_executors.completed(
+            self.function, started(), executor=self.executor, n_jobs=self.n_jobs, max_attempts=attempts
+        )) as outcomes:  # fmt: skip
+            for index, outcome in outcomes:
+                block, batch = tasks[index]
+                left += [(block, part) for part in self._took(block, batch, outcome, times, attempts)]
+                if index in slots:
+                    free.append(slots.pop(index))
+        cells = sum(done for _, done in times)
+        if cells and self.quantity.together is None:
+            spent = sum(seconds for seconds, _ in times)
+            self.batch_cells = int(max(1, min(cells * _BATCH_SECONDS, _MAX_BATCH * spent) / spent)) if spent else 1
+            self.sizes_known = True
+        return left
+
+    def _note_running(self, slot: int, batch: Batch) -> None:
+        """Note the cells that start, with the number of times that the process ended while such a cell was alone."""
+        words = batch.keys[:, 0].astype("<u8")
+        deaths = self.suspects.get(int(words[0]), 0) + 1 if len(words) == 1 else 0
+        self.store.put_many([], {f"{_RUNNING} {slot}": f"{deaths} {words.tobytes().hex()}"})
+        self.last_slot = max(self.last_slot, slot + 1)
+
+    def _forget_running(self, first: int) -> None:
+        """Clear the remarks from this one on: the process survived the cells."""
+        if first < self.last_slot:
+            with suppress(OSError, DomainError):
+                self.store.put_many([], {f"{_RUNNING} {slot}": "" for slot in range(first, self.last_slot)})
 
     def _took(
-        self, block: int, batch: Batch, outcome: _executors.Outcome, times: list[tuple[float, int]]
+        self, block: int, batch: Batch, outcome: _executors.Outcome, times: list[tuple[float, int]], attempts: int
     ) -> list[Batch]:
         """Commit the outcome of a batch; return the batches that are left to do."""
         if isinstance(outcome.error, WorkerDiedError):  # one of the cells ends its process: halves tell which
             half = len(batch.keys) // 2
             if half:
                 return [batch.select(slice(None, half)), batch.select(slice(half, None))]
+            if attempts < _ATTEMPTS:
+                return [batch]
             found = failed_cells(batch, _DEATH)
         elif outcome.error is not None:
             raise outcome.error
@@ -394,10 +474,15 @@ class _Run:
     def _report(self) -> None:
         self.report(self.progress())
 
-    def _executor(self) -> Any:
-        if self.executor is not None or self.quantity.together is not None or not self.quantity.source:
-            return self.executor
-        return "processes" if _workers(self.n_jobs) > 1 else None
+def _suspects(notes: Mapping[str, str]) -> dict[int, int]:
+    """Return the cells that a killed run left unfinished, with the number of times that they were alone then."""
+    found: dict[int, int] = {}
+    for name, text in notes.items():
+        deaths, _, words = text.partition(" ")
+        if name.startswith(_RUNNING) and words:
+            for word in np.frombuffer(bytes.fromhex(words), "<u8").tolist():
+                found[word] = max(int(deaths), found.get(word, 0))
+    return found
 
 
 class _CellIndex:
@@ -515,7 +600,7 @@ def _workers(n_jobs: int | None) -> int:
     return max(int(backend.effective_n_jobs(workers)), 1)
 
 
-def _plan(quantity: SweepQuantity, settings: Settings, seed: int, n_jobs: int | None) -> SweepPlan:
+def _plan(quantity: SweepQuantity, settings: ParameterGrid, seed: int, n_jobs: int | None) -> SweepPlan:
     """Evaluate a few cells and predict time and size of all."""
     count = settings.count
     if quantity.together is not None:

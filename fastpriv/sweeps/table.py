@@ -21,7 +21,7 @@ from ..errors import BackendMissingError, DomainError
 from ..estimate import html_table, pandas
 from ..numerics import WordArray
 from .cells import NO_LABEL, BatchResults, unpack
-from .settings import BLOCK, Settings
+from .parameter_grid import BLOCK, ParameterGrid
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,7 +49,7 @@ class SweepTable:
     ----------
     quantity : str
         What was evaluated.
-    settings : Settings
+    settings : ParameterGrid
         The cells.
     seed : int or None
         The seed of a function with random numbers.
@@ -68,14 +68,14 @@ class SweepTable:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, quantity: str, settings: Settings, seed: int | None, store: ResultStore) -> None:
+    def __init__(self, quantity: str, settings: ParameterGrid, seed: int | None, store: ResultStore) -> None:
         self.quantity, self.settings, self.seed = quantity, settings, seed
         self._store: ResultStore | None = store
         self._path: Path | None = None
         self._outputs: tuple[str, ...] | None = None
 
     @classmethod
-    def _of_store(cls, quantity: str, settings: Settings, seed: int | None, store: ResultStore) -> SweepTable:
+    def _of_store(cls, quantity: str, settings: ParameterGrid, seed: int | None, store: ResultStore) -> SweepTable:
         return cls(quantity, settings, seed, store)
 
     def _reopen(self, path: Path) -> None:

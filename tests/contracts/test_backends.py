@@ -26,8 +26,10 @@ from fastpriv import (
     GaussianMechanism,
     GaussianMixture,
     IndexLikelihood,
+    MechanismStack,
     MixtureStack,
     Pmf,
+    RandomizedResponse,
     SparseChannel,
     SubsetLikelihood,
     _parallel,
@@ -114,6 +116,9 @@ SHARED = {
         GaussianMixture([0.5, 0.3, 0.2], [0.0, 1.0, 3.0], [1.0, 2.0, 1.5]),
         GaussianMixture([0.6, 0.4], [0.0, 1.0], [1.0, 2.5]), np.linspace(0.0, 3.0, 1200), **k
     ),
+    "notions of mechanisms": lambda **k: notions.cd_lmip(
+        None, MechanismStack(RandomizedResponse, 3, np.linspace(0.1, 4.0, 70)), **k
+    ),
     "kl_divergence of stacks": lambda **k: fastpriv.kl_divergence(STACK, STACK[::-1], **k),
     "sampled rows of stacks": lambda **k: fastpriv.kl_divergence(
         MixtureStack.of([P, Q] * 12), Q, rtol=0.0, max_samples=4000, rng=1, **k
@@ -168,6 +173,7 @@ REACHED = {
         ("posterior, subsets",): "posteriors.subsets",
         ("summary", "abp"): "notions.discrete.abp notions.discrete.dense_quantities",
         ("ldp_delta", "lip_delta"): "notions.discrete.delta_curves notions.discrete.dense_quantities",
+        ("notions of mechanisms",): "mechanisms.broadcasting",
         ("information of a stack",): "notions.discrete.stack_quantities",
         ("LIP curves of a stack",): "notions.discrete.delta_curves notions.discrete.stack_quantities",
         ("LIP curves of Gaussian noise",): "notions.gaussian",

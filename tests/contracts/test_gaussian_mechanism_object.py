@@ -157,8 +157,8 @@ def test_laws_of_the_output():
             lambda: GaussianMechanism([1.0, 2.0], 1.0).epsilon([0.1, 0.2, 0.3]), ShapeError,
             "delta must be of a shape that broadcasts with sigma and sensitivity",
         ),
-        (lambda: GaussianMechanism([1.0, 2.0]).conditional_distribution(0.0), ShapeError,
-         "sigma must be a single number; got an array"),
+        (lambda: GaussianMechanism([1.0, 2.0]).conditional_distribution([0.0, 1.0, 2.0]), ShapeError,
+         "x must be of a shape that broadcasts with sigma"),
         (
             lambda: GaussianMechanism.calibrated(1.0, 0.0, 1.0), DomainError,
             "delta must be strictly between 0 and 1; got 0.0. delta = 0 needs infinite noise",

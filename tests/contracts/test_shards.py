@@ -193,12 +193,40 @@ def test_a_shard_that_kills_its_workers_is_named_and_the_others_are_kept(tmp_pat
     assert done[0] == (5, 12)
 
 
+@pytest.mark.parametrize("ending", ["npy", "parquet"])
+def test_each_shard_writes_its_part_of_the_posterior(tmp_path, ending):
+    expected = np.empty(SIZE)
+    whole = posterior(LOGS, PRIOR, out=expected)
+    likelihood, prior = ShardedLikelihood(cut(LOGS), 4), ShardedLikelihood(cut(PRIOR))
+    options = {"out": f"{tmp_path}/{{first:09d}}.{ending}", "store": tmp_path / "store"}
+    same(posterior(likelihood, prior, executor="processes", n_jobs=2, **options), whole)
+
+    def parts():
+        files = sorted(tmp_path.glob(f"*.{ending}"))
+        read = np.load if ending == "npy" else lambda path: pyarrow.parquet.read_table(path)["posterior"].to_numpy()
+        return files, np.concatenate([read(path) for path in files])
+
+    files, probabilities = parts()
+    assert [int(path.stem) // BLOCK for path in files] == [0, 1, 3, 4]
+    assert np.array_equal(probabilities, expected)
+    written = [path.stat().st_mtime_ns for path in files]
+    files[1].unlink()
+    same(posterior(likelihood, prior, **options), whole)
+    assert np.array_equal(parts()[1], expected)
+    assert [path.stat().st_mtime_ns == time for path, time in zip(files, written, strict=True)] == [True, False] + [
+        True] * 2  # fmt: skip
+
+
+@pytest.mark.parametrize("out", ["parts.npy", "{first}.csv", "{0}.npy", "{first}{other}.npy", np.empty(SIZE)])
+def test_out_of_shards_is_a_pattern(out):
+    with pytest.raises(DomainError, match="out must be a name with the field {first} that ends with .npy or .parquet"):
+        posterior(ShardedLikelihood(cut(LOGS)), out=out)
+
+
 REFUSED = [
     (lambda: posterior(LOGS, executor="processes"), DomainError,
      "executor and store must be None for a likelihood without shards; got"),
     (lambda: posterior(ShardedLikelihood(LOGS), executor="cloud"), DomainError, "executor must be None, 'processes'"),
-    (lambda: posterior(ShardedLikelihood(LOGS), out=np.empty(SIZE)), DomainError,
-     "out must be None for a ShardedLikelihood; got .*Ask for probabilities"),
     (lambda: posterior(ShardedLikelihood(LOGS), resume=3), DomainError, "resume must be None for a ShardedLikelihood"),
     (lambda: ShardedLikelihood([]), ShapeError, "parts must have at least one entry; got none. Pass the parts of one"),
     (lambda: ShardedLikelihood(LOGS, 0), DomainError, "shards must be"),

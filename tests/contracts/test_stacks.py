@@ -328,6 +328,22 @@ def test_what_is_no_stack(words, error, text):
         MixtureStack([0.5, 0.5], **words)
 
 
+def test_mixtures_with_sigmas_and_with_covariances_make_one_stack_of_the_same_mixtures():
+    rng = np.random.default_rng(8)
+    full = np.array([[2.0, 1.0], [1.0, 3.0]])
+    mixtures = [
+        GaussianMixture([0.25, 0.75], rng.normal(size=(2, 2)), covariances=[full, full / 7]),
+        GaussianMixture(rng.dirichlet(np.ones(4)), rng.normal(size=(4, 2)), 10.0 ** rng.uniform(-140, 140, 4)),
+        GaussianMixture(rng.dirichlet(np.ones(3)), rng.normal(size=(3, 2)), 10.0 ** rng.uniform(-3, 3, (3, 2))),
+        GaussianMixture.single([0.0, 1.0], covariance=full),
+        GaussianMixture.single([0.0, 1.0], 1 / 3),
+    ]
+    stack = MixtureStack.of(mixtures)
+    assert stack.sigmas is None
+    assert [stack[i] for i in range(5)] == mixtures
+    assert MixtureStack.of(mixtures[1:3])[0] == mixtures[1]
+
+
 def test_what_is_no_stack_of_mixtures():
     with pytest.raises(ShapeError, match="weights must have at least one entry"):
         MixtureStack(np.ones((3, 0)), np.ones((3, 0)), 1.0)
@@ -337,8 +353,7 @@ def test_what_is_no_stack_of_mixtures():
     with pytest.raises(ShapeError, match="mixtures must all have one dimension; got 1 and 2, the latter at index 1"):
         MixtureStack.of([LINE, plane])
     full = GaussianMixture.single([0.0, 0.0], covariance=[[2.0, 1.0], [1.0, 2.0]])
-    with pytest.raises(ShapeError, match="mixtures must all have sigmas, or all have covariances; got both"):
-        MixtureStack.of([plane, full])
+    assert list(MixtureStack.of([plane, full])) == [plane, full]
     with pytest.raises(TypeError, match="a MixtureStack without leading axes has no length"):
         len(MixtureStack([1.0], [0.0], 1.0))
     with pytest.raises(IndexError):

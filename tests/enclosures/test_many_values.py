@@ -154,7 +154,7 @@ def test_a_hundred_thousand_values(sigma):
 
 def ungrouped_information(prior, sigma, certified, monkeypatch):
     with monkeypatch.context() as changed:
-        changed.setattr(integrals, "_MAX_UNGROUPED", len(prior))
+        changed.setattr(integrals, "MAX_UNGROUPED", len(prior))
         return mutual_information(prior, sigma, certified=certified)
 
 

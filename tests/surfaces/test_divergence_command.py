@@ -140,6 +140,9 @@ BAD = [
     (["tv", "a.json", "b.npz"], "quantity must be one of kl, jensen-shannon"),
     (["kl", "a.json", "q.json"], "q must have the dimension of p, 1; got 2"),
     (["kl", "a.json", "b.npz", "--epsilon", "1"], "--epsilon must be left out for kl; got it. It belongs to hockey"),
+    (["total-variation", "a.json", "b.npz", "--unit", "bits"],
+     "--unit must be left out for total-variation; got it. It belongs to kl, jensen-shannon, renyi, entropy, label-"),
+    (["kl", "a.json", "b.npz", "--unit", "bans"], "argument --unit: invalid choice: 'bans'"),
     (["renyi", "a.json", "b.npz", "--both"], "--both must be left out for renyi"),
     (["kl", "p.npz", "q.json", "--certified"], "certified must be False where nothing reduces the pair"),
     (["hockey-stick", "a.json", "b.npz", "--epsilon", "-1"], "epsilon must be at least 0 and finite; got -1.0"),
@@ -195,6 +198,14 @@ def test_every_quantity_is_that_of_the_library(inside, capsys, quantity):
     got[:3] = map(float, got[:3])
     assert got == [*number, want.kind, want.unit, want.method, want.confidence, want.cost.get("samples")]
     assert row["stopped"] == want.cost.get("stopped")
+
+
+def test_amounts_of_information_in_bits(inside, capsys):
+    for quantity, files in (("renyi", ["a.json", "b.npz"]), ("entropy", ["a.json"])):
+        (nats,), (bits,) = (table(capsys, quantity, *files, *words) for words in ([], ["--unit", "bits"]))
+        assert (nats["unit"], bits["unit"]) == ("nats", "bits")
+        assert bits["value"] == pytest.approx(nats["value"] / np.log(2), rel=1e-14)
+        assert bits["lower"] < bits["value"] < bits["upper"]
 
 
 def test_directions_and_epsilons_are_rows_of_csv_and_parquet_alike(inside, capsys):

@@ -57,3 +57,28 @@ def word(x):
 
 def several(x):
     return [x, x] if x == 4 else x
+
+
+def noted(x, folder):
+    """Leave a trace of each call, and end the process at some cells."""
+    with open(os.path.join(folder, f"{x:g}"), "a") as stream:
+        stream.write("x")
+    return deadly(x)
+
+
+class Unpicklable:
+    """A function that no other process can have."""
+
+    __qualname__ = "Unpicklable"
+
+    def __call__(self, x):
+        return deadly(x)
+
+    def __reduce__(self):
+        raise TypeError("this stays here")
+
+
+def leaving(x):
+    if x == 4:
+        raise SystemExit("no more")
+    return x

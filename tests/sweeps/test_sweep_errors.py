@@ -28,6 +28,8 @@ MANY = "0:1:1000000"
         (lambda p: sweep("no_module_here:f", grid=BAC), DomainError,
          "quantity must be the place of a function, module:name or file.py:name; got 'no_module_here:f': No module"),
         (lambda p: sweep("sweeps.functions:no", grid=BAC), DomainError, "has no attribute 'no'. Check both"),
+        (lambda p: sweep(str(p / "broken.py") + ":f", grid=BAC), DomainError,
+         "quantity must be the place of a function that can be imported; got .*: SyntaxError: .*Correct the module"),
         (lambda p: sweep("sweeps.functions:os", grid=BAC), DomainError, "quantity must be the place of a function; go"),
         (lambda p: sweep(str(p / "no.py") + ":f", grid=BAC), DomainError, "No such file"),
         (lambda p: sweep(divmod, grid=BAC), DomainError,
@@ -37,6 +39,8 @@ MANY = "0:1:1000000"
         (lambda p: sweep("bac_capacity", grid={"a": 0.1}), DomainError,
          "settings must give all parameters of capacity.bac_capacity; got none for b. Add it to the grid"),
         (lambda p: sweep(functions.product, grid={"x": 1, "z": 2}), DomainError, "parameters of product; got 'z'. It "),
+        (lambda p: sweep(functions.Unpicklable(), grid={"x": [1, 2]}, n_jobs=2), DomainError,
+         "quantity must be a function that other processes can be sent; got Unpicklable: TypeError: .*. Pass n_jobs=1"),
         (lambda p: sweep("bac_capacity"), DomainError, "settings must give all parameters .*; got none for a, b"),
         (lambda p: sweep("bac_capacity", grid={"a": MANY, "b": MANY}), DomainError,
          "settings must make at most 10,000,000,000 cells in one run; got 1,000,000,000,000. Take fewer values, or run "
@@ -67,6 +71,18 @@ MANY = "0:1:1000000"
         (lambda p: sweep("bac_capacity", []), ShapeError, "table must have at least one row and one column; got none"),
         (lambda p: sweep("bac_capacity", p / "uneven.csv"), DomainError,
          "table must be a CSV file with a line of names and rows of one length; got .*uneven.csv"),
+        (lambda p: sweep("bac_capacity", p / "uneven.csv"), DomainError, "got .*, whose row 3 has 1 cells. Correct it"),
+        (lambda p: sweep("bac_capacity", p / "empty.csv"), DomainError, "got .*, whose row 1 has 0 cells. Correct it"),
+        (lambda p: sweep("bac_capacity", p / "twice.csv"), DomainError,
+         "table must have each column once; got 'a' twice in .*twice.csv'. Drop one"),
+        (lambda p: sweep("bac_capacity", p / "gap.csv"), DomainError,
+         r"table\['b'\] must be numbers; got '' at index 1. Pass numbers, or a grid as one text"),
+        (lambda p: sweep("bac_capacity", p / "packed.csv"), DomainError,
+         "table must be a CSV file in UTF-8, or end in .parquet; got .*packed.csv': .*Save it as CSV"),
+        (lambda p: sweep("bac_capacity", p / "text.parquet"), DomainError,
+         "table must be a Parquet file; got .*text.parquet': .*Write it anew"),
+        (lambda p: sweep("subsampled_gaussian_kl", grid={"sigma": 1, "q": 0.1, "direction": 3}), DomainError,
+         r"grid\['direction'\] must be words; got 3. Put the words in quotes"),
         (lambda p: sweep("bac_capacity", p / "none.csv"), FileNotFoundError, "none.csv"),
         (lambda p: sweep("bac_capacity", grid=BAC, replicates=0), DomainError, "replicates must be an integer of at l"),
         (lambda p: sweep("bac_capacity", grid=BAC, seed=-1), DomainError, "seed must be an integer of at least 0; got"),
@@ -94,6 +110,12 @@ MANY = "0:1:1000000"
 def test_faults_are_named(tmp_path, call, error, message):
     (tmp_path / "uneven.csv").write_text("a,b\n1,2\n3\n")
     (tmp_path / "bad.toml").write_text("quantity = \n")
+    (tmp_path / "broken.py").write_text("def f(x) return")
+    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "twice.csv").write_text("a,b, a\n1,2,3\n")
+    (tmp_path / "gap.csv").write_text("a,b\n0.1,0.2\n0.3,\n")
+    (tmp_path / "packed.csv").write_bytes(b"PK\x03\x04\xff\xfe")
+    (tmp_path / "text.parquet").write_text("a,b\n1,2\n")
     with pytest.raises(error, match=message):
         call(tmp_path)
 
@@ -239,12 +261,13 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     ("words", "message"),
     [
         (["--grid", "a=1"], "SPEC must be given; got none. Pass a TOML file or a quantity; --list names all."),
+        (["f", "--grid", "a=1", "--grid", "a=2"], "--grid must name each parameter once; got 'a' twice. Write all val"),
         (["f", "--grid", "a"], "--grid must be NAME=VALUES; got 'a'. Write --grid sigma=1,2,5."),
         (["bac_capacity", "--shard", "2"], "--shard must be I/N, two whole numbers; got '2'. Write 1/10 for the first"),
         (["--status", "none"], "store must be a file that fastpriv made; got none at 'none'"),
         (["--status", "empty"], "store must be one of a sweep; got none of its remarks. Name the store of a sweep."),
         (["bac_capacity", "--grid", "a=x,y", "--grid", "b=1"],
-         "grid['a'] must be numbers; got 'x'. Pass numbers, or "),
+         "grid['a'] must be numbers; got 'x' at index 0. Pass numbers, or "),
     ],
 )
 def test_faults_of_the_command_are_one_line(tmp_path, capsys, monkeypatch, words, message):

@@ -10,8 +10,8 @@ import pytest
 import fastpriv
 from contracts.test_estimates_handed_on import INSIDE
 from fastpriv import sweep
+from fastpriv.sweeps.parameter_grid import BLOCK, make_parameter_grid
 from fastpriv.sweeps.quantities import find_quantity, quantity_names
-from fastpriv.sweeps.settings import BLOCK, make_settings
 from sweeps import functions
 
 NUMBERS = ("value", "lower", "upper")
@@ -62,14 +62,12 @@ def test_a_stack_of_cells_has_the_bits_of_single_calls(name):
     assert np.isfinite(table["value"]).any() or np.isinf(table["value"]).any()
 
 
-@pytest.mark.parametrize("name", ["awgn_capacity", "gaussian_game", "sigma_from_ci_lmip", "subsampled_gaussian_kl",
-                                  "subsampled_gaussian_renyi", "subsampled_gaussian_total_variation"])  # fmt: skip
+@pytest.mark.parametrize("name", ["awgn_capacity", "gaussian_game", "sigma_from_ci_lmip"])
 def test_quantities_taken_cell_by_cell(name):
     quantity = find_quantity(name)
     axes = {
         "dimension": [1, 2], "amplitude": [1.0, 2.0], "signal_power": [1.0], "noise_power": [2.0], "mu": [0.1, 0.2],
-        "sigma": [0.7, 2.0], "q": [0.01, 0.5], "order": [2.0, 3.5],
-    }  # fmt: skip
+    }
     table = sweep(name, grid={word: axes[word] for word in quantity.required})
     assert not table.failed
     assert (table[table.names[len(quantity.required)]] > 0).all()
@@ -79,7 +77,11 @@ def test_quantities_taken_cell_by_cell(name):
 def test_the_subsampled_pair_is_that_of_two_mixtures(direction):
     cells = {"sigma": [0.7, 3.0], "q": [0.0, 1e-3, 0.3, 1.0], "epsilon": [0.0, 0.1, 2.0], "direction": direction}
     table, logs = (sweep(f"subsampled_gaussian_{name}", grid=cells) for name in ("delta", "log_delta"))
-    kl = sweep("subsampled_gaussian_kl", grid={name: cells[name] for name in ("sigma", "q", "direction")})
+    pairs = {name: cells[name] for name in ("sigma", "q", "direction")}
+    kl = sweep("subsampled_gaussian_kl", grid=pairs)
+    renyi = sweep("subsampled_gaussian_renyi", grid=pairs | {"order": 3.5})
+    pairs.pop("direction")
+    distance = sweep("subsampled_gaussian_total_variation", grid=pairs)
     for row in range(len(table)):
         sigma, q, epsilon = (float(table[name][row]) for name in ("sigma", "q", "epsilon"))
         mixed = fastpriv.GaussianMixture([1 - q, q], [0.0, 1.0], [sigma, sigma])
@@ -91,8 +93,14 @@ def test_the_subsampled_pair_is_that_of_two_mixtures(direction):
         assert logs["lower"][row] <= log.upper
         assert log.lower <= logs["upper"][row]
         if row % 3 == 0:
-            divergence = fastpriv.kl_divergence(*pair)
-            assert (kl["value"][row // 3], kl["lower"][row // 3]) == (divergence.value, divergence.lower)
+            for table_of, one in (
+                (kl, fastpriv.kl_divergence(*pair, certified=True)),
+                (renyi, fastpriv.renyi_divergence(*pair, 3.5, certified=True)),
+                (distance, fastpriv.total_variation(mixed, fastpriv.GaussianMixture.single(0.0, sigma))),
+            ):  # fmt: skip
+                got = tuple(table_of[name][row // 3] for name in NUMBERS)
+                assert got == one.floats(), (sigma, q)
+                assert table_of["kind"][row // 3] == "certified"
 
 
 def test_cells_added_later_change_no_bit(tmp_path):
@@ -126,7 +134,7 @@ def test_a_store_keeps_the_seed(tmp_path):
 
 def test_keys_are_those_of_the_setting():
     def key(**grid):
-        return make_settings(grid=grid).keys(range(1)).tobytes()
+        return make_parameter_grid(grid=grid).keys(range(1)).tobytes()
 
     assert key(a=1, b=2) == key(b=2.0, a=1.0) == key(a=[1], b=[2])
     assert key(a=0.0) == key(a=-0.0) == key(a=0)
@@ -136,7 +144,7 @@ def test_keys_are_those_of_the_setting():
 
 
 def test_keys_do_not_collide_in_a_grid():
-    settings = make_settings(grid={"a": np.arange(300), "b": np.arange(300) / 7, "c": ["x", "y"]})
+    settings = make_parameter_grid(grid={"a": np.arange(300), "b": np.arange(300) / 7, "c": ["x", "y"]})
     keys = np.concatenate([settings.keys(settings.block(block)) for block in range(settings.blocks())])
     assert settings.count == 180_000
     for lane in (0, 1):
@@ -222,6 +230,7 @@ def test_an_error_is_a_row():
     assert "sigma must be" in table["error"][2]
     assert "epsilon must be" in table["error"][1]
     assert np.isfinite(table["value"][[0, 4]]).all()
+    assert sweep(functions.leaving, grid={"x": [3, 4, 5]})["error"].tolist() == [None, "SystemExit: no more", None]
     table = sweep("special.log1p", grid={"x": [-2.0, 0.0]})
     assert table["error"].tolist()[1] is None
     assert "value must be a number; got nan from special.log1p" in table["error"][0]
@@ -241,6 +250,8 @@ def test_settings_from_files_and_frames(tmp_path):
     frame.to_csv(tmp_path / "t.csv", index=False)
     frame.to_parquet(tmp_path / "t.parquet")
     (tmp_path / "spec.toml").write_text('quantity = "bac_capacity"\ntable = "t.csv"\n')
+    (tmp_path / "excel.csv").write_text("\ufeffa, b\r\n0.1, 0.3\r\n\r\n0.2, 0.25\r\n\r\n", newline="")
+    assert sweep("bac_capacity", tmp_path / "excel.csv") == want
     for table in (frame, str(tmp_path / "t.csv"), tmp_path / "t.parquet", frame.to_dict("records")):
         assert sweep("bac_capacity", table) == want
     assert sweep(str(tmp_path / "spec.toml")) == want
@@ -337,6 +348,6 @@ def test_the_settings_of_many_cells_are_not_built():
     assert plan.cells == 10**9
     assert tracemalloc.get_traced_memory()[1] < 3e7
     tracemalloc.stop()
-    settings = make_settings(grid=axes, texts=frozenset())
+    settings = make_parameter_grid(grid=axes, words={})
     last = settings.columns(settings.block(settings.blocks() - 1))
     assert (last["sigma"][-1], last["epsilon"][-1]) == (5.0, 5.0)

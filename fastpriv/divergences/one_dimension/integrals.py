@@ -53,13 +53,13 @@ from .quadrature import (
     rescaled,
 )  # fmt: skip
 
-__all__ = ["entropy", "jensen_shannon", "kl_divergence", "mutual_information", "renyi_divergence"]
+__all__ = ["MAX_UNGROUPED", "entropy", "jensen_shannon", "kl_divergence", "mutual_information", "renyi_divergence"]
 
 # bound: none - orders beyond it are refused: their multiples of logarithms leave the range of doubles
 _MAX_ORDER = 1e300
 # bound: none - range / sigma below which nothing is grouped: the kernel takes the variance
 _LEAST_GROUPED_RANGE = 1e-7
-_MAX_UNGROUPED = 2048  # points of a prior beyond which they are grouped
+MAX_UNGROUPED = 2048  # points of a prior beyond which they are grouped
 _GROUPING_RADIUS = 16.0  # standard deviations from the nearest point up to which the grouped density is that close
 _MAX_STANDARDISED_RANGE = 1e100  # range / sigma of which the square does not overflow
 # bound: none - relative error of the density asked of the grouping, which says what it attains
@@ -213,7 +213,7 @@ def mutual_information(
     """
     if len(prior) == 1:
         return Estimate(0.0, 0.0, 0.0, kind="exact", unit="nats", method="one input")
-    if len(prior) > _MAX_UNGROUPED and float(prior.values[-1] - prior.values[0]) / sigma >= _LEAST_GROUPED_RANGE:
+    if len(prior) > MAX_UNGROUPED and float(prior.values[-1] - prior.values[0]) / sigma >= _LEAST_GROUPED_RANGE:
         grouped = grouped_atoms(
             prior.values, prior.probabilities, sigma, radius=_GROUPING_RADIUS, tolerance=_GROUPING_TOLERANCE
         )

@@ -11,17 +11,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ... import _validate
-from ...channels import AnyChannel, Channel, ChannelStack, DefaultChannel, ProductChannel
+from ...channels import AnyChannel, Channel, ChannelStack, DefaultChannel, ProductChannel, ShardedChannel
 from ...channels.type_classes import prior_gap
-from ...distributions import Pmf
+from ...distributions import Pmf, PmfStack
 from ...errors import DomainError, TooLargeError
 from ...estimate import Estimate, Kind, Unit
 from ...kernels import _channel_quantities
-from ...mechanisms import SubsetSelection, UnaryEncoding
+from ...mechanisms import MechanismStack, SubsetSelection, UnaryEncoding
 from ...mechanisms.gaussian import GaussianMechanism
 from ...numerics import FloatArray
 
 __all__ = [
+    "LEAST_PRIOR",
     "Bracket",
     "ChannelWithPrior",
     "Mechanism",
@@ -35,10 +36,10 @@ __all__ = [
     "with_distinct_rows",
 ]  # fmt: skip
 
-Prior: TypeAlias = "ArrayLike | Pmf | tuple[ArrayLike | None, ...] | None"
-Mechanism: TypeAlias = "AnyChannel | ChannelStack | ArrayLike | GaussianMechanism"
+Prior: TypeAlias = "ArrayLike | Pmf | PmfStack | tuple[ArrayLike | None, ...] | None"
+Mechanism: TypeAlias = "AnyChannel | ChannelStack | MechanismStack | ShardedChannel | ArrayLike | GaussianMechanism"
 
-_LEAST_PRIOR = _channel_quantities.LEAST_PRIOR  # smaller positive prior probabilities are refused
+LEAST_PRIOR = _channel_quantities.LEAST_PRIOR  # smaller positive prior probabilities are refused
 _SUM_TOLERANCE = _validate.sum_tolerance(np.float64)  # how far the sum of a prior may be from 1
 _MOST_CELLS = 2**37  # cells that one call goes through at most: minutes of one core
 _MOST_SET_CELLS = 2**25  # the same for channels whose rows list all sets, which are built at once in memory
@@ -86,7 +87,7 @@ class ChannelWithPrior(NamedTuple):
 
 def is_channel(mechanism: Mechanism) -> bool:
     """Whether it is a channel, a stack of channels, or a matrix that can be one."""
-    return isinstance(mechanism, (AnyChannel, ChannelStack, np.ndarray, list, tuple))
+    return isinstance(mechanism, (AnyChannel, ChannelStack, ShardedChannel, np.ndarray, list, tuple))
 
 
 def channel_with_prior(prior: Prior | AnyChannel, mechanism: Mechanism) -> ChannelWithPrior:
@@ -98,6 +99,11 @@ def channel_with_prior(prior: Prior | AnyChannel, mechanism: Mechanism) -> Chann
             f"prior must be probabilities, a Pmf or None; got a channel, {_validate.shown(prior)}. The prior goes "
             "first, then the channel."
         )
+    if isinstance(mechanism, ShardedChannel):
+        raise DomainError(
+            f"mechanism must be a channel that one machine holds for this quantity; got {mechanism!r}. Channels in "
+            "shards have those of notions.summary; a numpy.memmap of a .npy file makes a Channel."
+        )
     channel: Any = mechanism
     if not isinstance(mechanism, AnyChannel):
         channel = _validate.with_argument_name("matrix", "mechanism", lambda: Channel(mechanism))  # type: ignore[arg-type]
@@ -106,9 +112,9 @@ def channel_with_prior(prior: Prior | AnyChannel, mechanism: Mechanism) -> Chann
         weights = tuple(weights) if any(np.ndim(marginal) == 1 for marginal in weights) else weights
     checked = channel._validated_prior(weights)
     for vector in checked if isinstance(checked, tuple) else (checked,):
-        if isinstance(vector, np.ndarray) and ((vector > 0) & (vector < _LEAST_PRIOR)).any():
+        if isinstance(vector, np.ndarray) and ((vector > 0) & (vector < LEAST_PRIOR)).any():
             raise DomainError(
-                f"prior must be 0 or at least {_LEAST_PRIOR:g} at every secret; got "
+                f"prior must be 0 or at least {LEAST_PRIOR:g} at every secret; got "
                 f"{float(vector[vector > 0].min())!r}. Set it to 0 to leave the secret out."
             )
     return ChannelWithPrior(channel, checked)

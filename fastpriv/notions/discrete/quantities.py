@@ -32,6 +32,7 @@ from .set_channels.mutual_information import mutual_information as set_mutual_in
 from .set_channels.parameters import set_parameters
 from .set_channels.vulnerability import best_guess
 from .set_channels.vulnerability import maximal_leakage as set_maximal_leakage
+from .sharded_rows import ShardedRowBlocks, is_sharded
 
 __all__ = ["UNITS", "brackets", "log_ratio_bounds", "set_quantities"]
 
@@ -59,6 +60,9 @@ def brackets(
     """
     names = tuple(names)
     channel, prior = model
+    if is_sharded(channel):
+        with ShardedRowBlocks(model, n_jobs, progress) as rows:
+            return _from_rows(rows, names)
     if (plain := dense.plain_brackets(model, names, progress)) is not None:
         return plain
     if model.factors is not None:
@@ -82,7 +86,7 @@ def _from_rows(rows: RowBlocks, names: Collection[str]) -> dict[str, Bracket]:
     first = dense.column_statistics(rows)
     result = dense.column_brackets(rows, first, names)
     if {"cd_lmip", "pointwise_lmip"} & set(names):
-        result |= dense.row_brackets(rows, dense.row_statistics(rows, first))
+        result |= dense.row_brackets(rows, dense.merged_row_statistics(rows, first))
     return result
 
 

@@ -15,7 +15,7 @@ from ... import _parallel, _validate
 from ..._parallel import Progress
 from ...channels import Channel, ChannelStack
 from ...channels.channel_stacks import Index, at_position
-from ...distributions import Pmf
+from ...distributions import Pmf, PmfStack
 from ...errors import DomainError, ShapeError
 from ...estimate import Estimate, Kind, Unit
 from ...kernels import _channel_quantities
@@ -23,6 +23,7 @@ from ...numerics import FloatArray, IndexArray, RealArray
 from . import dense_quantities as dense
 from .channel_with_prior import ChannelWithPrior, Mechanism, Prior, channel_with_prior, estimate
 from .quantities import UNITS, brackets
+from .sharded_rows import model_of_rows
 
 __all__ = [
     "StackWithPriors", "each_pair", "pairs_with_levels", "quantities", "quantity", "stack_estimate", "stack_quantities",
@@ -86,7 +87,7 @@ def stack_with_priors(prior: Prior, stack: ChannelStack) -> StackWithPriors:
     if prior is None:
         zeros = np.zeros(stack.size, dtype=np.intp)
         return StackWithPriors(cells, gaps, None, stack.shape, np.arange(stack.size), zeros, stack.errors)
-    values = prior.probabilities if isinstance(prior, Pmf) else _validate.array("prior", prior)
+    values = prior.probabilities if isinstance(prior, (Pmf, PmfStack)) else _validate.array("prior", prior)
     if values.dtype.kind not in "fiub":
         values = _validate.real("prior", prior, "probabilities between 0 and 1", answer=False)
     if values.ndim == 0 or values.shape[-1] != stack.inputs:
@@ -149,7 +150,8 @@ def quantities(
     _parallel.checked(n_jobs, progress)
     if isinstance(mechanism, ChannelStack):
         return stack_quantities(prior, mechanism, names, n_jobs, progress)
-    found = brackets(channel_with_prior(prior, mechanism), names, n_jobs=n_jobs, progress=progress)
+    model = model_of_rows(prior, mechanism)
+    found = brackets(model, names, n_jobs=n_jobs, progress=progress)
     return {name: estimate(found[name], UNITS[name]) for name in names}
 
 

@@ -29,7 +29,7 @@ from .._grids import parse_grid
 from ..errors import BackendMissingError, DomainError, ShapeError
 from ..numerics import WordArray
 
-__all__ = ["BLOCK", "MAX_CELLS", "REPLICATE", "Axis", "Settings", "make_settings", "read_spec"]
+__all__ = ["BLOCK", "MAX_CELLS", "REPLICATE", "Axis", "ParameterGrid", "make_parameter_grid", "read_spec"]
 
 MAX_CELLS = 10**10  # of one run: their results take 600 GB, and minutes pass before the first of them is looked up
 BLOCK = 8192  # consecutive cells whose results are looked up together: 130 kB of keys, and one call of a stack
@@ -64,7 +64,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Settings:
+class ParameterGrid:
     """A product of axes, or the cells ``first`` to ``last - 1`` of it."""
 
     axes: tuple[Axis, ...]
@@ -91,7 +91,7 @@ class Settings:
         """Whether these are all cells of the product."""
         return self.count == math.prod(self.shape)
 
-    def shard(self, index: int, shards: int) -> Settings:
+    def shard(self, index: int, shards: int) -> ParameterGrid:
         """Return the part ``index`` of 1 to ``shards``: consecutive cells, whole blocks if there are enough."""
         piece = BLOCK if self.count >= BLOCK * shards else 1
         pieces = -(-self.count // piece)
@@ -137,10 +137,10 @@ class Settings:
         return positions[::-1]
 
 
-def make_settings(
+def make_parameter_grid(
     table: Any = None, grid: Mapping[str, Any] | None = None, zip_: Mapping[str, Any] | None = None,
-    replicates: int = 1, texts: frozenset[str] | None = None,
-) -> Settings:  # fmt: skip
+    replicates: int = 1, words: Mapping[str, bool] | None = None,
+) -> ParameterGrid:  # fmt: skip
     """Build the settings: the product of the axes of ``grid``, the columns of ``zip_`` and the rows of ``table``.
 
     Parameters
@@ -153,16 +153,16 @@ def make_settings(
         Parameters that vary together.
     replicates : int
         Repetitions of each cell.
-    texts : frozenset of str, optional
-        Parameters whose values are words; all others are then doubles. None for a function that is not known.
+    words : mapping of str to bool, optional
+        Whether a parameter is a word; all others are then doubles. None for a function that is not known.
     """
     axes: list[Axis] = []
     if table is not None:
-        axes.append(Axis(_table_columns(table)))
+        axes.append(Axis(_table_columns(table, words)))
     if zip_:
-        axes.append(_zip_axis(_mapping("zip", zip_), texts))
+        axes.append(_zip_axis(_mapping("zip", zip_), words))
     for name, values in _mapping("grid", grid or {}).items():
-        axes.append(Axis({name: _column(f"grid[{name!r}]", values, _is_text(name, texts))}))
+        axes.append(Axis({name: _column(f"grid[{name!r}]", values, _is_text(name, words))}))
     count = _validate.count("replicates", replicates, maximum=MAX_CELLS)
     names = [name for axis in axes for name in axis.columns]
     repeated = [name for name in names if names.count(name) > 1]
@@ -172,12 +172,12 @@ def make_settings(
         raise DomainError(
             f"settings must have no parameter called {REPLICATE!r}; got one. Rename it: replicates= counts repetitions."
         )
-    if texts is not None:
+    if words is not None:
         axes = [Axis({k: v.astype(np.float64) if v.dtype.kind == "i" else v for k, v in axis.columns.items()})
                 for axis in axes]  # fmt: skip
     if count > 1:
         axes.append(Axis({REPLICATE: np.arange(count)}))
-    return Settings(tuple(axes), 0, math.prod(axis.length for axis in axes))
+    return ParameterGrid(tuple(axes), 0, math.prod(axis.length for axis in axes))
 
 
 def read_spec(spec: str | os.PathLike[str] | Mapping[str, Any]) -> dict[str, Any]:
@@ -215,8 +215,8 @@ def _mapping(name: str, value: Any) -> Mapping[str, Any]:
     return value
 
 
-def _zip_axis(columns: Mapping[str, Any], texts: frozenset[str] | None) -> Axis:
-    found = {name: _column(f"zip[{name!r}]", values, _is_text(name, texts)) for name, values in columns.items()}
+def _zip_axis(columns: Mapping[str, Any], words: Mapping[str, bool] | None) -> Axis:
+    found = {name: _column(f"zip[{name!r}]", values, _is_text(name, words)) for name, values in columns.items()}
     length = max(len(values) for values in found.values())
     for name, values in found.items():
         if len(values) not in (1, length):
@@ -227,9 +227,9 @@ def _zip_axis(columns: Mapping[str, Any], texts: frozenset[str] | None) -> Axis:
     return Axis({name: np.broadcast_to(values, (length,)) for name, values in found.items()})
 
 
-def _is_text(name: str, texts: frozenset[str] | None) -> bool | None:
+def _is_text(name: str, words: Mapping[str, bool] | None) -> bool | None:
     """Whether the values of a parameter are words; None where that is not known."""
-    return None if texts is None else name in texts
+    return None if words is None else words.get(name)
 
 
 def _column(name: str, values: Any, text: bool | None = None) -> NDArray[Any]:
@@ -254,7 +254,11 @@ def _column(name: str, values: Any, text: bool | None = None) -> NDArray[Any]:
             if not all(isinstance(value, str) for value in values):
                 raise DomainError(f"{name} must be numbers alone or texts alone; got both. {_COLUMN_REMEDY}")
             if text is False:
-                raise DomainError(f"{name} must be numbers; got {values[0]!r}. Pass numbers, or a grid as one text.")
+                index = next((i for i, value in enumerate(values) if not _reads_as_number(value)), 0)
+                raise DomainError(
+                    f"{name} must be numbers; got {values[index]!r} at index {index}. Pass numbers, or a grid as one "
+                    "text."
+                )
             return np.array(values, dtype=object)
     array = _validate.array(name, values)
     if array.ndim != 1:
@@ -262,6 +266,8 @@ def _column(name: str, values: Any, text: bool | None = None) -> NDArray[Any]:
     if not array.size:
         raise ShapeError(f"{name} must have at least one value; got none. {_COLUMN_REMEDY}")
     kind = array.dtype.kind
+    if text and kind in "biuf":
+        raise DomainError(f"{name} must be words; got {array[0].item()!r}. Put the words in quotes.")
     if kind in "UT" or (kind == "O" and all(isinstance(value, str) for value in array)):
         return np.array(array.tolist(), dtype=object)
     if kind == "b":
@@ -275,7 +281,7 @@ def _no_column(name: str, values: Any) -> DomainError:
     return DomainError(f"{name} must be a sequence of values; got {_validate.shown(values)}. {_COLUMN_REMEDY}")
 
 
-def _table_columns(table: Any) -> dict[str, NDArray[Any]]:
+def _table_columns(table: Any, words: Mapping[str, bool] | None) -> dict[str, NDArray[Any]]:
     """Return the columns of a file, a data frame or a list of dicts."""
     if isinstance(table, (str, os.PathLike)):
         columns = _file_columns(_validate.path("table", table))
@@ -300,7 +306,10 @@ def _table_columns(table: Any) -> dict[str, NDArray[Any]]:
         columns = {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
     if not columns:
         raise ShapeError("table must have at least one row and one column; got none. Pass the settings, one a row.")
-    return {name: _column(f"table[{name!r}]", values) for name, values in _mapping("table", columns).items()}
+    return {
+        name: _column(f"table[{name!r}]", values, _is_text(name, words))
+        for name, values in _mapping("table", columns).items()
+    }
 
 
 def _file_columns(path: Path) -> dict[str, Any]:
@@ -311,16 +320,43 @@ def _file_columns(path: Path) -> dict[str, Any]:
             raise BackendMissingError(
                 "pyarrow must be installed to read Parquet; got none. Run: pip install 'fastpriv[table]'"
             ) from None
-        table = parquet.read_table(path)
-        return {name: table[name].to_numpy() for name in table.column_names}
-    with open(path, newline="", encoding="utf-8") as stream:
-        rows = list(csv.reader(stream))
-    if not rows or len(set(map(len, rows))) != 1:
+        try:
+            table = parquet.read_table(path)
+        except ValueError as error:  # the one of Arrow for a file of another format
+            raise DomainError(f"table must be a Parquet file; got {str(path)!r}: {error}. Write it anew.") from None
+        return {name: table[name].to_numpy() for name in _distinct(table.column_names, path)}
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as stream:
+            rows = [(number, row) for number, row in enumerate(csv.reader(stream), start=1) if row]
+    except (UnicodeDecodeError, csv.Error) as error:
         raise DomainError(
-            f"table must be a CSV file with a line of names and rows of one length; got {str(path)!r}. Correct it."
-        )
-    names, *cells = rows
+            f"table must be a CSV file in UTF-8, or end in .parquet; got {str(path)!r}: {error}. Save it as CSV."
+        ) from None
+    for number, row in rows or [(1, [])]:
+        if not row or len(row) != len(rows[0][1]):
+            raise DomainError(
+                f"table must be a CSV file with a line of names and rows of one length; got {str(path)!r}, whose row "
+                f"{number} has {len(row)} cells. Correct it."
+            )
+    cells = [row for _, row in rows[1:]]
+    names = _distinct([name.strip() for name in rows[0][1]], path)
     return {name: _numbers(column) for name, column in zip(names, map(list, zip(*cells, strict=True)), strict=False)}
+
+
+def _distinct(names: list[str], path: Path) -> list[str]:
+    """Return the names of columns, if each is there once."""
+    for name in names:
+        if names.count(name) > 1:
+            raise DomainError(f"table must have each column once; got {name!r} twice in {str(path)!r}. Drop one.")
+    return names
+
+
+def _reads_as_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _numbers(cells: Sequence[str]) -> Any:

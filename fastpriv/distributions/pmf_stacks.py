@@ -1,0 +1,237 @@
+"""Stacks of discrete distributions on the line: arrays of points and probabilities with leading axes.
+
+Notation: ``shape`` are the leading axes of a stack, n its number of points, padding included. A row is the distribution
+at one position of the leading axes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import _validate
+from .._values import ValueObject
+from ..errors import DomainError, ShapeError
+from ..numerics import FloatArray
+from .mixture_stacks import MixtureStack
+from .packed import MAX_MAGNITUDE
+from .pmf import Pmf
+
+__all__ = ["PmfStack"]
+
+Index = tuple[int, ...]
+# bound: none - sums nearer to 1 are not checked again; the tolerance of ``Pmf`` less the rounding of a sum
+_SURE_TOLERANCE = _validate.sum_tolerance(np.float64) * (1 - 1e-6)
+
+
+class PmfStack(ValueObject):
+    """Discrete distributions with leading axes, for one call instead of a loop over priors.
+
+    Functions that take a ``Pmf`` as prior take a stack in its place: the notions, ``mutual_information`` and
+    ``calibration``. Its leading axes broadcast with those of the mechanism and of the targets, as in NumPy.
+
+    Parameters
+    ----------
+    values : array_like, shape (..., n)
+        The points, distinct in each row, in any order.
+    probabilities : array_like, shape (..., n)
+        Their probabilities; each row sums to 1 within 1e-9, as for ``Pmf``. The leading axes of both broadcast. Points
+        of probability zero are padding: they are dropped from their row, but where a channel counts them as secrets.
+    errors : {"raise", "record"}, default "raise"
+        What an invalid row does: raise an error that names it, or have NaN as its answers while the other rows keep
+        theirs. Attribute ``errors`` then holds its text.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        The leading axes.
+    values, probabilities : ndarray
+        With all leading axes, read-only, each row in increasing order of its points; invalid rows are 0.
+    errors : mapping of tuple of int to str
+        The texts of invalid rows by their position.
+
+    Raises
+    ------
+    DomainError, ShapeError
+        For a row that ``Pmf`` refuses, unless ``errors="record"``, with the position of the row; for shapes that do not
+        broadcast, or have no point.
+
+    See Also
+    --------
+    fastpriv.Pmf : one distribution.
+
+    Notes
+    -----
+    **Accuracy** the answers for a row are those for the distribution itself, bit for bit:
+    ``tests/contracts/test_mechanism_stacks.py``.
+
+    Examples
+    --------
+    The information that noise of two sizes leaves about a coin, for three biases:
+
+    >>> import numpy as np
+    >>> from fastpriv import PmfStack, mutual_information
+    >>> bias = np.array([0.5, 0.1, 0.001])[:, None]
+    >>> coins = PmfStack([0.0, 1.0], np.concatenate([1 - bias, bias], axis=-1))
+    >>> mutual_information(coins, [[0.5], [1.0]]).value.round(6)
+    array([[0.336831, 0.14202 , 0.001979],
+           [0.111421, 0.042742, 0.000499]])
+    """
+
+    __slots__ = ("errors", "probabilities", "records", "shape", "values")
+    _fields = ("values", "probabilities", "_error_texts")
+
+    values: FloatArray
+    probabilities: FloatArray
+    shape: Index
+    errors: Mapping[Index, str]
+    records: bool
+
+    def __init__(
+        self, values: ArrayLike, probabilities: ArrayLike, *, errors: Literal["raise", "record"] = "raise"
+    ) -> None:
+        records = _validate.choice("errors", errors, ("raise", "record")) == "record"
+        x, p = (
+            np.atleast_1d(_numbers(name, given))
+            for name, given in (("values", values), ("probabilities", probabilities))
+        )
+        try:
+            rows = np.broadcast_shapes(x.shape, p.shape)
+        except ValueError:
+            rows = ()
+        if not rows or x.shape[-1] != p.shape[-1] or rows[-1] == 0:
+            raise ShapeError(
+                "values and probabilities must have leading axes that broadcast, and one last axis with a point at "
+                f"least; got {x.shape} and {p.shape}. Add axes of length 1 for a grid."
+            )
+        order = np.argsort(x, axis=-1, kind="stable")
+        spread = np.broadcast_to(order, rows)
+        x = np.broadcast_to(np.take_along_axis(x, order, axis=-1), rows)
+        p = np.take_along_axis(np.broadcast_to(p, rows), spread, axis=-1)
+        self._set(values=x, probabilities=p, shape=rows[:-1], errors=MappingProxyType({}), records=records)
+        self._refuse()
+
+    def _refuse(self) -> None:
+        """Raise the error of the first invalid row, or note those of all and set their numbers to 0."""
+        x, p = self.values, self.probabilities
+        with np.errstate(invalid="ignore"):
+            sound = ((p >= 0) & (p <= 1) & (np.abs(x) <= MAX_MAGNITUDE)).all(axis=-1)
+            sound &= (x[..., 1:] > x[..., :-1]).all(axis=-1)
+            sound &= np.abs(np.sum(p, axis=-1, dtype=np.longdouble) - 1) <= _SURE_TOLERANCE
+        found: dict[Index, tuple[type[ValueError], str]] = {}
+        for row in np.argwhere(~sound):  # among them rows with padding of equal values, which are valid
+            index = tuple(int(i) for i in row)
+            try:
+                self._pmf(index)
+            except (DomainError, ShapeError) as error:
+                found[index] = type(error), str(error)
+        if not found:
+            return
+        if not self.records:
+            index, (kind, text) = next(iter(found.items()))
+            at = f" at row {index[0] if len(index) == 1 else index} ({len(found)} of {self.size} rows)" if index else ""
+            raise kind(text.replace("; got", f"{at}; got", 1))
+        invalid = np.zeros(self.shape, dtype=bool)
+        invalid[tuple(np.array(list(found)).T)] = True
+        x, p = np.array(x), np.array(p)
+        x[invalid] = p[invalid] = 0.0
+        texts = {index: text for index, (_, text) in found.items()}
+        self._set(values=x, probabilities=p, errors=MappingProxyType(texts))
+
+    @classmethod
+    def of(cls, pmfs: Sequence[Pmf]) -> PmfStack:
+        """A stack of one leading axis, of distributions with any numbers of points; shorter ones are padded.
+
+        Examples
+        --------
+        >>> from fastpriv import Pmf, PmfStack
+        >>> both = PmfStack.of([Pmf([0.0, 1.0], [0.5, 0.5]), Pmf([2.0], [1.0])])
+        >>> both.shape, both[1]
+        ((2,), Pmf([2.0], [1.0]))
+        """
+        rows = _validate.sequence("pmfs", pmfs, "Pmf")
+        for index, row in enumerate(rows):
+            _validate.instance(f"pmfs[{index}]", row, Pmf)
+        points = max(map(len, rows), default=1)
+        x, p = np.zeros((len(rows), points)), np.zeros((len(rows), points))
+        for index, row in enumerate(rows):
+            x[index, : len(row)], p[index, : len(row)] = row.values, row.probabilities
+            x[index, len(row) :] = row.values[-1]
+        return cls(x, p)
+
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        return math.prod(self.shape)
+
+    @property
+    def _error_texts(self) -> tuple[Any, ...]:
+        return tuple(sorted(self.errors.items()))
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a PmfStack without leading axes has no length")
+        return self.shape[0]
+
+    def __getitem__(self, index: Any) -> Any:
+        """The distribution at one position, or a smaller stack: as indexing an array of shape ``shape``.
+
+        The position of an invalid row raises ``DomainError`` with its text.
+        """
+        positions = np.arange(self.size).reshape(self.shape)[index]
+        if np.ndim(positions) == 0:
+            position = tuple(int(i) for i in np.unravel_index(int(positions), self.shape)) if self.shape else ()
+            if position in self.errors:
+                raise DomainError(self.errors[position])
+            return self._pmf(position)
+        flat = {int(np.ravel_multi_index(at, self.shape)): text for at, text in self.errors.items()}
+        found = {at: flat[int(number)] for at, number in np.ndenumerate(positions) if int(number) in flat}
+        x, p = (field.reshape(self.size, -1)[positions] for field in (self.values, self.probabilities))
+        return _rebuilt(x, p, self.records, found)
+
+    def through_gaussian(self, sigma: ArrayLike) -> MixtureStack:
+        """The distributions of value + N(0, sigma^2) noise; sigma broadcasts with ``shape``."""
+        noise = _validate.real("sigma", sigma, answer=False)
+        _validate.broadcastable("sigma", noise, "the leading axes", np.broadcast_to(0.0, self.shape))
+        stack = MixtureStack(
+            self.probabilities, self.values, noise[..., None], errors="record" if self.records else "raise"
+        )
+        if self.errors:
+            numbers = np.broadcast_to(np.arange(self.size).reshape(self.shape), stack.shape)
+            own = {int(np.ravel_multi_index(at, self.shape)) if at else 0: text for at, text in self.errors.items()}
+            found = {at: own.get(int(numbers[at]), text) for at, text in stack.errors.items()}
+            stack._set(errors=MappingProxyType(found))
+        return stack
+
+    def _pmf(self, index: Index) -> Pmf:
+        x, p = self.values[index], self.probabilities[index]
+        kept = p != 0
+        return Pmf(x, p) if kept.all() else Pmf(x[kept], p[kept])
+
+    def __reduce__(self) -> Any:
+        return _rebuilt, (np.array(self.values), np.array(self.probabilities), self.records, dict(self.errors))
+
+    def __repr__(self) -> str:
+        invalid = f", {len(self.errors)} of them invalid" if self.errors else ""
+        return f"<PmfStack of shape {self.shape}{invalid}: {self.values.shape[-1]:,} points>"
+
+
+def _numbers(name: str, given: ArrayLike) -> FloatArray:
+    """An array of doubles; NaN stays, for the check of its row."""
+    array = _validate.array(name, given)
+    if array.dtype.kind not in "fiub":
+        return _validate.real(name, given, "numbers", answer=False)
+    return array.astype(np.float64)
+
+
+def _rebuilt(values: FloatArray, probabilities: FloatArray, records: bool, errors: dict[Index, str]) -> PmfStack:
+    """A stack of arrays that have been checked."""
+    stack = PmfStack.__new__(PmfStack)
+    stack._set(values=values, probabilities=probabilities, shape=values.shape[:-1], records=records,
+               errors=MappingProxyType(errors))  # fmt: skip
+    return stack

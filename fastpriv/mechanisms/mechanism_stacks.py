@@ -1,0 +1,255 @@
+"""Stacks of mechanisms: arrays of parameters with leading axes, one mechanism for each position of these axes.
+
+Notation: ``shape`` are the leading axes of a stack.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+
+from .. import _validate
+from .._values import ValueObject
+from ..channels.base import AnyChannel
+from ..channels.channel_stacks import ChannelStack
+from ..errors import DomainError, ShapeError
+
+__all__ = ["MechanismStack"]
+
+Index = tuple[int, ...]
+# Last axes of the parameters that are arrays for one mechanism already; the others are single numbers.
+_OWN_AXES = {"scores": 2, "matrix": 2, "default": 1, "indices": 1, "rows": 2}
+
+
+class MechanismStack(ValueObject):
+    """Mechanisms with leading axes, for one call instead of a loop over their parameters.
+
+    The functions of ``fastpriv.notions`` and ``channel_capacity`` take a stack in the place of a mechanism. Its leading
+    axes broadcast with those of a ``PmfStack`` or of priors of shape (..., n), and of ``epsilon`` or ``order``, whose
+    last axis belongs to each mechanism.
+
+    Parameters
+    ----------
+    kind : callable
+        A class of mechanisms, such as ``RandomizedResponse``, or a function that returns a channel.
+    *parameters, **named : array_like
+        Its arguments, each single or an array of them; these are broadcast. An argument that is an array for one
+        mechanism, such as ``scores``, has leading axes before its own. A ``GaussianMechanism`` takes arrays itself.
+    errors : {"raise", "record"}, default "raise"
+        What invalid parameters do: raise an error that names their position, or have NaN as answers while the others
+        keep theirs. Attribute ``errors`` then holds the text. A mechanism for which a function has no answer counts as
+        invalid there, and ``cost["errors"]`` of its Estimate has the text.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        The leading axes.
+    mechanisms : tuple of AnyChannel or None
+        All of them in C order, None for invalid ones.
+    errors : mapping of tuple of int to str
+        The texts of invalid parameters by their position.
+
+    Raises
+    ------
+    DomainError, ShapeError
+        For parameters that ``kind`` refuses, unless ``errors="record"``; for shapes that do not broadcast.
+
+    See Also
+    --------
+    fastpriv.ChannelStack : matrices with leading axes, of which one call of a kernel takes thousands.
+
+    Notes
+    -----
+    Each mechanism is taken by its own method, closed forms included, on ``n_jobs`` threads.
+
+    **Accuracy** the answers for a mechanism are those for itself, bit for bit:
+    ``tests/contracts/test_mechanism_stacks.py``. Those by ``matrices()`` are of written channels.
+
+    Examples
+    --------
+    Randomised response on two sizes with three levels:
+
+    >>> from fastpriv import MechanismStack, RandomizedResponse, notions
+    >>> stack = MechanismStack(RandomizedResponse, k=[[2], [2**100]], epsilon=[0.5, 1.0, 2.0])
+    >>> stack.shape
+    (2, 3)
+    >>> notions.maximal_leakage(None, stack).value.round(6)
+    array([[0.21907 , 0.379885, 0.566219],
+           [0.5     , 1.      , 2.      ]])
+    >>> notions.ldp_delta(None, stack, [0.25, 0.75]).shape
+    (2, 3, 2)
+    """
+
+    __slots__ = ("errors", "mechanisms", "records", "shape")
+    _fields = ("mechanisms", "shape", "_error_texts")
+
+    mechanisms: tuple[AnyChannel | None, ...]
+    shape: Index
+    errors: Mapping[Index, str]
+    records: bool
+
+    def __init__(
+        self, kind: Callable[..., AnyChannel], *parameters: Any, errors: Literal["raise", "record"] = "raise",
+        **named: Any,
+    ) -> None:  # fmt: skip
+        records = _validate.choice("errors", errors, ("raise", "record")) == "record"
+        if not callable(kind):
+            raise DomainError(
+                f"kind must be a class of mechanisms; got {_validate.shown(kind)}. Pass RandomizedResponse or another; "
+                "MechanismStack.of takes mechanisms themselves."
+            )
+        try:
+            bound = inspect.signature(kind).bind(*parameters, **named)
+        except TypeError as error:
+            name = getattr(kind, "__name__", "kind")
+            raise DomainError(
+                f"parameters must be the arguments of {name}{inspect.signature(kind)}; got others ({error}). Pass each "
+                "single or as an array."
+            ) from None
+        columns = {name: _column(name, given) for name, given in bound.arguments.items()}
+        shapes = {name: column.shape for name, column in columns.items()}
+        try:
+            shape = np.broadcast_shapes(*shapes.values())
+        except ValueError:
+            text = " and ".join(f"{own} of {name}" for name, own in shapes.items() if own)
+            raise ShapeError(
+                f"parameters must be of shapes that broadcast; got {text}. Add axes of length 1 for a grid."
+            ) from None
+        _validate.grid("parameters", shape)
+        spread = {name: np.broadcast_to(column, shape) for name, column in columns.items()}
+        made: list[AnyChannel | None] = []
+        found: dict[Index, str] = {}
+        for index in np.ndindex(shape):
+            bound.arguments.update({name: column[index] for name, column in spread.items()})
+            try:
+                one = kind(*bound.args, **bound.kwargs)
+            except (DomainError, ShapeError) as error:
+                if not records:
+                    raise type(error)(with_position(str(error), "setting", index)) from None
+                found[index] = str(error)
+                made.append(None)
+                continue
+            _validate.instance("kind(...)", one, AnyChannel)
+            made.append(one)
+        self._set(mechanisms=tuple(made), shape=shape, errors=MappingProxyType(found), records=records)
+
+    @classmethod
+    def of(cls, mechanisms: Sequence[AnyChannel], *, errors: Literal["raise", "record"] = "raise") -> MechanismStack:
+        """A stack of one leading axis, of any channels: other families, other sizes, products.
+
+        Examples
+        --------
+        >>> from fastpriv import GeometricMechanism, MechanismStack, RandomizedResponse, notions
+        >>> stack = MechanismStack.of([RandomizedResponse(3, 1.0), GeometricMechanism(9, 0.25)])
+        >>> notions.ldp_epsilon(None, stack).value
+        array([1., 2.])
+        """
+        records = _validate.choice("errors", errors, ("raise", "record")) == "record"
+        items = _validate.sequence("mechanisms", mechanisms, "channels")
+        for index, one in enumerate(items):
+            _validate.instance(f"mechanisms[{index}]", one, AnyChannel)
+        return _rebuilt(tuple(items), (len(items),), records, {})
+
+    def matrices(self) -> ChannelStack:
+        """All of them written out, if they have the same secrets and releases: for many small ones a call is faster.
+
+        Bounds are then those of written channels. Invalid mechanisms stay invalid.
+
+        Examples
+        --------
+        >>> from fastpriv import MechanismStack, RandomizedResponse, notions
+        >>> stack = MechanismStack(RandomizedResponse, 2, [0.5, 1.0])
+        >>> notions.cd_lmip(None, stack.matrices()).value.round(9)
+        array([0.03029986, 0.11094407])
+        """
+        valid = [one for one in self.mechanisms if one is not None]
+        sizes = {(one.inputs, one.outputs): None for one in valid}
+        if len(sizes) != 1:
+            raise ShapeError(
+                f"mechanisms must have one number of secrets and of releases to be written out; got {len(sizes)} "
+                "different sizes. Take the stack itself."
+            )
+        (n, m) = next(iter(sizes))
+        _validate.memory("matrices", 16 * n * m * self.size, "Take the stack itself.")
+        missing = np.full((n, m), np.nan)
+        cells = np.array([missing if one is None else one.matrix() for one in self.mechanisms])
+        written = ChannelStack(cells.reshape(*self.shape, n, m), errors="record" if self.records else "raise")
+        written._set(errors=MappingProxyType({**written.errors, **self.errors}))
+        return written
+
+    @property
+    def size(self) -> int:
+        """The number of mechanisms."""
+        return math.prod(self.shape)
+
+    @property
+    def _error_texts(self) -> tuple[Any, ...]:
+        return tuple(sorted(self.errors.items()))
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a MechanismStack without leading axes has no length")
+        return self.shape[0]
+
+    def __getitem__(self, index: Any) -> Any:
+        """The mechanism at one position, or a smaller stack: as indexing an array of shape ``shape``.
+
+        The position of an invalid mechanism raises ``DomainError`` with its text.
+        """
+        positions = np.arange(self.size).reshape(self.shape)[index]
+        texts = {int(np.ravel_multi_index(at, self.shape)) if at else 0: text for at, text in self.errors.items()}
+        if np.ndim(positions) == 0:
+            one = self.mechanisms[int(positions)]
+            if one is None:
+                raise DomainError(texts[int(positions)])
+            return one
+        found = {at: texts[int(number)] for at, number in np.ndenumerate(positions) if int(number) in texts}
+        chosen = tuple(self.mechanisms[number] for number in positions.ravel().tolist())
+        return _rebuilt(chosen, positions.shape, self.records, found)
+
+    def __reduce__(self) -> Any:
+        return _rebuilt, (self.mechanisms, self.shape, self.records, dict(self.errors))
+
+    def __repr__(self) -> str:
+        invalid = f", {len(self.errors)} of them invalid" if self.errors else ""
+        kinds = sorted({type(one).__name__ for one in self.mechanisms if one is not None})
+        return f"<MechanismStack of shape {self.shape}{invalid}: {', '.join(kinds) or 'no mechanism'}>"
+
+
+def _column(name: str, given: Any) -> Any:
+    """The values of one parameter as an array of Python's objects, of the leading axes alone."""
+    own = _OWN_AXES.get(name, 0)
+    if given is None or isinstance(given, (str, bytes, AnyChannel)):
+        column = np.empty((), dtype=object)
+        column[()] = given
+        return column
+    array = _validate.array(name, given)
+    if own == 0:
+        return array.astype(object)
+    if array.ndim < own:
+        raise ShapeError(
+            f"{name} must have {own} axes at least, its own for one mechanism; got shape {array.shape}. Leading axes "
+            "before them are the stack."
+        )
+    column = np.empty(array.shape[: array.ndim - own], dtype=object)
+    for index in np.ndindex(column.shape):
+        column[index] = array[index]
+    return column
+
+
+def with_position(text: str, item: str, index: Index) -> str:
+    """The text of an error with the position of the item that it is about."""
+    return text.replace("; got", f" at {item} {index[0] if len(index) == 1 else index}; got", 1) if index else text
+
+
+def _rebuilt(
+    mechanisms: tuple[AnyChannel | None, ...], shape: Index, records: bool, errors: dict[Index, str]
+) -> MechanismStack:
+    stack = MechanismStack.__new__(MechanismStack)
+    stack._set(mechanisms=mechanisms, shape=shape, records=records, errors=MappingProxyType(errors))
+    return stack
