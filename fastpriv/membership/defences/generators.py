@@ -20,8 +20,6 @@ Source: Zhang, Venkatesaramani, De, Malin and Vorobeychik 2025 (Bayes-Nash gener
 Szegedy 2015 (batch normalisation); Kingma and Ba 2015 (Adam).
 """
 
-# bounds: none - networks are trained here, and no bound
-
 from __future__ import annotations
 
 import hashlib
