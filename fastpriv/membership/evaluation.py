@@ -269,7 +269,7 @@ def evaluate_attack(
     Notes
     -----
     Releases are the independent units, whatever happens within one: see the head of this module. Of single targets
-    intervals of rates are exact. At FPR 1e-3 a lower bound needs some 4,400 single non-members, or 10,000 releases of
+    intervals of rates are exact. At FPR 1e-3 a lower bound needs some 4,400 single non-members, or 15,000 releases of
     many people; with fewer it is 0 and a remark says so.
 
     **Accuracy** ``tests/membership/test_evaluation_coverage.py`` counts the misses of all four over many seeds.
@@ -283,7 +283,7 @@ def evaluate_attack(
     >>> scores = np.random.default_rng(1).normal(size=4000) + membership
     >>> found = evaluate_attack(scores, membership, fpr=0.1)
     >>> print(f"{found.tpr_at_fpr:.3f} {found.advantage:.3f}")
-    0.370 [0.318, 0.434] 0.375 [0.307, 0.446]
+    0.370 [0.318, 0.434] 0.375 [0.307, 0.445]
     """
     x, b = _of_releases(scores, membership)
     level = _level(confidence)
@@ -479,8 +479,9 @@ def _best_threshold(
     choosing, judging = outcomes.halves()
     value, lower = np.zeros(len(reward)), np.zeros(len(reward))
     grid = np.union1d(-math.inf, _band_thresholds(outcomes.scores, outcomes.membership))
-    bounds = [outcomes.rate_bounds(kind, grid, error, joint=joint) for kind in (0, 1)]
-    most_true, least_false = bounds[1][1], np.r_[bounds[0][0][1:], 0.0]  # at the lower, the upper end of each cell
+    # every threshold is -inf or between a grid point and the next, which it may equal, or above all of them
+    most_true = outcomes.rate_bounds(1, np.r_[-math.inf, _next_threshold(grid)], error, joint=joint)[1]
+    least_false = np.r_[outcomes.rate_bounds(0, grid, error, joint=joint)[0], 0.0]
     upper = np.max(reward[:, None] * most_true - price[:, None] * least_false, axis=1)
     if len(choosing.scores) and judging.membership.any() and not judging.membership.all():
         flat, member = choosing.scores.ravel(), choosing.membership.ravel()

@@ -9,19 +9,20 @@ a term is in csrc/membership/fp_membership_posterior.h; here are its arrays and 
 
 Bounds, with u = 2^-53. The exponent of b is wrong by at most
 
-    delta(b) = tau + 2.1 u |E(b) - reference|,
+    delta(b) = tau + rho |E(b) - reference|,
 
-tau the sum of what the terms and the prior lose, each stated where its arrays are made. A side of person k, all b with
-b_k = 1 or with b_k = 0, has the maximum M_s and the sum S_s of e^(E - M_s). With x = M_s - E, the mean of x over the
-weights of a side is at most its entropy, K log 2, so that log S_s + M_s is wrong by at most
+tau the sum of what the terms and the prior lose, each stated where its arrays are made, and rho 2.1 u plus what they
+lose relative to their own size: none is above 0, so that they are at most the sizes of E, reference and prior. A side
+of person k, all b with b_k = 1 or with b_k = 0, has the maximum M_s and the sum S_s of e^(E - M_s). With x = M_s - E,
+the mean of x over the weights of a side is at most its entropy, K log 2, so that log S_s + M_s is wrong by at most
 
-    tau + 2.1 u |M_s - reference| + 5 u (K log 2 + 1) + 200 u,
+    tau + rho |M_s - reference| + 5 u (K log 2 + 1) + 200 u,
 
 where 5 u pays for delta, for E - M_s and for its parts in the exponential, and 200 u for the roundings of sums: 35 in
 a row, 8 and the products over rows; 64 in a column, and the factors of blocks of rows. Log odds are the difference of
-two of these. The entropy H = log Z + mean x is wrong by at most 2 tau' H to first order, tau' = tau + 2.1 u
-|M - reference|, as the derivative in delta(b) is -p(b) (log p(b) + H), by 5 u (mean of x^2 + (mean of x)^2), where the
-mean of x^2 is at most (K log 2 + 2)^2, and by the roundings of the sums.
+two of these. The entropy H = log Z + mean x is wrong by at most 2 tau' H to first order, tau' = tau + rho |M -
+reference|, as the derivative in delta(b) is -p(b) (log p(b) + H), by (5 u + rho) (mean of x^2 + (mean of x)^2), where
+the mean of x^2 is at most (K log 2 + 2)^2, and by the roundings of the sums.
 """
 
 # bounds: tested by membership/test_posterior - roundings counted at the head and at each term, to first order
@@ -47,6 +48,7 @@ MAX_PEOPLE = 24  # people of which all subsets are visited: 0.1 s
 # bound: none - the kernel has at least 2^3 low halves and groups of four rows; fewer people are filled up
 _LEAST_PEOPLE = 6
 _ROW_TERMS = 2**21  # operations of one task, about 2 ms
+_TABLE_SIZE = 2**24  # numbers in a table of low halves and attributes: 128 MiB
 _MOST_TASKS = 1024  # of one release
 _NEVER = float(_membership_posterior.NEVER)  # the exponent of what is impossible
 _IMPOSSIBLE = 0.25 * _NEVER  # below it lies no possible exponent
@@ -81,11 +83,13 @@ class Enumeration(NamedTuple):
 
 
 class _Built(NamedTuple):
-    """A term as the kernel takes it, and the largest error of its exponent."""
+    """A term as the kernel takes it, and the errors of its exponent."""
 
     arrays: dict[str, Any]
     error: float
     expected: float  # about where its exponent lies at the membership that made the release
+    relative: float = 0.0  # a further error, relative to the exponent of the term
+    most: float = 0.0  # the largest exponent where it is above 0
 
 
 class _Sweep(NamedTuple):
@@ -111,11 +115,11 @@ def enumerate_subsets(
     weights, constant, weights_error = _normalised(size_weights, terms)
     weights = np.concatenate([weights, np.full(padded - people, _NEVER)])
     order = np.arange(padded)
-    pooled = _pooled(terms)
-    built = [_built(term, order, padded) for term in pooled]
+    pooled, low = _pooled(terms), _low(padded, terms)
+    built = [_built(term, order, padded, low) for term in pooled]
     reference = math.fsum(one.expected for one in built)
     tau = 1.01 * (prior_error + weights_error + math.fsum(one.error for one in built))
-    sweep = _sweep(built, odds, weights, reference, covariance, n_jobs)
+    sweep = _sweep(built, low, odds, weights, reference, covariance, n_jobs)
     if sweep.most < _IMPOSSIBLE:
         raise DomainError(
             "released must be possible under the model; got frequencies that no set of members has. Check the panel, "
@@ -123,16 +127,22 @@ def enumerate_subsets(
         )
     if abs(sweep.most) > _NEAR_REFERENCE:
         reference += sweep.most
-        sweep = _sweep(built, odds, weights, reference, covariance, n_jobs)
+        sweep = _sweep(built, low, odds, weights, reference, covariance, n_jobs)
     sides = sweep.sides
     if sweep.far[:people].any():  # with the halves exchanged every low person is a high one
-        order = np.roll(order, -_low(padded))
-        swapped = [_built(term, order, padded) for term in pooled]
-        other = _sweep(swapped, odds[order], weights, reference, False, n_jobs)
+        order = np.roll(order, -low)
+        swapped = [_built(term, order, padded, low) for term in pooled]
+        other = _sweep(swapped, low, odds[order], weights, reference, False, n_jobs)
         sides = np.where(sweep.far[:, None, None], other.sides[np.argsort(order)], sides)
     sides = sides[:people]
+    # what is relative to terms, none of which exceeds reference and exponent less the prior
+    relative = 1.01 * max(one.relative for one in built)
+    prior_size = float(np.sum(np.abs(log_odds)))
+    prior_size += float(np.max(np.abs(weights), where=weights > _IMPOSSIBLE, initial=0.0))
+    tau += relative * (abs(reference) + prior_size + math.fsum(one.most for one in built) + people * LOG_2 + 1.0)
+    relative += _EXPONENT_ROUNDINGS * UNIT_ROUNDOFF
     roundings = UNIT_ROUNDOFF * (_SUM_ROUNDINGS + _TERM_ROUNDINGS * (people * LOG_2 + 1.0))
-    side_error = tau + _EXPONENT_ROUNDINGS * UNIT_ROUNDOFF * np.abs(sides[..., 0]) + roundings
+    side_error = tau + relative * np.abs(sides[..., 0]) + roundings
     never = sides[..., 0] < _IMPOSSIBLE
     logs = np.where(never, -np.inf, sides[..., 0] + special.log(np.where(never, 1.0, sides[..., 1])))
     found = logs[:, 1] - logs[:, 0]
@@ -142,16 +152,15 @@ def enumerate_subsets(
     log_mass = float(special.log(sweep.mass))
     mean = -sweep.moment / sweep.mass
     evidence = math.fsum([sweep.most, log_mass, reference, constant])
-    at_most = tau + _EXPONENT_ROUNDINGS * UNIT_ROUNDOFF * abs(sweep.most)
+    at_most = tau + relative * abs(sweep.most)
     evidence_error = 1.01 * (at_most + roundings) + 4 * UNIT_ROUNDOFF * (
         abs(evidence) + abs(constant) + abs(reference) + abs(sweep.most)
     )
     entropy = max(log_mass + mean, 0.0)
     most = people * LOG_2 * (1 + 4 * UNIT_ROUNDOFF)
     if at_most < 1e-3:
-        entropy_error = 2.1 * at_most * (entropy + 4 * at_most) + UNIT_ROUNDOFF * (
-            _SUM_ROUNDINGS * (mean + 2.0) + _TERM_ROUNDINGS * ((people * LOG_2 + 2.0) ** 2 + mean**2)
-        )
+        entropy_error = 2.1 * at_most * (entropy + 4 * at_most) + UNIT_ROUNDOFF * _SUM_ROUNDINGS * (mean + 2.0)
+        entropy_error += (relative + _TERM_ROUNDINGS * UNIT_ROUNDOFF) * ((people * LOG_2 + 2.0) ** 2 + mean**2)
     else:
         entropy_error = most
     mode = (sweep.mode >> np.arange(people)) & 1 == 1
@@ -168,9 +177,11 @@ def enumerate_subsets(
     )
 
 
-def _low(people: int) -> int:
-    """How many people are in the low half: those of a row of the kernel."""
-    return min(int(_membership_posterior.LOW), people // 2)
+def _low(people: int, terms: Sequence[LikelihoodTerm]) -> int:
+    """How many people are in the low half, those of a row of the kernel: fewer where tables of attributes are long."""
+    attributes = max((term.released.size for term in terms if term.kind != "tabulated"), default=1)
+    low = min(int(_membership_posterior.LOW), people // 2)
+    return max(min(low, (_TABLE_SIZE // attributes).bit_length() - 1), 3)
 
 
 def _normalised(size_weights: FloatArray, terms: Sequence[LikelihoodTerm]) -> tuple[FloatArray, float, float]:
@@ -201,10 +212,9 @@ def _pooled(terms: Sequence[LikelihoodTerm]) -> list[tuple[LikelihoodTerm, ...]]
     return [together, *groups] if together else groups
 
 
-def _built(group: tuple[LikelihoodTerm, ...], order: Any, padded: int) -> _Built:
+def _built(group: tuple[LikelihoodTerm, ...], order: Any, padded: int, low: int) -> _Built:
     """The arrays of a term, with the people in this order, of which those from K on do not exist."""
     (first, *_) = group
-    low = _low(padded)
     scale = np.concatenate([first.scale, np.ones(padded - first.scale.size)])
     if first.kind == "tabulated":
         return _tabulated_term(first, order, padded, low)
@@ -305,14 +315,13 @@ def _distances(term: LikelihoodTerm, people: FloatArray, scale: FloatArray, low:
         lost = padded * float(np.sum(np.abs(rest))) * (m + 2.0) * UNIT_ROUNDOFF
         steepest = float(np.max(np.abs(factor[0])))
         expected = -float(m)
-        # a maximum is rounded once, relative to itself; exponents of maxima count only near m
-        error = lost * steepest + (UNIT_ROUNDOFF * (m + 800.0) if kind == "maximum" else 0.0)
+        error = lost * steepest
     arrays = {
         "kind": kind, "vectors": np.ascontiguousarray(vectors[low:]), "rest": rest,
         "low": np.ascontiguousarray(tables.reshape(-1, 8, m).transpose(0, 2, 1)),
         "factor": _by_size(factor, low, padded),
     }  # fmt: skip
-    return _Built(arrays, 1.01 * error, expected)
+    return _Built(arrays, 1.01 * error, expected, UNIT_ROUNDOFF if kind == "maximum" else 0.0)
 
 
 def _censored(people: FloatArray, scale: FloatArray, low: int) -> _Built:
@@ -326,12 +335,9 @@ def _censored(people: FloatArray, scale: FloatArray, low: int) -> _Built:
     carriers = _matrix_product.product(people[:low].T, bits).astype(np.int32)
     index = np.ascontiguousarray(carriers + sizes * np.int32(padded + 1))
     arrays = {"kind": "censored", "vectors": np.ascontiguousarray(people[low:]), "table": table, "index": index}
-    # each log probability is known to some ulps, the argument to 2 roundings, and log Phi(z) changes by at most
-    # z^2 + 1 times a relative change of z
-    smallest = float(np.min(scale))
-    steepest = float(np.max(-table)) + 1.0 / smallest**2 + 1.0
-    error = UNIT_ROUNDOFF * min(m * 8.0 * steepest, (m + 8.0) * 8.0 * 800.0 + m * 8.0 * steepest)
-    return _Built(arrays, error, 0.0)
+    # Of t = log Phi(-z), z^2 <= 2 |t|, an argument wrong by 3 u costs 3 u (z^2 + z) <= 3 u (3 |t| + 1), the function
+    # 8 u |t|; |t| is at least log 2. A sum of m has m more roundings.
+    return _Built(arrays, 0.0, 0.0, (22.0 + m) * UNIT_ROUNDOFF)
 
 
 def _tabulated_term(term: LikelihoodTerm, order: Any, padded: int, low: int) -> _Built:
@@ -343,16 +349,16 @@ def _tabulated_term(term: LikelihoodTerm, order: Any, padded: int, low: int) -> 
     table = np.ascontiguousarray(logs.reshape((2,) * padded).transpose(axes).reshape(-1, 2**low))
     finite = term.released[np.isfinite(term.released)]
     arrays = {"kind": "tabulated", "vectors": np.zeros((padded - low, 1)), "low": table}
-    return _Built(arrays, term.error, float(np.max(finite)) if finite.size else 0.0)
+    largest = float(np.max(finite)) if finite.size else 0.0
+    return _Built(arrays, term.error, largest, most=max(largest, 0.0))
 
 
 def _sweep(
-    built: Sequence[_Built], odds: FloatArray, weights: FloatArray, reference: float, covariance: bool,
+    built: Sequence[_Built], low: int, odds: FloatArray, weights: FloatArray, reference: float, covariance: bool,
     n_jobs: int | None,
 ) -> _Sweep:  # fmt: skip
     """Visit all rows, in tasks of a size that depends on the work alone, and merge their sums in order."""
     people = odds.size
-    low = _low(people)
     high = people - low
     limit = float(np.sum(np.abs(odds[odds > _IMPOSSIBLE])))
     limit += float(np.max(np.abs(weights[weights > _IMPOSSIBLE]), initial=0.0))

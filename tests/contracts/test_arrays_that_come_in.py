@@ -1,5 +1,6 @@
 """Entries that are masked or missing are refused at every public callable that takes numbers, by one sentence."""
 
+import functools
 import warnings
 
 import numpy as np
@@ -18,7 +19,7 @@ from fastpriv import (
     calibration,
     membership,
     notions,
-)  # fmt: skip
+)
 from fastpriv._validate import array, integers, real
 
 PMF = fp.Pmf([20.0, 40.0], [0.5, 0.5])
@@ -36,10 +37,9 @@ PEOPLE, OTHERS = membership.Panel([[1, 0], [1, 1]]), membership.Panel([[0, 0], [
 ATTACKS = {name: getattr(membership, name)(PEOPLE, OTHERS)
            for name in ("FixedThresholdLRT", "AdaptiveThresholdLRT", "DworkScore")}  # fmt: skip
 BEACON = membership.SequentialBeacon(OTHERS, n_members=1)
-MEMBERS = fp.membership.FrequencyRelease(
-    fp.membership.Panel([[1, 0], [1, 1]]), fp.membership.BernoulliMembership(0.5), fp.membership.GaussianNoise(0.5)
-)
 MISS = notions.pac_accuracy(GAUSS, 0.0, 0.0, alpha=1.0)
+PANEL = membership.Panel([[1, 0, 1], [0, 1, 1]])
+RELEASE = membership.FrequencyRelease(PANEL, membership.BernoulliMembership(0.5), membership.LaplaceNoise(0.5))
 KNOWN = {"kind": "exact", "unit": "nats", "method": "given"}
 
 CALLS = {  # name: calls that go through, as a function and its arguments
@@ -224,12 +224,12 @@ CALLS = {  # name: calls that go through, as a function and its arguments
                         (notions.summary, {"prior": HALF, "mechanism": CHANNEL, "release": [0.25, 0.75],
                                            "belief": [0.75, 0.25]})],
     "membership.membership_posterior": [
-        (lambda released: fp.membership.membership_posterior(MEMBERS, released), {"released": [0.5, 1.0]}),
-        (lambda released: fp.membership.membership_posterior(MEMBERS, released, method="gibbs", sweeps=64, rng=1),
-         {"released": [0.5, 1.0]})],
+        (functools.partial(membership.membership_posterior, RELEASE), {"released": [0.5, 0.5, 1.0]}),
+        (lambda released: membership.membership_posterior(RELEASE, released, method="gibbs", sweeps=64, rng=1),
+         {"released": [0.5, 0.5, 1.0]})],
     "membership.BayesAttacker": [
-        (fp.membership.BayesAttacker(MEMBERS).claims, {"released": [0.5, 1.0], "gamma": 0.5})],
-    "membership.OptimalLRT": [(fp.membership.OptimalLRT(MEMBERS).scores, {"released": [0.5, 1.0]})],
+        (membership.BayesAttacker(RELEASE).claims, {"released": [0.5, 0.5, 1.0], "gamma": 0.5})],
+    "membership.OptimalLRT": [(membership.OptimalLRT(RELEASE).scores, {"released": [0.5, 0.5, 1.0]})],
     "membership.best_response": [
         (lambda weights: fp.membership.best_response(
             ATTACKS["AdaptiveThresholdLRT"], price=1.0, attribute_weights=weights), {"weights": [0.5, 1.0]})],
@@ -238,7 +238,24 @@ CALLS = {  # name: calls that go through, as a function and its arguments
             PEOPLE, fp.membership.FixedSizeMembership(1), slope=1.0, attribute_weights=weights),
          {"weights": [0.5, 1.0]})],
     "membership.LMMSEAttacker": [
-        (fp.membership.LMMSEAttacker(MEMBERS).claims, {"released": [0.5, 1.0], "gamma": 0.5})],
+        (membership.LMMSEAttacker(RELEASE).claims, {"released": [0.5, 0.5, 1.0], "gamma": 0.5})],
+    "membership.Panel": [(membership.Panel, {"values": [[1, 0], [0, 1]]}),
+                         (membership.Panel.from_packed, {"bits": [[1], [2]], "n_attributes": 2}),
+                         (PANEL.select, {"people": [0], "attributes": [2, 1]}),
+                         (PANEL.products, {"x": [0.5, 1.5, 0.0]}), (PANEL.counts, {"membership": [1, 0]})],
+    "membership.BernoulliMembership": [(membership.BernoulliMembership, {"q": [0.5, 0.25]})],
+    "membership.FixedSizeMembership": [(membership.FixedSizeMembership, {"n0": 2})],
+    "membership.GaussianNoise": [(membership.GaussianNoise, {"sigma": [1.0, 2.0]}),
+                                 (membership.GaussianNoise.from_epsilon_delta, {
+                                     "epsilon": 1.0, "delta": 0.1, "n": [1, 2], "n_attributes": 3})],
+    "membership.LaplaceNoise": [(membership.LaplaceNoise, {"scale": [1.0, 2.0]}),
+                                (membership.LaplaceNoise.from_epsilon, {"epsilon": 1.0, "n": 5, "n_attributes": 3})],
+    "membership.LInfinityNoise": [(membership.LInfinityNoise, {"scale": [1.0, 2.0]}),
+                                  (membership.LInfinityNoise.from_epsilon, {
+                                      "epsilon": 1.0, "n": 5, "n_attributes": 3})],
+    "membership.FrequencyRelease": [(RELEASE.log_likelihood, {"released": [0.5, 0.5, 1.0], "b": [1, 1]}),
+                                    (RELEASE.release, {"b": [1, 1]}), (RELEASE.frequencies, {"b": [1, 1]}),
+                                    (RELEASE.epsilon, {"delta": 0.0})],
 } | {
     f"notions.{name}": [(getattr(notions, name), {"prior": HALF, "mechanism": CHANNEL})]
     for name in ("bayes_vulnerability", "cd_lmip", "ldp_epsilon", "lip_epsilon", "map_secrets", "maximal_leakage",
@@ -250,6 +267,8 @@ CALLS = {  # name: calls that go through, as a function and its arguments
 }  # fmt: skip
 
 NO_ARRAYS = {  # take no arrays of numbers: files and their names, objects made of checked arrays, results
+    "membership.CombinedReleases", "membership.GeneratorNoise", "membership.NoNoise", "membership.SimulatedReleases",
+    "membership.read_panel", "membership.write_panel",
     "Assessment", "Comparison", "SweepPlan", "SweepTable", "WorkerDiedError",
     "read_categories", "read_column", "show_versions", "BackendMissingError", "DomainError",
     "NotConvergedError", "SamplingWarning", "ShapeError", "Sampling", "AnyChannel", "Likelihood", "Posterior",
@@ -263,7 +282,7 @@ NO_ARRAYS = {  # take no arrays of numbers: files and their names, objects made 
     "kl_divergence", "jensen_shannon", "entropy", "label_information", "conversions.HockeyStickCurve",
     "conversions.LipCurve", "conversions.cd_lmip_from_hockey_sticks", "conversions.ExtremalPair", "conversions.Notion",
     "conversions.Assumption", "conversions.Conversion", "conversions.ConversionResult", "conversions.ConversionStep",
-    "conversions.markdown", "conversions.table", "datasets.adult",
+    "conversions.markdown", "conversions.table", "datasets.adult", "datasets.genotypes",
     "figures.Paper", "figures.PaperFigure", "figures.assessment", "figures.categories", "figures.column",
     "figures.conversions_diagram", "figures.curves", "figures.information", "figures.leakage", "figures.levels",
     "figures.paper", "figures.paper_panel", "figures.comparison", "notions.AverageBayesianPrivacy",

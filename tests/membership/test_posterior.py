@@ -247,6 +247,25 @@ def test_the_same_bits_for_any_number_of_threads():
         assert one.covariance() == many.covariance()
 
 
+def test_many_attributes_in_shorter_tables():
+    """Each attribute many times, under noise that many times as wide."""
+    rng = np.random.default_rng(6)
+    attributes = rng.integers(0, 2, (9, 4))
+    released = np.array([0.2, 0.5, 0.9, 0.4])
+    copies = 2**18
+    many = Panel(np.repeat(attributes, copies, axis=1))
+    for noise, other in (
+        (LaplaceNoise(0.5 * copies), LaplaceNoise(0.5)), (GaussianNoise(512.0), GaussianNoise(1.0)),
+    ):  # fmt: skip
+        long = FrequencyRelease(many, BernoulliMembership(0.4), noise)
+        short = FrequencyRelease(Panel(attributes), BernoulliMembership(0.4), other)
+        found = membership_posterior(long, np.repeat(released, copies)).probabilities
+        truth = membership_posterior(short, released).probabilities
+        assert np.all(found.lower <= truth.upper), noise
+        assert np.all(truth.lower <= found.upper), noise
+        assert np.max(np.abs(found.value - truth.value)) <= 1e-10, noise
+
+
 def test_a_batch_is_its_releases_one_by_one():
     rng = np.random.default_rng(9)
     model = FrequencyRelease(Panel(rng.integers(0, 2, (7, 5))), BernoulliMembership(0.5), GaussianNoise(0.3))
