@@ -12,6 +12,7 @@ from .defences.equilibrium import MembershipEquilibrium as MembershipEquilibrium
 from .defences.equilibrium import membership_equilibrium as membership_equilibrium
 from .defences.generators import TrainedGenerator as TrainedGenerator
 from .defences.generators import train_generator as train_generator
+from .defences.joint_posterior import joint_posterior_epsilon as joint_posterior_epsilon
 from .defences.judgement import DefenceJudgement as DefenceJudgement
 from .defences.judgement import JudgedAttack as JudgedAttack
 from .defences.judgement import judge_defence as judge_defence

@@ -233,6 +233,8 @@ CALLS = {  # name: calls that go through, as a function and its arguments
     "membership.best_response": [
         (lambda weights: fp.membership.best_response(
             ATTACKS["AdaptiveThresholdLRT"], price=1.0, attribute_weights=weights), {"weights": [0.5, 1.0]})],
+    "membership.joint_posterior_epsilon": [
+        (lambda released: membership.joint_posterior_epsilon(RELEASE, released), {"released": [0.5, 0.5, 1.0]})],
     "membership.membership_equilibrium": [
         (lambda weights: fp.membership.membership_equilibrium(
             PEOPLE, fp.membership.FixedSizeMembership(1), slope=1.0, attribute_weights=weights),
