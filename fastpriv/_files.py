@@ -16,6 +16,7 @@ import errno
 import io
 import math
 import os
+import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -33,6 +34,7 @@ __all__ = [
     "memory_mapped_file", "read_npy_header", "read_npz", "writable_directory", "write_csv",
 ]  # fmt: skip
 
+_LONG_INTEGER = re.compile(rb"(?<=\d)L(?=\s*[,)])")  # as Python 2 wrote lengths; NumPy warns of it
 _NO_SPACE = "Free space there, or name a path on another disk."  # remedy for a disk or quota that is full
 # Remedy for a path that the process may not write.
 _NO_RIGHTS = "Name a path where you may write, or have its owner let you."
@@ -213,16 +215,14 @@ class NpyHeader(NamedTuple):
 
 def read_npy_header(stream: Any, size: int) -> NpyHeader:
     """Read the header of the .npy file that a stream of ``size`` bytes begins with; refuse it unless it is complete."""
-    import warnings
-
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # NumPy warns of headers that Python 2 wrote
-            version = np.lib.format.read_magic(stream)
-            if version not in ((1, 0), (2, 0), (3, 0)):
-                raise DomainError(f"the version must be 1.0, 2.0 or 3.0; got {version[0]}.{version[1]}")
-            first = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-            shape, fortran, dtype = first(stream)
+        version = np.lib.format.read_magic(stream)
+        if version not in ((1, 0), (2, 0), (3, 0)):
+            raise DomainError(f"the version must be 1.0, 2.0 or 3.0; got {version[0]}.{version[1]}")
+        first = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        length = stream.read(2 if version == (1, 0) else 4)
+        text = _LONG_INTEGER.sub(b" ", stream.read(int.from_bytes(length, "little")))
+        shape, fortran, dtype = first(io.BytesIO(length + text))
     except DomainError:
         raise
     except Exception as error:  # NumPy parses the header as Python, so any error of the parser may come out

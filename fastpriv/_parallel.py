@@ -145,7 +145,7 @@ def _thread_results(
         except BaseException as error:
             finished.put((index, None, error))
 
-    run = joblib.Parallel(n_jobs=n_jobs, backend=backend, return_as="generator")
+    run = _parallel_generator(n_jobs, backend=backend)
     waiting: dict[int, Result] = {}  # results of later tasks, kept until they are due
     with _closing(run(joblib.delayed(run_task)(index) for index in range(len(tasks)))):
         try:
@@ -183,7 +183,7 @@ def _process_results(
 
     key = os.urandom(16).hex()  # of the function in the cache of each worker
     if backend.supports_return_generator:
-        run = joblib.Parallel(n_jobs=n_jobs, return_as="generator")
+        run = _parallel_generator(n_jobs)
         left = deque(tasks)
         calls = (joblib.delayed(run_task)(key, function, left.popleft()) for _ in range(len(tasks)) if left)
         with _closing(run(calls)) as outcomes:
@@ -275,15 +275,29 @@ def _result_of(outcome: TaskOutcome) -> Any:
     return outcome.result
 
 
+def _parallel_generator(n_jobs: int, **options: Any) -> Any:
+    """A ``joblib.Parallel`` that yields results, without its warning about those that were not consumed.
+
+    The warning is left out at its source: filters of warnings belong to all threads, and are lost or stay for ever
+    where two threads set and restore them at once.
+    """
+    import joblib
+
+    run = joblib.Parallel(n_jobs=n_jobs, return_as="generator", **options)
+    run._warn_exit_early = lambda: None
+    return run
+
+
 @contextmanager
 def _closing(results: Any) -> Iterator[Any]:
-    """Close the generator in any case, without joblib's warning about results that were not consumed."""
+    """Close the generator of joblib in any case."""
+    thread = threading.get_ident()
     try:
         yield results
     finally:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            results.close()
+        if threading.get_ident() != thread:  # joblib warns where another thread closes it, not where it is exhausted
+            deque(results, maxlen=0)
+        results.close()
 
 
 def progress_reporter(progress: Progress, total: int) -> tuple[Callable[[int], None], Callable[[], None]]:

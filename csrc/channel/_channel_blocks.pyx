@@ -30,7 +30,7 @@ cdef extern from "channel/fp_channel_blocks.h":
         void (*sticks)(ptrdiff_t, ptrdiff_t, const double *, const double *, const double *, const double *, ptrdiff_t,
                        const double *, double *, double *) noexcept nogil
     fp_channel_blocks_kernels fp_channel_blocks_select()
-    double fp_accurate_sum(ptrdiff_t, const double *)
+    double fp_accurate_sum(ptrdiff_t, const double *) noexcept nogil
 
 cdef fp_channel_blocks_kernels kernels = fp_channel_blocks_select()
 
@@ -125,6 +125,21 @@ def accurate_sum(values):
     """Compensated sum: its error is at most one rounding and 2^-104 n times the sum of the magnitudes."""
     cdef const double[::1] x = np.ascontiguousarray(values, dtype=np.float64).reshape(-1)
     return fp_accurate_sum(x.shape[0], &x[0]) if x.shape[0] else 0.0
+
+
+def accurate_sums(values):
+    """The same of each row of the last axis."""
+    rows = np.ascontiguousarray(values, dtype=np.float64)
+    *shape, length = rows.shape
+    sums = np.zeros(shape)
+    cdef ptrdiff_t m = length, k
+    cdef const double[::1] x = rows.reshape(-1)
+    cdef double[::1] out = sums.reshape(-1)
+    if x.shape[0]:
+        with nogil:
+            for k in range(out.shape[0]):
+                out[k] = fp_accurate_sum(m, &x[k * m])
+    return sums
 
 
 def raise_hockey_sticks(const double[:, ::1] block, const double[::1] other, const double[::1] excess, double[::1] forward,

@@ -14,26 +14,26 @@ cdef double PRODUCTS = 1e8  # between two checks for Ctrl-C: some hundredths of 
 
 
 def product(a, b):
-    """``a @ b.T``, shape (n, m), of ``a`` (n, k) and ``b`` (m, k): each entry is summed from its first product to its
-    last, so that the bits depend neither on threads nor on the machine."""
-    cdef const double[:, ::1] x = np.ascontiguousarray(a, dtype=np.float64)
-    cdef const double[:, ::1] y = np.ascontiguousarray(b, dtype=np.float64)
-    cdef ptrdiff_t n = x.shape[0], m = y.shape[0], k = x.shape[1], step, begin, end
-    if y.shape[1] != k:
-        raise ValueError(f"rows must have one length; got {k} and {y.shape[1]}")
-    sums = np.zeros((n, m))
-    cdef double[:, ::1] out = sums
-    if n == 0 or m == 0 or k == 0:
-        return sums
-    step = max(4, <ptrdiff_t> min(PRODUCTS / (<double> m * k), 1e9) // 4 * 4)
-    begin = 0
-    while begin < n:
-        end = min(n, begin + step)
-        with nogil:
-            kernels(end - begin, m, k, &x[begin, 0], &y[0, 0], &out[begin, 0])
-        PyErr_CheckSignals()
-        begin = end
-    return sums
+    """``a @ b.T``, shape (n, m), of ``a`` (n, k) and ``b`` (m, k), or of each two of stacks (s, n, k) and (s, m, k): each
+    entry is summed from its first product to its last, so that the bits depend neither on threads nor on the machine."""
+    one = np.ndim(a) == 2
+    cdef const double[:, :, ::1] x = np.ascontiguousarray(a[None] if one else a, dtype=np.float64)
+    cdef const double[:, :, ::1] y = np.ascontiguousarray(b[None] if one else b, dtype=np.float64)
+    cdef ptrdiff_t n = x.shape[1], m = y.shape[1], k = x.shape[2], step, begin, end, i
+    if y.shape[2] != k or y.shape[0] != x.shape[0]:
+        raise ValueError(f"rows must have one length; got {k} and {y.shape[2]}")
+    sums = np.zeros((x.shape[0], n, m))
+    cdef double[:, :, ::1] out = sums
+    step = max(4, <ptrdiff_t> min(PRODUCTS / (1.0 + <double> m * k), 1e9) // 4 * 4)
+    for i in range(x.shape[0] if n and m and k else 0):
+        begin = 0
+        while begin < n:
+            end = min(n, begin + step)
+            with nogil:
+                kernels(end - begin, m, k, &x[i, begin, 0], &y[i, 0, 0], &out[i, begin, 0])
+            PyErr_CheckSignals()
+            begin = end
+    return sums[0] if one else sums
 
 
 def matrix_vector(a, b):

@@ -21,8 +21,9 @@ _TABULATED_AT_ONCE = 2**18  # numbers of frequencies that are written at a time:
 # bound: tested by membership/test_releases - relative error of a log likelihood
 _LIKELIHOOD_ERROR = 1e-12
 SCALED_NOISES = (GaussianNoise, LaplaceNoise, LInfinityNoise)  # those with a scale for each number of members
-# bound: none - the least scale of noise: quotients with its square stay doubles
-_LEAST_SCALE = 1e-100
+# bound: none - the least scale of noise, and the largest scale and release: their squares, and quotients of them, stay
+#    doubles
+_LEAST_SCALE, _LARGEST = 1e-100, 1e45
 
 
 class LikelihoodTerm(NamedTuple):
@@ -62,6 +63,11 @@ def releases_of(model: Any) -> tuple[FrequencyRelease, ...]:
             raise DomainError(
                 f"model must have noise of a scale of at least {_LEAST_SCALE:g}; got {part.noise!r}. Use NoNoise()."
             )
+        if isinstance(part.noise, SCALED_NOISES) and np.max(part.noise.scale_of(sizes)) > _LARGEST:
+            raise DomainError(
+                f"model must have noise of a scale of at most {_LARGEST:g}; got {part.noise!r}. The posterior of more "
+                "noise is the prior."
+            )
     return parts
 
 
@@ -72,6 +78,12 @@ def checked_releases(model: Any, released: Any) -> tuple[list[FloatArray], tuple
     else:
         parts = model._one_for_each(released)
         found = [one.checked_release(part) for one, part in zip(model.releases, parts, strict=True)]
+    for one in found:
+        if one.size and np.abs(one).max() > _LARGEST:
+            raise DomainError(
+                f"released must be within {_LARGEST:g} of 0; got {float(one.flat[np.abs(one).argmax()])!r}. "
+                "Frequencies are between 0 and 1."
+            )
     shape = np.broadcast_shapes(*(part.shape[:-1] for part in found))
     return [np.broadcast_to(one, (*shape, one.shape[-1])).reshape(-1, one.shape[-1]) for one in found], shape
 

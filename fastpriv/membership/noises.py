@@ -194,7 +194,7 @@ class GaussianNoise(_ScaledNoise):
         Notes
         -----
         **Accuracy**: delta at ``epsilon`` is at most ``delta``, with all roundings, and sigma exceeds the least one by
-        at most 2e-13 of it; tests/membership/test_noises.py.
+        at most 2e-13 of it; tests/membership/test_releases.py.
         """
         sensitivity = next_above(np.sqrt(np.float64(_attributes(n_attributes))) / _members(n), 2)
         return cls(GaussianMechanism.calibrated(epsilon, delta, sensitivity).sigma)
@@ -210,7 +210,7 @@ class GaussianNoise(_ScaledNoise):
             if clip:
                 censored, distance = _censored(released, frequencies)
                 logs = np.where(censored, special.log_ndtr(-distance / sigma), logs)
-        return np.asarray(logs.sum(axis=-1))
+            return np.asarray(logs.sum(axis=-1))
 
     def epsilon(self, step: Estimate, n_attributes: int, size: int | None, delta: float) -> Estimate:
         """By the exact curve of the Gaussian mechanism."""
@@ -275,12 +275,11 @@ class LaplaceNoise(_ScaledNoise):
     def log_likelihood(self, released: FloatArray, frequencies: FloatArray, sizes: IntArray, clip: bool) -> FloatArray:
         """Sum of log densities; an entry that was clipped lacks the factor 1 / scale."""
         scale = self.scale_of(sizes)[..., None]
-        with np.errstate(over="ignore"):
-            logs = -np.abs(released - frequencies) / scale - LOG_2
         normaliser = np.log(scale)
         if clip:
             normaliser = np.where(_censored(released, frequencies)[0], 0.0, normaliser)
-        return np.asarray((logs - normaliser).sum(axis=-1))
+        with np.errstate(over="ignore"):  # to -inf
+            return np.asarray((-np.abs(released - frequencies) / scale - LOG_2 - normaliser).sum(axis=-1))
 
     def epsilon(self, step: Estimate, n_attributes: int, size: int | None, delta: float) -> Estimate:
         """l1 distance over the scale."""
@@ -346,7 +345,7 @@ class LInfinityNoise(_ScaledNoise):
         m = released.shape[-1]
         distance = np.abs(released - frequencies)
         with np.errstate(over="ignore"):
-            logs = np.array(-distance.max(axis=-1) / scale - (m * np.log(2 * scale) + math.lgamma(m + 1)))
+            logs = np.array(-distance.max(axis=-1) / scale - (m * (np.log(scale) + LOG_2) + math.lgamma(m + 1)))
         if clip:
             censored = np.broadcast_to((released == 0.0) | (released == 1.0), distance.shape)
             scale = np.broadcast_to(scale, logs.shape)
@@ -466,8 +465,8 @@ def _log_censored_factor(distance: FloatArray, censored: NDArray[np.bool_], scal
     is exp(-T / c) c^k times the integral of exp(-s) prod (d_j + s), d_j = (T - a_j) / c. The coefficients of the
     product times i! are w_i, and one more factor makes d w_i + i w_(i-1) of them.
     """
-    with np.errstate(divide="ignore", over="ignore"):
-        logs = np.log((distance.max() - distance[censored]) / scale)
+    with np.errstate(divide="ignore"):
+        logs = np.log(distance.max() - distance[censored]) - math.log(scale)
     steps = np.log(np.arange(1, logs.size + 1))
     w = np.full(logs.size + 1, -np.inf)
     w[0] = 0.0

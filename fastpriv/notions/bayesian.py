@@ -15,18 +15,18 @@ from numpy.typing import ArrayLike
 from .. import _parallel
 from .._parallel import Progress
 from ..channels import ChannelStack
+from ..channels.type_classes import prior_gap
 from ..errors import DomainError
 from ..estimate import Estimate, Result
 from ..kernels import _channel_blocks
 from ..mechanisms import GaussianMechanism
 from ..mechanisms.broadcasting import broadcasting
-from ..numerics import FloatArray
+from ..numerics import FloatArray, IndexArray
 from ..posteriors.gaussian import gaussian_abp
 from . import gaussian
-from .discrete.abp import PosteriorShifts, posterior_shifts
+from .discrete.abp import PosteriorShifts, is_one_task, posterior_shifts, shifts_of_channels
 from .discrete.channel_with_prior import (
     Bracket,
-    ChannelWithPrior,
     Mechanism,
     Prior,
     channel_with_prior,
@@ -35,7 +35,7 @@ from .discrete.channel_with_prior import (
 )
 from .discrete.quantities import brackets
 from .discrete.sharded_rows import model_of_rows
-from .discrete.stack_quantities import StackWithPriors, each_pair, quantities, stack_estimate, stack_with_priors
+from .discrete.stack_quantities import StackWithPriors, quantities, stack_estimate, stack_with_priors
 
 __all__ = [
     "AverageBayesianPrivacy", "MaximumBayesianPrivacy", "abp", "average_bayesian_privacy", "larger_side", "mbp", "xi",
@@ -255,37 +255,68 @@ def abp(
 
 
 def _abp_of_stack(pairs: StackWithPriors, n_jobs: int | None, progress: Progress) -> AverageBayesianPrivacy:
-    def of_pair(model: ChannelWithPrior, index: int) -> AverageBayesianPrivacy:
-        return average_bayesian_privacy(posterior_shifts(model, None, None, None, 1, None))
+    _, n, m = pairs.cells.shape
+    per_value, others = np.full((3, pairs.size, n), np.nan), np.full((2, 3, pairs.size), np.nan)
+    valid = np.ones(pairs.size, dtype=np.bool_)
+    valid[pairs.invalid] = False
 
-    found = each_pair(pairs, of_pair, n_jobs, progress)
-    per_value = np.full((3, pairs.size, pairs.cells.shape[1]), np.nan)
-    others = np.full((2, 3, pairs.size), np.nan)
-    for index, one in enumerate(found):
-        if one is not None:
-            prior = pairs.pair(index).weights
-            per_value[:, index, prior > 0] = one.per_value.arrays()
-            others[:, :, index] = one.maximum.floats(), one.mean.floats()
-    method = next((one.per_value.method for one in found if one is not None), "no channel")
+    def of_pairs(chosen: IndexArray, secrets: IndexArray, shifts: PosteriorShifts) -> None:
+        assert shifts.weight is not None
+        ends = _outward(shifts).reshape(3, chosen.size, secrets.size)
+        per_value[:, chosen[:, None], secrets] = ends
+        others[:, :, chosen] = _maximum_and_mean(ends, shifts.weight / shifts.weight.sum(axis=-1, keepdims=True))
+
+    def of_block(part: slice) -> None:
+        columns, _, status = pairs.columns(part)
+        left = np.arange(part.start, part.stop)[valid[part]]
+        for chosen, on_support in pairs.by_support(left[status[left - part.start] == 0]):
+            if is_one_task(n, m) and is_one_task(int(np.count_nonzero(on_support)), m):
+                priors = pairs.weights(chosen)
+                cells, secrets = pairs.cells[pairs.channel[chosen]], np.flatnonzero(on_support)
+                numbers = cells[:, secrets], columns[chosen - part.start], priors[:, secrets], gaps[chosen]
+                of_pairs(chosen, secrets, shifts_of_channels(*numbers))
+                left = np.setdiff1d(left, chosen)
+        for index in left:
+            model = pairs.pair(int(index))
+            shifts = posterior_shifts(model, None, None, None, 1, None)
+            of_pairs(np.array([index]), np.flatnonzero(model.weights > 0), shifts)
+
+    of_priors = np.array([prior_gap(prior) for prior in ([None] if pairs.priors is None else pairs.priors)])
+    gaps = 2.1 * pairs.gaps[pairs.channel] + 1.1 * of_priors[pairs.prior]
+    blocks = pairs.blocks(max(n, 16))
+    for _ in _parallel.ordered_map(of_block, blocks, n_jobs=n_jobs, progress=progress, shared=True):
+        pass
+    method = "expected posterior, centred" if valid.any() else "no channel"
     estimates = (stack_estimate(pairs, numbers, "certified", method, "1") for numbers in (per_value, *others))
     return AverageBayesianPrivacy(*estimates)
 
 
 def average_bayesian_privacy(shifts: PosteriorShifts) -> AverageBayesianPrivacy:
     """The result of ``abp`` for a channel."""
-    lower, upper = np.minimum(shifts.lower, shifts.value), np.maximum(shifts.upper, shifts.value)
-    per_value = Estimate(shifts.value, lower, upper, kind="certified", unit="1", method=shifts.method)
+    value, lower, upper = _outward(shifts)
+    per_value = Estimate(value, lower, upper, kind="certified", unit="1", method=shifts.method)
     weight = np.ones(1) if shifts.weight is None else shifts.weight / shifts.weight.sum()
     return _with_maximum_and_mean(per_value, weight, 2.1 * shifts.weight_error)
+
+
+def _outward(shifts: PosteriorShifts) -> FloatArray:
+    """Values, lower and upper bounds (3, ...), in order."""
+    return np.stack([shifts.value, np.minimum(shifts.lower, shifts.value), np.maximum(shifts.upper, shifts.value)])
+
+
+def _maximum_and_mean(ends: FloatArray, weight: FloatArray, weight_error: float = 0.0) -> FloatArray:
+    """Of values and bounds (3, ..., n): the same of the maximum and of the mean, (2, 3, ...)."""
+    found = np.stack([np.max(ends, axis=-1), _channel_blocks.accurate_sums(weight * ends)])
+    value = found[:, 0]
+    lower, upper = found[:, 1] * (1 - 1e-15 - weight_error), found[:, 2] * (1 + 1e-15 + weight_error)
+    return np.stack([value, np.minimum(lower, value), np.maximum(upper, value)], axis=1)
 
 
 def _with_maximum_and_mean(
     per_value: Estimate, weight: FloatArray, weight_error: float = 0.0
 ) -> AverageBayesianPrivacy:
-    results: list[Estimate] = []
-    for statistic in (np.max, lambda column: _channel_blocks.accurate_sum(weight * column)):
-        value, lower, upper = (float(statistic(end)) for end in (per_value.value, per_value.lower, per_value.upper))
-        lower, upper = lower * (1 - 1e-15 - weight_error), upper * (1 + 1e-15 + weight_error)
-        results.append(Estimate(value, min(lower, value), max(upper, value), kind=per_value.kind, unit="1",
-                                method=per_value.method, cost=per_value.cost))  # fmt: skip
+    results = [
+        Estimate(*ends, kind=per_value.kind, unit="1", method=per_value.method, cost=per_value.cost)
+        for ends in _maximum_and_mean(np.array(per_value.arrays()), weight, weight_error).tolist()
+    ]
     return AverageBayesianPrivacy(per_value, *results)

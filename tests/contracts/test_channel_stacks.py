@@ -192,6 +192,31 @@ def test_single_precision_and_other_notions():
     assert notions.renyi_leakage(None, stack, 2.0, unit="bits").shape == (5,)
 
 
+@pytest.mark.parametrize(("n", "m"), [(1, 4), (2, 1), (2, 2), (5, 9), (17, 33), (130, 3)])
+@pytest.mark.parametrize("single", [False, True])
+def test_posteriors_of_a_stack(n, m, single):
+    """Each kind of rows; priors without zeros, with the same ones and with their own; many blocks of pairs."""
+    rows = stack_of(n, m)[0]
+    if single:
+        rows = rows.astype(np.float32)
+    own = np.random.default_rng(n).dirichlet(np.full(n, 0.3), len(KINDS))
+    own[1::2, : n // 2] = 0.0
+    own /= own.sum(axis=1, keepdims=True)
+    for prior in (None, own[0], own[1], own):
+        stack = ChannelStack(rows)
+        found, best = notions.abp(prior, stack), notions.map_secrets(prior, stack, n_jobs=2)
+        for k in range(len(KINDS)):
+            one, channel = prior if prior is None or prior.ndim == 1 else prior[k], Channel(rows[k])
+            alone = notions.abp(one, channel)
+            support = np.ones(n, dtype=bool) if one is None else one > 0
+            for a, b in zip(found.per_value.arrays(), alone.per_value.arrays(), strict=True):
+                np.testing.assert_array_equal(a[k, support], b)
+                assert np.isnan(a[k, ~support]).all()
+            same(alone.mean, found.mean, k)
+            same(alone.maximum, found.maximum, k)
+            np.testing.assert_array_equal(notions.map_secrets(one, channel), best[k])
+
+
 def test_capacity_of_a_stack():
     for n, m in ((2, 2), (3, 5), (18, 3)):
         rows = stack_of(n, m)

@@ -4,6 +4,8 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import joblib
 import numpy as np
@@ -152,3 +154,39 @@ def test_brief_work_stays_on_its_thread():
     assert set(ordered_map(lambda task: threading.get_ident(), range(8), n_jobs=2, brief=True)) == {here}
     with pytest.raises(DomainError, match="n_jobs must be"):
         list(ordered_map(abs, range(3), n_jobs=0, brief=True))
+
+
+def test_maps_in_several_threads_leave_the_filters_of_warnings_alone():
+    """The filters belong to all threads: a map that set and restored them lost those of others, or left its own."""
+    before, interval, errors = list(warnings.filters), sys.getswitchinterval(), []
+
+    def maps():
+        try:
+            for _ in range(20):
+                list(ordered_map(lambda task: task, range(6), n_jobs=2, shared=True))
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=maps) for _ in range(4)]
+    try:
+        sys.setswitchinterval(1e-5)  # so that the threads meet at every line
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+        after = list(warnings.filters)
+        warnings.filters[:] = before
+    assert not errors
+    assert after == before
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_a_map_that_another_thread_closes_says_nothing(backend):
+    with joblib.parallel_config(backend, n_jobs=2):
+        results = ordered_map(abs, range(50), n_jobs=2)
+        assert next(results) == 0
+    with ThreadPoolExecutor(1) as other:
+        other.submit(results.close).result()  # warnings are errors here
+    assert list(results) == []

@@ -316,6 +316,9 @@ def test_arguments():
         (lambda: BayesAttacker(model).claims([0.1] * 3, 1.5), DomainError, "gamma must be strictly between 0 and 1"),
         (lambda: BayesAttacker(FrequencyRelease(panel, BernoulliMembership(0.5), GaussianNoise(1e-120))),
          DomainError, "model must have noise of a scale of at least 1e-100"),
+        (lambda: BayesAttacker(FrequencyRelease(panel, BernoulliMembership(0.5), GaussianNoise(1e50))),
+         DomainError, "model must have noise of a scale of at most 1e\\+45"),
+        (lambda: membership_posterior(model, [0.1, -1e50, 0.1]), DomainError, "released must be within 1e\\+45 of 0"),
         (lambda: BayesAttacker(FrequencyRelease(panel, BernoulliMembership(0.5), GeneratorNoise(lambda b, nu: nu, 3))),
          DomainError, "model must have noise of a known likelihood"),
         (lambda: membership_posterior(FrequencyRelease(

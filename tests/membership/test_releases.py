@@ -61,6 +61,19 @@ def test_tails(kind):
             assert abs(mpmath.mpf(float(found[i])) / truth - 1) < 1e-13
 
 
+@pytest.mark.parametrize("clip", [False, True])
+@pytest.mark.parametrize("kind", NOISES)
+def test_scales_at_the_ends_of_the_doubles(kind, clip):
+    for scale in (5e-324, 1e-308, 1e308):
+        logs = model(kind, scale, clip).log_likelihood(RELEASED, MEMBERS[0])
+        assert not np.isnan(logs).any()
+        if scale == 1e308:
+            truth = [log_likelihood(kind, r, model(kind, 1.0).frequencies(MEMBERS[0]), scale, clip) for r in RELEASED]
+            np.testing.assert_allclose(logs, np.array(truth, dtype=float), rtol=1e-12)
+        else:
+            assert (logs[:1] < -1e300).all()
+
+
 def test_infinity_noise_clipped_in_three_entries():
     """Against the integral over the largest size t of exp(-t / c) / c prod (t - a_j)."""
     release = model("infinity", 0.25, True)

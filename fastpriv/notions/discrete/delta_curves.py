@@ -229,7 +229,7 @@ def _plain_lip_curves(
     pairs: StackWithPriors, levels: FloatArray, n_jobs: int | None, progress: Progress
 ) -> tuple[FloatArray, BoolArray, BoolArray]:
     """Value, lower and upper bound (3, s, e); where tiny cells leave no lower bound, and where columns need a scale."""
-    gap = pairs.gaps[pairs.channel, None] + 2.2 * pairs.prior_gaps
+    gap = pairs.gaps[pairs.channel, None] + 2.2 * pairs.prior_gaps[:, None]
     n = levels.shape[1]
 
     def of_block(part: slice) -> FloatArray:

@@ -5,7 +5,7 @@ Notation: the leading axes of a stack and of its priors broadcast; a pair is a c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ from ...distributions import Pmf, PmfStack
 from ...errors import DomainError, ShapeError
 from ...estimate import Estimate, Kind, Unit
 from ...kernels import _channel_quantities
-from ...numerics import FloatArray, IndexArray, RealArray
+from ...numerics import BoolArray, FloatArray, IndexArray, RealArray
 from . import dense_quantities as dense
 from .channel_with_prior import ChannelWithPrior, Mechanism, Prior, channel_with_prior, estimate
 from .quantities import UNITS, brackets
@@ -59,11 +59,6 @@ class StackWithPriors(NamedTuple):
         """Number of pairs."""
         return self.channel.size
 
-    @property
-    def prior_gaps(self) -> FloatArray | float:
-        """What the prior of each pair misses 1 by, shape (s, 1)."""
-        return 0.0 if self.priors is None else _channel_quantities.prior_gaps(self.priors)[self.prior, None]
-
     def pair(self, index: int) -> ChannelWithPrior:
         """The channel and the prior of one pair, by its position in the flat order; both are valid."""
         prior = None if self.priors is None else self.priors[self.prior[index]]
@@ -73,6 +68,34 @@ class StackWithPriors(NamedTuple):
     def invalid(self) -> list[int]:
         """Flat positions of the pairs that have an error."""
         return [int(np.ravel_multi_index(index, self.shape)) if index else 0 for index in self.errors]
+
+    @property
+    def prior_gaps(self) -> FloatArray:
+        """What the prior of each pair misses 1 by, shape (s,)."""
+        gaps: FloatArray = np.zeros(1) if self.priors is None else _channel_quantities.prior_gaps(self.priors)
+        return gaps[self.prior]
+
+    def weights(self, chosen: IndexArray) -> FloatArray:
+        """Prior probabilities of the secrets for the chosen pairs, by their flat positions."""
+        n = self.cells.shape[1]
+        return np.full((chosen.size, n), 1.0 / n) if self.priors is None else self.priors[self.prior[chosen]]
+
+    def columns(self, part: slice) -> tuple[FloatArray, IndexArray, IndexArray]:
+        """Statistics of the columns of a block of pairs, as the kernel has them; status 1 where it has none."""
+        _, n, m = self.cells.shape
+        if not dense.is_one_block(n * m):
+            none = np.empty(0, dtype=np.intp)
+            return np.empty(0), none, np.ones(part.stop - part.start, dtype=np.intp)
+        found: tuple[FloatArray, IndexArray, IndexArray] = _channel_quantities.columns_of_channels(
+            self.cells, self.priors, self.channel[part], self.prior[part]
+        )
+        return found
+
+    def by_support(self, chosen: IndexArray) -> Iterator[tuple[IndexArray, BoolArray]]:
+        """The chosen pairs in groups whose priors are positive for the same secrets (n,)."""
+        patterns, group = np.unique(self.weights(chosen) > 0, axis=0, return_inverse=True)
+        for number, pattern in enumerate(patterns):
+            yield chosen[group.reshape(-1) == number], pattern
 
     def blocks(self, operations: int = 1) -> list[slice]:
         """Blocks of pairs, each a task, for work of this many operations a cell."""
