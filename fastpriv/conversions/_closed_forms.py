@@ -19,8 +19,8 @@ from ..numerics import LARGEST_DOUBLE, LOG_2, UNIT_ROUNDOFF, FloatArray
 from .vocabulary import PARAMETERS
 
 __all__ = [
-    "ABSOLUTE_ERROR", "bennett", "bounded", "dominating_delta", "dominating_epsilon", "gaussian_trade_off", "information",
-    "jensen_shannon_generator", "largest_probability", "log_mean_ratio", "minus_log1pmx",
+    "ABSOLUTE_ERROR", "bennett", "bounded", "dominating_delta", "dominating_epsilon", "gaussian_trade_off",
+    "information", "jensen_shannon_generator", "largest_probability", "log_mean_ratio", "minus_log1pmx",
     "minus_log_mean_inverse_ratio", "points_and_values", "randomized_response_capacity",
     "randomized_response_capacity_root", "randomized_response_kl", "randomized_response_renyi", "same_number",
     "subset_selection_capacity", "validated",
@@ -131,7 +131,8 @@ def gaussian_trade_off(difference: FloatArray, sigma: FloatArray | float, type_o
     ends = (type_one == 0.0) | (type_one == 1.0)
     straight = np.broadcast_to(ends | (separation == 0.0), value.shape)
     value = np.where(np.isinf(separation), 0.0, np.where(straight, 1.0 - type_one, value))
-    return value, np.where(straight, np.where(ends, 0.0, UNIT_ROUNDOFF * value), np.where(np.isfinite(error), error, 0.0))
+    error = np.where(np.isfinite(error), error, 0.0)
+    return value, np.where(straight, np.where(ends, 0.0, UNIT_ROUNDOFF * value), error)
 
 
 def _normal_density(x: Any) -> Any:
