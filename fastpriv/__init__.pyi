@@ -8,6 +8,7 @@ from . import distributions as distributions
 from . import divergences as divergences
 from . import figures as figures
 from . import mechanisms as mechanisms
+from . import membership as membership
 from . import nb as nb
 from . import notions as notions
 from . import posteriors as posteriors

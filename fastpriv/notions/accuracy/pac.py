@@ -324,7 +324,7 @@ def _gaussian_methods(mechanism: GaussianMechanism, secrets: list[Any], question
     def exact(i: int) -> Bounds:
         return gaussian_misses(gaps[i], sigma, alpha, norm)
 
-    samplers = [Sampler("mechanism", _GaussianNoise(centre, sigma), centre.size) for centre in centres]
+    samplers = [Sampler("mechanism", _GaussianSampler(centre, sigma), centre.size) for centre in centres]
     return exact if closed else None, samplers, "closed form"
 
 
@@ -412,7 +412,7 @@ class _WithSecret:
 
 
 @dataclass(frozen=True)
-class _GaussianNoise:
+class _GaussianSampler:
     """The Gaussian mechanism as a sampler."""
 
     centre: FloatArray

@@ -1,0 +1,13 @@
+from .files import read_panel as read_panel
+from .files import write_panel as write_panel
+from .noises import GaussianNoise as GaussianNoise
+from .noises import GeneratorNoise as GeneratorNoise
+from .noises import LaplaceNoise as LaplaceNoise
+from .noises import LInfinityNoise as LInfinityNoise
+from .noises import NoNoise as NoNoise
+from .panels import Panel as Panel
+from .priors import BernoulliMembership as BernoulliMembership
+from .priors import FixedSizeMembership as FixedSizeMembership
+from .releases import CombinedReleases as CombinedReleases
+from .releases import FrequencyRelease as FrequencyRelease
+from .releases import SimulatedReleases as SimulatedReleases
