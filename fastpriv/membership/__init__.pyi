@@ -1,5 +1,12 @@
+from .calibration import CalibrationCheck as CalibrationCheck
+from .calibration import calibration_check as calibration_check
 from .files import read_panel as read_panel
 from .files import write_panel as write_panel
+from .linear_estimate import LMMSEAttacker as LMMSEAttacker
+from .membership_posterior import BayesAttacker as BayesAttacker
+from .membership_posterior import MembershipPosterior as MembershipPosterior
+from .membership_posterior import OptimalLRT as OptimalLRT
+from .membership_posterior import membership_posterior as membership_posterior
 from .noises import GaussianNoise as GaussianNoise
 from .noises import GeneratorNoise as GeneratorNoise
 from .noises import LaplaceNoise as LaplaceNoise

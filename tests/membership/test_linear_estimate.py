@@ -1,0 +1,68 @@
+"""The linear estimate of least mean square error against moments summed over all memberships."""
+
+import numpy as np
+import pytest
+
+from fastpriv.errors import DomainError
+from fastpriv.membership import (
+    BernoulliMembership,
+    CombinedReleases,
+    FixedSizeMembership,
+    FrequencyRelease,
+    GaussianNoise,
+    LaplaceNoise,
+    LInfinityNoise,
+    LMMSEAttacker,
+    NoNoise,
+    Panel,
+)
+
+PEOPLE = 7
+MEMBERS = (np.arange(1, 2**PEOPLE)[:, None] >> np.arange(PEOPLE)) & 1 == 1
+PRIORS = [BernoulliMembership(0.3), BernoulliMembership([0.1, 0.5, 0.5, 0.9, 0.3, 0.01, 0.999]), FixedSizeMembership(3)]
+SCALES = 0.5 / np.arange(1, PEOPLE + 1)
+
+
+def by_moments(models, released):
+    """E b + Cov(b, r) Cov(r)^-1 (r - E r), all moments by sums over memberships."""
+    weights = np.exp(models[0].prior.log_probability(MEMBERS))
+    sizes = MEMBERS.sum(axis=1)
+    signals = np.hstack([model.frequencies(MEMBERS) for model in models])
+    noise = []
+    for model in models:
+        m, scale = model.n_attributes, model.noise.scale_of(sizes)
+        unit = {GaussianNoise: 1.0, LaplaceNoise: 2.0, LInfinityNoise: (m + 1) * (m + 2) / 3}[type(model.noise)]
+        noise += [unit * (weights @ scale**2)] * m
+    mean_b, mean_r = weights @ MEMBERS, weights @ signals
+    cross = (MEMBERS - mean_b).T @ (weights[:, None] * (signals - mean_r))
+    spread = (signals - mean_r).T @ (weights[:, None] * (signals - mean_r)) + np.diag(noise)
+    return mean_b + (np.hstack(released) - mean_r) @ np.linalg.solve(spread, cross.T)
+
+
+@pytest.mark.parametrize("prior", PRIORS, ids=repr)
+@pytest.mark.parametrize("noise", [GaussianNoise(x) for x in (0.2, SCALES)] + [LaplaceNoise(SCALES), LInfinityNoise(0.1)])
+def test_against_moments(prior, noise):
+    rng = np.random.default_rng(1)
+    first = FrequencyRelease(Panel(rng.integers(0, 2, (PEOPLE, 9))), prior, noise)
+    second = FrequencyRelease(Panel(rng.integers(0, 2, (PEOPLE, 4))), prior, LaplaceNoise(0.3))
+    released = first.simulate(5, rng=2).released
+    assert np.allclose(LMMSEAttacker(first).scores(released), by_moments([first], [released]), rtol=0, atol=1e-10)
+    both = CombinedReleases([first, second])
+    parts = both.simulate(5, rng=3).released
+    assert np.allclose(LMMSEAttacker(both).scores(parts), by_moments([first, second], parts), rtol=0, atol=1e-10)
+
+
+def test_without_noise_and_in_one_piece():
+    rng = np.random.default_rng(4)
+    model = FrequencyRelease(Panel(np.vstack([np.eye(5, dtype=int)])), FixedSizeMembership(2), NoNoise())
+    simulated = model.simulate(20, rng=rng)
+    attacker = LMMSEAttacker(model)
+    assert np.allclose(attacker.scores(simulated.released), simulated.membership, atol=1e-6)
+    assert np.array_equal(attacker.claims(simulated.released), simulated.membership)
+    assert np.array_equal(attacker.decision_function(simulated.released), attacker.scores(simulated.released))
+    assert repr(attacker).startswith("LMMSEAttacker(")
+    alone = FrequencyRelease(Panel([[1, 0]]), BernoulliMembership(0.3), GaussianNoise(0.1))
+    assert np.allclose(LMMSEAttacker(alone).scores([0.3, 0.1]), 1.0)
+    assert np.allclose(LMMSEAttacker(FrequencyRelease(Panel([[1]]), FixedSizeMembership(1))).scores([1.0]), 1.0)
+    with pytest.raises(DomainError, match="gamma must be strictly between 0 and 1"):
+        attacker.claims(simulated.released, 0.0)
