@@ -1,5 +1,17 @@
+from .attackers import AdaptiveThresholdLRT as AdaptiveThresholdLRT
+from .attackers import DworkScore as DworkScore
+from .attackers import FixedThresholdLRT as FixedThresholdLRT
+from .beacons import BeaconPower as BeaconPower
+from .beacons import BeaconRun as BeaconRun
+from .beacons import SequentialBeacon as SequentialBeacon
 from .calibration import CalibrationCheck as CalibrationCheck
 from .calibration import calibration_check as calibration_check
+from .classifiers import ClassifierAttacker as ClassifierAttacker
+from .evaluation import AttackEvaluation as AttackEvaluation
+from .evaluation import RocCurve as RocCurve
+from .evaluation import auc as auc
+from .evaluation import evaluate_attack as evaluate_attack
+from .evaluation import roc_curve as roc_curve
 from .files import read_panel as read_panel
 from .files import write_panel as write_panel
 from .linear_estimate import LMMSEAttacker as LMMSEAttacker
@@ -7,6 +19,7 @@ from .membership_posterior import BayesAttacker as BayesAttacker
 from .membership_posterior import MembershipPosterior as MembershipPosterior
 from .membership_posterior import OptimalLRT as OptimalLRT
 from .membership_posterior import membership_posterior as membership_posterior
+from .networks import NetworkAttacker as NetworkAttacker
 from .noises import GaussianNoise as GaussianNoise
 from .noises import GeneratorNoise as GeneratorNoise
 from .noises import LaplaceNoise as LaplaceNoise

@@ -9,7 +9,16 @@ from scipy.sparse import csr_array
 import fastpriv as fp
 from contracts.test_docstrings import found, public
 from contracts.test_estimates_handed_on import INSIDE, numeric
-from fastpriv import Channel, DomainError, Estimate, GaussianMechanism, RandomizedResponse, calibration, notions
+from fastpriv import (
+    Channel,
+    DomainError,
+    Estimate,
+    GaussianMechanism,
+    RandomizedResponse,
+    calibration,
+    membership,
+    notions,
+)  # fmt: skip
 from fastpriv._validate import array, integers, real
 
 PMF = fp.Pmf([20.0, 40.0], [0.5, 0.5])
@@ -23,6 +32,10 @@ EYE = [[1.0, 0.5], [0.5, 1.0]]
 SUBSETS = fp.SubsetLikelihood([0.0, -1.0, -2.0], np.ones((3, 3)), 2)
 STEP = fp.BatchGradient.from_gradients([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], 2, 1.0)
 SEEN = fp.posterior(SUBSETS)
+PEOPLE, OTHERS = membership.Panel([[1, 0], [1, 1]]), membership.Panel([[0, 0], [1, 0], [0, 1]])
+ATTACKS = {name: getattr(membership, name)(PEOPLE, OTHERS)
+           for name in ("FixedThresholdLRT", "AdaptiveThresholdLRT", "DworkScore")}  # fmt: skip
+BEACON = membership.SequentialBeacon(OTHERS, n_members=1)
 MISS = notions.pac_accuracy(GAUSS, 0.0, 0.0, alpha=1.0)
 KNOWN = {"kind": "exact", "unit": "nats", "method": "given"}
 
@@ -171,6 +184,15 @@ CALLS = {  # name: calls that go through, as a function and its arguments
     "figures.batch_entropy": [(lambda sigma: fp.figures.batch_entropy(sigma, [SEEN]), {"sigma": [1.0]})],
     "figures.membership": [(lambda sigma, batch: fp.figures.membership(sigma, [SEEN], batch),
                             {"sigma": [1.0], "batch": [0, 1]})],
+    "membership.auc": [(membership.auc, {"scores": [0.1, 0.4, 0.35, 0.8], "membership": [0, 0, 1, 1]})],
+    "membership.evaluate_attack": [(membership.evaluate_attack, {
+        "scores": [0.1, 0.4, 0.35, 0.8], "membership": [0, 0, 1, 1], "gamma": [0.3, 0.5]})],
+    "membership.roc_curve": [(membership.roc_curve, {"scores": [0.1, 0.4, 0.35, 0.8], "membership": [0, 0, 1, 1]})],
+    "membership.FixedThresholdLRT": [(ATTACKS["FixedThresholdLRT"].scores, {"released": [0.25, 0.75]})],
+    "membership.AdaptiveThresholdLRT": [(ATTACKS["AdaptiveThresholdLRT"].scores, {"released": [0.25, 0.75]})],
+    "membership.DworkScore": [(ATTACKS["DworkScore"].scores, {"released": [0.25, 0.75]})],
+    "membership.SequentialBeacon": [(lambda targets, answers: BEACON.run(targets, answers, queries=1).queried, {
+        "targets": [[1, 0]], "answers": [1.0, 0.0]})],
     "notions.abp": [(notions.abp, {"prior": HALF, "mechanism": CHANNEL, "secret": [0, 1]}),
                     (notions.abp, {"prior": HALF, "mechanism": CHANNEL, "release": [0.25, 0.75],
                                    "belief": [0.75, 0.25]}),
@@ -225,7 +247,8 @@ NO_ARRAYS = {  # take no arrays of numbers: files and their names, objects made 
     "figures.conversions_diagram", "figures.curves", "figures.information", "figures.leakage", "figures.levels",
     "figures.paper", "figures.paper_panel", "figures.comparison", "notions.AverageBayesianPrivacy",
     "notions.ChannelSummary", "notions.MaximumBayesianPrivacy", "notions.RobustAccuracy", "notions.Verdict",
-    "notions.ci_lmip",
+    "notions.ci_lmip", "membership.AttackEvaluation", "membership.BeaconPower", "membership.BeaconRun",
+    "membership.ClassifierAttacker", "membership.NetworkAttacker", "membership.RocCurve",
 }  # fmt: skip
 CURVES = {"kl_from_dp_curve", "cd_lmip_from_lip_curve"}  # functions of curves, as ci_lmip_from_dp_curve is
 PLAIN = [(name, i) for name, calls in CALLS.items() for i in range(len(calls))]

@@ -29,7 +29,7 @@ import numpy as np
 from ... import _validate
 from ...errors import DomainError, ShapeError
 from ...kernels import _betting
-from ...numerics import FloatArray
+from ...numerics import BoolArray, FloatArray
 from ..options import Side
 from .intervals import Interval, error_of_one_bound, finished_interval
 
@@ -142,7 +142,7 @@ class BoundedMean:
         error = error_of_one_bound(confidence, side)
         mean = self._sum / max(self.count, 1)
         zeros = np.zeros(self.quantities)
-        needed = -math.log(error) + 1e-9 + self.count * _ROUNDING  # log wealth
+        needed = self._needed(error)
         lower = zeros
         upper = np.full(self.quantities, math.inf if self._sides == 1 else 1.0)
         if self.count and side != "upper":
@@ -154,6 +154,20 @@ class BoundedMean:
         lower, upper = np.nextafter(lower, -math.inf), np.nextafter(upper, math.inf)
         shape = () if self._scalar else (self.quantities,)
         return finished_interval(value, lower, upper, side, self.low, self.high, shape)
+
+    def exceeds(self, candidates: FloatArray, error: float) -> BoolArray:
+        """Whether the mean of each quantity is proved to be above a candidate, each wrongly with this probability.
+
+        It is the test that the lower end of ``interval`` inverts, in units of the observations.
+        """
+        if not self.count:
+            return np.zeros(self.quantities, dtype=bool)
+        m = np.maximum((candidates - self.low) / self._width * (1.0 + _SLACK), 0.0)
+        return np.asarray(self._log_wealth(0, m)[0] >= self._needed(error))
+
+    def _needed(self, error: float) -> float:
+        """Logarithm of the wealth at which a candidate is refused."""
+        return -math.log(error) + 1e-9 + self.count * _ROUNDING
 
     def _bet(self, kind: int, block: FloatArray, index: int | None = None) -> None:
         """Add the logarithms of the factors of observations in units of the range, of one quantity or of all."""
