@@ -12,6 +12,7 @@ from . import membership as membership
 from . import nb as nb
 from . import notions as notions
 from . import posteriors as posteriors
+from . import risk as risk
 from . import special as special
 from ._include import get_include as get_include
 from .assessment.assess import assess as assess

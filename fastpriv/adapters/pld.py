@@ -14,8 +14,9 @@ from .._monotone import monotone
 from ..errors import BackendMissingError, DomainError
 from ..estimate import Estimate, NumberLike
 from ..numerics import FloatArray
+from ..risk.pairs import pair_of
 from .composition import composed_bounds
-from .privacy_loss import PrivacyLoss, curves_of_pair, discretised
+from .privacy_loss import PrivacyLoss, discretised
 
 __all__ = ["PldCurve", "composed_delta", "composed_hockey_stick_divergence", "dp_accounting_pld"]
 
@@ -152,7 +153,7 @@ def composed_hockey_stick_divergence(
         if number * above.infinity_mass <= _NEGLIGIBLE_TAIL * float(upper.min(initial=1.0)):
             break
     lower = np.zeros(flat.size)
-    if curves_of_pair(p, q)[2]:
+    if pair_of(p, q).of_one_pair:
         below = discretised(forward, backward, step, tail, False)
         lower = np.minimum(composed_bounds(below, flat, number)[0], upper)
     return _estimate(lower, upper, grid, cost | {"losses": len(above.masses)})
@@ -250,15 +251,15 @@ class PldCurve:
 
 def _arguments(p: Any, q: Any, interval: ArrayLike, tail_mass: ArrayLike, pessimistic: bool) -> tuple[Any, ...]:
     """Both curves and the checked keywords."""
-    forward, backward, one_pair = curves_of_pair(p, q)
+    pair = pair_of(p, q)
     step = _validate.scalar("interval", interval, "from 1e-9 to 10", lambda x: (x >= 1e-9) & (x <= 10))
     tail = _validate.scalar("tail_mass", tail_mass, "from 1e-250 to 0.1", lambda x: (x >= 1e-250) & (x <= 0.1))
     pessimistic = _validate.flag("pessimistic", pessimistic)
-    if not (pessimistic or one_pair):
+    if not (pessimistic or pair.of_one_pair):
         raise DomainError(
             "pessimistic must be True for a channel; got False. Its worst pairs of rows have no curve of their own."
         )
-    return forward, backward, step, tail, pessimistic
+    return pair.forward, pair.backward, step, tail, pessimistic
 
 
 def _steps(steps: Any) -> int:

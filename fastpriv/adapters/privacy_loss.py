@@ -24,25 +24,16 @@ the curve everywhere: each mass is then rounded outward to a double.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .. import _validate
-from ..channels.base import AnyChannel
-from ..distributions import Density, GaussianMixture
-from ..divergences import hockey_stick_divergence
 from ..errors import DomainError
-from ..estimate import Estimate
-from ..mechanisms.gaussian import GaussianMechanism
-from ..notions.local import ldp_delta
 from ..numerics import FloatArray, LongDoubleArray, next_above, next_below
+from ..risk.pairs import Curve, certified
 
-__all__ = ["Curve", "PrivacyLoss", "curve_on_grid", "curves_of_pair", "discretised"]
-
-Curve = Callable[[FloatArray], Estimate]
+__all__ = ["PrivacyLoss", "discretised"]
 
 # bound: proved - relative change of the curve that makes up for the roundings in extended precision: two differences,
 #    two quotients and two sums for each mass, on machines where long doubles are doubles too
@@ -61,63 +52,13 @@ class PrivacyLoss:
     infinity_mass: float
 
 
-def curves_of_pair(p: Any, q: Any) -> tuple[Curve, Curve, bool]:
-    """The curves of P against Q and of Q against P, at epsilon >= 0, and whether they belong to one pair.
-
-    The worst curve over the rows of a channel belongs to none.
-    """
-    if isinstance(p, GaussianMechanism):
-        _refuse_second("a GaussianMechanism", q)
-        return p.delta, p.delta, True
-    if isinstance(p, AnyChannel):
-        _refuse_second("a channel", q)
-        worst = lambda e: ldp_delta(None, p, e)
-        return worst, worst, False
-    if isinstance(p, (GaussianMixture, Density)) or isinstance(q, (GaussianMixture, Density)):
-        return (lambda e: hockey_stick_divergence(p, q, e)), (lambda e: hockey_stick_divergence(q, p, e)), True
-    if not callable(p):
-        raise DomainError(
-            "p must be a GaussianMixture, a GaussianMechanism, a channel or a function of epsilon; got "
-            f"{_validate.shown(p)}. Build one of these."
-        )
-    if q is not None and not callable(q):
-        raise DomainError(
-            f"q must be a function of epsilon, the curve of Q against P, or None; got {_validate.shown(q)}. Leave it "
-            "out where both curves are the same."
-        )
-    return _checked("p", p), _checked("q", p if q is None else q), True
-
-
-def _refuse_second(noun: str, q: Any) -> None:
-    if q is not None:
-        raise DomainError(
-            f"q must be left out with {noun}, which is a pair already; got {_validate.shown(q)}. Drop it."
-        )
-
-
-def _checked(name: str, function: Callable[[FloatArray], Any]) -> Curve:
-    """A function that a caller passes, with a check of what it returns."""
-
-    def curve(epsilon: FloatArray) -> Estimate:
-        answer = function(epsilon)
-        if not isinstance(answer, Estimate) or answer.shape != epsilon.shape:
-            raise DomainError(
-                f"{name} must return an Estimate of the shape of epsilon, {epsilon.shape}; got "
-                f"{_validate.shown(answer)}. Return Estimate(value, lower, upper, kind='certified', "
-                "unit='probability', method='...')."
-            )
-        return answer
-
-    return curve
-
-
 def discretised(forward: Curve, backward: Curve, interval: float, tail_mass: float, pessimistic: bool) -> PrivacyLoss:
     """The privacy loss of P against Q on the grid, from above or from below."""
-    first, start, heights = curve_on_grid(forward, backward, interval, tail_mass, pessimistic)
+    first, start, heights = _curve_on_grid(forward, backward, interval, tail_mass, pessimistic)
     return PrivacyLoss(first, interval, _masses(start, heights, interval, up=pessimistic), float(heights[-1]))
 
 
-def curve_on_grid(
+def _curve_on_grid(
     forward: Curve, backward: Curve, interval: float, tail_mass: float, pessimistic: bool
 ) -> tuple[int, Any, LongDoubleArray]:
     """The first point, and the heights at x = 0 and at every point of a curve nowhere below delta, or nowhere above.
@@ -141,13 +82,13 @@ def curve_on_grid(
 
 def _end_of_grid(curve: Curve, interval: float, tail_mass: float) -> int:
     """The least i found with delta(i h) at most ``tail_mass`` above what it is at the end of the longest grid."""
-    floor = float(_certified(curve, np.array(_MAX_POINTS * interval)).lower)
+    floor = float(certified(curve, np.array(_MAX_POINTS * interval)).lower)
     limit = floor * (1 + _SLACK) + tail_mass
     low, high = 0, _MAX_POINTS
     while high - low > 1:
         grid = np.unique(np.round(np.geomspace(low + 1, high, _SEARCH_POINTS)).astype(np.int64) if low == 0
                          else np.linspace(low + 1, high, _SEARCH_POINTS).astype(np.int64))  # fmt: skip
-        small = np.flatnonzero(_certified(curve, np.asarray(grid * interval, dtype=np.float64)).upper <= limit)
+        small = np.flatnonzero(certified(curve, np.asarray(grid * interval, dtype=np.float64)).upper <= limit)
         if not small.size:
             break
         high = int(grid[small[0]])
@@ -162,16 +103,6 @@ def _end_of_grid(curve: Curve, interval: float, tail_mass: float) -> int:
     return high
 
 
-def _certified(curve: Curve, epsilon: FloatArray) -> Estimate:
-    estimate = curve(epsilon)
-    if estimate.kind not in ("exact", "certified"):
-        raise DomainError(
-            f"p and q must be a pair with certified bounds; got a {estimate.kind} estimate. A privacy loss made of "
-            "estimates would dominate nothing."
-        )
-    return estimate
-
-
 def _bounds_on_grid(
     forward: Curve, backward: Curve, first: int, last: int, interval: float, side: str
 ) -> LongDoubleArray:
@@ -184,7 +115,7 @@ def _bounds_on_grid(
     def bounds(curve: Curve, count: int, toward_zero: bool) -> FloatArray:
         multiples: FloatArray = np.arange(1, count + 1, dtype=np.float64) * interval
         shifted = np.maximum(next_below(multiples), 0.0) if toward_zero else next_above(multiples)
-        return np.asarray(getattr(_certified(curve, np.concatenate([[0.0], shifted])), side))
+        return np.asarray(getattr(certified(curve, np.concatenate([[0.0], shifted])), side))
 
     right = np.clip(bounds(forward, last, upper), 0.0, 1.0).astype(np.longdouble)
     left = np.clip(bounds(backward, -first, upper), 0.0, 1.0).astype(np.longdouble)[:0:-1]

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _validate
+from .. import _validate, special
 from ..errors import ShapeError
 from ..estimate import Estimate, Information, Kind, Unit
-from ..numerics import LARGEST_DOUBLE, LOG_2, FloatArray
+from ..numerics import LARGEST_DOUBLE, LOG_2, UNIT_ROUNDOFF, FloatArray
 from .vocabulary import PARAMETERS
 
 __all__ = [
-    "ABSOLUTE_ERROR", "bennett", "bounded", "dominating_delta", "dominating_epsilon", "information",
+    "ABSOLUTE_ERROR", "bennett", "bounded", "dominating_delta", "dominating_epsilon", "gaussian_trade_off", "information",
     "jensen_shannon_generator", "largest_probability", "log_mean_ratio", "minus_log1pmx",
     "minus_log_mean_inverse_ratio", "points_and_values", "randomized_response_capacity",
     "randomized_response_capacity_root", "randomized_response_kl", "randomized_response_renyi", "same_number",
@@ -32,6 +32,11 @@ _RELATIVE_ERROR = 1e-14  # of every closed form without an error of its own, tes
 ABSOLUTE_ERROR = 5e-322  # for results that are subnormal: a hundred of the smallest doubles
 # bound: tested by enclosures/test_conversions_values - rounding of a logarithm of 1 - x, of its argument and of a sum
 _LOGARITHM_ERROR = 4e-16  # relative to the sum of its terms
+# bound: tested by enclosures/test_trade_off - relative error of Phi, and of the quantile that it gives after one Newton
+#    step, relative to the ratio of Phi and its density
+_NORMAL_ERROR = 2e-15
+# bound: proved - rounding of a quotient and a difference in extended precision
+_EXTENDED_ROUNDING = 4 * float(np.finfo(np.longdouble).eps)
 # bound: proved - below it the next term of the series is under half an ulp
 _ONE_TERM = 1e-8  # below it the square root of a capacity is the first term of its series to the last bit
 _ARTANH = 1.0 / np.arange(3.0, 33.0, 2.0)  # artanh z = z + z^3/3 + z^5/5 + ..., enough terms for |z| <= 0.2
@@ -99,6 +104,39 @@ def same_number(unit: Unit, method: str = "the same number", **value: ArrayLike)
     if unit not in ("1", "probability"):
         _validate.choice("unit", unit, ("nats", "bits"))
     return bounded(checked, unit, method, unrounded=True)
+
+
+def gaussian_trade_off(difference: FloatArray, sigma: FloatArray | float, type_one: FloatArray) -> tuple[Any, Any]:
+    """Phi(z - difference / sigma) with Phi(-z) = type_one, and its absolute error.
+
+    The quantile and the argument of Phi are kept in extended precision, so that far tails keep their digits.
+    """
+    from scipy.special import ndtri
+
+    with np.errstate(all="ignore"):
+        z = -ndtri(type_one)
+        tail = np.minimum(type_one, 1.0 - type_one)  # the difference is exact from 1/2 on
+        residual = np.where(type_one <= 0.5, special.ndtr(-z) - type_one, (1.0 - type_one) - special.ndtr(z))
+        density = _normal_density(z)
+        quantile = z + residual / density
+        separation = np.divide(difference, np.asarray(sigma, dtype=np.longdouble))
+        argument = quantile - separation
+        nearest = argument.astype(np.float64)
+        value = np.asarray(special.ndtr(nearest) + _normal_density(nearest) * (argument - nearest), dtype=np.float64)
+        error = (_NORMAL_ERROR * tail + ABSOLUTE_ERROR) / density
+        error = error + _EXTENDED_ROUNDING * (np.abs(quantile) + separation)
+        slope = np.where(nearest < 0.0, 1.0 - nearest, 1.0)  # of log Phi, at most
+        error = np.minimum(1.0, _NORMAL_ERROR + 1.01 * slope * error) * value + ABSOLUTE_ERROR
+        error = np.asarray(error, dtype=np.float64)
+    ends = (type_one == 0.0) | (type_one == 1.0)
+    straight = np.broadcast_to(ends | (separation == 0.0), value.shape)
+    value = np.where(straight, 1.0 - type_one, np.where(np.isinf(separation), 0.0, value))
+    return value, np.where(straight, np.where(ends, 0.0, UNIT_ROUNDOFF), np.where(np.isfinite(error), error, 0.0))
+
+
+def _normal_density(x: Any) -> Any:
+    """The standard normal density in extended precision."""
+    return np.exp(-0.5 * np.square(np.asarray(x, dtype=np.longdouble))) / np.sqrt(2 * np.pi)
 
 
 def bennett(y: FloatArray) -> FloatArray:

@@ -34,7 +34,15 @@ from .. import _validate, special
 from ..errors import DomainError
 from ..estimate import Estimate, Information, NumberLike, Unit
 from ..numerics import FloatArray
-from ._closed_forms import bounded, dominating_delta, dominating_epsilon, points_and_values, same_number, validated
+from ._closed_forms import (
+    bounded,
+    dominating_delta,
+    dominating_epsilon,
+    gaussian_trade_off,
+    points_and_values,
+    same_number,
+    validated,
+)
 from .declaration import Formula, conversion
 from .vocabulary import BALLE_WANG, BUN_STEINKE, DONG_ROTH_SU, EVERY_PAIR, HUMPHRIES, KAIROUZ, PROVED, Assumption
 
@@ -342,18 +350,8 @@ def tradeoff_from_gdp(separation: NumberLike, type_one: NumberLike) -> Estimate:
     >>> conversions.tradeoff_from_gdp(1.0, [0.05, 0.5]).value
     array([0.74048898, 0.15865525])
     """
-    from scipy.special import ndtri
-
     separation, type_one = validated(separation=separation, type_one=type_one)
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        z = -ndtri(type_one)
-        quantile = np.where(np.isinf(z), z, z - separation)
-        value = np.asarray(special.ndtr(quantile))
-        value = np.where(separation == 0.0, 1.0 - type_one, np.where(np.isinf(separation), 0.0, value))
-        # the relative slope of Phi at -y is at most y + 1; z is right to some ulps, of z and of its argument
-        slope = np.where(quantile < 0.0, 1.0 - quantile, 1.0)
-        size = np.where(np.isfinite(z), np.abs(z), 0.0) + np.where(np.isfinite(separation), separation, 0.0) + 1.0
-        error = np.minimum(1.0, np.where(np.isfinite(slope), 1e-15 * (slope * size + 4.0), 1.0)) * value
+    value, error = gaussian_trade_off(separation, 1.0, type_one)
     ends = (type_one == 1.0) | (type_one == 0.0)
     return bounded(value, "probability", "Phi(Phi^-1(1 - x) - separation)", error=error, ceiling=1.0, unrounded=ends)
 

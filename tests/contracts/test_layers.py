@@ -17,7 +17,7 @@ LAYERS = {
     "sampling": 4, "mechanisms": 4, "nb": 4,
     "divergences": 5, "capacity": 5, "posteriors": 5,
     "notions": 6, "conversions": 7, "calibration": 7,
-    "adapters": 8, "figures": 8, "assessment": 9, "membership": 9, "sweeps": 9,
+    "figures": 8, "risk": 8, "adapters": 9, "assessment": 9, "membership": 9, "sweeps": 9,
     "datasets": 10, "cli": 11, "__main__": 12,
 }  # fmt: skip
 OWNERS = {"numba": "kernels/jit", "joblib": "_parallel.py"}

@@ -17,7 +17,7 @@ from fastpriv import (
 )
 from fastpriv.adapters import PldCurve, composed_delta, composed_hockey_stick_divergence, dp_accounting_pld
 from fastpriv.adapters.composition import composed_bounds
-from fastpriv.adapters.privacy_loss import PrivacyLoss, curves_of_pair, discretised
+from fastpriv.adapters.privacy_loss import PrivacyLoss, discretised
 from oracles.composition import delta_of_masses
 
 ONE = GaussianMixture.single(0.0, 1.0)
@@ -44,7 +44,8 @@ def curve_of(loss, epsilon):
 @pytest.mark.parametrize("name", PAIRS)
 @pytest.mark.parametrize("interval", [0.25, 3e-2, 1.1e-2])
 def test_discrete_losses_dominate_and_are_dominated(name, interval):
-    forward, backward, _ = curves_of_pair(*PAIRS[name])
+    pair = pair_of(*PAIRS[name])
+    forward, backward = pair.forward, pair.backward
     epsilon = np.concatenate([np.linspace(0, 12, 60), interval * np.arange(0, 40, 3), [1e-9, 30.0, 80.0]])
     truth, reverse = forward(epsilon), backward(epsilon)
     x = np.exp(-epsilon.astype(np.longdouble))
@@ -142,7 +143,9 @@ def _other(e):
 
 
 REFUSED = {
-    "p must be a GaussianMixture, a GaussianMechanism, a channel or a function of epsilon; got 3": (3, None, {}),
+    "p must be a GaussianMixture, a Pmf, a vector of probabilities, a GaussianMechanism, a channel or a function of ": (
+        3, None, {}
+    ),
     "q must be left out with a GaussianMechanism": (GaussianMechanism(1.0, 1.0), ONE, {}),
     "q must be left out with a channel": (Channel([[1.0, 0.0], [0.0, 1.0]]), ONE, {}),
     "q must be a function of epsilon": (_other, 3, {}),
@@ -189,8 +192,8 @@ class TestDpAccounting:
     @pytest.mark.parametrize("name", ["two mixtures", "subsampled, remove", "mechanism", "different sigmas"])
     def test_there_and_back(self, name):
         pair, epsilon = PAIRS[name], np.linspace(0, 8, 30)
-        forward, backward, _ = curves_of_pair(*pair)
-        truth = np.maximum(forward(epsilon).value, backward(epsilon).value)
+        curves = pair_of(*pair)
+        truth = np.maximum(curves.forward(epsilon).value, curves.backward(epsilon).value)
         for pessimistic, sign in ((True, 1), (False, -1)):
             made = dp_accounting_pld(*pair, interval=1e-3, pessimistic=pessimistic)
             assert ((np.array([made.get_delta_for_epsilon(e) for e in epsilon]) - truth) * sign >= -1e-15).all()

@@ -1,0 +1,213 @@
+"""What the best attack attains: its advantage, its probability of error, and what (epsilon, delta) promises against it.
+
+Notation: the best test of P against Q accepts Q where q / p is large; delta(x) = sup_E P(E) - x Q(E), x = e^epsilon.
+With prior pi of P the least probability of error is
+
+    integral of min(pi p, (1 - pi) q) = m (1 - delta(e^t)),   m = min(pi, 1 - pi),  t = |log(pi / (1 - pi))|,
+
+delta being the curve of the likelier of the two against the other exchanged: of P against Q where pi <= 1/2.
+"""
+
+# bounds: proved - three units in the last place of a product, and the rounding of a logarithm of odds
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import _validate
+from .._monotone import monotone
+from ..conversions.differential_privacy import membership_advantage_from_dp
+from ..estimate import Estimate, NumberLike
+from ..numerics import FloatArray, next_above, next_below
+from .pairs import certified, pair_of
+
+__all__ = ["advantage", "bayes_risk", "membership_advantage_bound", "privacy_profile"]
+
+# bound: proved - rounding of 1 - pi, of a quotient and of a logarithm, relative to the logarithm of the odds or to 1
+_LOGIT_ERROR = 1e-15
+
+
+def advantage(p: Any, q: Any = None) -> Estimate:
+    """The largest probability of a true alarm minus that of a false one: the total variation distance of a pair.
+
+    Parameters
+    ----------
+    p, q
+        As ``trade_off_curve``.
+
+    Returns
+    -------
+    Estimate
+        A probability, ``exact`` or ``certified``.
+
+    Raises
+    ------
+    DomainError, ShapeError
+        As ``trade_off_curve``.
+
+    Notes
+    -----
+    **Accuracy** that of the privacy curve of the pair; ``tests/enclosures/test_risk.py``.
+
+    Source: Yeom, Giacomelli, Fredrikson and Jha 2018, definition 4; lemma of Neyman and Pearson.
+
+    Examples
+    --------
+    >>> from fastpriv import risk
+    >>> risk.advantage([0.75, 0.25], [0.25, 0.75]).value
+    0.5
+    """
+    return certified(pair_of(p, q).forward, np.zeros(()))
+
+
+def bayes_risk(p: Any, q: Any = None, prior: ArrayLike = 0.5) -> Estimate:
+    """The least probability of error of who guesses whether a release came from P or from Q.
+
+    Parameters
+    ----------
+    p, q
+        As ``trade_off_curve``.
+    prior : array_like
+        Probability that it came from P, between 0 and 1, any shape.
+
+    Returns
+    -------
+    Estimate
+        Probabilities of the shape of ``prior``, at most min(prior, 1 - prior). Of a channel the least risk over its
+        ordered pairs of rows.
+
+    Raises
+    ------
+    DomainError, ShapeError
+        As ``trade_off_curve``, and for a prior outside of [0, 1].
+
+    Notes
+    -----
+    **Accuracy** that of the privacy curve of the pair, of which one minus it counts; ``tests/enclosures/test_risk.py``.
+
+    Source: Kaissis, Ziller, Kolek, Riess and Rueckert 2024, section 3.
+
+    Examples
+    --------
+    >>> from fastpriv import GaussianMechanism, risk
+    >>> risk.bayes_risk(GaussianMechanism(1.0, 1.0), None, [0.1, 0.5]).value.round(6)
+    array([0.096358, 0.308538])
+    """
+    pair = pair_of(p, q)
+    pi = _validate.real("prior", prior, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
+    least = np.minimum(pi, 1.0 - pi)
+    with np.errstate(divide="ignore"):
+        odds = np.where(pi <= 0.5, np.log1p(-pi) - np.log(pi), np.log(pi) - np.log1p(-pi))
+    odds = np.where(pi == 0.5, 0.0, np.abs(odds))
+    slack = np.where((pi == 0.5) | np.isinf(odds), 0.0, _LOGIT_ERROR * (1.0 + odds))
+    value, lower, upper = np.empty((3, *pi.shape))
+    for some, curve in ((pi <= 0.5, pair.forward), (pi > 0.5, pair.backward)):
+        some = np.asarray(some)
+        if some.any():
+            nearest = certified(curve, odds[some])
+            value[some] = least[some] * (1.0 - np.asarray(nearest.value))
+            high = certified(curve, np.maximum(odds[some] - slack[some], 0.0)).upper
+            low = certified(curve, odds[some] + slack[some]).lower
+            lower[some] = next_below(least[some] * next_below(1.0 - np.asarray(high)), 2)
+            upper[some] = next_above(least[some] * next_above(1.0 - np.asarray(low)), 2)
+    lower = np.where(least == 0.0, 0.0, np.clip(lower, 0.0, least))
+    upper = np.clip(upper, lower, least)
+    return Estimate(
+        np.clip(value, lower, upper), lower, upper, kind="certified", unit="probability",
+        method="one minus the privacy curve at the prior odds",
+    )  # fmt: skip
+
+
+@monotone(rising="epsilon delta")
+def membership_advantage_bound(epsilon: NumberLike, delta: NumberLike = 0.0) -> Estimate:
+    """The largest membership advantage under (epsilon, delta): (e^epsilon - 1 + 2 delta) / (e^epsilon + 1).
+
+    It holds, and is attained, where the membership of one person is independent of the others'; with a fixed number
+    of members (epsilon, delta) has to hold for the exchange of two people.
+
+    Parameters
+    ----------
+    epsilon, delta : array_like or Estimate
+        epsilon at least 0, in nats, inf allowed; delta between 0 and 1.
+
+    Returns
+    -------
+    Estimate
+        Probabilities; a guarantee quotes ``upper``.
+
+    Raises
+    ------
+    DomainError, ShapeError
+        For numbers out of range, or shapes that do not broadcast.
+
+    Notes
+    -----
+    **Accuracy** relative 1e-14, at epsilon 1e-300 as at 1e3; ``tests/enclosures/test_risk.py``.
+
+    Source: Humphries et al. 2023, theorem 1.
+
+    Examples
+    --------
+    >>> from fastpriv import risk
+    >>> risk.membership_advantage_bound(1.0, 1e-5).value
+    0.46212253...
+    """
+    return membership_advantage_from_dp(epsilon, delta)
+
+
+def privacy_profile(p: Any, q: Any = None, epsilon: ArrayLike = 0.0) -> Estimate:
+    """delta(epsilon) = sup over events E of P(E) - e^epsilon Q(E), at every real epsilon.
+
+    At negative epsilon it is 1 - e^epsilon + e^epsilon times the curve of Q against P at -epsilon: one direction over
+    all real epsilons says what both say over the positive ones.
+
+    Parameters
+    ----------
+    p, q
+        As ``trade_off_curve``.
+    epsilon : array_like
+        Real numbers in nats, any shape; infinities allowed.
+
+    Returns
+    -------
+    Estimate
+        Probabilities of the shape of ``epsilon``, ``exact`` or ``certified``.
+
+    Raises
+    ------
+    DomainError, ShapeError
+        As ``trade_off_curve``, and for NaN.
+
+    Notes
+    -----
+    **Accuracy** that of the curve of the pair; ``tests/enclosures/test_risk.py``.
+
+    Source: Balle, Barthe and Gaboardi 2018, theorem 2; Zhu, Dong and Wang 2022, lemma 20.
+
+    Examples
+    --------
+    >>> from fastpriv import risk
+    >>> risk.privacy_profile([0.75, 0.25], [0.25, 0.75], [-1.0, 0.0, 0.5]).value.round(6)
+    array([0.65803 , 0.5     , 0.33782 ])
+    """
+    pair = pair_of(p, q)
+    levels = _validate.real("epsilon", epsilon)
+    numbers: FloatArray = np.empty((3, *levels.shape))
+    positive = np.asarray(levels >= 0)
+    kind = "exact"
+    for some, curve in ((positive, pair.forward), (~positive, pair.backward)):
+        if some.any():
+            found = certified(curve, np.abs(levels[some]))
+            kind = found.kind if found.kind != "exact" else kind
+            numbers[:, some] = found.arrays()
+    x = np.exp(np.where(positive, 0.0, levels))
+    rest = -np.expm1(np.where(positive, 0.0, levels))
+    value, lower, upper = numbers
+    lower = np.where(positive, lower, next_below(next_below(rest, 2) + next_below(x * lower, 4)))
+    upper = np.where(positive, upper, next_above(next_above(rest, 2) + next_above(x * upper, 4)))
+    lower, upper = np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
+    value = np.clip(np.where(positive, value, rest + x * value), lower, upper)
+    return Estimate(value, lower, upper, kind=kind, unit="probability", method="privacy curves of both directions")  # type: ignore[arg-type]

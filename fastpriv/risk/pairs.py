@@ -1,0 +1,192 @@
+"""Pairs of distributions as their two certified privacy curves, whatever object describes them.
+
+Notation: delta_{P||Q}(x) = sup_E P(E) - x Q(E) for x = e^epsilon, epsilon >= 0. A discrete pair has probabilities p_i
+and q_i on the same outcomes, and delta = sum (p_i - x q_i)^+. Vectors that miss the sum 1 by a relative error a and b
+have (1 + a) delta_{P||Q}(x (1 + b) / (1 + a)) when they are divided by their sums: the bounds hold for both.
+"""
+
+# bounds: proved - 1.1 times a shift of epsilon covers its second order
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import _validate
+from ..channels import AnyChannel
+from ..distributions import Density, GaussianMixture, Pmf
+from ..divergences import hockey_stick_divergence
+from ..errors import DomainError, ShapeError
+from ..estimate import Estimate
+from ..mechanisms.gaussian import GaussianMechanism
+from ..notions.local import ldp_delta
+from ..numerics import UNIT_ROUNDOFF, FloatArray, enclosure
+
+__all__ = ["Curve", "DiscretePair", "Pair", "certified", "pair_of"]
+
+Curve = Callable[[FloatArray], Estimate]
+
+# bound: proved - a term (p - x q)^+ in extended precision, e^epsilon to 16 units of it, relative to p + x q
+_TERM_ROUNDING = 24 * float(np.finfo(np.longdouble).eps)
+# bound: proved - of a sum in any order, for each of its terms
+_SUM_ROUNDING = float(np.finfo(np.longdouble).eps)
+_BLOCK_CELLS = 2**20  # products of levels and outcomes that are formed at a time: 16 MiB of long doubles
+
+
+class DiscretePair(NamedTuple):
+    """Probabilities ``p`` and ``q`` of the same outcomes, and by how much their sums miss 1."""
+
+    p: FloatArray
+    q: FloatArray
+    p_gap: float
+    q_gap: float
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The curves of P against Q and of Q against P at epsilon >= 0.
+
+    ``of_one_pair`` is False for the worst curve over the rows of a channel. ``gaussian`` holds the distance of the
+    means and the common standard deviation of two normal distributions, ``discrete`` the probabilities of two discrete
+    ones.
+    """
+
+    forward: Curve
+    backward: Curve
+    of_one_pair: bool = True
+    gaussian: tuple[float, float] | None = None
+    discrete: DiscretePair | None = None
+
+
+def pair_of(p: Any, q: Any) -> Pair:
+    """What a caller passes as P and Q: two distributions, vectors or functions, or one object that is a pair already."""
+    if isinstance(p, GaussianMechanism):
+        _refuse_second("a GaussianMechanism", q)
+        sigma = _validate.scalar("sigma", p.sigma)
+        if p.sensitivity is None:
+            p.delta(0.0)  # raises
+        return Pair(p.delta, p.delta, gaussian=(_validate.scalar("sensitivity", p.sensitivity), sigma))
+    if isinstance(p, AnyChannel):
+        _refuse_second("a channel", q)
+        worst = lambda e: ldp_delta(None, p, e)
+        return Pair(worst, worst, of_one_pair=False)
+    if isinstance(p, (GaussianMixture, Density)) or isinstance(q, (GaussianMixture, Density)):
+        curves = (lambda e: hockey_stick_divergence(p, q, e)), (lambda e: hockey_stick_divergence(q, p, e))
+        return Pair(*curves, gaussian=_equal_normal_distributions(p, q))
+    discrete = _discrete_pair(p, q)
+    if discrete is not None:
+        swapped = DiscretePair(discrete.q, discrete.p, discrete.q_gap, discrete.p_gap)
+        return Pair(lambda e: _discrete_curve(discrete, e), lambda e: _discrete_curve(swapped, e), discrete=discrete)
+    if not callable(p):
+        raise DomainError(
+            "p must be a GaussianMixture, a Pmf, a vector of probabilities, a GaussianMechanism, a channel or a "
+            f"function of epsilon; got {_validate.shown(p)}. Build one of these."
+        )
+    if q is not None and not callable(q):
+        raise DomainError(
+            f"q must be a function of epsilon, the curve of Q against P, or None; got {_validate.shown(q)}. Leave it "
+            "out where both curves are the same."
+        )
+    forward = _checked("p", p)
+    return Pair(forward, forward if q is None else _checked("q", q))
+
+
+def certified(curve: Curve, epsilon: FloatArray) -> Estimate:
+    """The curve at these levels, whose bounds must be proved."""
+    estimate = curve(epsilon)
+    if estimate.kind not in ("exact", "certified"):
+        raise DomainError(
+            f"p and q must be a pair with certified bounds; got a {estimate.kind} estimate. A privacy loss made of "
+            "estimates would dominate nothing."
+        )
+    return estimate
+
+
+def _equal_normal_distributions(p: Any, q: Any) -> tuple[float, float] | None:
+    """Distance of the means and standard deviation, of two single Gaussians on the line that have the same one."""
+    for one in (p, q):
+        if not isinstance(one, GaussianMixture) or one.dimension != 1 or len(one) != 1 or one.weights[0] != 1.0:
+            return None
+    difference = abs(float(p.means[0]) - float(q.means[0]))
+    exact = np.longdouble(difference) == abs(np.longdouble(p.means[0]) - np.longdouble(q.means[0]))
+    return (difference, float(p.sigmas[0])) if exact and p.sigmas[0] == q.sigmas[0] else None
+
+
+def _discrete_pair(p: Any, q: Any) -> DiscretePair | None:
+    """Probabilities of two Pmfs on the union of their points, or of two vectors."""
+    if isinstance(p, Pmf) or isinstance(q, Pmf):
+        for name, one in (("p", p), ("q", q)):
+            _validate.instance(name, one, Pmf)
+        points = np.union1d(p.values, q.values)
+        rows = np.zeros((2, points.size))
+        for row, one in zip(rows, (p, q), strict=True):
+            row[np.searchsorted(points, one.values)] = one.probabilities
+    else:
+        if any(one is None or callable(one) or isinstance(one, (str, bytes, Estimate)) for one in (p, q)):
+            return None
+        vectors = [_validate.probabilities(name, one) for name, one in (("p", p), ("q", q))]
+        if vectors[0].shape != vectors[1].shape:
+            raise ShapeError(
+                f"q must have one probability for each of p, {vectors[0].size}; got {vectors[1].size}. Both must be on "
+                "the same outcomes."
+            )
+        rows = np.stack(vectors)
+    rows = rows[:, (rows > 0.0).any(axis=0)]
+    return DiscretePair(rows[0], rows[1], *(_validate.rounded_sum_gap(row) for row in rows))
+
+
+def _discrete_curve(pair: DiscretePair, epsilon: FloatArray) -> Estimate:
+    """sum (p_i - e^epsilon q_i)^+ with its rounding, for the vectors as passed and divided by their sums."""
+    levels = np.asarray(epsilon, dtype=np.float64).ravel()
+    shift = 1.1 * (pair.p_gap + pair.q_gap)
+    value, error = _positive_parts(pair, levels)
+    low, low_error = (value, error) if shift == 0.0 else _positive_parts(pair, levels + shift)
+    high, high_error = (value, error) if shift == 0.0 else _positive_parts(pair, levels - shift)
+    value = np.clip(value, 0.0, 1.0)
+    lower = enclosure(np.minimum(low * (1 - pair.p_gap), value), low_error, 0.0, 1.0)[1]
+    upper = enclosure(np.maximum(high * (1 + pair.p_gap), value), high_error, 0.0, 1.0)[2]
+    numbers = (np.reshape(x, np.shape(epsilon)) for x in (np.clip(value, lower, upper), lower, upper))
+    return Estimate(*numbers, kind="exact", unit="probability", method="sum over outcomes")
+
+
+def _positive_parts(pair: DiscretePair, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The sums and their absolute errors, in extended precision, rounded to doubles."""
+    value, error = np.zeros((2, levels.size))
+    step = max(1, _BLOCK_CELLS // pair.p.size)
+    p, q = pair.p.astype(np.longdouble), pair.q.astype(np.longdouble)
+    for start in range(0, levels.size, step):
+        part = slice(start, start + step)
+        with np.errstate(over="ignore", invalid="ignore"):
+            product = np.where(q == 0.0, 0.0, np.exp(levels[part, None].astype(np.longdouble)) * q)
+        terms = np.maximum(p - product, 0.0)
+        total = terms.sum(axis=1)
+        touched = np.where(product <= 2.0 * p, p + product, 0.0).sum(axis=1)
+        value[part] = total
+        error[part] = (_TERM_ROUNDING + p.size * _SUM_ROUNDING) * touched + UNIT_ROUNDOFF * total
+    return value, error
+
+
+def _refuse_second(noun: str, q: Any) -> None:
+    if q is not None:
+        raise DomainError(
+            f"q must be left out with {noun}, which is a pair already; got {_validate.shown(q)}. Drop it."
+        )
+
+
+def _checked(name: str, function: Callable[[FloatArray], Any]) -> Curve:
+    """A function that a caller passes, with a check of what it returns."""
+
+    def curve(epsilon: FloatArray) -> Estimate:
+        answer = function(epsilon)
+        if not isinstance(answer, Estimate) or answer.shape != epsilon.shape:
+            raise DomainError(
+                f"{name} must return an Estimate of the shape of epsilon, {epsilon.shape}; got "
+                f"{_validate.shown(answer)}. Return Estimate(value, lower, upper, kind='certified', "
+                "unit='probability', method='...')."
+            )
+        return answer
+
+    return curve

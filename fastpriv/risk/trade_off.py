@@ -1,0 +1,309 @@
+"""Trade-off curves of hypothesis tests.
+
+Notation: a test tells P from Q; alpha is the probability that it says Q under P, beta that it says P under Q; x =
+e^epsilon, delta(x) = sup_E Q(E) - x P(E), convex. The least beta at alpha is the convex conjugate (Dong, Roth and Su
+2022, proposition 6)
+
+    beta(alpha) = sup over x >= 0 of g(x),   g(x) = 1 - delta(x) - x alpha.
+
+Every x gives a lower bound of beta, from an upper bound of delta. g is concave, so that points a < b < c < d with
+bounds of g give upper bounds everywhere: between b and c, g lies below the line through a and b and below that through
+c and d; left of b it lies below the line through b and any later point, down to x = 0; right of c below that through c
+and any earlier point, up to the x where 1 - delta(infinity) - x alpha is 0. Rounds of six points narrow both bounds:
+about the vertex of a parabola, or, at a kink of delta, about the point where the lines cross.
+
+For epsilon < 0, 1 - delta(x) = x (1 - delta'(1/x)), with delta' the curve of P against Q: small betas keep their digits.
+
+Two normal distributions of one standard deviation have beta = Phi(Phi^-1(1 - alpha) - distance / sigma). Discrete pairs
+have the polygon through the tests that reject the outcomes of the largest ratios.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import _validate
+from ..conversions._closed_forms import gaussian_trade_off
+from ..estimate import Estimate, Result
+from ..numerics import BoolArray, FloatArray, LongDoubleArray, next_above, next_below
+from .pairs import DiscretePair, Pair, certified, pair_of
+
+__all__ = ["TradeOffCurve", "curve_of_pair", "trade_off_curve"]
+
+# bound: proved - g and its lines in extended precision, relative to their largest term: an exponential to 16 units,
+#    two products, two quotients and three sums
+_ROUNDING = 64 * float(np.finfo(np.longdouble).eps)
+_EPSILONS = np.geomspace(1e-12, 1e4, 129)  # nats: the points of the first round, 8 to a decade, and their opposites
+_ROUNDS = 40  # of refinement at most: about five for smooth curves, three at kinks
+_FLAT_ROUND = 8  # after which the bound from all points of the first round is formed too
+_NARROWING = 0.02  # distance of the next inner points, as a part of the distance of the present ones
+_STENCIL = np.array([-9.0, -3.0, -1.0, 1.0, 3.0, 9.0])  # the points of a round: far ones show that g falls outside
+_KINK = 0.8  # part of the change of slope over five intervals that two neighbours have at a kink; 1/3 or 1/2 without
+# bound: none - width of beta, relative to it, at which a point is refined no more
+_TARGET = 1e-13
+_NOISE = 6.0  # widths of the bounds of g at its highest point that the bounds of beta may be apart
+_BLOCK = 512  # alphas whose tables of the first round are formed at a time: 2 MiB each
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class TradeOffCurve(Result):
+    """The least error of the second kind for each error of the first kind, of a test that tells P from Q.
+
+    Parameters
+    ----------
+    alpha : ndarray
+        Probabilities that the test says Q under P.
+    beta : Estimate
+        Least probabilities that it says P under Q, of the shape of ``alpha``.
+    advantage : Estimate
+        The largest 1 - alpha - beta over all alpha: the total variation distance of P and Q.
+
+    Notes
+    -----
+    **Accuracy** as ``trade_off_curve``, which makes it.
+
+    Source: Dong, Roth and Su 2022, section 2.
+
+    Examples
+    --------
+    >>> from fastpriv import GaussianMechanism, risk
+    >>> curve = risk.trade_off_curve(GaussianMechanism(2.0, 1.0), None, 0.1)
+    >>> print(f"{curve.beta:.3f}, {curve.advantage:.3f}")
+    0.783 [0.782, 0.783], 0.197 [0.197, 0.198]
+    """
+
+    alpha: FloatArray
+    beta: Estimate
+    advantage: Estimate
+
+
+def trade_off_curve(p: Any, q: Any = None, alpha: ArrayLike = 0.05) -> TradeOffCurve:
+    """The trade-off curve of a pair, as arrays alpha and beta, certified, and the advantage.
+
+    Parameters
+    ----------
+    p, q : GaussianMixture, Pmf, vector of probabilities, or p alone a GaussianMechanism, a channel or a function
+        Any pair with certified bounds. Vectors have one probability for each outcome, on the same outcomes. Of a
+        channel the curve of its worst pairs of rows; rows are vectors. Functions of an array epsilon >= 0 return an
+        Estimate of its shape: p the curve of P against Q, q the one of Q against P, or None if they are the same.
+    alpha : array_like
+        Between 0 and 1, any shape.
+
+    Returns
+    -------
+    TradeOffCurve
+        ``alpha``, ``beta`` and ``advantage``; a guarantee quotes ``beta.lower``.
+
+    Raises
+    ------
+    DomainError
+        For alpha outside of [0, 1], and pairs without certified bounds or with arguments that fit no pair.
+    ShapeError
+        For distributions of different dimensions, vectors of different lengths, or a mechanism with several sigmas.
+
+    Notes
+    -----
+    Of composed releases: pass functions of epsilon that call ``composed_hockey_stick_divergence``.
+
+    **Accuracy** relative width 1e-12 down to alpha = 1e-300 for two normal distributions of one sigma and for discrete
+    pairs; otherwise absolute width 1e-12 where the privacy curve is that sharp. Tested against the closed curve, sums
+    in rational arithmetic and likelihood-ratio tests of mixtures in mpmath by ``tests/enclosures/test_trade_off.py``.
+
+    Source: Dong, Roth and Su 2022, proposition 6.
+
+    Examples
+    --------
+    >>> from fastpriv import GaussianMechanism, risk
+    >>> curve = risk.trade_off_curve(GaussianMechanism(1.0, 1.0), None, [0.01, 0.05, 0.5])
+    >>> curve.beta.value.round(4)
+    array([0.9076, 0.7405, 0.1587])
+    >>> round(curve.advantage.value, 6)
+    0.382925
+    >>> risk.trade_off_curve([0.75, 0.25], [0.25, 0.75], 0.25).beta.value
+    0.25
+    """
+    pair = pair_of(p, q)
+    errors = _validate.real("alpha", alpha, "between 0 and 1", lambda a: (a >= 0) & (a <= 1))
+    return TradeOffCurve(errors, curve_of_pair(pair, errors), certified(pair.forward, np.zeros(())))
+
+
+def curve_of_pair(pair: Pair, alpha: FloatArray) -> Estimate:
+    """Beta at each alpha, by the sharpest method for the pair."""
+    flat = alpha.reshape(-1)
+    if pair.gaussian is not None:
+        value, error = gaussian_trade_off(np.asarray(pair.gaussian[0]), pair.gaussian[1], flat)
+        numbers = value, np.where(error > 0, next_below(value - error), value), next_above(value + error)
+        numbers = value, np.clip(numbers[1], 0.0, 1.0), np.where(error > 0, np.clip(numbers[2], 0.0, 1.0), value)
+        return _estimate(numbers, alpha, "exact", "Phi(Phi^-1(1 - alpha) - distance / sigma)")
+    if pair.discrete is not None:
+        return _estimate(_polygon(pair.discrete, flat), alpha, "exact", "tests by ratio of probabilities")
+    lower, upper = _conjugate(pair, flat)
+    lower = np.clip(next_below(lower.astype(np.float64)), 0.0, 1.0)
+    upper = np.minimum(np.clip(next_above(upper.astype(np.float64)), 0.0, 1.0), next_above(1.0 - flat))
+    upper = np.where(flat == 1.0, 0.0, upper)
+    lower = np.minimum(lower, upper)
+    return _estimate((lower + 0.5 * (upper - lower), lower, upper), alpha, "certified", "conjugate of the privacy curve")
+
+
+def _estimate(numbers: tuple[FloatArray, ...], alpha: FloatArray, kind: Any, method: str) -> Estimate:
+    value, lower, upper = (x.reshape(alpha.shape) for x in numbers)
+    return Estimate(np.clip(value, lower, upper), lower, upper, kind=kind, unit="probability", method=method)
+
+
+def _polygon(pair: DiscretePair, alpha: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Value and bounds of beta of a discrete pair, for the vectors as passed and divided by their sums.
+
+    A test that rejects outcomes in the order of falling q / p has beta = B(k+1) + q_k (A(k+1) - alpha) / p_k between
+    its corners, A and B cumulative sums from the side on which they are small. Equal ratios in any order give the same
+    polygon; so do, to the rounding that the error covers, ratios that agree in extended precision.
+    """
+    p, q = pair.p.astype(np.longdouble), pair.q.astype(np.longdouble)
+    with np.errstate(divide="ignore"):
+        order = np.argsort(-(q / p), kind="stable")
+    p, q = p[order], q[order]
+    a = np.concatenate([[0], np.cumsum(p)])
+    b = np.concatenate([np.cumsum(q[::-1])[::-1], [0]])
+    eps = float(np.finfo(np.longdouble).eps)
+    unit = (2 * p.size + 8) * eps
+
+    def at(level: Any) -> tuple[LongDoubleArray, LongDoubleArray]:
+        k = np.clip(np.searchsorted(a, level, side="right") - 1, 0, p.size - 1)
+        k = np.where(p[k] == 0.0, np.minimum(k + 1, p.size - 1), k)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slope = np.where(p[k] == 0.0, 0.0, q[k] / p[k])
+        rest = np.clip(a[k + 1] - level, 0.0, p[k])
+        value = b[k + 1] + slope * rest
+        return value, unit * (value + slope * a[k + 1])
+
+    value, _ = at(alpha.astype(np.longdouble))
+    low, low_error = at(alpha * (1 + np.longdouble(1.01 * pair.p_gap)))
+    high, high_error = at(alpha * (1 - np.longdouble(1.01 * pair.p_gap)))
+    lower = np.maximum(next_below((low * (1 - 1.01 * pair.q_gap) - low_error).astype(np.float64)), 0.0)
+    upper = next_above((high * (1 + 1.01 * pair.q_gap) + high_error).astype(np.float64))
+    upper = np.where(alpha == 1.0, 0.0, np.minimum(upper, next_above(1.0 - alpha)))
+    return value.astype(np.float64), np.minimum(lower, upper), upper
+
+
+class _Points:
+    """Points epsilon, one row an alpha, with x = e^epsilon and bounds of 1 - delta(x), in extended precision."""
+
+    def __init__(self, epsilon: FloatArray, x: LongDoubleArray, low: LongDoubleArray, high: LongDoubleArray) -> None:
+        self.epsilon, self.x, self.low, self.high = epsilon, x, low, high
+
+    @classmethod
+    def evaluated(cls, pair: Pair, epsilon: FloatArray) -> _Points:
+        positive = epsilon >= 0.0
+        low, high = np.empty((2, *epsilon.shape), dtype=np.longdouble)
+        for some, curve in ((positive, pair.backward), (~positive, pair.forward)):
+            if some.any():
+                delta = certified(curve, np.abs(epsilon[some]))
+                low[some], high[some] = (1 - np.asarray(x, dtype=np.longdouble) for x in (delta.upper, delta.lower))
+        x = np.exp(epsilon.astype(np.longdouble))
+        factor = np.where(positive, 1, x)
+        return cls(epsilon, x, np.maximum(low, 0) * factor, high * factor)
+
+    def parts(self) -> tuple[Any, ...]:
+        return self.epsilon, self.x, self.low, self.high
+
+    def rows(self, index: Any) -> _Points:
+        return _Points(*(part[index] for part in self.parts()))
+
+    def bounds(self, alpha: FloatArray) -> tuple[LongDoubleArray, LongDoubleArray]:
+        """Lower and upper bounds of g at each point."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            line = self.x * alpha[:, None]
+            error = _ROUNDING * (np.abs(self.high) + line)
+            return self.low - line - error, self.high - line + error
+
+
+def _conjugate(pair: Pair, alpha: FloatArray) -> tuple[LongDoubleArray, LongDoubleArray]:
+    """Lower and upper bounds of the supremum of g, at each alpha."""
+    grid = _Points.evaluated(pair, np.concatenate([-_EPSILONS[::-1], [0.0], _EPSILONS]))
+    end = 1 - np.longdouble(float(certified(pair.backward, np.asarray(np.inf)).lower))  # of 1 - delta, at infinity
+    lower, upper = np.zeros(alpha.size, dtype=np.longdouble), 1 - alpha.astype(np.longdouble)
+    highest = np.empty(alpha.size, dtype=np.intp)
+    for start in range(0, alpha.size, _BLOCK):
+        part = slice(start, start + _BLOCK)
+        low, high = _Points(*(x[None] for x in grid.parts())).bounds(alpha[part])
+        highest[part] = np.argmax(low + high, axis=1)
+        lower[part] = np.maximum(lower[part], low.max(axis=1))
+    window = np.clip(highest, 2, grid.epsilon.size - 4)[:, None] + np.arange(-2, 4)
+    points = _Points(*(x[window] for x in grid.parts()))
+    rows = np.arange(alpha.size)
+    for turn in range(_ROUNDS + 1):
+        low, high = points.bounds(alpha[rows])
+        upper[rows] = np.fmin(upper[rows], _highest(points.x, low, high, alpha[rows], end))
+        lower[rows] = np.fmax(lower[rows], low.max(axis=1))
+        noise = (high - low).max(axis=1)
+        open_rows = upper[rows] - lower[rows] > _TARGET * upper[rows] + _NOISE * noise
+        if turn == _ROUNDS or not open_rows.any():
+            break
+        if turn == _FLAT_ROUND:  # g may be flat from kink to kink: wide lines see that, narrow ones only noise
+            for row in rows[open_rows]:
+                one = alpha[row : row + 1]
+                every = _Points(*(x[None] for x in grid.parts()))
+                upper[row] = np.fmin(upper[row], _highest(every.x, *every.bounds(one), one, end)[0])
+        rows, points, low, high = rows[open_rows], points.rows(open_rows), low[open_rows], high[open_rows]
+        points = _Points.evaluated(pair, _next_points(points, low, high))
+    return lower, upper
+
+
+def _highest(x: Any, low: Any, high: Any, alpha: FloatArray, end: Any) -> LongDoubleArray:
+    """An upper bound of g from six points, by the lines at the head of this module."""
+
+    def line(first: int, second: int, at: Any) -> Any:
+        """Height of g at most, at a point beyond the second."""
+        ratio = (at - x[:, second]) / (x[:, second] - x[:, first])
+        level, step = high[:, second], high[:, second] - low[:, first]
+        return np.maximum(level, level + ratio * step + _ROUNDING * (1 + ratio) * (np.abs(level) + np.abs(step)))
+
+    last = x.shape[1] - 1
+    with np.errstate(all="ignore"):
+        bound = np.fmin(np.fmin.reduce([line(k, 0, 0.0) for k in range(1, last + 1)]), x[:, 0])  # delta(x) >= 1 - x
+        after = np.fmin.reduce([line(k, last, np.maximum(end / alpha, x[:, last])) for k in range(last)])
+        bound = np.maximum(bound, np.fmin(after, np.maximum(end - x[:, last] * alpha, high[:, last])))
+        for k in range(last):
+            rising = line(k - 1, k, x[:, k + 1]) if k else np.inf
+            falling = line(k + 2, k + 1, x[:, k]) if k + 1 < last else np.inf
+            bound = np.maximum(bound, np.fmin(rising, falling))
+    return np.asarray(np.where(np.isnan(bound), np.inf, bound))
+
+
+def _next_points(points: _Points, low: Any, high: Any) -> FloatArray:
+    """Six points about the place where g seems to be highest."""
+    e, height = points.epsilon, (low + high) / 2
+    best = np.argmax(height, axis=1)
+    inner = np.clip(best, 1, e.shape[1] - 2)
+
+    def at(array: Any, index: Any) -> Any:
+        return np.take_along_axis(array, index[:, None], axis=1)[:, 0]
+
+    middle = at(e, inner)
+    below, above = middle - at(e, inner - 1), at(e, inner + 1) - middle
+    with np.errstate(all="ignore"):
+        fall, drop = ((at(height, inner) - at(height, inner + k)).astype(np.float64) for k in (-1, 1))
+        curvature = 2.0 * (fall / below + drop / above) / (below + above)
+        vertex = middle + 0.5 * (above**2 * fall - below**2 * drop) / (above * fall + below * drop)
+        slopes = np.diff(height, axis=1) / np.diff(points.x, axis=1)
+        change = slopes[:, :-2] - slopes[:, 2:]
+        first = np.argmax(change, axis=1)
+        kink = at(change, first) > _KINK * (slopes[:, 0] - slopes[:, -1])
+        left, right = at(slopes, first), at(slopes, first + 2)
+        origin = at(points.x, first + 1)
+        cross = origin + (at(height, first + 2) - at(height, first + 1) - right * (at(points.x, first + 2) - origin)) / (
+            left - right
+        )
+        cross = np.log(cross).astype(np.float64)
+        least = 0.5 * np.sqrt(at(high - low, inner).astype(np.float64) / curvature)  # g falls by more than the noise
+    centre = np.where(kink & np.isfinite(cross), cross, np.where(np.isfinite(vertex), vertex, middle))
+    centre = np.clip(centre, middle - below, middle + above)
+    step = np.fmax(_NARROWING * np.maximum(below, above), np.where(kink | ~np.isfinite(least), 0.0, least))
+    step = np.maximum(step, 1e-15 * (1e-300 + np.abs(centre)))
+    at_end = best != inner
+    centre = np.where(at_end, at(e, best), centre)
+    step = np.where(at_end, (e[:, -1] - e[:, 0]) / 6.0, step)
+    return np.asarray(centre[:, None] + step[:, None] * _STENCIL)
