@@ -7,6 +7,8 @@ from .beacons import SequentialBeacon as SequentialBeacon
 from .calibration import CalibrationCheck as CalibrationCheck
 from .calibration import calibration_check as calibration_check
 from .classifiers import ClassifierAttacker as ClassifierAttacker
+from .equilibrium import MembershipEquilibrium as MembershipEquilibrium
+from .equilibrium import membership_equilibrium as membership_equilibrium
 from .evaluation import AttackEvaluation as AttackEvaluation
 from .evaluation import RocCurve as RocCurve
 from .evaluation import auc as auc
@@ -26,6 +28,10 @@ from .noises import LaplaceNoise as LaplaceNoise
 from .noises import LInfinityNoise as LInfinityNoise
 from .noises import NoNoise as NoNoise
 from .panels import Panel as Panel
+from .posterior import BayesAttacker as BayesAttacker
+from .posterior import MembershipPosterior as MembershipPosterior
+from .posterior import OptimalLRT as OptimalLRT
+from .posterior import membership_posterior as membership_posterior
 from .priors import BernoulliMembership as BernoulliMembership
 from .priors import FixedSizeMembership as FixedSizeMembership
 from .releases import CombinedReleases as CombinedReleases

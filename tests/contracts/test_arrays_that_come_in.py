@@ -153,6 +153,8 @@ CALLS = {  # name: calls that go through, as a function and its arguments
     "saddle_point_gaps": [(fp.saddle_point_gaps, {"signal": EYE, "noise": EYE, "signal_power": 2.0,
                                                   "noise_power": 2.0})],
     "water_filling": [(fp.water_filling, {"noise": EYE, "power": 1.0})],
+    "rate_distortion": [(fp.rate_distortion, {"source": [0.5, 0.5], "distortion": ROWS, "slope": 1.0}),
+                        (fp.rate_distortion, {"source": [0.5, 0.5], "distortion": ROWS, "level": 0.5})],
     "mutual_information": [(lambda sigma: fp.mutual_information(PMF, sigma), {"sigma": 1.0})],
     "conversions.ci_lmip_from_dp_curve": [
         (lambda curve: fp.conversions.ci_lmip_from_dp_curve(lambda e: curve, decay=3.0), {"curve": 0.25})],
@@ -235,7 +237,7 @@ NO_ARRAYS = {  # take no arrays of numbers: files and their names, objects made 
     "read_channel", "write_channel", "DefaultColumn", "ProductColumn", "ExtremeLogRatios", "RowPair", "TypeClasses",
     "get_include", "read_mixture", "write_mixture", "total_variation", "AwgnCapacity", "ChannelCapacity",
     "GaussianGame",
-    "NoiseFilling", "SaddlePointGaps", "WaterFilling", "Mode",
+    "NoiseFilling", "SaddlePointGaps", "WaterFilling", "RateDistortion", "Mode",
     "adapters.PldCurve", "adapters.TradeOffCurve", "adapters.mixture_from_scipy", "adapters.mixture_from_sklearn",
     "adapters.scipy_from_mixture", "adapters.sklearn_from_mixture", "adapters.composed_delta",
     "adapters.dp_accounting_pld",
