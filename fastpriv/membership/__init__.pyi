@@ -28,10 +28,6 @@ from .noises import LaplaceNoise as LaplaceNoise
 from .noises import LInfinityNoise as LInfinityNoise
 from .noises import NoNoise as NoNoise
 from .panels import Panel as Panel
-from .posterior import BayesAttacker as BayesAttacker
-from .posterior import MembershipPosterior as MembershipPosterior
-from .posterior import OptimalLRT as OptimalLRT
-from .posterior import membership_posterior as membership_posterior
 from .priors import BernoulliMembership as BernoulliMembership
 from .priors import FixedSizeMembership as FixedSizeMembership
 from .releases import CombinedReleases as CombinedReleases
