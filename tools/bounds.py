@@ -537,6 +537,7 @@ _KERNELS = {
     "gauss": "Gaussian mechanism",
     "line": "divergences in one dimension",
     "lmip": "mutual-information privacy",
+    "membership": "membership inference",
     "mixture": "mixtures in any dimension",
     "posterior": "posteriors",
     "sampling": "sampling",

@@ -40,10 +40,11 @@ _BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000
 # An allele whose frequency is this far from that of the reference, and less than half as far with the other allele
 # counted, was swapped: populations rarely differ so much, and an allele of frequency 1/2 tells nothing.
 _FLIPPED_DISTANCE = 0.25
+# Remedy where a reader is missing.
 _EXTRA = "Install it with: pip install 'fastpriv[genotypes]'"
 
 
-class _Block(NamedTuple):
+class _GenotypeBlock(NamedTuple):
     """Some attributes of all people."""
 
     copies: NDArray[np.int8]  # (K, width) copies of the counted allele, ``_ABSENT`` where they are missing
@@ -215,7 +216,7 @@ def _check_allele_arguments(
 
 
 def _packed(
-    file: Path, people: list[str] | None, blocks: Iterator[_Block], coding: str, missing: str,
+    file: Path, people: list[str] | None, blocks: Iterator[_GenotypeBlock], coding: str, missing: str,
     reference: Mapping[str, tuple[str, float]] | None,
 ) -> Panel:  # fmt: skip
     """The panel of the attributes of all blocks; whole bytes are packed as soon as there are some."""
@@ -280,7 +281,7 @@ class _ReferenceComparison:
                 "Write {'rs1': ('A', 0.25)}."
             )
 
-    def add(self, block: _Block) -> None:
+    def add(self, block: _GenotypeBlock) -> None:
         """Compare the attributes of a block."""
         if self.reference is None:
             return
@@ -432,7 +433,7 @@ def _number(file: Path, cell: str, line: int, column: int, names: list[str] | No
 
 def _matrix_blocks(
     file: Path, values: NDArray[Any], people: list[str] | None, names: list[str] | None, coding: str
-) -> Iterator[_Block]:
+) -> Iterator[_GenotypeBlock]:
     """Blocks of a matrix of numbers of copies."""
     if values.ndim != 2:
         raise DomainError(f"path must hold a matrix; got shape {values.shape} in {str(file)!r}. One row a person.")
@@ -456,7 +457,7 @@ def _matrix_blocks(
                 + ("Choose coding='carrier' or 'homozygous' for genotypes." if most == 1 else "Correct the file.")
             )
         none = [""] * part.shape[1]
-        yield _Block(copies, copies == 2, labels, none, none, np.full(part.shape[1], np.nan))
+        yield _GenotypeBlock(copies, copies == 2, labels, none, none, np.full(part.shape[1], np.nan))
 
 
 def _damaged(file: Path, fault: Exception) -> DomainError:
@@ -501,7 +502,7 @@ def _allele_choice(
 def _counted(
     file: Path, copies: NDArray[np.int8], ploidy: Any, counted: Any, words: tuple[str, str], first: list[str],
     second: list[str], names: list[str], start: int,
-) -> _Block:  # fmt: skip
+) -> _GenotypeBlock:  # fmt: skip
     """A block of the alleles that are counted, from the copies of the first of the two, of ``ploidy`` in all."""
     known = copies != _ABSENT
     total = np.where(known, ploidy, 0).sum(axis=0)
@@ -512,10 +513,10 @@ def _counted(
     alleles = [two if other else one for one, two, other in zip(first, second, swap.tolist(), strict=True)]
     others = [one if other else two for one, two, other in zip(first, second, swap.tolist(), strict=True)]
     homozygous = known & (copies == ploidy) & (copies > 0)
-    return _Block(copies, homozygous, names, alleles, others, np.where(swap, 1 - frequency, frequency))
+    return _GenotypeBlock(copies, homozygous, names, alleles, others, np.where(swap, 1 - frequency, frequency))
 
 
-def _bed_blocks(file: Path, counted: Any) -> tuple[list[str], Iterator[_Block]]:
+def _bed_blocks(file: Path, counted: Any) -> tuple[list[str], Iterator[_GenotypeBlock]]:
     """People and blocks of a PLINK file, whose two bits a genotype bed-reader turns into copies of A1."""
     try:
         from bed_reader import open_bed
@@ -556,7 +557,7 @@ def _bed_blocks(file: Path, counted: Any) -> tuple[list[str], Iterator[_Block]]:
     first, second = bed.allele_1, bed.allele_2
     ids, chromosome, position = bed.sid, bed.chromosome, bed.bp_position
 
-    def blocks() -> Iterator[_Block]:
+    def blocks() -> Iterator[_GenotypeBlock]:
         with bed:
             for start in range(0, n_snps, _BLOCK_ATTRIBUTES):
                 part = slice(start, min(start + _BLOCK_ATTRIBUTES, n_snps))
@@ -582,7 +583,7 @@ def _lines(file: Path) -> int:
     return count + (last != b"\n")
 
 
-def _vcf_blocks(file: Path, counted: Any, multiallelic: str) -> tuple[list[str], Iterator[_Block]]:
+def _vcf_blocks(file: Path, counted: Any, multiallelic: str) -> tuple[list[str], Iterator[_GenotypeBlock]]:
     """People and blocks of variant calls, which cyvcf2 reads one site at a time."""
     try:
         from cyvcf2 import VCF
@@ -597,7 +598,7 @@ def _vcf_blocks(file: Path, counted: Any, multiallelic: str) -> tuple[list[str],
     if not people:
         raise DomainError(f"path must be a VCF with genotypes of people; got {str(file)!r} without any. Check it.")
 
-    def blocks() -> Iterator[_Block]:
+    def blocks() -> Iterator[_GenotypeBlock]:
         sites: list[tuple[NDArray[np.int8], NDArray[np.int8], str, str, str]] = []
         start = 0
         for site in _sites(file, calls):
@@ -615,7 +616,7 @@ def _vcf_blocks(file: Path, counted: Any, multiallelic: str) -> tuple[list[str],
         if sites:
             yield block(sites, start)
 
-    def block(sites: list[Any], start: int) -> _Block:
+    def block(sites: list[Any], start: int) -> _GenotypeBlock:
         copies, ploidy, names, ref, alt = zip(*sites, strict=True)
         return _counted(file, np.stack(copies, axis=1), np.stack(ploidy, axis=1), counted, ("alt", "ref"), list(alt),
                         list(ref), list(names), start)  # fmt: skip

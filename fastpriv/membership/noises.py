@@ -28,8 +28,9 @@ from ..numerics import LOG_2, UNIT_ROUNDOFF, FloatArray, IntArray, next_above, n
 
 __all__ = ["GaussianNoise", "GeneratorNoise", "LInfinityNoise", "LaplaceNoise", "NoNoise", "Noise"]
 
-# Frequencies of different sizes up to K differ by at least 1 / K^2, and as doubles by their rounding at most.
-_SAME_FREQUENCY = 1e-12  # distance up to which a release without noise equals frequencies
+# bound: none - distance up to which a release without noise equals frequencies; those of different counts of up to K
+#    members differ by at least 1 / K^2, and equal ones by the rounding of doubles
+_SAME_FREQUENCY = 1e-12
 # bound: none - the largest noise of a generator, which is part of its statement of privacy
 GENERATOR_RANGE = 0.5  # the noise lies within +- this, as the release does not lie farther than 1 from any frequency
 

@@ -26,10 +26,9 @@ ByteArray = NDArray[np.uint8]
 StringArray = NDArray[np.str_]
 _BLOCK_BYTES = 2**24  # of unpacked entries at a time
 _NAMES_SHOWN = 5  # of attributes, in an error
-# Blocks of products, which threads share out: people and columns of D x, attributes of counts, rows of the Gram matrix.
-_PRODUCT_PEOPLE, _PRODUCT_COLUMNS = 2**12, 128
-_COUNT_COLUMNS = 2**10  # a multiple of 8
-_GRAM_ROWS = 64
+_PRODUCT_PEOPLE, _PRODUCT_COLUMNS = 2**12, 128  # people and columns of a block of D x, which threads share out
+_COUNT_COLUMNS = 2**10  # attributes of a block of counts, a multiple of 8
+_GRAM_ROWS = 64  # people of a block of the Gram matrix
 _BRIEF = 2e6  # sums looked up, or words compared: some milliseconds
 
 

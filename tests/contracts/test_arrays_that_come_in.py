@@ -37,6 +37,8 @@ ATTACKS = {name: getattr(membership, name)(PEOPLE, OTHERS)
            for name in ("FixedThresholdLRT", "AdaptiveThresholdLRT", "DworkScore")}  # fmt: skip
 BEACON = membership.SequentialBeacon(OTHERS, n_members=1)
 MISS = notions.pac_accuracy(GAUSS, 0.0, 0.0, alpha=1.0)
+PANEL = membership.Panel([[1, 0, 1], [0, 1, 1]])
+RELEASE = membership.FrequencyRelease(PANEL, membership.BernoulliMembership(0.5), membership.LaplaceNoise(0.5))
 KNOWN = {"kind": "exact", "unit": "nats", "method": "given"}
 
 CALLS = {  # name: calls that go through, as a function and its arguments
@@ -220,6 +222,23 @@ CALLS = {  # name: calls that go through, as a function and its arguments
     "notions.summary": [(notions.summary, {"prior": HALF, "mechanism": CHANNEL, "secret": [0, 1]}),
                         (notions.summary, {"prior": HALF, "mechanism": CHANNEL, "release": [0.25, 0.75],
                                            "belief": [0.75, 0.25]})],
+    "membership.Panel": [(membership.Panel, {"values": [[1, 0], [0, 1]]}),
+                         (membership.Panel.from_packed, {"bits": [[1], [2]], "n_attributes": 2}),
+                         (PANEL.select, {"people": [0], "attributes": [2, 1]}),
+                         (PANEL.products, {"x": [0.5, 1.5, 0.0]}), (PANEL.counts, {"membership": [1, 0]})],
+    "membership.BernoulliMembership": [(membership.BernoulliMembership, {"q": [0.5, 0.25]})],
+    "membership.FixedSizeMembership": [(membership.FixedSizeMembership, {"n0": 2})],
+    "membership.GaussianNoise": [(membership.GaussianNoise, {"sigma": [1.0, 2.0]}),
+                                 (membership.GaussianNoise.from_epsilon_delta, {
+                                     "epsilon": 1.0, "delta": 0.1, "n": [1, 2], "n_attributes": 3})],
+    "membership.LaplaceNoise": [(membership.LaplaceNoise, {"scale": [1.0, 2.0]}),
+                                (membership.LaplaceNoise.from_epsilon, {"epsilon": 1.0, "n": 5, "n_attributes": 3})],
+    "membership.LInfinityNoise": [(membership.LInfinityNoise, {"scale": [1.0, 2.0]}),
+                                  (membership.LInfinityNoise.from_epsilon, {
+                                      "epsilon": 1.0, "n": 5, "n_attributes": 3})],
+    "membership.FrequencyRelease": [(RELEASE.log_likelihood, {"released": [0.5, 0.5, 1.0], "b": [1, 1]}),
+                                    (RELEASE.release, {"b": [1, 1]}), (RELEASE.frequencies, {"b": [1, 1]}),
+                                    (RELEASE.epsilon, {"delta": 0.0})],
 } | {
     f"notions.{name}": [(getattr(notions, name), {"prior": HALF, "mechanism": CHANNEL})]
     for name in ("bayes_vulnerability", "cd_lmip", "ldp_epsilon", "lip_epsilon", "map_secrets", "maximal_leakage",
@@ -231,6 +250,8 @@ CALLS = {  # name: calls that go through, as a function and its arguments
 }  # fmt: skip
 
 NO_ARRAYS = {  # take no arrays of numbers: files and their names, objects made of checked arrays, results
+    "membership.CombinedReleases", "membership.GeneratorNoise", "membership.NoNoise", "membership.SimulatedReleases",
+    "membership.read_panel", "membership.write_panel",
     "Assessment", "Comparison", "SweepPlan", "SweepTable", "WorkerDiedError",
     "read_categories", "read_column", "show_versions", "BackendMissingError", "DomainError",
     "NotConvergedError", "SamplingWarning", "ShapeError", "Sampling", "AnyChannel", "Likelihood", "Posterior",
