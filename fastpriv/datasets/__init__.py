@@ -1,4 +1,4 @@
-"""Real data that ships with the package; ``README.md`` beside it states sources and licences."""
+"""Data that ships with the package; ``README.md`` beside it states sources and licences."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _validate
+from ..membership.panels import Panel
 
-__all__ = ["ADULT_CATEGORIES", "ADULT_COLUMNS", "adult"]
+__all__ = ["ADULT_CATEGORIES", "ADULT_COLUMNS", "adult", "genotypes"]
 
 ADULT_COLUMNS = ("age", "education-num", "hours-per-week")  # columns of numbers, in the order of the file
 ADULT_CATEGORIES = ("education", "occupation", "native-country")  # columns of names, after those of numbers in the file
@@ -55,6 +56,39 @@ def adult(column: str = "age") -> NDArray[Any]:
             return np.array([line.rstrip("\n").split(",")[index] for line in lines][1:])
     with files(__name__).joinpath("adult.csv").open(encoding="ascii") as lines:
         return np.loadtxt(lines, delimiter=",", skiprows=1, usecols=index, dtype=np.float64)
+
+
+def genotypes() -> Panel:
+    """Simulated genotypes: 1,000 people and 6,000 neighbouring sites, carriers of the minor allele.
+
+    Returns
+    -------
+    Panel
+        500 people of European and 500 of Chinese history, named ``CEU0`` to ``CEU499`` and ``CHB0`` to ``CHB499``. An
+        attribute is 1 for who has the minor allele on one chromosome at least; its name is the position of the site, in
+        bases. Neighbouring sites are linked as on a human chromosome: squared correlations of 0.3 next to each other,
+        0.06 at 20 sites.
+
+    Notes
+    -----
+    No genotype is of a real person. ``tools/simulate_genotypes.py`` in the repository simulated them with msprime, by
+    the model of Gutenkunst et al. (2009), PLoS Genetics 5(10): e1000695.
+
+    Examples
+    --------
+    >>> import fastpriv
+    >>> panel = fastpriv.datasets.genotypes()
+    >>> panel
+    <Panel of 1000 people, 6000 attributes>
+    >>> panel.monomorphic().size, round(float(panel.frequencies().mean()), 3)
+    (0, 0.368)
+    """
+    with files(__name__).joinpath("genotypes.npz").open("rb") as stream, np.load(stream) as archive:
+        packed, steps = archive["packed"], archive["steps"]  # a row a site
+    people = [f"{population}{k}" for population in ("CEU", "CHB") for k in range(500)]
+    positions = [str(position) for position in np.cumsum(steps).tolist()]
+    values = np.unpackbits(packed, axis=1, count=len(people)).T
+    return Panel(values.view(np.bool_), people=people, attributes=positions)
 
 
 def __dir__() -> list[str]:

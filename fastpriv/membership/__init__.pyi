@@ -22,6 +22,15 @@ from .membership_posterior import MembershipPosterior as MembershipPosterior
 from .membership_posterior import OptimalLRT as OptimalLRT
 from .membership_posterior import membership_posterior as membership_posterior
 from .networks import NetworkAttacker as NetworkAttacker
+from .calibration import CalibrationCheck as CalibrationCheck
+from .calibration import calibration_check as calibration_check
+from .files import read_panel as read_panel
+from .files import write_panel as write_panel
+from .linear_estimate import LMMSEAttacker as LMMSEAttacker
+from .member_posteriors import BayesAttacker as BayesAttacker
+from .member_posteriors import MembershipPosterior as MembershipPosterior
+from .member_posteriors import OptimalLRT as OptimalLRT
+from .member_posteriors import membership_posterior as membership_posterior
 from .noises import GaussianNoise as GaussianNoise
 from .noises import GeneratorNoise as GeneratorNoise
 from .noises import LaplaceNoise as LaplaceNoise

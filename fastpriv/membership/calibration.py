@@ -18,7 +18,7 @@ from .._random import RNGLike
 from ..errors import DomainError
 from ..estimate import Estimate, Result
 from ..numerics import FloatArray
-from .membership_posterior import BayesAttacker
+from .member_posteriors import BayesAttacker
 from .releases import CombinedReleases, FrequencyRelease
 
 __all__ = ["CalibrationCheck", "calibration_check"]

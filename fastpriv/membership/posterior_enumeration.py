@@ -9,19 +9,20 @@ a term is in csrc/membership/fp_membership_posterior.h; here are its arrays and 
 
 Bounds, with u = 2^-53. The exponent of b is wrong by at most
 
-    delta(b) = tau + 2.1 u |E(b) - reference|,
+    delta(b) = tau + rho |E(b) - reference|,
 
-tau the sum of what the terms and the prior lose, each stated where its arrays are made. A side of person k, all b with
-b_k = 1 or with b_k = 0, has the maximum M_s and the sum S_s of e^(E - M_s). With x = M_s - E, the mean of x over the
-weights of a side is at most its entropy, K log 2, so that log S_s + M_s is wrong by at most
+tau the sum of what the terms and the prior lose, each stated where its arrays are made, and rho 2.1 u plus what they
+lose relative to their own size: none is above 0, so that they are at most the sizes of E, reference and prior. A side
+of person k, all b with b_k = 1 or with b_k = 0, has the maximum M_s and the sum S_s of e^(E - M_s). With x = M_s - E,
+the mean of x over the weights of a side is at most its entropy, K log 2, so that log S_s + M_s is wrong by at most
 
-    tau + 2.1 u |M_s - reference| + 5 u (K log 2 + 1) + 200 u,
+    tau + rho |M_s - reference| + 5 u (K log 2 + 1) + 200 u,
 
 where 5 u pays for delta, for E - M_s and for its parts in the exponential, and 200 u for the roundings of sums: 35 in
 a row, 8 and the products over rows; 64 in a column, and the factors of blocks of rows. Log odds are the difference of
-two of these. The entropy H = log Z + mean x is wrong by at most 2 tau' H to first order, tau' = tau + 2.1 u
-|M - reference|, as the derivative in delta(b) is -p(b) (log p(b) + H), by 5 u (mean of x^2 + (mean of x)^2), where the
-mean of x^2 is at most (K log 2 + 2)^2, and by the roundings of the sums.
+two of these. The entropy H = log Z + mean x is wrong by at most 2 tau' H to first order, tau' = tau + rho |M -
+reference|, as the derivative in delta(b) is -p(b) (log p(b) + H), by (5 u + rho) (mean of x^2 + (mean of x)^2), where
+the mean of x^2 is at most (K log 2 + 2)^2, and by the roundings of the sums.
 """
 
 # bounds: tested by membership/test_posterior - roundings counted at the head and at each term, to first order
@@ -50,7 +51,7 @@ _ROW_TERMS = 2**21  # operations of one task, about 2 ms
 _MOST_TASKS = 1024  # of one release
 _NEVER = float(_membership_posterior.NEVER)  # the exponent of what is impossible
 _IMPOSSIBLE = 0.25 * _NEVER  # below it lies no possible exponent
-# bound: proved - relative mass of a side from which the columns of the kernel, which leave out e^-700, may lack something
+# bound: proved - relative mass of a side from which the columns of the kernel, without e^-700, may lack something
 _FAR = 1e-200
 _NEAR_REFERENCE = 100.0  # nats between reference and maximum that cost no more than 3e-14
 # bound: proved - roundings of a sum, in units of u; counted at the head
@@ -81,11 +82,13 @@ class Enumeration(NamedTuple):
 
 
 class _Built(NamedTuple):
-    """A term as the kernel takes it, and the largest error of its exponent."""
+    """A term as the kernel takes it, and the errors of its exponent."""
 
     arrays: dict[str, Any]
     error: float
     expected: float  # about where its exponent lies at the membership that made the release
+    relative: float = 0.0  # a further error, relative to the exponent of the term
+    most: float = 0.0  # the largest exponent where it is above 0
 
 
 class _Sweep(NamedTuple):
@@ -131,8 +134,14 @@ def enumerate_subsets(
         other = _sweep(swapped, odds[order], weights, reference, False, n_jobs)
         sides = np.where(sweep.far[:, None, None], other.sides[np.argsort(order)], sides)
     sides = sides[:people]
+    # what is relative to terms, none of which exceeds reference and exponent less the prior
+    relative = 1.01 * max(one.relative for one in built)
+    prior_size = float(np.sum(np.abs(log_odds)))
+    prior_size += float(np.max(np.abs(weights), where=weights > _IMPOSSIBLE, initial=0.0))
+    tau += relative * (abs(reference) + prior_size + math.fsum(one.most for one in built) + people * LOG_2 + 1.0)
+    relative += _EXPONENT_ROUNDINGS * UNIT_ROUNDOFF
     roundings = UNIT_ROUNDOFF * (_SUM_ROUNDINGS + _TERM_ROUNDINGS * (people * LOG_2 + 1.0))
-    side_error = tau + _EXPONENT_ROUNDINGS * UNIT_ROUNDOFF * np.abs(sides[..., 0]) + roundings
+    side_error = tau + relative * np.abs(sides[..., 0]) + roundings
     never = sides[..., 0] < _IMPOSSIBLE
     logs = np.where(never, -np.inf, sides[..., 0] + special.log(np.where(never, 1.0, sides[..., 1])))
     found = logs[:, 1] - logs[:, 0]
@@ -142,16 +151,15 @@ def enumerate_subsets(
     log_mass = float(special.log(sweep.mass))
     mean = -sweep.moment / sweep.mass
     evidence = math.fsum([sweep.most, log_mass, reference, constant])
-    at_most = tau + _EXPONENT_ROUNDINGS * UNIT_ROUNDOFF * abs(sweep.most)
+    at_most = tau + relative * abs(sweep.most)
     evidence_error = 1.01 * (at_most + roundings) + 4 * UNIT_ROUNDOFF * (
         abs(evidence) + abs(constant) + abs(reference) + abs(sweep.most)
     )
     entropy = max(log_mass + mean, 0.0)
     most = people * LOG_2 * (1 + 4 * UNIT_ROUNDOFF)
     if at_most < 1e-3:
-        entropy_error = 2.1 * at_most * (entropy + 4 * at_most) + UNIT_ROUNDOFF * (
-            _SUM_ROUNDINGS * (mean + 2.0) + _TERM_ROUNDINGS * ((people * LOG_2 + 2.0) ** 2 + mean**2)
-        )
+        entropy_error = 2.1 * at_most * (entropy + 4 * at_most) + UNIT_ROUNDOFF * _SUM_ROUNDINGS * (mean + 2.0)
+        entropy_error += (relative + _TERM_ROUNDINGS * UNIT_ROUNDOFF) * ((people * LOG_2 + 2.0) ** 2 + mean**2)
     else:
         entropy_error = most
     mode = (sweep.mode >> np.arange(people)) & 1 == 1
@@ -305,14 +313,13 @@ def _distances(term: LikelihoodTerm, people: FloatArray, scale: FloatArray, low:
         lost = padded * float(np.sum(np.abs(rest))) * (m + 2.0) * UNIT_ROUNDOFF
         steepest = float(np.max(np.abs(factor[0])))
         expected = -float(m)
-        # a maximum is rounded once, relative to itself; exponents of maxima count only near m
-        error = lost * steepest + (UNIT_ROUNDOFF * (m + 800.0) if kind == "maximum" else 0.0)
+        error = lost * steepest
     arrays = {
         "kind": kind, "vectors": np.ascontiguousarray(vectors[low:]), "rest": rest,
         "low": np.ascontiguousarray(tables.reshape(-1, 8, m).transpose(0, 2, 1)),
         "factor": _by_size(factor, low, padded),
     }  # fmt: skip
-    return _Built(arrays, 1.01 * error, expected)
+    return _Built(arrays, 1.01 * error, expected, UNIT_ROUNDOFF if kind == "maximum" else 0.0)
 
 
 def _censored(people: FloatArray, scale: FloatArray, low: int) -> _Built:
@@ -326,12 +333,9 @@ def _censored(people: FloatArray, scale: FloatArray, low: int) -> _Built:
     carriers = _matrix_product.product(people[:low].T, bits).astype(np.int32)
     index = np.ascontiguousarray(carriers + sizes * np.int32(padded + 1))
     arrays = {"kind": "censored", "vectors": np.ascontiguousarray(people[low:]), "table": table, "index": index}
-    # each log probability is known to some ulps, the argument to 2 roundings, and log Phi(z) changes by at most
-    # z^2 + 1 times a relative change of z
-    smallest = float(np.min(scale))
-    steepest = float(np.max(-table)) + 1.0 / smallest**2 + 1.0
-    error = UNIT_ROUNDOFF * min(m * 8.0 * steepest, (m + 8.0) * 8.0 * 800.0 + m * 8.0 * steepest)
-    return _Built(arrays, error, 0.0)
+    # Of t = log Phi(-z), z^2 <= 2 |t|, an argument wrong by 3 u costs 3 u (z^2 + z) <= 3 u (3 |t| + 1), the function
+    # 8 u |t|; |t| is at least log 2. A sum of m has m more roundings.
+    return _Built(arrays, 0.0, 0.0, (22.0 + m) * UNIT_ROUNDOFF)
 
 
 def _tabulated_term(term: LikelihoodTerm, order: Any, padded: int, low: int) -> _Built:
@@ -343,7 +347,8 @@ def _tabulated_term(term: LikelihoodTerm, order: Any, padded: int, low: int) -> 
     table = np.ascontiguousarray(logs.reshape((2,) * padded).transpose(axes).reshape(-1, 2**low))
     finite = term.released[np.isfinite(term.released)]
     arrays = {"kind": "tabulated", "vectors": np.zeros((padded - low, 1)), "low": table}
-    return _Built(arrays, term.error, float(np.max(finite)) if finite.size else 0.0)
+    largest = float(np.max(finite)) if finite.size else 0.0
+    return _Built(arrays, term.error, largest, most=max(largest, 0.0))
 
 
 def _sweep(

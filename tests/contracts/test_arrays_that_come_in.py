@@ -1,5 +1,6 @@
 """Entries that are masked or missing are refused at every public callable that takes numbers, by one sentence."""
 
+import functools
 import warnings
 
 import numpy as np
@@ -222,6 +223,15 @@ CALLS = {  # name: calls that go through, as a function and its arguments
     "notions.summary": [(notions.summary, {"prior": HALF, "mechanism": CHANNEL, "secret": [0, 1]}),
                         (notions.summary, {"prior": HALF, "mechanism": CHANNEL, "release": [0.25, 0.75],
                                            "belief": [0.75, 0.25]})],
+    "membership.membership_posterior": [
+        (functools.partial(membership.membership_posterior, RELEASE), {"released": [0.5, 0.5, 1.0]}),
+        (lambda released: membership.membership_posterior(RELEASE, released, method="gibbs", sweeps=64, rng=1),
+         {"released": [0.5, 0.5, 1.0]})],
+    "membership.BayesAttacker": [
+        (membership.BayesAttacker(RELEASE).claims, {"released": [0.5, 0.5, 1.0], "gamma": 0.5})],
+    "membership.OptimalLRT": [(membership.OptimalLRT(RELEASE).scores, {"released": [0.5, 0.5, 1.0]})],
+    "membership.LMMSEAttacker": [
+        (membership.LMMSEAttacker(RELEASE).claims, {"released": [0.5, 0.5, 1.0], "gamma": 0.5})],
     "membership.Panel": [(membership.Panel, {"values": [[1, 0], [0, 1]]}),
                          (membership.Panel.from_packed, {"bits": [[1], [2]], "n_attributes": 2}),
                          (PANEL.select, {"people": [0], "attributes": [2, 1]}),
@@ -265,13 +275,15 @@ NO_ARRAYS = {  # take no arrays of numbers: files and their names, objects made 
     "kl_divergence", "jensen_shannon", "entropy", "label_information", "conversions.HockeyStickCurve",
     "conversions.LipCurve", "conversions.cd_lmip_from_hockey_sticks", "conversions.ExtremalPair", "conversions.Notion",
     "conversions.Assumption", "conversions.Conversion", "conversions.ConversionResult", "conversions.ConversionStep",
-    "conversions.markdown", "conversions.table", "datasets.adult",
+    "conversions.markdown", "conversions.table", "datasets.adult", "datasets.genotypes",
     "figures.Paper", "figures.PaperFigure", "figures.assessment", "figures.categories", "figures.column",
     "figures.conversions_diagram", "figures.curves", "figures.information", "figures.leakage", "figures.levels",
     "figures.paper", "figures.paper_panel", "figures.comparison", "notions.AverageBayesianPrivacy",
     "notions.ChannelSummary", "notions.MaximumBayesianPrivacy", "notions.RobustAccuracy", "notions.Verdict",
     "notions.ci_lmip", "membership.AttackEvaluation", "membership.BeaconPower", "membership.BeaconRun",
     "membership.ClassifierAttacker", "membership.NetworkAttacker", "membership.RocCurve",
+    "membership.CalibrationCheck", "membership.MembershipPosterior",
+    "membership.calibration_check",
 }  # fmt: skip
 CURVES = {"kl_from_dp_curve", "cd_lmip_from_lip_curve"}  # functions of curves, as ci_lmip_from_dp_curve is
 PLAIN = [(name, i) for name, calls in CALLS.items() for i in range(len(calls))]

@@ -40,7 +40,7 @@ def by_moments(models, released):
 
 
 @pytest.mark.parametrize("prior", PRIORS, ids=repr)
-@pytest.mark.parametrize("noise", [GaussianNoise(x) for x in (0.2, SCALES)] + [LaplaceNoise(SCALES), LInfinityNoise(0.1)])
+@pytest.mark.parametrize("noise", [*map(GaussianNoise, (0.2, SCALES)), LaplaceNoise(SCALES), LInfinityNoise(0.1)])
 def test_against_moments(prior, noise):
     rng = np.random.default_rng(1)
     first = FrequencyRelease(Panel(rng.integers(0, 2, (PEOPLE, 9))), prior, noise)
