@@ -34,7 +34,7 @@ __all__ = [
 _RELEASES = 128  # of one block: their weights and scores stay in the cache of a core
 # bound: none - of a check of arguments
 _CHANCE_AGREEMENT = 1e-9  # expected pairs of equal unrelated people below which an equal pair is one person
-_NAMES_SHOWN = 5  # of people or attributes, in an error
+_NAMES_SHOWN = 5  # of attributes, in an error
 
 
 @runtime_checkable
@@ -366,34 +366,9 @@ def training_releases(
 
 def checked_references(panel: Any, references: Any) -> None:
     """Check that references have the attributes of the panel, none of its people, and something to tell."""
-    for name, one in (("panel", panel), ("references", references)):
-        if not isinstance(one, Panel):
-            raise DomainError(
-                f"{name} must be a Panel; got {_validate.shown(one)}. Build a fastpriv.membership.Panel of it."
-            )
-    if references.n_attributes != panel.n_attributes:
-        raise ShapeError(
-            f"references must have the {panel.n_attributes} attributes of the panel; got {references.n_attributes}. "
-            "Select the attributes of both."
-        )
-    named = panel.attributes is not None and references.attributes is not None
-    if named and not np.array_equal(panel.attributes, references.attributes):
-        j = int(np.argmax(panel.attributes != references.attributes))
-        raise DomainError(
-            f"references must have the attributes of the panel in its order; got {references.attribute(j)!r} for "
-            f"{panel.attribute(j)!r} at position {j}. Select them by name."
-        )
-    if panel.people is not None and references.people is not None:
-        common = np.intersect1d(panel.people, references.people)
-        shown, count = ", ".join(common[:_NAMES_SHOWN].tolist()), common.size
-    else:
-        shown, count = _equal_people(panel, references)
-    if count:
-        dots = ", ..." if count > _NAMES_SHOWN else ""
-        raise DomainError(
-            f"references must be people who are not in the panel; got {count} who are: {shown}{dots}. Leave them out "
-            "of the references."
-        )
+    _validate.instance("panel", panel, Panel)
+    _validate.instance("references", references, Panel)
+    panel.require_disjoint(references, same_rows=_alike_by_chance(panel, references))
     totals = [one.counts(np.ones(one.n_people, dtype=bool)) for one in (panel, references)]
     total = totals[0] + totals[1]
     constant = np.flatnonzero((total == 0) | (total == panel.n_people + references.n_people))
@@ -406,12 +381,8 @@ def checked_references(panel: Any, references: Any) -> None:
         )
 
 
-def _equal_people(panel: Panel, references: Panel) -> tuple[str, int]:
-    """References with the attributes of somebody of the panel, where chance makes no such pair."""
+def _alike_by_chance(panel: Panel, references: Panel) -> bool:
+    """Whether unrelated people of both may well have the same attributes, by its frequencies."""
     p = panel.frequencies()
-    agreement = float(np.log(np.maximum(p * p + (1.0 - p) * (1.0 - p), 0.5)).sum())
-    if agreement + math.log(panel.n_people * references.n_people) > math.log(_CHANCE_AGREEMENT):
-        return "", 0
-    known = {row.tobytes() for row in panel.packed}
-    equal = [k for k, row in enumerate(references.packed) if row.tobytes() in known]
-    return ", ".join(f"reference {references.person(k)}" for k in equal[:_NAMES_SHOWN]), len(equal)
+    agreement = float(np.log(p * p + (1.0 - p) * (1.0 - p)).sum())
+    return agreement + math.log(panel.n_people * references.n_people) > math.log(_CHANCE_AGREEMENT)

@@ -35,7 +35,7 @@ from .. import _random, _validate
 from ..errors import DomainError, ShapeError
 from ..estimate import Estimate, Result, Unit
 from ..kernels import _concordance
-from ..numerics import BoolArray, FloatArray, IntArray
+from ..numerics import BoolArray, FloatArray, IntArray, next_above
 from ..sampling.statistics.confidence_sequences import BoundedMean
 from ..sampling.statistics.intervals import binomial_interval
 from .attackers import empirical_threshold
@@ -223,6 +223,8 @@ def roc_curve(scores: ArrayLike, membership: ArrayLike, *, confidence: float = 0
         lower, upper = judging.rate_bounds(kind, grid, (1.0 - level) / (4.0 * max(grid.size, 1)))
         lower, upper = np.r_[lower, 0.0][after], np.r_[upper, 1.0][until]
         upper[0] = 0.0 if np.isfinite(flat).all() else upper[0]  # no finite score is claimed at the threshold inf
+        # rates rise along the curve
+        lower, upper = np.maximum.accumulate(lower), np.minimum.accumulate(upper[::-1])[::-1]
         method = "counts, band of bets on half the releases"
         bands.append(_statistical(rate, lower, upper, level, "probability", method))
     return RocCurve(bands[0], bands[1], thresholds)
@@ -450,7 +452,7 @@ def _tpr_at_fpr(outcomes: _Outcomes, fpr: float, level: float) -> tuple[Estimate
 
 def _next_threshold(scores: FloatArray) -> FloatArray:
     """Thresholds above each score and not above any higher one; NaN, which no score reaches, above infinity."""
-    return np.where(np.isposinf(scores), math.nan, np.nextafter(scores, math.inf))
+    return np.where(np.isposinf(scores), math.nan, next_above(scores))
 
 
 def _first_true(count: int, condition: Any) -> int:
@@ -477,8 +479,9 @@ def _best_threshold(
     choosing, judging = outcomes.halves()
     value, lower = np.zeros(len(reward)), np.zeros(len(reward))
     grid = np.union1d(-math.inf, _band_thresholds(outcomes.scores, outcomes.membership))
-    bounds = [outcomes.rate_bounds(kind, grid, error, joint=joint) for kind in (0, 1)]
-    most_true, least_false = bounds[1][1], np.r_[bounds[0][0][1:], 0.0]  # at the lower, the upper end of each cell
+    # every threshold is -inf or between a grid point and the next, which it may equal, or above all of them
+    most_true = outcomes.rate_bounds(1, np.r_[-math.inf, _next_threshold(grid)], error, joint=joint)[1]
+    least_false = np.r_[outcomes.rate_bounds(0, grid, error, joint=joint)[0], 0.0]
     upper = np.max(reward[:, None] * most_true - price[:, None] * least_false, axis=1)
     if len(choosing.scores) and judging.membership.any() and not judging.membership.all():
         flat, member = choosing.scores.ravel(), choosing.membership.ravel()

@@ -20,6 +20,7 @@ from fastpriv import (
     membership,
     notions,
 )  # fmt: skip
+)
 from fastpriv._validate import array, integers, real
 
 PMF = fp.Pmf([20.0, 40.0], [0.5, 0.5])
@@ -37,6 +38,9 @@ PEOPLE, OTHERS = membership.Panel([[1, 0], [1, 1]]), membership.Panel([[0, 0], [
 ATTACKS = {name: getattr(membership, name)(PEOPLE, OTHERS)
            for name in ("FixedThresholdLRT", "AdaptiveThresholdLRT", "DworkScore")}  # fmt: skip
 BEACON = membership.SequentialBeacon(OTHERS, n_members=1)
+MEMBERS = fp.membership.FrequencyRelease(
+    fp.membership.Panel([[1, 0], [1, 1]]), fp.membership.BernoulliMembership(0.5), fp.membership.GaussianNoise(0.5)
+)
 MISS = notions.pac_accuracy(GAUSS, 0.0, 0.0, alpha=1.0)
 PANEL = membership.Panel([[1, 0, 1], [0, 1, 1]])
 RELEASE = membership.FrequencyRelease(PANEL, membership.BernoulliMembership(0.5), membership.LaplaceNoise(0.5))
@@ -249,6 +253,15 @@ CALLS = {  # name: calls that go through, as a function and its arguments
     "membership.FrequencyRelease": [(RELEASE.log_likelihood, {"released": [0.5, 0.5, 1.0], "b": [1, 1]}),
                                     (RELEASE.release, {"b": [1, 1]}), (RELEASE.frequencies, {"b": [1, 1]}),
                                     (RELEASE.epsilon, {"delta": 0.0})],
+    "membership.membership_posterior": [
+        (lambda released: fp.membership.membership_posterior(MEMBERS, released), {"released": [0.5, 1.0]}),
+        (lambda released: fp.membership.membership_posterior(MEMBERS, released, method="gibbs", sweeps=64, rng=1),
+         {"released": [0.5, 1.0]})],
+    "membership.BayesAttacker": [
+        (fp.membership.BayesAttacker(MEMBERS).claims, {"released": [0.5, 1.0], "gamma": 0.5})],
+    "membership.OptimalLRT": [(fp.membership.OptimalLRT(MEMBERS).scores, {"released": [0.5, 1.0]})],
+    "membership.LMMSEAttacker": [
+        (fp.membership.LMMSEAttacker(MEMBERS).claims, {"released": [0.5, 1.0], "gamma": 0.5})],
 } | {
     f"notions.{name}": [(getattr(notions, name), {"prior": HALF, "mechanism": CHANNEL})]
     for name in ("bayes_vulnerability", "cd_lmip", "ldp_epsilon", "lip_epsilon", "map_secrets", "maximal_leakage",
