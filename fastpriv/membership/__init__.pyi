@@ -7,8 +7,9 @@ from .beacons import SequentialBeacon as SequentialBeacon
 from .calibration import CalibrationCheck as CalibrationCheck
 from .calibration import calibration_check as calibration_check
 from .classifiers import ClassifierAttacker as ClassifierAttacker
-from .equilibrium import MembershipEquilibrium as MembershipEquilibrium
-from .equilibrium import membership_equilibrium as membership_equilibrium
+from .defences.best_responses import best_response as best_response
+from .defences.equilibrium import MembershipEquilibrium as MembershipEquilibrium
+from .defences.equilibrium import membership_equilibrium as membership_equilibrium
 from .evaluation import AttackEvaluation as AttackEvaluation
 from .evaluation import RocCurve as RocCurve
 from .evaluation import auc as auc

@@ -27,16 +27,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import _random, _validate
-from .._random import RNGLike
-from ..capacity import rate_distortion
-from ..channels import Channel
-from ..errors import DomainError, ShapeError
-from ..estimate import Estimate, Result
-from ..numerics import UNIT_ROUNDOFF, FloatArray, IndexArray, enclosure, next_above, next_below
-from .panels import Panel
-from .priors import MembershipPrior
-from .releases import SimulatedReleases
+from ... import _random, _validate
+from ..._random import RNGLike
+from ...capacity import rate_distortion
+from ...channels import Channel
+from ...errors import DomainError, ShapeError
+from ...estimate import Estimate, Result
+from ...numerics import UNIT_ROUNDOFF, FloatArray, IndexArray, enclosure, next_above, next_below
+from ..panels import Panel
+from ..priors import MembershipPrior
+from ..releases import SimulatedReleases
 
 __all__ = ["MembershipEquilibrium", "membership_equilibrium"]
 
@@ -212,7 +212,7 @@ def membership_equilibrium(
         raise DomainError(
             "slope must be given if utility_budget is not, and only then; got both or neither. Give one of them."
         )
-    weights = _attribute_weights(attribute_weights, panel.n_attributes)
+    weights = attribute_weights_over_count(attribute_weights, panel.n_attributes)
     types = _Types.of(panel, prior)
     grid = _grid_of_releases(types.frequencies)
     _validate.memory(
@@ -291,7 +291,7 @@ def _grid_of_releases(frequencies: FloatArray) -> FloatArray:
     return np.stack(np.meshgrid(*values, indexing="ij"), axis=-1).reshape(-1, len(values))
 
 
-def _attribute_weights(weights: ArrayLike | None, m: int) -> FloatArray:
+def attribute_weights_over_count(weights: ArrayLike | None, m: int) -> FloatArray:
     """kappa_j / m."""
     if weights is None:
         return np.full(m, 1.0 / m)
