@@ -20,7 +20,6 @@ from fastpriv import (
     membership,
     notions,
 )  # fmt: skip
-)
 from fastpriv._validate import array, integers, real
 
 PMF = fp.Pmf([20.0, 40.0], [0.5, 0.5])
