@@ -15,6 +15,9 @@ from .evaluation import RocCurve as RocCurve
 from .evaluation import auc as auc
 from .evaluation import evaluate_attack as evaluate_attack
 from .evaluation import roc_curve as roc_curve
+from .false_statements import PaperStatement as PaperStatement
+from .false_statements import PaperStatements as PaperStatements
+from .false_statements import paper_statements as paper_statements
 from .files import read_panel as read_panel
 from .files import write_panel as write_panel
 from .linear_estimate import LMMSEAttacker as LMMSEAttacker
