@@ -1,3 +1,7 @@
+from .attack_study import AttackOutcome as AttackOutcome
+from .attack_study import AttackStudy as AttackStudy
+from .attack_study import PosteriorExample as PosteriorExample
+from .attack_study import attack_study as attack_study
 from .attackers import AdaptiveThresholdLRT as AdaptiveThresholdLRT
 from .attackers import DworkScore as DworkScore
 from .attackers import FixedThresholdLRT as FixedThresholdLRT

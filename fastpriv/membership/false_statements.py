@@ -281,8 +281,8 @@ def _proposition_8() -> PaperStatement:
     return PaperStatement(
         "Proposition 8", "a generator's release is (epsilon, delta)-differentially private for some epsilon",
         "only with a dither of full dimension: then its epsilon is finite",
-        f"two people, two attributes, one seed; {_SEEDS} releases, attacked by the sign of r_1 - r_2. The right side is "
-        "the largest advantage that epsilon = 5 and delta = 0.1 allow; only delta = 1 allows 1",
+        f"two people, two attributes, one seed; {_SEEDS} releases, attacked by the sign of r_1 - r_2. The right side "
+        "is the largest advantage that epsilon = 5 and delta = 0.1 allow; only delta = 1 allows 1",
         exact(advantage, 0.0, unit="1", method="all releases told apart"), "<=",
         membership_advantage_bound(5.0, 0.1),
         dithered, "<=", exact(1e300, 0.0, unit="nats", method="any finite number"),

@@ -115,10 +115,12 @@ def test_channels_of_theorem_12():
         q = mpf(k) / 400
         assert information(q, erasure) > information(q, symmetric)
     first = STATEMENTS["Theorem 12, (1) to (2) and (3)"]
-    assert contains(first.printed_left, mpf("0.8")) and contains(first.printed_right, mpf("0.6"))
+    assert contains(first.printed_left, mpf("0.8"))
+    assert contains(first.printed_right, mpf("0.6"))
     second = STATEMENTS["Theorem 12, (2) to (1)"]
     known = mp.log(2) - information(mpf("0.5"), symmetric)
-    assert contains(second.printed_left, 2 * known) and contains(second.printed_right, known + mp.log(2))
+    assert contains(second.printed_left, 2 * known)
+    assert contains(second.printed_right, known + mp.log(2))
 
 
 def test_the_table():
