@@ -14,6 +14,11 @@ from .classifiers import ClassifierAttacker as ClassifierAttacker
 from .defences.best_responses import best_response as best_response
 from .defences.equilibrium import MembershipEquilibrium as MembershipEquilibrium
 from .defences.equilibrium import membership_equilibrium as membership_equilibrium
+from .defences.generators import TrainedGenerator as TrainedGenerator
+from .defences.generators import train_generator as train_generator
+from .defences.judgement import DefenceJudgement as DefenceJudgement
+from .defences.judgement import JudgedAttack as JudgedAttack
+from .defences.judgement import judge_defence as judge_defence
 from .evaluation import AttackEvaluation as AttackEvaluation
 from .evaluation import RocCurve as RocCurve
 from .evaluation import auc as auc

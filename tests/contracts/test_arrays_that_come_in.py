@@ -259,6 +259,13 @@ CALLS = {  # name: calls that go through, as a function and its arguments
     "membership.BayesAttacker": [
         (fp.membership.BayesAttacker(MEMBERS).claims, {"released": [0.5, 1.0], "gamma": 0.5})],
     "membership.OptimalLRT": [(fp.membership.OptimalLRT(MEMBERS).scores, {"released": [0.5, 1.0]})],
+    "membership.best_response": [
+        (lambda weights: fp.membership.best_response(
+            ATTACKS["AdaptiveThresholdLRT"], price=1.0, attribute_weights=weights), {"weights": [0.5, 1.0]})],
+    "membership.membership_equilibrium": [
+        (lambda weights: fp.membership.membership_equilibrium(
+            PEOPLE, fp.membership.FixedSizeMembership(1), slope=1.0, attribute_weights=weights),
+         {"weights": [0.5, 1.0]})],
     "membership.LMMSEAttacker": [
         (fp.membership.LMMSEAttacker(MEMBERS).claims, {"released": [0.5, 1.0], "gamma": 0.5})],
 } | {
@@ -296,6 +303,9 @@ NO_ARRAYS = {  # take no arrays of numbers: files and their names, objects made 
     "membership.ClassifierAttacker", "membership.NetworkAttacker", "membership.RocCurve",
     "membership.CalibrationCheck", "membership.MembershipPosterior",
     "membership.calibration_check",
+    "membership.calibration_check", "membership.DefenceJudgement", "membership.JudgedAttack",
+    "membership.MembershipEquilibrium", "membership.TrainedGenerator", "membership.judge_defence",
+    "membership.train_generator",
 }  # fmt: skip
 CURVES = {"kl_from_dp_curve", "cd_lmip_from_lip_curve"}  # functions of curves, as ci_lmip_from_dp_curve is
 PLAIN = [(name, i) for name, calls in CALLS.items() for i in range(len(calls))]

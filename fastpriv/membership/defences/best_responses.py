@@ -18,6 +18,8 @@ Sources: Venkatesaramani, Wan, Malin and Vorobeychik 2023 (responses to likeliho
 (proximal gradient steps).
 """
 
+# bounds: none - noise is made here, and no bound
+
 from __future__ import annotations
 
 import math
@@ -141,7 +143,7 @@ def _probability(x: Any) -> Any:
     return (x >= 0) & (x <= 1)
 
 
-class _Problem(NamedTuple):
+class _ReleaseProblems(NamedTuple):
     """The problems of a block of releases."""
 
     gains: FloatArray  # (R, K): what a claim of each person gains
@@ -174,7 +176,8 @@ class _BestResponse:
         panel = self.attacker.panel
         f = panel.counts(b) / b.sum(axis=1, keepdims=True)
         low, high = np.maximum(-f, -GENERATOR_RANGE), np.minimum(1.0 - f, GENERATOR_RANGE)
-        problem = _Problem(np.where(b, 1.0 - self.gamma, -self.gamma), f, low, high, f * (1.0 - f) + _METRIC_FLOOR)
+        gains = np.where(b, 1.0 - self.gamma, -self.gamma)
+        problem = _ReleaseProblems(gains, f, low, high, f * (1.0 - f) + _METRIC_FLOOR)
         best = np.zeros_like(f)
         least = self.objective(problem, best)
         others = panel.counts(~b) / np.maximum((~b).sum(axis=1, keepdims=True), 1)
@@ -187,7 +190,7 @@ class _BestResponse:
                 best, least = np.where(better[:, None], share * candidate, best), np.where(better, value, least)
         return np.asarray(best)
 
-    def objective(self, problem: _Problem, noise: FloatArray) -> FloatArray:
+    def objective(self, problem: _ReleaseProblems, noise: FloatArray) -> FloatArray:
         """Gain of the true claims plus the price of the utility loss, for each release."""
         claims = self._excess(problem.frequencies + noise) > 0.0
         return np.asarray((problem.gains * claims).sum(axis=1) + self._priced(noise))
@@ -202,7 +205,7 @@ class _BestResponse:
     def _priced(self, noise: FloatArray) -> FloatArray:
         return np.asarray((self.price or 0.0) * (np.abs(noise) @ self.weights))
 
-    def _descended(self, problem: _Problem, start: FloatArray) -> FloatArray:
+    def _descended(self, problem: _ReleaseProblems, start: FloatArray) -> FloatArray:
         """Where proximal gradient steps lead, each release with steps of its own."""
         noise = start.copy()
         spread = self.attacker.scores(problem.frequencies).std(axis=1, keepdims=True)
@@ -223,12 +226,12 @@ class _BestResponse:
                 step = step * np.where(down, _GROWTH, _SHRINKAGE)[:, None]
         return noise
 
-    def _smooth(self, problem: _Problem, noise: FloatArray, width: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _smooth(self, problem: _ReleaseProblems, noise: FloatArray, width: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The objective with sigmoids for claims, and the sigmoids."""
         claims = 0.5 * (1.0 + np.tanh(0.5 * self._excess(problem.frequencies + noise) / width))
         return np.asarray((problem.gains * claims).sum(axis=1) + self._priced(noise)), claims
 
-    def _proximal(self, problem: _Problem, noise: FloatArray, step: FloatArray) -> FloatArray:
+    def _proximal(self, problem: _ReleaseProblems, noise: FloatArray, step: FloatArray) -> FloatArray:
         unit = problem.metric * self.weights
 
         def shrunk(height: FloatArray) -> FloatArray:

@@ -204,7 +204,7 @@ def membership_equilibrium(
     >>> from fastpriv.membership import BernoulliMembership, Panel, membership_equilibrium
     >>> game = membership_equilibrium(Panel([[1], [0], [1], [0]]), BernoulliMembership(0.5), utility_budget=0.1)
     >>> print(f"{game.information.value:.4f} nats at {game.utility_loss.value:.4f}")
-    0.4157 nats at 0.1000
+    0.5209 nats at 0.1000
     """
     _validate.instance("panel", panel, Panel)
     _validate.instance("prior", prior, MembershipPrior)
