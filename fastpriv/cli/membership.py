@@ -10,16 +10,17 @@ from ..errors import DomainError
 from .shared_options import FIGURE_FORMATS, figure_format
 
 if TYPE_CHECKING:
-    from ..membership.attack_study import AttackStudy
     from ..membership.noises import Noise
     from ..membership.panels import Panel
     from ..membership.priors import MembershipPrior
+    from ..membership.studies import AttackStudy
 
 __all__ = ["add_options", "run"]
 
 _POOL = 16  # people who may be members, unless told otherwise: few enough for the exact attack on 1,000 releases
 _ATTRIBUTES = 24  # attributes that are released, unless told otherwise
 _UTILITY = 0.06  # mean absolute noise of the default defences: less than a constant loses, and attacks err
+_ADULT = 2000  # people of the Adult data that are drawn from
 _SETUP_SEED = 0x6D656D62  # keeps the split of people apart from the releases of the same seed
 
 
@@ -50,6 +51,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--clip", action="store_true", help="releases are cut to [0, 1]")
     add("--attack", metavar="NAME", action="append", help="bayes, lmmse, fixed, adaptive, score, tree, svm, logistic "
         "or network; may be repeated (default: the first five)")  # fmt: skip
+    add("--paper", action="store_true", help="run the comparisons of a paper's figure instead, and its statements that "
+        "are false; only --releases, --seed, --n-jobs, --out, --figure and --quiet apply")  # fmt: skip
     add("--releases", metavar="R", type=int, default=1000, help="releases of each defence (default: 1000)")
     add("--training", metavar="R", type=int, default=1000, help="releases on which attacks are trained (default: 1000)")
     add("--fpr", metavar="RATE", type=float, default=1e-3, help="at which the TPR is evaluated (default: 0.001)")
@@ -72,13 +75,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compute, print and write; return the exit code."""
     from .._files import writable_directory
-    from ..membership.attack_study import attack_study
+    from ..membership.studies import attack_study
     from ..membership.study_page import save_study
 
     figure = figure_format(args)
     out = args.out if args.out is not None else None if args.json else "fastpriv-membership"
     if args.seed < 0:
         raise DomainError(f"--seed must be at least 0; got {args.seed}. Take 0.")
+    if args.paper:
+        return _run_paper(args, out, figure is not None)
     panel, references = _people(args)
     prior = _prior(args, panel.n_people)
     size = panel.n_people * args.probability if args.probability is not None else _members(args, panel.n_people)
@@ -97,6 +102,47 @@ def run(args: argparse.Namespace) -> int:
     elif not args.quiet:
         sys.stdout.write(_table(study) + "\nWritten: " + ", ".join(str(path) for path in written) + "\n")
     return 0
+
+
+def _run_paper(args: argparse.Namespace, out: str | None, drawn: bool) -> int:
+    """The comparisons of the figure, and the statements."""
+    from .._files import writable_directory
+    from ..datasets import genotypes
+    from ..membership.false_statements import paper_statements
+    from ..membership.paper_figure import paper_comparisons
+    from ..membership.study_page import save_paper
+
+    if args.json:
+        raise DomainError("--json must not be given with --paper; got both. The tables are CSV files in --out.")
+    if out is not None:
+        writable_directory(out)
+    found = paper_comparisons(
+        genotypes(), _adult_panel(), n_releases=args.releases, rng=args.seed, n_jobs=args.n_jobs,
+        progress=not args.quiet,
+    )  # fmt: skip
+    statements = paper_statements()
+    written = [] if out is None else save_paper(found, statements, out, drawn=drawn)
+    if not args.quiet:
+        names = ", ".join(str(path) for path in written)
+        sys.stdout.write(f"{found!r}\n\nStatements\n{statements!r}\n\nWritten: {names}\n")
+    return 0
+
+
+def _adult_panel() -> Panel:
+    """The first people of the Adult data as binary attributes: numbers above quartiles, one attribute a category."""
+    import numpy as np
+
+    from ..datasets import ADULT_CATEGORIES, ADULT_COLUMNS, adult
+    from ..membership.panels import Panel
+
+    columns = []
+    for name in ADULT_COLUMNS:
+        numbers = adult(name)[:_ADULT]
+        columns += [numbers > cut for cut in np.unique(np.quantile(numbers, [0.25, 0.5, 0.75]))]
+    for name in ADULT_CATEGORIES:
+        names = adult(name)[:_ADULT]
+        columns += [names == category for category in np.unique(names)]
+    return Panel(np.stack(columns, axis=1))
 
 
 def _people(args: argparse.Namespace) -> tuple[Panel, Panel]:

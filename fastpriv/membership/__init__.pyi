@@ -1,7 +1,3 @@
-from .attack_study import AttackOutcome as AttackOutcome
-from .attack_study import AttackStudy as AttackStudy
-from .attack_study import PosteriorExample as PosteriorExample
-from .attack_study import attack_study as attack_study
 from .attackers import AdaptiveThresholdLRT as AdaptiveThresholdLRT
 from .attackers import DworkScore as DworkScore
 from .attackers import FixedThresholdLRT as FixedThresholdLRT
@@ -41,8 +37,15 @@ from .noises import LaplaceNoise as LaplaceNoise
 from .noises import LInfinityNoise as LInfinityNoise
 from .noises import NoNoise as NoNoise
 from .panels import Panel as Panel
+from .paper_figure import PaperComparison as PaperComparison
+from .paper_figure import PaperComparisons as PaperComparisons
+from .paper_figure import paper_comparisons as paper_comparisons
 from .priors import BernoulliMembership as BernoulliMembership
 from .priors import FixedSizeMembership as FixedSizeMembership
 from .releases import CombinedReleases as CombinedReleases
 from .releases import FrequencyRelease as FrequencyRelease
 from .releases import SimulatedReleases as SimulatedReleases
+from .studies import AttackOutcome as AttackOutcome
+from .studies import AttackStudy as AttackStudy
+from .studies import PosteriorExample as PosteriorExample
+from .studies import attack_study as attack_study

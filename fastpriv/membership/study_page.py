@@ -27,9 +27,11 @@ from ..figures.html_page import (
     svg_image,
     table,
 )
-from .attack_study import AttackOutcome, AttackStudy
+from .false_statements import PaperStatements
+from .paper_figure import PaperComparisons
+from .studies import AttackOutcome, AttackStudy
 
-__all__ = ["numbers_of", "save_study", "shown", "study_page"]
+__all__ = ["numbers_of", "paper_page", "save_paper", "save_study", "shown", "study_page"]
 
 _DPI = 110  # dots per inch of written pictures: a figure is four panels wide
 # What the columns of the table say.
@@ -92,6 +94,46 @@ def save_study(
     with atomic_write(paths[-1]) as stream:
         stream.write(page.encode())
     return paths
+
+
+def paper_page(comparisons: PaperComparisons, statements: PaperStatements, *, drawn: bool = True) -> str:
+    """One page of the comparisons of figure 2 and the statements that do not hold."""
+    drawn = drawn and can_draw()
+    parts = [paragraph(
+        "Zhang, Venkatesaramani, De, Malin and Vorobeychik, Bayes-Nash generative privacy against membership inference "
+        "attacks: the comparisons of figure 2 at a size where every attack is judged exactly, and the statements that "
+        f"are false as printed. {comparisons.description}"
+    )]  # fmt: skip
+    for one in comparisons.comparisons:
+        rows = [(defence, attack, shown(auc)) for defence, attack, auc in one.aucs]
+        pictures = ""
+        if drawn and one.curves:
+            ax = roc_axes(list(one.curves), f"({one.panel})")
+            pictures = picture_gallery([svg_image(_figure(ax), f"ROC curves of comparison {one.panel}")], one.setup)
+        parts.append(section(f"({one.panel}) {one.claim}", [
+            pictures or paragraph(one.setup),
+            table(("defence", "attack", "AUC"), rows, caption="AUC, pooled over releases, with intervals", numeric=(2,)),
+            "<h3>As published, and found here</h3>",
+            table(("claim", "found"), one.verdicts, caption="What the paper says, and what holds", style="two"),
+            paragraph(one.remark, faint=True) if one.remark else "",
+        ], one.panel))  # fmt: skip
+    parts.append(section("Statements", [_statement_table(statements)], "statements"))
+    seconds = {"command": "fastpriv membership --paper", "time": f"{comparisons.seconds:.2g} s"}
+    return html_page("Bayes-Nash generative privacy, checked", [*parts, section("What ran", [run_description(seconds)])])
+
+
+def _statement_table(statements: PaperStatements) -> str:
+    """The statements that do not hold, with their counterexamples, as an HTML table."""
+    rows = [
+        (
+            one.name, one.printed, f"{_number(one.printed_left)} {one.printed_relation} {_number(one.printed_right)}",
+            one.counterexample, one.right,
+            f"{_number(one.right_left)} {one.right_relation} {_number(one.right_right)}",
+        )
+        for one in statements
+    ]  # fmt: skip
+    headings = ("statement", "as published", "false:", "in the game of", "right form", "holds:")
+    return table(headings, rows, caption="Statements that are false as published", numeric=())
 
 
 def _table_of(study: AttackStudy) -> str:
@@ -180,3 +222,24 @@ def shown(one: Estimate | None) -> str:
     if upper - lower < 5e-7:
         return f"{value:.4g}"
     return f"{value:.3f} [{lower:.3f}, {upper:.3f}]"
+
+
+def _number(one: Estimate) -> str:
+    return f"{float(one):.6g}"
+
+
+def save_paper(
+    comparisons: PaperComparisons, statements: PaperStatements, directory: str | os.PathLike[str], *, drawn: bool = True
+) -> list[Path]:
+    """Write ``comparisons.csv``, ``statements.csv`` and ``paper.html``; return the paths."""
+    folder = writable_directory(_validate.path("directory", directory))
+    paths = [folder / name for name in ("comparisons.csv", "statements.csv", "paper.html")]
+    rows = [
+        (one.panel, defence, attack, *auc.floats()) for one in comparisons.comparisons for defence, attack, auc in one.aucs
+    ]
+    write_csv(paths[0], ("panel", "defence", "attack", "auc", "auc_lower", "auc_upper"), rows)
+    write_csv(paths[1], statements.columns(), statements.rows())
+    page = paper_page(comparisons, statements, drawn=drawn)
+    with atomic_write(paths[2]) as stream:
+        stream.write(page.encode())
+    return paths

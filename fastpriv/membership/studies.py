@@ -139,7 +139,7 @@ class AttackStudy(Result):
     -----
     **Accuracy** as ``evaluate_attack`` and ``membership_posterior``.
 
-    Source: the head of fastpriv/membership/attack_study.py.
+    Source: the head of fastpriv/membership/studies.py.
 
     Examples
     --------
@@ -261,7 +261,7 @@ def attack_study(
 
     **Accuracy** as ``evaluate_attack``; ``tests/membership/test_attack_study.py``.
 
-    Source: the head of fastpriv/membership/attack_study.py.
+    Source: the head of fastpriv/membership/studies.py.
 
     Examples
     --------
