@@ -384,7 +384,8 @@ def _panel_e(adult: Panel | None, count: int, seed: Any, n_jobs: int | None) -> 
 
 
 def _panel_f(pool: Panel, others: Panel, count: int, seed: Any, n_jobs: int | None) -> PaperComparison:
-    noise, counted = {"Laplace": LaplaceNoise(_LOSS)}, np.arange(_WEIGHTED)
+    noise: dict[str, Noise] = {"Laplace": LaplaceNoise(_LOSS)}
+    counted = np.arange(_WEIGHTED)
     whole = _study(pool, others, noise, count, seed, n_jobs, ("bayes",))
     some = _study(
         pool.select(attributes=counted), others.select(attributes=counted), noise, count, seed, n_jobs, ("bayes",)

@@ -1,6 +1,8 @@
 """The comparisons of the paper's figure: orders are read from intervals, and exact attacks are not beaten."""
 
+import doctest
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -72,3 +74,10 @@ def test_bad_arguments():
         paper_comparisons(GENOTYPES.select(people=np.arange(20)))
     with pytest.raises(DomainError, match=r"^panel must be a .*Panel"):
         paper_comparisons(GaussianNoise(1.0))
+
+
+def test_the_examples_of_the_documentation():
+    path = Path(__file__).parents[2] / "docs" / "membership.md"
+    found = doctest.testfile(str(path), module_relative=False, optionflags=doctest.ELLIPSIS)
+    assert found.attempted > 10
+    assert not found.failed
