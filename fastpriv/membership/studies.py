@@ -110,7 +110,7 @@ class PosteriorExample(Result):
     >>> prior, noise = FixedSizeMembership(1), {"noise": GaussianNoise(0.3)}
     >>> study = attack_study(panel, others, prior, noise, attacks=["bayes"], n_releases=200, rng=1)
     >>> study.examples[0].people
-    ('person 0', 'person 1')
+    ('0', '1')
     """
 
     defence: str
