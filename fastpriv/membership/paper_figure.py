@@ -288,10 +288,13 @@ def _panel_a(pool: Panel, others: Panel, count: int, seed: Any) -> PaperComparis
         found, curve = _scored(posterior, simulated.membership)
         aucs.append((f"best response to {name} (loss {loss:.3f})", "Bayes", found))
         curves.append((f"response to {name}", curve))
-    study = attack_study(few, others, prior, {"Gaussian": _gaussian()}, attacks=["bayes"], n_releases=count, rng=seeds[2])
+    study = attack_study(
+        few, others, prior, {"Gaussian": _gaussian()}, attacks=["bayes"], n_releases=count, rng=seeds[2]
+    )  # fmt: skip
     aucs.append((f"Gaussian noise (loss {_LOSS})", "Bayes", _aucs(study)[0][2]))
     curves.append(("Gaussian noise", _curves(study)[0][1]))
-    claims = [_order(("Gaussian noise", aucs[0][2]), ("", aucs[2][2]), f"Gaussian noise of loss {_LOSS} is the better defence")]
+    claims = [_order(("Gaussian noise", aucs[0][2]), ("", aucs[2][2]), f"Gaussian noise of loss {_LOSS} is the better "
+        f"defence")]
     remark = "PyTorch is not installed: no generator was trained."
     if find_spec("torch") is not None:
         remark = ""
@@ -308,7 +311,8 @@ def _panel_a(pool: Panel, others: Panel, count: int, seed: Any) -> PaperComparis
             "the generator is the most robust of the three (a fresh network is a lower bound on Bayes)",
         ))  # fmt: skip
         claims.append(_order(
-            ("", aucs[2][2]), ("", strongest), "the generator is better than Gaussian noise of its budget, as far as the network sees"
+            ("", aucs[2][2]), ("", strongest), "the generator is better than Gaussian noise of its budget, as far as "
+                "the network sees"
         ))  # fmt: skip
     return PaperComparison(
         "a", "The Bayes attacker against generator, fixed-LRT and adaptive-LRT defenders",
@@ -350,7 +354,8 @@ def _panel_c(pool: Panel, others: Panel, count: int, seed: Any) -> PaperComparis
     defence = f"best response to the score (loss {loss:.3f})"
     auc = {name: one[0] for name, one in found.items()}
     return PaperComparison(
-        "c", "Four attackers against the defender who answers the score", "The response is a function of the membership; "
+        "c", "Four attackers against the defender who answers the score", "The response is a function of the "
+        "membership; "
         "the Bayes attack looks the release up.", tuple((defence, name, one) for name, one in auc.items()),
         tuple(_order((one, auc[one]), (other, auc[other])) for one, other in (
             ("Bayes", "fixed LRT"), ("Bayes", "adaptive LRT"), ("fixed LRT", "score"), ("adaptive LRT", "score"))),
@@ -364,7 +369,7 @@ def _panel_d(pool: Panel, others: Panel, count: int, seed: Any, n_jobs: int | No
     pairs = [pair for pair in itertools.pairwise(("Bayes", "decision trees", "SVM")) if set(pair) <= set(found)]
     if {"Bayes", "SVM"} <= set(found):
         pairs.append(("Bayes", "SVM"))
-    remark = "The paper attacks the outputs of a classifier of digits; here frequencies with Gaussian noise are attacked."
+    remark = "The paper attacks the outputs of a classifier of digits; here frequencies with noise are attacked."
     if len(found) < 3:
         remark += " scikit-learn is not installed: no trees and no SVM."
     return PaperComparison(
@@ -394,11 +399,13 @@ def _panel_f(pool: Panel, others: Panel, count: int, seed: Any, n_jobs: int | No
             ("Laplace on those that count, constants elsewhere", "Bayes", _aucs(some)[0][2])]  # fmt: skip
     return PaperComparison(
         "f", "Equal weighted utility loss: a defence that knows the weights against epsilon-DP",
-        f"Utility counts for {_WEIGHTED} of {pool.n_attributes} attributes. Both defences have the same loss there. The "
+        f"Utility counts for {_WEIGHTED} of {pool.n_attributes} attributes. Both defences have the same loss there. "
+        f"The "
         "second one releases constants elsewhere, which costs nothing, and is epsilon-DP too.",
         tuple(aucs),
         (_order(("", aucs[0][2]), ("", aucs[1][2]), "knowing the weights leaks less at equal weighted loss"),
-         _order(("", aucs[0][2]), ("", aucs[1][2]), "Laplace noise that knows them does it too, and no generator is needed")),
+         _order(("", aucs[0][2]), ("", aucs[1][2]), "Laplace noise that knows them does it too, and no generator is "
+             "needed")),
         (("all attributes", _curves(whole)[0][1]), ("those that count", _curves(some)[0][1])),
     )  # fmt: skip
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -59,7 +60,8 @@ def study_page(study: AttackStudy, files: Sequence[str] = (), *, drawn: bool = T
         *(_defence(study, defence, drawn) for defence in study.defences()),
         section("Beside them: a constant", [paragraph(
             f"Releasing the frequencies of all {settings['people']} people, whoever is in, has a utility loss of "
-            f"{shown(study.constant_loss)} and says nothing: AUC 0.5 for every attack. A defence of more loss than that "
+            f"{shown(study.constant_loss)} and says nothing: AUC 0.5 for every attack. A defence of more loss than "
+            f"that "
             "is worth nothing."
         )]),
         section("What ran", [run_description(_described(settings)), file_links(files)]),
@@ -79,10 +81,8 @@ def save_study(
     with atomic_write(paths[1]) as stream:
         for piece in study.json_pieces():
             stream.write(piece.encode())
-    try:
+    with suppress(BackendMissingError):
         paths.append(_write_parquet(study, folder / "membership.parquet"))
-    except BackendMissingError:
-        pass
     if figure is not None:
         paths.append(folder / f"membership.{figure}")
         metadata: dict[str, Any] = {"metadata": {"Date": None}} if figure == "svg" else {}
@@ -112,14 +112,17 @@ def paper_page(comparisons: PaperComparisons, statements: PaperStatements, *, dr
             pictures = picture_gallery([svg_image(_figure(ax), f"ROC curves of comparison {one.panel}")], one.setup)
         parts.append(section(f"({one.panel}) {one.claim}", [
             pictures or paragraph(one.setup),
-            table(("defence", "attack", "AUC"), rows, caption="AUC, pooled over releases, with intervals", numeric=(2,)),
+            table(("defence", "attack", "AUC"), rows, caption="AUC, pooled over releases, with "
+                "intervals", numeric=(2,)),
             "<h3>As published, and found here</h3>",
             table(("claim", "found"), one.verdicts, caption="What the paper says, and what holds", style="two"),
             paragraph(one.remark, faint=True) if one.remark else "",
         ], one.panel))  # fmt: skip
     parts.append(section("Statements", [_statement_table(statements)], "statements"))
     seconds = {"command": "fastpriv membership --paper", "time": f"{comparisons.seconds:.2g} s"}
-    return html_page("Bayes-Nash generative privacy, checked", [*parts, section("What ran", [run_description(seconds)])])
+    return html_page("Bayes-Nash generative privacy, checked", [
+        *parts, section("What ran", [run_description(seconds)]),
+    ])  # fmt: skip
 
 
 def _statement_table(statements: PaperStatements) -> str:
@@ -138,7 +141,8 @@ def _statement_table(statements: PaperStatements) -> str:
 
 def _table_of(study: AttackStudy) -> str:
     fpr, gamma = study.settings["fpr"], study.settings["gamma"]
-    headings = ("defence", "attack", ("AUC", "interval"), (f"TPR at FPR {fpr:g}", "interval"), ("advantage", "interval"),
+    headings = ("defence", "attack", ("AUC", "interval"), (f"TPR at FPR {fpr:g}", "interval"),
+                ("advantage", "interval"),
                 (f"BWMA, gamma = {gamma:g}", "interval"), ("utility loss", "interval"))  # fmt: skip
     rows = []
     for one in study.outcomes:
@@ -180,7 +184,8 @@ def _defence(study: AttackStudy, defence: str, drawn: bool) -> str:
         rows = [
             (person, "yes" if member else "no", shown(chance))
             for person, member, chance in zip(
-                example.people, example.membership.tolist(), map(example.probabilities.__getitem__, range(len(example.people))),
+                example.people, example.membership.tolist(),
+                map(example.probabilities.__getitem__, range(len(example.people))),
                 strict=True,
             )
         ]
@@ -235,7 +240,8 @@ def save_paper(
     folder = writable_directory(_validate.path("directory", directory))
     paths = [folder / name for name in ("comparisons.csv", "statements.csv", "paper.html")]
     rows = [
-        (one.panel, defence, attack, *auc.floats()) for one in comparisons.comparisons for defence, attack, auc in one.aucs
+        (one.panel, defence, attack, *auc.floats())
+        for one in comparisons.comparisons for defence, attack, auc in one.aucs
     ]
     write_csv(paths[0], ("panel", "defence", "attack", "auc", "auc_lower", "auc_upper"), rows)
     write_csv(paths[1], statements.columns(), statements.rows())

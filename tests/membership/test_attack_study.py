@@ -80,12 +80,13 @@ def test_seeds_and_threads():
 def test_a_store_goes_on(tmp_path):
     path = tmp_path / "study"
     calls = []
-    with pytest.raises(KeyboardInterrupt):
-        def stop(done, total):
-            calls.append(done)
-            if done == 4:
-                raise KeyboardInterrupt
 
+    def stop(done, total):
+        calls.append(done)
+        if done == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
         study(store=path, progress=stop)
     assert calls[-1] == 4
     assert study(store=path).rows() == STUDY.rows()
