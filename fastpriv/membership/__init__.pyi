@@ -21,6 +21,9 @@ from .evaluation import RocCurve as RocCurve
 from .evaluation import auc as auc
 from .evaluation import evaluate_attack as evaluate_attack
 from .evaluation import roc_curve as roc_curve
+from .false_statements import PaperStatement as PaperStatement
+from .false_statements import PaperStatements as PaperStatements
+from .false_statements import paper_statements as paper_statements
 from .files import read_panel as read_panel
 from .files import write_panel as write_panel
 from .linear_estimate import LMMSEAttacker as LMMSEAttacker
@@ -35,6 +38,9 @@ from .noises import LaplaceNoise as LaplaceNoise
 from .noises import LInfinityNoise as LInfinityNoise
 from .noises import NoNoise as NoNoise
 from .panels import Panel as Panel
+from .paper_figure import PaperComparison as PaperComparison
+from .paper_figure import PaperComparisons as PaperComparisons
+from .paper_figure import paper_comparisons as paper_comparisons
 from .priors import BernoulliMembership as BernoulliMembership
 from .priors import FixedSizeMembership as FixedSizeMembership
 from .releases import CombinedReleases as CombinedReleases
@@ -43,3 +49,7 @@ from .releases import SimulatedReleases as SimulatedReleases
 from .risks import bgp_risk as bgp_risk
 from .risks import bwma as bwma
 from .risks import conditional_entropies as conditional_entropies
+from .studies import AttackOutcome as AttackOutcome
+from .studies import AttackStudy as AttackStudy
+from .studies import PosteriorExample as PosteriorExample
+from .studies import attack_study as attack_study

@@ -19,7 +19,7 @@ from fastpriv import (
     calibration,
     membership,
     notions,
-)
+)  # fmt: skip
 from fastpriv._validate import array, integers, real
 
 PMF = fp.Pmf([20.0, 40.0], [0.5, 0.5])
@@ -299,9 +299,13 @@ NO_ARRAYS = {  # take no arrays of numbers: files and their names, objects made 
     "notions.ci_lmip", "membership.AttackEvaluation", "membership.BeaconPower", "membership.BeaconRun",
     "membership.ClassifierAttacker", "membership.NetworkAttacker", "membership.RocCurve",
     "membership.CalibrationCheck", "membership.MembershipPosterior",
-    "membership.calibration_check", "membership.DefenceJudgement", "membership.JudgedAttack",
+    "membership.calibration_check",
+    "membership.DefenceJudgement", "membership.JudgedAttack",
     "membership.MembershipEquilibrium", "membership.TrainedGenerator", "membership.judge_defence",
-    "membership.train_generator",
+    "membership.train_generator", "membership.AttackOutcome", "membership.AttackStudy", "membership.PaperComparison",
+    "membership.PaperComparisons", "membership.PaperStatement", "membership.PaperStatements",
+    "membership.PosteriorExample", "membership.attack_study", "membership.paper_comparisons",
+    "membership.paper_statements",
 }  # fmt: skip
 CURVES = {"kl_from_dp_curve", "cd_lmip_from_lip_curve"}  # functions of curves, as ci_lmip_from_dp_curve is
 PLAIN = [(name, i) for name, calls in CALLS.items() for i in range(len(calls))]
