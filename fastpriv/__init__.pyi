@@ -27,6 +27,7 @@ from .capacity.bac import binary_entropy as binary_entropy
 from .capacity.finite import ChannelCapacity as ChannelCapacity
 from .capacity.finite import channel_capacity as channel_capacity
 from .capacity.finite import maximal_leakage as maximal_leakage
+from .capacity.finite_sources import rate_distortion as rate_distortion
 from .capacity.gaussian import average_power_capacity as average_power_capacity
 from .capacity.gaussian import gaussian_information as gaussian_information
 from .capacity.saddle_point import gaussian_game as gaussian_game

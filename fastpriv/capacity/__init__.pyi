@@ -5,6 +5,8 @@ from .bac import binary_entropy as binary_entropy
 from .finite import ChannelCapacity as ChannelCapacity
 from .finite import channel_capacity as channel_capacity
 from .finite import maximal_leakage as maximal_leakage
+from .finite_sources import RateDistortion as RateDistortion
+from .finite_sources import rate_distortion as rate_distortion
 from .gaussian import average_power_capacity as average_power_capacity
 from .gaussian import gaussian_information as gaussian_information
 from .saddle_point import GaussianGame as GaussianGame

@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 
 from .. import __version__
 from ..errors import NotConvergedError
-from . import assess, convert, divergence, figures, info, posterior, sweep
+from . import assess, convert, divergence, figures, info, membership, posterior, sweep
 
 __all__ = ["main", "program_parser"]
 
@@ -80,8 +80,8 @@ def program_parser() -> argparse.ArgumentParser:
     """Build the parser of the program and of its commands."""
     parser = _Parser(
         prog="fastpriv",
-        description="Privacy figures with bounds. Commands: assess, sweep, divergence, posterior, convert, figures, "
-        "info.",
+        description="Privacy figures with bounds. Commands: assess, sweep, divergence, posterior, convert, "
+        "membership, figures, info.",
         epilog="Example: fastpriv assess people.csv --column age --sigma 1,10,100",
     )
     parser.set_defaults(
@@ -97,6 +97,7 @@ def program_parser() -> argparse.ArgumentParser:
         ("divergence", divergence, "a divergence of two Gaussian mixtures in files"),
         ("posterior", posterior, "what one release does to beliefs, from files"),
         ("convert", convert, "one privacy notion from another, with its source"),
+        ("membership", membership, "attacks on who is in, against several defences"),
         ("figures", figures, "the figures of a paper, recomputed with bounds"),
     ):
         command.add_options(commands.add_parser(name, help=text))

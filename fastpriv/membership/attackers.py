@@ -15,6 +15,7 @@ Vorobeychik 2023 (adaptive thresholds); Dwork, Smith, Steinke, Ullman and Vadhan
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -34,6 +35,7 @@ __all__ = [
 _RELEASES = 128  # of one block: their weights and scores stay in the cache of a core
 # bound: none - of a check of arguments
 _CHANCE_AGREEMENT = 1e-9  # expected pairs of equal unrelated people below which an equal pair is one person
+_COLUMNS = 4096  # attributes that are unpacked at a time
 _NAMES_SHOWN = 5  # of attributes, in an error
 
 
@@ -88,8 +90,44 @@ class _ReferenceAttack:
         """The same as ``scores``, under scikit-learn's name."""
         return self.scores(released)
 
+    def gradient(self, released: ArrayLike, weights: ArrayLike) -> FloatArray:
+        """The gradient of sum_k weights_k score_k with respect to the release, which a defender descends.
+
+        Parameters
+        ----------
+        released : array_like, shape (..., m)
+            Releases.
+        weights : array_like, shape (..., K)
+            Of the people, for each release.
+
+        Returns
+        -------
+        ndarray, shape (..., m)
+            Where the score has a kink it is a derivative to one side; of a frequency that is cut to [e0, 1 - e0], that
+            to the inside.
+        """
+        r = released_array(released, self.panel.n_attributes)
+        w = _validate.real("weights", weights, "finite numbers", np.isfinite)
+        if w.shape != (*r.shape[:-1], self.panel.n_people):
+            raise ShapeError(
+                f"weights must have shape {(*r.shape[:-1], self.panel.n_people)}, one entry a person; got shape "
+                f"{w.shape}. Give a row for each release."
+            )
+        return self._gradient(r.reshape(-1, r.shape[-1]), w.reshape(-1, w.shape[-1])).reshape(r.shape)
+
     def _scores(self, rows: FloatArray) -> FloatArray:
         raise NotImplementedError
+
+    def _gradient(self, rows: FloatArray, weights: FloatArray) -> FloatArray:
+        raise NotImplementedError
+
+    @cached_property
+    def _attributes_of_people(self) -> Panel:
+        return _transposed(self.panel)
+
+    def _weighted_attributes(self, weights: FloatArray) -> FloatArray:
+        """The sums of the attributes of people with weights of shape (R, K), shape (R, m)."""
+        return np.asarray(self._attributes_of_people.products(weights.T).T)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.panel.n_people} people, {self.panel.n_attributes} attributes>"
@@ -199,6 +237,11 @@ class FixedThresholdLRT(_ReferenceAttack):
     def _scores(self, rows: FloatArray) -> FloatArray:
         return -self._ratios(self.panel, rows)
 
+    def _gradient(self, rows: FloatArray, weights: FloatArray) -> FloatArray:
+        x = np.clip(rows, self.e0, 1.0 - self.e0)  # the score has the derivative (d - x) / (x (1 - x))
+        total = weights.sum(axis=1, keepdims=True)
+        return np.asarray((self._weighted_attributes(weights) - total * x) / (x * (1.0 - x)))
+
 
 class AdaptiveThresholdLRT(FixedThresholdLRT):
     """Likelihood ratio test whose threshold follows the references at each release.
@@ -267,6 +310,19 @@ class AdaptiveThresholdLRT(FixedThresholdLRT):
         threshold = np.sort(smallest, axis=0).mean(axis=0)  # the constants cancel
         return np.asarray((threshold - self.panel.products(weights.T)).T)
 
+    @cached_property
+    def _attributes_of_references(self) -> Panel:
+        return _transposed(self.references)
+
+    def _gradient(self, rows: FloatArray, weights: FloatArray) -> FloatArray:
+        factors, _ = _likelihood_ratio.ratio_weights(rows, self._log_odds, self._log_rest, self.e0)
+        order = np.argpartition(self.references.products(factors.T), self.n_smallest - 1, axis=0)
+        shares = np.zeros((len(rows), self.references.n_people))
+        np.put_along_axis(shares, order[: self.n_smallest].T, 1.0 / self.n_smallest, axis=1)
+        x = np.clip(rows, self.e0, 1.0 - self.e0)
+        threshold = weights.sum(axis=1, keepdims=True) * self._attributes_of_references.products(shares.T).T
+        return np.asarray((self._weighted_attributes(weights) - threshold) / (x * (1.0 - x)))
+
 
 class DworkScore(_ReferenceAttack):
     """Inner product of a person, less a reference, with the deviation of the release from the references.
@@ -319,6 +375,20 @@ class DworkScore(_ReferenceAttack):
         deviation = np.clip(2.0 * rows - 1.0 - self._mean, -self.eta, self.eta)
         held_out = (deviation * (1.0 + self._held_out)).sum(axis=1)  # <1 + z, .>: y is 2 d - 1
         return np.asarray(2.0 * self.panel.products(deviation.T).T - held_out[:, None])
+
+    def _gradient(self, rows: FloatArray, weights: FloatArray) -> FloatArray:
+        inside = np.abs(2.0 * rows - 1.0 - self._mean) < self.eta
+        total = weights.sum(axis=1, keepdims=True) * (1.0 + self._held_out)
+        return np.asarray(np.where(inside, 4.0 * self._weighted_attributes(weights) - 2.0 * total, 0.0))
+
+
+def _transposed(panel: Panel) -> Panel:
+    """The panel whose people are the attributes: its products are sums of attributes over people with weights."""
+    packed = np.empty((panel.n_attributes, -(-panel.n_people // 8)), dtype=np.uint8)
+    for part in _parallel.blocks(panel.n_attributes, _COLUMNS):
+        columns = panel.select(attributes=part).to_array().T
+        packed[part] = np.packbits(columns, axis=1, bitorder="little")
+    return Panel.from_packed(packed, panel.n_people)
 
 
 def empirical_threshold(others: FloatArray, fpr: float) -> float:

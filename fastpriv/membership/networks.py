@@ -125,7 +125,7 @@ class NetworkAttacker:
         progress : bool or callable, optional
             Whether a bar counts the epochs, or a function of the number done and the total.
         """
-        torch = _torch()
+        torch = torch_module("NetworkAttacker")
         people = np.shape(membership)[-1] if np.ndim(membership) else 0
         r, b = training_releases(released, membership, people)
         root = _random.root(self.rng)
@@ -155,7 +155,7 @@ class NetworkAttacker:
             best: Any = (math.inf, None)
             path = None if checkpoint is None else _validate.path("checkpoint", checkpoint)
             if path is not None and path.exists():
-                state = _read_checkpoint(torch, path, key)
+                state = read_checkpoint(torch, path, key)
                 network.load_state_dict(state["network"])
                 optimiser.load_state_dict(state["optimiser"])
                 schedule.load_state_dict(state["schedule"])
@@ -173,7 +173,7 @@ class NetworkAttacker:
                 if not held_out or tested < best[0]:
                     best = (tested, {name: one.clone() for name, one in network.state_dict().items()})
                 if path is not None:
-                    _write_checkpoint(torch, path, {
+                    write_checkpoint(torch, path, {
                         "key": key, "network": network.state_dict(), "optimiser": optimiser.state_dict(),
                         "schedule": schedule.state_dict(), "history": history, "best_loss": best[0], "best": best[1],
                     })  # fmt: skip
@@ -197,7 +197,7 @@ class NetworkAttacker:
         """
         if self._network is None:
             raise unfitted(self)
-        torch = _torch()
+        torch = torch_module("NetworkAttacker")
         r = released_array(released, len(self._mean))
         rows = ((r.reshape(-1, r.shape[-1]) - self._mean) / self._spread).astype(np.float32)
         with torch.no_grad():
@@ -282,24 +282,24 @@ class NetworkAttacker:
         return f"<NetworkAttacker, {trained}>"
 
 
-def _torch() -> Any:
+def torch_module(user: str) -> Any:
+    """PyTorch, which ``user`` needs."""
     try:
         import torch
     except ImportError:
-        raise BackendMissingError(
-            "NetworkAttacker needs PyTorch. Install it with: pip install 'fastpriv[networks]'"
-        ) from None
+        raise BackendMissingError(f"{user} needs PyTorch. Install it with: pip install 'fastpriv[networks]'") from None
     return torch
 
 
-def _write_checkpoint(torch: Any, path: Any, state: dict[str, Any]) -> None:
+def write_checkpoint(torch: Any, path: Any, state: dict[str, Any]) -> None:
+    """Write the state of a training, atomically."""
     buffer = io.BytesIO()
     torch.save(state, buffer)
     with _files.atomic_write(path) as stream:
         stream.write(buffer.getvalue())
 
 
-def _read_checkpoint(torch: Any, path: Any, key: str) -> dict[str, Any]:
+def read_checkpoint(torch: Any, path: Any, key: str) -> dict[str, Any]:
     """The state after the last epoch of this training; no code of the file is run."""
     try:
         state = torch.load(path, weights_only=True)

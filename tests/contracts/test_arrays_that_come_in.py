@@ -19,7 +19,7 @@ from fastpriv import (
     calibration,
     membership,
     notions,
-)
+)  # fmt: skip
 from fastpriv._validate import array, integers, real
 
 PMF = fp.Pmf([20.0, 40.0], [0.5, 0.5])
@@ -164,6 +164,8 @@ CALLS = {  # name: calls that go through, as a function and its arguments
     "saddle_point_gaps": [(fp.saddle_point_gaps, {"signal": EYE, "noise": EYE, "signal_power": 2.0,
                                                   "noise_power": 2.0})],
     "water_filling": [(fp.water_filling, {"noise": EYE, "power": 1.0})],
+    "rate_distortion": [(fp.rate_distortion, {"source": [0.5, 0.5], "distortion": ROWS, "slope": 1.0}),
+                        (fp.rate_distortion, {"source": [0.5, 0.5], "distortion": ROWS, "level": 0.5})],
     "mutual_information": [(lambda sigma: fp.mutual_information(PMF, sigma), {"sigma": 1.0})],
     "conversions.ci_lmip_from_dp_curve": [
         (lambda curve: fp.conversions.ci_lmip_from_dp_curve(lambda e: curve, decay=3.0), {"curve": 0.25})],
@@ -237,6 +239,15 @@ CALLS = {  # name: calls that go through, as a function and its arguments
     "membership.BayesAttacker": [
         (membership.BayesAttacker(RELEASE).claims, {"released": [0.5, 0.5, 1.0], "gamma": 0.5})],
     "membership.OptimalLRT": [(membership.OptimalLRT(RELEASE).scores, {"released": [0.5, 0.5, 1.0]})],
+    "membership.best_response": [
+        (lambda weights: fp.membership.best_response(
+            ATTACKS["AdaptiveThresholdLRT"], price=1.0, attribute_weights=weights), {"weights": [0.5, 1.0]})],
+    "membership.joint_posterior_epsilon": [
+        (lambda released: membership.joint_posterior_epsilon(RELEASE, released), {"released": [0.5, 0.5, 1.0]})],
+    "membership.membership_equilibrium": [
+        (lambda weights: fp.membership.membership_equilibrium(
+            PEOPLE, fp.membership.FixedSizeMembership(1), slope=1.0, attribute_weights=weights),
+         {"weights": [0.5, 1.0]})],
     "membership.LMMSEAttacker": [
         (membership.LMMSEAttacker(RELEASE).claims, {"released": [0.5, 0.5, 1.0], "gamma": 0.5})],
     "membership.Panel": [(membership.Panel, {"values": [[1, 0], [0, 1]]}),
@@ -276,7 +287,7 @@ NO_ARRAYS = {  # take no arrays of numbers: files and their names, objects made 
     "read_channel", "write_channel", "DefaultColumn", "ProductColumn", "ExtremeLogRatios", "RowPair", "TypeClasses",
     "get_include", "read_mixture", "write_mixture", "total_variation", "AwgnCapacity", "ChannelCapacity",
     "GaussianGame",
-    "NoiseFilling", "SaddlePointGaps", "WaterFilling", "Mode",
+    "NoiseFilling", "SaddlePointGaps", "WaterFilling", "RateDistortion", "Mode",
     "adapters.PldCurve", "risk.TradeOffCurve", "risk.MechanismComparison", "risk.OrderCounterexample",
     "adapters.mixture_from_scipy", "adapters.mixture_from_sklearn",
     "adapters.scipy_from_mixture", "adapters.sklearn_from_mixture", "adapters.composed_delta",
@@ -293,6 +304,12 @@ NO_ARRAYS = {  # take no arrays of numbers: files and their names, objects made 
     "membership.ClassifierAttacker", "membership.NetworkAttacker", "membership.RocCurve",
     "membership.CalibrationCheck", "membership.MembershipPosterior",
     "membership.calibration_check",
+    "membership.DefenceJudgement", "membership.JudgedAttack",
+    "membership.MembershipEquilibrium", "membership.TrainedGenerator", "membership.judge_defence",
+    "membership.train_generator", "membership.AttackOutcome", "membership.AttackStudy", "membership.PaperComparison",
+    "membership.PaperComparisons", "membership.PaperStatement", "membership.PaperStatements",
+    "membership.PosteriorExample", "membership.attack_study", "membership.paper_comparisons",
+    "membership.paper_statements",
 }  # fmt: skip
 CURVES = {"kl_from_dp_curve", "cd_lmip_from_lip_curve"}  # functions of curves, as ci_lmip_from_dp_curve is
 PLAIN = [(name, i) for name, calls in CALLS.items() for i in range(len(calls))]

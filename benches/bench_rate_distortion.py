@@ -1,0 +1,44 @@
+"""A point of the rate-distortion function: the certified Newton method beside plain Blahut-Arimoto to the same gap."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fastpriv import capacity
+
+_GAP = 1e-6
+_RNG = np.random.default_rng(0)
+_SOURCE = _RNG.dirichlet(np.ones(200))
+_DISTORTION = np.abs(_RNG.random((200, 1, 2)) - _RNG.random((1, 1000, 2))).mean(axis=2)
+
+
+def _blahut_arimoto(slope: float, most: int = 200_000) -> tuple[float, float]:
+    kernel = np.exp(-slope * _DISTORTION)
+    q = np.full(kernel.shape[1], 1 / kernel.shape[1])
+    for _ in range(most):
+        z = kernel @ q
+        c = (_SOURCE / z) @ kernel
+        gap = float(np.log(c.max()))
+        if gap <= _GAP:
+            break
+        q *= c
+    return -float(_SOURCE @ np.log(z)), gap
+
+
+@pytest.mark.benchmark(group="rate-distortion, 200 x 1000, gap 1e-6")
+@pytest.mark.parametrize("slope", [1.0, 10.0, 100.0])
+def test_newton(benchmark, slope):
+    point = benchmark.pedantic(
+        capacity.rate_distortion, (_SOURCE, _DISTORTION), {"slope": slope, "atol": _GAP}, rounds=3
+    )
+    assert point.lagrangian.width <= _GAP * 1.01
+
+
+@pytest.mark.benchmark(group="rate-distortion, 200 x 1000, gap 1e-6")
+@pytest.mark.parametrize("slope", [1.0, 10.0, 100.0])
+def test_blahut_arimoto(benchmark, slope):
+    upper, gap = benchmark.pedantic(_blahut_arimoto, (slope, 20_000), rounds=1)
+    point = capacity.rate_distortion(_SOURCE, _DISTORTION, slope=slope)
+    assert upper - max(gap, 0.0) <= point.lagrangian.upper
+    assert point.lagrangian.lower <= upper

@@ -1,0 +1,251 @@
+"""``fastpriv membership``: who of a panel is in, as attacks see it through several defences."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from ..errors import DomainError
+from .shared_options import FIGURE_FORMATS, figure_format
+
+if TYPE_CHECKING:
+    from ..membership.noises import Noise
+    from ..membership.panels import Panel
+    from ..membership.priors import MembershipPrior
+    from ..membership.studies import AttackStudy
+
+__all__ = ["add_options", "run"]
+
+_POOL = 16  # people who may be members, unless told otherwise: few enough for the exact attack on 1,000 releases
+_ATTRIBUTES = 24  # attributes that are released, unless told otherwise
+_UTILITY = 0.06  # mean absolute noise of the default defences: less than a constant loses, and attacks err
+_ADULT = 2000  # people of the Adult data that are drawn from
+_SETUP_SEED = 0x6D656D62  # keeps the split of people apart from the releases of the same seed
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command to its parser."""
+    parser.description = (
+        "Attacks on the membership of people whose frequencies are released, against several defences. Prints a table; "
+        "writes it (CSV, JSON, Parquet), ROC curves and posteriors (a picture), and one page (HTML) with all of it."
+    )
+    add = parser.add_argument
+    add("file", nargs="?", metavar="FILE", help=".npy, .npz, .csv, .bed or .vcf: one row a person, one column a binary "
+        "attribute (default: simulated genotypes that ship)")  # fmt: skip
+    add("--counted-allele", metavar="ALLELE", help="what a 1 counts in .bed and .vcf: A1, A2, ref, alt or minor")
+    add("--coding", choices=("binary", "carrier", "homozygous"), help="how copies of the allele become a bit")
+    add("--missing", choices=("raise", "drop_attributes", "as_zero"), default="raise", help="missing genotypes")
+    add("--references", metavar="FILE", help="people who are no members (default: those of FILE beyond the pool)")
+    add("--pool", metavar="K", type=int, default=_POOL, help=f"people who may be members, drawn at random (default: "
+        f"{_POOL}; up to 24 are attacked exactly)")  # fmt: skip
+    add("--attributes", metavar="M", type=int, default=_ATTRIBUTES, help=f"attributes that are released, drawn among "
+        f"those that vary (default: {_ATTRIBUTES}; 0 for all)")  # fmt: skip
+    prior = parser.add_mutually_exclusive_group()
+    prior.add_argument("--members", metavar="N", type=int, help="how many are members (default: half of the pool)")
+    prior.add_argument("--probability", metavar="Q", type=float, help="probability with which each is a member")
+    add("--noise", metavar="NOISE", action="append", help="none, gaussian:SIGMA, laplace:EPSILON or linf:EPSILON; may "
+        "be repeated (default: none, and the three kinds at the same utility loss)")  # fmt: skip
+    add("--utility", metavar="LOSS", type=float, default=_UTILITY, help=f"mean absolute noise of the default defences "
+        f"(default: {_UTILITY})")  # fmt: skip
+    add("--clip", action="store_true", help="releases are cut to [0, 1]")
+    add("--attack", metavar="NAME", action="append", help="bayes, lmmse, fixed, adaptive, score, tree, svm, logistic "
+        "or network; may be repeated (default: the first five)")  # fmt: skip
+    add("--paper", action="store_true", help="run the comparisons of a paper's figure instead, and its statements that "
+        "are false; only --releases, --seed, --n-jobs, --out, --figure and --quiet apply")  # fmt: skip
+    add("--releases", metavar="R", type=int, default=1000, help="releases of each defence (default: 1000)")
+    add("--training", metavar="R", type=int, default=1000, help="releases on which attacks are trained (default: 1000)")
+    add("--fpr", metavar="RATE", type=float, default=1e-3, help="at which the TPR is evaluated (default: 0.001)")
+    add("--gamma", metavar="G", type=float, default=0.5, help="weight of false claims in the BWMA (default: 0.5)")
+    add("--confidence", metavar="P", type=float, default=0.95, help="level of intervals (default: 0.95)")
+    add("--seed", metavar="N", type=int, default=0, help="seed (default: 0)")
+    add("--n-jobs", metavar="N", type=int, default=-1, help="threads (default: all cores)")
+    add("--store", metavar="FILE", help="keep finished attacks in this file; the same command goes on from there")
+    add("--out", metavar="DIR", help="directory for the files (default: fastpriv-membership; none with --json)")
+    add("--figure", choices=FIGURE_FORMATS, help="kind of picture (default: png if matplotlib is installed)")
+    add("--json", action="store_true", help="print JSON instead of the table; writes files only with --out")
+    add("--quiet", action="store_true", help="no progress bar, no text")
+    parser.epilog = "Example: fastpriv membership panel.csv --members 8 --noise gaussian:0.2 --noise laplace:60"
+    parser.set_defaults(
+        run=run, interrupted="with --store, the same command goes on where it was.",
+        large="the releases must fit into memory; got less memory than they need. Take fewer --releases.",
+    )  # fmt: skip
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compute, print and write; return the exit code."""
+    from .._files import writable_directory
+    from ..membership.studies import attack_study
+    from ..membership.study_page import save_study
+
+    figure = figure_format(args)
+    out = args.out if args.out is not None else None if args.json else "fastpriv-membership"
+    if args.seed < 0:
+        raise DomainError(f"--seed must be at least 0; got {args.seed}. Take 0.")
+    if args.paper:
+        return _run_paper(args, out, figure is not None)
+    panel, references = _people(args)
+    prior = _prior(args, panel.n_people)
+    size = panel.n_people * args.probability if args.probability is not None else _members(args, panel.n_people)
+    defences = _defences(args, panel.n_attributes, size)
+    if out is not None:  # before the work, not after it
+        writable_directory(out)
+    study = attack_study(
+        panel, references, prior, defences, attacks=args.attack or ["bayes", "lmmse", "fixed", "adaptive", "score"],
+        n_releases=args.releases, n_training=args.training, clip=args.clip, fpr=args.fpr, gamma=args.gamma,
+        confidence=args.confidence, rng=args.seed, store=args.store, n_jobs=args.n_jobs, progress=not args.quiet,
+    )  # fmt: skip
+    written = [] if out is None else save_study(study, out, figure=figure)
+    if args.json:
+        for piece in study.json_pieces():
+            sys.stdout.write(piece)
+    elif not args.quiet:
+        sys.stdout.write(_table(study) + "\nWritten: " + ", ".join(str(path) for path in written) + "\n")
+    return 0
+
+
+def _run_paper(args: argparse.Namespace, out: str | None, drawn: bool) -> int:
+    """The comparisons of the figure, and the statements."""
+    from .._files import writable_directory
+    from ..datasets import genotypes
+    from ..membership.false_statements import paper_statements
+    from ..membership.paper_figure import paper_comparisons
+    from ..membership.study_page import save_paper
+
+    if args.json:
+        raise DomainError("--json must not be given with --paper; got both. The tables are CSV files in --out.")
+    if out is not None:
+        writable_directory(out)
+    found = paper_comparisons(
+        genotypes(), _adult_panel(), n_releases=args.releases, rng=args.seed, n_jobs=args.n_jobs,
+        progress=not args.quiet,
+    )  # fmt: skip
+    statements = paper_statements()
+    written = [] if out is None else save_paper(found, statements, out, drawn=drawn)
+    if not args.quiet:
+        names = ", ".join(str(path) for path in written)
+        sys.stdout.write(f"{found!r}\n\nStatements\n{statements!r}\n\nWritten: {names}\n")
+    return 0
+
+
+def _adult_panel() -> Panel:
+    """The first people of the Adult data as binary attributes: numbers above quartiles, one attribute a category."""
+    import numpy as np
+
+    from ..datasets import ADULT_CATEGORIES, ADULT_COLUMNS, adult
+    from ..membership.panels import Panel
+
+    columns = []
+    for name in ADULT_COLUMNS:
+        numbers = adult(name)[:_ADULT]
+        columns += [numbers > cut for cut in np.unique(np.quantile(numbers, [0.25, 0.5, 0.75]))]
+    for name in ADULT_CATEGORIES:
+        names = adult(name)[:_ADULT]
+        columns += [names == category for category in np.unique(names)]
+    return Panel(np.stack(columns, axis=1))
+
+
+def _people(args: argparse.Namespace) -> tuple[Panel, Panel]:
+    """The pool and the references, of attributes that vary among them."""
+    import numpy as np
+
+    from ..membership.files import read_panel
+
+    words = {"counted_allele": args.counted_allele, "coding": args.coding, "missing": args.missing}
+    if args.file is None:
+        from ..datasets import genotypes
+
+        people = genotypes()
+    else:
+        people = read_panel(args.file, **words)
+    others = None if args.references is None else read_panel(args.references, **words)
+    least = 2 if others is None else 0  # references that the score needs
+    if not 2 <= args.pool <= people.n_people - least:
+        raise DomainError(
+            f"--pool must be from 2 to {people.n_people - least}, of {people.n_people} people; got {args.pool}. Leave "
+            "people as references, or name a file with --references."
+        )
+    random = np.random.default_rng([args.seed, _SETUP_SEED])
+    order = random.permutation(people.n_people)
+    pool = people.select(people=np.sort(order[: args.pool]))
+    rest = people.select(people=np.sort(order[args.pool :])) if others is None else others
+    if rest.n_attributes != pool.n_attributes:
+        raise DomainError(
+            f"--references must have the {pool.n_attributes} attributes of FILE; got {rest.n_attributes}. Select the "
+            "same attributes of both."
+        )
+    total = pool.counts(np.ones(pool.n_people, dtype=bool)) + rest.counts(np.ones(rest.n_people, dtype=bool))
+    varying = np.flatnonzero((total > 0) & (total < pool.n_people + rest.n_people))
+    if args.attributes < 0:
+        raise DomainError(f"--attributes must be at least 0; got {args.attributes}. Take 0 for all.")
+    if not varying.size:
+        raise DomainError("FILE must have attributes that vary; got none that does. Check the file.")
+    if 0 < args.attributes < varying.size:
+        varying = np.sort(random.choice(varying, args.attributes, replace=False))
+    return pool.select(attributes=varying), rest.select(attributes=varying)
+
+
+def _members(args: argparse.Namespace, people: int) -> int:
+    return people // 2 if args.members is None else int(args.members)
+
+
+def _prior(args: argparse.Namespace, people: int) -> MembershipPrior:
+    from ..membership.priors import BernoulliMembership, FixedSizeMembership
+
+    if args.probability is not None:
+        return BernoulliMembership(args.probability)
+    return FixedSizeMembership(_members(args, people))
+
+
+def _defences(args: argparse.Namespace, attributes: int, size: float) -> dict[str, Noise]:
+    """Names and noises."""
+    import math
+
+    from ..membership.noises import GaussianNoise, LaplaceNoise, LInfinityNoise, NoNoise
+
+    if args.noise is None:
+        if not (args.utility > 0 and math.isfinite(args.utility)):
+            raise DomainError(f"--utility must be positive and finite; got {args.utility}. Take {_UTILITY}.")
+        # E|y_j| is sigma sqrt(2 / pi), c, and c (m + 1) / 2
+        return {
+            "none": NoNoise(), "Gaussian": GaussianNoise(args.utility * math.sqrt(math.pi / 2)),
+            "Laplace": LaplaceNoise(args.utility), "L-infinity": LInfinityNoise(2 * args.utility / (attributes + 1)),
+        }  # fmt: skip
+    n = max(1, math.floor(size))
+    makers: dict[str, Any] = {
+        "gaussian": GaussianNoise, "laplace": lambda x: LaplaceNoise.from_epsilon(x, n, attributes),
+        "linf": lambda x: LInfinityNoise.from_epsilon(x, n, attributes),
+    }  # fmt: skip
+    found: dict[str, Noise] = {}
+    for text in args.noise:
+        kind, _, number = text.partition(":")
+        if text == "none":
+            found[text] = NoNoise()
+            continue
+        try:
+            found[text] = makers[kind](float(number))
+        except (KeyError, ValueError) as error:
+            if isinstance(error, DomainError):
+                raise
+            raise DomainError(
+                f"--noise must be none, gaussian:SIGMA, laplace:EPSILON or linf:EPSILON; got {text!r}. Write "
+                "gaussian:0.2, say."
+            ) from None
+    return found
+
+
+def _table(study: AttackStudy) -> str:
+    from ..membership.study_page import numbers_of, shown
+
+    head = ("defence", "attack", "AUC", f"TPR at FPR {study.settings['fpr']:g}", "advantage",
+            f"BWMA, gamma={study.settings['gamma']:g}", "utility loss")  # fmt: skip
+    rows = [head, *((one.defence, one.attack, *map(shown, numbers_of(one))) for one in study.outcomes)]
+    widths = [max(len(row[j]) for row in rows) for j in range(len(head))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    remarks: dict[str, list[str]] = {}
+    for one in study.outcomes:
+        if one.remark:
+            remarks.setdefault(one.remark, []).append(f"{one.defence}/{one.attack}")
+    lines += ["", f"A constant release would lose {shown(study.constant_loss)} and say nothing (AUC 0.5)."]
+    lines += [f"Of {len(names)} rows: {text}." for text, names in remarks.items()]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,107 @@
+"""Panels of attacks on membership: ROC curves with bands, and who is thought a member after one release."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .style import ALERT, BAR, FAINT, INK, label, new_figure, shade, styled
+
+__all__ = ["attack_figure", "posterior_axes", "roc_axes", "roc_curves"]
+
+_PANEL = (5.4, 4.8)  # inches
+_LEAST_RATE = 1e-3  # left end of the logarithmic axis of false-positive rates
+_POINTS = 400  # of a drawn curve: steps finer than a line is wide
+_NAMED_PEOPLE = 30  # more people are numbered, not named
+
+
+def roc_axes(curves: Any, title: str, ax: Any = None) -> Any:
+    """Draw ROC curves, pairs of a name and a ``RocCurve``, over a logarithmic axis of the FPR.
+
+    The curve of the largest area has its band; those of the others would cover one another.
+    """
+    ax = new_figure(_PANEL).add_subplot() if ax is None else ax
+    grid = np.geomspace(_LEAST_RATE, 1.0, _POINTS)
+    ax.plot(grid, grid, color=FAINT, lw=1.0, ls=(0, (2, 2)), label="chance")
+    best = max(range(len(curves)), key=lambda k: _area(curves[k][1]), default=0)
+    for k, (name, roc) in enumerate(curves):
+        colour = shade(k / max(len(curves) - 1, 1))
+        x, y = np.asarray(roc.fpr.value), np.asarray(roc.tpr.value)
+        height = y[np.searchsorted(x, grid, side="right") - 1]
+        if k == best:
+            ax.fill_between(grid, *_band(roc, grid), color=colour, alpha=0.16, lw=0)
+        text, font = label(name, 30)
+        ax.plot(grid, height, color=colour, lw=1.8, label=text, drawstyle="steps-post")
+    ax.set(xscale="log", xlim=(_LEAST_RATE, 1.0), ylim=(0.0, 1.01))
+    ax.set(xlabel="false-positive rate", ylabel="true-positive rate")
+    _legend_below(ax, -0.16)
+    text, font = label(title, 60)
+    return styled(ax, text, **font)
+
+
+def posterior_axes(example: Any, ax: Any = None) -> Any:
+    """Draw the posterior probability of each person after one release, members and others apart, with intervals."""
+    ax = new_figure(_PANEL).add_subplot() if ax is None else ax
+    value, lower, upper = (np.asarray(one) for one in example.probabilities.arrays())
+    order = np.lexsort((-value, ~example.membership))
+    place = np.arange(order.size)
+    member = example.membership[order]
+    chosen = (member, ~member)
+    for mask, colour, marker, text in zip(chosen, (ALERT, INK), ("o", "s"), ("member", "not a member"), strict=True):
+        at = order[mask]
+        if at.size:
+            ax.errorbar(
+                place[mask], value[at], [value[at] - lower[at], upper[at] - value[at]], fmt=marker, ms=5, lw=1.0,
+                color=colour, capsize=2, mfc=colour if marker == "o" else "white", label=text,
+            )  # fmt: skip
+    ax.plot(place, example.prior[order], color=FAINT, lw=1.2, ls=(0, (4, 2)), label="before the release")
+    ax.axvspan(-0.6, member.sum() - 0.5, color=BAR, alpha=0.35, lw=0, zorder=0)
+    ax.set(xlim=(-0.6, order.size - 0.4), ylim=(-0.03, 1.03), ylabel="probability of being a member")
+    if order.size <= _NAMED_PEOPLE:
+        ax.set_xticks(place, [label(example.people[k], 9)[0] for k in order], rotation=90, fontsize=8)
+    else:
+        ax.set_xlabel("people, members first")
+    _legend_below(ax, -0.2)
+    text, font = label(f"One release: {example.defence}", 60)
+    return styled(ax, text, **font)
+
+
+def attack_figure(study: Any) -> Any:
+    """One picture of the study: the ROC curves of each defence, and the posterior of its example where there is one."""
+    defences = study.defences()
+    examples = {one.defence: one for one in study.examples}
+    rows = 2 if examples else 1
+    figure = new_figure((_PANEL[0] * len(defences), _PANEL[1] * rows + 0.4))
+    for column, defence in enumerate(defences):
+        roc_axes(roc_curves(study, defence), defence, figure.add_subplot(rows, len(defences), column + 1))
+        if defence in examples:
+            posterior_axes(examples[defence], figure.add_subplot(rows, len(defences), len(defences) + column + 1))
+    figure.tight_layout()
+    return figure
+
+
+def roc_curves(study: Any, defence: str) -> list[tuple[str, Any]]:
+    """Name and ROC curve of the attacks on one defence that apply."""
+    return [(one.attack, one.roc) for one in study.outcomes if one.defence == defence and one.roc is not None]
+
+
+def _legend_below(ax: Any, height: float) -> None:
+    ax.legend(frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, height), ncols=3, handlelength=1.6)
+
+
+def _area(roc: Any) -> float:
+    """Area under a curve, by trapezoids."""
+    x, y = np.asarray(roc.fpr.value), np.asarray(roc.tpr.value)
+    return float((np.diff(x) * (y[1:] + y[:-1])).sum() / 2)
+
+
+def _band(roc: Any, grid: Any) -> tuple[Any, Any]:
+    """Bounds of the TPR at each FPR, by the bounds of both rates at each threshold."""
+    (low, high), (least, most) = (
+        (np.asarray(one.lower), np.asarray(one.upper)) for one in (roc.fpr, roc.tpr)
+    )  # fmt: skip
+    # a threshold whose FPR is at most the grid's gives at least this TPR; one whose FPR is above it gives at most that
+    lower = np.array([least[high <= x].max(initial=0.0) for x in grid])
+    upper = np.array([most[low >= x].min(initial=1.0) for x in grid])
+    return lower, np.maximum(upper, lower)

@@ -1,0 +1,96 @@
+"""``fastpriv membership``: data, priors, noises and files; one line for what is wrong."""
+
+import json
+
+import numpy as np
+import pytest
+
+from fastpriv.cli import main
+
+BITS = (np.random.default_rng(1).random((60, 12)) < 0.4).astype(int)
+SHORT = ["--releases", "60", "--pool", "8", "--attributes", "10", "--quiet"]
+
+
+@pytest.fixture
+def panel(tmp_path):
+    path = tmp_path / "panel.npy"
+    np.save(path, BITS)
+    return str(path)
+
+
+def test_files_are_written(panel, tmp_path):
+    out = tmp_path / "out"
+    assert main(["membership", panel, *SHORT, "--out", str(out), "--figure", "none"]) == 0
+    names = {path.name for path in out.iterdir()}
+    assert {"membership.csv", "membership.json", "membership.html"} <= names
+    rows = json.loads((out / "membership.json").read_text())["table"]
+    assert [row["defence"] for row in rows[::5]] == ["none", "Gaussian", "Laplace", "L-infinity"]
+    for row in rows[5:]:
+        assert row["utility_loss"] == pytest.approx(0.06, rel=0.15)
+
+
+def test_json_priors_and_noises(panel, capsys):
+    words = ["--json", "--noise", "gaussian:0.3", "--noise", "laplace:20", "--noise", "linf:10", "--attack", "bayes"]
+    assert main(["membership", panel, *SHORT, "--probability", "0.4", *words]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["settings"]["prior"] == "BernoulliMembership(0.4)"
+    assert [row["defence"] for row in found["table"]] == ["gaussian:0.3", "laplace:20", "linf:10"]
+    # 8 people by 0.4 are 3 whole members: scales 10 / (3 * 20) and 1 / (3 * 10)
+    assert found["settings"]["defences"]["laplace:20"].startswith("LaplaceNoise(0.1666")
+    assert found["settings"]["defences"]["linf:10"].startswith("LInfinityNoise(0.0333")
+
+
+def test_the_table_is_printed(panel, tmp_path, capsys):
+    words = [word for word in SHORT if word != "--quiet"]
+    out = ["--out", str(tmp_path / "out"), "--figure", "none"]
+    assert main(["membership", panel, *words, *out, "--attack", "score", "--members", "3"]) == 0
+    text = capsys.readouterr().out
+    assert "A constant release would lose" in text
+    assert text.count("score") >= 4
+
+
+def test_references_and_a_store(panel, tmp_path, capsys):
+    others = tmp_path / "others.npy"
+    np.save(others, (np.random.default_rng(2).random((20, 12)) < 0.4).astype(int))
+    words = ["membership", panel, *SHORT, "--json", "--references", str(others), "--store", str(tmp_path / "store")]
+    assert main(words) == 0
+    first = capsys.readouterr().out
+    assert main(words) == 0
+    assert capsys.readouterr().out == first
+    assert json.loads(first)["settings"]["references"] == 20
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--noise", "uniform:1"], "--noise must be none, gaussian:SIGMA, laplace:EPSILON or linf:EPSILON"),
+        (["--noise", "gaussian:x"], "--noise must be none"),
+        (["--noise", "gaussian:-1"], "sigma must be"),
+        (["--pool", "60"], "--pool must be from 2 to 58, of 60 people; got 60"),
+        (["--attributes", "-1"], "--attributes must be at least 0; got -1"),
+        (["--utility", "0"], "--utility must be positive and finite; got 0"),
+        (["--seed", "-1"], "--seed must be at least 0; got -1"),
+        (["--members", "9", "--pool", "8"], "n0 must be"),
+        (["--attack", "guess"], "attacks must be among bayes"),
+        (["--paper", "--json"], "--json must not be given with --paper"),
+    ],
+)
+def test_bad_input(panel, tmp_path, capsys, words, text):
+    assert main(["membership", panel, "--quiet", "--out", str(tmp_path / "out"), *words]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("fastpriv: error: ")
+    assert text in error
+    assert error.count("\n") == 1
+
+
+def test_bad_files(tmp_path, capsys):
+    assert main(["membership", str(tmp_path / "none.npy"), "--quiet"]) == 2
+    np.save(tmp_path / "a.npy", np.ones((40, 3), dtype=int))
+    assert main(["membership", str(tmp_path / "a.npy"), "--quiet", "--pool", "8"]) == 2
+    assert "must have attributes that vary" in capsys.readouterr().err
+    np.save(tmp_path / "b.npy", np.full((40, 3), 2))
+    assert main(["membership", str(tmp_path / "b.npy"), "--quiet", "--pool", "8"]) == 2
+    np.save(tmp_path / "c.npy", BITS[:, :5])
+    np.save(tmp_path / "d.npy", BITS)
+    assert main(["membership", str(tmp_path / "d.npy"), "--quiet", "--references", str(tmp_path / "c.npy")]) == 2
+    assert "--references must have the 12 attributes of FILE; got 5" in capsys.readouterr().err
