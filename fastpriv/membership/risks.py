@@ -45,7 +45,7 @@ from .releases import CombinedReleases, FrequencyRelease
 from .risk_integrals import LineModel, entropy_integrals, positive_part
 from .risk_products import MAX_COLUMNS, AttributeColumn, product_integrals
 
-__all__ = ["bgp_risk", "bwma", "conditional_entropies"]
+__all__ = ["bgp_risk", "bwma", "conditional_entropies", "mean_over_releases", "statistical"]
 
 _METHODS = ("auto", "exact", "quadrature", "monte_carlo")  # of all functions here
 _REPLICATES = 32  # of the releases that are drawn: Student's factor is then 4 % above the normal quantile
@@ -210,9 +210,9 @@ def bwma(
         pi = np.asarray(membership_posterior(model, released).probabilities.value)
         return np.stack([np.maximum(pi - one, 0.0).sum(axis=1) for one in flat], axis=1)
 
-    drawn = _sampled(model, gains, samples, confidence, rng, high=float(model.n_people))
+    drawn = mean_over_releases(model, gains, samples, confidence, rng, high=float(model.n_people))
     numbers = tuple(x.reshape(weights.shape) for x in drawn)
-    return _statistical(numbers, "1", confidence, samples)
+    return statistical(numbers, "1", confidence, samples)
 
 
 class _Entropies(NamedTuple):
@@ -277,9 +277,9 @@ def _entropies(model: Any, method: str, samples: int, confidence: float, rng: RN
         joint = np.asarray(found.entropy.value if found.entropy is not None else 0.0 * pi[:, 0])
         return np.concatenate([joint[:, None], each.sum(axis=1, keepdims=True), each], axis=1)
 
-    found = _sampled(model, entropies, samples, confidence, rng, high=model.n_people * LOG_2)
+    found = mean_over_releases(model, entropies, samples, confidence, rng, high=model.n_people * LOG_2)
     parts_of = [tuple(x[index] for x in found) for index in (0, 1, slice(2, None))]
-    return _Entropies(*(_statistical(one, "nats", confidence, samples) for one in parts_of))
+    return _Entropies(*(statistical(one, "nats", confidence, samples) for one in parts_of))
 
 
 def _line(parts: tuple[FrequencyRelease, ...]) -> _Line | None:
@@ -397,10 +397,12 @@ def _product_bwma(result: Any, gamma: FloatArray) -> FloatArray:
     return np.asarray(result.gains(gamma))
 
 
-def _sampled(
-    model: Any, function: Any, samples: int, confidence: float, rng: RNGLike, high: float
+def mean_over_releases(
+    model: Any, function: Any, samples: int, confidence: float, rng: RNGLike, high: float, low: float = 0.0
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Student's interval over replicates of the mean of a function of releases, one column a quantity."""
+    _validate.count("samples", samples, 2 * _REPLICATES)
+    _validate.scalar("confidence", confidence, "strictly between 0 and 1", lambda x: (x > 0) & (x < 1))
     root = _random.root(rng)
     each = -(-int(samples) // _REPLICATES)
     means = []
@@ -409,7 +411,7 @@ def _sampled(
         members = _memberships(model, each, random)
         released = [part.release(members, rng=random) for part in releases_of(model)]
         means.append(function(released[0] if isinstance(model, FrequencyRelease) else released).mean(axis=0))
-    found = replicate_interval(np.stack(means), confidence, low=0.0, high=high, points=each)
+    found = replicate_interval(np.stack(means), confidence, low=low, high=high, points=each)
     return tuple(np.asarray(x) for x in (found.value, found.lower, found.upper))  # type: ignore[return-value]
 
 
@@ -437,7 +439,8 @@ def _refined(results: list[Any], text: str, unit: Any) -> Estimate:
     return Estimate(fine, np.maximum(fine - error, 0.0), fine + error, kind="heuristic", unit=unit, method=text)
 
 
-def _statistical(numbers: Any, unit: Any, confidence: float, samples: int) -> Estimate:
+def statistical(numbers: Any, unit: Any, confidence: float, samples: int) -> Estimate:
+    """The estimate of numbers with bounds that come from drawn releases."""
     return Estimate(
         *numbers, kind="statistical", unit=unit, confidence=confidence, method="posteriors of drawn releases",
         cost={"samples": int(samples)},
