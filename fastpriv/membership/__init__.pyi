@@ -50,6 +50,7 @@ from .risk_identities import JointRiskComposition as JointRiskComposition
 from .risk_identities import covariance_bound as covariance_bound
 from .risk_identities import joint_risk_composition as joint_risk_composition
 from .risk_identities import subjective_risk as subjective_risk
+from .risk_mmse import joint_risk_from_mmse as joint_risk_from_mmse
 from .risks import bgp_risk as bgp_risk
 from .risks import bwma as bwma
 from .risks import conditional_entropies as conditional_entropies

@@ -280,7 +280,7 @@ CALLS = {  # name: calls that go through, as a function and its arguments
 NO_ARRAYS = {  # take no arrays of numbers: files and their names, objects made of checked arrays, results
     "membership.bgp_risk", "membership.conditional_entropies",
     "membership.JointRiskComposition", "membership.covariance_bound", "membership.joint_risk_composition",
-    "membership.subjective_risk",
+    "membership.joint_risk_from_mmse", "membership.subjective_risk",
     "membership.CombinedReleases", "membership.GeneratorNoise", "membership.NoNoise", "membership.SimulatedReleases",
     "membership.read_panel", "membership.write_panel",
     "Assessment", "Comparison", "SweepPlan", "SweepTable", "WorkerDiedError",
