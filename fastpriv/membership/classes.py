@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _validate
+from .._values import distinct_rows
 from ..numerics import FloatArray, IntArray
 from .panels import Panel
 from .priors import BernoulliMembership, FixedSizeMembership, MembershipPrior
@@ -50,8 +51,9 @@ def type_sizes(panel: Panel, prior: MembershipPrior) -> tuple[IntArray, IntArray
     rows = panel.to_array().astype(np.float64)
     odds = np.asarray(prior.log_prior(panel.n_people).log_odds)
     keys = np.concatenate([rows, odds[:, None]], axis=1)
-    _, first, type_of, counts = np.unique(keys, axis=0, return_index=True, return_inverse=True, return_counts=True)
-    return type_of.reshape(-1), counts, first
+    _, type_of = distinct_rows(keys)
+    _, first, counts = np.unique(type_of, return_index=True, return_counts=True)
+    return type_of, counts, first
 
 
 def membership_classes(panel: Panel, prior: MembershipPrior, by_size: bool) -> MembershipClasses | None:
@@ -84,8 +86,8 @@ def membership_classes(panel: Panel, prior: MembershipPrior, by_size: bool) -> M
     keys = np.concatenate([sums, sizes[:, None]], axis=1) // divisor[:, None]
     if by_size:
         keys = np.concatenate([keys, sizes[:, None]], axis=1)
-    _, index, group = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    group = group.reshape(-1)
+    _, group = distinct_rows(keys)
+    index = np.unique(group, return_index=True)[1]
 
     def summed(values: Any) -> Any:
         out = np.zeros(len(index), dtype=np.longdouble)

@@ -27,6 +27,7 @@ from numpy.typing import ArrayLike
 from .. import _random, _validate
 from .._monotone import in_unit
 from .._random import RNGLike
+from .._values import distinct_rows
 from ..errors import DomainError
 from ..estimate import Estimate, Information
 from ..numerics import LOG_2, UNIT_ROUNDOFF, BoolArray, FloatArray, next_above, next_below
@@ -284,7 +285,7 @@ def _line(parts: tuple[FrequencyRelease, ...]) -> _Line | None:
     prior, people = parts[0].prior, parts[0].n_people
     if all(isinstance(part.noise, NoNoise) for part in parts):
         bits = np.concatenate([part.panel.to_array() for part in parts], axis=1)
-        classes = membership_classes(Panel(np.unique(bits, axis=1)), prior, False)
+        classes = membership_classes(Panel(distinct_rows(bits.T)[0].T), prior, False)
         return None if classes is None else _Line(classes, None, "sum over classes of memberships")
     sizes = np.arange(1, people + 1)
     by_size = not isinstance(prior, FixedSizeMembership) and any(
