@@ -9,8 +9,6 @@ frequencies f = sum c_t d_t / n and of equal noise have one too, and are merged 
 as the b of one c are equally likely. P(b_k = 1 | g) is the mean of c_t / s_t over g, t the type of k.
 """
 
-# bounds: proved - probabilities are products of numbers in extended precision, rounded once
-
 from __future__ import annotations
 
 import math

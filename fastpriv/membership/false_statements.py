@@ -8,6 +8,8 @@ Source: Zhang, Venkatesaramani, De, Malin and Vorobeychik 2024, Bayes-Nash gener
 inference attacks.
 """
 
+# bounds: proved - roundings of a logarithm and a mean; 1e-9 is an epsilon, of a bound
+
 from __future__ import annotations
 
 import math

@@ -8,8 +8,6 @@ Source: Zhang, Venkatesaramani, De, Malin and Vorobeychik 2024, Bayes-Nash gener
 inference attacks, figure 2.
 """
 
-# bounds: none - intervals are those of evaluate_attack
-
 from __future__ import annotations
 
 import itertools

@@ -23,6 +23,9 @@ functions over panels on which its sign is proved, by the same moduli; panels in
 count.
 """
 
+# bounds: proved - units of rounding of logarithms and exponentials; thresholds that stop the halving of panels bound
+#   nothing, as what they leave counts as error
+
 from __future__ import annotations
 
 import math

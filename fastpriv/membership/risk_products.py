@@ -9,8 +9,6 @@ probabilities.
 The error is that between two rules on the same panels: tested, not proved.
 """
 
-# bounds: none - errors come from refinement
-
 from __future__ import annotations
 
 import math
@@ -19,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import special
+from .._values import distinct_rows
 from ..numerics import FloatArray
 from .classes import MembershipClasses
 
@@ -55,7 +54,7 @@ class AttributeColumn(NamedTuple):
             low, high = max(low, 0.0), min(high, 1.0)
             tails = np.stack([self.means, 1.0 - self.means]) / self.scales
             atoms = np.asarray(special.log_ndtr(-tails)) if self.normal else -tails - math.log(2.0)
-        distinct = np.unique(np.column_stack([self.means, self.scales]), axis=0)
+        distinct = distinct_rows(np.column_stack([self.means, self.scales]))[0]
         spread = np.arange(-math.ceil(reach / step), math.ceil(reach / step) + 1) * step
         ends = np.unique(np.clip((distinct[:, :1] + distinct[:, 1:] * spread).ravel(), low, high))
         cell = np.floor((ends - low) / (0.75 * step * float(self.scales.min())))

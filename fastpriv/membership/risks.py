@@ -16,6 +16,8 @@ Gauss's rules, the error by refinement. Otherwise releases are drawn, and each p
 entropy of a posterior has less variance than the log of the probability of the true membership.
 """
 
+# bounds: proved - four roundings of a logarithm and its sum; other numbers stand in errors by refinement alone
+
 from __future__ import annotations
 
 import math

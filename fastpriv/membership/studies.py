@@ -4,8 +4,6 @@ All defences are judged on releases of their own, drawn from the prior; attacks 
 on further releases of it. An attacker therefore knows the defence it faces.
 """
 
-# bounds: none - intervals are those of evaluate_attack and roc_curve
-
 from __future__ import annotations
 
 import hashlib

@@ -1,7 +1,5 @@
 """The files of a study of attacks: one self-contained page, the table as CSV, JSON and Parquet, a picture."""
 
-# bounds: none - how results are written
-
 from __future__ import annotations
 
 import os

@@ -8,8 +8,6 @@ With prior pi of P the least probability of error is
 delta being the curve of the likelier of the two against the other exchanged: of P against Q where pi <= 1/2.
 """
 
-# bounds: proved - three units in the last place of a product, and the rounding of a logarithm of odds
-
 from __future__ import annotations
 
 from typing import Any

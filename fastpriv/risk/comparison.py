@@ -19,6 +19,8 @@ and D_2 is at least D_2(infinity). Discrete pairs are compared in rational arith
 which it is straight and D_1 is convex: the vectors divided by their sums stand for what was meant.
 """
 
+# bounds: proved - rounding of the logarithm of odds; the tolerance is the caller's
+
 from __future__ import annotations
 
 import math

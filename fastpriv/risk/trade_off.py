@@ -18,6 +18,8 @@ Two normal distributions of one standard deviation have beta = Phi(Phi^-1(1 - al
 have the polygon through the tests that reject the outcomes of the largest ratios.
 """
 
+# bounds: proved - units of rounding of sums in extended precision; steps between points bound nothing
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -39,6 +41,7 @@ __all__ = ["TradeOffCurve", "curve_of_pair", "trade_off_curve"]
 _ROUNDING = 64 * float(np.finfo(np.longdouble).eps)
 _EPSILONS = np.geomspace(1e-12, 1e4, 129)  # nats: the points of the first round, 8 to a decade, and their opposites
 _ROUNDS = 40  # of refinement at most: about five for smooth curves, three at kinks
+# bound: none - only says when another bound is formed
 _FLAT_ROUND = 8  # after which the bound from all points of the first round is formed too
 _NARROWING = 0.02  # distance of the next inner points, as a part of the distance of the present ones
 _STENCIL = np.array([-9.0, -3.0, -1.0, 1.0, 3.0, 9.0])  # the points of a round: far ones show that g falls outside

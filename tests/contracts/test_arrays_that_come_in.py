@@ -40,6 +40,8 @@ BEACON = membership.SequentialBeacon(OTHERS, n_members=1)
 MISS = notions.pac_accuracy(GAUSS, 0.0, 0.0, alpha=1.0)
 PANEL = membership.Panel([[1, 0, 1], [0, 1, 1]])
 RELEASE = membership.FrequencyRelease(PANEL, membership.BernoulliMembership(0.5), membership.LaplaceNoise(0.5))
+FEW = membership.FrequencyRelease(membership.Panel([[1], [0]]), membership.BernoulliMembership(0.5),
+                                 membership.GaussianNoise(0.5))  # fmt: skip
 KNOWN = {"kind": "exact", "unit": "nats", "method": "given"}
 
 CALLS = {  # name: calls that go through, as a function and its arguments
@@ -229,6 +231,7 @@ CALLS = {  # name: calls that go through, as a function and its arguments
     "notions.summary": [(notions.summary, {"prior": HALF, "mechanism": CHANNEL, "secret": [0, 1]}),
                         (notions.summary, {"prior": HALF, "mechanism": CHANNEL, "release": [0.25, 0.75],
                                            "belief": [0.75, 0.25]})],
+    "membership.bwma": [(lambda gamma: membership.bwma(FEW, gamma), {"gamma": [0.3, 0.5]})],
     "membership.membership_posterior": [
         (functools.partial(membership.membership_posterior, RELEASE), {"released": [0.5, 0.5, 1.0]}),
         (lambda released: membership.membership_posterior(RELEASE, released, method="gibbs", sweeps=64, rng=1),
@@ -275,6 +278,7 @@ CALLS = {  # name: calls that go through, as a function and its arguments
 }  # fmt: skip
 
 NO_ARRAYS = {  # take no arrays of numbers: files and their names, objects made of checked arrays, results
+    "membership.bgp_risk", "membership.conditional_entropies",
     "membership.CombinedReleases", "membership.GeneratorNoise", "membership.NoNoise", "membership.SimulatedReleases",
     "membership.read_panel", "membership.write_panel",
     "Assessment", "Comparison", "SweepPlan", "SweepTable", "WorkerDiedError",
