@@ -85,7 +85,7 @@ def membership_classes(panel: Panel, prior: MembershipPrior, by_size: bool) -> M
     if by_size:
         keys = np.concatenate([keys, sizes[:, None]], axis=1)
     _, group = distinct_rows(keys)
-    _, index = np.unique(group, return_index=True)
+    index = np.unique(group, return_index=True)[1]
 
     def summed(values: Any) -> Any:
         out = np.zeros(len(index), dtype=np.longdouble)

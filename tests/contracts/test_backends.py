@@ -34,6 +34,7 @@ from fastpriv import (
     SubsetLikelihood,
     _parallel,
     calibration,
+    membership,
     notions,
 )
 from fastpriv.errors import NotConvergedError, SamplingWarning, warned
@@ -56,7 +57,18 @@ def mixture(seed, d=2):
 
 
 P, Q = mixture(1), mixture(2)
+PEOPLE = membership.Panel(RNG.integers(0, 2, (300, 900)))
+GAME, LARGE = (
+    membership.FrequencyRelease(
+        membership.Panel(PEOPLE.to_array()[:people, :8]), membership.BernoulliMembership(0.5),
+        membership.GaussianNoise(0.25),
+    )
+    for people in (18, 40)
+)  # fmt: skip
 STACK = MixtureStack([0.25, 0.75], RNG.integers(-8, 9, (3000, 2)) / 4.0, RNG.integers(1, 9, (3000, 2)) / 4.0)
+
+
+RELEASED = RNG.integers(0, 65, (300, 900)) / 64.0
 
 
 def triangular(indices):
@@ -119,6 +131,20 @@ SHARED = {
     "notions of mechanisms": lambda **k: notions.cd_lmip(
         None, MechanismStack(RandomizedResponse, 3, np.linspace(0.1, 4.0, 70)), **k
     ),
+    "abp of a stack": lambda **k: notions.abp(None, CHANNELS, **k),
+    "map_secrets of a stack": lambda **k: notions.map_secrets(None, CHANNELS, **k),
+    "products of a panel": lambda **k: PEOPLE.products(RELEASED.T, **k),
+    "likelihood ratios": lambda **k: membership.DworkScore(
+        PEOPLE.select(people=range(200)), PEOPLE.select(people=range(200, 300))
+    ).scores(RELEASED, **k),
+    "classifiers": lambda **k: membership.ClassifierAttacker("tree").fit(
+        RELEASED[:, :8], np.eye(300, dtype=bool)[:, :4] | (np.arange(300) % 2 == 1)[:, None], **k
+    ).scores(RELEASED[:9, :8]),
+    "posteriors of membership": lambda **k: membership.membership_posterior(GAME, RELEASED[:3, :8], **k),
+    "one posterior of membership": lambda **k: membership.membership_posterior(GAME, RELEASED[0, :8], **k),
+    "sampled posteriors of membership": lambda **k: membership.membership_posterior(
+        LARGE, RELEASED[:2, :8], sweeps=256, rng=1, **k
+    ),
     "kl_divergence of stacks": lambda **k: fastpriv.kl_divergence(STACK, STACK[::-1], **k),
     "sampled rows of stacks": lambda **k: fastpriv.kl_divergence(
         MixtureStack.of([P, Q] * 12), Q, rtol=0.0, max_samples=4000, rng=1, **k
@@ -174,6 +200,14 @@ REACHED = {
         ("summary", "abp"): "notions.discrete.abp notions.discrete.dense_quantities",
         ("ldp_delta", "lip_delta"): "notions.discrete.delta_curves notions.discrete.dense_quantities",
         ("notions of mechanisms",): "mechanisms.broadcasting",
+        ("abp of a stack",): "notions.bayesian",
+        ("map_secrets of a stack",): "notions.information_flow",
+        ("products of a panel",): "membership.panels",
+        ("likelihood ratios",): "membership.attackers",
+        ("classifiers",): "membership.classifiers",
+        ("posteriors of membership",): "membership.member_posteriors",
+        ("one posterior of membership",): "membership.posterior_enumeration",
+        ("sampled posteriors of membership",): "membership.posterior_sampling",
         ("information of a stack",): "notions.discrete.stack_quantities",
         ("LIP curves of a stack",): "notions.discrete.delta_curves notions.discrete.stack_quantities",
         ("LIP curves of Gaussian noise",): "notions.gaussian",

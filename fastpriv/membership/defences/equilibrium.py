@@ -29,6 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ... import _random, _validate
 from ..._random import RNGLike
+from ..._values import distinct_rows
 from ...capacity import rate_distortion
 from ...channels import Channel
 from ...errors import DomainError, ShapeError
@@ -259,8 +260,7 @@ class _Types(NamedTuple):
         b = (np.arange(1, 2**k, dtype=np.int64)[:, None] >> np.arange(k)) & 1 == 1
         p = np.exp(prior.log_probability(b))
         b, p = b[p > 0], p[p > 0]
-        f, index = np.unique(_frequencies(panel, b), axis=0, return_inverse=True)
-        index = index.reshape(-1)
+        f, index = distinct_rows(_frequencies(panel, b))
         total, members, others = np.zeros(len(f)), np.zeros((len(f), k)), np.zeros((len(f), k))
         np.add.at(total, index, p)
         np.add.at(members, index, p[:, None] * b)
