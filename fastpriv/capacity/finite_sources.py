@@ -223,11 +223,11 @@ class _Problem:
                 break
             tried = self.solve(steepness, high.weights)
             low, high = (low, tried) if tried.distortion <= level else (tried, high)
-        return low, high, _share(low, high, level)
+        return low, high, _mixing_weight(low, high, level)
 
-    def _mixture(self, low: _SlopeSolution, high: _SlopeSolution, share: float) -> RateDistortion:
-        """The mixture of two channels, ``share`` of it from ``high``, as the caller gets it."""
-        cells = share * self._channel(high) + (1 - share) * self._channel(low)
+    def _mixture(self, low: _SlopeSolution, high: _SlopeSolution, weight: float) -> RateDistortion:
+        """The mixture of two channels, ``weight`` of it from ``high``, as the caller gets it."""
+        cells = weight * self._channel(high) + (1 - weight) * self._channel(low)
         used = np.flatnonzero(cells.any(axis=0))
         cells = np.ascontiguousarray(cells[:, used] / cells[:, used].sum(axis=1, keepdims=True))
         d = self.all_excess[:, used] + self.least[:, None]
@@ -238,7 +238,7 @@ class _Problem:
         distortion = Estimate(value, lower, upper, kind="certified", unit="1", method="sum over the channel")
         rate_lower = max(max(part.lower - part.slope * upper for part in (low, high)), 0.0)
         rates = [part.upper - part.slope * part.distortion for part in (low, high)]
-        chord = (1 - share) * rates[0] + share * rates[1]
+        chord = (1 - weight) * rates[0] + weight * rates[1]
         spread = max(low.slope, high.slope) * (upper - lower)  # rounding of the mean distortions of the two channels
         rate_upper = max(chord + 2 * spread + 8 * UNIT_ROUNDOFF * (abs(chord) + high.slope * upper), rate_lower)
         steepest = max(low, high, key=lambda part: part.slope)
@@ -247,9 +247,9 @@ class _Problem:
             Channel(cells), used,
         )  # fmt: skip
 
-    def checked(self, low: _SlopeSolution, high: _SlopeSolution, share: float) -> RateDistortion:
+    def checked(self, low: _SlopeSolution, high: _SlopeSolution, weight: float) -> RateDistortion:
         """Their mixture, if the bounds of both met."""
-        point = self._mixture(low, high, share)
+        point = self._mixture(low, high, weight)
         gap = max(low.gap, high.gap)
         if gap <= self.atol:
             return point
@@ -359,7 +359,7 @@ def _line_search(theta: FloatArray, before: FloatArray, after: FloatArray) -> fl
     return 0.0
 
 
-def _share(low: _SlopeSolution, high: _SlopeSolution, level: float) -> float:
+def _mixing_weight(low: _SlopeSolution, high: _SlopeSolution, level: float) -> float:
     """Part of the channel of the larger slope in the mixture whose mean distortion is the level."""
     if low.distortion <= high.distortion:
         return 1.0
