@@ -1,4 +1,7 @@
-"""A point of the rate-distortion function: the certified Newton method beside plain Blahut-Arimoto to the same gap."""
+"""A point of the rate-distortion function: the certified Newton method to a gap of 1e-6, beside plain Blahut-Arimoto.
+
+The peer stops after 20,000 steps, with a gap of about 1e-5 at these slopes; ``extra_info`` says which gap it reached.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ _SOURCE = _RNG.dirichlet(np.ones(200))
 _DISTORTION = np.abs(_RNG.random((200, 1, 2)) - _RNG.random((1, 1000, 2))).mean(axis=2)
 
 
-def _blahut_arimoto(slope: float, most: int = 200_000) -> tuple[float, float]:
+def _blahut_arimoto(slope: float, most: int) -> tuple[float, float]:
     kernel = np.exp(-slope * _DISTORTION)
     q = np.full(kernel.shape[1], 1 / kernel.shape[1])
     for _ in range(most):
@@ -26,7 +29,7 @@ def _blahut_arimoto(slope: float, most: int = 200_000) -> tuple[float, float]:
     return -float(_SOURCE @ np.log(z)), gap
 
 
-@pytest.mark.benchmark(group="rate-distortion, 200 x 1000, gap 1e-6")
+@pytest.mark.benchmark(group="rate-distortion, 200 x 1000")
 @pytest.mark.parametrize("slope", [1.0, 10.0, 100.0])
 def test_newton(benchmark, slope):
     point = benchmark.pedantic(
@@ -35,10 +38,11 @@ def test_newton(benchmark, slope):
     assert point.lagrangian.width <= _GAP * 1.01
 
 
-@pytest.mark.benchmark(group="rate-distortion, 200 x 1000, gap 1e-6")
+@pytest.mark.benchmark(group="rate-distortion, 200 x 1000")
 @pytest.mark.parametrize("slope", [1.0, 10.0, 100.0])
 def test_blahut_arimoto(benchmark, slope):
     upper, gap = benchmark.pedantic(_blahut_arimoto, (slope, 20_000), rounds=1)
+    benchmark.extra_info["gap"] = gap
     point = capacity.rate_distortion(_SOURCE, _DISTORTION, slope=slope)
     assert upper - max(gap, 0.0) <= point.lagrangian.upper
     assert point.lagrangian.lower <= upper
