@@ -60,14 +60,14 @@ typedef struct {
 /* Doubles of work memory of one evaluation. */
 FP_INLINE ptrdiff_t fp_matching_work(const fp_matching *m)
 {
-    return 2 * m->records * m->classes + m->classes * m->width + 2 * m->classes;
+    return 2 * m->records * m->classes + m->classes * m->width + m->classes;
 }
 
 /* Doubles of work memory of a descent: two evaluations, M, J'J twice, and vectors. */
 FP_INLINE ptrdiff_t fp_matching_descent_work(const fp_matching *m)
 {
     const ptrdiff_t n = m->records * m->features, rows = m->records * m->width;
-    return 2 * fp_matching_work(m) + m->classes * rows + 2 * n * n + 2 * rows + m->records * rows + 2 * n;
+    return 2 * fp_matching_work(m) + m->classes * rows + 2 * n * n + 2 * rows + m->records * rows + n;
 }
 
 #define FP_LOOPS "leakage/fp_gradient_matching_loops.h"

@@ -91,14 +91,15 @@ static int FP_NAME(fp_matching_descend)(const fp_matching *m, const double *labe
     const ptrdiff_t n = records * features, rows = records * width, half = fp_matching_work(m);
     double *state = work, *trial = work + half, *jacobian = work + 2 * half;
     double *normal = jacobian + m->classes * rows, *upper = normal + n * n, *moved = upper + n * n;
-    double *slope = moved + rows, *back = slope + rows, *step = back + records * rows, *best = step + n;
+    double *slope = moved + rows, *back = slope + rows, *step = back + records * rows;
     double damping = FP_MATCHING_FIRST_DAMPING;
     descent->steps = 0;
     FP_NAME(fp_matching_errors)(m, x, labels, state, state + many);
     double value = FP_NAME(fp_matching_residual)(m, x, state + many, state + 2 * many);
     value += FP_NAME(fp_matching_penalty)(m, x, descent);
     while (descent->steps < descent->most && value > descent->tolerance) {
-        FP_NAME(fp_matching_derivatives)(m, x, state, state + many, state + 2 * many, best, slope, NULL);
+        FP_NAME(fp_matching_derivatives)(m, x, state, state + many, state + 2 * many,
+                                         state + 2 * many + m->classes * width, slope, NULL);
         FP_NAME(fp_matching_normal)(m, x, state, state + many, jacobian, back, normal);
         double largest = 0.0, next = value;
         for (ptrdiff_t k = 0; k < n; k++) {
