@@ -219,8 +219,9 @@ CALLS = {  # name: calls that go through, as a function and its arguments
         "records": ROWS, "labels": [0, 1]})],
     "leakage.LossAttack": [(functools.partial(fp.leakage.LossAttack().scores, UPDATES), {
         "records": ROWS, "labels": [0, 1]})],
-    "leakage.PoolPursuit": [(lambda records, labels: fp.leakage.PoolPursuit(records, labels).reconstruct(UPDATES).members,
-                             {"records": ROWS, "labels": [0, 1]})],
+    "leakage.PoolPursuit": [
+        (lambda records, labels: fp.leakage.PoolPursuit(records, labels).reconstruct(UPDATES).members,
+         {"records": ROWS, "labels": [0, 1]})],
     "leakage.invert_single_record": [(lambda gradient: fp.leakage.invert_single_record(VICTIM, gradient).records, {
         "gradient": np.arange(6.0)})],
     "leakage.recover_labels": [
@@ -310,7 +311,8 @@ CALLS = {  # name: calls that go through, as a function and its arguments
 }  # fmt: skip
 
 NO_ARRAYS = {  # take no arrays of numbers: files and their names, objects made of checked arrays, results
-    "leakage.RecoveredLabels", "leakage.Reconstruction", "leakage.TorchModel", "leakage.TrainableModel", "leakage.Updates", "leakage.from_scikit_learn",
+    "leakage.RecoveredLabels", "leakage.Reconstruction", "leakage.TorchModel", "leakage.TrainableModel",
+    "leakage.Updates", "leakage.from_scikit_learn",
     "membership.bgp_risk", "membership.conditional_entropies",
     "membership.JointRiskComposition", "membership.covariance_bound", "membership.joint_risk_composition",
     "membership.joint_risk_from_mmse", "membership.subjective_risk",
