@@ -217,7 +217,7 @@ def main():
             reduced.append((1e3 * (time.thread_time() - start), error(found, updates)))
         for name, rows in (("box", boxed), ("rows", reduced)):
             took, missed = np.array(rows).T
-            print(f"steps {steps:4d} {name:5} {took.mean():7.3f} ms, error below 1e-12 in {np.mean(missed < 1e-12):.0%}")
+            print(f"steps {steps:4d} {name:5} {took.mean():7.3f} ms, below 1e-12 in {np.mean(missed < 1e-12):.0%}")
 
 
 if __name__ == "__main__":
