@@ -54,8 +54,7 @@ _REDUCED_STARTS = 8  # in the space of the rows, which cost a tenth of one in th
 _REDUCED_SETS = 3  # label multisets that have so many starts
 _REDUCED_STEPS = 100  # damped steps of one of them
 _NETWORK_STEPS = 20  # of networks, from differences: a start that is good needs about ten
-# Damping of Gauss-Newton steps of networks, relative to the largest diagonal entry: the first, beyond which they end, and
-# the least.
+# Damping of Gauss-Newton steps of networks, relative to the largest diagonal entry: the first, and that of the last.
 _FIRST_DAMPING, _MOST_DAMPING = 1e-3, 1e3
 # bound: none - damping below which steps are as good as plain ones
 _LEAST_DAMPING = 1e-12
@@ -687,7 +686,7 @@ class _MatchingProblem:
         for _ in range(_NETWORK_STEPS):
             if value <= solved:
                 break
-            columns = np.stack([(miss(y + _DIFFERENCE * unit) - residual) / _DIFFERENCE for unit in np.eye(n)])
+            columns = np.stack([(miss(y + _DIFFERENCE * axis) - residual) / _DIFFERENCE for axis in np.eye(n)])
             normal, slope = _matrix_product.product(columns, columns), _matrix_product.matrix_vector(columns, residual)
             largest, before = float(np.diagonal(normal).max()), value
             while damping <= _MOST_DAMPING and largest > 0.0:
