@@ -1,0 +1,3 @@
+from .pool_matching import match_to_pool as match_to_pool
+from .privacy_estimates import BayesianPrivacyEstimate as BayesianPrivacyEstimate
+from .privacy_estimates import bayesian_privacy_estimate as bayesian_privacy_estimate
