@@ -1,7 +1,8 @@
-"""What an update of a model leaks about the records that it was computed from.
+"""What a model update leaks: victims, their training under protections, and the updates that an attacker sees.
 
-Notation: S records of a batch, out of a pool of N candidates with prior pi; M releases (updates of models) of one
-batch, each attacked T times; kappa_1 the belief about a record of the batch, kappa_3 the maximum Bayesian privacy.
+Notation: N records x in R^D with labels y in {0, ..., C - 1}; weights w in R^P, one flat vector. A record's loss is its
+cross-entropy in nats, and the gradient of a batch of S records is the mean of theirs, g in R^P. A round of training
+starts from weights that the attacker knows, takes some steps on a batch, and shares g or the new weights, protected.
 """
 
 from .._public import attach
