@@ -10,3 +10,7 @@ from .privacy_estimates import BayesianPrivacyEstimate as BayesianPrivacyEstimat
 from .privacy_estimates import bayesian_privacy_estimate as bayesian_privacy_estimate
 from .protections import Protection as Protection
 from .trainable_models import TrainableModel as TrainableModel
+from .leakage_studies import ExactLeakage as ExactLeakage
+from .leakage_studies import LeakageOutcome as LeakageOutcome
+from .leakage_studies import LeakageStudy as LeakageStudy
+from .leakage_studies import leakage_study as leakage_study

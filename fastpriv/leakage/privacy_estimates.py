@@ -50,7 +50,7 @@ from ..estimate import Estimate, NumberLike, Result
 from ..numerics import BoolArray, FloatArray, IntArray
 from ..sampling.statistics.intervals import binomial_interval
 
-__all__ = ["BayesianPrivacyEstimate", "average_bayesian_privacy", "bayesian_privacy_estimate"]
+__all__ = ["BayesianPrivacyEstimate", "average_bayesian_privacy", "bayesian_privacy_estimate", "mean_over_releases"]
 
 _WEIGHTINGS = 2000  # of the releases: the ends of an interval of 0.95 are the 50th of them, within a tenth of its width
 _NULL_DRAWS = 400  # studies with random attributions: ten of them beyond each end of their range
@@ -232,8 +232,7 @@ def bayesian_privacy_estimate(
     hits = (named[..., None, :] == members[:, None]).any(axis=-1)
     others = math.fsum(np.delete(prior, members).tolist())
     counts = _Counts(hits.sum(axis=1), (~hits.all(axis=2)).sum(axis=1), named.shape[1], prior[members], others)
-    weights = generator.standard_exponential((_WEIGHTINGS, named.shape[0] + 1))
-    weights /= weights.sum(axis=1, keepdims=True)
+    weights = _release_weights(named.shape[0], generator)
     kappa_3 = _largest_log_ratio(counts, smoothing, level)
     nulls = _null_values(counts, members, prior, smoothing, generator)
     total = named.shape[1] * named.shape[2]
@@ -249,6 +248,17 @@ def bayesian_privacy_estimate(
         smoothing=smoothing / (total + smoothing),
         releases=named.shape[0], attacks=named.shape[1], batch_size=named.shape[2],
     )  # fmt: skip
+
+
+def mean_over_releases(rates: FloatArray, level: float, rng: RNGLike) -> Estimate:
+    """Mean of numbers in [0, 1], one a release, with the interval of this module."""
+    return _mean_over_releases(rates, _release_weights(rates.size, _random.generator(rng)), level)
+
+
+def _release_weights(releases: int, generator: np.random.Generator) -> FloatArray:
+    """Dirichlet weights of the releases and, last, of one more."""
+    weights = generator.standard_exponential((_WEIGHTINGS, releases + 1))
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
 def average_bayesian_privacy(excess: FloatArray, prior: FloatArray) -> FloatArray:
