@@ -317,5 +317,5 @@ def _joined(parts: list[Estimate]) -> Estimate:
 def _smaller(one: Estimate, other: Estimate) -> Estimate:
     """The smaller of two upper bounds of one quantity."""
     numbers = (np.minimum(a, b) for a, b in zip(one.arrays(), other.arrays(), strict=True))
-    return Estimate(*numbers, kind=one.kind, unit="probability", method="smaller of T_xi(T_xi(beta)) and T_epsilon(beta)",
-                    confidence=one.confidence)  # fmt: skip
+    method = "smaller of T_xi(T_xi(beta)) and T_epsilon(beta)"
+    return Estimate(*numbers, kind=one.kind, unit="probability", method=method, confidence=one.confidence)

@@ -7,7 +7,7 @@ reconstructions are matched to the pool.
 Exact values. Where the update is a mean gradient with normal noise and nothing else (``Protection.gaussian_sigma``),
 after examples were clipped, the posterior over all S-subsets of the pool given this very update is known, and so is the
 probability of inclusion p_d of every record. The belief about the record of a random place of the batch is p_d / S: it
-takes the place of f_m(d) in C1 and kappa_3. No attack is expected to recover more of a batch, drawn from the prior, than
+takes the place of f_m(d) in C1 and kappa_3. Of a batch drawn from the prior, no attack is expected to recover more than
 the S records with the largest p_d, nor the whole batch more often than the largest posterior probability. Of several
 rounds the log likelihoods add up, since the weights of a round follow from what was shared before. Without noise the
 batch is identified if no two batches have one gradient, which holds if the gradients of the pool are independent.
@@ -16,8 +16,8 @@ Releases differ by at most the total variation of their noises: 0 for equal prot
 distributions where both are normal and clip alike, and 1 otherwise.
 
 Every cell has a random stream of its own, by its settings alone; starting weights and noises belong to the model, so
-that protections are compared on the same ones. Cells are kept in a store by their settings; a sweep keeps numbers alone,
-where cells here are vectors.
+that protections are compared on the same ones. Cells are kept in a store by their settings; a sweep keeps
+numbers alone, where cells here are vectors.
 
 Source: J. Zhang and K. Chen, Bridging Privacy and Robustness, appendices D to I, with the changes of
 ``privacy_estimates``.
@@ -57,7 +57,6 @@ from .privacy_estimates import (
     BayesianPrivacyEstimate,
     average_bayesian_privacy,
     bayesian_privacy_estimate,
-    mean_over_releases,
 )
 from .protections import Protection
 from .trainable_models import checked_labels, checked_records, checked_weights
@@ -232,8 +231,8 @@ class LeakageStudy(Result):
         table = []
         for one in self.outcomes:
             numbers = _numbers(one)
-            cells = [cell for name in _NUMBERS for cell in
-                     ((None,) * 3 if numbers.get(name) is None else numbers[name].floats())]  # fmt: skip
+            found = (numbers.get(name) for name in _NUMBERS)
+            cells = [cell for number in found for cell in ((None,) * 3 if number is None else number.floats())]
             table.append((one.label, *cells, one.remark))
         return table
 
@@ -392,9 +391,9 @@ def leakage_study(
         "utility_rounds": extent, "confidence": confidence,
         "rng": int(rng) if isinstance(rng, (int, np.integer)) else None,
     }  # fmt: skip
-    # numbers that the estimates alone depend on are not part of what a store belongs to
-    belongs = {key: value for key, value in settings.items()
-               if key not in ("protections", "n_models", "n_attacks", "reference", "pseudo_count", "confidence")}  # fmt: skip
+    # what cells have in their keys, and what estimates alone depend on, is not part of what a store belongs to
+    others = ("protections", "n_models", "n_attacks", "reference", "pseudo_count", "confidence")
+    belongs = {key: value for key, value in settings.items() if key not in others}
     belongs["training"] = repr(Training(model, rounds=rounds, local_steps=local_steps, learning_rate=learning_rate,
                                         batch="full", share=share))  # fmt: skip
     identity = {"version": __version__, "study": json.dumps(json_safe(belongs), sort_keys=True),
@@ -498,10 +497,9 @@ def _exact_posterior(updates: Updates, records: FloatArray, labels: IntArray, ba
     found = posterior(_likelihood(updates, records, labels, batch.size), n_jobs=1)
     inclusion = found.inclusion
     assert inclusion is not None
-    return np.concatenate([
-        [0.0], found.vulnerability.floats(), found.entropy.floats(), [float(found.map_index == tuple(ordered.tolist()))],
-        *inclusion.arrays(),
-    ])  # fmt: skip
+    identified = float(found.map_index == tuple(ordered.tolist()))
+    numbers = found.vulnerability.floats(), found.entropy.floats()
+    return np.concatenate([[0.0], *numbers, [identified], *inclusion.arrays()])
 
 
 _UNKNOWN, _TOO_MANY, _DEPENDENT = 1.0, 2.0, 3.0
@@ -552,9 +550,9 @@ def _computed(
         found = {key: np.frombuffer(payload) for key, payload in store.items() if key in set(keys)}
     missing = [i for i, key in enumerate(keys) if key not in found]
     report, close = _parallel.progress_reporter(progress, len(tasks))
-    engine = executor
-    if executor is None and _parallel.configured_workers(n_jobs)[1] not in (None, 1) and len(missing) > _STORED_TOGETHER:
-        engine = "processes" if _parallel.pickled_or_none(cells) is not None else None
+    engine, several = executor, _parallel.configured_workers(n_jobs)[1] != 1 and len(missing) > _STORED_TOGETHER
+    if executor is None and several and _parallel.pickled_or_none(cells) is not None:
+        engine = "processes"
     waiting: list[tuple[int, bytes]] = []
 
     def commit() -> None:
@@ -606,7 +604,7 @@ def _study(
         accuracy = None
         if cells.utility_rounds:
             rates = np.array([details[_UTILITY, c, m][0] for m in range(models)])
-            accuracy = mean_over_releases(rates, confidence, _stream(cells.root, _ESTIMATE))
+            accuracy = _student_mean(rates, confidence, most=1.0)
         outcomes.append(LeakageOutcome(
             label, estimates[c], exact, estimates[reference].leakage(distance), distance,
             _student_mean(np.array([row[0] for row in rows]), confidence), accuracy, remark,
@@ -666,7 +664,7 @@ def _ratio(one: Estimate, best: Estimate) -> Estimate:
     )  # fmt: skip
 
 
-def _student_mean(values: FloatArray, level: float) -> Estimate:
+def _student_mean(values: FloatArray, level: float, most: float = math.inf) -> Estimate:
     """The mean over models, with Student's interval."""
     from scipy.special import stdtrit
 
@@ -674,7 +672,7 @@ def _student_mean(values: FloatArray, level: float) -> Estimate:
     half = 0.0
     if values.size > 1:
         half = float(stdtrit(values.size - 1, 0.5 + 0.5 * level) * values.std(ddof=1) / math.sqrt(values.size))
-    return Estimate(mean, max(mean - half, 0.0), mean + half, kind="statistical", unit="1", method="mean over models",
+    return Estimate(mean, max(mean - half, 0.0), min(mean + half, most), kind="statistical", unit="1", method="mean over models",
                     confidence=level)  # fmt: skip
 
 
@@ -741,7 +739,7 @@ def _rows(name: str, value: Any, count: int) -> Any:
 
 
 def _default_attack() -> Any:
-    from .gradient_matching import GradientMatching
+    from .gradient_inversion import GradientMatching
 
     return GradientMatching()
 

@@ -5,10 +5,10 @@ the attacks on w_m that recover record d of the batch: that match one of their S
 matched to a record outside of the batch, or to none, is a miss, and returns to the prior. With h_m = sum of k_md,
 
     f_m(d) = k_md / (S T) + (1 - h_m / (S T)) pi(d),    kappa_1 = mean of f_m,    C1 = sqrt(JS(kappa_1 || pi)),
-    kappa_3 = max over m and d of |ln(f~_m(d) / pi(d))|,   f~ = (S T f + a pi) / (S T + a),   C2 = (e^(2 kappa_3) - 1) / 2.
+    kappa_3 = max over m and d of |ln(f~_m(d) / pi(d))|,  f~ = (S T f + a pi) / (S T + a),  C2 = (e^(2 kappa_3) - 1) / 2.
 
 Published is f = k/(S T) over the batch alone, a rate of success and no distribution, by which perfect reconstruction
-has a C1 of nearly 0. C1 of releases with protection estimates their average Bayesian privacy, kappa_3 their maximum one.
+has a C1 of nearly 0. C1 of protected releases estimates their average Bayesian privacy, kappa_3 their maximum one.
 
 Intervals over releases. The T attacks on one release share it, so that only the M releases are independent. A mean over
 them is a sum with random weights W of Dirichlet's distribution (1, ..., 1) over M + 1 releases: the last one is, for
@@ -50,7 +50,7 @@ from ..estimate import Estimate, NumberLike, Result
 from ..numerics import BoolArray, FloatArray, IntArray
 from ..sampling.statistics.intervals import binomial_interval
 
-__all__ = ["BayesianPrivacyEstimate", "average_bayesian_privacy", "bayesian_privacy_estimate", "mean_over_releases"]
+__all__ = ["BayesianPrivacyEstimate", "average_bayesian_privacy", "bayesian_privacy_estimate"]
 
 _WEIGHTINGS = 2000  # of the releases: the ends of an interval of 0.95 are the 50th of them, within a tenth of its width
 _NULL_DRAWS = 400  # studies with random attributions: ten of them beyond each end of their range
@@ -250,11 +250,6 @@ def bayesian_privacy_estimate(
     )  # fmt: skip
 
 
-def mean_over_releases(rates: FloatArray, level: float, rng: RNGLike) -> Estimate:
-    """Mean of numbers in [0, 1], one a release, with the interval of this module."""
-    return _mean_over_releases(rates, _release_weights(rates.size, _random.generator(rng)), level)
-
-
 def _release_weights(releases: int, generator: np.random.Generator) -> FloatArray:
     """Dirichlet weights of the releases and, last, of one more."""
     weights = generator.standard_exponential((_WEIGHTINGS, releases + 1))
@@ -278,7 +273,7 @@ class _Counts(NamedTuple):
     @property
     def total(self) -> int:
         """S T."""
-        return self.attacks * self.hits.shape[-1]
+        return int(self.attacks * self.hits.shape[-1])
 
     def missed(self) -> FloatArray:
         """The part of the belief that returns to the prior, shape (...)."""
@@ -401,8 +396,9 @@ def _null_values(
     for start in range(0, _NULL_DRAWS, block):
         named = _random_records((min(block, _NULL_DRAWS - start), releases), size, prior, rng)
         hits: BoolArray = (named[..., None, :] == members[:, None]).any(axis=-1)
+        missed: BoolArray = np.asarray(~hits.all(axis=-1))
         drawn = counts._replace(
-            hits=counts.attacks * hits.astype(np.int64), incomplete=counts.attacks * (~hits.all(axis=-1)).astype(np.int64)
+            hits=counts.attacks * hits.astype(np.int64), incomplete=counts.attacks * missed.astype(np.int64)
         )
         c1 = average_bayesian_privacy(drawn.excess().mean(axis=1), drawn.cells())
         found.append((c1, drawn.largest_log_ratios(pseudo_count)))

@@ -28,7 +28,8 @@ def test_xi_and_epsilon_are_those_of_all_releases(width, scale):
     axes = [np.unique(np.concatenate([np.linspace(-4, 4, 60), outputs[:, k]])) for k in range(width)]
     releases = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, width)  # all vertices, where the largest one lies
     seen = np.abs(log_ratios(releases, outputs, scale, PRIOR)).max()
-    assert found.xi.lower[0] <= seen * (1 + 1e-12) and seen <= found.xi.upper[0]
+    assert found.xi.lower[0] <= seen * (1 + 1e-12)
+    assert seen <= found.xi.upper[0]
     if width == 1:
         assert found.xi.upper[0] == pytest.approx(seen, rel=1e-9)
     logs = -np.abs(releases[:, None] - outputs).sum(axis=2) / scale
@@ -65,7 +66,8 @@ def test_the_corrected_theorem_holds_and_the_published_one_does_not():
         broken += int((found.gamma.value > found.gamma_as_published.upper)[applies].sum())
         assert np.all(found.gamma_as_published.value[found.xi.lower > 1] == 1.0)
     assert broken == 0  # these mechanisms stay below it; the channel that breaks it is in the tests of conversions
-    assert np.all(np.diff(found.xi.value) < 0) and np.all(np.diff(found.beta.value) > 0)
+    assert np.all(np.diff(found.xi.value) < 0)
+    assert np.all(np.diff(found.beta.value) > 0)
 
 
 def test_other_norms_are_sampled():
@@ -84,7 +86,8 @@ def test_private_mean_and_private_model():
 
     records, labels = RNG.random((40, 3)), np.arange(40) % 2
     means = neighbour_outputs(lambda x: x.mean(axis=0), records, neighbours=6, rng=1)
-    assert means.shape == (7, 3) and np.allclose(means[0], records.mean(axis=0))
+    assert means.shape == (7, 3)
+    assert np.allclose(means[0], records.mean(axis=0))
     assert 0 < np.abs(means[1:] - means[0]).sum(axis=1).max() <= 3 / 40
     model = SoftmaxRegression(3, 2)
     training = Training(model, rounds=20, learning_rate=0.5, batch="full")
@@ -100,7 +103,7 @@ def test_private_mean_and_private_model():
 
 
 @pytest.mark.parametrize(
-    "words, text",
+    ("words", "text"),
     [
         ({"outputs": [1.0, 2.0]}, r"outputs must be a table of at least two data sets and one number each; got shape"),
         ({"outputs": [[1.0]]}, "outputs must be a table of at least two data sets"),

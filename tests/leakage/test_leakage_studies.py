@@ -19,7 +19,8 @@ MODEL = SoftmaxRegression(5, 3)
 POOL, BATCH = np.arange(5, 17), np.array([2, 9])  # batch: records 7 and 14
 GRID = {
     "none": Protection(), "little": Protection(noise="gaussian", scale=0.2),
-    "much": Protection(clip_example=0.5, noise="gaussian", scale=0.5), "laplace": Protection(noise="laplace", scale=0.1),
+    "much": Protection(clip_example=0.5, noise="gaussian", scale=0.5),
+    "laplace": Protection(noise="laplace", scale=0.1),
 }  # fmt: skip
 
 
@@ -94,13 +95,15 @@ def test_exact_values_are_those_of_all_batches(model, rounds):
             assert one.kind == "certified"
             assert one.value == pytest.approx(true, rel=1e-7, abs=1e-9)
             assert one.lower - 1e-9 <= true <= one.upper + 1e-9
-    assert found["laplace"].exact is None and "normal noise, or none" in found["laplace"].remark
+    assert found["laplace"].exact is None
+    assert "normal noise, or none" in found["laplace"].remark
 
 
 def test_without_noise_the_batch_is_identified():
     found = study(attack=Everything())["none"]
     assert found.exact.vulnerability.value == found.exact.recovered.value == found.exact.identified == 1.0
-    assert found.exact.entropy.value == 0.0 and found.exact.kappa_3.value == math.inf
+    assert found.exact.entropy.value == 0.0
+    assert found.exact.kappa_3.value == math.inf
     fractions = found.fractions()
     assert fractions["c1"].value == pytest.approx(1.0, abs=1e-12)
     assert fractions["recovered"].value == fractions["vulnerability"].value == 1.0
@@ -108,7 +111,8 @@ def test_without_noise_the_batch_is_identified():
     equal = RECORDS.copy()
     equal[POOL[3]] = equal[POOL[0]]
     one = study(records=equal, labels=np.zeros(40, dtype=int), attack=Everything())["none"]
-    assert one.exact is None and "gradients of the pool are dependent" in one.remark
+    assert one.exact is None
+    assert "gradients of the pool are dependent" in one.remark
 
 
 def test_no_attack_beats_the_exact_posterior_by_more_than_chance():
@@ -133,7 +137,9 @@ def test_the_same_bits_on_every_engine_and_after_interruptions(tmp_path):
         study(store=file, progress=stop)
     counts = []
     again = study(store=file, progress=lambda done, total: counts.append((done, total)))
-    assert again == one and counts[0][0] >= 16 and counts[-1] == (36, 36)
+    assert again == one
+    assert counts[0][0] >= 16
+    assert counts[-1] == (36, 36)
     counts.clear()
     more = study(store=file, n_attacks=3, protections=dict(reversed(GRID.items())), reference=3,
                  progress=lambda done, total: counts.append((done, total)))  # fmt: skip
@@ -146,14 +152,17 @@ def test_the_same_bits_on_every_engine_and_after_interruptions(tmp_path):
 
 def test_table_and_files():
     found = study(utility_rounds=5)
-    assert len(found.rows()) == 4 and len(found.rows()[0]) == len(found.columns())
+    assert len(found.rows()) == 4
+    assert len(found.rows()[0]) == len(found.columns())
     frame = found.to_frame()
     assert frame["exact_c1"].notna().tolist() == [True, True, True, False]
     assert frame["accuracy"].between(0, 1).all()
     table = json.loads("".join(found.json_pieces()))
-    assert table["table"][1]["protection"] == "little" and table["settings"]["n_models"] == 3
+    assert table["table"][1]["protection"] == "little"
+    assert table["settings"]["n_models"] == 3
     assert found["little"].leakage.upper == pytest.approx(math.sqrt(math.log(2)), abs=1e-12)
-    assert found["none"].total_variation == 0.0 and found["little"].total_variation == 1.0
+    assert found["none"].total_variation == 0.0
+    assert found["little"].total_variation == 1.0
 
 
 def test_total_variation_of_normal_noises():
@@ -172,7 +181,7 @@ def test_total_variation_of_normal_noises():
 
 
 @pytest.mark.parametrize(
-    "words, text",
+    ("words", "text"),
     [
         ({"protections": []}, r"protections must have at least one entry; got none. Pass \[Protection\(\)\]"),
         ({"protections": [Protection(), Protection()]}, "protections must be different; got 2 of which 1 have"),

@@ -51,14 +51,16 @@ def test_values_are_those_of_the_definition(size, rate, pseudo_count):
     assert found.kappa_3.value == pytest.approx(kappa_3, rel=1e-10, abs=1e-13)
     assert found.c2.value == pytest.approx(math.expm1(2 * kappa_3) / 2, rel=1e-9, abs=1e-12)
     assert found.kappa_1.value.sum() == pytest.approx(1.0, rel=1e-12)
-    assert found.abp is found.c1 and found.mbp is found.kappa_3
+    assert found.abp is found.c1
+    assert found.mbp is found.kappa_3
 
 
 def test_the_published_form_would_rank_backwards():
     batch = np.arange(4)
     everything = bayesian_privacy_estimate(np.broadcast_to(batch, (8, 10, 4)), 1797, batch=batch, rng=1)
     nothing = bayesian_privacy_estimate(np.full((8, 10, 4), -1), 1797, batch=batch, rng=1)
-    assert everything.c1.value > 0.82 and nothing.c1.value == 0.0
+    assert everything.c1.value > 0.82
+    assert nothing.c1.value == 0.0
     published = np.full(4, 0.25)  # hits / (S T) over the batch alone, against a uniform prior of the batch
     assert np.abs(published - 0.25).max() == 0.0  # ... says that perfect reconstruction leaks nothing
 
@@ -67,12 +69,14 @@ def test_everything_and_nothing_have_bounds_of_positive_width():
     batch = np.arange(4)
     everything = bayesian_privacy_estimate(np.broadcast_to(batch, (8, 10, 4)), 100, batch=batch, rng=1)
     assert everything.c1.lower < everything.c1.value == everything.c1.upper
-    assert everything.kappa_3.upper == math.inf and everything.c2.upper == math.inf
+    assert everything.kappa_3.upper == math.inf
+    assert everything.c2.upper == math.inf
     assert everything.kappa_3.lower > everything.kappa_3_null.value
     # Clopper and Pearson for 8 of 8
     assert everything.recovered.lower == pytest.approx(0.025 ** (1 / 8), abs=0.02)
     nothing = bayesian_privacy_estimate(np.full((8, 10, 4), -1), 100, batch=batch, rng=1)
-    assert nothing.c1.floats()[:2] == (0.0, 0.0) and nothing.c1.upper > 0.2
+    assert nothing.c1.floats()[:2] == (0.0, 0.0)
+    assert nothing.c1.upper > 0.2
     assert nothing.kappa_3.floats()[:2] == (0.0, 0.0)
     assert nothing.recovered.upper == pytest.approx(1 - 0.025 ** (1 / 8), abs=0.02)
 
@@ -93,9 +97,11 @@ def test_null_values_are_those_of_random_attributions(prior):
 
 def test_null_values_of_vast_and_tiny_pools():
     vast = bayesian_privacy_estimate([[[7, 3]]], 10**6, batch=[7, 3], rng=1)
-    assert vast.c1_null.upper == 0.0 and vast.kappa_1.shape == (10**6,)
+    assert vast.c1_null.upper == 0.0
+    assert vast.kappa_1.shape == (10**6,)
     whole = bayesian_privacy_estimate([[[1, 0]]], 2, batch=[0, 1], rng=1)
-    assert whole.c1.floats()[0] == 0.0 and whole.c1_null.upper == 0.0
+    assert whole.c1.floats()[0] == 0.0
+    assert whole.c1_null.upper == 0.0
 
 
 def test_leakage_under_a_further_protection():
@@ -106,7 +112,8 @@ def test_leakage_under_a_further_protection():
     assert none.lower == pytest.approx(found.c1.lower, abs=1e-12)
     assert none.upper == pytest.approx(found.c1.upper, abs=1e-12)
     some = found.leakage(0.001)
-    assert some.lower < none.lower and some.upper > none.upper
+    assert some.lower < none.lower
+    assert some.upper > none.upper
     assert found.leakage(1.0).floats()[1:] == pytest.approx((0.0, math.sqrt(math.log(2))))
 
 
@@ -122,11 +129,12 @@ def test_bounds_of_the_papers_as_published_and_as_corrected():
 def test_same_seed_same_numbers_and_pickles():
     named = np.where(RNG.random((8, 10, 1)) < 0.5, [1, 2], -1)
     one, two = (bayesian_privacy_estimate(named, 30, batch=[1, 2], rng=7) for _ in range(2))
-    assert one == two and pickle.loads(pickle.dumps(one)) == one
+    assert one == two
+    assert pickle.loads(pickle.dumps(one)) == one
 
 
 @pytest.mark.parametrize(
-    "words, text",
+    ("words", "text"),
     [
         ({"attributions": [[1]]}, r"attributions must be of shape \(M, T, S\), each at least 1; got \(1, 1\)"),
         ({"attributions": [[[1, 30]]]}, "attributions must name records of the pool, below 30; got 30"),
