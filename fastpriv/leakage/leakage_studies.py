@@ -550,8 +550,10 @@ def _computed(
         found = {key: np.frombuffer(payload) for key, payload in store.items() if key in set(keys)}
     missing = [i for i, key in enumerate(keys) if key not in found]
     report, close = _parallel.progress_reporter(progress, len(tasks))
-    engine, several = executor, _parallel.configured_workers(n_jobs)[1] != 1 and len(missing) > _STORED_TOGETHER
-    if executor is None and several and _parallel.pickled_or_none(cells) is not None:
+    backend, workers = _parallel.configured_workers(n_jobs)
+    threads = workers != 1 and getattr(backend, "supports_sharedmem", False)
+    engine = executor
+    if executor is None and threads and len(missing) > _STORED_TOGETHER and _parallel.pickled_or_none(cells) is not None:
         engine = "processes"
     waiting: list[tuple[int, bytes]] = []
 

@@ -5,7 +5,7 @@ the attacks on w_m that recover record d of the batch: that match one of their S
 matched to a record outside of the batch, or to none, is a miss, and returns to the prior. With h_m = sum of k_md,
 
     f_m(d) = k_md / (S T) + (1 - h_m / (S T)) pi(d),    kappa_1 = mean of f_m,    C1 = sqrt(JS(kappa_1 || pi)),
-    kappa_3 = max over m and d of |ln(f~_m(d) / pi(d))|,  f~ = (S T f + a pi) / (S T + a),  C2 = (e^(2 kappa_3) - 1) / 2.
+    kappa_3 = max over m and d of |ln(f~_m(d) / pi(d))|,  f~ = (S T f + a pi) / (S T + a), C2 = (e^(2 kappa_3) - 1) / 2.
 
 Published is f = k/(S T) over the batch alone, a rate of success and no distribution, by which perfect reconstruction
 has a C1 of nearly 0. C1 of protected releases estimates their average Bayesian privacy, kappa_3 their maximum one.
