@@ -553,8 +553,8 @@ def _computed(
     backend, workers = _parallel.configured_workers(n_jobs)
     threads = workers != 1 and getattr(backend, "supports_sharedmem", False)
     engine = executor
-    if executor is None and threads and len(missing) > _STORED_TOGETHER and _parallel.pickled_or_none(cells) is not None:
-        engine = "processes"
+    if executor is None and threads and len(missing) > _STORED_TOGETHER:
+        engine = "processes" if _parallel.pickled_or_none(cells) is not None else None
     waiting: list[tuple[int, bytes]] = []
 
     def commit() -> None:

@@ -49,7 +49,7 @@ def match_to_pool(reconstructions: ArrayLike, pool: ArrayLike, *, threshold: flo
     -----
     Of equal distances, the record that comes first in the pool is matched by a single reconstruction.
 
-    **Accuracy** the assignment of least sum, by SciPy; against all assignments in ``tests/leakage/test_pool_matching.py``.
+    **Accuracy** the assignment of least sum, by SciPy; ``tests/leakage/test_pool_matching.py`` tries all assignments.
     Source: the head of this module.
 
     Examples
