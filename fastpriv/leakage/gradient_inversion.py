@@ -135,21 +135,22 @@ class ObservedRound(NamedTuple):
         """The factor of each record's gradient in the sum."""
         if self.clip == math.inf:
             return np.full(len(records), 1.0 / self.divisor)
-        rows = self.model.per_example_gradients(self.weights, records, labels)
-        lengths = np.sqrt((rows * rows).sum(axis=1))
-        return np.asarray(np.minimum(1.0, self.clip / np.maximum(lengths, SMALLEST_NORMAL)) / self.divisor)
+        return self._clipping(self.model.per_example_gradients(self.weights, records, labels)) / self.divisor
+
+    def _clipping(self, gradients: FloatArray) -> FloatArray:
+        """What clipping multiplies each row by."""
+        lengths = np.sqrt((gradients * gradients).sum(axis=1))
+        return np.asarray(np.minimum(1.0, self.clip / np.maximum(lengths, SMALLEST_NORMAL)))
 
     def update(self, records: FloatArray, labels: IntArray) -> FloatArray:
         """The mean gradient that these records would have shared, without noise."""
+        if isinstance(self.model, LayeredModel):
+            return self.model.descent(self.before, records, labels, clip=self.clip, size=self.divisor, steps=self.steps,
+                                      rate=self.learning_rate) / self.steps  # fmt: skip
         local, total = self.before, np.zeros(self.before.size)
         for _ in range(self.steps):
-            if isinstance(self.model, LayeredModel):
-                step = self.model.summed_gradient(local, records, labels, self.clip) / self.divisor
-            else:
-                rows = self.model.per_example_gradients(local, records, labels)
-                lengths = np.sqrt((rows * rows).sum(axis=1))
-                scale = np.minimum(1.0, self.clip / np.maximum(lengths, SMALLEST_NORMAL))
-                step = (rows * scale[:, None]).sum(axis=0) / self.divisor
+            rows = self.model.per_example_gradients(local, records, labels)
+            step = (rows * self._clipping(rows)[:, None]).sum(axis=0) / self.divisor
             total += step
             local = local - self.learning_rate * step
         return np.asarray(total / self.steps)
@@ -520,7 +521,7 @@ class _Problem:
 
     def best(self, restarts: int, stream: np.random.Generator) -> tuple[FloatArray, float]:
         """The best of searches from random starts."""
-        found = self._in_row_space(restarts, stream)
+        found = self._of_one_record() if len(self.labels) == 1 else self._in_row_space(restarts, stream)
         if found is not None and found[1] <= _ACCEPTED * self.square and self._inside(found[0]):
             return np.clip(found[0], *self.attack.bounds), found[1]
         best: tuple[FloatArray, float] | None = None
@@ -558,7 +559,8 @@ class _Problem:
     def gradient(self, records: FloatArray, shares: FloatArray) -> FloatArray:
         """The sum of the records' gradients times their shares."""
         if isinstance(self.seen.model, LayeredModel) and np.all(shares == shares[0]):
-            return self.seen.model.summed_gradient(self.seen.weights, records, self.labels) * shares[0]
+            mean = self.seen.model.gradient(self.seen.weights, records, self.labels)
+            return np.asarray(mean * (len(records) * shares[0]))
         rows = self.seen.model.per_example_gradients(self.seen.weights, records, self.labels)
         factors = shares if self.kernel is not None else np.full(len(shares), shares.mean())
         return np.asarray((rows * factors[:, None]).sum(axis=0))
@@ -571,6 +573,16 @@ class _Problem:
         low, high = self.attack.bounds
         slack = _OUTSIDE * (high - low if math.isfinite(high - low) else 1.0)
         return bool(np.all((records >= low - slack) & (records <= high + slack)))
+
+    def _of_one_record(self) -> tuple[FloatArray, float] | None:
+        """The record in closed form, where there is one."""
+        if not isinstance(self.seen.model, LayeredModel):
+            return None
+        try:
+            record = invert_single_record(self.seen.model, self.target).records
+        except DomainError:
+            return None
+        return record, self.distance(record)
 
     def _in_row_space(self, restarts: int, stream: np.random.Generator) -> tuple[FloatArray, float] | None:
         """Records spanned by the rows of the target, where they span those of the batch."""

@@ -7,7 +7,8 @@ the expected size of a Poisson batch). The batch is sought that maximises
     a_i = <t, g_i> / d - K_ii / 2 d^2,   b_ij = -K_ij / d^2,   K_ij = <g_i, g_j>,
 
 which with normal noise is the most probable batch, the mode of the exact posterior. A beam search adds candidates one
-by one, and then exchanges, that raise the sum most, are made as long as there are any. In Poisson batches each member
+by one, and then exchanges, that raise the sum most, are made as long as there are any. Larger batches also start from
+the candidates of largest weight where weights in [0, 1], whose best values are a convex problem, replace membership. In Poisson batches each member
 adds v log(q / (1 - q)), v the variance of the noise, and their number is free.
 
 Sources: S. Mallat and Z. Zhang 1993 (matching pursuit, of which this is the form with exchanges and several paths);
@@ -26,7 +27,7 @@ from .. import _random, _validate
 from .._random import RNGLike
 from .._values import ValueObject
 from ..errors import DomainError
-from ..kernels import _matrix_product
+from ..kernels import _gradient_matching, _matrix_product
 from ..mechanisms.batch_gradient import BatchGradient
 from ..numerics import SMALLEST_NORMAL, FloatArray, IntArray
 from .federated_training import Updates
@@ -42,6 +43,9 @@ _LEAST_RISE = 1e-12
 _POISSON_DEVIATIONS = 6.0  # how many more members than expected a Poisson batch may have, in standard deviations
 # bound: none - relative variance that stands for no noise in Poisson batches, where fit and prior are compared
 _NO_NOISE = 1e-12
+_BEAM_SUFFICES = 4  # members up to which the beam alone finds the batch wherever it can be told
+# bounds: none - when the search for weights ends: relative decrease of the objective, evaluations
+_FLAT, _EVALUATIONS = 1e-6, 300
 _CORRECTIONS = 3  # most repetitions with simulated local steps
 _BLOCK_NUMBERS = 2**22  # of gradients of candidates that are formed at a time
 
@@ -123,9 +127,9 @@ class PoolPursuit(ValueObject):
         model = checked_model(updates.model)
         records = checked_records(model, self.records)
         labels = checked_labels(model, self.labels, len(records))
-        seen = observed_round(updates, round, len(records))
         poisson = updates.training.batch == "poisson"
-        if not poisson and seen.size > len(records):
+        seen = observed_round(updates, round, len(records) if poisson else None)
+        if seen.size > len(records):
             raise DomainError(
                 f"records must be a pool of at least the {seen.size} records of a batch; got {len(records)}. Pass all "
                 "candidates."
@@ -301,6 +305,7 @@ def _pursuit(pool: BatchGradient, target: FloatArray, seen: ObservedRound, beam:
         sizes = math.ceil(rate * n + _POISSON_DEVIATIONS * math.sqrt(rate * (1.0 - rate) * n) + 1.0)
         sizes = min(n, sizes) if rate < 1.0 else n
     sums = _Sums(pool, target, seen.divisor, each)
+    starts = [_relaxed(pool, target, seen.divisor, sizes, poisson)] if sizes > _BEAM_SUFFICES else []
     batches: list[tuple[int, ...]] = [()]
     values, reach = np.zeros(1), sums.linear[None].copy()
     best: tuple[float, tuple[int, ...]] = (0.0, ())
@@ -312,7 +317,31 @@ def _pursuit(pool: BatchGradient, target: FloatArray, seen: ObservedRound, beam:
             top = max(refined, key=lambda found: found[0])
             if not poisson or top[0] > best[0]:
                 best = top
+    for batch in starts:
+        if batch:
+            rows = sums.pairwise(batch)
+            within = rows[:, list(batch)]
+            value = float(sums.linear[list(batch)].sum() + (within.sum() - np.trace(within)) / 2.0)
+            best = max(best, _exchanged(sums, batch, value, sums.linear + rows.sum(axis=0)))
     return np.array(sorted(best[1]), dtype=np.int64)
+
+
+def _relaxed(pool: BatchGradient, target: FloatArray, divisor: float, size: int, poisson: bool) -> tuple[int, ...]:
+    """The candidates of largest weight where weights in [0, 1] take the place of membership: a convex problem."""
+    shape = pool.errors.shape[1], pool.features.shape[1]
+    seen = target.reshape(shape)
+
+    def objective(w: FloatArray) -> tuple[float, FloatArray]:
+        miss = _matrix_product.product((pool.errors * w[:, None]).T, pool.features.T) / divisor - seen
+        slope = (_matrix_product.product(pool.features, miss) * pool.errors).sum(axis=1)
+        return float((miss * miss).sum()), slope * (2.0 / divisor)
+
+    n = len(pool.errors)
+    solved = _NO_NOISE * float((target * target).sum())
+    weights, _, _ = _gradient_matching.bounded_minimum(objective, np.full(n, min(divisor / n, 1.0)), 0.0, 1.0,
+                                                       _FLAT, solved, _EVALUATIONS)  # fmt: skip
+    many = int((weights > 0.5).sum()) if poisson else size
+    return tuple(sorted(np.argsort(-weights, kind="stable")[:many].tolist()))
 
 
 def _extended(
