@@ -674,8 +674,10 @@ def _student_mean(values: FloatArray, level: float, most: float = math.inf) -> E
     half = 0.0
     if values.size > 1:
         half = float(stdtrit(values.size - 1, 0.5 + 0.5 * level) * values.std(ddof=1) / math.sqrt(values.size))
-    return Estimate(mean, max(mean - half, 0.0), min(mean + half, most), kind="statistical", unit="1", method="mean over models",
-                    confidence=level)  # fmt: skip
+    return Estimate(
+        mean, max(mean - half, 0.0), min(mean + half, most), kind="statistical", unit="1", method="mean over models",
+        confidence=level,
+    )  # fmt: skip
 
 
 def _total_variation(first: Protection, second: Protection, training: Training) -> float:
