@@ -44,6 +44,7 @@ FEW = membership.FrequencyRelease(membership.Panel([[1], [0]]), membership.Berno
                                  membership.GaussianNoise(0.5))  # fmt: skip
 VICTIM = fp.leakage.SoftmaxRegression(2, 2)
 LEARNT = fp.leakage.Training(VICTIM, learning_rate=0.5, batch="full")
+UPDATES = LEARNT.run([[0.5, 0.25], [0.75, 1.0]], [0, 1], rng=1)
 KNOWN = {"kind": "exact", "unit": "nats", "method": "given"}
 
 CALLS = {  # name: calls that go through, as a function and its arguments
@@ -209,6 +210,23 @@ CALLS = {  # name: calls that go through, as a function and its arguments
     "leakage.check_gradient": [(functools.partial(fp.leakage.check_gradient, VICTIM), {
         "weights": np.zeros(6), "records": ROWS, "labels": [0, 1]})],
     "leakage.Protection": [(fp.leakage.Protection(clip_batch=1.0).apply, {"mean": [1.0, 2.0]})],
+    "leakage.GradientMatching": [
+        (lambda public_records: fp.leakage.GradientMatching(public_records=public_records).public_records,
+         {"public_records": ROWS}),
+        (lambda labels: fp.leakage.GradientMatching().reconstruct(UPDATES, rng=1, labels=labels).records,
+         {"labels": [0, 1]})],
+    "leakage.GradientProductAttack": [(functools.partial(fp.leakage.GradientProductAttack().scores, UPDATES), {
+        "records": ROWS, "labels": [0, 1]})],
+    "leakage.LossAttack": [(functools.partial(fp.leakage.LossAttack().scores, UPDATES), {
+        "records": ROWS, "labels": [0, 1]})],
+    "leakage.PoolPursuit": [(lambda records, labels: fp.leakage.PoolPursuit(records, labels).reconstruct(UPDATES).members,
+                             {"records": ROWS, "labels": [0, 1]})],
+    "leakage.invert_single_record": [(lambda gradient: fp.leakage.invert_single_record(VICTIM, gradient).records, {
+        "gradient": np.arange(6.0)})],
+    "leakage.recover_labels": [
+        (lambda gradient, weights, records: fp.leakage.recover_labels(
+            VICTIM, gradient, 2, weights=weights, records=records).counts,
+         {"gradient": np.zeros(6), "weights": np.zeros(6), "records": ROWS})],
     "leakage.Training": [(lambda records, labels, weights: LEARNT.run(records, labels, weights=weights, rng=1).shared, {
         "records": ROWS, "labels": [0, 1], "weights": np.zeros(6)})],
     "membership.auc": [(membership.auc, {"scores": [0.1, 0.4, 0.35, 0.8], "membership": [0, 0, 1, 1]})],
@@ -292,7 +310,7 @@ CALLS = {  # name: calls that go through, as a function and its arguments
 }  # fmt: skip
 
 NO_ARRAYS = {  # take no arrays of numbers: files and their names, objects made of checked arrays, results
-    "leakage.TorchModel", "leakage.TrainableModel", "leakage.Updates", "leakage.from_scikit_learn",
+    "leakage.RecoveredLabels", "leakage.Reconstruction", "leakage.TorchModel", "leakage.TrainableModel", "leakage.Updates", "leakage.from_scikit_learn",
     "membership.bgp_risk", "membership.conditional_entropies",
     "membership.JointRiskComposition", "membership.covariance_bound", "membership.joint_risk_composition",
     "membership.joint_risk_from_mmse", "membership.subjective_risk",
