@@ -527,7 +527,8 @@ def _information(task: LeakageTask, t: int, scores: FloatArray) -> tuple[list[fl
     with np.errstate(divide="ignore"):
         member, other = np.log(scores), np.log1p(-scores)
 
-    def gain(chance: FloatArray) -> FloatArray:  # linear in the chance
+    def gain(chance: FloatArray) -> FloatArray:
+        """What each record adds, of this probability: linear in it."""
         with np.errstate(invalid="ignore"):
             return np.where(chance > 0, chance * member, 0.0) + np.where(chance < 1, (1 - chance) * other, 0.0)
 

@@ -5,6 +5,8 @@ or each record by itself (Poisson), and releases its mean gradient at known weig
 weights, several times. The attacker knows pool, weights, noise and how batches are drawn, and has the releases y_t.
 """
 
+# bounds: tested by leakage/test_task_scores - roundings of the log probability of a batch
+
 from __future__ import annotations
 
 import math
@@ -220,7 +222,7 @@ class LeakageTask:
         return _validate.count("trial", trial, 0, self.trials - 1)
 
 
-class _Plan(NamedTuple):
+class _TaskPlan(NamedTuple):
     """How a task is made."""
 
     description: str
@@ -231,11 +233,11 @@ class _Plan(NamedTuple):
     weights: tuple[str, ...] = ("random",)
 
 
-def _plan(description: str, pool: str, n_records: int, trials: int, *weights: str, **mechanism: Any) -> _Plan:
-    return _Plan(description, pool, n_records, trials, mechanism, weights or ("random",))
+def _plan(description: str, pool: str, n_records: int, trials: int, *weights: str, **mechanism: Any) -> _TaskPlan:
+    return _TaskPlan(description, pool, n_records, trials, mechanism, weights or ("random",))
 
 
-_PLANS: dict[str, _Plan] = {
+_PLANS: dict[str, _TaskPlan] = {
     "digits-single": _plan("one of 1797 digits", "digits", 1797, 64, size=1, sigma=0.6),
     "digits-single-low": _plan("one of 1797 digits, low noise", "digits", 1797, 64, size=1, sigma=0.3),
     "digits-single-clipped": _plan("one of 1797 digits, gradients clipped to 1", "digits", 1797, 64, size=1, sigma=0.2,
@@ -304,10 +306,11 @@ def leakage_tasks(*names: str) -> tuple[LeakageTask, ...]:
             f"names must be among {', '.join(_PLANS)}; got {_validate.shown(unknown[0])}. Pass none for "
             "all of them."
         )
-    return tuple(_made(name, _PLANS[name]) for name in (names or _PLANS))
+    return tuple(_made_task(name, _PLANS[name]) for name in (names or _PLANS))
 
 
-def _made(name: str, plan: _Plan) -> LeakageTask:
+def _made_task(name: str, plan: _TaskPlan) -> LeakageTask:
+    """The task of a plan, with its pool and weights."""
     if plan.pool == "digits":
         pixels, labels = digits()
         records, labels = pixels[: plan.n_records] / 16.0, labels[: plan.n_records]
