@@ -311,27 +311,34 @@ class Training(ValueObject):
     def _round(self, w: FloatArray, x: FloatArray, y: IntArray, members: IntArray, stream: Any) -> FloatArray:
         """What a round shares."""
         size, rows, targets = self.expected_size(len(x)), x[members], y[members]
-        guard, total = self.protection, np.zeros(w.size)
-        local = w
+        guard, rate, steps = self.protection, self.learning_rate, self.local_steps
         with np.errstate(over="ignore", invalid="ignore"):
-            for _ in range(self.local_steps):
-                step = self._mean_gradient(local, rows, targets, size)
-                if guard.every_step:
-                    step = guard.protected(step, stream)
-                total += step
-                local = local - self.learning_rate * step
-            mean = total / self.local_steps
+            if isinstance(self.model, LayeredModel) and not guard.every_step:
+                total = self.model.descent(w, rows, targets, clip=self._clip, size=size, steps=steps, rate=rate)
+            else:
+                total, local = np.zeros(w.size), w
+                for _ in range(steps):
+                    step = self._mean_gradient(local, rows, targets, size)
+                    if guard.every_step:
+                        step = guard.protected(step, stream)
+                    total += step
+                    local = local - rate * step
+            mean = total / steps
             if not guard.every_step:
                 mean = guard.protected(mean, stream)
-            return mean if self.share == "gradient" else w - self.learning_rate * self.local_steps * mean
+            return mean if self.share == "gradient" else w - rate * steps * mean
+
+    @property
+    def _clip(self) -> float:
+        return math.inf if self.protection.clip_example is None else self.protection.clip_example
 
     def _mean_gradient(self, w: FloatArray, x: FloatArray, y: IntArray, size: float) -> FloatArray:
         """Sum of the gradients of a batch, each clipped, divided by ``size``."""
-        clip = math.inf if self.protection.clip_example is None else self.protection.clip_example
+        clip = self._clip
+        if isinstance(self.model, LayeredModel):
+            return self.model.descent(w, x, y, clip=clip, size=size, steps=1, rate=0.0)
         if len(x) == 0:
             return np.zeros(w.size)
-        if isinstance(self.model, LayeredModel):
-            return self.model.summed_gradient(w, x, y, clip) / size
         if clip == math.inf:
             return np.asarray(self.model.gradient(w, x, y), dtype=np.float64) * (len(x) / size)
         rows = np.asarray(self.model.per_example_gradients(w, x, y), dtype=np.float64)

@@ -36,7 +36,8 @@ from .. import _random, _validate
 from .._random import RNGLike
 from .._values import ValueObject
 from ..errors import ShapeError
-from ..numerics import SMALLEST_NORMAL, FloatArray
+from ..kernels import _layered_model
+from ..numerics import FloatArray, IntArray
 from .trainable_models import checked_labels, checked_records, checked_weights
 
 __all__ = ["ACTIVATIONS", "LayeredModel", "MultilayerPerceptron", "SoftmaxRegression"]
@@ -83,43 +84,39 @@ class LayeredModel(ValueObject):
     def logits(self, weights: ArrayLike, records: ArrayLike) -> FloatArray:
         """Scores of the classes, shape (S, C), of records of shape (S, D)."""
         w, x = checked_weights(self, weights), checked_records(self, records)
-        return np.asarray(self._forward(self.matrices(w), x)[-1][0])
+        return np.asarray(_layered_model.logits(self.widths, self._number, w, x))
 
     def losses(self, weights: ArrayLike, records: ArrayLike, labels: ArrayLike) -> FloatArray:
         """Cross-entropy of each record, shape (S,), in nats."""
-        w, x = checked_weights(self, weights), checked_records(self, records)
-        y = checked_labels(self, labels, len(x))
-        z = self._forward(self.matrices(w), x)[-1][0]
-        top = z.argmax(axis=1)
-        rest = np.exp(z - z.max(axis=1, keepdims=True))
-        rest[np.arange(len(z)), top] = 0.0
-        return np.asarray(np.log1p(rest.sum(axis=1)) + (z.max(axis=1) - z[np.arange(len(z)), y]))
+        scores = self.logits(weights, records)
+        return np.asarray(_layered_model.losses(scores, checked_labels(self, labels, len(scores))))
 
     def gradient(self, weights: ArrayLike, records: ArrayLike, labels: ArrayLike) -> FloatArray:
         """Mean gradient of the records' losses by the weights, shape (P,)."""
         w, x = checked_weights(self, weights), checked_records(self, records)
-        return self.summed_gradient(w, x, checked_labels(self, labels, len(x))) / len(x)
+        y = checked_labels(self, labels, len(x))
+        return np.asarray(_layered_model.summed_gradient(self.widths, self._number, w, x, y, math.inf, len(x)))
 
     def per_example_gradients(self, weights: ArrayLike, records: ArrayLike, labels: ArrayLike) -> FloatArray:
         """Gradient of each record's loss by the weights, shape (S, P)."""
         w, x = checked_weights(self, weights), checked_records(self, records)
         y = checked_labels(self, labels, len(x))
         _validate.memory("per_example_gradients", 8 * len(x) * self.n_parameters, "Take fewer records at a time.")
-        errors, features = self._factors(w, x, y)
-        return np.concatenate(
-            [(e[:, :, None] * a[:, None, :]).reshape(len(x), -1) for e, a in zip(errors, features, strict=True)], axis=1
-        )
+        return np.asarray(_layered_model.per_example_gradients(self.widths, self._number, w, x, y))
 
-    def summed_gradient(
-        self, weights: FloatArray, records: FloatArray, labels: Any, clip: float = math.inf
-    ) -> FloatArray:
-        """Sum of the records' gradients, each scaled down to length ``clip``; arguments are not checked."""
-        errors, features = self._factors(weights, records, labels)
-        if clip < math.inf:
-            square = sum((e * e).sum(axis=1) * (a * a).sum(axis=1) for e, a in zip(errors, features, strict=True))
-            scale = np.minimum(1.0, clip / np.maximum(np.sqrt(square), SMALLEST_NORMAL))[:, None]
-            errors = [e * scale for e in errors]
-        return np.concatenate([(e.T @ a).ravel() for e, a in zip(errors, features, strict=True)])
+    def descent(
+        self, weights: FloatArray, records: FloatArray, labels: IntArray, *, clip: float, size: float, steps: int,
+        rate: float,
+    ) -> FloatArray:  # fmt: skip
+        """Sum of the gradients of some steps of gradient descent on one batch, shape (P,).
+
+        The gradient of a step is the sum of the records' gradients, each scaled down to length ``clip``, divided by
+        ``size``. Arguments are those of ``Training``, and not checked again.
+        """
+        moved = weights.copy()
+        return np.asarray(
+            _layered_model.descent(self.widths, self._number, moved, records, labels, clip, size, steps, rate)
+        )
 
     def matching(
         self, weights: ArrayLike, records: ArrayLike, labels: ArrayLike, target: ArrayLike
@@ -159,10 +156,10 @@ class LayeredModel(ValueObject):
             u = _validate.real("labels", u, "finite numbers", np.isfinite)
             soft = np.exp(u - u.max(axis=1, keepdims=True))
             soft /= soft.sum(axis=1, keepdims=True)
-            y: Any = soft
+            y: Any = None
         else:
             y, soft = checked_labels(self, labels, len(x)), None
-        value, by_records, by_labels = self._matching(w, x, y, t)
+        value, by_records, by_labels = _layered_model.matching(self.widths, self._number, w, x, y, soft, t)
         if soft is None:
             return value, by_records, None
         return value, by_records, soft * (by_labels - (soft * by_labels).sum(axis=1, keepdims=True))
@@ -175,59 +172,9 @@ class LayeredModel(ValueObject):
             start += out * (inner + 1)
         return found
 
-    def _forward(self, matrices: list[FloatArray], x: FloatArray) -> list[Any]:
-        """(z, a with a 1 at the end, f'(z), f''(z)) of each layer, from a_0 on."""
-        ones = np.ones((len(x), 1))
-        layers: list[Any] = [(None, np.concatenate([x, ones], axis=1), None, None)]
-        for matrix in matrices:
-            z = layers[-1][1] @ matrix.T
-            a, slope, bend = _activated(self.activation, z)
-            layers.append((z, np.concatenate([a, ones], axis=1), slope, bend))
-        return layers
-
-    def _errors(self, matrices: list[FloatArray], layers: list[Any], y: Any) -> list[FloatArray]:
-        z = layers[-1][0]
-        e = np.exp(z - z.max(axis=1, keepdims=True))
-        e /= e.sum(axis=1, keepdims=True)
-        if y.ndim == 1:
-            e[np.arange(len(e)), y] = 0.0
-            e[np.arange(len(e)), y] = -e.sum(axis=1)
-        else:
-            e = e - y
-        errors = [e]
-        for matrix, layer in zip(matrices[:0:-1], layers[-2:0:-1], strict=True):
-            errors.append(layer[2] * (errors[-1] @ matrix[:, :-1]))
-        return errors[::-1]
-
-    def _factors(self, w: FloatArray, x: FloatArray, y: Any) -> tuple[list[FloatArray], list[FloatArray]]:
-        matrices = self.matrices(w)
-        layers = self._forward(matrices, x)
-        return self._errors(matrices, layers, y), [layer[1] for layer in layers[:-1]]
-
-    def _matching(self, w: FloatArray, x: FloatArray, y: Any, t: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        matrices = self.matrices(w)
-        layers = self._forward(matrices, x)
-        errors = self._errors(matrices, layers, y)
-        g = np.concatenate([(e.T @ layer[1]).ravel() for e, layer in zip(errors, layers, strict=False)]) / len(x)
-        difference = g - t
-        directions = self.matrices(2.0 * difference)
-        tangent_a, tangents = None, []
-        for matrix, direction, layer, above in zip(matrices, directions, layers, layers[1:], strict=False):
-            tangent = layer[1] @ direction.T
-            if tangent_a is not None:
-                tangent = tangent + tangent_a @ matrix[:, :-1].T
-            tangents.append(tangent)
-            tangent_a = above[2] * tangent
-        z = layers[-1][0]
-        p = np.exp(z - z.max(axis=1, keepdims=True))
-        p /= p.sum(axis=1, keepdims=True)
-        b = p * (tangents[-1] - (p * tangents[-1]).sum(axis=1, keepdims=True))
-        for index in range(len(matrices) - 1, -1, -1):
-            down = errors[index] @ directions[index][:, :-1] + b @ matrices[index][:, :-1]
-            if index:
-                back = errors[index] @ matrices[index][:, :-1]
-                b = layers[index][2] * down + layers[index][3] * tangents[index - 1] * back
-        return float(difference @ difference), down / len(x), -tangents[-1] / len(x)
+    @property
+    def _number(self) -> int:
+        return ACTIVATIONS.index(self.activation)
 
 
 class SoftmaxRegression(LayeredModel):
@@ -320,8 +267,11 @@ class MultilayerPerceptron(LayeredModel):
             _validate.count("hidden", width, 1, _LARGEST_WIDTH)
             for width in _validate.sequence("hidden", hidden, "widths of layers")
         )
-        if not layers:
-            raise ShapeError("hidden must be the width of at least one layer; got none. Take SoftmaxRegression.")
+        if not 0 < len(layers) < _layered_model.MOST_LAYERS:
+            raise ShapeError(
+                f"hidden must be the widths of 1 to {_layered_model.MOST_LAYERS - 1} layers; got {len(layers)}. Take "
+                "SoftmaxRegression for none."
+            )
         self._set(widths=_widths(n_features, layers, n_classes),
                   activation=_validate.choice("activation", activation, ACTIVATIONS))  # fmt: skip
 
@@ -337,19 +287,3 @@ class MultilayerPerceptron(LayeredModel):
 def _widths(n_features: Any, hidden: tuple[int, ...], n_classes: Any) -> tuple[int, ...]:
     features = _validate.count("n_features", n_features, 1, _LARGEST_WIDTH)
     return (features, *hidden, _validate.count("n_classes", n_classes, 2, _LARGEST_WIDTH))
-
-
-def _activated(activation: str, z: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """f(z), f'(z) and f''(z)."""
-    small = np.exp(-np.abs(z))
-    logistic = np.where(z >= 0, 1.0, small) / (1.0 + small)
-    slope = small / (1.0 + small) ** 2
-    if activation == "sigmoid":
-        return logistic, slope, -slope * np.tanh(0.5 * z)
-    if activation == "tanh":
-        t = np.tanh(z)
-        square = 1.0 / np.cosh(np.minimum(np.abs(z), 300.0)) ** 2
-        return t, square, -2.0 * t * square
-    if activation == "softplus":
-        return np.maximum(z, 0.0) + np.log1p(small), logistic, slope
-    return np.maximum(z, 0.0), (z > 0).astype(np.float64), np.zeros_like(z)
