@@ -119,6 +119,9 @@ SHARED = {
     "posterior, subsets": lambda **k: fastpriv.posterior(
         SubsetLikelihood(np.linspace(-1.0, 1.0, 40), PAIRS + PAIRS.T, 5), **k
     ),
+    "posterior, sampled subsets": lambda **k: fastpriv.sampled_subset_posterior(
+        SubsetLikelihood(np.linspace(-1.0, 1.0, 40), PAIRS + PAIRS.T, 5), rng=1, **k
+    ),
     "summary": lambda **k: notions.summary(None, CHANNEL, **k),
     "ldp_delta": lambda **k: notions.ldp_delta(None, CHANNEL, [0.1, 0.5], **k),
     "lip_delta": lambda **k: notions.lip_delta(None, CHANNEL, [0.1, 0.5], **k),
@@ -203,6 +206,7 @@ REACHED = {
         ("channel_capacity",): "capacity.finite",
         ("posterior", "posterior of a stream", "posterior_mode"): "posteriors.blocks",
         ("posterior, subsets",): "posteriors.subsets",
+        ("posterior, sampled subsets",): "posteriors.subset_sampling",
         ("summary", "abp"): "notions.discrete.abp notions.discrete.dense_quantities",
         ("ldp_delta", "lip_delta"): "notions.discrete.delta_curves notions.discrete.dense_quantities",
         ("notions of mechanisms",): "mechanisms.broadcasting",
