@@ -115,6 +115,19 @@ def test_without_noise_the_batch_is_identified():
     assert "without noise, other batches have" in one.remark
 
 
+def test_a_posterior_that_is_sampled_agrees_with_all_batches(monkeypatch):
+    guard = {"noise": Protection(noise="gaussian", scale=0.2)}
+    exact = study(protections=guard).outcomes[0].exact
+    monkeypatch.setattr("fastpriv.leakage.leakage_studies._MOST_BATCHES", 10)
+    sampled = study(protections=guard).outcomes[0].exact
+    assert sampled.c1.kind == "heuristic" and sampled.method == "posterior over sampled batches"
+    for name in ("c1", "recovered", "entropy", "kappa_3_smoothed"):
+        assert getattr(sampled, name).value == pytest.approx(getattr(exact, name).value, rel=0.05, abs=0.03)
+    assert sampled.identified == exact.identified
+    without = study(protections=[Protection()]).outcomes[0]
+    assert without.exact is None and "not sampled without noise" in without.remark
+
+
 def test_no_attack_beats_the_exact_posterior_by_more_than_chance():
     found = study(protections={"much": Protection(noise="gaussian", scale=5.0)}, attack=HalfOfThem(), n_models=8)
     # this attack cheats, and the calibration says so: it recovers more than the best attack can expect to

@@ -46,5 +46,5 @@ def test_misses_against_privacy():
     assert figures.misses_against_privacy(found, ax) is ax
     lines = {line.get_label(): line.get_ydata() for line in ax.lines}
     assert np.all(lines["worst of its neighbours"] <= lines["bound: corrected theorem"])
-    with pytest.raises(DomainError, match="tradeoff must be what fastpriv.leakage.accuracy_tradeoff returned; got None"):
+    with pytest.raises(DomainError, match="tradeoff must be what fastpriv.leakage.accuracy_tradeoff returned"):
         figures.misses_against_privacy(None)
