@@ -663,12 +663,16 @@ def _exact_leakage(
 
 
 def _root_distance(belief: FloatArray, low: FloatArray, high: FloatArray) -> float:
-    """Bound of sqrt(JS) of a belief and any other one between low and high: a metric, and convex in each entry."""
+    """Bound of sqrt(JS) of a belief and any other one between low and high: a metric, and convex in each entry.
+
+    JS is also at most ln 2 times the total variation, which is at most what the lower bounds leave.
+    """
     known = belief > 0.0
     base = np.where(known, belief, 1.0)
     terms = [base * jensen_shannon_generator(np.maximum(end / base - 1.0, -1.0)) for end in (low, high)]
     worst = np.where(known, np.maximum(*terms), LOG_2 * high)
-    return math.sqrt(0.5 * float(worst.sum()) * (1.0 + _ROUNDING))
+    left = LOG_2 * (max(1.0 - float(low.sum()), 0.0) + _ROUNDING)
+    return math.sqrt(min(0.5 * float(worst.sum()), left) * (1.0 + _ROUNDING))
 
 
 def _bracket(value: float, lower: float, upper: float, **words: Any) -> Estimate:
