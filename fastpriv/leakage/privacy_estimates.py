@@ -53,7 +53,7 @@ from ..sampling.statistics.intervals import binomial_interval
 __all__ = ["BayesianPrivacyEstimate", "average_bayesian_privacy", "bayesian_privacy_estimate"]
 
 _WEIGHTINGS = 2000  # of the releases: the ends of an interval of 0.95 are the 50th of them, within a tenth of its width
-_NULL_DRAWS = 400  # studies with random attributions: ten of them beyond each end of their range
+_NULL_DRAWS = 200  # studies with random attributions: five of them beyond each end of their range
 _BLOCK_CELLS = 2**20  # numbers of a block of weightings, or of keys of records: 8 MiB
 _RARE_COLLISION = 64  # S records of a pool of more than 64 S^2 are different in 99 of 100 draws without more ado
 
