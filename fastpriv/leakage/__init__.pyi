@@ -3,8 +3,16 @@ from .federated_training import Updates as Updates
 from .foreign_models import TorchModel as TorchModel
 from .foreign_models import from_scikit_learn as from_scikit_learn
 from .gradient_check import check_gradient as check_gradient
+from .gradient_inversion import GradientMatching as GradientMatching
+from .gradient_inversion import Reconstruction as Reconstruction
+from .gradient_inversion import RecoveredLabels as RecoveredLabels
+from .gradient_inversion import invert_single_record as invert_single_record
+from .gradient_inversion import recover_labels as recover_labels
 from .layered_models import MultilayerPerceptron as MultilayerPerceptron
 from .layered_models import SoftmaxRegression as SoftmaxRegression
+from .pool_attacks import GradientProductAttack as GradientProductAttack
+from .pool_attacks import LossAttack as LossAttack
+from .pool_attacks import PoolPursuit as PoolPursuit
 from .protections import Protection as Protection
 from .task_scores import AttackScore as AttackScore
 from .task_scores import Scoreboard as Scoreboard

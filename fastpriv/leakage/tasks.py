@@ -27,6 +27,9 @@ from ..kernels import _matrix_product
 from ..mechanisms.batch_gradient import BatchGradient
 from ..numerics import UNIT_ROUNDOFF, FloatArray, IntArray
 from ..posteriors.result import Posterior
+from .federated_training import Training, Updates
+from .layered_models import SoftmaxRegression
+from .protections import Protection
 
 __all__ = ["LeakageTask", "leakage_tasks"]
 
@@ -136,6 +139,23 @@ class LeakageTask:
         if t not in self._posteriors:
             self._posteriors[t] = posteriors.posterior(self.likelihood(t), self.steps[0].odds, top=1)
         return self._posteriors[t]
+
+    def updates(self, trial: int) -> Updates:
+        """The releases of a trial as those of a training in so many rounds, which attacks take.
+
+        Its ``batches`` hold the truth, for the evaluation of attacks alone.
+        """
+        t, (rounds, classes, width) = self._checked(trial), self.weights.shape
+        model, step = SoftmaxRegression(width - 1, classes), self.steps[0]
+        batch: dict[str, Any] = {"batch": "fixed", "batch_size": self.members}
+        if self.members is None:
+            batch = {"batch": "poisson", "sampling_rate": step.sampling_rate}
+        guard = Protection(clip_example=self._mechanism.get("clip"), noise="gaussian", scale=step.sigma)
+        training = Training(model, rounds=rounds, learning_rate=1.0, protection=guard, **batch)
+        before = self.weights.reshape(rounds, -1)
+        return Updates(
+            model, training, before, self.outputs[t].reshape(rounds, -1), [self.batches[t]] * rounds, before[-1]
+        )
 
     def gradient_products(self) -> FloatArray:
         """A simple attack: products of the releases with the gradient of each record, shape (T, N)."""
