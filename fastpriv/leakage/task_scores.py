@@ -147,9 +147,9 @@ class Scoreboard:
 
     def __str__(self) -> str:
         kinds = ("success", "auc", "information")
-        lines = [f"{'task':24}" + "".join(f"{kind:>13} {'best':>8} {'fraction':>8} {'band':>14}" for kind in kinds)]
+        lines = [f"{'task':28}" + "".join(f"{kind:>13} {'best':>8} {'fraction':>8} {'band':>14}" for kind in kinds)]
         for score in self.scores:
-            line = f"{score.task:24}"
+            line = f"{score.task:28}"
             for kind in kinds:
                 numbers = [getattr(score, name) for name in (kind, f"best_{kind}", f"{kind}_fraction")]
                 line += "".join(
