@@ -1,3 +1,6 @@
+from .accuracy_tradeoffs import AccuracyTradeoff as AccuracyTradeoff
+from .accuracy_tradeoffs import accuracy_tradeoff as accuracy_tradeoff
+from .accuracy_tradeoffs import neighbour_outputs as neighbour_outputs
 from .federated_training import Training as Training
 from .federated_training import Updates as Updates
 from .foreign_models import TorchModel as TorchModel
@@ -10,9 +13,16 @@ from .gradient_inversion import invert_single_record as invert_single_record
 from .gradient_inversion import recover_labels as recover_labels
 from .layered_models import MultilayerPerceptron as MultilayerPerceptron
 from .layered_models import SoftmaxRegression as SoftmaxRegression
+from .leakage_studies import ExactLeakage as ExactLeakage
+from .leakage_studies import LeakageOutcome as LeakageOutcome
+from .leakage_studies import LeakageStudy as LeakageStudy
+from .leakage_studies import leakage_study as leakage_study
 from .pool_attacks import GradientProductAttack as GradientProductAttack
 from .pool_attacks import LossAttack as LossAttack
 from .pool_attacks import PoolPursuit as PoolPursuit
+from .pool_matching import match_to_pool as match_to_pool
+from .privacy_estimates import BayesianPrivacyEstimate as BayesianPrivacyEstimate
+from .privacy_estimates import bayesian_privacy_estimate as bayesian_privacy_estimate
 from .protections import Protection as Protection
 from .task_scores import AttackScore as AttackScore
 from .task_scores import Scoreboard as Scoreboard

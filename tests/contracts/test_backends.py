@@ -34,6 +34,7 @@ from fastpriv import (
     SubsetLikelihood,
     _parallel,
     calibration,
+    leakage,
     membership,
     notions,
 )
@@ -99,6 +100,10 @@ SENT = {
     "pac_accuracy": lambda **k: notions.pac_accuracy(median, None, 0.0, [0.5, 1.0], rng=1, atol=2e-3, **k),
     "robust_accuracy": lambda **k: notions.robust_accuracy(
         GaussianMechanism(1.0), [0.0, 1.0], 0.0, 2.0, method="sampled", rng=1, atol=0.01, **k
+    ),
+    "leakage_study": lambda **k: leakage.leakage_study(
+        leakage.SoftmaxRegression(4, 3), RELEASED[:60, :4], np.arange(60) % 3, [leakage.Protection()], pool=20, batch=2,
+        n_models=2, n_attacks=3, rng=1, **k
     ),
     "posterior, sampled": lambda **k: fastpriv.posterior(IndexLikelihood(triangular, 10**14, budget=2**20), rng=1, **k),
 }  # fmt: skip
@@ -195,6 +200,7 @@ REACHED = {
         ("kl_divergence", "hockey_stick_divergence", "label_information", "renyi_divergence"): "sampling.replicates",
         ("guaranteed",): "sampling.guaranteed",
         ("pac_accuracy", "robust_accuracy"): "notions.accuracy.monte_carlo",
+        ("leakage_study",): "leakage.leakage_studies",
         ("posterior, sampled",): "posteriors.stratified_sampling",
         ("log_density",): "distributions.packed",
         ("channel_capacity",): "capacity.finite",
