@@ -17,8 +17,9 @@ from ..numerics import BoolArray, FloatArray
 
 __all__ = ["read_scores"]
 
-# Words of a column of memberships, in lower case.
+# Words of a column of memberships, in lower case: those of members.
 _IN = {"1", "1.0", "true", "t", "yes", "y", "in", "member"}
+# Those of others.
 _OUT = {"0", "0.0", "-1", "-1.0", "false", "f", "no", "n", "out", "non-member", "nonmember", "non_member"}
 
 

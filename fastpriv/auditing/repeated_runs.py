@@ -44,7 +44,7 @@ Parameter = Callable[[FloatArray, FloatArray, FloatArray, Any], FloatArray]  # t
 
 # bound: tested by auditing/test_lower_bounds - of a p-value, the rounding of two tails of beta distributions
 _P_VALUE_ERROR = 1e-9
-_SECTION = (math.sqrt(5.0) - 1.0) / 2.0
+_SECTION = (math.sqrt(5.0) - 1.0) / 2.0  # the golden ratio, by which each section shortens an interval
 _SECTIONS = 48  # golden sections: the interval that is left is 1e-10 of the first one
 _BLOCK = 2**13  # audits that are computed at a time: a call of a beta quantile then lasts 20 ms
 
@@ -63,14 +63,14 @@ def excluded_by_product(rows: FloatArray, theta: Parameter, error: float) -> Flo
     def block(part: FloatArray) -> FloatArray:
         tp, n1, fp, n0 = part[:, :4].T
 
-        def at(x: FloatArray, beside: FloatArray) -> FloatArray:
+        def parameter(x: FloatArray, beside: FloatArray) -> FloatArray:
             """theta(x, L(beside))."""
             level = np.minimum(critical / np.maximum(_low_count(fp, n0, beside), critical), 1.0)
             missed = most_rates(n1 - tp, n1, level)
             return theta(x, _complement(missed, tp, n1, level), missed, part)
 
-        x1, x2 = _section(np.zeros(len(part)), most_rates(fp, n0, critical), lambda x: at(x, x))
-        return at(x2, x1)
+        x1, x2 = _section(np.zeros(len(part)), most_rates(fp, n0, critical), lambda x: parameter(x, x))
+        return parameter(x2, x1)
 
     return _in_blocks(block, rows)
 
