@@ -8,6 +8,7 @@ from . import datasets as datasets
 from . import distributions as distributions
 from . import divergences as divergences
 from . import figures as figures
+from . import leakage as leakage
 from . import mechanisms as mechanisms
 from . import membership as membership
 from . import nb as nb

@@ -42,6 +42,8 @@ _ROUNDING = 1e-11
 _LARGEST_MU = 40.0  # Phi(Phi^-1(x) - 40) is below 1e-300 for all x that counts can tell from 1
 _HALVED = 0.5  # the confidence of ``value``
 _LEVELS = np.r_[0.0, np.geomspace(1e-3, 100.0, 400)]  # epsilons of the lines above a curve: its slopes change by 3 %
+# bound: proved - an exponential, a product and two differences of numbers up to 1
+_LINE_ERROR = 8 * UNIT_ROUNDOFF
 _MOST_KINKS = 1000  # ratios of probabilities of a discrete pair that get lines of their own
 _BISECTIONS = 40  # of the bracket of a parameter of a family
 _MOST_GRID = 2**20  # products of rows and lines that are formed at a time: 8 MiB
@@ -443,7 +445,7 @@ def _lines_above(p: Any, q: Any, both_directions: bool) -> _Lines:
     with_target, without = (np.asarray(certified(c, levels).upper) for c in (pair.backward, pair.forward))
     if both_directions:
         with_target = without = np.maximum(with_target, without)
-    below = 1.0 - np.exp(-levels[1:]) * (1.0 - without[1:]) + 8 * UNIT_ROUNDOFF  # at -epsilon
+    below = 1.0 - np.exp(-levels[1:]) * (1.0 - without[1:]) + _LINE_ERROR  # at -epsilon
     return _Lines(np.r_[levels, -levels[1:]], np.r_[with_target, np.minimum(below, 1.0)])
 
 

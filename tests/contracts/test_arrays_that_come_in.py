@@ -44,6 +44,8 @@ PANEL = membership.Panel([[1, 0, 1], [0, 1, 1]])
 RELEASE = membership.FrequencyRelease(PANEL, membership.BernoulliMembership(0.5), membership.LaplaceNoise(0.5))
 FEW = membership.FrequencyRelease(membership.Panel([[1], [0]]), membership.BernoulliMembership(0.5),
                                  membership.GaussianNoise(0.5))  # fmt: skip
+VICTIM = fp.leakage.SoftmaxRegression(2, 2)
+LEARNT = fp.leakage.Training(VICTIM, learning_rate=0.5, batch="full")
 KNOWN = {"kind": "exact", "unit": "nats", "method": "given"}
 
 CALLS = {  # name: calls that go through, as a function and its arguments
@@ -209,6 +211,18 @@ CALLS = {  # name: calls that go through, as a function and its arguments
     "figures.batch_entropy": [(lambda sigma: fp.figures.batch_entropy(sigma, [SEEN]), {"sigma": [1.0]})],
     "figures.membership": [(lambda sigma, batch: fp.figures.membership(sigma, [SEEN], batch),
                             {"sigma": [1.0], "batch": [0, 1]})],
+    "leakage.SoftmaxRegression": [
+        (VICTIM.gradient, {"weights": np.zeros(6), "records": ROWS, "labels": [0, 1]}),
+        (VICTIM.matching, {"weights": np.zeros(6), "records": ROWS, "labels": [0, 1], "target": np.ones(6)}),
+        (VICTIM.logits, {"weights": np.zeros(6), "records": ROWS})],
+    "leakage.MultilayerPerceptron": [
+        (fp.leakage.MultilayerPerceptron(2, [1], 2).losses,
+         {"weights": np.zeros(7), "records": ROWS, "labels": [0, 1]})],
+    "leakage.check_gradient": [(functools.partial(fp.leakage.check_gradient, VICTIM), {
+        "weights": np.zeros(6), "records": ROWS, "labels": [0, 1]})],
+    "leakage.Protection": [(fp.leakage.Protection(clip_batch=1.0).apply, {"mean": [1.0, 2.0]})],
+    "leakage.Training": [(lambda records, labels, weights: LEARNT.run(records, labels, weights=weights, rng=1).shared, {
+        "records": ROWS, "labels": [0, 1], "weights": np.zeros(6)})],
     "membership.auc": [(membership.auc, {"scores": [0.1, 0.4, 0.35, 0.8], "membership": [0, 0, 1, 1]})],
     "membership.evaluate_attack": [(membership.evaluate_attack, {
         "scores": [0.1, 0.4, 0.35, 0.8], "membership": [0, 0, 1, 1], "gamma": [0.3, 0.5]})],
@@ -290,6 +304,7 @@ CALLS = {  # name: calls that go through, as a function and its arguments
 }  # fmt: skip
 
 NO_ARRAYS = {  # take no arrays of numbers: files and their names, objects made of checked arrays, results
+    "leakage.TorchModel", "leakage.TrainableModel", "leakage.Updates", "leakage.from_scikit_learn",
     "membership.bgp_risk", "membership.conditional_entropies",
     "membership.JointRiskComposition", "membership.covariance_bound", "membership.joint_risk_composition",
     "membership.joint_risk_from_mmse", "membership.subjective_risk",

@@ -18,7 +18,7 @@ LAYERS = {
     "divergences": 5, "capacity": 5, "posteriors": 5,
     "notions": 6, "conversions": 7, "calibration": 7,
     "figures": 8, "risk": 8, "adapters": 9, "assessment": 9, "membership": 9, "sweeps": 9,
-    "datasets": 10, "auditing": 10, "cli": 11, "__main__": 12,
+    "datasets": 10, "auditing": 10, "leakage": 10, "cli": 11, "__main__": 12,
 }  # fmt: skip
 OWNERS = {"numba": "kernels/jit", "joblib": "_parallel.py"}
 

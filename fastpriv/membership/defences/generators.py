@@ -195,7 +195,7 @@ def train_generator(
     report, close = _parallel.progress_reporter(progress, count)
     torch.set_num_threads(cores)
     try:
-        training = _Training(torch, game, root)
+        training = _GeneratorTraining(torch, game, root)
         if path is not None and path.exists():
             training.load(read_checkpoint(torch, path, training.key))
         elif path is not None:
@@ -285,7 +285,7 @@ class _Game:
         return digest.hexdigest()
 
 
-class _Training:
+class _GeneratorTraining:
     """Both networks and their optimisers."""
 
     def __init__(self, torch: Any, game: _Game, root: Any) -> None:

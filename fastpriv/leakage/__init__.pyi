@@ -1,0 +1,9 @@
+from .federated_training import Training as Training
+from .federated_training import Updates as Updates
+from .foreign_models import TorchModel as TorchModel
+from .foreign_models import from_scikit_learn as from_scikit_learn
+from .gradient_check import check_gradient as check_gradient
+from .layered_models import MultilayerPerceptron as MultilayerPerceptron
+from .layered_models import SoftmaxRegression as SoftmaxRegression
+from .protections import Protection as Protection
+from .trainable_models import TrainableModel as TrainableModel
