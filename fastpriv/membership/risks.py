@@ -323,6 +323,8 @@ def _line(parts: tuple[FrequencyRelease, ...]) -> _Line | None:
         same = all(np.array_equal(one, first) or np.array_equal(one, ~first.astype(bool)) for one, _ in columns)
         if not same or any(p.clip or not isinstance(p.noise, GaussianNoise) for _, p in columns):
             return None
+        if any(np.ptp(_scale(p, sizes)) > 0 for _, p in columns) and by_size:
+            return None  # how far they lie apart tells the scale, and so the size
         scale = 1.0 / np.sqrt(precision)
     classes = membership_classes(Panel(first[:, None]), prior, by_size)
     if classes is None or len(classes.weights) > _MAX_LINE_CLASSES:

@@ -79,6 +79,8 @@ CASES = [
     FrequencyRelease(PANEL, BernoulliMembership(1e-6), LaplaceNoise(0.1)),
     FrequencyRelease(PANEL, BernoulliMembership(0.6), LaplaceNoise([1.0, 0.5, 0.4]), clip=True),
     FrequencyRelease(PANEL, BernoulliMembership(0.6), LaplaceNoise([0.3, 0.2, 0.2])),
+    # the distance of two complements tells the scale, which tells the number of members
+    FrequencyRelease(Panel([[1, 0], [0, 1]]), BernoulliMembership(0.3), GaussianNoise([0.3, 0.1])),
 ]
 
 
