@@ -54,6 +54,7 @@ from .risk_mmse import joint_risk_from_mmse as joint_risk_from_mmse
 from .risks import bgp_risk as bgp_risk
 from .risks import bwma as bwma
 from .risks import conditional_entropies as conditional_entropies
+from .seed_mixtures import SeedMixtureAttacker as SeedMixtureAttacker
 from .studies import AttackOutcome as AttackOutcome
 from .studies import AttackStudy as AttackStudy
 from .studies import PosteriorExample as PosteriorExample

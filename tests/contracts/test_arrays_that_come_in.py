@@ -42,6 +42,9 @@ BEACON = membership.SequentialBeacon(OTHERS, n_members=1)
 MISS = notions.pac_accuracy(GAUSS, 0.0, 0.0, alpha=1.0)
 PANEL = membership.Panel([[1, 0, 1], [0, 1, 1]])
 RELEASE = membership.FrequencyRelease(PANEL, membership.BernoulliMembership(0.5), membership.LaplaceNoise(0.5))
+MIXTURE = membership.SeedMixtureAttacker(membership.FrequencyRelease(
+    PANEL, membership.BernoulliMembership(0.5), membership.GeneratorNoise(
+        lambda b, nu: np.zeros((len(b), 3)), 1, membership.GaussianNoise(0.5))), rng=1)  # fmt: skip
 FEW = membership.FrequencyRelease(membership.Panel([[1], [0]]), membership.BernoulliMembership(0.5),
                                  membership.GaussianNoise(0.5))  # fmt: skip
 VICTIM = fp.leakage.SoftmaxRegression(2, 2)
@@ -318,6 +321,9 @@ CALLS = {  # name: calls that go through, as a function and its arguments
         (lambda weights: fp.membership.membership_equilibrium(
             PEOPLE, fp.membership.FixedSizeMembership(1), slope=1.0, attribute_weights=weights),
          {"weights": [0.5, 1.0]})],
+    "membership.SeedMixtureAttacker": [
+        (MIXTURE.claims, {"released": [0.5, 0.5, 1.0], "gamma": 0.5}),
+        (MIXTURE.log_likelihood, {"released": [0.5, 0.5, 1.0], "b": [1, 0]})],
     "membership.LMMSEAttacker": [
         (membership.LMMSEAttacker(RELEASE).claims, {"released": [0.5, 0.5, 1.0], "gamma": 0.5})],
     "membership.Panel": [(membership.Panel, {"values": [[1, 0], [0, 1]]}),
