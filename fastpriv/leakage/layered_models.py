@@ -39,7 +39,7 @@ from .._values import ValueObject
 from ..errors import ShapeError
 from ..kernels import _layered_model
 from ..numerics import FloatArray, IntArray
-from .trainable_models import checked_labels, checked_numbers, checked_records, checked_weights
+from .trainable_models import checked_label_logits, checked_labels, checked_records, checked_weights
 
 __all__ = ["ACTIVATIONS", "LayeredModel", "MultilayerPerceptron", "SoftmaxRegression"]
 
@@ -152,12 +152,7 @@ class LayeredModel(ValueObject):
         if np.ndim(labels) != 2:
             y = checked_labels(self, labels, len(x))
             return _layered_model.matching(self.widths, self._number, w, x, y, None, t)  # type: ignore[no-any-return]
-        u = checked_numbers("labels", labels)
-        if u.shape != (len(x), self.n_classes):
-            raise ShapeError(
-                f"labels must be logits of shape {(len(x), self.n_classes)}, or one class a record; got shape "
-                f"{u.shape}. Pass one row a record."
-            )
+        u = checked_label_logits(self, labels, len(x))
         return _layered_model.matching(self.widths, self._number, w, x, None, u, t)  # type: ignore[no-any-return]
 
     def matrices(self, weights: FloatArray) -> list[FloatArray]:

@@ -15,7 +15,9 @@ from ..errors import DomainError, ShapeError
 from ..kernels import _layered_model
 from ..numerics import FloatArray, IntArray
 
-__all__ = ["TrainableModel", "checked_labels", "checked_model", "checked_numbers", "checked_records", "checked_weights"]
+__all__ = [
+    "TrainableModel", "checked_label_logits", "checked_labels", "checked_model", "checked_records", "checked_weights",
+]  # fmt: skip
 
 # Attributes and methods without which nothing here works.
 _ASKED = ("n_features", "n_classes", "n_parameters", "initial", "logits", "losses", "gradient", "per_example_gradients")
@@ -124,6 +126,17 @@ def checked_labels(model: Any, labels: ArrayLike, n_records: int) -> IntArray:
     if y.shape != (n_records,):
         raise ShapeError(f"labels must have one entry a record, {n_records}; got shape {y.shape}. Pass a flat list.")
     return y
+
+
+def checked_label_logits(model: Any, logits: ArrayLike, n_records: int) -> FloatArray:
+    """Logits whose softmax takes the place of labels, shape (S, C)."""
+    u = checked_numbers("labels", logits)
+    if u.shape != (n_records, model.n_classes):
+        raise ShapeError(
+            f"labels must be logits of shape {(n_records, model.n_classes)}, or one class a record; got shape "
+            f"{u.shape}. Pass one row a record."
+        )
+    return u
 
 
 def checked_numbers(name: str, values: ArrayLike) -> FloatArray:
