@@ -31,6 +31,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,7 @@ from ..estimate import Estimate, Result
 from ..numerics import UNIT_ROUNDOFF, FloatArray
 from ..sampling.statistics.confidence_sequences import BoundedMean
 from ..sampling.statistics.intervals import replicate_interval
+from .pool_matching import match_to_pool
 from .tasks import LeakageTask, leakage_tasks
 
 __all__ = ["AttackScore", "Scoreboard", "leakage_scoreboard", "read_scores", "score_attack"]
@@ -508,18 +510,15 @@ def _of_trials(name: str, task: LeakageTask, values: Sequence[Any]) -> list[Any]
 
 def _matched(task: LeakageTask, records: Sequence[ArrayLike]) -> list[Any]:
     """The different records of the pool that are nearest to reconstructed ones."""
-    from scipy.optimize import linear_sum_assignment
-
-    batches = []
-    for t, one in enumerate(records):
-        x = _validate.real("records", one, "finite", np.isfinite)
-        if x.ndim != 2 or x.shape[1] != task.records.shape[1] or len(x) > task.n_records:
-            raise ShapeError(
-                f"records must be tables with {task.records.shape[1]} columns; got shape {x.shape} at trial {t}. Pass "
-                "one row a record."
+    batches = [
+        _validate.with_argument_name("reconstructions", "records", partial(match_to_pool, one, task.records))
+        for one in records
+    ]
+    for t, batch in enumerate(batches):
+        if np.any(batch < 0):
+            raise DomainError(
+                f"records must be finite; got one that is not at trial {t}. Pass guesses for attacks that diverge."
             )
-        distances = np.array([np.sum((task.records - row) ** 2, axis=1) for row in x]).reshape(len(x), -1)
-        batches.append(linear_sum_assignment(distances)[1])
     return _of_trials("records", task, batches)
 
 
