@@ -16,16 +16,17 @@ on the left i is one of the c right guesses, on the right one of the r - c + 1 w
 
     sum over c of (c a(c) - e^epsilon (r - c + 1) a(c - 1))^+  <=  m delta.
 
-A law with terms x_c >= 0 is a = t b + sum over c of x_c b(.) 1[. >= c] / (c b(c)), of total mass 1. So P(W >= v) =
-B + sum over c of x_c (P(Bin >= max(c, v)) - B P(Bin >= c)) / (c b(c)), B = P(Bin(r, q) >= v). As b is log-concave, the
-factor of x_c rises up to c = v and falls beyond; all of m delta is best spent there:
+A law whose terms are x_c is a = t b + sum over c of x_c b(.) 1[. >= c] / (c b(c)), of total mass 1. So P(W >= v) =
+B + sum over c of x_c (P(Bin >= max(c, v)) - B P(Bin >= c)) / (c b(c)), B = P(Bin(r, q) >= v). No factor of an x_c is
+negative, and as b is log-concave they rise up to c = v and fall beyond; all of m delta is best spent there:
 
     P(W >= v)  <=  B + m delta B (1 - B) / (v b(v)).                                                                (2)
 
 For r fixed it is attained, by an output that lists r canaries drawn at random and a guess for each, of probability a(W)
 given W: (2) is the least bound that holds for all (epsilon, delta) mechanisms. For delta = 0 it holds given the output,
-however it chose r. It is below B + 2 m delta max_i P(v - i <= Bin < v) / i of Steinke, Nasr and Jagielski 2023
-(theorem 5.2), the form as published.
+however it chose r. Steinke, Nasr and Jagielski 2023 have B + 2 m delta max_i P(v - i <= Bin < v) / i, the form as
+published. It is larger wherever (2) is below 1/2; where v is far below the mean it is smaller, and so false: a uniform
+guess of ten coins on condition that two are right is (0, 0.01), and P(W >= 2) = 1 exceeds it. No audit comes there.
 
 Any trade-off curve. With x_c and y_c the sums over counts of at least c of j a(j) and of (r - j) a(j), P(W >= c) =
 (x_c + y_c) / r, and (1) for C = {c, c + 1, ...} is y_{c-1} >= m F^-1(x_c / m). If P(W >= v) >= p, then x_v >= v p, and

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from .. import _random, _validate
+from .._values import distinct_rows
 from ..errors import DomainError, ShapeError
 from ..estimate import Estimate, Kind, Result, Unit
 from ..membership.panels import membership_array
@@ -277,11 +278,11 @@ def _one_run(
 
 def _bounds(rows: FloatArray, quantity: int, delta: float, form: str, error: float) -> FloatArray:
     """Lower bounds of epsilon (quantity 0) or of mu (1) of each row of counts, each distinct one computed once."""
-    distinct, index = np.unique(rows, axis=0, return_inverse=True)
+    distinct, index = distinct_rows(rows)
     if quantity == 1:
-        return np.asarray(mu_bounds(distinct, form, error)[index.ravel()])
+        return np.asarray(mu_bounds(distinct, form, error)[index])
     with_delta = np.c_[distinct, np.full(len(distinct), delta)]
-    return np.asarray(epsilon_bounds(with_delta, form, error)[index.ravel()])
+    return np.asarray(epsilon_bounds(with_delta, form, error)[index])
 
 
 def _counts_at(thresholds: FloatArray, inside: FloatArray, outside: FloatArray) -> FloatArray:
