@@ -35,7 +35,7 @@ __all__ = ["PaperComparison", "PaperComparisons", "paper_comparisons"]
 
 _PEOPLE, _ATTRIBUTES, _FEW = 16, 24, 10  # people of enumerated posteriors, attributes, people of other games
 _FEW_ATTRIBUTES = 8  # of the other games: Gaussian noise does not tell everything then
-_LETTERS = "abcdef"
+_LETTERS = "abcdef"  # of the panels
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
