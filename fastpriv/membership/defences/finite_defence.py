@@ -129,7 +129,7 @@ class FiniteDefence(Result):
         >>> from fastpriv.membership import FiniteDefence, FixedSizeMembership, FrequencyRelease, LaplaceNoise, Panel
         >>> release = FrequencyRelease(Panel([[1], [0]]), FixedSizeMembership(1), LaplaceNoise(0.5))
         >>> print(f"{FiniteDefence.of_release(release, 3).epsilon():.4f}")
-        2.0... [2.0..., 2.0...]
+        1.8318 [1.8317, 1.8318]
         """
         _validate.instance("release", release, FrequencyRelease)
         noise: Any = release.noise
