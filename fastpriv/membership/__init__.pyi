@@ -10,6 +10,7 @@ from .classifiers import ClassifierAttacker as ClassifierAttacker
 from .defences.best_responses import best_response as best_response
 from .defences.equilibrium import MembershipEquilibrium as MembershipEquilibrium
 from .defences.equilibrium import membership_equilibrium as membership_equilibrium
+from .defences.finite_defence import FiniteDefence as FiniteDefence
 from .defences.generators import TrainedGenerator as TrainedGenerator
 from .defences.generators import train_generator as train_generator
 from .defences.joint_posterior import joint_posterior_epsilon as joint_posterior_epsilon

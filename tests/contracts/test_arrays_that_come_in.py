@@ -315,6 +315,10 @@ CALLS = {  # name: calls that go through, as a function and its arguments
     "membership.best_response": [
         (lambda weights: fp.membership.best_response(
             ATTACKS["AdaptiveThresholdLRT"], price=1.0, attribute_weights=weights), {"weights": [0.5, 1.0]})],
+    "membership.FiniteDefence": [
+        (lambda releases, table: membership.FiniteDefence(
+            membership.Panel([[1], [0]]), membership.FixedSizeMembership(1), releases, table), {
+                "releases": [[0.0], [1.0]], "table": [[0.75, 0.25], [0.25, 0.75]]})],
     "membership.joint_posterior_epsilon": [
         (lambda released: membership.joint_posterior_epsilon(RELEASE, released), {"released": [0.5, 0.5, 1.0]})],
     "membership.membership_equilibrium": [

@@ -203,7 +203,7 @@ def test_fresh_beside_trained_with_the_generator():
 
 
 MISTAKES = [
-    (lambda: judge_defence(PANEL, attackers=[]), "defence must be a FrequencyRelease, a TrainedGenerator or"),
+    (lambda: judge_defence(PANEL, attackers=[]), "defence must be a FrequencyRelease, a TrainedGenerator, a M"),
     (lambda: judged(NoNoise(), attackers=[1]), "attackers must have a name and scores; got 1 at index 0"),
     (lambda: judged(NoNoise(), attackers=[DworkScore]), "attackers must have a name and scores"),
     (lambda: judged(NoNoise(), attackers=ADAPTIVE), "attackers must be"),

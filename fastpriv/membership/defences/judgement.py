@@ -42,6 +42,7 @@ from ..posterior_enumeration import MAX_PEOPLE
 from ..releases import FrequencyRelease
 from ..seed_mixtures import SeedMixtureAttacker, simulate_with_seeds, why_no_mixture
 from .equilibrium import MembershipEquilibrium, attribute_weights_over_count
+from .finite_defence import FiniteDefence
 from .generators import TrainedGenerator
 
 __all__ = ["DefenceJudgement", "JudgedAttack", "judge_defence"]
@@ -145,16 +146,16 @@ class DefenceJudgement(Result):
 
 
 def judge_defence(
-    defence: FrequencyRelease | TrainedGenerator | MembershipEquilibrium, *, references: Panel | None = None,
-    attackers: Sequence[Any] | None = None, attribute_weights: ArrayLike | None = None, training: int = 4000,
-    releases: int = 1000, fpr: float = 1e-2, gamma: float = 0.5, confidence: float = 0.95, rng: RNGLike = None,
-    progress: _parallel.Progress = None,
+    defence: FrequencyRelease | TrainedGenerator | MembershipEquilibrium | FiniteDefence, *,
+    references: Panel | None = None, attackers: Sequence[Any] | None = None,
+    attribute_weights: ArrayLike | None = None, training: int = 4000, releases: int = 1000, fpr: float = 1e-2,
+    gamma: float = 0.5, confidence: float = 0.95, rng: RNGLike = None, progress: _parallel.Progress = None,
 ) -> DefenceJudgement:  # fmt: skip
     """Attack a frozen defence by attackers that are trained anew, and by the exact posterior where it is known.
 
     Parameters
     ----------
-    defence : FrequencyRelease, TrainedGenerator or MembershipEquilibrium
+    defence : FrequencyRelease, TrainedGenerator, MembershipEquilibrium or FiniteDefence
         What is judged. The attacker that was trained with a generator stands beside the fresh ones.
     references : Panel, optional
         People who are no members: adds both likelihood ratio tests and the score to the default attackers.
@@ -276,10 +277,10 @@ def _frozen(defence: Any) -> tuple[Any, Any]:
     """What releases, and the attacker that was trained with it."""
     if isinstance(defence, TrainedGenerator):
         return defence.release, defence.attacker
-    if isinstance(defence, (FrequencyRelease, MembershipEquilibrium)):
+    if isinstance(defence, (FiniteDefence, FrequencyRelease, MembershipEquilibrium)):
         return defence, None
     raise DomainError(
-        f"defence must be a FrequencyRelease, a TrainedGenerator or a MembershipEquilibrium; got "
+        f"defence must be a FrequencyRelease, a TrainedGenerator, a MembershipEquilibrium or a FiniteDefence; got "
         f"{_validate.shown(defence)}. Put a noise into a FrequencyRelease."
     )
 
@@ -360,7 +361,7 @@ def _posterior_attackers(
     release: Any, simulated: Any, used: Any, draws: Any
 ) -> list[tuple[str, str, FloatArray]] | str:
     """Names, kinds and scores of the best attackers that are known, or why there are none."""
-    if isinstance(release, MembershipEquilibrium):
+    if isinstance(release, (FiniteDefence, MembershipEquilibrium)):
         return [("Bayes", "exact", release.scores(simulated.released))]
     people = release.n_people
     if not isinstance(release.noise, GeneratorNoise):
