@@ -90,6 +90,8 @@ from .mechanisms.set_valued import UnaryEncoding as UnaryEncoding
 from .posteriors.bayes import posterior as posterior
 from .posteriors.bayes import posterior_mode as posterior_mode
 from .posteriors.result import Posterior as Posterior
+from .posteriors.subset_sampling import SampledSubsetPosterior as SampledSubsetPosterior
+from .posteriors.subset_sampling import sampled_subset_posterior as sampled_subset_posterior
 from .sampling.options import Sampling as Sampling
 from .sweeps.runs import sweep as sweep
 from .sweeps.table import SweepPlan as SweepPlan

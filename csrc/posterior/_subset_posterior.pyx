@@ -48,7 +48,8 @@ cdef class SubsetPool:
         self.linear, self.pairwise, self.size, self.odds = linear, pairwise, size, odds
         if odds is not None and (odds.shape[0] != 2 or odds.shape[1] != linear.shape[0]):
             raise ValueError("there must be odds, and logarithms of odds, for each record")
-        if not (pairwise.shape[0] == pairwise.shape[1] == linear.shape[0] and 1 <= size <= FP_SUBSET_SIZE):
+        if not (pairwise.shape[0] == pairwise.shape[1] == (linear.shape[0] if size > 1 or pairwise.shape[0] else 0)
+                and 1 <= size <= FP_SUBSET_SIZE):
             raise ValueError("the arrays of the pool must fit together, and the size be one that can be enumerated")
 
     cdef fp_subset_enumeration *enumeration(self, double[:, ::1] workspace, const ptrdiff_t[::1] prefix,
@@ -68,7 +69,9 @@ cdef class SubsetPool:
         if s is NULL:
             raise MemoryError
         s.pool, s.size, s.rank = pool, self.size, 0
-        s.linear_terms, s.pair_terms, s.odds, s.log_odds = &self.linear[0], &self.pairwise[0, 0], NULL, NULL
+        s.linear_terms, s.pair_terms, s.odds, s.log_odds = &self.linear[0], NULL, NULL, NULL
+        if self.pairwise.shape[0]:
+            s.pair_terms = &self.pairwise[0, 0]
         if self.odds is not None:
             s.odds, s.log_odds = &self.odds[0, 0], &self.odds[1, 0]
         s.next_terms, s.recent_mass = &workspace[0, 0], &workspace[self.size, 0]

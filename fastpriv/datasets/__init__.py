@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from .. import _validate
 from ..membership.panels import Panel
+from ..numerics import FloatArray, IntArray
 
-__all__ = ["ADULT_CATEGORIES", "ADULT_COLUMNS", "adult", "genotypes"]
+__all__ = ["ADULT_CATEGORIES", "ADULT_COLUMNS", "adult", "digits", "genotypes"]
 
 ADULT_COLUMNS = ("age", "education-num", "hours-per-week")  # columns of numbers, in the order of the file
 ADULT_CATEGORIES = ("education", "occupation", "native-country")  # columns of names, after those of numbers in the file
@@ -89,6 +90,32 @@ def genotypes() -> Panel:
     positions = [str(position) for position in np.cumsum(steps).tolist()]
     values = np.unpackbits(packed, axis=1, count=len(people)).T
     return Panel(values.view(np.bool_), people=people, attributes=positions)
+
+
+def digits() -> tuple[FloatArray, IntArray]:
+    """Handwritten digits: 1,797 pictures of 8 x 8 pixels, as scikit-learn's ``load_digits`` has them.
+
+    Returns
+    -------
+    pixels : ndarray of float64, shape (1797, 64)
+        Rows of each picture one after the other, whole numbers from 0 to 16.
+    labels : ndarray of int64, shape (1797,)
+        The digits.
+
+    Notes
+    -----
+    Source: Alpaydin and Kaynak (1998), Optical Recognition of Handwritten Digits, UCI Machine Learning Repository,
+    doi:10.24432/C50P49, licence CC BY 4.0; the test part.
+
+    Examples
+    --------
+    >>> import fastpriv
+    >>> pixels, labels = fastpriv.datasets.digits()
+    >>> pixels.shape, pixels.max(), labels[:4]
+    ((1797, 64), np.float64(16.0), array([0, 1, 2, 3]))
+    """
+    with files(__name__).joinpath("digits.npz").open("rb") as stream, np.load(stream) as archive:
+        return archive["pixels"].astype(np.float64), archive["labels"].astype(np.int64)
 
 
 def __dir__() -> list[str]:

@@ -24,4 +24,11 @@ from .pool_matching import match_to_pool as match_to_pool
 from .privacy_estimates import BayesianPrivacyEstimate as BayesianPrivacyEstimate
 from .privacy_estimates import bayesian_privacy_estimate as bayesian_privacy_estimate
 from .protections import Protection as Protection
+from .task_scores import AttackScore as AttackScore
+from .task_scores import Scoreboard as Scoreboard
+from .task_scores import leakage_scoreboard as leakage_scoreboard
+from .task_scores import read_scores as read_scores
+from .task_scores import score_attack as score_attack
+from .tasks import LeakageTask as LeakageTask
+from .tasks import leakage_tasks as leakage_tasks
 from .trainable_models import TrainableModel as TrainableModel

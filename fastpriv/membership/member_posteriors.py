@@ -22,10 +22,11 @@ from .._random import RNGLike
 from ..errors import DomainError, warned
 from ..estimate import Estimate, Result
 from ..numerics import SMALLEST_NORMAL, UNIT_ROUNDOFF, BoolArray, FloatArray, next_above, next_below
+from ..sampling.statistics.chain_convergence import LEAST_SAMPLES, R_HAT_LIMIT
 from .likelihood_terms import LikelihoodTerm, checked_releases, releases_of, terms_of
 from .linear_estimate import LMMSEAttacker
 from .posterior_enumeration import MAX_PEOPLE, Enumeration, enumerate_subsets
-from .posterior_sampling import LEAST_SAMPLES, R_HAT_LIMIT, Chains, SampledPosterior, covariance, sample_posterior
+from .posterior_sampling import Chains, SampledPosterior, covariance, sample_posterior
 from .priors import BernoulliMembership, MembershipPrior
 from .releases import CombinedReleases, FrequencyRelease
 

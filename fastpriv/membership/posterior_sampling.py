@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +24,10 @@ from .._parallel import Progress
 from ..errors import DomainError, interruption
 from ..kernels import _matrix_product, _membership_gibbs
 from ..numerics import BoolArray, FloatArray
+from ..sampling.statistics.chain_convergence import (
+    LEAST_SAMPLES, R_HAT_LIMIT, effective_samples, half_means, normal_scores, split_r_hat, split_r_hat_of_means,
+    wilson_interval,
+)  # fmt: skip
 from .likelihood_terms import LikelihoodTerm, terms_of
 from .noises import GaussianNoise, LInfinityNoise, NoNoise
 from .panels import ByteArray
@@ -35,8 +38,6 @@ __all__ = ["Chains", "SampledPosterior", "sample_posterior"]
 
 BLOCKS = 64  # of the sweeps of one call: enough to tell their spread within a tenth
 WARM_UP = 0.25  # the part of a chain that is dropped
-R_HAT_LIMIT = 1.05  # above it the chains have not mixed; largest over hundreds of people, 1.02 is common when they have
-LEAST_SAMPLES = 100.0  # effective ones of each person, of chains that have mixed: an error of 0.05 at most
 _ROUNDS = 8  # of a call, between two of which progress is told and an interruption keeps what is done
 _TEMPERATURE_RATIO = 0.5  # between neighbouring inverse temperatures
 _SAME_ESTIMATE = 1e9  # linear estimates that agree in nine digits are equal, on any processor
@@ -279,17 +280,17 @@ def _summary(chains: Chains, confidence: float) -> SampledPosterior:
     chance = ones / (ones + zeros)
     if np.any(ones == 0.0) or np.any(zeros == 0.0):  # exchanges count whole sweeps: half a sweep for none
         ones, zeros = (np.where((ones == 0.0) | (zeros == 0.0), one + 0.5 / total, one) for one in (ones, zeros))
-    r_hat = _split_r_hat(_halves(frequency), block)
-    density_r_hat = float(_split_r_hat_of_values(_ranked(chains.log_density[:, first:].reshape(number, -1))))
-    effective = _effective(with_member, chance, total)
-    of_members = _effective(frequency, chance, total)
+    r_hat = split_r_hat_of_means(half_means(frequency))
+    density_r_hat = float(split_r_hat(normal_scores(chains.log_density[:, first:].reshape(number, -1))))
+    effective = effective_samples(with_member, chance, total)
+    of_members = effective_samples(frequency, chance, total)
     enough = (of_members >= LEAST_SAMPLES) | (np.ptp(frequency, axis=(0, 1)) == 0.0)
     mixed = bool(density_r_hat <= R_HAT_LIMIT and np.all((r_hat <= R_HAT_LIMIT) & enough))
-    lower, upper = _wilson(chance, effective, confidence)
+    lower, upper = wilson_interval(chance, effective, confidence)
     if not mixed:
         each = [
-            _wilson(one[0].mean(axis=0), _effective(one, one[0].mean(axis=0), blocks * block), confidence)
-            for one in np.split(with_member, number)
+            wilson_interval(mean, effective_samples(one, mean, blocks * block), confidence)
+            for one in np.split(with_member, number) for mean in [one[0].mean(axis=0)]
         ]
         apart = ~(r_hat <= R_HAT_LIMIT)
         lower = np.where(apart, np.minimum(lower, np.min([one[0] for one in each], axis=0)), lower)
@@ -299,66 +300,3 @@ def _summary(chains: Chains, confidence: float) -> SampledPosterior:
         chance, log_odds, np.minimum(lower, chance), np.maximum(upper, chance), r_hat, density_r_hat, of_members,
         mixed, chains,
     )  # fmt: skip
-
-
-def _effective(means: FloatArray, chance: FloatArray, total: float) -> FloatArray:
-    """Independent samples whose mean varies as that of these blocks, (chains, blocks, K), at most all.
-
-    Blocks are also joined by two, four and eight, for chains that remember more than a block, and the largest of these
-    variances counts.  Where no block differs from another there is one sample a block.
-    """
-    chains, blocks, people = means.shape
-    variance = np.zeros(people)
-    for joined in (1, 2, 4, 8):
-        number = blocks // joined
-        if chains * number >= 8:
-            part = means[:, blocks - number * joined :].reshape(chains * number, joined, people).mean(axis=1)
-            variance = np.maximum(variance, np.var(part, axis=0, ddof=1) / len(part))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found = chance * (1.0 - chance) / variance
-    return np.where(variance > 0.0, np.minimum(found, total), float(chains * blocks))
-
-
-def _wilson(chance: FloatArray, samples: FloatArray, confidence: float) -> tuple[FloatArray, FloatArray]:
-    z = NormalDist().inv_cdf(0.5 + 0.5 * confidence)
-    square = z * z / samples
-    center = (chance + square / 2) / (1 + square)
-    half = z / (1 + square) * np.sqrt(chance * (1 - chance) / samples + square / (4 * samples))
-    return np.maximum(center - half, 0.0), np.minimum(center + half, 1.0)
-
-
-def _halves(frequency: FloatArray) -> FloatArray:
-    """Means of b_k in both halves of each chain, (2 chains, K)."""
-    half = frequency.shape[1] // 2
-    if half == 0:
-        return frequency[:, 0]
-    return np.concatenate([frequency[:, :half].mean(axis=1), frequency[:, -half:].mean(axis=1)])
-
-
-def _split_r_hat(means: FloatArray, block: int) -> FloatArray:
-    """Of variables with values 0 and 1, from their means; 1 where nothing changes anywhere."""
-    within = np.mean(means * (1.0 - means), axis=0)
-    between = np.var(means, axis=0, ddof=1) if len(means) > 1 else np.zeros(means.shape[1])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.sqrt(1.0 + between / within)
-    return np.asarray(np.where(within > 0.0, found, np.where(between > 0.0, math.inf, 1.0)))
-
-
-def _split_r_hat_of_values(values: FloatArray) -> float:
-    """Of numbers, (chains, sweeps)."""
-    half = values.shape[1] // 2
-    if half < 2:
-        return 1.0
-    parts = np.concatenate([values[:, :half], values[:, -half:]])
-    within, between = float(np.mean(np.var(parts, axis=1, ddof=1))), float(np.var(parts.mean(axis=1), ddof=1))
-    if within == 0.0:
-        return math.inf if between > 0.0 else 1.0
-    return math.sqrt(1.0 + between / within)
-
-
-def _ranked(values: FloatArray) -> FloatArray:
-    """Normal scores of the average ranks of all values."""
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks = np.cumsum(counts) - 0.5 * (counts - 1)
-    scores = np.array([NormalDist().inv_cdf((rank - 0.375) / (values.size + 0.25)) for rank in ranks.tolist()])
-    return np.asarray(scores[inverse].reshape(values.shape))

@@ -34,10 +34,11 @@ import numpy as np
 
 from .. import _parallel, _validate
 from ..channels.subset_likelihoods import SubsetLikelihood, subset_of_rank
-from ..errors import DomainError, ShapeError
+from ..errors import DomainError
 from ..estimate import Estimate, Unit
 from ..kernels import _posterior, _subset_posterior
 from ..numerics import LOG_2_ABOVE, UNIT_ROUNDOFF, FloatArray, IntArray
+from . import subsets_of_any_size
 from .dense import FirstPassSums
 from .result import Options, Posterior, Top
 
@@ -83,6 +84,8 @@ class _PassSums(NamedTuple):
 
 def posterior(likelihood: SubsetLikelihood, prior: Any, options: Options) -> Posterior:
     """The posterior from two passes over all subsets."""
+    if likelihood.members is None:
+        return subsets_of_any_size.posterior(likelihood, prior, options)
     pool, members, total = likelihood.linear.size, likelihood.members, likelihood.size
     _require_enumerable(pool, members, total)
     if options.out is not None:
@@ -96,7 +99,7 @@ def posterior(likelihood: SubsetLikelihood, prior: Any, options: Options) -> Pos
         )
     subset_prior = _prior(prior, options.log_prior, pool, members)
     top = min(options.top, total)
-    sums, best = _passes(likelihood, subset_prior, top, options)
+    sums, best = _passes(likelihood, members, subset_prior, top, options)
     numbers = _estimates(likelihood, subset_prior, sums, total)
     log_z = sums.high + sums.low + math.log1p(sums.excess)
 
@@ -137,15 +140,7 @@ def _prior(prior: Any, logs: bool, pool: int, members: int) -> _SubsetPrior:
     if prior is None:
         return _SubsetPrior(None, 0.0, -math.log(math.comb(pool, members)))
     name = "log_prior" if logs else "prior"
-    remedy = f"Give {name} one number a record, the odds of its being in the batch."
-    if logs:
-        log_odds = _validate.vector(name, prior, "below infinity", lambda x: x < np.inf, remedy=remedy)
-    else:
-        odds = _validate.vector(name, prior, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf), remedy=remedy)
-        with np.errstate(divide="ignore"):
-            log_odds = np.log(odds)
-    if log_odds.size != pool:
-        raise ShapeError(f"{name} must have one entry a record, {pool}; got {log_odds.size}. {remedy}")
+    log_odds = subsets_of_any_size.validated_log_odds(name, prior, pool)
     allowed = np.sort(log_odds[log_odds > -np.inf])
     if allowed.size < members:
         raise DomainError(
@@ -155,7 +150,10 @@ def _prior(prior: Any, logs: bool, pool: int, members: int) -> _SubsetPrior:
     # Elementary symmetric polynomials of the odds: sums of their products over the subsets of each size.
     elementary = np.zeros(members + 1, dtype=np.longdouble)
     elementary[0] = 1.0
-    for ratio in np.exp((allowed - allowed[-1]).astype(np.longdouble))[::-1]:
+    ratios = np.exp((allowed - allowed[-1]).astype(np.longdouble))[::-1]
+    if members == 1:
+        elementary[1] = ratios.sum()
+    for ratio in ratios if members > 1 else ():
         elementary[1:] += ratio * elementary[:-1]
     with np.errstate(divide="ignore"):
         scaled = (log_odds - allowed[-1]) - float(np.log(elementary[-1])) / members
@@ -179,6 +177,10 @@ def _ranges(pool: int, members: int, size: int) -> Iterator[_SubsetRange]:
     def partition(prefix: tuple[int, ...], rank: int) -> Iterator[_SubsetRange]:
         left = members - len(prefix)
         first = start = prefix[-1] + 1 if prefix else 0
+        if left == 1:
+            for i in range(first, pool, size):
+                yield _SubsetRange(prefix, i, min(i + size, pool), rank + i - first)
+            return
         pending = 0  # subsets whose next member is at least `start` and below j
         for j in range(first, pool - left + 1):
             count = math.comb(pool - 1 - j, left - 1)  # subsets whose next member is j
@@ -197,10 +199,10 @@ def _ranges(pool: int, members: int, size: int) -> Iterator[_SubsetRange]:
 
 
 def _passes(
-    likelihood: SubsetLikelihood, prior: _SubsetPrior, top: int, options: Options
+    likelihood: SubsetLikelihood, members: int, prior: _SubsetPrior, top: int, options: Options
 ) -> tuple[_PassSums, IntArray]:  # fmt: skip
     """The sums of both passes, and the ranks of the most probable subsets."""
-    pool, members, total = likelihood.linear.size, likelihood.members, likelihood.size
+    pool, total = likelihood.linear.size, likelihood.size
     records = _subset_posterior.SubsetPool(likelihood.linear, likelihood.pairwise, members, prior.odds)
     ranges = list(_ranges(pool, members, max(_RANGE_SIZE, total // 1024)))
     report, close = _parallel.progress_reporter(options.progress, 2 * len(ranges))
@@ -259,20 +261,9 @@ def _log_evidence(sums: FirstPassSums, total: int | None) -> tuple[float, float]
     return high, math.fsum([*pieces, -high])
 
 
-def _log_likelihood_error(likelihood: SubsetLikelihood) -> float:
-    """The part of delta that the log likelihood of a subset contributes."""
-    size = likelihood.members
-    a, b = (
-        float(np.max(np.abs(x), where=np.isfinite(x), initial=0.0)) for x in (likelihood.linear, likelihood.pairwise)
-    )
-    shares = sum((m - 1) * (a + (m - 1) * b) for m in range(1, size + 1))
-    sum_of_all = (size - 1) * (size * a + 0.5 * size * (size - 1) * b)
-    return float(likelihood.error + UNIT_ROUNDOFF * (shares + sum_of_all))
-
-
 def _estimates(likelihood: SubsetLikelihood, prior: _SubsetPrior, sums: _PassSums, total: int) -> dict[str, Estimate]:
     """Every quantity, with the bounds at the head of the module."""
-    delta = 1.01 * (_log_likelihood_error(likelihood) + prior.error)
+    delta = 1.01 * (likelihood.summation_error + prior.error)
     e, k, log_n = sums.excess, sums.kl, math.log(total)
     kl_most = 1.01 * k + 510 * delta**2 + 1e-300
     twice_tv = min(2.0, math.sqrt(2.0 * kl_most))  # T

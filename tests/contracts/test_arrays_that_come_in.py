@@ -43,6 +43,7 @@ RELEASE = membership.FrequencyRelease(PANEL, membership.BernoulliMembership(0.5)
 FEW = membership.FrequencyRelease(membership.Panel([[1], [0]]), membership.BernoulliMembership(0.5),
                                  membership.GaussianNoise(0.5))  # fmt: skip
 VICTIM = fp.leakage.SoftmaxRegression(2, 2)
+TASK = fp.leakage.LeakageTask("a", "b", np.eye(2), [0, 1], np.zeros((1, 2, 3)), 2, size=1, sigma=1.0)
 LEARNT = fp.leakage.Training(VICTIM, learning_rate=0.5, batch="full")
 KNOWN = {"kind": "exact", "unit": "nats", "method": "given"}
 
@@ -206,6 +207,15 @@ CALLS = {  # name: calls that go through, as a function and its arguments
     "leakage.MultilayerPerceptron": [
         (fp.leakage.MultilayerPerceptron(2, [1], 2).losses,
          {"weights": np.zeros(7), "records": ROWS, "labels": [0, 1]})],
+    "leakage.LeakageTask": [(lambda records, labels, weights: fp.leakage.LeakageTask(
+        "a", "b", records, labels, weights, 2, size=1, sigma=1.0).outputs, {
+            "records": ROWS, "labels": [0, 1], "weights": np.zeros((1, 2, 3))})],
+    "leakage.leakage_scoreboard": [(lambda scores: fp.leakage.leakage_scoreboard({"a": scores}, [TASK]).scores[0].auc, {
+        "scores": ROWS})],
+    "leakage.score_attack": [
+        (lambda scores, guesses: fp.leakage.score_attack(TASK, scores, guesses=guesses).auc, {
+            "scores": ROWS, "guesses": [[0], [1]]}),
+        (lambda records: fp.leakage.score_attack(TASK, records=records).success, {"records": [ROWS[:1], ROWS[1:]]})],
     "leakage.check_gradient": [(functools.partial(fp.leakage.check_gradient, VICTIM), {
         "weights": np.zeros(6), "records": ROWS, "labels": [0, 1]})],
     "leakage.Protection": [(fp.leakage.Protection(clip_batch=1.0).apply, {"mean": [1.0, 2.0]})],
@@ -292,6 +302,7 @@ CALLS = {  # name: calls that go through, as a function and its arguments
 }  # fmt: skip
 
 NO_ARRAYS = {  # take no arrays of numbers: files and their names, objects made of checked arrays, results
+    "leakage.AttackScore", "leakage.Scoreboard", "leakage.leakage_tasks", "leakage.read_scores",
     "leakage.TorchModel", "leakage.TrainableModel", "leakage.Updates", "leakage.from_scikit_learn",
     "membership.bgp_risk", "membership.conditional_entropies",
     "membership.JointRiskComposition", "membership.covariance_bound", "membership.joint_risk_composition",
@@ -312,7 +323,7 @@ NO_ARRAYS = {  # take no arrays of numbers: files and their names, objects made 
     "kl_divergence", "jensen_shannon", "entropy", "label_information", "conversions.HockeyStickCurve",
     "conversions.LipCurve", "conversions.cd_lmip_from_hockey_sticks", "conversions.ExtremalPair", "conversions.Notion",
     "conversions.Assumption", "conversions.Conversion", "conversions.ConversionResult", "conversions.ConversionStep",
-    "conversions.markdown", "conversions.table", "datasets.adult", "datasets.genotypes",
+    "conversions.markdown", "conversions.table", "datasets.adult", "datasets.digits", "datasets.genotypes",
     "figures.Paper", "figures.PaperFigure", "figures.assessment", "figures.categories", "figures.column",
     "figures.conversions_diagram", "figures.curves", "figures.information", "figures.leakage", "figures.levels",
     "figures.paper", "figures.paper_panel", "figures.comparison", "notions.AverageBayesianPrivacy",

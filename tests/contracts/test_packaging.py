@@ -54,7 +54,7 @@ def test_a_wheel_built_from_the_sdist_works_from_another_directory(sdist, tmp_pa
         names = archive.namelist()
     assert "fastpriv/py.typed" in names
     assert "fastpriv/__init__.pyi" in names
-    assert {"fastpriv/datasets/adult.csv", "fastpriv/datasets/genotypes.npz"} <= set(names)
+    assert {f"fastpriv/datasets/{name}" for name in ("adult.csv", "digits.npz", "genotypes.npz")} <= set(names)
     assert {"fastpriv/special.pxd", "fastpriv/include/fastpriv.h", "fastpriv/include/gauss/fp_gauss.h"} <= set(names)
     assert not [name for name in names if name.startswith(("csrc/", "tests/")) or name.endswith((".c", ".pyx"))]
     site = tmp_path / "site"

@@ -108,7 +108,7 @@ def softmax(records=TABLE, labels=(0, 1, 0, 1), weights=((0.0, 1.0), (1.0, 0.0))
         (lambda: softmax(labels=[0, 1, 2, 0]), DomainError, "labels must be integers from 0 to 1; got"),
         (lambda: softmax(labels=[0.5, 1, 1, 0]), DomainError, "labels must be integers from 0 to 1; got"),
         (lambda: softmax(clip=0.0), DomainError, "clip must be positive and finite; got 0.0"),
-        (lambda: step().gradient([1]), ShapeError, r"batch must have 2 records; got shape \(1,\)"),
+        (lambda: step().gradient([1]), ShapeError, r"batch must be a list of 2 records; got shape \(1,\)"),
         (lambda: step().sample([1, 9]), DomainError, "batch must be different records from 0 to 3; got"),
         (lambda: step().column(np.ones(3)), ShapeError, "output must be of the shape of a gradient, .*; got shape"),
         (lambda: step().column(np.full((2, 2), np.inf)), DomainError, "output must be below 1e50 in size; got inf"),

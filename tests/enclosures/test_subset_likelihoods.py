@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from mpmath import mp
 
-from fastpriv import BatchGradient, SubsetLikelihood, posterior
+from fastpriv import BatchGradient, DomainError, ShapeError, SubsetLikelihood, posterior, subset_of_rank
 from fastpriv.mechanisms.batch_gradient import _rounding_count, _row_products
 from oracles.subsets import DIGITS, gaussian_exponents, products
 
@@ -122,3 +122,63 @@ def test_the_true_batch_stands_out_as_the_noise_falls():
     assert bits == sorted(bits, reverse=True)
     assert found.map_index == (2, 11, 23)
     assert bits[0] == pytest.approx(math.log2(math.comb(30, 3)), rel=1e-2)
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_releases_of_one_batch_add(size):
+    records, labels, weights = pool()
+    steps = [BatchGradient.softmax_regression(records, labels, f * weights, size, 0.3 * f) for f in (0.1, 1.0, 2.0)]
+    releases = [step.sample(range(size), rng=i) for i, step in enumerate(steps)]
+    parts = [step.column(release) for step, release in zip(steps, releases, strict=True)]
+    both = SubsetLikelihood.combined(parts)
+    truth = [sum(one) for one in zip(*(
+        gaussian_exponents(products(step.errors, step.features), release.ravel().tolist(), size, step.sigma)
+        for step, release in zip(steps, releases, strict=True)
+    ), strict=True)]  # fmt: skip
+    found = posterior(both)
+    with mp.workdps(DIGITS):
+        evidence = mp.log(mp.fsum(mp.exp(x) for x in truth) / len(truth))
+        assert found.log_evidence.lower <= evidence <= found.log_evidence.upper
+    for subset, true in zip(range(both.size), truth, strict=True):
+        members = subset_of_rank(subset, 9, size)
+        assert abs(both.log_likelihood(members) - true) <= 1.01 * both.summation_error + 1e-15 * abs(true)
+    assert sum(one.error for one in parts) < both.error < 1.5 * sum(one.error for one in parts) + 1e-13
+    assert SubsetLikelihood.combined(parts[:1]).error >= parts[0].error
+    for wrong, error, text in [
+        ([], DomainError, "likelihoods must be SubsetLikelihoods, at least one; got"),
+        ([1.0], DomainError, "likelihoods must be SubsetLikelihoods, at least one; got"),
+        ([parts[0], SubsetLikelihood([0.0], None, 1)], ShapeError, "likelihoods must be of one pool and number of"),
+    ]:
+        with pytest.raises(error, match=text):
+            SubsetLikelihood.combined(wrong)
+
+
+def test_single_records_need_no_pairs_and_are_as_with_them():
+    rng = np.random.default_rng(8)
+    errors, features = rng.normal(size=(40, 3)), rng.normal(size=(40, 5)) * 10.0 ** rng.uniform(-5, 5, (40, 1))
+    step = BatchGradient(errors, features, 1, 0.7)
+    release = step.sample([3], rng=1)
+    likelihood = step.column(release)
+    assert likelihood.pairwise.size == 0
+    truth = list(gaussian_exponents(products(errors, features), release.ravel().tolist(), 1, 0.7))
+    assert max(abs(x - y) for x, y in zip(likelihood.log_likelihood(np.arange(40)[:, None]), truth, strict=True)) <= (
+        1.01 * likelihood.error)  # fmt: skip
+    with_pairs = posterior(SubsetLikelihood(likelihood.linear, np.zeros((40, 40)), 1, likelihood.constant))
+    alone = posterior(SubsetLikelihood(likelihood.linear, None, 1, likelihood.constant))
+    assert alone.to_dict() == with_pairs.to_dict()
+    twice = SubsetLikelihood.combined([likelihood, SubsetLikelihood(likelihood.linear, np.zeros((40, 40)), 1)])
+    np.testing.assert_array_equal(twice.linear, 2 * likelihood.linear)
+
+
+def test_a_million_single_records():
+    rng = np.random.default_rng(2)
+    size = 10**6
+    likelihood = SubsetLikelihood(rng.normal(size=size), None, 1)
+    odds = rng.exponential(size=size)
+    found = posterior(likelihood, odds)
+    law = np.exp(likelihood.linear) * odds
+    law /= law.sum()
+    assert found.map_index == (int(np.argmax(law)),)
+    assert float(found.vulnerability) == pytest.approx(law.max(), rel=1e-12)
+    assert float(found.entropy) == pytest.approx(-np.sum(law * np.log(law)), rel=1e-12)
+    np.testing.assert_allclose(found.inclusion.value, law, rtol=1e-11)
