@@ -48,7 +48,7 @@ from ..conversions import c1_error_from_frequency_error
 from ..errors import DomainError, ShapeError
 from ..estimate import Estimate, Result, pandas
 from ..mechanisms import BatchGradient
-from ..numerics import SQRT_LOG_2_ABOVE, UNIT_ROUNDOFF, FloatArray, IntArray
+from ..numerics import SQRT_LOG_2_ABOVE, UNIT_ROUNDOFF, BoolArray, FloatArray, IntArray
 from ..posteriors import posterior
 from .federated_training import Training, Updates
 from .layered_models import SoftmaxRegression
@@ -61,7 +61,8 @@ from .privacy_estimates import (
 from .protections import Protection
 from .trainable_models import checked_labels, checked_records, checked_weights
 
-__all__ = ["ExactLeakage", "LeakageOutcome", "LeakageStudy", "leakage_study"]
+__all__ = ["ExactLeakage", "LeakageOutcome", "LeakageStudy", "ReconstructionExample", "leakage_study",
+           "outcome_numbers"]  # fmt: skip
 
 _MOST_BATCHES = 20_000_000  # of a pool whose posterior is enumerated for each update: half a second or so
 _INDEPENDENT = 1e-10  # of the largest eigenvalue of the Gram matrix: gradients with smaller ones may be dependent
@@ -143,6 +144,8 @@ class LeakageOutcome(Result):
         Fraction of held-out records that models trained under this protection classify well; None if not asked for.
     remark : str
         Why there is no exact value.
+    protection : Protection
+        The protection itself.
 
     Examples
     --------
@@ -163,6 +166,7 @@ class LeakageOutcome(Result):
     distortion: Estimate
     accuracy: Estimate | None = None
     remark: str = ""
+    protection: Protection = Protection()
 
     def fractions(self) -> dict[str, Estimate]:
         """What the attacks attain as fractions of the exact optimum, with the bounds of both.
@@ -182,6 +186,36 @@ class LeakageOutcome(Result):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ReconstructionExample(Result):
+    """What the first attack on the first model reconstructs under a protection.
+
+    Parameters
+    ----------
+    label : str
+        The protection.
+    records : ndarray, shape (S, D)
+        Reconstructed records, each in the place of the record of the batch that it is matched to.
+    recovered : ndarray of bool, shape (S,)
+        Whether the record of the pool that a reconstruction is nearest to is this record of the batch.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastpriv.leakage import Protection, SoftmaxRegression, leakage_study
+    >>> records, labels = np.random.default_rng(1).random((30, 6)), np.arange(30) % 3
+    >>> study = leakage_study(SoftmaxRegression(6, 3), records, labels, [Protection()], pool=20, batch=1, n_models=1,
+    ...                       n_attacks=1, rng=1)
+    >>> truth = records[study.pool[study.batch]]
+    >>> np.allclose(study.examples[0].records, truth), study.examples[0].recovered
+    (True, array([ True]))
+    """
+
+    label: str
+    records: FloatArray
+    recovered: BoolArray
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LeakageStudy(Result):
     """All protections of a grid.
 
@@ -195,6 +229,8 @@ class LeakageStudy(Result):
         Places in the pool that each attack names, -1 for a miss.
     settings : mapping
         What ran, in plain types.
+    examples : tuple of ReconstructionExample
+        One reconstruction a protection.
 
     Examples
     --------
@@ -212,6 +248,7 @@ class LeakageStudy(Result):
     batch: IntArray
     attributions: IntArray
     settings: Mapping[str, Any]
+    examples: tuple[ReconstructionExample, ...] = ()
 
     def __getitem__(self, label: str) -> LeakageOutcome:
         for one in self.outcomes:
@@ -230,7 +267,7 @@ class LeakageStudy(Result):
         """One row a protection; None where something is not known."""
         table = []
         for one in self.outcomes:
-            numbers = _numbers(one)
+            numbers = outcome_numbers(one)
             found = (numbers.get(name) for name in _NUMBERS)
             cells = [cell for number in found for cell in ((None,) * 3 if number is None else number.floats())]
             table.append((one.label, *cells, one.remark))
@@ -261,7 +298,8 @@ _NUMBERS = (
 )  # fmt: skip
 
 
-def _numbers(outcome: LeakageOutcome) -> dict[str, Estimate | None]:
+def outcome_numbers(outcome: LeakageOutcome) -> dict[str, Estimate | None]:
+    """Numbers of an outcome by their column, those of the exact posterior as ``exact_``; absent where unknown."""
     found: dict[str, Estimate | None] = dict(outcome.estimate.estimates())
     if outcome.exact is not None:
         found |= {f"exact_{name}": one for name, one in outcome.exact.estimates().items()}
@@ -436,7 +474,15 @@ class _Cells:
         words = _words(repr(self.trainings[task.protection].protection).encode())
         stream = _generator(self.root, _ATTACK, task.model, task.attack, *words)
         found = self.attack.reconstruct(updates, rng=stream)
-        return match_to_pool(found.records, self.records[self.pool], threshold=self.threshold).astype(np.float64)
+        named = match_to_pool(found.records, self.records[self.pool], threshold=self.threshold).astype(np.float64)
+        if task.model or task.attack:
+            return named
+        places = match_to_pool(found.records, self.records[self.pool[self.batch]])
+        rest = np.setdiff1d(np.arange(places.size), places)  # for reconstructions with NaN
+        places[places < 0] = rest
+        order = np.argsort(places)
+        recovered = named[order] == self.batch
+        return np.concatenate([named, recovered, np.asarray(found.records, dtype=np.float64)[order].ravel()])
 
     def updates(self, task: _Task) -> Updates:
         """The updates of the batch that are attacked: the same for all attacks on a model."""
@@ -585,9 +631,14 @@ def _study(
     models, size = len(cells.starts), cells.batch.size
     attributions = np.empty((len(grid), models, attacks, size), dtype=np.int64)
     details: dict[tuple[int, int, int], FloatArray] = {}
+    examples: list[ReconstructionExample] = []
     for (kind, c, m, t), result in zip(tasks, results, strict=True):
         if kind == _ATTACK:
-            attributions[c, m, t] = result
+            attributions[c, m, t] = result[:size]
+            if not m and not t:
+                examples.append(ReconstructionExample(
+                    list(grid)[c], result[2 * size :].reshape(size, -1), result[size : 2 * size] == 1.0
+                ))  # fmt: skip
         else:
             details[kind, c, m] = result
     estimates = [
@@ -609,9 +660,9 @@ def _study(
             accuracy = _student_mean(rates, confidence, most=1.0)
         outcomes.append(LeakageOutcome(
             label, estimates[c], exact, estimates[reference].leakage(distance), distance,
-            _student_mean(np.array([row[0] for row in rows]), confidence), accuracy, remark,
+            _student_mean(np.array([row[0] for row in rows]), confidence), accuracy, remark, guard,
         ))  # fmt: skip
-    return LeakageStudy(tuple(outcomes), cells.pool, cells.batch, attributions, settings)
+    return LeakageStudy(tuple(outcomes), cells.pool, cells.batch, attributions, settings, tuple(examples))
 
 
 def _exact_leakage(
