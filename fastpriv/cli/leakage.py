@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ __all__ = ["add_options", "run"]
 
 # The grid of protections unless told otherwise: 13 of them.
 _PROTECTIONS = ("none", "gaussian:0.001..1:7", "laplace:0.01,0.1", "largest:0.1", "levels:4", "dp-sgd:1:0.5")
+_POOL = 100  # candidates unless told otherwise: the exact posterior of batches of 4 takes a tenth of a second
 _POOL_SEED = 0x6C65616B  # keeps the choice of candidates apart from the other draws of the same seed
 _FORMS = (
     "Write none, gaussian:SCALES, laplace:SCALES, clip:NORMS, clip-mean:NORMS, largest:FRACTIONS, levels:NUMBERS or "
@@ -48,7 +50,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "make one protection of each value; may be repeated (default: 13 protections)")  # fmt: skip
     add("--attack", choices=("matching", "prior", "pursuit"), default="matching", help="matching of gradients, without "
         "or with records like those of the batch as a prior, or a search among the candidates (default: matching)")
-    add("--pool", metavar="N", type=int, default=100, help="candidates, drawn from the data (default: 100)")
+    add("--pool", metavar="N", type=int, help=f"candidates, drawn from the data (default: {_POOL}, or all there are)")
     add("--batch", metavar="S", type=int, default=4, help="records of the batch, drawn from the candidates (default: "
         "4)")  # fmt: skip
     add("--models", metavar="M", type=int, default=8, help="models that share an update of the batch (default: 8)")
@@ -98,17 +100,18 @@ def run(args: argparse.Namespace) -> int:
         raise DomainError(f"--seed must be at least 0; got {args.seed}. Take 0.")
     data = _data(args)
     total = len(data.records)
-    if not 2 <= args.pool <= total:
-        raise DomainError(f"--pool must be from 2 to {total}, the number of records; got {args.pool}. Take {total}.")
-    if not 1 <= args.batch < args.pool:
+    candidates = min(_POOL, total) if args.pool is None else args.pool
+    if not 2 <= candidates <= total:
+        raise DomainError(f"--pool must be from 2 to {total}, the number of records; got {candidates}. Take {total}.")
+    if not 1 <= args.batch < candidates:
         raise DomainError(
-            f"--batch must be from 1 to {args.pool - 1}, fewer than the candidates; got {args.batch}. Take 4."
+            f"--batch must be from 1 to {candidates - 1}, fewer than the candidates; got {args.batch}. Take 1."
         )
     grid = _grid(args.protection or _PROTECTIONS, args.batch)
     model = _model(args, data)
     order = np.random.default_rng([args.seed, _POOL_SEED]).permutation(total)
-    pool = np.sort(order[: args.pool])
-    attack = _attack(args.attack, data, pool, order[args.pool :])
+    pool = np.sort(order[:candidates])
+    attack = _attack(args.attack, data, pool, order[candidates:])
     if out is not None:  # before the work, not after it
         writable_directory(out)
     study = leakage_study(
@@ -265,6 +268,8 @@ def _score(args: argparse.Namespace, out: str | None) -> int:
     from ..leakage.leakage_pages import save_scoreboard
     from ..leakage.task_scores import leakage_scoreboard
 
+    if not os.path.isfile(args.scores):  # before the tasks are made
+        raise DomainError(f"--scores must be an existing file; got {args.scores!r}. Check the path.")
     if out is not None:
         writable_directory(out)
     board = leakage_scoreboard(args.scores, probabilities=args.probabilities, confidence=args.confidence)
