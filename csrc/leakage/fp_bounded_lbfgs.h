@@ -32,10 +32,10 @@ typedef struct {
     int evaluations;
 } fp_bounded_lbfgs;
 
-/* bounds: none - rules of the line search, and when a pair or a step counts */
-#define FP_LBFGS_DECREASE 1e-4   /* share of the decrease that the slope promises */
-#define FP_LBFGS_CURVATURE 1e-12 /* least s.y relative to y.y of a pair that is used */
-#define FP_LBFGS_TRIALS 30       /* of one line search */
+#define FP_LBFGS_DECREASE 1e-4 /* part of the decrease that the slope promises */
+#define FP_LBFGS_TRIALS 30     /* of one line search */
+/* bound: none - least s.y relative to y.y of a pair that is used */
+#define FP_LBFGS_CURVATURE 1e-12
 
 FP_INLINE ptrdiff_t fp_bounded_lbfgs_work(const fp_bounded_lbfgs *b)
 {

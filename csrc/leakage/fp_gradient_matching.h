@@ -49,13 +49,14 @@ typedef struct {
     double value;            /* of the objective with its ridge */
 } fp_matching_descent;
 
-/* bounds: none - damping of steps, relative to the largest diagonal entry of J'J, and when a descent gives up */
-#define FP_MATCHING_FIRST_DAMPING 1e-3
+#define FP_MATCHING_FIRST_DAMPING 1e-3 /* relative to the largest diagonal entry of J'J */
+#define FP_MATCHING_MOST_DAMPING 1e3   /* beyond it a descent gives up */
+#define FP_MATCHING_FALLS 0.1          /* damping after a step that lowered the objective, as a factor */
+#define FP_MATCHING_RISES 5.0          /* and after one that did not */
+/* bound: none - damping below which Gauss-Newton steps are as good as plain ones */
 #define FP_MATCHING_LEAST_DAMPING 1e-15
-#define FP_MATCHING_MOST_DAMPING 1e3
-#define FP_MATCHING_FALLS 0.1        /* damping after a step that lowered the objective, as a factor */
-#define FP_MATCHING_RISES 5.0        /* and after one that did not */
-#define FP_MATCHING_LEAST_GAIN 1e-10 /* relative decrease of the objective below which a descent ends */
+/* bound: none - relative decrease of the objective below which a descent ends */
+#define FP_MATCHING_LEAST_GAIN 1e-10
 
 /* Doubles of work memory of one evaluation. */
 FP_INLINE ptrdiff_t fp_matching_work(const fp_matching *m)

@@ -311,8 +311,9 @@ def misses_against_privacy(tradeoff: Any, ax: Any = None) -> Any:
         ax.plot(xi[order], value, style, color=colour, lw=width, label=text)
         ax.fill_between(xi[order], low, high, color=colour, alpha=0.2, lw=0)
     claimed = order[xi[order] <= 1.0]
-    ax.plot(xi[claimed], np.asarray(found.gamma_as_published.value)[claimed], ":", color=ALERT, lw=1.6,
-            label="as published: (1 + 4 xi) beta, false above 0.628")  # fmt: skip
+    if claimed.size:
+        ax.plot(xi[claimed], np.asarray(found.gamma_as_published.value)[claimed], ":", color=ALERT, lw=1.6,
+                label="as published: (1 + 4 xi) beta, false above 0.628")  # fmt: skip
     least = max(_LEAST_PROBABILITY, 0.5 * float(np.min(found.beta.value)))
     ax.set(xscale="log", yscale="log", ylim=(least, 1.6), xlabel="maximum Bayesian privacy (nats)",
            ylabel="probability of a miss")  # fmt: skip

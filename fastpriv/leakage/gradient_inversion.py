@@ -48,13 +48,17 @@ _LABEL_SETS = 12  # most label multisets that are tried where the gradient leave
 _LISTED_SETS = 5000  # label multisets that are listed in order to find the most plausible ones
 _REDUCED_STARTS = 8  # starts in the space of the rows, which cost a tenth of one in the box, for each restart
 _REDUCED_STEPS = 100  # damped steps of one of them
-# bounds: none - when a search has ended, relative to the squared length of the gradient
-_SOLVED = 1e-26  # it matches
-_ACCEPTED = 1e-18  # it was searched in the space of the rows and matches among all coordinates
+# bound: none - objective relative to the squared length of the gradient at which a search has found a match
+_SOLVED = 1e-26
+# bound: none - the same for a search in the space of the rows, with the objective taken over all coordinates
+_ACCEPTED = 1e-18
 _OUTSIDE = 1e-6  # how far outside of the box a match may lie, relative to its width
-_DEPENDENT = 1e-10  # length of a row without its projection on others, relative to the largest, that is rounding
-_FLAT = 1e-7  # relative decrease of the objective in two steps below which a search ends
-_SAME = 1e-13  # relative squared distance of a simulated update that is as good as none
+# bound: none - length of a row without its projection on others, relative to the longest, that is rounding
+_DEPENDENT = 1e-10
+# bound: none - relative decrease of the objective, twice in a row, below which a search ends
+_FLAT = 1e-7
+# bound: none - relative squared distance of a simulated update that is as good as none
+_SAME = 1e-13
 _MOST_CORRECTIONS = 30  # of simulated steps
 
 
@@ -71,6 +75,13 @@ class Reconstruction(ValueObject):
         Squared distance of their gradient from the one that was seen: of several reconstructions the least is taken.
     members : ndarray of int, shape (S,), optional
         Indices of the records in the pool, for attacks that choose from a pool.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastpriv.leakage import Reconstruction
+    >>> Reconstruction(np.zeros((4, 64)), np.array([0, 3, 3, 7]), 1e-9)
+    Reconstruction(4 records, objective=1e-09)
     """
 
     __slots__ = _fields = ("records", "labels", "objective", "members")
@@ -100,6 +111,13 @@ class RecoveredLabels(ValueObject):
         Records of each class.
     certain : bool
         Whether no other labels give this gradient; True only without noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastpriv.leakage import RecoveredLabels
+    >>> RecoveredLabels(np.array([1, 1, 2]), np.array([0, 2, 1]), certain=True).labels
+    array([1, 1, 2])
     """
 
     __slots__ = _fields = ("labels", "counts", "certain")
@@ -131,7 +149,7 @@ class ObservedRound(NamedTuple):
         """Whether what was shared is not just the gradient at the weights that the round started from."""
         return self.steps > 1 or self.clip < math.inf
 
-    def shares(self, records: FloatArray, labels: IntArray) -> FloatArray:
+    def factors(self, records: FloatArray, labels: IntArray) -> FloatArray:
         """The factor of each record's gradient in the sum."""
         if self.clip == math.inf:
             return np.full(len(records), 1.0 / self.divisor)
@@ -478,8 +496,8 @@ class GradientMatching(ValueObject):
         shares, target = np.full(seen.size, 1.0 / seen.divisor), seen.gradient
         if seen.clip < math.inf and self.corrections:  # those of random records
             typical = self._starts(seen, 1, stream)[0]
-            shares = np.full(seen.size, seen.shares(typical, labels).mean())
-        problem = _Problem(seen, labels, shares, target, self)
+            shares = np.full(seen.size, seen.factors(typical, labels).mean())
+        problem = _MatchingProblem(seen, labels, shares, target, self)
         records, value = problem.best(restarts, stream)
         if not (seen.simulated and self.corrections):
             found = Reconstruction(records, labels, value)
@@ -494,15 +512,15 @@ class GradientMatching(ValueObject):
             if miss <= _SAME * scale or not miss < 0.999 * previous:
                 break
             previous = miss
-            shares = seen.shares(records, labels)
+            shares = seen.factors(records, labels)
             target = seen.gradient - update + problem.gradient(records, shares)
-            problem = _Problem(seen, labels, shares, target, self)
+            problem = _MatchingProblem(seen, labels, shares, target, self)
             records, _ = problem.search(records)
         assert best is not None
         return best
 
 
-class _Problem:
+class _MatchingProblem:
     """Matching of one target with given labels and shares."""
 
     def __init__(

@@ -9,8 +9,10 @@ after examples were clipped, the posterior over all S-subsets of the pool given 
 probability of inclusion p_d of every record. The belief about the record of a random place of the batch is p_d / S: it
 takes the place of f_m(d) in C1 and kappa_3. Of a batch drawn from the prior, no attack is expected to recover more than
 the S records with the largest p_d, nor the whole batch more often than the largest posterior probability. Of several
-rounds the log likelihoods add up, since the weights of a round follow from what was shared before. Without noise the
-batch is identified if no two batches have one gradient, which holds if the gradients of the pool are independent.
+rounds the log likelihoods add up, since the weights of a round follow from what was shared before. The posterior of
+more than 2e7 batches is sampled, and its values are then heuristic. Without noise the
+batch is identified if no other one has its gradient: that is so if with a little normal noise it would be the likeliest
+by far at this very gradient.
 
 Releases differ by at most the total variation of their noises: 0 for equal protections, that of two centred normal
 distributions where both are normal and clip alike, and 1 otherwise.
@@ -29,6 +31,7 @@ import hashlib
 import json
 import math
 import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
@@ -44,12 +47,13 @@ from .._parallel import Progress
 from .._random import RNGLike
 from .._store import ResultStore
 from ..channels import SubsetLikelihood
-from ..conversions import c1_error_from_frequency_error
-from ..errors import DomainError, ShapeError
+from ..conversions._closed_forms import jensen_shannon_generator
+from ..errors import DomainError, SamplingWarning, ShapeError
 from ..estimate import Estimate, Result, pandas
 from ..mechanisms import BatchGradient
-from ..numerics import SQRT_LOG_2_ABOVE, UNIT_ROUNDOFF, BoolArray, FloatArray, IntArray
+from ..numerics import LOG_2, SQRT_LOG_2_ABOVE, BoolArray, FloatArray, IntArray
 from ..posteriors import posterior
+from ..posteriors.subset_sampling import sampled_subset_posterior
 from .federated_training import Training, Updates
 from .layered_models import SoftmaxRegression
 from .pool_matching import match_to_pool
@@ -65,9 +69,13 @@ __all__ = ["ExactLeakage", "LeakageOutcome", "LeakageStudy", "ReconstructionExam
            "outcome_numbers"]  # fmt: skip
 
 _MOST_BATCHES = 20_000_000  # of a pool whose posterior is enumerated for each update: half a second or so
-_INDEPENDENT = 1e-10  # of the largest eigenvalue of the Gram matrix: gradients with smaller ones may be dependent
+# bound: none - noise, in lengths of the longest gradient, with which a batch without noise must be the likeliest
+_LITTLE_NOISE = 1e-5
+# bound: tested by leakage/test_leakage_studies - error of SciPy's incomplete gamma functions in a total variation
+_TOTAL_VARIATION_ERROR = 1e-9
 # bound: none - terms of an average are right to this part of them, beside the bounds of the probabilities
 _ROUNDING = 1e-13
+_CHAINS = 4  # of a posterior that is sampled: the fewest whose disagreement is a sign
 _STORED_TOGETHER = 16  # cells that are written in one transaction: at most these are lost with the process
 # First entry of the key of a random stream, with what follows it
 _POOL, _BATCH, _WEIGHTS, _UPDATE, _ATTACK, _UTILITY, _ESTIMATE = range(7)
@@ -98,7 +106,8 @@ class ExactLeakage(Result):
 
     Notes
     -----
-    **Accuracy** certified for these updates, as ``posterior``; ``tests/leakage/test_leakage_studies.py``.
+    **Accuracy** certified for these updates, as ``posterior``, or heuristic, as ``sampled_subset_posterior``;
+    ``tests/leakage/test_leakage_studies.py``.
 
     Examples
     --------
@@ -374,7 +383,8 @@ def leakage_study(
 
     Notes
     -----
-    Exact values need a pool with at most 2e7 batches. They belong to the same updates as the estimates.
+    Exact values belong to the same updates as the estimates. They are certified for a pool with at most 2e7 batches,
+    beyond which the posterior is sampled: ``heuristic``, with a remark where chains did not mix.
 
     **Accuracy** estimates as ``bayesian_privacy_estimate``; exact values are certified given the updates;
     ``tests/leakage/test_leakage_studies.py``. Source: the head of fastpriv/leakage/leakage_studies.py.
@@ -471,7 +481,7 @@ class _Cells:
         updates = self.updates(task)
         if task.kind == _UPDATE:
             return self.update(task, updates)
-        words = _words(repr(self.trainings[task.protection].protection).encode())
+        words = _digest_words(repr(self.trainings[task.protection].protection).encode())
         stream = _generator(self.root, _ATTACK, task.model, task.attack, *words)
         found = self.attack.reconstruct(updates, rng=stream)
         named = match_to_pool(found.records, self.records[self.pool], threshold=self.threshold).astype(np.float64)
@@ -498,7 +508,8 @@ class _Cells:
         mean = model.gradient(updates.before[0], self.records[members], self.labels[members])
         length = float(np.linalg.norm(mean))
         distortion = float(np.linalg.norm(updates.gradient(0) - mean)) / length if length > 0 else math.nan
-        found = _exact_posterior(updates, self.records[self.pool], self.labels[self.pool], self.batch)
+        stream = _stream(self.root, _UPDATE, task.model, *_digest_words(repr(updates.training.protection).encode()))
+        found = _exact_posterior(updates, self.records[self.pool], self.labels[self.pool], self.batch, stream)
         return np.concatenate([[distortion], found])
 
     def utility(self, task: _Task) -> FloatArray:
@@ -524,36 +535,49 @@ class _Cells:
         return state.hexdigest()
 
 
-def _exact_posterior(updates: Updates, records: FloatArray, labels: IntArray, batch: IntArray) -> FloatArray:
-    """A code, and where it is 0: vulnerability and entropy with bounds, whether identified, inclusion with bounds."""
+def _exact_posterior(
+    updates: Updates, records: FloatArray, labels: IntArray, batch: IntArray, stream: SeedSequence
+) -> FloatArray:
+    """A code, and where it is not positive: vulnerability and entropy with bounds, whether identified, inclusion."""
     training, guard = updates.training, updates.training.protection
     plain = guard.clip_batch is None and guard.keep_fraction == 1.0 and guard.levels is None
     if training.local_steps > 1 or not plain or guard.noise == "laplace":
         return np.array([_UNKNOWN])
-    if math.comb(len(records), batch.size) > _MOST_BATCHES:
+    sampled = math.comb(len(records), batch.size) > _MOST_BATCHES
+    if sampled and guard.noise == "none":
         return np.array([_TOO_MANY])
     ordered = np.sort(batch)
     if guard.noise == "none":
-        gram = _step(updates, 0, records, labels, batch.size, 1.0).gram()
-        values = np.linalg.eigvalsh(gram)
-        if not values[0] > _INDEPENDENT * values[-1]:
-            return np.array([_DEPENDENT])
+        step = _step(updates, 0, records, labels, batch.size, 1.0)
+        longest = math.sqrt(float(np.max(np.einsum("nc,nc->n", step.errors, step.errors)
+                                         * np.einsum("nd,nd->n", step.features, step.features))))  # fmt: skip
+        if longest > 0.0:
+            step = BatchGradient(step.errors, step.features, batch.size, _LITTLE_NOISE * longest)
+        alone = posterior(step.column(updates.gradient(0)), n_jobs=1)
+        if not (float(alone.vulnerability.lower) > 0.5 and alone.map_index == tuple(ordered.tolist())):
+            return np.array([_ALIKE])
         inside = np.isin(np.arange(len(records)), batch).astype(np.float64)
-        return np.concatenate([[0.0], [1.0] * 3, [0.0] * 3, [1.0], inside, inside, inside])
-    found = posterior(_likelihood(updates, records, labels, batch.size), n_jobs=1)
-    inclusion = found.inclusion
-    assert inclusion is not None
+        return np.concatenate([[_ENUMERATED], [1.0] * 3, [0.0] * 3, [1.0], inside, inside, inside])
+    likelihood = _likelihood(updates, records, labels, batch.size)
+    code = _ENUMERATED
+    if sampled:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SamplingWarning)  # said by the remark
+            found: Any = sampled_subset_posterior(likelihood, chains=_CHAINS, rng=stream, n_jobs=1)
+        code = _MIXED if found.mixed else _NOT_MIXED
+    else:
+        found = posterior(likelihood, n_jobs=1)
     identified = float(found.map_index == tuple(ordered.tolist()))
     numbers = found.vulnerability.floats(), found.entropy.floats()
-    return np.concatenate([[0.0], *numbers, [identified], *inclusion.arrays()])
+    return np.concatenate([[code], *numbers, [identified], *found.inclusion.arrays()])
 
 
-_UNKNOWN, _TOO_MANY, _DEPENDENT = 1.0, 2.0, 3.0
-# Why there is no exact value, by code.
+_ENUMERATED, _MIXED, _NOT_MIXED, _UNKNOWN, _TOO_MANY, _ALIKE = 0.0, -1.0, -2.0, 1.0, 2.0, 3.0
+# Why there is no exact value, by code; codes that are not positive say how it was reached.
 _REMARKS = {
     _UNKNOWN: "the exact posterior is known for one local step with normal noise, or none, and nothing behind it",
-    _TOO_MANY: f"the pool has more than {_MOST_BATCHES:,} batches",
-    _DEPENDENT: "gradients of the pool are dependent, so that batches without noise may be alike",
+    _TOO_MANY: f"the pool has more than {_MOST_BATCHES:,} batches, which are not sampled without noise",
+    _ALIKE: "without noise, other batches have the gradient of this one, or nearly so",
 }  # fmt: skip
 
 
@@ -570,20 +594,10 @@ def _step(
 
 def _likelihood(updates: Updates, records: FloatArray, labels: IntArray, size: int) -> SubsetLikelihood:
     """Log likelihoods of all rounds together."""
-    sigma = updates.training.protection.gaussian_sigma
-    columns = [
-        _step(updates, r, records, labels, size, float(sigma or 0.0)).column(updates.gradient(r))
-        for r in range(len(updates))
-    ]
-    if len(columns) == 1:
-        return columns[0]
-    linear, pairwise = (np.array([getattr(one, name) for one in columns]) for name in ("linear", "pairwise"))
-    largest = size * np.abs(linear).sum(axis=0).max() + size * (size - 1) / 2 * np.abs(pairwise).sum(axis=0).max()
-    constants = [one.constant for one in columns]
-    error = math.fsum(one.error for one in columns) + len(columns) * UNIT_ROUNDOFF * (
-        float(largest) + math.fsum(map(abs, constants))
-    )
-    return SubsetLikelihood(linear.sum(axis=0), pairwise.sum(axis=0), size, math.fsum(constants), 1.01 * error)
+    sigma = float(updates.training.protection.gaussian_sigma or 0.0)
+    return SubsetLikelihood.combined([
+        _step(updates, r, records, labels, size, sigma).column(updates.gradient(r)) for r in range(len(updates))
+    ])  # fmt: skip
 
 
 def _computed(
@@ -670,17 +684,19 @@ def _exact_leakage(
 ) -> tuple[ExactLeakage | None, str]:
     """Exact values from the posteriors of all models, or None and why."""
     for row in rows:
-        if row[0] != 0.0:
+        if row[0] > 0.0:
             return None, _REMARKS[float(row[0])]
+    codes = [float(row[0]) for row in rows]
     table = np.array([row[1:] for row in rows])
     middle, low, high = np.moveaxis(table[:, 7:].reshape(len(rows), 3, pool), 1, 0)  # (M, N) each
     prior = np.full(pool, 1.0 / pool)
     mean = middle.mean(axis=0)
-    # errors of the beliefs, relative: JS is a squared metric, so that they change its root by what theorem A.11 says
-    error = float(np.max((high - low).mean(axis=0) / np.maximum(mean, 1e-280), initial=0.0)) + _ROUNDING
     c1 = float(average_bayesian_privacy(mean * (pool / size) - 1.0, prior))
-    width = float(c1_error_from_frequency_error(min(error, 1.0)).upper) + _ROUNDING
-    words: dict[str, Any] = {"kind": "certified", "method": "posterior over all batches"}
+    width = _root_distance(mean / size, low.mean(axis=0) / size, high.mean(axis=0) / size) + _ROUNDING
+    method = "posterior over all batches" if min(codes) == _ENUMERATED else "posterior over sampled batches"
+    words: dict[str, Any] = {"kind": "certified" if min(codes) == _ENUMERATED else "heuristic", "method": method}
+    unmixed = codes.count(_NOT_MIXED)
+    remark = f"chains did not mix for {unmixed} of {len(rows)} updates" if unmixed else ""
     ordered = [np.sort(one, axis=1)[:, -size:].sum(axis=1).mean() / size for one in (middle, low, high)]
     numbers = {
         "c1": Estimate(c1, max(c1 - width, 0.0), min(c1 + width, max(SQRT_LOG_2_ABOVE, c1)), unit="1", **words),
@@ -694,7 +710,20 @@ def _exact_leakage(
         least = np.maximum(np.maximum(one, -two), 0.0).max()
         numbers[name] = _bracket(float(np.abs(value).max()), float(least),
                                  float(np.maximum(np.abs(one), np.abs(two)).max()), unit="nats", **words)  # fmt: skip
-    return ExactLeakage(**numbers, identified=float(table[:, 6].mean()), method="posterior over all batches"), ""
+    return ExactLeakage(**numbers, identified=float(table[:, 6].mean()), method=method), remark
+
+
+def _root_distance(belief: FloatArray, low: FloatArray, high: FloatArray) -> float:
+    """Bound of sqrt(JS) of a belief and any other one between low and high: a metric, and convex in each entry.
+
+    JS is also at most ln 2 times the total variation, which is at most what the lower bounds leave.
+    """
+    known = belief > 0.0
+    base = np.where(known, belief, 1.0)
+    terms = [base * jensen_shannon_generator(np.maximum(end / base - 1.0, -1.0)) for end in (low, high)]
+    worst = np.where(known, np.maximum(*terms), LOG_2 * high)
+    left = LOG_2 * (max(1.0 - float(low.sum()), 0.0) + _ROUNDING)
+    return math.sqrt(min(0.5 * float(worst.sum()), left) * (1.0 + _ROUNDING))
 
 
 def _bracket(value: float, lower: float, upper: float, **words: Any) -> Estimate:
@@ -746,7 +775,7 @@ def _total_variation(first: Protection, second: Protection, training: Training) 
     ratio = math.log(two / one)
     square = 2.0 * dimension * ratio / (one**-2 - two**-2)
     inside = (float(gammainc(0.5 * dimension, 0.5 * square / sigma**2)) for sigma in (one, two))
-    return min(1.0, abs(math.fsum((1.0, -1.0)[i] * mass for i, mass in enumerate(inside))) + 1e-9)
+    return min(1.0, abs(math.fsum((1.0, -1.0)[i] * mass for i, mass in enumerate(inside))) + _TOTAL_VARIATION_ERROR)
 
 
 def _checked_grid(protections: Any) -> dict[str, Protection]:
@@ -812,7 +841,7 @@ def _cell_key(task: _Task, cells: _Cells) -> int:
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little", signed=True)
 
 
-def _words(text: bytes) -> tuple[int, int]:
+def _digest_words(text: bytes) -> tuple[int, int]:
     """Two words of 32 bits that stand for a text in the key of a stream."""
     digest = hashlib.blake2b(text, digest_size=8).digest()
     return int.from_bytes(digest[:4], "little"), int.from_bytes(digest[4:], "little")

@@ -44,8 +44,7 @@ _POISSON_DEVIATIONS = 6.0  # how many more members than expected a Poisson batch
 # bound: none - relative variance that stands for no noise in Poisson batches, where fit and prior are compared
 _NO_NOISE = 1e-12
 _BEAM_SUFFICES = 4  # members up to which the beam alone finds the batch wherever it can be told
-# bounds: none - when the search for weights ends: relative decrease of the objective, evaluations
-_FLAT, _EVALUATIONS = 1e-6, 300
+_FLAT, _EVALUATIONS = 1e-6, 300  # when the search for weights ends: relative decrease of the objective, evaluations
 _CORRECTIONS = 3  # most repetitions with simulated local steps
 _BLOCK_NUMBERS = 2**22  # of gradients of candidates that are formed at a time
 
@@ -284,7 +283,7 @@ class _Sums:
         self.linear = _projections(pool, target) / divisor - norms / (2.0 * divisor * divisor) + each
         self.known: dict[int, FloatArray] = {}
 
-    def pairwise(self, members: Any) -> FloatArray:
+    def pair_terms(self, members: Any) -> FloatArray:
         """Rows of b, shape (len(members), N)."""
         lacking = [k for k in dict.fromkeys(map(int, members)) if k not in self.known]
         if lacking:
@@ -319,7 +318,7 @@ def _pursuit(pool: BatchGradient, target: FloatArray, seen: ObservedRound, beam:
                 best = top
     for batch in starts:
         if batch:
-            rows = sums.pairwise(batch)
+            rows = sums.pair_terms(batch)
             within = rows[:, list(batch)]
             value = float(sums.linear[list(batch)].sum() + (within.sum() - np.trace(within)) / 2.0)
             best = max(best, _exchanged(sums, batch, value, sums.linear + rows.sum(axis=0)))
@@ -361,7 +360,7 @@ def _extended(
             break
         chosen.setdefault(tuple(sorted((*batches[at // n], at % n))), at)
     at = np.array(list(chosen.values()))
-    return list(chosen), flat[at], reach[at // n] + sums.pairwise(at % n)
+    return list(chosen), flat[at], reach[at // n] + sums.pair_terms(at % n)
 
 
 def _exchanged(
@@ -370,7 +369,7 @@ def _exchanged(
     """The batch after all exchanges of a member for a candidate that raise the sum."""
     members = list(batch)
     while True:
-        rows = sums.pairwise(members)
+        rows = sums.pair_terms(members)
         # without member i: the sum loses reach_i - b_ii, and what each candidate adds loses b_i
         less = value - (reach[members] - rows[np.arange(len(members)), members])
         totals = less[:, None] + (reach - rows)
@@ -379,5 +378,5 @@ def _exchanged(
         if not totals[out, into] > value + _LEAST_RISE * abs(value):
             return value, tuple(sorted(members))
         value = float(totals[out, into])
-        reach = reach - rows[out] + sums.pairwise([into])[0]
+        reach = reach - rows[out] + sums.pair_terms([into])[0]
         members[out] = into

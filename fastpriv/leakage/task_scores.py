@@ -527,18 +527,18 @@ def _information(task: LeakageTask, t: int, scores: FloatArray) -> tuple[list[fl
     with np.errstate(divide="ignore"):
         member, other = np.log(scores), np.log1p(-scores)
 
-    def gain(chance: FloatArray) -> FloatArray:
+    def log_score(chance: FloatArray) -> FloatArray:
         """What each record adds, of this probability: linear in it."""
         with np.errstate(invalid="ignore"):
             return np.where(chance > 0, chance * member, 0.0) + np.where(chance < 1, (1 - chance) * other, 0.0)
 
-    ends = np.array([gain(low), gain(high)])
+    ends = np.array([log_score(low), log_score(high)])
     best = -_coin_entropy(p)
     inner = (low <= 0.5) & (high >= 0.5)
     coin = np.array([_coin_entropy(low), _coin_entropy(high)])
     most = np.where(inner, math.log(2.0), coin.max(axis=0))
     answers = []
-    for rows in ([ends.min(axis=0), gain(p), ends.max(axis=0)], [-most, best, -coin.min(axis=0)]):
+    for rows in ([ends.min(axis=0), log_score(p), ends.max(axis=0)], [-most, best, -coin.min(axis=0)]):
         sums = [float(np.sum(row)) for row in rows]
         size = float(np.sum(np.abs(rows[1]), where=np.isfinite(rows[1]))) + float(prior)
         rounding = UNIT_ROUNDOFF * _SUM_ROUNDINGS * size

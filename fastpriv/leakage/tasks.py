@@ -5,7 +5,7 @@ or each record by itself (Poisson), and releases its mean gradient at known weig
 weights, several times. The attacker knows pool, weights, noise and how batches are drawn, and has the releases y_t.
 """
 
-# bounds: tested by leakage/test_task_scores - roundings of the log probability of a batch
+# bounds: tested by leakage/test_task_scores - size of the roundings of the log probability of a batch
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ __all__ = ["LeakageTask", "leakage_tasks"]
 
 _SEED = 1602  # of all tasks; another one makes other tasks
 _STEPS = 200  # of gradient descent at rate 1, to trained weights: four of five digits are recognised
-_ROUNDINGS = 16.0  # of a log prior: logarithms, products and a sum
+# bound: tested by leakage/test_task_scores - roundings of a log probability: logarithms, products and sums
+_ROUNDINGS = 16.0
 # bound: tested by leakage/test_task_scores - relative error of the expected size of Poisson batches: sums of 2^18 terms
 _SIZE_ERROR = 1e-11
 

@@ -25,7 +25,13 @@ from ..errors import DomainError, interruption
 from ..kernels import _matrix_product, _membership_gibbs
 from ..numerics import BoolArray, FloatArray
 from ..sampling.statistics.chain_convergence import (
-    LEAST_SAMPLES, R_HAT_LIMIT, effective_samples, half_means, normal_scores, split_r_hat, split_r_hat_of_means,
+    LEAST_SAMPLES,
+    R_HAT_LIMIT,
+    effective_samples,
+    half_means,
+    normal_scores,
+    split_r_hat,
+    split_r_hat_of_means,
     wilson_interval,
 )  # fmt: skip
 from .likelihood_terms import LikelihoodTerm, terms_of

@@ -51,8 +51,8 @@ __all__ = ["SampledSubsetPosterior", "sampled_subset_posterior"]
 
 _BLOCKS = 32  # of the sweeps of a chain: enough to tell their spread within a sixth
 _WARM_UP = _BLOCKS // 4  # blocks that are dropped
-_MOST_CHAINS = 1024
-_MOST_TEMPERATURES = 256
+_MOST_CHAINS = 1024  # more of them are threads and memory for nothing
+_MOST_TEMPERATURES = 256  # of each chain: log likelihoods that differ by 1e9 nats, of 64 members
 _DRAWN = 64  # subsets from the prior that tell how much log likelihoods differ
 # bound: none - halvings of a bracket of the size of log likelihoods, to far below what is statistical
 _HALVINGS = 60
@@ -292,7 +292,7 @@ def _result(
         ),
         entropy=Estimate(value, low, high, unit="nats", **words),
         vulnerability=Estimate(
-            probable[1], probable[0], probable[2], unit="probability", kind="heuristic", method="the best subset visited"
+            probable[1], probable[0], probable[2], unit="probability", kind="heuristic", method="best subset visited"
         ),
         map_index=best.best, mixed=mixed, r_hat=r_hat, log_likelihood_r_hat=log_r_hat, effective_samples=samples,
         temperatures=ladder, exchange_rates=np.mean([one.exchanges for one in chains], axis=0),

@@ -45,6 +45,7 @@ FEW = membership.FrequencyRelease(membership.Panel([[1], [0]]), membership.Berno
 VICTIM = fp.leakage.SoftmaxRegression(2, 2)
 TASK = fp.leakage.LeakageTask("a", "b", np.eye(2), [0, 1], np.zeros((1, 2, 3)), 2, size=1, sigma=1.0)
 LEARNT = fp.leakage.Training(VICTIM, learning_rate=0.5, batch="full")
+UPDATES = LEARNT.run([[0.5, 0.25], [0.75, 1.0]], [0, 1], rng=1)
 KNOWN = {"kind": "exact", "unit": "nats", "method": "given"}
 
 CALLS = {  # name: calls that go through, as a function and its arguments
@@ -200,6 +201,21 @@ CALLS = {  # name: calls that go through, as a function and its arguments
     "figures.batch_entropy": [(lambda sigma: fp.figures.batch_entropy(sigma, [SEEN]), {"sigma": [1.0]})],
     "figures.membership": [(lambda sigma, batch: fp.figures.membership(sigma, [SEEN], batch),
                             {"sigma": [1.0], "batch": [0, 1]})],
+    "leakage.match_to_pool": [
+        (fp.leakage.match_to_pool, {"reconstructions": [[0.5, 1.0]], "pool": [[0.0, 1.0], [3.0, 2.0]]})],
+    "leakage.bayesian_privacy_estimate": [(functools.partial(fp.leakage.bayesian_privacy_estimate, rng=1), {
+        "attributions": [[[0], [1]]], "pool": [0.25, 0.75], "batch": [1]})],
+    "leakage.neighbour_outputs": [(lambda records, labels: fp.leakage.neighbour_outputs(
+        lambda x, y: x.sum() + y.sum(), records, labels, neighbours=2, rng=1), {
+            "records": [0.5, 1.0, 2.0], "labels": [0, 1, 1]})],
+    "leakage.accuracy_tradeoff": [(fp.leakage.accuracy_tradeoff, {
+        "outputs": [[0.0, 1.0], [0.5, 1.0]], "scales": [0.5, 1.0], "alpha": 1.0, "target": [0.0, 0.5],
+        "prior": [0.25, 0.75]})],
+    "leakage.leakage_study": [(lambda records, labels, pool, batch, weights: fp.leakage.leakage_study(
+        VICTIM, records, labels, [fp.leakage.Protection()], pool=pool, batch=batch, weights=weights, n_models=2,
+        n_attacks=1, rng=1).rows(), {
+            "records": [[0.5, 1.0], [1.0, 0.0], [2.0, 1.0]], "labels": [0, 1, 1], "pool": [0, 2], "batch": [1],
+            "weights": [[0.5, 1.0, 0.0, 0.25, 0.5, 1.0]] * 2})],
     "leakage.SoftmaxRegression": [
         (VICTIM.gradient, {"weights": np.zeros(6), "records": ROWS, "labels": [0, 1]}),
         (VICTIM.matching, {"weights": np.zeros(6), "records": ROWS, "labels": [0, 1], "target": np.ones(6)}),
@@ -219,6 +235,23 @@ CALLS = {  # name: calls that go through, as a function and its arguments
     "leakage.check_gradient": [(functools.partial(fp.leakage.check_gradient, VICTIM), {
         "weights": np.zeros(6), "records": ROWS, "labels": [0, 1]})],
     "leakage.Protection": [(fp.leakage.Protection(clip_batch=1.0).apply, {"mean": [1.0, 2.0]})],
+    "leakage.GradientMatching": [
+        (lambda public_records: fp.leakage.GradientMatching(public_records=public_records).public_records,
+         {"public_records": ROWS}),
+        (lambda labels: fp.leakage.GradientMatching().reconstruct(UPDATES, rng=1, labels=labels).records,
+         {"labels": [0, 1]})],
+    "leakage.GradientProductAttack": [(functools.partial(fp.leakage.GradientProductAttack().scores, UPDATES), {
+        "records": ROWS, "labels": [0, 1]})],
+    "leakage.LossAttack": [(functools.partial(fp.leakage.LossAttack().scores, UPDATES), {
+        "records": ROWS, "labels": [0, 1]})],
+    "leakage.PoolPursuit": [(lambda records, labels: fp.leakage.PoolPursuit(records, labels).reconstruct(UPDATES).members,
+                             {"records": ROWS, "labels": [0, 1]})],
+    "leakage.invert_single_record": [(lambda gradient: fp.leakage.invert_single_record(VICTIM, gradient).records, {
+        "gradient": np.arange(6.0)})],
+    "leakage.recover_labels": [
+        (lambda gradient, weights, records: fp.leakage.recover_labels(
+            VICTIM, gradient, 2, weights=weights, records=records).counts,
+         {"gradient": np.zeros(6), "weights": np.zeros(6), "records": ROWS})],
     "leakage.Training": [(lambda records, labels, weights: LEARNT.run(records, labels, weights=weights, rng=1).shared, {
         "records": ROWS, "labels": [0, 1], "weights": np.zeros(6)})],
     "membership.auc": [(membership.auc, {"scores": [0.1, 0.4, 0.35, 0.8], "membership": [0, 0, 1, 1]})],
@@ -302,8 +335,10 @@ CALLS = {  # name: calls that go through, as a function and its arguments
 }  # fmt: skip
 
 NO_ARRAYS = {  # take no arrays of numbers: files and their names, objects made of checked arrays, results
+    "SampledSubsetPosterior", "sampled_subset_posterior",
     "leakage.AttackScore", "leakage.Scoreboard", "leakage.leakage_tasks", "leakage.read_scores",
-    "leakage.TorchModel", "leakage.TrainableModel", "leakage.Updates", "leakage.from_scikit_learn",
+    "leakage.RecoveredLabels", "leakage.Reconstruction", "leakage.TorchModel", "leakage.TrainableModel",
+    "leakage.Updates", "leakage.from_scikit_learn",
     "membership.bgp_risk", "membership.conditional_entropies",
     "membership.JointRiskComposition", "membership.covariance_bound", "membership.joint_risk_composition",
     "membership.joint_risk_from_mmse", "membership.subjective_risk",
@@ -325,6 +360,8 @@ NO_ARRAYS = {  # take no arrays of numbers: files and their names, objects made 
     "conversions.Assumption", "conversions.Conversion", "conversions.ConversionResult", "conversions.ConversionStep",
     "conversions.markdown", "conversions.table", "datasets.adult", "datasets.digits", "datasets.genotypes",
     "figures.Paper", "figures.PaperFigure", "figures.assessment", "figures.categories", "figures.column",
+    "figures.accuracy_against_privacy", "figures.misses_against_privacy", "leakage.AccuracyTradeoff",
+    "leakage.BayesianPrivacyEstimate", "leakage.ExactLeakage", "leakage.LeakageOutcome", "leakage.LeakageStudy",
     "figures.conversions_diagram", "figures.curves", "figures.information", "figures.leakage", "figures.levels",
     "figures.paper", "figures.paper_panel", "figures.comparison", "notions.AverageBayesianPrivacy",
     "notions.ChannelSummary", "notions.MaximumBayesianPrivacy", "notions.RobustAccuracy", "notions.Verdict",

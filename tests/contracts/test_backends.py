@@ -34,6 +34,7 @@ from fastpriv import (
     SubsetLikelihood,
     _parallel,
     calibration,
+    leakage,
     membership,
     notions,
 )
@@ -100,6 +101,10 @@ SENT = {
     "robust_accuracy": lambda **k: notions.robust_accuracy(
         GaussianMechanism(1.0), [0.0, 1.0], 0.0, 2.0, method="sampled", rng=1, atol=0.01, **k
     ),
+    "leakage_study": lambda **k: leakage.leakage_study(
+        leakage.SoftmaxRegression(4, 3), RELEASED[:60, :4], np.arange(60) % 3, [leakage.Protection()], pool=20, batch=2,
+        n_models=2, n_attacks=3, rng=1, **k
+    ),
     "posterior, sampled": lambda **k: fastpriv.posterior(IndexLikelihood(triangular, 10**14, budget=2**20), rng=1, **k),
 }  # fmt: skip
 # calls whose tasks share large arrays: threads do them
@@ -113,6 +118,9 @@ SHARED = {
     "posterior_mode": lambda **k: fastpriv.posterior_mode(LOGS, **k),
     "posterior, subsets": lambda **k: fastpriv.posterior(
         SubsetLikelihood(np.linspace(-1.0, 1.0, 40), PAIRS + PAIRS.T, 5), **k
+    ),
+    "posterior, sampled subsets": lambda **k: fastpriv.sampled_subset_posterior(
+        SubsetLikelihood(np.linspace(-1.0, 1.0, 40), PAIRS + PAIRS.T, 5), rng=1, **k
     ),
     "summary": lambda **k: notions.summary(None, CHANNEL, **k),
     "ldp_delta": lambda **k: notions.ldp_delta(None, CHANNEL, [0.1, 0.5], **k),
@@ -192,11 +200,13 @@ REACHED = {
         ("kl_divergence", "hockey_stick_divergence", "label_information", "renyi_divergence"): "sampling.replicates",
         ("guaranteed",): "sampling.guaranteed",
         ("pac_accuracy", "robust_accuracy"): "notions.accuracy.monte_carlo",
+        ("leakage_study",): "leakage.leakage_studies",
         ("posterior, sampled",): "posteriors.stratified_sampling",
         ("log_density",): "distributions.packed",
         ("channel_capacity",): "capacity.finite",
         ("posterior", "posterior of a stream", "posterior_mode"): "posteriors.blocks",
         ("posterior, subsets",): "posteriors.subsets",
+        ("posterior, sampled subsets",): "posteriors.subset_sampling",
         ("summary", "abp"): "notions.discrete.abp notions.discrete.dense_quantities",
         ("ldp_delta", "lip_delta"): "notions.discrete.delta_curves notions.discrete.dense_quantities",
         ("notions of mechanisms",): "mechanisms.broadcasting",

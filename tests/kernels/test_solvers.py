@@ -119,6 +119,40 @@ CASES = {
         printf("%d %d", out.status, fabs(out.value - uniform_input) < 4e-3);""",
         [0, binary_input_information(), 0, 1, 0, 1], 1e-9,
     ),
+    "leakage/fp_bounded_lbfgs.h": (
+        """const double lower[8] = {-9, -9, -9, 0.5}, upper[8] = {9, 9, 1, 9};
+        double quadratic(void *centre, const double *x, double *slope, int *status)
+        {
+            double value = 0.0;
+            for (int k = 0; k < 8; k++) {
+                const double gap = x[k] - ((const double *)centre)[k];
+                value += (k + 1) * gap * gap;
+                slope[k] = 2.0 * (k + 1) * gap;
+            }
+            return value;
+        }
+        double x[8] = {0}, centre[8] = {1, -2, 3, -4}, work[300];
+        fp_bounded_lbfgs b = {.n = 8, .lower = lower, .upper = upper, .memory = 5, .most = 200, .tolerance = 1e-16};
+        const int status = fp_bounded_lbfgs_run_baseline(&b, quadratic, centre, x, work, NULL);
+        printf("%d %td %.17g %.17g %.17g %.17g %.17g", status, fp_bounded_lbfgs_work(&b) - 130, x[0], x[1], x[2],
+               x[3], b.value);""",
+        [0, 0, 1, -2, 1, 0.5, 93], 1e-7,
+    ),
+    "leakage/fp_gradient_matching.h": (
+        """double weights[16] = {0.5, 0.25, [8] = -0.5, 0.125}, target[16] = {0}, x[8] = {0.75, 1}, work[500];
+        const double label[2] = {1, 0}, centre[8] = {0}, one = 1.0;
+        fp_matching m = {1, 2, 1, 8, weights, target, &one};
+        for (int k = 0; k < 2; k++) { /* the gradient of the record 0.75 */
+            const double p = 1.0 / (1.0 + exp(0.875)), error = k ? p : -p;
+            target[8 * k] = 0.75 * error, target[8 * k + 1] = error;
+        }
+        printf("%.17g ", fp_matching_value_baseline(&m, x, label, work, NULL, NULL));
+        x[0] = 0.2;
+        fp_matching_descent d = {.ridge = 0.0, .tolerance = 0.0, .centre = centre, .most = 50};
+        const int status = fp_matching_descend_baseline(&m, label, x, work, &d, NULL);
+        printf("%d %d %.17g %.17g", status, fp_matching_descent_work(&m) <= 500, x[0], d.value);""",
+        [0, 0, 1, 0.75, 0], 1e-12,
+    ),
 }  # fmt: skip
 
 

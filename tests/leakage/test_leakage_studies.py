@@ -109,10 +109,23 @@ def test_without_noise_the_batch_is_identified():
     assert fractions["recovered"].value == fractions["vulnerability"].value == 1.0
     assert found.distortion.value == pytest.approx(0.0, abs=1e-12)
     equal = RECORDS.copy()
-    equal[POOL[3]] = equal[POOL[0]]
+    equal[POOL[3]] = equal[POOL[BATCH[0]]]
     one = study(records=equal, labels=np.zeros(40, dtype=int), attack=Everything())["none"]
     assert one.exact is None
-    assert "gradients of the pool are dependent" in one.remark
+    assert "without noise, other batches have" in one.remark
+
+
+def test_a_posterior_that_is_sampled_agrees_with_all_batches(monkeypatch):
+    guard = {"noise": Protection(noise="gaussian", scale=0.2)}
+    exact = study(protections=guard).outcomes[0].exact
+    monkeypatch.setattr("fastpriv.leakage.leakage_studies._MOST_BATCHES", 10)
+    sampled = study(protections=guard).outcomes[0].exact
+    assert sampled.c1.kind == "heuristic" and sampled.method == "posterior over sampled batches"
+    for name in ("c1", "recovered", "entropy", "kappa_3_smoothed"):
+        assert getattr(sampled, name).value == pytest.approx(getattr(exact, name).value, rel=0.05, abs=0.03)
+    assert sampled.identified == exact.identified
+    without = study(protections=[Protection()]).outcomes[0]
+    assert without.exact is None and "not sampled without noise" in without.remark
 
 
 def test_no_attack_beats_the_exact_posterior_by_more_than_chance():

@@ -43,6 +43,7 @@ def effective_samples(means: FloatArray, chance: FloatArray, total: float) -> Fl
 
 
 def wilson_interval(chance: FloatArray, samples: FloatArray, confidence: float) -> tuple[FloatArray, FloatArray]:
+    """Wilson's interval of probabilities that are means of so many samples."""
     z = NormalDist().inv_cdf(0.5 + 0.5 * confidence)
     square = z * z / samples
     center = (chance + square / 2) / (1 + square)
