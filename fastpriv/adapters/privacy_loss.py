@@ -158,7 +158,7 @@ def _line_masses(start: Any, heights: LongDoubleArray, kept: Any, interval: floa
     """
     count, v = len(kept), heights[kept]
     position = np.arange(count)
-    left, right = position - stride, np.minimum(position + stride, count - 1)
+    left, right = np.maximum(position - stride, -1), np.minimum(position + stride, count - 1)
     step = np.where(left >= 0, kept - kept[left], 1) * np.longdouble(interval)
     into = np.where(left >= 0, (v[left] - v) / -np.expm1(-step), start - v)  # x = 0 lies left of all points
     step = np.maximum(kept[right] - kept, 1) * np.longdouble(interval)

@@ -26,11 +26,13 @@ from .._random import RNGLike
 from .._store import ResultStore
 from .._values import ValueObject
 from ..errors import DomainError, NotConvergedError, interruption
+from ..estimate import Estimate
 from ..numerics import SMALLEST_NORMAL, FloatArray, IntArray
 from .gradient_check import check_gradient
 from .layered_models import LayeredModel
 from .protections import Protection
 from .trainable_models import checked_labels, checked_model, checked_records, checked_weights
+from .training_privacy import epsilon_of_training, sensitivity_of_round
 
 __all__ = ["Training", "Updates"]
 
@@ -43,9 +45,9 @@ _INITIAL, _BATCH, _NOISE = 0, 1, 2
 
 @dataclass(frozen=True, eq=False)
 class Updates:
-    """What an attacker sees of a training, and who was in its batches.
+    """What an attacker sees of a training, and who was in its batches. ``Training.run`` makes them.
 
-    Attributes
+    Parameters
     ----------
     model : TrainableModel
         The model.
@@ -203,6 +205,50 @@ class Training(ValueObject):
         """The mean gradient that a shared vector stands for."""
         return shared if self.share == "gradient" else (before - shared) / (self.learning_rate * self.local_steps)
 
+    def epsilon(self, delta: float, n_records: int, *, interval: float = 1e-3) -> Estimate:
+        """Epsilon of the differential privacy of all that a training shares, at a given delta.
+
+        Parameters
+        ----------
+        delta : float
+            From 0 to 1.
+        n_records : int
+            Number of records of the pool, which is public: sums of gradients are divided by it, or by a fraction.
+        interval : float
+            Distance of the points of privacy losses, in nats. The width of the bracket falls with its square.
+
+        Returns
+        -------
+        Estimate
+            Nats, for data sets that differ by one record more or less. ``upper`` holds for every model and data in real
+            arithmetic; between ``lower`` and ``upper`` lies the least epsilon that holds for all of them.
+
+        Raises
+        ------
+        DomainError
+            For numbers out of range, and for a training of which no privacy is known here: without clipping of examples
+            and normal noise in every step, or with batches of a fixed size.
+
+        Notes
+        -----
+        Starting weights and settings must not depend on the data. **Accuracy**
+        ``tests/leakage/test_training_privacy.py``, against Gaussian mechanisms and numerical integration; source: as
+        the head of ``fastpriv/leakage/training_privacy.py``.
+
+        Examples
+        --------
+        >>> from fastpriv.leakage import Protection, SoftmaxRegression, Training
+        >>> training = Training(SoftmaxRegression(64, 10), rounds=10, learning_rate=0.5, batch="poisson",
+        ...                     sampling_rate=0.1, protection=Protection.dp_sgd(1.0, 2.0, batch_size=180))
+        >>> print(f"{training.epsilon(1e-5, n_records=1800):.3f}")
+        0.798 [0.798, 0.799]
+        """
+        pool = _validate.count("n_records", n_records)
+        level = _validate.scalar("delta", delta, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
+        step = _validate.scalar("interval", interval, "from 1e-6 to 1", lambda x: (x >= 1e-6) & (x <= 1))
+        mu = sensitivity_of_round(self.protection, self.local_steps, self.batch, self.expected_size(pool))
+        return epsilon_of_training(mu, self.sampling_rate or 1.0, self.rounds, level, step)
+
     def run(
         self, records: ArrayLike, labels: ArrayLike, *, rng: RNGLike = None, weights: ArrayLike | None = None,
         checkpoint: str | os.PathLike[str] | None = None, resume: bool = True, progress: _parallel.Progress = None,
@@ -357,8 +403,8 @@ class Training(ValueObject):
         digest = hashlib.sha256(x.tobytes() + y.tobytes() + start.tobytes()).hexdigest()
         words = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._fields[2:])
         return {"version": __version__, "model": description_of(self.model), "training": words,
-                "data": f"{len(x)} records, starting weights: {digest}",
-                "seed": f"{root.entropy} {root.spawn_key}"}  # fmt: skip
+                "seed": f"{root.entropy} {root.spawn_key}",
+                "data": f"{len(x)} records, labels and starting weights: {digest}"}  # fmt: skip
 
     def _stored_round(self, payload: bytes | None, current: FloatArray, n: int) -> tuple[FloatArray, IntArray] | None:
         """A round of a checkpoint; None where there is none that fits."""

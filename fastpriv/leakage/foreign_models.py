@@ -195,8 +195,8 @@ def from_scikit_learn(estimator: Any) -> tuple[SoftmaxRegression | MultilayerPer
     >>> from fastpriv.leakage import from_scikit_learn
     >>> fitted = LogisticRegression().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
     >>> model, weights = from_scikit_learn(fitted)
-    >>> model, model.logits(weights, [[1.5]]).argmax() in (0, 1)
-    (SoftmaxRegression(1, 2), np.True_)
+    >>> model, weights.shape
+    (SoftmaxRegression(1, 2), (4,))
     """
     kinds = {one.__name__ for one in type(estimator).__mro__ if one.__module__.startswith("sklearn.")}
     linear = bool(kinds & {"LogisticRegression", "SGDClassifier"})

@@ -26,6 +26,11 @@ class TrainableModel(Protocol):
 
     Weights are one flat vector of float64. The loss is the cross-entropy of the label, in nats.
 
+    Parameters
+    ----------
+    args, kwargs
+        None: this is a protocol, which classes satisfy and nobody builds.
+
     Attributes
     ----------
     n_features, n_classes, n_parameters : int

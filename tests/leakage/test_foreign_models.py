@@ -1,0 +1,134 @@
+"""Models of PyTorch and scikit-learn beside those of the package with the same weights."""
+
+import pickle
+import sys
+
+import numpy as np
+import pytest
+
+from fastpriv import BackendMissingError, DomainError, ShapeError
+from fastpriv.leakage import (
+    MultilayerPerceptron,
+    SoftmaxRegression,
+    TorchModel,
+    Training,
+    check_gradient,
+    from_scikit_learn,
+)
+
+RNG = np.random.default_rng(2)
+RECORDS, LABELS = RNG.standard_normal((60, 4)), RNG.integers(0, 3, 60)
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch")
+
+
+def test_torch_modules_agree_with_layered_models(torch):
+    ours = MultilayerPerceptron(4, [7], 3, "tanh")
+    module = torch.nn.Sequential(torch.nn.Linear(4, 7), torch.nn.Tanh(), torch.nn.Linear(7, 3))
+    theirs = TorchModel(module, 4, 3)
+    w = ours.initial(1)
+    first, second = ours.matrices(w)
+    flat = np.concatenate([first[:, :-1].ravel(), first[:, -1], second[:, :-1].ravel(), second[:, -1]])
+    order = np.argsort(np.concatenate([
+        np.arange(35).reshape(7, 5)[:, :-1].ravel(), np.arange(35).reshape(7, 5)[:, -1],
+        35 + np.arange(24).reshape(3, 8)[:, :-1].ravel(), 35 + np.arange(24).reshape(3, 8)[:, -1]]))  # fmt: skip
+    np.testing.assert_allclose(theirs.logits(flat, RECORDS), ours.logits(w, RECORDS), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(theirs.losses(flat, RECORDS, LABELS), ours.losses(w, RECORDS, LABELS), rtol=1e-12)
+    for name in ("gradient", "per_example_gradients"):
+        found = getattr(theirs, name)(flat, RECORDS, LABELS)[..., order]
+        np.testing.assert_allclose(found, getattr(ours, name)(w, RECORDS, LABELS), rtol=1e-11, atol=1e-14)
+    assert check_gradient(theirs, theirs.current, RECORDS, LABELS) < 1e-6
+    run = Training(theirs, rounds=3, learning_rate=0.5, batch_size=5)
+    np.testing.assert_array_equal(run.run(RECORDS, LABELS, rng=1).shared, run.run(RECORDS, LABELS, rng=1).shared)
+    assert (theirs.initial(1) == theirs.initial(1)).all()
+    assert (theirs.initial(1) != theirs.initial(2)).any()
+    again = pickle.loads(pickle.dumps(theirs))
+    np.testing.assert_array_equal(again.current, theirs.current)
+
+
+@pytest.mark.parametrize("activation", ["sigmoid", "tanh", "softplus", "relu"])
+def test_gradient_matching_agrees_with_automatic_differentiation(torch, activation):
+    ours = MultilayerPerceptron(4, [6, 5], 3, activation)
+    w, rng = ours.initial(1), np.random.default_rng(4)
+    x, u, t = rng.standard_normal((3, 4)), rng.standard_normal((3, 3)), rng.standard_normal(ours.n_parameters)
+    layers = [torch.tensor(matrix, requires_grad=True) for matrix in ours.matrices(w)]
+    records, logits = torch.tensor(x, requires_grad=True), torch.tensor(u, requires_grad=True)
+    a, apply = records, getattr(torch.nn.functional, activation, None) or getattr(torch, activation)
+    for index, matrix in enumerate(layers):
+        z = a @ matrix[:, :-1].T + matrix[:, -1]
+        a = apply(z) if index < len(layers) - 1 else z
+    loss = -(torch.softmax(logits, dim=1) * torch.log_softmax(a, dim=1)).sum(dim=1).mean()
+    gradients = torch.autograd.grad(loss, layers, create_graph=True)
+    flat = torch.cat([one.reshape(-1) for one in gradients])
+    value = ((flat - torch.tensor(t)) ** 2).sum()
+    by_records, by_logits = torch.autograd.grad(value, [records, logits])
+    found = ours.matching(w, x, u, t)
+    assert found[0] == pytest.approx(value.item(), rel=1e-12)
+    np.testing.assert_allclose(found[1], by_records.numpy(), rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(found[2], by_logits.numpy(), rtol=1e-10, atol=1e-13)
+
+
+def test_images_and_wrong_modules(torch):
+    image = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 2), torch.nn.Flatten(), torch.nn.Linear(2, 3))
+    model = TorchModel(image, 4, 3, input_shape=(1, 2, 2))
+    assert check_gradient(model, model.current, RECORDS, LABELS) < 1e-6
+    with pytest.raises(DomainError, match="module must be a torch.nn.Module; got 'linear'. Pass one from records to"):
+        TorchModel("linear", 4, 3)
+    with pytest.raises(ShapeError, match="input_shape must be a shape of 4 numbers, the features; got"):
+        TorchModel(image, 4, 3, input_shape=(1, 2, 3))
+    with pytest.raises(DomainError, match="module must have parameters; got a Identity without any. Pass another"):
+        TorchModel(torch.nn.Identity(), 4, 4)
+    with pytest.raises(ShapeError, match=r"module must map 2 records to logits of shape \(2, 5\); got shape \(2, 3\)"):
+        TorchModel(torch.nn.Linear(4, 3), 4, 5)
+
+
+def test_without_torch_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(BackendMissingError, match=r"TorchModel needs PyTorch. Install it with: pip install"):
+        TorchModel(None, 4, 3)
+
+
+def test_estimators_of_scikit_learn():
+    linear = pytest.importorskip("sklearn.linear_model")
+    network = pytest.importorskip("sklearn.neural_network")
+    two = (LABELS > 0).astype(int)
+    for estimator, labels in (
+        (linear.LogisticRegression(), LABELS), (linear.LogisticRegression(), two),
+        (linear.SGDClassifier(loss="log_loss", random_state=1), two),
+        (linear.LogisticRegression(solver="liblinear"), two),
+        *((network.MLPClassifier((5, 4), activation=name, max_iter=3, random_state=1), y)
+          for name in ("logistic", "tanh", "relu") for y in (LABELS, two)),
+    ):  # fmt: skip
+        with pytest.MonkeyPatch.context() as patch, np.errstate(all="ignore"):
+            patch.setenv("PYTHONWARNINGS", "ignore")
+            import warnings
+
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                estimator.fit(RECORDS, labels)
+        model, weights = from_scikit_learn(estimator)
+        scores = model.logits(weights, RECORDS)
+        e = np.exp(scores - scores.max(axis=1, keepdims=True))
+        expected = estimator.predict_proba(RECORDS)
+        np.testing.assert_allclose(e / e.sum(axis=1, keepdims=True), expected, rtol=1e-9, atol=1e-12)
+        assert isinstance(model, SoftmaxRegression) == hasattr(estimator, "coef_")
+
+
+def test_other_estimators_are_refused():
+    linear = pytest.importorskip("sklearn.linear_model")
+    network = pytest.importorskip("sklearn.neural_network")
+    with pytest.raises(DomainError, match="estimator must be a LogisticRegression, SGDClassifier or MLPClassifier"):
+        from_scikit_learn(linear.LinearRegression())
+    with pytest.raises(DomainError, match="estimator must be fitted; got .* Call its fit first"):
+        from_scikit_learn(linear.LogisticRegression())
+    rest = linear.SGDClassifier(loss="log_loss", random_state=1).fit(RECORDS, LABELS)
+    hinge = linear.SGDClassifier(random_state=1).fit(RECORDS, LABELS > 0)
+    for wrong in (rest, hinge):
+        with pytest.raises(DomainError, match="estimator must give the softmax of its scores as probabilities; got"):
+            from_scikit_learn(wrong)
+    plain = network.MLPClassifier((3,), activation="identity", solver="lbfgs", max_iter=2000).fit(RECORDS, LABELS > 0)
+    with pytest.raises(DomainError, match="estimator must have the activation logistic, tanh or relu, and one"):
+        from_scikit_learn(plain)
