@@ -1,15 +1,20 @@
-"""Value objects, the base of distributions and channels: read-only arrays and numbers, compared by value."""
+"""Value objects, the base of distributions, channels and stacks: read-only arrays and numbers, compared by value."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .errors import DomainError
 from .numerics import IndexArray
 
-__all__ = ["ValueObject", "distinct_rows", "is_read_only"]
+__all__ = ["Index", "Stack", "ValueObject", "distinct_rows", "is_read_only"]
+
+Index = tuple[int, ...]
 
 _BLOCK_ENTRIES = 2**20  # entries hashed or compared at a time: 8 MiB of doubles
 
@@ -68,6 +73,40 @@ class ValueObject:
         return type(self), tuple(
             field.copy() if isinstance(field, np.ndarray) else field for field in self._arrays()
         )
+
+
+class Stack(ValueObject):
+    """Objects with leading axes ``shape``; ``errors`` has the texts of the invalid ones by their position."""
+
+    __slots__ = ()
+
+    shape: Index
+    errors: Mapping[Index, str]
+
+    @property
+    def size(self) -> int:
+        """The number of objects, valid or not."""
+        return math.prod(self.shape)
+
+    @property
+    def _error_texts(self) -> tuple[Any, ...]:
+        return tuple(sorted(self.errors.items()))
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError(f"a {type(self).__name__} without leading axes has no length")
+        return self.shape[0]
+
+    def _selected(self, index: Any) -> tuple[IndexArray, dict[Index, str]]:
+        """Numbers in C order of what an index takes, and the texts of the invalid ones by their new position.
+
+        A single invalid one raises ``DomainError`` with its text.
+        """
+        numbers = np.asarray(np.arange(self.size).reshape(self.shape)[index])
+        texts = {int(np.ravel_multi_index(at, self.shape)) if at else 0: text for at, text in self.errors.items()}
+        if numbers.ndim == 0 and int(numbers) in texts:
+            raise DomainError(texts[int(numbers)])
+        return numbers, {at: texts[int(number)] for at, number in np.ndenumerate(numbers) if int(number) in texts}
 
 
 def is_read_only(array: NDArray[Any]) -> bool:

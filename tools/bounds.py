@@ -188,15 +188,15 @@ def _number(node: ast.AST) -> float | None:
 def _c(text: str) -> Iterator[Number]:
     code = re.sub(r"/\*.*?\*/", lambda m: re.sub(r"[^\n]", " ", m[0]), text, flags=re.S)
     code = re.sub(r"(?m)(//|#(?!define|include|if|endif|else|pragma|undef)).*$", "", code)
-    start = first = 0
-    table_until = 0
-    for i, line in enumerate(code.splitlines(), 1):
+    lines = code.splitlines()
+    first = table_until = 0
+    inside = (0, _end(lines, 0))
+    for i, line in enumerate(lines, 1):
         if line[:1] not in ("", " ", "}", "#", "\t"):
-            start = i  # the first line of whatever stands at the margin
-        inside = (start, _end(code, start))
+            inside = (i, _end(lines, i))  # from the first line of whatever stands at the margin
         define, table = C_DEFINE.match(line), C_TABLE.match(line)
         if table:
-            first, table_until = i, _end(code, i)
+            first, table_until = i, _end(lines, i)
             yield Number(i, table[1], "table", inside if line.startswith(" ") else (0, 0), True, table_until)
         if i <= table_until and first:
             continue
@@ -217,9 +217,8 @@ def _c_value(text: str) -> float:
     return float.fromhex(text) if "x" in text else float(text)
 
 
-def _end(code: str, start: int) -> int:
+def _end(lines: list[str], start: int) -> int:
     """Last line of what begins on line ``start``: up to the next line that ends it at the margin."""
-    lines = code.splitlines()
     depth = 0
     for i in range(max(start, 1) - 1, len(lines)):
         depth += lines[i].count("{") - lines[i].count("}")
@@ -344,6 +343,7 @@ def _absent(root: Path, evidence: str) -> list[str]:
 # ----------------------------------------------------------------------------------------------- what rests on what
 
 
+@cache
 def resting(root: Path = ROOT) -> dict[str, set[str]]:
     """Path of a source -> public names that rest on it."""
     below = _python_imports(root)
@@ -366,6 +366,7 @@ def _closure(start: str, below: dict[str, set[str]]) -> set[str]:
     return seen
 
 
+@cache
 def _modules(root: Path) -> dict[str, Path]:
     found = {}
     for path in (root / "fastpriv").rglob("*.py"):
@@ -374,6 +375,7 @@ def _modules(root: Path) -> dict[str, Path]:
     return found
 
 
+@cache
 def _path(root: Path, module: str) -> str:
     path = root.joinpath(*module.split("."))
     return (path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).relative_to(root).as_posix()
@@ -424,6 +426,7 @@ def _origin(module: str, name: str, modules: dict[str, Path], taken: Taken) -> s
     return {module}
 
 
+@cache
 def _kernel_of(root: Path, function: str) -> set[str]:
     """The compiled module whose own loops define a function of ``special``."""
     text = (root / "fastpriv" / "special.py").read_text()

@@ -5,8 +5,7 @@ Notation: n secrets, m releases; ``shape`` are the leading axes of a stack.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _parallel, _validate
-from .._values import ValueObject, is_read_only
+from .._values import Index, Stack, is_read_only
 from ..errors import DomainError, ShapeError
 from ..kernels import _channel_capacity
 from ..numerics import BoolArray, FloatArray, RealArray
@@ -26,10 +25,9 @@ _BLOCK_CELLS = 2**18  # cells checked at a time: 2 MiB of doubles, less than a m
 # Remedy for an array that is no stack.
 _REMEDY = "Pass shape (..., n, m): one row a secret, one column a release."
 
-Index = tuple[int, ...]
 
 
-class ChannelStack(ValueObject):
+class ChannelStack(Stack):
     """Channels with leading axes, for one call instead of a loop over settings.
 
     The functions of ``fastpriv.notions`` and ``fastpriv.capacity`` take a stack in the place of a channel, and priors
@@ -97,11 +95,9 @@ class ChannelStack(ValueObject):
     _fields = ("cells", "_error_texts")
 
     cells: RealArray
-    shape: tuple[int, ...]
     inputs: int
     outputs: int
     mass_gaps: FloatArray
-    errors: Mapping[Index, str]
     records: bool
 
     def __init__(self, matrices: ArrayLike, *, errors: Literal["raise", "record"] = "raise") -> None:
@@ -125,11 +121,6 @@ class ChannelStack(ValueObject):
         """How far the sum of a row may be from 1."""
         return _validate.sum_tolerance(self.cells.dtype)
 
-    @property
-    def size(self) -> int:
-        """Number of channels."""
-        return math.prod(self.shape)
-
     def _refuse(self, invalid: BoolArray) -> None:
         """Raise the error of the first invalid channel, or note those of all and replace their cells by 1/m."""
         found: dict[Index, str] = {}
@@ -146,15 +137,6 @@ class ChannelStack(ValueObject):
         cells[invalid], gaps[invalid] = 1.0 / self.outputs, 0.0
         self._set(cells=cells, mass_gaps=gaps, errors=MappingProxyType(found))
 
-    @property
-    def _error_texts(self) -> tuple[Any, ...]:
-        return tuple(sorted(self.errors.items()))
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("a ChannelStack without leading axes has no length.")
-        return self.shape[0]
-
     def __iter__(self) -> Iterator[Channel | ChannelStack]:
         return (self[i] for i in range(len(self)))
 
@@ -163,15 +145,11 @@ class ChannelStack(ValueObject):
 
         The position of an invalid channel raises ``DomainError`` with its text.
         """
-        positions = np.arange(self.size).reshape(self.shape)[index]
+        positions, found = self._selected(index)
         cells = self.cells.reshape(-1, self.inputs, self.outputs)
-        texts = {int(np.ravel_multi_index(at, self.shape)): text for at, text in self.errors.items()}
         if positions.ndim == 0:
-            if int(positions) in texts:
-                raise DomainError(texts[int(positions)])
             return Channel(cells[int(positions)])
         chosen = ChannelStack(cells[positions], errors="record" if self.records else "raise")
-        found = {at: texts[int(flat)] for at, flat in np.ndenumerate(positions) if int(flat) in texts}
         chosen._set(errors=MappingProxyType(found))
         return chosen
 

@@ -8,7 +8,6 @@ at one position of the leading axes.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal
@@ -17,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _validate
-from .._values import ValueObject
+from .._values import Index, Stack
 from ..errors import DomainError, ShapeError
 from ..numerics import BoolArray, FloatArray
 from . import covariances as matrices
@@ -26,10 +25,9 @@ from .packed import MAX_MAGNITUDE
 
 __all__ = ["MixtureStack"]
 
-Index = tuple[int, ...]
 
 
-class MixtureStack(ValueObject):
+class MixtureStack(Stack):
     """Gaussian mixtures with leading axes, for one call instead of a loop over settings.
 
     Every function of mixtures takes a stack in the place of a mixture, and broadcasts stacks, mixtures and its own
@@ -102,8 +100,6 @@ class MixtureStack(ValueObject):
     sigmas: FloatArray | None
     covariances: FloatArray | None
     dimension: int
-    shape: tuple[int, ...]
-    errors: Mapping[Index, str]
     _records: bool
     _gaps: FloatArray | None
 
@@ -242,11 +238,6 @@ class MixtureStack(ValueObject):
         return _rebuilt(mixture.weights, mixture.means, sigmas, covariances, d, False, {})
 
     @property
-    def size(self) -> int:
-        """The number of rows."""
-        return math.prod(self.shape)
-
-    @property
     def components(self) -> int:
         """The number of components k, padding included."""
         return int(self.weights.shape[-1])
@@ -274,27 +265,17 @@ class MixtureStack(ValueObject):
             self._set(_gaps=np.broadcast_to(gaps, self.shape))
         return self._gaps  # type: ignore[return-value]
 
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("a MixtureStack without leading axes has no length")
-        return self.shape[0]
-
     def __getitem__(self, index: Any) -> Any:
         """The mixture at one position, or a smaller stack: as indexing an array of shape ``shape``."""
-        numbers = np.arange(self.size).reshape(self.shape)[index]
-        if np.ndim(numbers) == 0:
-            position = tuple(int(i) for i in np.unravel_index(int(numbers), self.shape))
-            if position in self.errors:
-                raise DomainError(self.errors[position])
-            return self._mixture(position)
+        numbers, kept = self._selected(index)
+        if numbers.ndim == 0:
+            return self._mixture(tuple(int(i) for i in np.unravel_index(int(numbers), self.shape)))
         positions = tuple(np.unravel_index(numbers.ravel(), self.shape)) if self.shape else ()
 
         def chosen(field: FloatArray) -> FloatArray:
             return np.asarray(field[positions].reshape(numbers.shape + field.shape[len(self.shape) :]))
 
         sigmas, covariances = (None if field is None else chosen(field) for field in (self.sigmas, self.covariances))
-        flat = {int(np.ravel_multi_index(position, self.shape)): text for position, text in self.errors.items()}
-        kept = {place: flat[int(number)] for place, number in np.ndenumerate(numbers) if int(number) in flat}
         errors = self._records, kept
         return _rebuilt(chosen(self.weights), chosen(self.means), sigmas, covariances, self.dimension, *errors)
 
@@ -307,8 +288,8 @@ class MixtureStack(ValueObject):
         return GaussianMixture(w, m, self.sigmas[index])
 
     def _arrays(self) -> tuple[Any, ...]:
-        errors = tuple(sorted(self.errors.items()))
-        return self.weights, self.means, self.sigmas, self.covariances, self.dimension, self._records, errors
+        own = self.weights, self.means, self.sigmas, self.covariances, self.dimension, self._records
+        return *own, self._error_texts
 
     def __reduce__(self) -> Any:
         return _rebuilt, (*self._arrays()[:-1], dict(self.errors))

@@ -6,8 +6,7 @@ at one position of the leading axes.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _validate
-from .._values import ValueObject
+from .._values import Index, Stack
 from ..errors import DomainError, ShapeError
 from ..numerics import FloatArray
 from .mixture_stacks import MixtureStack
@@ -24,12 +23,11 @@ from .pmf import Pmf
 
 __all__ = ["PmfStack"]
 
-Index = tuple[int, ...]
 # bound: none - sums nearer to 1 are not checked again; the tolerance of ``Pmf`` less the rounding of a sum
 _SURE_TOLERANCE = _validate.sum_tolerance(np.float64) * (1 - 1e-6)
 
 
-class PmfStack(ValueObject):
+class PmfStack(Stack):
     """Discrete distributions with leading axes, for one call instead of a loop over priors.
 
     Functions that take a ``Pmf`` as prior take a stack in its place: the notions, ``mutual_information`` and
@@ -88,8 +86,6 @@ class PmfStack(ValueObject):
 
     values: FloatArray
     probabilities: FloatArray
-    shape: Index
-    errors: Mapping[Index, str]
     records: bool
 
     def __init__(
@@ -164,33 +160,14 @@ class PmfStack(ValueObject):
             x[index, len(row) :] = row.values[-1]
         return cls(x, p)
 
-    @property
-    def size(self) -> int:
-        """The number of rows."""
-        return math.prod(self.shape)
-
-    @property
-    def _error_texts(self) -> tuple[Any, ...]:
-        return tuple(sorted(self.errors.items()))
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("a PmfStack without leading axes has no length")
-        return self.shape[0]
-
     def __getitem__(self, index: Any) -> Any:
         """The distribution at one position, or a smaller stack: as indexing an array of shape ``shape``.
 
         The position of an invalid row raises ``DomainError`` with its text.
         """
-        positions = np.arange(self.size).reshape(self.shape)[index]
-        if np.ndim(positions) == 0:
-            position = tuple(int(i) for i in np.unravel_index(int(positions), self.shape)) if self.shape else ()
-            if position in self.errors:
-                raise DomainError(self.errors[position])
-            return self._pmf(position)
-        flat = {int(np.ravel_multi_index(at, self.shape)): text for at, text in self.errors.items()}
-        found = {at: flat[int(number)] for at, number in np.ndenumerate(positions) if int(number) in flat}
+        positions, found = self._selected(index)
+        if positions.ndim == 0:
+            return self._pmf(tuple(int(i) for i in np.unravel_index(int(positions), self.shape)) if self.shape else ())
         x, p = (field.reshape(self.size, -1)[positions] for field in (self.values, self.probabilities))
         return _rebuilt(x, p, self.records, found)
 

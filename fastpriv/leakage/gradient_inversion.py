@@ -37,17 +37,30 @@ from .federated_training import Updates
 from .layered_models import LayeredModel, SoftmaxRegression
 from .trainable_models import checked_labels, checked_model, checked_weights
 
-__all__ = ["GradientMatching", "ObservedRound", "RecoveredLabels", "Reconstruction", "invert_single_record",
-           "observed_round", "recover_labels"]  # fmt: skip
+__all__ = [
+    "GradientMatching", "ObservedRound", "Reconstruction", "RecoveredLabels", "invert_single_record", "observed_round",
+    "recover_labels",
+]  # fmt: skip
 
 # bound: none - what rounding may add to a count of labels that is a whole number
 _COUNT_ROUNDING = 1e-9
 # bound: none - standard deviations of the noise of a count that are granted before a label is taken as present
 _COUNT_DEVIATIONS = 4.0
-_LABEL_SETS = 12  # most label multisets that are tried where the gradient leaves a choice
+_LABEL_SETS = 5  # most label multisets that are tried where the gradient leaves a choice
+_EXACT_LABEL_SETS = 60  # the same for softmax regression without noise, where a search takes less than a millisecond
 _LISTED_SETS = 5000  # label multisets that are listed in order to find the most plausible ones
-_REDUCED_STARTS = 8  # starts in the space of the rows, which cost a tenth of one in the box, for each restart
+_FIRST_STARTS = 2  # in the space of the rows, for each of several label multisets
+_REDUCED_STARTS = 8  # in the space of the rows, which cost a tenth of one in the box, for each restart
+_REDUCED_SETS = 3  # label multisets that have so many starts
 _REDUCED_STEPS = 100  # damped steps of one of them
+_NETWORK_STEPS = 20  # of networks, from differences: a start that is good needs about ten
+# Damping of Gauss-Newton steps of networks, relative to the largest diagonal entry: the first, and that of the last.
+_FIRST_DAMPING, _MOST_DAMPING = 1e-3, 1e3
+# bound: none - damping below which steps are as good as plain ones
+_LEAST_DAMPING = 1e-12
+# bound: none - step of the differences; what it misses only slows the search down
+_DIFFERENCE = 2.0**-24
+_SLOWER = 16  # how many times fewer starts there are for networks, whose searches take longer
 # bound: none - objective relative to the squared length of the gradient at which a search has found a match
 _SOLVED = 1e-26
 # bound: none - the same for a search in the space of the rows, with the objective taken over all coordinates
@@ -447,17 +460,39 @@ class GradientMatching(ValueObject):
             sets = [checked_labels(model, labels, seen.size)]
         else:
             sets = self._label_sets(seen)
+        if seen.variance == 0.0 and not (seen.simulated and self.corrections):
+            sets, exact = self._in_row_space(seen, sets, stream)
+            if exact is not None:
+                return exact
         best: Reconstruction | None = None
         for target_labels in sets:  # one search each where there is a choice, then all others with the best labels
-            found = self._matched(seen, target_labels, self.restarts if len(sets) == 1 else 1, stream, None)
+            found = self._matched(seen, target_labels, self.restarts if len(sets) == 1 else 1, stream)
             if best is None or found.objective < best.objective:
                 best = found
-            if best.objective <= _ACCEPTED * _square(seen.gradient):
-                return best
         assert best is not None
         if len(sets) > 1 and self.restarts > 1:
-            return self._matched(seen, best.labels, self.restarts - 1, stream, best)
+            found = self._matched(seen, best.labels, self.restarts - 1, stream)
+            best = found if found.objective < best.objective else best
         return best
+
+    def _in_row_space(
+        self, seen: ObservedRound, sets: list[IntArray], stream: np.random.Generator
+    ) -> tuple[list[IntArray], Reconstruction | None]:  # fmt: skip
+        """A match in the space of the gradient's rows, if one is found; and the label sets that come nearest."""
+        shares = np.full(seen.size, 1.0 / seen.divisor)
+        for starts in (_FIRST_STARTS, _REDUCED_STARTS * self.restarts):
+            values = []
+            for labels in sets:
+                problem = _MatchingProblem(seen, labels, shares, seen.gradient, self)
+                found = problem.in_row_space(starts, stream)
+                if found is not None and problem.accepts(found):
+                    return sets, Reconstruction(np.clip(found[0], *self.bounds), labels, found[1])
+                values.append(math.inf if found is None else found[1])
+            order = np.argsort(values, kind="stable")
+            sets = [sets[k] for k in order[: _REDUCED_SETS if values[order[0]] < math.inf else _LABEL_SETS]]
+            if not values[order[0]] < math.inf:
+                break
+        return sets, None
 
     def _label_sets(self, seen: ObservedRound) -> list[IntArray]:
         """The most plausible labels first."""
@@ -467,7 +502,9 @@ class GradientMatching(ValueObject):
         if self.public_records is not None:
             expected = _mean_probabilities(model, seen.weights, self.public_records)
         noise = math.sqrt(seen.variance)
-        sets, _ = _label_sets(intercepts, seen.size, seen.divisor, expected, noise, _LABEL_SETS)
+        exact = noise == 0.0 and not seen.simulated and isinstance(model, SoftmaxRegression)
+        sets, _ = _label_sets(intercepts, seen.size, seen.divisor, expected, noise,
+                              _EXACT_LABEL_SETS if exact else _LABEL_SETS)  # fmt: skip
         return [np.repeat(np.arange(model.n_classes), counts) for counts in sets]
 
     def _starts(self, seen: ObservedRound, many: int, stream: np.random.Generator) -> FloatArray:
@@ -489,10 +526,9 @@ class GradientMatching(ValueObject):
         return self.public_records.mean(axis=0), seen.variance / max(spread, SMALLEST_NORMAL)
 
     def _matched(
-        self, seen: ObservedRound, labels: IntArray, restarts: int, stream: np.random.Generator,
-        known: Reconstruction | None,
+        self, seen: ObservedRound, labels: IntArray, restarts: int, stream: np.random.Generator
     ) -> Reconstruction:  # fmt: skip
-        """The best of some searches with these labels, and of what is known."""
+        """The best of some searches with these labels."""
         shares, target = np.full(seen.size, 1.0 / seen.divisor), seen.gradient
         if seen.clip < math.inf and self.corrections:  # those of random records
             typical = self._starts(seen, 1, stream)[0]
@@ -500,10 +536,9 @@ class GradientMatching(ValueObject):
         problem = _MatchingProblem(seen, labels, shares, target, self)
         records, value = problem.best(restarts, stream)
         if not (seen.simulated and self.corrections):
-            found = Reconstruction(records, labels, value)
-            return found if known is None or found.objective < known.objective else known
-        scale, best = _square(seen.gradient), known
-        previous = math.inf
+            return Reconstruction(records, labels, value)
+        scale, previous = _square(seen.gradient), math.inf
+        best: Reconstruction | None = None
         for _ in range(self.corrections + 1):
             update = seen.update(records, labels)
             miss = _square(update - seen.gradient)
@@ -539,8 +574,8 @@ class _MatchingProblem:
 
     def best(self, restarts: int, stream: np.random.Generator) -> tuple[FloatArray, float]:
         """The best of searches from random starts."""
-        found = self._of_one_record() if len(self.labels) == 1 else self._in_row_space(restarts, stream)
-        if found is not None and found[1] <= _ACCEPTED * self.square and self._inside(found[0]):
+        found = self.in_row_space(_REDUCED_STARTS, stream) if self.seen.simulated else None
+        if found is not None and self.accepts(found):
             return np.clip(found[0], *self.attack.bounds), found[1]
         best: tuple[FloatArray, float] | None = None
         starts = list(self.attack._starts(self.seen, restarts, stream))
@@ -561,18 +596,17 @@ class _MatchingProblem:
             records, value, _ = self.kernel.search(start, self.one_hot, self.centre, self.ridge, low, high, _FLAT,
                                                    solved, most)  # fmt: skip
             return records, value
-        shape, factor = start.shape, float(self.shares.sum())  # of a mean gradient in the sum with its shares
-        target = self.target / factor
+        found, value, _ = _gradient_matching.bounded_minimum(self._objective, start.ravel(), low, high, _FLAT, solved,
+                                                             most)  # fmt: skip
+        return found.reshape(start.shape), value
 
-        def objective(x: FloatArray) -> tuple[float, FloatArray]:
-            value, slope, _ = self.seen.model.matching(self.seen.weights, x.reshape(shape), self.labels, target)
-            gap = x.reshape(shape) - self.centre
-            ridge = self.ridge / factor**2
-            return value + ridge * float((gap * gap).sum()), slope + 2.0 * ridge * gap
-
-        found, value, _ = _gradient_matching.bounded_minimum(objective, start.ravel(), low, high, _FLAT,
-                                                             solved / factor**2, most)  # fmt: skip
-        return found.reshape(shape), value * factor**2
+    def _objective(self, x: FloatArray) -> tuple[float, FloatArray]:
+        """The objective with its ridge, and its derivatives, of any model: clipping counts in the mean."""
+        records = x.reshape(len(self.labels), -1)
+        factor = float(self.shares.sum())  # of the mean gradient in the sum with its shares
+        value, slope, _ = self.seen.model.matching(self.seen.weights, records, self.labels, self.target / factor)
+        gap = records - self.centre
+        return value * factor**2 + self.ridge * float((gap * gap).sum()), slope * factor**2 + 2.0 * self.ridge * gap
 
     def gradient(self, records: FloatArray, shares: FloatArray) -> FloatArray:
         """The sum of the records' gradients times their shares."""
@@ -586,6 +620,10 @@ class _MatchingProblem:
     def distance(self, records: FloatArray) -> float:
         """Squared distance of their gradient from the target."""
         return _square(self.gradient(records, self.shares) - self.target)
+
+    def accepts(self, found: tuple[FloatArray, float]) -> bool:
+        """Whether these records match the target and lie in the box."""
+        return found[1] <= _ACCEPTED * self.square and self._inside(found[0])
 
     def _inside(self, records: FloatArray) -> bool:
         low, high = self.attack.bounds
@@ -602,36 +640,74 @@ class _MatchingProblem:
             return None
         return record, self.distance(record)
 
-    def _in_row_space(self, restarts: int, stream: np.random.Generator) -> tuple[FloatArray, float] | None:
-        """Records spanned by the rows of the target, where they span those of the batch."""
-        size = len(self.labels)
-        if self.kernel is None or self.seen.variance > 0.0 or size >= self.seen.model.n_classes:
+    def in_row_space(self, many: int, stream: np.random.Generator) -> tuple[FloatArray, float] | None:
+        """Records spanned by the rows of the first layer's target, where these span those of the batch."""
+        size, model = len(self.labels), self.seen.model
+        if self.seen.variance > 0.0 or not isinstance(model, LayeredModel):
             return None
-        basis = _orthonormal_rows(self.rows[:, :-1], size)
+        if size == 1:
+            return self._of_one_record()
+        rows = model.matrices(self.target)[0]
+        if size >= len(rows):
+            return None
+        basis = _orthonormal_rows(rows[:, :-1], size)
         if len(basis) < size:
             return None
-        weights, target = (np.concatenate([_matrix_product.product(a[:, :-1], basis), a[:, -1:]], axis=1)
-                           for a in (self.weights, self.rows))  # fmt: skip
-        reduced = _gradient_matching.Matching(self.shares, weights, target)
+        reduced = None
+        if self.kernel is not None:
+            weights, target = (np.concatenate([_matrix_product.product(a[:, :-1], basis), a[:, -1:]], axis=1)
+                               for a in (self.weights, self.rows))  # fmt: skip
+            reduced = _gradient_matching.Matching(self.shares, weights, target)
         best: tuple[FloatArray, float] | None = None
-        for start in self.attack._starts(self.seen, _REDUCED_STARTS * restarts, stream):
-            found, value, _ = reduced.descend(_matrix_product.product(start, basis), self.one_hot, np.zeros(size), 0.0,
-                                              _SOLVED * self.square, _REDUCED_STEPS)  # fmt: skip
+        solved = _SOLVED * self.square
+        for start in self.attack._starts(self.seen, many if reduced is not None else -(-many // _SLOWER), stream):
+            y = _matrix_product.product(start, basis)
+            if reduced is not None:
+                y, value, _ = reduced.descend(y, self.one_hot, np.zeros(size), 0.0, solved, _REDUCED_STEPS)
+            else:
+                y, value = self._in_span(y, basis, solved)
             if best is not None and not value < best[1]:
                 continue
-            best = _matrix_product.product(found, basis.T), value
-            if value <= _SOLVED * self.square * 100.0 and self._inside(best[0]):
+            best = _matrix_product.product(y, basis.T), value
+            if value <= 100.0 * solved and self._inside(best[0]):
                 break
         assert best is not None
         return best[0], self.distance(best[0])
+
+    def _in_span(self, start: FloatArray, basis: FloatArray, solved: float) -> tuple[FloatArray, float]:
+        """Coefficients of records in a basis: damped Gauss-Newton steps with differences of gradients."""
+
+        def miss(y: FloatArray) -> FloatArray:
+            return self.gradient(_matrix_product.product(y.reshape(start.shape), basis.T), self.shares) - self.target
+
+        y, damping = start.ravel(), _FIRST_DAMPING
+        residual = miss(y)
+        value, n = _square(residual), y.size
+        for _ in range(_NETWORK_STEPS):
+            if value <= solved:
+                break
+            columns = np.stack([(miss(y + _DIFFERENCE * axis) - residual) / _DIFFERENCE for axis in np.eye(n)])
+            normal, slope = _matrix_product.product(columns, columns), _matrix_product.matrix_vector(columns, residual)
+            largest, before = float(np.diagonal(normal).max()), value
+            while damping <= _MOST_DAMPING and largest > 0.0:
+                moved = y - np.linalg.solve(normal + damping * largest * np.eye(n), slope)
+                tried = miss(moved)
+                if _square(tried) < value:
+                    y, residual, value = moved, tried, _square(tried)
+                    damping = max(0.1 * damping, _LEAST_DAMPING)
+                    break
+                damping *= 5.0
+            if before - value <= _FLAT * value:
+                break
+        return y.reshape(start.shape), value
 
 
 def _matrices(model: Any, gradient: ArrayLike) -> list[FloatArray]:
     """The gradient's layers."""
     if not isinstance(model, LayeredModel):
         raise DomainError(
-            f"model must be a SoftmaxRegression or a MultilayerPerceptron; got {_validate.shown(model)}. The intercepts "
-            "of other models are unknown: pass labels, or attack with a pool of candidates."
+            f"model must be a SoftmaxRegression or a MultilayerPerceptron; got {_validate.shown(model)}. The "
+            "intercepts of other models are unknown: pass labels, or attack with a pool of candidates."
         )
     return model.matrices(checked_weights(model, gradient, "gradient"))
 

@@ -1,15 +1,16 @@
 """Attacks with a pool of candidates: the batch whose gradient is nearest, and who of the pool was in it.
 
-Notation: N candidates with gradients g_i, a batch A of S of them, the gradient t that a round shared, a divisor d (S, or
-the expected size of a Poisson batch). The batch is sought that maximises
+Notation: N candidates with gradients g_i, a batch A of S of them, the gradient t that a round shared, a divisor d (S,
+or the expected size of a Poisson batch). The batch is sought that maximises
 
     -|sum over A of g_i / d - t|^2 / 2 = constant + sum of a_i + sum over pairs of b_ij,
     a_i = <t, g_i> / d - K_ii / 2 d^2,   b_ij = -K_ij / d^2,   K_ij = <g_i, g_j>,
 
 which with normal noise is the most probable batch, the mode of the exact posterior. A beam search adds candidates one
-by one, and then exchanges, that raise the sum most, are made as long as there are any. Larger batches also start from
-the candidates of largest weight where weights in [0, 1], whose best values are a convex problem, replace membership. In Poisson batches each member
-adds v log(q / (1 - q)), v the variance of the noise, and their number is free.
+by one, and then exchanges that raise the sum are made, the best one first, as long as there are any. Larger batches
+also start from the candidates of largest weight where weights in [0, 1], whose best values are a convex problem,
+replace membership. In Poisson batches each member adds v log(q / (1 - q)), v the variance of the noise, and their
+number is free.
 
 Sources: S. Mallat and Z. Zhang 1993 (matching pursuit, of which this is the form with exchanges and several paths);
 S. Yeom et al. 2018 (loss); L. Melis et al. 2019 and M. Nasr et al. 2019 (gradients of candidates against updates).
@@ -133,7 +134,7 @@ class PoolPursuit(ValueObject):
                 f"records must be a pool of at least the {seen.size} records of a batch; got {len(records)}. Pass all "
                 "candidates."
             )
-        rate = float(updates.training.sampling_rate) if poisson else math.nan
+        rate = float(updates.training.sampling_rate or math.nan) if poisson else math.nan
         pool = _gradients(seen, records, labels)
         target, best = seen.gradient, None
         for _ in range(_CORRECTIONS if seen.steps > 1 else 1):

@@ -16,12 +16,13 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from .. import _parallel, _validate
+from .._values import Index
 from ..channels import ChannelStack
 from ..distributions import Pmf, PmfStack
 from ..errors import DomainError, NotConvergedError, ShapeError
 from ..estimate import Estimate, stacked, stacked_arrays
 from .gaussian import GaussianMechanism
-from .mechanism_stacks import Index, MechanismStack, with_position
+from .mechanism_stacks import MechanismStack, with_position
 
 __all__ = ["broadcasting"]
 

@@ -6,27 +6,25 @@ Notation: ``shape`` are the leading axes of a stack.
 from __future__ import annotations
 
 import inspect
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 
 from .. import _validate
-from .._values import ValueObject
+from .._values import Index, Stack
 from ..channels.base import AnyChannel
 from ..channels.channel_stacks import ChannelStack
 from ..errors import DomainError, ShapeError
 
 __all__ = ["MechanismStack"]
 
-Index = tuple[int, ...]
 # Last axes of the parameters that are arrays for one mechanism already; the others are single numbers.
 _OWN_AXES = {"scores": 2, "matrix": 2, "default": 1, "indices": 1, "rows": 2}
 
 
-class MechanismStack(ValueObject):
+class MechanismStack(Stack):
     """Mechanisms with leading axes, for one call instead of a loop over their parameters.
 
     The functions of ``fastpriv.notions`` and ``channel_capacity`` take a stack in the place of a mechanism. Its leading
@@ -89,8 +87,6 @@ class MechanismStack(ValueObject):
     _fields = ("mechanisms", "shape", "_error_texts")
 
     mechanisms: tuple[AnyChannel | None, ...]
-    shape: Index
-    errors: Mapping[Index, str]
     records: bool
 
     def __init__(
@@ -182,33 +178,14 @@ class MechanismStack(ValueObject):
         written._set(errors=MappingProxyType({**written.errors, **self.errors}))
         return written
 
-    @property
-    def size(self) -> int:
-        """The number of mechanisms."""
-        return math.prod(self.shape)
-
-    @property
-    def _error_texts(self) -> tuple[Any, ...]:
-        return tuple(sorted(self.errors.items()))
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("a MechanismStack without leading axes has no length")
-        return self.shape[0]
-
     def __getitem__(self, index: Any) -> Any:
         """The mechanism at one position, or a smaller stack: as indexing an array of shape ``shape``.
 
         The position of an invalid mechanism raises ``DomainError`` with its text.
         """
-        positions = np.arange(self.size).reshape(self.shape)[index]
-        texts = {int(np.ravel_multi_index(at, self.shape)) if at else 0: text for at, text in self.errors.items()}
-        if np.ndim(positions) == 0:
-            one = self.mechanisms[int(positions)]
-            if one is None:
-                raise DomainError(texts[int(positions)])
-            return one
-        found = {at: texts[int(number)] for at, number in np.ndenumerate(positions) if int(number) in texts}
+        positions, found = self._selected(index)
+        if positions.ndim == 0:
+            return self.mechanisms[int(positions)]
         chosen = tuple(self.mechanisms[number] for number in positions.ravel().tolist())
         return _rebuilt(chosen, positions.shape, self.records, found)
 

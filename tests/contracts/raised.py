@@ -12,6 +12,7 @@ import re._constants as ops
 import re._parser
 import warnings
 from collections import Counter
+from functools import cache
 
 import numpy as np
 
@@ -50,14 +51,21 @@ def shown(tokens):
 
 def messages(path):
     """(line, template) of every message that a module gives to an error, raised there or returned."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    return messages_of(path.read_text())
+
+
+@cache
+def messages_of(source):
+    found = []
+    for node in ast.walk(ast.parse(source)):
         if not (isinstance(node, ast.Call) and node.args):
             continue
         name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
         if ERROR.search(name):
             for template in templates(node.args[0]):
                 if sum(letter is not HOLE for letter in template) >= LEAST:
-                    yield node.lineno, template
+                    found.append((node.lineno, template))
+    return found
 
 
 def of_regular_expression(text):
@@ -93,11 +101,11 @@ class Expectations:
     def __init__(self, paths):
         kept = {}
         for path in paths:
-            tree = ast.parse(path.read_text())
-            inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-            for node in ast.walk(tree):
-                text = isinstance(node, ast.JoinedStr | ast.Constant) and isinstance(getattr(node, "value", ""), str)
-                if text and id(node) not in inside:
+            nodes = [node for node in ast.walk(ast.parse(path.read_text()))
+                     if isinstance(node, ast.JoinedStr | ast.Constant)]  # fmt: skip
+            inside = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+            for node in nodes:
+                if isinstance(getattr(node, "value", ""), str) and id(node) not in inside:
                     for tokens in templates(node):
                         kept[tuple(tokens)] = None
                         plain = "".join(".*" if letter is HOLE else letter for letter in tokens)

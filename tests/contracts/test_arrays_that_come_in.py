@@ -244,8 +244,9 @@ CALLS = {  # name: calls that go through, as a function and its arguments
         "records": ROWS, "labels": [0, 1]})],
     "leakage.LossAttack": [(functools.partial(fp.leakage.LossAttack().scores, UPDATES), {
         "records": ROWS, "labels": [0, 1]})],
-    "leakage.PoolPursuit": [(lambda records, labels: fp.leakage.PoolPursuit(records, labels).reconstruct(UPDATES).members,
-                             {"records": ROWS, "labels": [0, 1]})],
+    "leakage.PoolPursuit": [
+        (lambda records, labels: fp.leakage.PoolPursuit(records, labels).reconstruct(UPDATES).members,
+         {"records": ROWS, "labels": [0, 1]})],
     "leakage.invert_single_record": [(lambda gradient: fp.leakage.invert_single_record(VICTIM, gradient).records, {
         "gradient": np.arange(6.0)})],
     "leakage.recover_labels": [

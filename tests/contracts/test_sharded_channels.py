@@ -24,7 +24,7 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])  # worker processes 
 RNG = np.random.default_rng(0)
 OUTPUTS = 48
 BLOCK = rows_of_block(OUTPUTS)
-SIZE = 5 * BLOCK + 123
+SIZE = 3 * BLOCK + 123
 CELLS = RNG.integers(0, 50, (SIZE, OUTPUTS)) + 0.125
 CELLS[:, 5] *= 2.0**-30
 CELLS /= CELLS.sum(axis=1, keepdims=True)

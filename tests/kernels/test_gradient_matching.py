@@ -46,7 +46,7 @@ def problem(rng, records=2, classes=3, features=2, scale=1.0):
 
 CASES = {
     "ordinary": lambda rng: problem(rng),
-    "soft labels": lambda rng: problem(rng)[:1] + (rng.dirichlet(np.ones(3), 2),) + problem(rng)[2:],
+    "soft labels": lambda rng: [*problem(rng)[:1], rng.dirichlet(np.ones(3), 2), *problem(rng)[2:]],
     "one record, one feature": lambda rng: problem(rng, 1, 2, 1),
     "a full row of lanes": lambda rng: problem(rng, 2, 2, 7),
     "zero weights": lambda rng: problem(rng, scale=0.0),
@@ -83,7 +83,8 @@ def test_descent_recovers_records(seed):
     q, shares = np.eye(6)[[0, 2, 5]], np.full(3, 1 / 3)
     matching = _gradient_matching.Matching(shares, w, gradient(x, q, shares, w))
     found, value, steps = matching.descend(x + 0.1 * rng.normal(size=x.shape), q, np.zeros(4), 0.0, 0.0, 100)
-    assert value < 1e-28 and 0 < steps < 40
+    assert value < 1e-28
+    assert 0 < steps < 40
     np.testing.assert_allclose(found, x, rtol=0, atol=1e-11)
     assert matching.value(found, q)[0] == pytest.approx(value, rel=1e-12)
 
@@ -98,18 +99,20 @@ def test_descent_with_a_ridge_ends_where_derivatives_vanish():
     assert matching.search(x, q, centre, 0.3, -np.inf, np.inf, 1e-15, 0.0, 2000)[1] == pytest.approx(value, rel=1e-6)
 
 
-@pytest.mark.parametrize("low, high", [(0.0, 1.0), (0.2, 0.3), (-np.inf, np.inf), (0.4, np.inf)])
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (0.2, 0.3), (-np.inf, np.inf), (0.4, np.inf)])
 def test_search_ends_at_a_stationary_point_of_the_box(low, high):
     x, q, shares, w, t = problem(np.random.default_rng(2), 3, 4, 5)
     matching = _gradient_matching.Matching(shares, w, t)
     found, value, evaluations = matching.search(x, q, np.zeros(5), 0.01, low, high, 1e-16, 0.0, 5000)
-    assert evaluations < 5000 and np.all((found >= low) & (found <= high))
+    assert evaluations < 5000
+    assert np.all((found >= low) & (found <= high))
     plain, slope, _ = matching.value(found, q)
     slope = slope + 0.02 * found
     free = (found > low) & (found < high)
     assert value == pytest.approx(plain + 0.01 * (found**2).sum(), rel=1e-13)
     assert np.abs(slope[free]).max(initial=0.0) < 1e-5
-    assert np.all(slope[found == low] >= 0) and np.all(slope[found == high] <= 0)
+    assert np.all(slope[found == low] >= 0)
+    assert np.all(slope[found == high] <= 0)
 
 
 @pytest.mark.parametrize("n", [1, 7, 8, 19])
@@ -140,7 +143,8 @@ def test_values_that_are_not_finite_are_no_lower():
         return (float(x[0] - np.log(x[0])), 1 - 1 / x) if x[0] > 0 else (np.nan, np.array([np.nan]))
 
     found, value, _ = _gradient_matching.bounded_minimum(pole, [0.1], -9.0, 9.0, 1e-15, -np.inf, 200)
-    assert found[0] == pytest.approx(1.0, abs=1e-6) and value == pytest.approx(1.0)
+    assert found[0] == pytest.approx(1.0, abs=1e-6)
+    assert value == pytest.approx(1.0)
 
 
 def test_an_error_of_the_function_is_raised():

@@ -13,7 +13,10 @@ CSRC = Path(__file__).parents[2] / "csrc"
 COMPILER = shutil.which("cc") or shutil.which("gcc")
 FLAGS = ["-std=gnu11", "-w", "-DFP_HAVE_VARIANTS=0", "-ffp-contract=off", f"-I{CSRC}", "-x", "c"]
 
-pytestmark = pytest.mark.skipif(not (CSRC.is_dir() and COMPILER), reason="needs the source tree and a C compiler")
+pytestmark = [
+    pytest.mark.skipif(not (CSRC.is_dir() and COMPILER), reason="needs the source tree and a C compiler"),
+    pytest.mark.all_variants,
+]
 
 PHI = NormalDist().cdf
 #: delta(1) of the Gaussian mechanism with sensitivity = sigma: Phi(-1/2) - e Phi(-3/2)

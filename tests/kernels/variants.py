@@ -19,11 +19,12 @@ TESTS = Path(__file__).parents[1]
 
 
 def parameters(variants, available):
-    """The variants as parameters of a test; those not available are skipped."""
-    return [
-        pytest.param(name, marks=() if name in available else pytest.mark.skip(f"not run: this CPU has no {name}"))
-        for name in variants
-    ]
+    """The variants as parameters of a test that runs them all, in processes of its own; others are skipped."""
+    found = []
+    for name in variants:
+        missing = () if name in available else (pytest.mark.skip(f"not run: this CPU has no {name}"),)
+        found.append(pytest.param(name, marks=(pytest.mark.all_variants, *missing)))
+    return found
 
 
 each_variant = pytest.mark.parametrize("variant", parameters(INSTRUCTION_SETS, of_this_machine()))

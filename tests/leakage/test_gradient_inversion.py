@@ -82,7 +82,8 @@ def test_labels_that_are_certain_are_right(size):
         weights = model.initial(rng) * 4.0 ** (seed % 4 - 2)
         gradient = model.gradient(weights, POOL[members], LABELS[members])
         found = recover_labels(model, gradient, size)
-        assert found.counts.sum() == size and np.array_equal(np.repeat(np.arange(6), found.counts), found.labels)
+        assert found.counts.sum() == size
+        assert np.array_equal(np.repeat(np.arange(6), found.counts), found.labels)
         if found.certain:
             certain += 1
             assert found.labels.tolist() == sorted(LABELS[members].tolist()), (seed, size)
@@ -99,7 +100,8 @@ def test_labels_that_are_uncertain_use_the_probabilities_of_other_records():
     gradient = SOFTMAX.gradient(weights.ravel(), POOL[members], LABELS[members])
     assert not recover_labels(SOFTMAX, gradient, 5).certain
     found = recover_labels(SOFTMAX, gradient, 5, weights=weights.ravel(), records=POOL[20:])
-    assert found.labels.tolist() == sorted(LABELS[members].tolist()) and not found.certain
+    assert found.labels.tolist() == sorted(LABELS[members].tolist())
+    assert not found.certain
 
 
 def test_labels_with_noise():
@@ -107,7 +109,8 @@ def test_labels_with_noise():
     gradient = SOFTMAX.gradient(np.zeros(78), POOL[members], LABELS[members])
     for sigma in (1e-3, 0.02):
         found = recover_labels(SOFTMAX, gradient + sigma * rng.normal(size=78), 4, sigma=sigma)
-        assert found.labels.tolist() == [0, 0, 1, 5] and not found.certain
+        assert found.labels.tolist() == [0, 0, 1, 5]
+        assert not found.certain
     assert recover_labels(SOFTMAX, 5.0 * gradient, 4).counts.sum() == 4  # not a gradient of four records
 
 
@@ -123,7 +126,8 @@ def test_batches_without_noise(steps):
         if len(set(LABELS[members])) == 4:  # records of one class are hardly told apart at small weights
             assert distance(found.records, POOL[members]) < 1e-8, seed
         assert sorted(found.labels) == sorted(LABELS[members])
-        assert found.objective < 1e-18 and found.members is None
+        assert found.objective < 1e-18
+        assert found.members is None
 
 
 @pytest.mark.parametrize("model", [NETWORK, ForeignMatching()], ids=["network", "foreign"])
@@ -197,7 +201,9 @@ def test_bounds_hold():
 def test_same_seed_same_answer():
     updates = updates_of(SOFTMAX, protection=Protection(noise="gaussian", scale=0.01))
     first, again, other = (GradientMatching(restarts=2).reconstruct(updates, rng=seed) for seed in (5, 5, 6))
-    assert first == again and first != other and hash(first) == hash(again)
+    assert first == again
+    assert first != other
+    assert hash(first) == hash(again)
     assert "Reconstruction(3 records" in repr(first)
 
 
@@ -211,18 +217,23 @@ def test_more_restarts_are_no_worse():
 def test_empty_batches_and_zero_gradients():
     updates = updates_of(SOFTMAX, batch="poisson", sampling_rate=1e-9)
     found = GradientMatching().reconstruct(updates, rng=1, n_records=60)
-    assert found.records.shape == (0, 12) and found.labels.shape == (0,) and found.objective == 0.0
+    assert found.records.shape == (0, 12)
+    assert found.labels.shape == (0,)
+    assert found.objective == 0.0
     flat = updates_of(SOFTMAX, protection=Protection(noise="gaussian", scale=1e-300))
     assert np.isfinite(GradientMatching().reconstruct(flat, rng=1).records).all()
 
 
 def test_what_an_attacker_sees():
     plain = observed_round(updates_of(SOFTMAX))
-    assert plain.variance == 0.0 and not plain.simulated and plain.weights is plain.before
+    assert plain.variance == 0.0
+    assert not plain.simulated
+    assert plain.weights is plain.before
     laplace = observed_round(updates_of(SOFTMAX, protection=Protection(noise="laplace", scale=0.5)))
     assert laplace.variance == 0.5
     steps = updates_of(SOFTMAX, local_steps=4, protection=Protection.dp_sgd(1.0, 3.0, 3))
-    assert observed_round(steps).variance == pytest.approx(0.25) and observed_round(steps).simulated
+    assert observed_round(steps).variance == pytest.approx(0.25)
+    assert observed_round(steps).simulated
     np.testing.assert_allclose(observed_round(steps).weights, (steps.before[0] + steps.weights) / 2, atol=1e-12)
     foreign = updates_of(Foreign(), local_steps=3, protection=Protection(clip_example=0.2))
     members = foreign.batches[0]

@@ -77,7 +77,8 @@ def test_poisson_batches_of_all_records():
     assert PoolPursuit(POOL[:9], LABELS[:9]).reconstruct(updates).members.tolist() == list(range(9))
     empty = updates_of(batch="poisson", sampling_rate=1e-9)
     found = PoolPursuit(POOL, LABELS).reconstruct(empty)
-    assert found.members.size == 0 and found.records.shape == (0, 8)
+    assert found.members.size == 0
+    assert found.records.shape == (0, 8)
 
 
 @pytest.mark.parametrize("model", [MODEL, NETWORK, Foreign()], ids=["softmax", "network", "foreign"])
@@ -134,7 +135,8 @@ def test_gradient_products_are_higher_for_members():
 
 def test_names_and_equality():
     attack = PoolPursuit(POOL, LABELS)
-    assert attack == PoolPursuit(POOL, LABELS) and attack != PoolPursuit(POOL, LABELS, beam=2)
+    assert attack == PoolPursuit(POOL, LABELS)
+    assert attack != PoolPursuit(POOL, LABELS, beam=2)
     assert [one.name for one in (attack, LossAttack(), GradientProductAttack("cosine"))] == [
         "pool pursuit", "loss", "gradient cosine"]  # fmt: skip
 

@@ -13,8 +13,9 @@ import numpy as np
 
 from ... import _parallel, _validate
 from ..._parallel import Progress
+from ..._values import Index
 from ...channels import Channel, ChannelStack
-from ...channels.channel_stacks import Index, at_position
+from ...channels.channel_stacks import at_position
 from ...distributions import Pmf, PmfStack
 from ...errors import DomainError, ShapeError
 from ...estimate import Estimate, Kind, Unit
