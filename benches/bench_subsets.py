@@ -13,7 +13,8 @@ import time
 import numpy as np
 import pytest
 
-from fastpriv import BatchGradient, posterior, rank_of_subset
+from fastpriv import BatchGradient, SubsetLikelihood, posterior, rank_of_subset, sampled_subset_posterior
+from fastpriv.leakage import leakage_scoreboard, leakage_tasks
 
 BATCH = (123, 777, 1500)
 SIGMAS = (3.0, 1.0, 0.5, 0.3, 0.2, 0.1, 0.05, 0.03)
@@ -138,6 +139,74 @@ def test_a_cut_numba(benchmark):
     assert entropy == pytest.approx(found.entropy.value, rel=1e-9)
     assert js == pytest.approx(found.js.value, rel=1e-9)
     np.testing.assert_allclose(inclusion, found.inclusion.value, rtol=1e-8)
+
+
+def any_size(pool=20):
+    rng = np.random.default_rng(0)
+    pairs = rng.normal(size=(pool, pool))
+    return SubsetLikelihood(rng.normal(size=pool), pairs + pairs.T, None), rng.exponential(size=pool)
+
+
+def test_subsets_of_any_size_fastpriv(benchmark):
+    benchmark.group = "posterior over 2^20 subsets of any size"
+    found = benchmark.pedantic(posterior, args=any_size(), rounds=5)
+    assert found.size == 2**20
+
+
+def test_subsets_of_any_size_numpy(benchmark):
+    benchmark.group = "posterior over 2^20 subsets of any size"
+    likelihood, odds = any_size()
+
+    def plain():
+        b = (np.arange(2**20)[:, None] >> np.arange(20) & 1).astype(float)
+        upper = np.triu(likelihood.pairwise, 1)
+        logs = b @ (likelihood.linear + np.log(odds)) + np.einsum("si,si->s", b @ upper, b)
+        law = np.exp(logs - logs.max())
+        law /= law.sum()
+        return law @ b, -np.sum(law * np.log(law, where=law > 0, out=np.zeros_like(law)))
+
+    inclusion, entropy = benchmark.pedantic(plain, rounds=1)
+    found = posterior(likelihood, odds)
+    np.testing.assert_allclose(found.inclusion.value, inclusion, rtol=1e-9)
+    assert found.entropy.value == pytest.approx(entropy, rel=1e-9)
+
+
+def test_sampling_fastpriv(benchmark):
+    benchmark.group = "Gibbs sweeps, three of 400 records, 8 chains of 256 sweeps at 8 temperatures"
+    found = benchmark.pedantic(sampled_subset_posterior, args=(cut(),), rounds=3,
+                               kwargs={"sweeps": 256, "temperatures": 8, "rng": 1})  # fmt: skip
+    assert found.entropy.lower <= posterior(cut()).entropy.value <= found.entropy.upper
+
+
+def test_sampling_numpy(benchmark):
+    benchmark.group = "Gibbs sweeps, three of 400 records, 8 chains of 256 sweeps at 8 temperatures"
+    likelihood = cut()
+    pairs = np.triu(likelihood.pairwise, 1)
+    pairs += pairs.T
+
+    def plain(rng, steps=8 * 256 * 8 * 3):
+        members = list(rng.choice(CUT, 3, replace=False))
+        total = np.zeros(CUT)
+        for _ in range(steps):
+            members.pop(0)
+            logs = likelihood.linear + pairs[members].sum(axis=0)
+            logs[members] = -np.inf
+            law = np.exp(logs - logs.max())
+            law /= law.sum()
+            total += law
+            members.append(np.searchsorted(law.cumsum(), rng.random()).clip(max=CUT - 1))
+        return 3 * total / steps
+
+    found = benchmark.pedantic(plain, args=(np.random.default_rng(1),), rounds=1)
+    np.testing.assert_allclose(found, posterior(likelihood).inclusion.value, atol=0.1)
+
+
+def test_twenty_tasks(benchmark):
+    benchmark.group = "scoreboard of twenty tasks"
+    board = benchmark.pedantic(
+        lambda: leakage_scoreboard(lambda task: task.gradient_products(), leakage_tasks()), rounds=1
+    )
+    assert len(board.scores) == 20
 
 
 def spent(call, repetitions=1):

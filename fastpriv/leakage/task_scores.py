@@ -28,7 +28,7 @@ from __future__ import annotations
 import csv
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,8 +36,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _validate
+from .. import _random, _validate
 from .._files import read_npz, write_csv
+from .._random import RNGLike
 from ..channels.subset_likelihoods import validated_subset
 from ..errors import BackendMissingError, DomainError, ShapeError
 from ..estimate import Estimate, Result
@@ -146,9 +147,9 @@ class Scoreboard:
 
     def __str__(self) -> str:
         kinds = ("success", "auc", "information")
-        lines = [f"{'task':24}" + "".join(f"{kind:>13} {'best':>8} {'fraction':>8} {'band':>14}" for kind in kinds)]
+        lines = [f"{'task':28}" + "".join(f"{kind:>13} {'best':>8} {'fraction':>8} {'band':>14}" for kind in kinds)]
         for score in self.scores:
-            line = f"{score.task:24}"
+            line = f"{score.task:28}"
             for kind in kinds:
                 numbers = [getattr(score, name) for name in (kind, f"best_{kind}", f"{kind}_fraction")]
                 line += "".join(
@@ -247,20 +248,24 @@ def score_attack(
 
 
 def leakage_scoreboard(
-    scores: Mapping[str, ArrayLike] | str | os.PathLike[str] | Callable[[LeakageTask], ArrayLike],
+    scores: Any,
     tasks: Sequence[LeakageTask] | None = None, *, probabilities: bool = False, confidence: float = 0.95,
+    rng: RNGLike = None,
 ) -> Scoreboard:  # fmt: skip
     """Score an attack on several tasks.
 
     Parameters
     ----------
-    scores : mapping, path-like or callable
-        Scores by the name of each task, shape (trials, N); a file as ``read_scores`` takes it; or a function that
-        attacks a task and returns its scores. Tasks without scores are left out.
+    scores : mapping, path-like, attack or callable
+        Scores by the name of each task, shape (trials, N), or a file as ``read_scores`` takes it: tasks without scores
+        are left out. An attack, with a method ``reconstruct(updates, rng=)`` or ``scores(updates, records, labels)``,
+        which gets the ``updates`` of each trial. Or a function of a task that returns scores or an attack.
     tasks : sequence of LeakageTask, optional
         None means all of ``leakage_tasks()``.
     probabilities, confidence
         As of ``score_attack``.
+    rng : None, int, sequence of int, SeedSequence, BitGenerator or Generator, optional
+        Source of random numbers of an attack: each trial has a stream of its own.
 
     Returns
     -------
@@ -285,9 +290,12 @@ def leakage_scoreboard(
     chosen = leakage_tasks() if tasks is None else tuple(tasks)
     for task in chosen:
         _validate.instance("tasks", task, LeakageTask)
-    if callable(scores):
+    options: dict[str, Any] = {"probabilities": probabilities, "confidence": confidence}
+    if callable(scores) or _is_attack(scores):
+        root = _random.root(rng)
         return Scoreboard(tuple(
-            score_attack(task, scores(task), probabilities=probabilities, confidence=confidence) for task in chosen
+            score_attack(task, **options, **_answers(scores if _is_attack(scores) else scores(task), task, root, i))
+            for i, task in enumerate(chosen)
         ))  # fmt: skip
     if isinstance(scores, Mapping):
         table: Mapping[str, ArrayLike] = scores
@@ -296,10 +304,26 @@ def leakage_scoreboard(
         table = read_scores(scores, chosen)
     if not table:
         raise DomainError("scores must be those of at least one task; got none. Pass scores by the names of tasks.")
-    return Scoreboard(tuple(
-        score_attack(task, table[task.name], probabilities=probabilities, confidence=confidence)
-        for task in chosen if task.name in table
-    ))  # fmt: skip
+    return Scoreboard(tuple(score_attack(task, table[task.name], **options) for task in chosen if task.name in table))
+
+
+def _is_attack(value: Any) -> bool:
+    return hasattr(value, "reconstruct") or hasattr(value, "scores")
+
+
+def _answers(answer: Any, task: LeakageTask, root: Any, index: int) -> dict[str, Any]:
+    """What an attack says of a task, as arguments of ``score_attack``; an array is scores."""
+    if not _is_attack(answer):
+        return {"scores": answer}
+    trials = [task.updates(t) for t in range(task.trials)]
+    if not hasattr(answer, "reconstruct"):
+        return {"scores": [answer.scores(updates, task.records, task.labels) for updates in trials]}
+    seeds = [np.random.SeedSequence(_random.stream_words(root, (index, t), 4).tolist()) for t in range(task.trials)]
+    found = [answer.reconstruct(updates, rng=seed) for updates, seed in zip(trials, seeds, strict=True)]
+    members = [getattr(one, "members", None) for one in found]
+    if all(one is not None for one in members):
+        return {"guesses": members}
+    return {"records": [one.records for one in found]}
 
 
 def read_scores(

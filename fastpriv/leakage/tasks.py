@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -27,6 +28,9 @@ from ..kernels import _matrix_product
 from ..mechanisms.batch_gradient import BatchGradient
 from ..numerics import UNIT_ROUNDOFF, FloatArray, IntArray
 from ..posteriors.result import Posterior
+from .federated_training import Training, Updates
+from .layered_models import SoftmaxRegression
+from .protections import Protection
 
 __all__ = ["LeakageTask", "leakage_tasks"]
 
@@ -34,8 +38,9 @@ _SEED = 1602  # of all tasks; another one makes other tasks
 _STEPS = 200  # of gradient descent at rate 1, to trained weights: four of five digits are recognised
 # bound: tested by leakage/test_task_scores - roundings of a log probability: logarithms, products and sums
 _ROUNDINGS = 16.0
-# bound: tested by leakage/test_task_scores - relative error of the expected size of Poisson batches: sums of 2^18 terms
-_SIZE_ERROR = 1e-11
+# bound: proved - relative error of a mean over 2^18 Poisson batches besides that of their probabilities: roundings of a
+#    pairwise sum, and of one probability against another
+_MEAN_ERROR = 2e-12
 
 
 class LeakageTask:
@@ -104,6 +109,7 @@ class LeakageTask:
         for array in (self.records, self.labels, self.weights, self.outputs, *self.batches):
             array.setflags(write=False)
         self._posteriors: dict[int, Posterior] = {}
+        self._moments: dict[int, tuple[float, float]] = {}  # of Poisson batches: means of |A| and of |A|^2
 
     @property
     def trials(self) -> int:
@@ -131,11 +137,32 @@ class LeakageTask:
         return self._likelihood(self._checked(trial), self.steps)
 
     def posterior(self, trial: int) -> Posterior:
-        """The exact posterior over all batches; computed once."""
+        """The exact posterior over all batches; computed once, and kept without its likelihood."""
         t = self._checked(trial)
         if t not in self._posteriors:
-            self._posteriors[t] = posteriors.posterior(self.likelihood(t), self.steps[0].odds, top=1)
+            found = posteriors.posterior(self.likelihood(t), self.steps[0].odds, top=1)
+            if self.members is None:
+                law = found.probabilities()
+                self._moments[t] = float(law @ self._sizes), float(law @ self._sizes**2)
+            self._posteriors[t] = replace(found, _probabilities=None)
         return self._posteriors[t]
+
+    def updates(self, trial: int) -> Updates:
+        """The releases of a trial as those of a training in so many rounds, which attacks take.
+
+        Its ``batches`` hold the truth, for the evaluation of attacks alone.
+        """
+        t, (rounds, classes, width) = self._checked(trial), self.weights.shape
+        model, step = SoftmaxRegression(width - 1, classes), self.steps[0]
+        batch: dict[str, Any] = {"batch": "fixed", "batch_size": self.members}
+        if self.members is None:
+            batch = {"batch": "poisson", "sampling_rate": step.sampling_rate}
+        guard = Protection(clip_example=self._mechanism.get("clip"), noise="gaussian", scale=step.sigma)
+        training = Training(model, rounds=rounds, learning_rate=1.0, protection=guard, **batch)
+        before = self.weights.reshape(rounds, -1)
+        return Updates(
+            model, training, before, self.outputs[t].reshape(rounds, -1), [self.batches[t]] * rounds, before[-1]
+        )
 
     def gradient_products(self) -> FloatArray:
         """A simple attack: products of the releases with the gradient of each record, shape (T, N)."""
@@ -180,9 +207,10 @@ class LeakageTask:
         n, size = float(self.n_records), self.members
         if size is not None:
             return (0.5 * size * (size - 1.0), 0.0), (size * (n - size), 0.0)
-        law = self.posterior(trial).probabilities()
-        first, second = (float(np.sum(law * self._sizes**power)) for power in (1, 2))
-        return (0.5 * (second - first), _SIZE_ERROR * second), (n * first - second, _SIZE_ERROR * n * first)
+        largest = self.posterior(trial).vulnerability  # whose relative error is that of all batches
+        first, second = self._moments[trial]
+        error = _MEAN_ERROR + float(largest.width) / float(largest.value)
+        return (0.5 * (second - first), error * second), (n * first - second, error * n * first)
 
     def to_npz(self, path: str | os.PathLike[str]) -> None:
         """Write what the attacker knows to a file, for tools in other languages: arrays as above, and numbers.

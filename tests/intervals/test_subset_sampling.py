@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from fastpriv import DomainError, SamplingWarning, SubsetLikelihood, posterior, sampled_subset_posterior
+from fastpriv import (
+    BatchGradient,
+    DomainError,
+    SamplingWarning,
+    SubsetLikelihood,
+    posterior,
+    sampled_subset_posterior,
+)
+from fastpriv.datasets import digits
 from kernels.variants import each_variant, printed
 
 
@@ -67,6 +75,22 @@ def test_batches_that_cannot_be_visited():
     assert found.inclusion.value[batch].min() > 0.9
     assert float(found.entropy) < 1.0
     assert found.size == math.comb(120, 20)
+
+
+@pytest.mark.slow
+def test_three_of_all_digits():
+    pixels, labels = digits()
+    weights = 0.1 * np.random.default_rng(0).normal(size=(10, 65))
+    step = BatchGradient.softmax_regression(pixels / 16.0, labels, weights, size=3, sigma=0.3)
+    likelihood = step.column(step.sample([123, 777, 1500], rng=1))
+    truth, found = posterior(likelihood), sampled_subset_posterior(likelihood, confidence=0.99, rng=1)
+    assert found.mixed
+    for name in ("log_evidence", "entropy"):
+        number, true = getattr(found, name), getattr(truth, name)
+        assert number.lower <= true.value <= number.upper
+    outside = (truth.inclusion.value < found.inclusion.lower) | (truth.inclusion.value > found.inclusion.upper)
+    assert outside.mean() < 0.05
+    assert np.abs(found.inclusion.value - truth.inclusion.value).max() < 0.02
 
 
 def test_the_same_bits_for_any_number_of_threads():

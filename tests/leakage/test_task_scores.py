@@ -9,7 +9,16 @@ import pytest
 
 from fastpriv import DomainError, ShapeError
 from fastpriv.datasets import digits
-from fastpriv.leakage import LeakageTask, leakage_scoreboard, leakage_tasks, read_scores, score_attack
+from fastpriv.leakage import (
+    GradientMatching,
+    GradientProductAttack,
+    LeakageTask,
+    PoolPursuit,
+    leakage_scoreboard,
+    leakage_tasks,
+    read_scores,
+    score_attack,
+)
 from fastpriv.leakage.task_scores import _band
 
 RNG = np.random.default_rng(5)
@@ -117,6 +126,27 @@ def test_reconstructed_records_are_matched_to_different_ones():
     twice = [np.stack([task.records[4], task.records[4]])] * 3  # the second one goes to another record
     assert score_attack(task, records=twice).success is not None
     assert score_attack(task, records=near).auc is None
+
+
+def test_attacks_are_scored_as_they_are():
+    product = GradientProductAttack()
+    board = leakage_scoreboard(product, TASKS[:1])
+    task = TASKS[0]
+    scores = [product.scores(task.updates(t), task.records, task.labels) for t in range(3)]
+    assert board.scores[0] == score_attack(task, scores)
+    assert leakage_scoreboard(lambda task: product, TASKS[:1]).scores == board.scores
+    updates = task.updates(1)
+    np.testing.assert_array_equal(updates.gradient(1), task.outputs[1, 1].ravel())
+    assert updates.training.protection.gaussian_sigma == 0.3
+    poisson = TASKS[2].updates(0)
+    assert poisson.training.expected_size(7) == pytest.approx(TASKS[2].steps[0].size)
+    single = small(size=1, sigma=1e-4)
+    pursued, = leakage_scoreboard(lambda task: PoolPursuit(task.records, task.labels), [single]).scores
+    assert pursued.found == 3
+    assert pursued.success_fraction.value == pytest.approx(1.0)
+    inverted, = leakage_scoreboard(GradientMatching(bounds=(-4.0, 4.0)), [single], rng=1).scores
+    assert inverted.found == 3
+    assert inverted.auc is None
 
 
 def test_scores_that_say_nothing_or_are_infinite():
