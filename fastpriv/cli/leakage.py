@@ -22,6 +22,7 @@ __all__ = ["add_options", "run"]
 _PROTECTIONS = ("none", "gaussian:0.001..1:7", "laplace:0.01,0.1", "largest:0.1", "levels:4", "dp-sgd:1:0.5")
 _POOL = 100  # candidates unless told otherwise: the exact posterior of batches of 4 takes a tenth of a second
 _POOL_SEED = 0x6C65616B  # keeps the choice of candidates apart from the other draws of the same seed
+# How protections are written, for errors.
 _FORMS = (
     "Write none, gaussian:SCALES, laplace:SCALES, clip:NORMS, clip-mean:NORMS, largest:FRACTIONS, levels:NUMBERS or "
     "dp-sgd:CLIP:MULTIPLIERS, several joined by +."
@@ -75,7 +76,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--figure", choices=FIGURE_FORMATS, help="kind of pictures (default: png if matplotlib is installed)")
     add("--json", action="store_true", help="print JSON instead of the table; writes files only with --out")
     add("--quiet", action="store_true", help="no progress bar, no text")
-    parser.epilog = "Example: fastpriv leakage patients.csv --label outcome --protection gaussian:0.01..1:5 --store s.db"
+    parser.epilog = "Example: fastpriv leakage people.csv --label outcome --protection gaussian:0.01..1:5 --store a.db"
     parser.set_defaults(
         run=run, interrupted="with --store, the same command goes on where it was.",
         large="data and models must fit into memory; got less memory than they need. Take fewer records.",
@@ -94,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
         return _write_tasks(args)
     out = args.out if args.out is not None else None if args.json else "fastpriv-leakage"
     if args.scores is not None:
-        return _score(args, out)
+        return _judge_scores(args, out)
     figure = figure_format(args)
     if args.seed < 0:
         raise DomainError(f"--seed must be at least 0; got {args.seed}. Take 0.")
@@ -256,11 +257,11 @@ def _table(study: LeakageStudy) -> str:
     for one in study.outcomes:
         if one.remark:
             remarks.setdefault(one.remark, []).append(one.label)
-    lines += [f"No exact value under {', '.join(names)}: {text}." for text, names in remarks.items()]
+    lines += [f"Of {', '.join(names)}: {text}." for text, names in remarks.items()]
     return "\n".join(lines) + "\n"
 
 
-def _score(args: argparse.Namespace, out: str | None) -> int:
+def _judge_scores(args: argparse.Namespace, out: str | None) -> int:
     """The scores of another tool, judged."""
     import json
 

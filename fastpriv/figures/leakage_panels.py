@@ -162,10 +162,10 @@ def estimates_against_noise(study: Any, ax: Any = None, *, quantity: str = "c1")
 
 def _noise_ticks(scales: Any) -> list[float]:
     """Powers of ten within the range of the scales, as logarithms, or else the scales themselves."""
-    logs = np.log10(np.unique(scales))
+    logs = np.log10(np.unique(scales)).round(9)
     if not logs.size:
         return []
-    decades = np.arange(np.ceil(logs[0] - 1e-9), np.floor(logs[-1] + 1e-9) + 1.0)
+    decades = np.arange(np.ceil(logs[0]), np.floor(logs[-1]) + 1.0)
     return list(decades if decades.size > 1 else logs)
 
 

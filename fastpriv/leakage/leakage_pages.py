@@ -39,10 +39,12 @@ __all__ = ["leakage_page", "save_leakage", "save_scoreboard", "summary_rows"]
 
 _DPI = 110  # dots per inch of written pictures
 _NARROW = 5e-7  # intervals that are not shown
+# Headings of the tables of the page.
 _HEADINGS = ("protection", ("C1", "attacks"), ("C1", "exact"), ("recovered", "attacks"), ("recovered", "best possible"),
              "distortion", "accuracy")  # fmt: skip
 _FURTHER = ("protection", ("whole batch", "attacks"), ("whole batch", "best possible"), ("kappa_3, nats", "attacks"),
             ("kappa_3, nats", "exact"), ("entropy, nats", "exact"))  # fmt: skip
+# Numbers of the second table.
 _FURTHER_NAMES = ("whole_batch", "exact_vulnerability", "kappa_3", "exact_kappa_3_smoothed", "exact_entropy")
 # What the columns of the table say.
 _MEANINGS = (
@@ -85,6 +87,9 @@ def leakage_page(
             f"Intervals hold at level {settings['confidence']:g} each; models are the independent units."
         ),
         paragraph(
+            "There are too many batches to visit: what is called exact are estimates by sampling, with error bars."
+        ) if "heuristic" in _kinds(study) else "",
+        paragraph(
             f"Attacks that name records at random have a C1 of {shown(null)}: compare with this, and not with 0."
         ),
         *(_pictures(study, data) if drawn else ()),
@@ -93,7 +98,7 @@ def leakage_page(
                   numeric=tuple(range(1, len(_HEADINGS)))),
             table(_FURTHER, _rows(study, _FURTHER_NAMES), caption="Whole batches, and the worst case",
                   numeric=tuple(range(1, len(_FURTHER)))),
-            definition_list(_MEANINGS), meanings_of_kinds(("certified", "statistical")), _remarks(study),
+            definition_list(_MEANINGS), meanings_of_kinds({"statistical"} | _kinds(study)), _remarks(study),
             _intervals(study),
         ], "table"),
         section("What this does not say", map(paragraph, _LIMITS), "limits"),
@@ -194,14 +199,18 @@ def _whole_width(image: str) -> str:
     return image.replace("<img ", '<img style="max-width:100%" ', 1)
 
 
+def _kinds(study: LeakageStudy) -> set[str]:
+    """Kinds of the exact values: heuristic where the posterior was sampled."""
+    return {one.exact.c1.kind for one in study.outcomes if one.exact is not None}
+
+
 def _remarks(study: LeakageStudy) -> str:
     by_text: dict[str, list[str]] = {}
     for one in study.outcomes:
         if one.remark:
             by_text.setdefault(one.remark, []).append(one.label)
     pairs = [("; ".join(names), text) for text, names in by_text.items()]
-    return details("Why there is no exact value", table(("protections", "reason"), pairs, caption="Remarks")) if (
-        pairs) else ""  # fmt: skip
+    return details("Remarks", table(("protections", "remark"), pairs, caption="Remarks")) if pairs else ""
 
 
 def _intervals(study: LeakageStudy) -> str:

@@ -138,7 +138,9 @@ class LeakageOutcome(Result):
     Parameters
     ----------
     label : str
-        The protection.
+        Name of the protection.
+    protection : Protection
+        The protection itself.
     estimate : BayesianPrivacyEstimate
         From the attacks.
     exact : ExactLeakage or None
@@ -153,8 +155,6 @@ class LeakageOutcome(Result):
         Fraction of held-out records that models trained under this protection classify well; None if not asked for.
     remark : str
         Why there is no exact value.
-    protection : Protection
-        The protection itself.
 
     Examples
     --------
@@ -168,6 +168,7 @@ class LeakageOutcome(Result):
     """
 
     label: str
+    protection: Protection
     estimate: BayesianPrivacyEstimate
     exact: ExactLeakage | None
     leakage: Estimate
@@ -175,7 +176,6 @@ class LeakageOutcome(Result):
     distortion: Estimate
     accuracy: Estimate | None = None
     remark: str = ""
-    protection: Protection = Protection()
 
     def fractions(self) -> dict[str, Estimate]:
         """What the attacks attain as fractions of the exact optimum, with the bounds of both.
@@ -673,8 +673,8 @@ def _study(
             rates = np.array([details[_UTILITY, c, m][0] for m in range(models)])
             accuracy = _student_mean(rates, confidence, most=1.0)
         outcomes.append(LeakageOutcome(
-            label, estimates[c], exact, estimates[reference].leakage(distance), distance,
-            _student_mean(np.array([row[0] for row in rows]), confidence), accuracy, remark, guard,
+            label, guard, estimates[c], exact, estimates[reference].leakage(distance), distance,
+            _student_mean(np.array([row[0] for row in rows]), confidence), accuracy, remark,
         ))  # fmt: skip
     return LeakageStudy(tuple(outcomes), cells.pool, cells.batch, attributions, settings, tuple(examples))
 

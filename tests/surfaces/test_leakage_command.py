@@ -104,7 +104,7 @@ def test_the_table_is_printed(pictures, tmp_path, capsys):
     text = capsys.readouterr().out
     assert text.startswith("protection ")
     assert "Attacks that name records at random have a C1 of" in text
-    assert f"No exact value under {NAMES[3]}: the exact posterior" in text
+    assert f"Of {NAMES[3]}: the exact posterior" in text
     assert "accuracy" in text
     assert not list((tmp_path / "out").glob("*.png"))
 
