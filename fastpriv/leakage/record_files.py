@@ -177,28 +177,22 @@ def _table(file: ColumnFile, label: str | None) -> tuple[Any, Any]:
     else:
         rows = list(file.rows())
     labels = [str(row[place]).strip() for row in rows]
-    values = np.empty((len(rows), len(features)))
-    for i, row in enumerate(rows):
-        try:
-            values[i] = [_number(row[j], file.decimal) for j in features]
-        except (TypeError, ValueError):
-            j = next(j for j in features if not _is_finite(row[j], file.decimal))
-            raise DomainError(
-                f"path must have finite numbers in the columns of features; got {_validate.shown(row[j])} in column "
-                f"{file.names[j]!r} of record {i + 1}. Name the column of labels with --label, and leave out texts."
-            ) from None
-    return values, np.array(labels)
+    wrong: Any = None
+    for mark in (".", ",") if file.decimal is None else (file.decimal,):
+        values = np.array([[_number(row[j], mark) for j in features] for row in rows])
+        if np.isfinite(values).all():
+            return values, np.array(labels)
+        wrong = np.argwhere(~np.isfinite(values))[0].tolist() if wrong is None else wrong
+    i, j = wrong[0], features[wrong[1]]
+    raise DomainError(
+        f"path must have finite numbers in the columns of features; got {_validate.shown(rows[i][j])} in column "
+        f"{file.names[j]!r} of record {i + 1}. Name the column of labels with --label, and leave out texts."
+    )
 
 
-def _number(cell: Any, decimal: str | None) -> float:
-    number = float(cell.replace(",", ".") if decimal == "," and isinstance(cell, str) else cell)
-    if not math.isfinite(number):
-        raise ValueError
-    return number
-
-
-def _is_finite(cell: Any, decimal: str | None) -> bool:
+def _number(cell: Any, decimal: str) -> float:
+    """The number of a cell, NaN where it has none."""
     try:
-        return math.isfinite(_number(cell, decimal))
+        return float(cell.replace(",", ".") if decimal == "," and isinstance(cell, str) else cell)
     except (TypeError, ValueError):
-        return False
+        return math.nan

@@ -144,7 +144,7 @@ def test_csv_npy_and_parquet_agree(tmp_path):
     np.save(tmp_path / "c.npy", np.column_stack([table, [ord(name) for name in names]]))
     found = [
         read_records(tmp_path / "a.csv"), read_records(tmp_path / "b.csv", label="kind", sep=";", decimal=","),
-        read_records(tmp_path / "c.npy"),
+        read_records(tmp_path / "b.csv", label="kind"), read_records(tmp_path / "c.npy"),
     ]  # fmt: skip
     for one in found:
         np.testing.assert_allclose(one.records, (table - table.min(axis=0)) / np.ptp(table, axis=0), rtol=1e-12)
