@@ -65,7 +65,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--utility-rounds", metavar="R", type=int, default=0, help="also train each model so many rounds under each "
         "protection, and give its accuracy (default: 0)")  # fmt: skip
     add("--scores", metavar="FILE", help="judge the scores of another tool on the twenty fixed tasks instead (.csv, "
-        ".npz, .parquet); of the other options only --probabilities, --confidence, --out, --json and --quiet apply")
+        ".npz, .parquet); of the other options only --probabilities, --confidence, --out, --figure, --json and "
+        "--quiet apply")  # fmt: skip
     add("--probabilities", action="store_true", help="the scores are probabilities of being in the batch")
     add("--write-tasks", metavar="DIR", help="write the twenty fixed tasks for other tools, one .npz each, and end")
     add("--confidence", metavar="P", type=float, default=0.95, help="level of intervals (default: 0.95)")
@@ -274,7 +275,7 @@ def _judge_scores(args: argparse.Namespace, out: str | None) -> int:
     if out is not None:
         writable_directory(out)
     board = leakage_scoreboard(args.scores, probabilities=args.probabilities, confidence=args.confidence)
-    written = [] if out is None else save_scoreboard(board, out, args.scores)
+    written = [] if out is None else save_scoreboard(board, out, args.scores, figure=figure_format(args))
     if args.json:
         sys.stdout.write(json.dumps(json_safe({"table": board.rows()}), indent=1) + "\n")
     elif not args.quiet:

@@ -13,7 +13,7 @@ from ..numerics import SQRT_LOG_2
 from .style import ALERT, BAR, FAINT, INK, axes_or_new, check_axes, label, new_figure, shade, styled
 
 __all__ = ["accuracy_against_privacy", "estimates_against_noise", "leakage_figure", "misses_against_privacy",
-           "reconstruction_figure"]  # fmt: skip
+           "reconstruction_figure", "scoreboard_figure"]  # fmt: skip
 
 _LEAST_PROBABILITY = 1e-6  # the axis of probabilities ends here at the latest
 _NAMED = 16  # protections that have room for their names
@@ -29,7 +29,7 @@ _QUANTITIES = {
 _PICTURE = 0.78  # inches, side of a reconstructed picture
 _PICTURES = 14  # of a row, the true one first
 _TITLE = 0.62  # inches, of the names above pictures
-_TITLE_WIDTH = 14  # characters of a line of them
+_TITLE_WIDTH = 13  # characters of a line of them
 
 
 def accuracy_against_privacy(study: Any, ax: Any = None) -> Any:
@@ -243,6 +243,29 @@ def reconstruction_figure(study: Any, truth: Any, shape: tuple[int, ...]) -> Any
                     text, font = label(name, 3 * _TITLE_WIDTH)
                     lines = [line for piece in text.split(", ") for line in wrap(piece, _TITLE_WIDTH)]
                     ax.set_title("\n".join(lines), fontsize=7.5, color=INK, pad=5, **font)
+    return figure
+
+
+def scoreboard_figure(board: Any) -> Any:
+    """Fractions of the exact optimum, task by task, with their bands: of success, and of AUC where it was scored."""
+    kinds = [("success", "Whole batch named")]
+    if any(one.auc_band is not None for one in board.scores):
+        kinds.append(("auc", "Members above others (AUC)"))
+    figure = new_figure((4.6 * len(kinds) + 1.6, 0.27 * len(board.scores) + 1.3))
+    axes = figure.subplots(1, len(kinds), sharey=True, squeeze=False)[0]
+    rows = np.arange(len(board.scores))[::-1]
+    for ax, (kind, title) in zip(axes, kinds, strict=True):
+        for row, one in zip(rows, board.scores, strict=True):
+            band = getattr(one, f"{kind}_band")
+            if band is not None:
+                value, low, high = band.floats()
+                ax.plot([max(low, 0.0), high], [row, row], color=BAR, lw=5.0, solid_capstyle="butt")
+                ax.plot(value, row, "o", color=ALERT, ms=5.0)
+        ax.axvline(1.0, color=INK, lw=1.0)
+        ax.set(xlim=(-0.02, 1.04), xlabel="fraction of the best possible", ylim=(-0.7, len(rows) - 0.3))
+        styled(ax, title)
+    axes[0].set_yticks(rows, [one.task for one in board.scores], fontsize=8.5)
+    figure.tight_layout()
     return figure
 
 

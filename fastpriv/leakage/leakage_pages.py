@@ -29,6 +29,7 @@ from ..figures.leakage_panels import (
     estimates_against_noise,
     leakage_figure,
     reconstruction_figure,
+    scoreboard_figure,
 )
 from ..membership.study_page import shown
 from .leakage_studies import LeakageStudy, outcome_numbers
@@ -59,6 +60,12 @@ _MEANINGS = (
     ("distortion", "mean distance of what is shared from the true gradient, in lengths of the latter"),
     ("accuracy", "held-out records that models trained under this protection classify well"),
 )  # fmt: skip
+# What a scoreboard has tables of.
+_SCORED = (
+    ("success", "Whole batch", "Probability that the batch the attack names is the true one."),
+    ("auc", "Membership", "AUC of members against others within a release; the fraction is that of AUC - 1/2."),
+    ("information", "Information", "Nats about memberships that scores, taken as probabilities, tell."),
+)
 # What a study does not say, beside every table.
 _LIMITS = (
     "These attacks are a lower bound: another attack may find more, up to the exact value where there is one.",
@@ -145,27 +152,46 @@ def save_leakage(
     return paths
 
 
-def save_scoreboard(board: Scoreboard, directory: str | os.PathLike[str], source: str) -> list[Path]:
-    """Write ``scoreboard.csv`` and ``scoreboard.html``; return the paths."""
+def save_scoreboard(
+    board: Scoreboard, directory: str | os.PathLike[str], source: str, *,
+    figure: Literal["png", "svg", "pdf"] | None = "png",
+) -> list[Path]:  # fmt: skip
+    """Write ``scoreboard.csv``, a figure and ``scoreboard.html``; return the paths."""
     folder = writable_directory(_validate.path("directory", directory))
-    paths = [folder / "scoreboard.csv", folder / "scoreboard.html"]
+    paths = [folder / "scoreboard.csv"]
     board.to_csv(paths[0])
-    names = ("success", "best_success", "success_fraction", "success_band", "auc", "best_auc", "auc_fraction",
-             "auc_band", "information", "best_information", "information_fraction")  # fmt: skip
-    used = [name for name in names if any(getattr(one, name) is not None for one in board.scores)]
-    rows = [(one.task, f"{one.found} of {one.trials}", *(shown(getattr(one, name)) for name in used))
-            for one in board.scores]  # fmt: skip
-    headings = ("task", "batches found", *(name.replace("_", " ") for name in used))
+    parts = []
+    if figure is not None:
+        picture = scoreboard_figure(board)
+        paths.append(write_picture(folder / f"scoreboard.{figure}", picture, figure, _DPI))
+        parts.append(picture_gallery(
+            [_whole_width(svg_image(picture, "Fractions of the best possible attack"))],
+            "Points: the fraction for the releases of the tasks. Bars: its band for new ones."
+        ))  # fmt: skip
+    for kind, title, text in _SCORED:
+        rows = [
+            (one.task, f"{one.found} of {one.trials}", *(
+                shown(number) if name == f"{kind}_band" else f"{float(number):.4f}"
+                for name in (kind, f"best_{kind}", f"{kind}_fraction", f"{kind}_band")
+                if (number := getattr(one, name, None)) is not None
+            ))
+            for one in board.scores if getattr(one, kind) is not None
+        ]  # fmt: skip
+        if rows:
+            headings = ("task", "batches found", "attack", "best possible", "fraction", "band")[: len(rows[0])]
+            parts += [f"<h3>{title}</h3>", paragraph(text), table(
+                headings, rows, caption=f"{title}, by task", numeric=tuple(range(1, len(headings))))]  # fmt: skip
     page = html_page("Scores of an attack", [
         paragraph(
-            f"Scores of {source} on {len(rows)} tasks whose best attack is known. A fraction is what the attack "
-            "attains by the exact optimum of the same releases, of AUC what it exceeds 1/2 by; its bounds are proved. "
-            "A band is for new releases of the same kind, at its level of confidence."
+            f"Scores of {source} on {len(board.scores)} tasks whose best attack is known. A fraction is what the "
+            "attack attains by the exact optimum of the same releases; its bounds are proved, and narrower than the "
+            "digits. A band is for new releases of the same kind, at its level of confidence."
         ),
-        section("Table", [table(headings, rows, caption="Scores by task", numeric=tuple(range(1, len(headings))))]),
-        section("What ran", [run_description({"scores": source}), file_links([paths[0].name])]),
+        section("Scores", parts),
+        section("What ran", [run_description({"scores": source}), file_links([path.name for path in paths])]),
     ])  # fmt: skip
-    with atomic_write(paths[1]) as stream:
+    paths.append(folder / "scoreboard.html")
+    with atomic_write(paths[-1]) as stream:
         stream.write(page.encode())
     return paths
 

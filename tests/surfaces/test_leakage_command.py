@@ -302,8 +302,9 @@ def test_scores_of_another_tool(tmp_path, capsys, monkeypatch):
     assert main(["leakage", "--scores", str(scores), "--out", str(out)]) == 0
     assert "gaussian-triples" in capsys.readouterr().out
     page = (out / "scoreboard.html").read_text()
-    assert "auc fraction" in page
-    assert "information" not in page
+    assert "AUC of members against others" in page
+    assert "Nats about memberships" not in page
+    assert page.count("<img ") == 1
     assert (out / "scoreboard.csv").read_text().startswith("task,trials,found")
     assert main(["leakage", "--scores", str(scores), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["table"][0]["trials"] == 32
