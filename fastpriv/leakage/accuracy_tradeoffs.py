@@ -269,7 +269,7 @@ def _mbp(distances: FloatArray, scales: FloatArray, prior: FloatArray, relative:
 def _log_mean(exponents: FloatArray, prior: FloatArray) -> FloatArray:
     """ln sum of pi_j e^(x_j) over the last axis."""
     top = exponents.max(axis=-1, keepdims=True)
-    return np.asarray(top[..., 0] + np.log(np.exp(exponents - top) @ prior))
+    return np.asarray(top[..., 0] + np.log((np.exp(exponents - top) * prior).sum(axis=-1)))
 
 
 def _misses(

@@ -1,8 +1,7 @@
 """Which record of a pool is each reconstruction of an attack?
 
 The reconstructions of one attack are matched to different records of the pool such that the sum of squared distances is
-least: the Hungarian assignment. Of S reconstructions each is matched to one of its S nearest records, so that the
-assignment is found among these alone. A distance above the threshold counts as the threshold, and is a miss.
+least: the Hungarian assignment. A distance above the threshold counts as the threshold, and is a miss.
 
 Source: H. Kuhn, The Hungarian method for the assignment problem (1955).
 """
@@ -47,8 +46,6 @@ def match_to_pool(reconstructions: ArrayLike, pool: ArrayLike, *, threshold: flo
 
     Notes
     -----
-    Of equal distances, the record that comes first in the pool is matched by a single reconstruction.
-
     **Accuracy** the assignment of least sum, by SciPy; ``tests/leakage/test_pool_matching.py`` tries all assignments.
     Source: the head of this module.
 
@@ -100,13 +97,7 @@ def _matched(records: FloatArray, pool: FloatArray, largest: float) -> IntArray:
     if not usable.size:
         return found
     squares = cdist(records[usable], pool, "sqeuclidean")
-    if usable.size == 1:
-        columns, rows = squares.argmin(axis=1), np.zeros(1, dtype=np.intp)
-    else:
-        count = min(usable.size, len(pool) - 1)
-        near = np.unique(np.argpartition(squares, count, axis=1)[:, : count + 1])
-        rows, chosen = linear_sum_assignment(np.minimum(squares[:, near], largest))
-        columns = near[chosen]
+    rows, columns = linear_sum_assignment(np.minimum(squares, largest))
     close = squares[rows, columns] <= largest
     found[usable[rows[close]]] = columns[close]
     return found

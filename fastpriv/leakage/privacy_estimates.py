@@ -47,13 +47,14 @@ from ..conversions import (
 from ..conversions._closed_forms import jensen_shannon_generator
 from ..errors import DomainError, ShapeError
 from ..estimate import Estimate, NumberLike, Result
+from ..kernels import _matrix_product
 from ..numerics import BoolArray, FloatArray, IntArray
 from ..sampling.statistics.intervals import binomial_interval
 
 __all__ = ["BayesianPrivacyEstimate", "average_bayesian_privacy", "bayesian_privacy_estimate"]
 
 _WEIGHTINGS = 2000  # of the releases: the ends of an interval of 0.95 are the 50th of them, within a tenth of its width
-_NULL_DRAWS = 400  # studies with random attributions: ten of them beyond each end of their range
+_NULL_DRAWS = 200  # studies with random attributions: five of them beyond each end of their range
 _BLOCK_CELLS = 2**20  # numbers of a block of weightings, or of keys of records: 8 MiB
 _RARE_COLLISION = 64  # S records of a pool of more than 64 S^2 are different in 99 of 100 draws without more ado
 
@@ -258,7 +259,9 @@ def _release_weights(releases: int, generator: np.random.Generator) -> FloatArra
 
 def average_bayesian_privacy(excess: FloatArray, prior: FloatArray) -> FloatArray:
     """sqrt(JS(f || pi)) of beliefs f = pi (1 + excess), for excess of shape (..., K) and the prior of shape (K,)."""
-    return np.asarray(np.sqrt(np.maximum(0.5 * (jensen_shannon_generator(np.maximum(excess, -1.0)) @ prior), 0.0)))
+    terms = jensen_shannon_generator(np.maximum(excess, -1.0))
+    sums = _matrix_product.product(terms.reshape(-1, prior.size), prior[None]).reshape(excess.shape[:-1])
+    return np.asarray(np.sqrt(np.maximum(0.5 * sums, 0.0)))
 
 
 class _Counts(NamedTuple):
@@ -337,7 +340,7 @@ def _c1(counts: _Counts, weights: FloatArray, level: float) -> Estimate:
     excess, cells = counts.excess(), counts.cells()
     value = float(average_bayesian_privacy(excess.mean(axis=0), cells))
     everything = np.append(1.0 / (counts.prior.size * counts.prior) - 1.0, -1.0)
-    seen = weights[:, :-1] @ excess
+    seen = _matrix_product.product(weights[:, :-1], excess.T)
     low = float(_ends(average_bayesian_privacy(seen, cells), level, "lower"))
     high = float(_ends(average_bayesian_privacy(seen + weights[:, -1:] * everything, cells), level, "upper"))
     return _statistical(value, low, high, "1", level)
@@ -350,7 +353,7 @@ def _beliefs(counts: _Counts, weights: FloatArray, members: IntArray, prior: Flo
     size = counts.prior.size
     belief = (1.0 + counts.excess()[:, :-1]) * counts.prior  # (M, S)
     value[members] = belief.mean(axis=0)
-    seen = weights[:, :-1] @ belief
+    seen = _matrix_product.product(weights[:, :-1], belief.T)
     most = 1.0 / size + (size - 1) / size * counts.prior
     lower[members] = _ends(seen, level, "lower")
     upper[members] = _ends(seen + weights[:, -1:] * most, level, "upper")
@@ -359,7 +362,7 @@ def _beliefs(counts: _Counts, weights: FloatArray, members: IntArray, prior: Flo
 
 def _mean_over_releases(rates: FloatArray, weights: FloatArray, level: float) -> Estimate:
     """Mean of numbers in [0, 1], one a release."""
-    seen = weights[:, :-1] @ rates
+    seen = _matrix_product.product(weights[:, :-1], rates[None])[:, 0]
     low, high = _ends(seen, level, "lower"), _ends(seen + weights[:, -1], level, "upper")
     return _statistical(float(rates.mean()), float(low), min(float(high), 1.0), "probability", level)
 

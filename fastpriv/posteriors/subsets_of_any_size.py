@@ -132,7 +132,8 @@ def _widened(
         value, lower, upper = (float(x) + shift for x in (estimate.value, estimate.lower, estimate.upper))
         error += (1e-280 if error else 0.0) + (4.0 * UNIT_ROUNDOFF * (abs(value) + abs(shift)) if shift else 0.0)
         return Estimate(
-            value, max(lower - error, least), min(upper + error, most), kind="certified", unit=estimate.unit,
+            min(max(value, least), most), min(max(lower - error, least), most), max(min(upper + error, most), least),
+            kind="certified", unit=estimate.unit,
             method="both passes over all subsets of any size",
         )  # fmt: skip
 

@@ -48,6 +48,17 @@ def test_extreme_odds_and_impossible_members(odds):
     assert logs.inclusion.value == pytest.approx(posterior(likelihood, odds).inclusion.value, rel=1e-12, abs=1e-290)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_harsh_odds_and_terms(seed, monkeypatch):
+    monkeypatch.setattr("oracles.subsets.DIGITS", 750)  # of probabilities that differ from 1 by 1e-600
+    rng = np.random.default_rng(seed)
+    pool, scale = int(rng.integers(1, 6)), 10.0 ** rng.uniform(-12, 5)
+    linear, pairwise = drawn(pool, scale, seed)
+    linear *= 10.0 ** rng.uniform(-6, 0, pool)
+    odds = 10.0 ** (rng.choice([1, 50, 290]) * rng.uniform(-1, 1, pool))
+    held(posterior(SubsetLikelihood(linear, pairwise, None), odds), truth_of(linear, pairwise, odds)[0])
+
+
 @pytest.mark.parametrize(("sigma", "rate", "divisor"), [(1e-3, 0.5, 2.0), (0.2, 0.3, 1.8), (50.0, 0.9, 7.5)])
 def test_poisson_batches_have_the_posterior_of_their_density(sigma, rate, divisor):
     rng = np.random.default_rng(3)
