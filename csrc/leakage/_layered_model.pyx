@@ -160,40 +160,49 @@ def per_example_gradients(widths, int activation, const double[::1] weights, con
     return found
 
 
-def matching(widths, int activation, const double[::1] weights, const double[:, ::1] records, labels, soft,
-             const double[::1] target):
-    """Squared distance of the mean gradient from ``target``, its derivative by records and by labels.
+def are_classes(const int64_t[::1] labels, int64_t classes):
+    """Whether all labels are from 0 to ``classes`` - 1."""
+    cdef ptrdiff_t i
+    for i in range(labels.shape[0]):
+        if not 0 <= labels[i] < classes:
+            return False
+    return True
 
-    ``labels`` are classes where ``soft`` is None, else unused; ``soft`` are probabilities, shape (n, classes).
+
+def matching(widths, int activation, const double[::1] weights, const double[:, ::1] records, labels, logits,
+             const double[::1] target):
+    """Squared distance of the mean gradient from ``target``, its derivative by records and by label logits.
+
+    ``labels`` are classes where ``logits``, shape (n, classes), is None, and else not used.
     """
     cdef fp_layered_model model
     cdef ptrdiff_t n = records.shape[0]
     cdef const int64_t[::1] hard
     cdef const double[:, ::1] given
-    cdef double[:, ::1] by_label
+    cdef double[:, ::1] by_logit
     cdef const int64_t *hard_start = NULL
-    cdef const double *soft_start = NULL
-    cdef double *label_start = NULL
+    cdef const double *given_start = NULL
+    cdef double *logit_start = NULL
     cdef double value
     memory = prepared(&model, widths, activation, weights.shape[0], n, 1)
     if n == 0 or records.shape[1] != model.width[0] or target.shape[0] != weights.shape[0]:
         raise ValueError("records and target must fit the layers")
-    by_records, by_labels = np.empty((n, records.shape[1])), None
+    by_records, by_logits = np.empty((n, records.shape[1])), None
     cdef double[:, ::1] by_record = by_records
-    if soft is None:
+    if logits is None:
         hard = labels
         if hard.shape[0] != n:
             raise ValueError("labels must have an entry for each record")
         hard_start = &hard[0]
     else:
-        given = soft
-        by_labels = np.empty((n, widths[len(widths) - 1]))
-        by_label = by_labels
-        if given.shape[0] != n or given.shape[1] != by_label.shape[1]:
-            raise ValueError("soft must have a row for each record")
-        soft_start, label_start = &given[0, 0], &by_label[0, 0]
+        given = logits
+        by_logits = np.empty((n, model.width[model.layers]))
+        by_logit = by_logits
+        if given.shape[0] != n or given.shape[1] != by_logit.shape[1]:
+            raise ValueError("logits must have a row for each record")
+        given_start, logit_start = &given[0, 0], &by_logit[0, 0]
     with nogil:
         kernels.load(&model, &weights[0], 1)
         value = kernels.matching(
-            &model, &records[0, 0], hard_start, soft_start, &target[0], &by_record[0, 0], label_start)
-    return value, by_records, by_labels
+            &model, &records[0, 0], hard_start, given_start, &target[0], &by_record[0, 0], logit_start)
+    return value, by_records, by_logits

@@ -40,6 +40,7 @@ typedef struct {
     double *input_tangents[FP_MOST_LAYERS];                                     /* of a_l along V */
     double *pulled[FP_MOST_LAYERS];                                             /* W' e, before the slope */
     double *adjoint, *below;                                                    /* of z_{l+1} and of a_l */
+    double *soft; /* softmax of label logits, block rows */
 } fp_layered_model;
 
 static inline ptrdiff_t fp_padded_width(ptrdiff_t n) { return (n + FP_LANES - 1) / FP_LANES * FP_LANES; }
@@ -79,6 +80,7 @@ static inline ptrdiff_t fp_layered_workspace(fp_layered_model *m, int matching, 
     if (matching) {
         FP_PLACE(m->adjoint, m->block * widest);
         FP_PLACE(m->below, m->block * widest);
+        FP_PLACE(m->soft, m->block * m->width[m->layers]);
     }
 #undef FP_PLACE
     return used;
@@ -137,8 +139,8 @@ typedef struct {
     void (*per_example)(const fp_layered_model *m, ptrdiff_t n, const double *records, const int64_t *labels,
                         double *out);
     void (*unload)(const fp_layered_model *m, double factor, double *out);
-    double (*matching)(const fp_layered_model *m, const double *records, const int64_t *labels, const double *soft,
-                       const double *target, double *by_records, double *by_labels);
+    double (*matching)(const fp_layered_model *m, const double *records, const int64_t *labels, const double *logits,
+                       const double *target, double *by_records, double *by_logits);
 } fp_layered_kernels;
 
 #define FP_LAYERED_KERNELS(isa)                                                                                       \

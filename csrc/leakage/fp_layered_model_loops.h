@@ -281,13 +281,20 @@ static void FP_NAME(fp_layered_losses)(ptrdiff_t n, ptrdiff_t classes, const dou
     }
 }
 
-/* |mean gradient - target|^2 of `block` records and its derivatives by records and, with `soft`, by labels. */
+/* |mean gradient - target|^2 of `block` records and its derivatives by records and by label logits, whose softmax takes
+ * the place of labels; without logits labels are classes. */
 static double FP_NAME(fp_layered_matching)(const fp_layered_model *m, const double *records, const int64_t *labels,
-                                           const double *soft, const double *target, double *by_records,
-                                           double *by_labels)
+                                           const double *logits, const double *target, double *by_records,
+                                           double *by_logits)
 {
     const ptrdiff_t n = m->block, classes = m->width[m->layers];
     const int last = m->layers - 1;
+    double *soft = logits ? m->soft : NULL, top;
+    for (ptrdiff_t s = 0; soft && s < n; s++) {
+        const double sum = FP_NAME(fp_exponentials)(classes, logits + s * classes, soft + s * classes, &top);
+        for (ptrdiff_t j = 0; j < classes; j++)
+            soft[s * classes + j] /= sum;
+    }
     FP_NAME(fp_layered_forward)(m, n, records);
     FP_NAME(fp_layered_backward)(m, n, labels, soft, m->pulled);
     FP_NAME(fp_layered_collect)(m, n);
@@ -328,7 +335,7 @@ static double FP_NAME(fp_layered_matching)(const fp_layered_model *m, const doub
     const ptrdiff_t row = fp_padded_width(classes);
     for (ptrdiff_t s = 0; s < n; s++) { /* adjoint of the logits: p (z. - p' z.) */
         const double *t = m->tangents[last] + s * row;
-        double *b = m->adjoint + s * row, top, mean = 0.0;
+        double *b = m->adjoint + s * row, mean = 0.0, soft_mean = 0.0;
         const double sum = FP_NAME(fp_exponentials)(classes, m->outputs[last] + s * row, b, &top);
         for (ptrdiff_t j = 0; j < classes; j++) {
             b[j] /= sum;
@@ -336,9 +343,13 @@ static double FP_NAME(fp_layered_matching)(const fp_layered_model *m, const doub
         }
         for (ptrdiff_t j = 0; j < classes; j++)
             b[j] *= t[j] - mean;
-        if (soft)
-            for (ptrdiff_t j = 0; j < classes; j++)
-                by_labels[s * classes + j] = -t[j] / (double)n;
+        if (!soft)
+            continue;
+        const double *y = soft + s * classes; /* the derivative by y is -t / n */
+        for (ptrdiff_t j = 0; j < classes; j++)
+            soft_mean += y[j] * t[j];
+        for (ptrdiff_t j = 0; j < classes; j++)
+            by_logits[s * classes + j] = y[j] * (soft_mean - t[j]) / (double)n;
     }
     for (int l = last; l >= 0; l--) { /* adjoints downward */
         const ptrdiff_t in = m->width[l], out = m->width[l + 1], wide = fp_padded_width(in + 1);

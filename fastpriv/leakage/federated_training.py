@@ -299,7 +299,7 @@ class Training(ValueObject):
             check_gradient(self.model, start, x[few], y[few], coordinates=_CHECKED_WEIGHTS)
         before, shared = np.empty((self.rounds, start.size)), np.empty((self.rounds, start.size))
         batches: list[IntArray] = []
-        current = start
+        current = start.copy()
 
         def done() -> Updates:
             k = len(batches)

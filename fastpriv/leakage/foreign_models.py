@@ -16,7 +16,7 @@ from ..errors import DomainError, ShapeError
 from ..membership.networks import torch_module
 from ..numerics import FloatArray
 from .layered_models import MultilayerPerceptron, SoftmaxRegression
-from .trainable_models import checked_labels, checked_records, checked_weights
+from .trainable_models import checked_label_logits, checked_labels, checked_records, checked_weights
 
 __all__ = ["TorchModel", "from_scikit_learn"]
 
@@ -142,6 +142,31 @@ class TorchModel:
 
         found = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(w, x, y)
         return np.concatenate([found[name].detach().numpy().reshape(len(x), -1) for name in self._names], axis=1)
+
+    def matching(
+        self, weights: ArrayLike, records: ArrayLike, labels: ArrayLike, target: ArrayLike
+    ) -> tuple[float, FloatArray, FloatArray | None]:
+        """Squared distance of the mean gradient of records from a target, and its derivatives.
+
+        Arguments and answers are those of ``MultilayerPerceptron.matching``; derivatives are automatic.
+        """
+        torch = torch_module("TorchModel")
+        w, x = checked_weights(self, weights), checked_records(self, records)
+        goal = torch.from_numpy(checked_weights(self, target, "target").copy())
+        parameters = {name: one.requires_grad_() for name, one in self._parameters(torch, w).items()}
+        inputs = self._inputs(torch, x).requires_grad_()
+        soft = np.ndim(labels) == 2
+        if soft:
+            logits = torch.from_numpy(checked_label_logits(self, labels, len(x)).copy()).requires_grad_()
+            y = torch.softmax(logits, dim=1)
+        else:
+            y = torch.from_numpy(checked_labels(self, labels, len(x)).copy())
+        loss = torch.nn.functional.cross_entropy(self._logits(parameters, inputs), y)
+        rows = torch.autograd.grad(loss, list(parameters.values()), create_graph=True)
+        value = ((torch.cat([one.reshape(-1) for one in rows]) - goal) ** 2).sum()
+        found = torch.autograd.grad(value, [inputs, logits] if soft else [inputs])
+        by_records = found[0].numpy().reshape(len(x), -1)
+        return value.item(), by_records, found[1].numpy() if soft else None
 
     def _arguments(self, weights: ArrayLike, records: ArrayLike, labels: ArrayLike) -> tuple[Any, Any, Any, Any]:
         torch = torch_module("TorchModel")

@@ -27,6 +27,7 @@ I. Goodfellow 2015 (lengths of gradients); L. Zhu, Z. Liu and S. Han 2019 (gradi
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ from .._values import ValueObject
 from ..errors import ShapeError
 from ..kernels import _layered_model
 from ..numerics import FloatArray, IntArray
-from .trainable_models import checked_labels, checked_records, checked_weights
+from .trainable_models import checked_label_logits, checked_labels, checked_records, checked_weights
 
 __all__ = ["ACTIVATIONS", "LayeredModel", "MultilayerPerceptron", "SoftmaxRegression"]
 
@@ -53,6 +54,13 @@ class LayeredModel(ValueObject):
 
     widths: tuple[int, ...]
     activation: str
+    n_parameters: int
+
+    def _set_layers(self, n_features: Any, hidden: tuple[int, ...], n_classes: Any) -> None:
+        """Set the widths of the layers and the number of weights, P."""
+        features = _validate.count("n_features", n_features, 1, _LARGEST_WIDTH)
+        widths = (features, *hidden, _validate.count("n_classes", n_classes, 2, _LARGEST_WIDTH))
+        self._set(widths=widths, n_parameters=sum(out * (inner + 1) for inner, out in pairwise(widths)))
 
     @property
     def n_features(self) -> int:
@@ -64,11 +72,6 @@ class LayeredModel(ValueObject):
         """Number of classes, C."""
         return self.widths[-1]
 
-    @property
-    def n_parameters(self) -> int:
-        """Number of weights, P."""
-        return sum(out * (inner + 1) for inner, out in zip(self.widths, self.widths[1:], strict=False))
-
     def initial(self, rng: RNGLike = None) -> FloatArray:
         """Weights to start from, shape (P,): uniform within sqrt(6 / (inputs + outputs)) of 0, intercepts 0.
 
@@ -76,7 +79,7 @@ class LayeredModel(ValueObject):
         """
         stream = _random.generator(rng)
         parts = []
-        for inner, out in zip(self.widths, self.widths[1:], strict=False):
+        for inner, out in pairwise(self.widths):
             limit = math.sqrt(6.0 / (inner + out))
             parts.append(np.concatenate([stream.uniform(-limit, limit, (out, inner)), np.zeros((out, 1))], axis=1))
         return np.concatenate([part.ravel() for part in parts])
@@ -146,28 +149,16 @@ class LayeredModel(ValueObject):
         """
         w, x = checked_weights(self, weights), checked_records(self, records)
         t = checked_weights(self, target, "target")
-        u = np.asarray(labels)
-        if u.ndim == 2:
-            if u.shape != (len(x), self.n_classes):
-                raise ShapeError(
-                    f"labels must be logits of shape {(len(x), self.n_classes)}, or one class a record; got shape "
-                    f"{u.shape}. Pass one row a record."
-                )
-            u = _validate.real("labels", u, "finite numbers", np.isfinite)
-            soft = np.exp(u - u.max(axis=1, keepdims=True))
-            soft /= soft.sum(axis=1, keepdims=True)
-            y: Any = None
-        else:
-            y, soft = checked_labels(self, labels, len(x)), None
-        value, by_records, by_labels = _layered_model.matching(self.widths, self._number, w, x, y, soft, t)
-        if soft is None:
-            return value, by_records, None
-        return value, by_records, soft * (by_labels - (soft * by_labels).sum(axis=1, keepdims=True))
+        if np.ndim(labels) != 2:
+            y = checked_labels(self, labels, len(x))
+            return _layered_model.matching(self.widths, self._number, w, x, y, None, t)  # type: ignore[no-any-return]
+        u = checked_label_logits(self, labels, len(x))
+        return _layered_model.matching(self.widths, self._number, w, x, None, u, t)  # type: ignore[no-any-return]
 
     def matrices(self, weights: FloatArray) -> list[FloatArray]:
         """The matrices of the layers, shape (out, inputs + 1), as views of the weights; the intercept is last."""
         found, start = [], 0
-        for inner, out in zip(self.widths, self.widths[1:], strict=False):
+        for inner, out in pairwise(self.widths):
             found.append(weights[start : start + out * (inner + 1)].reshape(out, inner + 1))
             start += out * (inner + 1)
         return found
@@ -213,12 +204,12 @@ class SoftmaxRegression(LayeredModel):
     array([0.6931, 0.6931])
     """
 
-    __slots__ = ("widths",)
+    __slots__ = ("n_parameters", "widths")
     _fields = ("n_features", "n_classes")
     activation = ACTIVATIONS[0]  # there is no hidden layer
 
     def __init__(self, n_features: int, n_classes: int) -> None:
-        self._set(widths=_widths(n_features, (), n_classes))
+        self._set_layers(n_features, (), n_classes)
 
     def __repr__(self) -> str:
         return f"SoftmaxRegression({self.n_features}, {self.n_classes})"
@@ -259,7 +250,7 @@ class MultilayerPerceptron(LayeredModel):
     (2410, (2410,))
     """
 
-    __slots__ = ("activation", "widths")
+    __slots__ = ("activation", "n_parameters", "widths")
     _fields = ("n_features", "hidden", "n_classes", "activation")
 
     def __init__(self, n_features: int, hidden: Any, n_classes: int, activation: str = "sigmoid") -> None:
@@ -272,8 +263,8 @@ class MultilayerPerceptron(LayeredModel):
                 f"hidden must be the widths of 1 to {_layered_model.MOST_LAYERS - 1} layers; got {len(layers)}. Take "
                 "SoftmaxRegression for none."
             )
-        self._set(widths=_widths(n_features, layers, n_classes),
-                  activation=_validate.choice("activation", activation, ACTIVATIONS))  # fmt: skip
+        self._set_layers(n_features, layers, n_classes)
+        self._set(activation=_validate.choice("activation", activation, ACTIVATIONS))
 
     @property
     def hidden(self) -> tuple[int, ...]:
@@ -282,8 +273,3 @@ class MultilayerPerceptron(LayeredModel):
 
     def __repr__(self) -> str:
         return f"MultilayerPerceptron({self.n_features}, {self.hidden}, {self.n_classes}, {self.activation!r})"
-
-
-def _widths(n_features: Any, hidden: tuple[int, ...], n_classes: Any) -> tuple[int, ...]:
-    features = _validate.count("n_features", n_features, 1, _LARGEST_WIDTH)
-    return (features, *hidden, _validate.count("n_classes", n_classes, 2, _LARGEST_WIDTH))

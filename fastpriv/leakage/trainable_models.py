@@ -12,9 +12,12 @@ from numpy.typing import ArrayLike
 
 from .. import _validate
 from ..errors import DomainError, ShapeError
+from ..kernels import _layered_model
 from ..numerics import FloatArray, IntArray
 
-__all__ = ["TrainableModel", "checked_labels", "checked_model", "checked_records", "checked_weights"]
+__all__ = [
+    "TrainableModel", "checked_label_logits", "checked_labels", "checked_model", "checked_records", "checked_weights",
+]  # fmt: skip
 
 # Attributes and methods without which nothing here works.
 _ASKED = ("n_features", "n_classes", "n_parameters", "initial", "logits", "losses", "gradient", "per_example_gradients")
@@ -92,7 +95,7 @@ def checked_model(model: Any) -> Any:
 
 def checked_weights(model: Any, weights: ArrayLike, name: str = "weights") -> FloatArray:
     """Weights of a model, shape (P,)."""
-    w = _finite(name, weights)
+    w = checked_numbers(name, weights)
     if w.shape != (model.n_parameters,):
         raise ShapeError(
             f"{name} must be one vector of the model's {model.n_parameters} weights; got shape {w.shape}. "
@@ -103,7 +106,7 @@ def checked_weights(model: Any, weights: ArrayLike, name: str = "weights") -> Fl
 
 def checked_records(model: Any, records: ArrayLike) -> FloatArray:
     """Records of a model, shape (S, D)."""
-    x = _finite("records", records)
+    x = checked_numbers("records", records)
     if x.ndim != 2 or x.shape[1] != model.n_features or len(x) == 0:
         raise ShapeError(
             f"records must be a table of at least one row and {model.n_features} columns, the model's features; got "
@@ -114,6 +117,10 @@ def checked_records(model: Any, records: ArrayLike) -> FloatArray:
 
 def checked_labels(model: Any, labels: ArrayLike, n_records: int) -> IntArray:
     """Labels of records, shape (S,)."""
+    if _is_plain(labels, np.int64) and np.shape(labels) == (n_records,):
+        plain = np.asarray(labels)
+        if _layered_model.are_classes(plain, model.n_classes):
+            return plain
     y = _validate.integers("labels", labels, 0, model.n_classes - 1,
                            remedy=f"The model has {model.n_classes} classes, numbered from 0.")  # fmt: skip
     if y.shape != (n_records,):
@@ -121,9 +128,29 @@ def checked_labels(model: Any, labels: ArrayLike, n_records: int) -> IntArray:
     return y
 
 
-def _finite(name: str, values: ArrayLike) -> FloatArray:
+def checked_label_logits(model: Any, logits: ArrayLike, n_records: int) -> FloatArray:
+    """Logits whose softmax takes the place of labels, shape (S, C)."""
+    u = checked_numbers("labels", logits)
+    if u.shape != (n_records, model.n_classes):
+        raise ShapeError(
+            f"labels must be logits of shape {(n_records, model.n_classes)}, or one class a record; got shape "
+            f"{u.shape}. Pass one row a record."
+        )
+    return u
+
+
+def checked_numbers(name: str, values: ArrayLike) -> FloatArray:
     """A contiguous array of finite doubles; one that is such an array is not copied."""
-    plain = type(values) is np.ndarray and values.dtype == np.float64 and values.flags.c_contiguous
-    if plain and values.base is None and np.isfinite(values).all():  # type: ignore[union-attr]
-        return values  # type: ignore[return-value]
+    if _is_plain(values, np.float64):
+        plain = np.asarray(values)
+        if np.isfinite(plain).all():
+            return plain
     return np.ascontiguousarray(_validate.real(name, values, "finite numbers", np.isfinite, answer=False))
+
+
+def _is_plain(values: Any, kind: Any) -> bool:
+    """Whether this is a contiguous array of this type in memory, which attacks pass thousands of times."""
+    return (
+        type(values) is np.ndarray and values.dtype == kind and values.flags.c_contiguous
+        and _validate.map_of(values) is None
+    )

@@ -186,6 +186,11 @@ def test_a_round_that_is_not_a_number_keeps_those_before(tmp_path):
     resumed = training(mended, rounds=20).run(RECORDS, LABELS, rng=1, checkpoint=tmp_path / "kept")
     assert mended.calls == 1 + 13
     np.testing.assert_array_equal(resumed.shared, whole.shared)
+    mine = np.ones(18)
+    with pytest.raises(NotConvergedError, match="in round 0") as error:
+        training(Victim(fails_after=1)).run(RECORDS, LABELS, rng=1, weights=mine)
+    assert len(error.value.best) == 0
+    mine[0] = 2.0  # the caller's weights stay the caller's
     with pytest.raises(NotConvergedError, match="in round 1 .*take a smaller learning_rate") as error:
         training(rounds=9, learning_rate=1e290, share="weights").run(1e10 * RECORDS, LABELS, rng=1)
     assert len(error.value.best) == 1

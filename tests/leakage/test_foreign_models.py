@@ -40,6 +40,13 @@ def test_torch_modules_agree_with_layered_models(torch):
     for name in ("gradient", "per_example_gradients"):
         found = getattr(theirs, name)(flat, RECORDS, LABELS)[..., order]
         np.testing.assert_allclose(found, getattr(ours, name)(w, RECORDS, LABELS), rtol=1e-11, atol=1e-14)
+    u, t = np.random.default_rng(5).standard_normal((60, 3)), ours.initial(2)
+    for labels in (LABELS, u):
+        for found, expected in zip(theirs.matching(flat, RECORDS, labels, t[np.argsort(order)]),
+                                   ours.matching(w, RECORDS, labels, t), strict=True):  # fmt: skip
+            assert (found is None) == (expected is None)
+            np.testing.assert_allclose(0.0 if found is None else found, 0.0 if expected is None else expected,
+                                       rtol=1e-10, atol=1e-14)  # fmt: skip
     assert check_gradient(theirs, theirs.current, RECORDS, LABELS) < 1e-6
     run = Training(theirs, rounds=3, learning_rate=0.5, batch_size=5)
     np.testing.assert_array_equal(run.run(RECORDS, LABELS, rng=1).shared, run.run(RECORDS, LABELS, rng=1).shared)
