@@ -15,8 +15,8 @@
 
 #include <math.h>
 
-#include "common/fp_lanes.h"
 #include "common/fp_stop_token.h"
+#include "leakage/fp_padded_rows.h"
 
 /* f at x, and its derivatives; a negative `*status` stops the search. What is not finite is no lower value. */
 typedef double fp_objective(void *context, const double *x, double *slope, int *status);

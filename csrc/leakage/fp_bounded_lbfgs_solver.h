@@ -1,22 +1,5 @@
 /* The search of fp_bounded_lbfgs.h; no include guard, included once per instruction set. */
 
-FP_INLINE double FP_NAME(fp_lbfgs_dot)(ptrdiff_t n, const double *a, const double *b)
-{
-    fp_v8 sum = {0};
-    for (ptrdiff_t k = 0; k < n; k += FP_LANES)
-        sum += *(const fp_v8 *)(a + k) * *(const fp_v8 *)(b + k);
-    return fp_lane_sum((const double *)&sum);
-}
-
-/* The same over the coordinates that are not held. */
-FP_INLINE double FP_NAME(fp_lbfgs_free_dot)(ptrdiff_t n, const double *free, const double *a, const double *b)
-{
-    fp_v8 sum = {0};
-    for (ptrdiff_t k = 0; k < n; k += FP_LANES)
-        sum += *(const fp_v8 *)(free + k) * *(const fp_v8 *)(a + k) * *(const fp_v8 *)(b + k);
-    return fp_lane_sum((const double *)&sum);
-}
-
 /* d = -H g over the free coordinates; `pairs` of them are kept in a ring, the latest before `next`. */
 static void FP_NAME(fp_lbfgs_direction)(const fp_bounded_lbfgs *b, const double *free, const double *g, int pairs,
                                         int next, const double *s, const double *y, double *rho, double *alpha,
@@ -29,13 +12,13 @@ static void FP_NAME(fp_lbfgs_direction)(const fp_bounded_lbfgs *b, const double 
     for (int i = 1; i <= pairs; i++) {
         const int at = (next - i + b->memory) % b->memory;
         const double *restrict own = y + at * n;
-        const double sy = FP_NAME(fp_lbfgs_free_dot)(n, free, s + at * n, own);
-        const double yy = FP_NAME(fp_lbfgs_free_dot)(n, free, own, own);
+        const double sy = FP_NAME(fp_row_masked_dot)(n, free, s + at * n, own);
+        const double yy = FP_NAME(fp_row_masked_dot)(n, free, own, own);
         rho[at] = sy > FP_LBFGS_CURVATURE * yy ? 1.0 / sy : 0.0;
         if (!(rho[at] > 0.0))
             continue;
         scale = scale > 0.0 ? scale : sy / yy;
-        alpha[at] = rho[at] * FP_NAME(fp_lbfgs_dot)(n, s + at * n, d);
+        alpha[at] = rho[at] * FP_NAME(fp_row_dot)(n, s + at * n, d);
         for (ptrdiff_t k = 0; k < n; k++)
             d[k] -= alpha[at] * free[k] * own[k];
     }
@@ -46,7 +29,7 @@ static void FP_NAME(fp_lbfgs_direction)(const fp_bounded_lbfgs *b, const double 
         const double *restrict own = s + at * n;
         if (!(rho[at] > 0.0))
             continue;
-        const double gap = alpha[at] - rho[at] * FP_NAME(fp_lbfgs_dot)(n, y + at * n, d);
+        const double gap = alpha[at] - rho[at] * FP_NAME(fp_row_dot)(n, y + at * n, d);
         for (ptrdiff_t k = 0; k < n; k++)
             d[k] += gap * free[k] * own[k];
     }
@@ -69,7 +52,7 @@ static int FP_NAME(fp_bounded_lbfgs_run)(fp_bounded_lbfgs *b, fp_objective *obje
         for (ptrdiff_t k = 0; k < n; k++)
             free[k] = (x[k] <= b->lower[k] && g[k] > 0.0) || (x[k] >= b->upper[k] && g[k] < 0.0) ? 0.0 : 1.0;
         FP_NAME(fp_lbfgs_direction)(b, free, g, pairs, next, s, y, rho, alpha, d);
-        double promised = FP_NAME(fp_lbfgs_dot)(n, g, d), step = 1.0, value = INFINITY, gap = 0.0;
+        double promised = FP_NAME(fp_row_dot)(n, g, d), step = 1.0, value = INFINITY, gap = 0.0;
         if (pairs > 0 && !(promised < 0.0)) {
             pairs = 0;
             continue;
@@ -77,7 +60,7 @@ static int FP_NAME(fp_bounded_lbfgs_run)(fp_bounded_lbfgs *b, fp_objective *obje
         if (!(promised < 0.0)) /* a stationary point */
             break;
         if (pairs == 0) {
-            const double length = sqrt(FP_NAME(fp_lbfgs_dot)(n, d, d));
+            const double length = sqrt(FP_NAME(fp_row_dot)(n, d, d));
             step = length > 1.0 ? 1.0 / length : 1.0;
         }
         for (int trial = 0; trial < FP_LBFGS_TRIALS && b->evaluations < b->most; trial++) {
@@ -85,7 +68,7 @@ static int FP_NAME(fp_bounded_lbfgs_run)(fp_bounded_lbfgs *b, fp_objective *obje
                 const double to = x[k] + step * d[k], above = to > b->lower[k] ? to : b->lower[k];
                 moved[k] = above < b->upper[k] ? above : b->upper[k];
             }
-            gap = FP_NAME(fp_lbfgs_dot)(n, g, moved) - FP_NAME(fp_lbfgs_dot)(n, g, x);
+            gap = FP_NAME(fp_row_dot)(n, g, moved) - FP_NAME(fp_row_dot)(n, g, x);
             b->evaluations++;
             value = objective(context, moved, slope, &status);
             if (status || (status = fp_stop_requested(stop, 16 * n)))

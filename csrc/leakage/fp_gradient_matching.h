@@ -29,8 +29,8 @@
 #ifndef FP_GRADIENT_MATCHING_H
 #define FP_GRADIENT_MATCHING_H
 
-#include "common/fp_lanes.h"
 #include "common/fp_stop_token.h"
+#include "leakage/fp_padded_rows.h"
 #include "special/fp_elementary.h"
 
 /* Sizes, weights and target of a problem. */

@@ -1,14 +1,5 @@
 /* Loops of fp_gradient_matching.h; no include guard, included once per instruction set. */
 
-/* The inner product of two padded rows, in eight lanes. */
-FP_INLINE double FP_NAME(fp_matching_dot)(ptrdiff_t width, const double *a, const double *b)
-{
-    fp_v8 sum = {0};
-    for (ptrdiff_t d = 0; d < width; d += FP_LANES)
-        sum += *(const fp_v8 *)(a + d) * *(const fp_v8 *)(b + d);
-    return fp_lane_sum((const double *)&sum);
-}
-
 /* row += factor * other */
 FP_INLINE void FP_NAME(fp_matching_add)(ptrdiff_t width, double factor, const double *restrict other,
                                         double *restrict row)
@@ -26,7 +17,7 @@ static void FP_NAME(fp_matching_errors)(const fp_matching *m, const double *x, c
         double most = -INFINITY, sum = 0.0, others = 0.0;
         ptrdiff_t top = 0;
         for (ptrdiff_t c = 0; c < classes; c++) {
-            e[c] = FP_NAME(fp_matching_dot)(m->width, x + i * m->width, m->weights + c * m->width);
+            e[c] = FP_NAME(fp_row_dot)(m->width, x + i * m->width, m->weights + c * m->width);
             top = e[c] > most ? c : top;
             most = e[c] > most ? e[c] : most;
         }
@@ -53,7 +44,7 @@ static double FP_NAME(fp_matching_residual)(const fp_matching *m, const double *
             row[d] = -m->target[c * m->width + d];
         for (ptrdiff_t i = 0; i < m->records; i++)
             FP_NAME(fp_matching_add)(m->width, m->shares[i] * e[i * m->classes + c], x + i * m->width, row);
-        sum += FP_NAME(fp_matching_dot)(m->width, row, row);
+        sum += FP_NAME(fp_row_dot)(m->width, row, row);
     }
     return sum;
 }
@@ -67,7 +58,7 @@ static void FP_NAME(fp_matching_derivatives)(const fp_matching *m, const double 
         const double twice = 2.0 * m->shares[i];
         double mean = 0.0;
         for (ptrdiff_t c = 0; c < classes; c++)
-            a[c] = twice * FP_NAME(fp_matching_dot)(width, r + c * width, x + i * width);
+            a[c] = twice * FP_NAME(fp_row_dot)(width, r + c * width, x + i * width);
         for (ptrdiff_t c = 0; c < classes; c++)
             mean += p[c] * a[c];
         if (by_labels)

@@ -29,7 +29,7 @@ static void FP_NAME(fp_matching_normal)(const fp_matching *m, const double *x, c
             const double *left = jacobian + i * classes * width, *right = jacobian + j * classes * width;
             const double *xi = x + i * width, *xj = x + j * width;
             const double *ij = back + (i * records + j) * width, *ji = back + (j * records + i) * width;
-            const double share = m->shares[i] * m->shares[j], product = share * FP_NAME(fp_matching_dot)(width, xi, xj);
+            const double share = m->shares[i] * m->shares[j], product = share * FP_NAME(fp_row_dot)(width, xi, xj);
             double errors = 0.0;
             for (ptrdiff_t c = 0; c < classes; c++)
                 errors += e[i * classes + c] * e[j * classes + c];

@@ -15,6 +15,7 @@ from fastpriv.leakage import (
     recover_labels,
 )
 from fastpriv.leakage.gradient_inversion import observed_round
+from kernels.variants import check_same_lines, each_wider_variant
 
 RNG = np.random.default_rng(7)
 POOL, LABELS = RNG.random((60, 12)), np.arange(60) % 6
@@ -272,3 +273,23 @@ def test_errors():
         GradientMatching().reconstruct(gradient)
     with pytest.raises(ShapeError, match="labels must have one entry a record, 3; got shape"):
         GradientMatching().reconstruct(updates, labels=[1])
+
+
+SCRIPT = """
+import numpy as np
+from fastpriv.leakage import *
+records, labels = (np.arange(1, 241) * 0.6180339887498949 % 1.0).reshape(20, 12), np.arange(20) % 6
+for model in (SoftmaxRegression(12, 6), MultilayerPerceptron(12, (9,), 6)):
+    for noise in (None, Protection(noise="gaussian", scale=0.01), Protection(clip_example=0.2)):
+        training = Training(model, learning_rate=0.1, batch_size=2, protection=noise, local_steps=2)
+        updates = training.run(records, labels, rng=3)
+        found = GradientMatching(restarts=2, max_evaluations=50, corrections=2).reconstruct(updates, rng=1)
+        print(found.records.tobytes().hex(), found.labels, found.objective.hex())
+        print(PoolPursuit(records, labels).reconstruct(updates).objective.hex())
+        print(GradientProductAttack("cosine").scores(updates, records, labels).tobytes().hex())
+"""
+
+
+@each_wider_variant
+def test_same_bits(variant):
+    check_same_lines(SCRIPT, 18, variant)
