@@ -15,7 +15,8 @@ of max(p_tk, p_tl) increases in each p_tk, so that its bounds are those at the b
 
 A fraction is that of the means over trials; of AUC, of what it exceeds 1/2 by. Its bounds are proved, for the releases
 of the task. Its band is for new releases of the same kind: with H and M of a trial, -M <= H <= M, a candidate r is
-refused by bets on H - r M, which is valid for any number of trials.
+refused by bets on H - r M, which is valid for any number of trials. Information has no lower bound, and its band, by
+the spread of H - r M, is heuristic.
 
 Sources: Bayes vulnerability, M. Alvim et al., The science of quantitative information flow (2020); Mann and Whitney
 1947; logarithmic scores, I. Good 1952; bets, Waudby-Smith and Ramdas 2023.
@@ -30,6 +31,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +46,8 @@ from ..errors import BackendMissingError, DomainError, ShapeError
 from ..estimate import Estimate, Result
 from ..numerics import UNIT_ROUNDOFF, FloatArray
 from ..sampling.statistics.confidence_sequences import BoundedMean
+from ..sampling.statistics.intervals import replicate_interval
+from .pool_matching import match_to_pool
 from .tasks import LeakageTask, leakage_tasks
 
 __all__ = ["AttackScore", "Scoreboard", "leakage_scoreboard", "read_scores", "score_attack"]
@@ -69,8 +73,9 @@ class AttackScore(Result):
         Their quotient: for the releases of the task (certified), and for new ones (statistical).
     auc, best_auc, auc_fraction, auc_band : Estimate
         Membership AUC within a release; the fraction is that of AUC - 1/2.
-    information, best_information, information_fraction : Estimate
+    information, best_information, information_fraction, information_band : Estimate
         Nats about memberships, of records one by one, that scores as probabilities tell: below 0 where they mislead.
+        Losses have no bound, so that the band is heuristic.
     found : int
         Trials in which the guess is the true batch.
     trials : int
@@ -97,6 +102,7 @@ class AttackScore(Result):
     information: Estimate | None
     best_information: Estimate | None
     information_fraction: Estimate | None
+    information_band: Estimate | None
     found: int
     trials: int
 
@@ -234,7 +240,7 @@ def score_attack(
     optimum = np.array([[float(one.lower), float(one.value), float(one.upper)] for one in best])
     numbers |= _compared("success", success, optimum, level, "probability")
     numbers |= dict.fromkeys(("auc", "best_auc", "auc_fraction", "auc_band"))
-    numbers |= dict.fromkeys(("information", "best_information", "information_fraction"))
+    numbers |= dict.fromkeys(("information", "best_information", "information_fraction", "information_band"))
     if table is not None:
         attained, optimum = (np.array(one) for one in zip(*(_auc(task, t, table[t]) for t in range(task.trials)),
                                                           strict=True))  # fmt: skip
@@ -242,7 +248,7 @@ def score_attack(
     if table is not None and probabilities:
         attained, optimum = (np.array(one) for one in zip(
             *(_information(task, t, table[t]) for t in range(task.trials)), strict=True))  # fmt: skip
-        numbers |= _compared("information", attained, optimum, None, "nats")
+        numbers |= _compared("information", attained, optimum, level, "nats")
     found = sum(np.array_equal(np.sort(a), b) for a, b in zip(batches, task.batches, strict=True))
     return AttackScore(task=task.name, **numbers, found=int(found), trials=task.trials)
 
@@ -504,18 +510,15 @@ def _of_trials(name: str, task: LeakageTask, values: Sequence[Any]) -> list[Any]
 
 def _matched(task: LeakageTask, records: Sequence[ArrayLike]) -> list[Any]:
     """The different records of the pool that are nearest to reconstructed ones."""
-    from scipy.optimize import linear_sum_assignment
-
-    batches = []
-    for t, one in enumerate(records):
-        x = _validate.real("records", one, "finite", np.isfinite)
-        if x.ndim != 2 or x.shape[1] != task.records.shape[1] or len(x) > task.n_records:
-            raise ShapeError(
-                f"records must be tables with {task.records.shape[1]} columns; got shape {x.shape} at trial {t}. Pass "
-                "one row a record."
+    batches = [
+        _validate.with_argument_name("reconstructions", "records", partial(match_to_pool, one, task.records))
+        for one in records
+    ]
+    for t, batch in enumerate(batches):
+        if np.any(batch < 0):
+            raise DomainError(
+                f"records must be finite; got one that is not at trial {t}. Pass guesses for attacks that diverge."
             )
-        distances = np.array([np.sum((task.records - row) ** 2, axis=1) for row in x]).reshape(len(x), -1)
-        batches.append(linear_sum_assignment(distances)[1])
     return _of_trials("records", task, batches)
 
 
@@ -576,7 +579,7 @@ def _coin_entropy(p: FloatArray) -> FloatArray:
 
 
 def _compared(
-    name: str, attained: FloatArray, best: FloatArray, level: float | None, unit: Any, chance: float = 0.0
+    name: str, attained: FloatArray, best: FloatArray, level: float, unit: Any, chance: float = 0.0
 ) -> dict[str, Estimate | None]:
     """Means over trials, their fraction, and its band; columns are lower bounds, values and upper bounds."""
     method = "mean over trials of expectations under the exact posterior"
@@ -601,11 +604,25 @@ def _compared(
                               gain[2] / (most[0] if gain[2] >= 0 else most[2])])  # fmt: skip
         fraction = certified(outward(quotients), "1")
     answer[f"{name}_fraction"] = fraction
-    if level is not None:
-        answer[f"{name}_band"] = None if fraction is None else _band(
-            attained[:, 1] - chance, best[:, 1] - chance, float(fraction), level, 2.0 * chance, 1.0 - chance
-        )
-    return answer
+    each, optima = attained[:, 1] - chance, best[:, 1] - chance
+    band = None
+    if fraction is not None and name == "information":
+        band = _unbounded_band(each, optima, float(fraction), level)
+    elif fraction is not None:
+        band = _band(each, optima, float(fraction), level, 2.0 * chance, 1.0 - chance)
+    return answer | {f"{name}_band": band}
+
+
+def _unbounded_band(gain: FloatArray, most: FloatArray, value: float, level: float) -> Estimate | None:
+    """Interval of E gain / E most over new releases, where gain has no lower bound: Student's, of the quotient made
+    linear; None where there is one trial, or a loss is infinite."""
+    if len(gain) < 2 or not np.isfinite(gain).all():
+        return None
+    found = replicate_interval(value + (gain - value * most) / most.mean(), level)
+    return Estimate(
+        value, min(float(found.lower), value), max(min(float(found.upper), 1.0), value), kind="heuristic", unit="1",
+        method=f"Student's interval of {len(gain)} trials",
+    )  # fmt: skip
 
 
 def _band(gain: FloatArray, most: FloatArray, value: float, level: float, floor: float, top: float) -> Estimate:

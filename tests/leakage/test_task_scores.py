@@ -19,7 +19,7 @@ from fastpriv.leakage import (
     read_scores,
     score_attack,
 )
-from fastpriv.leakage.task_scores import _band
+from fastpriv.leakage.task_scores import _band, _unbounded_band
 
 RNG = np.random.default_rng(5)
 RECORDS, LABELS = RNG.normal(size=(7, 3)), RNG.integers(0, 2, 7)
@@ -102,6 +102,8 @@ def test_scores_are_sums_over_all_batches(task):
     assert 0.0 <= found.success_band.lower <= found.success_band.value <= found.success_band.upper <= 1.0
     assert found.auc_band.kind == "statistical"
     assert found.success_fraction.kind == "certified"
+    assert found.information_band.kind == "heuristic"
+    assert found.information_band.lower < found.information_fraction.value < found.information_band.upper
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -159,6 +161,7 @@ def test_scores_that_say_nothing_or_are_infinite():
     wrong = score_attack(task, (sure > 0).astype(float), probabilities=True)
     assert wrong.information.value == -math.inf
     assert wrong.information_fraction.value == -math.inf
+    assert wrong.information_band is None
 
 
 @pytest.mark.parametrize(("floor", "top"), [(0.0, 1.0), (1.0, 0.5)])
@@ -173,6 +176,17 @@ def test_bands_hold_the_fraction_of_the_population(floor, top):
         assert -floor <= band.lower <= band.upper <= 1.0
     assert misses <= 20  # 60 x 0.2, and 2.6 standard deviations
     assert _band(np.full(400, 0.3), np.full(400, 0.5), 0.6, 0.95, 0.0, 1.0).width < 0.2
+
+
+def test_heuristic_bands_are_about_right():
+    rng, misses = np.random.default_rng(8), 0
+    for _ in range(300):
+        most = rng.gamma(3.0, 1.0, 30)
+        gain = most * (0.4 + 0.3 * rng.normal(size=30))
+        band = _unbounded_band(gain, most, float(gain.mean() / most.mean()), 0.8)
+        misses += not band.lower <= 0.4 <= band.upper
+    assert 30 <= misses <= 100  # 60 expected, and what the quotient adds
+    assert _unbounded_band(gain[:1], most[:1], 0.4, 0.8) is None
 
 
 def test_the_twenty_tasks():
@@ -282,7 +296,9 @@ def test_what_is_told_when_something_is_wrong(tmp_path):
         (lambda: score_attack(task, guesses=[[0]] * 3), shape, r"guesses must be batches of 2 records; got shape"),
         (lambda: score_attack(TASKS[2], guesses=[[[0, 1]]] * 3), shape, "batches of any number of records; got"),
         (lambda: score_attack(task, guesses=[[0, 7]] * 3), domain, "guesses must be different records from 0 to"),
-        (lambda: score_attack(task, records=[np.zeros((2, 4))] * 3), shape, "records must be tables with 3 columns"),
+        (lambda: score_attack(task, records=[np.zeros((2, 4))] * 3), shape, r"records must be of shape \(..., S, 3"),
+        (lambda: score_attack(task, records=[np.full((2, 3), math.nan)] * 3), domain,
+         "records must be finite; got one that is not at trial 0"),
         (lambda: score_attack(task, scores, confidence=1.0), domain, "confidence must be strictly between 0"),
         (lambda: score_attack(1, scores), domain, "task must be"),
         (lambda: LeakageTask("a", "b", RECORDS, LABELS, WEIGHTS[0], 1, size=1, sigma=1.0), shape,
