@@ -1,4 +1,5 @@
 from . import adapters as adapters
+from . import auditing as auditing
 from . import calibration as calibration
 from . import capacity as capacity
 from . import channels as channels

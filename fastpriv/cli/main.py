@@ -1,6 +1,7 @@
 """The program ``fastpriv``: its parser, its exit codes, and the one line that it prints for an error.
 
-Exit codes: 0 done, 2 bad input (one line on stderr, no traceback), 130 interrupted, 141 the reader of the output left.
+Exit codes: 0 done, 1 an audit refutes its ``--claim``, 2 bad input (one line on stderr, no traceback), 130 interrupted,
+141 the reader of the output left.
 Printing a help text loads neither NumPy nor a kernel, so the modules of the commands import what they need when they
 run.
 """
@@ -21,7 +22,7 @@ from typing import Any, NoReturn
 
 from .. import __version__
 from ..errors import NotConvergedError
-from . import assess, convert, divergence, figures, info, leakage, membership, posterior, sweep
+from . import assess, audit, convert, divergence, figures, info, leakage, membership, posterior, sweep
 
 __all__ = ["main", "program_parser"]
 
@@ -81,7 +82,7 @@ def program_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="fastpriv",
         description="Privacy figures with bounds. Commands: assess, sweep, divergence, posterior, convert, "
-        "membership, leakage, figures, info.",
+        "membership, leakage, audit, figures, info.",
         epilog="Example: fastpriv assess people.csv --column age --sigma 1,10,100",
     )
     parser.set_defaults(
@@ -99,6 +100,7 @@ def program_parser() -> argparse.ArgumentParser:
         ("convert", convert, "one privacy notion from another, with its source"),
         ("membership", membership, "attacks on who is in, against several defences"),
         ("leakage", leakage, "attacks on the records behind a model update, and exact posteriors"),
+        ("audit", audit, "lower bounds on epsilon from the scores of an attack"),
         ("figures", figures, "the figures of a paper, recomputed with bounds"),
     ):
         command.add_options(commands.add_parser(name, help=text))

@@ -6,6 +6,7 @@ from .assessment_panels import curves as curves
 from .assessment_panels import information as information
 from .assessment_panels import leakage as leakage
 from .assessment_panels import levels as levels
+from .audit_panels import audit as audit
 from .batch_gradient_panels import batch_entropy as batch_entropy
 from .batch_gradient_panels import membership as membership
 from .conversions_map import conversions_diagram as conversions_diagram

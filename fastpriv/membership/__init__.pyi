@@ -10,6 +10,7 @@ from .classifiers import ClassifierAttacker as ClassifierAttacker
 from .defences.best_responses import best_response as best_response
 from .defences.equilibrium import MembershipEquilibrium as MembershipEquilibrium
 from .defences.equilibrium import membership_equilibrium as membership_equilibrium
+from .defences.finite_defence import FiniteDefence as FiniteDefence
 from .defences.generators import TrainedGenerator as TrainedGenerator
 from .defences.generators import train_generator as train_generator
 from .defences.joint_posterior import joint_posterior_epsilon as joint_posterior_epsilon
@@ -54,6 +55,7 @@ from .risk_mmse import joint_risk_from_mmse as joint_risk_from_mmse
 from .risks import bgp_risk as bgp_risk
 from .risks import bwma as bwma
 from .risks import conditional_entropies as conditional_entropies
+from .seed_mixtures import SeedMixtureAttacker as SeedMixtureAttacker
 from .studies import AttackOutcome as AttackOutcome
 from .studies import AttackStudy as AttackStudy
 from .studies import PosteriorExample as PosteriorExample

@@ -33,12 +33,13 @@ from numpy.typing import ArrayLike
 
 from .. import _random, _validate
 from ..errors import DomainError, ShapeError
-from ..estimate import Estimate, Result, Unit
+from ..estimate import Estimate, Result
 from ..kernels import _concordance
 from ..numerics import BoolArray, FloatArray, IntArray, next_above
 from ..sampling.statistics.confidence_sequences import BoundedMean
 from ..sampling.statistics.intervals import binomial_interval
 from .attackers import empirical_threshold
+from .evaluation_by_release import bwma_of_posteriors, bwma_of_releases, means_over_releases, with_interval
 from .panels import membership_array
 
 __all__ = ["AttackEvaluation", "RocCurve", "auc", "evaluate_attack", "roc_curve", "tpr_of_single_targets"]
@@ -86,11 +87,11 @@ class AttackEvaluation(Result):
         Area under the ROC curve.
     tpr_at_fpr : Estimate
         Largest TPR of a threshold whose FPR is at most ``fpr``.
-    advantage : Estimate or None
-        Membership advantage: the largest TPR - FPR of one threshold. None per release.
-    bwma : Estimate or None
+    advantage : Estimate
+        Membership advantage: the largest TPR - FPR of one threshold.
+    bwma : Estimate
         The sum over k of (1 - gamma) P(claim k, b_k = 1) - gamma P(claim k, b_k = 0), of the best threshold or of
-        posteriors above gamma; an entry for each gamma. None per release.
+        posteriors above gamma; an entry for each gamma.
     fpr, gamma, confidence : float, float or ndarray, float
         As asked.
     pooled : bool
@@ -112,8 +113,8 @@ class AttackEvaluation(Result):
 
     auc: Estimate
     tpr_at_fpr: Estimate
-    advantage: Estimate | None
-    bwma: Estimate | None
+    advantage: Estimate
+    bwma: Estimate
     fpr: float
     gamma: float | FloatArray
     confidence: float
@@ -226,7 +227,7 @@ def roc_curve(scores: ArrayLike, membership: ArrayLike, *, confidence: float = 0
         # rates rise along the curve
         lower, upper = np.maximum.accumulate(lower), np.minimum.accumulate(upper[::-1])[::-1]
         method = "counts, band of bets on half the releases"
-        bands.append(_statistical(rate, lower, upper, level, "probability", method))
+        bands.append(with_interval(rate, lower, upper, level, "probability", method))
     return RocCurve(bands[0], bands[1], thresholds)
 
 
@@ -244,7 +245,8 @@ def evaluate_attack(
         Who is a member.
     pooled : bool
         True: one threshold for all releases, as an attacker has it who sees one release. False: means over releases of
-        the AUC of each, and of the TPR at the threshold that is right for it, which no attacker knows.
+        the AUC of each, and of its TPR, advantage and BWMA at the thresholds that are best for it, which no attacker
+        knows; AUC, TPR and advantage are of the releases with members and non-members.
     gamma : array_like
         Weight in (0, 1) of false claims against missed members, of the gamma-BWMA.
     fpr : float
@@ -301,12 +303,16 @@ def evaluate_attack(
         "fpr": rate, "gamma": float(weights) if weights.ndim == 0 else weights, "confidence": level, "pooled": pooled,
         "releases": len(x), "members": int(b.sum()), "non_members": int((~b).sum()),
     }  # fmt: skip
-    if not pooled:
-        return AttackEvaluation(*_means_over_releases(x, b, rate, level), None, None, **described)
-    found, remark = _tpr_at_fpr(outcomes, rate, level)
-    advantage = _best_threshold(outcomes, np.ones(1), np.ones(1), level, joint=False, name="advantage")[0]
+    if pooled:
+        found, remark = _tpr_at_fpr(outcomes, rate, level)
+        advantage = _best_threshold(outcomes, np.ones(1), np.ones(1), level, joint=False, name="advantage")[0]
+        area = _pooled_auc(outcomes, level)
+    else:
+        (area, found, advantage), remark = means_over_releases(x, b, rate, level, auc), ""
     if posterior:
-        gains = _bwma_of_posteriors(x, b, weights.ravel(), level)
+        gains = bwma_of_posteriors(x, b, weights.ravel(), level)
+    elif not pooled:
+        gains = bwma_of_releases(x, b, weights.ravel(), level)
     else:
         gains = _best_threshold(outcomes, 1.0 - weights.ravel(), weights.ravel(), level, joint=True, name="BWMA")
     bwma = gains[0] if weights.ndim == 0 else Estimate(
@@ -314,7 +320,7 @@ def evaluate_attack(
         method=gains.method, confidence=level,
     )  # fmt: skip
     remarks = (remark,) if remark else ()
-    return AttackEvaluation(_pooled_auc(outcomes, level), found, advantage, bwma, **described, remarks=remarks)
+    return AttackEvaluation(area, found, advantage, bwma, **described, remarks=remarks)
 
 
 def tpr_of_single_targets(scores: FloatArray, membership: BoolArray, fpr: float, confidence: float) -> Estimate:
@@ -398,7 +404,7 @@ def _pooled_auc(outcomes: _Outcomes, level: float) -> Estimate:
         mean = BoundedMean()
         mean.update(auc(np.hstack(rows), np.arange(rows[0].shape[1] + rows[1].shape[1]) < rows[0].shape[1]))
         _, lower, upper = mean.interval(level)
-        return _statistical(value, lower, upper, level, "probability", "Mann-Whitney, bets on groups of targets")
+        return with_interval(value, lower, upper, level, "probability", "Mann-Whitney, bets on groups of targets")
     size = min(max(2, len(x) // _GROUPS), _LARGEST_GROUP)
     groups = len(x) // size
     if groups:
@@ -413,7 +419,7 @@ def _pooled_auc(outcomes: _Outcomes, level: float) -> Estimate:
             float(lower_ratio(hits[:, None], totals, most, error)[0]) for hits in (across, totals - across)
         )
         upper = 1.0 - rest
-    return _statistical(value, lower, upper, level, "probability", "Mann-Whitney, bets on groups of releases")
+    return with_interval(value, lower, upper, level, "probability", "Mann-Whitney, bets on groups of releases")
 
 
 def _tpr_at_fpr(outcomes: _Outcomes, fpr: float, level: float) -> tuple[Estimate, str]:
@@ -447,7 +453,7 @@ def _tpr_at_fpr(outcomes: _Outcomes, fpr: float, level: float) -> tuple[Estimate
         few = _FEW_OUTCOMES.format(len(others), needed) if outcomes.people == 1 else _FEW_PEOPLE.format(len(totals))
         remark = f"no threshold is proved to have an FPR of at most {fpr:g}: {few}; the lower bound of the TPR is 0"
     method = "quantile of non-members by tests at each threshold" + (f"; {remark}" if remark else "")
-    return _statistical(float(value), lower, upper, level, "probability", method), remark
+    return with_interval(float(value), lower, upper, level, "probability", method), remark
 
 
 def _next_threshold(scores: FloatArray) -> FloatArray:
@@ -501,44 +507,7 @@ def _best_threshold(
         lower = np.maximum(reward * lowest - price * highest, 0.0)  # no claim at all has advantage 0
     value = np.clip(value, 0.0, reward)
     method = f"{name} of the best threshold: chosen by half the releases, judged by the others; band above"
-    return _statistical(value * scale, lower * scale, np.minimum(upper, reward) * scale, level, "1", method)
-
-
-def _bwma_of_posteriors(x: FloatArray, b: BoolArray, gamma: FloatArray, level: float) -> Estimate:
-    numbers = []
-    for weight in gamma.tolist():
-        gains = ((x > weight) * np.where(b, 1.0 - weight, -weight)).mean(axis=1)
-        mean = BoundedMean(low=-weight, high=1.0 - weight)
-        mean.update(gains)
-        numbers.append(np.array(mean.interval(level)) * x.shape[1])
-    value, lower, upper = np.array(numbers).reshape(-1, 3).T
-    return _statistical(value, lower, upper, level, "1", "BWMA of posteriors above gamma, bets on releases")
-
-
-def _means_over_releases(x: FloatArray, b: BoolArray, fpr: float, level: float) -> tuple[Estimate, Estimate]:
-    """Mean AUC, and mean TPR at each release's own threshold, of releases with both kinds of people."""
-    if x.shape[1] == 1:
-        raise DomainError(
-            "pooled must be True where each release has a single target; got False. Pass scores of shape (R, K)."
-        )
-    both = b.any(axis=1) & ~b.all(axis=1)
-    if not both.any():
-        raise DomainError(
-            "membership must have members and non-members in a release where pooled=False; got none of "
-            f"{len(x)} such releases. Pass pooled=True."
-        )
-    x, b = x[both], b[both]
-    tpr = np.empty(len(x))
-    for row, (scores, member) in enumerate(zip(x, b, strict=True)):
-        tpr[row] = np.mean(scores[member] > empirical_threshold(scores[~member], fpr))
-    numbers = []
-    for name, values in (("AUC", np.asarray(auc(x, b))), ("TPR", tpr)):
-        mean = BoundedMean()
-        mean.update(values)
-        numbers.append(
-            _statistical(*mean.interval(level), level, "probability", f"mean {name} of a release, bets on releases")
-        )
-    return numbers[0], numbers[1]
+    return with_interval(value * scale, lower * scale, np.minimum(upper, reward) * scale, level, "1", method)
 
 
 def _band_thresholds(scores: FloatArray, membership: BoolArray) -> FloatArray:
@@ -558,14 +527,6 @@ def _counted(x: FloatArray, b: BoolArray) -> tuple[IntArray, IntArray]:
     twice, members = np.empty(len(x), dtype=np.int64), np.empty(len(x), dtype=np.int64)
     _concordance.concordance(np.ascontiguousarray(x), np.ascontiguousarray(b).view(np.uint8), twice, members)
     return twice, members
-
-
-def _statistical(value: Any, lower: Any, upper: Any, level: float, unit: Unit, method: str) -> Estimate:
-    """An estimate whose interval is widened to its value, which may come from other data than the bounds."""
-    return Estimate(
-        value, np.minimum(lower, value), np.maximum(upper, value), kind="statistical", unit=unit, method=method,
-        confidence=level,
-    )  # fmt: skip
 
 
 def _level(confidence: Any) -> float:

@@ -36,7 +36,7 @@ import numpy as np
 from .. import special
 from ..numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
 
-__all__ = ["LineModel", "entropy_integrals", "positive_part"]
+__all__ = ["LineModel", "entropy_integrals", "log_of_sum_over", "positive_part"]
 
 _NODES = 20  # of Gauss's rule on a panel
 _RHO = 6.0  # parameter of the Bernstein ellipse: rho^(-2n) is 7.5e-32
@@ -267,13 +267,20 @@ def _entropies(model: LineModel, logs: FloatArray, steepness: FloatArray) -> tup
         wrong = ratio * error
         for member, other in zip(model.member, model.other, strict=True):
             one, none = ratio @ member, ratio @ other
-            log_one, log_none = np.log1p(none / one), np.log1p(one / none)
+            log_one, log_none = log_of_sum_over(one, none), log_of_sum_over(none, one)
             found = np.where(one > 0, one * log_one, 0.0) + np.where(none > 0, none * log_none, 0.0)
             moved = np.where(one > 0, (wrong @ member) * log_one, 0.0)
             moved = moved + np.where(none > 0, (wrong @ other) * log_none, 0.0)
             value.append(scale * np.where((one > 0) & (none > 0), found, 0.0))
             rounding.append(scale * np.where((one > 0) & (none > 0), moved, 0.0))
     return np.stack(value, axis=-1), np.stack(rounding, axis=-1)
+
+
+def log_of_sum_over(one: FloatArray, other: FloatArray) -> FloatArray:
+    """log((one + other) / one), also where the quotient overflows."""
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        ratio = other / one
+        return np.where(np.isinf(ratio), np.log(other) - np.log(one), np.log1p(ratio))
 
 
 def positive_part(model: LineModel, coefficients: FloatArray) -> tuple[float, float, int]:

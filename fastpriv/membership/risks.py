@@ -11,16 +11,18 @@ The largest gamma-weighted membership advantage (BWMA) is sum_k E (pi_k - gamma)
 
 How they are computed. Without noise: sums over classes of memberships (``classes``). Releases that depend on b through
 one number have certified integrals (``risk_integrals``): one attribute; or several Gaussian releases, not clipped, of
-one attribute or its complement, whose mean with weights 1 / sigma^2 says all. Two or three attributes: products of
-Gauss's rules, the error by refinement. Otherwise releases are drawn, and each posterior is computed exactly: the
-entropy of a posterior has less variance than the log of the probability of the true membership.
+one attribute or its complement, whose mean with weights 1 / sigma^2 says all. So have those of up to three dimensions
+(``risk_boxes``, ``risk_gains``): three attributes; or any number with Gaussian noise, not clipped, whose frequencies
+lie in an affine space of three dimensions, as those of four people do. Otherwise releases are drawn, and each posterior
+is computed exactly: its entropy has less variance than the log of the probability of the true membership.
 """
 
-# bounds: proved - four roundings of a logarithm and its sum; other numbers stand in errors by refinement alone
+# bounds: proved - four roundings of a logarithm and its sum
 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,8 +44,9 @@ from .panels import Panel
 from .posterior_enumeration import MAX_PEOPLE
 from .priors import FixedSizeMembership
 from .releases import CombinedReleases, FrequencyRelease
+from .risk_boxes import MAX_DIMENSIONS, BoxModel, box_entropies
+from .risk_gains import box_gain
 from .risk_integrals import LineModel, entropy_integrals, positive_part
-from .risk_products import MAX_COLUMNS, AttributeColumn, product_integrals
 
 __all__ = ["bgp_risk", "bwma", "conditional_entropies", "mean_over_releases", "statistical"]
 
@@ -54,6 +57,8 @@ _STRATIFIED_PEOPLE = 12  # people up to which memberships are drawn in proportio
 _MAX_LINE_CLASSES = 2**13  # classes of one dimension that are integrated: about a minute
 # bound: proved - sums over classes of terms that are rounded a few times, relative
 _CLASS_ERROR = 64 * UNIT_ROUNDOFF
+# bound: proved - of Householder's reduction and of products with its basis, for each column of at most three
+_ROTATION_ERROR = 32 * UNIT_ROUNDOFF
 
 
 @in_unit
@@ -71,8 +76,9 @@ def bgp_risk(
         ``"marginal"`` is what an attacker attains who names one probability a person, ``"joint"`` the entropy of the
         whole membership, which is at most that.
     method : {"auto", "exact", "quadrature", "monte_carlo"}
-        ``"exact"``: without noise, or in one dimension. ``"quadrature"``: two or three attributes. ``"monte_carlo"``:
-        drawn releases with exact posteriors, of at most 24 people. ``"auto"``: the first that applies.
+        ``"exact"``: without noise, or of one number. ``"quadrature"``: certified too, in up to three dimensions: three
+        attributes, or Gaussian noise without clipping and at most four people. ``"monte_carlo"``: drawn releases with
+        exact posteriors, of at most 24 people. ``"auto"``: the first that applies.
     samples : int, default 4096
         Releases that are drawn, at least 64.
     confidence : float, default 0.95
@@ -85,7 +91,7 @@ def bgp_risk(
     Returns
     -------
     Estimate
-        ``certified`` by ``"exact"``, ``heuristic`` by ``"quadrature"`` (an error by refinement), else ``statistical``.
+        ``certified`` by ``"exact"`` and ``"quadrature"``, else ``statistical``.
 
     Raises
     ------
@@ -94,8 +100,10 @@ def bgp_risk(
 
     Notes
     -----
-    **Accuracy** certified ones have a relative width of about 1e-13, at scales from 1e-3 to 1e2, clipped or not, by
-    ``tests/membership/test_risks.py`` against mpmath; intervals hold at their level by the same file.
+    **Accuracy** certified ones have a relative width of about 1e-13 in one dimension, 1e-11 in two and 1e-9 in three,
+    at scales from 1e-3 to 1e2, clipped or not; with many classes of memberships the work is limited and they are wider.
+    By ``tests/membership/test_risks.py`` and ``test_risk_boxes.py`` against mpmath and sums over all memberships;
+    intervals hold at their level by the first.
 
     Source: Zhang, Venkatesaramani, De, Malin and Vorobeychik 2024, definition 4 and lemma 3, with the value of the
     lemma corrected to the sum of marginal entropies.
@@ -182,8 +190,8 @@ def bwma(
 
     Notes
     -----
-    **Accuracy** certified ones have an absolute width of about 1e-13, by ``tests/membership/test_risks.py`` against
-    mpmath.
+    **Accuracy** certified ones have an absolute width of about 1e-13 in one dimension, 1e-11 in two and 1e-6 in three,
+    by ``tests/membership/test_risks.py`` and ``test_risk_boxes.py`` against mpmath.
 
     Source: Zhang et al. 2024, definition 3 and proposition 1, with joint probabilities.
 
@@ -203,7 +211,11 @@ def bwma(
         return _certified(found[0].reshape(weights.shape), found[1].reshape(weights.shape), "1", line.method)
     products = _products(parts) if chosen in ("auto", "quadrature") else None
     if products is not None:
-        return _refined([_product_bwma(one, flat).reshape(weights.shape) for one in products[1:]], products[0], "1")
+        number = len(flat) * len(products.classes.member)
+        found = np.array([
+            _bwma(products.classes, float(one), lambda x: box_gain(products.model, x, number)) for one in flat
+        ]).reshape(-1, 2).T
+        return _certified(found[0].reshape(weights.shape), found[1].reshape(weights.shape), "1", products.method)
     _refuse(chosen, parts)
 
     def gains(released: Any) -> FloatArray:
@@ -242,12 +254,12 @@ def _refuse(method: str, parts: tuple[FrequencyRelease, ...]) -> None:
     if method == "exact":
         raise DomainError(
             f"method must be 'monte_carlo' or 'quadrature' for this model; got 'exact' of {list(parts)!r}. Only "
-            "releases of one number, or without noise, have certified risks."
+            "releases of one number, or without noise, are integrated over it."
         )
     if method == "quadrature":
         raise DomainError(
             f"method must be 'monte_carlo' for this model; got 'quadrature' of {list(parts)!r}. Quadrature takes at "
-            f"most {MAX_COLUMNS} attributes with independent noise, and few people."
+            f"most {MAX_DIMENSIONS} attributes with independent noise, or few people with Gaussian noise."
         )
     if parts[0].n_people > MAX_PEOPLE:
         raise DomainError(
@@ -263,10 +275,8 @@ def _entropies(model: Any, method: str, samples: int, confidence: float, rng: RN
         return _line_entropies(line)
     products = _products(parts) if chosen in ("auto", "quadrature") else None
     if products is not None:
-        text, *results = products
-        numbers = [_per_person(one.classes, one.value) for one in results]
-        joints, sums, people = zip(*numbers, strict=True)
-        return _Entropies(*(_refined(list(x), text, "nats") for x in (joints, sums, people)))
+        given = math.fsum(products.classes.given.tolist())
+        return _summed(products.classes, *box_entropies(products.model, given), products.method)
     _refuse(chosen, parts)
 
     def entropies(released: Any) -> FloatArray:
@@ -313,6 +323,8 @@ def _line(parts: tuple[FrequencyRelease, ...]) -> _Line | None:
         same = all(np.array_equal(one, first) or np.array_equal(one, ~first.astype(bool)) for one, _ in columns)
         if not same or any(p.clip or not isinstance(p.noise, GaussianNoise) for _, p in columns):
             return None
+        if any(np.ptp(_scale(p, sizes)) > 0 for _, p in columns) and by_size:
+            return None  # how far they lie apart tells the scale, and so the size
         scale = 1.0 / np.sqrt(precision)
     classes = membership_classes(Panel(first[:, None]), prior, by_size)
     if classes is None or len(classes.weights) > _MAX_LINE_CLASSES:
@@ -332,7 +344,6 @@ def _scale(part: FrequencyRelease, sizes: Any) -> FloatArray:
 
 def _line_entropies(line: _Line) -> _Entropies:
     classes = line.classes
-    given = math.fsum(classes.given.tolist())
     if line.model is None:
         with np.errstate(divide="ignore", invalid="ignore"):
             terms = [np.where(x > 0, -x * np.log(x), 0.0) for x in (classes.member, classes.other)]
@@ -340,6 +351,12 @@ def _line_entropies(line: _Line) -> _Entropies:
         error = 4 * UNIT_ROUNDOFF * np.concatenate([[0.0], np.minimum(classes.member, classes.other) @ classes.weights])
     else:
         value, error, _ = entropy_integrals(line.model)
+    return _summed(classes, value, error, line.method)
+
+
+def _summed(classes: MembershipClasses, value: FloatArray, error: FloatArray, method: str) -> _Entropies:
+    """Entropies of the class and of each type, with that of the memberships given the class, and sums over people."""
+    given = math.fsum(classes.given.tolist())
     value[0] += given
     error = error + _CLASS_ERROR * value
     error[1:] = np.where(classes.member.any(axis=1) & classes.other.any(axis=1), error[1:], 0.0)
@@ -348,7 +365,7 @@ def _line_entropies(line: _Line) -> _Entropies:
     joint, marginal, people = _per_person(classes, value)
     _, sum_error, each = _per_person(classes, error)
     numbers = ((joint, error[0]), (marginal, sum_error + _CLASS_ERROR * marginal), (people, each))
-    return _Entropies(*(_certified(np.asarray(x), np.asarray(e), "nats", line.method) for x, e in numbers))
+    return _Entropies(*(_certified(np.asarray(x), np.asarray(e), "nats", method) for x, e in numbers))
 
 
 def _per_person(classes: MembershipClasses, value: FloatArray) -> tuple[Any, Any, FloatArray]:
@@ -358,43 +375,105 @@ def _per_person(classes: MembershipClasses, value: FloatArray) -> tuple[Any, Any
 
 
 def _line_bwma(line: _Line, gamma: float) -> tuple[float, float]:
-    classes = line.classes
-    counts = np.bincount(classes.type_of)
-    values, errors = [], []
-    for count, member, other in zip(counts.tolist(), classes.member, classes.other, strict=True):
-        right, wrong = (1.0 - gamma) * classes.weights * member, gamma * classes.weights * other
-        coefficients, slack = right - wrong, _CLASS_ERROR * (right + wrong)
+    def integral(gain: FloatArray) -> tuple[float, float]:
+        coefficients = line.classes.weights * gain
         if line.model is None:
-            value, error = math.fsum(np.maximum(coefficients, 0.0).tolist()), 0.0
-        else:
-            value, error, _ = positive_part(line.model, coefficients)
+            return math.fsum(np.maximum(coefficients, 0.0).tolist()), 0.0
+        return positive_part(line.model, coefficients)[:2]
+
+    return _bwma(line.classes, gamma, integral)
+
+
+def _bwma(classes: MembershipClasses, gamma: float, integral: Any) -> tuple[float, float]:
+    """The sum over people of integrals of positive parts, with its error; ``integral`` takes the gain in each class."""
+    values, errors = [], []
+    counts = np.bincount(classes.type_of)
+    for count, member, other in zip(counts.tolist(), classes.member, classes.other, strict=True):
+        right, wrong = (1.0 - gamma) * member, gamma * other
+        value, error = integral(right - wrong)
         values.append(count * value)
-        errors.append(count * (error + math.fsum(slack.tolist())))
+        errors.append(count * (error + _CLASS_ERROR * math.fsum((classes.weights * (right + wrong)).tolist())))
     return math.fsum(values), math.fsum(errors)
 
 
-def _products(parts: tuple[FrequencyRelease, ...]) -> Any:
-    """Method and results of products of Gauss's rules, a coarse and a fine one; None where they do not apply."""
+class _Products(NamedTuple):
+    """Classes of a release that depends on them in at most three dimensions."""
+
+    classes: MembershipClasses
+    model: BoxModel
+    method: str
+
+
+def _products(parts: tuple[FrequencyRelease, ...]) -> _Products | None:
+    """The classes in coordinates with independent noise; None where there are more than three, or other noise."""
     if any(not isinstance(part.noise, (GaussianNoise, LaplaceNoise)) for part in parts):
-        return None
-    if sum(part.n_attributes for part in parts) > MAX_COLUMNS:
         return None
     sizes = np.arange(1, parts[0].n_people + 1)
     panel = Panel(np.concatenate([part.panel.to_array() for part in parts], axis=1))
-    classes = membership_classes(panel, parts[0].prior, any(np.ptp(_scale(p, sizes)) > 0 for p in parts))
+    by_size = any(np.ptp(_scale(p, sizes)) > 0 for p in parts)
+    rotated = not by_size and all(isinstance(p.noise, GaussianNoise) and not p.clip for p in parts)
+    rotated &= len(_basis(panel)) < panel.n_attributes
+    if not rotated and panel.n_attributes > MAX_DIMENSIONS:
+        return None
+    classes = membership_classes(panel, parts[0].prior, by_size)
     if classes is None:
         return None
-    columns: list[AttributeColumn] = []
-    for part in parts:
-        scale = _scale(part, sizes)[classes.sizes - 1]
-        for _ in range(part.n_attributes):
-            means = classes.frequencies[:, len(columns)]
-            columns.append(AttributeColumn(isinstance(part.noise, GaussianNoise), means, scale, part.clip))
-    return product_integrals(classes, columns)
+    scales = np.concatenate([np.tile(_scale(part, sizes)[classes.sizes - 1], (part.n_attributes, 1)) for part in parts])
+    kinds = [part for part in parts for _ in range(part.n_attributes)]
+    shared = (classes.weights, classes.member, classes.other)
+    if not rotated:
+        columns = [
+            LineModel(isinstance(part.noise, GaussianNoise), mean, scale, *shared, part.clip)
+            for part, mean, scale in zip(kinds, classes.frequencies.T, scales, strict=True)
+        ]
+        return _Products(classes, BoxModel(tuple(columns), 0.0), f"certified integrals in {len(columns)} dimensions")
+    found = _standard_coordinates(panel, classes.frequencies, scales[:, 0])
+    if found is None:
+        return None
+    means, error = found
+    unit = np.ones(len(classes.weights))
+    columns = [LineModel(True, mean, unit, *shared, False) for mean in means.T]
+    return _Products(classes, BoxModel(tuple(columns), error), f"certified integrals in {len(columns)} dimensions")
 
 
-def _product_bwma(result: Any, gamma: FloatArray) -> FloatArray:
-    return np.asarray(result.gains(gamma))
+def _standard_coordinates(
+    panel: Panel, frequencies: FloatArray, scales: FloatArray
+) -> tuple[FloatArray, float] | None:  # fmt: skip
+    """Frequencies over their sigmas in the affine space of the rows of the panel, and the error of each coordinate.
+
+    Normal noise of the same covariance everywhere is rotated, and what is orthogonal to all differences says nothing.
+    """
+    rows = panel.to_array()
+    basis = _basis(panel)
+    if len(basis) > MAX_DIMENSIONS:
+        return None
+    differences = rows[1:].astype(np.int64) - rows[0].astype(np.int64)
+    whitened = (frequencies - rows[0]) / scales
+    if not basis:
+        return np.zeros((len(frequencies), 1)), 0.0
+    q, _ = np.linalg.qr((differences[basis] / scales).T)
+    size = float(np.abs(whitened).sum(axis=1).max() + np.abs(differences / scales).sum(axis=1).max())
+    return whitened @ q, _ROTATION_ERROR * (len(scales) + 8) * size
+
+
+def _basis(panel: Panel) -> list[int]:
+    """Which rows of the panel, less the first, are linearly independent and span all, by exact elimination; at most
+    four."""
+    rows = panel.to_array().astype(np.int64)
+    reduced: list[tuple[int, list[Fraction]]] = []
+    found = []
+    for index, row in enumerate(distinct_rows((rows[1:] - rows[0]).T)[0].T.tolist()):
+        rest = [Fraction(x) for x in row]
+        for pivot, one in reduced:
+            factor = rest[pivot]
+            rest = [x - factor * y for x, y in zip(rest, one, strict=True)] if factor else rest
+        pivot = next((i for i, x in enumerate(rest) if x), -1)
+        if pivot >= 0:
+            reduced.append((pivot, [x / rest[pivot] for x in rest]))
+            found.append(index)
+        if len(found) > MAX_DIMENSIONS:
+            break
+    return found
 
 
 def mean_over_releases(
@@ -431,12 +510,6 @@ def _certified(value: FloatArray, error: FloatArray, unit: Any, method: str) -> 
     lower, upper = np.maximum(next_below(value - error), 0.0), next_above(value + error)
     lower, upper = (np.where(error == 0.0, value, x) for x in (lower, upper))
     return Estimate(value, lower, upper, kind="certified", unit=unit, method=method)
-
-
-def _refined(results: list[Any], text: str, unit: Any) -> Estimate:
-    coarse, fine = (np.asarray(one, dtype=np.float64) for one in results)
-    error = np.abs(fine - coarse) + 1e-13 * np.abs(fine) + 1e-300
-    return Estimate(fine, np.maximum(fine - error, 0.0), fine + error, kind="heuristic", unit=unit, method=text)
 
 
 def statistical(numbers: Any, unit: Any, confidence: float, samples: int) -> Estimate:

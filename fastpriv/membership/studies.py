@@ -40,8 +40,9 @@ from .panels import Panel
 from .posterior_enumeration import MAX_PEOPLE
 from .priors import MembershipPrior
 from .releases import FrequencyRelease
+from .seed_mixtures import SeedMixtureAttacker, why_no_mixture
 
-__all__ = ["AttackOutcome", "AttackStudy", "PosteriorExample", "attack_study"]
+__all__ = ["AttackOutcome", "AttackStudy", "PosteriorExample", "attack_scores", "attack_study"]
 
 ATTACKS = (
     "bayes", "lmmse", "fixed", "adaptive", "score", "tree", "svm", "logistic", "network",
@@ -253,8 +254,9 @@ def attack_study(
 
     Notes
     -----
-    "bayes" enumerates for up to 24 people; beyond it samples, and a remark says where chains did not mix. It does not
-    apply to a generator, nor to more people without noise; attacks whose extra is not installed are left out. Such
+    "bayes" enumerates for up to 24 people; beyond it samples, and a remark says where chains did not mix. It is a
+    mixture of seeds for a generator with dither of up to 16 people, and does not apply to others, nor to more than 24
+    people without noise; attacks whose extra is not installed are left out. Such
     outcomes say why.
 
     **Accuracy** as ``evaluate_attack``; ``tests/membership/test_attack_study.py``.
@@ -357,21 +359,25 @@ def _kept_scores(
         title, remark, shape = json.loads(line)
         scores = None if shape is None else np.frombuffer(data, dtype=np.float64).reshape(shape)
         return scores, title, remark
-    scores, title, remark = _scores(name, model, references, released, training, stream, n_jobs)
+    scores, title, remark = attack_scores(name, model, references, released, training, stream, n_jobs)
     if kept is not None:
         line = json.dumps([title, remark, None if scores is None else scores.shape]).encode()
         kept.put_many([(key, line + b"\n" + (b"" if scores is None else np.ascontiguousarray(scores).tobytes()))])
     return scores, title, remark
 
 
-def _scores(
+def attack_scores(
     name: str, model: FrequencyRelease, references: Panel, released: FloatArray, training: int, stream: SeedSequence,
     n_jobs: int | None,
 ) -> tuple[FloatArray | None, str, str]:  # fmt: skip
-    """Scores, the name of the attack, and a remark; no scores where it does not apply."""
-    generated = isinstance(model.noise, GeneratorNoise)
-    if name in ("bayes", "lmmse") and generated:
-        return None, _TITLES[name], "the likelihood of a generator is not known; train an attacker"
+    """Scores of releases, the name of the attack, and a remark; no scores where it does not apply."""
+    if name == "bayes" and isinstance(model.noise, GeneratorNoise) and not (remark := why_no_mixture(model)):
+        attack = SeedMixtureAttacker(model, rng=stream)
+        text = f"a mixture of {len(attack.seeds)} seeds, a lower bound on what the exact attack attains"
+        return attack.predict_proba(released), _TITLES[name], text
+    if name in ("bayes", "lmmse") and isinstance(model.noise, GeneratorNoise):
+        text = remark if name == "bayes" else "the linear estimate needs the covariance of the noise"
+        return None, _TITLES[name], f"not run: {text}"
     if name == "bayes":
         return _bayes_scores(model, released, stream, n_jobs)
     if name == "lmmse":
@@ -382,12 +388,12 @@ def _scores(
     further = model.simulate(training, rng=stream)
     try:
         if name == "network":
-            attack: Any = NetworkAttacker(rng=stream).fit(further.released, further.membership)
+            trained: Any = NetworkAttacker(rng=stream).fit(further.released, further.membership)
         else:
-            attack = ClassifierAttacker(name, rng=stream).fit(further.released, further.membership, n_jobs=n_jobs)
+            trained = ClassifierAttacker(name, rng=stream).fit(further.released, further.membership, n_jobs=n_jobs)
     except BackendMissingError as error:
         return None, _TITLES[name], f"not run: {error}"
-    return attack.scores(released), _TITLES[name], f"trained on {training} releases"
+    return trained.scores(released), _TITLES[name], f"trained on {training} releases"
 
 
 def _bayes_scores(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from .. import _validate
-from .._files import atomic_write, writable_directory, write_csv, write_picture, write_tables
+from .. import __version__, _validate
+from .._files import atomic_write, json_safe, writable_directory, write_csv, write_picture, write_tables
 from ..estimate import Estimate
 from ..figures.attack_panels import attack_figure, posterior_axes, roc_axes, roc_curves
 from ..figures.html_page import (
@@ -28,7 +29,7 @@ from .false_statements import PaperStatements
 from .paper_figure import PaperComparisons
 from .studies import AttackOutcome, AttackStudy
 
-__all__ = ["numbers_of", "paper_page", "save_paper", "save_study", "shown", "study_page"]
+__all__ = ["numbers_of", "paper_json", "paper_page", "save_paper", "save_study", "shown", "study_page"]
 
 _DPI = 110  # dots per inch of written pictures: a figure is four panels wide
 # What the columns of the table say.
@@ -207,19 +208,23 @@ def _number(one: Estimate) -> str:
     return f"{float(one):.6g}"
 
 
+def paper_json(comparisons: PaperComparisons, statements: PaperStatements) -> str:
+    """All numbers of a page as JSON, without the time: the same call gives the same text."""
+    rows = [dict(zip(statements.columns(), row, strict=True)) for row in statements.rows()]
+    document = {"fastpriv": __version__} | comparisons.document() | {"statements": rows}
+    return json.dumps(json_safe(document), indent=1) + "\n"
+
+
 def save_paper(
     comparisons: PaperComparisons, statements: PaperStatements, directory: str | os.PathLike[str], *, drawn: bool = True
 ) -> list[Path]:
-    """Write ``comparisons.csv``, ``statements.csv`` and ``paper.html``; return the paths."""
+    """Write ``comparisons.csv``, ``statements.csv``, ``paper.json`` and ``paper.html``; return the paths."""
     folder = writable_directory(_validate.path("directory", directory))
-    paths = [folder / name for name in ("comparisons.csv", "statements.csv", "paper.html")]
-    rows = [
-        (one.panel, defence, attack, *auc.floats())
-        for one in comparisons.comparisons for defence, attack, auc in one.aucs
-    ]
-    write_csv(paths[0], ("panel", "defence", "attack", "auc", "auc_lower", "auc_upper"), rows)
+    paths = [folder / name for name in ("comparisons.csv", "statements.csv", "paper.json", "paper.html")]
+    write_csv(paths[0], comparisons.columns(), comparisons.rows())
     write_csv(paths[1], statements.columns(), statements.rows())
-    page = paper_page(comparisons, statements, drawn=drawn)
-    with atomic_write(paths[2]) as stream:
-        stream.write(page.encode())
+    texts = (paper_json(comparisons, statements), paper_page(comparisons, statements, drawn=drawn))
+    for path, text in zip(paths[2:], texts, strict=True):
+        with atomic_write(path) as stream:
+            stream.write(text.encode())
     return paths

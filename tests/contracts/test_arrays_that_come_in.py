@@ -16,6 +16,7 @@ from fastpriv import (
     Estimate,
     GaussianMechanism,
     RandomizedResponse,
+    auditing,
     calibration,
     membership,
     notions,
@@ -33,6 +34,7 @@ EYE = [[1.0, 0.5], [0.5, 1.0]]
 SUBSETS = fp.SubsetLikelihood([0.0, -1.0, -2.0], np.ones((3, 3)), 2)
 STEP = fp.BatchGradient.from_gradients([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], 2, 1.0)
 SEEN = fp.posterior(SUBSETS)
+RUNS = auditing.RepeatedRuns(8, 10, 1, 10)
 PEOPLE, OTHERS = membership.Panel([[1, 0], [1, 1]]), membership.Panel([[0, 0], [1, 0], [0, 1]])
 ATTACKS = {name: getattr(membership, name)(PEOPLE, OTHERS)
            for name in ("FixedThresholdLRT", "AdaptiveThresholdLRT", "DworkScore")}  # fmt: skip
@@ -40,6 +42,9 @@ BEACON = membership.SequentialBeacon(OTHERS, n_members=1)
 MISS = notions.pac_accuracy(GAUSS, 0.0, 0.0, alpha=1.0)
 PANEL = membership.Panel([[1, 0, 1], [0, 1, 1]])
 RELEASE = membership.FrequencyRelease(PANEL, membership.BernoulliMembership(0.5), membership.LaplaceNoise(0.5))
+MIXTURE = membership.SeedMixtureAttacker(membership.FrequencyRelease(
+    PANEL, membership.BernoulliMembership(0.5), membership.GeneratorNoise(
+        lambda b, nu: np.zeros((len(b), 3)), 1, membership.GaussianNoise(0.5))), rng=1)  # fmt: skip
 FEW = membership.FrequencyRelease(membership.Panel([[1], [0]]), membership.BernoulliMembership(0.5),
                                  membership.GaussianNoise(0.5))  # fmt: skip
 VICTIM = fp.leakage.SoftmaxRegression(2, 2)
@@ -134,6 +139,16 @@ CALLS = {  # name: calls that go through, as a function and its arguments
     "risk.compare_mechanisms": [(lambda tolerance: fp.risk.compare_mechanisms((HALF, HALF), (HALF, HALF),
                                                                               tolerance=tolerance),
                                  {"tolerance": 1e-9})],
+    "auditing.RepeatedRuns": [(auditing.RepeatedRuns, {
+        "true_positives": [8, 9], "members": 10, "false_positives": [1, 2], "non_members": [10, 12]})],
+    "auditing.OneRun": [(auditing.OneRun, {"correct": [8, 9], "guesses": 10, "canaries": [10, 12]})],
+    "auditing.epsilon_lower_bound": [(lambda delta: auditing.epsilon_lower_bound(RUNS, delta=delta), {"delta": 0.1})],
+    "auditing.delta_lower_bound": [(lambda epsilon: auditing.delta_lower_bound(RUNS, epsilon), {"epsilon": 0.5})],
+    "auditing.audit_p_value": [
+        (lambda epsilon, delta: auditing.audit_p_value(RUNS, epsilon=epsilon, delta=delta),
+         {"epsilon": [0.5, 1.0], "delta": 0.1}),
+        (lambda p, q: auditing.audit_p_value(RUNS, p, q), {"p": HALF, "q": HALF})],
+    "auditing.audit_scores": [(auditing.audit_scores, {"scores": [0.1, 0.4, 0.35, 0.8], "membership": [0, 0, 1, 1]})],
     "log_hockey_stick_divergence": [(lambda epsilon: fp.log_hockey_stick_divergence(LINE, LINE, epsilon),
                                      {"epsilon": [0.5, 1.0]})],
     "renyi_divergence": [(lambda order: fp.renyi_divergence(LINE, LINE, order), {"order": 2.0})],
@@ -300,12 +315,19 @@ CALLS = {  # name: calls that go through, as a function and its arguments
     "membership.best_response": [
         (lambda weights: fp.membership.best_response(
             ATTACKS["AdaptiveThresholdLRT"], price=1.0, attribute_weights=weights), {"weights": [0.5, 1.0]})],
+    "membership.FiniteDefence": [
+        (lambda releases, table: membership.FiniteDefence(
+            membership.Panel([[1], [0]]), membership.FixedSizeMembership(1), releases, table), {
+                "releases": [[0.0], [1.0]], "table": [[0.75, 0.25], [0.25, 0.75]]})],
     "membership.joint_posterior_epsilon": [
         (lambda released: membership.joint_posterior_epsilon(RELEASE, released), {"released": [0.5, 0.5, 1.0]})],
     "membership.membership_equilibrium": [
         (lambda weights: fp.membership.membership_equilibrium(
             PEOPLE, fp.membership.FixedSizeMembership(1), slope=1.0, attribute_weights=weights),
          {"weights": [0.5, 1.0]})],
+    "membership.SeedMixtureAttacker": [
+        (MIXTURE.claims, {"released": [0.5, 0.5, 1.0], "gamma": 0.5}),
+        (MIXTURE.log_likelihood, {"released": [0.5, 0.5, 1.0], "b": [1, 0]})],
     "membership.LMMSEAttacker": [
         (membership.LMMSEAttacker(RELEASE).claims, {"released": [0.5, 0.5, 1.0], "gamma": 0.5})],
     "membership.Panel": [(membership.Panel, {"values": [[1, 0], [0, 1]]}),
@@ -345,6 +367,8 @@ NO_ARRAYS = {  # take no arrays of numbers: files and their names, objects made 
     "membership.joint_risk_from_mmse", "membership.subjective_risk",
     "membership.CombinedReleases", "membership.GeneratorNoise", "membership.NoNoise", "membership.SimulatedReleases",
     "membership.read_panel", "membership.write_panel",
+    "auditing.ScoreAudit", "auditing.gaussian_dp_lower_bound", "auditing.parameter_bound", "auditing.read_scores",
+    "figures.audit",
     "Assessment", "Comparison", "SweepPlan", "SweepTable", "WorkerDiedError",
     "read_categories", "read_column", "show_versions", "BackendMissingError", "DomainError",
     "NotConvergedError", "SamplingWarning", "ShapeError", "Sampling", "AnyChannel", "Likelihood", "Posterior",

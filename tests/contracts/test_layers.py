@@ -18,7 +18,7 @@ LAYERS = {
     "divergences": 5, "capacity": 5, "posteriors": 5,
     "notions": 6, "conversions": 7, "calibration": 7,
     "figures": 8, "risk": 8, "adapters": 9, "assessment": 9, "membership": 9, "sweeps": 9,
-    "datasets": 10, "leakage": 11, "cli": 12, "__main__": 13,
+    "datasets": 10, "auditing": 10, "leakage": 11, "cli": 12, "__main__": 13,
 }  # fmt: skip
 OWNERS = {"numba": "kernels/jit", "joblib": "_parallel.py"}
 

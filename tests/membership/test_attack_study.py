@@ -104,7 +104,13 @@ def test_what_does_not_apply_says_so():
     defences = {"generator": GeneratorNoise(shift, 1), "noise": GaussianNoise(0.3)}
     found = attack_study(PANEL, OTHERS, PRIOR, defences, attacks=["bayes", "score"], n_releases=100, rng=1)
     assert found["generator", "bayes"].evaluation is None
-    assert "not known" in found["generator", "bayes"].remark
+    assert "without dither has no likelihood" in found["generator", "bayes"].remark
+    few = {"dithered": GeneratorNoise(shift, 1, GaussianNoise(0.3)), "plain": GaussianNoise(0.3)}
+    both = attack_study(PANEL, OTHERS, PRIOR, few, attacks=["bayes", "lmmse"], n_releases=200, rng=1)
+    assert "a lower bound" in both["dithered", "bayes"].remark
+    near = [both[name, "bayes"].evaluation.auc.value for name in few]
+    assert near[0] == pytest.approx(near[1], abs=0.08)
+    assert "needs the covariance" in both["dithered", "lmmse"].remark
     assert found["generator", "score"].evaluation is not None
     assert [one.defence for one in found.examples] == ["noise"]
     assert found.rows()[0][2] is None

@@ -59,8 +59,11 @@ def test_values_of_an_evaluation_by_hand():
     means = evaluate_attack(x, b, fpr=0.25, pooled=False)
     assert means.auc.value == (1.0 + 0.75) / 2
     assert means.tpr_at_fpr.value == (1.0 + 0.5) / 2  # above the highest non-member of each release
-    assert means.advantage is None
-    assert means.bwma is None
+    assert means.advantage.value == (1.0 + 0.5) / 2
+    assert means.bwma.value == (1.0 + 0.5) / 2  # in the second release one claim, or three of which two are right
+    assert evaluate_attack(x, b, pooled=False, gamma=[0.9]).bwma.value == pytest.approx([(0.2 + 0.1) / 2], rel=1e-14)
+    ties = evaluate_attack(np.ones((2, 4)), b, pooled=False, gamma=0.25)
+    assert (ties.advantage.value, ties.bwma.value) == (0.0, 2 * 0.75 - 2 * 0.25)
 
 
 def test_claims_of_posteriors():

@@ -104,21 +104,23 @@ def test_misses(model):
 
 
 def test_misses_of_means_over_releases_and_of_posteriors():
-    seeds, missed = 300, np.zeros(3)
+    seeds, missed = 300, np.zeros(5)
     gamma = 0.5
     draws = np.random.default_rng(1).normal(size=(200_000, 10)) + (np.arange(10) < 5)
     ordered = draws.argsort(axis=1).argsort(axis=1) + 1.0
     auc = (ordered[:, :5].sum(axis=1) - 15) / 25
     tpr = (draws[:, :5] > draws[:, 5:].max(axis=1)[:, None]).mean(axis=1)
     gain = 5 * (0.5 * stats.norm.sf(-0.5) - 0.5 * stats.norm.sf(0.5))
-    truth = np.array([auc.mean(), tpr.mean(), gain])
+    wins = np.where(draws.argsort(axis=1)[:, ::-1] < 5, 0.5, -0.5).cumsum(axis=1)  # members are the first five
+    best = np.maximum(wins.max(axis=1), 0.0).mean()
+    truth = np.array([auc.mean(), tpr.mean(), gain, best / 2.5, best])
     for seed in range(seeds):
         rng = np.random.default_rng([seed, 8])
         b = rng.random((60, 10)).argsort(axis=1) < 5
         x = rng.normal(size=b.shape) + b
         means = evaluate_attack(x, b, fpr=0.05, confidence=LEVEL, pooled=False)
         gains = evaluate_attack(stats.norm.cdf(x - 0.5), b, gamma=gamma, confidence=LEVEL, posterior=True).bwma
-        for i, found in enumerate((means.auc, means.tpr_at_fpr, gains)):
+        for i, found in enumerate((means.auc, means.tpr_at_fpr, gains, means.advantage, means.bwma)):
             missed[i] += not found.lower - 0.002 <= truth[i] <= found.upper + 0.002  # truths are simulated
-            assert found.width < (0.25, 0.6, 2.0)[i]
+            assert found.width < (0.25, 0.6, 2.0, 0.5, 1.2)[i]
     assert (missed <= stats.binom.ppf(1 - 1e-4, seeds, 1 - LEVEL)).all(), missed

@@ -9,6 +9,7 @@ import pytest
 from fastpriv import BackendMissingError, DomainError, ShapeError
 from fastpriv.membership import (
     BernoulliMembership,
+    FiniteDefence,
     FixedSizeMembership,
     GaussianNoise,
     GeneratorNoise,
@@ -143,6 +144,18 @@ def test_privacy_is_that_of_the_dither(torch):
     assert small(dither=LaplaceNoise(0.5)).release.epsilon().upper < np.inf
 
 
+@pytest.mark.parametrize("dither", [LaplaceNoise(0.2), GaussianNoise(0.2)])
+def test_the_joint_posterior_is_kept_near_the_prior(torch, dither):
+    """The table that rounds the trained generator has the epsilon proved; with the penalty it is far smaller."""
+    prior, found = FixedSizeMembership(1), []
+    for words in ({}, {"joint_epsilon": 1.0}):
+        trained = small(prior=prior, dither=dither, slope=5.0, steps=400, **words)
+        found.append(FiniteDefence.of_release(trained.release, 5, seeds=64, rng=1))
+    free, bound = (one.joint_posterior_epsilon() for one in found)
+    assert bound.upper < 0.5 * free.lower
+    assert found[1].with_epsilon(1.0).epsilon().upper <= 1.0
+
+
 def test_weights_and_what_is_shown(torch):
     trained = small(Panel([[1, 0], [0, 1]]), attribute_weights=[3.0, 0.0], clip=False)
     assert trained.attribute_weights.tolist() == [3.0, 0.0]
@@ -166,6 +179,8 @@ MISTAKES = [
     (lambda: small(panel=[[1]]), DomainError, "panel must be a Panel"),
     (lambda: small(prior=0.5), DomainError, "prior must be a prior of membership"),
     (lambda: small(attribute_weights=[1.0, 1.0]), ShapeError, "attribute_weights must have 1"),
+    (lambda: small(joint_epsilon=1.0), DomainError, "dither must be given with joint_epsilon; got None"),
+    (lambda: small(joint_epsilon=0.0), DomainError, "joint_epsilon must be positive and finite; got 0.0"),
     (lambda: small(dither=0.5), DomainError, "dither must be"),
     (lambda: small(dither=GaussianNoise([0.1, 0.2])), ShapeError, "sigma must be one number"),
     (lambda: small(batch_size=1), DomainError, "batch_size must be"),

@@ -117,12 +117,15 @@ def test_an_equilibrium_is_judged():
 
 def test_a_known_response_does_not_hide_from_an_attacker_who_knows_it():
     """The response to the adaptive test deceives it; a generator without dither has no exact attacker, and says so."""
-    found = judged(best_response(ADAPTIVE, price=0.1, iterations=20), releases=64, training=2, attackers=[ADAPTIVE])
+    found = judged(best_response(ADAPTIVE, price=0.1, iterations=5), releases=64, training=2, attackers=[ADAPTIVE])
     assert rows(found, "judged")["adaptive-threshold LRT"].auc.value < 0.5
     assert any("without dither has no likelihood" in remark for remark in found.remarks)
-    noise = best_response(ADAPTIVE, price=0.1, iterations=20, dither=GaussianNoise(0.02))
-    dithered = judged(noise, releases=64, training=2, attackers=[])
+    few = PANEL.select(people=np.arange(4))
+    attack = AdaptiveThresholdLRT(few, REFERENCES)
+    noise = best_response(attack, price=0.1, iterations=5, dither=GaussianNoise(0.02))
+    dithered = judge_defence(FrequencyRelease(few, PRIOR, noise), attackers=[], releases=64, training=2, rng=1)
     assert rows(dithered, "judged")["Bayes by a mixture of seeds"].auc.value > 0.9
+    assert rows(dithered, "judged")["Bayes, told the seeds"].auc.value > 0.9
 
 
 def test_the_mixture_of_one_function_is_the_exact_posterior():
@@ -200,7 +203,7 @@ def test_fresh_beside_trained_with_the_generator():
 
 
 MISTAKES = [
-    (lambda: judge_defence(PANEL, attackers=[]), "defence must be a FrequencyRelease, a TrainedGenerator or"),
+    (lambda: judge_defence(PANEL, attackers=[]), "defence must be a FrequencyRelease, a TrainedGenerator, a M"),
     (lambda: judged(NoNoise(), attackers=[1]), "attackers must have a name and scores; got 1 at index 0"),
     (lambda: judged(NoNoise(), attackers=[DworkScore]), "attackers must have a name and scores"),
     (lambda: judged(NoNoise(), attackers=ADAPTIVE), "attackers must be"),

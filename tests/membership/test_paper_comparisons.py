@@ -2,14 +2,23 @@
 
 import doctest
 import itertools
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from fastpriv import DomainError, Estimate, datasets
-from fastpriv.membership import GaussianNoise, GeneratorNoise, Panel, paper_comparisons, paper_statements
-from fastpriv.membership.paper_figure import _of_function, _order
+from fastpriv.membership import (
+    GaussianNoise,
+    GeneratorNoise,
+    Panel,
+    figure_comparisons,
+    paper_comparisons,
+    paper_figure,
+    paper_statements,
+)
+from fastpriv.membership.figure_comparisons import Networks, Unit, _mean_auc, _order, looked_up
 from fastpriv.membership.study_page import save_paper
 
 GENOTYPES = datasets.genotypes()
@@ -28,14 +37,14 @@ def test_orders_are_read_from_intervals():
 
 def test_a_function_of_the_membership_is_looked_up():
     bits = np.random.default_rng(1).random((30, 6)) < 0.5
-    pool, others = Panel(bits[:6]), Panel(bits[6:])
+    pool = Panel(bits[:6])
     frequencies = {members: bits[list(members)].mean(axis=0) for members in itertools.combinations(range(6), 3)}
     constant = GeneratorNoise(lambda b, nu: 0.5 - pool.counts(b) / 3, 1)
-    _, posterior, loss = _of_function(pool, others, constant, 50, np.random.SeedSequence(1))
+    _, posterior, losses = looked_up(pool, constant, 50, np.random.SeedSequence(1))
     assert np.all(posterior == 0.5)
-    assert loss == pytest.approx(np.mean([np.abs(0.5 - f).mean() for f in frequencies.values()]), rel=0.1)
+    assert losses.mean() == pytest.approx(np.mean([np.abs(0.5 - f).mean() for f in frequencies.values()]), rel=0.1)
     shift = GeneratorNoise(lambda b, nu: (b @ np.arange(6.0))[:, None] / 100 * np.ones(6), 1)
-    simulated, posterior, _ = _of_function(pool, others, shift, 50, np.random.SeedSequence(1))
+    simulated, posterior, _ = looked_up(pool, shift, 50, np.random.SeedSequence(1))
     released = {m: (f + sum(m) / 100).round(9).tobytes() for m, f in frequencies.items()}
     for row, b in zip(posterior, simulated.membership, strict=True):
         mine = tuple(np.flatnonzero(b))
@@ -43,22 +52,75 @@ def test_a_function_of_the_membership_is_looked_up():
         assert np.allclose(row, np.mean([np.isin(np.arange(6), m) for m in same], axis=0))
 
 
-def test_panels(tmp_path):
-    found = paper_comparisons(GENOTYPES, GENOTYPES.select(people=np.arange(200)), panels="bcef", n_releases=300, rng=1)
-    assert [one.panel for one in found.comparisons] == ["b", "c", "e", "f"]
+def test_the_exact_attacker_is_enclosed_by_two_mixtures():
+    rng = np.random.default_rng(1)
+    b = rng.random((600, 4)) < 0.5
+    low, high = (b + spread * rng.standard_normal(b.shape) for spread in (1.0, 0.6))
+    scores = {"Bayes, drawing seeds": low, "Bayes, told the seeds": high}
+    one = _mean_auc([Unit(b, np.zeros(600), scores)], "Bayes")
+    both = [_mean_auc([Unit(b, np.zeros(600), {"a": x})], "a") for x in (low, high)]
+    assert one.lower <= both[0].lower < both[0].value < one.value < both[1].value < both[1].upper <= one.upper
+    pair = _mean_auc([Unit(b, np.zeros(600), {"a": x}) for x in (low, high)], "a")
+    assert pair.value == pytest.approx((both[0].value + both[1].value) / 2)
+    assert pair.confidence == 0.95
+
+
+def test_panels_without_generators(tmp_path, monkeypatch):
+    found_spec = paper_figure.find_spec
+    monkeypatch.setattr(paper_figure, "find_spec", lambda name: None if name == "torch" else found_spec(name))
+    adult = GENOTYPES.select(people=np.arange(200))
+    found = paper_comparisons(GENOTYPES, adult, n_releases=100, rng=1, store=tmp_path / "store")
+    assert [one.panel for one in found.comparisons] == list("abcdef")
     for one in found.comparisons[:3]:
         aucs = {attack: auc for _, attack, auc in one.aucs}
         assert max(aucs.values(), key=lambda auc: auc.value) is aucs["Bayes"]
-    whole, some = (auc for _, _, auc in found.comparisons[3].aucs)
-    assert some.upper < whole.lower
+    for one in found.comparisons[3:]:
+        assert one.aucs == one.verdicts == one.curves == ()
+        assert one.remark.startswith("Not run: a trained generator needs PyTorch")
+    assert "needs PyTorch" in found.comparisons[0].remark
     assert "(c) Four attackers" in repr(found)
-    again = paper_comparisons(GENOTYPES, panels="c", n_releases=300, rng=1)
-    assert again.comparisons[0].aucs == found.comparisons[1].aucs
+    seen = []
+    again = paper_comparisons(GENOTYPES, adult, n_releases=100, rng=1, store=tmp_path / "store",
+                              progress=lambda done, total: seen.append((done, total)))  # fmt: skip
+    assert again.comparisons == found.comparisons
+    assert seen[-1] == (5, 5)
+    with pytest.raises(DomainError, match="store"):
+        paper_comparisons(GENOTYPES, adult, n_releases=101, rng=1, store=tmp_path / "store")
     paths = save_paper(found, paper_statements(), tmp_path)
     page = paths[-1].read_text()
     assert "Theorem 12, (2) to (1)" in page
     assert "(f) Equal weighted utility loss" in page
     assert len(paths[0].read_text().splitlines()) == 1 + sum(len(one.aucs) for one in found.comparisons)
+    document = json.loads(paths[2].read_text())
+    assert document["comparisons"][1]["aucs"][0]["attack"] == "Bayes"
+    assert len(document["statements"]) == 9
+
+
+def test_panels_of_generators_and_a_run_that_was_killed(tmp_path, monkeypatch):
+    pytest.importorskip("torch")
+    pytest.importorskip("sklearn")
+    tiny = Networks((8,), (8,), (8,), (8,), 30, 2)
+    monkeypatch.setitem(paper_figure.NETWORKS, "small", tiny)
+    monkeypatch.setattr(figure_comparisons, "_MIXTURE", 16)
+
+    def stop(done, total):
+        if done == 4:
+            raise KeyboardInterrupt
+
+    words = {"adult": GENOTYPES.select(people=np.arange(200)), "panels": "adef", "n_releases": 100, "rng": 1}
+    whole = paper_comparisons(GENOTYPES, **words)
+    with pytest.raises(KeyboardInterrupt):
+        paper_comparisons(GENOTYPES, **words, store=tmp_path / "a", progress=stop)
+    found = paper_comparisons(GENOTYPES, **words, store=tmp_path / "a")
+    assert found.comparisons == whole.comparisons
+    assert not list(tmp_path.glob("*.pt"))
+    titles = [{attack for _, attack, _ in one.aucs} for one in found.comparisons]
+    assert titles[1] >= {"Bayes", "decision trees", "SVM", "network, fresh", "network, trained with it", "any"}
+    assert titles[2] >= {"Bayes", "adaptive LRT", "fixed LRT", "score"}
+    for one in found.comparisons:
+        assert "Means over 2 generators" in one.remark
+        assert any(defence.startswith("generator (loss ") for defence, _, _ in one.aucs)
+    json.dumps(found.document())
 
 
 def test_without_data_of_adult():
@@ -72,6 +134,10 @@ def test_bad_arguments():
         paper_comparisons(GENOTYPES, panels="ag")
     with pytest.raises(DomainError, match=r"^panel must have at least 40 people and 2 attributes of frequency"):
         paper_comparisons(GENOTYPES.select(people=np.arange(20)))
+    with pytest.raises(DomainError, match=r"^networks must be one of small, paper; got 'large'"):
+        paper_comparisons(GENOTYPES, networks="large")
+    with pytest.raises(DomainError, match=r"^rng must be an integer with a store; got None"):
+        paper_comparisons(GENOTYPES, store="store")
     with pytest.raises(DomainError, match=r"^panel must be a .*Panel"):
         paper_comparisons(GaussianNoise(1.0))
 

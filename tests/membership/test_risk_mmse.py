@@ -70,3 +70,28 @@ def test_what_is_refused():
         joint_risk_from_mmse(model, sweeps=1)
     with pytest.raises(DomainError, match="confidence must be strictly between 0 and 1; got 1"):
         joint_risk_from_mmse(model, confidence=1.0)
+
+
+def test_the_best_linear_estimate_bounds_the_risk():
+    """Where it is nearly best, as the control variate it leaves little variance, and its lower end is not random."""
+    bits = np.random.default_rng(60).integers(0, 2, (60, 100))
+    model = FrequencyRelease(Panel(bits), BernoulliMembership(0.5), GaussianNoise(0.1))
+    found = [joint_risk_from_mmse(model, samples=64, sweeps=200, rng=seed) for seed in (1, 2)]
+    f = model.frequencies(model.prior.draw(20_000, 60, np.random.default_rng(1)))
+    linear = 0.5 * np.linalg.slogdet(np.eye(100) + np.cov(f.T) / 0.1**2)[1]
+    floor = model.prior.entropy(60).value - linear
+    for one in found:
+        assert one.lower >= floor - 0.02  # the covariance is that of draws
+        assert one.width <= 0.6
+    assert max(one.lower for one in found) <= min(one.upper for one in found)
+
+
+def test_an_interruption_says_what_it_is(monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt("interrupted while sampling")
+
+    monkeypatch.setattr("fastpriv.membership.risk_mmse.sample_posterior", interrupted)
+    model = FrequencyRelease(Panel([[1], [0], [1]]), FixedSizeMembership(1), GaussianNoise(0.5))
+    with pytest.raises(KeyboardInterrupt, match="interrupted while drawing releases") as caught:
+        joint_risk_from_mmse(model, samples=64, rng=1)
+    assert not getattr(caught.value, "__notes__", [])  # there is no resume=

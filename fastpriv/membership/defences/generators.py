@@ -36,11 +36,12 @@ from ..._random import RNGLike
 from ...errors import DomainError
 from ...numerics import FloatArray
 from ..networks import NetworkAttacker, read_checkpoint, torch_module, write_checkpoint
-from ..noises import GeneratorNoise, Noise
+from ..noises import GaussianNoise, GeneratorNoise, LaplaceNoise, Noise
 from ..panels import Panel
 from ..priors import prior_of
 from ..releases import FrequencyRelease
 from .equilibrium import attribute_weights_over_count
+from .finite_defence import memberships_of
 
 __all__ = ["TrainedGenerator", "train_generator"]
 
@@ -50,6 +51,7 @@ _LEAK = 0.01  # slope of the leaky rectifier below 0, the usual one
 # bound: none - a factor of a penalty of the training
 _SAFETY = 2.0  # by which the penalty of a budget exceeds what makes it exact
 _SCALE_DRAWS = 1000  # frequencies whose mean and spread scale the input of the attacker
+_PENALTY_SEEDS = 16  # of the mixture over seeds in the penalty of the joint posterior
 _BLOCK = 1024  # releases whose noise is made at a time
 
 
@@ -92,11 +94,11 @@ class TrainedGenerator:
 
 def train_generator(
     panel: Panel, prior: Any, *, slope: float | None = None, utility_budget: float | None = None,
-    privacy_budget: float | None = None, attribute_weights: ArrayLike | None = None, dither: Noise | None = None,
-    clip: bool = True, n_seeds: int = 30, hidden: Any = (128, 128), attacker_hidden: Any = (128, 64),
-    steps: int = 2000, attacker_steps: int = 2, batch_size: int = 128, learning_rate: float = 1e-3, decay: float = 0.95,
-    rng: RNGLike = None, checkpoint: str | os.PathLike[str] | None = None, threads: int = 1,
-    progress: _parallel.Progress = None,
+    privacy_budget: float | None = None, joint_epsilon: float | None = None,
+    attribute_weights: ArrayLike | None = None, dither: Noise | None = None, clip: bool = True, n_seeds: int = 30,
+    hidden: Any = (128, 128), attacker_hidden: Any = (128, 64), steps: int = 2000, attacker_steps: int = 2,
+    batch_size: int = 128, learning_rate: float = 1e-3, decay: float = 0.95, rng: RNGLike = None,
+    checkpoint: str | os.PathLike[str] | None = None, threads: int = 1, progress: _parallel.Progress = None,
 ) -> TrainedGenerator:  # fmt: skip
     """Train a generator of noise against an attacker that is trained in turns with it.
 
@@ -112,6 +114,9 @@ def train_generator(
         Utility loss that the training aims at from below, positive.
     privacy_budget : float, optional
         Nats sum_k H(b_k) - L that the attacker may learn, positive.
+    joint_epsilon : float, optional
+        An epsilon, positive: what the condition on the joint posterior lacks of it is added to the objective as a
+        penalty, of at most 12 people and with a dither. ``FiniteDefence.of_release`` proves what came of it.
     attribute_weights : array_like, shape (m,), optional
         kappa_j >= 0, of which one is positive; 1 for all by default.
     dither : GaussianNoise, LaplaceNoise or LInfinityNoise, optional
@@ -184,7 +189,11 @@ def train_generator(
         _validate.count("attacker_steps", attacker_steps), _validate.count("batch_size", batch_size, 2),
         _validate.scalar("learning_rate", learning_rate, "positive and finite", lambda x: (x > 0) & np.isfinite(x)),
         _validate.scalar("decay", decay, "above 0 and at most 1", lambda x: (x > 0) & (x <= 1)), _entropies(marginals),
+        None if joint_epsilon is None else _validate.scalar(
+            "joint_epsilon", joint_epsilon, "positive and finite", lambda x: (x > 0) & np.isfinite(x)),
     )  # fmt: skip
+    if joint_epsilon is not None and dither is None:
+        raise DomainError("dither must be given with joint_epsilon; got None. Without dither its epsilon is infinite.")
     FrequencyRelease(panel, prior, GeneratorNoise(lambda _, seeds: seeds, 1, dither), clip=clip)  # checks the dither
     count, cores = _validate.count("steps", steps), _validate.count("threads", threads)
     _parallel.checked(None, progress)
@@ -266,6 +275,7 @@ class _Game:
     learning_rate: float
     decay: float
     prior_entropy: float
+    joint_epsilon: float | None
 
     def digest(self, root: Any) -> str:
         """What a checkpoint belongs to."""
@@ -279,7 +289,7 @@ class _Game:
         settings = (
             self.panel.n_attributes, type(self.prior).__name__, type(self.dither).__name__, self.objective, self.level,
             self.clip, self.n_seeds, self.hidden, self.attacker_hidden, self.attacker_steps, self.batch_size,
-            self.learning_rate, self.decay, root.entropy, root.spawn_key,
+            self.learning_rate, self.decay, self.joint_epsilon, root.entropy, root.spawn_key,
         )  # fmt: skip
         digest.update(repr(settings).encode())
         return digest.hexdigest()
@@ -311,6 +321,12 @@ class _GeneratorTraining:
         elif game.objective == "privacy_budget":
             self.slope = game.level / (_SAFETY * constant) if constant > 0.0 else 0.0
         self.history: list[tuple[float, float]] = []
+        if game.joint_epsilon is not None:
+            members, logs = memberships_of(game.panel, game.prior)
+            scales = game.dither.scale_of(members.sum(axis=1))  # type: ignore[union-attr]
+            self.every = tuple(
+                torch.from_numpy(x.astype(np.float32)) for x in (members, self._frequencies(members), logs, scales)
+            )
 
     def step(self) -> None:
         """Steps of the attacker, and one of the generator."""
@@ -324,15 +340,18 @@ class _GeneratorTraining:
         self.network.train()
         for _ in range(game.attacker_steps):
             with torch.no_grad():
-                released, members, _ = self._batch(draws)
+                released, members, *_ = self._batch(draws)
             self.optimisers[1].zero_grad()
             self._risk(released, members).backward()
             self.optimisers[1].step()
-        released, members, f = self._batch(draws)
+        released, members, f, unclipped = self._batch(draws)
         loss = ((released - f).abs() @ self.kappa).mean()
         risk = self._risk(released, members)
         self.optimisers[0].zero_grad()
-        self._objective(loss, risk).backward()
+        objective = self._objective(loss, risk)
+        if game.joint_epsilon is not None:
+            objective = objective + self._joint_penalty(unclipped, draws)
+        objective.backward()
         self.optimisers[0].step()
         self.history.append((loss.item(), risk.item()))
 
@@ -345,8 +364,28 @@ class _GeneratorTraining:
             return (game.prior_entropy - game.level - risk).clamp(min=0.0) + self.slope * loss
         return self.slope * loss - risk
 
-    def _batch(self, draws: Any) -> tuple[Any, Any, Any]:
-        """Releases, memberships and frequencies of a batch."""
+    def _joint_penalty(self, released: Any, draws: Any) -> Any:
+        """What 2 max |log J(b | r) - log theta(b)| exceeds epsilon by, before clipping, by a mixture over seeds."""
+        torch, game = self.torch, self.game
+        epsilon = game.joint_epsilon
+        assert epsilon is not None
+        members, f, prior, scales = self.every
+        seeds = torch.from_numpy(draws.random((_PENALTY_SEEDS, game.n_seeds)).astype(np.float32))
+        inputs = torch.cat([
+            members.repeat_interleave(_PENALTY_SEEDS, dim=0), seeds.repeat(len(members), 1)], dim=1)  # fmt: skip
+        self.generator.eval()  # the statistics of the batches are those of the prior
+        shift = torch.sigmoid(self.generator(inputs)) - 0.5
+        self.generator.train()
+        means = (f[:, None] + shift.reshape(len(members), _PENALTY_SEEDS, -1)).reshape(len(inputs), -1)
+        norm = {GaussianNoise: 2.0, LaplaceNoise: 1.0}.get(type(game.dither), math.inf)  # type: ignore[arg-type]
+        away = torch.cdist(released, means, p=norm).reshape(len(released), len(members), -1) / scales[:, None]
+        logs = (-0.5 * away**2 if norm == 2.0 else -away).logsumexp(dim=2) - f.shape[1] * scales.log()
+        ratios = (logs - (logs + prior).logsumexp(dim=1, keepdim=True)).abs().max(dim=1).values
+        excess = (2.0 * ratios - epsilon).clamp(min=0.0).mean()
+        return _SAFETY * game.prior_entropy / epsilon * excess
+
+    def _batch(self, draws: Any) -> tuple[Any, Any, Any, Any]:
+        """Releases, memberships and frequencies of a batch, and the releases before clipping."""
         game, tensor = self.game, self.torch.from_numpy
         b = game.prior.draw(game.batch_size, game.panel.n_people, draws)
         f = tensor(self._frequencies(b).astype(np.float32))
@@ -355,7 +394,7 @@ class _GeneratorTraining:
         released = f + self.torch.sigmoid(self.generator(self.torch.cat([members, seeds], dim=1))) - 0.5
         if game.dither is not None:
             released = released + tensor(game.dither.draw(b, game.panel.n_attributes, draws).astype(np.float32))
-        return released.clamp(0.0, 1.0) if game.clip else released, members, f
+        return released.clamp(0.0, 1.0) if game.clip else released, members, f, released
 
     def _risk(self, released: Any, members: Any) -> Any:
         """Mean over releases of the attacker's cross-entropy, summed over people, nats."""

@@ -7,9 +7,8 @@ defence, after clipping, is the other one to compare with: with a = f_j and a = 
     E|clip(f_j + sigma Z) - f_j| = sum over both a of E min(sigma Z^+, a)
                                  = sum of sigma (phi(0) - phi(a / sigma)) + a Phi(-a / sigma).
 
-A mixture over seeds: p(r | b) of a generator with dither is the mean over nu of the density of the dither at
-r - f(b) - g(b, nu). The mean over finitely many seeds is not exact, but its posterior is an attacker like others, and
-one of the strongest where the memberships can be enumerated.
+A generator with dither of few people is attacked by two mixtures over seeds (``seed_mixtures``), with the exact Bayes
+attacker between them: one that draws seeds, and one that is told a list of seeds with the one that was used among them.
 """
 
 # bounds: none - intervals are those of sampling.statistics and of evaluate_attack
@@ -33,7 +32,7 @@ from ...numerics import FloatArray
 from ...sampling.statistics.confidence_sequences import BoundedMean
 from ...sampling.statistics.intervals import replicate_interval
 from ...special import log_ndtr
-from ..attackers import AdaptiveThresholdLRT, DworkScore, FixedThresholdLRT, released_array
+from ..attackers import AdaptiveThresholdLRT, DworkScore, FixedThresholdLRT
 from ..evaluation import AttackEvaluation, evaluate_attack
 from ..member_posteriors import BayesAttacker
 from ..networks import NetworkAttacker
@@ -41,14 +40,16 @@ from ..noises import GaussianNoise, GeneratorNoise, NoNoise
 from ..panels import Panel
 from ..posterior_enumeration import MAX_PEOPLE
 from ..releases import FrequencyRelease
+from ..seed_mixtures import SeedMixtureAttacker, simulate_with_seeds, why_no_mixture
 from .equilibrium import MembershipEquilibrium, attribute_weights_over_count
+from .finite_defence import FiniteDefence
 from .generators import TrainedGenerator
 
 __all__ = ["DefenceJudgement", "JudgedAttack", "judge_defence"]
 
 _REPLICATES = 32  # groups of releases, whose means have Student's interval where a loss has no bound
-_MIXTURE_CELLS = 2**30  # largest work of the attacker by a mixture over seeds: memberships x seeds x releases x m
-_MIXTURE_SEEDS = 128  # of that mixture: more are seldom worth their time
+_MIXTURE_CELLS = 2**32  # largest work of the attackers by mixtures over seeds: memberships x seeds x releases x m
+_MIXTURE_SEEDS = 256  # of those mixtures: more are seldom worth their time
 _CALIBRATION_DRAWS = 1000  # memberships whose frequencies calibrate the Gaussian noise
 _HALVINGS = 60  # of the bisection for sigma
 
@@ -65,8 +66,9 @@ class JudgedAttack(Result):
         Name of the attacker.
     training : str
         "fresh": fitted to new releases of the frozen defence; "with the defence": as it came out of the training of the
-        defence; "exact": the posterior; "mixture of seeds": an approximate posterior; "prior": the best attacker of a
-        constant.
+        defence; "exact": the posterior; "mixture of seeds": an approximate posterior, at most as good as the exact one;
+        "knows more": the exact posterior of an attacker who is told a list of seeds, at least as good as that of one
+        who is not; "prior": the best attacker of a constant.
     evaluation : AttackEvaluation
         AUC, TPR, advantage and gamma-BWMA with intervals, on releases that no training has seen.
 
@@ -144,16 +146,16 @@ class DefenceJudgement(Result):
 
 
 def judge_defence(
-    defence: FrequencyRelease | TrainedGenerator | MembershipEquilibrium, *, references: Panel | None = None,
-    attackers: Sequence[Any] | None = None, attribute_weights: ArrayLike | None = None, training: int = 4000,
-    releases: int = 1000, fpr: float = 1e-2, gamma: float = 0.5, confidence: float = 0.95, rng: RNGLike = None,
-    progress: _parallel.Progress = None,
+    defence: FrequencyRelease | TrainedGenerator | MembershipEquilibrium | FiniteDefence, *,
+    references: Panel | None = None, attackers: Sequence[Any] | None = None,
+    attribute_weights: ArrayLike | None = None, training: int = 4000, releases: int = 1000, fpr: float = 1e-2,
+    gamma: float = 0.5, confidence: float = 0.95, rng: RNGLike = None, progress: _parallel.Progress = None,
 ) -> DefenceJudgement:  # fmt: skip
     """Attack a frozen defence by attackers that are trained anew, and by the exact posterior where it is known.
 
     Parameters
     ----------
-    defence : FrequencyRelease, TrainedGenerator or MembershipEquilibrium
+    defence : FrequencyRelease, TrainedGenerator, MembershipEquilibrium or FiniteDefence
         What is judged. The attacker that was trained with a generator stands beside the fresh ones.
     references : Panel, optional
         People who are no members: adds both likelihood ratio tests and the score to the default attackers.
@@ -189,8 +191,8 @@ def judge_defence(
     -----
     Attacks are compared on the same releases of one defence. Attackers that fail prove nothing: only the exact
     posterior bounds all attackers, and it is known to 24 people for noise with a likelihood, and for equilibria. A
-    generator without dither has none; with dither it is approximated by a mixture over 128 seeds where that can be
-    enumerated.
+    generator without dither has none; with dither it lies between the attackers of two mixtures over 256 seeds, where
+    those can be enumerated: ``SeedMixtureAttacker``.
 
     **Accuracy** ``tests/membership/test_judgement.py`` compares the losses with closed forms, the constant with AUC 1/2
     and the Bayes attacker with the others.
@@ -215,7 +217,11 @@ def judge_defence(
     level = _validate.scalar("confidence", confidence, "between 0 and 1, exclusive", lambda x: (x > 0) & (x < 1))
     root = _random.root(rng)
     chosen = _attackers(attackers, references, panel, root)
-    judged = frozen.simulate(most, rng=_stream(root, 0))
+    used = None
+    if isinstance(getattr(frozen, "noise", None), GeneratorNoise):
+        judged, used = simulate_with_seeds(frozen, most, _stream(root, 0))
+    else:
+        judged = frozen.simulate(most, rng=_stream(root, 0))
     frequencies = _frequencies(panel, judged.membership)
     clipped = np.clip(judged.released, 0.0, 1.0)
     loss, clipped_loss = (_loss(r, frequencies, weights, level) for r in (judged.released, clipped))
@@ -233,7 +239,7 @@ def judge_defence(
         defences.append(("Gaussian noise", gaussian, simulated))
     elif clipped_loss.value > 0:
         remarks.append("No Gaussian noise has as much utility loss after clipping.")
-    report, close = _parallel.progress_reporter(progress, len(defences) * (len(chosen) + 1) + 1)
+    report, close = _parallel.progress_reporter(progress, len(defences) * (len(chosen) + 1) + 1 + (used is not None))
     done = 0
     attacks: list[JudgedAttack] = []
 
@@ -254,11 +260,12 @@ def judge_defence(
                 if hasattr(fresh, "fit"):
                     fresh.fit(seen.released, seen.membership)
                 add(name, fresh.name, "fresh", fresh.scores(simulated.released), simulated.membership)
-            exact = _posterior_attacker(release, simulated, _stream(root, 5))
+            exact = _posterior_attackers(release, simulated, used, _stream(root, 5))
             if isinstance(exact, str):
                 remarks.append(f"{name}: {exact}")
-            else:
-                add(name, *exact, simulated.membership)
+                continue
+            for found in exact:
+                add(name, *found, simulated.membership)
         known = np.broadcast_to(prior.marginals(panel.n_people), judged.membership.shape)
         add("constant", "prior", "prior", known, judged.membership)
     finally:
@@ -270,10 +277,10 @@ def _frozen(defence: Any) -> tuple[Any, Any]:
     """What releases, and the attacker that was trained with it."""
     if isinstance(defence, TrainedGenerator):
         return defence.release, defence.attacker
-    if isinstance(defence, (FrequencyRelease, MembershipEquilibrium)):
+    if isinstance(defence, (FiniteDefence, FrequencyRelease, MembershipEquilibrium)):
         return defence, None
     raise DomainError(
-        f"defence must be a FrequencyRelease, a TrainedGenerator or a MembershipEquilibrium; got "
+        f"defence must be a FrequencyRelease, a TrainedGenerator, a MembershipEquilibrium or a FiniteDefence; got "
         f"{_validate.shown(defence)}. Put a noise into a FrequencyRelease."
     )
 
@@ -350,43 +357,26 @@ def _equal_loss_sigma(loss: float, frequencies: FloatArray, weights: FloatArray)
     return high
 
 
-def _posterior_attacker(release: Any, simulated: Any, draws: Any) -> tuple[str, str, FloatArray] | str:
-    """Name, kind and scores of the best attacker that is known, or why there is none."""
-    if isinstance(release, MembershipEquilibrium):
-        return "Bayes", "exact", release.scores(simulated.released)
-    people, noise = release.n_people, release.noise
-    if not isinstance(noise, GeneratorNoise):
+def _posterior_attackers(
+    release: Any, simulated: Any, used: Any, draws: Any
+) -> list[tuple[str, str, FloatArray]] | str:
+    """Names, kinds and scores of the best attackers that are known, or why there are none."""
+    if isinstance(release, (FiniteDefence, MembershipEquilibrium)):
+        return [("Bayes", "exact", release.scores(simulated.released))]
+    people = release.n_people
+    if not isinstance(release.noise, GeneratorNoise):
         if people > MAX_PEOPLE:
             return f"no exact posterior of {people} people; at most {MAX_PEOPLE} can be enumerated."
-        if isinstance(noise, NoNoise) and release.clip:
-            release = FrequencyRelease(release.panel, release.prior, noise)  # nothing is clipped without noise
-        return "Bayes", "exact", BayesAttacker(release).scores(simulated.released)
-    if noise.dither is None:
-        return "no exact posterior: a generator without dither has no likelihood, and no differential privacy."
-    if release.clip and not isinstance(noise.dither, GaussianNoise):
-        return "no exact posterior of a generator; no mixture of seeds where the dither is clipped and not Gaussian."
-    work = 2.0**people * _MIXTURE_SEEDS * simulated.released.size
-    if work > _MIXTURE_CELLS:
-        return f"no exact posterior of a generator; a mixture of seeds over {people} people takes too long."
-    return "Bayes by a mixture of seeds", "mixture of seeds", _mixture_scores(release, simulated.released, draws)
-
-
-def _mixture_scores(release: FrequencyRelease, released: FloatArray, draws: Any) -> FloatArray:
-    """Log odds of the members where p(r | b) is a mean over seeds."""
-    noise: Any = release.noise
-    r = released_array(released, release.n_attributes)
-    people = release.n_people
-    b = (np.arange(1, 2**people)[:, None] >> np.arange(people)) & 1 == 1
-    prior = release.prior.log_probability(b)
-    b, prior = b[prior > -np.inf], prior[prior > -np.inf]
-    seeds = draws.random((_MIXTURE_SEEDS, noise.n_seeds))
-    f, sizes = release.frequencies(b), b.sum(axis=1)
-    logs = np.empty((len(r), len(b)))
-    for i in range(len(b)):
-        means = f[i] + noise.function(np.broadcast_to(b[i], (_MIXTURE_SEEDS, people)), seeds)
-        each = noise.dither.log_likelihood(r[:, None, :], means, np.full(_MIXTURE_SEEDS, sizes[i]), release.clip)
-        logs[:, i] = prior[i] + np.logaddexp.reduce(each, axis=1)
-    logs -= logs.max(axis=1, keepdims=True)
-    joint = np.exp(logs)
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(joint @ b) - np.log(joint @ ~b))
+        if isinstance(release.noise, NoNoise) and release.clip:
+            release = FrequencyRelease(release.panel, release.prior, release.noise)  # nothing is clipped without noise
+        return [("Bayes", "exact", BayesAttacker(release).scores(simulated.released))]
+    remark = why_no_mixture(release)
+    if not remark and 2.0**people * _MIXTURE_SEEDS * simulated.released.size > _MIXTURE_CELLS:
+        remark = f"a mixture of seeds over {people} people takes too long"
+    if remark:
+        return f"no exact posterior: {remark}."
+    attack = SeedMixtureAttacker(release, seeds=_MIXTURE_SEEDS, rng=draws)
+    return [
+        (attack.name, "mixture of seeds", attack.scores(simulated.released)),
+        ("Bayes, told the seeds", "knows more", attack.scores_of_known_seeds(simulated.released, used)),
+    ]

@@ -233,11 +233,22 @@ def binomial_interval(hits: Any, trials: Any, confidence: float, side: Side = "b
     hit, trial = np.broadcast_arrays(hit, trial)
     _validate.real("trials - hits", trial - hit, "at least 0", lambda x: x >= 0)
     error = error_of_one_bound(confidence, side)
-    inner = np.clip(hit, 1.0, None)
-    lower = np.where(hit > 0, special.betaincinv(inner, trial - inner + 1.0, error) * (1 - 1e-12), 0.0)
-    inner = np.clip(trial - hit, 1.0, None)
-    upper = np.where(hit < trial, special.betainccinv(hit + 1.0, inner, error) * (1 + 1e-12), 1.0)
+    lower, upper = least_rates(hit, trial, error), most_rates(hit, trial, error)
     return finished_interval(hit / trial, lower, upper, side, 0.0, 1.0, hit.shape)
+
+
+def least_rates(hits: Any, trials: Any, error: Any) -> FloatArray:
+    """Lower bounds of rates, each of which fails with probability ``error``; shapes broadcast."""
+    inner = np.clip(hits, 1.0, None)
+    bound = special.betaincinv(inner, trials - inner + 1.0, error) * (1 - 1e-12)
+    return np.where(np.asarray(hits) > 0, bound, 0.0)
+
+
+def most_rates(hits: Any, trials: Any, error: Any) -> FloatArray:
+    """Upper bounds of rates, each of which fails with probability ``error``; shapes broadcast."""
+    inner = np.clip(trials - np.asarray(hits), 1.0, None)
+    bound = special.betainccinv(hits + 1.0, inner, error) * (1 + 1e-12)
+    return np.where(np.asarray(hits) < trials, np.minimum(bound, 1.0), 1.0)
 
 
 def _replicates(means: Any) -> FloatArray:

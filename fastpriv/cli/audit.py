@@ -1,0 +1,65 @@
+"""``fastpriv audit``: lower bounds on epsilon and mu from the scores of an attack on membership."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+__all__ = ["add_options", "run"]
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command to its parser."""
+    parser.description = (
+        "Lower bounds on epsilon and on mu (Gaussian differential privacy) that the scores of an attack on membership "
+        "prove at a confidence level, the choice of the threshold paid for."
+    )
+    add = parser.add_argument
+    add("file", metavar="FILE", help="CSV, Parquet or .npz with a score (higher for members) and a membership each row")
+    add("--score", metavar="COLUMN", help="column of scores (default: score, or the first of two)")
+    add("--member", metavar="COLUMN", help="column of memberships (default: member, or the second of two)")
+    add("--one-run", action="store_true", help="the scores are canaries of one run, each in by the toss of a fair coin "
+        "(default: independent runs)")  # fmt: skip
+    add("--delta", metavar="D", type=float, default=0.0, help="at which epsilon is bounded (default: 0)")
+    add("--confidence", metavar="P", type=float, default=0.95, help="level of each bound (default: 0.95)")
+    add("--selection", choices=("simultaneous", "split", "as_published"), default="simultaneous",
+        help="how the threshold is chosen; as_published pays nothing for it and is FALSE")  # fmt: skip
+    add("--threshold", metavar="T", type=float, help="fixed without these scores: claimed is what scores at least T")
+    add("--guesses", metavar="R", type=int, help="fixed before the run, of --one-run")
+    add("--claim", metavar="EPSILON", type=float, help="exit with code 1 if the bound exceeds this epsilon")
+    add("--figure", metavar="FILE", help="draw the bound against the threshold into this file")
+    add("--json", action="store_true", help="print JSON instead of text")
+    parser.epilog = "Example: fastpriv audit scores.csv --one-run --delta 1e-5 --claim 2"
+    parser.set_defaults(run=run, interrupted="nothing was written.")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compute, print and draw; return the exit code."""
+    from .._files import atomic_write, json_safe
+    from ..auditing import audit_scores, read_scores
+
+    scores, membership = read_scores(args.file, score=args.score, member=args.member)
+    found = audit_scores(
+        scores, membership, design="one_run" if args.one_run else "repeated_runs", delta=args.delta,
+        confidence=args.confidence, selection=args.selection, threshold=args.threshold, guesses=args.guesses,
+    )  # fmt: skip
+    if args.figure is not None:
+        from pathlib import Path
+
+        from ..figures import audit
+
+        with atomic_write(args.figure) as stream:
+            ax = audit(found, truth=args.claim)
+            ax.figure.savefig(stream, format=Path(args.figure).suffix[1:] or "png", bbox_inches="tight")
+    if args.json:
+        quantities = {"epsilon": found.epsilon, "mu": found.mu}
+        content = {name: one.to_dict() for name, one in quantities.items()} | {"delta": found.delta}
+        sys.stdout.write(json.dumps(json_safe(content)) + "\n")
+    else:
+        said = "FALSE as published" if found.epsilon.kind == "heuristic" else f"confidence {args.confidence:g}"
+        sys.stdout.write(
+            f"epsilon >= {found.epsilon.lower:.6g} nats at delta = {found.delta:g}\nmu >= {found.mu.lower:.6g}\n"
+            f"{said}, {found.epsilon.method}, {membership.sum()} members of {membership.size}\n"
+        )  # fmt: skip
+    return int(args.claim is not None and float(found.epsilon.lower) > args.claim)
