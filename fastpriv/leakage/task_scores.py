@@ -264,8 +264,9 @@ def leakage_scoreboard(
     ----------
     scores : mapping, path-like, attack or callable
         Scores by the name of each task, shape (trials, N), or a file as ``read_task_scores`` takes it: tasks without
-        scores are left out. An attack, with a method ``reconstruct(updates, rng=)`` or ``scores(updates, records, labels)``,
-        which gets the ``updates`` of each trial. Or a function of a task that returns scores or an attack.
+        scores are left out. An attack, with a method ``reconstruct(updates, rng=)`` or
+        ``scores(updates, records, labels)``, which gets the ``updates`` of each trial. Or a function of a task that
+        returns scores or an attack.
     tasks : sequence of LeakageTask, optional
         None means all of ``leakage_tasks()``.
     probabilities, confidence
