@@ -16,6 +16,7 @@ from .layered_models import SoftmaxRegression as SoftmaxRegression
 from .leakage_studies import ExactLeakage as ExactLeakage
 from .leakage_studies import LeakageOutcome as LeakageOutcome
 from .leakage_studies import LeakageStudy as LeakageStudy
+from .leakage_studies import ReconstructionExample as ReconstructionExample
 from .leakage_studies import leakage_study as leakage_study
 from .pool_attacks import GradientProductAttack as GradientProductAttack
 from .pool_attacks import LossAttack as LossAttack
