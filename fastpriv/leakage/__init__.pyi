@@ -28,7 +28,7 @@ from .protections import Protection as Protection
 from .task_scores import AttackScore as AttackScore
 from .task_scores import Scoreboard as Scoreboard
 from .task_scores import leakage_scoreboard as leakage_scoreboard
-from .task_scores import read_scores as read_scores
+from .task_scores import read_task_scores as read_task_scores
 from .task_scores import score_attack as score_attack
 from .tasks import LeakageTask as LeakageTask
 from .tasks import leakage_tasks as leakage_tasks

@@ -359,7 +359,7 @@ CALLS = {  # name: calls that go through, as a function and its arguments
 
 NO_ARRAYS = {  # take no arrays of numbers: files and their names, objects made of checked arrays, results
     "SampledSubsetPosterior", "sampled_subset_posterior",
-    "leakage.AttackScore", "leakage.Scoreboard", "leakage.leakage_tasks", "leakage.read_scores",
+    "leakage.AttackScore", "leakage.Scoreboard", "leakage.leakage_tasks", "leakage.read_task_scores",
     "leakage.RecoveredLabels", "leakage.Reconstruction", "leakage.TorchModel", "leakage.TrainableModel",
     "leakage.Updates", "leakage.from_scikit_learn",
     "membership.bgp_risk", "membership.conditional_entropies",
