@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 from scipy.optimize import brentq
 
-from fastpriv.auditing import OneRun, RepeatedRuns, audit_scores, epsilon_lower_bound, gaussian_dp_lower_bound
+from fastpriv.auditing import OneRun, RepeatedRuns, audit_epsilon, audit_gaussian_dp, audit_scores
 
 RNG = np.random.default_rng(3)
 TRUE, FALSE = RNG.binomial(1000, 0.4, 5000), RNG.binomial(1000, 0.1, 5000)
@@ -32,7 +32,7 @@ def published_bound(v, r, m, delta):
 
 @pytest.mark.benchmark(group="audits: 5000 of repeated runs, two bounds")
 def test_two_bounds(benchmark):
-    found = benchmark(epsilon_lower_bound, RepeatedRuns(TRUE, 1000, FALSE, 1000), form="two_bounds")
+    found = benchmark(audit_epsilon, RepeatedRuns(TRUE, 1000, FALSE, 1000), form="two_bounds")
     assert np.allclose(found.lower, with_scipy_two_bounds(), rtol=1e-8)
 
 
@@ -42,7 +42,7 @@ def test_two_bounds_scipy(benchmark):
 
 
 @pytest.mark.benchmark(group="audits: 5000 of repeated runs, product")
-@pytest.mark.parametrize("quantity", [epsilon_lower_bound, gaussian_dp_lower_bound])
+@pytest.mark.parametrize("quantity", [audit_epsilon, audit_gaussian_dp])
 def test_product(benchmark, quantity):
     runs = RepeatedRuns(TRUE, 1000, FALSE, 1000)
     found = benchmark(quantity, runs)
@@ -51,7 +51,7 @@ def test_product(benchmark, quantity):
 
 @pytest.mark.benchmark(group="audits: 5000 of one run, delta 1e-5")
 def test_one_run(benchmark):
-    found = benchmark(epsilon_lower_bound, OneRun(CORRECT, 200, 1000), delta=1e-5)
+    found = benchmark(audit_epsilon, OneRun(CORRECT, 200, 1000), delta=1e-5)
     assert found.lower[:20] == pytest.approx([published_bound(v, 200, 1000, 1e-5) for v in CORRECT[:20]], rel=1e-2)
 
 
@@ -62,7 +62,7 @@ def test_one_run_scipy_50_audits(benchmark):
 
 @pytest.mark.benchmark(group="audits: 5000 of one run, Gaussian")
 def test_one_run_gaussian(benchmark):
-    found = benchmark.pedantic(gaussian_dp_lower_bound, (OneRun(CORRECT, 200, 1000),), rounds=3)
+    found = benchmark.pedantic(audit_gaussian_dp, (OneRun(CORRECT, 200, 1000),), rounds=3)
     assert (found.lower > 0).all()
 
 

@@ -1,10 +1,10 @@
 from .audit_outcomes import OneRun as OneRun
 from .audit_outcomes import RepeatedRuns as RepeatedRuns
 from .files import read_scores as read_scores
+from .lower_bounds import audit_delta as audit_delta
+from .lower_bounds import audit_epsilon as audit_epsilon
+from .lower_bounds import audit_gaussian_dp as audit_gaussian_dp
 from .lower_bounds import audit_p_value as audit_p_value
-from .lower_bounds import delta_lower_bound as delta_lower_bound
-from .lower_bounds import epsilon_lower_bound as epsilon_lower_bound
-from .lower_bounds import gaussian_dp_lower_bound as gaussian_dp_lower_bound
-from .lower_bounds import parameter_bound as parameter_bound
+from .lower_bounds import audit_parameter as audit_parameter
 from .score_audits import ScoreAudit as ScoreAudit
 from .score_audits import audit_scores as audit_scores

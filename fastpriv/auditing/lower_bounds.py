@@ -27,8 +27,15 @@ from . import one_run, repeated_runs
 from .audit_outcomes import OneRun, Outcomes, RepeatedRuns
 
 __all__ = [
-    "FORMS", "Form", "audit_p_value", "delta_lower_bound", "epsilon_bounds", "epsilon_lower_bound",
-    "gaussian_dp_lower_bound", "mu_bounds", "parameter_bound",
+    "FORMS",
+    "Form",
+    "audit_delta",
+    "audit_epsilon",
+    "audit_gaussian_dp",
+    "audit_p_value",
+    "audit_parameter",
+    "epsilon_bounds",
+    "mu_bounds",
 ]  # fmt: skip
 
 Form = Literal["product", "two_bounds", "exact", "as_published"]
@@ -49,10 +56,10 @@ _BISECTIONS = 40  # of the bracket of a parameter of a family
 _MOST_GRID = 2**20  # products of rows and lines that are formed at a time: 8 MiB
 
 
-def epsilon_lower_bound(
+def audit_epsilon(
     outcomes: Outcomes, *, delta: ArrayLike = 0.0, confidence: float = 0.95, form: Form | None = None
 ) -> Estimate:
-    """The largest epsilon that outcomes of an attack exclude: no (epsilon, delta) mechanism has a smaller one.
+    """The epsilon that outcomes of an attack show, whose ``lower`` is what an audit claims: smaller ones are excluded.
 
     Parameters
     ----------
@@ -70,7 +77,8 @@ def epsilon_lower_bound(
     -------
     Estimate
         In nats, ``statistical``: ``lower`` is at most the true epsilon with probability at least ``confidence``,
-        ``value`` the same bound at confidence 1/2, ``upper`` infinite.
+        ``value`` the same bound at confidence 1/2, which exceeds the true epsilon in up to half of all audits, ``upper``
+        infinite.
 
     Raises
     ------
@@ -89,10 +97,10 @@ def epsilon_lower_bound(
 
     Examples
     --------
-    >>> from fastpriv.auditing import OneRun, RepeatedRuns, epsilon_lower_bound
-    >>> print(f"{epsilon_lower_bound(RepeatedRuns(430, 1000, 40, 1000), delta=1e-5):.3f}")
+    >>> from fastpriv.auditing import OneRun, RepeatedRuns, audit_epsilon
+    >>> print(f"{audit_epsilon(RepeatedRuns(430, 1000, 40, 1000), delta=1e-5):.3f}")
     2.278 [2.050, inf]
-    >>> print(f"{epsilon_lower_bound(OneRun(180, 200, 1000), delta=1e-5):.3f}")
+    >>> print(f"{audit_epsilon(OneRun(180, 200, 1000), delta=1e-5):.3f}")
     2.162 [1.798, inf]
     """
     numbers = _validate.real("delta", delta, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
@@ -103,7 +111,7 @@ def epsilon_lower_bound(
     return _estimate(answers, level, "nats", _METHODS[chosen])
 
 
-def gaussian_dp_lower_bound(outcomes: Outcomes, *, confidence: float = 0.95, form: Form | None = None) -> Estimate:
+def audit_gaussian_dp(outcomes: Outcomes, *, confidence: float = 0.95, form: Form | None = None) -> Estimate:
     """The largest mu that outcomes of an attack exclude: no mu-Gaussian differential privacy has a smaller one.
 
     Parameters
@@ -113,34 +121,34 @@ def gaussian_dp_lower_bound(outcomes: Outcomes, *, confidence: float = 0.95, for
     confidence : float
         Level of each bound, between 0 and 1.
     form : {"product", "two_bounds"}, optional
-        Of repeated runs, as for ``epsilon_lower_bound``.
+        Of repeated runs, as for ``audit_epsilon``.
 
     Returns
     -------
     Estimate
-        mu, the sensitivity over sigma, ``statistical`` and from below as in ``epsilon_lower_bound``.
+        mu, the sensitivity over sigma, ``statistical`` and from below as in ``audit_epsilon``.
 
     Raises
     ------
     DomainError, ShapeError
-        As ``epsilon_lower_bound``.
+        As ``audit_epsilon``.
 
     Notes
     -----
     It speaks of mechanisms whose trade-off curve is a Gaussian one, or lies above one. ``dp_epsilon_from_gdp`` of
     ``fastpriv.conversions`` makes (epsilon, delta) of it.
 
-    **Accuracy** as ``epsilon_lower_bound``; of one run the bound uses the sets of largest counts alone and is up to 7 %
+    **Accuracy** as ``audit_epsilon``; of one run the bound uses the sets of largest counts alone and is up to 7 %
     of a standard error lower than the best.
 
     Source: the heads of fastpriv/auditing/repeated_runs.py and one_run.py, with proofs.
 
     Examples
     --------
-    >>> from fastpriv.auditing import OneRun, RepeatedRuns, gaussian_dp_lower_bound
-    >>> print(f"{gaussian_dp_lower_bound(RepeatedRuns(430, 1000, 40, 1000)):.3f}")
+    >>> from fastpriv.auditing import OneRun, RepeatedRuns, audit_gaussian_dp
+    >>> print(f"{audit_gaussian_dp(RepeatedRuns(430, 1000, 40, 1000)):.3f}")
     1.541 [1.412, inf]
-    >>> print(f"{gaussian_dp_lower_bound(OneRun(120, 128, 1000)):.3f}")
+    >>> print(f"{audit_gaussian_dp(OneRun(120, 128, 1000)):.3f}")
     1.077 [0.774, inf]
     """
     chosen, level = _form(outcomes, form), _level(confidence)
@@ -151,7 +159,7 @@ def gaussian_dp_lower_bound(outcomes: Outcomes, *, confidence: float = 0.95, for
     return _estimate(answers, level, "1", _METHODS[chosen])
 
 
-def delta_lower_bound(
+def audit_delta(
     outcomes: Outcomes, epsilon: ArrayLike, *, confidence: float = 0.95, form: Form | None = None
 ) -> Estimate:
     """The largest delta that outcomes of an attack exclude at this epsilon.
@@ -163,28 +171,28 @@ def delta_lower_bound(
     epsilon : array_like
         At least 0, in nats, finite, of a shape that broadcasts with the counts.
     confidence, form
-        As for ``epsilon_lower_bound``, without the form as published.
+        As for ``audit_epsilon``, without the form as published.
 
     Returns
     -------
     Estimate
-        Probabilities, ``statistical`` and from below as in ``epsilon_lower_bound``.
+        Probabilities, ``statistical`` and from below as in ``audit_epsilon``.
 
     Raises
     ------
     DomainError, ShapeError
-        As ``epsilon_lower_bound``, for an epsilon out of range.
+        As ``audit_epsilon``, for an epsilon out of range.
 
     Notes
     -----
-    **Accuracy** as ``epsilon_lower_bound``.
+    **Accuracy** as ``audit_epsilon``.
 
     Source: the heads of fastpriv/auditing/repeated_runs.py and one_run.py, with proofs.
 
     Examples
     --------
-    >>> from fastpriv.auditing import RepeatedRuns, delta_lower_bound
-    >>> print(f"{delta_lower_bound(RepeatedRuns(430, 1000, 40, 1000), 1.0):.3f}")
+    >>> from fastpriv.auditing import RepeatedRuns, audit_delta
+    >>> print(f"{audit_delta(RepeatedRuns(430, 1000, 40, 1000), 1.0):.3f}")
     0.313 [0.274, 1.000]
     """
     levels = _validate.real("epsilon", epsilon, "finite and at least 0", lambda x: (x >= 0) & np.isfinite(x))
@@ -272,7 +280,7 @@ def audit_p_value(
     return float(answer) if shape == () else answer
 
 
-def parameter_bound(
+def audit_parameter(
     outcomes: Outcomes, family: Callable[[float], Any], low: float, high: float, *, confidence: float = 0.95
 ) -> Estimate:
     """What outcomes of an attack exclude of a family of mechanisms, such as noise of every sigma.
@@ -309,9 +317,9 @@ def parameter_bound(
     Examples
     --------
     >>> from fastpriv import GaussianMechanism
-    >>> from fastpriv.auditing import RepeatedRuns, parameter_bound
+    >>> from fastpriv.auditing import RepeatedRuns, audit_parameter
     >>> noise = lambda sigma: GaussianMechanism(sigma, 1.0)
-    >>> print(f"{parameter_bound(RepeatedRuns(430, 1000, 40, 1000), noise, 0.1, 10.0):.3f}")
+    >>> print(f"{audit_parameter(RepeatedRuns(430, 1000, 40, 1000), noise, 0.1, 10.0):.3f}")
     0.649 [0.100, 0.709]
     """
     _form(outcomes, None)

@@ -10,11 +10,11 @@ from fastpriv import DomainError, GaussianMechanism, ShapeError
 from fastpriv.auditing import (
     OneRun,
     RepeatedRuns,
+    audit_delta,
+    audit_epsilon,
+    audit_gaussian_dp,
     audit_p_value,
-    delta_lower_bound,
-    epsilon_lower_bound,
-    gaussian_dp_lower_bound,
-    parameter_bound,
+    audit_parameter,
 )
 from fastpriv.auditing.one_run import exceeds_level, level_p_value, p_value, published_p_value
 from fastpriv.auditing.repeated_runs import product_p_value
@@ -115,7 +115,7 @@ COUNTS = [(430, 1000, 40, 1000), (5, 10, 0, 10), (10, 10, 0, 10), (999, 1000, 90
 def test_bounds_of_repeated_runs_are_where_brute_force_has_them(counts, delta):
     for confidence in (0.9, 0.999):
         error = 1 - confidence
-        found = epsilon_lower_bound(RepeatedRuns(*counts), delta=delta, confidence=confidence).lower
+        found = audit_epsilon(RepeatedRuns(*counts), delta=delta, confidence=confidence).lower
 
         def p_of(epsilon):
             return brute_p_value(*counts, lambda x: np.minimum(
@@ -126,7 +126,7 @@ def test_bounds_of_repeated_runs_are_where_brute_force_has_them(counts, delta):
         above = audit_p_value(RepeatedRuns(*counts), epsilon=found + 1e-3, delta=delta)
         assert above >= p_of(found + 1e-3) * (1 - 1e-9)
         assert above == pytest.approx(p_of(found + 1e-3), rel=2e-2)
-        mu = gaussian_dp_lower_bound(RepeatedRuns(*counts), confidence=confidence).lower
+        mu = audit_gaussian_dp(RepeatedRuns(*counts), confidence=confidence).lower
         p_of_mu = lambda mu: brute_p_value(*counts, lambda x: stats.norm.cdf(stats.norm.ppf(x) + mu))
         assert mu == 0.0 or p_of_mu(mu) <= error * (1 + 1e-3)
         assert p_of_mu(mu + 2e-3 * (1 + mu)) > error
@@ -136,17 +136,17 @@ def test_bounds_of_repeated_runs_are_where_brute_force_has_them(counts, delta):
 def test_delta_and_epsilon_exclude_the_same(counts):
     for form in ("product", "two_bounds"):
         for epsilon in (0.0, 0.3, 1.5):
-            delta = delta_lower_bound(RepeatedRuns(*counts), epsilon, form=form).lower
+            delta = audit_delta(RepeatedRuns(*counts), epsilon, form=form).lower
             if delta > 0:
-                at = epsilon_lower_bound(RepeatedRuns(*counts), delta=delta, form=form).lower
+                at = audit_epsilon(RepeatedRuns(*counts), delta=delta, form=form).lower
                 assert at == pytest.approx(epsilon, abs=1e-6)
     wrong = counts[1] - counts[0]
     if wrong < counts[1] / 3:
         run = OneRun(counts[0], counts[1], 2 * counts[1])
-        delta = delta_lower_bound(run, 0.1).lower
-        assert delta > 0 or epsilon_lower_bound(run).lower < 0.1
+        delta = audit_delta(run, 0.1).lower
+        assert delta > 0 or audit_epsilon(run).lower < 0.1
         if delta > 0:
-            below, above = epsilon_lower_bound(run, delta=[delta * (1 - 1e-6), delta * (1 + 1e-6)]).lower
+            below, above = audit_epsilon(run, delta=[delta * (1 - 1e-6), delta * (1 + 1e-6)]).lower
             assert above - 1e-6 <= 0.1 <= below + 1e-6
 
 
@@ -154,39 +154,39 @@ def test_two_bounds_are_those_of_clopper_and_pearson():
     tp, n1, fp, n0 = 430, 1000, 40, 1000
     least, most = stats.beta.ppf(0.025, tp, n1 - tp + 1), stats.beta.ppf(0.975, fp + 1, n0 - fp)
     runs = RepeatedRuns(tp, n1, fp, n0)
-    found = epsilon_lower_bound(runs, delta=1e-3, form="two_bounds")
+    found = audit_epsilon(runs, delta=1e-3, form="two_bounds")
     assert found.lower == pytest.approx(np.log((least - 1e-3) / most), rel=1e-9)
-    mu = gaussian_dp_lower_bound(runs, form="two_bounds")
+    mu = audit_gaussian_dp(runs, form="two_bounds")
     assert mu.lower == pytest.approx(stats.norm.ppf(least) - stats.norm.ppf(most), rel=1e-9)
-    assert found.lower < epsilon_lower_bound(runs, delta=1e-3).lower
+    assert found.lower < audit_epsilon(runs, delta=1e-3).lower
     assert found.confidence == 0.95
     assert found.upper == np.inf
     other = RepeatedRuns(n0 - fp, n0, n1 - tp, n1)  # in and out exchanged, as the definition is symmetric
-    assert epsilon_lower_bound(other, form="two_bounds").lower == pytest.approx(
-        epsilon_lower_bound(runs, form="two_bounds").lower, rel=1e-9)  # fmt: skip
+    assert audit_epsilon(other, form="two_bounds").lower == pytest.approx(
+        audit_epsilon(runs, form="two_bounds").lower, rel=1e-9)  # fmt: skip
 
 
 def test_one_run_without_delta_is_the_binomial_bound():
-    found = epsilon_lower_bound(OneRun([180, 200, 100], 200, 1000))
+    found = audit_epsilon(OneRun([180, 200, 100], 200, 1000))
     least = stats.beta.ppf(0.05, [180, 200], [21, 1])
     assert found.lower[:2] == pytest.approx(np.log(least / (1 - least)), rel=1e-8)
     assert found.lower[2] == 0.0
-    with_delta = epsilon_lower_bound(OneRun(180, 200, 1000), delta=[0.0, 1e-6, 1e-3, 0.5])
+    with_delta = audit_epsilon(OneRun(180, 200, 1000), delta=[0.0, 1e-6, 1e-3, 0.5])
     assert (np.diff(with_delta.lower) <= 0).all()
     assert with_delta.lower[3] == 0.0
-    published = epsilon_lower_bound(OneRun(180, 200, 1000), delta=1e-3, form="as_published")
+    published = audit_epsilon(OneRun(180, 200, 1000), delta=1e-3, form="as_published")
     assert published.lower < with_delta.lower[2]
     with pytest.raises(DomainError, match="form must be one of exact, as_published; got 'product'"):
-        epsilon_lower_bound(OneRun(180, 200), form="product")
+        audit_epsilon(OneRun(180, 200), form="product")
 
 
 def test_many_audits_are_the_single_ones():
     tp, fp = np.array([[430, 0], [1000, 5]]), np.array([40, 0])
-    many = epsilon_lower_bound(RepeatedRuns(tp, 1000, fp, 1000), delta=1e-4)
+    many = audit_epsilon(RepeatedRuns(tp, 1000, fp, 1000), delta=1e-4)
     for i, j in np.ndindex(2, 2):
-        assert many.lower[i, j] == epsilon_lower_bound(RepeatedRuns(tp[i, j], 1000, fp[j], 1000), delta=1e-4).lower
-    mus = gaussian_dp_lower_bound(OneRun([10, 690, 990], 1000))
-    assert mus.lower[1] == gaussian_dp_lower_bound(OneRun(690, 1000)).lower
+        assert many.lower[i, j] == audit_epsilon(RepeatedRuns(tp[i, j], 1000, fp[j], 1000), delta=1e-4).lower
+    mus = audit_gaussian_dp(OneRun([10, 690, 990], 1000))
+    assert mus.lower[1] == audit_gaussian_dp(OneRun(690, 1000)).lower
     assert (np.diff(mus.lower) >= 0).all()
     assert RepeatedRuns(1, 2, 1, 2) == RepeatedRuns(1.0, 2, 1, 2)
     assert repr(OneRun([1, 2], 3)) == "OneRun(correct=<array of shape (2,)>, guesses=<array of shape (2,)>, canaries=" \
@@ -195,12 +195,12 @@ def test_many_audits_are_the_single_ones():
 
 def test_extreme_counts():
     huge = RepeatedRuns(10**15, 10**15, 0, 10**15)
-    assert 30 < epsilon_lower_bound(huge).lower < 35
-    assert epsilon_lower_bound(RepeatedRuns(0, 10**9, 10**9, 10**9)).lower == 0.0
-    assert epsilon_lower_bound(RepeatedRuns(1, 1, 0, 1), confidence=1 - 1e-12).lower == 0.0
-    assert epsilon_lower_bound(RepeatedRuns(9, 10, 0, 10), delta=1.0).lower == 0.0
-    assert epsilon_lower_bound(OneRun(0, 1)).lower == 0.0
-    assert 12.5 < epsilon_lower_bound(OneRun(10**6, 10**6)).lower < 13.0
+    assert 30 < audit_epsilon(huge).lower < 35
+    assert audit_epsilon(RepeatedRuns(0, 10**9, 10**9, 10**9)).lower == 0.0
+    assert audit_epsilon(RepeatedRuns(1, 1, 0, 1), confidence=1 - 1e-12).lower == 0.0
+    assert audit_epsilon(RepeatedRuns(9, 10, 0, 10), delta=1.0).lower == 0.0
+    assert audit_epsilon(OneRun(0, 1)).lower == 0.0
+    assert 12.5 < audit_epsilon(OneRun(10**6, 10**6)).lower < 13.0
     assert audit_p_value(huge, epsilon=1.0) == 0.0
     assert audit_p_value(huge, epsilon=np.inf) == audit_p_value(OneRun(9, 9), epsilon=np.inf) == 1.0
 
@@ -228,25 +228,25 @@ def test_p_values_of_mechanisms():
 
 def test_families_of_mechanisms():
     runs = RepeatedRuns(430, 1000, 40, 1000)
-    sigma = parameter_bound(runs, lambda s: GaussianMechanism(s, 1.0), 0.1, 10.0)
-    mu = gaussian_dp_lower_bound(runs)
+    sigma = audit_parameter(runs, lambda s: GaussianMechanism(s, 1.0), 0.1, 10.0)
+    mu = audit_gaussian_dp(runs)
     assert sigma.upper == pytest.approx(1 / mu.lower, rel=1e-3)
     assert sigma.upper >= 1 / mu.lower
     assert sigma.lower == 0.1
-    shift = parameter_bound(runs, lambda m: GaussianMechanism(1.0, m), 0.5, 4.0)
+    shift = audit_parameter(runs, lambda m: GaussianMechanism(1.0, m), 0.5, 4.0)
     assert (shift.lower, shift.upper) == (pytest.approx(mu.lower, rel=1e-3), 4.0)
-    none = parameter_bound(RepeatedRuns(10, 20, 9, 20), lambda s: GaussianMechanism(s, 1.0), 1.0, 2.0)
+    none = audit_parameter(RepeatedRuns(10, 20, 9, 20), lambda s: GaussianMechanism(s, 1.0), 1.0, 2.0)
     assert (none.lower, none.upper) == (1.0, 2.0)
-    run = parameter_bound(OneRun(120, 128, 1000), lambda s: GaussianMechanism(s, 1.0), 0.2, 20.0)
-    assert run.upper == pytest.approx(1 / gaussian_dp_lower_bound(OneRun(120, 128, 1000)).lower, rel=1e-2)
+    run = audit_parameter(OneRun(120, 128, 1000), lambda s: GaussianMechanism(s, 1.0), 0.2, 20.0)
+    assert run.upper == pytest.approx(1 / audit_gaussian_dp(OneRun(120, 128, 1000)).lower, rel=1e-2)
     with pytest.raises(DomainError, match="family must hold a mechanism that the outcomes allow"):
-        parameter_bound(runs, lambda s: GaussianMechanism(s, 1.0), 5.0, 10.0)
+        audit_parameter(runs, lambda s: GaussianMechanism(s, 1.0), 5.0, 10.0)
     with pytest.raises(DomainError, match="low must be less than high; got 2.0 and 1.0"):
-        parameter_bound(runs, lambda s: GaussianMechanism(s, 1.0), 2.0, 1.0)
+        audit_parameter(runs, lambda s: GaussianMechanism(s, 1.0), 2.0, 1.0)
     with pytest.raises(ShapeError, match="outcomes must be of one audit"):
-        parameter_bound(RepeatedRuns([1, 2], 3, 0, 3), lambda s: GaussianMechanism(s, 1.0), 1.0, 2.0)
+        audit_parameter(RepeatedRuns([1, 2], 3, 0, 3), lambda s: GaussianMechanism(s, 1.0), 1.0, 2.0)
     with pytest.raises(DomainError, match="family must be a function"):
-        parameter_bound(runs, 3.0, 1.0, 2.0)
+        audit_parameter(runs, 3.0, 1.0, 2.0)
 
 
 def test_what_is_refused():
@@ -260,19 +260,19 @@ def test_what_is_refused():
     with pytest.raises(ShapeError, match="correct must be of a shape that broadcasts"):
         OneRun([1, 2], [3, 4, 5])
     with pytest.raises(DomainError, match="outcomes must be RepeatedRuns or OneRun"):
-        epsilon_lower_bound((1, 2, 1, 2))
+        audit_epsilon((1, 2, 1, 2))
     with pytest.raises(DomainError, match="delta must be between 0 and 1"):
-        epsilon_lower_bound(runs, delta=1.5)
+        audit_epsilon(runs, delta=1.5)
     with pytest.raises(ShapeError, match="delta must"):
-        epsilon_lower_bound(RepeatedRuns([1, 2], 2, 1, 2), delta=[0.1, 0.2, 0.3])
+        audit_epsilon(RepeatedRuns([1, 2], 2, 1, 2), delta=[0.1, 0.2, 0.3])
     with pytest.raises(DomainError, match="confidence must be between 0 and 1, exclusive"):
-        gaussian_dp_lower_bound(runs, confidence=1.0)
-    for function in (gaussian_dp_lower_bound, lambda o, form: delta_lower_bound(o, 1.0, form=form)):
+        audit_gaussian_dp(runs, confidence=1.0)
+    for function in (audit_gaussian_dp, lambda o, form: audit_delta(o, 1.0, form=form)):
         with pytest.raises(DomainError, match="form must be exact"):
             function(OneRun(1, 2), form="as_published")
     with pytest.raises(DomainError, match="epsilon must be finite and at least 0"):
-        delta_lower_bound(runs, np.inf)
+        audit_delta(runs, np.inf)
     with pytest.raises(DomainError, match="epsilon must be given, or p and q, and not both"):
         audit_p_value(runs)
     with pytest.raises(ShapeError, match="outcomes must have one or more audits"):
-        epsilon_lower_bound(RepeatedRuns([], [], [], []))
+        audit_epsilon(RepeatedRuns([], [], [], []))

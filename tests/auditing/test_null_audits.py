@@ -12,10 +12,10 @@ from scipy import stats
 from fastpriv.auditing import (
     OneRun,
     RepeatedRuns,
+    audit_delta,
+    audit_epsilon,
+    audit_gaussian_dp,
     audit_scores,
-    delta_lower_bound,
-    epsilon_lower_bound,
-    gaussian_dp_lower_bound,
 )
 from fastpriv.auditing.one_run import p_value
 
@@ -98,27 +98,27 @@ def unit(rng, size):
 EPSILON, MU, ONE = "epsilon", "mu", {"design": "one_run"}
 # name: bounds of a random stream, the truth
 COUNTS = {
-    "epsilon, repeated runs, product": (lambda r, n: epsilon_lower_bound(responses(r, n)), 1.0),
-    "epsilon, repeated runs, two bounds": (lambda r, n: epsilon_lower_bound(responses(r, n), form="two_bounds"), 1.0),
+    "epsilon, repeated runs, product": (lambda r, n: audit_epsilon(responses(r, n)), 1.0),
+    "epsilon, repeated runs, two bounds": (lambda r, n: audit_epsilon(responses(r, n), form="two_bounds"), 1.0),
     "epsilon, repeated runs, product, delta 0.1": (
-        lambda r, n: epsilon_lower_bound(responses(r, n, LEAK), delta=LEAK), 1.0),
+        lambda r, n: audit_epsilon(responses(r, n, LEAK), delta=LEAK), 1.0),
     "epsilon, repeated runs, two bounds, delta 0.1": (
-        lambda r, n: epsilon_lower_bound(responses(r, n, LEAK), delta=LEAK, form="two_bounds"), 1.0),
-    "epsilon, repeated runs, product, FPR 0.01": (lambda r, n: epsilon_lower_bound(rare_responses(r, n)), 2.0),
+        lambda r, n: audit_epsilon(responses(r, n, LEAK), delta=LEAK, form="two_bounds"), 1.0),
+    "epsilon, repeated runs, product, FPR 0.01": (lambda r, n: audit_epsilon(rare_responses(r, n)), 2.0),
     "epsilon, repeated runs, two bounds, FPR 0.01": (
-        lambda r, n: epsilon_lower_bound(rare_responses(r, n), form="two_bounds"), 2.0),
-    "delta at epsilon 1, repeated runs, product": (lambda r, n: delta_lower_bound(responses(r, n, LEAK), 1.0), LEAK),
+        lambda r, n: audit_epsilon(rare_responses(r, n), form="two_bounds"), 2.0),
+    "delta at epsilon 1, repeated runs, product": (lambda r, n: audit_delta(responses(r, n, LEAK), 1.0), LEAK),
     "delta at epsilon 1, repeated runs, two bounds": (
-        lambda r, n: delta_lower_bound(responses(r, n, LEAK), 1.0, form="two_bounds"), LEAK),
-    "mu, repeated runs, product": (lambda r, n: gaussian_dp_lower_bound(gaussian_counts(r, n)), 1.0),
+        lambda r, n: audit_delta(responses(r, n, LEAK), 1.0, form="two_bounds"), LEAK),
+    "mu, repeated runs, product": (lambda r, n: audit_gaussian_dp(gaussian_counts(r, n)), 1.0),
     "mu, repeated runs, two bounds": (
-        lambda r, n: gaussian_dp_lower_bound(gaussian_counts(r, n), form="two_bounds"), 1.0),
-    "epsilon, one run, exact": (lambda r, n: epsilon_lower_bound(one_run_responses(r, n)), 1.0),
-    "epsilon, one run, exact, delta 0.001": (lambda r, n: epsilon_lower_bound(worst_run(r, n), delta=RUN_DELTA), 1.0),
+        lambda r, n: audit_gaussian_dp(gaussian_counts(r, n), form="two_bounds"), 1.0),
+    "epsilon, one run, exact": (lambda r, n: audit_epsilon(one_run_responses(r, n)), 1.0),
+    "epsilon, one run, exact, delta 0.001": (lambda r, n: audit_epsilon(worst_run(r, n), delta=RUN_DELTA), 1.0),
     "epsilon, one run, p-value as published, delta 0.001": (
-        lambda r, n: epsilon_lower_bound(worst_run(r, n), delta=RUN_DELTA, form="as_published"), 1.0),
-    "delta at epsilon 1, one run, exact": (lambda r, n: delta_lower_bound(worst_run(r, n), 1.0), RUN_DELTA),
-    "mu, one run, f-DP": (lambda r, n: gaussian_dp_lower_bound(one_run_gaussian(r, n)), 1.0),
+        lambda r, n: audit_epsilon(worst_run(r, n), delta=RUN_DELTA, form="as_published"), 1.0),
+    "delta at epsilon 1, one run, exact": (lambda r, n: audit_delta(worst_run(r, n), 1.0), RUN_DELTA),
+    "mu, one run, f-DP": (lambda r, n: audit_gaussian_dp(one_run_gaussian(r, n)), 1.0),
 }  # fmt: skip
 SCORES = {
     "epsilon, scores, threshold fixed": (of_scores(tied_scores, EPSILON, threshold=0.5), 1.0),

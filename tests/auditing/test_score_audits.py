@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fastpriv import DomainError, ShapeError, figures
-from fastpriv.auditing import OneRun, RepeatedRuns, audit_scores, epsilon_lower_bound, gaussian_dp_lower_bound
+from fastpriv.auditing import OneRun, RepeatedRuns, audit_epsilon, audit_gaussian_dp, audit_scores
 
 RNG = np.random.default_rng(5)
 MEMBER = RNG.random(600) < 0.5
@@ -15,9 +15,9 @@ def test_a_threshold_that_is_passed_gives_the_bounds_of_its_counts():
     audit = audit_scores(SCORES, MEMBER, threshold=1.2, delta=1e-3)
     claimed = SCORES >= 1.2
     runs = RepeatedRuns((claimed & MEMBER).sum(), MEMBER.sum(), (claimed & ~MEMBER).sum(), (~MEMBER).sum())
-    assert audit.epsilon.lower == epsilon_lower_bound(runs, delta=1e-3).lower
-    assert audit.mu.lower == gaussian_dp_lower_bound(runs).lower
-    assert audit.epsilon.value == epsilon_lower_bound(runs, delta=1e-3).value
+    assert audit.epsilon.lower == audit_epsilon(runs, delta=1e-3).lower
+    assert audit.mu.lower == audit_gaussian_dp(runs).lower
+    assert audit.epsilon.value == audit_epsilon(runs, delta=1e-3).value
     assert (audit.selection, audit.audited.tolist()) == ("fixed", [1.2])
     assert audit.pointwise.lower.tolist() == [audit.epsilon.lower]
 
@@ -31,7 +31,7 @@ def test_ranks_that_are_fixed_share_the_error():
     level = 1 - 0.05 / total
     runs = [RepeatedRuns((inside > outside[k]).sum(), n1, k, n0) for k in ranks[0]]
     runs += [RepeatedRuns(n1 - k, n1, (outside >= inside[k]).sum(), n0) for k in ranks[1]]
-    best = max(epsilon_lower_bound(one, confidence=level).lower for one in runs)
+    best = max(audit_epsilon(one, confidence=level).lower for one in runs)
     assert audit.epsilon.lower <= best * (1 + 1e-12)
     assert audit.epsilon.lower == pytest.approx(best, rel=0.05)  # the screening may take a neighbour of the best
     assert audit.epsilon.lower < audit.pointwise.lower.max()
@@ -45,21 +45,21 @@ def test_ties_count_as_their_rank():
     audit = audit_scores(scores, member)
     assert audit.epsilon.lower == 0.0
     separated = audit_scores(member.astype(float), member)
-    assert 2.0 < separated.epsilon.lower < epsilon_lower_bound(RepeatedRuns(100, 100, 0, 100)).lower
+    assert 2.0 < separated.epsilon.lower < audit_epsilon(RepeatedRuns(100, 100, 0, 100)).lower
 
 
 def test_one_run_guesses_at_both_ends():
     audit = audit_scores(SCORES, MEMBER, design="one_run", guesses=101, delta=1e-4)
     order = np.argsort(-SCORES)
     correct = MEMBER[order[:51]].sum() + (~MEMBER[order[-50:]]).sum()
-    assert audit.epsilon.lower == epsilon_lower_bound(OneRun(correct, 101, 600), delta=1e-4).lower
-    assert audit.mu.lower == gaussian_dp_lower_bound(OneRun(correct, 101, 600)).lower
+    assert audit.epsilon.lower == audit_epsilon(OneRun(correct, 101, 600), delta=1e-4).lower
+    assert audit.mu.lower == audit_gaussian_dp(OneRun(correct, 101, 600)).lower
     several = audit_scores(SCORES, MEMBER, design="one_run")
     assert several.audited.tolist() == [18, 37, 75, 150, 300, 600]
     best = 0.0
     for r in (18, 37, 75, 150, 300, 600):
         correct = MEMBER[order[: -(-r // 2)]].sum() + (~MEMBER[order[600 - r // 2 :]]).sum()
-        best = max(best, epsilon_lower_bound(OneRun(correct, r, 600), confidence=1 - 0.05 / 6).lower)
+        best = max(best, audit_epsilon(OneRun(correct, r, 600), confidence=1 - 0.05 / 6).lower)
     assert several.epsilon.lower == pytest.approx(best, rel=1e-12)
 
 

@@ -142,8 +142,8 @@ CALLS = {  # name: calls that go through, as a function and its arguments
     "auditing.RepeatedRuns": [(auditing.RepeatedRuns, {
         "true_positives": [8, 9], "members": 10, "false_positives": [1, 2], "non_members": [10, 12]})],
     "auditing.OneRun": [(auditing.OneRun, {"correct": [8, 9], "guesses": 10, "canaries": [10, 12]})],
-    "auditing.epsilon_lower_bound": [(lambda delta: auditing.epsilon_lower_bound(RUNS, delta=delta), {"delta": 0.1})],
-    "auditing.delta_lower_bound": [(lambda epsilon: auditing.delta_lower_bound(RUNS, epsilon), {"epsilon": 0.5})],
+    "auditing.audit_epsilon": [(lambda delta: auditing.audit_epsilon(RUNS, delta=delta), {"delta": 0.1})],
+    "auditing.audit_delta": [(lambda epsilon: auditing.audit_delta(RUNS, epsilon), {"epsilon": 0.5})],
     "auditing.audit_p_value": [
         (lambda epsilon, delta: auditing.audit_p_value(RUNS, epsilon=epsilon, delta=delta),
          {"epsilon": [0.5, 1.0], "delta": 0.1}),
@@ -367,7 +367,7 @@ NO_ARRAYS = {  # take no arrays of numbers: files and their names, objects made 
     "membership.joint_risk_from_mmse", "membership.subjective_risk",
     "membership.CombinedReleases", "membership.GeneratorNoise", "membership.NoNoise", "membership.SimulatedReleases",
     "membership.read_panel", "membership.write_panel",
-    "auditing.ScoreAudit", "auditing.gaussian_dp_lower_bound", "auditing.parameter_bound", "auditing.read_scores",
+    "auditing.ScoreAudit", "auditing.audit_gaussian_dp", "auditing.audit_parameter", "auditing.read_scores",
     "figures.audit",
     "Assessment", "Comparison", "SweepPlan", "SweepTable", "WorkerDiedError",
     "read_categories", "read_column", "show_versions", "BackendMissingError", "DomainError",
