@@ -20,6 +20,7 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -117,6 +118,32 @@ def write_csv(path: str | os.PathLike[str], header: Sequence[str], rows: Iterabl
         writer.writerows(rows)
         text.flush()
         text.detach()
+
+
+def write_tables(folder: Path, stem: str, study: Any) -> list[Path]:
+    """Write the table of a study as CSV, JSON and, with pyarrow, Parquet, each file atomically; return the paths."""
+    paths = [folder / f"{stem}.csv", folder / f"{stem}.json"]
+    write_csv(paths[0], study.columns(), study.rows())
+    with atomic_write(paths[1]) as stream:
+        for piece in study.json_pieces():
+            stream.write(piece.encode())
+    if find_spec("pyarrow") is None:
+        return paths
+    import pyarrow as arrow
+    import pyarrow.parquet as parquet
+
+    columns = dict(zip(study.columns(), map(list, zip(*study.rows(), strict=True)), strict=True))
+    with atomic_write(folder / f"{stem}.parquet") as stream:
+        parquet.write_table(arrow.table(columns), stream)
+    return [*paths, folder / f"{stem}.parquet"]
+
+
+def write_picture(path: Path, figure: Any, kind: str, dots: int) -> Path:
+    """Write a matplotlib figure, atomically; the same bytes on every day."""
+    metadata: dict[str, Any] = {"metadata": {"Date": None}} if kind == "svg" else {}
+    with atomic_write(path) as stream:
+        figure.savefig(stream, format=kind, dpi=dots, **metadata)
+    return path
 
 
 def json_safe(item: Any) -> Any:

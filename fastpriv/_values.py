@@ -133,13 +133,14 @@ def _equal(a: Any, b: Any) -> bool:
 
 
 def distinct_rows(rows: NDArray[Any]) -> tuple[NDArray[Any], IndexArray]:
-    """Different rows in lexicographic order, and the index of each row among them; there is at least one row.
+    """Different rows in lexicographic order, and the index of each row among them.
 
     ``numpy.unique`` with an axis turns a Ctrl-C that arrives while it compares into a TypeError.
     """
     order = np.lexsort(rows.T[::-1])
     ordered = rows[order]
-    first = np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)])
+    first = np.ones(len(rows), dtype=np.bool_)
+    first[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
     index = np.empty(len(rows), dtype=np.intp)
     index[order] = np.cumsum(first) - 1
     return ordered[first], index

@@ -1,5 +1,8 @@
 /* Gradient matching for softmax regression: records whose gradients add up to a gradient that was seen.
  *
+ * For one softmax layer, shares that differ by record and damped Gauss-Newton steps, in a reduced basis too;
+ * fp_layered_model.h has the objective of deep models, by passes through the layers and with equal shares.
+ *
  * Notation: S records x_i (D features and a 1 for the intercept), C classes, weights W (C, D + 1), label weights q_i
  * (C; one-hot, or any probabilities), p_i = softmax(W x_i), errors e_i = p_i - q_i.  The batch has the gradient
  * G = sum s_i e_i x_i' of its cross-entropies, with a share s_i = 1/S of each record in a mean, and less where its

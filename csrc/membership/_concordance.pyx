@@ -16,7 +16,7 @@ cdef extern from "membership/fp_concordance.h":
     ctypedef int64_t fp_concordance_kernel(
         ptrdiff_t, const double *, const uint8_t *, const fp_concordance_scratch *, int64_t *) noexcept nogil
     fp_concordance_kernel *fp_concordance_select()
-    int FP_COMPARED, FP_SPLITTERS
+    int FP_FOUR, FP_SPLITTERS
 
 cdef fp_concordance_kernel *kernel = fp_concordance_select()
 cdef ptrdiff_t SCORES = 4_000_000  # between two checks for Ctrl-C: some hundredths of a second
@@ -35,7 +35,7 @@ def concordance(const double[:, ::1] scores, const uint8_t[:, ::1] membership, i
         raise ValueError("the answers must have an entry for each row of scores")
     if rows == 0 or n == 0:
         return
-    cdef double[::1] doubles = np.empty(3 * n + FP_COMPARED)
+    cdef double[::1] doubles = np.empty(3 * n + 2 * FP_FOUR)
     cdef int32_t[::1] bucket = np.empty(n, dtype=np.int32)
     cdef ptrdiff_t buckets = 2 * FP_SPLITTERS
     while buckets < n // 2 and buckets < 1 << 30:

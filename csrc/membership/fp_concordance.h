@@ -3,10 +3,12 @@
  *
  * Non-members are distributed to buckets whose index is a non-decreasing function of the score, so that a member is
  * compared with the non-members of its own bucket alone: those of lower buckets are lower, those of higher buckets
- * higher.  Rounding cannot break the order: subtraction of a constant, multiplication by a positive one and truncation
- * are non-decreasing functions of doubles.  If scores crowd in few buckets of equal width, the buckets are those between
- * FP_SPLITTERS of the scores themselves, sorted: the index is the number of these that are below.  Buckets with more than
- * FP_SCANNED scores are sorted and searched, so that a row never takes more than n log n steps. */
+ * higher.  Rounding cannot break the order: subtraction of a constant, multiplication by a positive one, 1 - 1/(1 + y)
+ * step by step, and truncation are non-decreasing functions of doubles.  If scores crowd in few buckets of equal width,
+ * the width grows with the distance from the median as for a Cauchy distribution of the same quartiles, in the logarithms
+ * where quartiles of one sign are far apart.  If they crowd there too, the buckets are those between FP_SPLITTERS of the
+ * scores themselves, sorted: the index is the number of these that are below.  Buckets with more than FP_SCANNED scores
+ * are sorted and searched, so that a row never takes more than n log n steps. */
 #ifndef FP_CONCORDANCE_H
 #define FP_CONCORDANCE_H
 
@@ -16,14 +18,27 @@
 
 #include "common/fp_dispatch.h"
 
-/* bound: none - scores of a bucket that are compared one by one, scores compared at a time, and runs of the sort */
-enum { FP_SCANNED = 16, FP_COMPARED = 4, FP_RUN = 8 };
+/* bound: none - scores of a bucket that are compared one by one, and runs of the sort */
+enum { FP_SCANNED = 16, FP_RUN = 8 };
 /* bound: none - a power of 2; scores between two of them are few where there are some hundred scores */
 enum { FP_SPLITTERS = 128 };
 
+/* bound: none - scores compared at a time: two vectors of so many */
+enum { FP_FOUR = 4 };
+typedef double fp_four __attribute__((vector_size(32), aligned(8), may_alias));
+typedef long long fp_four_counts __attribute__((vector_size(32), aligned(8), may_alias));
+/* bound: none - scores whose quartiles stand for those of all, and the ratio of quartiles from which logarithms serve */
+enum { FP_SAMPLED = 31, FP_LOGARITHMIC = 8 };
+
+/* The median of scores, or of their logarithms, and the reciprocals of its distances to the quartiles. */
+typedef struct {
+    double centre, below, above;
+    int logarithmic;
+} fp_quartiles;
+
 /* Scratch of one row of n scores: both groups, the buckets of their scores, and the ends of the buckets. */
 typedef struct {
-    double *members, *others, *sorted; /* n, n, n + FP_COMPARED */
+    double *members, *others, *sorted; /* n, n, n + 2 * FP_FOUR */
     int32_t *bucket;                   /* n */
     int64_t *start;                    /* buckets + 2, at least FP_SPLITTERS + 3 */
     ptrdiff_t buckets;                 /* at most 2^30 */
@@ -84,6 +99,36 @@ static inline ptrdiff_t fp_count_below(ptrdiff_t n, const double *x, double v, i
         n -= half;
     }
     return low - x + ((*low < v) | (equal & (*low == v)));
+}
+
+/* The upper half of the bit pattern of a score that is not -0.0, as a whole number in the order of the scores. */
+FP_INLINE double fp_upper_bits(double x)
+{
+    int64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    const int32_t upper = (int32_t)(bits >> 32);
+    return (double)(upper ^ ((upper >> 31) & INT32_MAX));
+}
+
+/* The quartiles of a sample of the n scores; 0 if they are equal, infinite, or too far apart for reciprocals. */
+static inline int fp_quartiles_of(ptrdiff_t n, const double *x, fp_quartiles *q)
+{
+    double sample[FP_SAMPLED], spare[FP_SAMPLED];
+    for (ptrdiff_t k = 0; k < FP_SAMPLED; k++)
+        sample[k] = x[(ptrdiff_t)((double)k * (double)n / FP_SAMPLED)] + 0.0;
+    fp_merge_sort(FP_SAMPLED, sample, spare);
+    double low = sample[FP_SAMPLED / 4], middle = sample[FP_SAMPLED / 2], high = sample[3 * FP_SAMPLED / 4];
+    q->logarithmic = low > 0.0 ? low < high / FP_LOGARITHMIC : high < 0.0 && high > low / FP_LOGARITHMIC;
+    if (q->logarithmic) {
+        low = fp_upper_bits(low);
+        middle = fp_upper_bits(middle);
+        high = fp_upper_bits(high);
+    }
+    q->centre = middle;
+    q->below = 1.0 / (middle > low ? middle - low : high - low);
+    q->above = 1.0 / (high > middle ? high - middle : high - low);
+    const double infinite = __builtin_inf();
+    return q->below > 0.0 && q->below < infinite && q->above > 0.0 && q->above < infinite;
 }
 
 #define FP_LOOPS "membership/fp_concordance_loops.h"

@@ -43,6 +43,19 @@ static void FP_NAME(fp_bucket_of)(ptrdiff_t n, const double *x, double lowest, d
     }
 }
 
+/* The bucket of each score by its distance y from the median, in distances of quartiles: y / (1 + |y|) fills [-1, 1]. */
+static void FP_NAME(fp_bucket_by_quartiles)(ptrdiff_t n, const double *x, const fp_quartiles *q, double last,
+                                            int32_t *bucket)
+{
+    const double centre = q->centre, below = q->below, above = q->above, half = 0.5 * last;
+    const int logarithmic = q->logarithmic;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const double v = x[i] + 0.0, distance = (logarithmic ? fp_upper_bits(v) : v) - centre; /* -0.0 becomes 0.0 */
+        const double y = distance * (distance < 0.0 ? below : above);
+        bucket[i] = (int32_t)((1.0 + __builtin_copysign(1.0 - 1.0 / (1.0 + __builtin_fabs(y)), y)) * half);
+    }
+}
+
 /* The number of splitters, ascending, that are below each score. */
 static void FP_NAME(fp_bucket_between)(ptrdiff_t n, const double *x, const double *splitters, int32_t *bucket)
 {
@@ -73,13 +86,16 @@ static int64_t FP_NAME(fp_distributed)(ptrdiff_t n, const double *x, const int32
     return largest;
 }
 
-/* Whether all buckets of many scores are ascending, as those of equal scores are. */
-static int FP_NAME(fp_large_are_ascending)(ptrdiff_t buckets, const int64_t *start, const double *sorted)
+/* Distribute scores; whether a bucket has many, not all ascending as equal scores are. */
+static int FP_NAME(fp_is_crowded)(ptrdiff_t n, const double *x, const int32_t *bucket, ptrdiff_t buckets,
+                                  int64_t *start, double *sorted)
 {
+    if (FP_NAME(fp_distributed)(n, x, bucket, buckets, start, sorted) <= FP_SCANNED)
+        return 0;
     for (ptrdiff_t k = 0; k < buckets; k++)
         if (start[k + 1] - start[k] > FP_SCANNED && !fp_ascending(start[k + 1] - start[k], sorted + start[k]))
-            return 0;
-    return 1;
+            return 1;
+    return 0;
 }
 
 static int64_t FP_NAME(fp_concordance)(ptrdiff_t n, const double *scores, const uint8_t *membership,
@@ -106,28 +122,36 @@ static int64_t FP_NAME(fp_concordance)(ptrdiff_t n, const double *scores, const 
     scale = scale < __builtin_inf() ? scale : 0.0;
 
     FP_NAME(fp_bucket_of)(outside, others, lowest, scale, last, bucket);
-    int64_t largest = FP_NAME(fp_distributed)(outside, others, bucket, buckets, start, sorted);
-    if (largest > FP_SCANNED && !FP_NAME(fp_large_are_ascending)(buckets, start, sorted)) {
+    int crowded = FP_NAME(fp_is_crowded)(outside, others, bucket, buckets, start, sorted);
+    fp_quartiles quartiles;
+    const int by_quartiles = crowded && fp_quartiles_of(outside, others, &quartiles);
+    if (by_quartiles) {
+        FP_NAME(fp_bucket_by_quartiles)(outside, others, &quartiles, last, bucket);
+        crowded = FP_NAME(fp_is_crowded)(outside, others, bucket, buckets, start, sorted);
+    }
+    if (crowded) {
         double splitters[FP_SPLITTERS], spare[FP_SPLITTERS];
         for (ptrdiff_t k = 0; k < FP_SPLITTERS; k++)
             splitters[k] = others[(ptrdiff_t)((double)k * (double)outside / FP_SPLITTERS)];
         fp_merge_sort(FP_SPLITTERS, splitters, spare);
         buckets = FP_SPLITTERS + 1;
         FP_NAME(fp_bucket_between)(outside, others, splitters, bucket);
-        largest = FP_NAME(fp_distributed)(outside, others, bucket, buckets, start, sorted);
-        if (largest > FP_SCANNED)
+        if (FP_NAME(fp_distributed)(outside, others, bucket, buckets, start, sorted) > FP_SCANNED)
             for (ptrdiff_t k = 0; k < buckets; k++) {
                 const int64_t size = start[k + 1] - start[k];
                 if (size > FP_SCANNED && !fp_ascending(size, sorted + start[k]))
                     fp_merge_sort(size, sorted + start[k], others);
             }
         FP_NAME(fp_bucket_between)(inside, members, splitters, bucket);
+    } else if (by_quartiles) {
+        FP_NAME(fp_bucket_by_quartiles)(inside, members, &quartiles, last, bucket);
     } else {
         FP_NAME(fp_bucket_of)(inside, members, lowest, scale, last, bucket);
     }
-    for (int k = 0; k < FP_COMPARED; k++)
+    for (int k = 0; k < 2 * FP_FOUR; k++)
         sorted[outside + k] = __builtin_nan("");
     int64_t twice = 0;
+    fp_four_counts minus = {0}; /* a comparison that holds is -1 */
     for (ptrdiff_t i = 0; i < inside; i++) {
         const double v = members[i];
         const ptrdiff_t begin = start[bucket[i]], end = start[bucket[i] + 1];
@@ -138,10 +162,14 @@ static int64_t FP_NAME(fp_concordance)(ptrdiff_t n, const double *scores, const 
             twice += below + (tied ? fp_count_below(end - begin, sorted + begin, v, 1) : below);
             continue;
         }
-        for (ptrdiff_t j = begin; j < end; j += FP_COMPARED) /* what follows the bucket is higher, or NaN: it adds 0 */
-            for (int k = 0; k < FP_COMPARED; k++)
-                twice += (sorted[j + k] < v) + (sorted[j + k] <= v);
+        const fp_four wide = {v, v, v, v};
+        for (ptrdiff_t j = begin; j < end; j += 2 * FP_FOUR) { /* what follows the bucket is higher, or NaN: it adds 0 */
+            const fp_four one = *(const fp_four *)(sorted + j), next = *(const fp_four *)(sorted + j + FP_FOUR);
+            minus += (one < wide) + (one <= wide) + (next < wide) + (next <= wide);
+        }
     }
+    for (int k = 0; k < FP_FOUR; k++)
+        twice -= minus[k];
     return twice;
 }
 

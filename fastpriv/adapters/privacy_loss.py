@@ -12,8 +12,9 @@ falls. So v is nowhere below delta, and the kinks of v are the masses.
 
 From below. Let L_i <= delta(x_i) <= U_i. The line through (x_j, L_j) and (x_{j+1}, U_{j+1}), j = i + 1, lies below
 delta left of x_j, by convexity. Let v_i be the least of L_i and of its height at x_i. Between x_i and x_{i+1} the chord
-of v lies below this line, hence below delta; so does the greatest convex function below all v_i. v is 0 from the last
-point of the grid on.
+of v lies below this line, hence below delta; so does the greatest convex function below all v_i. Left of the first
+point, delta(x) >= 1 - x: with v(0) = 1 and v at most 1 - x at the first point, the chord lies below. v is 0 from the
+last point of the grid on.
 
 For epsilon < 0, delta(x) = 1 - x + x delta'(1/x), with delta' the curve of Q and P.
 
@@ -75,7 +76,7 @@ def _curve_on_grid(
         first, last = first - 1, last + 1
     lower = _bounds_on_grid(forward, backward, first, last, interval, "lower")
     upper = _bounds_on_grid(forward, backward, first, last, interval, "upper")
-    start, heights = _heights_below(lower, upper, interval)
+    start, heights = _heights_below(first, lower, upper, interval)
     scale = 1 - np.longdouble(_SLACK)
     return first, start * scale, np.asarray(heights * scale)
 
@@ -123,7 +124,9 @@ def _bounds_on_grid(
     return np.asarray(np.concatenate([-np.expm1(np.arange(first, 0) * np.longdouble(interval)) + x * left, right]))
 
 
-def _heights_below(lower: LongDoubleArray, upper: LongDoubleArray, interval: float) -> tuple[Any, LongDoubleArray]:
+def _heights_below(
+    first: int, lower: LongDoubleArray, upper: LongDoubleArray, interval: float
+) -> tuple[Any, LongDoubleArray]:  # fmt: skip
     """The value at x = 0 and at each point of the grid of the function that stays below delta."""
     heights = lower.copy()
     heights[-1] = 0.0
@@ -131,8 +134,8 @@ def _heights_below(lower: LongDoubleArray, upper: LongDoubleArray, interval: flo
     fall = np.maximum(lower[:-1] - upper[1:], 0.0)  # of delta over each interval, at least
     beside = lower[1:-1] + fall[1:] * np.exp(-np.longdouble(interval))
     heights[:-2] = np.minimum(lower[:-2], beside)
-    start = lower[0] + fall[0] / np.expm1(np.longdouble(interval))
-    return min(start, np.longdouble(1)), heights
+    heights[0] = min(heights[0], -np.expm1(first * np.longdouble(interval)))
+    return np.longdouble(1), heights
 
 
 def _masses(start: Any, heights: LongDoubleArray, interval: float, *, up: bool) -> FloatArray:

@@ -152,8 +152,18 @@ class ColumnFile:
 
     def cells(self, column: str | None) -> list[str]:
         """Return the cells of a column of a CSV file, in the order of the file."""
-        index, width, alone = self.column_index(column), len(self.names), self.separator is None
-        cells: list[str] = []
+        index = self.column_index(column)
+        cells = [row[index] for row in self.rows()]
+        if self.separator is None and _are_row_names(cells):
+            raise DomainError(
+                f"line 1 must name every column; got {self.names[0]!r} alone above lines that begin with 1, 2, 3. Name "
+                "the column of row numbers too, or pass sep=';' (--sep ';') if these are numbers with a decimal comma."
+            )
+        return cells
+
+    def rows(self) -> Iterator[list[str]]:
+        """Yield the cells of each record of a CSV file, in the order of the file."""
+        width, alone = len(self.names), self.separator is None
         begins = ends = 0  # numbers of lines before the last record, and up to its end
         with self._open_text() as stream:
             lines = _TextLines(stream, self.file)
@@ -167,23 +177,17 @@ class ColumnFile:
                     if alone and len(row) > 1:
                         row = self._joined(row, lines.line, ends)
                     if len(row) == width:
-                        cells.append(row[index])
+                        yield row
                     elif row:
                         raise self._ragged(ends, len(row))
                     elif width == 1:
-                        cells.append("")
+                        yield [""]
             except csv.Error as error:
                 raise DomainError(
                     f"file must be a well-formed CSV file; got {str(self.file)!r}: {error}. Write it again."
                 ) from None
         if ends > begins + 1:
             self._check_quotation_closed(begins)
-        if alone and _are_row_names(cells):
-            raise DomainError(
-                f"line 1 must name every column; got {self.names[0]!r} alone above lines that begin with 1, 2, 3. Name "
-                "the column of row numbers too, or pass sep=';' (--sep ';') if these are numbers with a decimal comma."
-            )
-        return cells
 
     def arrow(self, column: str | None) -> tuple[str, Any, Any]:
         """Return name and cells of a column of a Parquet file, and pyarrow."""

@@ -325,7 +325,7 @@ def parameter_bound(
     if not callable(family):
         raise DomainError(f"family must be a function of a number; got {_validate.shown(family)}. Pass one.")
 
-    def lines(parameter: float) -> _Lines:
+    def lines(parameter: float) -> _TradeoffLines:
         claim = family(parameter)
         p, q = claim if isinstance(claim, tuple) and len(claim) == 2 else (claim, None)
         return _lines_above(p, q, isinstance(outcomes, OneRun))
@@ -427,14 +427,14 @@ def _dp_rates(x: FloatArray, rows: FloatArray) -> FloatArray:
     return np.asarray(np.clip(np.minimum(forward, 1.0 - np.exp(-epsilon) * (1.0 - delta - x)), 0.0, 1.0))
 
 
-class _Lines(NamedTuple):
-    """Lines e^epsilon x + delta above F."""
+class _TradeoffLines(NamedTuple):
+    """Lines e^epsilon x + delta above the trade-off curve F."""
 
     epsilon: FloatArray
     delta: FloatArray
 
 
-def _lines_above(p: Any, q: Any, both_directions: bool) -> _Lines:
+def _lines_above(p: Any, q: Any, both_directions: bool) -> _TradeoffLines:
     """Lines above F of the pair (without, with the target), of the worse direction each if it has to serve both."""
     pair = pair_of(p, q)
     levels = _LEVELS
@@ -446,10 +446,10 @@ def _lines_above(p: Any, q: Any, both_directions: bool) -> _Lines:
     if both_directions:
         with_target = without = np.maximum(with_target, without)
     below = 1.0 - np.exp(-levels[1:]) * (1.0 - without[1:]) + _LINE_ERROR  # at -epsilon
-    return _Lines(np.r_[levels, -levels[1:]], np.r_[with_target, np.minimum(below, 1.0)])
+    return _TradeoffLines(np.r_[levels, -levels[1:]], np.r_[with_target, np.minimum(below, 1.0)])
 
 
-def _line_p_values(rows: FloatArray, lines: _Lines) -> FloatArray:
+def _line_p_values(rows: FloatArray, lines: _TradeoffLines) -> FloatArray:
     """p-values of the claim that F is below all lines, of each row of counts."""
     slopes = np.exp(lines.epsilon)
     if rows.shape[1] == 4:
@@ -467,19 +467,19 @@ def _line_p_values(rows: FloatArray, lines: _Lines) -> FloatArray:
     return answer
 
 
-def _excluded_by_lines(row: FloatArray, lines: _Lines, error: float) -> bool:
+def _excluded_by_lines(row: FloatArray, lines: _TradeoffLines, error: float) -> bool:
     """Whether the p-value of one row is at most ``error``."""
     if row.shape[1] == 4:
         return bool(_line_p_values(row, lines)[0] <= error)
     return _single_line(row, lines) <= error or bool(one_run.exceeds_level(row, error, _inverse(lines))[0])
 
 
-def _single_line(row: FloatArray, lines: _Lines) -> float:
+def _single_line(row: FloatArray, lines: _TradeoffLines) -> float:
     """The least p-value of one run over single lines."""
     return float(one_run.p_value(np.repeat(row, lines.delta.size, axis=0), lines.epsilon, lines.delta).min())
 
 
-def _inverse(lines: _Lines) -> Callable[[FloatArray], FloatArray]:
+def _inverse(lines: _TradeoffLines) -> Callable[[FloatArray], FloatArray]:
     """F^-1 from below: the rate of false guesses that each rate of true ones needs at least."""
     slopes = np.exp(lines.epsilon)
     return lambda x: np.maximum(((x[:, None] - lines.delta) / slopes).max(axis=1), 0.0)

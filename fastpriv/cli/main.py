@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 
 from .. import __version__
 from ..errors import NotConvergedError
-from . import assess, audit, convert, divergence, figures, info, membership, posterior, sweep
+from . import assess, audit, convert, divergence, figures, info, leakage, membership, posterior, sweep
 
 __all__ = ["main", "program_parser"]
 
@@ -82,7 +82,7 @@ def program_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="fastpriv",
         description="Privacy figures with bounds. Commands: assess, sweep, divergence, posterior, convert, "
-        "membership, audit, figures, info.",
+        "membership, leakage, audit, figures, info.",
         epilog="Example: fastpriv assess people.csv --column age --sigma 1,10,100",
     )
     parser.set_defaults(
@@ -99,6 +99,7 @@ def program_parser() -> argparse.ArgumentParser:
         ("posterior", posterior, "what one release does to beliefs, from files"),
         ("convert", convert, "one privacy notion from another, with its source"),
         ("membership", membership, "attacks on who is in, against several defences"),
+        ("leakage", leakage, "attacks on the records behind a model update, and exact posteriors"),
         ("audit", audit, "lower bounds on epsilon from the scores of an attack"),
         ("figures", figures, "the figures of a paper, recomputed with bounds"),
     ):

@@ -16,6 +16,7 @@ from .layered_models import SoftmaxRegression as SoftmaxRegression
 from .leakage_studies import ExactLeakage as ExactLeakage
 from .leakage_studies import LeakageOutcome as LeakageOutcome
 from .leakage_studies import LeakageStudy as LeakageStudy
+from .leakage_studies import ReconstructionExample as ReconstructionExample
 from .leakage_studies import leakage_study as leakage_study
 from .pool_attacks import GradientProductAttack as GradientProductAttack
 from .pool_attacks import LossAttack as LossAttack
@@ -27,7 +28,7 @@ from .protections import Protection as Protection
 from .task_scores import AttackScore as AttackScore
 from .task_scores import Scoreboard as Scoreboard
 from .task_scores import leakage_scoreboard as leakage_scoreboard
-from .task_scores import read_scores as read_scores
+from .task_scores import read_task_scores as read_task_scores
 from .task_scores import score_attack as score_attack
 from .tasks import LeakageTask as LeakageTask
 from .tasks import leakage_tasks as leakage_tasks

@@ -51,7 +51,7 @@ from ..conversions._closed_forms import jensen_shannon_generator
 from ..errors import DomainError, SamplingWarning, ShapeError
 from ..estimate import Estimate, Result, pandas
 from ..mechanisms import BatchGradient
-from ..numerics import LOG_2, SQRT_LOG_2_ABOVE, FloatArray, IntArray
+from ..numerics import LOG_2, SQRT_LOG_2_ABOVE, BoolArray, FloatArray, IntArray
 from ..posteriors import posterior
 from ..posteriors.subset_sampling import sampled_subset_posterior
 from .federated_training import Training, Updates
@@ -65,7 +65,8 @@ from .privacy_estimates import (
 from .protections import Protection
 from .trainable_models import checked_labels, checked_records, checked_weights
 
-__all__ = ["ExactLeakage", "LeakageOutcome", "LeakageStudy", "leakage_study"]
+__all__ = ["ExactLeakage", "LeakageOutcome", "LeakageStudy", "ReconstructionExample", "leakage_study",
+           "outcome_numbers"]  # fmt: skip
 
 _MOST_BATCHES = 20_000_000  # of a pool whose posterior is enumerated for each update: half a second or so
 # bound: none - noise, in lengths of the longest gradient, with which a batch without noise must be the likeliest
@@ -137,7 +138,9 @@ class LeakageOutcome(Result):
     Parameters
     ----------
     label : str
-        The protection.
+        Name of the protection.
+    protection : Protection
+        The protection itself.
     estimate : BayesianPrivacyEstimate
         From the attacks.
     exact : ExactLeakage or None
@@ -165,6 +168,7 @@ class LeakageOutcome(Result):
     """
 
     label: str
+    protection: Protection
     estimate: BayesianPrivacyEstimate
     exact: ExactLeakage | None
     leakage: Estimate
@@ -191,6 +195,36 @@ class LeakageOutcome(Result):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ReconstructionExample(Result):
+    """What the first attack on the first model reconstructs under a protection.
+
+    Parameters
+    ----------
+    label : str
+        The protection.
+    records : ndarray, shape (S, D)
+        Reconstructed records, each in the place of the record of the batch that it is matched to.
+    recovered : ndarray of bool, shape (S,)
+        Whether the record of the pool that a reconstruction is nearest to is this record of the batch.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastpriv.leakage import Protection, SoftmaxRegression, leakage_study
+    >>> records, labels = np.random.default_rng(1).random((30, 6)), np.arange(30) % 3
+    >>> study = leakage_study(SoftmaxRegression(6, 3), records, labels, [Protection()], pool=20, batch=1, n_models=1,
+    ...                       n_attacks=1, rng=1)
+    >>> truth = records[study.pool[study.batch]]
+    >>> np.allclose(study.examples[0].records, truth), study.examples[0].recovered
+    (True, array([ True]))
+    """
+
+    label: str
+    records: FloatArray
+    recovered: BoolArray
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LeakageStudy(Result):
     """All protections of a grid.
 
@@ -204,6 +238,8 @@ class LeakageStudy(Result):
         Places in the pool that each attack names, -1 for a miss.
     settings : mapping
         What ran, in plain types.
+    examples : tuple of ReconstructionExample
+        One reconstruction a protection.
 
     Examples
     --------
@@ -221,6 +257,7 @@ class LeakageStudy(Result):
     batch: IntArray
     attributions: IntArray
     settings: Mapping[str, Any]
+    examples: tuple[ReconstructionExample, ...] = ()
 
     def __getitem__(self, label: str) -> LeakageOutcome:
         for one in self.outcomes:
@@ -239,7 +276,7 @@ class LeakageStudy(Result):
         """One row a protection; None where something is not known."""
         table = []
         for one in self.outcomes:
-            numbers = _numbers(one)
+            numbers = outcome_numbers(one)
             found = (numbers.get(name) for name in _NUMBERS)
             cells = [cell for number in found for cell in ((None,) * 3 if number is None else number.floats())]
             table.append((one.label, *cells, one.remark))
@@ -270,7 +307,8 @@ _NUMBERS = (
 )  # fmt: skip
 
 
-def _numbers(outcome: LeakageOutcome) -> dict[str, Estimate | None]:
+def outcome_numbers(outcome: LeakageOutcome) -> dict[str, Estimate | None]:
+    """Numbers of an outcome by their column, those of the exact posterior as ``exact_``; absent where unknown."""
     found: dict[str, Estimate | None] = dict(outcome.estimate.estimates())
     if outcome.exact is not None:
         found |= {f"exact_{name}": one for name, one in outcome.exact.estimates().items()}
@@ -446,7 +484,15 @@ class _Cells:
         words = _digest_words(repr(self.trainings[task.protection].protection).encode())
         stream = _generator(self.root, _ATTACK, task.model, task.attack, *words)
         found = self.attack.reconstruct(updates, rng=stream)
-        return match_to_pool(found.records, self.records[self.pool], threshold=self.threshold).astype(np.float64)
+        named = match_to_pool(found.records, self.records[self.pool], threshold=self.threshold).astype(np.float64)
+        if task.model or task.attack:
+            return named
+        places = match_to_pool(found.records, self.records[self.pool[self.batch]])
+        rest = np.setdiff1d(np.arange(places.size), places)  # for reconstructions with NaN
+        places[places < 0] = rest
+        order = np.argsort(places)
+        recovered = named[order] == self.batch
+        return np.concatenate([named, recovered, np.asarray(found.records, dtype=np.float64)[order].ravel()])
 
     def updates(self, task: _Task) -> Updates:
         """The updates of the batch that are attacked: the same for all attacks on a model."""
@@ -599,9 +645,14 @@ def _study(
     models, size = len(cells.starts), cells.batch.size
     attributions = np.empty((len(grid), models, attacks, size), dtype=np.int64)
     details: dict[tuple[int, int, int], FloatArray] = {}
+    examples: list[ReconstructionExample] = []
     for (kind, c, m, t), result in zip(tasks, results, strict=True):
         if kind == _ATTACK:
-            attributions[c, m, t] = result
+            attributions[c, m, t] = result[:size]
+            if not m and not t:
+                examples.append(ReconstructionExample(
+                    list(grid)[c], result[2 * size :].reshape(size, -1), result[size : 2 * size] == 1.0
+                ))  # fmt: skip
         else:
             details[kind, c, m] = result
     estimates = [
@@ -622,10 +673,10 @@ def _study(
             rates = np.array([details[_UTILITY, c, m][0] for m in range(models)])
             accuracy = _student_mean(rates, confidence, most=1.0)
         outcomes.append(LeakageOutcome(
-            label, estimates[c], exact, estimates[reference].leakage(distance), distance,
+            label, guard, estimates[c], exact, estimates[reference].leakage(distance), distance,
             _student_mean(np.array([row[0] for row in rows]), confidence), accuracy, remark,
         ))  # fmt: skip
-    return LeakageStudy(tuple(outcomes), cells.pool, cells.batch, attributions, settings)
+    return LeakageStudy(tuple(outcomes), cells.pool, cells.batch, attributions, settings, tuple(examples))
 
 
 def _exact_leakage(

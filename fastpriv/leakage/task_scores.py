@@ -50,7 +50,7 @@ from ..sampling.statistics.intervals import replicate_interval
 from .pool_matching import match_to_pool
 from .tasks import LeakageTask, leakage_tasks
 
-__all__ = ["AttackScore", "Scoreboard", "leakage_scoreboard", "read_scores", "score_attack"]
+__all__ = ["AttackScore", "Scoreboard", "leakage_scoreboard", "read_task_scores", "score_attack"]
 
 _COLUMNS = ("task", "record", "score")  # of files in long form; a column "release" may join them
 _HALVINGS = 30  # of the bisection for a band: 1e-9
@@ -263,9 +263,10 @@ def leakage_scoreboard(
     Parameters
     ----------
     scores : mapping, path-like, attack or callable
-        Scores by the name of each task, shape (trials, N), or a file as ``read_scores`` takes it: tasks without scores
-        are left out. An attack, with a method ``reconstruct(updates, rng=)`` or ``scores(updates, records, labels)``,
-        which gets the ``updates`` of each trial. Or a function of a task that returns scores or an attack.
+        Scores by the name of each task, shape (trials, N), or a file as ``read_task_scores`` takes it: tasks without
+        scores are left out. An attack, with a method ``reconstruct(updates, rng=)`` or
+        ``scores(updates, records, labels)``, which gets the ``updates`` of each trial. Or a function of a task that
+        returns scores or an attack.
     tasks : sequence of LeakageTask, optional
         None means all of ``leakage_tasks()``.
     probabilities, confidence
@@ -280,7 +281,7 @@ def leakage_scoreboard(
     Raises
     ------
     DomainError, ShapeError
-        As ``score_attack`` and ``read_scores``; for scores of no task.
+        As ``score_attack`` and ``read_task_scores``; for scores of no task.
 
     Notes
     -----
@@ -307,7 +308,7 @@ def leakage_scoreboard(
         table: Mapping[str, ArrayLike] = scores
         _check_names("scores", list(scores), chosen)
     else:
-        table = read_scores(scores, chosen)
+        table = read_task_scores(scores, chosen)
     if not table:
         raise DomainError("scores must be those of at least one task; got none. Pass scores by the names of tasks.")
     return Scoreboard(tuple(score_attack(task, table[task.name], **options) for task in chosen if task.name in table))
@@ -332,7 +333,7 @@ def _answers(answer: Any, task: LeakageTask, root: Any, index: int) -> dict[str,
     return {"records": [one.records for one in found]}
 
 
-def read_scores(
+def read_task_scores(
     path: str | os.PathLike[str], tasks: Sequence[LeakageTask] | None = None
 ) -> dict[str, FloatArray]:  # fmt: skip
     """Read the scores that another tool gave the records of tasks.
@@ -365,11 +366,11 @@ def read_scores(
     --------
     >>> import os, tempfile
     >>> import numpy as np
-    >>> from fastpriv.leakage import leakage_tasks, read_scores
+    >>> from fastpriv.leakage import leakage_tasks, read_task_scores
     >>> task, = leakage_tasks("gaussian-triples")
     >>> path = os.path.join(tempfile.mkdtemp(), "scores.npz")
     >>> np.savez(path, **{task.name: task.gradient_products()})
-    >>> read_scores(path)[task.name].shape
+    >>> read_task_scores(path)[task.name].shape
     (32, 60)
     """
     file = _validate.path("path", path)

@@ -35,6 +35,9 @@ __all__ = ["epsilon_of_training", "sensitivity_of_round"]
 _TAIL_MASS = 1e-30
 # bound: none - accuracy of the search for epsilon: the bracket of the composed delta is wider
 _SEARCH_ACCURACY = 1e-7
+# bound: none - intervals of losses that are chosen here: the bracket holds for any
+_LARGEST_INTERVAL, _LEAST_INTERVAL = 0.1, 1e-6
+_INTERVALS_IN_DEVIATION, _MOST_POINTS = 64.0, 2**14
 _LARGEST_EPSILON = 1e4  # beyond it infinity is returned: nobody calls that private
 
 
@@ -50,7 +53,7 @@ def sensitivity_of_round(protection: Protection, local_steps: int, batch: str, s
     return math.sqrt(local_steps) * float(protection.clip_example or 0.0) / (size * protection.scale)
 
 
-def epsilon_of_training(mu: float, rate: float, rounds: int, delta: float, interval: float) -> Estimate:
+def epsilon_of_training(mu: float, rate: float, rounds: int, delta: float, interval: float | None) -> Estimate:
     """The least epsilon for which the rounds are (epsilon, delta) private, in the worst case."""
     if rate == 1.0:
         return GaussianMechanism(1.0, mu * math.sqrt(rounds)).epsilon(delta)
@@ -58,6 +61,7 @@ def epsilon_of_training(mu: float, rate: float, rounds: int, delta: float, inter
         return Estimate(math.inf, math.inf, math.inf, kind="exact", unit="nats", method="normal noise at delta = 0")
     p, q = GaussianMixture([1.0 - rate, rate], [0.0, mu], 1.0), GaussianMixture.single(0.0, 1.0)
     lower, upper, evaluations = 0.0, 0.0, 0
+    interval = _adapted_interval(p, q) if interval is None else interval
     for first, second in ((p, q), (q, p)):
         pair = pair_of(first, second)
         for pessimistic in (True, False):
@@ -78,6 +82,20 @@ def epsilon_of_training(mu: float, rate: float, rounds: int, delta: float, inter
     return Estimate(0.5 * (lower + upper) if upper < math.inf else lower, lower, upper, kind="certified", unit="nats",
                     method="composed pair of a Poisson sample with normal noise",
                     cost={"evaluations": evaluations})  # fmt: skip
+
+
+def _adapted_interval(p: GaussianMixture, q: GaussianMixture) -> float:
+    """A fraction of the standard deviation of the loss of a round, but not so little that its grid is long."""
+    pair, interval = pair_of(p, q), _LARGEST_INTERVAL
+    while True:
+        loss = discretised(pair.forward, pair.backward, interval, _TAIL_MASS, True)
+        losses = (loss.first + np.arange(len(loss.masses))) * interval
+        mean = float(loss.masses @ losses)
+        fine = math.sqrt(float(loss.masses @ (losses - mean) ** 2)) / _INTERVALS_IN_DEVIATION
+        fine = max(fine, len(losses) * interval / _MOST_POINTS, _LEAST_INTERVAL)
+        if fine >= 0.5 * interval:
+            return min(fine, interval)
+        interval = fine
 
 
 def _least_epsilon(

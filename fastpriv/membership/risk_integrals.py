@@ -34,6 +34,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import special
+from .._values import distinct_rows
 from ..numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
 
 __all__ = ["LineModel", "entropy_integrals", "log_of_sum_over", "positive_part"]
@@ -114,7 +115,7 @@ class LineModel(NamedTuple):
         low, high = interval
         if self.normal:
             step = np.arange(-_REACH, _REACH + 1.0, 1.75)
-            keep, _ = np.unique(np.column_stack([self.means, self.scales]), axis=0, return_index=True)
+            keep, _ = distinct_rows(np.column_stack([self.means, self.scales]))
             ends = (keep[:, :1] + keep[:, 1:] * step).ravel()
             ends = np.unique(np.clip(ends, low, high))
             cell = np.floor((ends - low) / (0.5 * float(self.scales.min())))

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
 from .. import __version__, _validate
-from .._files import atomic_write, json_safe, writable_directory, write_csv
-from ..errors import BackendMissingError
+from .._files import atomic_write, json_safe, writable_directory, write_csv, write_picture, write_tables
 from ..estimate import Estimate
 from ..figures.attack_panels import attack_figure, posterior_axes, roc_axes, roc_curves
 from ..figures.html_page import (
@@ -75,19 +73,9 @@ def save_study(
     Each file appears whole or not at all; the paths are returned, the page last.
     """
     folder = writable_directory(_validate.path("directory", directory))
-    paths = [folder / "membership.csv", folder / "membership.json"]
-    write_csv(paths[0], study.columns(), study.rows())
-    with atomic_write(paths[1]) as stream:
-        for piece in study.json_pieces():
-            stream.write(piece.encode())
-    with suppress(BackendMissingError):
-        paths.append(_write_parquet(study, folder / "membership.parquet"))
+    paths = write_tables(folder, "membership", study)
     if figure is not None:
-        paths.append(folder / f"membership.{figure}")
-        metadata: dict[str, Any] = {"metadata": {"Date": None}} if figure == "svg" else {}
-        picture = attack_figure(study)
-        with atomic_write(paths[-1]) as stream:
-            picture.savefig(stream, format=figure, dpi=_DPI, **metadata)
+        paths.append(write_picture(folder / f"membership.{figure}", attack_figure(study), figure, _DPI))
     page = study_page(study, [path.name for path in paths], drawn=figure is not None)
     paths.append(folder / "membership.html")
     with atomic_write(paths[-1]) as stream:
@@ -205,18 +193,6 @@ def _figure(ax: Any) -> Any:
 def _described(settings: Any) -> dict[str, str]:
     names = ("n_releases", "n_training", "clip", "fpr", "gamma", "confidence", "rng")
     return {"command": "fastpriv membership", "settings": ", ".join(f"{name} = {settings[name]}" for name in names)}
-
-
-def _write_parquet(study: AttackStudy, path: Path) -> Path:
-    try:
-        import pyarrow as arrow
-        import pyarrow.parquet as parquet
-    except ImportError:
-        raise BackendMissingError("pyarrow must be installed to write Parquet; got none.") from None
-    columns = dict(zip(study.columns(), map(list, zip(*study.rows(), strict=True)), strict=True))
-    with atomic_write(path) as stream:
-        parquet.write_table(arrow.table(columns), stream)
-    return path
 
 
 def shown(one: Estimate | None) -> str:

@@ -359,7 +359,7 @@ CALLS = {  # name: calls that go through, as a function and its arguments
 
 NO_ARRAYS = {  # take no arrays of numbers: files and their names, objects made of checked arrays, results
     "SampledSubsetPosterior", "sampled_subset_posterior",
-    "leakage.AttackScore", "leakage.Scoreboard", "leakage.leakage_tasks", "leakage.read_scores",
+    "leakage.AttackScore", "leakage.Scoreboard", "leakage.leakage_tasks", "leakage.read_task_scores",
     "leakage.RecoveredLabels", "leakage.Reconstruction", "leakage.TorchModel", "leakage.TrainableModel",
     "leakage.Updates", "leakage.from_scikit_learn",
     "membership.bgp_risk", "membership.conditional_entropies",
@@ -385,7 +385,8 @@ NO_ARRAYS = {  # take no arrays of numbers: files and their names, objects made 
     "conversions.Assumption", "conversions.Conversion", "conversions.ConversionResult", "conversions.ConversionStep",
     "conversions.markdown", "conversions.table", "datasets.adult", "datasets.digits", "datasets.genotypes",
     "figures.Paper", "figures.PaperFigure", "figures.assessment", "figures.categories", "figures.column",
-    "figures.accuracy_against_privacy", "figures.misses_against_privacy", "leakage.AccuracyTradeoff",
+    "figures.accuracy_against_privacy", "figures.estimates_against_noise", "figures.misses_against_privacy",
+    "leakage.AccuracyTradeoff", "leakage.ReconstructionExample",
     "leakage.BayesianPrivacyEstimate", "leakage.ExactLeakage", "leakage.LeakageOutcome", "leakage.LeakageStudy",
     "figures.conversions_diagram", "figures.curves", "figures.information", "figures.leakage", "figures.levels",
     "figures.paper", "figures.paper_panel", "figures.comparison", "notions.AverageBayesianPrivacy",

@@ -184,7 +184,7 @@ def test_pieces_of_a_ufunc_change_no_bit():
     assert np.array_equal(table[:, 1], special.logaddexp(x[:20_001], x[1]))
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (7, 1), (500, 2), (500, 3)])
+@pytest.mark.parametrize(("rows", "columns"), [(0, 2), (1, 1), (7, 1), (500, 2), (500, 3)])
 def test_different_rows_are_those_of_numpy(rows, columns):
     given = np.random.default_rng(rows).integers(-3, 3, (rows, columns)) / 2.0
     distinct, which = distinct_rows(given)
@@ -195,5 +195,5 @@ def test_different_rows_are_those_of_numpy(rows, columns):
 
 def test_no_comparison_of_numpy_turns_an_interruption_into_a_type_error():
     found = [file.name for file in Path(fastpriv.__file__).parent.rglob("*.py")
-             if file.name != "_values.py" and re.search(r"np\.unique\([^)]*axis=", file.read_text())]
+             if file.name != "_values.py" and re.search(r"np\.unique\(.*axis=", file.read_text())]
     assert not found, "use fastpriv._values.distinct_rows"

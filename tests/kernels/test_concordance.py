@@ -9,12 +9,14 @@ from kernels.variants import check_same_lines, each_wider_variant
 SCRIPT = """
 import numpy as np
 from fastpriv.kernels import _concordance
-x = (np.arange(1, 6001) * 0.6180339887498949 % 1.0).reshape(4, -1)
+x = (np.arange(1, 6001) * 0.6180339887498949 % 1.0).reshape(6, -1)
 x[1] = np.tan(3.14 * (x[1] - 0.5)) ** 9
 x[2] = np.floor(x[2] * 7)
 x[3] = np.ldexp(1.0, (x[3] * 2000 - 1000).astype(int))
-b = (np.arange(6000) * 0.41421356 % 1.0 < 0.3).reshape(4, -1).view(np.uint8)
-twice, members = np.empty(4, np.int64), np.empty(4, np.int64)
+x[4] = 1e6 + np.tan(3.14 * (x[4] - 0.5))
+x[5] = -np.exp(9 * np.tan(2.9 * (x[5] - 0.5)))
+b = (np.arange(6000) * 0.41421356 % 1.0 < 0.3).reshape(6, -1).view(np.uint8)
+twice, members = np.empty(6, np.int64), np.empty(6, np.int64)
 _concordance.concordance(x, b, twice, members)
 print(*twice, *members)
 """
@@ -22,6 +24,14 @@ ROWS = {
     "normal": lambda rng, n: rng.normal(size=n),
     "heavy tails": lambda rng, n: rng.standard_cauchy(n) ** 9,
     "log-uniform": lambda rng, n: np.exp(rng.uniform(-740, 709, n)),
+    "Cauchy": lambda rng, n: rng.standard_cauchy(n),
+    "shifted Cauchy": lambda rng, n: 1e6 - rng.standard_cauchy(n),
+    "rounded Cauchy": lambda rng, n: np.round(rng.standard_cauchy(n), 1),
+    "Cauchy and infinite": lambda rng, n: rng.standard_cauchy(n) * rng.choice([1.0, 2.0, np.inf], n),
+    "Cauchy of the largest": lambda rng, n: np.clip(rng.standard_cauchy(n), -1.7, 1.7) * 1e308,
+    "negative log-uniform": lambda rng, n: -np.exp(rng.uniform(-740, 709, n)),
+    "log and zeros": lambda rng, n: np.exp(rng.uniform(-740, 709, n)) * rng.choice([1, 1, 1, 1, 1, 0.0, -0.0], n),
+    "powers and neighbours": lambda rng, n: np.exp2(rng.integers(-30, 30, n)) + rng.integers(0, 3, n) * 2.0**-80,
     "ties": lambda rng, n: rng.integers(0, 4, n) * 1.0,
     "equal": lambda rng, n: np.zeros(n),
     "signed zeros": lambda rng, n: rng.choice([0.0, -0.0], n),

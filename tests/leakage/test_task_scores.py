@@ -16,7 +16,7 @@ from fastpriv.leakage import (
     PoolPursuit,
     leakage_scoreboard,
     leakage_tasks,
-    read_scores,
+    read_task_scores,
     score_attack,
 )
 from fastpriv.leakage.task_scores import _band, _unbounded_band
@@ -243,7 +243,7 @@ def test_files_of_scores(tmp_path):
     (tmp_path / "scores.csv").write_text("score,record,task,release\n" + text + "\n\n")
     np.savez(tmp_path / "scores.npz", small=scores)
     for name in ("scores.csv", "scores.npz"):
-        np.testing.assert_array_equal(read_scores(tmp_path / name, [task])["small"], scores)
+        np.testing.assert_array_equal(read_task_scores(tmp_path / name, [task])["small"], scores)
     board = leakage_scoreboard(tmp_path / "scores.csv", [task, small(trials=1, size=1, sigma=1.0)][:1])
     assert board.scores[0] == score_attack(task, scores)
     assert board.rows()[0]["task"] == "small"
@@ -255,10 +255,10 @@ def test_files_of_scores(tmp_path):
     columns = {"task": ["small"] * 21, "release": [i // 7 for i in range(21)], "record": [i % 7 for i in range(21)],
                "score": listed}  # fmt: skip
     parquet.write_table(arrow.table(columns), tmp_path / "scores.parquet")
-    np.testing.assert_array_equal(read_scores(tmp_path / "scores.parquet", [task])["small"], scores)
+    np.testing.assert_array_equal(read_task_scores(tmp_path / "scores.parquet", [task])["small"], scores)
     one = small(trials=1, size=1, sigma=1.0)
     (tmp_path / "one.csv").write_text("task,record,score\n" + "".join(f"small,{k},{k}\n" for k in range(7)))
-    np.testing.assert_array_equal(read_scores(tmp_path / "one.csv", [one])["small"], [np.arange(7.0)])
+    np.testing.assert_array_equal(read_task_scores(tmp_path / "one.csv", [one])["small"], [np.arange(7.0)])
 
 
 @pytest.mark.parametrize(("text", "error"), [
@@ -277,7 +277,7 @@ def test_files_of_scores(tmp_path):
 def test_files_that_are_wrong(tmp_path, text, error):
     (tmp_path / "scores.csv").write_bytes(text.encode("latin-1"))
     with pytest.raises(DomainError, match=error):
-        read_scores(tmp_path / "scores.csv", TASKS[:1])
+        read_task_scores(tmp_path / "scores.csv", TASKS[:1])
 
 
 def test_what_is_told_when_something_is_wrong(tmp_path):
@@ -306,11 +306,11 @@ def test_what_is_told_when_something_is_wrong(tmp_path):
         (lambda: task.posterior(3), domain, "trial must be"),
         (lambda: leakage_scoreboard({"smal": scores}, [task]), domain, "scores must name tasks, such as small"),
         (lambda: leakage_scoreboard({}, [task]), domain, "scores must be those of at least one task; got none"),
-        (lambda: read_scores(tmp_path / "no.csv", [task]), FileNotFoundError, "path must be an existing file; got"),
-        (lambda: read_scores("scores.txt", [task]), domain, "path must end in .csv, .npz or .parquet; got"),
-        (lambda: read_scores(tmp_path / "other.npz", [task]), domain, "path must name tasks, such as small; got"),
-        (lambda: read_scores(tmp_path / "shape.npz", [task]), shape, "scores must have a row a trial"),
-        (lambda: read_scores(tmp_path / "bad.parquet", [task]), domain, "path must be a whole Parquet file; got"),
+        (lambda: read_task_scores(tmp_path / "no.csv", [task]), FileNotFoundError, "path must be an existing file"),
+        (lambda: read_task_scores("scores.txt", [task]), domain, "path must end in .csv, .npz or .parquet; got"),
+        (lambda: read_task_scores(tmp_path / "other.npz", [task]), domain, "path must name tasks, such as small; got"),
+        (lambda: read_task_scores(tmp_path / "shape.npz", [task]), shape, "scores must have a row a trial"),
+        (lambda: read_task_scores(tmp_path / "bad.parquet", [task]), domain, "path must be a whole Parquet file; got"),
     ]:  # fmt: skip
         with pytest.raises(error, match=text):
             call()
@@ -320,4 +320,4 @@ def test_parquet_without_pyarrow(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     (tmp_path / "scores.parquet").write_text("no")
     with pytest.raises(ImportError, match="pyarrow must be installed to read Parquet; got none"):
-        read_scores(tmp_path / "scores.parquet", TASKS[:1])
+        read_task_scores(tmp_path / "scores.parquet", TASKS[:1])

@@ -44,6 +44,20 @@ def test_one_round(mu, rate, delta):
     assert found.upper - found.lower < 0.02 * truth
 
 
+def test_losses_with_a_least_value_keep_their_mass():
+    found = epsilon_of_training(3.0, 0.05, 100, 1e-5, 1e-2)
+    finer = epsilon_of_training(3.0, 0.05, 100, 1e-5, None)
+    assert max(found.width, finer.width) < 0.02 * found.upper
+    assert max(found.lower, finer.lower) <= min(found.upper, finer.upper)
+
+
+def test_intervals_adapt_to_rare_samples():
+    found = epsilon_of_training(0.2, 0.01, 100, 1e-5, None)
+    coarse = epsilon_of_training(0.2, 0.01, 100, 1e-5, 1e-3)
+    assert coarse.lower <= found.lower <= found.upper <= coarse.upper
+    assert found.width < 1e-3 * found.upper
+
+
 def test_full_batches_are_a_gaussian_mechanism():
     guard = Protection.dp_sgd(0.5, 3.0, 100)
     run = training(rounds=9, batch="full", sampling_rate=None, protection=guard, local_steps=4)

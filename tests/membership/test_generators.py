@@ -92,8 +92,8 @@ def test_the_frozen_generator_is_that_of_pytorch(torch, monkeypatch):
     from fastpriv.membership.defences import generators
 
     kept = []
-    freeze = generators._Training.frozen_generator
-    monkeypatch.setattr(generators._Training, "frozen_generator", lambda self: kept.append(self) or freeze(self))
+    freeze = generators._GeneratorTraining.frozen_generator
+    monkeypatch.setattr(generators._GeneratorTraining, "frozen_generator", lambda self: kept.append(self) or freeze(self))
     trained = small(hidden=(16, 12, 8))
     b, nu = PRIOR.draw(2000, 3, 1), np.random.default_rng(1).random((2000, 30))
     inputs = torch.from_numpy(np.hstack([b, nu]).astype(np.float32))

@@ -27,6 +27,7 @@ from scipy import special
 
 from ... import _random, _validate
 from ..._random import RNGLike
+from ..._values import distinct_rows
 from ...errors import DomainError, ShapeError
 from ...estimate import Estimate, Result
 from ...numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, next_above, next_below
@@ -90,7 +91,7 @@ class FiniteDefence(Result):
         _validate.instance("panel", self.panel, Panel)
         members = memberships_of(self.panel, self.prior)[0]
         r = _validate.real("releases", self.releases, "finite numbers", np.isfinite)
-        if r.ndim != 2 or r.shape[1] != self.panel.n_attributes or not len(r) or len(np.unique(r, axis=0)) != len(r):
+        if r.ndim != 2 or r.shape[1] != self.panel.n_attributes or not len(r) or len(distinct_rows(r)[0]) != len(r):
             raise ShapeError(
                 f"releases must be rows that differ, of {self.panel.n_attributes} entries; got shape {r.shape}. Give "
                 "each release once."

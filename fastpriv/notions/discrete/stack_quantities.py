@@ -13,7 +13,7 @@ import numpy as np
 
 from ... import _parallel, _validate
 from ..._parallel import Progress
-from ..._values import Index
+from ..._values import Index, distinct_rows
 from ...channels import Channel, ChannelStack
 from ...channels.channel_stacks import at_position
 from ...distributions import Pmf, PmfStack
@@ -94,9 +94,9 @@ class StackWithPriors(NamedTuple):
 
     def by_support(self, chosen: IndexArray) -> Iterator[tuple[IndexArray, BoolArray]]:
         """The chosen pairs in groups whose priors are positive for the same secrets (n,)."""
-        patterns, group = np.unique(self.weights(chosen) > 0, axis=0, return_inverse=True)
+        patterns, group = distinct_rows(self.weights(chosen) > 0)
         for number, pattern in enumerate(patterns):
-            yield chosen[group.reshape(-1) == number], pattern
+            yield chosen[group == number], pattern
 
     def blocks(self, operations: int = 1) -> list[slice]:
         """Blocks of pairs, each a task, for work of this many operations a cell."""
