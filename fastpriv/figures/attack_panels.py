@@ -13,6 +13,8 @@ __all__ = ["attack_figure", "posterior_axes", "roc_axes", "roc_curves"]
 _PANEL = (5.4, 4.8)  # inches
 _LEAST_RATE = 1e-3  # left end of the logarithmic axis of false-positive rates
 _POINTS = 400  # of a drawn curve: steps finer than a line is wide
+_WIDTHS = (3.2, 1.4)  # of the first and the last curve, in points: those under others stay visible
+_LONG_NAME = 18  # characters beyond which the legend has two columns, not three
 _NAMED_PEOPLE = 30  # more people are numbered, not named
 
 
@@ -29,10 +31,11 @@ def roc_axes(curves: Any, title: str, ax: Any = None) -> Any:
         colour = shade(k / max(len(curves) - 1, 1))
         x, y = np.asarray(roc.fpr.value), np.asarray(roc.tpr.value)
         height = y[np.searchsorted(x, grid, side="right") - 1]
+        text, _ = label(name, 30)
+        width = float(np.interp(k, (0, max(len(curves) - 1, 1)), _WIDTHS))
+        ax.plot(grid, height, color=colour, lw=width, label=text, drawstyle="steps-post")
         if k == best:
-            ax.fill_between(grid, *_band(roc, grid), color=colour, alpha=0.16, lw=0)
-        text, font = label(name, 30)
-        ax.plot(grid, height, color=colour, lw=1.8, label=text, drawstyle="steps-post")
+            ax.fill_between(grid, *_band(roc, grid), color=colour, alpha=0.1, lw=0, label=f"band of {text}")
     ax.set(xscale="log", xlim=(_LEAST_RATE, 1.0), ylim=(0.0, 1.01))
     ax.set(xlabel="false-positive rate", ylabel="true-positive rate")
     _legend_below(ax, -0.16)
@@ -87,7 +90,11 @@ def roc_curves(study: Any, defence: str) -> list[tuple[str, Any]]:
 
 
 def _legend_below(ax: Any, height: float) -> None:
-    ax.legend(frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, height), ncols=3, handlelength=1.6)
+    names = ax.get_legend_handles_labels()[1]
+    columns = 2 if max(map(len, names)) > _LONG_NAME else 3
+    ax.legend(
+        frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, height), ncols=columns, handlelength=1.6
+    )  # fmt: skip
 
 
 def _area(roc: Any) -> float:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import _random
 from ..estimate import Estimate, Result, exact
 from ..numerics import BoolArray, FloatArray
 from .attackers import AdaptiveThresholdLRT, DworkScore, FixedThresholdLRT
@@ -26,7 +27,7 @@ from .networks import NetworkAttacker
 from .noises import GaussianNoise, GeneratorNoise, LaplaceNoise, LInfinityNoise, Noise
 from .panels import Panel
 from .priors import FixedSizeMembership
-from .releases import FrequencyRelease
+from .releases import FrequencyRelease, SimulatedReleases
 from .seed_mixtures import SeedMixtureAttacker, simulate_with_seeds
 from .studies import attack_scores
 
@@ -241,7 +242,6 @@ def looked_up(pool: Panel, noise: GeneratorNoise, count: int, seed: Any) -> tupl
     """Releases of a response that is a function of the membership, the exact posterior of each, and utility losses."""
     prior = FixedSizeMembership(pool.n_people // 2)
     model = FrequencyRelease(pool, prior, noise)
-    simulated = model.simulate(count, rng=seed)
     chosen = [list(one) for one in itertools.combinations(range(pool.n_people), prior.n0)]
     every = np.zeros((len(chosen), pool.n_people), dtype=bool)
     for row, members in zip(every, chosen, strict=True):
@@ -250,8 +250,11 @@ def looked_up(pool: Panel, noise: GeneratorNoise, count: int, seed: Any) -> tupl
     known: dict[bytes, list[int]] = {}
     for i, row in enumerate(released):
         known.setdefault(row.tobytes(), []).append(i)
+    membership = prior.draw(count, pool.n_people, _random.generator(seed))
+    index = {row.tobytes(): i for i, row in enumerate(every)}
+    simulated = SimulatedReleases(membership, released[[index[row.tobytes()] for row in membership]])
     posterior = np.array([every[known[row.tobytes()]].mean(axis=0) for row in simulated.released])
-    losses = np.abs(simulated.released - model.frequencies(simulated.membership)).mean(axis=1)
+    losses = np.abs(simulated.released - model.frequencies(membership)).mean(axis=1)
     return simulated, posterior, losses
 
 

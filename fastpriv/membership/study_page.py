@@ -95,16 +95,17 @@ def paper_page(comparisons: PaperComparisons, statements: PaperStatements, *, dr
         rows = [(defence, attack, shown(auc)) for defence, attack, auc in one.aucs]
         pictures = ""
         if drawn and one.curves:
-            ax = roc_axes(list(one.curves), f"({one.panel})")
+            ax = roc_axes(list(one.curves), f"Comparison ({one.panel})")
             pictures = picture_gallery([svg_image(_figure(ax), f"ROC curves of comparison {one.panel}")], one.setup)
-        parts.append(section(f"({one.panel}) {one.claim}", [
+        tables = [
             pictures or paragraph(one.setup),
-            table(("defence", "attack", "AUC"), rows, caption="AUC, pooled over releases, with "
-                "intervals", numeric=(2,)),
+            table(("defence", "attack", "AUC"), rows, caption="AUC, pooled over releases, with intervals",
+                  numeric=(2,)),
             "<h3>As published, and found here</h3>",
-            table(("claim", "found"), one.verdicts, caption="What the paper says, and what holds", style="two"),
-            paragraph(one.remark, faint=True) if one.remark else "",
-        ], one.panel))  # fmt: skip
+            table(("claim", "found"), one.verdicts, caption="What the paper says, and what holds"),
+        ] if rows else []  # fmt: skip
+        remark = [paragraph(one.remark, faint=True)] if one.remark else []
+        parts.append(section(f"({one.panel}) {one.claim}", [*tables, *remark], one.panel))
     parts.append(section("Statements", [_statement_table(statements)], "statements"))
     seconds = {"command": "fastpriv membership --paper", "time": f"{comparisons.seconds:.2g} s"}
     return html_page("Bayes-Nash generative privacy, checked", [

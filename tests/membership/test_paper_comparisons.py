@@ -68,6 +68,7 @@ def test_the_exact_attacker_is_enclosed_by_two_mixtures():
 def test_panels_without_generators(tmp_path, monkeypatch):
     found_spec = paper_figure.find_spec
     monkeypatch.setattr(paper_figure, "find_spec", lambda name: None if name == "torch" else found_spec(name))
+    monkeypatch.setattr(paper_figure, "_FEW", 8)  # 70 memberships to respond to, and not 252
     adult = GENOTYPES.select(people=np.arange(200))
     found = paper_comparisons(GENOTYPES, adult, n_releases=100, rng=1, store=tmp_path / "store")
     assert [one.panel for one in found.comparisons] == list("abcdef")
