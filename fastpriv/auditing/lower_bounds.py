@@ -77,8 +77,8 @@ def audit_epsilon(
     -------
     Estimate
         In nats, ``statistical``: ``lower`` is at most the true epsilon with probability at least ``confidence``,
-        ``value`` the same bound at confidence 1/2, which exceeds the true epsilon in up to half of all audits, ``upper``
-        infinite.
+        ``value`` the same bound at confidence 1/2, which exceeds the true epsilon in up to half of all audits, and
+        ``upper`` infinite.
 
     Raises
     ------
