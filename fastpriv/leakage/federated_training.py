@@ -61,6 +61,8 @@ class Updates:
         Indices of the records of each round's batch, ascending; the truth, for the evaluation of attacks.
     weights : ndarray, shape (P,)
         Weights after the last round.
+    n_records : int
+        Size of the pool that batches were drawn from.
 
     Examples
     --------
@@ -77,6 +79,7 @@ class Updates:
     shared: FloatArray
     batches: list[IntArray]
     weights: FloatArray
+    n_records: int
 
     def __len__(self) -> int:
         return len(self.before)
@@ -308,7 +311,7 @@ class Training(ValueObject):
             k = len(batches)
             for array in (before, shared, current):
                 array.setflags(write=False)
-            return Updates(self.model, self, before[:k], shared[:k], batches, current)
+            return Updates(self.model, self, before[:k], shared[:k], batches, current, len(x))
 
         report, close = _parallel.progress_reporter(progress, self.rounds)
         with ExitStack() as stack:

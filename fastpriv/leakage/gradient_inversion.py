@@ -187,18 +187,12 @@ class ObservedRound(NamedTuple):
         return np.asarray(total / self.steps)
 
 
-def observed_round(updates: Updates, index: int = 0, n_records: int | None = None) -> ObservedRound:
-    """What an attacker sees of a round; ``n_records``, the size of the pool, belongs to Poisson batches."""
+def observed_round(updates: Updates, index: int = 0) -> ObservedRound:
+    """What an attacker sees of a round."""
     _validate.instance("updates", updates, Updates)
     training = updates.training
     gradient = updates.gradient(index)
-    if training.batch == "poisson" and n_records is None:
-        raise DomainError(
-            "n_records must be given where batches are drawn by Poisson sampling, whose gradients are divided by the "
-            "expected size; got None. Pass the number of records of the pool."
-        )
     size = len(updates.batches[index])
-    pool = size if n_records is None else _validate.count("n_records", n_records, max(size, 1))
     guard, steps = training.protection, training.local_steps
     variance = guard.scale**2 * (2.0 if guard.noise == "laplace" else 1.0) / (steps if guard.every_step else 1)
     if guard.levels is not None:  # rounding, up or down, by at most the distance of two levels
@@ -209,7 +203,7 @@ def observed_round(updates: Updates, index: int = 0, n_records: int | None = Non
     before = updates.before[index]
     half_way = before - 0.5 * training.learning_rate * steps * gradient if steps > 1 else before
     return ObservedRound(
-        updates.model, before, half_way, gradient, size, training.expected_size(pool), variance, steps,
+        updates.model, before, half_way, gradient, size, training.expected_size(updates.n_records), variance, steps,
         training.learning_rate, math.inf if guard.clip_example is None else guard.clip_example,
     )  # fmt: skip
 
@@ -412,9 +406,8 @@ class GradientMatching(ValueObject):
         return "gradient matching"
 
     def reconstruct(
-        self, updates: Updates, *, rng: RNGLike = None, round: int = 0, labels: ArrayLike | None = None,
-        n_records: int | None = None,
-    ) -> Reconstruction:  # fmt: skip
+        self, updates: Updates, *, rng: RNGLike = None, round: int = 0, labels: ArrayLike | None = None
+    ) -> Reconstruction:
         """Reconstruct the batch of a round.
 
         Parameters
@@ -427,8 +420,6 @@ class GradientMatching(ValueObject):
             From 0.
         labels : array_like of int, shape (S,), optional
             Labels that the attacker knows; by default they are recovered.
-        n_records : int, optional
-            Size of the pool, for Poisson batches.
 
         Returns
         -------
@@ -439,9 +430,9 @@ class GradientMatching(ValueObject):
         ------
         DomainError, ShapeError
             For a model without ``matching``, a model with unknown layers and no labels, labels or public records that
-            do not fit, a Poisson batch without ``n_records``.
+            do not fit.
         """
-        seen = observed_round(updates, round, n_records)
+        seen = observed_round(updates, round)
         model = checked_model(seen.model)
         if not hasattr(model, "matching"):
             raise DomainError(

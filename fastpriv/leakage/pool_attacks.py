@@ -128,7 +128,7 @@ class PoolPursuit(ValueObject):
         records = checked_records(model, self.records)
         labels = checked_labels(model, self.labels, len(records))
         poisson = updates.training.batch == "poisson"
-        seen = observed_round(updates, round, len(records) if poisson else None)
+        seen = observed_round(updates, round)
         if seen.size > len(records):
             raise DomainError(
                 f"records must be a pool of at least the {seen.size} records of a batch; got {len(records)}. Pass all "
@@ -238,7 +238,7 @@ class GradientProductAttack(ValueObject):
         answer = np.zeros(len(x))
         step = max(1, _BLOCK_NUMBERS // model.n_parameters)
         for index in range(len(updates)):
-            seen = observed_round(updates, index, max(len(x), len(updates.batches[index])))
+            seen = observed_round(updates, index)
             if not self.clip:
                 seen = seen._replace(clip=math.inf)
             length = math.sqrt(float((seen.gradient**2).sum()))

@@ -160,9 +160,8 @@ class LeakageTask:
         guard = Protection(clip_example=self._mechanism.get("clip"), noise="gaussian", scale=step.sigma)
         training = Training(model, rounds=rounds, learning_rate=1.0, protection=guard, **batch)
         before = self.weights.reshape(rounds, -1)
-        return Updates(
-            model, training, before, self.outputs[t].reshape(rounds, -1), [self.batches[t]] * rounds, before[-1]
-        )
+        shared = self.outputs[t].reshape(rounds, -1)
+        return Updates(model, training, before, shared, [self.batches[t]] * rounds, before[-1], self.n_records)
 
     def gradient_products(self) -> FloatArray:
         """A simple attack: products of the releases with the gradient of each record, shape (T, N)."""

@@ -154,7 +154,7 @@ def test_what_is_shared_in_other_ways(options):
     for seed in range(5):
         updates = updates_of(SOFTMAX, rng=seed, **options)
         members = updates.batches[0]
-        found = GradientMatching(corrections=25).reconstruct(updates, rng=seed, n_records=60)
+        found = GradientMatching(corrections=25).reconstruct(updates, rng=seed)
         assert found.records.shape == (len(members), 12)
         if len(members):
             assert np.array_equal(np.sort(found.labels), np.sort(LABELS[members]))
@@ -217,7 +217,7 @@ def test_more_restarts_are_no_worse():
 
 def test_empty_batches_and_zero_gradients():
     updates = updates_of(SOFTMAX, batch="poisson", sampling_rate=1e-9)
-    found = GradientMatching().reconstruct(updates, rng=1, n_records=60)
+    found = GradientMatching().reconstruct(updates, rng=1)
     assert found.records.shape == (0, 12)
     assert found.labels.shape == (0,)
     assert found.objective == 0.0
@@ -267,8 +267,6 @@ def test_errors():
         GradientMatching(public_records=POOL[:, :3]).reconstruct(updates)
     with pytest.raises(DomainError, match="updates must be of a model with the method matching; got"):
         GradientMatching().reconstruct(updates_of(Foreign()))
-    with pytest.raises(DomainError, match="n_records must be given where batches are drawn by Poisson sampling"):
-        GradientMatching().reconstruct(updates_of(SOFTMAX, batch="poisson", sampling_rate=0.1))
     with pytest.raises(DomainError, match="updates must be a Updates; got"):
         GradientMatching().reconstruct(gradient)
     with pytest.raises(ShapeError, match="labels must have one entry a record, 3; got shape"):
