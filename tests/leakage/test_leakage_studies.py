@@ -4,7 +4,6 @@ import itertools
 import json
 import math
 import pickle
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,34 +11,14 @@ import pytest
 from fastpriv.errors import DomainError, NotConvergedError, ShapeError
 from fastpriv.leakage import MultilayerPerceptron, Protection, SoftmaxRegression, leakage_study
 from fastpriv.leakage.leakage_studies import _total_variation
+from leakage.attacks_that_know import BATCH, LABELS, POOL, RECORDS, Everything, HalfOfThem
 
-RNG = np.random.default_rng(4)
-RECORDS, LABELS = RNG.random((40, 5)), np.arange(40) % 3
 MODEL = SoftmaxRegression(5, 3)
-POOL, BATCH = np.arange(5, 17), np.array([2, 9])  # batch: records 7 and 14
 GRID = {
     "none": Protection(), "little": Protection(noise="gaussian", scale=0.2),
     "much": Protection(clip_example=0.5, noise="gaussian", scale=0.5),
     "laplace": Protection(noise="laplace", scale=0.1),
 }  # fmt: skip
-
-
-class HalfOfThem:
-    """An attack that knows the batch and names each record of it with probability 1/2, or else a random point."""
-
-    def __repr__(self):
-        return "HalfOfThem()"
-
-    def reconstruct(self, updates, rng):
-        truth = RECORDS[POOL[BATCH]]
-        return SimpleNamespace(records=np.where(rng.random((2, 1)) < 0.5, truth, 5 + rng.random((2, 5))))
-
-
-class Everything:
-    """An attack that knows the batch."""
-
-    def reconstruct(self, updates, rng):
-        return SimpleNamespace(records=RECORDS[POOL[BATCH]][::-1])
 
 
 def study(**words):
@@ -85,7 +64,7 @@ def enumerated(model, guard, starts, rounds, rng):
 @pytest.mark.parametrize("rounds", [1, 3])
 @pytest.mark.parametrize("model", [MODEL, MultilayerPerceptron(5, (4,), 3)])
 def test_exact_values_are_those_of_all_batches(model, rounds):
-    starts = RNG.normal(size=(3, model.n_parameters))
+    starts = np.random.default_rng(rounds).normal(size=(3, model.n_parameters))
     found = study(model=model, weights=starts, rounds=rounds)
     for label in ("little", "much"):
         exact = found[label].exact
