@@ -12,9 +12,9 @@ from ..errors import DomainError
 from .shared_options import FIGURE_FORMATS, add_column_options, figure_format
 
 if TYPE_CHECKING:
-    from ..leakage.leakage_studies import LeakageStudy
     from ..leakage.protections import Protection
     from ..leakage.record_files import LabelledRecords
+    from ..leakage.study_results import LeakageStudy
 
 __all__ = ["add_options", "run"]
 

@@ -32,8 +32,8 @@ from ..figures.leakage_panels import (
     scoreboard_figure,
 )
 from ..membership.study_page import shown
-from .leakage_studies import LeakageStudy, outcome_numbers
 from .record_files import LabelledRecords
+from .study_results import LeakageStudy, outcome_numbers
 from .task_scores import Scoreboard
 
 __all__ = ["leakage_page", "save_leakage", "save_scoreboard", "summary_rows"]
