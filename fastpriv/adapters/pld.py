@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike
 
 from .. import _validate
 from .._monotone import monotone
+from ..composition.discretised_losses import PrivacyLoss, discretised
+from ..composition.pairs import pair_of
+from ..composition.tilted_transforms import composed_bounds
 from ..errors import BackendMissingError, DomainError
 from ..estimate import Estimate, NumberLike
 from ..numerics import FloatArray
-from ..risk.pairs import pair_of
-from .composition import composed_bounds
-from .privacy_loss import PrivacyLoss, discretised
 
 __all__ = ["PldCurve", "composed_delta", "composed_hockey_stick_divergence", "dp_accounting_pld"]
 
@@ -132,7 +132,7 @@ def composed_hockey_stick_divergence(
     **Accuracy** compared with the closed curve of composed Gaussian mechanisms, down to 1e-100, and with exact
     compositions of few losses by ``tests/enclosures/test_composition.py``.
 
-    Source: as ``dp_accounting_pld``; the bounds of the transform at the head of ``fastpriv/adapters/composition.py``.
+    Source: as ``dp_accounting_pld``; bounds of the transform: head of ``fastpriv/composition/tilted_transforms.py``.
 
     Examples
     --------
@@ -191,7 +191,7 @@ def composed_delta(pld: Any, epsilon: NumberLike = 0.0, *, steps: int = 1) -> Es
 
     **Accuracy** ``tests/enclosures/test_composition.py``, against exact rational compositions.
 
-    Source: the head of ``fastpriv/adapters/composition.py``.
+    Source: the head of ``fastpriv/composition/tilted_transforms.py``.
 
     Examples
     --------

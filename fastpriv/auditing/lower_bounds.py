@@ -18,10 +18,10 @@ from scipy import special
 
 from .. import _validate
 from .._values import distinct_rows
+from ..composition.pairs import certified, pair_of
 from ..errors import DomainError, ShapeError
 from ..estimate import Estimate, Unit
 from ..numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
-from ..risk.pairs import certified, pair_of
 from ..sampling.statistics.intervals import most_rates
 from . import one_run, repeated_runs
 from .audit_outcomes import OneRun, Outcomes, RepeatedRuns

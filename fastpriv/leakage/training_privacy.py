@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from ..adapters.composition import composed_bounds
-from ..adapters.privacy_loss import discretised
+from ..composition.discretised_losses import discretised
+from ..composition.pairs import pair_of
+from ..composition.tilted_transforms import composed_bounds
 from ..distributions.mixtures import GaussianMixture
 from ..errors import DomainError
 from ..estimate import Estimate
 from ..mechanisms.gaussian import GaussianMechanism
 from ..numerics import SMALLEST_NORMAL
-from ..risk.pairs import pair_of
 from .protections import Protection
 
 __all__ = ["epsilon_of_training", "sensitivity_of_round"]

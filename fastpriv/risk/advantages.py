@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike
 
 from .. import _validate
 from .._monotone import monotone
+from ..composition.pairs import certified, pair_of
 from ..conversions.differential_privacy import membership_advantage_from_dp
 from ..estimate import Estimate, NumberLike
 from ..numerics import FloatArray, next_above, next_below
-from .pairs import certified, pair_of
 
 __all__ = ["advantage", "bayes_risk", "membership_advantage_bound", "privacy_profile"]
 

@@ -32,9 +32,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _validate
+from ..composition.pairs import DiscretePair, Pair, certified, pair_of
 from ..estimate import Estimate, Result
 from ..numerics import FloatArray, LongDoubleArray, next_above, next_below
-from .pairs import DiscretePair, Pair, certified, pair_of
 from .trade_off import curve_of_pair
 
 __all__ = ["MechanismComparison", "OrderCounterexample", "compare_mechanisms"]

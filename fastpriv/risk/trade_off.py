@@ -29,10 +29,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _validate
+from ..composition.pairs import DiscretePair, Pair, certified, pair_of
 from ..conversions._closed_forms import gaussian_trade_off
 from ..estimate import Estimate, Result
 from ..numerics import FloatArray, LongDoubleArray, next_above, next_below
-from .pairs import DiscretePair, Pair, certified, pair_of
 
 __all__ = ["TradeOffCurve", "curve_of_pair", "trade_off_curve"]
 

@@ -16,7 +16,7 @@ LAYERS = {
     "_executors": 3, "_store": 3, "distributions": 3, "channels": 3, "special": 3,
     "sampling": 4, "mechanisms": 4, "nb": 4,
     "divergences": 5, "capacity": 5, "posteriors": 5,
-    "notions": 6, "conversions": 7, "calibration": 7,
+    "notions": 6, "conversions": 7, "calibration": 7, "composition": 7,
     "figures": 8, "risk": 8, "adapters": 9, "assessment": 9, "membership": 9, "sweeps": 9,
     "datasets": 10, "auditing": 10, "leakage": 11, "cli": 12, "__main__": 13,
 }  # fmt: skip

@@ -16,9 +16,9 @@ from fastpriv import (
     notions,
 )
 from fastpriv.adapters import PldCurve, composed_delta, composed_hockey_stick_divergence, dp_accounting_pld
-from fastpriv.adapters.composition import composed_bounds
-from fastpriv.adapters.privacy_loss import PrivacyLoss, discretised
-from fastpriv.risk.pairs import pair_of
+from fastpriv.composition.discretised_losses import PrivacyLoss, discretised
+from fastpriv.composition.pairs import pair_of
+from fastpriv.composition.tilted_transforms import composed_bounds
 from oracles.composition import delta_of_masses
 
 ONE = GaussianMixture.single(0.0, 1.0)

@@ -32,7 +32,7 @@ import numpy as np
 
 from ..errors import DomainError
 from ..numerics import FloatArray, LongDoubleArray, next_above, next_below
-from ..risk.pairs import Curve, certified
+from .pairs import Curve, certified
 
 __all__ = ["PrivacyLoss", "discretised"]
 

@@ -1,6 +1,6 @@
 """The privacy curve of a composed privacy loss, with a bound of every rounding.
 
-Notation: masses p_k at the losses k h and m at infinity (``privacy_loss``); T the number of steps, S the sum of T
+Notation: masses p_k at the losses k h and m at infinity (``discretised_losses``); T the number of steps, S the sum of T
 losses; x = e^epsilon. The composition has mass 1 - (1 - m)^T at infinity, and
 
     delta = 1 - (1 - m)^T + sum over s > epsilon/h of p^{*T}(s) (1 - e^(epsilon - s h)).
@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 
 from ..numerics import FloatArray, LongDoubleArray, next_above, next_below
-from .privacy_loss import PrivacyLoss
+from .discretised_losses import PrivacyLoss
 
 __all__ = ["composed_bounds"]
 
