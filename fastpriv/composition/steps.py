@@ -10,7 +10,8 @@ the numbers as they are.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -24,7 +25,8 @@ __all__ = ["AtomStep", "CurveStep", "LaplaceStep", "LossStep", "MixtureStep", "S
 Side = Literal["exact", "upper", "lower"]
 
 
-class MixtureStep(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class MixtureStep:
     """Mixtures on the line, with the gaps of their weights."""
 
     p: GaussianMixture
@@ -34,7 +36,8 @@ class MixtureStep(NamedTuple):
     q_gap: float = 0.0
 
 
-class LaplaceStep(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class LaplaceStep:
     """P = Laplace(0, scale) and Q = Laplace(shift, scale); scale > 0, shift >= 0. Both orders have one curve."""
 
     scale: float
@@ -42,7 +45,8 @@ class LaplaceStep(NamedTuple):
     count: int
 
 
-class AtomStep(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class AtomStep:
     """Probabilities of the same outcomes. Where q = 0 < p the loss is infinite."""
 
     p: FloatArray
@@ -52,7 +56,8 @@ class AtomStep(NamedTuple):
     q_gap: float = 0.0
 
 
-class LossStep(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class LossStep:
     """A loss on a grid: that of the pair itself, or one that dominates it ("upper") or is dominated ("lower")."""
 
     losses: PrivacyLoss
@@ -62,7 +67,8 @@ class LossStep(NamedTuple):
     q_gap: float = 0.0
 
 
-class CurveStep(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class CurveStep:
     """Only two certified curves at epsilon >= 0 are known."""
 
     forward: Curve
@@ -85,9 +91,8 @@ def reversed_step(step: Step) -> Step:
     if isinstance(step, CurveStep):
         return CurveStep(step.backward, step.forward, step.count)
     if isinstance(step, LossStep):
-        return step._replace(
-            losses=_reversed_losses(step.losses), p_gap=step.q_gap + _REVERSAL_ERROR, q_gap=step.p_gap
-        )
+        turned = _reversed_losses(step.losses)
+        return replace(step, losses=turned, p_gap=step.q_gap + _REVERSAL_ERROR, q_gap=step.p_gap)
     return step
 
 
