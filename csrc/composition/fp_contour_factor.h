@@ -24,14 +24,19 @@
 #define FP_CONTOUR_BLOCK 64  /* nodes whose terms are summed before they are added to the total */
 #define FP_CONTOUR_NODES (1 << 20) /* of one pair */
 #define FP_CONTOUR_AT_ONCE 32 /* frequencies whose moments are taken together */
+#define FP_CONTOUR_TURNS 8 /* frequencies from one sine to the next */
 /* bound: proved - exponents of the errors of quadrature and of truncation, e^-46 = 1e-20, which enter the bounds */
 #define FP_CONTOUR_AIM 46.0
 
 #define FP_LOOPS "composition/fp_contour_loops.h"
 #include "common/fp_variants.h"
 
-typedef void (*fp_contour_sums_kernel)(int, const double *, const double *, double, double, int, double *, double *);
-static fp_contour_sums_kernel fp_contour_sums_selected;
+typedef struct {
+    void (*sums)(int, const double *, const double *, double, double, int, double *, double *);
+    double (*cosines)(int, const double *, const double *, double);
+} fp_contour_kernels;
+
+static fp_contour_kernels fp_contour_selected;
 
 typedef struct fp_contour_factor fp_contour_factor;
 
@@ -150,11 +155,11 @@ static inline void fp_contour_nodes_moments(const fp_contour_factor *factor, dou
                                             double *log_size, double *phase, double *wrong)
 {
     const fp_contour_nodes *nodes = &factor->nodes;
-    const double sums = FP_U * (FP_CONTOUR_BLOCK / 8 + nodes->n / FP_CONTOUR_BLOCK + 12.0);
+    const double sums = FP_U * (FP_CONTOUR_BLOCK / 8 + nodes->n / FP_CONTOUR_BLOCK + 8.0 + 16.0 * FP_CONTOUR_TURNS);
     for (int done = 0; done < count; done += FP_CONTOUR_AT_ONCE) {
         const int some = count - done < FP_CONTOUR_AT_ONCE ? count - done : FP_CONTOUR_AT_ONCE;
         double re[FP_CONTOUR_AT_ONCE], im[FP_CONTOUR_AT_ONCE];
-        fp_contour_sums_selected(nodes->n, nodes->g, nodes->loss, first + done, step, some, re, im);
+        fp_contour_selected.sums(nodes->n, nodes->g, nodes->loss, first + done, step, some, re, im);
         for (int j = 0; j < some; j++) {
             const double w = (first + done + j) * step, x = 1.0 + re[j];
             const double excess = 2.0 * re[j] + (re[j] * re[j] + im[j] * im[j]);
