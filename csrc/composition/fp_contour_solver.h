@@ -18,6 +18,7 @@
 #define FP_CONTOUR_SOLVER_H
 
 #include "composition/fp_contour_one_sigma.h"
+#include "composition/fp_contour_several_sigmas.h"
 
 #define FP_CONTOUR_TERMS (1 << 17) /* frequencies */
 /* bound: none - exponent of the error aimed at by the search of t and by Chernoff's bound, which adds what it errs by */
@@ -27,6 +28,7 @@
 static inline void fp_contour_select(void)
 {
     fp_one_sigma_select();
+    fp_contour_several_select();
     fp_contour_sums_selected = FP_SELECT(fp_contour_sums);
 }
 
