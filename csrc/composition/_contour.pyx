@@ -35,7 +35,7 @@ cdef extern from "composition/fp_contour_solver.h":
     int fp_contour_any_laplace(fp_contour_factor *, fp_contour_any *, double, double, double) nogil
     int fp_contour_any_atoms(fp_contour_factor *, fp_contour_any *, double, int, const double *, const double *,
                              double) nogil
-    void fp_contour_factor_free(fp_contour_factor *) nogil
+    void fp_contour_any_free(fp_contour_factor *, fp_contour_any *) nogil
 
 fp_contour_select()
 
@@ -63,11 +63,13 @@ cdef class Composition:
         if self.made:
             fp_composition_free(&self.composition)
         for i in range(self.count):
-            fp_contour_factor_free(&self.factors[i])
+            fp_contour_any_free(&self.factors[i], &self.pairs[i])
         free(self.factors)
         free(self.pairs)
 
     cdef int added(self, int known) except -1:
+        if known < 0:
+            raise MemoryError("not enough memory for the pairs of a composition; use fewer components")
         self.count += known
         return known
 

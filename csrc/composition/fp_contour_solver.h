@@ -32,6 +32,7 @@
 #include "common/fp_dd.h"
 #include "composition/fp_contour_closed_forms.h"
 #include "composition/fp_contour_one_sigma.h"
+#include "composition/fp_contour_several_sigmas.h"
 
 #define FP_CONTOUR_TERMS (1 << 17) /* frequencies of a table */
 #define FP_CONTOUR_WORK 1e9 /* nodes times frequencies of a table */
@@ -56,6 +57,7 @@ enum { FP_CONTOUR_DELTA = 0, FP_CONTOUR_TAIL = 1 };
 static inline void fp_contour_select(void)
 {
     fp_contour_one_sigma_select();
+    fp_contour_several_select();
     fp_contour_selected = (fp_contour_kernels){FP_SELECT(fp_contour_sums), FP_SELECT(fp_contour_cosines)};
 }
 
@@ -561,12 +563,13 @@ static inline int fp_contour_bounds(fp_composition *c, int quantity, ptrdiff_t c
 /* A pair of any kind */
 typedef union {
     fp_contour_one_sigma one_sigma;
+    fp_contour_several several;
     fp_contour_gaussians gaussians;
     fp_contour_laplace laplace;
     fp_contour_atoms atoms;
 } fp_contour_any;
 
-/* The factor of a pair, which `pair` holds from then on; 0 where no kind fits. */
+/* The factor of a pair, which `pair` holds from then on: 1; 0 where no kind fits; -1 without memory. */
 static inline int fp_contour_any_mixtures(fp_contour_factor *factor, fp_contour_any *pair, double count, int np,
                                           const double *pw, const double *pm, const double *ps, int nq,
                                           const double *qw, const double *qm, const double *qs, const double excess[2])
@@ -576,10 +579,23 @@ static inline int fp_contour_any_mixtures(fp_contour_factor *factor, fp_contour_
         fp_contour_gaussians_factor(factor, &pair->gaussians, excess[0], count);
         return 1;
     }
-    if (!fp_contour_one_sigma_make(&pair->one_sigma, np, pw, pm, ps, nq, qw, qm, qs, excess))
-        return 0;
-    fp_contour_one_sigma_factor(factor, &pair->one_sigma, count);
-    return 1;
+    if (fp_contour_one_sigma_make(&pair->one_sigma, np, pw, pm, ps, nq, qw, qm, qs, excess)
+        && (pair->one_sigma.p_low >= pair->one_sigma.q_high || pair->one_sigma.q_low >= pair->one_sigma.p_high)) {
+        fp_contour_one_sigma_factor(factor, &pair->one_sigma, count);
+        return 1;
+    }
+    const int status = fp_contour_several_make(&pair->several, np, pw, pm, ps, nq, qw, qm, qs, excess);
+    fp_contour_several_factor(factor, &pair->several, count);
+    if (status)
+        fp_contour_several_free(&pair->several);
+    return status ? (status < 0 ? -1 : 0) : 1;
+}
+
+static inline void fp_contour_any_free(fp_contour_factor *factor, fp_contour_any *pair)
+{
+    if (factor->kind == &fp_contour_several_kind)
+        fp_contour_several_free(&pair->several);
+    fp_contour_factor_free(factor);
 }
 
 static inline int fp_contour_any_laplace(fp_contour_factor *factor, fp_contour_any *pair, double count, double scale,
