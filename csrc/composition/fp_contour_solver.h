@@ -210,9 +210,11 @@ static inline int fp_contour_saddle(fp_composition *c, double epsilon, double *p
     return 0;
 }
 
-/* Chernoff's bounds of the terms j > 0 of Poisson's sum for values of t' > t: a - t' epsilon are their logarithms. */
-static inline int fp_contour_chernoff(fp_composition *c, fp_contour_table *table, double deviation)
+/* Chernoff's bounds of the terms j > 0 of Poisson's sum for values of t' > t: a - t' epsilon are their logarithms. Those far
+ * below e^enough are not sought. */
+static inline int fp_contour_chernoff(fp_composition *c, fp_contour_table *table, double deviation, double enough)
 {
+    double least = INFINITY; /* at the centre; the bound is convex in t' */
     table->chernoffs = 0;
     const double spacing = fp_contour_spacing(c, table->t);
     int last = table->slot;
@@ -234,6 +236,10 @@ static inline int fp_contour_chernoff(fp_composition *c, fp_contour_table *table
         table->chernoff[table->chernoffs][FP_CONTOUR_TAIL] = whole;
         table->chernoff[table->chernoffs++][FP_CONTOUR_DELTA] = whole + other * fp_log(other) - (1.0 + other) * fp_log1p(other)
                                                                 + 4.0 * FP_U * (1.0 + other) * (1.0 + fp_log1p(other));
+        const double here = whole - other * table->centre;
+        if (here > least + 10.0 || here < enough - 100.0)
+            break;
+        least = fp_min(least, here);
     }
     return 0;
 }
@@ -347,7 +353,7 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
     table->slot = i, table->t = t, table->centre = centre, table->terms = table->padded = table->status = 0;
     table->period = fp_max(8.0 * deviation, (-log_cut - fp_min(log_far, 0.0)) / t);
     for (int k = 0; k < 20; k++) {
-        if (fp_contour_chernoff(c, table, deviation))
+        if (fp_contour_chernoff(c, table, deviation, log_far + log_cut))
             return -1;
         if (fp_contour_aliases_above(table, FP_CONTOUR_DELTA, near) < log_near + log_cut
             && fp_contour_aliases_above(table, FP_CONTOUR_DELTA, far) < log_far + log_cut)

@@ -176,7 +176,7 @@ def contours():
                 value = sum((count * log_moment(nodes, at) for count, nodes in sets), acb(0)).real.mid()
                 size = float(value) - epsilon * t - float((arb(t) * (t + 1)).log()) - base
             first, second = (
-                log_delta_and_tail(sets, [epsilon], s, largest, largest / parts)[0] for s, parts in ((t, 8), (1.03 * t, 11))
+                log_delta_and_tail(sets, [epsilon], s, largest, largest / parts)[0] for s, parts in ((0.93 * t, 8), (0.85 * t, 11))
             )
             for a, b in zip(first, second, strict=True):
                 assert abs(float((a - b).mid())) < 1e-16, (name, epsilon, a, b)
