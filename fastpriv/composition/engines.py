@@ -46,7 +46,7 @@ from .pairs import Pair, certified, pair_of
 from .steps import AtomStep, BoundingSteps, CurveStep, LaplaceStep, LossStep, MixtureStep, Step
 from .tilted_transforms import composed_bounds
 
-__all__ = ["Quantity", "curve_bounds", "infinite_log_mass", "largest_loss"]
+__all__ = ["Quantity", "curve_bounds", "infinite_log_mass", "largest_loss", "root_bounds"]
 
 Quantity: TypeAlias = Literal["delta", "tail"]
 
@@ -302,10 +302,10 @@ def _gaussian_distance(steps: Sequence[Step]) -> tuple[float, float] | None:
                       / Fraction(float(step.p.sigmas[0]))) ** 2
          for step in steps if isinstance(step, MixtureStep)), Fraction(0)
     )  # fmt: skip
-    return _root_bounds(total / 4)
+    return root_bounds(total / 4)
 
 
-def _root_bounds(square: Fraction) -> tuple[float, float]:
+def root_bounds(square: Fraction) -> tuple[float, float]:
     """Neighbouring doubles around the square root of a positive fraction; one double if it is exact."""
     exponent = (square.numerator.bit_length() - square.denominator.bit_length()) // 2
     scale = Fraction(4) ** (64 - exponent)
