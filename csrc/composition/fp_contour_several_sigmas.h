@@ -54,6 +54,7 @@
 #define FP_SEVERAL_CELLS 4096
 #define FP_SEVERAL_ELLIPSES 5
 #define FP_SEVERAL_ROUNDS 12 /* in which a path is lowered and its cells are halved */
+#define FP_SEVERAL_WORK 200000 /* discs times components that are analysed for one bound of m */
 #define FP_SEVERAL_LEVELS 4  /* discs between the line and the path */
 #define FP_SEVERAL_REACH 14 /* frequencies, each 1.5 times the last, at which a path is tried */
 #define FP_SEVERAL_STEPS 600 /* frequencies at which moments are taken to bound those between */
@@ -393,8 +394,18 @@ typedef struct {
     double phi, phi1_re, phi1_im, phi2_re, phi2_im, l1_re, l1_im, l2_re, l2_im, b_phi, b_l, slack_phi, slack_l;
 } fp_several_disc;
 
-static inline void fp_several_analyse(const fp_log_ratio *r, double t, fp_several_disc *disc, int count, fp_discs *work)
+typedef struct {
+    fp_several_cell *cells, *spare;
+    fp_several_disc *discs;
+    fp_discs *work;
+    long analysed; /* discs times components */
+} fp_several_room;
+
+static inline void fp_several_analyse(const fp_log_ratio *r, double t, fp_several_disc *disc, int count,
+                                      fp_several_room *room)
 {
+    fp_discs *work = room->work;
+    room->analysed += (long)count * (r->np + r->nq);
     for (int b = 0; b < count; b += FP_LANES) {
         double x[FP_LANES], y[FP_LANES], radius[FP_LANES];
         for (int k = 0; k < FP_LANES; k++) {
@@ -429,17 +440,26 @@ FP_INLINE double fp_several_times(double a, double b) { return a == 0.0 || b == 
 
 /* Analyse the cells that are not known, and halve them until the expansion of phi and of l' holds on each; returns
  * their number, 0 where there would be too many. */
-static inline int fp_several_cells(const fp_log_ratio *r, double t, double w, double log_total, fp_several_cell *cells,
-                                   fp_several_cell *spare, int count, fp_several_disc *discs, fp_discs *work)
+static inline int fp_several_cells(const fp_log_ratio *r, double t, double w, double log_total, int count,
+                                   fp_several_room *room)
 {
+    fp_several_cell *cells = room->cells, *spare = room->spare;
+    fp_several_disc *discs = room->discs;
+    double least = INFINITY; /* radius wanted */
+    for (int i = 0; i < r->np; i++)
+        least = fp_min(least, 3.0 * r->s[i]);
+    for (int i = 0; i < r->nq; i++)
+        least = fp_min(least, 3.0 * r->t[i]);
     for (int pass = 0; pass < 40; pass++) {
         int jobs = 0, at = 0, halved = 0;
         for (int i = 0; i < count; i++)
             if (!cells[i].known)
-                discs[jobs++] = (fp_several_disc){.x = cells[i].x, .y = 0.0, .radius = 1e3 * cells[i].h};
+                discs[jobs++] = (fp_several_disc){.x = cells[i].x, .y = 0.0, .radius = fp_max(8.0 * cells[i].h, least)};
         if (!jobs)
             return count;
-        fp_several_analyse(r, t, discs, jobs, work);
+        if (room->analysed > FP_SEVERAL_WORK)
+            return 0;
+        fp_several_analyse(r, t, discs, jobs, room);
         jobs = 0;
         for (int i = 0; i < count; i++) {
             fp_several_cell cell = cells[i];
@@ -451,13 +471,14 @@ static inline int fp_several_cells(const fp_log_ratio *r, double t, double w, do
                 cell.cap = INFINITY, cell.known = 1;
                 const double mass = d->phi - log_total + fp_log(2.0 * cell.h) + fabs(d->phi1_re) * cell.h;
                 const double steep = fp_min(1.0, w * curve / (bend + 1e-300));
-                cell.rest = fp_several_times(d->b_l, fp_several_rest_slope(1.5 * eta)) / d->radius + 2.0 * d->slack_l / d->radius;
+                const double rounding = 2.0 * d->slack_l / d->radius;
+                cell.rest = fp_several_times(d->b_l, fp_several_rest_slope(1.5 * eta)) / d->radius + rounding;
                 cell.flat = !(fabs(cell.slope) > 2.0 * (1.5 * curve * cell.h + cell.rest));
                 halve = !(eta < 0.6);
                 if (mass > -42.0)
                     halve = !(eta < 0.3) || bend * h2 > 0.1 || w * curve * h2 * steep > 0.1 || fabs(d->phi1_re) * cell.h > 3.0
                             || d->b_phi * fp_several_rest(eta) > 0.03
-                            || (cell.flat && w * (curve * h2 + cell.rest * cell.h) > 0.003);
+                            || (cell.flat && w * (curve * h2 + (cell.rest - rounding) * cell.h) > 0.003);
             }
             if (at + 2 > FP_SEVERAL_CELLS)
                 return 0;
@@ -551,14 +572,8 @@ static inline int fp_several_cell_bound(double t, double w, double log_total, fp
     return cell->integral < INFINITY;
 }
 
-typedef struct {
-    fp_several_cell *cells, *spare;
-    fp_several_disc *discs;
-    fp_discs *work;
-} fp_several_room;
-
 /* A bound of |m(w')| for all w' >= w by one path */
-static inline double fp_several_path(const fp_contour_factor *factor, double w, const fp_several_room *room)
+static inline double fp_several_path(const fp_contour_factor *factor, double w, fp_several_room *room)
 {
     const fp_contour_several *pair = factor->pair;
     const fp_log_ratio *r = &pair->r;
@@ -570,7 +585,7 @@ static inline double fp_several_path(const fp_contour_factor *factor, double w, 
         cells[i] = (fp_several_cell){.x = left + (i + 0.5) * ((right - left) / count), .h = 0.5 * (right - left) / count};
     double best = 1.0;
     for (int round = 0; round < FP_SEVERAL_ROUNDS; round++) {
-        count = fp_several_cells(r, t, w, log_total, cells, room->spare, count, room->discs, room->work);
+        count = fp_several_cells(r, t, w, log_total, count, room);
         if (!count)
             return best;
         fp_several_heights(w, cells, count);
@@ -584,10 +599,12 @@ static inline double fp_several_path(const fp_contour_factor *factor, double w, 
                 const int some = y > 0.0 ? (wanted < FP_SEVERAL_LEVELS ? (wanted > 1.0 ? (int)wanted : 1) : FP_SEVERAL_LEVELS) : 0;
                 levels[stop - start] = some;
                 for (int k = 0; k < some; k++)
-                    room->discs[jobs++] = (fp_several_disc){.x = cell->x, .y = (k + 0.5) * (y / some), .radius = 1e3 * (y + cell->h)};
-                room->discs[jobs++] = (fp_several_disc){.x = cell->x, .y = y, .radius = 1e3 * (y + cell->h)};
+                    room->discs[jobs++] = (fp_several_disc){.x = cell->x, .y = (k + 0.5) * (y / some), .radius = fp_max(4.0 * cell->h, fp_min(y, cell->radius))};
+                room->discs[jobs++] = (fp_several_disc){.x = cell->x, .y = y, .radius = fp_max(4.0 * cell->h, fp_min(y, cell->radius))};
             }
-            fp_several_analyse(r, t, room->discs, jobs, room->work);
+            if (room->analysed > FP_SEVERAL_WORK)
+                return best;
+            fp_several_analyse(r, t, room->discs, jobs, room);
             jobs = 0;
             for (int i = start; i < stop; i++) {
                 fp_several_cell *cell = cells + i;
@@ -633,7 +650,7 @@ static inline double fp_contour_several_decay(const fp_contour_factor *factor, d
 {
     fp_several_room room = {malloc(sizeof(fp_several_cell) * (FP_SEVERAL_CELLS + 2)),
                             malloc(sizeof(fp_several_cell) * (FP_SEVERAL_CELLS + 2)),
-                            malloc(sizeof(fp_several_disc) * (2 * FP_SEVERAL_CELLS)), malloc(sizeof(fp_discs))};
+                            malloc(sizeof(fp_several_disc) * (2 * FP_SEVERAL_CELLS)), malloc(sizeof(fp_discs)), 0};
     double bound = 1.0;
     if (room.cells && room.spare && room.discs && room.work && w > 0.0) {
         double log_size, phase, wrong;
