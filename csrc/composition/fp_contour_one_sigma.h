@@ -168,7 +168,10 @@ static inline int fp_contour_one_sigma_build(fp_contour_factor *factor, double t
 #define FP_BUMP_SPACING 0.75
 /* bound: proved - the bumps e^(-(x - c)^2 / 2) spaced by 0.75 sum to 3.3422... (1 +- 2 e^(-2 pi^2 / 0.75^2)) */
 #define FP_BUMP_HEIGHT 0.29920671030107 /* 0.75 / sqrt(2 pi), rounded down */
+#define FP_BUMP_SPAN 12 /* bumps that reach a point on either side: e^-40 at 12 spacings, which `kept` and `skipped` allow for */
 #define FP_SHIFTS 5
+
+static double fp_bump_falls[FP_BUMP_SPAN + 1]; /* e^(-i^2 spacing^2 / 2) */
 
 /* A bound of |m(w)| for all frequencies from w on. Bumps chi_i that sum to at most 1 divide the integral; of each part
  * the bound is its mass or, where less, that of the best shift of the path. Cells are so narrow that the integrand on each
@@ -176,10 +179,10 @@ static inline int fp_contour_one_sigma_build(fp_contour_factor *factor, double t
  * 1 + (1 + 2 t + 2 w) D^2 (sec(theta/2) + sec^2(theta/2)) / 4. */
 static inline double fp_contour_one_sigma_decay(const fp_contour_factor *factor, double w)
 {
+    static const double angles[FP_SHIFTS] = {0.15, 0.4, 0.9, 1.5, 2.1};
     const fp_contour_one_sigma *pair = factor->pair;
     const fp_contour_nodes *nodes = &factor->nodes;
     const double t = factor->t;
-    static const double angles[FP_SHIFTS] = {0.15, 0.4, 0.9, 1.5, 2.1};
     const fp_one_sigma *g = &pair->g;
     const int side = pair->p_low >= pair->q_high ? 1 : -1, several = pair->q_high > pair->q_low;
     if ((side > 0 ? pair->p_low - pair->q_high : pair->q_low - pair->p_high) < 0.0) /* the path would change sides */
@@ -188,64 +191,82 @@ static inline double fp_contour_one_sigma_decay(const fp_contour_factor *factor,
     const int bumps = (int)ceil((right - left) / FP_BUMP_SPACING) + 1;
     if (bumps > FP_BUMPS)
         return 1.0;
-    double mass[FP_BUMPS], best[FP_BUMPS], total[FP_BUMPS], kept = 0.0;
-    for (int i = 0; i < bumps; i++)
+    double mass[FP_BUMPS + 2 * FP_BUMP_SPAN], best[FP_BUMPS], total[FP_BUMPS + 2 * FP_BUMP_SPAN], kept = 0.0;
+    for (int i = 0; i < bumps + 2 * FP_BUMP_SPAN; i++)
         mass[i] = 0.0;
     for (int j = 0; j < nodes->n; j++) {
+        if (!(nodes->g[j] > 1e-30))
+            continue;
         const double x = j * factor->step;
-        const int middle = (int)(x / FP_BUMP_SPACING), first = middle > 11 ? middle - 11 : 0, last = middle + 12 < bumps ? middle + 12 : bumps - 1;
-        for (int i = first; i <= last; i++) {
-            const double away = x - i * FP_BUMP_SPACING;
-            mass[i] += FP_BUMP_HEIGHT * nodes->g[j] * fp_exp(-0.5 * away * away);
+        const int middle = (int)(x / FP_BUMP_SPACING);
+        /* e^(-(a - s d)^2/2) = e^(-a^2/2) (e^(a d))^s e^(-s^2 d^2/2), d the spacing */
+        const double away = x - middle * FP_BUMP_SPACING, up = fp_exp(away * FP_BUMP_SPACING), down = 1.0 / up;
+        const double centre = FP_BUMP_HEIGHT * nodes->g[j] * fp_exp(-0.5 * away * away);
+        double rise = centre, fall = centre, *into = mass + FP_BUMP_SPAN + middle;
+        into[0] += centre;
+        for (int i = 1; i <= FP_BUMP_SPAN; i++) {
+            rise *= up, fall *= down;
+            into[i] += rise * fp_bump_falls[i], into[-i] += fall * fp_bump_falls[i];
         }
     }
-    for (int i = 0; i < bumps; i++)
-        kept += mass[i] * (1.0 - 1e-12), best[i] = mass[i];
-    double least_left = INFINITY;
+    for (int i = 0; i < bumps; i++) {
+        const double m = mass[i + FP_BUMP_SPAN];
+        kept += m * (1.0 - 1e-12), best[i] = m;
+    }
     for (int shift = 0; shift < FP_SHIFTS; shift++) {
         const double y = fp_min(angles[shift] / pair->range, 5.0), theta = y * pair->range, sec = 1.0 / cos(0.5 * theta);
-        const double rate = pair->part ? y / pair->width : 0.0, factor = 1.0 + 0.4 * rate * fp_exp(0.5 * rate * rate);
+        const double rate = pair->part ? y / pair->width : 0.0, factor_part = 1.0 + 0.4 * rate * fp_exp(0.5 * rate * rate);
         const double curvature = 1.0 + (1.0 + 2.0 * t + 2.0 * w) * 0.25 * pair->range * pair->range * (sec + sec * sec);
-        const double cells = ceil((right - left) * sqrt(curvature / 0.8)), width = (right - left) / cells;
-        const double lost = factor * 1e-19 * fp_exp(y * y) * (several ? pow(sec, t) : 1.0); /* beyond the nodes */
-        if (!(cells < 20000.0) || !(lost < 1e-3))
+        const int cells = (int)fp_min(1e6, ceil(FP_BUMP_SPACING * sqrt(curvature / 0.8))); /* to the spacing of bumps */
+        const double width = FP_BUMP_SPACING / cells, count = cells * (double)bumps;
+        const double lost = factor_part * 1e-19 * fp_exp(y * y) * (several ? pow(sec, t) : 1.0); /* beyond the nodes */
+        if (!(count < 20000.0) || !(lost < 1e-3))
             continue;
-        for (int i = 0; i < bumps; i++)
-            total[i] = lost;
-        for (int cell = 0; cell < (int)cells; cell++) {
-            const double x = left + (cell + 0.5) * width;
-            double t_re = g->w_centre, t_im = 0.0, s_re = g->v_centre, s_im = 0.0, t1_re = 0.0, t1_im = 0.0, s1_re = 0.0, s1_im = 0.0;
-            for (int j = 0; j < g->n; j++) {
-                const double e = fp_exp(g->c[j] * (x - 0.5 * g->c[j])), angle = g->c[j] * (side * y);
-                const double re = e * cos(angle), im = e * sin(angle);
-                t_re += g->w[j] * re, t_im += g->w[j] * im, s_re += g->v[j] * re, s_im += g->v[j] * im;
-                t1_re += g->c[j] * g->w[j] * re, t1_im += g->c[j] * g->w[j] * im;
-                s1_re += g->c[j] * g->v[j] * re, s1_im += g->c[j] * g->v[j] * im;
+        for (int i = 0; i < bumps + 2 * FP_BUMP_SPAN; i++)
+            total[i] = 0.0;
+        double cosine[FP_MAX_POINTS], sine[FP_MAX_POINTS];
+        for (int j = 0; j < g->n; j++)
+            cosine[j] = cos(g->c[j] * y), sine[j] = side * sin(g->c[j] * y);
+        for (int cell = 0; cell < cells; cell++) {
+            /* the largest values of bumps on a cell of this place between them */
+            double fall[2 * FP_BUMP_SPAN + 1];
+            for (int i = 0; i <= 2 * FP_BUMP_SPAN; i++) {
+                const double away = fp_max(0.0, fabs((cell + 0.5) * width - (i - FP_BUMP_SPAN) * FP_BUMP_SPACING) - 0.5 * width);
+                fall[i] = fp_exp(-0.5 * away * away);
             }
-            const double t2 = t_re * t_re + t_im * t_im, s2 = s_re * s_re + s_im * s_im;
-            const double argument = atan2(t_im, t_re) - atan2(s_im, s_re);
-            const double mt_re = (t1_re * t_re + t1_im * t_im) / t2, mt_im = (t1_im * t_re - t1_re * t_im) / t2;
-            const double ms_re = (s1_re * s_re + s1_im * s_im) / s2, ms_im = (s1_im * s_re - s1_re * s_im) / s2;
-            const double slope = -x + (1.0 + t) * mt_re - t * ms_re - w * (mt_im - ms_im);
-            double e = -0.5 * x * x + y * y + (0.5 + 0.5 * t) * fp_log(t2) - 0.5 * t * fp_log(s2) - w * argument - 0.91893853320467274178 - nodes->log_total;
-            if (pair->part) /* |Phi(u + i v)| <= Phi(u) + v e^(v^2/2) phi(u), and u at the end of the cell that is larger */
-                e += fp_log(fp_ndtr((pair->part * (x - pair->centre) + 0.5 * width) / pair->width) + 0.4 * rate * fp_exp(0.5 * rate * rate - 0.5 * fp_max(0.0, fabs(x - pair->centre) - 0.5 * width) * fp_max(0.0, fabs(x - pair->centre) - 0.5 * width) / (pair->width * pair->width)));
-            const double reach = 0.5 * fabs(slope) * width;
-            const double integral = FP_BUMP_HEIGHT * width * fp_exp(e + 0.11) * (reach < 1e-3 ? 1.001 : sinh(reach) / reach);
-            if (!(integral > 1e-40))
-                continue;
-            const double place = x - left;
-            const int middle = (int)(place / FP_BUMP_SPACING), first = middle > 11 ? middle - 11 : 0, last = middle + 12 < bumps ? middle + 12 : bumps - 1;
-            for (int i = 0; i < bumps; i++) {
-                const double away = fp_max(0.0, fabs(place - i * FP_BUMP_SPACING) - 0.5 * width);
-                total[i] += integral * (i < first || i > last ? 1e-15 : fp_exp(-0.5 * away * away));
+            for (int bump = 0; bump < bumps; bump++) {
+                const double x = left + bump * FP_BUMP_SPACING + (cell + 0.5) * width;
+                double t_re = g->w_centre, t_im = 0.0, s_re = g->v_centre, s_im = 0.0, t1_re = 0.0, t1_im = 0.0, s1_re = 0.0, s1_im = 0.0;
+                for (int j = 0; j < g->n; j++) {
+                    const double e = fp_exp(g->c[j] * (x - 0.5 * g->c[j])), re = e * cosine[j], im = e * sine[j];
+                    t_re += g->w[j] * re, t_im += g->w[j] * im, s_re += g->v[j] * re, s_im += g->v[j] * im;
+                    t1_re += g->c[j] * g->w[j] * re, t1_im += g->c[j] * g->w[j] * im;
+                    s1_re += g->c[j] * g->v[j] * re, s1_im += g->c[j] * g->v[j] * im;
+                }
+                const double t2 = t_re * t_re + t_im * t_im, s2 = s_re * s_re + s_im * s_im;
+                const double log_t2 = fp_log(t2), log_s2 = fp_log(s2), size = -0.5 * x * x + y * y + (0.5 + 0.5 * t) * log_t2
+                                                                              - 0.5 * t * log_s2 - 0.91893853320467274178 - nodes->log_total;
+                if (size < -60.0) /* Im l >= 0 */
+                    continue;
+                const double argument = atan2(t_im, t_re) - atan2(s_im, s_re);
+                double e = size - w * argument;
+                if (pair->part) /* |Phi(u + i v)| <= Phi(u) + v e^(v^2/2) phi(u), and u at the end of the cell that is larger */
+                    e += fp_log(fp_ndtr((pair->part * (x - pair->centre) + 0.5 * width) / pair->width) + 0.4 * rate * fp_exp(0.5 * rate * rate - 0.5 * fp_max(0.0, fabs(x - pair->centre) - 0.5 * width) * fp_max(0.0, fabs(x - pair->centre) - 0.5 * width) / (pair->width * pair->width)));
+                if (e < -60.0)
+                    continue;
+                const double mt_re = (t1_re * t_re + t1_im * t_im) / t2, mt_im = (t1_im * t_re - t1_re * t_im) / t2;
+                const double ms_re = (s1_re * s_re + s1_im * s_im) / s2, ms_im = (s1_im * s_re - s1_re * s_im) / s2;
+                const double slope = -x + (1.0 + t) * mt_re - t * ms_re - w * (mt_im - ms_im);
+                const double reach = 0.5 * fabs(slope) * width;
+                const double integral = FP_BUMP_HEIGHT * width * fp_exp(e + 0.11) * (reach < 1e-3 ? 1.001 : sinh(reach) / reach);
+                for (int i = 0; i <= 2 * FP_BUMP_SPAN; i++)
+                    total[bump + i] += integral * fall[i];
             }
         }
+        const double skipped = lost + 1e-22 * count;
         for (int i = 0; i < bumps; i++)
-            best[i] = fp_min(best[i], total[i]);
-        least_left = 0.0;
+            best[i] = fp_min(best[i], total[i + FP_BUMP_SPAN] + skipped);
     }
-    (void)least_left;
     double bound = fp_max(0.0, 1.0 - kept) + 1e-12;
     for (int i = 0; i < bumps; i++)
         bound += best[i];
@@ -254,6 +275,14 @@ static inline double fp_contour_one_sigma_decay(const fp_contour_factor *factor,
 
 static const fp_contour_kind fp_contour_one_sigma_kind = {fp_contour_one_sigma_build, fp_contour_nodes_moments,
                                                           fp_contour_one_sigma_decay};
+
+/* Must be called once, before any factor. */
+static inline void fp_contour_one_sigma_select(void)
+{
+    fp_one_sigma_select();
+    for (int i = 0; i <= FP_BUMP_SPAN; i++)
+        fp_bump_falls[i] = fp_exp(-0.5 * FP_BUMP_SPACING * FP_BUMP_SPACING * i * i);
+}
 
 static inline void fp_contour_one_sigma_factor(fp_contour_factor *factor, const fp_contour_one_sigma *pair, double count)
 {

@@ -1,4 +1,4 @@
-/* delta(epsilon) of a composition, by a sum along a contour over a product of factors.
+/* delta(epsilon) of a composition, and e^epsilon Q(S > epsilon), by sums along a contour over a product of factors.
  *
  * Notation. Pair i is composed count_i times; l = log(p/q) its loss, M(z) = E_P e^(z l), kappa(t) = log M(t); S the
  * sum of all losses under P. For t > 0,
@@ -10,191 +10,607 @@
  * e^(-t period) / (1 - e^(-t period)), as delta <= 1; terms j > 0 are bounded by Chernoff's bound at some t' > t,
  *     delta(x) <= t'^t' / (1 + t')^(1 + t') prod M_i(t')^count_i e^(-t' x).
  *
- * Cut of the contour. Terms beyond the last frequency W sum to at most prod |m|^count / W, with the bounds of |m| for all
- * frequencies >= W that the factors offer.
+ * Cut of the contour. Terms beyond the last frequency W sum to at most prod rho^count / W, rho a bound of |m| for all
+ * frequencies >= W. |m|^2 is a characteristic function but for a factor at most 1, so that 1 - |m(n w)|^2 <=
+ * n^2 (1 - |m(w)|^2) for whole n (Petrov 1975, lemma I.2 for n = 2, by 1 - cos n x <= n^2 (1 - cos x)): a bound rho of
+ * |m| for all frequencies >= V gives 1 - (1 - rho^2) / n^2 for |m|^2 at all frequencies >= V / n.
+ *
+ * The tail. a(x) = e^x Q(S > x) = -delta'(x) has the transform f (z), with 1 / (z + 1) for 1 / (z (z + 1)); a <= P(S > x),
+ * and a(x) <= prod M(t')^count e^(-t' x). The sum of its terms converges slowly, so Q(S > x), which falls, is replaced by
+ * its mean over [x - s, x] or [x, x + s], which bound it: the term of z is multiplied by (e^(+-s (z + 1)) - 1) / (+-s (z + 1)),
+ * which differs from 1 by at most s |z + 1| and is at most 2.1 / (s |z + 1|); s = FP_CONTOUR_SMOOTHING / (t + 1). Terms beyond W sum to at most
+ * prod rho^count (1 + log(2.1 / (s W)) + ...).
+ *
+ * Tables. The terms at one t serve all epsilons whose saddle point is near: t is taken from a grid t_i, of which the curvature of
+ * the exponent at the saddle point says how dense it must be. The result at an epsilon depends on the composition
+ * alone, not on the other epsilons.
  */
 /* bounds: tested by enclosures/test_contour - rounding of sums along the contour */
 #ifndef FP_CONTOUR_SOLVER_H
 #define FP_CONTOUR_SOLVER_H
 
+#include "common/fp_dd.h"
+#include "composition/fp_contour_closed_forms.h"
 #include "composition/fp_contour_one_sigma.h"
 #include "composition/fp_contour_several_sigmas.h"
 
-#define FP_CONTOUR_TERMS (1 << 17) /* frequencies */
+#define FP_CONTOUR_TERMS (1 << 17) /* frequencies of a table */
+#define FP_CONTOUR_WORK 1e9 /* nodes times frequencies of a table */
 /* bound: none - exponent of the error aimed at by the search of t and by Chernoff's bound, which adds what it errs by */
 #define FP_CONTOUR_SEARCH_AIM 20.0
+/* bound: none - how far the sums are taken, and the largest aliases, relative to the value; both enter the bounds */
+#define FP_CONTOUR_CUT 1e-14
+/* bound: proved - the interval, in units of 1/(t+1), over which the tail is averaged; it enters the bounds */
+#define FP_CONTOUR_SMOOTHING 1e-14
+/* bound: none - relative width from which a nearer table is tried */
+#define FP_CONTOUR_WIDE 1e-10
+
+#define FP_SLOTS_PER_OCTAVE 64
+#define FP_SLOTS (2 * 40 * FP_SLOTS_PER_OCTAVE + 1) /* t from 2^-40 to 2^40 */
+#define FP_CONTOUR_TABLES 64
+#define FP_CONTOUR_CHERNOFF 12 /* values of t' */
+#define FP_CONTOUR_LADDER 96 /* frequencies 2^(j/2 - 16) at which bounds of |m| are known */
+
+enum { FP_CONTOUR_DELTA = 0, FP_CONTOUR_TAIL = 1 };
 
 /* Must be called once, before any composition. */
 static inline void fp_contour_select(void)
 {
-    fp_one_sigma_select();
+    fp_contour_one_sigma_select();
     fp_contour_several_select();
-    fp_contour_sums_selected = FP_SELECT(fp_contour_sums);
+    fp_contour_selected = (fp_contour_kernels){FP_SELECT(fp_contour_sums), FP_SELECT(fp_contour_cosines)};
 }
 
+/* sum count kappa with its error, sum count mean, sum count variance at one t */
 typedef struct {
-    double log_scale, scale_error, value, lower, upper; /* delta = e^(log_scale +- scale_error) value */
-    double t, period, frequency;
-    int terms, nodes, status; /* status: 0, or 1 where a budget was spent; the bounds hold */
-    double alias, tail, rounding;
-} fp_contour_answer;
+    double t, value, error, slope, variance;
+    int known; /* 0: not computed; 1; -1: not computable, t is too large */
+} fp_contour_slot;
+
+typedef struct {
+    int slot, terms, padded, status; /* status: 1 where a budget was spent */
+    unsigned long used;
+    double t, h, period, centre; /* epsilon at which the angles are given */
+    fp_dd scale;                 /* sum count kappa - log(t (t + 1)) for delta, - log(t + 1) for the tail */
+    double scale_error, frequency, log_rest; /* log_rest: of prod rho^count beyond the last frequency */
+    double *size[2], *angle[2], *block; /* of the terms, without e^scale */
+    double error[2], moment[2];         /* what the sums err by, at the centre and for each unit away from it */
+    double chernoff_t[FP_CONTOUR_CHERNOFF], chernoff[FP_CONTOUR_CHERNOFF][2];
+    int chernoffs;
+} fp_contour_table;
 
 typedef struct {
     int n;
     fp_contour_factor *factors;
+    double largest_t, log_mass;
+    fp_contour_slot *slots;
+    fp_contour_table *tables[FP_CONTOUR_TABLES];
+    int n_tables;
+    unsigned long clock;
+    double *ladder; /* of each factor: decay at frequencies of the ladder, for the table being made; -1: not computed */
+    long nodes, terms, made; /* cost */
 } fp_composition;
 
-/* phi(t) = sum count kappa(t) - epsilon t - log t (t + 1), with coarse nodes, and its derivatives */
-static inline int fp_contour_objective(const fp_composition *c, double t, double epsilon, double *value, double *slope,
-                                       double *variance)
+typedef struct {
+    double value, lower, upper; /* logarithms */
+} fp_contour_answer;
+
+static inline void fp_composition_free(fp_composition *c)
 {
-    *value = -epsilon * t - fp_log(t) - fp_log1p(t);
-    *slope = -epsilon - 1.0 / t - 1.0 / (1.0 + t);
-    *variance = 0.0;
-    for (int i = 0; i < c->n; i++) {
-        fp_contour_factor *factor = c->factors + i;
-        const int status = factor->kind->build(factor, t, 0.0, FP_CONTOUR_SEARCH_AIM);
-        if (status)
-            return status;
-        *value += factor->count * factor->kappa;
-        *slope += factor->count * factor->mean;
-        *variance += factor->count * factor->variance;
+    for (int i = 0; i < c->n_tables; i++) {
+        free(c->tables[i]->block);
+        free(c->tables[i]);
     }
-    return 0;
+    free(c->slots), free(c->ladder);
+    memset(c, 0, sizeof *c);
 }
 
-static inline int fp_contour_saddle(const fp_composition *c, double epsilon, double *t_out, double *variance)
+/* `factors` stay the caller's. -1 without memory. */
+static inline int fp_composition_make(fp_composition *c, int n, fp_contour_factor *factors)
 {
-    double low = 0.0, high = INFINITY, t = *t_out > 0.0 ? *t_out : 1.0, value, slope;
-    for (int i = 0; i < 60; i++) {
-        const int status = fp_contour_objective(c, t, epsilon, &value, &slope, variance);
+    memset(c, 0, sizeof *c);
+    c->n = n, c->factors = factors, c->largest_t = INFINITY;
+    for (int i = 0; i < n; i++) {
+        c->largest_t = fp_min(c->largest_t, factors[i].largest_t);
+        c->log_mass += factors[i].count * factors[i].log_mass;
+    }
+    c->log_mass += 1e-15 * fabs(c->log_mass);
+    c->slots = calloc(FP_SLOTS, sizeof *c->slots);
+    c->ladder = malloc(sizeof(double) * FP_CONTOUR_LADDER * (size_t)n);
+    if (c->slots && c->ladder)
+        return 0;
+    fp_composition_free(c);
+    return -1;
+}
+
+/* t_i = x / (1 + x / T), x = 2^((i - middle) / 64), T the largest t */
+FP_INLINE double fp_contour_t(const fp_composition *c, int i)
+{
+    const double x = exp2((double)(i - FP_SLOTS / 2) / FP_SLOTS_PER_OCTAVE);
+    return c->largest_t < INFINITY ? x / (1.0 + x / c->largest_t) : x;
+}
+
+/* d t / d i */
+FP_INLINE double fp_contour_spacing(const fp_composition *c, double t)
+{
+    return FP_LN2 / FP_SLOTS_PER_OCTAVE * t * (c->largest_t < INFINITY ? 1.0 - t / c->largest_t : 1.0);
+}
+
+/* -1 without memory */
+static inline int fp_contour_find(fp_composition *c, int i, const fp_contour_slot **out)
+{
+    fp_contour_slot *slot = c->slots + i;
+    *out = slot;
+    if (slot->known)
+        return 0;
+    slot->t = fp_contour_t(c, i), slot->value = slot->error = slot->slope = slot->variance = 0.0;
+    for (int j = 0; j < c->n; j++) {
+        fp_contour_factor *factor = c->factors + j;
+        const int status = factor->kind->build(factor, slot->t, 0.0, FP_CONTOUR_SEARCH_AIM);
         if (status == -1)
             return -1;
-        if (status || slope > 0.0)
-            high = t;
-        else
-            low = t;
-        const double second = *variance + 1.0 / (t * t) + 1.0 / ((1.0 + t) * (1.0 + t));
-        if (!status && fabs(slope) < 0.02 * sqrt(second))
-            break;
-        double next = status ? 0.5 * t : t - slope / second;
-        next = fp_min(next, 4.0 * t), next = fp_max(next, 0.25 * t);
-        if (!(next > low && next < high))
-            next = high < INFINITY ? (low > 0.0 ? sqrt(low * high) : 0.5 * high) : 2.0 * low;
-        if (fabs(next - t) < 1e-3 * t)
-            break;
-        t = next;
+        if (status) {
+            slot->known = -1;
+            return 0;
+        }
+        const double part = factor->count * factor->kappa;
+        slot->value += part;
+        slot->error += factor->count * factor->kappa_error + 4.0 * FP_U * (fabs(part) + fabs(slot->value));
+        slot->slope += factor->count * factor->mean, slot->variance += factor->count * factor->variance;
+        c->nodes += factor->nodes.n;
     }
-    *t_out = t;
+    slot->known = slot->value < INFINITY && slot->error < INFINITY && slot->variance < INFINITY ? 1 : -1;
     return 0;
 }
 
-/* log of Chernoff's bound of the terms j > 0, by several t' */
-static inline double fp_contour_alias(const fp_composition *c, double t, double epsilon, double period, double deviation)
+/* epsilon whose saddle point is the slot, and log of delta there, roughly */
+FP_INLINE double fp_contour_epsilon(const fp_contour_slot *slot)
 {
-    double best = INFINITY;
-    for (int i = 0; i < 24; i++) {
-        const double other = i < 12 ? t + (i + 1) / deviation : t * (1.0 + 0.25 * (i - 11));
-        double value, slope, variance, log_value = other * fp_log(other) - (1.0 + other) * fp_log1p(other) - other * epsilon;
-        if (fp_contour_objective(c, other, 0.0, &value, &slope, &variance))
-            continue;
-        log_value += value + fp_log(other) + fp_log1p(other);
-        for (int k = 0; k < c->n; k++)
-            log_value += c->factors[k].count * c->factors[k].kappa_error;
-        const double gap = (other - t) * period;
-        log_value += -gap - fp_log1p(-fp_exp(-gap));
-        best = fp_min(best, log_value);
-    }
-    return best;
+    return slot->slope - 1.0 / slot->t - 1.0 / (1.0 + slot->t);
+}
+FP_INLINE double fp_contour_curvature(const fp_contour_slot *slot)
+{
+    return slot->variance + 1.0 / (slot->t * slot->t) + 1.0 / ((1.0 + slot->t) * (1.0 + slot->t));
+}
+FP_INLINE double fp_contour_rough(const fp_contour_slot *slot, double epsilon)
+{
+    return slot->value - epsilon * slot->t - fp_log(slot->t) - fp_log1p(slot->t) - 0.5 * fp_log(2.0 * FP_PI * fp_contour_curvature(slot));
 }
 
-static inline int fp_contour_delta(const fp_composition *c, double epsilon, double t_start, fp_contour_answer *out)
+/* The saddle point of `epsilon` as a place on the grid of t, starting always at the middle */
+static inline int fp_contour_saddle(fp_composition *c, double epsilon, double *place, double *curvature)
 {
-    double t = t_start, variance = 0.0, value, slope;
-    memset(out, 0, sizeof *out);
-    if (fp_contour_saddle(c, epsilon, &t, &variance))
-        return -1;
-    if (fp_contour_objective(c, t, epsilon, &value, &slope, &variance))
-        return -1;
-    const double deviation = sqrt(variance), log_delta = value; /* to within a factor */
-    double period = fp_max(8.5 * deviation, (34.0 - log_delta) / t), log_alias = INFINITY;
-    for (int i = 0; i < 12; i++) {
-        log_alias = fp_contour_alias(c, t, epsilon, period, deviation);
-        if (log_alias < log_delta - 34.0)
-            break;
-        period *= 1.3;
+    int low = 0, high = FP_SLOTS - 1, i = FP_SLOTS / 2;
+    const fp_contour_slot *slot;
+    *place = i, *curvature = 1.0;
+    for (int step = 0; step < 64; step++) {
+        if (fp_contour_find(c, i, &slot))
+            return -1;
+        double move = -32.0;
+        if (slot->known > 0) {
+            const double t = slot->t, residual = fp_contour_epsilon(slot) - epsilon, second = fp_contour_curvature(slot);
+            move = -residual / (second * fp_contour_spacing(c, t));
+            *place = i + fp_max(-1.0, fp_min(move, 1.0)), *curvature = second;
+        }
+        if (fabs(move) < 1.0)
+            return 0;
+        if (move < 0.0)
+            high = i;
+        else
+            low = i;
+        if (high - low <= 1)
+            return 0;
+        move = fp_max(-192.0, fp_min(move, 192.0));
+        const double next = floor(i + move + 0.5);
+        i = next > low && next < high ? (int)next : next <= low && low > 0 && high - low < 256 ? (low + high) / 2 : next >= high && high < FP_SLOTS - 1 ? (low + high) / 2 : next <= low ? (low + high) / 2 : FP_SLOTS - 1;
     }
-    const double h = 2.0 * FP_PI / period;
-    double design = fp_max(12.0 / deviation, 4.0 * h);
-    double sum = 0.0, error = 0.0, largest = 0.0;
-    double scale = 0.0, scale_error = 0.0, drift = -epsilon, drift_error = 0.0;
-    int n = 0, done = 0, started = 0;
-    while (!done) {
+    return 0;
+}
+
+/* Chernoff's bounds of the terms j > 0 of Poisson's sum for values of t' > t: a - t' epsilon are their logarithms. */
+static inline int fp_contour_chernoff(fp_composition *c, fp_contour_table *table, double deviation)
+{
+    table->chernoffs = 0;
+    const double spacing = fp_contour_spacing(c, table->t);
+    int last = table->slot;
+    for (int k = 0; k < FP_CONTOUR_CHERNOFF; k++) {
+        static const double steps[FP_CONTOUR_CHERNOFF] = {1, 2, 3.5, 5, 7, 9, 12, 16, 24, 40, 80, 160};
+        int i = table->slot + (int)(steps[k] / (deviation * spacing) + 0.999);
+        i = i > last ? i : last + 1;
+        if (i >= FP_SLOTS)
+            break;
+        last = i;
+        const fp_contour_slot *slot;
+        if (fp_contour_find(c, i, &slot))
+            return -1;
+        if (slot->known < 0)
+            break;
+        const double other = slot->t, gap = (other - table->t) * table->period * (1.0 - 1e-14);
+        const double whole = slot->value + slot->error - gap - fp_log1p(-fp_exp(-gap)) + 4.0 * FP_U * (fabs(slot->value) + gap);
+        table->chernoff_t[table->chernoffs] = other;
+        table->chernoff[table->chernoffs][FP_CONTOUR_TAIL] = whole;
+        table->chernoff[table->chernoffs++][FP_CONTOUR_DELTA] = whole + other * fp_log(other) - (1.0 + other) * fp_log1p(other)
+                                                                + 4.0 * FP_U * (1.0 + other) * (1.0 + fp_log1p(other));
+    }
+    return 0;
+}
+
+FP_INLINE double fp_contour_aliases_above(const fp_contour_table *table, int quantity, double epsilon)
+{
+    double best = INFINITY;
+    for (int k = 0; k < table->chernoffs; k++)
+        best = fp_min(best, table->chernoff[k][quantity] - table->chernoff_t[k] * epsilon);
+    return best + 1e-12;
+}
+
+/* A bound of |m| of a factor for all frequencies >= w */
+static inline double fp_contour_ladder(fp_composition *c, int i, double w)
+{
+    int j = (int)floor(2.0 * log2(w)) + 32;
+    j = j < 0 ? 0 : j >= FP_CONTOUR_LADDER ? FP_CONTOUR_LADDER - 1 : j;
+    double *known = c->ladder + (size_t)i * FP_CONTOUR_LADDER + j;
+    const double at = exp2(0.5 * (j - 32));
+    if (at > w)
+        return 1.0;
+    if (*known < 0.0)
+        *known = c->factors[i].kind->decay(c->factors + i, at);
+    return *known;
+}
+
+/* log of a bound of prod |m|^count for all frequencies >= w; few bounds are computed where those are below `enough`. */
+static inline double fp_contour_rest(fp_composition *c, double w, double enough)
+{
+    double sum = 0.0;
+    for (int i = 0; i < c->n; i++) {
+        const double count = c->factors[i].count;
+        double best = 0.0;
+        for (int power = 0; power < 10 && sum + best > enough; power++) {
+            const double times = (double)(1 << power), rho = fp_contour_ladder(c, i, w * times);
+            const double lost = (1.0 - rho) * (1.0 + rho) / (times * times);
+            best = fp_min(best, 0.5 * count * fp_log1p(-fp_min(lost, 1.0 - 1e-300)) * (1.0 - 1e-12));
+            if (rho < 1e-3)
+                break;
+        }
+        sum += best;
+    }
+    return sum;
+}
+
+/* The bound of the sum of the terms beyond w, without e^scale and in units of the sum */
+FP_INLINE double fp_contour_cut(const fp_contour_table *table, int quantity, double w)
+{
+    const double t = table->t, s = FP_CONTOUR_SMOOTHING / (t + 1.0);
+    const double whole = fp_exp(table->log_rest) / table->h * 1.0000001;
+    return quantity == FP_CONTOUR_DELTA ? whole * t * (t + 1.0) / w
+                                        : whole * (t + 1.0) * (1.0 + fp_max(0.0, fp_log(2.1 / (s * w))) + 2.1 / (s * w) * (s * w > 2.1));
+}
+
+static inline int fp_contour_table_reserve(fp_contour_table *table, int capacity)
+{
+    double *block = malloc(sizeof(double) * 4 * (size_t)capacity);
+    if (!block)
+        return -1;
+    double *cursor = block;
+    for (int k = 0; k < 2; k++) {
+        double *size = fp_take(&cursor, capacity), *angle = fp_take(&cursor, capacity);
+        if (table->block) {
+            memcpy(size, table->size[k], sizeof(double) * (size_t)table->padded);
+            memcpy(angle, table->angle[k], sizeof(double) * (size_t)table->padded);
+        }
+        table->size[k] = size, table->angle[k] = angle;
+    }
+    free(table->block);
+    table->block = block;
+    return 0;
+}
+
+/* The sum of the terms at `epsilon` */
+FP_INLINE double fp_contour_sum(const fp_contour_table *table, int quantity, double epsilon)
+{
+    return fp_contour_selected.cosines(table->padded, table->size[quantity], table->angle[quantity],
+                                       table->h * (epsilon - table->centre));
+}
+
+/* Slot i moved by `move`, or the nearest to it where t is not too large */
+static inline int fp_contour_neighbour(fp_composition *c, int i, int move, const fp_contour_slot **out)
+{
+    for (;; move /= 2) {
+        const int j = i + move < 0 ? 0 : i + move >= FP_SLOTS ? FP_SLOTS - 1 : i + move;
+        if (fp_contour_find(c, j, out))
+            return -1;
+        if ((*out)->known > 0 || move == 0)
+            return 0;
+    }
+}
+
+/* Fill a table at slot i for epsilons up to reach / 2 slots away. -1 without memory, or the reason to stop. */
+static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *table, int i, int reach, fp_stop_token *stop)
+{
+    const fp_contour_slot *slot;
+    if (fp_contour_find(c, i, &slot))
+        return -1;
+    const fp_contour_slot *first, *last;
+    if (fp_contour_neighbour(c, i, -(reach + 1) / 2, &first) || fp_contour_neighbour(c, i, (reach + 1) / 2, &last))
+        return -1;
+    if (slot->known < 0) {
+        table->slot = i, table->terms = 0, table->status = 1;
+        return 0;
+    }
+    const double t = slot->t, deviation = sqrt(slot->variance);
+    const double near = fp_max(0.0, fp_contour_epsilon(first)), far = fp_max(0.0, fp_contour_epsilon(last));
+    const double centre = fp_max(0.0, fp_contour_epsilon(slot)); /* where the angles are given */
+    const double log_near = fp_contour_rough(first, near), log_far = fp_contour_rough(last, far);
+    const double log_cut = fp_log(FP_CONTOUR_CUT);
+    table->slot = i, table->t = t, table->centre = centre, table->terms = table->padded = table->status = 0;
+    table->period = fp_max(8.0 * deviation, (-log_cut - fp_min(log_far, 0.0)) / t);
+    for (int k = 0; k < 20; k++) {
+        if (fp_contour_chernoff(c, table, deviation))
+            return -1;
+        if (fp_contour_aliases_above(table, FP_CONTOUR_DELTA, near) < log_near + log_cut
+            && fp_contour_aliases_above(table, FP_CONTOUR_DELTA, far) < log_far + log_cut)
+            break;
+        table->period *= 1.25;
+    }
+    const double h = table->h = 2.0 * FP_PI / table->period;
+    double design = fp_max(8.0 / deviation, FP_CONTOUR_AT_ONCE * h), scale_error = 0.0;
+    int capacity = 256, n = 0, started = 0;
+    fp_dd drift = fp_dd_set(0.0), scale = fp_dd_set(0.0);
+    free(table->block);
+    table->block = NULL;
+    if (fp_contour_table_reserve(table, capacity))
+        return -1;
+    table->error[0] = table->error[1] = table->moment[0] = table->moment[1] = 0.0;
+    double drift_error = 0.0, work = 0.0;
+    for (;;) {
         if (!started || (n + FP_CONTOUR_AT_ONCE) * h > design) {
-            if (started)
-                design *= 2.0;
-            scale = -epsilon * t - fp_log(t) - fp_log1p(t), scale_error = 0.0, drift = -epsilon, drift_error = 0.0;
-            out->nodes = 0;
-            for (int i = 0; i < c->n; i++) {
-                fp_contour_factor *factor = c->factors + i;
+            design *= started ? 2.0 : 1.0;
+            scale = fp_dd_set(0.0), drift = fp_dd_set(-centre), scale_error = drift_error = 0.0;
+            for (int j = 0; j < c->n * FP_CONTOUR_LADDER; j++)
+                c->ladder[j] = -1.0;
+            for (int j = 0; j < c->n; j++) {
+                fp_contour_factor *factor = c->factors + j;
                 const int status = factor->kind->build(factor, t, design + FP_CONTOUR_AT_ONCE * h, FP_CONTOUR_AIM);
-                if (status)
-                    return status;
-                const double count = factor->count;
-                scale += count * factor->kappa, scale_error += count * factor->kappa_error + 2.0 * FP_U * fabs(count * factor->kappa);
-                drift += count * factor->mean;
-                drift_error += 2.0 * FP_U * fabs(count * factor->mean);
-                out->nodes += factor->nodes.n;
+                if (status == -1)
+                    return -1;
+                if (status) {
+                    table->status = 1, table->log_rest = 0.0;
+                    if (!started)
+                        scale_error = INFINITY;
+                    break;
+                }
+                scale = fp_dd_add(scale, fp_two_prod(factor->count, factor->kappa));
+                drift = fp_dd_add(drift, fp_two_prod(factor->count, factor->mean));
+                scale_error += factor->count * factor->kappa_error;
+                c->nodes += factor->nodes.n;
             }
-            drift_error += 2.0 * FP_U * fabs(epsilon);
+            if (table->status)
+                break;
             started = 1;
         }
+        const double slope = fp_dd_double(drift);
+        double log_m[FP_CONTOUR_AT_ONCE], angle_m[FP_CONTOUR_AT_ONCE], wrong[FP_CONTOUR_AT_ONCE], log_size[FP_CONTOUR_AT_ONCE],
+            phase[FP_CONTOUR_AT_ONCE], relative[FP_CONTOUR_AT_ONCE], log_above[FP_CONTOUR_AT_ONCE];
         int vague[FP_CONTOUR_AT_ONCE] = {0}; /* where m is not known to a tenth */
-        double log_m[FP_CONTOUR_AT_ONCE], angle_m[FP_CONTOUR_AT_ONCE], wrong[FP_CONTOUR_AT_ONCE], log_size[FP_CONTOUR_AT_ONCE], phase[FP_CONTOUR_AT_ONCE],
-            relative[FP_CONTOUR_AT_ONCE], log_above[FP_CONTOUR_AT_ONCE];
-        for (int j = 0; j < FP_CONTOUR_AT_ONCE; j++)
-            log_size[j] = log_above[j] = 0.0, phase[j] = (n + j) * h * drift, relative[j] = (n + j) * h * drift_error + 4.0 * FP_U * fabs(phase[j]);
-        for (int i = 0; i < c->n; i++) {
-            const fp_contour_factor *factor = c->factors + i;
+        for (int j = 0; j < FP_CONTOUR_AT_ONCE; j++) {
+            log_size[j] = log_above[j] = 0.0, phase[j] = (n + j) * h * slope;
+            relative[j] = 4.0 * FP_U * fabs(phase[j]);
+        }
+        for (int f = 0; f < c->n; f++) {
+            const fp_contour_factor *factor = c->factors + f;
             const double count = factor->count;
             factor->kind->moments(factor, n, h, FP_CONTOUR_AT_ONCE, log_m, angle_m, wrong);
+            work += 32.0 * factor->nodes.n;
             for (int j = 0; j < FP_CONTOUR_AT_ONCE; j++) {
                 const double size = fp_exp(log_m[j]);
                 log_size[j] += count * log_m[j], phase[j] += count * angle_m[j];
                 relative[j] += wrong[j] < 0.1 * size ? -count * fp_log1p(-wrong[j] / size) : 0.0;
                 vague[j] |= !(wrong[j] < 0.1 * size);
                 log_above[j] += count * fp_log(size + wrong[j] + 1e-300);
-                relative[j] += 3.0 * FP_U * count * (fabs(log_m[j]) + fabs(angle_m[j]));
+                relative[j] += 4.0 * FP_U * count * (fabs(log_m[j]) + fabs(angle_m[j]));
             }
         }
+        if (n + FP_CONTOUR_AT_ONCE > capacity) {
+            capacity *= 2;
+            if (fp_contour_table_reserve(table, capacity))
+                return -1;
+        }
+        double largest = 0.0;
         for (int j = 0; j < FP_CONTOUR_AT_ONCE; j++) {
-            const double w = (n + j) * h, a = t * (t + 1.0) - w * w, b = w * (2.0 * t + 1.0), norm = a * a + b * b;
-            const double size = fp_exp(log_size[j]), payoff = t * (t + 1.0) / sqrt(norm), weight = n + j ? 1.0 : 0.5;
-            const double angle = phase[j] - atan2(b, a), term = weight * size * payoff * cos(angle);
-            sum += term;
-            const double first_order = size * (relative[j] < 0.1 ? 1.06 * relative[j] : INFINITY);
-            error += weight * payoff * fp_min(vague[j] ? INFINITY : first_order, size + fp_exp(log_above[j])) + 8.0 * FP_U * fabs(term);
-            largest = size * payoff;
+            const double w = (n + j) * h, weight = n + j ? 1.0 : 0.5, size = weight * fp_exp(log_size[j]);
+            const double first = t / sqrt(t * t + w * w), second = (t + 1.0) / sqrt((t + 1.0) * (t + 1.0) + w * w);
+            const double turn = atan2(w, t), other = atan2(w, t + 1.0), turned = fabs(phase[j]) + 4.0;
+            const double payoff[2] = {first * second, second}, argument[2] = {turn + other, other};
+            for (int q = 0; q < 2; q++) {
+                const double part = size * payoff[q];
+                table->size[q][n + j] = part, table->angle[q][n + j] = remainder(phase[j], 2.0 * FP_PI) - argument[q];
+                const double first_order = relative[j] < 0.1 ? size * 1.06 * relative[j] : INFINITY;
+                table->error[q] += payoff[q] * (vague[j] || !(first_order < INFINITY) ? size + weight * fp_exp(log_above[j]) : first_order)
+                                   + part * FP_U * (24.0 + 2.0 * turned + 0.25 * FP_CONTOUR_AT_ONCE);
+                if (q == FP_CONTOUR_TAIL) /* the average over [x, x + s] */
+                    table->error[q] += part * FP_CONTOUR_SMOOTHING * (1.0 + w / (t + 1.0));
+                table->moment[q] += 4.0 * FP_U * part * w;
+            }
+            largest = fp_max(largest, size * payoff[0]);
         }
         n += FP_CONTOUR_AT_ONCE;
-        if (largest * n < 1e-16 * fabs(sum) || n >= FP_CONTOUR_TERMS) {
-            const double w = (n - 1) * h;
-            double log_tail = fp_log(t * (t + 1.0) / w / h);
-            for (int i = 0; i < c->n && log_tail > fp_log(1e-15 * fabs(sum)); i++)
-                log_tail += c->factors[i].count * fp_log(c->factors[i].kind->decay(c->factors + i, w));
-            out->tail = fp_exp(log_tail);
-            done = out->tail < 1e-13 * fabs(sum) || n >= FP_CONTOUR_TERMS;
-            out->status = n >= FP_CONTOUR_TERMS;
+        table->terms = table->padded = n;
+        c->terms += FP_CONTOUR_AT_ONCE;
+        const double w = (n - 1) * h;
+        const int spent = n >= FP_CONTOUR_TERMS || work > FP_CONTOUR_WORK;
+        if (fp_stop_requested(stop, FP_CONTOUR_AT_ONCE * 256))
+            return stop->status;
+        table->frequency = w, table->log_rest = 0.0;
+        const double least = fp_min(fabs(fp_contour_sum(table, 0, near)), fabs(fp_contour_sum(table, 0, far)));
+        const double sum = fp_min(least, fabs(fp_contour_sum(table, 0, centre)));
+        if (spent || largest * n < 1e-2 * FP_CONTOUR_CUT * sum) {
+            const double wanted = fp_log(FP_CONTOUR_CUT * sum * h * w / (t * (t + 1.0))) - 4.0;
+            table->log_rest = fp_contour_rest(c, w, fp_min(wanted, -1.0));
+            table->status = spent;
+            if (spent || table->log_rest <= wanted)
+                break;
         }
     }
-    const double below = fp_exp(-t * period);
-    const double alias = (fp_exp(log_alias - scale) + fp_exp(-t * period - scale) / (1.0 - below)) * (FP_PI / h);
-    error += 4.0 * FP_U * n * fabs(sum) * 0.0;
-    out->rounding = error, out->alias = alias;
-    out->log_scale = scale + fp_log(h / FP_PI), out->scale_error = scale_error + 4.0 * FP_U * (fabs(scale) + t * fabs(epsilon));
-    out->value = sum, out->lower = sum - error - out->tail - alias, out->upper = sum + error + out->tail;
-    out->t = t, out->period = period, out->frequency = (n - 1) * h, out->terms = n;
+    table->scale = scale, table->scale_error = scale_error;
+    c->made++;
     return 0;
+}
+
+/* The table at slot i, made where there is none. */
+static inline int fp_contour_table_find(fp_composition *c, int i, int reach, fp_contour_table **out, fp_stop_token *stop)
+{
+    int oldest = 0;
+    for (int k = 0; k < c->n_tables; k++) {
+        if (c->tables[k]->slot == i) {
+            c->tables[k]->used = ++c->clock;
+            *out = c->tables[k];
+            return 0;
+        }
+        oldest = c->tables[k]->used < c->tables[oldest]->used ? k : oldest;
+    }
+    if (c->n_tables < FP_CONTOUR_TABLES) {
+        oldest = c->n_tables;
+        c->tables[oldest] = calloc(1, sizeof **c->tables);
+        if (!c->tables[oldest])
+            return -1;
+        c->n_tables++;
+    }
+    fp_contour_table *table = c->tables[oldest];
+    const int status = fp_contour_table_make(c, table, i, reach, stop);
+    table->used = ++c->clock;
+    if (status)
+        table->slot = -1;
+    *out = table;
+    return status;
+}
+
+static inline fp_contour_answer fp_contour_read(const fp_composition *c, const fp_contour_table *table, int quantity, double epsilon)
+{
+    const double t = table->t, mass = c->log_mass;
+    fp_contour_answer out = {mass, -INFINITY, mass};
+    if (!table->terms || !(table->scale_error < INFINITY))
+        return out;
+    const double away = fabs(epsilon - table->centre);
+    if (!(table->frequency * away < 0.5 * FP_LARGEST_ANGLE))
+        return out;
+    const double sum = fp_contour_sum(table, quantity, epsilon);
+    const double error = table->error[quantity] + table->moment[quantity] * away + FP_U * table->size[quantity][0] * 4.0
+                         + fp_contour_cut(table, quantity, table->frequency);
+    const double payoff = quantity == FP_CONTOUR_DELTA ? fp_log(t) + fp_log1p(t) : fp_log1p(t);
+    const fp_dd tilted = fp_dd_sub(table->scale, fp_two_prod(epsilon, t));
+    const double scale = (fp_dd_double(tilted) - payoff) + (fp_log(table->h) - 1.14472988584940017414); /* log pi */
+    const double scale_error = table->scale_error + FP_U * (8.0 + 4.0 * fabs(payoff) + 4.0 * fabs(scale) + 2.0 * fabs(fp_dd_double(tilted))
+                                                            + 2.0 * fabs(fp_log(table->h)));
+    const double gap = t * table->period * (1.0 - 1e-14);
+    const double below = mass - gap - fp_log1p(-fp_exp(-gap)), above = fp_contour_aliases_above(table, quantity, epsilon);
+    const double alias = (fp_exp(below - scale) + fp_exp(above - scale)) * 1.001;
+    const double lower = sum - error - alias, upper = sum + error;
+    out.value = sum - 0.5 * alias > 0.0 ? scale + fp_log(sum - 0.5 * alias) : -INFINITY;
+    out.lower = lower > 0.0 ? scale + fp_log(lower) - scale_error : -INFINITY;
+    out.upper = upper > 0.0 && upper < INFINITY ? fp_min(mass, scale + fp_log(upper) + scale_error) : mass;
+    out.lower = fp_min(out.lower, out.upper);
+    out.value = fp_max(out.lower, fp_min(out.value, out.upper));
+    return out;
+}
+
+/* Bounds at one epsilon >= 0 */
+static inline int fp_contour_at(fp_composition *c, int quantity, double epsilon, fp_contour_answer *out, fp_stop_token *stop)
+{
+    double place, curvature;
+    fp_contour_table *table;
+    if (fp_contour_saddle(c, epsilon, &place, &curvature))
+        return -1;
+    /* the widest stride of tables at whose ends the terms are e^3.1 of those at the saddle point, roughly */
+    int stride = FP_SLOTS_PER_OCTAVE;
+    const double whole = 5.0 / (fp_contour_spacing(c, fp_contour_t(c, (int)(place + 0.5))) * sqrt(curvature));
+    for (; stride > 1; stride /= 2) {
+        if (stride > whole)
+            continue;
+        const int i = (int)floor(place / stride + 0.5) * stride;
+        const fp_contour_slot *slot, *first, *last;
+        if (fp_contour_neighbour(c, i, 0, &slot) || fp_contour_neighbour(c, i, -stride / 2, &first)
+            || fp_contour_neighbour(c, i, stride / 2, &last))
+            return -1;
+        if ((slot->t - first->t) * (fp_contour_epsilon(slot) - fp_contour_epsilon(first)) <= 6.25
+            && (last->t - slot->t) * (fp_contour_epsilon(last) - fp_contour_epsilon(slot)) <= 6.25)
+            break;
+    }
+    for (;;) {
+        int i = (int)floor(place / stride + 0.5) * stride;
+        i = i < 0 ? 0 : i >= FP_SLOTS ? FP_SLOTS - 1 : i;
+        const int status = fp_contour_table_find(c, i, stride, &table, stop);
+        if (status)
+            return status;
+        *out = fp_contour_read(c, table, quantity, epsilon);
+        if (stride == 1 || out->upper - out->lower < FP_CONTOUR_WIDE + 2.0 * table->scale_error || table->status)
+            return 0;
+        stride = 1;
+    }
+}
+
+/* Bounds at `count` epsilons >= 0, of which `done` were done. -1 without memory, or the reason to stop. */
+static inline int fp_contour_bounds(fp_composition *c, int quantity, ptrdiff_t count, const double *epsilon,
+                                    fp_contour_answer *out, fp_stop_token *stop, ptrdiff_t *done)
+{
+    for (*done = 0; *done < count; ++*done) {
+        int status = fp_contour_at(c, quantity, epsilon[*done], out + *done, stop);
+        status = status ? status : fp_stop_requested(stop, 128);
+        if (status)
+            return status;
+    }
+    return 0;
+}
+
+/* A pair of any kind */
+typedef union {
+    fp_contour_one_sigma one_sigma;
+    fp_contour_several several;
+    fp_contour_gaussians gaussians;
+    fp_contour_laplace laplace;
+    fp_contour_atoms atoms;
+} fp_contour_any;
+
+/* The factor of a pair, which `pair` holds from then on: 1; 0 where no kind fits; -1 without memory. */
+static inline int fp_contour_any_mixtures(fp_contour_factor *factor, fp_contour_any *pair, double count, int np,
+                                          const double *pw, const double *pm, const double *ps, int nq,
+                                          const double *qw, const double *qm, const double *qs, const double excess[2])
+{
+    if (np == 1 && nq == 1) {
+        fp_contour_gaussians_make(&pair->gaussians, pm[0], ps[0], qm[0], qs[0], excess);
+        fp_contour_gaussians_factor(factor, &pair->gaussians, excess[0], count);
+        return 1;
+    }
+    if (fp_contour_one_sigma_make(&pair->one_sigma, np, pw, pm, ps, nq, qw, qm, qs, excess)
+        && (pair->one_sigma.p_low >= pair->one_sigma.q_high || pair->one_sigma.q_low >= pair->one_sigma.p_high)) {
+        fp_contour_one_sigma_factor(factor, &pair->one_sigma, count);
+        return 1;
+    }
+    const int status = fp_contour_several_make(&pair->several, np, pw, pm, ps, nq, qw, qm, qs, excess);
+    fp_contour_several_factor(factor, &pair->several, count);
+    if (status)
+        fp_contour_several_free(&pair->several);
+    return status ? (status < 0 ? -1 : 0) : 1;
+}
+
+static inline void fp_contour_any_free(fp_contour_factor *factor, fp_contour_any *pair)
+{
+    if (factor->kind == &fp_contour_several_kind)
+        fp_contour_several_free(&pair->several);
+    fp_contour_factor_free(factor);
+}
+
+static inline int fp_contour_any_laplace(fp_contour_factor *factor, fp_contour_any *pair, double count, double scale,
+                                         double shift)
+{
+    fp_contour_laplace_factor(factor, &pair->laplace, scale, shift, count);
+    return 1;
+}
+
+static inline int fp_contour_any_atoms(fp_contour_factor *factor, fp_contour_any *pair, double count, int n,
+                                       const double *p, const double *q, double excess)
+{
+    pair->atoms = (fp_contour_atoms){n, p, q, excess};
+    fp_contour_atoms_factor(factor, &pair->atoms, count);
+    return 1;
 }
 
 #endif
