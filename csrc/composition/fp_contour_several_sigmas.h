@@ -36,8 +36,6 @@
  * at its height Y at least sum (Re l'(centre) - rest) Y / K over K discs, for the linear term of l' vanishes by symmetry.
  * On the path |f_t| e^(-w Im l) is e^quadratic by the expansion at a disc on it. Where l' = 0 the path comes back to the
  * line, at up to 45 degrees, which is the path of steepest descent there.
- *     Small frequencies: |m|^2 has a derivative of at most min(2 w variance, 2 |m| E|l - mean|), so that values at a few
- * frequencies bound it up to one from which on the path bounds it.
  */
 /* bounds: tested by enclosures/test_contour_sigmas - sums over cells, in logarithms to 1e-9; truncation is proved at the
  * head */
@@ -53,11 +51,9 @@
 #define FP_SEVERAL_PANELS 8192
 #define FP_SEVERAL_CELLS 4096
 #define FP_SEVERAL_ELLIPSES 5
-#define FP_SEVERAL_ROUNDS 12 /* in which a path is lowered and its cells are halved */
-#define FP_SEVERAL_WORK 200000 /* discs times components that are analysed for one bound of m */
-#define FP_SEVERAL_LEVELS 4  /* discs between the line and the path */
-#define FP_SEVERAL_REACH 14 /* frequencies, each 1.5 times the last, at which a path is tried */
-#define FP_SEVERAL_STEPS 600 /* frequencies at which moments are taken to bound those between */
+#define FP_SEVERAL_ROUNDS 14 /* in which a path is lowered and its cells are halved */
+#define FP_SEVERAL_WORK 600000 /* discs times components that are analysed for one bound of m */
+#define FP_SEVERAL_LEVELS 16 /* discs between the line and the path */
 
 /* One side at eight centres; c is the second derivative of log p, b the mean precision. */
 typedef struct {
@@ -384,8 +380,10 @@ static inline int fp_contour_several_build(fp_contour_factor *factor, double t, 
  * disc there, and the curvature -phi''. `cap` is the height that was not refuted; flat: l' may vanish. */
 typedef struct {
     double x, h, y[2], slope, curve, radius, phi, bend, cap, rest;
+    double b; /* the bound of l on the disc at x */
+    double levels; /* factor of the number of discs below the path */
     double integral, loose; /* of its part of the path; the factor lost by bounding */
-    int flat, known;
+    int flat, known, refused;
 } fp_several_cell;
 
 /* One disc of a column, or the one on the path */
@@ -438,6 +436,12 @@ FP_INLINE double fp_several_rest_slope(double eta)
 }
 FP_INLINE double fp_several_times(double a, double b) { return a == 0.0 || b == 0.0 ? 0.0 : a * b; }
 
+/* |d| / R on which l' keeps most of its size */
+FP_INLINE double fp_several_eta(const fp_several_cell *cell)
+{
+    return fp_min(0.4, sqrt(0.1 * fabs(cell->slope) * cell->radius / (cell->b + 1e-300)));
+}
+
 /* Analyse the cells that are not known, and halve them until the expansion of phi and of l' holds on each; returns
  * their number, 0 where there would be too many. */
 static inline int fp_several_cells(const fp_log_ratio *r, double t, double w, double log_total, int count,
@@ -468,7 +472,7 @@ static inline int fp_several_cells(const fp_log_ratio *r, double t, double w, do
                 const fp_several_disc *d = discs + jobs++;
                 const double eta = cell.h / d->radius, bend = fabs(d->phi2_re), curve = fabs(d->l2_re), h2 = cell.h * cell.h;
                 cell.slope = d->l1_re, cell.curve = d->l2_re, cell.radius = d->radius, cell.phi = d->phi, cell.bend = -d->phi2_re;
-                cell.cap = INFINITY, cell.known = 1;
+                cell.cap = INFINITY, cell.known = 1, cell.levels = 1.0, cell.b = d->b_l;
                 const double mass = d->phi - log_total + fp_log(2.0 * cell.h) + fabs(d->phi1_re) * cell.h;
                 const double steep = fp_min(1.0, w * curve / (bend + 1e-300));
                 const double rounding = 2.0 * d->slack_l / d->radius;
@@ -478,6 +482,7 @@ static inline int fp_several_cells(const fp_log_ratio *r, double t, double w, do
                 if (mass > -42.0)
                     halve = !(eta < 0.3) || bend * h2 > 0.1 || w * curve * h2 * steep > 0.1 || fabs(d->phi1_re) * cell.h > 3.0
                             || d->b_phi * fp_several_rest(eta) > 0.03
+                            || (!cell.flat && cell.h > 0.6 * cell.radius * fp_several_eta(&cell))
                             || (cell.flat && w * (curve * h2 + (cell.rest - rounding) * cell.h) > 0.003);
             }
             if (at + 2 > FP_SEVERAL_CELLS)
@@ -506,7 +511,7 @@ static inline void fp_several_heights(double w, fp_several_cell *cells, int coun
     for (int i = 0; i < count; i++) {
         const fp_several_cell *cell = cells + i;
         const double bend = fp_max(cell->bend, 1e-6 / (cell->radius * cell->radius));
-        const double size = cell->flat ? 0.0 : fp_min(fp_min(w * fabs(cell->slope) / bend, cell->cap), 1.4 * cell->radius);
+        const double size = cell->flat ? 0.0 : fp_min(fp_min(w * fabs(cell->slope) / bend, cell->cap), 3.0 * cell->radius);
         const double wanted = cell->slope < 0.0 ? -size : size;
         cells[i].y[0] = before * wanted > 0.0 ? (fabs(before) < fabs(wanted) ? before : wanted) : 0.0;
         before = wanted;
@@ -595,7 +600,8 @@ static inline double fp_several_path(const fp_contour_factor *factor, double w, 
             int jobs = 0, levels[FP_SEVERAL_CELLS / (FP_SEVERAL_LEVELS + 1)];
             for (stop = start; stop < count && stop - start < FP_SEVERAL_CELLS / (FP_SEVERAL_LEVELS + 1); stop++) {
                 const fp_several_cell *cell = cells + stop;
-                const double y = 0.5 * (fabs(cell->y[0]) + fabs(cell->y[1])), wanted = ceil(1.6 * y / cell->radius);
+                const double y = 0.5 * (fabs(cell->y[0]) + fabs(cell->y[1]));
+                const double wanted = ceil(cell->levels * y / (1.6 * cell->radius * fp_several_eta(cell)));
                 const int some = y > 0.0 ? (wanted < FP_SEVERAL_LEVELS ? (wanted > 1.0 ? (int)wanted : 1) : FP_SEVERAL_LEVELS) : 0;
                 levels[stop - start] = some;
                 for (int k = 0; k < some; k++)
@@ -610,7 +616,8 @@ static inline double fp_several_path(const fp_contour_factor *factor, double w, 
                 fp_several_cell *cell = cells + i;
                 if (!fp_several_cell_bound(t, w, log_total, cell, room->discs + jobs, levels[i - start])) {
                     const double y = fp_max(fabs(cell->y[0]), fabs(cell->y[1]));
-                    cell->cap = round < 6 ? 0.6 * y : 0.0;
+                    cell->cap = round + 3 < FP_SEVERAL_ROUNDS ? (cell->refused % 2 ? 0.75 : 0.95) * y : 0.0;
+                    cell->levels *= cell->refused++ % 2 ? 1.0 : 1.6;
                     cell->integral = INFINITY;
                     refused++;
                 }
@@ -652,38 +659,8 @@ static inline double fp_contour_several_decay(const fp_contour_factor *factor, d
                             malloc(sizeof(fp_several_cell) * (FP_SEVERAL_CELLS + 2)),
                             malloc(sizeof(fp_several_disc) * (2 * FP_SEVERAL_CELLS)), malloc(sizeof(fp_discs)), 0};
     double bound = 1.0;
-    if (room.cells && room.spare && room.discs && room.work && w > 0.0) {
-        double log_size, phase, wrong;
-        factor->kind->moments(factor, 1.0, w, 1, &log_size, &phase, &wrong);
-        const double here = fp_min(1.0, fp_exp(log_size) + wrong), aim = here + 0.25 * (1.0 - here);
-        double far = w, beyond = bound = fp_several_path(factor, w, &room);
-        for (int i = 0; i < FP_SEVERAL_REACH && beyond > aim && here > 0.05; i++) {
-            far *= 1.5;
-            beyond = fp_several_path(factor, far, &room);
-        }
-        if (beyond < bound) { /* values of m from w to far bound it between them */
-            fp_contour_factor own = *factor;
-            memset(&own.nodes, 0, sizeof own.nodes);
-            double most = fp_max(beyond, aim), at = w;
-            int status = factor->kind->build(&own, factor->t, far, 16.0);
-            for (int step = 0; at < far && !status; step++) {
-                factor->kind->moments(&own, 1.0, at, 1, &log_size, &phase, &wrong);
-                const double size = fp_exp(log_size) + wrong + 1e-14;
-                if (size >= 1.0 || step == FP_SEVERAL_STEPS) {
-                    status = 1;
-                    break;
-                }
-                const double margin = 1.0 - size;
-                most = fp_max(most, size + fp_min(0.1, 0.25 * margin));
-                const double rise = (most - size) * (most + size) * (1.0 - 1e-12);
-                const double slow = 1.001 * own.variance + 1e-300, fast = 2.0 * most * (1.001 * own.nodes.spread) + 1e-300;
-                at += fp_max(rise / fast, rise / (at * slow + sqrt(at * at * slow * slow + 2.0 * rise * slow)));
-            }
-            if (!status)
-                bound = fp_min(bound, most);
-            free(own.nodes.block);
-        }
-    }
+    if (room.cells && room.spare && room.discs && room.work && w > 0.0)
+        bound = fp_several_path(factor, w, &room);
     free(room.cells), free(room.spare), free(room.discs), free(room.work);
     return fp_min(bound, 1.0);
 }
