@@ -36,6 +36,8 @@
  * at its height Y at least sum (Re l'(centre) - rest) Y / K over K discs, for the linear term of l' vanishes by symmetry.
  * On the path |f_t| e^(-w Im l) is e^quadratic by the expansion at a disc on it. Where l' = 0 the path comes back to the
  * line, at up to 45 degrees, which is the path of steepest descent there.
+ *     Small frequencies: |m|^2 has a derivative of at most min(2 w variance, 2 |m| E|l - mean|), so that values at a few
+ * frequencies bound it up to one from which on the path bounds it.
  */
 /* bounds: tested by enclosures/test_contour_sigmas - sums over cells, in logarithms to 1e-9; truncation is proved at the
  * head */
@@ -52,6 +54,8 @@
 #define FP_SEVERAL_CELLS 4096
 #define FP_SEVERAL_ELLIPSES 5
 #define FP_SEVERAL_ROUNDS 14 /* in which a path is lowered and its cells are halved */
+#define FP_SEVERAL_REACH 14 /* frequencies, each 1.5 times the last, at which a path is tried */
+#define FP_SEVERAL_STEPS 600 /* frequencies at which moments are taken to bound those between */
 #define FP_SEVERAL_WORK 600000 /* discs times components that are analysed for one bound of m */
 #define FP_SEVERAL_LEVELS 16 /* discs between the line and the path */
 
@@ -605,8 +609,8 @@ static inline double fp_several_path(const fp_contour_factor *factor, double w, 
                 const int some = y > 0.0 ? (wanted < FP_SEVERAL_LEVELS ? (wanted > 1.0 ? (int)wanted : 1) : FP_SEVERAL_LEVELS) : 0;
                 levels[stop - start] = some;
                 for (int k = 0; k < some; k++)
-                    room->discs[jobs++] = (fp_several_disc){.x = cell->x, .y = (k + 0.5) * (y / some), .radius = fp_max(4.0 * cell->h, fp_min(y, cell->radius))};
-                room->discs[jobs++] = (fp_several_disc){.x = cell->x, .y = y, .radius = fp_max(4.0 * cell->h, fp_min(y, cell->radius))};
+                    room->discs[jobs++] = (fp_several_disc){.x = cell->x, .y = (k + 0.5) * (y / some), .radius = fp_max(4.0 * cell->h, cell->radius)};
+                room->discs[jobs++] = (fp_several_disc){.x = cell->x, .y = y, .radius = fp_max(4.0 * cell->h, cell->radius)};
             }
             if (room->analysed > FP_SEVERAL_WORK)
                 return best;
@@ -659,8 +663,38 @@ static inline double fp_contour_several_decay(const fp_contour_factor *factor, d
                             malloc(sizeof(fp_several_cell) * (FP_SEVERAL_CELLS + 2)),
                             malloc(sizeof(fp_several_disc) * (2 * FP_SEVERAL_CELLS)), malloc(sizeof(fp_discs)), 0};
     double bound = 1.0;
-    if (room.cells && room.spare && room.discs && room.work && w > 0.0)
-        bound = fp_several_path(factor, w, &room);
+    if (room.cells && room.spare && room.discs && room.work && w > 0.0) {
+        double log_size, phase, wrong;
+        factor->kind->moments(factor, 1.0, w, 1, &log_size, &phase, &wrong);
+        const double here = fp_min(1.0, fp_exp(log_size) + wrong), aim = here + 0.25 * (1.0 - here);
+        double far = w, beyond = bound = fp_several_path(factor, w, &room);
+        for (int i = 0; i < FP_SEVERAL_REACH && beyond > aim && here > 0.05; i++) {
+            far *= 1.5;
+            beyond = fp_several_path(factor, far, &room);
+        }
+        if (beyond < bound) { /* values of m from w to far bound it between them */
+            fp_contour_factor own = *factor;
+            memset(&own.nodes, 0, sizeof own.nodes);
+            double most = fp_max(beyond, aim), at = w;
+            int status = factor->kind->build(&own, factor->t, far, 16.0);
+            for (int step = 0; at < far && !status; step++) {
+                factor->kind->moments(&own, 1.0, at, 1, &log_size, &phase, &wrong);
+                const double size = fp_exp(log_size) + wrong + 1e-14;
+                if (size >= 1.0 || step == FP_SEVERAL_STEPS) {
+                    status = 1;
+                    break;
+                }
+                const double margin = 1.0 - size;
+                most = fp_max(most, size + fp_min(0.1, 0.25 * margin));
+                const double rise = (most - size) * (most + size) * (1.0 - 1e-12);
+                const double slow = 1.001 * own.variance + 1e-300, fast = 2.0 * most * (1.001 * own.nodes.spread) + 1e-300;
+                at += fp_max(rise / fast, rise / (at * slow + sqrt(at * at * slow * slow + 2.0 * rise * slow)));
+            }
+            if (!status)
+                bound = fp_min(bound, most);
+            free(own.nodes.block);
+        }
+    }
     free(room.cells), free(room.spare), free(room.discs), free(room.work);
     return fp_min(bound, 1.0);
 }
