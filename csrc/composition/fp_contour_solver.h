@@ -362,7 +362,7 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
     }
     const double h = table->h = 2.0 * FP_PI / table->period;
     double design = fp_max(8.0 / deviation, FP_CONTOUR_AT_ONCE * h), scale_error = 0.0;
-    int capacity = 256, n = 0, started = 0;
+    int capacity = 256, n = 0, check = 0, started = 0;
     fp_dd drift = fp_dd_set(0.0), scale = fp_dd_set(0.0);
     free(table->block);
     table->block = NULL;
@@ -449,6 +449,9 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
         if (fp_stop_requested(stop, FP_CONTOUR_AT_ONCE * 256))
             return stop->status;
         table->frequency = w, table->log_rest = 0.0;
+        if (n < check && !spent)
+            continue;
+        check = n + fp_padded(n / 16); /* the sums at the ends take as long as n terms */
         const double least = fp_min(fabs(fp_contour_sum(table, 0, near)), fabs(fp_contour_sum(table, 0, far)));
         const double sum = fp_min(least, fabs(fp_contour_sum(table, 0, centre)));
         if (spent || largest * n < 1e-2 * FP_CONTOUR_CUT * sum) {
