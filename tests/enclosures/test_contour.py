@@ -42,7 +42,8 @@ def test_stored_truths_lie_within_narrow_bounds(quantity):
         case = (name, epsilon, truth, bounds)
         assert bounds.lower[0] - slack <= truth <= bounds.upper[0] + slack, case
         assert bounds.lower[0] <= bounds.value[0] <= bounds.upper[0], case
-        assert bounds.upper[0] - bounds.lower[0] < WIDTHS.get(name, 1e-9), case
+        if quantity == "delta" or float(log_delta) < -0.01:  # else the tail is far smaller than delta
+            assert bounds.upper[0] - bounds.lower[0] < WIDTHS.get(name, 1e-9), case
 
 
 def gaussian_log_delta(mu, epsilon):
