@@ -116,9 +116,9 @@ def largest_loss(steps: Sequence[Step]) -> tuple[float, float]:
     """Bounds of the largest sum of losses: the least epsilon with delta(epsilon) = P(S = inf) where that is 0."""
     low, high = 0.0, 0.0
     for step in steps:
-        least, most = _largest_loss_of(step)
-        slack = _log_gaps(step)
-        if step.count:
+        if step.count and not _is_trivial(step):
+            least, most = _largest_loss_of(step)
+            slack = _log_gaps(step)
             low += step.count * (least - slack[1])
             high += step.count * (most + slack[0])
     rounding = 4 * len(steps) * UNIT_ROUNDOFF
