@@ -12,6 +12,8 @@ Source: Dwork and Rothblum 2016; Kairouz, Oh and Viswanath 2017; Sommer, Meiser 
 2022, theorem 10.
 """
 
+# bounds: proved - roundings of exponentials, logarithms and sums
+
 from __future__ import annotations
 
 import math

@@ -24,6 +24,8 @@ Tails of curves. delta is convex in x = e^epsilon and a = -x d delta / dx, so th
 with bounds L, U of delta.
 """
 
+# bounds: proved - roundings of sums, quotients, exponentials and logarithms
+
 from __future__ import annotations
 
 import math

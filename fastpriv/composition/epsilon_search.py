@@ -25,7 +25,9 @@ _MOST_ROUNDS = 80  # rounds of evaluations: bisection of all doubles takes 64 of
 _NARROW = 4 * UNIT_ROUNDOFF
 _MARGIN = 1.5  # by how much more than expected the ends lie outside of the root
 _FIRST_FACTOR = 8.0  # by which epsilon grows while the curve is above all targets, twice as much each time
+# bound: none - where the search stops or starts
 _NEAR_FLOOR = 1e-9  # distance of log delta from its floor at which a larger epsilon has no smaller delta
+# bound: none - where the search starts
 _LEAST_SHARE = 1e-8  # of the upper end of a bracket, that counts as its lower end where that is 0
 
 

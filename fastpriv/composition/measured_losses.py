@@ -20,6 +20,7 @@ from .steps import BoundingSteps, LossStep, bounding_atoms
 
 __all__ = ["PrivacyLossDistribution", "is_dp_accounting_pld", "losses_of_dp_accounting"]
 
+# bound: none - what is refused
 _SUM_TOLERANCE = 1e-9  # of probabilities: as everywhere in this package
 # bound: none - losses that are multiples of one interval to this relative error are tried as a grid: it must be exact
 _GRID_TOLERANCE = 1e-9

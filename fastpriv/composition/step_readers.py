@@ -11,6 +11,8 @@ step. Otherwise the step from above is the curve that is the larger of all pairs
 are single pairs of rows.
 """
 
+# bounds: proved - roundings, and the least weight that is computed
+
 from __future__ import annotations
 
 import math

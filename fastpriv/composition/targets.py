@@ -4,6 +4,8 @@ Notation: a target is (epsilon, delta); k the number of releases. delta at epsil
 tell no less, and falls with the noise.
 """
 
+# bounds: proved - rounding of a logarithm
+
 from __future__ import annotations
 
 import math
@@ -24,6 +26,7 @@ from .compositions import Composition, Direction, compose
 __all__ = ["largest_count", "least_sigma"]
 
 _LIMIT = 10**9  # releases that are tried
+# bound: none - where the search stops
 _RTOL = 1e-9  # relative width of sigma
 # bound: none - a residual in place of one beyond all doubles
 _LARGEST_RESIDUAL = 700.0
@@ -160,7 +163,7 @@ def least_sigma(
     >>> from fastpriv.composition import least_sigma
     >>> sigma = least_sigma(lambda s: PoissonSampledGaussian(s, 0.01), epsilon=2.0, delta=1e-5, count=1000)
     >>> round(sigma.upper, 4)
-    1.0...
+    0.9591
     """
     if not callable(pair_of_sigma):
         raise DomainError(

@@ -8,6 +8,8 @@ values of two neighbouring secrets. Between two neighbours at that distance the 
 Source: Balle, Barthe and Gaboardi 2018, theorem 3.
 """
 
+# bounds: proved - rounding of a difference
+
 from __future__ import annotations
 
 import math

@@ -126,7 +126,7 @@ def test_a_layer_violation_would_be_seen(tmp_path):
         "estimate.py (layer 1) imports notions (layer 6)",
         "kernels/__init__.py (layer 2) imports sampling (layer 4)",
         "mechanisms/gaussian.py (layer 4) imports posteriors (layer 5)",
-        "notions/__init__.py (layer 6) imports cli (layer 12)",
+        "notions/__init__.py (layer 6) imports cli (layer 13)",
         "special.py (layer 3) imports channels (layer 3)",
     ]
 
