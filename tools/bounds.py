@@ -537,6 +537,7 @@ _KERNELS = {
     "awgn": "capacity under a peak-power constraint",
     "channel": "finite channels",
     "common": "arithmetic that all share",
+    "composition": "compositions",
     "gauss": "Gaussian mechanism",
     "line": "divergences in one dimension",
     "lmip": "mutual-information privacy",
