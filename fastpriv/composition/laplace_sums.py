@@ -22,6 +22,8 @@ Rounding of a and of V is a move of epsilon: delta rises with a and falls with e
 rounding of the weights. I_m(V) <= min(1, V^m / m!) bounds what is left out.
 """
 
+# bounds: tested by enclosures/test_laplace_sums - roundings of logarithms, of sums of positive terms, and moves of epsilon
+
 from __future__ import annotations
 
 import math
