@@ -404,8 +404,10 @@ def _two_sides(one: _Atoms, theta: float, budget: float) -> _TiltedTable | None:
         return _CurveSums(*(math.fsum(column) for column in zip(*parts, strict=True)))
 
     size = float(max(abs(loss) for loss in one.losses)) * draws
-    return _TiltedTable(theta, sums, counts.log_scale, counts.left_out, number * (_WEIGHT_ERROR + UNIT_ROUNDOFF) + 1e-15,
-                  _DD_ERROR * size, int(work), one.symmetric)  # fmt: skip
+    weight_error = number * (_WEIGHT_ERROR + UNIT_ROUNDOFF) + 1e-15
+    return _TiltedTable(
+        theta, sums, counts.log_scale, counts.left_out, weight_error, _DD_ERROR * size, int(work), one.symmetric
+    )
 
 
 def _two_lists(atoms: Sequence[_Atoms], theta: float, budget: float) -> _TiltedTable | None:
@@ -429,9 +431,10 @@ def _two_lists(atoms: Sequence[_Atoms], theta: float, budget: float) -> _TiltedT
                 left_out += counts.left_out
         laws.append(law)
     arrays = [array for law in laws for array in (*_parts(law.losses), law.weights)]
-    return _TiltedTable(theta, lambda level: _CurveSums(*_type_sums.pairs(*arrays, _pair(level), theta)), log_scale, left_out,
-                  laws[0].weight_error + laws[1].weight_error + 1e-15, laws[0].loss_error + laws[1].loss_error,
-                  sum(law.weights.size for law in laws))  # fmt: skip
+    sums = lambda level: _CurveSums(*_type_sums.pairs(*arrays, _pair(level), theta))
+    weight_error, loss_error = sum(law.weight_error for law in laws) + 1e-15, sum(law.loss_error for law in laws)
+    size = sum(law.weights.size for law in laws)
+    return _TiltedTable(theta, sums, log_scale, left_out, weight_error, loss_error, size)
 
 
 def _balanced(parts: Sequence[tuple[_Atoms, int]]) -> list[list[tuple[_Atoms, int]]]:
