@@ -82,7 +82,7 @@ class _Atoms(NamedTuple):
     symmetric: bool  # the losses are a number, its opposite and perhaps 0
 
 
-class _Counts(NamedTuple):
+class _WeightedCounts(NamedTuple):
     """Weights of the counts ``first[j] + i`` of each atom in ``draws`` draws, e^``log_scale`` times tilted ones."""
 
     losses: list[Fraction]
@@ -93,7 +93,7 @@ class _Counts(NamedTuple):
     left_out: float  # tilted probability of all other counts
 
 
-class _Law(NamedTuple):
+class _WeightedLosses(NamedTuple):
     """Weights of the values of a sum of losses, which rise; the relative error of one, the absolute of the other."""
 
     losses: LongDoubleArray
@@ -102,7 +102,7 @@ class _Law(NamedTuple):
     loss_error: float
 
 
-class _Sums(NamedTuple):
+class _CurveSums(NamedTuple):
     """Delta and the tail at a level in tilted weights, each with its error."""
 
     delta: float
@@ -112,11 +112,11 @@ class _Sums(NamedTuple):
 
 
 @dataclass
-class _Table:
+class _TiltedTable:
     """A sum under one tilt. ``left_out`` is the logarithm of prod M^k times the tilted probability of what it lacks."""
 
     theta: float
-    sums: Callable[[Fraction], _Sums]
+    sums: Callable[[Fraction], _CurveSums]
     log_scale: Fraction
     left_out: float
     weight_error: float
@@ -305,7 +305,7 @@ def _saddle_point(atoms: Sequence[_Atoms], level: float, least: float) -> float:
     return float(np.float32(theta))  # few bits: products with it are short fractions
 
 
-def _table(atoms: Sequence[_Atoms], theta: float, budget: float) -> _Table | None:
+def _table(atoms: Sequence[_Atoms], theta: float, budget: float) -> _TiltedTable | None:
     """The sums under a tilt, if they visit no more points than ``budget``."""
     log_mass = math.fsum(one.draws * _log_tilted_mass(one, theta) for one in atoms)
     slack = 1e-14 * (1.0 + math.fsum(one.draws * (1.0 + theta * float(np.abs(one.values).max())) for one in atoms))
@@ -317,7 +317,7 @@ def _table(atoms: Sequence[_Atoms], theta: float, budget: float) -> _Table | Non
     return None if found is None else _finished(found, log_mass + slack)
 
 
-def _finished(table: _Table, log_mass: float) -> _Table:
+def _finished(table: _TiltedTable, log_mass: float) -> _TiltedTable:
     """``left_out`` as a logarithm, where it was a tilted probability."""
     table.left_out = math.log(table.left_out + _UNDERFLOW) + log_mass
     return table
@@ -335,7 +335,7 @@ def _tilted(one: _Atoms, theta: float) -> FloatArray:
     return np.asarray(weights / weights.sum())
 
 
-def _counts(one: _Atoms, theta: float, draws: int, first: IntArray, last: IntArray) -> _Counts:
+def _counts(one: _Atoms, theta: float, draws: int, first: IntArray, last: IntArray) -> _WeightedCounts:
     """The weights of windows of counts."""
     sides = int((first > 0).sum() + (last < draws).sum())
     centre = Fraction(math.log(draws) - _log_tilted_mass(one, theta))  # any number near this one would do
@@ -348,7 +348,7 @@ def _counts(one: _Atoms, theta: float, draws: int, first: IntArray, last: IntArr
         weights.append(_type_sums.weights(float(least), int(most - least) + 1, _pair(slope), _pair(offset)))
         log_scale -= offset
     left_out = sides * math.exp(_TAIL_SLACK - _TAIL_EXPONENT)
-    return _Counts(one.losses, [int(n) for n in first], weights, draws, log_scale, left_out)
+    return _WeightedCounts(one.losses, [int(n) for n in first], weights, draws, log_scale, left_out)
 
 
 def _windows(tilted: FloatArray, draws: int) -> tuple[IntArray, IntArray]:
@@ -377,7 +377,7 @@ def _windows(tilted: FloatArray, draws: int) -> tuple[IntArray, IntArray]:
     return first, last
 
 
-def _two_sides(one: _Atoms, theta: float, budget: float) -> _Table | None:
+def _two_sides(one: _Atoms, theta: float, budget: float) -> _TiltedTable | None:
     """Two to four atoms of one step: given how many draws fall into each side, one pass over both."""
     draws, number = one.draws, len(one.losses)
     least, most = _windows(_tilted(one, theta), draws)
@@ -398,17 +398,19 @@ def _two_sides(one: _Atoms, theta: float, budget: float) -> _Table | None:
     rows = max(1, int(_SLICE_WORK * (last - first + 1) / max(work, 1.0)))
     lists = [[(_pair(one.losses[j]), float(least[j]), counts.weights[j]) for j in side] for side in sides]
 
-    def sums(level: Fraction) -> _Sums:
+    def sums(level: Fraction) -> _CurveSums:
         parts = [_type_sums.splits(*lists, float(draws), float(start), min(rows, last - start + 1), _pair(level), theta)
                  for start in range(first, last + 1, rows)]  # fmt: skip
-        return _Sums(*(math.fsum(column) for column in zip(*parts, strict=True)))
+        return _CurveSums(*(math.fsum(column) for column in zip(*parts, strict=True)))
 
     size = float(max(abs(loss) for loss in one.losses)) * draws
-    return _Table(theta, sums, counts.log_scale, counts.left_out, number * (_WEIGHT_ERROR + UNIT_ROUNDOFF) + 1e-15,
-                  _DD_ERROR * size, int(work), one.symmetric)  # fmt: skip
+    weight_error = number * (_WEIGHT_ERROR + UNIT_ROUNDOFF) + 1e-15
+    return _TiltedTable(
+        theta, sums, counts.log_scale, counts.left_out, weight_error, _DD_ERROR * size, int(work), one.symmetric
+    )
 
 
-def _two_lists(atoms: Sequence[_Atoms], theta: float, budget: float) -> _Table | None:
+def _two_lists(atoms: Sequence[_Atoms], theta: float, budget: float) -> _TiltedTable | None:
     """Any steps: two independent sums, whose types are listed."""
     wholes = [(one, one.draws) for one in atoms]
     halves = [[(one, one.draws // 2) for one in atoms], [(one, one.draws - one.draws // 2) for one in atoms]]
@@ -420,7 +422,7 @@ def _two_lists(atoms: Sequence[_Atoms], theta: float, budget: float) -> _Table |
         return None
     laws, log_scale, left_out = [], Fraction(0), 0.0
     for parts in plan:
-        law = _Law(np.zeros(1, dtype=np.longdouble), np.ones(1), 0.0, 0.0)
+        law = _WeightedLosses(np.zeros(1, dtype=np.longdouble), np.ones(1), 0.0, 0.0)
         for one, draws in parts:
             if draws > 0:
                 counts = _counts(one, theta, draws, *_windows(_tilted(one, theta), draws))
@@ -429,9 +431,10 @@ def _two_lists(atoms: Sequence[_Atoms], theta: float, budget: float) -> _Table |
                 left_out += counts.left_out
         laws.append(law)
     arrays = [array for law in laws for array in (*_parts(law.losses), law.weights)]
-    return _Table(theta, lambda level: _Sums(*_type_sums.pairs(*arrays, _pair(level), theta)), log_scale, left_out,
-                  laws[0].weight_error + laws[1].weight_error + 1e-15, laws[0].loss_error + laws[1].loss_error,
-                  sum(law.weights.size for law in laws))  # fmt: skip
+    sums = lambda level: _CurveSums(*_type_sums.pairs(*arrays, _pair(level), theta))
+    weight_error, loss_error = sum(law.weight_error for law in laws) + 1e-15, sum(law.loss_error for law in laws)
+    size = sum(law.weights.size for law in laws)
+    return _TiltedTable(theta, sums, log_scale, left_out, weight_error, loss_error, size)
 
 
 def _balanced(parts: Sequence[tuple[_Atoms, int]]) -> list[list[tuple[_Atoms, int]]]:
@@ -457,7 +460,7 @@ def _product_of_types(parts: Sequence[tuple[_Atoms, int]]) -> float:
     return math.prod(min(_number_of_types(*part), 1e12) for part in parts)
 
 
-def _listed(counts: _Counts) -> _Law:
+def _listed(counts: _WeightedCounts) -> _WeightedLosses:
     """All types of a step."""
     order = np.argsort([len(weights) for weights in counts.weights], kind="stable")  # the last count is what is left
     used, losses, weights = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.longdouble), np.ones(1)
@@ -484,7 +487,7 @@ def _listed(counts: _Counts) -> _Law:
                    (2 * number + 2) * _LONG_ERROR * size_of_loss)  # fmt: skip
 
 
-def _sum_of(a: _Law, b: _Law) -> _Law:
+def _sum_of(a: _WeightedLosses, b: _WeightedLosses) -> _WeightedLosses:
     with np.errstate(under="ignore"):
         losses, weights = np.add.outer(a.losses, b.losses).ravel(), np.multiply.outer(a.weights, b.weights).ravel()
     rounding = _LONG_ERROR * float(np.abs(losses).max())
@@ -492,17 +495,17 @@ def _sum_of(a: _Law, b: _Law) -> _Law:
     return _merged(losses, weights, error, a.loss_error + b.loss_error + rounding)
 
 
-def _merged(losses: LongDoubleArray, weights: FloatArray, weight_error: float, loss_error: float) -> _Law:
+def _merged(losses: LongDoubleArray, weights: FloatArray, weight_error: float, loss_error: float) -> _WeightedLosses:
     """In order of the losses; those that differ by no more than their errors become one."""
     order = np.argsort(losses, kind="stable")
     losses, weights = losses[order], weights[order]
     starts = np.flatnonzero(np.concatenate([[True], np.diff(losses) > 2.0 * loss_error]))
     if starts.size == losses.size:
-        return _Law(losses, weights, weight_error, loss_error)
+        return _WeightedLosses(losses, weights, weight_error, loss_error)
     ends = np.append(starts[1:], losses.size) - 1
     widest = float((losses[ends] - losses[starts]).max())
     several = int((ends - starts).max())
-    return _Law(losses[starts], np.add.reduceat(weights, starts), weight_error + several * UNIT_ROUNDOFF,
+    return _WeightedLosses(losses[starts], np.add.reduceat(weights, starts), weight_error + several * UNIT_ROUNDOFF,
                 loss_error + widest * (1.0 + 1e-9))  # fmt: skip
 
 

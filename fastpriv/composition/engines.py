@@ -44,8 +44,8 @@ from ..errors import DomainError
 from ..mechanisms.laplace import LaplaceMechanism
 from ..numerics import LARGEST_DOUBLE, UNIT_ROUNDOFF, BoolArray, FloatArray, next_above, next_below
 from .atom_sums import atom_bounds
+from .common_grids import grid_bounds
 from .contour import contour_bounds
-from .grids import grid_bounds
 from .laplace_sums import laplace_bounds
 from .log_bounds import LogBounds
 from .pairs import certified

@@ -22,6 +22,8 @@ Rounding of a and of V is a move of epsilon: delta rises with a and falls with e
 rounding of the weights. I_m(V) <= min(1, V^m / m!) bounds what is left out.
 """
 
+# bounds: tested by enclosures/test_laplace_sums - roundings of logarithms and sums, and moves of epsilon
+
 from __future__ import annotations
 
 import math
@@ -63,7 +65,7 @@ def laplace_bounds(steps: Sequence[LaplaceStep], epsilon: FloatArray, quantity: 
     exact = Fraction(a) == quotient
     moved = 8 * UNIT_ROUNDOFF * (epsilon + a * count)
     bounds = np.empty((2, epsilon.size))
-    sums = [_Sum(ratio, count, quantity) for ratio in ((a, a) if exact else (next_below(a), next_above(a)))]
+    sums = [_ExtremeLossSum(ratio, count, quantity) for ratio in ((a, a) if exact else (next_below(a), next_above(a)))]
     for i, (level, move) in enumerate(zip(epsilon.tolist(), moved.tolist(), strict=True)):
         below, above = sums[0].bounds(level + move), sums[1].bounds(level - move)
         if below is None or above is None:
@@ -75,7 +77,7 @@ def laplace_bounds(steps: Sequence[LaplaceStep], epsilon: FloatArray, quantity: 
     return LogBounds(np.clip(value, lower, upper), lower, upper, {"releases": count}, "sum over extreme losses")
 
 
-class _Sum:
+class _ExtremeLossSum:
     """The sum over all numbers of extreme losses for one ratio a."""
 
     def __init__(self, a: float, count: int, quantity: Quantity) -> None:

@@ -23,6 +23,8 @@ m(3/4) < 1.4 < 2 m(0). So R, a ratio of integrals of these from u on, rises too,
 Both sides are off by about mu^2 times the density of S at epsilon: half a mu, a quarter of the width.
 """
 
+# bounds: proved - roundings of the combination of two logarithms
+
 from __future__ import annotations
 
 import math
@@ -41,7 +43,8 @@ __all__ = ["smoothed_bounds"]
 
 # bound: proved - the largest mu of the text at the head is 1/2
 _FIRST_MU, _LAST_MU = 0.125, 2.0**-20
-_ENOUGH = 1e-11  # width of the brackets of log delta beyond which mu is halved no further
+# bound: none - width of the brackets of log delta at which mu is halved no further
+_ENOUGH = 1e-11
 _FREQUENCIES = 40_000  # of all contour sums: mu is halved while the next sum keeps below it
 _GROWTH = 2.5  # of the frequencies when mu is halved, at most
 

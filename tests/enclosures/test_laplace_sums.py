@@ -30,7 +30,7 @@ def releases(a, count, epsilon):
 
 @pytest.mark.parametrize(
     ("scale", "shift", "count", "digits"),
-    [(1.0, 1.0, 1, 30), (3.0, 1.0, 2, 20), (0.125, 1.0, 2, 20), (1.0, 1e-5, 2, 20), (2.0, 1.0, 3, 12), (1.0, 4.0, 3, 12)],
+    [(1.0, 1.0, 1, 30), (3.0, 1.0, 2, 20), (0.125, 1.0, 2, 20), (1.0, 1e-5, 2, 20), (2.0, 3.0, 3, 12)],
 )
 def test_integrals_over_one_release_after_the_other(scale, shift, count, digits):
     a = shift / scale
@@ -53,8 +53,8 @@ def test_the_largest_loss_ends_the_curve():
 def test_twenty_releases():
     """Values of an independent computation with 28 digits."""
     epsilon = np.array([0.06, 0.3, 0.8, 1.5, 1.9])
-    truth = np.array([-1.889044453167465751640, -2.588216045384530361295, -4.832360804058712745774, -10.21850291960613557466,
-                      -15.75438000063546744308])  # fmt: skip
+    truth = np.array([-1.889044453167465751640, -2.588216045384530361295, -4.832360804058712745774,
+                      -10.21850291960613557466, -15.75438000063546744308])  # fmt: skip
     found = laplace_bounds([LaplaceStep(10.0, 1.0, 20)], epsilon)
     assert (found.lower <= truth).all()
     assert (truth <= found.upper).all()

@@ -12,6 +12,8 @@ atoms, are moved:
 The interval is a fraction of what keeps the bracket at the width that is aimed at, unless the points would be too many.
 """
 
+# bounds: proved - whether an interval divides another up to the rounding that ``_PLACE_ERROR`` covers
+
 from __future__ import annotations
 
 import math
@@ -36,12 +38,18 @@ __all__ = ["grid_bounds"]
 
 Quantity = Literal["delta", "tail"]
 
-_WIDTH = 1e-7  # of the bracket of log delta that is aimed at
-_COARSEST, _FINEST = 0.25, 2.0**-40  # intervals
+# bound: none - width of the bracket of log delta that is aimed at
+_WIDTH = 1e-7
+_COARSEST = 0.25  # interval, the first that is tried
+# bound: none - the finest interval
+_FINEST = 2.0**-40
 _MOST_POINTS = 2**14  # of the grid of one step: each is a value of its curve
 _MOST_TRANSFORMED = 2**17  # of the transform, 24 deviations wide
-_FIRST_TAIL, _LEAST_TAIL = 1e-12, 1e-290  # deltas of a step beyond its grid
-_TAIL_SHARE = 1e-14  # of delta: what lies beyond the grids of all steps
+_LARGEST_INTERVAL = 64.0  # beyond it no bounds are given
+# bound: none - deltas of a step beyond its grid, which count as infinite losses
+_FIRST_TAIL, _LEAST_TAIL, _LARGEST_TAIL = 1e-12, 1e-290, 1e-6
+# bound: none - part of delta that may lie beyond the grids of all steps
+_TAIL_SHARE = 1e-14
 _KEPT = 16  # discretised steps that are kept, for searches that ask again
 # bound: proved - relative error of the places of losses whose interval is divided by a whole number
 _PLACE_ERROR = 4 * UNIT_ROUNDOFF
@@ -96,28 +104,29 @@ def _curves(step: Step) -> tuple[Curve, Curve]:
 
 def _interval_and_tail(steps: Sequence[Step], epsilon: FloatArray) -> tuple[float | None, float]:
     """The interval of the grid, None if no grid reaches the losses, and the delta beyond the grid of a step."""
-    interval, tail = _COARSEST, _FIRST_TAIL
+    interval, tail, least_tail = _COARSEST, _FIRST_TAIL, _LEAST_TAIL
     count = float(sum(step.count for step in steps))
     own = [step.losses.interval for step in steps if isinstance(step, LossStep)]
     if len(own) == len(steps) and all(_refinement(x, min(own)) for x in own):
         return min(own), tail
-    for _ in range(12):
+    largest = float(epsilon.max(initial=0.0))
+    for last in (*(False,) * 15, True):
         try:
             losses = [(_on_grid(step, interval, tail, True), step.count) for step in steps]
-            _, upper, _ = composed_log_bounds(losses, np.array([float(epsilon.max(initial=0.0))]))
-        except DomainError:
-            if tail > _LEAST_TAIL and interval >= 10.0:
+        except DomainError:  # the curve stays above the tail, or its losses are vast
+            tail = least_tail = min(1e3 * tail, _LARGEST_TAIL)
+            interval = 2.0 * interval if tail == _LARGEST_TAIL else interval
+            if last or interval > _LARGEST_INTERVAL:
                 return None, tail
-            interval *= 2.0
             continue
-        finite = upper[np.isfinite(upper)]
-        wanted = math.exp(max(float(finite.min(initial=0.0)), -600.0)) * _TAIL_SHARE / count
-        wanted = 10.0 ** max(math.floor(math.log10(max(wanted, _LEAST_TAIL))), math.ceil(math.log10(_LEAST_TAIL)))
-        theta, deviation = tilted_moments(losses, float(epsilon.max(initial=0.0)))
+        lowest = max(float(composed_log_bounds(losses, np.array([largest]))[1][0]), -600.0)
+        wanted = max(math.exp(lowest) * _TAIL_SHARE / count, least_tail)
+        wanted = max(10.0 ** math.floor(math.log10(wanted)), least_tail)
+        theta, deviation = tilted_moments(losses, largest)
         finest = math.sqrt(8.0 * _WIDTH / (count * (theta * (theta + 1.0) + 1e-3)))
         longest = max(len(loss.masses) for loss, _ in losses) * interval
         finest = max(finest, longest / _MOST_POINTS, 24.0 * deviation / _MOST_TRANSFORMED, _FINEST)
-        if finest >= 0.5 * interval and wanted >= tail:
+        if last or (finest >= 0.5 * interval and wanted >= tail):
             break
         interval, tail = min(interval, 2.0 ** math.floor(math.log2(finest))), min(tail, wanted)
     if own and min(own) > 0.0:

@@ -8,8 +8,8 @@ from mpmath import exp, log, mpf
 
 from fastpriv import GaussianMechanism, GaussianMixture
 from fastpriv.composition.atom_sums import atom_bounds
+from fastpriv.composition.common_grids import grid_bounds
 from fastpriv.composition.discretised_losses import PrivacyLoss
-from fastpriv.composition.grids import grid_bounds
 from fastpriv.composition.laplace_sums import laplace_bounds
 from fastpriv.composition.steps import AtomStep, CurveStep, LaplaceStep, LossStep, MixtureStep
 from fastpriv.composition.tilted_transforms import composed_log_bounds
