@@ -40,7 +40,7 @@ cdef extern from "composition/fp_contour_solver.h":
 fp_contour_select()
 
 
-cdef class Composition:
+cdef class ContourSums:
     """Pairs with counts and what was computed for them; ``bounds`` may be called from any thread."""
 
     cdef fp_composition composition
