@@ -1,0 +1,781 @@
+/* delta(epsilon) of a composition in which one rare large loss competes with many small ones, by several contours.
+ *
+ * Notation of fp_contour_solver.h. One tilt serves all ways to exceed epsilon only where the tilted law of S has one hump.
+ * Where large losses are rare, a sum along one contour cancels, or does not decay: it is split by the largest loss.
+ *
+ * Shells. Functions 0 <= chi_0 <= chi_1 <= ... <= chi_m = 1 of the outcome cut a pair into parts; with A_i(z) the moment
+ * E_P[chi_i e^(z l)], and products over all pairs with their counts,
+ *     prod A_m = prod A_0 + sum over i of (prod A_i - prod A_(i-1)),
+ * where each difference is the transform of a measure >= 0: of the outcomes all within chi_i, not all within chi_(i-1).
+ * The steps of fp_contour_solver.h hold for each of them, with a t and a period of its own: aliases of either sign are
+ * bounded by Chernoff's bound at a t' on the same side of t,
+ *     delta(x) <= c(t') F(t') e^(-t' x),  c(t) = t^t / (1 + t)^(1 + t),  F(t') = prod A_i(t') - prod A_(i-1)(t').
+ * With H = A_i - A_(i-1) of each pair F(z) = prod A_(i-1) expm1(sum count log1p(H / A_(i-1))): nothing cancels.
+ * prod A_0 is bounded by Chernoff where it is negligible.
+ *
+ * Windows. For a pair with one Gaussian Q = N(0, 1) and all means of P in [0, D] (mirrored where they are in [-D, 0])
+ * l(x) increases, and chi_i(x) = Phi((b_i - x) / v). Phi((b - x) / v) - Phi((a - x) / v) is the mean of Gaussian densities
+ * over an interval (a, b), so that with theta = y D < pi, for f = p (chi_i - chi_j) e^(z l), z = t + i w,
+ *     |f(x + i y)| <= e^((1 + 1/v^2) y^2 / 2) f_t(x) e^(-w phi(x)),  f_t = p (chi_i - chi_j) e^(t l),
+ * phi(x) = Im l(x + i y) = arg of a sum of weights >= 0 with phases in [0, theta]: phi >= 0, and phi increases with x,
+ * as Im of (log sum u_j)' is the sum over pairs of |u_i| |u_j| (c_i - c_j) sin((c_i - c_j) y) / |sum u_j|^2.
+ * Thus the trapezoidal sum of step h errs by at most 2 N / (e^(2 pi y / h) - 1), and |M(t + i w')| is at most N' for all
+ * w' >= w, with
+ *     N, N' = e^((1 + 1/v^2) y^2 / 2) times the integral of f_t(x) e^(+-w phi(x)) dx.
+ *
+ * Cells. The integrals are bounded on cells between equidistant points, on each of which log f_t has a slope of at most
+ *     s = max(|x|, (1 + t) l'(x)) + (1 + u)/v, or the sum of |x| and (1 + t) l'(x) where x < 0,
+ * with l' = mean of P's means under their weights at x, which increases, and u v the distance from the interval (a, b):
+ * the mean of a Gaussian beyond u is at most u + 0.8. So f_t is at most e^(s width / 2) times the larger of its values
+ * at the ends. Right of the last point log f_t falls at least at the rate x - (1 + t) D + max(0, x - b)/v^2, left of the
+ * first one at the rate -x + max(0, a - x)/v^2; both grow outwards.
+ */
+/* bounds: tested by enclosures/test_rare_losses - rounding of sums along several contours */
+#ifndef FP_CONTOUR_WINDOWS_H
+#define FP_CONTOUR_WINDOWS_H
+
+#include "composition/fp_contour_solver.h"
+
+#define FP_WINDOW_SHIFTS 8
+#define FP_WINDOW_BUMPS 256
+#define FP_WINDOW_BUMP 0.5 /* standard deviation of a bump */
+#define FP_WINDOW_CELLS (1 << 14)
+#define FP_SHELL_WORK 4e7 /* nodes times frequencies of a contour */
+#define FP_SHELLS 12
+#define FP_SHELL_TILTS 18 /* of Chernoff's bounds */
+/* bound: none - exponents of the errors aimed at by the search of t, and by aliases and tails relative to the total */
+#define FP_SHELL_SEARCH_AIM 20.0
+#define FP_SHELL_ALIAS_AIM 30.0
+
+/* p (chi_i - chi_j) of a pair; low = -INFINITY: p chi_i; high = INFINITY: 1 - chi_j, or all of p. */
+typedef struct {
+    const fp_contour_one_sigma *pair;
+    double side, centre; /* x = side (point - centre), centre the mean of Q */
+    double low, high, width;
+    double bend; /* 1 + 1/v^2, or 1 without a window */
+    /* Cells of f_t, of equal size from `left` on; logarithms of bounds of its integral on a cell, of its values, and of the
+     * integrals beyond either end; of each shift phi, and the logarithm of |window(x + i y)| / window(x) on a cell. */
+    int cells, capacity, bumps, stride; /* bumps: 0 before their masses are known; stride: cells from one to the next */
+    double left, size, shift[FP_WINDOW_SHIFTS], *log_cell, *log_value, *phi, *grown, log_ends[2], mass[FP_WINDOW_BUMPS];
+} fp_contour_window;
+
+/* log of the window at x, and its relative error in `error` */
+FP_INLINE double fp_window_log(const fp_contour_window *part, double x, double *error)
+{
+    if (part->low == -INFINITY && part->high == INFINITY)
+        return *error = 0.0, 0.0;
+    const double a = (x - part->low) / part->width, b = (x - part->high) / part->width;
+    const double furthest = fp_max(a < INFINITY ? fabs(a) : 0.0, b > -INFINITY ? fabs(b) : 0.0);
+    double value;
+    if (part->high == INFINITY)
+        value = fp_log_ndtr(a);
+    else if (part->low == -INFINITY)
+        value = fp_log_ndtr(-b);
+    else {
+        const double more = fp_log_ndtr(a + b < 0.0 ? a : -b), less = fp_log_ndtr(a + b < 0.0 ? b : -a);
+        value = more + fp_log1p(-fp_exp(less - more));
+    }
+    *error = FP_U * (16.0 + 10.0 * fabs(value) + 4.0 * furthest);
+    return value;
+}
+
+/* Points beyond which f_t is at most e^-exponent of its largest value, roughly */
+FP_INLINE void fp_window_range(const fp_contour_window *part, double t, double exponent, double *left, double *right)
+{
+    const double reach = sqrt(2.0 * exponent), d = part->pair->range, v2 = part->width * part->width;
+    const double low = fp_min(part->low, part->low / (1.0 + v2)) - part->width * reach;
+    *left = (part->low > -INFINITY ? fp_max(low, -reach) : -reach) - 1.0;
+    const double cut = (part->high + v2 * (1.0 + t) * d) / (1.0 + v2) + part->width * reach, all = fp_max((1.0 + t) * d, part->low) + reach;
+    *right = (part->high < INFINITY ? fp_min(cut, all) : all) + 1.0;
+}
+
+/* Whether f_t falls at a rate >= 1 left of the one point and right of the other, as far as is proved */
+FP_INLINE int fp_window_falls(const fp_contour_window *part, double t, double left, double right)
+{
+    const double v2 = part->width * part->width;
+    const double outwards = part->low > -INFINITY ? fp_max(0.0, part->low - left) / v2 : 0.0;
+    const double beyond = part->high < INFINITY ? fp_max(0.0, right - part->high) / v2 : 0.0;
+    return outwards - left >= 1.0 && right - (1.0 + t) * part->pair->range + beyond >= 1.0;
+}
+
+/* log f_t but for the factor 1/sqrt(2 pi) at x, and l'(x) */
+static inline double fp_window_density(const fp_contour_window *part, double t, double x, double *slope)
+{
+    const fp_one_sigma *g = &part->pair->g;
+    const double point = part->centre + part->side * x;
+    double sum = g->w_centre, base = g->v_centre, moment = 0.0, error;
+    for (int i = 0; i < g->n; i++) {
+        const double e = fp_exp(g->c[i] * (point - 0.5 * g->c[i]));
+        sum += g->w[i] * e, base += g->v[i] * e, moment += g->c[i] * g->w[i] * e;
+    }
+    *slope = fp_max(0.0, part->side * (moment / sum - part->centre));
+    const double log_p = fp_log(sum), loss = log_p - fp_log(base);
+    return log_p - 0.5 * point * point + t * loss + fp_window_log(part, x, &error);
+}
+
+/* Cells of f_t, with phi at their ends. Returns 0, -1 without memory, 1 where there would be too many. */
+static inline int fp_window_cells(fp_contour_window *part, double t, double w, double aim)
+{
+    const fp_one_sigma *g = &part->pair->g;
+    const double d = part->pair->range, scale = 1.0 / sqrt(part->bend);
+    const double longest = fp_min(4.5, 2.6 / d), shortest = fp_min(0.3 * scale, 0.25 * longest);
+    double left, right;
+    for (int s = 0; s < FP_WINDOW_SHIFTS; s++)
+        part->shift[s] = shortest * pow(longest / shortest, s / (FP_WINDOW_SHIFTS - 1.0));
+    fp_window_range(part, t, aim + 10.0 + fp_min(w * d * longest, 400.0), &left, &right);
+    const double cells = ceil((right - left) / (0.35 * scale));
+    if (!(cells < FP_WINDOW_CELLS))
+        return 1;
+    const int n = (int)cells;
+    if (n + 1 > part->capacity) {
+        free(part->log_value);
+        part->capacity = n + n / 4 + 1;
+        part->log_value = malloc(sizeof(double) * (2 + 2 * FP_WINDOW_SHIFTS) * (size_t)part->capacity);
+        if (!part->log_value)
+            return part->capacity = 0, -1;
+        part->log_cell = part->log_value + part->capacity, part->phi = part->log_cell + part->capacity;
+        part->grown = part->phi + FP_WINDOW_SHIFTS * part->capacity;
+    }
+    part->cells = n;
+    const double step = (right - left) / n;
+    double before = 0.0, turn_re[FP_WINDOW_SHIFTS][FP_MAX_POINTS + 1], turn_im[FP_WINDOW_SHIFTS][FP_MAX_POINTS + 1];
+    for (int s = 0; s < FP_WINDOW_SHIFTS; s++)
+        for (int i = 0; i <= g->n; i++) {
+            const double angle = (fp_point_mean(g, i) - part->centre) * (part->side * part->shift[s]);
+            turn_re[s][i] = cos(angle), turn_im[s][i] = sin(angle);
+        }
+    for (int j = 0; j <= n; j++) {
+        const double x = left + j * step, point = part->centre + part->side * x;
+        double slope;
+        part->log_value[j] = fp_window_density(part, t, x, &slope) - 0.91893853320467274178;
+        if (j) {
+            const double outside = fp_max(0.0, fp_max(part->low - (x - step), x - part->high));
+            const double size = fp_max(fabs(x), fabs(x - step)), pull = (1.0 + t) * slope;
+            const double window = part->bend > 1.0 ? (1.0 + outside / part->width) / part->width : 0.0;
+            const double most = (x - step < 0.0 ? size + pull : fp_max(size, pull)) + window;
+            part->log_cell[j - 1] = fp_max(part->log_value[j], before) + 0.5 * most * step + fp_log(step) + 1e-9;
+        }
+        before = part->log_value[j];
+        double e[FP_MAX_POINTS + 1];
+        for (int i = 0; i <= g->n; i++) {
+            const double c = fp_point_mean(g, i);
+            e[i] = fp_point_w(g, i) * fp_exp(c * (point - 0.5 * c));
+        }
+        for (int s = 0; s < FP_WINDOW_SHIFTS; s++) {
+            double re = 0.0, im = 0.0;
+            for (int i = 0; i <= g->n; i++)
+                re += e[i] * turn_re[s][i], im += e[i] * turn_im[s][i];
+            part->phi[s * part->capacity + j] = fp_max(0.0, atan2(im, re));
+            if (j && part->bend > 1.0) { /* within the window, at a distance from its ends */
+                const double inside = fp_min(x - step - part->low, part->high - x) / part->width;
+                const double eta = part->shift[s] / part->width, most = 0.5 * eta * eta;
+                const double near = inside > 2.0 ? fp_log1p(0.9 * eta * fp_exp(fp_min(most - 0.5 * inside * inside, 600.0))) : most;
+                part->grown[s * part->capacity + j - 1] = fp_min(most, near);
+            } else if (j)
+                part->grown[s * part->capacity + j - 1] = 0.0;
+        }
+    }
+    part->log_ends[0] = fp_window_falls(part, t, left, right) ? part->log_value[0] : INFINITY;
+    part->log_ends[1] = part->log_ends[0] < INFINITY ? part->log_value[n] : INFINITY;
+    part->left = left, part->size = step, part->bumps = 0;
+    return 0;
+}
+
+/* log of a bound of the integral of |f(x + i y)| for z = t - i w, w >= 0, for one shift */
+static inline double fp_window_integral(const fp_contour_window *part, int shift, double w)
+{
+    const double *phi = part->phi + shift * part->capacity + 1, *grown = part->grown + shift * part->capacity;
+    const double y = part->shift[shift], whole = 0.5 * y * y, edge = 0.5 * part->bend * y * y;
+    const double faster = w * (1.0 + 1e-13);
+    const int n = part->cells;
+    double top = -INFINITY, sum = 0.0;
+    for (int j = 0; j < n; j++)
+        top = fp_max(top, part->log_cell[j] + faster * phi[j] + grown[j]);
+    for (int j = 0; j < n; j++)
+        sum += fp_exp(part->log_cell[j] + faster * phi[j] + grown[j] - top);
+    const double ends = fp_log_sum(part->log_ends[0] + faster * phi[-1], part->log_ends[1] + w * part->pair->range * y);
+    return fp_log_sum(top + fp_log(sum) + whole + 1e-9, ends + edge);
+}
+
+static inline int fp_window_build(fp_contour_factor *factor, double t, double w, double aim)
+{
+    fp_contour_window *part = (fp_contour_window *)factor->pair;
+    fp_contour_nodes *nodes = &factor->nodes;
+    const int windowed = part->bend > 1.0;
+    double left, right, step, log_ends, log_rule = -aim;
+    if (w > 0.0) {
+        double log_total = -INFINITY;
+        const int status = fp_window_cells(part, t, w, aim);
+        if (status)
+            return status;
+        for (int j = 0; j < part->cells; j++)
+            log_total = fp_max(log_total, part->log_value[j] + fp_log(part->size));
+        step = 0.0;
+        for (int s = 0; s < FP_WINDOW_SHIFTS; s++) {
+            const double exponent = fp_max(fp_window_integral(part, s, w) - log_total, 0.0) + aim + 1.0;
+            step = fp_max(step, 2.0 * FP_PI * part->shift[s] / exponent);
+        }
+        step = fp_min(step, part->size);
+        log_rule += log_total;
+        int from = 0, to = part->cells - 1;
+        log_ends = fp_log_sum(part->log_ends[0], part->log_ends[1]);
+        while (from < to && part->log_cell[from] < log_total - aim - 5.0)
+            log_ends = fp_log_sum(log_ends, part->log_cell[from]), from++;
+        while (to > from && part->log_cell[to] < log_total - aim - 5.0)
+            log_ends = fp_log_sum(log_ends, part->log_cell[to]), to--;
+        log_ends += 0.6931471805599454;
+        left = part->left + from * part->size, right = part->left + (to + 1) * part->size;
+    } else {
+        double slope;
+        const double y = sqrt(2.0 * aim / part->bend);
+        step = 2.0 * FP_PI * y / (2.0 * aim + 1.0);
+        fp_window_range(part, t, aim + 2.0, &left, &right);
+        log_ends = fp_window_falls(part, t, left, right)
+                       ? fp_log_sum(fp_window_density(part, t, left, &slope), fp_window_density(part, t, right, &slope)) : INFINITY;
+    }
+    if (part->low == -INFINITY) { /* log M is small: p itself is needed */
+        const double beyond = sqrt(2.0 * aim);
+        left = fp_min(left, -beyond), right = fp_max(right, part->pair->range + beyond);
+    }
+    const double start = part->centre + part->side * (part->side > 0.0 ? left : right);
+    const double first = floor(start / step), count = ceil((right - left) / step) + 2.0;
+    if (!(count < FP_CONTOUR_NODES))
+        return 1;
+    const int n = (int)(count + 7.0) / 8 * 8;
+    if (fp_contour_nodes_reserve(nodes, n))
+        return -1;
+    factor->first = first, factor->step = step;
+    fp_one_sigma_selected.nodes(&part->pair->g, first, step, n, nodes->log_p, nodes->rest, nodes->loss,
+                                nodes->log_p_error, nodes->g, nodes->loss_error);
+    const double log_weight = fp_log(step) - 0.91893853320467274178;
+    for (int j = 0; j < n; j++) {
+        const double x = part->side * ((first + j) * step - part->centre);
+        nodes->log_p[j] += log_weight;
+        nodes->spare[j] = nodes->log_p[j];
+        if (windowed) {
+            double error;
+            nodes->log_p[j] += fp_window_log(part, x, &error);
+            nodes->log_p_error[j] += error;
+            nodes->rest[j] = part->low == -INFINITY ? fp_ndtr((x - part->high) / part->width) : 1.0;
+        }
+    }
+    const double least = fp_min(-left, right - part->pair->range), log_left_out = least > 1.0 ? -0.5 * least * least : 0.0;
+    fp_contour_nodes_tilt(factor, t, part->pair->mass, 0.0, log_ends, log_left_out, windowed ? nodes->rest : NULL);
+    /* the rule errs by e^-aim of what is integrated: of M(t), and of 1 where kappa is log1p */
+    const double rule = 2.2 * fp_exp(w > 0.0 ? fp_min(log_rule - nodes->log_total, 0.0) : -aim);
+    nodes->quadrature += rule;
+    factor->kappa_error += 2.2 * rule + (part->low == -INFINITY ? 2.2 * fp_exp(-aim) : 0.0);
+    return 0;
+}
+
+/* The shares of f_t in bumps, by the nodes of the last tilt */
+static inline void fp_window_bumps(fp_contour_window *part, const fp_contour_factor *factor)
+{
+    const int stride = (int)(0.75 * FP_WINDOW_BUMP / part->size), least = part->cells / (FP_WINDOW_BUMPS - 2) + 1;
+    part->stride = stride > 1 ? stride : 1;
+    const double spacing = part->stride * part->size, height = spacing / FP_WINDOW_BUMP / 2.5066282746310007 * (1.0 - 1e-12);
+    part->bumps = part->stride >= least ? part->cells / part->stride + 1 : -1;
+    const double unit = spacing / FP_WINDOW_BUMP, fall = fp_exp(-unit * unit);
+    for (int i = 0; i < part->bumps; i++)
+        part->mass[i] = 0.0;
+    for (int j = 0; j < factor->nodes.n && part->bumps > 0; j++) {
+        const double x = part->side * ((factor->first + j) * factor->step - part->centre) - part->left, place = x / spacing;
+        const int reach = (int)(8.0 * FP_WINDOW_BUMP / spacing), middle = (int)fp_max(0.0, fp_min(place, part->bumps - 1.0));
+        const int from = middle > reach ? middle - reach : 0, to = middle + reach < part->bumps ? middle + reach : part->bumps - 1;
+        const double away = (from - place) * unit;
+        double bump = height * fp_exp(-0.5 * away * away), ratio = fp_exp(-away * unit - 0.5 * unit * unit);
+        for (int i = from; i <= to; i++)
+            part->mass[i] += factor->nodes.g[j] * bump, bump *= ratio, ratio *= fall;
+    }
+}
+
+/* A bound of |m(w')| for all w' >= w, by the cells of the last tilt with frequencies */
+static inline double fp_window_decay(const fp_contour_factor *factor, double w)
+{
+    fp_contour_window *part = (fp_contour_window *)factor->pair;
+    if (!part->bumps)
+        fp_window_bumps(part, factor);
+    if (part->bumps < 0)
+        return 1.0;
+    const double spacing = part->stride * part->size, height = spacing / FP_WINDOW_BUMP / 2.5066282746310007;
+    const int n = part->cells, reach = (int)ceil(8.0 * FP_WINDOW_BUMP / part->size);
+    double whole_best = 1.0, best[FP_WINDOW_BUMPS], *cell = part->log_value; /* which no one needs any more */
+    for (int i = 0; i < part->bumps; i++)
+        best[i] = part->mass[i];
+    for (int s = 0; s < FP_WINDOW_SHIFTS; s++) {
+        const double y = part->shift[s], slower = w * (1.0 - 1e-13);
+        const double whole = 0.5 * y * y * (1.0 + 1.0 / (FP_WINDOW_BUMP * FP_WINDOW_BUMP)) - factor->nodes.log_total + 1e-9;
+        const double *phi = part->phi + s * part->capacity, *grown = part->grown + s * part->capacity;
+        const double edge = 0.5 * (part->bend - 1.0) * y * y;
+        double all = 0.0; /* without the bumps, too */
+        for (int j = 0; j < n; j++)
+            cell[j] = height * fp_exp(fp_min(part->log_cell[j] + grown[j] - slower * phi[j] + whole, 600.0)), all += cell[j];
+        const double lost = fp_exp(fp_min(fp_log_sum(part->log_ends[0], part->log_ends[1]) + edge + whole, 600.0)) + 1e-13 * all;
+        whole_best = fp_min(whole_best, (all + lost) / height * fp_exp(-0.5 * y * y / (FP_WINDOW_BUMP * FP_WINDOW_BUMP)) * (1.0 + 1e-9));
+        for (int i = 0; i < part->bumps; i++) {
+            const int centre = i * part->stride, from = centre > reach ? centre - reach : 0;
+            const int to = centre + reach < n ? centre + reach : n;
+            double sum = lost;
+            for (int j = from; j < to && sum < best[i]; j++) {
+                const int away = j >= centre ? j - centre : centre - j - 1;
+                const double distance = away * (part->size / FP_WINDOW_BUMP);
+                sum += cell[j] * fp_exp(-0.5 * distance * distance);
+            }
+            best[i] = fp_min(best[i], sum);
+        }
+    }
+    double kept = 0.0;
+    for (int i = 0; i < part->bumps; i++)
+        kept += part->mass[i] - best[i];
+    return fp_min(whole_best, fp_max(0.0, 1.0 - kept * (1.0 - 1e-12)) + 1e-13);
+}
+
+static const fp_contour_kind fp_contour_window_kind = {fp_window_build, fp_contour_nodes_moments, fp_window_decay};
+
+/* One shell: of pair i the parts `inner` (within chi_(i-1)) and `shell` (between; NULL: chi_(i-1) = chi_i there). Without
+ * any shell the whole of `inner`. */
+typedef struct {
+    int n, hollow; /* hollow: some shell is not NULL */
+    fp_contour_factor **inner, **shell;
+    double log_f, error, slope; /* log F(t) with its error, and its derivative */
+    double log_inner, log_ratio; /* sum count kappa of the inner parts; the largest log of H / A */
+    double drift, drift_size;    /* sum of count mean of the inner parts, and of its sizes */
+    double chernoff_t[FP_SHELL_TILTS], chernoff[FP_SHELL_TILTS]; /* log of c F at each of these t */
+} fp_shell;
+
+/* Tilt all parts. Returns 0, -1 without memory, 1 where F(t) cannot be computed. */
+static inline int fp_shell_build(fp_shell *shell, double t, double w, double aim)
+{
+    double log_inner = 0.0, error = 0.0, slope = 0.0, size = 0.0, top = -INFINITY;
+    for (int i = 0; i < shell->n; i++) {
+        fp_contour_factor *a = shell->inner[i], *h = shell->shell[i];
+        int status = a->kind->build(a, t, w, aim);
+        if (!status && h)
+            status = h->kind->build(h, t, w, aim);
+        if (status)
+            return status;
+        const double part = a->count * a->kappa;
+        log_inner += part, error += a->count * a->kappa_error + 4.0 * FP_U * (fabs(part) + fabs(log_inner));
+        slope += a->count * a->mean, size += fabs(a->count * a->mean);
+        if (h)
+            top = fp_max(top, h->kappa - a->kappa);
+    }
+    shell->drift = slope, shell->drift_size = size;
+    shell->log_inner = shell->log_f = log_inner, shell->log_ratio = top;
+    if (shell->hollow) { /* X = sum count log1p(r), r = H / A, in units of e^top where e^top is tiny */
+        const int tiny = top < -40.0;
+        const double raise = tiny ? -60.0 - top : 0.0;
+        double x = 0.0, x_error = 0.0, x_slope = 0.0;
+        for (int i = 0; i < shell->n; i++) {
+            const fp_contour_factor *a = shell->inner[i], *h = shell->shell[i];
+            if (!h)
+                continue;
+            const double r = fp_exp(h->kappa - a->kappa + raise);
+            const double rounding = 4.0 * FP_U * (fabs(h->kappa) + fabs(a->kappa) + fabs(raise) + 2.0);
+            x += a->count * fp_log1p(r), x_slope += a->count * r / (1.0 + r) * (h->mean - a->mean);
+            x_error += a->count * r / (1.0 + r) * (h->kappa_error + a->kappa_error + rounding) * 1.1;
+            x_error += tiny ? a->count * a->count * fp_exp(top) * r : 0.0; /* of second order */
+        }
+        const double grown = fp_expm1(x);
+        shell->log_f += (x < 700.0 ? fp_log(grown) : x) - raise;
+        error += (x < 700.0 ? x_error * (1.0 + 1.0 / grown) : x_error) * 1.01 + 8.0 * FP_U * (fabs(raise) + fabs(shell->log_f));
+        slope += x < 700.0 ? x_slope * (1.0 + 1.0 / grown) : x_slope;
+    }
+    shell->error = error, shell->slope = slope;
+    return shell->log_f < INFINITY && error < INFINITY ? 0 : 1;
+}
+
+/* log c(t) of Chernoff's bound */
+FP_INLINE double fp_chernoff_constant(int quantity, double t)
+{
+    return quantity == FP_CONTOUR_DELTA ? t * fp_log(t) - (1.0 + t) * fp_log1p(t) + 4.0 * FP_U * (1.0 + t) * (1.0 + fp_log1p(t)) : 0.0;
+}
+
+FP_INLINE double fp_log_payoff(int quantity, double t)
+{
+    return quantity == FP_CONTOUR_DELTA ? -fp_log(t) - fp_log1p(t) : -fp_log1p(t);
+}
+
+/* The t of the least of F(t) e^(-epsilon t) / (t (t + 1)), roughly */
+static inline int fp_shell_saddle(fp_shell *shell, int quantity, double epsilon, double *t_out)
+{
+    double low = 0.0, high = INFINITY, t = *t_out > 0.0 ? *t_out : 1.0, factor = 2.0;
+    for (int i = 0; i < 60; i++) {
+        const int status = fp_shell_build(shell, t, 0.0, FP_SHELL_SEARCH_AIM);
+        if (status == -1)
+            return -1;
+        const double slope = status ? INFINITY
+                                    : shell->slope - epsilon - (quantity == FP_CONTOUR_DELTA ? 1.0 / t : 0.0) - 1.0 / (1.0 + t);
+        if (slope > 0.0)
+            high = t;
+        else
+            low = t;
+        if (low > 0.0 && high < 1.15 * low)
+            break;
+        t = high == INFINITY ? t * factor : low == 0.0 ? t / factor : sqrt(low * high);
+        factor *= high == INFINITY || low == 0.0 ? 1.5 : 1.0;
+        if (!(t > 1e-12 && t < 1e12))
+            break;
+    }
+    *t_out = low > 0.0 ? low : high;
+    return 0;
+}
+
+/* log of the bound of the aliases of period P at t */
+static inline double fp_shell_aliases(const fp_shell *shell, double t, double epsilon, double period)
+{
+    double above = INFINITY, below = INFINITY;
+    for (int k = 0; k < FP_SHELL_TILTS; k++) {
+        const double other = shell->chernoff_t[k], gap = fabs(other - t) * period * (1.0 - 1e-13);
+        if (!(gap > 1e-3))
+            continue;
+        const double whole = shell->chernoff[k] - other * epsilon - gap - fp_log1p(-fp_exp(-gap));
+        if (other > t)
+            above = fp_min(above, whole);
+        else
+            below = fp_min(below, whole);
+    }
+    return fp_log_sum(above, below) + 1e-9;
+}
+
+/* log of a bound of |F(t + i w')| for all w' from w on */
+static inline double fp_shell_decay(const fp_shell *shell, double w, double enough)
+{
+    double product = 0.0, sum = -INFINITY;
+    for (int pass = 0; pass < 2; pass++) {
+        product = 0.0, sum = -INFINITY;
+        for (int i = 0; i < shell->n; i++) {
+            const fp_contour_factor *a = shell->inner[i], *h = shell->shell[i];
+            const double rho = pass || !shell->hollow ? a->kind->decay(a, w) : 1.0;
+            double size = a->kappa + fp_log(fp_max(rho, 1e-300));
+            if (h) {
+                const double part = h->kappa + fp_log(fp_max(h->kind->decay(h, w), 1e-300));
+                size = fp_log_sum(size, part);
+                sum = fp_log_sum(sum, fp_log(a->count) + part - size);
+            }
+            product += a->count * size;
+        }
+        if (!shell->hollow || product + sum < enough)
+            break;
+    }
+    return (shell->hollow ? product + fp_min(sum, 0.7) : product) + shell->error + 1e-9;
+}
+
+/* delta of one shell. `log_total` is log of what is known of the whole, or -INFINITY. Returns 0, -1 without memory, 1
+ * where a budget was spent; the bounds hold in either case. */
+static inline int fp_shell_sum(fp_shell *shell, int quantity, double epsilon, double log_total, double *t_guess,
+                               double budget, fp_contour_answer *out, long *terms, long *nodes)
+{
+    out->value = out->lower = -INFINITY, out->upper = INFINITY;
+    if (fp_shell_saddle(shell, quantity, epsilon, t_guess))
+        return -1;
+    double best_log = INFINITY, value[FP_SHELL_TILTS];
+    for (int k = 0; k < FP_SHELL_TILTS; k++) {
+        static const double steps[FP_SHELL_TILTS] = {1e-3, 0.05, 0.1, 0.17, 0.25, 0.35, 0.45, 0.57, 0.7,
+                                                     0.85, 1.0,  1.2, 1.5,  2.0,  3.0,  5.0,  10.0, 30.0};
+        const double t = *t_guess * steps[k];
+        shell->chernoff_t[k] = t, shell->chernoff[k] = value[k] = INFINITY;
+        const int status = fp_shell_build(shell, t, 0.0, FP_SHELL_SEARCH_AIM);
+        if (status == -1)
+            return -1;
+        if (status)
+            continue;
+        shell->chernoff[k] = shell->log_f + shell->error + fp_chernoff_constant(quantity, t);
+        value[k] = shell->log_f - epsilon * t + fp_log_payoff(quantity, t);
+        best_log = fp_min(best_log, value[k]);
+        out->upper = fp_min(out->upper, shell->chernoff[k] - epsilon * t + 4.0 * FP_U * epsilon * t + 1e-12);
+    }
+    if (!(best_log < INFINITY))
+        return 1;
+    if (out->upper < log_total - FP_SHELL_ALIAS_AIM)
+        return 0;
+    const double target = fp_max(log_total, best_log - 6.0) - FP_SHELL_ALIAS_AIM;
+    double t = 0.0, period = INFINITY;
+    for (int k = 0; k < FP_SHELL_TILTS; k++) {
+        if (!(value[k] < best_log + 5.0))
+            continue;
+        double low = 0.0, high = 40.0 / shell->chernoff_t[k];
+        for (int i = 0; i < 40 && !(fp_shell_aliases(shell, shell->chernoff_t[k], epsilon, high) < target); i++)
+            low = high, high *= 1.5;
+        for (int i = 0; i < 6; i++) {
+            const double middle = 0.5 * (low + high);
+            if (fp_shell_aliases(shell, shell->chernoff_t[k], epsilon, middle) < target)
+                high = middle;
+            else
+                low = middle;
+        }
+        if (high < period)
+            period = high, t = shell->chernoff_t[k];
+    }
+    if (!(period < INFINITY))
+        return 1;
+    const double h = 2.0 * FP_PI / period;
+    double design = 0.0, sum = 0.0, error = 0.0, largest = 0.0, log_tail = INFINITY;
+    int n = 0, done = 0, spent = 0;
+    double work = 0.0;
+    while (!done) {
+        if ((n + FP_CONTOUR_AT_ONCE) * h > design) {
+            design = n ? 2.0 * design : 128.0 * h;
+            const int status = fp_shell_build(shell, t, design, FP_CONTOUR_AIM);
+            if (status == -1)
+                return -1;
+            if (status)
+                return 1;
+        }
+        const int tiny = shell->hollow && shell->log_ratio < -40.0;
+        const double raise = tiny ? -60.0 - shell->log_ratio : 0.0; /* r is multiplied by e^raise */
+        double log_a[FP_CONTOUR_AT_ONCE], angle_a[FP_CONTOUR_AT_ONCE], wrong_a[FP_CONTOUR_AT_ONCE];
+        double log_h[FP_CONTOUR_AT_ONCE], angle_h[FP_CONTOUR_AT_ONCE], wrong_h[FP_CONTOUR_AT_ONCE];
+        double size[FP_CONTOUR_AT_ONCE], phase[FP_CONTOUR_AT_ONCE], relative[FP_CONTOUR_AT_ONCE];
+        double x_re[FP_CONTOUR_AT_ONCE], x_im[FP_CONTOUR_AT_ONCE], x_wrong[FP_CONTOUR_AT_ONCE];
+        double above[FP_CONTOUR_AT_ONCE], part[FP_CONTOUR_AT_ONCE];
+        int vague[FP_CONTOUR_AT_ONCE] = {0}; /* where an inner moment is not known to a tenth */
+        for (int j = 0; j < FP_CONTOUR_AT_ONCE; j++) {
+            const double w = (n + j) * h;
+            size[j] = x_re[j] = x_im[j] = x_wrong[j] = above[j] = 0.0, part[j] = -INFINITY;
+            phase[j] = w * (shell->drift - epsilon);
+            relative[j] = FP_U * w * (4.0 * shell->n * shell->drift_size + 4.0 * fabs(shell->drift - epsilon) + fabs(epsilon));
+        }
+        for (int i = 0; i < shell->n; i++) {
+            const fp_contour_factor *a = shell->inner[i], *hollow = shell->shell[i];
+            const double count = a->count;
+            a->kind->moments(a, n, h, FP_CONTOUR_AT_ONCE, log_a, angle_a, wrong_a);
+            if (hollow)
+                hollow->kind->moments(hollow, n, h, FP_CONTOUR_AT_ONCE, log_h, angle_h, wrong_h);
+            work += (a->nodes.n + (hollow ? hollow->nodes.n : 0) + 32.0) * FP_CONTOUR_AT_ONCE;
+            if (!n)
+                *nodes += a->nodes.n + (hollow ? hollow->nodes.n : 0);
+            for (int j = 0; j < FP_CONTOUR_AT_ONCE; j++) {
+                const double w = (n + j) * h, length = fp_exp(log_a[j]), share = wrong_a[j] / length;
+                size[j] += count * log_a[j], phase[j] += count * angle_a[j];
+                vague[j] |= !(share < 0.1);
+                relative[j] += (share < 0.1 ? -count * fp_log1p(-share) : 0.0)
+                               + FP_U * count * (4.0 * fabs(log_a[j]) + 4.0 * fabs(angle_a[j]));
+                double bound = a->kappa + fp_log(length + wrong_a[j] + 1e-300);
+                if (hollow) {
+                    const double apart = hollow->mean - a->mean, angle = angle_h[j] - angle_a[j] + w * apart;
+                    const double level = hollow->kappa - a->kappa + raise - log_a[j];
+                    const double scale = fp_exp(level), r = scale * fp_exp(log_h[j]);
+                    const double re = r * cos(angle), im = r * sin(angle);
+                    const double wrong = 1.15 * scale * wrong_h[j]
+                                         + 1.15 * r * (share + FP_U * (20.0 + 4.0 * fabs(level) + 4.0 * fabs(w * apart)));
+                    const double excess = 2.0 * re + (re * re + im * im), whole = 1.0 + excess;
+                    const double log_whole = fabs(excess) < 0.5 ? fp_log1p(excess) : fp_log(fp_max(whole, 1e-300));
+                    const double away = sqrt(fp_max(whole, 0.0));
+                    vague[j] |= !(wrong < 0.1 * away);
+                    x_re[j] += count * (tiny ? re : 0.5 * log_whole), x_im[j] += count * (tiny ? im : atan2(im, 1.0 + re));
+                    x_wrong[j] += count * (1.2 * wrong / away + 8.0 * FP_U * r)
+                                  + (tiny ? count * count * r * r * fp_exp(-raise) : 0.0);
+                    const double log_part = hollow->kappa + fp_log(fp_exp(log_h[j]) + wrong_h[j] + 1e-300);
+                    bound = fp_log_sum(bound, log_part);
+                    part[j] = fp_log_sum(part[j], fp_log(count) + log_part - bound);
+                }
+                above[j] += count * bound;
+            }
+        }
+        const double log_f = shell->log_f + raise;
+        for (int j = 0; j < FP_CONTOUR_AT_ONCE; j++) {
+            const double w = (n + j) * h, weight = n + j ? 1.0 : 0.5;
+            double a = t + 1.0, b = w, best = t + 1.0;
+            if (quantity == FP_CONTOUR_DELTA)
+                a = t * (t + 1.0) - w * w, b = w * (2.0 * t + 1.0), best = t * (t + 1.0);
+            const double payoff = best / sqrt(a * a + b * b);
+            const double most = fp_exp(above[j] + (shell->hollow ? fp_min(part[j], 0.7) : 0.0) - shell->log_f + 1e-9);
+            double length = fp_exp(size[j] + shell->log_inner - shell->log_f), turn = phase[j] - atan2(b, a), wrong = relative[j];
+            if (shell->hollow) { /* times expm1(x) */
+                const double grown = fp_exp(x_re[j]), half = sin(0.5 * x_im[j]);
+                const double near = fp_expm1(x_re[j]);
+                const double re = tiny ? x_re[j] : near - 2.0 * grown * half * half, im = tiny ? x_im[j] : grown * sin(x_im[j]);
+                const double modulus = sqrt(re * re + im * im);
+                const double moved = tiny ? x_wrong[j] : grown * fp_expm1(fp_min(x_wrong[j], 1.0)) * (1.0 + 1e-9);
+                const double unit = fp_exp(size[j] + shell->log_inner - log_f);
+                length = unit * modulus, turn += atan2(im, re);
+                error += weight * payoff * (vague[j] ? 0.0 : fp_min(unit * moved * (1.0 + wrong), most + length));
+            }
+            const double first_order = wrong < 0.1 ? length * (1.06 * wrong + FP_U * (24.0 + fabs(size[j]) + fabs(log_f - shell->log_inner))) : INFINITY;
+            largest = payoff * fp_min(length, most);
+            error += quantity == FP_CONTOUR_TAIL ? 1.01 * FP_CONTOUR_SMOOTHING * fp_min(length, most) : 0.0;
+            if (vague[j]) {
+                error += weight * payoff * most;
+                continue;
+            }
+            const double term = weight * payoff * length * cos(turn);
+            sum += term;
+            error += weight * payoff * fp_min(first_order, most + length) + 4.0 * FP_U * fabs(turn) * fabs(weight * payoff * length) + 2.0 * FP_U * fabs(sum);
+        }
+        n += FP_CONTOUR_AT_ONCE;
+        const double known = fp_max(fabs(sum), fp_exp(fp_min(log_total - (shell->log_f - epsilon * t + fp_log_payoff(quantity, t) + fp_log(h / FP_PI)), 690.0)));
+        spent = work > budget;
+        if (largest * n < 1e-14 * known || spent) {
+            const double w = (n - 1) * h, s = FP_CONTOUR_SMOOTHING / (t + 1.0);
+            const double whole = quantity == FP_CONTOUR_DELTA
+                                     ? t * (t + 1.0) / w
+                                     : (t + 1.0) * (1.0 + fp_max(0.0, fp_log(2.1 / (s * w))) + 2.1 / (s * w));
+            log_tail = fp_log(whole / h) - shell->log_f;
+            const double enough = fp_log(1e-13 * known) - log_tail;
+            log_tail += fp_shell_decay(shell, w, enough);
+            done = log_tail < fp_log(1e-12 * known) || spent;
+        }
+    }
+    *terms += n;
+    if (getenv("FP_TRACE")) fprintf(stderr, "      sum: t %.4g P %.4g h %.3g n %d W %.4g design %.3g nodes %d/%d sum %.3g error %.3g tail %.3g log_f %.4g err %.3g quad %.3g\n", t, period, h, n, n*h, design, shell->inner[0]->nodes.n, shell->hollow&&shell->shell[0] ? shell->shell[0]->nodes.n : 0, sum, error, exp(log_tail), shell->log_f, shell->error, shell->inner[0]->nodes.quadrature);
+    const double tail = fp_exp(fp_min(log_tail, 690.0));
+    const double log_scale = shell->log_f - epsilon * t + fp_log_payoff(quantity, t) + fp_log(h / FP_PI);
+    const double moved = shell->error + 8.0 * FP_U * (fabs(shell->log_f) + fabs(epsilon * t) + fabs(fp_log_payoff(quantity, t)) + 2.0);
+    const double alias = fp_exp(fp_min(fp_shell_aliases(shell, t, epsilon, period) - log_scale, 690.0));
+    const double lowest = sum - error - tail - alias, highest = sum + error + tail;
+    out->value = sum > 0.0 ? log_scale + fp_log(sum) : -INFINITY;
+    out->lower = lowest > 0.0 ? log_scale - moved + fp_log(lowest) - 1e-15 : -INFINITY;
+    out->upper = highest > 0.0 ? fp_min(out->upper, log_scale + moved + fp_log(highest) + 1e-15) : -INFINITY;
+    return spent;
+}
+
+/* Whether a pair can be cut: Q one Gaussian, the means of P on one side of it, and more than one of them. */
+static inline int fp_window_fits(const fp_contour_factor *factor)
+{
+    if (factor->kind != &fp_contour_one_sigma_kind)
+        return 0;
+    const fp_contour_one_sigma *pair = factor->pair;
+    return pair->q_low == pair->q_high && (pair->p_low >= pair->q_low || pair->p_high <= pair->q_low)
+           && pair->p_low < pair->p_high;
+}
+
+static inline void fp_window_set(fp_contour_window *part, double low, double high, double width)
+{
+    part->low = low, part->high = high, part->width = width;
+    part->bend = low > -INFINITY || high < INFINITY ? 1.0 + 1.0 / (width * width) : 1.0;
+}
+
+static inline double fp_window_loss(const fp_contour_window *part, double x)
+{
+    const fp_one_sigma *g = &part->pair->g;
+    const double point = part->centre + part->side * x;
+    double mean;
+    return fp_log(fp_contour_weight_sum(g, g->w, g->w_centre, point, &mean))
+           - fp_log(fp_contour_weight_sum(g, g->v, g->v_centre, point, &mean));
+}
+
+/* x at which the loss is `loss`, within [-4, 64] */
+static inline double fp_window_point(const fp_contour_window *part, double loss)
+{
+    double low = -4.0, high = 64.0;
+    for (int i = 0; i < 40; i++) {
+        const double middle = 0.5 * (low + high);
+        if (fp_window_loss(part, middle) < loss)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high;
+}
+
+FP_INLINE double fp_log_add(double a, double b)
+{
+    return a == -INFINITY ? b : b == -INFINITY ? a : fp_log_sum(a, b) + 1e-300;
+}
+
+/* delta(epsilon), or e^epsilon Q(S > epsilon), by shells. Returns 0, -1 without memory, 1 where a budget was spent before
+ * the width was e^-23 of the value; the bounds hold in either case. */
+static inline int fp_shells(int n, fp_contour_factor *factors, int quantity, double epsilon, fp_contour_answer *out,
+                            long *terms, long *nodes)
+{
+    out->value = out->lower = -INFINITY, out->upper = INFINITY;
+    fp_contour_factor *own = calloc(2 * (size_t)n, sizeof *own), **list = calloc(2 * (size_t)n, sizeof *list);
+    fp_contour_window *parts = calloc(2 * (size_t)n, sizeof *parts);
+    double *cuts = malloc(sizeof(double) * 2 * (size_t)n);
+    int status = own && list && parts && cuts ? 0 : -1, first = -1;
+    if (!status) {
+        fp_shell shell = {.n = n, .inner = list, .shell = list + n};
+        fp_contour_factor **hollow = list + n;
+        double value = -INFINITY, lower = -INFINITY, upper = -INFINITY, t_inner = 1.0, t_shell = 0.0;
+        for (int i = 0; i < n; i++) {
+            list[i] = factors + i, cuts[i] = INFINITY, cuts[n + i] = 1.0;
+            if (!fp_window_fits(factors + i))
+                continue;
+            first = i;
+            for (int k = 0; k < 2; k++) {
+                fp_contour_factor *copy = own + k * n + i;
+                fp_contour_window *part = parts + k * n + i;
+                part->pair = factors[i].pair;
+                part->centre = part->pair->q_low, part->side = part->pair->p_low >= part->pair->q_low ? 1.0 : -1.0;
+                fp_window_set(part, -INFINITY, INFINITY, 1.0);
+                *copy = factors[i];
+                memset(&copy->nodes, 0, sizeof copy->nodes);
+                copy->kind = &fp_contour_window_kind, copy->pair = part;
+            }
+            list[i] = own + i;
+        }
+        status = 1;
+        for (int level = 0; level <= FP_SHELLS && status == 1; level++) {
+            const int last = level == FP_SHELLS || first < 0 || (level && cuts[first] < 0.5);
+            fp_contour_answer part;
+            shell.hollow = 0;
+            const int plain = fp_shell_sum(&shell, quantity, epsilon, value, &t_inner, last ? FP_SHELL_WORK : FP_SHELL_WORK / 32.0,
+                                           &part, terms, nodes);
+            if (plain < 0) {
+                status = -1;
+                break;
+            }
+            const double log_whole = fp_log_add(lower, part.lower);
+            const double open = part.lower == -INFINITY ? part.upper
+                                                        : part.upper + fp_log(fp_max(-fp_expm1(part.lower - part.upper), 1e-300));
+            if (getenv("FP_TRACE")) fprintf(stderr, "level %d inner: value %.12g lower %.12g upper %.12g open %.3g | t %.4g terms %ld st %d\n", level, part.value, part.lower, part.upper, open - log_whole, t_inner, *terms, plain);
+            const int enough = open < log_whole - 23.0;
+            if (enough || last) {
+                value = fp_log_add(value, part.value), lower = log_whole, upper = fp_log_add(upper, part.upper);
+                status = !enough;
+                break;
+            }
+            if (!level) {
+                if (fp_shell_build(&shell, 1e-6, 0.0, FP_SHELL_SEARCH_AIM) < 0)
+                    return -1;
+                const double loss = fp_max(epsilon - shell.drift, 0.5 * epsilon);
+                double nearest = INFINITY;
+                for (int i = 0; i < n; i++)
+                    if (list[i] == own + i) {
+                        cuts[i] = fp_max(fp_window_point(parts + i, loss), 1.5);
+                        if (cuts[i] < nearest)
+                            nearest = cuts[i], first = i;
+                    }
+                cuts[first] -= fp_min(0.7, 3.0 / cuts[first]);
+            } else {
+                const double loss = fp_window_loss(parts + first, cuts[first]);
+                const double half = loss > 0.0 ? fp_window_point(parts + first, 0.5 * loss) : -INFINITY;
+                cuts[first] = fp_min(half, cuts[first] - fp_max(0.7, 3.5 * cuts[n + first]));
+                cuts[first] = fp_max(cuts[first], 0.4);
+            }
+            const double loss = fp_window_loss(parts + first, cuts[first]);
+            for (int i = 0; i < n; i++)
+                if (list[i] == own + i) {
+                    const double high = parts[i].high;
+                    cuts[i] = i == first ? cuts[i] : fp_window_point(parts + i, loss);
+                    if (!level)
+                        cuts[n + i] = fp_min(2.0 / fp_max(cuts[i], 3.0), 0.5 / parts[i].pair->range);
+                    cuts[i] = fp_min(cuts[i], high - 3.5 * cuts[n + i]);
+                    fp_window_set(parts + n + i, cuts[i], high, cuts[n + i]);
+                    fp_window_set(parts + i, -INFINITY, cuts[i], cuts[n + i]);
+                    hollow[i] = own + n + i;
+                }
+            shell.hollow = 1;
+            const int done = fp_shell_sum(&shell, quantity, epsilon, value, &t_shell, FP_SHELL_WORK, &part, terms, nodes);
+            if (getenv("FP_TRACE")) fprintf(stderr, "   shell from %.3g (l %.3g) width %.3g: value %.12g lower %.3g upper %.3g | t %.4g terms %ld st %d\n", cuts[first], loss, cuts[n+first], part.value, part.lower-part.value, part.upper-part.value, t_shell, *terms, done);
+            if (done < 0) {
+                status = -1;
+                break;
+            }
+            for (int i = 0; i < n; i++)
+                hollow[i] = NULL;
+            value = fp_log_add(value, part.value), lower = fp_log_add(lower, part.lower), upper = fp_log_add(upper, part.upper);
+        }
+        if (status >= 0)
+            out->value = value, out->lower = lower, out->upper = upper;
+    }
+    for (int i = 0; i < 2 * n && own; i++)
+        fp_contour_factor_free(own + i);
+    for (int i = 0; i < 2 * n && parts; i++)
+        free(parts[i].log_value);
+    free(own), free(list), free(parts), free(cuts);
+    return status;
+}
+
+#endif
