@@ -41,18 +41,19 @@
 #define FP_WINDOW_BUMP 0.5 /* standard deviation of a bump */
 #define FP_WINDOW_CELLS (1 << 14)
 #define FP_SHELL_WORK 4e7 /* nodes times frequencies of a contour */
-#define FP_SHELLS 12
-#define FP_SHELL_TILTS 18 /* of Chernoff's bounds */
+#define FP_SHELLS 20
+#define FP_SHELL_TILTS 24 /* of Chernoff's bounds */
 /* bound: none - exponents of the errors aimed at by the search of t, and by aliases and tails relative to the total */
+#define FP_SHELL_WIDTH 1e-10 /* relative, of the whole */
 #define FP_SHELL_SEARCH_AIM 20.0
 #define FP_SHELL_ALIAS_AIM 30.0
 
-/* p (chi_i - chi_j) of a pair; low = -INFINITY: p chi_i; high = INFINITY: 1 - chi_j, or all of p. */
+/* p times the product of Phi((cut_i - x) / width_i), i < cuts; with `above` also times Phi((x - cut) / width) of the next. */
 typedef struct {
     const fp_contour_one_sigma *pair;
     double side, centre; /* x = side (point - centre), centre the mean of Q */
-    double low, high, width;
-    double bend; /* 1 + 1/v^2, or 1 without a window */
+    int cuts, above;
+    double cut[FP_SHELLS + 1], width[FP_SHELLS + 1], bend; /* bend: 1 + sum of 1 / width^2 */
     /* Cells of f_t, of equal size from `left` on; logarithms of bounds of its integral on a cell, of its values, and of the
      * integrals beyond either end; of each shift phi, and the logarithm of |window(x + i y)| / window(x) on a cell. */
     int cells, capacity, bumps, stride; /* bumps: 0 before their masses are known; stride: cells from one to the next */
@@ -62,39 +63,42 @@ typedef struct {
 /* log of the window at x, and its relative error in `error` */
 FP_INLINE double fp_window_log(const fp_contour_window *part, double x, double *error)
 {
-    if (part->low == -INFINITY && part->high == INFINITY)
-        return *error = 0.0, 0.0;
-    const double a = (x - part->low) / part->width, b = (x - part->high) / part->width;
-    const double furthest = fp_max(a < INFINITY ? fabs(a) : 0.0, b > -INFINITY ? fabs(b) : 0.0);
-    double value;
-    if (part->high == INFINITY)
-        value = fp_log_ndtr(a);
-    else if (part->low == -INFINITY)
-        value = fp_log_ndtr(-b);
-    else {
-        const double more = fp_log_ndtr(a + b < 0.0 ? a : -b), less = fp_log_ndtr(a + b < 0.0 ? b : -a);
-        value = more + fp_log1p(-fp_exp(less - more));
+    double value = 0.0, wrong = 0.0;
+    for (int i = 0; i < part->cuts + part->above; i++) {
+        const double u = (i < part->cuts ? part->cut[i] - x : x - part->cut[i]) / part->width[i];
+        const double log_part = u < 9.0 ? fp_log_ndtr(u) : 0.0;
+        value += log_part, wrong += 2.0 + 8.0 * fabs(log_part) + 4.0 * (u < 9.0 ? u * u : 0.0);
     }
-    *error = FP_U * (16.0 + 10.0 * fabs(value) + 4.0 * furthest);
-    return value;
+    return *error = FP_U * wrong, value;
 }
 
 /* Points beyond which f_t is at most e^-exponent of its largest value, roughly */
 FP_INLINE void fp_window_range(const fp_contour_window *part, double t, double exponent, double *left, double *right)
 {
-    const double reach = sqrt(2.0 * exponent), d = part->pair->range, v2 = part->width * part->width;
-    const double low = fp_min(part->low, part->low / (1.0 + v2)) - part->width * reach;
-    *left = (part->low > -INFINITY ? fp_max(low, -reach) : -reach) - 1.0;
-    const double cut = (part->high + v2 * (1.0 + t) * d) / (1.0 + v2) + part->width * reach, all = fp_max((1.0 + t) * d, part->low) + reach;
-    *right = (part->high < INFINITY ? fp_min(cut, all) : all) + 1.0;
+    const double reach = sqrt(2.0 * exponent), pull = (1.0 + t) * part->pair->range;
+    double bend = 1.0, moment = pull;
+    *left = -reach, *right = pull + reach;
+    if (part->above) {
+        const double low = part->cut[part->cuts], v = part->width[part->cuts];
+        *left = fp_max(*left, fp_min(low, low / (1.0 + v * v)) - v * reach);
+        *right = fp_max(*right, low + reach);
+    }
+    for (int i = part->cuts - 1; i >= 0; i--) {
+        const double weight = 1.0 / (part->width[i] * part->width[i]);
+        bend += weight, moment += weight * part->cut[i];
+        *right = fp_min(*right, moment / bend + reach / sqrt(bend));
+    }
+    *left -= 1.0, *right += 1.0;
 }
 
 /* Whether f_t falls at a rate >= 1 left of the one point and right of the other, as far as is proved */
 FP_INLINE int fp_window_falls(const fp_contour_window *part, double t, double left, double right)
 {
-    const double v2 = part->width * part->width;
-    const double outwards = part->low > -INFINITY ? fp_max(0.0, part->low - left) / v2 : 0.0;
-    const double beyond = part->high < INFINITY ? fp_max(0.0, right - part->high) / v2 : 0.0;
+    double outwards = 0.0, beyond = 0.0;
+    if (part->above)
+        outwards = fp_max(0.0, part->cut[part->cuts] - left) / (part->width[part->cuts] * part->width[part->cuts]);
+    for (int i = 0; i < part->cuts; i++)
+        beyond += fp_max(0.0, right - part->cut[i]) / (part->width[i] * part->width[i]);
     return outwards - left >= 1.0 && right - (1.0 + t) * part->pair->range + beyond >= 1.0;
 }
 
@@ -149,9 +153,12 @@ static inline int fp_window_cells(fp_contour_window *part, double t, double w, d
         double slope;
         part->log_value[j] = fp_window_density(part, t, x, &slope) - 0.91893853320467274178;
         if (j) {
-            const double outside = fp_max(0.0, fp_max(part->low - (x - step), x - part->high));
+            double window = 0.0;
+            for (int i = 0; i < part->cuts + part->above; i++) {
+                const double outside = (i < part->cuts ? x - part->cut[i] : part->cut[i] - (x - step)) / part->width[i];
+                window += (outside > 0.0 ? 0.8 + outside : 0.8 * fp_exp(-0.5 * outside * outside)) / part->width[i];
+            }
             const double size = fp_max(fabs(x), fabs(x - step)), pull = (1.0 + t) * slope;
-            const double window = part->bend > 1.0 ? (1.0 + outside / part->width) / part->width : 0.0;
             const double most = (x - step < 0.0 ? size + pull : fp_max(size, pull)) + window;
             part->log_cell[j - 1] = fp_max(part->log_value[j], before) + 0.5 * most * step + fp_log(step) + 1e-9;
         }
@@ -166,13 +173,15 @@ static inline int fp_window_cells(fp_contour_window *part, double t, double w, d
             for (int i = 0; i <= g->n; i++)
                 re += e[i] * turn_re[s][i], im += e[i] * turn_im[s][i];
             part->phi[s * part->capacity + j] = fp_max(0.0, atan2(im, re));
-            if (j && part->bend > 1.0) { /* within the window, at a distance from its ends */
-                const double inside = fp_min(x - step - part->low, part->high - x) / part->width;
-                const double eta = part->shift[s] / part->width, most = 0.5 * eta * eta;
-                const double near = inside > 2.0 ? fp_log1p(0.9 * eta * fp_exp(fp_min(most - 0.5 * inside * inside, 600.0))) : most;
-                part->grown[s * part->capacity + j - 1] = fp_min(most, near);
-            } else if (j)
-                part->grown[s * part->capacity + j - 1] = 0.0;
+            double grown = 0.0;
+            for (int i = 0; i < part->cuts + part->above && j; i++) {
+                const double inside = (i < part->cuts ? part->cut[i] - x : x - step - part->cut[i]) / part->width[i];
+                const double eta = part->shift[s] / part->width[i], most = 0.5 * eta * eta;
+                const double near = most - 0.5 * inside * inside;
+                grown += inside > 0.0 && near < 600.0 ? fp_min(most, fp_log1p(0.8 * eta * fp_exp(near))) : most;
+            }
+            if (j)
+                part->grown[s * part->capacity + j - 1] = grown;
         }
     }
     part->log_ends[0] = fp_window_falls(part, t, left, right) ? part->log_value[0] : INFINITY;
@@ -233,7 +242,7 @@ static inline int fp_window_build(fp_contour_factor *factor, double t, double w,
         log_ends = fp_window_falls(part, t, left, right)
                        ? fp_log_sum(fp_window_density(part, t, left, &slope), fp_window_density(part, t, right, &slope)) : INFINITY;
     }
-    if (part->low == -INFINITY) { /* log M is small: p itself is needed */
+    if (!part->above) { /* log M is small: p itself is needed */
         const double beyond = sqrt(2.0 * aim);
         left = fp_min(left, -beyond), right = fp_max(right, part->pair->range + beyond);
     }
@@ -254,9 +263,9 @@ static inline int fp_window_build(fp_contour_factor *factor, double t, double w,
         nodes->spare[j] = nodes->log_p[j];
         if (windowed) {
             double error;
-            nodes->log_p[j] += fp_window_log(part, x, &error);
-            nodes->log_p_error[j] += error;
-            nodes->rest[j] = part->low == -INFINITY ? fp_ndtr((x - part->high) / part->width) : 1.0;
+            const double log_window = fp_window_log(part, x, &error);
+            nodes->log_p[j] += log_window, nodes->log_p_error[j] += error;
+            nodes->rest[j] = part->above ? 1.0 : -fp_expm1(log_window);
         }
     }
     const double least = fp_min(-left, right - part->pair->range), log_left_out = least > 1.0 ? -0.5 * least * least : 0.0;
@@ -264,7 +273,7 @@ static inline int fp_window_build(fp_contour_factor *factor, double t, double w,
     /* the rule errs by e^-aim of what is integrated: of M(t), and of 1 where kappa is log1p */
     const double rule = 2.2 * fp_exp(w > 0.0 ? fp_min(log_rule - nodes->log_total, 0.0) : -aim);
     nodes->quadrature += rule;
-    factor->kappa_error += 2.2 * rule + (part->low == -INFINITY ? 2.2 * fp_exp(-aim) : 0.0);
+    factor->kappa_error += 2.2 * rule + (part->above ? 0.0 : 2.2 * fp_exp(-aim));
     return 0;
 }
 
@@ -471,8 +480,8 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, double epsilon, do
         return -1;
     double best_log = INFINITY, value[FP_SHELL_TILTS];
     for (int k = 0; k < FP_SHELL_TILTS; k++) {
-        static const double steps[FP_SHELL_TILTS] = {1e-3, 0.05, 0.1, 0.17, 0.25, 0.35, 0.45, 0.57, 0.7,
-                                                     0.85, 1.0,  1.2, 1.5,  2.0,  3.0,  5.0,  10.0, 30.0};
+        static const double steps[FP_SHELL_TILTS] = {1e-3, 0.05, 0.1, 0.17, 0.25, 0.35, 0.45,  0.57, 0.7,  0.82, 0.9, 0.95,
+                                                     0.98, 1.0,  1.02, 1.05, 1.1, 1.2, 1.5,  2.0,  3.0,  5.0,  10.0, 30.0};
         const double t = *t_guess * steps[k];
         shell->chernoff_t[k] = t, shell->chernoff[k] = value[k] = INFINITY;
         const int status = fp_shell_build(shell, t, 0.0, FP_SHELL_SEARCH_AIM);
@@ -640,10 +649,14 @@ static inline int fp_window_fits(const fp_contour_factor *factor)
            && pair->p_low < pair->p_high;
 }
 
-static inline void fp_window_set(fp_contour_window *part, double low, double high, double width)
+/* Cut `inner` at x, and make `shell` what is cut off. */
+static inline void fp_window_split(fp_contour_window *inner, fp_contour_window *shell, double cut)
 {
-    part->low = low, part->high = high, part->width = width;
-    part->bend = low > -INFINITY || high < INFINITY ? 1.0 + 1.0 / (width * width) : 1.0;
+    const double width = fp_min(2.0 / fp_max(cut, 3.0), 0.5 / inner->pair->range);
+    inner->cut[inner->cuts] = cut, inner->width[inner->cuts] = width, inner->bend += 1.0 / (width * width);
+    memcpy(shell->cut, inner->cut, sizeof inner->cut), memcpy(shell->width, inner->width, sizeof inner->width);
+    shell->cuts = inner->cuts, shell->above = 1, shell->bend = inner->bend;
+    inner->cuts++;
 }
 
 static inline double fp_window_loss(const fp_contour_window *part, double x)
@@ -682,14 +695,15 @@ static inline int fp_shells(int n, fp_contour_factor *factors, int quantity, dou
     out->value = out->lower = -INFINITY, out->upper = INFINITY;
     fp_contour_factor *own = calloc(2 * (size_t)n, sizeof *own), **list = calloc(2 * (size_t)n, sizeof *list);
     fp_contour_window *parts = calloc(2 * (size_t)n, sizeof *parts);
-    double *cuts = malloc(sizeof(double) * 2 * (size_t)n);
+    double *cuts = malloc(sizeof(double) * (size_t)n);
     int status = own && list && parts && cuts ? 0 : -1, first = -1;
+    double lowest = 0.0, next = 0.0;
     if (!status) {
         fp_shell shell = {.n = n, .inner = list, .shell = list + n};
         fp_contour_factor **hollow = list + n;
         double value = -INFINITY, lower = -INFINITY, upper = -INFINITY, t_inner = 1.0, t_shell = 0.0;
         for (int i = 0; i < n; i++) {
-            list[i] = factors + i, cuts[i] = INFINITY, cuts[n + i] = 1.0;
+            list[i] = factors + i;
             if (!fp_window_fits(factors + i))
                 continue;
             first = i;
@@ -698,7 +712,7 @@ static inline int fp_shells(int n, fp_contour_factor *factors, int quantity, dou
                 fp_contour_window *part = parts + k * n + i;
                 part->pair = factors[i].pair;
                 part->centre = part->pair->q_low, part->side = part->pair->p_low >= part->pair->q_low ? 1.0 : -1.0;
-                fp_window_set(part, -INFINITY, INFINITY, 1.0);
+                part->bend = 1.0;
                 *copy = factors[i];
                 memset(&copy->nodes, 0, sizeof copy->nodes);
                 copy->kind = &fp_contour_window_kind, copy->pair = part;
@@ -707,7 +721,7 @@ static inline int fp_shells(int n, fp_contour_factor *factors, int quantity, dou
         }
         status = 1;
         for (int level = 0; level <= FP_SHELLS && status == 1; level++) {
-            const int last = level == FP_SHELLS || first < 0 || (level && cuts[first] < 0.5);
+            const int last = level == FP_SHELLS || first < 0 || (level && next < 0.5);
             fp_contour_answer part;
             shell.hollow = 0;
             const int plain = fp_shell_sum(&shell, quantity, epsilon, value, &t_inner, last ? FP_SHELL_WORK : FP_SHELL_WORK / 32.0,
@@ -716,19 +730,19 @@ static inline int fp_shells(int n, fp_contour_factor *factors, int quantity, dou
                 status = -1;
                 break;
             }
-            const double log_whole = fp_log_add(lower, part.lower);
-            const double open = part.lower == -INFINITY ? part.upper
-                                                        : part.upper + fp_log(fp_max(-fp_expm1(part.lower - part.upper), 1e-300));
-            if (getenv("FP_TRACE")) fprintf(stderr, "level %d inner: value %.12g lower %.12g upper %.12g open %.3g | t %.4g terms %ld st %d\n", level, part.value, part.lower, part.upper, open - log_whole, t_inner, *terms, plain);
-            const int enough = open < log_whole - 23.0;
+            const double log_lower = fp_log_add(lower, part.lower), log_upper = fp_log_add(upper, part.upper);
+            const int enough = log_upper - log_lower < FP_SHELL_WIDTH || part.upper < log_lower - FP_SHELL_ALIAS_AIM;
+            if (getenv("FP_TRACE")) fprintf(stderr, "level %d inner: value %.12g lower %.12g upper %.12g | t %.4g terms %ld st %d\n", level, part.value, part.lower, part.upper, t_inner, *terms, plain);
             if (enough || last) {
-                value = fp_log_add(value, part.value), lower = log_whole, upper = fp_log_add(upper, part.upper);
-                status = !enough;
+                value = fp_log_add(value, part.value), lower = log_lower, upper = log_upper;
+                status = !(upper - lower < 10.0 * FP_SHELL_WIDTH);
                 break;
             }
             if (!level) {
-                if (fp_shell_build(&shell, 1e-6, 0.0, FP_SHELL_SEARCH_AIM) < 0)
-                    return -1;
+                if (fp_shell_build(&shell, 1e-6, 0.0, FP_SHELL_SEARCH_AIM) < 0) {
+                    status = -1;
+                    break;
+                }
                 const double loss = fp_max(epsilon - shell.drift, 0.5 * epsilon);
                 double nearest = INFINITY;
                 for (int i = 0; i < n; i++)
@@ -737,28 +751,23 @@ static inline int fp_shells(int n, fp_contour_factor *factors, int quantity, dou
                         if (cuts[i] < nearest)
                             nearest = cuts[i], first = i;
                     }
-                cuts[first] -= fp_min(0.7, 3.0 / cuts[first]);
+                lowest = nearest - fp_min(0.7, 3.0 / nearest);
+                next = fp_max(lowest, fp_window_point(parts + first, 1.0));
             } else {
-                const double loss = fp_window_loss(parts + first, cuts[first]);
+                const double loss = fp_window_loss(parts + first, next), apart = fp_min(0.7, 1.75 / parts[first].pair->range);
+                const double quarter = next > lowest && loss > 0.0 ? fp_window_point(parts + first, 0.25 * loss) : -INFINITY;
                 const double half = loss > 0.0 ? fp_window_point(parts + first, 0.5 * loss) : -INFINITY;
-                cuts[first] = fp_min(half, cuts[first] - fp_max(0.7, 3.5 * cuts[n + first]));
-                cuts[first] = fp_max(cuts[first], 0.4);
+                next = next > lowest + apart ? fp_max(lowest, quarter) : fp_max(fp_min(half, next - apart), 0.4);
             }
-            const double loss = fp_window_loss(parts + first, cuts[first]);
+            const double loss = fp_window_loss(parts + first, next);
             for (int i = 0; i < n; i++)
                 if (list[i] == own + i) {
-                    const double high = parts[i].high;
-                    cuts[i] = i == first ? cuts[i] : fp_window_point(parts + i, loss);
-                    if (!level)
-                        cuts[n + i] = fp_min(2.0 / fp_max(cuts[i], 3.0), 0.5 / parts[i].pair->range);
-                    cuts[i] = fp_min(cuts[i], high - 3.5 * cuts[n + i]);
-                    fp_window_set(parts + n + i, cuts[i], high, cuts[n + i]);
-                    fp_window_set(parts + i, -INFINITY, cuts[i], cuts[n + i]);
+                    fp_window_split(parts + i, parts + n + i, i == first ? next : fp_window_point(parts + i, loss));
                     hollow[i] = own + n + i;
                 }
             shell.hollow = 1;
             const int done = fp_shell_sum(&shell, quantity, epsilon, value, &t_shell, FP_SHELL_WORK, &part, terms, nodes);
-            if (getenv("FP_TRACE")) fprintf(stderr, "   shell from %.3g (l %.3g) width %.3g: value %.12g lower %.3g upper %.3g | t %.4g terms %ld st %d\n", cuts[first], loss, cuts[n+first], part.value, part.lower-part.value, part.upper-part.value, t_shell, *terms, done);
+            if (getenv("FP_TRACE")) fprintf(stderr, "   shell from %.3g (l %.3g) width %.3g: value %.12g lower %.3g upper %.3g | t %.4g terms %ld st %d\n", next, loss, parts[first].width[parts[first].cuts-1], part.value, part.lower-part.value, part.upper-part.value, t_shell, *terms, done);
             if (done < 0) {
                 status = -1;
                 break;
