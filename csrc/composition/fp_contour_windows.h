@@ -42,7 +42,7 @@
 #define FP_WINDOW_CELLS (1 << 14)
 #define FP_SHELL_WORK 4e7 /* nodes times frequencies of a contour */
 #define FP_SHELLS 20
-#define FP_SHELL_TILTS 24 /* of Chernoff's bounds */
+#define FP_SHELL_TILTS 28 /* of Chernoff's bounds */
 /* bound: none - exponents of the errors aimed at by the search of t, and by aliases and tails relative to the total */
 #define FP_SHELL_WIDTH 1e-10 /* relative, of the whole */
 #define FP_SHELL_SEARCH_AIM 20.0
@@ -58,6 +58,9 @@ typedef struct {
      * integrals beyond either end; of each shift phi, and the logarithm of |window(x + i y)| / window(x) on a cell. */
     int cells, capacity, bumps, stride; /* bumps: 0 before their masses are known; stride: cells from one to the next */
     double left, size, shift[FP_WINDOW_SHIFTS], *log_cell, *log_value, *phi, *grown, log_ends[2], mass[FP_WINDOW_BUMPS];
+    /* Few nodes for all t up to quick_t: log of p, the window and the step, and losses. */
+    int quick, quick_capacity, quick_falls;
+    double quick_t, quick_step, *quick_log_p, *quick_loss;
 } fp_contour_window;
 
 /* log of the window at x, and its relative error in `error` */
@@ -206,42 +209,85 @@ static inline double fp_window_integral(const fp_contour_window *part, int shift
     return fp_log_sum(top + fp_log(sum) + whole + 1e-9, ends + edge);
 }
 
+/* kappa, mean and variance by few nodes, for a search */
+static inline int fp_window_glance(fp_contour_factor *factor, double t, double aim)
+{
+    fp_contour_window *part = (fp_contour_window *)factor->pair;
+    double left, right;
+    if (!part->quick || t > part->quick_t) {
+        const double y = sqrt(2.0 * aim / part->bend), step = 2.0 * FP_PI * y / (2.0 * aim + 1.0);
+        part->quick_t = 2.0 * t;
+        fp_window_range(part, part->quick_t, aim + 2.0, &left, &right);
+        const double start = part->centre + part->side * (part->side > 0.0 ? left : right);
+        const double first = floor(start / step), count = ceil((right - left) / step) + 2.0;
+        if (!(count < FP_CONTOUR_NODES))
+            return part->quick = 0, 1;
+        const int n = (int)(count + 7.0) / 8 * 8;
+        if (n > part->quick_capacity) {
+            free(part->quick_log_p);
+            part->quick_capacity = n + n / 4;
+            part->quick_log_p = malloc(sizeof(double) * 2 * (size_t)part->quick_capacity);
+            if (!part->quick_log_p)
+                return part->quick = part->quick_capacity = 0, -1;
+            part->quick_loss = part->quick_log_p + part->quick_capacity;
+        }
+        if (fp_contour_nodes_reserve(&factor->nodes, n))
+            return -1;
+        fp_contour_nodes *nodes = &factor->nodes;
+        fp_one_sigma_selected.nodes(&part->pair->g, first, step, n, part->quick_log_p, nodes->rest, part->quick_loss,
+                                    nodes->log_p_error, nodes->g, nodes->loss_error);
+        for (int j = 0; j < n; j++) {
+            double error;
+            part->quick_log_p[j] += fp_log(step) - 0.91893853320467274178
+                                    + fp_window_log(part, part->side * ((first + j) * step - part->centre), &error);
+        }
+        part->quick = n, part->quick_step = step;
+        part->quick_falls = fp_window_falls(part, part->quick_t, left, right);
+    }
+    const int n = part->quick;
+    double top = -INFINITY, total = 0.0, moment = 0.0, square = 0.0;
+    for (int j = 0; j < n; j++)
+        top = fp_max(top, part->quick_log_p[j] + t * part->quick_loss[j]);
+    for (int j = 0; j < n; j++) {
+        const double l = part->quick_loss[j], g = fp_exp(part->quick_log_p[j] + t * l - top);
+        total += g, moment += g * l, square += g * (l * l);
+    }
+    const double first_end = part->quick_log_p[0] + t * part->quick_loss[0];
+    const double last_end = part->quick_log_p[n - 1] + t * part->quick_loss[n - 1];
+    const double ends = part->quick_falls ? fp_exp(fp_log_sum(first_end, last_end) - top) * 4.0 / fp_min(part->quick_step, 1.0) : INFINITY;
+    factor->t = t, factor->kappa = top + fp_log(total), factor->mean = moment / total;
+    factor->variance = fp_max(0.0, square / total - factor->mean * factor->mean);
+    factor->kappa_error = (ends / total + 2.2 * fp_exp(-aim)) * 1.1 + FP_U * (n + 16.0 + 64.0 * fabs(top));
+    return factor->kappa < INFINITY && factor->kappa_error < 1.0 ? 0 : 1;
+}
+
 static inline int fp_window_build(fp_contour_factor *factor, double t, double w, double aim)
 {
     fp_contour_window *part = (fp_contour_window *)factor->pair;
     fp_contour_nodes *nodes = &factor->nodes;
     const int windowed = part->bend > 1.0;
-    double left, right, step, log_ends, log_rule = -aim;
-    if (w > 0.0) {
-        double log_total = -INFINITY;
-        const int status = fp_window_cells(part, t, w, aim);
-        if (status)
-            return status;
-        for (int j = 0; j < part->cells; j++)
-            log_total = fp_max(log_total, part->log_value[j] + fp_log(part->size));
-        step = 0.0;
-        for (int s = 0; s < FP_WINDOW_SHIFTS; s++) {
-            const double exponent = fp_max(fp_window_integral(part, s, w) - log_total, 0.0) + aim + 1.0;
-            step = fp_max(step, 2.0 * FP_PI * part->shift[s] / exponent);
-        }
-        step = fp_min(step, part->size);
-        log_rule += log_total;
-        int from = 0, to = part->cells - 1;
-        log_ends = fp_log_sum(part->log_ends[0], part->log_ends[1]);
-        while (from < to && part->log_cell[from] < log_total - aim - 5.0)
-            log_ends = fp_log_sum(log_ends, part->log_cell[from]), from++;
-        while (to > from && part->log_cell[to] < log_total - aim - 5.0)
-            log_ends = fp_log_sum(log_ends, part->log_cell[to]), to--;
-        log_ends += 0.6931471805599454;
-        left = part->left + from * part->size, right = part->left + (to + 1) * part->size;
-    } else {
-        double slope;
-        const double y = sqrt(2.0 * aim / part->bend);
-        step = 2.0 * FP_PI * y / (2.0 * aim + 1.0);
-        fp_window_range(part, t, aim + 2.0, &left, &right);
-        log_ends = fp_window_falls(part, t, left, right)
-                       ? fp_log_sum(fp_window_density(part, t, left, &slope), fp_window_density(part, t, right, &slope)) : INFINITY;
+    if (!(w > 0.0))
+        return fp_window_glance(factor, t, aim);
+    double left, right, step = 0.0, log_total = -INFINITY, log_rule = -aim, log_ends;
+    const int status = fp_window_cells(part, t, w, aim);
+    if (status)
+        return status;
+    for (int j = 0; j < part->cells; j++)
+        log_total = fp_max(log_total, part->log_value[j] + fp_log(part->size));
+    for (int s = 0; s < FP_WINDOW_SHIFTS; s++) {
+        const double exponent = fp_max(fp_window_integral(part, s, w) - log_total, 0.0) + aim + 1.0;
+        step = fp_max(step, 2.0 * FP_PI * part->shift[s] / exponent);
     }
+    step = fp_min(step, part->size);
+    log_rule += log_total;
+    int from = 0, to = part->cells - 1;
+    log_ends = fp_log_sum(part->log_ends[0], part->log_ends[1]);
+    while (from < to && part->log_cell[from] < log_total - aim - 5.0)
+        log_ends = fp_log_sum(log_ends, part->log_cell[from]), from++;
+    while (to > from && part->log_cell[to] < log_total - aim - 5.0)
+        log_ends = fp_log_sum(log_ends, part->log_cell[to]), to--;
+    log_ends += 0.6931471805599454;
+    left = part->left + from * part->size, right = part->left + (to + 1) * part->size;
     if (!part->above) { /* log M is small: p itself is needed */
         const double beyond = sqrt(2.0 * aim);
         left = fp_min(left, -beyond), right = fp_max(right, part->pair->range + beyond);
@@ -271,7 +317,7 @@ static inline int fp_window_build(fp_contour_factor *factor, double t, double w,
     const double least = fp_min(-left, right - part->pair->range), log_left_out = least > 1.0 ? -0.5 * least * least : 0.0;
     fp_contour_nodes_tilt(factor, t, part->pair->mass, 0.0, log_ends, log_left_out, windowed ? nodes->rest : NULL);
     /* the rule errs by e^-aim of what is integrated: of M(t), and of 1 where kappa is log1p */
-    const double rule = 2.2 * fp_exp(w > 0.0 ? fp_min(log_rule - nodes->log_total, 0.0) : -aim);
+    const double rule = 2.2 * fp_exp(fp_min(log_rule - nodes->log_total, 0.0));
     nodes->quadrature += rule;
     factor->kappa_error += 2.2 * rule + (part->above ? 0.0 : 2.2 * fp_exp(-aim));
     return 0;
@@ -480,8 +526,8 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, double epsilon, do
         return -1;
     double best_log = INFINITY, value[FP_SHELL_TILTS];
     for (int k = 0; k < FP_SHELL_TILTS; k++) {
-        static const double steps[FP_SHELL_TILTS] = {1e-3, 0.05, 0.1, 0.17, 0.25, 0.35, 0.45,  0.57, 0.7,  0.82, 0.9, 0.95,
-                                                     0.98, 1.0,  1.02, 1.05, 1.1, 1.2, 1.5,  2.0,  3.0,  5.0,  10.0, 30.0};
+        static const double steps[FP_SHELL_TILTS] = {1e-3, 0.05, 0.1, 0.17,  0.25,  0.35, 0.45, 0.57,  0.7,  0.82, 0.9, 0.95, 0.98, 1.0,
+                                                     1.003, 1.006, 1.01, 1.015, 1.025, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0};
         const double t = *t_guess * steps[k];
         shell->chernoff_t[k] = t, shell->chernoff[k] = value[k] = INFINITY;
         const int status = fp_shell_build(shell, t, 0.0, FP_SHELL_SEARCH_AIM);
@@ -656,7 +702,7 @@ static inline void fp_window_split(fp_contour_window *inner, fp_contour_window *
     inner->cut[inner->cuts] = cut, inner->width[inner->cuts] = width, inner->bend += 1.0 / (width * width);
     memcpy(shell->cut, inner->cut, sizeof inner->cut), memcpy(shell->width, inner->width, sizeof inner->width);
     shell->cuts = inner->cuts, shell->above = 1, shell->bend = inner->bend;
-    inner->cuts++;
+    inner->cuts++, inner->quick = shell->quick = 0;
 }
 
 static inline double fp_window_loss(const fp_contour_window *part, double x)
@@ -782,7 +828,7 @@ static inline int fp_shells(int n, fp_contour_factor *factors, int quantity, dou
     for (int i = 0; i < 2 * n && own; i++)
         fp_contour_factor_free(own + i);
     for (int i = 0; i < 2 * n && parts; i++)
-        free(parts[i].log_value);
+        free(parts[i].log_value), free(parts[i].quick_log_p);
     free(own), free(list), free(parts), free(cuts);
     return status;
 }
