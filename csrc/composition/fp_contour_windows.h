@@ -52,6 +52,8 @@
 typedef struct {
     const fp_contour_one_sigma *pair;
     double side, centre; /* x = side (point - centre), centre the mean of Q */
+    int means;
+    double mean[FP_MAX_POINTS], weight[FP_MAX_POINTS], log_q; /* of P, by x; log of the weight of Q */
     int cuts, above;
     double cut[FP_SHELLS + 1], width[FP_SHELLS + 1], bend; /* bend: 1 + sum of 1 / width^2 */
     /* Cells of f_t, of equal size from `left` on; logarithms of bounds of its integral on a cell, of its values, and of the
@@ -105,25 +107,9 @@ FP_INLINE int fp_window_falls(const fp_contour_window *part, double t, double le
     return outwards - left >= 1.0 && right - (1.0 + t) * part->pair->range + beyond >= 1.0;
 }
 
-/* log f_t but for the factor 1/sqrt(2 pi) at x, and l'(x) */
-static inline double fp_window_density(const fp_contour_window *part, double t, double x, double *slope)
-{
-    const fp_one_sigma *g = &part->pair->g;
-    const double point = part->centre + part->side * x;
-    double sum = g->w_centre, base = g->v_centre, moment = 0.0, error;
-    for (int i = 0; i < g->n; i++) {
-        const double e = fp_exp(g->c[i] * (point - 0.5 * g->c[i]));
-        sum += g->w[i] * e, base += g->v[i] * e, moment += g->c[i] * g->w[i] * e;
-    }
-    *slope = fp_max(0.0, part->side * (moment / sum - part->centre));
-    const double log_p = fp_log(sum), loss = log_p - fp_log(base);
-    return log_p - 0.5 * point * point + t * loss + fp_window_log(part, x, &error);
-}
-
 /* Cells of f_t, with phi at their ends. Returns 0, -1 without memory, 1 where there would be too many. */
 static inline int fp_window_cells(fp_contour_window *part, double t, double w, double aim)
 {
-    const fp_one_sigma *g = &part->pair->g;
     const double d = part->pair->range, scale = 1.0 / sqrt(part->bend);
     const double longest = fp_min(4.5, 2.6 / d), shortest = fp_min(0.3 * scale, 0.25 * longest);
     double left, right;
@@ -145,16 +131,22 @@ static inline int fp_window_cells(fp_contour_window *part, double t, double w, d
     }
     part->cells = n;
     const double step = (right - left) / n;
-    double before = 0.0, turn_re[FP_WINDOW_SHIFTS][FP_MAX_POINTS + 1], turn_im[FP_WINDOW_SHIFTS][FP_MAX_POINTS + 1];
+    double before = 0.0, turn_re[FP_WINDOW_SHIFTS][FP_MAX_POINTS], turn_im[FP_WINDOW_SHIFTS][FP_MAX_POINTS];
     for (int s = 0; s < FP_WINDOW_SHIFTS; s++)
-        for (int i = 0; i <= g->n; i++) {
-            const double angle = (fp_point_mean(g, i) - part->centre) * (part->side * part->shift[s]);
+        for (int i = 0; i < part->means; i++) {
+            const double angle = part->mean[i] * part->shift[s];
             turn_re[s][i] = cos(angle), turn_im[s][i] = sin(angle);
         }
     for (int j = 0; j <= n; j++) {
-        const double x = left + j * step, point = part->centre + part->side * x;
-        double slope;
-        part->log_value[j] = fp_window_density(part, t, x, &slope) - 0.91893853320467274178;
+        const double x = left + j * step;
+        double e[FP_MAX_POINTS], sum = 0.0, moment = 0.0, error;
+        for (int i = 0; i < part->means; i++) {
+            const double m = part->mean[i];
+            e[i] = part->weight[i] * fp_exp(m * (x - 0.5 * m));
+            sum += e[i], moment += m * e[i];
+        }
+        const double log_p = fp_log(sum), slope = moment / sum;
+        part->log_value[j] = log_p - 0.5 * x * x + t * (log_p - part->log_q) + fp_window_log(part, x, &error) - 0.91893853320467274178;
         if (j) {
             double window = 0.0;
             for (int i = 0; i < part->cuts + part->above; i++) {
@@ -166,22 +158,22 @@ static inline int fp_window_cells(fp_contour_window *part, double t, double w, d
             part->log_cell[j - 1] = fp_max(part->log_value[j], before) + 0.5 * most * step + fp_log(step) + 1e-9;
         }
         before = part->log_value[j];
-        double e[FP_MAX_POINTS + 1];
-        for (int i = 0; i <= g->n; i++) {
-            const double c = fp_point_mean(g, i);
-            e[i] = fp_point_w(g, i) * fp_exp(c * (point - 0.5 * c));
-        }
         for (int s = 0; s < FP_WINDOW_SHIFTS; s++) {
             double re = 0.0, im = 0.0;
-            for (int i = 0; i <= g->n; i++)
+            for (int i = 0; i < part->means; i++)
                 re += e[i] * turn_re[s][i], im += e[i] * turn_im[s][i];
-            part->phi[s * part->capacity + j] = fp_max(0.0, atan2(im, re));
+            part->phi[s * part->capacity + j] = atan2(im, re);
             double grown = 0.0;
             for (int i = 0; i < part->cuts + part->above && j; i++) {
                 const double inside = (i < part->cuts ? part->cut[i] - x : x - step - part->cut[i]) / part->width[i];
                 const double eta = part->shift[s] / part->width[i], most = 0.5 * eta * eta;
                 const double near = most - 0.5 * inside * inside;
-                grown += inside > 0.0 && near < 600.0 ? fp_min(most, fp_log1p(0.8 * eta * fp_exp(near))) : most;
+                if (!(inside > 0.0 && near < 0.5 * most))
+                    grown += most;
+                else if (near > -50.0)
+                    grown += fp_min(most, fp_log1p(0.8 * eta * fp_exp(near)));
+                else
+                    grown += 1e-20;
             }
             if (j)
                 part->grown[s * part->capacity + j - 1] = grown;
@@ -274,8 +266,9 @@ static inline int fp_window_build(fp_contour_factor *factor, double t, double w,
         return status;
     for (int j = 0; j < part->cells; j++)
         log_total = fp_max(log_total, part->log_value[j] + fp_log(part->size));
-    for (int s = 0; s < FP_WINDOW_SHIFTS; s++) {
+    for (int s = FP_WINDOW_SHIFTS - 1, worse = 0; s >= 0 && !worse; s--) {
         const double exponent = fp_max(fp_window_integral(part, s, w) - log_total, 0.0) + aim + 1.0;
+        worse = 2.0 * FP_PI * part->shift[s] / exponent < 0.8 * step;
         step = fp_max(step, 2.0 * FP_PI * part->shift[s] / exponent);
     }
     step = fp_min(step, part->size);
@@ -707,11 +700,10 @@ static inline void fp_window_split(fp_contour_window *inner, fp_contour_window *
 
 static inline double fp_window_loss(const fp_contour_window *part, double x)
 {
-    const fp_one_sigma *g = &part->pair->g;
-    const double point = part->centre + part->side * x;
-    double mean;
-    return fp_log(fp_contour_weight_sum(g, g->w, g->w_centre, point, &mean))
-           - fp_log(fp_contour_weight_sum(g, g->v, g->v_centre, point, &mean));
+    double sum = 0.0;
+    for (int i = 0; i < part->means; i++)
+        sum += part->weight[i] * fp_exp(part->mean[i] * (x - 0.5 * part->mean[i]));
+    return fp_log(sum) - part->log_q;
 }
 
 /* x at which the loss is `loss`, within [-4, 64] */
@@ -758,6 +750,15 @@ static inline int fp_shells(int n, fp_contour_factor *factors, int quantity, dou
                 fp_contour_window *part = parts + k * n + i;
                 part->pair = factors[i].pair;
                 part->centre = part->pair->q_low, part->side = part->pair->p_low >= part->pair->q_low ? 1.0 : -1.0;
+                const fp_one_sigma *g = &part->pair->g;
+                for (int j = 0; j <= g->n; j++) {
+                    if (fp_point_w(g, j) > 0.0) {
+                        part->mean[part->means] = part->side * (fp_point_mean(g, j) - part->centre);
+                        part->weight[part->means++] = fp_point_w(g, j);
+                    }
+                    if (fp_point_v(g, j) > 0.0)
+                        part->log_q = fp_log(fp_point_v(g, j));
+                }
                 part->bend = 1.0;
                 *copy = factors[i];
                 memset(&copy->nodes, 0, sizeof copy->nodes);
