@@ -512,7 +512,7 @@ static inline double fp_shell_decay(const fp_shell *shell, double w, double enou
 /* delta of one shell. `log_total` is log of what is known of the whole, or -INFINITY. Returns 0, -1 without memory, 1
  * where a budget was spent; the bounds hold in either case. */
 static inline int fp_shell_sum(fp_shell *shell, int quantity, double epsilon, double log_total, double *t_guess,
-                               double budget, fp_contour_answer *out, long *terms, long *nodes)
+                               double budget, fp_contour_answer *out, long *terms, long *nodes, fp_stop_token *stop)
 {
     out->value = out->lower = -INFINITY, out->upper = INFINITY;
     if (fp_shell_saddle(shell, quantity, epsilon, t_guess))
@@ -560,7 +560,7 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, double epsilon, do
     const double h = 2.0 * FP_PI / period;
     double design = 0.0, sum = 0.0, error = 0.0, largest = 0.0, log_tail = INFINITY;
     int n = 0, done = 0, spent = 0;
-    double work = 0.0;
+    double work = 0.0, before = 0.0;
     while (!done) {
         if ((n + FP_CONTOUR_AT_ONCE) * h > design) {
             design = n ? 2.0 * design : 128.0 * h;
@@ -654,6 +654,9 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, double epsilon, do
         n += FP_CONTOUR_AT_ONCE;
         const double known = fp_max(fabs(sum), fp_exp(fp_min(log_total - (shell->log_f - epsilon * t + fp_log_payoff(quantity, t) + fp_log(h / FP_PI)), 690.0)));
         spent = work > budget;
+        if (fp_stop_requested(stop, (ptrdiff_t)(work - before)))
+            return stop->status;
+        before = work;
         if (largest * n < 1e-14 * known || spent) {
             const double w = (n - 1) * h, s = FP_CONTOUR_SMOOTHING / (t + 1.0);
             const double whole = quantity == FP_CONTOUR_DELTA
@@ -725,10 +728,10 @@ FP_INLINE double fp_log_add(double a, double b)
     return a == -INFINITY ? b : b == -INFINITY ? a : fp_log_sum(a, b) + 1e-300;
 }
 
-/* delta(epsilon), or e^epsilon Q(S > epsilon), by shells. Returns 0, -1 without memory, 1 where a budget was spent before
- * the width was e^-23 of the value; the bounds hold in either case. */
+/* delta(epsilon), or e^epsilon Q(S > epsilon), by shells. Returns 0; -1 without memory, or
+ * the reason to stop; 1 where a budget was spent before the width was FP_SHELL_WIDTH: the bounds hold nevertheless. */
 static inline int fp_shells(int n, fp_contour_factor *factors, int quantity, double epsilon, fp_contour_answer *out,
-                            long *terms, long *nodes)
+                            long *terms, long *nodes, fp_stop_token *stop)
 {
     out->value = out->lower = -INFINITY, out->upper = INFINITY;
     fp_contour_factor *own = calloc(2 * (size_t)n, sizeof *own), **list = calloc(2 * (size_t)n, sizeof *list);
@@ -772,9 +775,9 @@ static inline int fp_shells(int n, fp_contour_factor *factors, int quantity, dou
             fp_contour_answer part;
             shell.hollow = 0;
             const int plain = fp_shell_sum(&shell, quantity, epsilon, value, &t_inner, last ? FP_SHELL_WORK : FP_SHELL_WORK / 32.0,
-                                           &part, terms, nodes);
+                                           &part, terms, nodes, stop);
             if (plain < 0) {
-                status = -1;
+                status = plain;
                 break;
             }
             const double log_lower = fp_log_add(lower, part.lower), log_upper = fp_log_add(upper, part.upper);
@@ -813,10 +816,10 @@ static inline int fp_shells(int n, fp_contour_factor *factors, int quantity, dou
                     hollow[i] = own + n + i;
                 }
             shell.hollow = 1;
-            const int done = fp_shell_sum(&shell, quantity, epsilon, value, &t_shell, FP_SHELL_WORK, &part, terms, nodes);
+            const int done = fp_shell_sum(&shell, quantity, epsilon, value, &t_shell, FP_SHELL_WORK, &part, terms, nodes, stop);
             if (getenv("FP_TRACE")) fprintf(stderr, "   shell from %.3g (l %.3g) width %.3g: value %.12g lower %.3g upper %.3g | t %.4g terms %ld st %d\n", next, loss, parts[first].width[parts[first].cuts-1], part.value, part.lower-part.value, part.upper-part.value, t_shell, *terms, done);
             if (done < 0) {
-                status = -1;
+                status = done;
                 break;
             }
             for (int i = 0; i < n; i++)
@@ -832,6 +835,33 @@ static inline int fp_shells(int n, fp_contour_factor *factors, int quantity, dou
         free(parts[i].log_value), free(parts[i].quick_log_p);
     free(own), free(list), free(parts), free(cuts);
     return status;
+}
+
+/* Bounds at `count` epsilons >= 0, of which `done` were done. -1 without memory, or the reason to stop. */
+static inline int fp_composition_bounds(fp_composition *c, int quantity, ptrdiff_t count, const double *epsilon,
+                                        fp_contour_answer *out, fp_stop_token *stop, ptrdiff_t *done)
+{
+    int fits = 0;
+    for (int i = 0; i < c->n; i++)
+        fits |= fp_window_fits(c->factors + i);
+    for (*done = 0; *done < count; ++*done) {
+        fp_contour_answer *answer = out + *done, other;
+        int status = fp_contour_at(c, quantity, epsilon[*done], answer, stop);
+        if (!status && fits && !(answer->upper - answer->lower < 10.0 * FP_SHELL_WIDTH)) {
+            status = fp_shells(c->n, c->factors, quantity, epsilon[*done], &other, &c->terms, &c->nodes, stop);
+            if (status >= 0) { /* both hold */
+                if (other.upper - other.lower < answer->upper - answer->lower)
+                    answer->value = other.value;
+                answer->lower = fp_max(answer->lower, other.lower), answer->upper = fp_min(answer->upper, other.upper);
+                answer->value = fp_max(answer->lower, fp_min(answer->value, answer->upper));
+                status = 0;
+            }
+        }
+        status = status ? status : fp_stop_requested(stop, 128);
+        if (status)
+            return status;
+    }
+    return 0;
 }
 
 #endif
