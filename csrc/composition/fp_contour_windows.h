@@ -43,6 +43,9 @@
 #define FP_SHELL_WORK 4e7 /* nodes times frequencies of a contour */
 #define FP_SHELLS 20
 #define FP_SHELL_TILTS 28 /* of Chernoff's bounds */
+/* bound: none - where log |F| at this many standard deviations is above the fall shells are tried first */
+#define FP_SHELL_FREQUENCY 32.0
+#define FP_SHELL_FALL -4.0
 /* bound: none - exponents of the errors aimed at by the search of t, and by aliases and tails relative to the total */
 #define FP_SHELL_WIDTH 1e-10 /* relative, of the whole */
 #define FP_SHELL_SEARCH_AIM 20.0
@@ -837,26 +840,63 @@ static inline int fp_shells(int n, fp_contour_factor *factors, int quantity, dou
     return status;
 }
 
+/* Whether shells are to be tried before a table of one contour: where F hardly falls over many standard deviations at the
+ * saddle point. It depends on the composition and on epsilon alone. -1 without memory. */
+static inline int fp_shells_first(fp_composition *c, double epsilon)
+{
+    double place, curvature, log_size = 0.0;
+    const fp_contour_slot *slot;
+    int fits = 0;
+    for (int i = 0; i < c->n; i++)
+        fits |= fp_window_fits(c->factors + i);
+    if (!fits)
+        return 0;
+    if (fp_contour_saddle(c, epsilon, &place, &curvature) || fp_contour_find(c, (int)(place + 0.5), &slot))
+        return -1;
+    if (slot->known < 0)
+        return 1;
+    const double w = FP_SHELL_FREQUENCY / sqrt(slot->variance);
+    for (int i = 0; i < c->n && log_size > FP_SHELL_FALL; i++) {
+        fp_contour_factor *factor = c->factors + i;
+        double log_m, angle, wrong;
+        const int status = factor->kind->build(factor, slot->t, w, FP_SHELL_SEARCH_AIM);
+        if (status)
+            return status < 0 ? -1 : 1;
+        factor->kind->moments(factor, 1.0, w, 1, &log_m, &angle, &wrong);
+        log_size += factor->count * log_m;
+    }
+    return !(log_size < FP_SHELL_FALL);
+}
+
+/* Both bounds hold. */
+FP_INLINE fp_contour_answer fp_contour_both(fp_contour_answer a, fp_contour_answer b)
+{
+    fp_contour_answer both = a.upper - a.lower <= b.upper - b.lower ? a : b;
+    both.lower = fp_max(a.lower, b.lower), both.upper = fp_max(both.lower, fp_min(a.upper, b.upper));
+    both.value = fp_max(both.lower, fp_min(both.value, both.upper));
+    return both;
+}
+
 /* Bounds at `count` epsilons >= 0, of which `done` were done. -1 without memory, or the reason to stop. */
 static inline int fp_composition_bounds(fp_composition *c, int quantity, ptrdiff_t count, const double *epsilon,
                                         fp_contour_answer *out, fp_stop_token *stop, ptrdiff_t *done)
 {
-    int fits = 0;
-    for (int i = 0; i < c->n; i++)
-        fits |= fp_window_fits(c->factors + i);
     for (*done = 0; *done < count; ++*done) {
-        fp_contour_answer *answer = out + *done, other;
-        int status = fp_contour_at(c, quantity, epsilon[*done], answer, stop);
-        if (!status && fits && !(answer->upper - answer->lower < 10.0 * FP_SHELL_WIDTH)) {
-            status = fp_shells(c->n, c->factors, quantity, epsilon[*done], &other, &c->terms, &c->nodes, stop);
-            if (status >= 0) { /* both hold */
-                if (other.upper - other.lower < answer->upper - answer->lower)
-                    answer->value = other.value;
-                answer->lower = fp_max(answer->lower, other.lower), answer->upper = fp_min(answer->upper, other.upper);
-                answer->value = fp_max(answer->lower, fp_min(answer->value, answer->upper));
-                status = 0;
-            }
+        const double at = epsilon[*done];
+        fp_contour_answer answer = {c->log_mass, -INFINITY, c->log_mass}, other;
+        const int shells = fp_shells_first(c, at);
+        int status = shells < 0 ? -1 : 0;
+        if (!status && shells) {
+            status = fp_shells(c->n, c->factors, quantity, at, &other, &c->terms, &c->nodes, stop);
+            if (status >= 0)
+                answer = fp_contour_both(other, answer), status = 0;
         }
+        if (!status && !(answer.upper - answer.lower < 10.0 * FP_SHELL_WIDTH)) {
+            status = fp_contour_at(c, quantity, at, &other, stop);
+            if (!status)
+                answer = fp_contour_both(other, answer);
+        }
+        out[*done] = answer;
         status = status ? status : fp_stop_requested(stop, 128);
         if (status)
             return status;
