@@ -39,8 +39,11 @@
 #define FP_WINDOW_SHIFTS 8
 #define FP_WINDOW_BUMPS 256
 #define FP_WINDOW_BUMP 0.5 /* standard deviation of a bump */
-#define FP_WINDOW_CELLS (1 << 14)
-#define FP_SHELL_WORK 4e7 /* nodes times frequencies of a contour */
+#define FP_WINDOW_CELLS (1 << 13)
+#define FP_WINDOW_NODES (1 << 16)
+#define FP_SHELL_WORK 4e7 /* nodes times frequencies of a contour, roughly nanoseconds */
+#define FP_SHELLS_WORK 2e8 /* of all shells */
+#define FP_SHELL_NODE_WORK 100.0 /* of making a node, or a twentieth of a glance at it */
 #define FP_SHELLS 20
 #define FP_SHELL_TILTS 28 /* of Chernoff's bounds */
 /* bound: none - where log |F| at this many standard deviations is above the fall shells are tried first */
@@ -215,7 +218,7 @@ static inline int fp_window_glance(fp_contour_factor *factor, double t, double a
         fp_window_range(part, part->quick_t, aim + 2.0, &left, &right);
         const double start = part->centre + part->side * (part->side > 0.0 ? left : right);
         const double first = floor(start / step), count = ceil((right - left) / step) + 2.0;
-        if (!(count < FP_CONTOUR_NODES))
+        if (!(count < FP_WINDOW_NODES))
             return part->quick = 0, 1;
         const int n = (int)(count + 7.0) / 8 * 8;
         if (n > part->quick_capacity) {
@@ -290,7 +293,7 @@ static inline int fp_window_build(fp_contour_factor *factor, double t, double w,
     }
     const double start = part->centre + part->side * (part->side > 0.0 ? left : right);
     const double first = floor(start / step), count = ceil((right - left) / step) + 2.0;
-    if (!(count < FP_CONTOUR_NODES))
+    if (!(count < FP_WINDOW_NODES))
         return 1;
     const int n = (int)(count + 7.0) / 8 * 8;
     if (fp_contour_nodes_reserve(nodes, n))
@@ -391,6 +394,7 @@ typedef struct {
     double log_f, error, slope; /* log F(t) with its error, and its derivative */
     double log_inner, log_ratio; /* sum count kappa of the inner parts; the largest log of H / A */
     double drift, drift_size;    /* sum of count mean of the inner parts, and of its sizes */
+    double work; /* all that was spent */
     double chernoff_t[FP_SHELL_TILTS], chernoff[FP_SHELL_TILTS]; /* log of c F at each of these t */
 } fp_shell;
 
@@ -403,6 +407,7 @@ static inline int fp_shell_build(fp_shell *shell, double t, double w, double aim
         int status = a->kind->build(a, t, w, aim);
         if (!status && h)
             status = h->kind->build(h, t, w, aim);
+        shell->work += FP_SHELL_NODE_WORK * (w > 0.0 ? 1.0 : 0.05) * (a->nodes.n + (h ? h->nodes.n : 0) + 100.0);
         if (status)
             return status;
         const double part = a->count * a->kappa;
@@ -656,7 +661,7 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, double epsilon, do
         }
         n += FP_CONTOUR_AT_ONCE;
         const double known = fp_max(fabs(sum), fp_exp(fp_min(log_total - (shell->log_f - epsilon * t + fp_log_payoff(quantity, t) + fp_log(h / FP_PI)), 690.0)));
-        spent = work > budget;
+        spent = work > budget || shell->work + work > FP_SHELLS_WORK;
         if (fp_stop_requested(stop, (ptrdiff_t)(work - before)))
             return stop->status;
         before = work;
@@ -671,7 +676,7 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, double epsilon, do
             done = log_tail < fp_log(1e-12 * known) || spent;
         }
     }
-    *terms += n;
+    *terms += n, shell->work += work;
     if (getenv("FP_TRACE")) fprintf(stderr, "      sum: t %.4g P %.4g h %.3g n %d W %.4g design %.3g nodes %d/%d sum %.3g error %.3g tail %.3g log_f %.4g err %.3g quad %.3g\n", t, period, h, n, n*h, design, shell->inner[0]->nodes.n, shell->hollow&&shell->shell[0] ? shell->shell[0]->nodes.n : 0, sum, error, exp(log_tail), shell->log_f, shell->error, shell->inner[0]->nodes.quadrature);
     const double tail = fp_exp(fp_min(log_tail, 690.0));
     const double log_scale = shell->log_f - epsilon * t + fp_log_payoff(quantity, t) + fp_log(h / FP_PI);
@@ -774,7 +779,7 @@ static inline int fp_shells(int n, fp_contour_factor *factors, int quantity, dou
         }
         status = 1;
         for (int level = 0; level <= FP_SHELLS && status == 1; level++) {
-            const int last = level == FP_SHELLS || first < 0 || (level && next < 0.5);
+            const int last = level == FP_SHELLS || shell.work > FP_SHELLS_WORK || first < 0 || (level && next < 0.5);
             fp_contour_answer part;
             shell.hollow = 0;
             const int plain = fp_shell_sum(&shell, quantity, epsilon, value, &t_inner, last ? FP_SHELL_WORK : FP_SHELL_WORK / 32.0,
