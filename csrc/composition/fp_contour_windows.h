@@ -51,6 +51,8 @@
 #define FP_SHELL_FALL -4.0
 /* bound: none - exponents of the errors aimed at by the search of t, and by aliases and tails relative to the total */
 #define FP_SHELL_WIDTH 1e-10 /* relative, of the whole */
+/* bound: proved - exponent of the errors of quadrature, but for the count of a pair; they enter the bounds */
+#define FP_SHELL_AIM 36.0
 #define FP_SHELL_SEARCH_AIM 20.0
 #define FP_SHELL_ALIAS_AIM 30.0
 
@@ -404,7 +406,7 @@ static inline int fp_shell_build(fp_shell *shell, double t, double w, double aim
     double log_inner = 0.0, error = 0.0, slope = 0.0, size = 0.0, top = -INFINITY;
     for (int i = 0; i < shell->n; i++) {
         fp_contour_factor *a = shell->inner[i], *h = shell->shell[i];
-        int status = a->kind->build(a, t, w, aim);
+        int status = a->kind->build(a, t, w, w > 0.0 ? aim + fp_log(fp_max(a->count, 1.0)) : aim);
         if (!status && h)
             status = h->kind->build(h, t, w, aim);
         shell->work += FP_SHELL_NODE_WORK * (w > 0.0 ? 1.0 : 0.05) * (a->nodes.n + (h ? h->nodes.n : 0) + 100.0);
@@ -517,6 +519,30 @@ static inline double fp_shell_decay(const fp_shell *shell, double w, double enou
     return (shell->hollow ? product + fp_min(sum, 0.7) : product) + shell->error + 1e-9;
 }
 
+/* Whether |F| hardly falls over many standard deviations of S at t; -1 without memory. No shell is hollow. */
+static inline int fp_shell_is_slow(fp_shell *shell, double t)
+{
+    double variance = 0.0, log_size = 0.0;
+    for (int i = 0; i < shell->n; i++) {
+        fp_contour_factor *a = shell->inner[i];
+        if (a->kind->build(a, t, 0.0, FP_SHELL_SEARCH_AIM))
+            return 1;
+        variance += a->count * a->variance;
+    }
+    const double w = FP_SHELL_FREQUENCY / sqrt(variance);
+    for (int i = 0; i < shell->n && log_size > FP_SHELL_FALL; i++) {
+        fp_contour_factor *a = shell->inner[i];
+        double log_m, angle, wrong;
+        const int status = a->kind->build(a, t, w, FP_SHELL_SEARCH_AIM);
+        if (status)
+            return status;
+        a->kind->moments(a, 1.0, w, 1, &log_m, &angle, &wrong);
+        shell->work += 20.0 * FP_SHELL_NODE_WORK + FP_SHELL_NODE_WORK * a->nodes.n;
+        log_size += a->count * log_m;
+    }
+    return !(log_size < FP_SHELL_FALL);
+}
+
 /* delta of one shell. `log_total` is log of what is known of the whole, or -INFINITY. Returns 0, -1 without memory, 1
  * where a budget was spent; the bounds hold in either case. */
 static inline int fp_shell_sum(fp_shell *shell, int quantity, double epsilon, double log_total, double *t_guess,
@@ -565,6 +591,11 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, double epsilon, do
     }
     if (!(period < INFINITY))
         return 1;
+    if (budget < FP_SHELL_WORK) { /* an attempt */
+        const int slow = fp_shell_is_slow(shell, t);
+        if (slow)
+            return slow;
+    }
     const double h = 2.0 * FP_PI / period;
     double design = 0.0, sum = 0.0, error = 0.0, largest = 0.0, log_tail = INFINITY;
     int n = 0, done = 0, spent = 0;
@@ -572,7 +603,7 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, double epsilon, do
     while (!done) {
         if ((n + FP_CONTOUR_AT_ONCE) * h > design) {
             design = n ? 2.0 * design : 128.0 * h;
-            const int status = fp_shell_build(shell, t, design, FP_CONTOUR_AIM);
+            const int status = fp_shell_build(shell, t, design, FP_SHELL_AIM);
             if (status == -1)
                 return -1;
             if (status)
@@ -677,7 +708,6 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, double epsilon, do
         }
     }
     *terms += n, shell->work += work;
-    if (getenv("FP_TRACE")) fprintf(stderr, "      sum: t %.4g P %.4g h %.3g n %d W %.4g design %.3g nodes %d/%d sum %.3g error %.3g tail %.3g log_f %.4g err %.3g quad %.3g\n", t, period, h, n, n*h, design, shell->inner[0]->nodes.n, shell->hollow&&shell->shell[0] ? shell->shell[0]->nodes.n : 0, sum, error, exp(log_tail), shell->log_f, shell->error, shell->inner[0]->nodes.quadrature);
     const double tail = fp_exp(fp_min(log_tail, 690.0));
     const double log_scale = shell->log_f - epsilon * t + fp_log_payoff(quantity, t) + fp_log(h / FP_PI);
     const double moved = shell->error + 8.0 * FP_U * (fabs(shell->log_f) + fabs(epsilon * t) + fabs(fp_log_payoff(quantity, t)) + 2.0);
@@ -702,7 +732,7 @@ static inline int fp_window_fits(const fp_contour_factor *factor)
 /* Cut `inner` at x, and make `shell` what is cut off. */
 static inline void fp_window_split(fp_contour_window *inner, fp_contour_window *shell, double cut)
 {
-    const double width = fp_min(2.0 / fp_max(cut, 3.0), 0.5 / inner->pair->range);
+    const double width = fp_min(2.0 / fp_max(cut, 3.0), 0.125 / inner->pair->range);
     inner->cut[inner->cuts] = cut, inner->width[inner->cuts] = width, inner->bend += 1.0 / (width * width);
     memcpy(shell->cut, inner->cut, sizeof inner->cut), memcpy(shell->width, inner->width, sizeof inner->width);
     shell->cuts = inner->cuts, shell->above = 1, shell->bend = inner->bend;
@@ -790,7 +820,6 @@ static inline int fp_shells(int n, fp_contour_factor *factors, int quantity, dou
             }
             const double log_lower = fp_log_add(lower, part.lower), log_upper = fp_log_add(upper, part.upper);
             const int enough = log_upper - log_lower < FP_SHELL_WIDTH || part.upper < log_lower - FP_SHELL_ALIAS_AIM;
-            if (getenv("FP_TRACE")) fprintf(stderr, "level %d inner: value %.12g lower %.12g upper %.12g | t %.4g terms %ld st %d\n", level, part.value, part.lower, part.upper, t_inner, *terms, plain);
             if (enough || last) {
                 value = fp_log_add(value, part.value), lower = log_lower, upper = log_upper;
                 status = !(upper - lower < 10.0 * FP_SHELL_WIDTH);
@@ -825,7 +854,6 @@ static inline int fp_shells(int n, fp_contour_factor *factors, int quantity, dou
                 }
             shell.hollow = 1;
             const int done = fp_shell_sum(&shell, quantity, epsilon, value, &t_shell, FP_SHELL_WORK, &part, terms, nodes, stop);
-            if (getenv("FP_TRACE")) fprintf(stderr, "   shell from %.3g (l %.3g) width %.3g: value %.12g lower %.3g upper %.3g | t %.4g terms %ld st %d\n", next, loss, parts[first].width[parts[first].cuts-1], part.value, part.lower-part.value, part.upper-part.value, t_shell, *terms, done);
             if (done < 0) {
                 status = done;
                 break;
@@ -849,7 +877,7 @@ static inline int fp_shells(int n, fp_contour_factor *factors, int quantity, dou
  * saddle point. It depends on the composition and on epsilon alone. -1 without memory. */
 static inline int fp_shells_first(fp_composition *c, double epsilon)
 {
-    double place, curvature, log_size = 0.0;
+    double place, curvature;
     const fp_contour_slot *slot;
     int fits = 0;
     for (int i = 0; i < c->n; i++)
@@ -860,17 +888,15 @@ static inline int fp_shells_first(fp_composition *c, double epsilon)
         return -1;
     if (slot->known < 0)
         return 1;
-    const double w = FP_SHELL_FREQUENCY / sqrt(slot->variance);
-    for (int i = 0; i < c->n && log_size > FP_SHELL_FALL; i++) {
-        fp_contour_factor *factor = c->factors + i;
-        double log_m, angle, wrong;
-        const int status = factor->kind->build(factor, slot->t, w, FP_SHELL_SEARCH_AIM);
-        if (status)
-            return status < 0 ? -1 : 1;
-        factor->kind->moments(factor, 1.0, w, 1, &log_m, &angle, &wrong);
-        log_size += factor->count * log_m;
-    }
-    return !(log_size < FP_SHELL_FALL);
+    fp_contour_factor **list = malloc(sizeof *list * (size_t)c->n);
+    if (!list)
+        return -1;
+    for (int i = 0; i < c->n; i++)
+        list[i] = c->factors + i;
+    fp_shell shell = {.n = c->n, .inner = list};
+    const int slow = fp_shell_is_slow(&shell, slot->t);
+    free(list);
+    return slow;
 }
 
 /* Both bounds hold. */

@@ -1,0 +1,91 @@
+"""Compositions whose large losses are rare: bounds against integrals over one loss after another."""
+
+import math
+
+import numpy as np
+import pytest
+
+from fastpriv import GaussianMixture
+from fastpriv.composition.contour import contour_bounds
+from fastpriv.composition.steps import MixtureStep
+from fastpriv.composition.tilted_transforms import composed_bounds
+from oracles.jumps import log_delta
+
+# epsilon, (q, sigma, count) of the steps, log delta by ``python tests/oracles/jumps.py``, true to about 1e-12
+TRUTHS = [
+TRUTHS_HERE
+]
+ORACLE_ERROR = 3e-12
+
+
+def steps_of(parts):
+    steps = []
+    for q, sigma, count in parts:
+        p = GaussianMixture([1.0 - q, q], [0.0, 1.0], sigma) if q < 1.0 else GaussianMixture.single(1.0, sigma)
+        steps.append(MixtureStep(p, GaussianMixture.single(0.0, sigma), count))
+    return steps
+
+
+def bounds_of(parts, epsilon, quantity="delta"):
+    bounds = contour_bounds(steps_of(parts), np.atleast_1d(np.asarray(epsilon, dtype=np.float64)), quantity)
+    assert np.all(bounds.lower <= bounds.value) and np.all(bounds.value <= bounds.upper)
+    return bounds
+
+
+@pytest.mark.parametrize(("epsilon", "parts", "truth"), TRUTHS)
+def test_bounds_contain_the_truth_and_are_narrow(epsilon, parts, truth):
+    bounds = bounds_of(parts, epsilon)
+    assert bounds.lower[0] - ORACLE_ERROR <= truth <= bounds.upper[0] + ORACLE_ERROR
+    assert bounds.upper[0] - bounds.lower[0] <= (1e-9 if truth > -100.0 else 2e-8)
+
+
+@pytest.mark.parametrize(("epsilon", "q", "sigma"), [(0.7, 0.01, 2.0), (4.0, 1e-5, 0.8), (1e-3, 1e-3, 1.5)])
+def test_two_steps(epsilon, q, sigma):
+    truth = log_delta(epsilon, [(q, 1.0 / sigma)] * 2)
+    bounds = bounds_of([(q, sigma, 2)], epsilon)
+    assert bounds.lower[0] - ORACLE_ERROR <= truth <= bounds.upper[0] + ORACLE_ERROR
+    assert bounds.upper[0] - bounds.lower[0] <= 1e-9
+
+
+@pytest.mark.parametrize("parts", [[(0.01, 2.0, 10)], [(1e-4, 1.0, 1000)], [(1e-4, 0.5, 10), (1.0, 3.0, 4)]])
+def test_the_tail_is_the_slope_of_delta(parts):
+    """delta is convex with the slope -a: a lies between the slopes of its chords."""
+    epsilon, h = 0.8, 1e-3
+    below, at, above = np.exp(bounds_of(parts, [epsilon - h, epsilon, epsilon + h]).lower)
+    tail = bounds_of(parts, epsilon, "tail")
+    assert tail.upper[0] - tail.lower[0] <= 2e-8
+    assert (at - above) / h * (1.0 - 1e-5) <= math.exp(tail.upper[0])
+    assert math.exp(tail.lower[0]) <= (below - at) / h * (1.0 + 1e-5)
+
+
+@pytest.mark.parametrize(("parts", "epsilon"), [([(1e-3, 0.8, 1000)], 3.0), ([(1e-4, 1.0, 10000)], 1.0)])
+def test_brackets_of_tilted_transforms_overlap(parts, epsilon):
+    step = steps_of(parts)[0]
+    coarse = COARSE
+    bounds = bounds_of(parts, epsilon)
+    assert coarse.lower <= math.exp(bounds.upper[0]) and math.exp(bounds.lower[0]) <= coarse.upper
+
+
+def test_bounds_do_not_depend_on_other_epsilons():
+    parts, epsilons = [(1e-4, 1.0, 100)], np.array([0.3, 2.0, 1.0])
+    together = bounds_of(parts, epsilons)
+    for i, epsilon in enumerate(epsilons):
+        alone = bounds_of(parts, epsilon)
+        assert (alone.lower[0], alone.upper[0]) == (together.lower[i], together.upper[i])
+
+
+@pytest.mark.parametrize(
+    ("parts", "epsilon"),
+    [
+        ([(1e-4, 50.0, 10)], 1.0),  # delta is about e^-1e5
+        ([(1e-4, 1.0, 10)], 1e3),
+        ([(1e-300, 1.0, 100000)], 1.0),
+        ([(1e-9, 1.0, 10**12)], 1.0),
+        ([(1e-6, 5.0, 100000)], 1e-3),
+        ([(1e-4, 0.01, 10)], 1.0),
+    ],
+)
+def test_bounds_out_of_reach_are_wide_but_hold(parts, epsilon):
+    bounds = bounds_of(parts, epsilon)
+    one = bounds_of([(*parts[0][:2], 1)], epsilon)
+    assert bounds.upper[0] <= 1e-9 and bounds.upper[0] >= one.lower[0]  # delta grows with the number of steps
