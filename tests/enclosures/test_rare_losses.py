@@ -6,14 +6,27 @@ import numpy as np
 import pytest
 
 from fastpriv import GaussianMixture
+from fastpriv.adapters import composed_hockey_stick_divergence
 from fastpriv.composition.contour import contour_bounds
 from fastpriv.composition.steps import MixtureStep
-from fastpriv.composition.tilted_transforms import composed_bounds
 from oracles.jumps import log_delta
 
 # epsilon, (q, sigma, count) of the steps, log delta by ``python tests/oracles/jumps.py``, true to about 1e-12
 TRUTHS = [
-TRUTHS_HERE
+    (0.5, [(0.01, 2.0, 2)], -42.795698686658874),
+    (0.5, [(0.01, 2.0, 3)], -42.35980535740597),
+    (0.5, [(0.01, 2.0, 10)], -40.93983055757443),
+    (10.0, [(0.0001, 0.5, 10)], -48.703054113279784),
+    (0.01, [(0.0001, 2.0, 10)], -53.363534218039504),
+    (0.001, [(0.0001, 1.0, 10)], -11.364626411403064),
+    (3.0, [(0.5, 0.3, 2)], -0.7020508303598852),
+    (30.0, [(0.5, 0.3, 2)], -13.744233814656694),
+    (30.0, [(0.0001, 0.5, 10)], -139.19679926135828),
+    (1.0, [(0.01, 0.5, 3)], -7.098478870702433),
+    (0.5, [(0.0001, 0.5, 10)], -15.928277044177939),
+    (2.0, [(1e-06, 1.0, 5)], -133.7055021407756),
+    (0.0, [(0.0001, 1.0, 5)], -9.182632870979731),
+    (2.0, [(0.001, 1.0, 3), (1e-05, 0.5, 2)], -31.040318728589522),
 ]
 ORACLE_ERROR = 3e-12
 
@@ -58,12 +71,12 @@ def test_the_tail_is_the_slope_of_delta(parts):
     assert math.exp(tail.lower[0]) <= (below - at) / h * (1.0 + 1e-5)
 
 
-@pytest.mark.parametrize(("parts", "epsilon"), [([(1e-3, 0.8, 1000)], 3.0), ([(1e-4, 1.0, 10000)], 1.0)])
-def test_brackets_of_tilted_transforms_overlap(parts, epsilon):
-    step = steps_of(parts)[0]
-    coarse = COARSE
-    bounds = bounds_of(parts, epsilon)
-    assert coarse.lower <= math.exp(bounds.upper[0]) and math.exp(bounds.lower[0]) <= coarse.upper
+@pytest.mark.parametrize(("q", "sigma", "count", "epsilon"), [(0.01, 2.0, 10, 0.5), (1e-3, 0.8, 1000, 3.0)])
+def test_brackets_by_transforms_of_grids_overlap(q, sigma, count, epsilon):
+    step = steps_of([(q, sigma, count)])[0]
+    coarse = composed_hockey_stick_divergence(step.p, step.q, epsilon, steps=count, interval=1e-3)
+    bounds = np.exp(bounds_of([(q, sigma, count)], epsilon).lower[0])
+    assert coarse.lower <= bounds * (1.0 + 1e-8) and bounds <= coarse.upper
 
 
 def test_bounds_do_not_depend_on_other_epsilons():
