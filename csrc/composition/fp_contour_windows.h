@@ -1,34 +1,43 @@
 /* delta(epsilon) of a composition in which one rare large loss competes with many small ones, by several contours.
  *
- * Notation of fp_contour_solver.h. One tilt serves all ways to exceed epsilon only where the tilted law of S has one hump.
- * Where large losses are rare, a sum along one contour cancels, or does not decay: it is split by the largest loss.
+ * Notation of fp_contour_solver.h. One tilt serves all ways to exceed epsilon only where the tilted law of S has one
+ * hump. Where large losses are rare, a sum along one contour cancels, or does not decay: it is split by the largest
+ * loss.
  *
- * Shells. Functions 0 <= chi_0 <= chi_1 <= ... <= chi_m = 1 of the outcome cut a pair into parts; with A_i(z) the moment
- * E_P[chi_i e^(z l)], and products over all pairs with their counts,
- *     prod A_m = prod A_0 + sum over i of (prod A_i - prod A_(i-1)),
- * where each difference is the transform of a measure >= 0: of the outcomes all within chi_i, not all within chi_(i-1).
- * The steps of fp_contour_solver.h hold for each of them, with a t and a period of its own: aliases of either sign are
- * bounded by Chernoff's bound at a t' on the same side of t,
- *     delta(x) <= c(t') F(t') e^(-t' x),  c(t) = t^t / (1 + t)^(1 + t),  F(t') = prod A_i(t') - prod A_(i-1)(t').
- * With H = A_i - A_(i-1) of each pair F(z) = prod A_(i-1) expm1(sum count log1p(H / A_(i-1))): nothing cancels.
- * prod A_0 is bounded by Chernoff where it is negligible.
+ * Shells. Functions 0 <= chi_m <= ... <= chi_1 <= chi_0 = 1 of the outcome cut a pair into parts; with A_i(z) the
+ * moment E_P[chi_i e^(z l)], and products over all pairs with their counts,
+ *     prod A_0 = prod A_m + sum over i of (prod A_(i-1) - prod A_i),
+ * where each difference is the transform of a measure >= 0: of the outcomes all within chi_(i-1), not all within
+ * chi_i. The steps of fp_contour_solver.h hold for each of them, with a t and a period of its own: aliases of either
+ * sign are bounded by Chernoff's bound at a t' on the same side of t,
+ *     delta(x) <= c(t') F(t') e^(-t' x),  c(t) = t^t / (1 + t)^(1 + t),  F(t') = prod A_(i-1)(t') - prod A_i(t').
+ * With H = A_(i-1) - A_i of each pair F(z) = prod A_i expm1(sum count log1p(H / A_i)): nothing cancels. |F(t + i w)|
+ * is at most prod (|A_i| + |H|) min(2, sum count |H| / (|A_i| + |H|)). prod A_m is bounded by Chernoff where it is
+ * negligible, or summed along one contour where that falls.
  *
  * Windows. For a pair with one Gaussian Q = N(0, 1) and all means of P in [0, D] (mirrored where they are in [-D, 0])
- * l(x) increases, and chi_i(x) = Phi((b_i - x) / v). Phi((b - x) / v) - Phi((a - x) / v) is the mean of Gaussian densities
- * over an interval (a, b), so that with theta = y D < pi, for f = p (chi_i - chi_j) e^(z l), z = t + i w,
- *     |f(x + i y)| <= e^((1 + 1/v^2) y^2 / 2) f_t(x) e^(-w phi(x)),  f_t = p (chi_i - chi_j) e^(t l),
+ * l(x) increases, and chi_i is the product of Phi((b_j - x) / v_j), j <= i, so that H is p chi_(i-1) Phi((x - b_i) /
+ * v_i). As Phi is an integral of Gaussian densities, |Phi(u + i e)| <= e^(e^2/2) Phi(u), and, as Phi' = phi, |Phi(u +
+ * i e)| <= Phi(u) + e e^(e^2/2) phi(u), which for u >= d >= 0 is at most (1 + 0.8 e e^((e^2 - d^2)/2)) Phi(u). With
+ * r(x, y) the product of the lesser of these factors, theta = y D < pi, z = t + i w, f_t = p chi e^(t l),
+ *     |(p chi e^(z l))(x + i y)| <= e^(y^2/2) r(x, y) f_t(x) e^(-w phi(x)),
  * phi(x) = Im l(x + i y) = arg of a sum of weights >= 0 with phases in [0, theta]: phi >= 0, and phi increases with x,
- * as Im of (log sum u_j)' is the sum over pairs of |u_i| |u_j| (c_i - c_j) sin((c_i - c_j) y) / |sum u_j|^2.
- * Thus the trapezoidal sum of step h errs by at most 2 N / (e^(2 pi y / h) - 1), and |M(t + i w')| is at most N' for all
- * w' >= w, with
- *     N, N' = e^((1 + 1/v^2) y^2 / 2) times the integral of f_t(x) e^(+-w phi(x)) dx.
+ * as Im of (log sum u_j)' is the sum over pairs of |u_i| |u_j| (c_i - c_j) sin((c_i - c_j) y) / |sum u_j|^2. Thus the
+ * trapezoidal sum of step h errs by at most 2 N / (e^(2 pi y / h) - 1), N = N(w, 1), and |M(t + i w')| is at most N(w,
+ * -1) for all w' >= w, with
+ *     N(w, s) = e^(y^2/2) times the integral of r f_t e^(s w phi) dx.
+ * The latter also holds for f_t times a bump e^(-(x - x_0)^2 / 2 c^2), with (1 + 1/c^2) y^2 / 2 for y^2 / 2. Bumps at
+ * distances of at most 0.75 c add up to a constant within 1e-15 of it: the integral is at most what they leave, and
+ * for each bump the lesser of its share and of the best N(w, -1).
  *
- * Cells. The integrals are bounded on cells between equidistant points, on each of which log f_t has a slope of at most
- *     s = max(|x|, (1 + t) l'(x)) + (1 + u)/v, or the sum of |x| and (1 + t) l'(x) where x < 0,
- * with l' = mean of P's means under their weights at x, which increases, and u v the distance from the interval (a, b):
- * the mean of a Gaussian beyond u is at most u + 0.8. So f_t is at most e^(s width / 2) times the larger of its values
- * at the ends. Right of the last point log f_t falls at least at the rate x - (1 + t) D + max(0, x - b)/v^2, left of the
- * first one at the rate -x + max(0, a - x)/v^2; both grow outwards.
+ * Cells. The integrals are bounded on cells between equidistant points, on each of which log f_t has a slope of at
+ * most
+ *     s = max(|x|, (1 + t) l'(x)), or the sum of both where x < 0, plus for each window the mean of a Gaussian beyond u,
+ * with l' = mean of P's means under their weights at x, which increases; that mean is at most u + 0.8 for u >= 0 and
+ * 0.8 e^(-u^2/2) for u < 0, over v. So f_t is at most e^(s width / 2) times the larger of its values at the ends.
+ * Right of the last point log f_t falls at least at the rate x - (1 + t) D + sum of max(0, x - b_j)/v_j^2, left of the
+ * first one at the rate -x + max(0, b - x)/v^2, with the window that cuts below; both grow outwards, and are at least
+ * 1.
  */
 /* bounds: tested by enclosures/test_rare_losses - rounding of sums along several contours */
 #ifndef FP_CONTOUR_WINDOWS_H
@@ -56,7 +65,8 @@
 #define FP_SHELL_SEARCH_AIM 20.0
 #define FP_SHELL_ALIAS_AIM 30.0
 
-/* p times the product of Phi((cut_i - x) / width_i), i < cuts; with `above` also times Phi((x - cut) / width) of the next. */
+/* p times the product of Phi((cut_i - x) / width_i), i < cuts; with `above` also times Phi((x - cut) / width) of the
+ * next. */
 typedef struct {
     const fp_contour_one_sigma *pair;
     double side, centre; /* x = side (point - centre), centre the mean of Q */
@@ -64,8 +74,8 @@ typedef struct {
     double mean[FP_MAX_POINTS], weight[FP_MAX_POINTS], log_q; /* of P, by x; log of the weight of Q */
     int cuts, above;
     double cut[FP_SHELLS + 1], width[FP_SHELLS + 1], bend; /* bend: 1 + sum of 1 / width^2 */
-    /* Cells of f_t, of equal size from `left` on; logarithms of bounds of its integral on a cell, of its values, and of the
-     * integrals beyond either end; of each shift phi, and the logarithm of |window(x + i y)| / window(x) on a cell. */
+    /* Cells of f_t, of equal size from `left` on; logarithms of bounds of its integral on a cell, of its values, and of
+     * the integrals beyond either end; of each shift phi, and log of |window(x + i y)| / window(x) on a cell. */
     int cells, capacity, bumps, stride; /* bumps: 0 before their masses are known; stride: cells from one to the next */
     double left, size, shift[FP_WINDOW_SHIFTS], *log_cell, *log_value, *phi, *grown, log_ends[2], mass[FP_WINDOW_BUMPS];
     /* Few nodes for all t up to quick_t: log of p, the window and the step, and losses. */
@@ -154,7 +164,8 @@ static inline int fp_window_cells(fp_contour_window *part, double t, double w, d
             sum += e[i], moment += m * e[i];
         }
         const double log_p = fp_log(sum), slope = moment / sum;
-        part->log_value[j] = log_p - 0.5 * x * x + t * (log_p - part->log_q) + fp_window_log(part, x, &error) - 0.91893853320467274178;
+        part->log_value[j] = log_p - 0.5 * x * x + t * (log_p - part->log_q) + fp_window_log(part, x, &error)
+                             - 0.91893853320467274178;
         if (j) {
             double window = 0.0;
             for (int i = 0; i < part->cuts + part->above; i++) {
@@ -254,7 +265,8 @@ static inline int fp_window_glance(fp_contour_factor *factor, double t, double a
     }
     const double first_end = part->quick_log_p[0] + t * part->quick_loss[0];
     const double last_end = part->quick_log_p[n - 1] + t * part->quick_loss[n - 1];
-    const double ends = part->quick_falls ? fp_exp(fp_log_sum(first_end, last_end) - top) * 4.0 / fp_min(part->quick_step, 1.0) : INFINITY;
+    const double both_ends = fp_exp(fp_log_sum(first_end, last_end) - top);
+    const double ends = part->quick_falls ? both_ends * 4.0 / fp_min(part->quick_step, 1.0) : INFINITY;
     factor->t = t, factor->kappa = top + fp_log(total), factor->mean = moment / total;
     factor->variance = fp_max(0.0, square / total - factor->mean * factor->mean);
     factor->kappa_error = (ends / total + 2.2 * fp_exp(-aim)) * 1.1 + FP_U * (n + 16.0 + 64.0 * fabs(top));
@@ -315,29 +327,34 @@ static inline int fp_window_build(fp_contour_factor *factor, double t, double w,
             nodes->rest[j] = part->above ? 1.0 : -fp_expm1(log_window);
         }
     }
-    const double least = fp_min(-left, right - part->pair->range), log_left_out = least > 1.0 ? -0.5 * least * least : 0.0;
+    const double least = fp_min(-left, right - part->pair->range);
+    const double log_left_out = least > 1.0 ? -0.5 * least * least : 0.0;
     fp_contour_nodes_tilt(factor, t, part->pair->mass, 0.0, log_ends, log_left_out, windowed ? nodes->rest : NULL);
     /* the rule errs by e^-aim of what is integrated: of M(t), and of 1 where kappa is log1p */
-    const double rule = 2.2 * fp_exp(fp_min(log_rule - nodes->log_total, 0.0));
+    const double rule = 2.2 * fp_exp(log_rule - nodes->log_total);
     nodes->quadrature += rule;
-    factor->kappa_error += 2.2 * rule + (part->above ? 0.0 : 2.2 * fp_exp(-aim));
+    factor->kappa_error += 2.2 * rule + (part->above ? 0.0 : 5.0 * fp_exp(-aim));
     return 0;
 }
 
-/* The shares of f_t in bumps, by the nodes of the last tilt */
+/* The shares of f_t in bumps, by the nodes of the last tilt. Nodes are at most 0.35 / sqrt(bend) apart: the sums
+ * err by at most 2 e^-32 of the share, which the decay allows for. */
 static inline void fp_window_bumps(fp_contour_window *part, const fp_contour_factor *factor)
 {
     const int stride = (int)(0.75 * FP_WINDOW_BUMP / part->size), least = part->cells / (FP_WINDOW_BUMPS - 2) + 1;
     part->stride = stride > 1 ? stride : 1;
-    const double spacing = part->stride * part->size, height = spacing / FP_WINDOW_BUMP / 2.5066282746310007 * (1.0 - 1e-12);
+    const double spacing = part->stride * part->size;
+    const double height = spacing / FP_WINDOW_BUMP / 2.5066282746310007 * (1.0 - 1e-12);
     part->bumps = part->stride >= least ? part->cells / part->stride + 1 : -1;
     const double unit = spacing / FP_WINDOW_BUMP, fall = fp_exp(-unit * unit);
     for (int i = 0; i < part->bumps; i++)
         part->mass[i] = 0.0;
     for (int j = 0; j < factor->nodes.n && part->bumps > 0; j++) {
-        const double x = part->side * ((factor->first + j) * factor->step - part->centre) - part->left, place = x / spacing;
-        const int reach = (int)(8.0 * FP_WINDOW_BUMP / spacing), middle = (int)fp_max(0.0, fp_min(place, part->bumps - 1.0));
-        const int from = middle > reach ? middle - reach : 0, to = middle + reach < part->bumps ? middle + reach : part->bumps - 1;
+        const double x = part->side * ((factor->first + j) * factor->step - part->centre);
+        const double place = (x - part->left) / spacing;
+        const int reach = (int)(8.0 * FP_WINDOW_BUMP / spacing), end = part->bumps - 1;
+        const int middle = (int)fp_max(0.0, fp_min(place, end));
+        const int from = middle > reach ? middle - reach : 0, to = middle + reach < end ? middle + reach : end;
         const double away = (from - place) * unit;
         double bump = height * fp_exp(-0.5 * away * away), ratio = fp_exp(-away * unit - 0.5 * unit * unit);
         for (int i = from; i <= to; i++)
@@ -360,14 +377,18 @@ static inline double fp_window_decay(const fp_contour_factor *factor, double w)
         best[i] = part->mass[i];
     for (int s = 0; s < FP_WINDOW_SHIFTS; s++) {
         const double y = part->shift[s], slower = w * (1.0 - 1e-13);
-        const double whole = 0.5 * y * y * (1.0 + 1.0 / (FP_WINDOW_BUMP * FP_WINDOW_BUMP)) - factor->nodes.log_total + 1e-9;
+        const double cost = 0.5 * y * y / (FP_WINDOW_BUMP * FP_WINDOW_BUMP);
+        const double whole = 0.5 * y * y + cost - factor->nodes.log_total + 1e-9;
         const double *phi = part->phi + s * part->capacity, *grown = part->grown + s * part->capacity;
         const double edge = 0.5 * (part->bend - 1.0) * y * y;
         double all = 0.0; /* without the bumps, too */
-        for (int j = 0; j < n; j++)
-            cell[j] = height * fp_exp(fp_min(part->log_cell[j] + grown[j] - slower * phi[j] + whole, 600.0)), all += cell[j];
-        const double lost = fp_exp(fp_min(fp_log_sum(part->log_ends[0], part->log_ends[1]) + edge + whole, 600.0)) + 1e-13 * all;
-        whole_best = fp_min(whole_best, (all + lost) / height * fp_exp(-0.5 * y * y / (FP_WINDOW_BUMP * FP_WINDOW_BUMP)) * (1.0 + 1e-9));
+        for (int j = 0; j < n; j++) {
+            cell[j] = height * fp_exp(fp_min(part->log_cell[j] + grown[j] - slower * phi[j] + whole, 600.0));
+            all += cell[j];
+        }
+        const double ends = fp_log_sum(part->log_ends[0], part->log_ends[1]) + edge + whole;
+        const double lost = fp_exp(fp_min(ends, 600.0)) + 1e-13 * all;
+        whole_best = fp_min(whole_best, (all + lost) / height * fp_exp(-cost) * (1.0 + 1e-9));
         for (int i = 0; i < part->bumps; i++) {
             const int centre = i * part->stride, from = centre > reach ? centre - reach : 0;
             const int to = centre + reach < n ? centre + reach : n;
@@ -388,8 +409,8 @@ static inline double fp_window_decay(const fp_contour_factor *factor, double w)
 
 static const fp_contour_kind fp_contour_window_kind = {fp_window_build, fp_contour_nodes_moments, fp_window_decay};
 
-/* One shell: of pair i the parts `inner` (within chi_(i-1)) and `shell` (between; NULL: chi_(i-1) = chi_i there). Without
- * any shell the whole of `inner`. */
+/* One shell: of each pair A_i, `inner`, and H, `shell`; NULL where the pair is not cut. Without any H the whole of
+ * `inner`. */
 typedef struct {
     int n, hollow; /* hollow: some shell is not NULL */
     fp_contour_factor **inner, **shell;
@@ -432,11 +453,12 @@ static inline int fp_shell_build(fp_shell *shell, double t, double w, double aim
             const double rounding = 4.0 * FP_U * (fabs(h->kappa) + fabs(a->kappa) + fabs(raise) + 2.0);
             x += a->count * fp_log1p(r), x_slope += a->count * r / (1.0 + r) * (h->mean - a->mean);
             x_error += a->count * r / (1.0 + r) * (h->kappa_error + a->kappa_error + rounding) * 1.1;
-            x_error += tiny ? a->count * a->count * fp_exp(top) * r : 0.0; /* of second order */
+            x_error += tiny ? shell->n * a->count * a->count * fp_exp(top) * r : 0.0; /* of second order */
         }
         const double grown = fp_expm1(x);
         shell->log_f += (x < 700.0 ? fp_log(grown) : x) - raise;
-        error += (x < 700.0 ? x_error * (1.0 + 1.0 / grown) : x_error) * 1.01 + 8.0 * FP_U * (fabs(raise) + fabs(shell->log_f));
+        error += 1.01 * x_error * (x < 700.0 ? 1.0 + 1.0 / grown : 1.0);
+        error += 8.0 * FP_U * (fabs(raise) + fabs(shell->log_f));
         slope += x < 700.0 ? x_slope * (1.0 + 1.0 / grown) : x_slope;
     }
     shell->error = error, shell->slope = slope;
@@ -446,7 +468,9 @@ static inline int fp_shell_build(fp_shell *shell, double t, double w, double aim
 /* log c(t) of Chernoff's bound */
 FP_INLINE double fp_chernoff_constant(int quantity, double t)
 {
-    return quantity == FP_CONTOUR_DELTA ? t * fp_log(t) - (1.0 + t) * fp_log1p(t) + 4.0 * FP_U * (1.0 + t) * (1.0 + fp_log1p(t)) : 0.0;
+    if (quantity != FP_CONTOUR_DELTA)
+        return 0.0;
+    return t * fp_log(t) - (1.0 + t) * fp_log1p(t) + 4.0 * FP_U * (1.0 + t) * (1.0 + fp_log1p(t) + fabs(fp_log(t)));
 }
 
 FP_INLINE double fp_log_payoff(int quantity, double t)
@@ -455,7 +479,7 @@ FP_INLINE double fp_log_payoff(int quantity, double t)
 }
 
 /* The t of the least of F(t) e^(-epsilon t) / (t (t + 1)), roughly */
-static inline int fp_shell_saddle(fp_shell *shell, int quantity, double epsilon, double *t_out)
+static inline int fp_shell_saddle(fp_shell *shell, double epsilon, double *t_out)
 {
     double low = 0.0, high = INFINITY, t = *t_out > 0.0 ? *t_out : 1.0, factor = 2.0;
     for (int i = 0; i < 60; i++) {
@@ -463,7 +487,7 @@ static inline int fp_shell_saddle(fp_shell *shell, int quantity, double epsilon,
         if (status == -1)
             return -1;
         const double slope = status ? INFINITY
-                                    : shell->slope - epsilon - (quantity == FP_CONTOUR_DELTA ? 1.0 / t : 0.0) - 1.0 / (1.0 + t);
+                                    : shell->slope - epsilon - 1.0 / t - 1.0 / (1.0 + t);
         if (slope > 0.0)
             high = t;
         else
@@ -549,12 +573,14 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, double epsilon, do
                                double budget, fp_contour_answer *out, long *terms, long *nodes, fp_stop_token *stop)
 {
     out->value = out->lower = -INFINITY, out->upper = INFINITY;
-    if (fp_shell_saddle(shell, quantity, epsilon, t_guess))
+    if (fp_shell_saddle(shell, epsilon, t_guess))
         return -1;
     double best_log = INFINITY, value[FP_SHELL_TILTS];
     for (int k = 0; k < FP_SHELL_TILTS; k++) {
-        static const double steps[FP_SHELL_TILTS] = {1e-3, 0.05, 0.1, 0.17,  0.25,  0.35, 0.45, 0.57,  0.7,  0.82, 0.9, 0.95, 0.98, 1.0,
-                                                     1.003, 1.006, 1.01, 1.015, 1.025, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0};
+        static const double steps[FP_SHELL_TILTS] = {
+            1e-3, 0.05,  0.1,   0.17, 0.25,  0.35,  0.45, 0.57, 0.7, 0.82, 0.9, 0.95, 0.98, 1.0,
+            1.003, 1.006, 1.01, 1.015, 1.025, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0,
+        };
         const double t = *t_guess * steps[k];
         shell->chernoff_t[k] = t, shell->chernoff[k] = value[k] = INFINITY;
         const int status = fp_shell_build(shell, t, 0.0, FP_SHELL_SEARCH_AIM);
@@ -621,7 +647,8 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, double epsilon, do
             const double w = (n + j) * h;
             size[j] = x_re[j] = x_im[j] = x_wrong[j] = above[j] = 0.0, part[j] = -INFINITY;
             phase[j] = w * (shell->drift - epsilon);
-            relative[j] = FP_U * w * (4.0 * shell->n * shell->drift_size + 4.0 * fabs(shell->drift - epsilon) + fabs(epsilon));
+            const double sizes = shell->n * shell->drift_size + fabs(shell->drift - epsilon) + epsilon;
+            relative[j] = 4.0 * FP_U * w * sizes;
         }
         for (int i = 0; i < shell->n; i++) {
             const fp_contour_factor *a = shell->inner[i], *hollow = shell->shell[i];
@@ -644,15 +671,16 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, double epsilon, do
                     const double level = hollow->kappa - a->kappa + raise - log_a[j];
                     const double scale = fp_exp(level), r = scale * fp_exp(log_h[j]);
                     const double re = r * cos(angle), im = r * sin(angle);
-                    const double wrong = 1.15 * scale * wrong_h[j]
-                                         + 1.15 * r * (share + FP_U * (20.0 + 4.0 * fabs(level) + 4.0 * fabs(w * apart)));
+                    const double rounding = FP_U * (20.0 + 4.0 * fabs(level) + 4.0 * fabs(w * apart));
+                    const double wrong = 1.15 * scale * wrong_h[j] + 1.15 * r * (share + rounding);
                     const double excess = 2.0 * re + (re * re + im * im), whole = 1.0 + excess;
                     const double log_whole = fabs(excess) < 0.5 ? fp_log1p(excess) : fp_log(fp_max(whole, 1e-300));
                     const double away = sqrt(fp_max(whole, 0.0));
                     vague[j] |= !(wrong < 0.1 * away);
-                    x_re[j] += count * (tiny ? re : 0.5 * log_whole), x_im[j] += count * (tiny ? im : atan2(im, 1.0 + re));
+                    x_re[j] += count * (tiny ? re : 0.5 * log_whole);
+                    x_im[j] += count * (tiny ? im : atan2(im, 1.0 + re));
                     x_wrong[j] += count * (1.2 * wrong / away + 8.0 * FP_U * r)
-                                  + (tiny ? count * count * r * r * fp_exp(-raise) : 0.0);
+                                  + (tiny ? shell->n * count * count * r * r * fp_exp(-raise) : 0.0);
                     const double log_part = hollow->kappa + fp_log(fp_exp(log_h[j]) + wrong_h[j] + 1e-300);
                     bound = fp_log_sum(bound, log_part);
                     part[j] = fp_log_sum(part[j], fp_log(count) + log_part - bound);
@@ -667,19 +695,22 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, double epsilon, do
             if (quantity == FP_CONTOUR_DELTA)
                 a = t * (t + 1.0) - w * w, b = w * (2.0 * t + 1.0), best = t * (t + 1.0);
             const double payoff = best / sqrt(a * a + b * b);
-            const double most = fp_exp(above[j] + (shell->hollow ? fp_min(part[j], 0.7) : 0.0) - shell->log_f + 1e-9);
-            double length = fp_exp(size[j] + shell->log_inner - shell->log_f), turn = phase[j] - atan2(b, a), wrong = relative[j];
+            const double share = shell->hollow ? fp_min(part[j], 0.7) : 0.0, wrong = relative[j];
+            const double most = fp_exp(above[j] + share - shell->log_f + shell->error + 1e-9);
+            double length = fp_exp(size[j] + shell->log_inner - shell->log_f), turn = phase[j] - atan2(b, a);
             if (shell->hollow) { /* times expm1(x) */
                 const double grown = fp_exp(x_re[j]), half = sin(0.5 * x_im[j]);
                 const double near = fp_expm1(x_re[j]);
-                const double re = tiny ? x_re[j] : near - 2.0 * grown * half * half, im = tiny ? x_im[j] : grown * sin(x_im[j]);
+                const double re = tiny ? x_re[j] : near - 2.0 * grown * half * half;
+                const double im = tiny ? x_im[j] : grown * sin(x_im[j]);
                 const double modulus = sqrt(re * re + im * im);
                 const double moved = tiny ? x_wrong[j] : grown * fp_expm1(fp_min(x_wrong[j], 1.0)) * (1.0 + 1e-9);
                 const double unit = fp_exp(size[j] + shell->log_inner - log_f);
                 length = unit * modulus, turn += atan2(im, re);
                 error += weight * payoff * (vague[j] ? 0.0 : fp_min(unit * moved * (1.0 + wrong), most + length));
             }
-            const double first_order = wrong < 0.1 ? length * (1.06 * wrong + FP_U * (24.0 + fabs(size[j]) + fabs(log_f - shell->log_inner))) : INFINITY;
+            const double rounding = FP_U * (24.0 + fabs(size[j]) + fabs(log_f - shell->log_inner));
+            const double first_order = wrong < 0.1 ? length * (1.06 * wrong + rounding) : INFINITY;
             largest = payoff * fp_min(length, most);
             error += quantity == FP_CONTOUR_TAIL ? 1.01 * FP_CONTOUR_SMOOTHING * fp_min(length, most) : 0.0;
             if (vague[j]) {
@@ -688,10 +719,12 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, double epsilon, do
             }
             const double term = weight * payoff * length * cos(turn);
             sum += term;
-            error += weight * payoff * fp_min(first_order, most + length) + 4.0 * FP_U * fabs(turn) * fabs(weight * payoff * length) + 2.0 * FP_U * fabs(sum);
+            error += weight * payoff * fp_min(first_order, most + length) + 2.0 * FP_U * fabs(sum)
+                     + 4.0 * FP_U * fabs(turn) * weight * payoff * length;
         }
         n += FP_CONTOUR_AT_ONCE;
-        const double known = fp_max(fabs(sum), fp_exp(fp_min(log_total - (shell->log_f - epsilon * t + fp_log_payoff(quantity, t) + fp_log(h / FP_PI)), 690.0)));
+        const double unit = shell->log_f - epsilon * t + fp_log_payoff(quantity, t) + fp_log(h / FP_PI);
+        const double known = fp_max(fabs(sum), fp_exp(fp_min(log_total - unit, 690.0)));
         spent = work > budget || shell->work + work > FP_SHELLS_WORK;
         if (fp_stop_requested(stop, (ptrdiff_t)(work - before)))
             return stop->status;
@@ -710,7 +743,8 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, double epsilon, do
     *terms += n, shell->work += work;
     const double tail = fp_exp(fp_min(log_tail, 690.0));
     const double log_scale = shell->log_f - epsilon * t + fp_log_payoff(quantity, t) + fp_log(h / FP_PI);
-    const double moved = shell->error + 8.0 * FP_U * (fabs(shell->log_f) + fabs(epsilon * t) + fabs(fp_log_payoff(quantity, t)) + 2.0);
+    const double sizes = fabs(shell->log_f) + fabs(epsilon * t) + fabs(fp_log_payoff(quantity, t)) + fabs(log_scale);
+    const double moved = shell->error + 8.0 * FP_U * (sizes + 8.0);
     const double alias = fp_exp(fp_min(fp_shell_aliases(shell, t, epsilon, period) - log_scale, 690.0));
     const double lowest = sum - error - tail - alias, highest = sum + error + tail;
     out->value = sum > 0.0 ? log_scale + fp_log(sum) : -INFINITY;
@@ -761,9 +795,11 @@ static inline double fp_window_point(const fp_contour_window *part, double loss)
     return high;
 }
 
+/* log(e^a + e^b); its rounding is at most FP_LOG_ADD of it */
+#define FP_LOG_ADD(x) (4.0 * FP_U * (1.0 + fabs(x)))
 FP_INLINE double fp_log_add(double a, double b)
 {
-    return a == -INFINITY ? b : b == -INFINITY ? a : fp_log_sum(a, b) + 1e-300;
+    return a == -INFINITY ? b : b == -INFINITY ? a : fp_log_sum(a, b);
 }
 
 /* delta(epsilon), or e^epsilon Q(S > epsilon), by shells. Returns 0; -1 without memory, or
@@ -812,13 +848,14 @@ static inline int fp_shells(int n, fp_contour_factor *factors, int quantity, dou
             const int last = level == FP_SHELLS || shell.work > FP_SHELLS_WORK || first < 0 || (level && next < 0.5);
             fp_contour_answer part;
             shell.hollow = 0;
-            const int plain = fp_shell_sum(&shell, quantity, epsilon, value, &t_inner, last ? FP_SHELL_WORK : FP_SHELL_WORK / 32.0,
-                                           &part, terms, nodes, stop);
+            const int plain = fp_shell_sum(&shell, quantity, epsilon, value, &t_inner,
+                                           last ? FP_SHELL_WORK : FP_SHELL_WORK / 32.0, &part, terms, nodes, stop);
             if (plain < 0) {
                 status = plain;
                 break;
             }
-            const double log_lower = fp_log_add(lower, part.lower), log_upper = fp_log_add(upper, part.upper);
+            const double low = fp_log_add(lower, part.lower), high = fp_log_add(upper, part.upper);
+            const double log_lower = low > -INFINITY ? low - FP_LOG_ADD(low) : low, log_upper = high + FP_LOG_ADD(high);
             const int enough = log_upper - log_lower < FP_SHELL_WIDTH || part.upper < log_lower - FP_SHELL_ALIAS_AIM;
             if (enough || last) {
                 value = fp_log_add(value, part.value), lower = log_lower, upper = log_upper;
@@ -841,9 +878,10 @@ static inline int fp_shells(int n, fp_contour_factor *factors, int quantity, dou
                 lowest = nearest - fp_min(0.7, 3.0 / nearest);
                 next = fp_max(lowest, fp_window_point(parts + first, 1.0));
             } else {
-                const double loss = fp_window_loss(parts + first, next), apart = fp_min(0.7, 1.75 / parts[first].pair->range);
-                const double quarter = next > lowest && loss > 0.0 ? fp_window_point(parts + first, 0.25 * loss) : -INFINITY;
-                const double half = loss > 0.0 ? fp_window_point(parts + first, 0.5 * loss) : -INFINITY;
+                const fp_contour_window *part_of = parts + first;
+                const double loss = fp_window_loss(part_of, next), apart = fp_min(0.7, 1.75 / part_of->pair->range);
+                const double quarter = next > lowest && loss > 0.0 ? fp_window_point(part_of, 0.25 * loss) : -INFINITY;
+                const double half = loss > 0.0 ? fp_window_point(part_of, 0.5 * loss) : -INFINITY;
                 next = next > lowest + apart ? fp_max(lowest, quarter) : fp_max(fp_min(half, next - apart), 0.4);
             }
             const double loss = fp_window_loss(parts + first, next);
@@ -853,14 +891,17 @@ static inline int fp_shells(int n, fp_contour_factor *factors, int quantity, dou
                     hollow[i] = own + n + i;
                 }
             shell.hollow = 1;
-            const int done = fp_shell_sum(&shell, quantity, epsilon, value, &t_shell, FP_SHELL_WORK, &part, terms, nodes, stop);
+            const int done = fp_shell_sum(&shell, quantity, epsilon, value, &t_shell, FP_SHELL_WORK, &part, terms,
+                                          nodes, stop);
             if (done < 0) {
                 status = done;
                 break;
             }
             for (int i = 0; i < n; i++)
                 hollow[i] = NULL;
-            value = fp_log_add(value, part.value), lower = fp_log_add(lower, part.lower), upper = fp_log_add(upper, part.upper);
+            value = fp_log_add(value, part.value);
+            lower = fp_log_add(lower, part.lower), upper = fp_log_add(upper, part.upper);
+            lower -= lower > -INFINITY ? FP_LOG_ADD(lower) : 0.0, upper += upper > -INFINITY ? FP_LOG_ADD(upper) : 0.0;
         }
         if (status >= 0)
             out->value = value, out->lower = lower, out->upper = upper;
@@ -873,8 +914,8 @@ static inline int fp_shells(int n, fp_contour_factor *factors, int quantity, dou
     return status;
 }
 
-/* Whether shells are to be tried before a table of one contour: where F hardly falls over many standard deviations at the
- * saddle point. It depends on the composition and on epsilon alone. -1 without memory. */
+/* Whether shells are to be tried before a table of one contour: where F hardly falls over many standard deviations at
+ * the saddle point. It depends on the composition and on epsilon alone. -1 without memory. */
 static inline int fp_shells_first(fp_composition *c, double epsilon)
 {
     double place, curvature;
@@ -920,7 +961,7 @@ static inline int fp_composition_bounds(fp_composition *c, int quantity, ptrdiff
         if (!status && shells) {
             status = fp_shells(c->n, c->factors, quantity, at, &other, &c->terms, &c->nodes, stop);
             if (status >= 0)
-                answer = fp_contour_both(other, answer), status = 0;
+                answer = other.lower <= other.upper ? fp_contour_both(other, answer) : answer, status = 0;
         }
         if (!status && !(answer.upper - answer.lower < 10.0 * FP_SHELL_WIDTH)) {
             status = fp_contour_at(c, quantity, at, &other, stop);
