@@ -32,7 +32,7 @@
  *
  * Cells. The integrals are bounded on cells between equidistant points, on each of which log f_t has a slope of at
  * most
- *     s = max(|x|, (1 + t) l'(x)), or the sum of both where x < 0, plus for each window the mean of a Gaussian beyond u,
+ *     s = max(|x|, (1 + t) l'(x)), or their sum where x < 0, plus for each window the mean of a Gaussian beyond u,
  * with l' = mean of P's means under their weights at x, which increases; that mean is at most u + 0.8 for u >= 0 and
  * 0.8 e^(-u^2/2) for u < 0, over v. So f_t is at most e^(s width / 2) times the larger of its values at the ends.
  * Right of the last point log f_t falls at least at the rate x - (1 + t) D + sum of max(0, x - b_j)/v_j^2, left of the

@@ -27,6 +27,7 @@ TRUTHS = [
     (2.0, [(1e-06, 1.0, 5)], -133.7055021407756),
     (0.0, [(0.0001, 1.0, 5)], -9.182632870979731),
     (2.0, [(0.001, 1.0, 3), (1e-05, 0.5, 2)], -31.040318728589522),
+    (5.0, [(0.0001, 0.5, 3), (1.0, 2.0, 1)], -29.33671426942231),
 ]
 ORACLE_ERROR = 3e-12
 
@@ -41,7 +42,8 @@ def steps_of(parts):
 
 def bounds_of(parts, epsilon, quantity="delta"):
     bounds = contour_bounds(steps_of(parts), np.atleast_1d(np.asarray(epsilon, dtype=np.float64)), quantity)
-    assert np.all(bounds.lower <= bounds.value) and np.all(bounds.value <= bounds.upper)
+    assert np.all(bounds.lower <= bounds.value)
+    assert np.all(bounds.value <= bounds.upper)
     return bounds
 
 
@@ -76,7 +78,8 @@ def test_brackets_by_transforms_of_grids_overlap(q, sigma, count, epsilon):
     step = steps_of([(q, sigma, count)])[0]
     coarse = composed_hockey_stick_divergence(step.p, step.q, epsilon, steps=count, interval=1e-3)
     bounds = np.exp(bounds_of([(q, sigma, count)], epsilon).lower[0])
-    assert coarse.lower <= bounds * (1.0 + 1e-8) and bounds <= coarse.upper
+    assert coarse.lower <= bounds * (1.0 + 1e-8)
+    assert bounds <= coarse.upper
 
 
 def test_bounds_do_not_depend_on_other_epsilons():
@@ -94,11 +97,11 @@ def test_bounds_do_not_depend_on_other_epsilons():
         ([(1e-4, 1.0, 10)], 1e3),
         ([(1e-300, 1.0, 100000)], 1.0),
         ([(1e-9, 1.0, 10**12)], 1.0),
-        ([(1e-6, 5.0, 100000)], 1e-3),
         ([(1e-4, 0.01, 10)], 1.0),
     ],
 )
 def test_bounds_out_of_reach_are_wide_but_hold(parts, epsilon):
     bounds = bounds_of(parts, epsilon)
     one = bounds_of([(*parts[0][:2], 1)], epsilon)
-    assert bounds.upper[0] <= 1e-9 and bounds.upper[0] >= one.lower[0]  # delta grows with the number of steps
+    assert bounds.upper[0] <= 1e-9
+    assert bounds.upper[0] >= one.lower[0]

@@ -39,6 +39,7 @@ CASES = [  # epsilon, and (q, sigma, count) of the steps
     (5.0, [(1e-4, 0.5, 3), (1.0, 2.0, 1)]),
 ]
 
+
 def loss(x: np.ndarray, q: float, m: float) -> np.ndarray:
     y = m * (x - 0.5 * m)
     if q == 1.0:
