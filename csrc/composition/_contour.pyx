@@ -15,7 +15,7 @@ cdef extern from "common/fp_stop_token.h":
         pass
     fp_stop_token fp_stop_token_make(fp_interrupted, double) nogil
 
-cdef extern from "composition/fp_contour_solver.h":
+cdef extern from "composition/fp_contour_windows.h":
     ctypedef struct fp_contour_factor:
         double largest_t
     ctypedef struct fp_composition:
@@ -27,7 +27,7 @@ cdef extern from "composition/fp_contour_solver.h":
     void fp_contour_select() nogil
     int fp_composition_make(fp_composition *, int, fp_contour_factor *) nogil
     void fp_composition_free(fp_composition *) nogil
-    int fp_contour_bounds(fp_composition *, int, ptrdiff_t, const double *, fp_contour_answer *, fp_stop_token *,
+    int fp_composition_bounds(fp_composition *, int, ptrdiff_t, const double *, fp_contour_answer *, fp_stop_token *,
                           ptrdiff_t *) nogil
     int fp_contour_any_mixtures(fp_contour_factor *, fp_contour_any *, double, int, const double *, const double *,
                                 const double *, int, const double *, const double *, const double *,
@@ -113,7 +113,7 @@ cdef class ContourSums:
             nodes, terms, made = self.composition.nodes, self.composition.terms, self.composition.made
             with nogil:
                 stop = fp_stop_token_make(interrupted, deadline)
-                status = fp_contour_bounds(&self.composition, quantity, epsilon.shape[0], &epsilon[0],
+                status = fp_composition_bounds(&self.composition, quantity, epsilon.shape[0], &epsilon[0],
                                            <fp_contour_answer *>&out[0, 0], &stop, &done)
             if status != -3:  # the deadline
                 finished(status, "pairs")
