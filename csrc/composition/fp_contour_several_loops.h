@@ -114,7 +114,7 @@ static inline void FP_NAME(fp_several_centre)(const fp_mixture *side, const doub
     for (int i = 0; i < side->n; i++) {
         const double mean = side->mean[i], inverse = side->inverse[i], weight = side->log_weight[i];
         double *restrict row_re = part_re + FP_LANES * (ptrdiff_t)i, *restrict row_im = part_im + FP_LANES * (ptrdiff_t)i;
-        double *restrict row = size + FP_LANES * (ptrdiff_t)i;
+        double *restrict row = size + FP_LANES * (ptrdiff_t)i, *restrict low = out->below + FP_LANES * (ptrdiff_t)i;
         FP_LANE_LOOP(k) {
             const double z = (x[k] - mean) * inverse, v = y[k] * inverse, h = weight - 0.5 * (z - v) * (z + v);
             const double value = fp_exp(h - peak[k]), turn = -z * v;
@@ -124,7 +124,7 @@ static inline void FP_NAME(fp_several_centre)(const fp_mixture *side, const doub
             const double er = value * (1.0 - 2.0 * s * s), ei = value * (2.0 * s * c), t = inverse * inverse;
             const double g_re = -z * inverse, g_im = -v * inverse;
             turned[k] = angle != turn && value > 0.0 ? INFINITY : turned[k];
-            row_re[k] = er, row_im[k] = ei, row[k] = value;
+            row_re[k] = er, row_im[k] = ei, row[k] = value, low[k] = h - peak[k];
             re[k] += er, im[k] += ei;
             a_re[k] += er * g_re - ei * g_im, a_im[k] += er * g_im + ei * g_re;
             b_re[k] += er * t, b_im[k] += ei * t;
@@ -172,16 +172,17 @@ static inline void FP_NAME(fp_several_disc)(const fp_mixture *side, const double
     FP_LANE_LOOP(k) kappa[k] = 0.0, slack[k] = out->turned[k];
     for (int i = 0; i < side->n; i++) {
         const double mean = side->mean[i], inverse = side->inverse[i], own = side->load[i], many = side->n;
-        const double *restrict row = out->size + FP_LANES * (ptrdiff_t)i;
+        const double *restrict low = out->below + FP_LANES * (ptrdiff_t)i;
         FP_LANE_LOOP(k) {
             const double z = (x[k] - mean) * inverse, v = y[k] * inverse, t = inverse * inverse;
             const double off_re = -z * inverse - a_re[k], off_im = -v * inverse - a_im[k];
             const double rate_re = t - b_re[k], rate_im = b_im[k];
             const double grow = sqrt(off_re * off_re + off_im * off_im) * radius[k]
                                 + sqrt(rate_re * rate_re + rate_im * rate_im) * (0.5 * radius[k] * radius[k]);
-            const double r = row[k] * scale[k], more = grow < 700.0 ? grow : 700.0;
-            kappa[k] += r * (0.5 * grow * grow) * fp_exp(more);
-            slack[k] += r * (12.0 + 4.0 * (z * z + v * v) + 4.0 * own + many) * (1.0 + grow + grow * grow);
+            /* exponents are added first: a component that underflows at the centre may count elsewhere on the disc */
+            const double most = low[k] + grow, r = fp_exp(most < 700.0 ? most : 700.0) * scale[k];
+            kappa[k] += r * (0.5 * grow * grow);
+            slack[k] += 2.0 * r * (12.0 + 4.0 * (z * z + v * v) + 4.0 * own + many);
         }
     }
     FP_LANE_LOOP(k) {

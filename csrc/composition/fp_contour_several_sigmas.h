@@ -65,6 +65,7 @@ typedef struct {
     double a_re[FP_LANES], a_im[FP_LANES], b_re[FP_LANES], b_im[FP_LANES], c_re[FP_LANES], c_im[FP_LANES];
     double kappa[FP_LANES], bound[FP_LANES], slack[FP_LANES];
     double part_re[FP_LANES * FP_SEVERAL_MOST], part_im[FP_LANES * FP_SEVERAL_MOST], size[FP_LANES * FP_SEVERAL_MOST];
+    double below[FP_LANES * FP_SEVERAL_MOST]; /* logarithms of `size`, relative to the largest */
 } fp_disc_side;
 
 typedef struct {
