@@ -37,9 +37,10 @@ def contour_bounds(
 ) -> LogBounds | None:
     """Logarithms of delta, or of e^epsilon Q(S > epsilon), of the composition of ``steps``.
 
-    None is returned where a step has no such moments. ``epsilon`` has shape (n,) and entries >= 0. The tail is minus the derivative of delta. Rows that are not done at
-    the ``deadline`` (by ``time.monotonic``) have the bounds 0 and 1. What is computed for one epsilon serves others
-    near it, also in later calls; the result at an epsilon does not depend on the others.
+    None is returned where a step has no such moments. ``epsilon`` has shape (n,) and entries >= 0. The tail is minus
+    the derivative of delta. Rows that are not done at the ``deadline`` (by ``time.monotonic``) have the bounds 0 and 1.
+    What is computed for one epsilon serves others near it, also in later calls; the result at an epsilon does not
+    depend on the others.
 
     **Accuracy.** The bounds contain the truth: tests/enclosures/test_contour.py. Their relative width is about 1e-12
     for up to 1e4 steps, 1e-10 for 1e6, and larger where rare large losses rule delta.
