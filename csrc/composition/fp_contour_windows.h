@@ -929,15 +929,19 @@ static inline int fp_shells_first(fp_composition *c, double epsilon)
         return -1;
     if (slot->known < 0)
         return 1;
+    int *slow = &c->slots[(int)(place + 0.5)].slow; /* kept: 1 where it is not, 2 where it is */
+    if (*slow)
+        return *slow - 1;
     fp_contour_factor **list = malloc(sizeof *list * (size_t)c->n);
     if (!list)
         return -1;
     for (int i = 0; i < c->n; i++)
         list[i] = c->factors + i;
     fp_shell shell = {.n = c->n, .inner = list};
-    const int slow = fp_shell_is_slow(&shell, slot->t);
+    const int found = fp_shell_is_slow(&shell, slot->t);
     free(list);
-    return slow;
+    *slow = found < 0 ? 0 : found + 1;
+    return found;
 }
 
 /* Both bounds hold. */
