@@ -15,9 +15,9 @@ cdef extern from "common/fp_stop_token.h":
         pass
     fp_stop_token fp_stop_token_make(fp_interrupted, double) nogil
 
-cdef extern from "composition/fp_contour_solver.h":
+cdef extern from "composition/fp_contour_windows.h":
     ctypedef struct fp_contour_factor:
-        double largest_t
+        double largest_t, kappa, kappa_error, mean
     ctypedef struct fp_composition:
         long nodes, terms, made
     ctypedef struct fp_contour_answer:
@@ -27,7 +27,7 @@ cdef extern from "composition/fp_contour_solver.h":
     void fp_contour_select() nogil
     int fp_composition_make(fp_composition *, int, fp_contour_factor *) nogil
     void fp_composition_free(fp_composition *) nogil
-    int fp_contour_bounds(fp_composition *, int, ptrdiff_t, const double *, fp_contour_answer *, fp_stop_token *,
+    int fp_composition_bounds(fp_composition *, int, ptrdiff_t, const double *, fp_contour_answer *, fp_stop_token *,
                           ptrdiff_t *) nogil
     int fp_contour_any_mixtures(fp_contour_factor *, fp_contour_any *, double, int, const double *, const double *,
                                 const double *, int, const double *, const double *, const double *,
@@ -35,12 +35,13 @@ cdef extern from "composition/fp_contour_solver.h":
     int fp_contour_any_laplace(fp_contour_factor *, fp_contour_any *, double, double, double) nogil
     int fp_contour_any_atoms(fp_contour_factor *, fp_contour_any *, double, int, const double *, const double *,
                              double) nogil
+    int fp_contour_moments_at(fp_contour_factor *, double, ptrdiff_t, const double *, double *) nogil
     void fp_contour_any_free(fp_contour_factor *, fp_contour_any *) nogil
 
 fp_contour_select()
 
 
-cdef class Composition:
+cdef class ContourSums:
     """Pairs with counts and what was computed for them; ``bounds`` may be called from any thread."""
 
     cdef fp_composition composition
@@ -113,9 +114,24 @@ cdef class Composition:
             nodes, terms, made = self.composition.nodes, self.composition.terms, self.composition.made
             with nogil:
                 stop = fp_stop_token_make(interrupted, deadline)
-                status = fp_contour_bounds(&self.composition, quantity, epsilon.shape[0], &epsilon[0],
+                status = fp_composition_bounds(&self.composition, quantity, epsilon.shape[0], &epsilon[0],
                                            <fp_contour_answer *>&out[0, 0], &stop, &done)
             if status != -3:  # the deadline
                 finished(status, "pairs")
             return result, (self.composition.nodes - nodes, self.composition.terms - terms,
                             self.composition.made - made, done)
+
+    def moments(self, int pair, double t, const double[::1] frequencies):
+        """Of one pair: log M(t), its error and the mean loss under the tilt t; and rows, shape (len(frequencies), 4), of
+        log |m|, arg m, a bound of the error of m, and a bound of |m| at all larger frequencies, m = M(t + i w) / M(t)
+        e^(-i w mean). None where M(t) is not computed.
+        """
+        rows = np.zeros((frequencies.shape[0], 4))
+        cdef double[:, ::1] out = rows
+        cdef int status
+        with self.lock:
+            status = fp_contour_moments_at(&self.factors[pair], t, frequencies.shape[0], &frequencies[0], &out[0, 0])
+            if status == -1:
+                raise MemoryError("not enough memory for the moments of a pair; use fewer components")
+            factor = self.factors[pair]
+            return None if status else (factor.kappa, factor.kappa_error, factor.mean, rows)

@@ -65,6 +65,7 @@ static inline void fp_contour_select(void)
 typedef struct {
     double t, value, error, slope, variance;
     int known; /* 0: not computed; 1; -1: not computable, t is too large */
+    int slow;  /* of fp_contour_windows.h */
 } fp_contour_slot;
 
 typedef struct {
@@ -556,19 +557,6 @@ static inline int fp_contour_at(fp_composition *c, int quantity, double epsilon,
             return 0;
         stride = 1;
     }
-}
-
-/* Bounds at `count` epsilons >= 0, of which `done` were done. -1 without memory, or the reason to stop. */
-static inline int fp_contour_bounds(fp_composition *c, int quantity, ptrdiff_t count, const double *epsilon,
-                                    fp_contour_answer *out, fp_stop_token *stop, ptrdiff_t *done)
-{
-    for (*done = 0; *done < count; ++*done) {
-        int status = fp_contour_at(c, quantity, epsilon[*done], out + *done, stop);
-        status = status ? status : fp_stop_requested(stop, 128);
-        if (status)
-            return status;
-    }
-    return 0;
 }
 
 /* A pair of any kind */

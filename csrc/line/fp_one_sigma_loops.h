@@ -36,12 +36,12 @@ static void FP_NAME(fp_one_sigma_nodes)(const fp_one_sigma *g, double first, dou
             const double log_s = fp_log(s_sum[k]), log_t = fp_log(t_sum[k]);
             const int near = fabs(excess) < 0.5;
             const double close = fp_log1p(near ? excess : 0.0), ratio = near ? close : log_t - log_s;
-            const double q_error = s_error[k] * inverse + 2.0 * fabs(log_s) + fabs(log_s - square);
-            const double p_error = t_error[k] / t_sum[k] + 2.0 * fabs(log_t) + fabs(log_t - square);
+            const double q_error = s_error[k] * inverse + 2.0 * fabs(log_s);
+            const double p_error = t_error[k] / t_sum[k] + 2.0 * fabs(log_t);
             const double close_error = 1.01 * (d_error[k] + fabs(excess) * (s_error[k] + 3.0 * s_sum[k])) * inverse
                                            / (1.0 + (near ? excess : 0.0)) + 2.0 * fabs(close);
             lq[b + k] = log_s - square, lp[b + k] = log_t - square, l[b + k] = ratio;
-            dq[b + k] = FP_U * q_error, dp[b + k] = FP_U * p_error;
+            dq[b + k] = FP_U * (q_error + fabs(log_s - square)), dp[b + k] = FP_U * (p_error + fabs(log_t - square));
             dl[b + k] = FP_U * (near ? close_error : p_error + q_error + fabs(ratio));
         }
     }

@@ -1,0 +1,107 @@
+"""Compositions whose large losses are rare: bounds against integrals over one loss after another."""
+
+import math
+
+import numpy as np
+import pytest
+
+from fastpriv import GaussianMixture
+from fastpriv.adapters import composed_hockey_stick_divergence
+from fastpriv.composition.contour import contour_bounds
+from fastpriv.composition.steps import MixtureStep
+from oracles.jumps import log_delta
+
+# epsilon, (q, sigma, count) of the steps, log delta by ``python tests/oracles/jumps.py``, true to about 1e-12
+TRUTHS = [
+    (0.5, [(0.01, 2.0, 2)], -42.795698686658874),
+    (0.5, [(0.01, 2.0, 3)], -42.35980535740597),
+    (0.5, [(0.01, 2.0, 10)], -40.93983055757443),
+    (10.0, [(0.0001, 0.5, 10)], -48.703054113279784),
+    (0.01, [(0.0001, 2.0, 10)], -53.363534218039504),
+    (0.001, [(0.0001, 1.0, 10)], -11.364626411403064),
+    (3.0, [(0.5, 0.3, 2)], -0.7020508303598852),
+    (30.0, [(0.5, 0.3, 2)], -13.744233814656694),
+    (30.0, [(0.0001, 0.5, 10)], -139.19679926135828),
+    (1.0, [(0.01, 0.5, 3)], -7.098478870702433),
+    (0.5, [(0.0001, 0.5, 10)], -15.928277044177939),
+    (2.0, [(1e-06, 1.0, 5)], -133.7055021407756),
+    (0.0, [(0.0001, 1.0, 5)], -9.182632870979731),
+    (2.0, [(0.001, 1.0, 3), (1e-05, 0.5, 2)], -31.040318728589522),
+    (5.0, [(0.0001, 0.5, 3), (1.0, 2.0, 1)], -29.33671426942231),
+]
+ORACLE_ERROR = 3e-12
+
+
+def steps_of(parts):
+    steps = []
+    for q, sigma, count in parts:
+        p = GaussianMixture([1.0 - q, q], [0.0, 1.0], sigma) if q < 1.0 else GaussianMixture.single(1.0, sigma)
+        steps.append(MixtureStep(p, GaussianMixture.single(0.0, sigma), count))
+    return steps
+
+
+def bounds_of(parts, epsilon, quantity="delta"):
+    bounds = contour_bounds(steps_of(parts), np.atleast_1d(np.asarray(epsilon, dtype=np.float64)), quantity)
+    assert np.all(bounds.lower <= bounds.value)
+    assert np.all(bounds.value <= bounds.upper)
+    return bounds
+
+
+@pytest.mark.parametrize(("epsilon", "parts", "truth"), TRUTHS)
+def test_bounds_contain_the_truth_and_are_narrow(epsilon, parts, truth):
+    bounds = bounds_of(parts, epsilon)
+    assert bounds.lower[0] - ORACLE_ERROR <= truth <= bounds.upper[0] + ORACLE_ERROR
+    assert bounds.upper[0] - bounds.lower[0] <= (1e-9 if truth > -100.0 else 2e-8)
+
+
+@pytest.mark.parametrize(("epsilon", "q", "sigma"), [(0.7, 0.01, 2.0), (4.0, 1e-5, 0.8), (1e-3, 1e-3, 1.5)])
+def test_two_steps(epsilon, q, sigma):
+    truth = log_delta(epsilon, [(q, 1.0 / sigma)] * 2)
+    bounds = bounds_of([(q, sigma, 2)], epsilon)
+    assert bounds.lower[0] - ORACLE_ERROR <= truth <= bounds.upper[0] + ORACLE_ERROR
+    assert bounds.upper[0] - bounds.lower[0] <= 1e-9
+
+
+@pytest.mark.parametrize("parts", [[(0.01, 2.0, 10)], [(1e-4, 1.0, 1000)], [(1e-4, 0.5, 10), (1.0, 3.0, 4)]])
+def test_the_tail_is_the_slope_of_delta(parts):
+    """delta is convex with the slope -a: a lies between the slopes of its chords."""
+    epsilon, h = 0.8, 1e-3
+    below, at, above = np.exp(bounds_of(parts, [epsilon - h, epsilon, epsilon + h]).lower)
+    tail = bounds_of(parts, epsilon, "tail")
+    assert tail.upper[0] - tail.lower[0] <= 2e-8
+    assert (at - above) / h * (1.0 - 1e-5) <= math.exp(tail.upper[0])
+    assert math.exp(tail.lower[0]) <= (below - at) / h * (1.0 + 1e-5)
+
+
+@pytest.mark.parametrize(("q", "sigma", "count", "epsilon"), [(0.01, 2.0, 10, 0.5), (1e-3, 0.8, 1000, 3.0)])
+def test_brackets_by_transforms_of_grids_overlap(q, sigma, count, epsilon):
+    step = steps_of([(q, sigma, count)])[0]
+    coarse = composed_hockey_stick_divergence(step.p, step.q, epsilon, steps=count, interval=1e-3)
+    bounds = np.exp(bounds_of([(q, sigma, count)], epsilon).lower[0])
+    assert coarse.lower <= bounds * (1.0 + 1e-8)
+    assert bounds <= coarse.upper
+
+
+def test_bounds_do_not_depend_on_other_epsilons():
+    parts, epsilons = [(1e-4, 1.0, 100)], np.array([0.3, 2.0, 1.0])
+    together = bounds_of(parts, epsilons)
+    for i, epsilon in enumerate(epsilons):
+        alone = bounds_of(parts, epsilon)
+        assert (alone.lower[0], alone.upper[0]) == (together.lower[i], together.upper[i])
+
+
+@pytest.mark.parametrize(
+    ("parts", "epsilon"),
+    [
+        ([(1e-4, 50.0, 10)], 1.0),  # delta is about e^-1e5
+        ([(1e-4, 1.0, 10)], 1e3),
+        ([(1e-300, 1.0, 100000)], 1.0),
+        ([(1e-9, 1.0, 10**12)], 1.0),
+        ([(1e-4, 0.01, 10)], 1.0),
+    ],
+)
+def test_bounds_out_of_reach_are_wide_but_hold(parts, epsilon):
+    bounds = bounds_of(parts, epsilon)
+    one = bounds_of([(*parts[0][:2], 1)], epsilon)
+    assert bounds.upper[0] <= 1e-9
+    assert bounds.upper[0] >= one.lower[0]
