@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from fastpriv import GaussianMixture, hockey_stick_divergence
+from fastpriv import GaussianMixture, hockey_stick_divergence, renyi_divergence
 from fastpriv.composition.contour import contour_bounds
 from fastpriv.composition.steps import MixtureStep, reversed_step
 from fastpriv.kernels import _contour
@@ -102,7 +102,7 @@ def test_delta_of_many_steps(name, count, t, reach):
         period = factor * max(14 * deviation, (depth + 60.0 + math.log1p(deviation * t)) / (share * t))
         frequencies = math.ceil(reach / deviation * period / (2 * math.pi))
         truths.append(log_delta_of_mixtures(p, q, count, epsilon, share * t, period, frequencies))
-    slack = 3e-14 * (1 + abs(truths[0])) + 1e-20 * count * t  # rounding of losses in extended precision
+    slack = 3e-14 * (1 + abs(truths[0])) + 3e-20 * count * t  # rounding of losses in extended precision
     assert abs(truths[0] - truths[1]) < slack, truths
     bounds = contour_bounds([step_of(name, count)], np.array([epsilon]))
     assert bounds.lower[0] - slack <= truths[0] <= bounds.upper[0] + slack, (truths, bounds)
@@ -138,7 +138,7 @@ def test_a_component_twice_is_the_closed_form():
 def test_total_variation_is_the_same_in_both_directions(name, count):
     """At epsilon 0 both directions are the total variation, by tilts of other losses."""
     step = step_of(name, count)
-    deadline = time.monotonic() + 0.15
+    deadline = time.monotonic() + 0.15 if count < 1000 else math.inf
     first, second = (contour_bounds([s], np.zeros(1), deadline=deadline) for s in (step, reversed_step(step)))
     slack = 1e-15 * count  # weights of groups miss 1
     assert first.lower[0] <= second.upper[0] + slack
@@ -191,3 +191,11 @@ def test_extreme_pairs_are_bounded_and_end(count):
             curve = hockey_stick_divergence(step.p, step.q, [0.0, 1.0])
             assert np.all(np.exp(bounds.upper) >= curve.lower), "more steps have a larger delta"
             assert np.exp(bounds.lower[0]) <= count * curve.upper[0], "at most the sum of total variations"
+
+
+def test_no_loss_is_larger_than_the_largest():
+    """1 / 0.875 bounds p / q: beyond 20 times its logarithm delta is 0, before it is not."""
+    largest = 20 * renyi_divergence(step_of("wider Q", 1).p, step_of("wider Q", 1).q, math.inf).value
+    bounds = contour_bounds([step_of("wider Q", 20)], np.array([0.3 * largest, 1.001 * largest, 5.0]))
+    assert bounds.lower[0] > -50.0
+    assert np.all(np.isneginf(bounds.upper[1:]))

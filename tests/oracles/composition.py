@@ -124,7 +124,7 @@ def tilted_nodes(p, q, t, w):
 
     _, loss = at(narrow / 12)
     steepest = float(np.max(np.abs(np.diff(loss)))) / (narrow / 12)
-    return at(1 / (12 / narrow + w * steepest / 3))
+    return at(1 / (12 / narrow + (5 + w / 3) * steepest))  # zeros of p and q are pi / (2 steepest) away, or more
 
 
 def log_delta_of_mixtures(p, q, count, epsilon, t, period, frequencies):
