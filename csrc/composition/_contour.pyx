@@ -17,7 +17,7 @@ cdef extern from "common/fp_stop_token.h":
 
 cdef extern from "composition/fp_contour_windows.h":
     ctypedef struct fp_contour_factor:
-        double largest_t
+        double largest_t, kappa, kappa_error, mean
     ctypedef struct fp_composition:
         long nodes, terms, made
     ctypedef struct fp_contour_answer:
@@ -35,12 +35,13 @@ cdef extern from "composition/fp_contour_windows.h":
     int fp_contour_any_laplace(fp_contour_factor *, fp_contour_any *, double, double, double) nogil
     int fp_contour_any_atoms(fp_contour_factor *, fp_contour_any *, double, int, const double *, const double *,
                              double) nogil
+    int fp_contour_moments_at(fp_contour_factor *, double, ptrdiff_t, const double *, double *) nogil
     void fp_contour_any_free(fp_contour_factor *, fp_contour_any *) nogil
 
 fp_contour_select()
 
 
-cdef class Composition:
+cdef class ContourSums:
     """Pairs with counts and what was computed for them; ``bounds`` may be called from any thread."""
 
     cdef fp_composition composition
@@ -119,3 +120,18 @@ cdef class Composition:
                 finished(status, "pairs")
             return result, (self.composition.nodes - nodes, self.composition.terms - terms,
                             self.composition.made - made, done)
+
+    def moments(self, int pair, double t, const double[::1] frequencies):
+        """Of one pair: log M(t), its error and the mean loss under the tilt t; and rows, shape (len(frequencies), 4), of
+        log |m|, arg m, a bound of the error of m, and a bound of |m| at all larger frequencies, m = M(t + i w) / M(t)
+        e^(-i w mean). None where M(t) is not computed.
+        """
+        rows = np.zeros((frequencies.shape[0], 4))
+        cdef double[:, ::1] out = rows
+        cdef int status
+        with self.lock:
+            status = fp_contour_moments_at(&self.factors[pair], t, frequencies.shape[0], &frequencies[0], &out[0, 0])
+            if status == -1:
+                raise MemoryError("not enough memory for the moments of a pair; use fewer components")
+            factor = self.factors[pair]
+            return None if status else (factor.kappa, factor.kappa_error, factor.mean, rows)

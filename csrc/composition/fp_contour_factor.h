@@ -178,4 +178,18 @@ static inline void fp_contour_nodes_moments(const fp_contour_factor *factor, dou
     }
 }
 
+/* Row i at frequency w_i: log |m|, arg m, the bound of its error, and the bound for all larger frequencies. `build`'s
+ * status. */
+static inline int fp_contour_moments_at(fp_contour_factor *factor, double t, ptrdiff_t count, const double *w, double *out)
+{
+    for (ptrdiff_t i = 0; i < count; i++) {
+        const int status = factor->kind->build(factor, t, w[i], FP_CONTOUR_AIM);
+        if (status)
+            return status;
+        factor->kind->moments(factor, 1.0, w[i], 1, out + 4 * i, out + 4 * i + 1, out + 4 * i + 2);
+        out[4 * i + 3] = factor->kind->decay(factor, w[i]);
+    }
+    return 0;
+}
+
 #endif

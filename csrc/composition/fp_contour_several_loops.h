@@ -4,7 +4,7 @@
  * set gives the same bits.
  */
 /* bounds: tested by enclosures/test_contour_sigmas - errors of logarithms at nodes, of Taylor coefficients on discs */
-#define FP_LANE_LOOP(k) _Pragma("GCC unroll 1") for (int k = 0; k < FP_LANES; k++)
+#define FP_LANE_LOOP(k) _Pragma("GCC unroll 1") for (ptrdiff_t k = 0; k < FP_LANES; k++)
 
 /* log of a density without sqrt(2 pi), the bound of its error, and the terms e^(h - peak) */
 static inline void FP_NAME(fp_several_density)(const fp_mixture *side, const double *restrict x, double *restrict e,
@@ -21,7 +21,7 @@ static inline void FP_NAME(fp_several_density)(const fp_mixture *side, const dou
     }
     for (int i = 0; i < side->n; i++) {
         const double mean = side->mean[i], inverse = side->inverse[i], weight = side->log_weight[i], own = side->load[i];
-        double *restrict term = e + FP_LANES * i;
+        double *restrict term = e + FP_LANES * (ptrdiff_t)i;
         FP_LANE_LOOP(k) {
             const double z = (x[k] - mean) * inverse, value = fp_exp((weight - 0.5 * z * z) - peak[k]);
             term[k] = value;
@@ -55,7 +55,7 @@ static void FP_NAME(fp_several_nodes)(const fp_log_ratio *r, int n, const double
         FP_LANE_LOOP(k) u[k] = size[k] = 0.0;
         for (int j = 0; j < r->q.n; j++) {
             const double mean = r->q.mean[j], inverse = r->q.inverse[j], excess = c->excess[j], own = r->q.load[j];
-            const double *restrict term = e + FP_LANES * j;
+            const double *restrict term = e + FP_LANES * (ptrdiff_t)j;
             FP_LANE_LOOP(k) {
                 const double z = (at[k] - mean) * inverse, value = excess * (term[k] / total[k]);
                 u[k] += value, size[k] += fabs(value) * (count + 2.0 * fabs(lq[k]) + 3.0 * z * z + 3.0 * own);
@@ -96,13 +96,13 @@ static void FP_NAME(fp_several_nodes)(const fp_log_ratio *r, int n, const double
 static inline void FP_NAME(fp_several_centre)(const fp_mixture *side, const double *restrict x, const double *restrict y,
                                               fp_disc_side *restrict out)
 {
-    double peak[FP_LANES], re[FP_LANES], im[FP_LANES], spread[FP_LANES], rates[FP_LANES];
+    double peak[FP_LANES], re[FP_LANES], im[FP_LANES], spread[FP_LANES], rates[FP_LANES], turned[FP_LANES];
     double a_re[FP_LANES], a_im[FP_LANES], b_re[FP_LANES], b_im[FP_LANES], c_re[FP_LANES], c_im[FP_LANES];
     double *restrict part_re = out->part_re, *restrict part_im = out->part_im, *restrict size = out->size;
     FP_LANE_LOOP(k) {
         peak[k] = -INFINITY;
         re[k] = im[k] = a_re[k] = a_im[k] = b_re[k] = b_im[k] = c_re[k] = c_im[k] = spread[k] = rates[k] = 0.0;
-        out->turned[k] = 0.0;
+        turned[k] = 0.0;
     }
     for (int i = 0; i < side->n; i++) {
         const double mean = side->mean[i], inverse = side->inverse[i], weight = side->log_weight[i];
@@ -113,6 +113,8 @@ static inline void FP_NAME(fp_several_centre)(const fp_mixture *side, const doub
     }
     for (int i = 0; i < side->n; i++) {
         const double mean = side->mean[i], inverse = side->inverse[i], weight = side->log_weight[i];
+        double *restrict row_re = part_re + FP_LANES * (ptrdiff_t)i, *restrict row_im = part_im + FP_LANES * (ptrdiff_t)i;
+        double *restrict row = size + FP_LANES * (ptrdiff_t)i, *restrict low = out->below + FP_LANES * (ptrdiff_t)i;
         FP_LANE_LOOP(k) {
             const double z = (x[k] - mean) * inverse, v = y[k] * inverse, h = weight - 0.5 * (z - v) * (z + v);
             const double value = fp_exp(h - peak[k]), turn = -z * v;
@@ -121,8 +123,8 @@ static inline void FP_NAME(fp_several_centre)(const fp_mixture *side, const doub
             fp_sin_cos_mod_pi(0.5 * angle, &s, &c);
             const double er = value * (1.0 - 2.0 * s * s), ei = value * (2.0 * s * c), t = inverse * inverse;
             const double g_re = -z * inverse, g_im = -v * inverse;
-            out->turned[k] = angle != turn && value > 0.0 ? INFINITY : out->turned[k];
-            part_re[FP_LANES * i + k] = er, part_im[FP_LANES * i + k] = ei, size[FP_LANES * i + k] = value;
+            turned[k] = angle != turn && value > 0.0 ? INFINITY : turned[k];
+            row_re[k] = er, row_im[k] = ei, row[k] = value, low[k] = h - peak[k];
             re[k] += er, im[k] += ei;
             a_re[k] += er * g_re - ei * g_im, a_im[k] += er * g_im + ei * g_re;
             b_re[k] += er * t, b_im[k] += ei * t;
@@ -137,14 +139,16 @@ static inline void FP_NAME(fp_several_centre)(const fp_mixture *side, const doub
     }
     for (int i = 0; i < side->n; i++) {
         const double mean = side->mean[i], inverse = side->inverse[i];
+        const double *restrict row_re = part_re + FP_LANES * (ptrdiff_t)i, *restrict row_im = part_im + FP_LANES * (ptrdiff_t)i;
+        const double *restrict row = size + FP_LANES * (ptrdiff_t)i;
         FP_LANE_LOOP(k) {
             const double off_re = -(x[k] - mean) * inverse * inverse - a_re[k], off_im = -y[k] * inverse * inverse - a_im[k];
             const double sq_re = off_re * off_re - off_im * off_im, sq_im = 2.0 * off_re * off_im;
-            const double er = part_re[FP_LANES * i + k], ei = part_im[FP_LANES * i + k];
+            const double er = row_re[k], ei = row_im[k];
             const double rate_re = inverse * inverse - b_re[k];
             c_re[k] += er * sq_re - ei * sq_im, c_im[k] += er * sq_im + ei * sq_re;
-            spread[k] += size[FP_LANES * i + k] * (off_re * off_re + off_im * off_im);
-            rates[k] += size[FP_LANES * i + k] * sqrt(rate_re * rate_re + b_im[k] * b_im[k]);
+            spread[k] += row[k] * (off_re * off_re + off_im * off_im);
+            rates[k] += row[k] * sqrt(rate_re * rate_re + b_im[k] * b_im[k]);
         }
     }
     FP_LANE_LOOP(k) {
@@ -152,6 +156,7 @@ static inline void FP_NAME(fp_several_centre)(const fp_mixture *side, const doub
         out->a_re[k] = a_re[k], out->a_im[k] = a_im[k], out->b_re[k] = b_re[k], out->b_im[k] = b_im[k];
         out->c_re[k] = (c_re[k] * re[k] + c_im[k] * im[k]) * scale - b_re[k];
         out->c_im[k] = (c_im[k] * re[k] - c_re[k] * im[k]) * scale - b_im[k];
+        out->turned[k] = turned[k];
         out->spread[k] = spread[k] * out->inverse[k] + 0.5 * rates[k] * out->inverse[k];
     }
 }
@@ -162,18 +167,22 @@ static inline void FP_NAME(fp_several_disc)(const fp_mixture *side, const double
                                             const double *restrict radius, fp_disc_side *restrict out)
 {
     double kappa[FP_LANES], slack[FP_LANES];
+    const double *restrict a_re = out->a_re, *restrict a_im = out->a_im, *restrict b_re = out->b_re, *restrict b_im = out->b_im;
+    const double *restrict scale = out->inverse;
     FP_LANE_LOOP(k) kappa[k] = 0.0, slack[k] = out->turned[k];
     for (int i = 0; i < side->n; i++) {
-        const double mean = side->mean[i], inverse = side->inverse[i], own = side->load[i];
+        const double mean = side->mean[i], inverse = side->inverse[i], own = side->load[i], many = side->n;
+        const double *restrict low = out->below + FP_LANES * (ptrdiff_t)i;
         FP_LANE_LOOP(k) {
             const double z = (x[k] - mean) * inverse, v = y[k] * inverse, t = inverse * inverse;
-            const double off_re = -z * inverse - out->a_re[k], off_im = -v * inverse - out->a_im[k];
-            const double rate_re = t - out->b_re[k], rate_im = out->b_im[k];
+            const double off_re = -z * inverse - a_re[k], off_im = -v * inverse - a_im[k];
+            const double rate_re = t - b_re[k], rate_im = b_im[k];
             const double grow = sqrt(off_re * off_re + off_im * off_im) * radius[k]
                                 + sqrt(rate_re * rate_re + rate_im * rate_im) * (0.5 * radius[k] * radius[k]);
-            const double r = out->size[FP_LANES * i + k] * out->inverse[k], more = grow < 700.0 ? grow : 700.0;
-            kappa[k] += r * (0.5 * grow * grow) * fp_exp(more);
-            slack[k] += r * (12.0 + 4.0 * (z * z + v * v) + 4.0 * own + side->n) * (1.0 + grow + grow * grow);
+            /* exponents are added first: a component that underflows at the centre may count elsewhere on the disc */
+            const double most = low[k] + grow, r = fp_exp(most < 700.0 ? most : 700.0) * scale[k];
+            kappa[k] += r * (0.5 * grow * grow);
+            slack[k] += 2.0 * r * (12.0 + 4.0 * (z * z + v * v) + 4.0 * own + many);
         }
     }
     FP_LANE_LOOP(k) {
@@ -246,7 +255,7 @@ static void FP_NAME(fp_several_discs)(const fp_log_ratio *r, const double *restr
         FP_NAME(fp_several_disc)(&r->q, x, y, radius, &out->q);
         if (!search)
             break;
-        for (int k = 0; k < FP_LANES; k++)
+        for (ptrdiff_t k = 0; k < FP_LANES; k++)
             if (!(out->p.bound[k] < 0.45 && out->q.bound[k] < 0.45))
                 radius[k] *= 0.7, open = 1;
         if (!open)

@@ -65,6 +65,7 @@ typedef struct {
     double a_re[FP_LANES], a_im[FP_LANES], b_re[FP_LANES], b_im[FP_LANES], c_re[FP_LANES], c_im[FP_LANES];
     double kappa[FP_LANES], bound[FP_LANES], slack[FP_LANES];
     double part_re[FP_LANES * FP_SEVERAL_MOST], part_im[FP_LANES * FP_SEVERAL_MOST], size[FP_LANES * FP_SEVERAL_MOST];
+    double below[FP_LANES * FP_SEVERAL_MOST]; /* logarithms of `size`, relative to the largest */
 } fp_disc_side;
 
 typedef struct {
@@ -386,8 +387,9 @@ typedef struct {
     double x, h, y[2], slope, curve, radius, phi, bend, cap, rest;
     double b; /* the bound of l on the disc at x */
     double levels; /* factor of the number of discs below the path */
+    double at[2]; /* heights for which `integral` holds */
     double integral, loose; /* of its part of the path; the factor lost by bounding */
-    int flat, known, refused;
+    int flat, known, refused, valued;
 } fp_several_cell;
 
 /* One disc of a column, or the one on the path */
@@ -484,8 +486,7 @@ static inline int fp_several_cells(const fp_log_ratio *r, double t, double w, do
                 cell.flat = !(fabs(cell.slope) > 2.0 * (1.5 * curve * cell.h + cell.rest));
                 halve = !(eta < 0.6);
                 if (mass > -42.0)
-                    halve = !(eta < 0.3) || bend * h2 > 0.1 || w * curve * h2 * steep > 0.1 || fabs(d->phi1_re) * cell.h > 3.0
-                            || d->b_phi * fp_several_rest(eta) > 0.03
+                    halve = !(eta < 0.3) || bend * h2 > 0.4 || w * curve * h2 * steep > 2.0 || d->b_phi * fp_several_rest(eta) > 0.2
                             || (!cell.flat && cell.h > 0.6 * cell.radius * fp_several_eta(&cell))
                             || (cell.flat && w * (curve * h2 + (cell.rest - rounding) * cell.h) > 0.003);
             }
@@ -608,6 +609,8 @@ static inline double fp_several_path(const fp_contour_factor *factor, double w, 
                 const double wanted = ceil(cell->levels * y / (1.6 * cell->radius * fp_several_eta(cell)));
                 const int some = y > 0.0 ? (wanted < FP_SEVERAL_LEVELS ? (wanted > 1.0 ? (int)wanted : 1) : FP_SEVERAL_LEVELS) : 0;
                 levels[stop - start] = some;
+                if (cell->valued && cell->at[0] == cell->y[0] && cell->at[1] == cell->y[1])
+                    continue;
                 for (int k = 0; k < some; k++)
                     room->discs[jobs++] = (fp_several_disc){.x = cell->x, .y = (k + 0.5) * (y / some), .radius = fp_max(4.0 * cell->h, cell->radius)};
                 room->discs[jobs++] = (fp_several_disc){.x = cell->x, .y = y, .radius = fp_max(4.0 * cell->h, cell->radius)};
@@ -618,11 +621,16 @@ static inline double fp_several_path(const fp_contour_factor *factor, double w, 
             jobs = 0;
             for (int i = start; i < stop; i++) {
                 fp_several_cell *cell = cells + i;
+                if (cell->valued && cell->at[0] == cell->y[0] && cell->at[1] == cell->y[1]) {
+                    total += cell->integral;
+                    continue;
+                }
+                cell->valued = 1, cell->at[0] = cell->y[0], cell->at[1] = cell->y[1];
                 if (!fp_several_cell_bound(t, w, log_total, cell, room->discs + jobs, levels[i - start])) {
                     const double y = fp_max(fabs(cell->y[0]), fabs(cell->y[1]));
                     cell->cap = round + 3 < FP_SEVERAL_ROUNDS ? (cell->refused % 2 ? 0.75 : 0.95) * y : 0.0;
                     cell->levels *= cell->refused++ % 2 ? 1.0 : 1.6;
-                    cell->integral = INFINITY;
+                    cell->integral = INFINITY, cell->valued = 0;
                     refused++;
                 }
                 total += cell->integral;
@@ -633,7 +641,7 @@ static inline double fp_several_path(const fp_contour_factor *factor, double w, 
             best = total;
         if (!refused)
             for (int i = 0; i < count; i++)
-                if (cells[i].loose > 0.1 && cells[i].integral > 0.002 * total && count + loose < FP_SEVERAL_CELLS / 2)
+                if (cells[i].loose > 0.02 && cells[i].loose * cells[i].integral > 3e-4 * total && count + loose < FP_SEVERAL_CELLS / 2)
                     cells[i].known = 0, loose++;
         if (!refused && !loose)
             break;

@@ -25,6 +25,7 @@ from .steps import AtomStep, LaplaceStep, MixtureStep, Step
 
 __all__ = ["contour_bounds"]
 
+# The numbers of the quantities in the kernel
 _QUANTITIES = {"delta": 0, "tail": 1}
 
 
@@ -37,9 +38,10 @@ def contour_bounds(
 ) -> LogBounds | None:
     """Logarithms of delta, or of e^epsilon Q(S > epsilon), of the composition of ``steps``.
 
-    None is returned where a step has no such moments. ``epsilon`` has shape (n,) and entries >= 0. The tail is minus the derivative of delta. Rows that are not done at
-    the ``deadline`` (by ``time.monotonic``) have the bounds 0 and 1. What is computed for one epsilon serves others
-    near it, also in later calls; the result at an epsilon does not depend on the others.
+    None is returned where a step has no such moments. ``epsilon`` has shape (n,) and entries >= 0. The tail is minus
+    the derivative of delta. Rows that are not done at the ``deadline`` (by ``time.monotonic``) have the bounds 0 and 1.
+    What is computed for one epsilon serves others near it, also in later calls; the result at an epsilon does not
+    depend on the others.
 
     **Accuracy.** The bounds contain the truth: tests/enclosures/test_contour.py. Their relative width is about 1e-12
     for up to 1e4 steps and 1e-10 for 1e6; where rare large losses rule delta, as of Poisson samples at small rates,
@@ -55,9 +57,9 @@ def contour_bounds(
 
 
 @lru_cache(maxsize=16)
-def _composition(steps: tuple[Step, ...]) -> _contour.Composition | None:
+def _composition(steps: tuple[Step, ...]) -> _contour.ContourSums | None:
     """The kernel's object, or None where a step is of another form."""
-    composition = _contour.Composition(len(steps))
+    composition = _contour.ContourSums(len(steps))
     for step in steps:
         if step.count == 0 or (isinstance(step, MixtureStep) and step.p == step.q):
             continue
@@ -66,7 +68,7 @@ def _composition(steps: tuple[Step, ...]) -> _contour.Composition | None:
     return composition
 
 
-def _add(composition: _contour.Composition, step: Step) -> bool:
+def _add(composition: _contour.ContourSums, step: Step) -> bool:
     if isinstance(step, MixtureStep):
         sides = [_distinct_components(side) for side in (step.p, step.q)]
         excess = (_excess(side[0]) for side in sides)
@@ -85,11 +87,17 @@ def _excess(weights: FloatArray) -> float:
 
 
 def _distinct_components(side: GaussianMixture) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Weights, means and standard deviations of the components of positive weight, equal ones joined."""
+    """Weights, means and standard deviations of the components of positive weight, equal ones joined where their sum
+    is exact.
+    """
     joined: dict[tuple[float, float], list[float]] = {}
     for w, mean, sigma in zip(side.weights.tolist(), side.means.tolist(), side.sigmas.tolist(), strict=True):
         if w > 0.0:
             joined.setdefault((mean + 0.0, sigma), []).append(w)
-    columns = np.array([(math.fsum(w), *place) for place, w in joined.items()])
+    rows = []
+    for place, parts in joined.items():
+        total = math.fsum(parts)
+        rows += [(w, *place) for w in ([total] if math.fsum([*parts, -total]) == 0.0 else parts)]
+    columns = np.array(rows)
     weights, means, sigmas = (np.ascontiguousarray(column) for column in columns.T)
     return weights, means, sigmas

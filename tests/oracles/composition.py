@@ -1,10 +1,19 @@
 """Compositions of privacy losses in exact rational numbers, and their curves in high precision."""
 
+import math
 from fractions import Fraction
 
+import numpy as np
 from mpmath import exp, log, loggamma, mp, mpf
 
-__all__ = ["binomial_log_delta", "composed_masses", "delta_of_atoms", "delta_of_masses"]
+__all__ = [
+    "binomial_log_delta",
+    "composed_masses",
+    "delta_of_atoms",
+    "delta_of_masses",
+    "log_delta_of_mixtures",
+    "tilted_nodes",
+]
 
 
 def composed_masses(masses, steps):
@@ -84,3 +93,57 @@ def binomial_log_delta(p, q, count, epsilon, digits=60):
             if term < total * mpf(10) ** -30 and mass * n < total:
                 break
         return log(total)
+
+
+def tilted_nodes(p, q, t, w):
+    """Weights of p e^(t L) and losses L of a pair of mixtures (rows of weight, mean, sigma) at equidistant points, for
+    sums over e^(i v L) with |v| <= w, in extended precision: sums over them are spectrally accurate.
+    """
+    narrow, means = min(s for *_, s in (*p, *q)), [m for _, m, _ in (*p, *q)]
+    widest_p, widest_q = max(s for *_, s in p), max(s for *_, s in q)
+    precision = (1 + t) / widest_p**2 - t / widest_q**2
+    shift = (1 + t) * (max(means) - min(means)) / widest_p**2 / precision
+    reach = 14 / math.sqrt(min(precision, 1 / widest_p**2)) + min(shift, 100 * widest_p)
+
+    def log_density(components, x):
+        logs = [
+            np.log(np.longdouble(weight) / np.longdouble(s)) - ((x - np.longdouble(m)) / np.longdouble(s)) ** 2 / 2
+            for weight, m, s in components
+        ]
+        top = np.max(logs, axis=0)
+        return top + np.log(np.sum(np.exp(logs - top), axis=0))
+
+    def at(step):
+        n = np.arange(math.floor((min(means) - reach) / step), math.ceil((max(means) + reach) / step) + 1)
+        x = n * np.longdouble(step)
+        log_p = log_density(p, x)
+        loss = log_p - log_density(q, x)
+        logs = log_p + t * loss + np.log(np.longdouble(step)) - np.log(2 * np.longdouble(np.pi)) / 2
+        kept = logs > np.max(logs) - 50
+        return logs[kept], loss[kept]
+
+    _, loss = at(narrow / 12)
+    steepest = float(np.max(np.abs(np.diff(loss)))) / (narrow / 12)
+    return at(1 / (12 / narrow + w * steepest / 3))
+
+
+def log_delta_of_mixtures(p, q, count, epsilon, t, period, frequencies):
+    """log delta of ``count`` copies of a pair by the trapezoidal rule on Re z = t with ``frequencies`` terms, whose
+    aliases are delta(epsilon + j period) e^(t j period): the caller sees by other arguments that they do not matter.
+    """
+    h = 2 * np.longdouble(np.pi) / np.longdouble(period)
+    logs, loss = tilted_nodes(p, q, t, float(h) * frequencies)
+    top = np.max(logs)
+    log_total = top + np.log(np.sum(np.exp(logs - top)))
+    weights, mean = np.exp(logs - log_total), np.sum(np.exp(logs - log_total) * loss)
+    total = np.longdouble(0.0)
+    for n in range(frequencies):
+        w = n * h
+        angle = w * (loss - mean)
+        m = np.sum(weights * np.cos(angle)) + 1j * np.sum(weights * np.sin(angle))
+        if abs(m) == 0.0:
+            continue
+        z = np.longdouble(t) + 1j * w
+        term = np.exp(count * np.log(m) + 1j * w * (count * mean - np.longdouble(epsilon))) / (z * (z + 1))
+        total += term.real * (np.longdouble(0.5) if n == 0 else 1)
+    return float(np.log(total * h / np.longdouble(np.pi)) + count * log_total - np.longdouble(epsilon) * t)
