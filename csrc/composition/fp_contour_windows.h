@@ -698,14 +698,15 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, double epsilon, do
             const double share = shell->hollow ? fp_min(part[j], 0.7) : 0.0, wrong = relative[j];
             const double most = fp_exp(above[j] + share - shell->log_f + shell->error + 1e-9);
             double length = fp_exp(size[j] + shell->log_inner - shell->log_f), turn = phase[j] - atan2(b, a);
-            if (shell->hollow) { /* times expm1(x) */
-                const double grown = fp_exp(x_re[j]), half = sin(0.5 * x_im[j]);
-                const double near = fp_expm1(x_re[j]);
+            if (shell->hollow) { /* times expm1(x); where e^x is large, e^lift (e^(x - lift) - e^-lift) */
+                const double lift = !tiny && x_re[j] > 40.0 ? x_re[j] : 0.0, half = sin(0.5 * x_im[j]);
+                const double near = lift > 0.0 ? 1.0 - fp_exp(-lift) : fp_expm1(x_re[j]);
+                const double grown = fp_exp(x_re[j] - lift);
                 const double re = tiny ? x_re[j] : near - 2.0 * grown * half * half;
                 const double im = tiny ? x_im[j] : grown * sin(x_im[j]);
                 const double modulus = sqrt(re * re + im * im);
                 const double moved = tiny ? x_wrong[j] : grown * fp_expm1(fp_min(x_wrong[j], 1.0)) * (1.0 + 1e-9);
-                const double unit = fp_exp(size[j] + shell->log_inner - log_f);
+                const double unit = fp_exp(size[j] + shell->log_inner + lift - log_f);
                 length = unit * modulus, turn += atan2(im, re);
                 error += weight * payoff * (vague[j] ? 0.0 : fp_min(unit * moved * (1.0 + wrong), most + length));
             }
@@ -747,9 +748,11 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, double epsilon, do
     const double moved = shell->error + 8.0 * FP_U * (sizes + 8.0);
     const double alias = fp_exp(fp_min(fp_shell_aliases(shell, t, epsilon, period) - log_scale, 690.0));
     const double lowest = sum - error - tail - alias, highest = sum + error + tail;
+    if (!(error < INFINITY) || !(fabs(sum) < INFINITY)) /* Chernoff's bound holds */
+        return 1;
     out->value = sum > 0.0 ? log_scale + fp_log(sum) : -INFINITY;
     out->lower = lowest > 0.0 ? log_scale - moved + fp_log(lowest) - 1e-15 : -INFINITY;
-    out->upper = highest > 0.0 ? fp_min(out->upper, log_scale + moved + fp_log(highest) + 1e-15) : -INFINITY;
+    out->upper = highest > 0.0 ? fp_min(out->upper, log_scale + moved + fp_log(highest) + 1e-15) : out->upper;
     return spent;
 }
 

@@ -105,3 +105,10 @@ def test_bounds_out_of_reach_are_wide_but_hold(parts, epsilon):
     one = bounds_of([(*parts[0][:2], 1)], epsilon)
     assert bounds.upper[0] <= 1e-9
     assert bounds.upper[0] >= one.lower[0]
+
+
+def test_large_losses_that_are_sure():
+    """delta is 1 but for less than e^-1000, though one of the pairs is cut."""
+    bounds = bounds_of([(0.5, 0.343, 3233), (0.5, 0.855, 6)], 5.0)
+    assert bounds.lower[0] <= 0.0 <= bounds.upper[0]
+    assert bounds.upper[0] - bounds.lower[0] <= 1e-9
