@@ -15,6 +15,7 @@ from typing import Literal
 
 import numpy as np
 
+from .._values import ValueObject
 from ..distributions import GaussianMixture
 from ..numerics import FloatArray
 from .discretised_losses import PrivacyLoss
@@ -26,8 +27,10 @@ Side = Literal["exact", "upper", "lower"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MixtureStep:
+class MixtureStep(ValueObject):
     """Mixtures on the line, with the gaps of their weights."""
+
+    _fields = ("p", "q", "count", "p_gap", "q_gap")
 
     p: GaussianMixture
     q: GaussianMixture
@@ -37,8 +40,10 @@ class MixtureStep:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LaplaceStep:
+class LaplaceStep(ValueObject):
     """P = Laplace(0, scale) and Q = Laplace(shift, scale); scale > 0, shift >= 0. Both orders have one curve."""
+
+    _fields = ("scale", "shift", "count")
 
     scale: float
     shift: float
@@ -46,8 +51,10 @@ class LaplaceStep:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AtomStep:
+class AtomStep(ValueObject):
     """Probabilities of the same outcomes. Where q = 0 < p the loss is infinite."""
+
+    _fields = ("p", "q", "count", "p_gap", "q_gap")
 
     p: FloatArray
     q: FloatArray
@@ -57,8 +64,10 @@ class AtomStep:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LossStep:
+class LossStep(ValueObject):
     """A loss on a grid: that of the pair itself, or one that dominates it ("upper") or is dominated ("lower")."""
+
+    _fields = ("losses", "count", "side", "p_gap", "q_gap")
 
     losses: PrivacyLoss
     count: int
@@ -68,8 +77,10 @@ class LossStep:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CurveStep:
+class CurveStep(ValueObject):
     """Only two certified curves at epsilon >= 0 are known."""
+
+    _fields = ("forward", "backward", "count")
 
     forward: Curve
     backward: Curve
