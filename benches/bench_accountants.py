@@ -100,7 +100,7 @@ SETTINGS = (
     Setting((laplace(10.0, 100),), 2.0),
     Setting((laplace(1.0, 20),), 15.0),
     Setting((response(0.1, 100),), 2.0),
-    Setting((response(1.0, 50),), 20.0),
+    Setting((response(1.0, 50),), 45.0),
     # several kinds of steps
     Setting((sampled(1.2, 0.01, 500), sampled(2.0, 0.05, 200), gaussian(20.0, 5)), 3.0),
     Setting((gaussian(30.0, 100), laplace(20.0, 50)), 4.0),
@@ -229,9 +229,10 @@ def table_of(cells, target):
     """The large table of one question: headings, and a row a setting."""
     names = [row[0] for row in summary(cells)]
     rows = []
-    for setting in dict.fromkeys(cell.setting for cell in cells):
-        own = {c.accountant: c for c in cells if c.setting == setting and c.question.target == target}
-        some = next(iter(own.values()))
+    asked = [cell for cell in cells if cell.question.target == target]
+    for some in {(cell.setting.name, cell.setting.epsilon): cell for cell in asked}.values():
+        setting = some.setting
+        own = {cell.accountant: cell for cell in asked if cell.setting == setting}
         at = f"{setting.epsilon:g}" if target == "delta" else f"{some.question.delta:.4g}"
         rows.append((setting.name, at, f"{some.truth[1]:.12g}", *(cell_text(own[name]) for name in names)))
     return ("setting", "epsilon" if target == "delta" else "delta", f"certified {target}", *names), rows
