@@ -3,6 +3,7 @@ from . import auditing as auditing
 from . import calibration as calibration
 from . import capacity as capacity
 from . import channels as channels
+from . import composition as composition
 from . import conversions as conversions
 from . import datasets as datasets
 from . import distributions as distributions
@@ -55,6 +56,8 @@ from .channels.subset_likelihoods import SubsetLikelihood as SubsetLikelihood
 from .channels.subset_likelihoods import rank_of_subset as rank_of_subset
 from .channels.subset_likelihoods import subset_of_rank as subset_of_rank
 from .cli.info import show_versions as show_versions
+from .composition.compositions import Composition as Composition
+from .composition.compositions import compose as compose
 from .distributions import Density as Density
 from .distributions import GaussianMixture as GaussianMixture
 from .distributions import LogRatio as LogRatio

@@ -20,3 +20,8 @@ class LogBounds(NamedTuple):
     upper: FloatArray
     cost: Mapping[str, Any]
     method: str
+
+    @property
+    def numbers(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Value, lower and upper bounds."""
+        return self.value, self.lower, self.upper

@@ -11,17 +11,20 @@ the numbers as they are.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from .._values import ValueObject
 from ..distributions import GaussianMixture
-from ..numerics import FloatArray
+from ..numerics import BoolArray, FloatArray
 from .discretised_losses import PrivacyLoss
 from .pairs import Curve
 
-__all__ = ["AtomStep", "CurveStep", "LaplaceStep", "LossStep", "MixtureStep", "Side", "Step", "reversed_step"]
+__all__ = [
+    "AtomStep", "BoundingSteps", "CurveStep", "LaplaceStep", "LossStep", "MixtureStep", "Side", "Step",
+    "bounding_atoms", "reversed_step",
+]  # fmt: skip
 
 Side = Literal["exact", "upper", "lower"]
 
@@ -89,6 +92,27 @@ class CurveStep(ValueObject):
 
 Step = MixtureStep | LaplaceStep | AtomStep | LossStep | CurveStep
 
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundingSteps(ValueObject):
+    """Steps whose composition has at least the delta of what is meant, and alternatives that have at most that.
+
+    Each of ``below`` is a list of steps by itself. Where ``below`` is empty, ``above`` is what is meant, exactly.
+    """
+
+    above: tuple[Step, ...]
+    below: tuple[tuple[Step, ...], ...] = ()
+
+    _fields = ("above", "below")
+
+    def reversed(self) -> BoundingSteps:
+        """The same of Q against P: a pair that dominates does so in both orders."""
+        above, *below = (tuple(reversed_step(step) for step in steps) for steps in (self.above, *self.below))
+        return BoundingSteps(above, tuple(below))
+
+
+# bound: proved - the least probability of a finite loss that keeps a relative accuracy of one rounding as a double
+_LEAST_PROBABILITY = 2.0**-1021
 # bound: proved - relative rounding of e^-l in extended precision for |l| < 2^14, and of its product, as doubles
 _REVERSAL_ERROR = 2.0**-52
 
@@ -115,3 +139,23 @@ def _reversed_losses(loss: PrivacyLoss) -> PrivacyLoss:
         masses = np.where(loss.masses == 0.0, np.longdouble(0.0), loss.masses * factors)
     rest = max(0.0, float(1.0 - masses.sum()))
     return PrivacyLoss(-int(places[-1]), loss.interval, masses[::-1].astype(np.float64), rest)
+
+
+def bounding_atoms(p: Any, q: Any, finite: BoolArray, p_gap: float, q_gap: float) -> BoundingSteps:
+    """Atoms of probabilities in extended precision, with relative errors; ``finite`` marks finite losses of both signs.
+
+    A probability that underflows as a double is raised under P and becomes 0 under Q above, where what Q loses is an
+    outcome of its own; below such an outcome is left out.
+    """
+    p, q = np.asarray(p), np.asarray(q)
+    lost = finite & ((p < _LEAST_PROBABILITY) | (q < _LEAST_PROBABILITY))
+    kept = ~lost & ((p > 0.0) | (q > 0.0))
+    inside = AtomStep(p[kept].astype(np.float64), q[kept].astype(np.float64), 1, p_gap, q_gap)
+    if not lost.any():
+        return BoundingSteps((inside,))
+    raised = np.maximum(p[lost], _LEAST_PROBABILITY).astype(np.float64)
+    rare = q[lost] < _LEAST_PROBABILITY
+    rest = np.where(rare, 0.0, q[lost]).astype(np.float64)
+    above_p = np.concatenate([inside.p, raised, [0.0]])
+    above_q = np.concatenate([inside.q, rest, [rare.sum() * _LEAST_PROBABILITY]])
+    return BoundingSteps((AtomStep(above_p, above_q, 1, p_gap, q_gap),), ((inside,),))

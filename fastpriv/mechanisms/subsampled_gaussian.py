@@ -67,7 +67,7 @@ class PoissonSampledGaussian(ValueObject):
     (array([0.75, 0.25]), array([0., 1.]))
     """
 
-    __slots__ = _fields = ("sigma", "rate", "sensitivity", "group_size")  # noqa: RUF023  (the order of the constructor)
+    __slots__ = _fields = ("sigma", "rate", "sensitivity", "group_size")
 
     sigma: float
     rate: float
@@ -83,7 +83,7 @@ class PoissonSampledGaussian(ValueObject):
         span = _validate.scalar("sensitivity", sensitivity, at_least_0, lambda x: (x >= 0) & (x < np.inf))
         group = _validate.count("group_size", group_size, 1, _MAX_GROUP)
         least = min(sampling, 1.0 - sampling)
-        if 0.0 < least and group > 1 and group * math.log(least) < math.log(_LEAST_WEIGHT):
+        if least > 0.0 and group > 1 and group * math.log(least) < math.log(_LEAST_WEIGHT):
             raise DomainError(
                 f"group_size must be so small that rate**group_size and (1 - rate)**group_size are at least "
                 f"{_LEAST_WEIGHT:g}; got {group} with rate={sampling!r}. Pass a smaller group."
