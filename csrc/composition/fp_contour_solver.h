@@ -30,7 +30,9 @@
 #define FP_CONTOUR_SOLVER_H
 
 #include "common/fp_dd.h"
+#include "composition/fp_contour_closed_forms.h"
 #include "composition/fp_contour_one_sigma.h"
+#include "composition/fp_contour_several_sigmas.h"
 
 #define FP_CONTOUR_TERMS (1 << 17) /* frequencies of a table */
 #define FP_CONTOUR_WORK 1e9 /* nodes times frequencies of a table */
@@ -55,6 +57,7 @@ enum { FP_CONTOUR_DELTA = 0, FP_CONTOUR_TAIL = 1 };
 static inline void fp_contour_select(void)
 {
     fp_contour_one_sigma_select();
+    fp_contour_several_select();
     fp_contour_selected = (fp_contour_kernels){FP_SELECT(fp_contour_sums), FP_SELECT(fp_contour_cosines)};
 }
 
@@ -419,7 +422,7 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
             const double payoff[2] = {first * second, second}, argument[2] = {turn + other, other};
             for (int q = 0; q < 2; q++) {
                 const double part = size * payoff[q];
-                table->size[q][n + j] = part, table->angle[q][n + j] = phase[j] - argument[q];
+                table->size[q][n + j] = part, table->angle[q][n + j] = remainder(phase[j], 2.0 * FP_PI) - argument[q];
                 const double first_order = relative[j] < 0.1 ? size * 1.06 * relative[j] : INFINITY;
                 table->error[q] += payoff[q] * (vague[j] || !(first_order < INFINITY) ? size + weight * fp_exp(log_above[j]) : first_order)
                                    + part * FP_U * (24.0 + 2.0 * turned + 0.25 * FP_CONTOUR_AT_ONCE);
@@ -486,7 +489,10 @@ static inline fp_contour_answer fp_contour_read(const fp_composition *c, const f
     fp_contour_answer out = {mass, -INFINITY, mass};
     if (!table->terms || !(table->scale_error < INFINITY))
         return out;
-    const double sum = fp_contour_sum(table, quantity, epsilon), away = fabs(epsilon - table->centre);
+    const double away = fabs(epsilon - table->centre);
+    if (!(table->frequency * away < 0.5 * FP_LARGEST_ANGLE))
+        return out;
+    const double sum = fp_contour_sum(table, quantity, epsilon);
     const double error = table->error[quantity] + table->moment[quantity] * away + FP_U * table->size[quantity][0] * 4.0
                          + fp_contour_cut(table, quantity, table->frequency);
     const double payoff = quantity == FP_CONTOUR_DELTA ? fp_log(t) + fp_log1p(t) : fp_log1p(t);
@@ -541,18 +547,70 @@ static inline int fp_contour_at(fp_composition *c, int quantity, double epsilon,
     }
 }
 
-/* Bounds at `count` epsilons >= 0. -1 without memory, or the reason to stop; then the rest is untouched. */
+/* Bounds at `count` epsilons >= 0, of which `done` were done. -1 without memory, or the reason to stop. */
 static inline int fp_contour_bounds(fp_composition *c, int quantity, ptrdiff_t count, const double *epsilon,
-                                    fp_contour_answer *out, fp_stop_token *stop)
+                                    fp_contour_answer *out, fp_stop_token *stop, ptrdiff_t *done)
 {
-    for (ptrdiff_t i = 0; i < count; i++) {
-        const int status = fp_contour_at(c, quantity, epsilon[i], out + i, stop);
+    for (*done = 0; *done < count; ++*done) {
+        int status = fp_contour_at(c, quantity, epsilon[*done], out + *done, stop);
+        status = status ? status : fp_stop_requested(stop, 128);
         if (status)
             return status;
-        if (fp_stop_requested(stop, 128))
-            return stop->status;
     }
     return 0;
+}
+
+/* A pair of any kind */
+typedef union {
+    fp_contour_one_sigma one_sigma;
+    fp_contour_several several;
+    fp_contour_gaussians gaussians;
+    fp_contour_laplace laplace;
+    fp_contour_atoms atoms;
+} fp_contour_any;
+
+/* The factor of a pair, which `pair` holds from then on: 1; 0 where no kind fits; -1 without memory. */
+static inline int fp_contour_any_mixtures(fp_contour_factor *factor, fp_contour_any *pair, double count, int np,
+                                          const double *pw, const double *pm, const double *ps, int nq,
+                                          const double *qw, const double *qm, const double *qs, const double excess[2])
+{
+    if (np == 1 && nq == 1) {
+        fp_contour_gaussians_make(&pair->gaussians, pm[0], ps[0], qm[0], qs[0], excess);
+        fp_contour_gaussians_factor(factor, &pair->gaussians, excess[0], count);
+        return 1;
+    }
+    if (fp_contour_one_sigma_make(&pair->one_sigma, np, pw, pm, ps, nq, qw, qm, qs, excess)
+        && (pair->one_sigma.p_low >= pair->one_sigma.q_high || pair->one_sigma.q_low >= pair->one_sigma.p_high)) {
+        fp_contour_one_sigma_factor(factor, &pair->one_sigma, count);
+        return 1;
+    }
+    const int status = fp_contour_several_make(&pair->several, np, pw, pm, ps, nq, qw, qm, qs, excess);
+    fp_contour_several_factor(factor, &pair->several, count);
+    if (status)
+        fp_contour_several_free(&pair->several);
+    return status ? (status < 0 ? -1 : 0) : 1;
+}
+
+static inline void fp_contour_any_free(fp_contour_factor *factor, fp_contour_any *pair)
+{
+    if (factor->kind == &fp_contour_several_kind)
+        fp_contour_several_free(&pair->several);
+    fp_contour_factor_free(factor);
+}
+
+static inline int fp_contour_any_laplace(fp_contour_factor *factor, fp_contour_any *pair, double count, double scale,
+                                         double shift)
+{
+    fp_contour_laplace_factor(factor, &pair->laplace, scale, shift, count);
+    return 1;
+}
+
+static inline int fp_contour_any_atoms(fp_contour_factor *factor, fp_contour_any *pair, double count, int n,
+                                       const double *p, const double *q, double excess)
+{
+    pair->atoms = (fp_contour_atoms){n, p, q, excess};
+    fp_contour_atoms_factor(factor, &pair->atoms, count);
+    return 1;
 }
 
 #endif

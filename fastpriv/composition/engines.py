@@ -36,6 +36,7 @@ from .. import special
 from ..divergences.hockey_stick import log_hockey_stick_divergence
 from ..mechanisms.laplace import LaplaceMechanism
 from ..numerics import LARGEST_DOUBLE, UNIT_ROUNDOFF, FloatArray, next_above, next_below
+from .atom_sums import atom_bounds
 from .discretised_losses import discretised
 from .log_bounds import LogBounds
 from .pairs import Pair, certified, pair_of
@@ -125,13 +126,13 @@ def largest_loss(steps: Sequence[Step]) -> tuple[float, float]:
             if (step.q[used] == 0.0).any():
                 return math.inf, math.inf
             ratios = np.log(step.p[used].astype(np.longdouble)) - np.log(step.q[used].astype(np.longdouble))
-            top = float(ratios.max())
+            top = float(ratios.max(initial=-np.inf))
             one = next_below(top, 4), next_above(top, 4)
         elif isinstance(step, LossStep):
             if step.losses.infinity_mass > 0.0:
                 return math.inf, math.inf
             places = np.flatnonzero(step.losses.masses)
-            top = (step.losses.first + int(places[-1])) * step.losses.interval if places.size else 0.0
+            top = (step.losses.first + int(places[-1])) * step.losses.interval if places.size else -math.inf
             one = next_below(top), next_above(top)
         else:
             one = _end_of_curve(step)
@@ -229,6 +230,11 @@ def _by_engine(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity) -
         return _gaussian_bounds(*distance, epsilon, quantity)
     if len(steps) == 1 and steps[0].count == 1 and isinstance(steps[0], (MixtureStep, CurveStep)):
         return _of_one_release(steps[0], epsilon, quantity)
+    atoms = [step for step in steps if isinstance(step, AtomStep)]
+    if len(atoms) == len(steps):
+        found = atom_bounds(atoms, epsilon, quantity)
+        if found is not None:
+            return found
     return _on_grids(steps, epsilon, quantity)
 
 
