@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,30 +39,33 @@ class FoundEpsilon(NamedTuple):
 
 def least_epsilon(
     curve: Callable[[FloatArray], LogBounds], targets: FloatArray, rounding: FloatArray, floor: FloatArray,
-    end: tuple[float, float],
+    end: Callable[[], tuple[float, float]],
 ) -> FoundEpsilon:  # fmt: skip
     """The search for each of ``targets``, which are right within ``rounding``.
 
-    ``floor`` brackets the logarithm of the probability of an infinite loss, ``end`` the largest sum of losses.
+    ``floor`` brackets the logarithm of the probability of an infinite loss, ``end`` the largest sum of losses,
+    where it is needed.
     """
     low, high = np.zeros(targets.size), np.full(targets.size, np.inf)
     value = np.zeros(targets.size)
     if targets.size == 0:
         return FoundEpsilon(np.stack([value, low, high]), _METHOD, {"evaluations": 0})
-    search = _Search(curve)
+    search = _Search(curve, end)
     search.evaluate(np.zeros(1))
     below, above = targets - rounding, targets + rounding  # an end above is proved at `below`, one below at `above`
     hopeless = above < floor[0]
     zero = np.isneginf(targets)
     low[hopeless], value[hopeless] = np.inf, np.inf
-    low[zero & ~hopeless], high[zero & ~hopeless] = end
-    value[zero & ~hopeless] = end[0] if math.isinf(end[1]) else 0.5 * (end[0] + end[1])
+    if (zero & ~hopeless).any():
+        least, most = search.end
+        low[zero & ~hopeless], high[zero & ~hopeless] = least, most
+        value[zero & ~hopeless] = least if math.isinf(most) else 0.5 * (least + most)
     active = ~hopeless & ~zero
     met = active & (below >= search.logs[0][2])
     high[met], active = 0.0, active & ~met
     if active.any():
-        search.solve(below[active], above[active], floor[1], end[1])
-        low[active], value[active], high[active] = search.ends(below[active], above[active], end)
+        search.solve(below[active], above[active], floor[1])
+        low[active], value[active], high[active] = search.ends(below[active], above[active])
     reasons = []
     if np.isinf(high[zero & ~hopeless]).any():
         reasons.append("inf where delta = 0: the losses are unbounded")
@@ -75,10 +79,15 @@ def least_epsilon(
 class _Search:
     """The evaluated epsilons in order, with value, lower and upper bound of f at each."""
 
-    def __init__(self, curve: Callable[[FloatArray], LogBounds]) -> None:
-        self.curve = curve
+    def __init__(self, curve: Callable[[FloatArray], LogBounds], end: Callable[[], tuple[float, float]]) -> None:
+        self.curve, self.make_end = curve, end
         self.epsilon = np.empty(0)
         self.logs = np.empty((0, 3))
+
+    @cached_property
+    def end(self) -> tuple[float, float]:
+        """Bounds of the largest sum of losses, beyond which the curve is at its floor."""
+        return self.make_end()
 
     def evaluate(self, epsilon: FloatArray) -> bool:
         """Evaluate what is new; whether there was any."""
@@ -100,10 +109,10 @@ class _Search:
         ends = np.append(self.epsilon, np.inf)
         return np.where(small >= 0, self.epsilon[np.maximum(small, 0)], 0.0), ends[enough]
 
-    def solve(self, below: FloatArray, above: FloatArray, floor: float, end: float) -> None:
+    def solve(self, below: FloatArray, above: FloatArray, floor: float) -> None:
         """Evaluate until both ends are as near the root as the bounds of the curve allow."""
         target = 0.5 * (below + above)
-        self._reach(float(below.min()), floor, end)
+        self._reach(float(below.min()), floor)
         failures, before = np.zeros(target.size), np.full(target.size, np.inf)
         for _ in range(_MOST_ROUNDS):
             low, high = self.proved(below, above)
@@ -121,12 +130,18 @@ class _Search:
             if not open_ends.any() or not self.evaluate(points[~np.isnan(points)]):
                 return
 
-    def _reach(self, target: float, floor: float, end: float) -> None:
+    def _reach(self, target: float, floor: float) -> None:
         """Larger and larger epsilons, until the curve is proved to be below all targets, or is at its end."""
         level, factor = 1.0, _FIRST_FACTOR
         while level < LARGEST_DOUBLE:
             self.evaluate(np.array([level]))
-            if self.logs[-1, 2] <= target or level >= end or self.logs[-1, 2] <= floor + _NEAR_FLOOR:
+            if self.logs[-1, 2] <= target or self.logs[-1, 2] <= floor + _NEAR_FLOOR:
+                return
+            if np.isneginf(self.logs[-1, 1]) and self.end[1] <= level:  # nothing is beyond, and the bounds tell nothing
+                self.epsilon, self.logs = self.epsilon[:-1], self.logs[:-1]
+                self.evaluate(np.array([self.end[1]]))
+                self.logs[-1, 2] = self.logs[-1, 0] = min(floor, self.logs[-1, 2])
+                self.logs[-1, 1] = min(self.logs[-1, 1], floor)
                 return
             level, factor = level * factor, 2.0 * factor
 
@@ -164,12 +179,9 @@ class _Search:
             slope = np.where(usable, 2.0 * wanted * rise / (b - a), np.nan)
         return root, spread, np.where(slope > 0.0, slope, 1.0), b - a
 
-    def ends(
-        self, below: FloatArray, above: FloatArray, end: tuple[float, float]
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def ends(self, below: FloatArray, above: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Proved lower ends, values and proved upper ends."""
         low, high = self.proved(below, above)
-        high = np.minimum(high, end[1])
         return low, np.clip(self._roots(0.5 * (below + above))[0], low, high), high
 
 
