@@ -29,7 +29,7 @@ _CURVE_POINTS, _ASKED_POINTS = 121, 25  # epsilons of the picture: of the curve,
 _LEAST_POWER = -40.0  # the picture ends where delta is 10 to this power, unless --epsilon says otherwise
 # The words of --direction: those of Composition, and removal and addition of records for sampled Gaussians.
 _DIRECTIONS = {"forward": "forward", "backward": "backward", "worst": "worst", "remove": "forward", "add": "backward"}
-_COLUMNS = ("quantity", "at", "value", "lower", "upper", "log_value", "log_lower", "log_upper", "kind", "method")
+_COLUMNS = ("source", "quantity", "at", "value", "lower", "upper", "log_value", "log_lower", "log_upper", "kind", "method")
 
 
 class _Row(NamedTuple):
@@ -42,9 +42,9 @@ class _Row(NamedTuple):
 
     def cells(self) -> list[Any]:
         found, log = self.estimate, self.log
-        logs = [float(getattr(log, end)) if log is not None else None for end in ("value", "lower", "upper")]
+        logs = [_number(log, end) if log is not None else None for end in ("value", "lower", "upper")]
         return [
-            self.quantity, self.at, *(float(getattr(found, end)) for end in ("value", "lower", "upper")), *logs,
+            "fastpriv", self.quantity, self.at, *(_number(found, end) for end in ("value", "lower", "upper")), *logs,
             found.kind, found.method,
         ]  # fmt: skip
 
@@ -100,17 +100,10 @@ def run(args: argparse.Namespace) -> int:
         return _print_rows(args, [_search(args, epsilons, deltas, direction)], [], [])
     from ..composition import compose
 
-    steps, composition = _steps(args), None
-    if steps is None:
-        composition = _events(args.file)
-    else:
-        composition = compose([step.pair() for step in steps], [step.count for step in steps])
+    steps = _steps(args)
+    composition = compose([step.pair() for step in steps], [step.count for step in steps])
     if epsilons is None and deltas is None and args.figure is None:
         raise DomainError("--epsilon, --delta or --figure must be given; got none. Write --epsilon 1,2,4 or --delta 1e-6.")
-    if args.accountants and steps is None:
-        raise DomainError(
-            f"--accountants must be left out for a list of events; got it with {args.file!r}. Write a table of the steps."
-        )
     if args.figure is not None:
         from .._files import check_writable_file
 
@@ -120,10 +113,10 @@ def run(args: argparse.Namespace) -> int:
     if deltas is not None:
         found = composition.epsilon(delta=deltas, direction=direction)
         rows += [_Row("epsilon", float(deltas[k]), found[k]) for k in range(len(deltas))]
-    answered = _asked(args, steps, rows, direction) if args.accountants and steps is not None else []
+    answered = _asked(args, steps, rows, direction) if args.accountants else []
     if args.figure is not None:
         _draw(args, composition, steps, epsilons, direction)
-    return _print_rows(args, rows, answered, steps or [])
+    return _print_rows(args, rows, answered, steps)
 
 
 def _delta_rows(composition: Composition, epsilons: FloatArray, direction: str | None) -> list[_Row]:
@@ -132,8 +125,9 @@ def _delta_rows(composition: Composition, epsilons: FloatArray, direction: str |
     return [_Row("delta", float(epsilons[k]), plain[k], logs[k]) for k in range(len(epsilons))]
 
 
-def _steps(args: argparse.Namespace) -> list[ComposedStep] | None:
-    """The steps of the table or of the options; None for a list of events."""
+def _steps(args: argparse.Namespace) -> list[ComposedStep]:
+    """The steps of the file or of the options."""
+    from ..adapters.event_files import read_events
     from ..adapters.step_tables import make_step, read_steps
 
     options = [name for name in ("sigma", "rate", "count") if getattr(args, name) is not None]
@@ -143,18 +137,11 @@ def _steps(args: argparse.Namespace) -> list[ComposedStep] | None:
                 f"--{options[0]} must be left out where FILE is given; got {getattr(args, options[0])!r}. Write it into "
                 "the table."
             )
-        return None if Path(args.file).suffix.lower() == ".json" else read_steps(args.file)
+        return (read_events if Path(args.file).suffix.lower() == ".json" else read_steps)(args.file)
     if args.sigma is None:
         raise DomainError("FILE or --sigma must be given; got neither. Write --sigma 1 --rate 0.01 --count 1000.")
     kind = "gaussian" if args.rate is None else "sampled_gaussian"
     return [make_step({"kind": kind, "sigma": args.sigma, "rate": args.rate, "count": args.count})]
-
-
-def _events(path: str) -> Composition:
-    """The composition of a JSON file with the events of another accountant."""
-    from ..adapters.event_files import read_events
-
-    return read_events(path)
 
 
 def _search(
@@ -184,7 +171,7 @@ def _search(
     if args.count is not None:
         raise DomainError("--count must be left out with --largest-count; got it. It is what is searched.")
     steps = _steps(args)
-    if steps is None or len(steps) != 1:
+    if len(steps) != 1:
         raise DomainError("--largest-count must have one step; got others. Write a table with one line, or --sigma.")
     return _Row("largest count", target["epsilon"], largest_count(steps[0].pair(), **target))
 
@@ -220,7 +207,7 @@ def _asked(
 
 
 def _draw(
-    args: argparse.Namespace, composition: Composition, steps: Sequence[ComposedStep] | None,
+    args: argparse.Namespace, composition: Composition, steps: Sequence[ComposedStep],
     epsilons: FloatArray | None, direction: str | None,
 ) -> None:  # fmt: skip
     """Draw the curve over the epsilons of the grid, or down to deltas of 1e-40."""
@@ -241,7 +228,7 @@ def _draw(
     x = np.linspace(low, high, _CURVE_POINTS)
     logs = composition.log_delta(x, direction=direction)
     drawn: list[tuple[str, str, Any]] = []
-    if args.accountants and steps is not None:
+    if args.accountants:
         every = slice(0, None, (_CURVE_POINTS - 1) // (_ASKED_POINTS - 1))
         asked = [
             Question(tuple(steps), "delta", float(e), math.exp(float(log)), direction or "worst")
@@ -259,8 +246,8 @@ def _draw(
     write_picture(Path(args.figure), ax.figure, _figure_kind(args.figure), 150)
 
 
-def _title(args: argparse.Namespace, steps: Sequence[ComposedStep] | None) -> str:
-    if steps is None or len(steps) > 2:
+def _title(args: argparse.Namespace, steps: Sequence[ComposedStep]) -> str:
+    if len(steps) > 2:
         return f"Composition of {Path(args.file).name}"
     shown = []
     for step in steps:
@@ -310,11 +297,10 @@ def _print_rows(
         writer.writerow(_COLUMNS)
         writer.writerows(row.cells() for row in rows)
         for one in answered:
-            ends = (one["answer"] * 2)[:2] if one["states"] == "both" else [""] * 2
-            middle = one["answer"][0] if len(one["answer"]) == 1 else ""
-            if one["states"] in ("upper", "lower") and one["answer"]:
-                ends["lower upper".split().index(one["states"])] = one["answer"][0]
-            writer.writerow([one["quantity"], one["at"], middle, *ends, "", "", "", one["status"], one["accountant"]])
+            ends = dict(zip(("lower", "upper") if one["states"] == "both" else (one["states"],), one["answer"], strict=False))
+            numbers = [ends.get(end, "") for end in ("estimate", "lower", "upper")]
+            kind = "" if one["answer"] else f"{one['status']}: {one['error']}"
+            writer.writerow([one["accountant"], one["quantity"], one["at"], *numbers, "", "", "", kind, one["states"]])
     elif rows or answered:
         sys.stdout.write(_text(rows, answered))
     if args.figure is not None and not args.json and not args.csv:
@@ -330,7 +316,7 @@ def _text(rows: Sequence[_Row], answered: Sequence[dict[str, Any]]) -> str:
         at = "delta" if quantity == "epsilon" else "epsilon"
         table = [[at, quantity, "at least", "at most", *(["log10"] if quantity == "delta" else [])]]
         for row in own:
-            ends = [_shown(float(getattr(row.estimate, end))) for end in ("value", "lower", "upper")]
+            ends = [_shown(_number(row.estimate, end)) for end in ("value", "lower", "upper")]
             powers = [] if row.log is None else [f"{float(row.log.value) / math.log(10.0):.6g}"]
             table.append([f"{row.at:g}", *ends, *powers])
         text += _aligned(table) + f"{own[0].estimate.kind}, {own[0].estimate.method}\n\n"
@@ -346,6 +332,12 @@ def _text(rows: Sequence[_Row], answered: Sequence[dict[str, Any]]) -> str:
 def _aligned(table: Sequence[Sequence[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     return "".join("  ".join(map(str.ljust, line, widths)).rstrip() + "\n" for line in table)
+
+
+def _number(found: Estimate, end: str) -> float:
+    import numpy as np
+
+    return float(np.asarray(getattr(found, end)).item())
 
 
 def _shown(number: float) -> str:
