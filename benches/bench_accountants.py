@@ -20,7 +20,7 @@ import pytest
 from mpmath import mp, mpf
 
 from fastpriv import compose
-from fastpriv.adapters.accountants import ACCOUNTANTS, Outcome, Question, answers
+from fastpriv.adapters.accountants import ACCOUNTANTS, CompositionQuestion, ProgramOutcome, answers
 from fastpriv.adapters.step_tables import make_step
 from fastpriv.figures import html_page as html
 
@@ -61,6 +61,9 @@ class Setting(NamedTuple):
                  "laplace": "Laplace {scale:g}", "randomized_response": "randomised response {epsilon:g}"}  # fmt: skip
         parts = [f"{step.count:,} x {words[step.kind].format(**step.parameters)}" for step in self.steps]
         return " + ".join(parts) + {"worst": "", "forward": ", remove", "backward": ", add"}[self.direction]
+
+    def question(self, target, delta):
+        return CompositionQuestion(self.steps, target, self.epsilon, delta, self.direction)
 
     def compose(self):
         return compose([step.pair() for step in self.steps], [step.count for step in self.steps])
@@ -127,9 +130,9 @@ class Cell(NamedTuple):
     accountant: str
     side: str
     setting: Setting
-    question: Question
+    question: CompositionQuestion
     truth: tuple
-    outcome: Outcome
+    outcome: ProgramOutcome
     verdict: str
 
     @property
@@ -180,7 +183,7 @@ def all_cells(settings, truths, accountants=ACCOUNTANTS, **limits):
     cells = []
     for accountant in accountants:
         asked = [
-            (setting, truth, Question(setting.steps, target, setting.epsilon, truth.delta[1], setting.direction))
+            (setting, truth, setting.question(target, truth.delta[1]))
             for setting, truth in zip(settings, truths, strict=True)
             for target in ("delta", "epsilon")
         ]
@@ -267,7 +270,8 @@ def write_board(cells, folder):
     wrong = [cell for cell in cells if cell.verdict == "violation"]
     about = f"Asked: {versions}." + (f" Not installed, left out: {absent}." if absent else "")
     parts = [html.paragraph(INTRODUCTION), html.paragraph(about)]
-    parts.append(html.section("Summary", [html.table(SUMMARY, rows, caption="One row an accountant", numeric=range(2, 10))]))
+    table = html.table(SUMMARY, rows, caption="One row an accountant", numeric=range(2, 10))
+    parts.append(html.section("Summary", [table]))
     for target in ("delta", "epsilon"):
         headings, large = table_of(cells, target)
         parts.append(html.section(f"{target.capitalize()}", [html.table(headings, large, caption="One row a setting")]))
@@ -290,8 +294,9 @@ def write_board(cells, folder):
     (folder / "accountants.md").write_text("\n\n".join(text) + "\n", encoding="utf-8")
     with open(folder / "accountants.csv", "w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(("accountant", "states", "setting", "direction", "question", "epsilon", "delta", "lower", "value",
-                         "upper", "answer", "verdict", "status", "error", "seconds", "bytes", "program"))  # fmt: skip
+        writer.writerow(("accountant", "states", "setting", "direction", "question", "epsilon", "delta", "lower",
+                         "value", "upper", "answer", "verdict", "status", "error", "seconds", "bytes",
+                         "program"))  # fmt: skip
         for c in cells:
             writer.writerow((
                 c.accountant, c.side, c.setting.name, c.question.direction, c.question.target, c.question.epsilon,
@@ -310,7 +315,8 @@ def delta_of_gaussians(setting):
 
 def delta_of_responses(setting):
     """Delta of k randomised responses: a sum over the number j of true answers (Kairouz et al. 2015, theorem 3)."""
-    ((_, parameters, k, _),) = setting.steps
+    (step,) = setting.steps
+    parameters, k = step.parameters, step.count
     e, epsilon = mpf(parameters["epsilon"]), mpf(setting.epsilon)
     odds = [mp.binomial(k, j) * (mp.exp(e * j) - mp.exp(epsilon + e * (k - j))) for j in range(k + 1)]
     return sum(one for one in odds if one > 0) / (1 + mp.exp(e)) ** k
@@ -318,14 +324,15 @@ def delta_of_responses(setting):
 
 def delta_of_samples(setting):
     """Delta of k sampled Gaussians: the contour integral, with both integrals by the trapezoidal rule in mpmath."""
-    ((_, parameters, k, _),) = setting.steps
+    (step,) = setting.steps
+    parameters, k = step.parameters, step.count
     sigma, rate, epsilon = mpf(parameters["sigma"]), mpf(parameters["rate"]), mpf(setting.epsilon)
-    step = sigma / 8
+    spacing = sigma / 8
     nodes = []
     for j in range(-120, 260):
-        x = step * j
+        x = spacing * j
         ratio = 1 - rate + rate * mp.exp((2 * x - 1) / (2 * sigma**2))
-        nodes.append((step * mp.npdf(x, 0, sigma) * ratio, mp.log(ratio)))
+        nodes.append((spacing * mp.npdf(x, 0, sigma) * ratio, mp.log(ratio)))
 
     def log_term(z):
         moment = mp.fsum(weight * mp.exp(z * loss) for weight, loss in nodes)

@@ -15,6 +15,7 @@ import select
 import sys
 import time
 import warnings
+from typing import Any
 
 _PATIENCE = 5.0  # a program may last so many times its processor time, on a machine that is busy
 _MAX_ANSWER = 1 << 16  # bytes that are read of a program's result
@@ -46,7 +47,7 @@ def main() -> None:
         output.flush()
 
 
-def _outcome(program: str, seconds: float, memory: int) -> dict:
+def _outcome(program: str, seconds: float, memory: int) -> dict[str, Any]:
     """Run one program in a process of its own."""
     reader, writer = os.pipe()
     child = os.fork()
@@ -67,7 +68,7 @@ def _outcome(program: str, seconds: float, memory: int) -> dict:
         os.kill(child, 9)
     _, status, usage = os.wait4(child, 0)
     used = usage.ru_utime + usage.ru_stime
-    outcome = {"status": "died", "answer": [], "error": f"signal {os.WTERMSIG(status)}"}
+    outcome: dict[str, Any] = {"status": "died", "answer": [], "error": f"signal {os.WTERMSIG(status)}"}
     if text:
         outcome = json.loads(text)
     elif expired or used >= 0.9 * seconds:
@@ -81,9 +82,9 @@ def _run(program: str, seconds: float, memory: int, writer: int) -> None:
         present = int(file.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (present + memory, present + memory))
     resource.setrlimit(resource.RLIMIT_CPU, (max(1, round(seconds)),) * 2)
-    outcome = {"status": "answered", "answer": [], "error": ""}
+    outcome: dict[str, Any] = {"status": "answered", "answer": [], "error": ""}
     try:
-        names: dict = {}
+        names: dict[str, Any] = {}
         exec(program, names)  # a text of ``accountants``, never of a file
         answer = names["answer"]
         outcome["answer"] = [float(number) for number in (answer if isinstance(answer, tuple) else (answer,))]

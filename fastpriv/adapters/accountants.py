@@ -22,15 +22,16 @@ from typing import Literal, NamedTuple
 
 from .step_tables import ComposedStep
 
-__all__ = ["ACCOUNTANTS", "Accountant", "Outcome", "Question", "answers"]
+__all__ = ["ACCOUNTANTS", "Accountant", "CompositionQuestion", "ProgramOutcome", "answers"]
 
 Side = Literal["upper", "lower", "both", "estimate"]
 _SECONDS, _MEMORY = 30.0, 8 * 10**9  # limits of one program: processor time, and bytes
-# Error of epsilon that the PRV accountants are asked for; that of delta is a thousandth of delta, as they advise.
+# bound: none - error of epsilon that the PRV accountants are asked for; that of delta is a
+# thousandth of delta, as they advise
 _PRV_EPSILON_ERROR, _PRV_DELTA_ERROR = 0.01, 1e-3
 
 
-class Question(NamedTuple):
+class CompositionQuestion(NamedTuple):
     """delta(epsilon) or epsilon(delta) of a composition, in the direction "worst", "forward" or "backward".
 
     Both numbers are given, since some accountants need the size of what they shall find.
@@ -49,10 +50,10 @@ class Accountant(NamedTuple):
     name: str
     module: str
     side: Side
-    program: Callable[[Question], list[str] | None]
+    program: Callable[[CompositionQuestion], list[str] | None]
 
 
-class Outcome(NamedTuple):
+class ProgramOutcome(NamedTuple):
     """What became of a program. ``answer`` has the lower and the upper bound where a program returns both.
 
     ``status`` is answered, raised, out of time, out of memory, died, not installed or not offered; ``seconds`` are of
@@ -68,8 +69,9 @@ class Outcome(NamedTuple):
 
 
 def answers(
-    accountant: Accountant, questions: Sequence[Question], *, seconds: float = _SECONDS, memory: int = _MEMORY
-) -> list[Outcome]:
+    accountant: Accountant, questions: Sequence[CompositionQuestion], *, seconds: float = _SECONDS,
+    memory: int = _MEMORY,
+) -> list[ProgramOutcome]:  # fmt: skip
     """Ask an accountant several questions, one after the other in one worker process."""
     programs = [accountant.program(question) for question in questions]
     offered = [tuple(lines) for lines in programs if lines is not None]
@@ -85,16 +87,16 @@ def answers(
     )  # fmt: skip
     lines = [json.loads(line) for line in found.stdout.splitlines()]
     if lines and lines[0]["status"] == "not installed":
-        return [Outcome("not installed", error=lines[0]["error"])] * len(questions)
+        return [ProgramOutcome("not installed", error=lines[0]["error"])] * len(questions)
     lines += [{"status": "died", "error": "the worker ended"}] * (len(offered) - len(lines))
     outcomes = iter(
-        Outcome(**(line | {"answer": tuple(line.get("answer", ())), "program": program}))
+        ProgramOutcome(**(line | {"answer": tuple(line.get("answer", ())), "program": program}))
         for line, program in zip(lines, offered, strict=True)
     )
-    return [Outcome("not offered") if lines is None else next(outcomes) for lines in programs]
+    return [ProgramOutcome("not offered") if lines is None else next(outcomes) for lines in programs]
 
 
-def _dp_accounting(pessimistic: bool) -> Callable[[Question], list[str] | None]:
+def _dp_accounting(pessimistic: bool) -> Callable[[CompositionQuestion], list[str] | None]:
     """Privacy loss distributions of dp_accounting, on its default grid."""
     option = "" if pessimistic else ", pessimistic_estimate=False"
 
@@ -111,7 +113,7 @@ def _dp_accounting(pessimistic: bool) -> Callable[[Question], list[str] | None]:
             return f"pld.from_randomized_response({noise!r}, {k}{option})"
         return None
 
-    def program(question: Question) -> list[str] | None:
+    def program(question: CompositionQuestion) -> list[str] | None:
         made = _chained(question.steps, one)
         if made is None:
             return None
@@ -125,7 +127,7 @@ def _dp_accounting(pessimistic: bool) -> Callable[[Question], list[str] | None]:
     return program
 
 
-def _renyi(question: Question) -> list[str] | None:
+def _renyi(question: CompositionQuestion) -> list[str] | None:
     """Renyi accountant of dp_accounting."""
 
     def event(step: ComposedStep) -> str | None:
@@ -150,7 +152,7 @@ def _renyi(question: Question) -> list[str] | None:
     ]
 
 
-def _prv(question: Question) -> list[str] | None:
+def _prv(question: CompositionQuestion) -> list[str] | None:
     """PRV accountant; its pair of the sampled Gaussian is the mixture against the Gaussian."""
 
     def variable(step: ComposedStep) -> str | None:
@@ -179,10 +181,10 @@ def _prv(question: Question) -> list[str] | None:
     ]  # fmt: skip
 
 
-def _opacus(name: str) -> Callable[[Question], list[str] | None]:
+def _opacus(name: str) -> Callable[[CompositionQuestion], list[str] | None]:
     """One of the accountants of Opacus, which know epsilon(delta) alone."""
 
-    def program(question: Question) -> list[str] | None:
+    def program(question: CompositionQuestion) -> list[str] | None:
         history = _history(question)
         if question.target == "delta" or history is None or (name == "GaussianAccountant" and len(question.steps) > 1):
             return None
@@ -196,7 +198,7 @@ def _opacus(name: str) -> Callable[[Question], list[str] | None]:
     return program
 
 
-def _riskcal(question: Question) -> list[str] | None:
+def _riskcal(question: CompositionQuestion) -> list[str] | None:
     """Accountant of riskcal: epsilon(delta), and the advantage, which is delta(0)."""
     history = _history(question)
     if history is None or (question.target == "delta" and question.epsilon > 0.0):
@@ -210,7 +212,7 @@ def _riskcal(question: Question) -> list[str] | None:
     ]
 
 
-def _autodp(fourier: bool) -> Callable[[Question], list[str] | None]:
+def _autodp(fourier: bool) -> Callable[[CompositionQuestion], list[str] | None]:
     """Mechanisms of autodp, by Renyi divergences or by characteristic functions."""
     options = ", phi_off=False, RDP_off=True" if fourier else ""
 
@@ -230,7 +232,7 @@ def _autodp(fourier: bool) -> Callable[[Question], list[str] | None]:
             )  # fmt: skip
         return made
 
-    def program(question: Question) -> list[str] | None:
+    def program(question: CompositionQuestion) -> list[str] | None:
         mechanisms = [mechanism(step) for step in question.steps]
         if None in mechanisms or question.direction == "backward" or (question.target == "delta" and not fourier):
             return None
@@ -249,7 +251,7 @@ def _autodp(fourier: bool) -> Callable[[Question], list[str] | None]:
     return program
 
 
-def _pld_accounting(question: Question) -> list[str] | None:
+def _pld_accounting(question: CompositionQuestion) -> list[str] | None:
     """Subsampling of a distribution of dp_accounting by PLD_accounting."""
 
     def one(step: ComposedStep) -> str | None:
@@ -291,7 +293,7 @@ def _ratio(step: ComposedStep) -> float:
     return (given["scale"] if step.kind == "laplace" else given["sigma"]) / given["sensitivity"]
 
 
-def _history(question: Question) -> str | None:
+def _history(question: CompositionQuestion) -> str | None:
     """Steps as (noise multiplier, sampling rate, count), None where one of them is something else."""
     plain = all(
         step.kind in ("gaussian", "sampled_gaussian") and step.parameters.get("group_size", 1) == 1
@@ -314,7 +316,7 @@ def _chained(steps: Sequence[ComposedStep], one: Callable[[ComposedStep], str | 
     return made
 
 
-def _pld_answer(question: Question) -> str:
+def _pld_answer(question: CompositionQuestion) -> str:
     if question.target == "delta":
         return f"get_delta_for_epsilon({question.epsilon!r})"
     return f"get_epsilon_for_delta({question.delta!r})"

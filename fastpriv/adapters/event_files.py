@@ -54,7 +54,7 @@ def read_events(path: str | os.PathLike[str]) -> list[ComposedStep]:
             except DomainError as error:
                 raise DomainError(f"{place} must be a step; got one where {error}") from None
     except DomainError as error:
-        raise DomainError(f"{str(file)!r} must be events of Opacus or dp_accounting; got a file where {error}") from None
+        raise DomainError(f"{str(file)!r} must be events of Opacus or dp_accounting; got one where {error}") from None
     if not steps:
         raise DomainError(f"{str(file)!r} must have at least one event; got none. Write the history of a training.")
     return steps
@@ -65,7 +65,7 @@ def _entries(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """The steps of an event, taken ``count`` times on a Poisson sample of this rate, None for all records."""
     if depth > _MAX_DEPTH:
-        raise DomainError(f"{place} must be at most {_MAX_DEPTH} events deep; got more. Write repeated ones with a count.")
+        raise DomainError(f"{place} must be at most {_MAX_DEPTH} events deep; got more. Write repeated ones once.")
     if isinstance(event, list):
         for k, one in enumerate(event):
             yield from _entries(f"{place}[{k}]", one, count, rate, depth + 1)

@@ -18,6 +18,7 @@ import csv
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,7 +28,8 @@ from ..errors import DomainError
 __all__ = ["KINDS", "ComposedStep", "make_step", "read_steps"]
 
 
-class ComposedStep(NamedTuple):
+@dataclass(frozen=True)
+class ComposedStep:
     """A step of a table: its kind, all parameters of the kind, and how often it is taken."""
 
     kind: str
@@ -114,6 +116,7 @@ KINDS: Mapping[str, StepKind] = {
     "discrete": StepKind({"p": None, "q": None}, _discrete),
 }  # fmt: skip
 _TEXTS = ("p", "q")  # parameters that are not numbers
+# The parameters of all kinds, which are the columns of a table besides kind and count.
 _COLUMNS = tuple(dict.fromkeys(name for kind in KINDS.values() for name in kind.parameters))
 
 
@@ -208,7 +211,7 @@ def _toml_entries(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     entries = content.get("step")
     if set(content) != {"step"} or not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries):
         raise DomainError(
-            f"{str(file)!r} must have entries [[step]] and nothing else; got the keys {_validate.shown(list(content))}. "
+            f"{str(file)!r} must have entries [[step]] and nothing else; got {_validate.shown(list(content))}. "
             "Write [[step]] above the kind of each step."
         )
     for k, entry in enumerate(entries, start=1):

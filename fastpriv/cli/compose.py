@@ -7,7 +7,7 @@ import csv
 import json
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +18,7 @@ from .shared_options import GRID_FORMS
 if TYPE_CHECKING:
     from ..adapters.step_tables import ComposedStep
     from ..composition import Composition
+    from ..composition.compositions import Direction
     from ..estimate import Estimate
     from ..numerics import FloatArray
 
@@ -28,11 +29,16 @@ _MAX_POINTS = 100_000  # of a grid of epsilons or deltas; the curves are smooth
 _CURVE_POINTS, _ASKED_POINTS = 121, 25  # epsilons of the picture: of the curve, and of the accountants
 _LEAST_POWER = -40.0  # the picture ends where delta is 10 to this power, unless --epsilon says otherwise
 # The words of --direction: those of Composition, and removal and addition of records for sampled Gaussians.
-_DIRECTIONS = {"forward": "forward", "backward": "backward", "worst": "worst", "remove": "forward", "add": "backward"}
-_COLUMNS = ("source", "quantity", "at", "value", "lower", "upper", "log_value", "log_lower", "log_upper", "kind", "method")
+_DIRECTIONS: Mapping[str, Direction] = {
+    "forward": "forward", "backward": "backward", "worst": "worst", "remove": "forward", "add": "backward"
+}  # fmt: skip
+# Columns of CSV and JSON; "at" is the epsilon, or the delta, of the question.
+_COLUMNS = (
+    "source", "quantity", "at", "value", "lower", "upper", "log_value", "log_lower", "log_upper", "kind", "method"
+)  # fmt: skip
 
 
-class _Row(NamedTuple):
+class _Answer(NamedTuple):
     """One answer: delta at an epsilon with its logarithms, or epsilon at a delta."""
 
     quantity: str
@@ -94,8 +100,8 @@ def run(args: argparse.Namespace) -> int:
     if args.json and args.csv:
         raise DomainError("--json and --csv must not be given together; got both. Choose one.")
     direction = None if args.direction is None else _DIRECTIONS[args.direction]
-    epsilons = None if args.epsilon is None else _grid("epsilon", args.epsilon, "finite", math.inf)
-    deltas = None if args.delta is None else _grid("delta", args.delta, "from 0 to 1", 1.0)
+    epsilons = None if args.epsilon is None else _grid("epsilon", args.epsilon, "finite")
+    deltas = None if args.delta is None else _grid("delta", args.delta, "from 0 to 1")
     if args.least_sigma or args.largest_count:
         return _print_rows(args, [_search(args, epsilons, deltas, direction)], [], [])
     from ..composition import compose
@@ -103,7 +109,7 @@ def run(args: argparse.Namespace) -> int:
     steps = _steps(args)
     composition = compose([step.pair() for step in steps], [step.count for step in steps])
     if epsilons is None and deltas is None and args.figure is None:
-        raise DomainError("--epsilon, --delta or --figure must be given; got none. Write --epsilon 1,2,4 or --delta 1e-6.")
+        raise DomainError("--epsilon, --delta or --figure must be given; got none. Write --epsilon 1,2,4.")
     if args.figure is not None:
         from .._files import check_writable_file
 
@@ -112,17 +118,17 @@ def run(args: argparse.Namespace) -> int:
     rows = _delta_rows(composition, epsilons, direction) if epsilons is not None else []
     if deltas is not None:
         found = composition.epsilon(delta=deltas, direction=direction)
-        rows += [_Row("epsilon", float(deltas[k]), found[k]) for k in range(len(deltas))]
-    answered = _asked(args, steps, rows, direction) if args.accountants else []
+        rows += [_Answer("epsilon", float(deltas[k]), found[k]) for k in range(len(deltas))]
+    answered = _accountant_answers(args, steps, rows, direction) if args.accountants else []
     if args.figure is not None:
         _draw(args, composition, steps, epsilons, direction)
     return _print_rows(args, rows, answered, steps)
 
 
-def _delta_rows(composition: Composition, epsilons: FloatArray, direction: str | None) -> list[_Row]:
+def _delta_rows(composition: Composition, epsilons: FloatArray, direction: Direction | None) -> list[_Answer]:
     plain = composition.delta(epsilons, direction=direction)
     logs = composition.log_delta(epsilons, direction=direction)
-    return [_Row("delta", float(epsilons[k]), plain[k], logs[k]) for k in range(len(epsilons))]
+    return [_Answer("delta", float(epsilons[k]), plain[k], logs[k]) for k in range(len(epsilons))]
 
 
 def _steps(args: argparse.Namespace) -> list[ComposedStep]:
@@ -134,8 +140,8 @@ def _steps(args: argparse.Namespace) -> list[ComposedStep]:
     if args.file is not None:
         if options:
             raise DomainError(
-                f"--{options[0]} must be left out where FILE is given; got {getattr(args, options[0])!r}. Write it into "
-                "the table."
+                f"--{options[0]} must be left out where FILE is given; got {getattr(args, options[0])!r}. Write it "
+                "into the table."
             )
         return (read_events if Path(args.file).suffix.lower() == ".json" else read_steps)(args.file)
     if args.sigma is None:
@@ -145,14 +151,14 @@ def _steps(args: argparse.Namespace) -> list[ComposedStep]:
 
 
 def _search(
-    args: argparse.Namespace, epsilons: FloatArray | None, deltas: FloatArray | None, direction: str | None
-) -> _Row:
+    args: argparse.Namespace, epsilons: FloatArray | None, deltas: FloatArray | None, direction: Direction | None
+) -> _Answer:
     """The least sigma or the largest count for one epsilon and one delta."""
     flag = "--least-sigma" if args.least_sigma else "--largest-count"
     if args.least_sigma and args.largest_count:
         raise DomainError("--least-sigma and --largest-count must not be given together; got both. Choose one.")
     if epsilons is None or deltas is None or len(epsilons) != 1 or len(deltas) != 1:
-        raise DomainError(f"{flag} must have one --epsilon and one --delta; got others. Write --epsilon 2 --delta 1e-6.")
+        raise DomainError(f"{flag} must have one --epsilon and one --delta; got others. Write one of each.")
     from ..adapters.step_tables import make_step
     from ..composition import largest_count, least_sigma
 
@@ -167,24 +173,24 @@ def _search(
         def pair_of_sigma(sigma: float) -> Any:
             return make_step(entry | {"sigma": sigma}).pair()
 
-        return _Row("least sigma", target["epsilon"], least_sigma(pair_of_sigma, count=count, **target))
+        return _Answer("least sigma", target["epsilon"], least_sigma(pair_of_sigma, count=count, **target))
     if args.count is not None:
         raise DomainError("--count must be left out with --largest-count; got it. It is what is searched.")
     steps = _steps(args)
     if len(steps) != 1:
         raise DomainError("--largest-count must have one step; got others. Write a table with one line, or --sigma.")
-    return _Row("largest count", target["epsilon"], largest_count(steps[0].pair(), **target))
+    return _Answer("largest count", target["epsilon"], largest_count(steps[0].pair(), **target))
 
 
-def _asked(
-    args: argparse.Namespace, steps: Sequence[ComposedStep], rows: Sequence[_Row], direction: str | None
+def _accountant_answers(
+    args: argparse.Namespace, steps: Sequence[ComposedStep], rows: Sequence[_Answer], direction: Direction | None
 ) -> list[dict[str, Any]]:
     """What the installed accountants answer to the questions of the rows."""
     from .._parallel import progress_reporter
-    from ..adapters.accountants import ACCOUNTANTS, Question, answers
+    from ..adapters.accountants import ACCOUNTANTS, CompositionQuestion, answers
 
     questions = [
-        Question(
+        CompositionQuestion(
             tuple(steps), "delta" if row.quantity == "delta" else "epsilon",
             row.at if row.quantity == "delta" else float(row.estimate.value),
             float(row.estimate.value) if row.quantity == "delta" else row.at, direction or "worst",
@@ -208,13 +214,13 @@ def _asked(
 
 def _draw(
     args: argparse.Namespace, composition: Composition, steps: Sequence[ComposedStep],
-    epsilons: FloatArray | None, direction: str | None,
+    epsilons: FloatArray | None, direction: Direction | None,
 ) -> None:  # fmt: skip
     """Draw the curve over the epsilons of the grid, or down to deltas of 1e-40."""
     import numpy as np
 
     from .._files import write_picture
-    from ..adapters.accountants import ACCOUNTANTS, Question, answers
+    from ..adapters.accountants import ACCOUNTANTS, CompositionQuestion, answers
     from ..figures import composed_profile
 
     if epsilons is not None and len(epsilons) > 1:
@@ -231,7 +237,7 @@ def _draw(
     if args.accountants:
         every = slice(0, None, (_CURVE_POINTS - 1) // (_ASKED_POINTS - 1))
         asked = [
-            Question(tuple(steps), "delta", float(e), math.exp(float(log)), direction or "worst")
+            CompositionQuestion(tuple(steps), "delta", float(e), math.exp(float(log)), direction or "worst")
             for e, log in zip(x[every], np.asarray(logs.value)[every], strict=True)
         ]
         for accountant in ACCOUNTANTS:
@@ -265,13 +271,14 @@ def _figure_kind(path: str) -> str:
     return kind
 
 
-def _grid(name: str, text: str, constraint: str, most: float) -> FloatArray:
+def _grid(name: str, text: str, constraint: str) -> FloatArray:
     from .._grids import parse_grid
 
     def valid(x: FloatArray) -> Any:
         return (x >= 0.0) & (x <= 1.0) if name == "delta" else abs(x) < math.inf
 
-    points = parse_grid(f"--{name}", text, constraint, valid, "Write 1e-6." if name == "delta" else "Epsilons are in nats.")
+    remedy = "Write 1e-6." if name == "delta" else "Epsilons are in nats."
+    points = parse_grid(f"--{name}", text, constraint, valid, remedy)
     if points.count > _MAX_POINTS:
         raise DomainError(
             f"--{name} must be a grid of at most {_MAX_POINTS:,} points; got {points.count:,}. Take fewer points."
@@ -280,7 +287,7 @@ def _grid(name: str, text: str, constraint: str, most: float) -> FloatArray:
 
 
 def _print_rows(
-    args: argparse.Namespace, rows: Sequence[_Row], answered: Sequence[dict[str, Any]], steps: Sequence[ComposedStep]
+    args: argparse.Namespace, rows: Sequence[_Answer], answered: Sequence[dict[str, Any]], steps: Sequence[ComposedStep]
 ) -> int:
     """Print the table, as text, CSV or JSON."""
     if args.json:
@@ -297,7 +304,8 @@ def _print_rows(
         writer.writerow(_COLUMNS)
         writer.writerows(row.cells() for row in rows)
         for one in answered:
-            ends = dict(zip(("lower", "upper") if one["states"] == "both" else (one["states"],), one["answer"], strict=False))
+            sides = ("lower", "upper") if one["states"] == "both" else (one["states"],)
+            ends = dict(zip(sides, one["answer"], strict=False))
             numbers = [ends.get(end, "") for end in ("estimate", "lower", "upper")]
             kind = "" if one["answer"] else f"{one['status']}: {one['error']}"
             writer.writerow([one["accountant"], one["quantity"], one["at"], *numbers, "", "", "", kind, one["states"]])
@@ -308,7 +316,7 @@ def _print_rows(
     return 0
 
 
-def _text(rows: Sequence[_Row], answered: Sequence[dict[str, Any]]) -> str:
+def _text(rows: Sequence[_Answer], answered: Sequence[dict[str, Any]]) -> str:
     """The table as lines with aligned columns: one part for each quantity, then the accountants."""
     text = ""
     for quantity in dict.fromkeys(row.quantity for row in rows):

@@ -1,4 +1,4 @@
-"""``composed_profile``: draw delta over epsilon of a composition at any depth, and what accountants answer beside it."""
+"""``composed_profile``: delta over epsilon of a composition at any depth, and what accountants answer beside it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["composed_profile"]
 _TITLE_WIDTH, _LABEL_WIDTH = 64, 34  # characters for which there is room
 _MARKERS = "os^vDP*Xh<>p"  # of the accountants in turn
 _MAX_TICKS = 9  # of the axis of delta
-# An answer this far on the wrong side of the bounds, in nats of log delta, is more than rounding.
+# bound: none - an answer this far on the wrong side of the bounds, in nats of log delta, is more than rounding
 _ROUNDING = 1e-9
 
 
@@ -75,7 +75,7 @@ def composed_profile(
             "log_delta(epsilon) returned."
         )
     x = _validate.vector("epsilon", epsilon, "finite", np.isfinite)
-    value, lower, upper = (np.asarray(part, dtype=float) for part in (log_delta.value, log_delta.lower, log_delta.upper))
+    value, lower, upper = (np.asarray(getattr(log_delta, end)) for end in ("value", "lower", "upper"))
     if x.size < 2 or value.shape != x.shape:
         raise ShapeError(
             f"epsilon must be at least two numbers, one for each log delta; got {x.shape} and {value.shape}. Pass the "
@@ -93,9 +93,10 @@ def composed_profile(
     ax.fill_between(x[order], *band, color=shade(0.35), alpha=0.35, lw=0, zorder=3)
     ax.plot(x[order], drawn, color=INK, lw=1.8, zorder=4, label=f"certified, bounds {_gap(lower, upper)} apart")
     for k, (name, side, deltas) in enumerate(accountants):
-        wrong = _draw_accountant(ax, k / max(1, len(accountants) - 1), k, name, side, _answers(name, deltas, x), (x, lower, upper))
+        numbers = _answers(name, deltas, x)
+        wrong = _draw_accountant(ax, (k, len(accountants)), name, side, numbers, (x, lower, upper))
         if wrong.any():
-            at = np.nan_to_num(_powers(_answers(name, deltas, x))[wrong], nan=floor)
+            at = np.nan_to_num(_powers(numbers)[wrong], nan=floor)
             ax.plot(x[wrong], np.maximum(at, floor), "o", mfc="none", mec=ALERT, ms=9, mew=1.5, zorder=6)
     ax.set(xlabel="epsilon (nats)", ylabel="delta", ylim=(floor, 0.0 + 0.02 * abs(floor)))
     _write_powers(ax, floor)
@@ -107,9 +108,10 @@ def composed_profile(
 
 
 def _draw_accountant(
-    ax: Any, position: float, k: int, name: str, side: str, deltas: FloatArray, curve: tuple[FloatArray, ...]
+    ax: Any, index: tuple[int, int], name: str, side: str, deltas: FloatArray, curve: tuple[FloatArray, ...]
 ) -> Any:
-    """Draw what an accountant answers; return where that is on the wrong side of the bounds."""
+    """Draw what one of several accountants answers; return where that is on the wrong side of the bounds."""
+    k, several = index
     _validate.choice("side", side, ("upper", "lower", "estimate"))
     x, lower, upper = curve
     powers, answered = _powers(deltas), ~np.isnan(deltas)
@@ -118,8 +120,9 @@ def _draw_accountant(
         wrong = (side == "upper") & (logs < lower - _ROUNDING) | (side == "lower") & (logs > upper + _ROUNDING)
     wrong = wrong & answered
     text = label(name, _LABEL_WIDTH)[0] + f" ({side})" + (f", wrong side at {wrong.sum()}" if wrong.any() else "")
-    ax.plot(x, powers, color=shade(0.1 + 0.9 * position), marker=_MARKERS[k % len(_MARKERS)], ms=4, lw=0.9, alpha=0.9,
-            ls="-" if side == "upper" else "--" if side == "lower" else ":", zorder=5, label=text)  # fmt: skip
+    colour, dashes = shade(0.1 + 0.9 * k / max(1, several - 1)), {"upper": "-", "lower": "--"}.get(side, ":")
+    marker = _MARKERS[k % len(_MARKERS)]
+    ax.plot(x, powers, color=colour, ls=dashes, marker=marker, ms=4, lw=0.9, alpha=0.9, zorder=5, label=text)
     return wrong
 
 
@@ -155,4 +158,4 @@ def _write_powers(ax: Any, floor: float) -> None:
     step = next(s * 10**e for e in range(9) for s in (1, 2, 5) if s * 10**e >= step)
     ticks = np.arange(0, math.floor(floor) - 1, -step)
     ticks = ticks[ticks >= floor]
-    ax.set_yticks(ticks, [r"$10^{%d}$" % tick if tick else "1" for tick in ticks])
+    ax.set_yticks(ticks, [f"$10^{{{tick:d}}}$" if tick else "1" for tick in ticks])

@@ -11,13 +11,13 @@ import pytest
 
 from fastpriv import DomainError, GaussianMechanism, ShapeError, figures
 from fastpriv.adapters import accountants
-from fastpriv.adapters.accountants import ACCOUNTANTS, Accountant, Question, answers
+from fastpriv.adapters.accountants import ACCOUNTANTS, Accountant, CompositionQuestion, answers
 from fastpriv.adapters.step_tables import make_step
 from fastpriv.cli import main
 
 GAUSSIAN = make_step({"kind": "gaussian", "sigma": 4.0, "sensitivity": 2.0, "count": 3})
 SAMPLED = make_step({"kind": "sampled_gaussian", "sigma": 1.5, "rate": 0.25, "count": 10})
-QUESTION = Question((GAUSSIAN,), "delta", 1.0, 1e-3)
+QUESTION = CompositionQuestion((GAUSSIAN,), "delta", 1.0, 1e-3)
 
 
 def program_of(text, side="upper", name="example", module="math"):
@@ -53,7 +53,7 @@ def test_every_program_is_python_and_sets_answer():
         for steps in ((GAUSSIAN,), (SAMPLED,), (laplace,), (response,), (GAUSSIAN, SAMPLED)):
             for target in ("delta", "epsilon"):
                 for direction in ("worst", "forward", "backward"):
-                    lines = accountant.program(Question(steps, target, 0.0, 1e-6, direction))
+                    lines = accountant.program(CompositionQuestion(steps, target, 0.0, 1e-6, direction))
                     if lines is None:
                         continue
                     offered.add(accountant.name)
@@ -61,10 +61,11 @@ def test_every_program_is_python_and_sets_answer():
                     assert lines[-1].startswith("answer = ")
                     assert len(lines) <= 4
     assert offered == {accountant.name for accountant in ACCOUNTANTS}
-    made = next(a for a in ACCOUNTANTS if a.name == "opacus PRV").program(Question((GAUSSIAN,), "epsilon", 0.0, 1e-6))
+    opacus = next(accountant for accountant in ACCOUNTANTS if accountant.name == "opacus PRV")
+    made = opacus.program(CompositionQuestion((GAUSSIAN,), "epsilon", 0.0, 1e-6))
     assert "accountant.history = [(2.0, 1.0, 3)]" in made  # noise 4 for a sensitivity of 2
     group = make_step({"kind": "sampled_gaussian", "sigma": 1.0, "rate": 0.1, "group_size": 2})
-    assert not any(a.program(Question((group,), "epsilon", 0.0, 1e-6)) for a in ACCOUNTANTS)
+    assert not any(a.program(CompositionQuestion((group,), "epsilon", 0.0, 1e-6)) for a in ACCOUNTANTS)
 
 
 @pytest.fixture(scope="module")
@@ -88,10 +89,10 @@ def board():
     ],
 )  # fmt: skip
 def test_verdicts(board, side, answer, expected):
-    outcome = accountants.Outcome("answered", answer)
+    outcome = accountants.ProgramOutcome("answered", answer)
     assert board.verdict(side, outcome, (1 - 1e-10, 1.0, 1 + 1e-10)) == expected
-    assert board.verdict(side, accountants.Outcome("raised"), (1.0, 1.0, 1.0)) == "no answer"
-    assert board.verdict(side, accountants.Outcome("not offered"), (1.0, 1.0, 1.0)) == "not offered"
+    assert board.verdict(side, accountants.ProgramOutcome("raised"), (1.0, 1.0, 1.0)) == "no answer"
+    assert board.verdict(side, accountants.ProgramOutcome("not offered"), (1.0, 1.0, 1.0)) == "not offered"
 
 
 def test_a_small_scoreboard(board, tmp_path):
@@ -101,9 +102,11 @@ def test_a_small_scoreboard(board, tmp_path):
     assert truth.epsilon[0] <= 1.0 + 1e-13
     low = "import math\nanswer = math.exp(-9)"
     made = [program_of(low, name="too low"), program_of("answer = 1 / 0", name="broken"),
-            program_of("answer = 0.0, 9.0", "both", "wide"), program_of("answer = 1", module="no_such_module", name="gone")]  # fmt: skip
+            program_of("answer = 0.0, 9.0", "both", "wide"),
+            program_of("answer = 1", module="no_such_module", name="gone")]  # fmt: skip
     cells = board.all_cells([setting], [truth], made)
-    assert [cell.verdict for cell in cells] == ["violation"] * 2 + ["no answer"] * 2 + ["far"] * 2 + ["not installed"] * 2
+    found = [cell.verdict for cell in cells]
+    assert found == ["violation"] * 2 + ["no answer"] * 2 + ["far"] * 2 + ["not installed"] * 2
     text = board.snippet(cells[0])
     assert text.splitlines()[0] == "import math"
     assert "[100]).delta(1.0, direction='worst')" in text
@@ -125,7 +128,8 @@ def test_a_small_scoreboard(board, tmp_path):
 
 def test_what_accountants_answer_on_the_command_line(tmp_path, monkeypatch, capsys):
     made = (program_of("answer = 1e-15", name="floor"), program_of("answer = -1.0, 2.0", "both", "wide"),
-            program_of("answer = None", name="broken"), program_of("answer = 1", module="no_such_module", name="gone"))  # fmt: skip
+            program_of("answer = None", name="broken"),
+            program_of("answer = 1", module="no_such_module", name="gone"))  # fmt: skip
     monkeypatch.setattr(accountants, "ACCOUNTANTS", made)
     words = ["compose", "--sigma", "1", "--epsilon", "1", "--delta", "1e-6", "--accountants", "--quiet"]
     assert main([*words, "--json"]) == 0

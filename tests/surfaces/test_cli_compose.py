@@ -99,7 +99,9 @@ def test_searches(capsys):
 
 def test_directions(capsys):
     words = ("--sigma", 1, "--rate", 0.1, "--count", 50, "--epsilon", 1)
-    values = {name: said(capsys, *words, "--direction", name)["table"][0]["value"] for name in ("remove", "add", "worst")}
+    values = {}
+    for name in ("remove", "add", "worst"):
+        values[name] = said(capsys, *words, "--direction", name)["table"][0]["value"]
     assert values["remove"] == values["worst"] > 1.01 * values["add"] > 0.0
     assert said(capsys, *words)["table"][0]["value"] == values["worst"]
 
@@ -156,9 +158,9 @@ def test_pictures(tmp_path, capsys):
         ("--sigma 1 --epsilon 1 --json --csv", "--json and --csv must not be given together"),
         ("--sigma 1 --figure a.bmp", "--figure must be a name that ends in .png, .svg or .pdf; got 'a.bmp'"),
         ("--least-sigma --epsilon 1", "--least-sigma must have one --epsilon and one --delta"),
-        ("--least-sigma --largest-count --epsilon 1 --delta 0.1", "--least-sigma and --largest-count must not be given"),
+        ("--least-sigma --largest-count --epsilon 1 --delta 0.1", "--least-sigma and --largest-count must not be"),
         ("--least-sigma --sigma 1 --epsilon 1 --delta 0.1", "FILE and --sigma must be left out with --least-sigma"),
-        ("--largest-count --sigma 1 --count 2 --epsilon 1 --delta 0.1", "--count must be left out with --largest-count"),
+        ("--largest-count --sigma 1 --count 2 --epsilon 1 --delta 0.1", "--count must be left out with"),
         ("two.csv --largest-count --epsilon 1 --delta 0.1", "--largest-count must have one step; got others"),
         ("two.csv --sigma 1 --epsilon 1", "--sigma must be left out where FILE is given; got 1.0"),
         ("none.csv --epsilon 1", "none.csv must be readable or writable; got: No such file"),
@@ -177,7 +179,7 @@ HEAD = "kind,sigma,rate,epsilon,p,q,count\n"
     ("name", "content", "text"),
     [
         ("a.csv", "", "'a.csv' must have at least one step; got none"),
-        ("a.csv", HEAD + "\ngaussian,-1\n", "line 3 of 'a.csv' must be a step; got an entry where sigma must be positive"),
+        ("a.csv", HEAD + "\ngaussian,-1\n", "line 3 of 'a.csv' must be a step; got an entry where sigma must be"),
         ("a.csv", HEAD + "gaussian,one\n", "sigma must be a number; got 'one'"),
         ("a.csv", HEAD + "gaussian\n", "sigma must be given for gaussian; got none"),
         ("a.csv", HEAD + "gaussian,1,0.5\n", "rate must be left empty for gaussian; got '0.5'"),
@@ -195,10 +197,11 @@ HEAD = "kind,sigma,rate,epsilon,p,q,count\n"
         ("a.toml", "[[step]]\nkind='approximate_dp'\nepsilon=-1\n", "step 1 of 'a.toml' must be a step"),
         ("a.toml", "[[step]]\nkind='approximate_dp'\nepsilon=1\ndelta=1\n", "delta must be from 0 to below 1; got 1"),
         ("a.toml", "[[step]]\nkind='discrete'\np=1\nq=[1.0]\n", "p must be a list of numbers; got 1"),
-        ("a.json", "{", "'a.json' must be JSON"),
+        ("a.json", "{", "Write it with json.dump."),
         ("a.json", "[]", "'a.json' must have at least one event; got none"),
         ("a.json", "[[1, 2]]", "event[0][0] must be an object with its class_name, or rows of a history; got 1"),
-        ("a.json", "[[1, 2, 3]]", "history[0] must be a step; got one where rate must be between 0 and 1; got 2"),
+        ("a.json", "[[1, 2, 3]]", "'a.json' must be events of Opacus or dp_accounting; got one where history[0] must "
+         "be a step; got one where rate must be between 0 and 1; got 2"),
         ("a.json", '{"class_name": "ZCDpEvent"}', "event must be one of NoOp, Composed"),
         ("a.json", '{"class_name": "PoissonSampledDpEvent", "sampling_probability": 0.1, "event": {"class_name": '
          '"LaplaceDpEvent"}}', "got LaplaceDpEvent on a Poisson sample"),
