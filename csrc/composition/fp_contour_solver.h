@@ -35,7 +35,7 @@
 #include "composition/fp_contour_several_sigmas.h"
 
 #define FP_CONTOUR_TERMS (1 << 17) /* frequencies of a table */
-#define FP_CONTOUR_WORK 1e9 /* nodes times frequencies of a table */
+#define FP_CONTOUR_WORK 4e8 /* nodes times frequencies of a table */
 /* bound: none - exponent of the error aimed at by the search of t and by Chernoff's bound, which adds what it errs by */
 #define FP_CONTOUR_SEARCH_AIM 20.0
 /* bound: none - how far the sums are taken, and the largest aliases, relative to the value; both enter the bounds */
@@ -48,7 +48,7 @@
 #define FP_SLOTS_PER_OCTAVE 64
 #define FP_SLOTS (2 * 40 * FP_SLOTS_PER_OCTAVE + 1) /* t from 2^-40 to 2^40 */
 #define FP_CONTOUR_TABLES 64
-#define FP_CONTOUR_CHERNOFF 12 /* values of t' */
+#define FP_CONTOUR_CHERNOFF 16 /* values of t' */
 #define FP_CONTOUR_LADDER 96 /* frequencies 2^(j/2 - 16) at which bounds of |m| are known */
 
 enum { FP_CONTOUR_DELTA = 0, FP_CONTOUR_TAIL = 1 };
@@ -177,44 +177,49 @@ FP_INLINE double fp_contour_rough(const fp_contour_slot *slot, double epsilon)
     return slot->value - epsilon * slot->t - fp_log(slot->t) - fp_log1p(slot->t) - 0.5 * fp_log(2.0 * FP_PI * fp_contour_curvature(slot));
 }
 
-/* The saddle point of `epsilon` as a place on the grid of t, starting always at the middle */
+/* The saddle point of `epsilon` as a place on the grid of t, between two slots of different signs of the derivative: by
+ * Newton's method from the middle of the grid, and by bisection where that is slow. */
 static inline int fp_contour_saddle(fp_composition *c, double epsilon, double *place, double *curvature)
 {
     int low = 0, high = FP_SLOTS - 1, i = FP_SLOTS / 2;
-    const fp_contour_slot *slot;
-    *place = i, *curvature = 1.0;
-    for (int step = 0; step < 64; step++) {
+    double below = 0.0, above = 0.0; /* derivatives at low and high; 0 where unknown */
+    *curvature = 1.0;
+    for (int step = 0; high - low > 1; step++) {
+        const fp_contour_slot *slot;
         if (fp_contour_find(c, i, &slot))
             return -1;
-        double move = -32.0;
+        double move = -64.0;
         if (slot->known > 0) {
-            const double t = slot->t, residual = fp_contour_epsilon(slot) - epsilon, second = fp_contour_curvature(slot);
-            move = -residual / (second * fp_contour_spacing(c, t));
-            *place = i + fp_max(-1.0, fp_min(move, 1.0)), *curvature = second;
+            const double residual = fp_contour_epsilon(slot) - epsilon;
+            *curvature = fp_contour_curvature(slot);
+            move = -residual / (*curvature * fp_contour_spacing(c, slot->t));
+            if (residual > 0.0)
+                high = i, above = residual;
+            else
+                low = i, below = residual;
+        } else {
+            high = i, above = 0.0;
         }
-        if (fabs(move) < 1.0)
-            return 0;
-        if (move < 0.0)
-            high = i;
-        else
-            low = i;
-        if (high - low <= 1)
-            return 0;
         move = fp_max(-192.0, fp_min(move, 192.0));
-        const double next = floor(i + move + 0.5);
-        i = next > low && next < high ? (int)next : next <= low && low > 0 && high - low < 256 ? (low + high) / 2 : next >= high && high < FP_SLOTS - 1 ? (low + high) / 2 : next <= low ? (low + high) / 2 : FP_SLOTS - 1;
+        int next = (int)floor(i + move + 0.5);
+        next = next == i ? (move < 0.0 ? i - 1 : i + 1) : next;
+        const int halve = step > 3 && step % 2 && high - low < 2 * FP_SLOTS_PER_OCTAVE;
+        i = halve || next <= low || next >= high ? (low + high) / 2 : next;
     }
+    *place = above > below ? low - below / (above - below) : low;
     return 0;
 }
 
-/* Chernoff's bounds of the terms j > 0 of Poisson's sum for values of t' > t: a - t' epsilon are their logarithms. */
-static inline int fp_contour_chernoff(fp_composition *c, fp_contour_table *table, double deviation)
+/* Chernoff's bounds of the terms j > 0 of Poisson's sum for values of t' > t: a - t' epsilon are their logarithms. Those far
+ * below e^enough are not sought. */
+static inline int fp_contour_chernoff(fp_composition *c, fp_contour_table *table, double deviation, double enough)
 {
+    double least = INFINITY; /* at the centre; the bound is convex in t' */
     table->chernoffs = 0;
     const double spacing = fp_contour_spacing(c, table->t);
     int last = table->slot;
     for (int k = 0; k < FP_CONTOUR_CHERNOFF; k++) {
-        static const double steps[FP_CONTOUR_CHERNOFF] = {1, 2, 3.5, 5, 7, 9, 12, 16, 24, 40, 80, 160};
+        static const double steps[FP_CONTOUR_CHERNOFF] = {0.12, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 5.5, 7, 9, 12, 16, 24, 40};
         int i = table->slot + (int)(steps[k] / (deviation * spacing) + 0.999);
         i = i > last ? i : last + 1;
         if (i >= FP_SLOTS)
@@ -231,6 +236,10 @@ static inline int fp_contour_chernoff(fp_composition *c, fp_contour_table *table
         table->chernoff[table->chernoffs][FP_CONTOUR_TAIL] = whole;
         table->chernoff[table->chernoffs++][FP_CONTOUR_DELTA] = whole + other * fp_log(other) - (1.0 + other) * fp_log1p(other)
                                                                 + 4.0 * FP_U * (1.0 + other) * (1.0 + fp_log1p(other));
+        const double here = whole - other * table->centre;
+        if (here > least + 10.0 || here < enough - 100.0)
+            break;
+        least = fp_min(least, here);
     }
     return 0;
 }
@@ -344,7 +353,7 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
     table->slot = i, table->t = t, table->centre = centre, table->terms = table->padded = table->status = 0;
     table->period = fp_max(8.0 * deviation, (-log_cut - fp_min(log_far, 0.0)) / t);
     for (int k = 0; k < 20; k++) {
-        if (fp_contour_chernoff(c, table, deviation))
+        if (fp_contour_chernoff(c, table, deviation, log_far + log_cut))
             return -1;
         if (fp_contour_aliases_above(table, FP_CONTOUR_DELTA, near) < log_near + log_cut
             && fp_contour_aliases_above(table, FP_CONTOUR_DELTA, far) < log_far + log_cut)
@@ -352,19 +361,20 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
         table->period *= 1.25;
     }
     const double h = table->h = 2.0 * FP_PI / table->period;
-    double design = fp_max(8.0 / deviation, FP_CONTOUR_AT_ONCE * h), scale_error = 0.0;
-    int capacity = 256, n = 0, started = 0;
+    double design = fp_max(8.0 / deviation, FP_CONTOUR_AT_ONCE * h), scale_error = INFINITY;
+    int capacity = 256, n = 0, check = 0, started = 0;
     fp_dd drift = fp_dd_set(0.0), scale = fp_dd_set(0.0);
     free(table->block);
     table->block = NULL;
     if (fp_contour_table_reserve(table, capacity))
         return -1;
     table->error[0] = table->error[1] = table->moment[0] = table->moment[1] = 0.0;
-    double drift_error = 0.0, work = 0.0;
+    double work = 0.0;
     for (;;) {
         if (!started || (n + FP_CONTOUR_AT_ONCE) * h > design) {
             design *= started ? 2.0 : 1.0;
-            scale = fp_dd_set(0.0), drift = fp_dd_set(-centre), scale_error = drift_error = 0.0;
+            fp_dd new_scale = fp_dd_set(0.0), new_drift = fp_dd_set(-centre);
+            double new_error = 0.0;
             for (int j = 0; j < c->n * FP_CONTOUR_LADDER; j++)
                 c->ladder[j] = -1.0;
             for (int j = 0; j < c->n; j++) {
@@ -374,18 +384,16 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
                     return -1;
                 if (status) {
                     table->status = 1, table->log_rest = 0.0;
-                    if (!started)
-                        scale_error = INFINITY;
                     break;
                 }
-                scale = fp_dd_add(scale, fp_two_prod(factor->count, factor->kappa));
-                drift = fp_dd_add(drift, fp_two_prod(factor->count, factor->mean));
-                scale_error += factor->count * factor->kappa_error;
+                new_scale = fp_dd_add(new_scale, fp_two_prod(factor->count, factor->kappa));
+                new_drift = fp_dd_add(new_drift, fp_two_prod(factor->count, factor->mean));
+                new_error += factor->count * factor->kappa_error;
                 c->nodes += factor->nodes.n;
             }
-            if (table->status)
+            if (table->status) /* what was summed with the former nodes stays */
                 break;
-            started = 1;
+            scale = new_scale, drift = new_drift, scale_error = new_error, started = 1;
         }
         const double slope = fp_dd_double(drift);
         double log_m[FP_CONTOUR_AT_ONCE], angle_m[FP_CONTOUR_AT_ONCE], wrong[FP_CONTOUR_AT_ONCE], log_size[FP_CONTOUR_AT_ONCE],
@@ -440,6 +448,9 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
         if (fp_stop_requested(stop, FP_CONTOUR_AT_ONCE * 256))
             return stop->status;
         table->frequency = w, table->log_rest = 0.0;
+        if (n < check && !spent)
+            continue;
+        check = n + fp_padded(n / 16); /* the sums at the ends take as long as n terms */
         const double least = fp_min(fabs(fp_contour_sum(table, 0, near)), fabs(fp_contour_sum(table, 0, far)));
         const double sum = fp_min(least, fabs(fp_contour_sum(table, 0, centre)));
         if (spent || largest * n < 1e-2 * FP_CONTOUR_CUT * sum) {

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Literal, TypeAlias
@@ -37,7 +38,7 @@ from .. import special
 from ..divergences.hockey_stick import log_hockey_stick_divergence
 from ..divergences.kl_and_renyi import renyi_divergence
 from ..mechanisms.laplace import LaplaceMechanism
-from ..numerics import LARGEST_DOUBLE, UNIT_ROUNDOFF, FloatArray, next_above, next_below
+from ..numerics import LARGEST_DOUBLE, UNIT_ROUNDOFF, BoolArray, FloatArray, next_above, next_below
 from .atom_sums import atom_bounds
 from .contour import contour_bounds
 from .discretised_losses import discretised
@@ -46,7 +47,7 @@ from .pairs import Pair, certified, pair_of
 from .steps import AtomStep, BoundingSteps, CurveStep, LaplaceStep, LossStep, MixtureStep, Step
 from .tilted_transforms import composed_bounds
 
-__all__ = ["Quantity", "curve_bounds", "infinite_log_mass", "largest_loss"]
+__all__ = ["Quantity", "curve_bounds", "infinite_log_mass", "largest_loss", "root_bounds"]
 
 Quantity: TypeAlias = Literal["delta", "tail"]
 
@@ -121,7 +122,8 @@ def largest_loss(steps: Sequence[Step]) -> tuple[float, float]:
             low += step.count * (least - slack[1])
             high += step.count * (most + slack[0])
     rounding = 4 * len(steps) * UNIT_ROUNDOFF
-    low, high = (end + sign * rounding * abs(end) if math.isfinite(end) else end for end, sign in ((low, -1), (high, 1)))
+    low = low - rounding * abs(low) if low < math.inf else low
+    high = high + rounding * abs(high) if high < math.inf else high
     return max(0.0, low), max(0.0, high)
 
 
@@ -242,10 +244,46 @@ def _by_engine(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity) -
         found = atom_bounds(atoms, epsilon, quantity)
         if found is not None:
             return found
+    if any((step.q[step.p > 0.0] == 0.0).any() for step in atoms):
+        return _with_infinite_losses(steps, epsilon, quantity)
     found = contour_bounds(steps, epsilon, quantity)
-    if found is not None:
-        return found
-    return _on_grids(steps, epsilon, quantity)
+    if found is None:
+        return _on_grids(steps, epsilon, quantity)
+    with np.errstate(invalid="ignore"):
+        wide = ~(found.upper - found.lower <= _WIDE) & (found.upper > -np.inf)
+    if wide.any():
+        return _tightened(found, wide, _on_grids(steps, epsilon[wide], quantity))
+    return found
+
+
+def _with_infinite_losses(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity) -> LogBounds:
+    """The probability of an infinite loss, and what the outcomes with finite losses add."""
+    low, high = infinite_log_mass(steps) if quantity == "delta" else (-math.inf, -math.inf)
+    finite: list[Step] = []
+    for step in steps:
+        if isinstance(step, AtomStep):
+            kept = step.q > 0.0
+            step = replace(step, p=step.p[kept], q=step.q[kept])
+            if not step.p.any():
+                ends = np.full(epsilon.size, high), np.full(epsilon.size, low), np.full(epsilon.size, high)
+                return LogBounds(*ends, {}, "infinite losses")
+        finite.append(step)
+    found = _by_engine(finite, epsilon, quantity)
+    sums = [np.logaddexp(row, end) for row, end in zip(found.numbers, (high, low, high), strict=True)]
+    with np.errstate(invalid="ignore"):
+        outward = 4 * UNIT_ROUNDOFF * (1.0 + np.abs(sums[2]))
+        lower = np.where(np.isneginf(sums[1]), sums[1], sums[1] - outward)
+        upper = np.where(np.isneginf(sums[2]), sums[2], np.minimum(sums[2] + outward, np.maximum(epsilon, 0.0)))
+    upper = np.minimum(upper, 0.0) if quantity == "delta" else upper
+    return LogBounds(np.clip(sums[0], lower, upper), lower, upper, found.cost, f"{found.method}, and infinite losses")
+
+
+def _tightened(found: LogBounds, wide: BoolArray, other: LogBounds) -> LogBounds:
+    """The bounds of two engines, the second of them for some rows only."""
+    value, lower, upper = (row.copy() for row in found.numbers)
+    lower[wide], upper[wide] = np.maximum(lower[wide], other.lower), np.minimum(upper[wide], other.upper)
+    value[wide] = np.clip(other.value, lower[wide], upper[wide])
+    return LogBounds(value, lower, upper, found.cost, f"{found.method}, {other.method}")
 
 
 def _on_grids(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity) -> LogBounds:
@@ -289,10 +327,10 @@ def _gaussian_distance(steps: Sequence[Step]) -> tuple[float, float] | None:
                       / Fraction(float(step.p.sigmas[0]))) ** 2
          for step in steps if isinstance(step, MixtureStep)), Fraction(0)
     )  # fmt: skip
-    return _root_bounds(total / 4)
+    return root_bounds(total / 4)
 
 
-def _root_bounds(square: Fraction) -> tuple[float, float]:
+def root_bounds(square: Fraction) -> tuple[float, float]:
     """Neighbouring doubles around the square root of a positive fraction; one double if it is exact."""
     exponent = (square.numerator.bit_length() - square.denominator.bit_length()) // 2
     scale = Fraction(4) ** (64 - exponent)
