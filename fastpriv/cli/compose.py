@@ -83,6 +83,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "record), backward (add one), or the larger delta of both, worst (default: worst for mechanisms)")  # fmt: skip
     asked.add_argument("--accountants", action="store_true", help="what other installed accountants answer too, each "
         "in a process with limits of time and memory")  # fmt: skip
+    asked.add_argument("--relation", choices=("add_or_remove", "replace_one"), default="add_or_remove", help="of events "
+        "of dp_accounting: which data sets are neighbours (default: add_or_remove)")  # fmt: skip
     add("--figure", metavar="FILE", help="draw the curve with its bounds, and the accountants, into this .png, .svg or "
         ".pdf")  # fmt: skip
     add("--json", action="store_true", help="print JSON instead of the table")
@@ -106,8 +108,12 @@ def run(args: argparse.Namespace) -> int:
         return _print_rows(args, [_search(args, epsilons, deltas, direction)], [], [])
     from ..composition import compose
 
-    steps = _steps(args)
-    composition = compose([step.pair() for step in steps], [step.count for step in steps])
+    events = args.file is not None and Path(args.file).suffix.lower() == ".json"
+    steps = [] if events else _steps(args)
+    if events:
+        composition = _composition_of_events(args)
+    else:
+        composition = compose([step.pair() for step in steps], [step.count for step in steps])
     if epsilons is None and deltas is None and args.figure is None:
         raise DomainError("--epsilon, --delta or --figure must be given; got none. Write --epsilon 1,2,4.")
     if args.figure is not None:
@@ -125,6 +131,32 @@ def run(args: argparse.Namespace) -> int:
     return _print_rows(args, rows, answered, steps)
 
 
+def _composition_of_events(args: argparse.Namespace) -> Composition:
+    """The composition of a JSON file of Opacus or dp_accounting."""
+    from ..adapters import composition_from_dp_events, composition_from_opacus
+
+    for name in ("sigma", "rate", "count", "accountants"):
+        if getattr(args, name) not in (None, False):
+            raise DomainError(
+                f"--{name} must be left out for a list of events; got it with {args.file!r}. Write a table of steps."
+            )
+    try:
+        content = json.loads(Path(args.file).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise DomainError(f"{args.file!r} must be JSON; got {error}. Write it with json.dump.") from None
+    rows = content if isinstance(content, list) else []
+    try:
+        if (isinstance(content, dict) and "history" in content) or (rows and isinstance(rows[0], list)):
+            return composition_from_opacus(content)
+        if isinstance(content, list):
+            content = {"class_name": "ComposedDpEvent", "events": content}
+        return composition_from_dp_events(content, relation=args.relation)
+    except DomainError as error:
+        raise DomainError(
+            f"{args.file!r} must be events of dp_accounting or a history of Opacus; got one where {error}"
+        ) from None
+
+
 def _delta_rows(composition: Composition, epsilons: FloatArray, direction: Direction | None) -> list[_Answer]:
     plain = composition.delta(epsilons, direction=direction)
     logs = composition.log_delta(epsilons, direction=direction)
@@ -132,8 +164,7 @@ def _delta_rows(composition: Composition, epsilons: FloatArray, direction: Direc
 
 
 def _steps(args: argparse.Namespace) -> list[ComposedStep]:
-    """The steps of the file or of the options."""
-    from ..adapters.event_files import read_events
+    """The steps of the table or of the options."""
     from ..adapters.step_tables import make_step, read_steps
 
     options = [name for name in ("sigma", "rate", "count") if getattr(args, name) is not None]
@@ -143,7 +174,7 @@ def _steps(args: argparse.Namespace) -> list[ComposedStep]:
                 f"--{options[0]} must be left out where FILE is given; got {getattr(args, options[0])!r}. Write it "
                 "into the table."
             )
-        return (read_events if Path(args.file).suffix.lower() == ".json" else read_steps)(args.file)
+        return read_steps(args.file)
     if args.sigma is None:
         raise DomainError("FILE or --sigma must be given; got neither. Write --sigma 1 --rate 0.01 --count 1000.")
     kind = "gaussian" if args.rate is None else "sampled_gaussian"
@@ -253,7 +284,7 @@ def _draw(
 
 
 def _title(args: argparse.Namespace, steps: Sequence[ComposedStep]) -> str:
-    if len(steps) > 2:
+    if not 1 <= len(steps) <= 2:
         return f"Composition of {Path(args.file).name}"
     shown = []
     for step in steps:
