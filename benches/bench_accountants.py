@@ -26,8 +26,8 @@ from fastpriv.figures import html_page as html
 
 # An answer on the wrong side of the truth by no more than this, relative, is taken for rounding.
 ROUNDING = 1e-9
-# An answer on the right side, but off by this factor, says little: it is counted apart.
-FAR = 2.0
+# An answer on the right side, but off by this factor, and an epsilon by so many nats too, is counted apart.
+FAR, FAR_NATS = 2.0, 0.02
 
 
 def sampled(sigma, rate, count):
@@ -135,13 +135,8 @@ class Cell(NamedTuple):
     outcome: ProgramOutcome
     verdict: str
 
-    @property
-    def ratio(self):
-        """Of the answers to the truth; none for an answer that is no number, or a truth of 0."""
-        return [answer / self.truth[1] for answer in self.outcome.answer] if self.truth[1] else []
 
-
-def verdict(side, outcome, truth):
+def verdict(side, outcome, truth, target="delta"):
     """What an answer is worth: violation, no answer, far, holds; estimates are close or far."""
     if outcome.status in ("not offered", "not installed"):
         return outcome.status
@@ -149,13 +144,14 @@ def verdict(side, outcome, truth):
         return "no answer"
     lower, value, upper = truth
     slack = ROUNDING * abs(value)
+    distance = slack + (FAR_NATS if target == "epsilon" else 0.0)
     sides = {"both": ("lower", "upper")}.get(side, (side,))
     far = False
     for one, answer in zip(sides, outcome.answer, strict=True):
         if (one == "upper" and answer < lower - slack) or (one == "lower" and answer > upper + slack):
             return "violation"
-        far |= answer > FAR * upper + slack if one == "upper" else answer < lower / FAR - slack
-        far |= one == "estimate" and answer > FAR * upper + slack
+        far |= one in ("upper", "estimate") and answer > FAR * upper + distance
+        far |= one in ("lower", "estimate") and answer < lower / FAR - distance
     return "far" if far else "close" if side == "estimate" else "holds"
 
 
@@ -164,7 +160,9 @@ def snippet(cell):
     lines = list(cell.outcome.program)
     assert lines[-1].startswith("answer = ")
     steps = cell.question.steps
-    pairs, counts = ", ".join(f"fp.{step.pair()!r}" for step in steps), [step.count for step in steps]
+    made = [step.pair() for step in steps]
+    pairs = ", ".join(f"fp.{type(one).__name__}{tuple(getattr(one, name) for name in one._fields)}" for one in made)
+    counts = [step.count for step in steps]
     asked = f"{cell.question.epsilon!r}" if cell.question.target == "delta" else f"delta={cell.question.delta!r}"
     side = {"both": "stated as lower and upper bound"}.get(cell.side, f"stated as {cell.side} bound")
     lines[-1] = f"print({lines[-1].removeprefix('answer = ')}, '{side}')"
@@ -190,12 +188,12 @@ def all_cells(settings, truths, accountants=ACCOUNTANTS, **limits):
         outcomes = answers(accountant, [question for _, _, question in asked], **limits)
         for (setting, truth, question), outcome in zip(asked, outcomes, strict=True):
             right = getattr(truth, question.target)
-            found = verdict(accountant.side, outcome, right)
+            found = verdict(accountant.side, outcome, right, question.target)
             cells.append(Cell(accountant.name, accountant.side, setting, question, right, outcome, found))
     return cells
 
 
-SUMMARY = ("accountant", "states", "asked", "violations", "no answer", "off by 2 or more", "worst side, relative",
+SUMMARY = ("accountant", "states", "asked", "violations", "no answer", "off by 2 or more", "worst violation",
            "seconds, median", "seconds, most", "MB, most")  # fmt: skip
 
 
@@ -208,14 +206,26 @@ def summary(cells):
             continue
         count = {word: sum(cell.verdict == word for cell in own) for word in ("violation", "no answer", "far")}
         seconds = [cell.outcome.seconds for cell in own]
-        wrong = [f"{cell.question.target} {min(cell.ratio, key=lambda r: r):.3g} x" for cell in own
-                 if cell.verdict == "violation" and cell.side == "upper"]  # fmt: skip
+        wrong = [(_distance(cell), cell) for cell in own if cell.verdict == "violation"]
+        worst = max(wrong, key=lambda pair: pair[0][0], default=None)
+        shown = f"{worst[1].question.target} {worst[0][1]:.3g} for {worst[1].truth[1]:.3g}" if worst else ""
         rows.append((
             name, own[0].side, len(own), count["violation"], count["no answer"], count["far"],
-            min(wrong, key=lambda text: float(text.split()[1]), default=""), f"{statistics.median(seconds):.2f}",
+            shown, f"{statistics.median(seconds):.2f}",
             f"{max(seconds):.1f}", f"{max(cell.outcome.memory for cell in own) / 1e6:.0f}",
         ))  # fmt: skip
     return rows
+
+
+def _distance(cell):
+    """How far the answer on the wrong side is from the truth, as a logarithm, and the answer."""
+    sides = {"both": ("lower", "upper")}.get(cell.side, (cell.side,))
+    found = []
+    for side, answer in zip(sides, cell.outcome.answer, strict=True):
+        if answer < cell.truth[0] if side == "upper" else answer > cell.truth[2]:
+            gap = math.inf if answer <= 0.0 or math.isinf(answer) else abs(math.log(answer / cell.truth[1]))
+            found.append((gap, answer))
+    return max(found)
 
 
 def cell_text(cell):

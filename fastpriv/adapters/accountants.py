@@ -252,21 +252,23 @@ def _autodp(fourier: bool) -> Callable[[CompositionQuestion], list[str] | None]:
 
 
 def _pld_accounting(question: CompositionQuestion) -> list[str] | None:
-    """Subsampling of a distribution of dp_accounting by PLD_accounting."""
+    """PLD_accounting: each direction subsampled by itself, with its own truncation and the grid of dp_accounting."""
 
     def one(step: ComposedStep) -> str | None:
-        if step.kind != "sampled_gaussian" or step.parameters["group_size"] != 1:
-            return None
-        return f"subsample_pld(pld=gaussian({_ratio(step)!r}), sampling_probability={step.parameters['rate']!r})"
+        plain = step.kind == "sampled_gaussian" and step.parameters["group_size"] == 1
+        return f"one({_ratio(step)!r}, {step.parameters['rate']!r})" if plain else None
 
     made = _chained(question.steps, one)
     if made is None or question.direction != "worst":
         return None
     return [
-        "from PLD_accounting import subsample_pld",
-        "from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism as gaussian",
+        "import PLD_accounting as pa",
+        "side = lambda sigma, rate, way: pa.subsample_pld_realization(base_pld=pa.gaussian_distribution(scale=sigma, "
+        "value_discretization=1e-4), sampling_prob=rate, direction=way)",
+        "one = lambda sigma, rate: pa.compose_full_pld(remove_dist=side(sigma, rate, pa.Direction.REMOVE), "
+        "add_dist=side(sigma, rate, pa.Direction.ADD), bound_type=pa.BoundType.DOMINATES)",
         f"answer = {made}.{_pld_answer(question)}",
-    ]
+    ]  # fmt: skip
 
 
 # The accountants in the order in which they are shown.
@@ -277,7 +279,7 @@ ACCOUNTANTS: tuple[Accountant, ...] = (
                _dp_accounting(False)),
     Accountant("dp_accounting RDP", "dp_accounting.rdp", "upper", _renyi),
     Accountant("prv_accountant", "prv_accountant", "both", _prv),
-    Accountant("PLD_accounting subsampling", "PLD_accounting", "upper", _pld_accounting),
+    Accountant("PLD_accounting", "PLD_accounting", "upper", _pld_accounting),
     Accountant("riskcal CTD", "riskcal.accountants", "upper", _riskcal),
     Accountant("opacus PRV", "opacus.accountants", "upper", _opacus("PRVAccountant")),
     Accountant("opacus RDP", "opacus.accountants", "upper", _opacus("RDPAccountant")),

@@ -83,8 +83,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "record), backward (add one), or the larger delta of both, worst (default: worst for mechanisms)")  # fmt: skip
     asked.add_argument("--accountants", action="store_true", help="what other installed accountants answer too, each "
         "in a process with limits of time and memory")  # fmt: skip
-    asked.add_argument("--relation", choices=("add_or_remove", "replace_one"), default="add_or_remove", help="of events "
-        "of dp_accounting: which data sets are neighbours (default: add_or_remove)")  # fmt: skip
+    asked.add_argument("--relation", choices=("add_or_remove", "replace_one"), default="add_or_remove", help="of "
+        "events of dp_accounting: which data sets are neighbours (default: add_or_remove)")  # fmt: skip
     add("--figure", metavar="FILE", help="draw the curve with its bounds, and the accountants, into this .png, .svg or "
         ".pdf")  # fmt: skip
     add("--json", action="store_true", help="print JSON instead of the table")
