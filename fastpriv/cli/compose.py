@@ -26,7 +26,7 @@ __all__ = ["add_options", "run"]
 
 _DIGITS = 10  # significant digits that are printed
 _MAX_POINTS = 100_000  # of a grid of epsilons or deltas; the curves are smooth
-_CURVE_POINTS, _ASKED_POINTS = 121, 25  # epsilons of the picture: of the curve, and of the accountants
+_CURVE_POINTS, _ASKED_POINTS = 121, 13  # epsilons of the picture: of the curve, and of the accountants
 _LEAST_POWER = -40.0  # the picture ends where delta is 10 to this power, unless --epsilon says otherwise
 # The words of --direction: those of Composition, and removal and addition of records for sampled Gaussians.
 _DIRECTIONS: Mapping[str, Direction] = {
