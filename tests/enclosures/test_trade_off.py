@@ -7,8 +7,18 @@ import pytest
 from mpmath import erfc, erfinv, findroot, log, mp, mpf, ncdf, sqrt
 from scipy.special import ndtri
 
-from fastpriv import Channel, DomainError, GaussianMechanism, GaussianMixture, Pmf, ShapeError, special, total_variation
-from fastpriv.adapters import composed_hockey_stick_divergence, dp_accounting_pld
+from fastpriv import (
+    Channel,
+    DomainError,
+    GaussianMechanism,
+    GaussianMixture,
+    Pmf,
+    ShapeError,
+    compose,
+    special,
+    total_variation,
+)
+from fastpriv.adapters import dp_accounting_pld
 from fastpriv.risk import privacy_profile, trade_off_curve
 
 ALPHA = np.array([0.0, 1e-12, 1e-4, 0.05, 0.3, 0.5, 0.9, 0.9999, 1.0])
@@ -138,8 +148,7 @@ def pair(p, q, epsilon):
 
 def test_composed_releases():
     mechanism, epsilon = GaussianMechanism(8.0, 1.0), [0.05, 0.5]
-    composed = trade_off_curve(lambda e: composed_hockey_stick_divergence(mechanism, None, e, steps=16, interval=0.01),
-                               None, epsilon)  # fmt: skip
+    composed = trade_off_curve(compose(mechanism, 16), None, epsilon)
     for a, low, high in zip(epsilon, composed.beta.lower, composed.beta.upper, strict=True):
         assert low <= normal_beta(a, 0.5) <= high
         assert high - low < 0.01
