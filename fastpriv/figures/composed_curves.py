@@ -122,7 +122,8 @@ def _draw_accountant(
     text = label(name, _LABEL_WIDTH)[0] + f" ({side})" + (f", wrong side at {wrong.sum()}" if wrong.any() else "")
     colour, dashes = shade(0.1 + 0.9 * k / max(1, several - 1)), {"upper": "-", "lower": "--"}.get(side, ":")
     marker = _MARKERS[k % len(_MARKERS)]
-    ax.plot(x[answered], powers[answered], color=colour, ls=dashes, marker=marker, ms=4, lw=0.9, alpha=0.9, zorder=5, label=text)
+    look = {"color": colour, "ls": dashes, "marker": marker, "ms": 4, "lw": 0.9, "alpha": 0.9, "zorder": 5}
+    ax.plot(x[answered], powers[answered], label=text, **look)
     return wrong
 
 
