@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 
 from .. import __version__
 from ..errors import NotConvergedError
-from . import assess, audit, convert, divergence, figures, info, leakage, membership, posterior, sweep
+from . import assess, audit, compose, convert, divergence, figures, info, leakage, membership, posterior, sweep
 
 __all__ = ["main", "program_parser"]
 
@@ -81,8 +81,8 @@ def program_parser() -> argparse.ArgumentParser:
     """Build the parser of the program and of its commands."""
     parser = _Parser(
         prog="fastpriv",
-        description="Privacy figures with bounds. Commands: assess, sweep, divergence, posterior, convert, "
-        "membership, leakage, audit, figures, info.",
+        description="Privacy figures with bounds. Commands: assess, sweep, compose, divergence, posterior, "
+        "convert, membership, leakage, audit, figures, info.",
         epilog="Example: fastpriv assess people.csv --column age --sigma 1,10,100",
     )
     parser.set_defaults(
@@ -95,6 +95,7 @@ def program_parser() -> argparse.ArgumentParser:
         ("info", info, "versions, instruction set, threads, optional dependencies"),
         ("assess", assess, "what does releasing each value of a column with noise leak?"),
         ("sweep", sweep, "a quantity over a table of settings, in a store that survives anything"),
+        ("compose", compose, "delta and epsilon of many releases together"),
         ("divergence", divergence, "a divergence of two Gaussian mixtures in files"),
         ("posterior", posterior, "what one release does to beliefs, from files"),
         ("convert", convert, "one privacy notion from another, with its source"),

@@ -9,6 +9,7 @@ from .assessment_panels import levels as levels
 from .audit_panels import audit as audit
 from .batch_gradient_panels import batch_entropy as batch_entropy
 from .batch_gradient_panels import membership as membership
+from .composed_curves import composed_profile as composed_profile
 from .conversions_map import conversions_diagram as conversions_diagram
 from .leakage_panels import accuracy_against_privacy as accuracy_against_privacy
 from .leakage_panels import estimates_against_noise as estimates_against_noise

@@ -220,6 +220,8 @@ CALLS = {  # name: calls that go through, as a function and its arguments
         "type_one": [0.0, 0.5, 1.0], "type_two": [1.0, 0.2, 0.0], "epsilon": [0.3, 0.4]})],
     "figures.profile": [(lambda epsilon: fp.figures.profile(fp.GaussianMechanism(1.0, 1.0).delta([0.5, 1.0]), epsilon),
                          {"epsilon": [0.5, 1.0]})],
+    "figures.composed_profile": [(lambda epsilon: fp.figures.composed_profile(
+        fp.GaussianMechanism(1.0, 1.0).log_delta([0.5, 1.0]), epsilon), {"epsilon": [0.5, 1.0]})],
     "figures.batch_entropy": [(lambda sigma: fp.figures.batch_entropy(sigma, [SEEN]), {"sigma": [1.0]})],
     "figures.membership": [(lambda sigma, batch: fp.figures.membership(sigma, [SEEN], batch),
                             {"sigma": [1.0], "batch": [0, 1]})],

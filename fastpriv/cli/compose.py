@@ -1,0 +1,383 @@
+"""``fastpriv compose``: delta and epsilon of many private releases together, with proved bounds."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .. import __version__
+from ..errors import DomainError
+from .shared_options import GRID_FORMS
+
+if TYPE_CHECKING:
+    from ..adapters.step_tables import ComposedStep
+    from ..composition import Composition
+    from ..composition.compositions import Direction
+    from ..estimate import Estimate
+    from ..numerics import FloatArray
+
+__all__ = ["add_options", "run"]
+
+_DIGITS = 10  # significant digits that are printed
+_MAX_POINTS = 100_000  # of a grid of epsilons or deltas; the curves are smooth
+_CURVE_POINTS, _ASKED_POINTS = 121, 13  # epsilons of the picture: of the curve, and of the accountants
+_LEAST_POWER = -40.0  # the picture ends where delta is 10 to this power, unless --epsilon says otherwise
+# The words of --direction: those of Composition, and removal and addition of records for sampled Gaussians.
+_DIRECTIONS: Mapping[str, Direction] = {
+    "forward": "forward", "backward": "backward", "worst": "worst", "remove": "forward", "add": "backward"
+}  # fmt: skip
+# Columns of CSV and JSON; "at" is the epsilon, or the delta, of the question.
+_COLUMNS = (
+    "source", "quantity", "at", "value", "lower", "upper", "log_value", "log_lower", "log_upper", "kind", "method"
+)  # fmt: skip
+
+
+class _Answer(NamedTuple):
+    """One answer: delta at an epsilon with its logarithms, or epsilon at a delta."""
+
+    quantity: str
+    at: float
+    estimate: Estimate
+    log: Estimate | None = None
+
+    def cells(self) -> list[Any]:
+        found, log = self.estimate, self.log
+        logs = [_number(log, end) if log is not None else None for end in ("value", "lower", "upper")]
+        return [
+            "fastpriv", self.quantity, self.at, *(_number(found, end) for end in ("value", "lower", "upper")), *logs,
+            found.kind, found.method,
+        ]  # fmt: skip
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command to its parser."""
+    parser.description = (
+        "Delta at epsilons, or epsilon at deltas, of many private releases together, with proved bounds on both sides "
+        "at any depth; or the least noise, or the most steps, for a target. Steps come from a table, from the options, "
+        "or from the list of events of another accountant."
+    )
+    add = parser.add_argument
+    add(
+        "file", nargs="?", metavar="FILE", help="CSV or TOML table of steps with the columns kind (gaussian, "
+        "sampled_gaussian, laplace, randomized_response, approximate_dp, mixtures, discrete), count and the parameters "
+        "of the kind; or JSON: events of dp_accounting, or the history or state_dict of an accountant of Opacus",
+    )  # fmt: skip
+    one = parser.add_argument_group("one kind of step, in place of FILE")
+    one.add_argument("--sigma", metavar="S", type=float, help="standard deviation of Gaussian noise, for sensitivity 1")
+    one.add_argument("--rate", metavar="Q", type=float, help="probability that a record is in the sample (default: 1)")
+    one.add_argument("--count", metavar="K", type=float, help="how many steps (default: 1)")
+    asked = parser.add_argument_group("what is asked")
+    asked.add_argument("--epsilon", metavar="GRID", help=f"delta at these, in nats: {GRID_FORMS}")
+    asked.add_argument("--delta", metavar="GRID", help="epsilon at these; 0 asks for the largest loss")
+    asked.add_argument("--least-sigma", action="store_true", help="least sigma for --epsilon and --delta, with --rate "
+        "and --count")  # fmt: skip
+    asked.add_argument("--largest-count", action="store_true", help="most steps for --epsilon and --delta, with "
+        "--sigma and --rate, or of the one step of FILE")  # fmt: skip
+    asked.add_argument("--direction", choices=tuple(_DIRECTIONS), help="which of a pair is released: forward (remove a "
+        "record), backward (add one), or the larger delta of both, worst (default: worst for mechanisms)")  # fmt: skip
+    asked.add_argument("--accountants", action="store_true", help="what other installed accountants answer too, each "
+        "in a process with limits of time and memory")  # fmt: skip
+    asked.add_argument("--relation", choices=("add_or_remove", "replace_one"), default="add_or_remove", help="of "
+        "events of dp_accounting: which data sets are neighbours (default: add_or_remove)")  # fmt: skip
+    add("--figure", metavar="FILE", help="draw the curve with its bounds, and the accountants, into this .png, .svg or "
+        ".pdf")  # fmt: skip
+    add("--json", action="store_true", help="print JSON instead of the table")
+    add("--csv", action="store_true", help="print CSV instead of the table")
+    add("--quiet", action="store_true", help="no progress bar")
+    parser.epilog = "Example: fastpriv compose --sigma 1 --rate 0.01 --count 1000 --epsilon 1,2,4 --delta 1e-6"
+    parser.set_defaults(
+        run=run, interrupted="nothing was written.",
+        large="the steps must fit into memory; got less memory than they need. Give equal steps one line and a count.",
+    )  # fmt: skip
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compute, print and draw; return the exit code."""
+    if args.json and args.csv:
+        raise DomainError("--json and --csv must not be given together; got both. Choose one.")
+    direction = None if args.direction is None else _DIRECTIONS[args.direction]
+    epsilons = None if args.epsilon is None else _grid("epsilon", args.epsilon, "finite")
+    deltas = None if args.delta is None else _grid("delta", args.delta, "from 0 to 1")
+    if args.least_sigma or args.largest_count:
+        return _print_rows(args, [_search(args, epsilons, deltas, direction)], [], [])
+    from ..composition import compose
+
+    events = args.file is not None and Path(args.file).suffix.lower() == ".json"
+    steps = [] if events else _steps(args)
+    if events:
+        composition = _composition_of_events(args)
+    else:
+        composition = compose([step.pair() for step in steps], [step.count for step in steps])
+    if epsilons is None and deltas is None and args.figure is None:
+        raise DomainError("--epsilon, --delta or --figure must be given; got none. Write --epsilon 1,2,4.")
+    if args.figure is not None:
+        from .._files import check_writable_file
+
+        _figure_kind(args.figure)
+        check_writable_file(args.figure)
+    rows = _delta_rows(composition, epsilons, direction) if epsilons is not None else []
+    if deltas is not None:
+        found = composition.epsilon(delta=deltas, direction=direction)
+        rows += [_Answer("epsilon", float(deltas[k]), found[k]) for k in range(len(deltas))]
+    answered = _accountant_answers(args, steps, rows, direction) if args.accountants else []
+    if args.figure is not None:
+        _draw(args, composition, steps, epsilons, direction)
+    return _print_rows(args, rows, answered, steps)
+
+
+def _composition_of_events(args: argparse.Namespace) -> Composition:
+    """The composition of a JSON file of Opacus or dp_accounting."""
+    from ..adapters import composition_from_dp_events, composition_from_opacus
+
+    for name in ("sigma", "rate", "count", "accountants"):
+        if getattr(args, name) not in (None, False):
+            raise DomainError(
+                f"--{name} must be left out for a list of events; got it with {args.file!r}. Write a table of steps."
+            )
+    try:
+        content = json.loads(Path(args.file).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise DomainError(f"{args.file!r} must be JSON; got {error}. Write it with json.dump.") from None
+    rows = content if isinstance(content, list) else []
+    try:
+        if (isinstance(content, dict) and "history" in content) or (rows and isinstance(rows[0], list)):
+            return composition_from_opacus(content)
+        if isinstance(content, list):
+            content = {"class_name": "ComposedDpEvent", "events": content}
+        return composition_from_dp_events(content, relation=args.relation)
+    except DomainError as error:
+        raise DomainError(
+            f"{args.file!r} must be events of dp_accounting or a history of Opacus; got one where {error}"
+        ) from None
+
+
+def _delta_rows(composition: Composition, epsilons: FloatArray, direction: Direction | None) -> list[_Answer]:
+    plain = composition.delta(epsilons, direction=direction)
+    logs = composition.log_delta(epsilons, direction=direction)
+    return [_Answer("delta", float(epsilons[k]), plain[k], logs[k]) for k in range(len(epsilons))]
+
+
+def _steps(args: argparse.Namespace) -> list[ComposedStep]:
+    """The steps of the table or of the options."""
+    from ..adapters.step_tables import make_step, read_steps
+
+    options = [name for name in ("sigma", "rate", "count") if getattr(args, name) is not None]
+    if args.file is not None:
+        if options:
+            raise DomainError(
+                f"--{options[0]} must be left out where FILE is given; got {getattr(args, options[0])!r}. Write it "
+                "into the table."
+            )
+        return read_steps(args.file)
+    if args.sigma is None:
+        raise DomainError("FILE or --sigma must be given; got neither. Write --sigma 1 --rate 0.01 --count 1000.")
+    kind = "gaussian" if args.rate is None else "sampled_gaussian"
+    return [make_step({"kind": kind, "sigma": args.sigma, "rate": args.rate, "count": args.count})]
+
+
+def _search(
+    args: argparse.Namespace, epsilons: FloatArray | None, deltas: FloatArray | None, direction: Direction | None
+) -> _Answer:
+    """The least sigma or the largest count for one epsilon and one delta."""
+    flag = "--least-sigma" if args.least_sigma else "--largest-count"
+    if args.least_sigma and args.largest_count:
+        raise DomainError("--least-sigma and --largest-count must not be given together; got both. Choose one.")
+    if epsilons is None or deltas is None or len(epsilons) != 1 or len(deltas) != 1:
+        raise DomainError(f"{flag} must have one --epsilon and one --delta; got others. Write one of each.")
+    from ..adapters.step_tables import make_step
+    from ..composition import largest_count, least_sigma
+
+    target: dict[str, Any] = {"epsilon": float(epsilons[0]), "delta": float(deltas[0]), "direction": direction}
+    if args.least_sigma:
+        if args.file is not None or args.sigma is not None:
+            raise DomainError("FILE and --sigma must be left out with --least-sigma; got one. It is what is searched.")
+        kind = "gaussian" if args.rate is None else "sampled_gaussian"
+        entry = {"kind": kind, "rate": args.rate, "count": args.count}
+        count = make_step(entry | {"sigma": 1.0}).count
+
+        def pair_of_sigma(sigma: float) -> Any:
+            return make_step(entry | {"sigma": sigma}).pair()
+
+        return _Answer("least sigma", target["epsilon"], least_sigma(pair_of_sigma, count=count, **target))
+    if args.count is not None:
+        raise DomainError("--count must be left out with --largest-count; got it. It is what is searched.")
+    steps = _steps(args)
+    if len(steps) != 1:
+        raise DomainError("--largest-count must have one step; got others. Write a table with one line, or --sigma.")
+    return _Answer("largest count", target["epsilon"], largest_count(steps[0].pair(), **target))
+
+
+def _accountant_answers(
+    args: argparse.Namespace, steps: Sequence[ComposedStep], rows: Sequence[_Answer], direction: Direction | None
+) -> list[dict[str, Any]]:
+    """What the installed accountants answer to the questions of the rows."""
+    from .._parallel import progress_reporter
+    from ..adapters.accountants import ACCOUNTANTS, CompositionQuestion, answers
+
+    questions = [
+        CompositionQuestion(
+            tuple(steps), "delta" if row.quantity == "delta" else "epsilon",
+            row.at if row.quantity == "delta" else float(row.estimate.value),
+            float(row.estimate.value) if row.quantity == "delta" else row.at, direction or "worst",
+        )
+        for row in rows
+    ]  # fmt: skip
+    report, close = progress_reporter(not args.quiet, len(ACCOUNTANTS))
+    found = []
+    for done, accountant in enumerate(ACCOUNTANTS, start=1):
+        for row, outcome in zip(rows, answers(accountant, questions), strict=True):
+            if outcome.status not in ("not installed", "not offered"):
+                found.append(
+                    {"accountant": accountant.name, "states": accountant.side, "quantity": row.quantity, "at": row.at,
+                     "status": outcome.status, "answer": list(outcome.answer), "error": outcome.error,
+                     "seconds": outcome.seconds, "bytes": outcome.memory}
+                )  # fmt: skip
+        report(done)
+    close()
+    return found
+
+
+def _draw(
+    args: argparse.Namespace, composition: Composition, steps: Sequence[ComposedStep],
+    epsilons: FloatArray | None, direction: Direction | None,
+) -> None:  # fmt: skip
+    """Draw the curve over the epsilons of the grid, or down to deltas of 1e-40."""
+    import numpy as np
+
+    from .._files import write_picture
+    from ..adapters.accountants import ACCOUNTANTS, CompositionQuestion, answers
+    from ..figures import composed_profile
+
+    if epsilons is not None and len(epsilons) > 1:
+        low, high = float(epsilons[0]), float(epsilons[-1])
+    else:
+        end = composition.epsilon(log_delta=_LEAST_POWER * math.log(10.0), direction=direction)
+        low, high = 0.0, float(end.upper)
+        if not math.isfinite(high):  # delta has a floor
+            high = 2.0 * max(1.0, float(composition.epsilon(log_delta=-10.0, direction=direction).value))
+            high = high if math.isfinite(high) else 10.0
+    x = np.linspace(low, high, _CURVE_POINTS)
+    logs = composition.log_delta(x, direction=direction)
+    drawn: list[tuple[str, str, Any]] = []
+    if args.accountants:
+        every = slice(0, None, (_CURVE_POINTS - 1) // (_ASKED_POINTS - 1))
+        asked = [
+            CompositionQuestion(tuple(steps), "delta", float(e), math.exp(float(log)), direction or "worst")
+            for e, log in zip(x[every], np.asarray(logs.value)[every], strict=True)
+        ]
+        for accountant in ACCOUNTANTS:
+            outcomes = answers(accountant, asked)
+            sides = ("lower", "upper") if accountant.side == "both" else (accountant.side,)
+            for k, side in enumerate(sides):
+                deltas = np.full(x.size, math.nan)
+                deltas[every] = [outcome.answer[k] if outcome.answer else math.nan for outcome in outcomes]
+                if not np.isnan(deltas).all():
+                    drawn.append((accountant.name, side, deltas))
+    ax = composed_profile(logs, x, accountants=drawn, title=_title(args, steps))
+    write_picture(Path(args.figure), ax.figure, _figure_kind(args.figure), 150)
+
+
+def _title(args: argparse.Namespace, steps: Sequence[ComposedStep]) -> str:
+    if not 1 <= len(steps) <= 2:
+        return f"Composition of {Path(args.file).name}"
+    shown = []
+    for step in steps:
+        numbers = (f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
+                   for name, value in step.parameters.items() if (name, value) not in
+                   (("sensitivity", 1.0), ("group_size", 1.0), ("k", 2.0)))  # fmt: skip
+        shown.append(f"{step.count:,} x {step.kind.replace('_', ' ')}, {', '.join(numbers)}")
+    return "; ".join(shown)
+
+
+def _figure_kind(path: str) -> str:
+    kind = Path(path).suffix.lower()[1:]
+    if kind not in ("png", "svg", "pdf"):
+        raise DomainError(f"--figure must be a name that ends in .png, .svg or .pdf; got {path!r}. Choose one of them.")
+    return kind
+
+
+def _grid(name: str, text: str, constraint: str) -> FloatArray:
+    from .._grids import parse_grid
+
+    def valid(x: FloatArray) -> Any:
+        return (x >= 0.0) & (x <= 1.0) if name == "delta" else abs(x) < math.inf
+
+    remedy = "Write 1e-6." if name == "delta" else "Epsilons are in nats."
+    points = parse_grid(f"--{name}", text, constraint, valid, remedy)
+    if points.count > _MAX_POINTS:
+        raise DomainError(
+            f"--{name} must be a grid of at most {_MAX_POINTS:,} points; got {points.count:,}. Take fewer points."
+        )
+    return points.build()
+
+
+def _print_rows(
+    args: argparse.Namespace, rows: Sequence[_Answer], answered: Sequence[dict[str, Any]], steps: Sequence[ComposedStep]
+) -> int:
+    """Print the table, as text, CSV or JSON."""
+    if args.json:
+        from .._files import json_safe
+
+        document = {
+            "fastpriv": __version__, "direction": args.direction,
+            "steps": [{"kind": step.kind, "count": step.count} | step.parameters for step in steps],
+            "table": [dict(zip(_COLUMNS, row.cells(), strict=True)) for row in rows], "accountants": list(answered),
+        }  # fmt: skip
+        sys.stdout.write(json.dumps(json_safe(document), indent=1, default=str) + "\n")
+    elif args.csv:
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(_COLUMNS)
+        writer.writerows(row.cells() for row in rows)
+        for one in answered:
+            sides = ("lower", "upper") if one["states"] == "both" else (one["states"],)
+            ends = dict(zip(sides, one["answer"], strict=False))
+            numbers = [ends.get(end, "") for end in ("estimate", "lower", "upper")]
+            kind = "" if one["answer"] else f"{one['status']}: {one['error']}"
+            writer.writerow([one["accountant"], one["quantity"], one["at"], *numbers, "", "", "", kind, one["states"]])
+    elif rows or answered:
+        sys.stdout.write(_text(rows, answered))
+    if args.figure is not None and not args.json and not args.csv:
+        sys.stdout.write(f"Written: {args.figure}\n")
+    return 0
+
+
+def _text(rows: Sequence[_Answer], answered: Sequence[dict[str, Any]]) -> str:
+    """The table as lines with aligned columns: one part for each quantity, then the accountants."""
+    text = ""
+    for quantity in dict.fromkeys(row.quantity for row in rows):
+        own = [row for row in rows if row.quantity == quantity]
+        at = "delta" if quantity == "epsilon" else "epsilon"
+        table = [[at, quantity, "at least", "at most", *(["log10"] if quantity == "delta" else [])]]
+        for row in own:
+            ends = [_shown(_number(row.estimate, end)) for end in ("value", "lower", "upper")]
+            powers = [] if row.log is None else [f"{float(row.log.value) / math.log(10.0):.6g}"]
+            table.append([f"{row.at:g}", *ends, *powers])
+        text += _aligned(table) + f"{own[0].estimate.kind}, {own[0].estimate.method}\n\n"
+    if answered:
+        table = [["accountant", "states", "question", "answer"]]
+        for one in answered:
+            answer = " .. ".join(map(_shown, one["answer"])) or f"{one['status']}: {one['error']}"
+            table.append([one["accountant"], one["states"], f"{one['quantity']} at {one['at']:g}", answer])
+        text += _aligned(table) + "\n"
+    return text[:-1]
+
+
+def _aligned(table: Sequence[Sequence[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return "".join("  ".join(map(str.ljust, line, widths)).rstrip() + "\n" for line in table)
+
+
+def _number(found: Estimate, end: str) -> float:
+    import numpy as np
+
+    return float(np.asarray(getattr(found, end)).item())
+
+
+def _shown(number: float) -> str:
+    return f"{number:.{_DIGITS}g}"

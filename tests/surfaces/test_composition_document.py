@@ -1,0 +1,26 @@
+"""The examples of docs/composition.md run and say what they say, and its table of steps is one."""
+
+import doctest
+import re
+from pathlib import Path
+
+from fastpriv.adapters.step_tables import KINDS, read_steps
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "composition.md"
+
+
+def test_examples_of_the_document():
+    found = doctest.testfile(str(DOCUMENT), module_relative=False, optionflags=doctest.ELLIPSIS)
+    assert found.attempted > 25
+    assert found.failed == 0
+
+
+def test_the_table_of_the_document(tmp_path):
+    text = DOCUMENT.read_text()
+    table = re.search(r"^```\n(kind,.*?)^```$", text, re.DOTALL | re.MULTILINE)[1]
+    (tmp_path / "steps.csv").write_text(table)
+    assert [step.count for step in read_steps(tmp_path / "steps.csv")] == [3000, 5, 10, 20]
+    columns = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", text, re.MULTILINE))
+    assert list(columns) == list(KINDS)
+    for kind, names in columns.items():
+        assert re.findall(r"`(\w+)`", names) == list(KINDS[kind].parameters)
