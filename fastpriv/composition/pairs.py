@@ -10,7 +10,7 @@ have (1 + a) delta_{P||Q}(x (1 + b) / (1 + a)) when they are divided by their su
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,9 +25,10 @@ from ..mechanisms.gaussian import GaussianMechanism
 from ..notions.local import ldp_delta
 from ..numerics import UNIT_ROUNDOFF, FloatArray, enclosure
 
-__all__ = ["Curve", "DiscretePair", "Pair", "certified", "pair_of"]
+__all__ = ["Curve", "DiscretePair", "Pair", "Tails", "certified", "pair_of"]
 
 Curve = Callable[[FloatArray], Estimate]
+Tails = Callable[[FloatArray], tuple[Estimate, Estimate]]  # P(L > epsilon) and Q(L > epsilon), L = log dP/dQ
 
 # bound: proved - a term (p - x q)^+ in extended precision, e^epsilon to 16 units of it, relative to p + x q
 _TERM_ROUNDING = 24 * float(np.finfo(np.longdouble).eps)
@@ -44,6 +45,10 @@ class DiscretePair(NamedTuple):
     p_gap: float
     q_gap: float
 
+    def swapped(self) -> DiscretePair:
+        """The pair of Q and P."""
+        return DiscretePair(self.q, self.p, self.q_gap, self.p_gap)
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -51,7 +56,7 @@ class Pair:
 
     ``of_one_pair`` is False for the worst curve over the rows of a channel. ``gaussian`` holds the distance of the
     means and the common standard deviation of two normal distributions, ``discrete`` the probabilities of two discrete
-    ones.
+    ones, ``tails`` the probabilities of large losses for both curves, at epsilon >= 0.
     """
 
     forward: Curve
@@ -59,6 +64,13 @@ class Pair:
     of_one_pair: bool = True
     gaussian: tuple[float, float] | None = None
     discrete: DiscretePair | None = None
+    tails: tuple[Tails, Tails] | None = None
+
+    def swapped(self) -> Pair:
+        """The pair of Q and P."""
+        discrete = None if self.discrete is None else self.discrete.swapped()
+        tails = None if self.tails is None else (self.tails[1], self.tails[0])
+        return replace(self, forward=self.backward, backward=self.forward, discrete=discrete, tails=tails)
 
 
 def pair_of(p: Any, q: Any) -> Pair:
@@ -78,7 +90,7 @@ def pair_of(p: Any, q: Any) -> Pair:
         return Pair(*curves, gaussian=_equal_normal_distributions(p, q))
     discrete = _discrete_pair(p, q)
     if discrete is not None:
-        swapped = DiscretePair(discrete.q, discrete.p, discrete.q_gap, discrete.p_gap)
+        swapped = discrete.swapped()
         return Pair(lambda e: _discrete_curve(discrete, e), lambda e: _discrete_curve(swapped, e), discrete=discrete)
     if not callable(p):
         raise DomainError(

@@ -108,8 +108,10 @@ def same_number(unit: Unit, method: str = "the same number", **value: ArrayLike)
     return bounded(checked, unit, method, unrounded=True)
 
 
-def gaussian_trade_off(difference: FloatArray, sigma: FloatArray | float, type_one: FloatArray) -> tuple[Any, Any]:
-    """Phi(z - difference / sigma) with Phi(-z) = type_one, and its absolute error.
+def gaussian_trade_off(
+    difference: FloatArray, sigma: FloatArray | float, type_one: FloatArray, power: bool = False
+) -> tuple[Any, Any]:
+    """Phi(z - difference / sigma) with Phi(-z) = type_one, or with ``power`` one minus it, and the absolute error.
 
     The quantile and the argument of Phi are kept in extended precision, so that far tails keep their digits.
     """
@@ -122,7 +124,7 @@ def gaussian_trade_off(difference: FloatArray, sigma: FloatArray | float, type_o
         density = _normal_density(z)
         quantile = z + residual / density
         separation = np.divide(difference, np.asarray(sigma, dtype=np.longdouble))
-        argument = quantile - separation
+        argument = separation - quantile if power else quantile - separation
         nearest = argument.astype(np.float64)
         value = np.asarray(special.ndtr(nearest) + _normal_density(nearest) * (argument - nearest), dtype=np.float64)
         error = (_NORMAL_ERROR * tail + ABSOLUTE_ERROR) / density
@@ -132,7 +134,8 @@ def gaussian_trade_off(difference: FloatArray, sigma: FloatArray | float, type_o
         error = np.asarray(error, dtype=np.float64)
     ends = (type_one == 0.0) | (type_one == 1.0)
     straight = np.broadcast_to(ends | (separation == 0.0), value.shape)
-    value = np.where(np.isinf(separation), 0.0, np.where(straight, 1.0 - type_one, value))
+    at_0, at_infinity = (type_one, np.where(type_one > 0.0, 1.0, 0.0)) if power else (1.0 - type_one, 0.0)
+    value = np.where(np.isinf(separation), at_infinity, np.where(straight, at_0, value))
     error = np.where(np.isfinite(error), error, 0.0)
     return value, np.where(straight, np.where(ends, 0.0, UNIT_ROUNDOFF * value), error)
 

@@ -21,8 +21,9 @@ from ..composition.pairs import certified, pair_of
 from ..conversions.differential_privacy import membership_advantage_from_dp
 from ..estimate import Estimate, NumberLike
 from ..numerics import FloatArray, next_above, next_below
+from .trade_off import curve_of_pair
 
-__all__ = ["advantage", "bayes_risk", "membership_advantage_bound", "privacy_profile"]
+__all__ = ["advantage", "bayes_risk", "membership_advantage_bound", "privacy_profile", "reconstruction_robustness"]
 
 # bound: proved - rounding of 1 - pi, of a quotient and of a logarithm, relative to the logarithm of the odds or to 1
 _LOGIT_ERROR = 1e-15
@@ -117,6 +118,49 @@ def bayes_risk(p: Any, q: Any = None, prior: ArrayLike = 0.5) -> Estimate:
         np.clip(value, lower, upper), lower, upper, kind="certified", unit="probability",
         method="one minus the privacy curve at the prior odds",
     )  # fmt: skip
+
+
+def reconstruction_robustness(p: Any, q: Any = None, baseline: ArrayLike = 0.01) -> Estimate:
+    """The largest probability that a reconstruction succeeds whose success without the release has a given probability.
+
+    It is the blow-up function sup{P(E): Q(E) <= baseline}, the infimum over real epsilon of e^epsilon baseline +
+    delta(epsilon), and the true positive rate of the best test of Q against P.
+
+    Parameters
+    ----------
+    p, q
+        As ``trade_off_curve``: P with the record, Q without it.
+    baseline : array_like
+        The largest probability, between 0 and 1, that a fixed guess is near enough to a record drawn from the prior.
+
+    Returns
+    -------
+    Estimate
+        Probabilities of the shape of ``baseline``; a guarantee quotes ``upper``.
+
+    Raises
+    ------
+    DomainError, ShapeError
+        As ``trade_off_curve``, and for a baseline outside of [0, 1].
+
+    Notes
+    -----
+    The bound holds for a record whose release under each value is tested against one fixed Q, as with the removal of
+    the record, and for every measure of error.
+
+    **Accuracy** as ``true_positive_rate``; ``tests/enclosures/test_trade_off.py``.
+
+    Source: Hayes, Mahloujifar and Balle 2023, theorem 2; Balle, Cherubin and Hayes 2022; Kaissis et al. 2023.
+
+    Examples
+    --------
+    >>> from fastpriv import GaussianMechanism, risk
+    >>> risk.reconstruction_robustness(GaussianMechanism(1.0, 1.0), None, [0.001, 0.1]).value.round(6)
+    array([0.018298, 0.389144])
+    """
+    pair = pair_of(p, q)
+    rates = _validate.real("baseline", baseline, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
+    return curve_of_pair(pair.swapped(), rates, power=True)
 
 
 @monotone(rising="epsilon delta")

@@ -1,0 +1,291 @@
+"""The best tests of a pair whose tail probabilities are known, at many levels at once.
+
+Notation: L = log dQ/dP; the test that says Q where L > epsilon has the level A(epsilon) = P(L > epsilon) and the power
+T(epsilon) = Q(L > epsilon); x = e^epsilon. By the lemma of Neyman and Pearson these points lie on the concave curve
+
+    F(level) = the largest power at that level,
+
+which has slope x there and is straight between them. The inverse G of F is convex, with slope 1 / x. So each point
+gives a line above F and below G, D(x) + x level with D = T - x A, and any two points a chord below F and above G.
+Tails of the other direction, S = -L > epsilon, give beta = Q(S > epsilon) at 1 - alpha = P(S > epsilon): as G of that
+direction small errors of the second kind keep their digits, and as F of this one small powers do.
+
+Both are minimised as one convex function c of u: -F(u) and G(u). A table of points in u, interpolated in normal
+quantiles, which are nearly straight in epsilon, gives the epsilon of each level; one evaluation there gives the line
+and, with a neighbour in the table, the chord. Where the loss has atoms the chord of the two nearest points has the
+slope of the atom between them, and the curve D at that slope the line.
+"""
+
+# bounds: proved - units of rounding of lines and chords in doubles; the table bounds nothing
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..composition.pairs import Curve, Pair, Tails, certified
+from ..numerics import UNIT_ROUNDOFF, FloatArray, IndexArray
+
+__all__ = ["best_tests"]
+
+# bound: proved - a line or a chord in doubles, relative to the sum of its terms: an exponential to 2 units and at most
+#    six operations
+_ROUNDING = 12 * UNIT_ROUNDOFF
+# bound: proved - three products or quotients that underflow
+_UNDERFLOW = 2e-323
+_NODES = 192  # of a table, evenly in the normal quantile: every 0.2 down to 1e-300
+_COARSE_NODES = 17  # of the table that places those
+_OTHER_NODES = 8  # every so many of their epsilons are looked at in the other direction,
+_NEAR_ZERO = np.array([1e-9, 1e-6, 1e-3])  # and these, relative to the largest: the loss may have an atom at 0
+_DEGREE = 7  # of the interpolation in the table
+_LARGEST_EPSILON = 700.0  # nats: e^epsilon and its inverse are normal doubles
+_ROUNDS = 60  # of refinement at most: one for smooth curves, about ten among atoms
+# bound: none - width of the answer, relative to it, at which a level is refined no more
+_TARGET = 2e-13
+_LEAST_EPSILON = 1e-300
+_HALVINGS = 4  # of the range of the table, to within a sixteenth
+_SHIFT = 1e-14  # of an epsilon from the third round on, relative to 1 + |epsilon|, and as much more in each
+_NOISE = 6.0  # widths of the bounds of a point that those of the answer may be apart
+
+Numbers = tuple[FloatArray, FloatArray]  # lower and upper bounds
+
+
+def best_tests(pair: Pair, alpha: FloatArray) -> tuple[Numbers, Numbers]:
+    """Bounds of the largest power at each alpha, and of the least beta, of a pair whose tails are known."""
+    assert pair.tails is not None
+    power, beta = np.ones((2, alpha.size)), np.zeros((2, alpha.size))
+    forward, backward = pair.tails
+    at_zero = _bounds_of_tails(backward, np.zeros(1))
+    by_power = (alpha <= at_zero[1][1]) & (alpha < 1.0)
+    by_level = ~by_power & (alpha < 1.0)
+    if by_power.any():
+        u = alpha[by_power]
+        low, high = _Search(pair.backward, backward, forward, False).bounds(u, u)
+        power[:, by_power] = np.clip(-high, 0.0, 1.0), np.clip(-low, 0.0, 1.0)
+        beta[:, by_power] = _complement(*power[:, by_power])
+    if by_level.any():
+        u = 1.0 - alpha[by_level]
+        slack = np.where(u > 0.5, UNIT_ROUNDOFF, 0.0)  # a difference from 1/2 on is exact
+        low, high = _Search(pair.forward, forward, backward, True).bounds(u - slack, np.minimum(u + slack, 1))
+        most = 1.0 - at_zero[0][0] + UNIT_ROUNDOFF  # the error of the test at epsilon = 0, whose level is smaller
+        beta[:, by_level] = np.clip(low, 0.0, 1.0), np.clip(np.minimum(high, most), 0.0, 1.0)
+        power[:, by_level] = _complement(*beta[:, by_level])
+    return (power[0], power[1]), (beta[0], beta[1])
+
+
+def _bounds_of_tails(tails: Tails, epsilon: FloatArray) -> tuple[Numbers, Numbers]:
+    """Bounds of the power and of the level of the tests at these epsilons."""
+    power, level = (certified(lambda _, one=one: one, epsilon) for one in tails(epsilon))  # type: ignore[misc]
+    return (np.asarray(power.lower), np.asarray(power.upper)), (np.asarray(level.lower), np.asarray(level.upper))
+
+
+def _complement(low: FloatArray, high: FloatArray) -> Numbers:
+    return np.maximum(1.0 - high - UNIT_ROUNDOFF, 0.0), np.minimum(1.0 - low + UNIT_ROUNDOFF, 1.0)
+
+
+class _Points:
+    """Points of a convex function c of u: their epsilons, slopes, and bounds of u and of c."""
+
+    __slots__ = ("c", "epsilon", "slope", "u")
+
+    def __init__(self, epsilon: FloatArray, slope: FloatArray, u: Numbers, c: Numbers) -> None:
+        self.epsilon, self.slope, self.u, self.c = epsilon, slope, u, c
+
+    def rows(self, index: Any) -> _Points:
+        u, c = ((low[index], high[index]) for low, high in (self.u, self.c))
+        return _Points(self.epsilon[index], self.slope[index], u, c)
+
+    def above(self) -> FloatArray:
+        """Epsilons, abscissae and ordinates of points on or above the graph, shape (3, points)."""
+        return np.stack([self.epsilon, np.where(self.slope < 0.0, self.u[1], self.u[0]), self.c[1]])
+
+    def lines(self, u: FloatArray) -> FloatArray:
+        """Lower bounds of c at u, by the lines that touch the graph at the points."""
+        run = u - np.where(self.slope < 0.0, *self.u)
+        with np.errstate(invalid="ignore", over="ignore"):
+            step = np.where(run == 0.0, 0.0, self.slope * run)
+            bound = self.c[0] + step
+            bound -= np.where(step == 0.0, 0.0, _ROUNDING * (np.abs(self.c[0]) + np.abs(step)) + _UNDERFLOW)
+        return np.where(np.isnan(bound), -np.inf, bound)
+
+    def noise(self) -> FloatArray:
+        """How far the bounds of c along the line are apart."""
+        with np.errstate(invalid="ignore"):
+            return self.c[1] - self.c[0] + np.abs(self.slope) * (self.u[1] - self.u[0])
+
+
+def _chord(left: FloatArray, right: FloatArray, u: FloatArray) -> FloatArray:
+    """Upper bounds of c at u, from points above the graph on both sides."""
+    (_, a, first), (_, b, second) = left, right
+    with np.errstate(all="ignore"):
+        bound = first + (second - first) * ((u - a) / (b - a))
+        bound = np.where(a == u, first, np.where(b == u, second, bound + _ROUNDING * np.abs(bound) + _UNDERFLOW))
+    return np.where((a <= u) & (u <= b), bound, np.inf)
+
+
+def _lower_hull(x: FloatArray, y: FloatArray) -> IndexArray:
+    """Indices of points whose polygon is convex, with rising x."""
+    kept: list[int] = []
+    places, heights = x.tolist(), y.tolist()
+    for i in np.lexsort((y, x)).tolist():
+        if kept and places[kept[-1]] == places[i]:
+            continue
+        while len(kept) > 1:
+            j, k = kept[-2:]
+            if (heights[k] - heights[j]) * (places[i] - places[k]) < (heights[i] - heights[k]) * (places[k] - places[j]):
+                break
+            kept.pop()
+        kept.append(i)
+    return np.array(kept)
+
+
+class _Search:
+    """Bounds of c at many u: c = -F(u) of one direction, u being levels, or c = G(u), u being powers."""
+
+    def __init__(self, curve: Curve, tails: Tails, other_tails: Tails, by_power: bool) -> None:
+        self.curve, self.tails, self.other_tails, self.by_power = curve, tails, other_tails, by_power
+
+    def points(self, epsilon: FloatArray) -> _Points:
+        return self._of_tails(epsilon, *_bounds_of_tails(self.tails, epsilon))
+
+    def _of_tails(self, epsilon: FloatArray, power: Numbers, level: Numbers) -> _Points:
+        with np.errstate(over="ignore"):
+            if self.by_power:
+                return _Points(epsilon, np.exp(-epsilon), power, level)
+            return _Points(epsilon, -np.exp(epsilon), level, (-power[1], -power[0]))
+
+    def bounds(self, u_low: FloatArray, u_high: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Lower bounds of c at ``u_low`` and upper bounds at ``u_high``."""
+        nodes = self.points(self._epsilons(u_low))
+        quantile = _quantile(0.5 * (nodes.u[0] + nodes.u[1]))
+        target = _quantile(u_low)
+        guess, fall = _interpolated(nodes.epsilon, quantile, target)
+        nodes = self._with_ends(nodes)
+        nodes = nodes.rows(_lower_hull(*nodes.above()[1:]))
+        above = nodes.above()
+        after = np.clip(np.searchsorted(above[1], u_high, side="right"), 1, above.shape[1] - 1)
+        left, right = above[:, after - 1], above[:, after]
+        lower = np.maximum(nodes.rows(after - 1).lines(u_low), nodes.rows(after).lines(u_low))
+        upper = _chord(left, right, u_high)
+        with np.errstate(all="ignore"):
+            noise = nodes.noise() / np.abs(nodes.c[1])
+            noise = np.where(np.isfinite(noise), noise, 0.0)
+        goal = _TARGET + _NOISE * np.maximum(noise[after - 1], noise[after])
+        rows = np.arange(u_low.size)
+        for turn in range(_ROUNDS):
+            points = self.points(guess)
+            lower[rows] = np.maximum(lower[rows], points.lines(u_low[rows]))
+            if turn > 1:
+                lower[rows] = np.maximum(lower[rows], self._line_of_curve(points, u_low[rows]))
+            new = points.above()
+            on_left = new[1] <= u_high[rows]
+            first, second = np.where(on_left, new, left[:, rows]), np.where(on_left, right[:, rows], new)
+            bound = _chord(first, second, u_high[rows])
+            nearer = bound <= upper[rows]
+            changed = rows[nearer]
+            left[:, changed], right[:, changed], upper[changed] = first[:, nearer], second[:, nearer], bound[nearer]
+            unknown = np.abs(points.slope) * (u_high - u_low)[rows]
+            still = upper[rows] - lower[rows] > goal[rows] * np.abs(upper[rows]) + _NOISE * unknown
+            if not still.any():
+                break
+            rows = rows[still]
+            guess = self._next(turn, rows, points.rows(still), target, fall, left, right)
+        return lower, upper
+
+    def _epsilons(self, u: FloatArray) -> FloatArray:
+        """Epsilons of a table, from 0 to where u is below the least of these, nearly even in normal quantiles."""
+        least = float(u[u > 0.0].min(initial=1.0))
+
+        def beyond(epsilon: float) -> bool:
+            return float(self.points(np.array([epsilon])).u[1][0]) <= least
+
+        low, high = 0.0, 1.0
+        if beyond(high):
+            while high > _LEAST_EPSILON and beyond(0.25 * high):
+                high *= 0.25
+            low = 0.25 * high
+        else:
+            while high < _LARGEST_EPSILON and not beyond(high):
+                low, high = high, min(2.0 * high, _LARGEST_EPSILON)
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if beyond(middle) else (middle, high)
+        coarse = np.linspace(0.0, high, _COARSE_NODES)
+        points = self.points(coarse)
+        quantile = np.minimum.accumulate(_quantile(0.5 * (points.u[0] + points.u[1])))
+        even = np.linspace(quantile[-1], quantile[0], _NODES)
+        return np.unique(np.concatenate([coarse, np.interp(even, quantile[::-1], coarse[::-1])]))
+
+    def _with_ends(self, nodes: _Points) -> _Points:
+        """With the points at infinity, at epsilon <= 0 from the other direction, and at u = 1."""
+        infinite = certified(self.curve, np.full(1, np.inf))
+        mass, nought, one = (np.asarray(infinite.lower), np.asarray(infinite.upper)), np.zeros(1), np.ones(1)
+        start = self._of_tails(np.full(1, np.inf), mass, (nought, nought))
+        beyond = np.concatenate([nought, nodes.epsilon[-1] * _NEAR_ZERO, nodes.epsilon[_OTHER_NODES::_OTHER_NODES]])
+        power, level = _bounds_of_tails(self.other_tails, beyond)
+        zero = self._of_tails(-beyond, *((1.0 - high - UNIT_ROUNDOFF, 1.0 - low + UNIT_ROUNDOFF)
+                                         for low, high in (level, power)))  # fmt: skip
+        last = self._of_tails(np.full(1, -np.inf), (one, one), (one, one))
+        parts = (start, nodes, zero, last)
+
+        def joined(name: str) -> Numbers:
+            return tuple(np.concatenate([getattr(part, name)[k] for part in parts]) for k in (0, 1))  # type: ignore
+
+        return _Points(
+            np.concatenate([part.epsilon for part in parts]), np.concatenate([part.slope for part in parts]),
+            joined("u"), joined("c"),
+        )  # fmt: skip
+
+    def _line_of_curve(self, points: _Points, u: FloatArray) -> FloatArray:
+        """Lower bounds of c at u, by the lines of these slopes: the curve is sharp where the tails jump."""
+        delta = np.asarray(certified(self.curve, points.epsilon).upper)
+        if self.by_power:
+            bound = points.slope * (u - delta)
+        else:
+            bound = -(delta - points.slope * u)
+        return np.asarray(bound - _ROUNDING * np.abs(bound) - _UNDERFLOW)
+
+    def _next(
+        self, turn: int, rows: Any, points: _Points, target: FloatArray, fall: FloatArray, left: FloatArray,
+        right: FloatArray,
+    ) -> FloatArray:  # fmt: skip
+        """The next epsilons: a Newton step in normal quantiles first, and then those of the slopes of the chords."""
+        most, least = np.minimum(left[0, rows], _LARGEST_EPSILON), np.maximum(right[0, rows], 0.0)
+        with np.errstate(all="ignore"):
+            newton = points.epsilon + (target[rows] - _quantile(0.5 * (points.u[0] + points.u[1]))) * fall[rows]
+            slope = (right[2, rows] - left[2, rows]) / (right[1, rows] - left[1, rows])
+            by_slope = np.log(np.abs(slope)) * (-1.0 if self.by_power else 1.0)
+            by_slope += (-1.0) ** turn * _SHIFT * max(0, turn - 2) * (1.0 + np.abs(by_slope))  # beside an atom
+        guess = newton if turn == 0 else by_slope
+        return np.clip(np.where(np.isfinite(guess), guess, 0.5 * (most + least)), 0.0, _LARGEST_EPSILON)
+
+
+def _quantile(u: FloatArray) -> FloatArray:
+    """Normal quantiles, finite."""
+    from scipy.special import ndtri
+
+    return np.asarray(ndtri(np.clip(u, 5e-324, 1.0 - UNIT_ROUNDOFF)))
+
+
+def _interpolated(epsilon: FloatArray, quantile: FloatArray, target: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Epsilon at the targets, by a polynomial through the nearest points, and d epsilon / d quantile there.
+
+    ``epsilon`` rises and ``quantile`` falls; where it does not, or nearly so, the answer lies between neighbours.
+    """
+    size = min(_DEGREE + 1, epsilon.size)
+    after = np.clip(np.searchsorted(-quantile, -target), 1, epsilon.size - 1)
+    start = np.clip(after - size // 2, 0, epsilon.size - size)
+    with np.errstate(all="ignore"):
+        distance = [quantile[start + k] - target for k in range(size)]
+        value = [epsilon[start + k] for k in range(size)]
+        for width in range(1, size):  # Neville's scheme
+            value = [
+                (distance[k + width] * value[k] - distance[k] * value[k + 1]) / (distance[k + width] - distance[k])
+                for k in range(size - width)
+            ]
+        fall = (epsilon[after] - epsilon[after - 1]) / (quantile[after] - quantile[after - 1])
+    low, high = epsilon[after - 1], epsilon[after]
+    guess = np.where(np.isfinite(value[0]), value[0], 0.5 * (low + high))
+    return np.clip(guess, low, high), np.where(np.isfinite(fall), fall, 0.0)
