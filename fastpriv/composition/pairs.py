@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _validate
+from .._values import ValueObject
 from ..channels import AnyChannel
 from ..distributions import Density, GaussianMixture, Pmf
 from ..divergences import hockey_stick_divergence
@@ -25,7 +26,7 @@ from ..mechanisms.gaussian import GaussianMechanism
 from ..notions.local import ldp_delta
 from ..numerics import UNIT_ROUNDOFF, FloatArray, enclosure
 
-__all__ = ["Curve", "DiscretePair", "Pair", "Tails", "certified", "pair_of"]
+__all__ = ["Curve", "DiscretePair", "Pair", "PairObject", "Tails", "certified", "pair_of"]
 
 Curve = Callable[[FloatArray], Estimate]
 Tails = Callable[[FloatArray], tuple[Estimate, Estimate]]  # P(L > epsilon) and Q(L > epsilon), L = log dP/dQ
@@ -73,8 +74,20 @@ class Pair:
         return replace(self, forward=self.backward, backward=self.forward, discrete=discrete, tails=tails)
 
 
+class PairObject(ValueObject):
+    """An object that is a pair by itself."""
+
+    __slots__ = ()
+
+    def _as_pair(self) -> Pair:
+        raise NotImplementedError
+
+
 def pair_of(p: Any, q: Any) -> Pair:
     """What a caller passes as P and Q: two distributions, vectors or functions, or one object that is a pair."""
+    if isinstance(p, PairObject):
+        _refuse_second(f"a {type(p).__name__}", q)
+        return p._as_pair()
     if isinstance(p, GaussianMechanism):
         _refuse_second("a GaussianMechanism", q)
         sigma = _validate.scalar("sigma", p.sigma)
