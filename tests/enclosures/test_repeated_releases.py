@@ -81,7 +81,7 @@ def test_all_sequences(case):
             assert truth == mp.inf or bounds.width <= 2e-13 * truth + 1e-13, (name, bounds)
         dense = Channel([[float(x) for x in row] for row in rows])
         ours, theirs = notions.abp(prior, found), notions.abp(prior, dense)
-        assert np.allclose(ours.per_value, theirs.per_value, rtol=1e-7, atol=1e-9)
+        assert np.allclose(ours.per_value.value, theirs.per_value.value, rtol=1e-7, atol=1e-9)
         assert ours.mean.lower <= theirs.mean.upper
         assert theirs.mean.lower <= ours.mean.upper
 
