@@ -23,7 +23,7 @@ from .vocabulary import PARAMETERS
 __all__ = [
     "ABSOLUTE_ERROR", "bennett", "bounded", "dominating_delta", "dominating_epsilon", "gaussian_trade_off",
     "information", "jensen_shannon_generator", "largest_probability", "log_mean_ratio", "minus_log1pmx",
-    "minus_log_mean_inverse_ratio", "points_and_values", "randomized_response_capacity",
+    "minus_log_mean_inverse_ratio", "normal_quantile", "points_and_values", "randomized_response_capacity",
     "randomized_response_capacity_root", "randomized_response_kl", "randomized_response_renyi", "same_number",
     "subset_selection_capacity", "validated",
 ]  # fmt: skip
@@ -115,19 +115,12 @@ def gaussian_trade_off(
 
     The quantile and the argument of Phi are kept in extended precision, so that far tails keep their digits.
     """
-    from scipy.special import ndtri
-
+    quantile, error = normal_quantile(type_one)
     with np.errstate(all="ignore"):
-        z = -ndtri(type_one)
-        tail = np.minimum(type_one, 1.0 - type_one)  # the difference is exact from 1/2 on
-        residual = np.where(type_one <= 0.5, special.ndtr(-z) - type_one, (1.0 - type_one) - special.ndtr(z))
-        density = _normal_density(z)
-        quantile = z + residual / density
         separation = np.divide(difference, np.asarray(sigma, dtype=np.longdouble))
         argument = separation - quantile if power else quantile - separation
         nearest = argument.astype(np.float64)
         value = np.asarray(special.ndtr(nearest) + _normal_density(nearest) * (argument - nearest), dtype=np.float64)
-        error = (_NORMAL_ERROR * tail + ABSOLUTE_ERROR) / density
         error = error + _EXTENDED_ROUNDING * (np.abs(quantile) + separation)
         slope = np.where(nearest < 0.0, 1.0 - nearest, 1.0)  # of log Phi, at most
         error = np.minimum(1.0, _NORMAL_ERROR + 1.01 * slope * error) * value + ABSOLUTE_ERROR
@@ -138,6 +131,18 @@ def gaussian_trade_off(
     value = np.where(np.isinf(separation), at_infinity, np.where(straight, at_0, value))
     error = np.where(np.isfinite(error), error, 0.0)
     return value, np.where(straight, np.where(ends, 0.0, UNIT_ROUNDOFF * value), error)
+
+
+def normal_quantile(type_one: FloatArray) -> tuple[Any, Any]:
+    """z with Phi(-z) = type_one in extended precision, and its absolute error: one Newton step after a rounded one."""
+    from scipy.special import ndtri
+
+    with np.errstate(all="ignore"):
+        z = -ndtri(type_one)
+        tail = np.minimum(type_one, 1.0 - type_one)  # the difference is exact from 1/2 on
+        residual = np.where(type_one <= 0.5, special.ndtr(-z) - type_one, (1.0 - type_one) - special.ndtr(z))
+        density = _normal_density(z)
+        return z + residual / density, (_NORMAL_ERROR * tail + ABSOLUTE_ERROR) / density
 
 
 def _normal_density(x: Any) -> Any:
