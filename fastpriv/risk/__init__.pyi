@@ -6,6 +6,7 @@ from .advantages import reconstruction_robustness as reconstruction_robustness
 from .comparison import MechanismComparison as MechanismComparison
 from .comparison import OrderCounterexample as OrderCounterexample
 from .comparison import compare_mechanisms as compare_mechanisms
+from .comparison import trade_off_excess as trade_off_excess
 from .gaussian_fits import gaussian_dp_fit as gaussian_dp_fit
 from .trade_off import TradeOffCurve as TradeOffCurve
 from .trade_off import trade_off_curve as trade_off_curve

@@ -21,6 +21,7 @@ from ..composition.pairs import certified, pair_of
 from ..conversions.differential_privacy import membership_advantage_from_dp
 from ..estimate import Estimate, NumberLike
 from ..numerics import FloatArray, next_above, next_below
+from .groups import group_pair, group_size
 from .trade_off import curve_of_pair
 
 __all__ = ["advantage", "bayes_risk", "membership_advantage_bound", "privacy_profile", "reconstruction_robustness"]
@@ -200,7 +201,7 @@ def membership_advantage_bound(epsilon: NumberLike, delta: NumberLike = 0.0) -> 
     return membership_advantage_from_dp(epsilon, delta)
 
 
-def privacy_profile(p: Any, q: Any = None, epsilon: ArrayLike = 0.0) -> Estimate:
+def privacy_profile(p: Any, q: Any = None, epsilon: ArrayLike = 0.0, *, group: ArrayLike = 1) -> Estimate:
     """The privacy profile: delta(epsilon) = sup over events E of P(E) - e^epsilon Q(E), at every real epsilon.
 
     At negative epsilon it is 1 - e^epsilon + e^epsilon times the curve of Q against P at -epsilon: one direction over
@@ -212,6 +213,9 @@ def privacy_profile(p: Any, q: Any = None, epsilon: ArrayLike = 0.0) -> Estimate
         As ``trade_off_curve``.
     epsilon : array_like
         Real numbers in nats, any shape; infinities allowed.
+    group : int, default 1
+        Records that change, at most 1024. Exact for normal distributions; of other pairs the bound delta(epsilon / g)
+        (e^epsilon - 1) / (e^(epsilon / g) - 1).
 
     Returns
     -------
@@ -227,7 +231,8 @@ def privacy_profile(p: Any, q: Any = None, epsilon: ArrayLike = 0.0) -> Estimate
     -----
     **Accuracy** that of the curve of the pair; ``tests/enclosures/test_risk.py``.
 
-    Source: Balle, Barthe and Gaboardi 2018, theorem 2; Zhu, Dong and Wang 2022, lemma 20.
+    Source: Balle, Barthe and Gaboardi 2018, theorem 2; Zhu, Dong and Wang 2022, lemma 20; of groups Vadhan 2017, section
+    2.1.
 
     Examples
     --------
@@ -235,7 +240,7 @@ def privacy_profile(p: Any, q: Any = None, epsilon: ArrayLike = 0.0) -> Estimate
     >>> risk.privacy_profile([0.75, 0.25], [0.25, 0.75], [-1.0, 0.0, 0.5]).value.round(6)
     array([0.65803, 0.5    , 0.33782])
     """
-    pair = pair_of(p, q)
+    pair = group_pair(pair_of(p, q), group_size(group))
     levels = _validate.real("epsilon", epsilon)
     numbers: FloatArray = np.empty((3, *levels.shape))
     positive = np.asarray(levels >= 0)

@@ -97,8 +97,11 @@ def gaussian_dp_fit(
     Examples
     --------
     >>> from fastpriv import GaussianMechanism, PoissonSampledGaussian, compose, risk
-    >>> risk.gaussian_dp_fit(compose(GaussianMechanism(4.0, 1.0), 16)).value
+    >>> round(risk.gaussian_dp_fit(compose(GaussianMechanism(4.0, 1.0), 16)).value, 12)
     1.0
+    >>> training = compose(PoissonSampledGaussian(sigma=2.0, rate=0.01), 100)
+    >>> round(risk.gaussian_dp_fit(training).value, 9)  # as all records might be sampled each time
+    5.0
     >>> risk.gaussian_dp_fit([0.75, 0.25], [0.25, 0.75]).value
     1.34897950...
     """

@@ -33,6 +33,7 @@ from ..composition.pairs import DiscretePair, Pair, certified, pair_of
 from ..conversions._closed_forms import gaussian_trade_off
 from ..estimate import Estimate, Result
 from ..numerics import FloatArray, LongDoubleArray, next_above, next_below
+from .groups import group_pair, group_size
 from .neyman_pearson import best_tests
 
 __all__ = ["TradeOffCurve", "curve_of_pair", "trade_off_curve", "true_positive_rate"]
@@ -85,7 +86,7 @@ class TradeOffCurve(Result):
     advantage: Estimate
 
 
-def trade_off_curve(p: Any, q: Any = None, alpha: ArrayLike = 0.05) -> TradeOffCurve:
+def trade_off_curve(p: Any, q: Any = None, alpha: ArrayLike = 0.05, *, group: ArrayLike = 1) -> TradeOffCurve:
     """The trade-off curve of a pair, as arrays alpha and beta, certified, and the advantage.
 
     Parameters
@@ -96,6 +97,10 @@ def trade_off_curve(p: Any, q: Any = None, alpha: ArrayLike = 0.05) -> TradeOffC
         an Estimate of its shape: p the curve of P against Q, q that of Q against P, or None if they are the same.
     alpha : array_like
         Between 0 and 1, any shape.
+    group : int, default 1
+        Records that change, at most 1024: the test is of the first against the last of ``group`` + 1 distributions, each
+        neighbouring two of which are at most as far apart as the pair. Exact for normal distributions; of other pairs
+        the bound 1 - F(..F(alpha)), F the largest power, and for the advantage ``group`` times it.
 
     Returns
     -------
@@ -130,12 +135,15 @@ def trade_off_curve(p: Any, q: Any = None, alpha: ArrayLike = 0.05) -> TradeOffC
     >>> risk.trade_off_curve([0.75, 0.25], [0.25, 0.75], 0.25).beta.value
     0.25
     """
-    pair = pair_of(p, q)
+    pair, records = pair_of(p, q), group_size(group)
     errors = _validate.real("alpha", alpha, "between 0 and 1", lambda a: (a >= 0) & (a <= 1))
-    return TradeOffCurve(errors, curve_of_pair(pair, errors), certified(pair.forward, np.zeros(())))
+    advantage = certified(group_pair(pair, records).forward, np.zeros(()))
+    return TradeOffCurve(errors, _of_group(pair, errors, False, records), advantage)
 
 
-def true_positive_rate(p: Any, q: Any = None, false_positive_rate: ArrayLike = 0.05) -> Estimate:
+def true_positive_rate(
+    p: Any, q: Any = None, false_positive_rate: ArrayLike = 0.05, *, group: ArrayLike = 1
+) -> Estimate:
     """The largest true positive rate of an attack at each false positive rate: the curve of its best tests (ROC).
 
     Parameters
@@ -144,6 +152,8 @@ def true_positive_rate(p: Any, q: Any = None, false_positive_rate: ArrayLike = 0
         As ``trade_off_curve``; the attack says Q, rightly under Q and wrongly under P.
     false_positive_rate : array_like
         Between 0 and 1, any shape.
+    group : int, default 1
+        As ``trade_off_curve``.
 
     Returns
     -------
@@ -169,9 +179,23 @@ def true_positive_rate(p: Any, q: Any = None, false_positive_rate: ArrayLike = 0
     >>> risk.true_positive_rate(GaussianMechanism(1.0, 1.0), None, [1e-300, 0.01]).value
     array([7.65717206e-285, 9.23622481e-002])
     """
-    pair = pair_of(p, q)
+    pair, records = pair_of(p, q), group_size(group)
     rates = _validate.real("false_positive_rate", false_positive_rate, "between 0 and 1", lambda a: (a >= 0) & (a <= 1))
-    return curve_of_pair(pair, rates, power=True)
+    return _of_group(pair, rates, True, records)
+
+
+def _of_group(pair: Pair, alpha: FloatArray, power: bool, group: int) -> Estimate:
+    """Beta, or the power, of a test of the first against the last of ``group`` + 1 distributions."""
+    if group == 1 or pair.gaussian is not None:
+        return curve_of_pair(group_pair(pair, group), alpha, power)
+    lower = upper = alpha
+    for _ in range(group):
+        found = curve_of_pair(pair, np.stack([lower, upper]), power=True)
+        lower, upper = np.asarray(found.lower)[0], np.asarray(found.upper)[1]
+    if not power:
+        lower, upper = np.maximum(next_below(1.0 - upper), 0.0), np.minimum(next_above(1.0 - lower), 1.0)
+    middle = lower + 0.5 * (upper - lower)
+    return Estimate(middle, lower, upper, kind="certified", unit="probability", method=f"{found.method}, iterated")
 
 
 def curve_of_pair(pair: Pair, alpha: FloatArray, power: bool = False) -> Estimate:
