@@ -8,6 +8,10 @@
  * Factors are of several kinds, one file a kind; fp_contour_kind says what each of them offers. Several kinds hold nodes:
  * points of a quadrature with logarithms of p times the weight of the quadrature, and with losses.
  *
+ * Turns. Two neighbouring frequencies differ by the factor 1 + r = e^(i step l), and d = e^(i w l) - 1 becomes
+ * d' = d + (r + d r), which adds an error of at most u (|d'| + 5.9 |r|); r itself errs by 4 u |r|. Between two frequencies at
+ * which d is taken from sines are less than FP_CONTOUR_TURNS others.
+ *
  * Rounding of nodes. Tilted weights g_j = p_j e^(t l_j) / M(t) and centred losses give m(w) as
  * 1 + sum g_j (e^(i w (l_j - mean)) - 1), whose error is relative to |m - 1|: the count of a pair times it stays small.
  * kappa is log1p(mass - 1 + sum p_j (e^(t l_j) - 1)) where M is near 1.
@@ -109,8 +113,8 @@ static inline void fp_contour_nodes_tilt(fp_contour_factor *factor, double t, do
         peak = fp_max(peak, nodes->log_p[j] + t * nodes->loss[j]);
     for (int j = 0; j < n; j++) {
         const double y = t * nodes->loss[j], g = fp_exp((nodes->log_p[j] + y) - peak);
-        const double relative = nodes->log_p_error[j] + t * nodes->loss_error[j]
-                                + FP_U * (4.0 + fabs(nodes->log_p[j]) + 3.0 * fabs(y) + 2.0 * fabs(peak));
+        const double e = nodes->log_p[j] + y, relative = nodes->log_p_error[j] + t * nodes->loss_error[j]
+                                                         + FP_U * (3.0 + fabs(y) + fabs(e) + fabs(e - peak));
         nodes->g[j] = g;
         nodes->log_p_error[j] = relative;
         total += g, moment += g * nodes->loss[j], error += g * relative;
@@ -155,7 +159,9 @@ static inline void fp_contour_nodes_moments(const fp_contour_factor *factor, dou
                                             double *log_size, double *phase, double *wrong)
 {
     const fp_contour_nodes *nodes = &factor->nodes;
-    const double sums = FP_U * (FP_CONTOUR_BLOCK / 8 + nodes->n / FP_CONTOUR_BLOCK + 8.0 + 16.0 * FP_CONTOUR_TURNS);
+    const double sums = FP_U * (FP_CONTOUR_BLOCK / 8 + nodes->n / FP_CONTOUR_BLOCK + 10.0 + FP_CONTOUR_TURNS);
+    const double turns = fp_min(step * nodes->spread, 2.0) * FP_U * 11.0 * FP_CONTOUR_TURNS;
+    const double weights = nodes->weighted_error + nodes->moved_weight * nodes->spread;
     for (int done = 0; done < count; done += FP_CONTOUR_AT_ONCE) {
         const int some = count - done < FP_CONTOUR_AT_ONCE ? count - done : FP_CONTOUR_AT_ONCE;
         double re[FP_CONTOUR_AT_ONCE], im[FP_CONTOUR_AT_ONCE];
@@ -165,10 +171,9 @@ static inline void fp_contour_nodes_moments(const fp_contour_factor *factor, dou
             const double excess = 2.0 * re[j] + (re[j] * re[j] + im[j] * im[j]);
             const double near = fabs(excess) < 0.5 ? fp_log1p(excess) : fp_log(x * x + im[j] * im[j]);
             log_size[done + j] = 0.5 * near, phase[done + j] = atan2(im[j], x);
-            wrong[done + j] = fp_min(w * nodes->spread, 2.0) * sums
-                              + w * (nodes->moved_loss + 3.0 * FP_U * nodes->spread + nodes->weighted_error
-                                     + nodes->moved_weight * nodes->spread)
-                              + 2.0 * nodes->quadrature * (w > 0.0);
+            wrong[done + j] = fp_min(w * nodes->spread, 2.0) * sums + w * (nodes->moved_loss + 6.0 * FP_U * nodes->spread)
+                              + fp_min(w * weights, 4.0 * nodes->moved_weight)
+                              + (turns + 2.0 * nodes->quadrature) * (w > 0.0);
         }
     }
 }

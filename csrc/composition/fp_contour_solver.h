@@ -30,7 +30,9 @@
 #define FP_CONTOUR_SOLVER_H
 
 #include "common/fp_dd.h"
+#include "composition/fp_contour_closed_forms.h"
 #include "composition/fp_contour_one_sigma.h"
+#include "composition/fp_contour_several_sigmas.h"
 
 #define FP_CONTOUR_TERMS (1 << 17) /* frequencies of a table */
 #define FP_CONTOUR_WORK 1e9 /* nodes times frequencies of a table */
@@ -46,7 +48,7 @@
 #define FP_SLOTS_PER_OCTAVE 64
 #define FP_SLOTS (2 * 40 * FP_SLOTS_PER_OCTAVE + 1) /* t from 2^-40 to 2^40 */
 #define FP_CONTOUR_TABLES 64
-#define FP_CONTOUR_CHERNOFF 12 /* values of t' */
+#define FP_CONTOUR_CHERNOFF 16 /* values of t' */
 #define FP_CONTOUR_LADDER 96 /* frequencies 2^(j/2 - 16) at which bounds of |m| are known */
 
 enum { FP_CONTOUR_DELTA = 0, FP_CONTOUR_TAIL = 1 };
@@ -55,6 +57,7 @@ enum { FP_CONTOUR_DELTA = 0, FP_CONTOUR_TAIL = 1 };
 static inline void fp_contour_select(void)
 {
     fp_contour_one_sigma_select();
+    fp_contour_several_select();
     fp_contour_selected = (fp_contour_kernels){FP_SELECT(fp_contour_sums), FP_SELECT(fp_contour_cosines)};
 }
 
@@ -174,44 +177,49 @@ FP_INLINE double fp_contour_rough(const fp_contour_slot *slot, double epsilon)
     return slot->value - epsilon * slot->t - fp_log(slot->t) - fp_log1p(slot->t) - 0.5 * fp_log(2.0 * FP_PI * fp_contour_curvature(slot));
 }
 
-/* The saddle point of `epsilon` as a place on the grid of t, starting always at the middle */
+/* The saddle point of `epsilon` as a place on the grid of t, between two slots of different signs of the derivative: by
+ * Newton's method from the middle of the grid, and by bisection where that is slow. */
 static inline int fp_contour_saddle(fp_composition *c, double epsilon, double *place, double *curvature)
 {
     int low = 0, high = FP_SLOTS - 1, i = FP_SLOTS / 2;
-    const fp_contour_slot *slot;
-    *place = i, *curvature = 1.0;
-    for (int step = 0; step < 64; step++) {
+    double below = 0.0, above = 0.0; /* derivatives at low and high; 0 where unknown */
+    *curvature = 1.0;
+    for (int step = 0; high - low > 1; step++) {
+        const fp_contour_slot *slot;
         if (fp_contour_find(c, i, &slot))
             return -1;
-        double move = -32.0;
+        double move = -64.0;
         if (slot->known > 0) {
-            const double t = slot->t, residual = fp_contour_epsilon(slot) - epsilon, second = fp_contour_curvature(slot);
-            move = -residual / (second * fp_contour_spacing(c, t));
-            *place = i + fp_max(-1.0, fp_min(move, 1.0)), *curvature = second;
+            const double residual = fp_contour_epsilon(slot) - epsilon;
+            *curvature = fp_contour_curvature(slot);
+            move = -residual / (*curvature * fp_contour_spacing(c, slot->t));
+            if (residual > 0.0)
+                high = i, above = residual;
+            else
+                low = i, below = residual;
+        } else {
+            high = i, above = 0.0;
         }
-        if (fabs(move) < 1.0)
-            return 0;
-        if (move < 0.0)
-            high = i;
-        else
-            low = i;
-        if (high - low <= 1)
-            return 0;
         move = fp_max(-192.0, fp_min(move, 192.0));
-        const double next = floor(i + move + 0.5);
-        i = next > low && next < high ? (int)next : next <= low && low > 0 && high - low < 256 ? (low + high) / 2 : next >= high && high < FP_SLOTS - 1 ? (low + high) / 2 : next <= low ? (low + high) / 2 : FP_SLOTS - 1;
+        int next = (int)floor(i + move + 0.5);
+        next = next == i ? (move < 0.0 ? i - 1 : i + 1) : next;
+        const int halve = step > 3 && step % 2 && high - low < 2 * FP_SLOTS_PER_OCTAVE;
+        i = halve || next <= low || next >= high ? (low + high) / 2 : next;
     }
+    *place = above > below ? low - below / (above - below) : low;
     return 0;
 }
 
-/* Chernoff's bounds of the terms j > 0 of Poisson's sum for values of t' > t: a - t' epsilon are their logarithms. */
-static inline int fp_contour_chernoff(fp_composition *c, fp_contour_table *table, double deviation)
+/* Chernoff's bounds of the terms j > 0 of Poisson's sum for values of t' > t: a - t' epsilon are their logarithms. Those far
+ * below e^enough are not sought. */
+static inline int fp_contour_chernoff(fp_composition *c, fp_contour_table *table, double deviation, double enough)
 {
+    double least = INFINITY; /* at the centre; the bound is convex in t' */
     table->chernoffs = 0;
     const double spacing = fp_contour_spacing(c, table->t);
     int last = table->slot;
     for (int k = 0; k < FP_CONTOUR_CHERNOFF; k++) {
-        static const double steps[FP_CONTOUR_CHERNOFF] = {1, 2, 3.5, 5, 7, 9, 12, 16, 24, 40, 80, 160};
+        static const double steps[FP_CONTOUR_CHERNOFF] = {0.12, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 5.5, 7, 9, 12, 16, 24, 40};
         int i = table->slot + (int)(steps[k] / (deviation * spacing) + 0.999);
         i = i > last ? i : last + 1;
         if (i >= FP_SLOTS)
@@ -228,6 +236,10 @@ static inline int fp_contour_chernoff(fp_composition *c, fp_contour_table *table
         table->chernoff[table->chernoffs][FP_CONTOUR_TAIL] = whole;
         table->chernoff[table->chernoffs++][FP_CONTOUR_DELTA] = whole + other * fp_log(other) - (1.0 + other) * fp_log1p(other)
                                                                 + 4.0 * FP_U * (1.0 + other) * (1.0 + fp_log1p(other));
+        const double here = whole - other * table->centre;
+        if (here > least + 10.0 || here < enough - 100.0)
+            break;
+        least = fp_min(least, here);
     }
     return 0;
 }
@@ -341,7 +353,7 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
     table->slot = i, table->t = t, table->centre = centre, table->terms = table->padded = table->status = 0;
     table->period = fp_max(8.0 * deviation, (-log_cut - fp_min(log_far, 0.0)) / t);
     for (int k = 0; k < 20; k++) {
-        if (fp_contour_chernoff(c, table, deviation))
+        if (fp_contour_chernoff(c, table, deviation, log_far + log_cut))
             return -1;
         if (fp_contour_aliases_above(table, FP_CONTOUR_DELTA, near) < log_near + log_cut
             && fp_contour_aliases_above(table, FP_CONTOUR_DELTA, far) < log_far + log_cut)
@@ -419,7 +431,7 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
             const double payoff[2] = {first * second, second}, argument[2] = {turn + other, other};
             for (int q = 0; q < 2; q++) {
                 const double part = size * payoff[q];
-                table->size[q][n + j] = part, table->angle[q][n + j] = phase[j] - argument[q];
+                table->size[q][n + j] = part, table->angle[q][n + j] = remainder(phase[j], 2.0 * FP_PI) - argument[q];
                 const double first_order = relative[j] < 0.1 ? size * 1.06 * relative[j] : INFINITY;
                 table->error[q] += payoff[q] * (vague[j] || !(first_order < INFINITY) ? size + weight * fp_exp(log_above[j]) : first_order)
                                    + part * FP_U * (24.0 + 2.0 * turned + 0.25 * FP_CONTOUR_AT_ONCE);
@@ -486,7 +498,10 @@ static inline fp_contour_answer fp_contour_read(const fp_composition *c, const f
     fp_contour_answer out = {mass, -INFINITY, mass};
     if (!table->terms || !(table->scale_error < INFINITY))
         return out;
-    const double sum = fp_contour_sum(table, quantity, epsilon), away = fabs(epsilon - table->centre);
+    const double away = fabs(epsilon - table->centre);
+    if (!(table->frequency * away < 0.5 * FP_LARGEST_ANGLE))
+        return out;
+    const double sum = fp_contour_sum(table, quantity, epsilon);
     const double error = table->error[quantity] + table->moment[quantity] * away + FP_U * table->size[quantity][0] * 4.0
                          + fp_contour_cut(table, quantity, table->frequency);
     const double payoff = quantity == FP_CONTOUR_DELTA ? fp_log(t) + fp_log1p(t) : fp_log1p(t);
@@ -541,18 +556,70 @@ static inline int fp_contour_at(fp_composition *c, int quantity, double epsilon,
     }
 }
 
-/* Bounds at `count` epsilons >= 0. -1 without memory, or the reason to stop; then the rest is untouched. */
+/* Bounds at `count` epsilons >= 0, of which `done` were done. -1 without memory, or the reason to stop. */
 static inline int fp_contour_bounds(fp_composition *c, int quantity, ptrdiff_t count, const double *epsilon,
-                                    fp_contour_answer *out, fp_stop_token *stop)
+                                    fp_contour_answer *out, fp_stop_token *stop, ptrdiff_t *done)
 {
-    for (ptrdiff_t i = 0; i < count; i++) {
-        const int status = fp_contour_at(c, quantity, epsilon[i], out + i, stop);
+    for (*done = 0; *done < count; ++*done) {
+        int status = fp_contour_at(c, quantity, epsilon[*done], out + *done, stop);
+        status = status ? status : fp_stop_requested(stop, 128);
         if (status)
             return status;
-        if (fp_stop_requested(stop, 128))
-            return stop->status;
     }
     return 0;
+}
+
+/* A pair of any kind */
+typedef union {
+    fp_contour_one_sigma one_sigma;
+    fp_contour_several several;
+    fp_contour_gaussians gaussians;
+    fp_contour_laplace laplace;
+    fp_contour_atoms atoms;
+} fp_contour_any;
+
+/* The factor of a pair, which `pair` holds from then on: 1; 0 where no kind fits; -1 without memory. */
+static inline int fp_contour_any_mixtures(fp_contour_factor *factor, fp_contour_any *pair, double count, int np,
+                                          const double *pw, const double *pm, const double *ps, int nq,
+                                          const double *qw, const double *qm, const double *qs, const double excess[2])
+{
+    if (np == 1 && nq == 1) {
+        fp_contour_gaussians_make(&pair->gaussians, pm[0], ps[0], qm[0], qs[0], excess);
+        fp_contour_gaussians_factor(factor, &pair->gaussians, excess[0], count);
+        return 1;
+    }
+    if (fp_contour_one_sigma_make(&pair->one_sigma, np, pw, pm, ps, nq, qw, qm, qs, excess)
+        && (pair->one_sigma.p_low >= pair->one_sigma.q_high || pair->one_sigma.q_low >= pair->one_sigma.p_high)) {
+        fp_contour_one_sigma_factor(factor, &pair->one_sigma, count);
+        return 1;
+    }
+    const int status = fp_contour_several_make(&pair->several, np, pw, pm, ps, nq, qw, qm, qs, excess);
+    fp_contour_several_factor(factor, &pair->several, count);
+    if (status)
+        fp_contour_several_free(&pair->several);
+    return status ? (status < 0 ? -1 : 0) : 1;
+}
+
+static inline void fp_contour_any_free(fp_contour_factor *factor, fp_contour_any *pair)
+{
+    if (factor->kind == &fp_contour_several_kind)
+        fp_contour_several_free(&pair->several);
+    fp_contour_factor_free(factor);
+}
+
+static inline int fp_contour_any_laplace(fp_contour_factor *factor, fp_contour_any *pair, double count, double scale,
+                                         double shift)
+{
+    fp_contour_laplace_factor(factor, &pair->laplace, scale, shift, count);
+    return 1;
+}
+
+static inline int fp_contour_any_atoms(fp_contour_factor *factor, fp_contour_any *pair, double count, int n,
+                                       const double *p, const double *q, double excess)
+{
+    pair->atoms = (fp_contour_atoms){n, p, q, excess};
+    fp_contour_atoms_factor(factor, &pair->atoms, count);
+    return 1;
 }
 
 #endif

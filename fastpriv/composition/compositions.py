@@ -279,12 +279,11 @@ class Composition(PairObject):
             logs = _validate.real("log_delta", log_delta, "at most 0", lambda x: x <= 0)
             rounding = np.zeros(logs.shape)
         directions = self._directions(direction)
-        ends = [_largest_loss(steps) for steps in directions]
         found = epsilon_search.least_epsilon(
             lambda levels: _worst([_curve(steps, levels) for steps in directions]),
             logs.ravel(), rounding.ravel(),
             np.maximum.reduce([np.array(_infinite_log_mass(steps)) for steps in directions]),
-            (max(low for low, _ in ends), max(high for _, high in ends)),
+            lambda: tuple(map(max, zip(*map(_largest_loss, directions), strict=True))),  # type: ignore[arg-type]
         )
         value, lower, upper = (row.reshape(logs.shape) for row in found.rows)
         return Estimate(value, lower, upper, kind="certified", unit="nats", method=found.method, cost=found.cost)

@@ -28,14 +28,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from .. import special
 from ..divergences.hockey_stick import log_hockey_stick_divergence
+from ..divergences.kl_and_renyi import renyi_divergence
 from ..mechanisms.laplace import LaplaceMechanism
 from ..numerics import LARGEST_DOUBLE, UNIT_ROUNDOFF, FloatArray, next_above, next_below
+from .atom_sums import atom_bounds
+from .contour import contour_bounds
 from .discretised_losses import discretised
 from .log_bounds import LogBounds
 from .pairs import Pair, certified, pair_of
@@ -109,40 +113,40 @@ def _infinite_mass(step: Step) -> tuple[float, float]:
 
 def largest_loss(steps: Sequence[Step]) -> tuple[float, float]:
     """Bounds of the largest sum of losses: the least epsilon with delta(epsilon) = P(S = inf) where that is 0."""
-    from ..divergences.kl_and_renyi import renyi_divergence
-
     low, high = 0.0, 0.0
     for step in steps:
-        one: tuple[float, float]
-        if isinstance(step, MixtureStep):
-            found = renyi_divergence(step.p, step.q, math.inf)
-            one = float(found.lower), float(found.upper)
-        elif isinstance(step, LaplaceStep):
-            ratio = step.shift / step.scale
-            one = next_below(ratio), next_above(ratio)
-        elif isinstance(step, AtomStep):
-            used = step.p > 0.0
-            if (step.q[used] == 0.0).any():
-                return math.inf, math.inf
-            ratios = np.log(step.p[used].astype(np.longdouble)) - np.log(step.q[used].astype(np.longdouble))
-            top = float(ratios.max())
-            one = next_below(top, 4), next_above(top, 4)
-        elif isinstance(step, LossStep):
-            if step.losses.infinity_mass > 0.0:
-                return math.inf, math.inf
-            places = np.flatnonzero(step.losses.masses)
-            top = (step.losses.first + int(places[-1])) * step.losses.interval if places.size else 0.0
-            one = next_below(top), next_above(top)
-        else:
-            one = _end_of_curve(step)
+        least, most = _largest_loss_of(step)
         slack = _log_gaps(step)
-        low += step.count * (one[0] - slack[1]) if step.count else 0.0
-        high += step.count * (one[1] + slack[0]) if step.count else 0.0
-        if low == math.inf:
-            break
+        if step.count:
+            low += step.count * (least - slack[1])
+            high += step.count * (most + slack[0])
     rounding = 4 * len(steps) * UNIT_ROUNDOFF
-    low, high = low - rounding * abs(low) if low < math.inf else low, high + rounding * abs(high)
+    low, high = (end + sign * rounding * abs(end) if math.isfinite(end) else end for end, sign in ((low, -1), (high, 1)))
     return max(0.0, low), max(0.0, high)
+
+
+@lru_cache(maxsize=64)
+def _largest_loss_of(step: Step) -> tuple[float, float]:
+    if isinstance(step, MixtureStep):
+        found = renyi_divergence(step.p, step.q, math.inf)
+        return float(found.lower), float(found.upper)
+    if isinstance(step, LaplaceStep):
+        ratio = step.shift / step.scale
+        return next_below(ratio), next_above(ratio)
+    if isinstance(step, AtomStep):
+        used = step.p > 0.0
+        if (step.q[used] == 0.0).any():
+            return math.inf, math.inf
+        ratios = np.log(step.p[used].astype(np.longdouble)) - np.log(step.q[used].astype(np.longdouble))
+        top = float(ratios.max(initial=-np.inf))
+        return next_below(top, 4), next_above(top, 4)
+    if isinstance(step, LossStep):
+        if step.losses.infinity_mass > 0.0:
+            return math.inf, math.inf
+        places = np.flatnonzero(step.losses.masses)
+        top = (step.losses.first + int(places[-1])) * step.losses.interval if places.size else -math.inf
+        return next_below(top), next_above(top)
+    return _end_of_curve(step)
 
 
 def _end_of_curve(step: CurveStep) -> tuple[float, float]:
@@ -154,19 +158,23 @@ def _end_of_curve(step: CurveStep) -> tuple[float, float]:
 
 
 def _bounds_of_steps(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity) -> LogBounds:
-    """Steps that tell something, their gaps, and infinite epsilons."""
+    """Steps that tell something, their gaps, and epsilons beyond all finite losses."""
     steps = [step for step in steps if step.count and not _is_trivial(step)]
-    finite = epsilon < np.inf
+    if not steps or epsilon.size == 0:
+        nothing = np.full(epsilon.size, -np.inf)
+        return LogBounds(nothing, nothing, nothing, {}, "no loss of privacy")
+    curves = any(isinstance(step, CurveStep) for step in steps)  # whose end is not known without a search
+    finite = epsilon < (math.inf if curves else largest_loss(steps)[1])
     if not finite.all():
         low, high = infinite_log_mass(steps) if quantity == "delta" else (-math.inf, -math.inf)
+        if not finite.any():
+            return LogBounds(np.full(epsilon.size, high), np.full(epsilon.size, low), np.full(epsilon.size, high), {},
+                             "no larger finite loss")  # fmt: skip
         ends = np.full(epsilon.size, high), np.full(epsilon.size, low), np.full(epsilon.size, high)
         found = _bounds_of_steps(steps, epsilon[finite], quantity)
         for row, numbers in zip(ends, found.numbers, strict=True):
             row[finite] = numbers
         return LogBounds(*ends, found.cost, found.method)
-    if not steps or epsilon.size == 0:
-        nothing = np.full(epsilon.size, -np.inf)
-        return LogBounds(nothing, nothing, nothing, {}, "no loss of privacy")
     gaps = [[step.count * gap for gap in _log_gaps(step)] for step in steps]
     down, up, factor_up, factor_down = (math.fsum(column) * (1 + 1e-12) for column in zip(*gaps, strict=True))
     if down == up == 0.0:
@@ -227,8 +235,16 @@ def _by_engine(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity) -
     distance = _gaussian_distance(steps)
     if distance is not None:
         return _gaussian_bounds(*distance, epsilon, quantity)
-    if len(steps) == 1 and steps[0].count == 1 and isinstance(steps[0], (MixtureStep, CurveStep)):
+    if len(steps) == 1 and steps[0].count == 1 and not isinstance(steps[0], (AtomStep, LossStep)):
         return _of_one_release(steps[0], epsilon, quantity)
+    atoms = [step for step in steps if isinstance(step, AtomStep)]
+    if len(atoms) == len(steps):
+        found = atom_bounds(atoms, epsilon, quantity)
+        if found is not None:
+            return found
+    found = contour_bounds(steps, epsilon, quantity)
+    if found is not None:
+        return found
     return _on_grids(steps, epsilon, quantity)
 
 
@@ -319,11 +335,13 @@ def _gaussian_bounds(low: float, high: float, epsilon: FloatArray, quantity: Qua
     return LogBounds(value, lower, upper, {}, _METHOD_GAUSSIAN)
 
 
-def _of_one_release(step: MixtureStep | CurveStep, epsilon: FloatArray, quantity: Quantity) -> LogBounds:
+def _of_one_release(step: MixtureStep | LaplaceStep | CurveStep, epsilon: FloatArray, quantity: Quantity) -> LogBounds:
     if quantity == "tail":
         return _tail_of_curve(lambda levels: _of_one_release(step, levels, "delta"), epsilon)
     if isinstance(step, MixtureStep):
         found = log_hockey_stick_divergence(step.p, step.q, epsilon)
+    elif isinstance(step, LaplaceStep):
+        found = LaplaceMechanism(step.scale, step.shift).delta(epsilon).to("log probability")
     else:
         found = certified(step.forward, epsilon).to("log probability")
     value, lower, upper = found.arrays()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,9 @@ _MOST_ROUNDS = 80  # rounds of evaluations: bisection of all doubles takes 64 of
 # bound: none - relative widths of a bracket at which a search ends
 _NARROW = 4 * UNIT_ROUNDOFF
 _MARGIN = 1.5  # by how much more than expected the ends lie outside of the root
-_LARGEST_STEP = 8.0  # factor by which epsilon grows while the curve is above all targets
+_FIRST_FACTOR = 8.0  # by which epsilon grows while the curve is above all targets, twice as much each time
+_NEAR_FLOOR = 1e-9  # distance of log delta from its floor at which a larger epsilon has no smaller delta
+_LEAST_SHARE = 1e-8  # of the upper end of a bracket, that counts as its lower end where that is 0
 
 
 class FoundEpsilon(NamedTuple):
@@ -36,30 +39,33 @@ class FoundEpsilon(NamedTuple):
 
 def least_epsilon(
     curve: Callable[[FloatArray], LogBounds], targets: FloatArray, rounding: FloatArray, floor: FloatArray,
-    end: tuple[float, float],
+    end: Callable[[], tuple[float, float]],
 ) -> FoundEpsilon:  # fmt: skip
     """The search for each of ``targets``, which are right within ``rounding``.
 
-    ``floor`` brackets the logarithm of the probability of an infinite loss, ``end`` the largest sum of losses.
+    ``floor`` brackets the logarithm of the probability of an infinite loss, ``end`` the largest sum of losses,
+    where it is needed.
     """
     low, high = np.zeros(targets.size), np.full(targets.size, np.inf)
     value = np.zeros(targets.size)
     if targets.size == 0:
         return FoundEpsilon(np.stack([value, low, high]), _METHOD, {"evaluations": 0})
-    search = _Search(curve)
+    search = _Search(curve, end)
     search.evaluate(np.zeros(1))
     below, above = targets - rounding, targets + rounding  # an end above is proved at `below`, one below at `above`
     hopeless = above < floor[0]
     zero = np.isneginf(targets)
     low[hopeless], value[hopeless] = np.inf, np.inf
-    low[zero & ~hopeless], high[zero & ~hopeless] = end
-    value[zero & ~hopeless] = end[0] if math.isinf(end[1]) else 0.5 * (end[0] + end[1])
+    if (zero & ~hopeless).any():
+        least, most = search.end
+        low[zero & ~hopeless], high[zero & ~hopeless] = least, most
+        value[zero & ~hopeless] = least if math.isinf(most) else 0.5 * (least + most)
     active = ~hopeless & ~zero
     met = active & (below >= search.logs[0][2])
     high[met], active = 0.0, active & ~met
     if active.any():
-        search.solve(below[active], above[active])
-        low[active], value[active], high[active] = search.ends(below[active], above[active], end)
+        search.solve(below[active], above[active], floor[1])
+        low[active], value[active], high[active] = search.ends(below[active], above[active])
     reasons = []
     if np.isinf(high[zero & ~hopeless]).any():
         reasons.append("inf where delta = 0: the losses are unbounded")
@@ -73,10 +79,15 @@ def least_epsilon(
 class _Search:
     """The evaluated epsilons in order, with value, lower and upper bound of f at each."""
 
-    def __init__(self, curve: Callable[[FloatArray], LogBounds]) -> None:
-        self.curve = curve
+    def __init__(self, curve: Callable[[FloatArray], LogBounds], end: Callable[[], tuple[float, float]]) -> None:
+        self.curve, self.make_end = curve, end
         self.epsilon = np.empty(0)
         self.logs = np.empty((0, 3))
+
+    @cached_property
+    def end(self) -> tuple[float, float]:
+        """Bounds of the largest sum of losses, beyond which the curve is at its floor."""
+        return self.make_end()
 
     def evaluate(self, epsilon: FloatArray) -> bool:
         """Evaluate what is new; whether there was any."""
@@ -98,33 +109,41 @@ class _Search:
         ends = np.append(self.epsilon, np.inf)
         return np.where(small >= 0, self.epsilon[np.maximum(small, 0)], 0.0), ends[enough]
 
-    def solve(self, below: FloatArray, above: FloatArray) -> None:
+    def solve(self, below: FloatArray, above: FloatArray, floor: float) -> None:
         """Evaluate until both ends are as near the root as the bounds of the curve allow."""
         target = 0.5 * (below + above)
-        self._reach(float(below.min()))
-        failures = np.zeros(target.size)
+        self._reach(float(below.min()), floor)
+        failures, before = np.zeros(target.size), np.full(target.size, np.inf)
         for _ in range(_MOST_ROUNDS):
             low, high = self.proved(below, above)
             top = np.where(np.isfinite(high), high, self.epsilon[-1])
-            root, spread, slope = self._roots(target)
+            root, spread, slope, apart = self._roots(target)
             width = _MARGIN * self._half_widths(root) / slope + _NARROW * root
             open_ends = (high - low > 3.0 * width * 4.0**failures) & (top > low)
-            failures[open_ends & (0.05 * spread <= width)] += 1.0
+            failures[open_ends & (apart <= 2.5 * width * 4.0**failures)] += 1.0  # the root is known, but not proved
             margin = np.maximum(width * 4.0**failures, 0.05 * spread)
             sides = [np.where((end > low) & (end < top), end, np.nan) for end in (root - margin, root + margin)]
-            middle = np.where(np.isnan(sides[0]) & np.isnan(sides[1]), low + 0.5 * (top - low), np.nan)
-            points = np.concatenate([side[open_ends] for side in (*sides, middle)])
+            slow = (top - low > 0.5 * before) | (np.isnan(sides[0]) & np.isnan(sides[1]))
+            before = top - low
+            middle = np.where(top > 16.0 * low, _geometric_mean(low, top), low + 0.5 * (top - low))
+            points = np.concatenate([side[open_ends] for side in (*sides, np.where(slow, middle, np.nan))])
             if not open_ends.any() or not self.evaluate(points[~np.isnan(points)]):
                 return
 
-    def _reach(self, target: float) -> None:
-        """Larger and larger epsilons, until the curve is proved to be below all targets, or falls no more."""
-        level = 1.0
-        while level < LARGEST_DOUBLE / _LARGEST_STEP:
+    def _reach(self, target: float, floor: float) -> None:
+        """Larger and larger epsilons, until the curve is proved to be below all targets, or is at its end."""
+        level, factor = 1.0, _FIRST_FACTOR
+        while level < LARGEST_DOUBLE:
             self.evaluate(np.array([level]))
-            if self.logs[-1, 2] <= target or (level > 1.0 and self.logs[-1, 2] >= self.logs[-2, 2]):
+            if self.logs[-1, 2] <= target or self.logs[-1, 2] <= floor + _NEAR_FLOOR:
                 return
-            level *= _LARGEST_STEP
+            if np.isneginf(self.logs[-1, 1]) and self.end[1] <= level:  # nothing is beyond, and the bounds tell nothing
+                self.epsilon, self.logs = self.epsilon[:-1], self.logs[:-1]
+                self.evaluate(np.array([self.end[1]]))
+                self.logs[-1, 2] = self.logs[-1, 0] = min(floor, self.logs[-1, 2])
+                self.logs[-1, 1] = min(self.logs[-1, 1], floor)
+                return
+            level, factor = level * factor, 2.0 * factor
 
     def _half_widths(self, root: FloatArray) -> FloatArray:
         """Distance of the bounds of f from its value at the evaluated epsilon next to the root."""
@@ -132,12 +151,12 @@ class _Search:
         nearest = right - (root - self.epsilon[right - 1] < self.epsilon[right] - root)
         value, lower, upper = self.logs[nearest].T
         with np.errstate(invalid="ignore"):
-            widths = np.maximum(upper - value, value - lower)
-        return np.where(np.isfinite(widths), widths, 1.0)
+            sides = [np.where(np.isfinite(side), side, 0.0) for side in (upper - value, value - lower)]
+        return np.maximum(*sides)
 
-    def _roots(self, target: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _roots(self, target: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Where inverse interpolation through the nearest evaluated epsilons meets the target; how far the secant is
-        off; and -df / depsilon there.
+        off; -df / depsilon there; and the distance of the two nearest.
         """
         values = np.minimum.accumulate(self.logs[:, 0])
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -148,7 +167,7 @@ class _Search:
             rise = y[right] - y[left]
             share = (wanted - y[left]) / rise
             usable = np.isfinite(rise) & (rise > 0.0) & (share >= 0.0) & (share <= 1.0)
-            secant = a + np.where(usable, share, 0.5) * (b - a)
+            secant = np.where(usable, a + share * (b - a), _geometric_mean(a, b))
             root, spread = secant, b - a
             for third in (left - 1, right + 1):  # a parabola through a third point, where it stays between the two
                 at = np.clip(third, 0, self.epsilon.size - 1)
@@ -158,12 +177,13 @@ class _Search:
                 spread = np.where(good, np.abs(curved - root), spread)
                 root = np.where(good, curved, root)
             slope = np.where(usable, 2.0 * wanted * rise / (b - a), np.nan)
-        return root, spread, np.where(slope > 0.0, slope, 1.0)
+        return root, spread, np.where(slope > 0.0, slope, 1.0), b - a
 
-    def ends(
-        self, below: FloatArray, above: FloatArray, end: tuple[float, float]
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def ends(self, below: FloatArray, above: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Proved lower ends, values and proved upper ends."""
         low, high = self.proved(below, above)
-        high = np.minimum(high, end[1])
         return low, np.clip(self._roots(0.5 * (below + above))[0], low, high), high
+
+
+def _geometric_mean(low: FloatArray, high: FloatArray) -> FloatArray:
+    return np.sqrt(np.maximum(low, _LEAST_SHARE * high)) * np.sqrt(high)

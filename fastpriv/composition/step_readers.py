@@ -130,7 +130,8 @@ def _read_response(channel: RandomizedResponse) -> ReadPair:
     total = 1 + (channel.k - 1) * a
     p = np.array([1, a, (channel.k - 2) * a], dtype=np.longdouble) / total
     q = p[[1, 0, 2]]
-    return _symmetric(bounding_atoms(p, q, p[[0, 1, 2]] > 0.0, _RESPONSE_ERROR, _RESPONSE_ERROR))
+    error = _RESPONSE_ERROR if a > 0.0 else 0.0
+    return _symmetric(bounding_atoms(p, q, (p > 0.0) & (q > 0.0), error, error))
 
 
 def _read_channel(channel: AnyChannel) -> ReadPair:

@@ -1,28 +1,32 @@
-"""The privacy curve of a composed privacy loss, with a bound of every rounding.
+"""Bounds of any composition by tilted transforms of privacy losses on one grid, with a bound of every rounding.
 
-Notation: masses p_k at the losses k h and m at infinity (``discretised_losses``); T the number of steps, S the sum of T
-losses; x = e^epsilon. The composition has mass 1 - (1 - m)^T at infinity, and
+Notation: step i has masses p_{i,k} at the losses k h and m_i at infinity (``discretised_losses``), T_i times; S the sum
+of all T = sum T_i losses; x = e^epsilon. The composition has mass 1 - prod (1 - m_i)^T_i at infinity, and with p(s) the
+mass of S at s h,
 
-    delta = 1 - (1 - m)^T + sum over s > epsilon/h of p^{*T}(s) (1 - e^(epsilon - s h)).
+    delta = 1 - prod (1 - m_i)^T_i + sum over s > epsilon/h of p(s) (1 - e^(epsilon - s h)),
+    tail = e^epsilon Q(S > epsilon) = sum over s > epsilon/h of p(s) e^(epsilon - s h).
 
-Tilting. For theta >= 0, a centre c and M > 0 let q_k = p_k e^(theta (k - c) h) / M. Then p^{*T}(s) = M^T
-e^(-theta (s - T c) h) q^{*T}(s), and the sum is
+Tilting. For theta, centres c_i and M_i > 0 let q_{i,k} = p_{i,k} e^(theta (k - c_i) h) / M_i and c = sum T_i c_i. Then
+p(s) = prod M_i^T_i e^(-theta (s - c) h) q(s), q the mass of the composed tilted losses, and the sum is
 
-    M^T e^(-theta (epsilon - T c h)) sum over s of q^{*T}(s) w(s),
-    w(s) = e^(-theta y) (1 - e^-y) <= 1, y = s h - epsilon.
+    prod M_i^T_i e^(-theta (epsilon - c h)) sum over s of q(s) w(s),
+    w(s) = e^(-theta y) (1 - e^-y) or e^(-(theta + 1) y),  y = s h - epsilon,
 
-With theta at the saddle point the sum over s has an ordinary size whatever delta is, and an absolute error of q^{*T}
-becomes a relative one of delta: a transform of a few thousand points then serves delta = 1e-30 as well as 0.1.
+w <= 1 for theta >= 0 (of the tail: theta >= -1). With theta at the saddle point the sum over s has an ordinary size
+whatever delta is, and an absolute error of q becomes a relative one of delta: a transform of a few thousand points then
+serves delta = e^-1000 as well as 0.1. Beyond y = 40 / theta the weights count no more.
 
-Transform. q is added up modulo n, and q^{*T} modulo n is the inverse transform of the T-th power of its transform.
+Transform. Each q_i is added up modulo n, and q modulo n is the inverse transform of the product of their transforms'
+powers.
 * Rounding of a transform of y in log2 n levels: each output is off by at most c u log2(n) |y|_1, because each level
   errs by at most c u times the sizes of the numbers it handles, which add up to at most |y|_1 for each output (Higham,
   Accuracy and Stability, 2nd edition, theorem 24.2, in the norm of single outputs; there c < 10).
 * Power: |(F + e)^T - F^T| <= T (|F| + |e|)^(T-1) |e|, and 2 T complex products.
-* Inverse: as the first, of a vector with norm sum |F|^T, divided by n.
+* Inverse: as the first, of a vector with norm sum prod |F_i|^T_i, divided by n.
 * Mass beyond the n points, above and below, is folded onto them: at most P(S > ..) + P(S < ..), by Chernoff's bound
-  for q: P(S - T c >= j) <= e^(-eta j h) (sum q_k e^(eta (k - c) h))^T.
-The arithmetic is that of long doubles, whose u is 2^-64 on x86-64.
+  for q: P(S - c >= j) <= e^(-eta j h) prod (sum q_{i,k} e^(eta (k - c_i) h))^T_i.
+The arithmetic of the transforms is that of long doubles, whose u is 2^-64 on x86-64.
 """
 
 # bounds: proved - numbers of roundings in units of _U, where no other reason stands beside them
@@ -30,136 +34,205 @@ The arithmetic is that of long doubles, whose u is 2^-64 on x86-64.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from ..numerics import FloatArray, LongDoubleArray, next_above, next_below
+from ..numerics import UNIT_ROUNDOFF, FloatArray, LongDoubleArray, next_above, next_below
 from .discretised_losses import PrivacyLoss
 
-__all__ = ["composed_bounds"]
+__all__ = ["composed_bounds", "composed_log_bounds", "infinite_log_mass"]
+
+Quantity = Literal["delta", "tail"]
 
 # bound: proved - unit roundoff of long doubles, twice as large as need be
 _U = float(np.finfo(np.longdouble).eps)
 # bound: tested by enclosures/test_composition - error of one level of a transform of long doubles in units of _U: at
 #    most 10 by the theorem, and twiddle factors that are off by several units
 _LEVEL_ERROR = 16.0
-# bound: tested by enclosures/test_composition - roundings of a complex product, of long exponentials and of pairwise
-#    sums, in units of _U
-_PRODUCT_ERROR, _EXPONENTIAL_ERROR, _SUM_ERROR = 6.0, 8.0, 512.0
+# bound: tested by enclosures/test_composition - roundings of a complex product and of long exponentials, in units of _U
+_PRODUCT_ERROR, _EXPONENTIAL_ERROR = 6.0, 8.0
+# bound: tested by enclosures/test_composition - roundings of a weight, times 1 + its exponent, and of the sum
+_WEIGHT_ERROR = 16.0 * UNIT_ROUNDOFF
 # bound: proved - allowance for the rounding of the bounds themselves, which are sums of positive numbers in doubles
 _OUTWARD = 1.0 + 1e-12
 # bound: proved - relative rounding of a moment: a sum of at most 2^22 positive doubles
 _MOMENT_ERROR = 1e-9
 # bound: proved - added to every sum of tilted masses: far more than all that can underflow
 _UNDERFLOW = 1e-290
-_TAIL_EXPONENT = 60.0  # the points are chosen so that e^-60 of the tilted mass lies beyond them on either side
+# bound: proved - weights below e^-40 are left out, and added to the upper bound
+_TAIL_EXPONENT = 40.0  # the points are chosen so that e^-40 of the tilted mass lies beyond them on either side
 _LARGEST_EXPONENT = 600.0  # exponents of tilts stay below it: e^600 is no overflow
 _MAX_POINTS = 2**22  # of a transform: 64 MiB of long doubles and as much for their transform
-# bound: none - relative width of a bracket up to which a tilt serves another epsilon
+# bound: none - width of the bracket of a logarithm up to which a tilt serves another epsilon
 _ACCEPTED_WIDTH = 1e-11
-_CHERNOFF_SCALES = np.geomspace(0.5, 40.0, 18)  # orders of Chernoff's bound, in units of 1 / standard deviation
+_CHERNOFF_SCALES = np.array([1.0, 3.0, 7.0, 11.0, 16.0, 30.0])  # orders of Chernoff's bound, times the deviation
 
 
 def composed_bounds(
     loss: PrivacyLoss, epsilon: FloatArray, steps: int
 ) -> tuple[FloatArray, FloatArray, dict[str, Any]]:
     """Lower and upper bounds of delta of ``steps`` compositions at each epsilon, any sign; and the cost."""
-    lower, upper = np.zeros(epsilon.size), np.zeros(epsilon.size)
-    infinite = -np.expm1(steps * np.log1p(-np.longdouble(loss.infinity_mass)))
-    error = infinite * (steps + 4) * _U
+    lower, upper, cost = composed_log_bounds([(loss, steps)], epsilon)
+    with np.errstate(under="ignore"):
+        low, high = next_below(np.exp(next_below(lower)), 2), next_above(np.exp(next_above(upper)), 2)
+    return np.where(lower > -math.inf, np.maximum(low, 0.0), 0.0), np.where(upper > -math.inf, high, 0.0), cost
+
+
+def composed_log_bounds(
+    losses: Sequence[tuple[PrivacyLoss, int]], epsilon: FloatArray, quantity: Quantity = "delta"
+) -> tuple[FloatArray, FloatArray, dict[str, Any]]:
+    """Lower and upper bounds of the logarithms for losses on one grid, each with its count; and the cost."""
+    lower, upper = np.full((2, epsilon.size), -math.inf)
     cost = {"transforms": 0, "points": 0}
-    kept = np.flatnonzero(loss.masses)
-    masses, places = loss.masses[kept], kept + loss.first
-    last = next_above(steps * float(places[-1]) * loss.interval, 2) if kept.size else -math.inf
-    finite = epsilon < last
-    pending = [int(i) for i in np.argsort(-epsilon, kind="stable") if finite[i]]
-    sums, first = None, True
+    masses = [_Masses.of(loss, count) for loss, count in losses if count > 0]
+    last = math.inf
+    if all(one.masses.size for one in masses):
+        last = math.fsum(one.count * float(one.places[-1]) * one.interval for one in masses)
+        last += 4 * UNIT_ROUNDOFF * math.fsum(one.count * abs(float(one.places[-1])) * one.interval for one in masses)
+        pending = [int(i) for i in np.argsort(-epsilon, kind="stable") if epsilon[i] < last]
+    else:
+        pending = []
+    sums, theta = None, 0.0
+    least = 0.0 if quantity == "delta" else -1.0
+    first = True
     while pending:  # from the smallest epsilon on; a tilt serves until a bracket is too wide
         index = pending[-1]
+        level = float(epsilon[index])
         if sums is None:
-            sums, first = _tilted_sums(masses, places, loss.interval, steps, float(epsilon[index])), True
+            theta = _saddle_point(masses, level, theta, least)
+            sums, first = _tilted_sums(masses, theta), True
             cost = {"transforms": cost["transforms"] + 1, "points": max(cost["points"], len(sums.values))}
-        low, high = sums.delta(float(epsilon[index]))
-        if first or high - low <= _ACCEPTED_WIDTH * high:
+        low, high = sums.logarithm(level, quantity)
+        if first or high - low <= _ACCEPTED_WIDTH:
             lower[index], upper[index], first = low, high, False
             pending.pop()
         else:
             sums = None
-    with np.errstate(under="ignore"):
-        lower = next_below((lower.astype(np.longdouble) + max(infinite - error, np.longdouble(0))).astype(np.float64))
-        upper = next_above((upper.astype(np.longdouble) + (infinite + error)).astype(np.float64))
-    zero = ~finite & (infinite == 0.0)
-    return np.clip(lower, 0.0, 1.0), np.where(zero, 0.0, np.clip(upper, 0.0, 1.0)), cost
+    if quantity == "delta":
+        infinite = infinite_log_mass([(loss.infinity_mass, count) for loss, count in losses])
+        with np.errstate(invalid="ignore"):
+            if infinite[0] > -math.inf:
+                lower = next_below(np.logaddexp(lower, infinite[0]), 4)
+            if infinite[1] > -math.inf:
+                upper = next_above(np.logaddexp(upper, infinite[1]), 4)
+    return np.minimum(lower, 0.0), np.minimum(upper, 0.0), cost
+
+
+def infinite_log_mass(masses: Sequence[tuple[float, int]]) -> tuple[float, float]:
+    """Bounds of the logarithm of 1 - prod (1 - mass)^count; both -inf for 0."""
+    if any(mass >= 1.0 and count > 0 for mass, count in masses):
+        return 0.0, 0.0
+    finite = math.fsum(count * math.log1p(-mass) for mass, count in masses)
+    if finite == 0.0:
+        return -math.inf, -math.inf
+    value = math.log(-math.expm1(finite))
+    error = UNIT_ROUNDOFF * (16.0 + 2.0 * abs(value))
+    return value - error, min(value + error, 0.0)
+
+
+@dataclass(frozen=True)
+class _Masses:
+    """Positive masses at the losses ``places`` times ``interval``, ``count`` times."""
+
+    masses: FloatArray
+    places: Any
+    interval: float
+    count: int
+
+    @staticmethod
+    def of(loss: PrivacyLoss, count: int) -> _Masses:
+        kept = np.flatnonzero(loss.masses)
+        return _Masses(loss.masses[kept], kept + loss.first, loss.interval, count)
+
+    @property
+    def offsets(self) -> FloatArray:
+        """Losses beside the largest."""
+        return np.asarray((self.places - self.places[-1]) * self.interval, dtype=np.float64)
 
 
 @dataclass(frozen=True)
 class _TiltedSums:
-    """``values[j]`` is q^{*T} at ``first + j`` relative to T c, within ``error``, folded mass included."""
+    """``values[j]`` is q at ``first + j`` relative to c, within ``error``, folded mass included."""
 
-    values: LongDoubleArray
+    values: FloatArray
     first: int
     theta: float
     interval: float
-    log_mass: Any  # log M^T, a long double
-    centre: int  # T c
+    log_mass: Any  # log prod M_i^T_i, a long double
+    centre: int  # c
     error: float
     outside: float  # mass beyond the points
-    relative_error: float  # of every q^{*T}(s), from the rounding of the tilt
+    relative_error: float  # of every q(s), from the rounding of the tilt
     largest_exponent: float
 
-    def delta(self, level: float) -> tuple[float, float]:
-        """Lower and upper bound of the part of delta(``level``) that finite losses make."""
+    def logarithm(self, level: float, quantity: Quantity) -> tuple[float, float]:
+        """Bounds of the logarithm of the part of the curve at ``level`` that finite losses make."""
         epsilon, h = np.longdouble(level), np.longdouble(self.interval)
         start = int(np.clip(np.ceil(epsilon / h) - self.centre - self.first - 1, 0, len(self.values)))
-        s = np.arange(self.first + start, self.first + len(self.values)) + self.centre
-        y = s * h - epsilon
-        values = self.values[start:]
+        fall = self.theta + (quantity == "tail")
+        end = len(self.values)
+        if fall > 0.0:
+            end = min(end, start + 4 + math.ceil(min(_TAIL_EXPONENT / (fall * self.interval), 2.0**40)))
+        s = np.arange(self.first + start, self.first + end) + self.centre
+        y = (s * h - epsilon).astype(np.float64)
+        # y is off by the rounding of s h, each weight by its fall and by one times that
+        shift = 4 * _U * (float(abs(epsilon)) + float(np.abs(s).max(initial=0)) * self.interval)
+        values, above = self.values[start:end], np.maximum(y, 0.0)
         with np.errstate(under="ignore"):
-            tilt = np.exp(-self.theta * np.maximum(y, 0))
-            weights = tilt * -np.expm1(-np.maximum(y, 0))
+            tilt = np.exp(-fall * above)
+            weights = tilt * (-np.expm1(-above) if quantity == "delta" else (y > -shift))
             terms = weights * values
-        total, size = terms.sum(), np.abs(terms).sum()
-        # y is off by the rounding of s h, each weight by theta and by one times that
-        shift = 4 * _U * (float(abs(epsilon)) + float(np.abs(s).max(initial=0)) * self.interval) * (1 + self.theta)
-        error = (
-            self.error * float(weights.sum()) + self.outside + shift * float((tilt * np.abs(values)).sum())
-            + shift * self.error * float(tilt.sum()) + _UNDERFLOW
-            + float(size) * (_SUM_ERROR + 2 * _EXPONENTIAL_ERROR) * _U
-        ) * _OUTWARD  # fmt: skip
+            ambiguous = 0.0 if quantity == "delta" else float((terms * (np.abs(y) <= shift)).sum())
+            size = np.abs(terms)
+            error = (
+                self.error * float(weights.sum()) + self.outside + 2.0 * math.exp(-_TAIL_EXPONENT)
+                + (1.0 + fall) * shift * float((tilt * (np.abs(values) + self.error)).sum()) + _UNDERFLOW
+                + float(size @ (1.0 + fall * above)) * _WEIGHT_ERROR
+            ) * _OUTWARD  # fmt: skip
+        total = math.fsum(terms) if terms.size < 4096 else float(terms.sum())
         exponent = self.log_mass - self.theta * (epsilon - self.centre * h)
-        slack = (8 * (self.largest_exponent + self.theta * float(abs(epsilon))) + 16) * _U + self.relative_error
-        with np.errstate(under="ignore", over="ignore"):
-            scale = np.exp(exponent)
-            low = np.maximum(total - error, 0) * scale * (1 - slack)
-            high = np.maximum(total + error, 0) * scale * (1 + slack)
-            return float(next_below(float(low))), float(next_above(float(high)))
+        slack = (8 * (self.largest_exponent + abs(self.theta) * float(abs(epsilon))) + 16) * _U + self.relative_error
+        slack += 4 * UNIT_ROUNDOFF
+        bounds = []
+        for value, sign in ((total - ambiguous - error, -1.0), (total + error, 1.0)):
+            log = math.log(value) if value > 0.0 else -math.inf
+            if value > 0.0:
+                log = float(exponent + log + sign * (slack + 2 * UNIT_ROUNDOFF * abs(log)))
+            bounds.append(math.nextafter(log, sign * math.inf) if value > 0.0 else log)
+        return bounds[0], bounds[1]
 
 
-def _tilted_sums(masses: FloatArray, places: Any, interval: float, steps: int, epsilon: float) -> _TiltedSums:
-    """The composition under the tilt whose mean is ``epsilon``, or none if its mean is larger already."""
-    losses = places * interval
-    theta = _saddle_point(masses, losses, epsilon / steps)
-    exponents = theta * (losses - losses[-1])
-    weights = masses * np.exp(exponents)
-    mean = float(weights @ losses / weights.sum())
-    centre = round(mean / interval)
-    k = places - centre
+def _tilted_sums(masses: Sequence[_Masses], theta: float) -> _TiltedSums:
+    """The composition under a tilt."""
+    interval = masses[0].interval
     h = np.longdouble(interval)
-    with np.errstate(under="ignore"):
-        exponent = np.longdouble(theta) * k * h
-        top = exponent.max()
-        raw = masses * np.exp(exponent - top)
-        total = raw.sum()
+    tilted: list[tuple[LongDoubleArray, Any, int]] = []
+    log_mass, centre, farthest, relative, largest, variance = np.longdouble(0), 0, 0.0, 0.0, 0.0, 0.0
+    for one in masses:
+        with np.errstate(under="ignore"):
+            weights = one.masses * np.exp(theta * one.offsets - max(0.0, float((theta * one.offsets).max())))
+            mean = float(weights @ one.offsets) / float(weights.sum())
+            middle = int(one.places[-1]) + round(mean / interval)
+            k = one.places - middle
+            exponent = np.longdouble(theta) * k * h
+            top = exponent.max()
+            raw = one.masses * np.exp(exponent - top)
+            total = raw.sum()
         q = raw / total
-    log_mass = steps * (np.log(total) + top)
-    farthest = float(np.abs(exponent).max()) + abs(float(top))
-    single = (4 * farthest + _EXPONENTIAL_ERROR + 4) * _U
-    q_double = q.astype(np.float64)
-    deviation = max(interval, math.sqrt(steps * float(q_double @ ((k * interval) ** 2))))
-    low_end, high_end = steps * int(k[0]), steps * int(k[-1])
-    above, below = (_chernoff(q_double, sign * k * interval, steps, deviation) for sign in (1, -1))
+        tilted.append((q, k, one.count))
+        log_mass += one.count * (np.log(total) + top)
+        centre += one.count * middle
+        farthest = float(np.abs(exponent).max()) + abs(float(top))
+        relative += one.count * (4 * farthest + _EXPONENTIAL_ERROR + 4) * _U
+        largest += one.count * (farthest + abs(float(np.log(total))))
+        variance += one.count * float(q.astype(np.float64) @ (k * interval) ** 2)
+    deviation = max(interval, math.sqrt(variance))
+    low_end = sum(count * int(k[0]) for _, k, count in tilted)
+    high_end = sum(count * int(k[-1]) for _, k, count in tilted)
+    above, below = (_chernoff(tilted, sign * interval, deviation) for sign in (1, -1))
     first = max(low_end, -_points_beyond(below, interval))
     last = min(high_end, _points_beyond(above, interval))
     levels = max(1, (last - first).bit_length())
@@ -172,63 +245,90 @@ def _tilted_sums(masses: FloatArray, places: Any, interval: float, steps: int, e
         outside += _tail(above, (last + 1) * interval)
     if first > low_end:
         outside += _tail(below, (1 - first) * interval)
-    shared = {"theta": theta, "interval": interval, "log_mass": log_mass, "centre": steps * centre,
-              "relative_error": math.expm1(steps * single * _OUTWARD),
-              "largest_exponent": abs(float(log_mass)) + theta * abs(steps * centre) * interval + steps * farthest}
-    if steps == 1:
-        exact = np.zeros(int(k[-1] - k[0]) + 1, dtype=np.longdouble)
+    shared: dict[str, Any] = {"theta": theta, "interval": interval, "log_mass": log_mass, "centre": centre,
+              "relative_error": math.expm1(relative * _OUTWARD),
+              "largest_exponent": largest + abs(theta) * abs(centre) * interval}
+    if len(tilted) == 1 and tilted[0][2] == 1:
+        q, k, _ = tilted[0]
+        exact = np.zeros(int(k[-1] - k[0]) + 1)
         exact[k - k[0]] = q
         return _TiltedSums(values=exact, first=int(k[0]), error=0.0, outside=0.0, **shared)
-    folded = np.zeros(points, dtype=np.longdouble)
-    np.add.at(folded, k % points, q)
-    transform = np.fft.rfft(folded)
     level_error = _LEVEL_ERROR * _U * max(1, points.bit_length() - 1)
-    forward_error = level_error * _OUTWARD + (len(k) / points + 1) * _U
-    size = np.abs(transform).astype(np.float64) * _OUTWARD + forward_error
+    product: Any = None
+    logs, relative_errors = np.zeros((2, points // 2 + 1))
+    for q, k, count in tilted:
+        folded = np.zeros(points, dtype=np.longdouble)
+        np.add.at(folded, k % points, q)
+        transform = np.fft.rfft(folded)
+        forward_error = level_error * _OUTWARD + (len(k) / points + 1) * _U
+        size = np.abs(transform).astype(np.float64) * _OUTWARD + forward_error
+        logs += count * np.log(size)
+        relative_errors += count * (forward_error / size + 2 * _PRODUCT_ERROR * _U)
+        raised = _power(transform, count)
+        product = raised if product is None else product * raised
     with np.errstate(under="ignore"):
-        below_power = np.exp((steps - 1) * np.log(size))
-        mean_power = 2.0 / points * float((below_power * size).sum())
-        power_error = steps * (forward_error + 2 * _PRODUCT_ERROR * _U) * 2.0 / points * float(below_power.sum())
-        values: Any = np.roll(np.fft.irfft(_power(transform, steps), points), -(first % points))
-    error = (power_error + level_error * mean_power) * _OUTWARD + _UNDERFLOW
-    return _TiltedSums(values=values, first=first, error=error, outside=min(outside, 1.0), **shared)
+        power = np.exp(logs) * _OUTWARD
+        mean_power = 2.0 / points * float(power.sum())
+        power_error = 2.0 / points * float((power * relative_errors).sum())
+        values = np.roll(np.fft.irfft(product, points), -(first % points)).astype(np.float64)
+    error = (power_error + (level_error + len(tilted) * _PRODUCT_ERROR * _U + UNIT_ROUNDOFF) * mean_power) * _OUTWARD
+    return _TiltedSums(values=values, first=first, error=error + _UNDERFLOW, outside=min(outside, 1.0), **shared)
 
 
-def _saddle_point(masses: FloatArray, losses: FloatArray, mean: float) -> float:
-    """The theta >= 0 under which the mean loss is ``mean``; 0 where it is larger without a tilt."""
+def _saddle_point(masses: Sequence[_Masses], level: float, start: float, least: float) -> float:
+    """The theta under which the mean of S is ``level``, to a fraction of its deviation; at least ``least``."""
+    offsets = [one.offsets for one in masses]
+    top = math.fsum(one.count * float(one.places[-1]) * one.interval for one in masses)
 
-    def tilted_mean(theta: float) -> float:
+    def moments(theta: float) -> tuple[float, float]:
+        gap, variance = top - level, 0.0
+        for one, offset in zip(masses, offsets, strict=True):
+            with np.errstate(under="ignore"):
+                weights = one.masses * np.exp(theta * offset - max(0.0, theta * float(offset[0])))
+            total = float(weights.sum())
+            if total > 0.0:
+                mean = float(weights @ offset) / total
+                gap += one.count * mean
+                variance += one.count * float(weights @ (offset - mean) ** 2) / total
+        return gap, variance
+
+    widest = max(-float(offset[0]) for offset in offsets)
+    low, high = least, _LARGEST_EXPONENT / max(widest, 1e-300)
+    if widest == 0.0 or high <= least:
+        return least
+    theta = min(max(start, least), high)
+    for _ in range(60):
+        gap, variance = moments(theta)
+        if gap * gap <= 0.01 * variance or high - low <= 1e-3 * high:
+            break
+        if gap < 0.0:
+            low = theta
+        else:
+            high = theta
+        if low == high:
+            break
+        newton = theta - gap / variance if variance > 0.0 else math.inf
+        theta = newton if low < newton < high else least if newton <= least else 0.5 * (low + high)
+    return theta
+
+
+def _chernoff(
+    tilted: Sequence[tuple[LongDoubleArray, Any, int]], interval: float, deviation: float
+) -> tuple[FloatArray, FloatArray]:
+    """Orders eta, and the logarithms of E e^(eta S) under q, rounded up; a negative interval mirrors S."""
+    widest = max(float(np.abs(k).max()) * abs(interval) for _, k, _ in tilted)
+    orders = np.minimum(_CHERNOFF_SCALES / deviation, _LARGEST_EXPONENT / max(widest, 1e-300))
+    logs = np.zeros(orders.size)
+    for q, k, count in tilted:
+        double, offsets = q.astype(np.float64), k * interval
         with np.errstate(under="ignore"):
-            weights = masses * np.exp(theta * (losses - losses[-1]))
-        total = float(weights.sum())
-        return float(weights @ losses) / total if total > 0.0 else float(losses[-1])
-
-    low, high = 0.0, _LARGEST_EXPONENT / max(float(losses[-1] - losses[0]), 1e-300)
-    if len(losses) == 1 or tilted_mean(0.0) >= mean:
-        return 0.0
-    if tilted_mean(high) <= mean:
-        return high
-    start = 1.0  # from a theta of ordinary size: doubled until it is too large
-    while start < high and tilted_mean(start) < mean:
-        low, start = start, 2 * start
-    high = min(high, start)
-    for _ in range(12):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if tilted_mean(middle) < mean else (low, middle)
-    return 0.5 * (low + high)
-
-
-def _chernoff(q: FloatArray, offsets: FloatArray, steps: int, deviation: float) -> tuple[FloatArray, FloatArray]:
-    """Orders eta, and the logarithms of E e^(eta S) under q^{*T} in units of the interval, rounded up."""
-    widest = max(float(np.abs(offsets).max()), 1e-300)
-    orders = np.minimum(_CHERNOFF_SCALES / deviation, _LARGEST_EXPONENT / widest)
-    with np.errstate(under="ignore"):
-        moments = np.array([float(q @ np.exp(order * offsets)) for order in orders])
-    return orders, steps * (np.log(moments) + _MOMENT_ERROR)
+            moments = np.array([float(double @ np.exp(order * offsets)) for order in orders])
+        logs += count * (np.log(moments) + _MOMENT_ERROR)
+    return orders, logs
 
 
 def _points_beyond(moments: tuple[FloatArray, FloatArray], interval: float) -> int:
-    """Points beyond the centre at which the tail is e^-60."""
+    """Points beyond the centre at which the tail is e^-40."""
     orders, logs = moments
     return math.ceil(float(((logs + _TAIL_EXPONENT) / orders).min()) / interval)
 

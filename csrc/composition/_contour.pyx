@@ -1,0 +1,121 @@
+"""Certified compositions of privacy losses by sums along a contour; see csrc/composition/fp_contour_solver.h."""
+
+import threading
+
+import numpy as np
+
+from libc.math cimport INFINITY
+from libc.stdlib cimport calloc, free
+
+include "common/fp_interrupt.pxi"
+
+cdef extern from "common/fp_stop_token.h":
+    ctypedef int (*fp_interrupted)() noexcept nogil
+    ctypedef struct fp_stop_token:
+        pass
+    fp_stop_token fp_stop_token_make(fp_interrupted, double) nogil
+
+cdef extern from "composition/fp_contour_solver.h":
+    ctypedef struct fp_contour_factor:
+        double largest_t
+    ctypedef struct fp_composition:
+        long nodes, terms, made
+    ctypedef struct fp_contour_answer:
+        double value, lower, upper
+    ctypedef struct fp_contour_any:
+        pass
+    void fp_contour_select() nogil
+    int fp_composition_make(fp_composition *, int, fp_contour_factor *) nogil
+    void fp_composition_free(fp_composition *) nogil
+    int fp_contour_bounds(fp_composition *, int, ptrdiff_t, const double *, fp_contour_answer *, fp_stop_token *,
+                          ptrdiff_t *) nogil
+    int fp_contour_any_mixtures(fp_contour_factor *, fp_contour_any *, double, int, const double *, const double *,
+                                const double *, int, const double *, const double *, const double *,
+                                const double *) nogil
+    int fp_contour_any_laplace(fp_contour_factor *, fp_contour_any *, double, double, double) nogil
+    int fp_contour_any_atoms(fp_contour_factor *, fp_contour_any *, double, int, const double *, const double *,
+                             double) nogil
+    void fp_contour_any_free(fp_contour_factor *, fp_contour_any *) nogil
+
+fp_contour_select()
+
+
+cdef class Composition:
+    """Pairs with counts and what was computed for them; ``bounds`` may be called from any thread."""
+
+    cdef fp_composition composition
+    cdef fp_contour_factor *factors
+    cdef fp_contour_any *pairs
+    cdef int count, room
+    cdef bint made
+    cdef list held
+    cdef object lock
+
+    def __cinit__(self, int room):
+        self.factors = <fp_contour_factor *>calloc(room + 1, sizeof(fp_contour_factor))
+        self.pairs = <fp_contour_any *>calloc(room + 1, sizeof(fp_contour_any))
+        if self.factors == NULL or self.pairs == NULL:
+            raise MemoryError
+        self.room, self.held, self.lock = room, [], threading.Lock()
+
+    def __dealloc__(self):
+        cdef int i
+        if self.made:
+            fp_composition_free(&self.composition)
+        for i in range(self.count):
+            fp_contour_any_free(&self.factors[i], &self.pairs[i])
+        free(self.factors)
+        free(self.pairs)
+
+    cdef int added(self, int known) except -1:
+        if known < 0:
+            raise MemoryError("not enough memory for the pairs of a composition; use fewer components")
+        self.count += known
+        return known
+
+    def add_mixtures(self, double count, const double[::1] w, const double[::1] m, const double[::1] s,
+                     const double[::1] v, const double[::1] n, const double[::1] t, double p_excess, double q_excess):
+        """Add ``count`` pairs P = (w, m, s) and Q = (v, n, t), whose weights sum to 1 + ``excess``; whether it is known."""
+        cdef double[2] excess
+        excess[0], excess[1] = p_excess, q_excess
+        return bool(self.added(fp_contour_any_mixtures(
+            &self.factors[self.count], &self.pairs[self.count], count, <int>w.shape[0], &w[0], &m[0], &s[0],
+            <int>v.shape[0], &v[0], &n[0], &t[0], excess)))
+
+    def add_laplace(self, double count, double scale, double shift):
+        """Add ``count`` pairs Laplace(0, scale) and Laplace(shift, scale), shift > 0."""
+        return bool(self.added(fp_contour_any_laplace(&self.factors[self.count], &self.pairs[self.count], count, scale,
+                                                      shift)))
+
+    def add_atoms(self, double count, const double[::1] p, const double[::1] q, double excess):
+        """Add ``count`` pairs of probabilities, all positive; those of P sum to 1 + ``excess``."""
+        self.held.append((p, q))
+        return bool(self.added(fp_contour_any_atoms(&self.factors[self.count], &self.pairs[self.count], count,
+                                                    <int>p.shape[0], &p[0], &q[0], excess)))
+
+    def bounds(self, int quantity, const double[::1] epsilon, double deadline=INFINITY):
+        """Logarithms of delta (``quantity`` 0) or of e^epsilon Q(S > epsilon) (1): rows of value, lower, upper, shape
+        (len(epsilon), 3); and the cost: nodes, terms and tables made by this call, and the number of ``epsilon`` that
+        were done at the ``deadline`` (by ``time.monotonic``). ``epsilon >= 0``.
+        """
+        result = np.zeros((epsilon.shape[0], 3))
+        cdef double[:, ::1] out = result
+        cdef fp_stop_token stop
+        cdef int status = 0
+        cdef ptrdiff_t done = 0
+        cdef long nodes, terms, made
+        if epsilon.shape[0] == 0:
+            return result, (0, 0, 0, 0)
+        with self.lock:
+            if not self.made:
+                finished(fp_composition_make(&self.composition, self.count, self.factors), "pairs")
+                self.made = True
+            nodes, terms, made = self.composition.nodes, self.composition.terms, self.composition.made
+            with nogil:
+                stop = fp_stop_token_make(interrupted, deadline)
+                status = fp_contour_bounds(&self.composition, quantity, epsilon.shape[0], &epsilon[0],
+                                           <fp_contour_answer *>&out[0, 0], &stop, &done)
+            if status != -3:  # the deadline
+                finished(status, "pairs")
+            return result, (self.composition.nodes - nodes, self.composition.terms - terms,
+                            self.composition.made - made, done)

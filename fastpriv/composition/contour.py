@@ -1,0 +1,93 @@
+"""Composition by sums along a contour: delta(epsilon) and the tail of the loss, with proof on both sides.
+
+Notation: S is the sum of all losses under P, M_i(z) = E_P e^(z L_i) of step i, K = sum count_i log M_i. For t > 0
+
+    delta(epsilon) = (1 / 2 pi i) integral over Re z = t of exp(K(z) - epsilon z) / (z (z + 1)) dz,
+
+which the kernel sums by the trapezoidal rule (``csrc/composition/fp_contour_solver.h``, with the proofs). It needs
+one step at least whose M falls along the contour: a step of Gaussian mixtures, or many of Laplace noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+
+from ..distributions import GaussianMixture
+from ..kernels import _contour
+from ..numerics import FloatArray
+from .log_bounds import LogBounds
+from .steps import AtomStep, LaplaceStep, MixtureStep, Step
+
+__all__ = ["contour_bounds"]
+
+_QUANTITIES = {"delta": 0, "tail": 1}
+
+
+def contour_bounds(
+    steps: Sequence[Step],
+    epsilon: FloatArray,
+    quantity: Literal["delta", "tail"] = "delta",
+    *,
+    deadline: float = math.inf,
+) -> LogBounds | None:
+    """Logarithms of delta, or of e^epsilon Q(S > epsilon), of the composition of ``steps``; None where a step has no moments.
+
+    ``epsilon`` has shape (n,) and entries >= 0. The tail is minus the derivative of delta. Rows that are not done at
+    the ``deadline`` (by ``time.monotonic``) have the bounds 0 and 1. What is computed for one epsilon serves others
+    near it, also in later calls; the result at an epsilon does not depend on the others.
+
+    **Accuracy.** The bounds contain the truth: tests/enclosures/test_contour.py. Their relative width is about 1e-12
+    for up to 1e4 steps, 1e-10 for 1e6, and larger where rare large losses rule delta.
+    """
+    composition = _composition(tuple(steps))
+    if composition is None:
+        return None
+    rows, cost = composition.bounds(_QUANTITIES[quantity], np.ascontiguousarray(epsilon, dtype=np.float64), deadline)
+    rows[cost[3] :] = 0.0, -np.inf, 0.0
+    value, lower, upper = (np.ascontiguousarray(column) for column in rows.T)
+    return LogBounds(value, lower, upper, {"nodes": cost[0], "frequencies": cost[1], "tables": cost[2]}, "contour sum")
+
+
+@lru_cache(maxsize=16)
+def _composition(steps: tuple[Step, ...]) -> _contour.Composition | None:
+    """The kernel's object, or None where a step is of another form."""
+    composition = _contour.Composition(len(steps))
+    for step in steps:
+        if step.count == 0 or isinstance(step, MixtureStep) and step.p == step.q:
+            continue
+        if not _add(composition, step):
+            return None
+    return composition
+
+
+def _add(composition: _contour.Composition, step: Step) -> bool:
+    if isinstance(step, MixtureStep):
+        sides = [_distinct_components(side) for side in (step.p, step.q)]
+        return composition.add_mixtures(step.count, *sides[0], *sides[1], *(_excess(side[0]) for side in sides))
+    if isinstance(step, LaplaceStep):
+        return step.shift == 0.0 or composition.add_laplace(step.count, step.scale, step.shift)
+    if isinstance(step, AtomStep) and not np.any((step.q == 0.0) & (step.p > 0.0)):
+        kept = step.p > 0.0
+        p, q = np.ascontiguousarray(step.p[kept]), np.ascontiguousarray(step.q[kept])
+        return composition.add_atoms(step.count, p, q, _excess(p))
+    return False
+
+
+def _excess(weights: FloatArray) -> float:
+    return math.fsum([*weights.tolist(), -1.0])
+
+
+def _distinct_components(side: GaussianMixture) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Weights, means and standard deviations of the components of positive weight, equal ones joined."""
+    joined: dict[tuple[float, float], list[float]] = {}
+    for w, mean, sigma in zip(side.weights.tolist(), side.means.tolist(), side.sigmas.tolist(), strict=True):
+        if w > 0.0:
+            joined.setdefault((mean + 0.0, sigma), []).append(w)
+    columns = np.array([(math.fsum(w), *place) for place, w in joined.items()])
+    weights, means, sigmas = (np.ascontiguousarray(column) for column in columns.T)
+    return weights, means, sigmas
