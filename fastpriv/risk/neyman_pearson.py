@@ -37,8 +37,12 @@ _ROUNDING = 12 * UNIT_ROUNDOFF
 _UNDERFLOW = 2e-323
 _NODES = 192  # of a table, evenly in the normal quantile: every 0.2 down to 1e-300
 _COARSE_NODES = 17  # of the table that places those
+_SPLITS = np.array([0.0, 1e-12, 1e-9, 1e-6])  # epsilons of the test that parts the two directions: the first sharp one,
+_SHARP = 1e-6  # its power being known to this relative width
 _OTHER_NODES = 8  # every so many of their epsilons are looked at in the other direction,
-_NEAR_ZERO = np.array([1e-9, 1e-6, 1e-3])  # and these, relative to the largest: the loss may have an atom at 0
+_NEAR_ZERO = np.array([1e-9, 1e-6, 1e-3])  # and these, relative to the largest, of both: the loss may have an atom at 0
+# bound: none - part of the neighbours in a table with one u from which on the losses count as atoms
+_TIES = 0.2
 _DEGREE = 7  # of the interpolation in the table
 _LARGEST_EPSILON = 700.0  # nats: e^epsilon and its inverse are normal doubles
 _ROUNDS = 60  # of refinement at most: one for smooth curves, about ten among atoms
@@ -57,8 +61,10 @@ def best_tests(pair: Pair, alpha: FloatArray) -> tuple[Numbers, Numbers]:
     assert pair.tails is not None
     power, beta = np.ones((2, alpha.size)), np.zeros((2, alpha.size))
     forward, backward = pair.tails
-    at_zero = _bounds_of_tails(backward, np.zeros(1))
-    by_power = (alpha <= at_zero[1][1]) & (alpha < 1.0)
+    near_zero = _bounds_of_tails(backward, _SPLITS)
+    sharp = near_zero[0][1] - near_zero[0][0] <= _SHARP * near_zero[0][1]
+    split = int(np.argmax(sharp))
+    by_power = (alpha <= near_zero[1][1][split]) & (alpha < 1.0)
     by_level = ~by_power & (alpha < 1.0)
     if by_power.any():
         u = alpha[by_power]
@@ -69,7 +75,7 @@ def best_tests(pair: Pair, alpha: FloatArray) -> tuple[Numbers, Numbers]:
         u = 1.0 - alpha[by_level]
         slack = np.where(u > 0.5, UNIT_ROUNDOFF, 0.0)  # a difference from 1/2 on is exact
         low, high = _Search(pair.forward, forward, backward, True).bounds(u - slack, np.minimum(u + slack, 1))
-        most = 1.0 - at_zero[0][0] + UNIT_ROUNDOFF  # the error of the test at epsilon = 0, whose level is smaller
+        most = 1.0 - near_zero[0][0][split] + UNIT_ROUNDOFF  # the error of that test, whose level is smaller
         beta[:, by_level] = np.clip(low, 0.0, 1.0), np.clip(np.minimum(high, most), 0.0, 1.0)
         power[:, by_level] = _complement(*beta[:, by_level])
     return (power[0], power[1]), (beta[0], beta[1])
@@ -148,7 +154,9 @@ class _Search:
         self.curve, self.tails, self.other_tails, self.by_power = curve, tails, other_tails, by_power
 
     def points(self, epsilon: FloatArray) -> _Points:
-        return self._of_tails(epsilon, *_bounds_of_tails(self.tails, epsilon))
+        """Points at these epsilons, each of which is evaluated once."""
+        different, index = np.unique(epsilon, return_inverse=True)
+        return self._of_tails(different, *_bounds_of_tails(self.tails, different)).rows(index)
 
     def _of_tails(self, epsilon: FloatArray, power: Numbers, level: Numbers) -> _Points:
         with np.errstate(over="ignore"):
@@ -158,11 +166,12 @@ class _Search:
 
     def bounds(self, u_low: FloatArray, u_high: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Lower bounds of c at ``u_low`` and upper bounds at ``u_high``."""
-        nodes = self.points(self._epsilons(u_low))
-        quantile = _quantile(0.5 * (nodes.u[0] + nodes.u[1]))
+        table = self._epsilons(u_low)
+        nodes = self.points(np.concatenate([table, _SPLITS, table[-1] * _NEAR_ZERO]))
+        quantile = _quantile(0.5 * (nodes.u[0] + nodes.u[1]))[: table.size]
         target = _quantile(u_low)
-        guess, fall = _interpolated(nodes.epsilon, quantile, target)
-        nodes = self._with_ends(nodes)
+        guess, fall = _interpolated(table, quantile, target)
+        nodes = self._with_ends(nodes, table)
         nodes = nodes.rows(_lower_hull(*nodes.above()[1:]))
         above = nodes.above()
         after = np.clip(np.searchsorted(above[1], u_high, side="right"), 1, above.shape[1] - 1)
@@ -174,7 +183,10 @@ class _Search:
             noise = np.where(np.isfinite(noise), noise, 0.0)
         goal = _TARGET + _NOISE * np.maximum(noise[after - 1], noise[after])
         rows = np.arange(u_low.size)
-        for turn in range(_ROUNDS):
+        smooth = np.mean(np.diff(quantile) == 0.0) < _TIES
+        if not smooth:
+            guess = self._of_chords(0, left, right)
+        for turn in range(0 if smooth else 2, _ROUNDS):
             points = self.points(guess)
             lower[rows] = np.maximum(lower[rows], points.lines(u_low[rows]))
             if turn > 1:
@@ -216,14 +228,14 @@ class _Search:
         points = self.points(coarse)
         quantile = np.minimum.accumulate(_quantile(0.5 * (points.u[0] + points.u[1])))
         even = np.linspace(quantile[-1], quantile[0], _NODES)
-        return np.unique(np.concatenate([coarse, np.interp(even, quantile[::-1], coarse[::-1])]))
+        return np.unique(np.interp(even, quantile[::-1], coarse[::-1]))
 
-    def _with_ends(self, nodes: _Points) -> _Points:
+    def _with_ends(self, nodes: _Points, table: FloatArray) -> _Points:
         """With the points at infinity, at epsilon <= 0 from the other direction, and at u = 1."""
         infinite = certified(self.curve, np.full(1, np.inf))
         mass, nought, one = (np.asarray(infinite.lower), np.asarray(infinite.upper)), np.zeros(1), np.ones(1)
         start = self._of_tails(np.full(1, np.inf), mass, (nought, nought))
-        beyond = np.concatenate([nought, nodes.epsilon[-1] * _NEAR_ZERO, nodes.epsilon[_OTHER_NODES::_OTHER_NODES]])
+        beyond = np.concatenate([_SPLITS, table[-1] * _NEAR_ZERO, table[_OTHER_NODES::_OTHER_NODES]])
         power, level = _bounds_of_tails(self.other_tails, beyond)
         zero = self._of_tails(-beyond, *((1.0 - high - UNIT_ROUNDOFF, 1.0 - low + UNIT_ROUNDOFF)
                                          for low, high in (level, power)))  # fmt: skip
@@ -240,7 +252,8 @@ class _Search:
 
     def _line_of_curve(self, points: _Points, u: FloatArray) -> FloatArray:
         """Lower bounds of c at u, by the lines of these slopes: the curve is sharp where the tails jump."""
-        delta = np.asarray(certified(self.curve, points.epsilon).upper)
+        different, index = np.unique(points.epsilon, return_inverse=True)
+        delta = np.asarray(certified(self.curve, different).upper)[index]
         if self.by_power:
             bound = points.slope * (u - delta)
         else:
@@ -252,14 +265,19 @@ class _Search:
         right: FloatArray,
     ) -> FloatArray:  # fmt: skip
         """The next epsilons: a Newton step in normal quantiles first, and then those of the slopes of the chords."""
-        most, least = np.minimum(left[0, rows], _LARGEST_EPSILON), np.maximum(right[0, rows], 0.0)
+        if turn > 0:
+            return self._of_chords(turn, left[:, rows], right[:, rows])
+        newton = points.epsilon + (target[rows] - _quantile(0.5 * (points.u[0] + points.u[1]))) * fall[rows]
+        return np.clip(newton, 0.0, _LARGEST_EPSILON)
+
+    def _of_chords(self, turn: int, left: FloatArray, right: FloatArray) -> FloatArray:
+        """Epsilons of the slopes of chords, and from the third round on beside them, where an atom may be."""
         with np.errstate(all="ignore"):
-            newton = points.epsilon + (target[rows] - _quantile(0.5 * (points.u[0] + points.u[1]))) * fall[rows]
-            slope = (right[2, rows] - left[2, rows]) / (right[1, rows] - left[1, rows])
-            by_slope = np.log(np.abs(slope)) * (-1.0 if self.by_power else 1.0)
-            by_slope += (-1.0) ** turn * _SHIFT * max(0, turn - 2) * (1.0 + np.abs(by_slope))  # beside an atom
-        guess = newton if turn == 0 else by_slope
-        return np.clip(np.where(np.isfinite(guess), guess, 0.5 * (most + least)), 0.0, _LARGEST_EPSILON)
+            slope = np.abs((right[2] - left[2]) / (right[1] - left[1]))
+            guess = np.log(slope) * (-1.0 if self.by_power else 1.0)
+            guess += (-1.0) ** turn * _SHIFT * max(0, turn - 2) * (1.0 + np.abs(guess))
+        middle = 0.5 * (np.minimum(left[0], _LARGEST_EPSILON) + np.maximum(right[0], 0.0))
+        return np.clip(np.where(np.isfinite(guess), guess, middle), 0.0, _LARGEST_EPSILON)
 
 
 def _quantile(u: FloatArray) -> FloatArray:
