@@ -365,7 +365,7 @@ def _highest(x: Any, low: Any, high: Any, alpha: FloatArray, end: Any, less: int
 
 
 def _next_points(points: _Points, low: Any, high: Any) -> FloatArray:
-    """Six points about the place where g seems to be highest."""
+    """Six points about the place where g seems to be highest; over all of the interval where g is steep there."""
     e, height = points.epsilon, (low + high) / 2
     best = np.argmax(height, axis=1)
     inner = np.clip(best, 1, e.shape[1] - 2)
@@ -393,6 +393,9 @@ def _next_points(points: _Points, low: Any, high: Any) -> FloatArray:
     centre = np.where(kink & np.isfinite(cross), cross, np.where(np.isfinite(vertex), vertex, middle))
     centre = np.clip(centre, middle - below, middle + above)
     step = np.fmax(_NARROWING * np.maximum(below, above), np.where(kink | ~np.isfinite(least), 0.0, least))
+    with np.errstate(invalid="ignore"):
+        steep = np.maximum(fall, drop) > np.abs(column(height, inner)).astype(np.float64)
+    centre, step = np.where(steep, middle, centre), np.where(steep, np.maximum(below, above) / 9.0, step)
     step = np.maximum(step, 1e-15 * (1e-300 + np.abs(centre)))
     at_end = best != inner
     centre = np.where(at_end, column(e, best), centre)
