@@ -1,9 +1,10 @@
-"""Ways to other packages and back: privacy loss distributions, trade-off curves, mixtures.
+"""Ways to other packages and back: privacy loss distributions, lists of releases, mixtures.
 
-``dp_accounting_pld`` discretises the privacy loss of any pair of distributions for dp_accounting, ``PldCurve`` reads
-one of its distributions, and ``composed_delta`` and ``composed_hockey_stick_divergence`` compose with every rounding
-accounted for. ``trade_off_curve`` has the errors of tests. Mixtures of scikit-learn and SciPy come in and go out.
-What another package is needed for, it is imported for when the function is called.
+``dp_accounting_pld`` discretises the privacy loss of any pair, also of a composition, for dp_accounting, and
+``PldCurve`` reads one of its distributions. ``composition_from_dp_events`` and ``composition_from_opacus`` read lists
+of releases.
+Mixtures of scikit-learn and SciPy come in and go out. What another package is needed for, it is imported for when the
+function is called.
 """
 
 from __future__ import annotations

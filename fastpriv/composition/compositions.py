@@ -283,7 +283,7 @@ class Composition(PairObject):
             lambda levels: _worst([_curve(steps, levels) for steps in directions]),
             logs.ravel(), rounding.ravel(),
             np.maximum.reduce([np.array(_infinite_log_mass(steps)) for steps in directions]),
-            lambda: tuple(map(max, zip(*map(_largest_loss, directions), strict=True))),  # type: ignore[arg-type]
+            lambda: tuple(map(max, zip(*map(_largest_loss, directions), strict=True))),
         )
         value, lower, upper = (row.reshape(logs.shape) for row in found.rows)
         return Estimate(value, lower, upper, kind="certified", unit="nats", method=found.method, cost=found.cost)
@@ -349,9 +349,11 @@ class Composition(PairObject):
         def curve(steps: BoundingSteps) -> Callable[[FloatArray], Estimate]:
             return lambda epsilon: self._estimate([steps], np.asarray(epsilon, dtype=np.float64)).to("probability")
 
+        forward = curve(self.forward_steps)
+        backward = forward if self.forward_steps == self.backward_steps else curve(self.backward_steps)
         exact = not (self.forward_steps.below or self.backward_steps.below)
         return Pair(
-            curve(self.forward_steps), curve(self.backward_steps), of_one_pair=exact,
+            forward, backward, of_one_pair=exact,
             tails=(lambda e: self.tail_probabilities(e), lambda e: self.tail_probabilities(e, direction="backward")),
         )  # fmt: skip
 

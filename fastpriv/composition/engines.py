@@ -37,7 +37,7 @@ from .. import special
 from ..divergences.hockey_stick import log_hockey_stick_divergence
 from ..divergences.kl_and_renyi import renyi_divergence
 from ..mechanisms.laplace import LaplaceMechanism
-from ..numerics import LARGEST_DOUBLE, UNIT_ROUNDOFF, FloatArray, next_above, next_below
+from ..numerics import LARGEST_DOUBLE, UNIT_ROUNDOFF, BoolArray, FloatArray, next_above, next_below
 from .atom_sums import atom_bounds
 from .contour import contour_bounds
 from .discretised_losses import discretised
@@ -46,7 +46,7 @@ from .pairs import Pair, certified, pair_of
 from .steps import AtomStep, BoundingSteps, CurveStep, LaplaceStep, LossStep, MixtureStep, Step
 from .tilted_transforms import composed_bounds
 
-__all__ = ["Quantity", "curve_bounds", "infinite_log_mass", "largest_loss"]
+__all__ = ["Quantity", "curve_bounds", "infinite_log_mass", "largest_loss", "root_bounds"]
 
 Quantity: TypeAlias = Literal["delta", "tail"]
 
@@ -121,7 +121,8 @@ def largest_loss(steps: Sequence[Step]) -> tuple[float, float]:
             low += step.count * (least - slack[1])
             high += step.count * (most + slack[0])
     rounding = 4 * len(steps) * UNIT_ROUNDOFF
-    low, high = (end + sign * rounding * abs(end) if math.isfinite(end) else end for end, sign in ((low, -1), (high, 1)))
+    low = low - rounding * abs(low) if low < math.inf else low
+    high = high + rounding * abs(high) if high < math.inf else high
     return max(0.0, low), max(0.0, high)
 
 
@@ -243,9 +244,21 @@ def _by_engine(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity) -
         if found is not None:
             return found
     found = contour_bounds(steps, epsilon, quantity)
-    if found is not None:
-        return found
-    return _on_grids(steps, epsilon, quantity)
+    if found is None:
+        return _on_grids(steps, epsilon, quantity)
+    with np.errstate(invalid="ignore"):
+        wide = ~(found.upper - found.lower <= _WIDE) & (found.upper > -np.inf)
+    if wide.any():
+        return _tightened(found, wide, _on_grids(steps, epsilon[wide], quantity))
+    return found
+
+
+def _tightened(found: LogBounds, wide: BoolArray, other: LogBounds) -> LogBounds:
+    """The bounds of two engines, the second of them for some rows only."""
+    value, lower, upper = (row.copy() for row in found.numbers)
+    lower[wide], upper[wide] = np.maximum(lower[wide], other.lower), np.minimum(upper[wide], other.upper)
+    value[wide] = np.clip(other.value, lower[wide], upper[wide])
+    return LogBounds(value, lower, upper, found.cost, f"{found.method}, {other.method}")
 
 
 def _on_grids(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity) -> LogBounds:
@@ -289,10 +302,10 @@ def _gaussian_distance(steps: Sequence[Step]) -> tuple[float, float] | None:
                       / Fraction(float(step.p.sigmas[0]))) ** 2
          for step in steps if isinstance(step, MixtureStep)), Fraction(0)
     )  # fmt: skip
-    return _root_bounds(total / 4)
+    return root_bounds(total / 4)
 
 
-def _root_bounds(square: Fraction) -> tuple[float, float]:
+def root_bounds(square: Fraction) -> tuple[float, float]:
     """Neighbouring doubles around the square root of a positive fraction; one double if it is exact."""
     exponent = (square.numerator.bit_length() - square.denominator.bit_length()) // 2
     scale = Fraction(4) ** (64 - exponent)

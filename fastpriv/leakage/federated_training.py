@@ -208,7 +208,7 @@ class Training(ValueObject):
         """The mean gradient that a shared vector stands for."""
         return shared if self.share == "gradient" else (before - shared) / (self.learning_rate * self.local_steps)
 
-    def epsilon(self, delta: float, n_records: int, *, interval: float | None = None) -> Estimate:
+    def epsilon(self, delta: float, n_records: int) -> Estimate:
         """Epsilon of the differential privacy of all that a training shares, at a given delta.
 
         Parameters
@@ -217,9 +217,6 @@ class Training(ValueObject):
             From 0 to 1.
         n_records : int
             Number of records of the pool, which is public: sums of gradients are divided by it, or by a fraction.
-        interval : float, optional
-            Distance of the points of privacy losses, in nats. The width of the bracket falls with its square. None
-            adapts it to the losses of a round.
 
         Returns
         -------
@@ -249,11 +246,8 @@ class Training(ValueObject):
         """
         pool = _validate.count("n_records", n_records)
         level = _validate.scalar("delta", delta, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
-        step = None
-        if interval is not None:
-            step = _validate.scalar("interval", interval, "from 1e-6 to 1", lambda x: (x >= 1e-6) & (x <= 1))
         mu = sensitivity_of_round(self.protection, self.local_steps, self.batch, self.expected_size(pool))
-        return epsilon_of_training(mu, self.sampling_rate or 1.0, self.rounds, level, step)
+        return epsilon_of_training(mu, self.sampling_rate or 1.0, self.rounds, level)
 
     def run(
         self, records: ArrayLike, labels: ArrayLike, *, rng: RNGLike = None, weights: ArrayLike | None = None,

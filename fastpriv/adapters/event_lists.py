@@ -1,0 +1,264 @@
+"""Lists of releases of other accountants, as compositions: events of dp_accounting, histories of Opacus.
+
+Notation: a noise multiplier is the scale of the noise over the sensitivity. Several Gaussians sigma_i on one Poisson
+sample are one Gaussian of sensitivity sqrt(sum 1 / sigma_i^2) and noise 1; its bounds as doubles bracket the curve,
+which rises with the sensitivity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+
+from .. import _validate
+from ..composition.compositions import Composition, compose
+from ..composition.engines import root_bounds
+from ..composition.steps import AtomStep, BoundingSteps
+from ..distributions import GaussianMixture
+from ..errors import DomainError
+from ..mechanisms.gaussian import GaussianMechanism
+from ..mechanisms.geometric import GeometricMechanism
+from ..mechanisms.laplace import LaplaceMechanism
+from ..mechanisms.subsampled_gaussian import PoissonSampledGaussian
+
+__all__ = ["composition_from_dp_events", "composition_from_opacus"]
+
+Relation = Literal["add_or_remove", "replace_one"]
+
+_MAX_DEPTH = 100  # events within events
+# bound: proved - relative error of a fraction that is rounded to a double
+_ROUNDING = 2.0**-52
+
+
+def composition_from_dp_events(event: Any, *, relation: Relation = "add_or_remove") -> Composition:
+    """The composition of a DpEvent of dp_accounting.
+
+    Parameters
+    ----------
+    event : DpEvent of dp_accounting, or dict
+        NoOp, NonPrivate, Gaussian, Laplace, DiscreteLaplace, RandomizedResponse and MixtureOfGaussians events,
+        Gaussians on Poisson samples, and compositions of all these. A dictionary has the name of the class as
+        ``class_name``, such as ``"GaussianDpEvent"``, and the attributes of the event, as its JSON form does;
+        dp_accounting need not be installed.
+    relation : {"add_or_remove", "replace_one"}, default "add_or_remove"
+        Which data sets are neighbours: by adding or removing a record, which Poisson samples ask for, or by replacing
+        one, which randomised response asks for.
+
+    Returns
+    -------
+    Composition
+        Its worst direction is what an accountant reports.
+
+    Raises
+    ------
+    DomainError
+        For an event of another kind, parameters out of range, or an event whose guarantee is for the other relation.
+
+    Notes
+    -----
+    **Accuracy** that of ``compose``; ``tests/surfaces/test_event_lists.py``.
+
+    Source: the documentation of dp_accounting, dp_event.
+
+    Examples
+    --------
+    >>> from fastpriv import adapters
+    >>> gaussian = {"class_name": "GaussianDpEvent", "noise_multiplier": 4.0}
+    >>> events = {"class_name": "SelfComposedDpEvent", "event": gaussian, "count": 16}
+    >>> print(f"{adapters.composition_from_dp_events(events).epsilon(1e-5):.6f}")
+    4.377178 [4.377178, 4.377179]
+    """
+    _validate.choice("relation", relation, ("add_or_remove", "replace_one"))
+    return _composition(event, relation, 0)
+
+
+def composition_from_opacus(history: Any) -> Composition:
+    """The composition of the steps that an accountant of Opacus has recorded.
+
+    Parameters
+    ----------
+    history : list of (noise_multiplier, sample_rate, num_steps)
+        Or an accountant with an attribute ``history``, or its ``state_dict()``.
+
+    Returns
+    -------
+    Composition
+        Of Gaussians on Poisson samples, for neighbours by adding or removing a record.
+
+    Raises
+    ------
+    DomainError
+        For another form, or numbers out of range.
+
+    Notes
+    -----
+    **Accuracy** that of ``compose``; ``tests/surfaces/test_event_lists.py``.
+
+    Source: the documentation of Opacus, opacus.accountants.
+
+    Examples
+    --------
+    >>> from fastpriv import adapters
+    >>> training = adapters.composition_from_opacus([(1.0, 0.01, 1000)])
+    >>> training.count
+    1000
+    """
+    rows = history.get("history") if isinstance(history, Mapping) else getattr(history, "history", history)
+    if not isinstance(rows, (list, tuple)) or not all(isinstance(row, (list, tuple)) and len(row) == 3 for row in rows):
+        raise DomainError(
+            f"history must be a list of (noise_multiplier, sample_rate, num_steps); got {_validate.shown(history)}. "
+            "Pass accountant.history, or accountant.state_dict()."
+        )
+    pairs = [_sampled_gaussian(noise, rate) for noise, rate, _ in rows]
+    return compose(pairs, [number for _, _, number in rows])
+
+
+def _fields(event: Any) -> tuple[str, Callable[[str], Any]]:
+    """The name of the class of an event, and its attributes."""
+    if isinstance(event, Mapping) and "class_name" in event:
+        name = event["class_name"]
+        source = dict(event)
+    else:
+        name = type(event).__name__
+        source = {key: getattr(event, key) for key in dir(event) if not key.startswith("_")}
+
+    def field(key: str) -> Any:
+        if key not in source:
+            raise DomainError(f"event must have {key} in a {name}; got {_validate.shown(event)}. Add it.")
+        return source[key]
+
+    return str(name), field
+
+
+def _composition(event: Any, relation: str, depth: int) -> Composition:
+    if depth > _MAX_DEPTH:
+        raise DomainError(f"event must have at most {_MAX_DEPTH} events within each other; got more. Flatten it.")
+    name, field = _fields(event)
+    if name == "ComposedDpEvent":
+        return compose([_composition(one, relation, depth + 1) for one in field("events")])
+    if name == "SelfComposedDpEvent":
+        return compose(_composition(field("event"), relation, depth + 1), field("count"))
+    if name == "NoOpDpEvent":
+        return compose([])
+    if name == "NonPrivateDpEvent":
+        return _without_privacy()
+    if name == "GaussianDpEvent":
+        return _gaussian(field("noise_multiplier"))
+    if name == "LaplaceDpEvent":
+        scale = _noise(field("noise_multiplier"))
+        return compose(LaplaceMechanism(scale)) if scale else _without_privacy()
+    if name == "DiscreteLaplaceDpEvent":
+        span = _validate.count("sensitivity", field("sensitivity"), 1)
+        return compose(GeometricMechanism(span + 1, field("noise_parameter")))
+    if name == "RandomizedResponseDpEvent":
+        _require(relation == "replace_one", name, "replace_one", "it hides what a record is, not whether it is there")
+        return _randomized_response(field("noise_parameter"), field("num_buckets"))
+    if name == "MixtureOfGaussiansDpEvent":
+        _require(relation == "add_or_remove", name, "add_or_remove", "its pair has the records on one side only")
+        return _mixture_of_gaussians(*(field(key) for key in ("standard_deviation", "sensitivities", "sampling_probs")))
+    if name == "PoissonSampledDpEvent":
+        _require(relation == "add_or_remove", name, "add_or_remove", "of a replaced record the pair is another one")
+        return _poisson_sampled(field("event"), field("sampling_probability"))
+    raise DomainError(
+        "event must be a NoOp, NonPrivate, Gaussian, Laplace, DiscreteLaplace, RandomizedResponse or "
+        "MixtureOfGaussians event, a Gaussian on a Poisson sample, or a composition of these; got "
+        f"{_validate.shown(event)}. Compose others from pairs that dominate them, by fastpriv.compose."
+    )
+
+
+def _require(met: bool, name: str, relation: str, reason: str) -> None:
+    if not met:
+        other = "replace_one" if relation == "add_or_remove" else "add_or_remove"
+        raise DomainError(
+            f"relation must be {relation!r} for a {name}, since {reason}; got {other!r}. Pass relation={relation!r}, "
+            "and account for events of the other relation by themselves."
+        )
+
+
+def _noise(multiplier: Any) -> float:
+    return _validate.scalar("noise_multiplier", multiplier, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf))
+
+
+def _without_privacy() -> Composition:
+    return _unordered(compose((np.array([1.0, 0.0]), np.array([0.0, 1.0]))))
+
+
+def _gaussian(multiplier: Any) -> Composition:
+    sigma = _noise(multiplier)
+    return compose(GaussianMechanism(sigma, 1.0)) if sigma else _without_privacy()
+
+
+def _sampled_gaussian(multiplier: Any, rate: Any) -> Any:
+    sigma = _noise(multiplier)
+    if sigma:
+        return PoissonSampledGaussian(sigma, rate)
+    share = _validate.scalar("sample_rate", rate, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
+    return _unordered(compose((np.array([1.0 - share, share]), np.array([1.0, 0.0]))))
+
+
+def _poisson_sampled(event: Any, rate: Any) -> Composition:
+    """Gaussians on one Poisson sample."""
+    share = _validate.scalar("sampling_probability", rate, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
+    sigmas = _gaussians(event)
+    if share == 0.0 or not sigmas:
+        return compose([])
+    if (len(sigmas) == 1 and sigmas[0][1] == 1) or any(sigma == 0.0 for sigma, _ in sigmas):
+        return compose(_sampled_gaussian(min(sigma for sigma, _ in sigmas), share))
+    low, high = root_bounds(sum((count / Fraction(sigma) ** 2 for sigma, count in sigmas), Fraction(0)))
+    above, below = (compose(PoissonSampledGaussian(1.0, share, span)) for span in (high, low))
+    if low == high:
+        return above
+    forward, backward = (
+        BoundingSteps(one.above, (other.above,))
+        for one, other in ((above.forward_steps, below.forward_steps), (above.backward_steps, below.backward_steps))
+    )
+    return Composition(forward, backward, 1, False)
+
+
+def _gaussians(event: Any, depth: int = 0) -> list[tuple[float, int]]:
+    """The noise multipliers of the Gaussians in an event, with their numbers."""
+    name, field = _fields(event)
+    if name == "NoOpDpEvent":
+        return []
+    if name == "GaussianDpEvent":
+        return [(_noise(field("noise_multiplier")), 1)]
+    if name == "SelfComposedDpEvent" and depth < _MAX_DEPTH:
+        count = _validate.count("count", field("count"), 0)
+        return [(sigma, n * count) for sigma, n in _gaussians(field("event"), depth + 1) if count]
+    if name == "ComposedDpEvent" and depth < _MAX_DEPTH:
+        return [one for part in field("events") for one in _gaussians(part, depth + 1)]
+    raise DomainError(
+        f"event must be a Gaussian, or a composition of them, inside a PoissonSampledDpEvent; got "
+        f"{_validate.shown(event)}. Compose others from pairs that dominate them, by fastpriv.compose."
+    )
+
+
+def _randomized_response(noise: Any, buckets: Any) -> Composition:
+    """The truth with probability 1 - noise, else any of the buckets."""
+    share = _validate.scalar("noise_parameter", noise, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
+    k = _validate.count("num_buckets", buckets, 1)
+    if k == 1:
+        return compose([])
+    lie = Fraction(share) / k
+    p = np.array([float(x) for x in (1 - (k - 1) * lie, lie, (k - 2) * lie)])
+    step = AtomStep(p[p > 0.0], p[[1, 0, 2]][p > 0.0], 1, _ROUNDING, _ROUNDING)
+    if share == 0.0:
+        return _without_privacy()
+    steps = BoundingSteps((step,))
+    return Composition(steps, steps, 1, False)
+
+
+def _mixture_of_gaussians(deviation: Any, sensitivities: Any, probabilities: Any) -> Composition:
+    sigma = _noise(deviation)
+    if not sigma:
+        return _without_privacy()
+    p, q = GaussianMixture(probabilities, sensitivities, sigma), GaussianMixture.single(0.0, sigma)
+    return _unordered(compose((p, q)))
+
+
+def _unordered(composition: Composition) -> Composition:
+    """The same without an order of its two distributions."""
+    return Composition(composition.forward_steps, composition.backward_steps, composition.count, False)

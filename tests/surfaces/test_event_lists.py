@@ -1,0 +1,132 @@
+"""Events of dp_accounting and histories of Opacus are the compositions that they stand for."""
+
+import math
+
+import numpy as np
+import pytest
+
+from fastpriv import DomainError, GaussianMechanism, LaplaceMechanism, PoissonSampledGaussian, RandomizedResponse, compose
+from fastpriv.adapters import composition_from_dp_events, composition_from_opacus
+
+LEVELS = np.array([0.0, 0.3, 1.0, 2.5])
+
+
+def event(name, **fields):
+    return {"class_name": name, **fields}
+
+
+def composed(*events):
+    return event("ComposedDpEvent", events=list(events))
+
+
+def several(one, count):
+    return event("SelfComposedDpEvent", event=one, count=count)
+
+
+GAUSSIAN = event("GaussianDpEvent", noise_multiplier=2.0)
+SAMPLED = event("PoissonSampledDpEvent", sampling_probability=0.25, event=GAUSSIAN)
+EXPECTED = {
+    "gaussians": (several(GAUSSIAN, 9), [(GaussianMechanism(2.0, 1.0), 9)]),
+    "laplace": (event("LaplaceDpEvent", noise_multiplier=2.0), [(LaplaceMechanism(2.0, 1.0), 1)]),
+    "discrete laplace": (event("DiscreteLaplaceDpEvent", noise_parameter=1.0, sensitivity=1),
+                         [(RandomizedResponse(2, 1.0), 1)]),
+    "sampled": (several(SAMPLED, 30), [(PoissonSampledGaussian(2.0, 0.25), 30)]),
+    "nested": (several(composed(GAUSSIAN, several(SAMPLED, 3), event("NoOpDpEvent")), 2),
+               [(GaussianMechanism(2.0, 1.0), 2), (PoissonSampledGaussian(2.0, 0.25), 6)]),
+    "several on one sample": (event("PoissonSampledDpEvent", sampling_probability=0.25,
+                                    event=composed(several(GAUSSIAN, 3), event("GaussianDpEvent", noise_multiplier=4.0),
+                                                   event("GaussianDpEvent", noise_multiplier=0.5))),
+                              [(PoissonSampledGaussian(1.0, 0.25, math.sqrt(3 / 4 + 1 / 16 + 4)), 1)]),
+    "nothing on a sample": (event("PoissonSampledDpEvent", sampling_probability=0.25, event=event("NoOpDpEvent")), []),
+    "mixture": (event("MixtureOfGaussiansDpEvent", standard_deviation=2.0, sensitivities=[0.0, 1.0],
+                      sampling_probs=[0.75, 0.25]), [(PoissonSampledGaussian(2.0, 0.25), 1)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_events_are_their_compositions(name):
+    given, parts = EXPECTED[name]
+    found = composition_from_dp_events(given)
+    wanted = compose([pair for pair, _ in parts], [count for _, count in parts])
+    assert found.count == wanted.count
+    a, b = found.log_delta(LEVELS, direction="worst"), wanted.log_delta(LEVELS, direction="worst")
+    assert ((a.lower <= b.upper) & (b.lower <= a.upper)).all()
+    assert np.allclose(np.exp(a.value), np.exp(b.value), rtol=1e-9, atol=1e-300)
+
+
+def test_randomised_response_replaces_a_record():
+    found = composition_from_dp_events(event("RandomizedResponseDpEvent", noise_parameter=0.75, num_buckets=3),
+                                       relation="replace_one")  # fmt: skip
+    wanted = compose(RandomizedResponse(3, math.log(2.0)))  # the truth 1/2, each lie 1/4
+    assert np.allclose(found.delta(LEVELS).value, wanted.delta(LEVELS).value, rtol=1e-12, atol=1e-300)
+    nothing = event("RandomizedResponseDpEvent", noise_parameter=0.0, num_buckets=3)
+    assert composition_from_dp_events(nothing, relation="replace_one").delta(9.0).value == 1.0
+    single = event("RandomizedResponseDpEvent", noise_parameter=0.5, num_buckets=1)
+    assert composition_from_dp_events(single, relation="replace_one").delta(0.0).value == 0.0
+
+
+@pytest.mark.parametrize(
+    "one",
+    [event("NonPrivateDpEvent"), event("GaussianDpEvent", noise_multiplier=0.0), event("LaplaceDpEvent",
+     noise_multiplier=0.0), event("MixtureOfGaussiansDpEvent", standard_deviation=0.0, sensitivities=[1.0],
+     sampling_probs=[1.0])],
+)  # fmt: skip
+def test_without_noise_every_epsilon_is_infinite(one):
+    found = composition_from_dp_events(composed(one, GAUSSIAN))
+    assert found.delta(30.0).lower > 1.0 - 1e-14
+    assert found.epsilon(0.5).lower == math.inf
+
+
+def test_without_noise_on_a_sample():
+    found = composition_from_opacus([(0.0, 0.25, 2)])
+    assert found.delta(5.0).value == pytest.approx(1 - 0.75**2, rel=1e-12)
+
+
+def test_histories_of_opacus():
+    class Accountant:
+        history = [(1.0, 0.25, 20), (2.0, 0.25, 10)]  # noqa: RUF012
+
+    wanted = compose([PoissonSampledGaussian(1.0, 0.25), PoissonSampledGaussian(2.0, 0.25)], [20, 10])
+    for given in (Accountant.history, Accountant(), {"history": Accountant.history, "mechanism": "rdp"}):
+        assert composition_from_opacus(given) == wanted
+
+
+def test_events_of_dp_accounting_itself():
+    events = pytest.importorskip("dp_accounting.dp_event")
+    one = events.SelfComposedDpEvent(events.PoissonSampledDpEvent(0.25, events.GaussianDpEvent(2.0)), 30)
+    assert composition_from_dp_events(one) == composition_from_dp_events(several(SAMPLED, 30))
+
+
+REFUSED = [
+    ("event must be a NoOp, NonPrivate, Gaussian", event("ZCDpEvent", rho=1.0, xi=0.0), {}),
+    ("event must be a NoOp, NonPrivate, Gaussian", 3, {}),
+    ("event must have noise_multiplier in a GaussianDpEvent", event("GaussianDpEvent"), {}),
+    ("noise_multiplier must be at least 0 and finite; got -1", event("GaussianDpEvent", noise_multiplier=-1.0), {}),
+    ("event must be a Gaussian, or a composition of them, inside", event("PoissonSampledDpEvent",
+     sampling_probability=0.5, event=event("LaplaceDpEvent", noise_multiplier=1.0)), {}),
+    ("relation must be 'add_or_remove' for a PoissonSampledDpEvent", SAMPLED, {"relation": "replace_one"}),
+    ("relation must be 'replace_one' for a RandomizedResponseDpEvent",
+     event("RandomizedResponseDpEvent", noise_parameter=0.5, num_buckets=2), {}),
+    ("relation must be one of add_or_remove, replace_one", GAUSSIAN, {"relation": "add"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=range(len(REFUSED)))
+def test_what_is_refused(case):
+    text, given, words = case
+    with pytest.raises(DomainError, match=text):
+        composition_from_dp_events(given, **words)
+
+
+def test_events_without_end():
+    endless = several(GAUSSIAN, 1)
+    for _ in range(101):
+        endless = several(endless, 1)
+    with pytest.raises(DomainError, match="event must have at most 100 events within each other; got more"):
+        composition_from_dp_events(endless)
+
+
+@pytest.mark.parametrize("history", [3, [(1.0, 0.1)], "abc", {"mechanism": "rdp"}])
+def test_histories_of_another_form(history):
+    with pytest.raises(DomainError, match="history must be a list of"):
+        composition_from_opacus(history)
