@@ -23,6 +23,8 @@ from ..divergences import hockey_stick_divergence
 from ..errors import DomainError, ShapeError
 from ..estimate import Estimate
 from ..mechanisms.gaussian import GaussianMechanism
+from ..mechanisms.laplace import LaplaceMechanism
+from ..mechanisms.subsampled_gaussian import PoissonSampledGaussian
 from ..notions.local import ldp_delta
 from ..numerics import UNIT_ROUNDOFF, FloatArray, enclosure
 
@@ -94,6 +96,11 @@ def pair_of(p: Any, q: Any) -> Pair:
         if p.sensitivity is None:
             p.delta(0.0)  # raises
         return Pair(p.delta, p.delta, gaussian=(_validate.scalar("sensitivity", p.sensitivity), sigma))
+    if isinstance(p, (LaplaceMechanism, PoissonSampledGaussian)):
+        from .compositions import compose  # which reads its pairs here
+
+        _refuse_second(f"a {type(p).__name__}", q)
+        return compose(p)._as_pair()
     if isinstance(p, AnyChannel):
         _refuse_second("a channel", q)
         worst = lambda e: ldp_delta(None, p, e)

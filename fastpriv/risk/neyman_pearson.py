@@ -183,7 +183,7 @@ class _Search:
             noise = np.where(np.isfinite(noise), noise, 0.0)
         goal = _TARGET + _NOISE * np.maximum(noise[after - 1], noise[after])
         rows = np.arange(u_low.size)
-        smooth = np.mean(np.diff(quantile) == 0.0) < _TIES
+        smooth = np.count_nonzero(np.diff(quantile) == 0.0) <= _TIES * table.size
         if not smooth:
             guess = self._of_chords(0, left, right)
         for turn in range(0 if smooth else 2, _ROUNDS):

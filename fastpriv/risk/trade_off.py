@@ -116,7 +116,7 @@ def trade_off_curve(p: Any, q: Any = None, alpha: ArrayLike = 0.05, *, group: Ar
 
     Notes
     -----
-    Of composed releases: pass functions of epsilon that call ``composed_hockey_stick_divergence``.
+    Of composed releases pass what ``compose`` returns, in its order of P and Q: ``reversed`` has the other one.
 
     **Accuracy** relative width 1e-12 down to alpha = 1e-300 for two normal distributions of one sigma and for discrete
     pairs; otherwise absolute width 1e-12 where the privacy curve is that sharp. Tested against the closed curve, sums

@@ -20,7 +20,7 @@ from fastpriv import (
     special,
     total_variation,
 )
-from fastpriv.adapters import composed_hockey_stick_divergence, dp_accounting_pld
+from fastpriv.adapters import dp_accounting_pld
 from fastpriv.risk import privacy_profile, reconstruction_robustness, trade_off_curve, true_positive_rate
 
 ALPHA = np.array([0.0, 1e-12, 1e-4, 0.05, 0.3, 0.5, 0.9, 0.9999, 1.0])
@@ -146,15 +146,6 @@ def test_discrete_pairs(seed):
 
 def pair(p, q, epsilon):
     return privacy_profile(p, q, epsilon)
-
-
-def test_composed_releases():
-    mechanism, epsilon = GaussianMechanism(8.0, 1.0), [0.05, 0.5]
-    composed = trade_off_curve(lambda e: composed_hockey_stick_divergence(mechanism, None, e, steps=16, interval=0.01),
-                               None, epsilon)  # fmt: skip
-    for a, low, high in zip(epsilon, composed.beta.lower, composed.beta.upper, strict=True):
-        assert low <= normal_beta(a, 0.5) <= high
-        assert high - low < 0.01
 
 
 def test_what_is_refused():
