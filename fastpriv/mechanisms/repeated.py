@@ -11,8 +11,6 @@ the mean with weights 1 / sigma_i^2 is sufficient: one release of sigma^-2 = sum
 Source: the method of types, Cover and Thomas 2006, chapter 11; the factorisation theorem of Fisher and Neyman.
 """
 
-# bounds: tested by enclosures/test_repeated_releases - rounding of logarithms of cells, times the number of releases
-
 from __future__ import annotations
 
 import math
@@ -102,7 +100,8 @@ class RepeatedChannel(AnyChannel):
                 f"{_validate.shown(cells)}. Merge releases of the channel with then(labels), or bound the leakage by "
                 "count times that of one release."
             )
-        log_total, relative, error = np.zeros(1, dtype=np.longdouble), np.zeros((1, factors[0].inputs), np.longdouble), 0.0
+        log_total, relative = np.zeros(1, np.longdouble), np.zeros((1, factors[0].inputs), np.longdouble)
+        error = 0.0
         for factor, count in zip(factors, repeats, strict=True):
             more_total, more_relative, more_error = _types_of_releases(factor, count)
             log_total = np.add.outer(log_total, more_total).reshape(-1)
@@ -226,11 +225,12 @@ def repeated_releases(mechanism: Any, count: ArrayLike = 1) -> RepeatedChannel |
 
 
 def _gaussian(mechanisms: list[GaussianMechanism], counts: list[int]) -> GaussianMechanism:
-    sensitivities = {one.sensitivity for one in mechanisms if np.ndim(one.sensitivity) == 0}
-    if len(sensitivities) != 1 or any(np.ndim(one.sensitivity) for one in mechanisms if one.sensitivity is not None):
+    listed: list[Any] = [one.sensitivity for one in mechanisms]
+    sensitivities = {one for one in listed if one is None or np.ndim(one) == 0}
+    if len(sensitivities) != 1 or any(one is not None and np.ndim(one) for one in listed):
         raise DomainError(
             "mechanism must have one sensitivity, as all releases are of one value; got "
-            f"{_validate.shown([one.sensitivity for one in mechanisms])}. Rescale sigma with the sensitivity."
+            f"{_validate.shown(listed)}. Rescale sigma with the sensitivity."
         )
     sigmas = [Fraction(_validate.scalar("sigma", one.sigma)) for one in mechanisms]
     precision = sum((count / sigma**2 for sigma, count in zip(sigmas, counts, strict=True)), Fraction(0))
@@ -262,4 +262,4 @@ def _types_of_releases(channel: AnyChannel, count: int) -> tuple[LongDoubleArray
 
 def _largest(*logs: FloatArray) -> FloatArray:
     """The largest finite |log| at each place."""
-    return np.maximum.reduce([np.where(np.isfinite(one), np.abs(one), 0.0) for one in logs])
+    return np.asarray(np.maximum.reduce([np.where(np.isfinite(one), np.abs(one), 0.0) for one in logs]))

@@ -21,7 +21,7 @@ from ..composition.pairs import certified, pair_of
 from ..conversions.differential_privacy import membership_advantage_from_dp
 from ..estimate import Estimate, NumberLike
 from ..numerics import FloatArray, next_above, next_below
-from .groups import group_pair, group_size
+from .group_privacy import group_pair, group_size
 from .trade_off import curve_of_pair
 
 __all__ = ["advantage", "bayes_risk", "membership_advantage_bound", "privacy_profile", "reconstruction_robustness"]
@@ -231,8 +231,8 @@ def privacy_profile(p: Any, q: Any = None, epsilon: ArrayLike = 0.0, *, group: A
     -----
     **Accuracy** that of the curve of the pair; ``tests/enclosures/test_risk.py``.
 
-    Source: Balle, Barthe and Gaboardi 2018, theorem 2; Zhu, Dong and Wang 2022, lemma 20; of groups Vadhan 2017, section
-    2.1.
+    Source: Balle, Barthe and Gaboardi 2018, theorem 2; Zhu, Dong and Wang 2022, lemma 20; of groups Vadhan 2017,
+    section 2.1.
 
     Examples
     --------

@@ -43,6 +43,7 @@ __all__ = ["gaussian_dp_fit"]
 
 _FIRST_POINTS = 65  # of each curve, evenly from 0 to where it ends
 _LARGEST_EPSILON = 700.0  # nats: e^epsilon is a double
+# bound: none - which points are inverted
 _LEAST_DELTA = 1e-290  # delta below it has too few digits to be inverted
 _ROUNDS = 48  # of halvings at most
 _MOST_HALVED = 64  # intervals that are halved in one round: those that ask for most
@@ -120,7 +121,7 @@ def gaussian_dp_fit(
     tail = _tail_of(p, q) if least == 0.0 and levels is None else _Tail(0.0, math.inf, "")
     if tail.least == math.inf or 0.0 < tail.most <= tail.least * (1.0 + 16 * _SQUARES_ROUNDING):
         return _estimate(tail.least, tail.least, tail.most, "certified", tail.reason)
-    searches = [_Search(curve, least, levels, side, last)
+    searches = [_CurveIntervals(curve, least, levels, side, last)
                 for curve, side, last in zip((pair.forward, pair.backward), ("forward", "backward"), tail.largest_loss,
                                              strict=True)]  # fmt: skip
     ends = [search.infinite_mass() for search in searches] if least == 0.0 and levels is None else [0.0]
@@ -135,7 +136,8 @@ def gaussian_dp_fit(
         if levels is not None:
             lower = max(lower, _at_corner(pair, searches))
         goal = lower * (1.0 + _TARGET) + 1e-13
-        if not any([search.halve(goal) for search in searches]):
+        halved = [search.halve(goal) for search in searches]
+        if not any(halved):
             break
     upper = max(upper, lower, *(search.upper for search in searches))
     method = "chords of the privacy curve"
@@ -180,12 +182,14 @@ def _tail_of(p: Any, q: Any) -> _Tail:
         return _Tail(0.0, math.inf, "")
     exact = not whole.forward_steps.below
     found = _tail_of_steps(whole.forward_steps.above)
-    losses = tuple(float(whole.epsilon(0.0, direction=side).upper) for side in ("forward", "backward"))
-    return found._replace(least=found.least if exact else 0.0, largest_loss=losses)
+    forward, backward = (float(whole.epsilon(0.0, direction=one).upper) for one in ("forward", "backward"))
+    return found._replace(least=found.least if exact else 0.0, largest_loss=(forward, backward))
 
 
 def _tail_of_steps(steps: Iterable[Step]) -> _Tail:
+    most: Any
     most, single_p, single_q = np.zeros(3, dtype=np.longdouble)
+    square: Any
     reason = "the farthest components, or the largest losses, of each release"
     for step in steps:
         if isinstance(step, MixtureStep):
@@ -217,7 +221,7 @@ def _tail_of_steps(steps: Iterable[Step]) -> _Tail:
     return _Tail(least * (1 - _SQUARES_ROUNDING), float(np.sqrt(most)) * (1 + _SQUARES_ROUNDING), reason)
 
 
-class _Search:
+class _CurveIntervals:
     """One curve over epsilon >= 0: points, and the mu that each point and each interval asks for."""
 
     def __init__(self, curve: Curve, least: float, levels: tuple[float, float] | None, side: str, last: float) -> None:
@@ -344,7 +348,7 @@ def _at_ends(pair: Pair, levels: tuple[float, float]) -> tuple[float, float]:
     return float(np.where(np.isinf(low), 0.0, low).max()), float(_separation(alpha, np.asarray(power.upper), 1.0).max())
 
 
-def _at_corner(pair: Pair, searches: list[_Search]) -> float:
+def _at_corner(pair: Pair, searches: list[_CurveIntervals]) -> float:
     """The mu that is proved necessary at the level of the corner that asks for most."""
     search = max(searches, key=lambda one: one.upper)
     if search.mu.size == 0 or search.upper == 0.0:

@@ -20,7 +20,6 @@ slope of the atom between them, and the curve D at that slope the line.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -48,8 +47,10 @@ _LARGEST_EPSILON = 700.0  # nats: e^epsilon and its inverse are normal doubles
 _ROUNDS = 60  # of refinement at most: one for smooth curves, about ten among atoms
 # bound: none - width of the answer, relative to it, at which a level is refined no more
 _TARGET = 2e-13
-_LEAST_EPSILON = 1e-300
+# bound: none - where the search for the range of a table ends
+_LEAST_EPSILON = 1e-300  # nats
 _HALVINGS = 4  # of the range of the table, to within a sixteenth
+# bound: none - how far beside an atom a point is taken
 _SHIFT = 1e-14  # of an epsilon from the third round on, relative to 1 + |epsilon|, and as much more in each
 _NOISE = 6.0  # widths of the bounds of a point that those of the answer may be apart
 
@@ -68,13 +69,13 @@ def best_tests(pair: Pair, alpha: FloatArray) -> tuple[Numbers, Numbers]:
     by_level = ~by_power & (alpha < 1.0)
     if by_power.any():
         u = alpha[by_power]
-        low, high = _Search(pair.backward, backward, forward, False).bounds(u, u)
+        low, high = _TestSearch(pair.backward, backward, forward, False).bounds(u, u)
         power[:, by_power] = np.clip(-high, 0.0, 1.0), np.clip(-low, 0.0, 1.0)
         beta[:, by_power] = _complement(*power[:, by_power])
     if by_level.any():
         u = 1.0 - alpha[by_level]
         slack = np.where(u > 0.5, UNIT_ROUNDOFF, 0.0)  # a difference from 1/2 on is exact
-        low, high = _Search(pair.forward, forward, backward, True).bounds(u - slack, np.minimum(u + slack, 1))
+        low, high = _TestSearch(pair.forward, forward, backward, True).bounds(u - slack, np.minimum(u + slack, 1))
         most = 1.0 - near_zero[0][0][split] + UNIT_ROUNDOFF  # the error of that test, whose level is smaller
         beta[:, by_level] = np.clip(low, 0.0, 1.0), np.clip(np.minimum(high, most), 0.0, 1.0)
         power[:, by_level] = _complement(*beta[:, by_level])
@@ -91,7 +92,7 @@ def _complement(low: FloatArray, high: FloatArray) -> Numbers:
     return np.maximum(1.0 - high - UNIT_ROUNDOFF, 0.0), np.minimum(1.0 - low + UNIT_ROUNDOFF, 1.0)
 
 
-class _Points:
+class _TestPoints:
     """Points of a convex function c of u: their epsilons, slopes, and bounds of u and of c."""
 
     __slots__ = ("c", "epsilon", "slope", "u")
@@ -99,9 +100,9 @@ class _Points:
     def __init__(self, epsilon: FloatArray, slope: FloatArray, u: Numbers, c: Numbers) -> None:
         self.epsilon, self.slope, self.u, self.c = epsilon, slope, u, c
 
-    def rows(self, index: Any) -> _Points:
+    def rows(self, index: Any) -> _TestPoints:
         u, c = ((low[index], high[index]) for low, high in (self.u, self.c))
-        return _Points(self.epsilon[index], self.slope[index], u, c)
+        return _TestPoints(self.epsilon[index], self.slope[index], u, c)
 
     def above(self) -> FloatArray:
         """Epsilons, abscissae and ordinates of points on or above the graph, shape (3, points)."""
@@ -140,29 +141,30 @@ def _lower_hull(x: FloatArray, y: FloatArray) -> IndexArray:
             continue
         while len(kept) > 1:
             j, k = kept[-2:]
-            if (heights[k] - heights[j]) * (places[i] - places[k]) < (heights[i] - heights[k]) * (places[k] - places[j]):
+            before, after = heights[k] - heights[j], heights[i] - heights[k]
+            if before * (places[i] - places[k]) < after * (places[k] - places[j]):
                 break
             kept.pop()
         kept.append(i)
     return np.array(kept)
 
 
-class _Search:
+class _TestSearch:
     """Bounds of c at many u: c = -F(u) of one direction, u being levels, or c = G(u), u being powers."""
 
     def __init__(self, curve: Curve, tails: Tails, other_tails: Tails, by_power: bool) -> None:
         self.curve, self.tails, self.other_tails, self.by_power = curve, tails, other_tails, by_power
 
-    def points(self, epsilon: FloatArray) -> _Points:
+    def points(self, epsilon: FloatArray) -> _TestPoints:
         """Points at these epsilons, each of which is evaluated once."""
         different, index = np.unique(epsilon, return_inverse=True)
         return self._of_tails(different, *_bounds_of_tails(self.tails, different)).rows(index)
 
-    def _of_tails(self, epsilon: FloatArray, power: Numbers, level: Numbers) -> _Points:
+    def _of_tails(self, epsilon: FloatArray, power: Numbers, level: Numbers) -> _TestPoints:
         with np.errstate(over="ignore"):
             if self.by_power:
-                return _Points(epsilon, np.exp(-epsilon), power, level)
-            return _Points(epsilon, -np.exp(epsilon), level, (-power[1], -power[0]))
+                return _TestPoints(epsilon, np.exp(-epsilon), power, level)
+            return _TestPoints(epsilon, -np.exp(epsilon), level, (-power[1], -power[0]))
 
     def bounds(self, u_low: FloatArray, u_high: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Lower bounds of c at ``u_low`` and upper bounds at ``u_high``."""
@@ -230,7 +232,7 @@ class _Search:
         even = np.linspace(quantile[-1], quantile[0], _NODES)
         return np.unique(np.interp(even, quantile[::-1], coarse[::-1]))
 
-    def _with_ends(self, nodes: _Points, table: FloatArray) -> _Points:
+    def _with_ends(self, nodes: _TestPoints, table: FloatArray) -> _TestPoints:
         """With the points at infinity, at epsilon <= 0 from the other direction, and at u = 1."""
         infinite = certified(self.curve, np.full(1, np.inf))
         mass, nought, one = (np.asarray(infinite.lower), np.asarray(infinite.upper)), np.zeros(1), np.ones(1)
@@ -245,12 +247,12 @@ class _Search:
         def joined(name: str) -> Numbers:
             return tuple(np.concatenate([getattr(part, name)[k] for part in parts]) for k in (0, 1))  # type: ignore
 
-        return _Points(
+        return _TestPoints(
             np.concatenate([part.epsilon for part in parts]), np.concatenate([part.slope for part in parts]),
             joined("u"), joined("c"),
         )  # fmt: skip
 
-    def _line_of_curve(self, points: _Points, u: FloatArray) -> FloatArray:
+    def _line_of_curve(self, points: _TestPoints, u: FloatArray) -> FloatArray:
         """Lower bounds of c at u, by the lines of these slopes: the curve is sharp where the tails jump."""
         different, index = np.unique(points.epsilon, return_inverse=True)
         delta = np.asarray(certified(self.curve, different).upper)[index]
@@ -261,14 +263,14 @@ class _Search:
         return np.asarray(bound - _ROUNDING * np.abs(bound) - _UNDERFLOW)
 
     def _next(
-        self, turn: int, rows: Any, points: _Points, target: FloatArray, fall: FloatArray, left: FloatArray,
+        self, turn: int, rows: Any, points: _TestPoints, target: FloatArray, fall: FloatArray, left: FloatArray,
         right: FloatArray,
     ) -> FloatArray:  # fmt: skip
         """The next epsilons: a Newton step in normal quantiles first, and then those of the slopes of the chords."""
         if turn > 0:
             return self._of_chords(turn, left[:, rows], right[:, rows])
         newton = points.epsilon + (target[rows] - _quantile(0.5 * (points.u[0] + points.u[1]))) * fall[rows]
-        return np.clip(newton, 0.0, _LARGEST_EPSILON)
+        return np.asarray(np.clip(newton, 0.0, _LARGEST_EPSILON))
 
     def _of_chords(self, turn: int, left: FloatArray, right: FloatArray) -> FloatArray:
         """Epsilons of the slopes of chords, and from the third round on beside them, where an atom may be."""
@@ -277,7 +279,7 @@ class _Search:
             guess = np.log(slope) * (-1.0 if self.by_power else 1.0)
             guess += (-1.0) ** turn * _SHIFT * max(0, turn - 2) * (1.0 + np.abs(guess))
         middle = 0.5 * (np.minimum(left[0], _LARGEST_EPSILON) + np.maximum(right[0], 0.0))
-        return np.clip(np.where(np.isfinite(guess), guess, middle), 0.0, _LARGEST_EPSILON)
+        return np.asarray(np.clip(np.where(np.isfinite(guess), guess, middle), 0.0, _LARGEST_EPSILON))
 
 
 def _quantile(u: FloatArray) -> FloatArray:

@@ -33,7 +33,7 @@ from ..composition.pairs import DiscretePair, Pair, certified, pair_of
 from ..conversions._closed_forms import gaussian_trade_off
 from ..estimate import Estimate, Result
 from ..numerics import FloatArray, LongDoubleArray, next_above, next_below
-from .groups import group_pair, group_size
+from .group_privacy import group_pair, group_size
 from .neyman_pearson import best_tests
 
 __all__ = ["TradeOffCurve", "curve_of_pair", "trade_off_curve", "true_positive_rate"]
@@ -98,8 +98,8 @@ def trade_off_curve(p: Any, q: Any = None, alpha: ArrayLike = 0.05, *, group: Ar
     alpha : array_like
         Between 0 and 1, any shape.
     group : int, default 1
-        Records that change, at most 1024: the test is of the first against the last of ``group`` + 1 distributions, each
-        neighbouring two of which are at most as far apart as the pair. Exact for normal distributions; of other pairs
+        Records that change, at most 1024: the test is of the first against the last of ``group`` + 1 distributions,
+        each neighbouring two of which are at most as far apart as the pair. Exact for normal distributions; of other pairs
         the bound 1 - F(..F(alpha)), F the largest power, and for the advantage ``group`` times it.
 
     Returns
@@ -212,9 +212,9 @@ def curve_of_pair(pair: Pair, alpha: FloatArray, power: bool = False) -> Estimat
         lower, upper = best_tests(pair, flat)[0 if power else 1]
         method = "tests by their tail probabilities"
     else:
-        lower, upper = _conjugate(pair, flat, 1 if power else 0)
-        lower, upper = (-upper, -lower) if power else (lower, upper)
-        lower, upper = next_below(lower.astype(np.float64)), next_above(upper.astype(np.float64))
+        bounds = _conjugate(pair, flat, 1 if power else 0)
+        low, high = (-bounds[1], -bounds[0]) if power else bounds
+        lower, upper = next_below(low.astype(np.float64)), next_above(high.astype(np.float64))
         method = "conjugate of the privacy curve"
     lower, upper = np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
     if power:
@@ -232,7 +232,7 @@ def _estimate(numbers: tuple[Any, ...], alpha: FloatArray, kind: Any, method: st
 
 
 def _polygon(pair: DiscretePair, alpha: FloatArray, power: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Value and bounds of beta, or of the power, of a discrete pair, for the vectors as passed and divided by their sums.
+    """Value and bounds of beta, or of the power, of a discrete pair, as passed and divided by its sums.
 
     A test that rejects outcomes in the order of falling q / p has beta = B(k+1) + q_k (A(k+1) - alpha) / p_k between
     its corners, A and B cumulative sums from the side on which they are small, and the power C(k) + q_k (alpha - A(k))
@@ -354,7 +354,8 @@ def _highest(x: Any, low: Any, high: Any, alpha: FloatArray, end: Any, less: int
 
     last = x.shape[1] - 1
     with np.errstate(all="ignore"):
-        bound = np.fmin(np.fmin.reduce([line(k, 0, 0.0) for k in range(1, last + 1)]), x[:, 0] - less)  # delta(x) >= 1 - x
+        bound = np.fmin.reduce([line(k, 0, 0.0) for k in range(1, last + 1)])
+        bound = np.fmin(bound, x[:, 0] - less)  # delta(x) >= 1 - x
         after = np.fmin.reduce([line(k, last, np.maximum(end / alpha, x[:, last])) for k in range(last)])
         bound = np.maximum(bound, np.fmin(after, np.maximum(end - less - x[:, last] * alpha, high[:, last])))
         for k in range(last):
@@ -400,4 +401,4 @@ def _next_points(points: _Points, low: Any, high: Any) -> FloatArray:
     at_end = best != inner
     centre = np.where(at_end, column(e, best), centre)
     step = np.where(at_end, (e[:, -1] - e[:, 0]) / 6.0, step)
-    return np.clip(centre[:, None] + step[:, None] * _STENCIL, -_EPSILONS[-1], _EPSILONS[-1])
+    return np.asarray(np.clip(centre[:, None] + step[:, None] * _STENCIL, -_EPSILONS[-1], _EPSILONS[-1]))

@@ -188,7 +188,8 @@ def test_powers_of_normal_distributions(mu):
     mechanism = GaussianMechanism(1.0, mu)
     with mp.workdps(340):
         truth = [erfc((quantile(a) - mpf(mu)) / sqrt(mpf(2))) / 2 for a in alpha]
-        for pair, width in ((mechanism, 1e-13), (mechanism.delta, 2e-11), (compose(GaussianMechanism(4.0, mu), 16), 5e-11)):
+        composed = compose(GaussianMechanism(4.0, mu), 16)
+        for pair, width in ((mechanism, 1e-13), (mechanism.delta, 2e-11), (composed, 5e-11)):
             power, beta = true_positive_rate(pair, None, alpha), trade_off_curve(pair, None, alpha).beta
             for i, a in enumerate(alpha):
                 assert power.lower[i] <= truth[i] <= power.upper[i], (pair, a)
@@ -233,10 +234,11 @@ def test_releases_of_randomised_response(count):
         assert beta.lower[i] <= 1 - truth <= beta.upper[i], (count, a)
         assert power.width[i] <= 1e-12
         assert power.width[i] <= 1e-9 * power.value[i] or a < 1e-290
-    assert trade_off_curve(pair).advantage.value == pytest.approx(float(sum(max(a - b, 0) for a, b in zip(p, q, strict=True))))
+    distance = sum(max(a - b, 0) for a, b in zip(p, q, strict=True))
+    assert trade_off_curve(pair).advantage.value == pytest.approx(float(distance))
 
 
-@pytest.mark.parametrize("sigma, rate, count", [(1.0, 0.125, 20), (2.0, 0.0078125, 1000)])
+@pytest.mark.parametrize(("sigma", "rate", "count"), [(1.0, 0.125, 20), (2.0, 0.0078125, 1000)])
 def test_releases_of_a_subsampled_mechanism(sigma, rate, count):
     """Duality: the line of slope e^epsilon that touches the powers meets the axis at delta(epsilon)."""
     p, q = GaussianMixture([1 - rate, rate], [0.0, 1.0], sigma), GaussianMixture.single(0.0, sigma)
