@@ -9,7 +9,7 @@
  * points of a quadrature with logarithms of p times the weight of the quadrature, and with losses.
  *
  * Turns. Two neighbouring frequencies differ by the factor 1 + r = e^(i step l), and d = e^(i w l) - 1 becomes
- * d' = d + (r + d r), which adds an error of at most u (|d'| + 5.9 |r|); r itself errs by 4 u |r|. Between two frequencies at
+ * d' = d + (r + d r), which adds an error of at most u (|d'| + 5.9 |r|); d from sines and r err by 6 u of themselves. Between two frequencies at
  * which d is taken from sines are less than FP_CONTOUR_TURNS others.
  *
  * Rounding of nodes. Tilted weights g_j = p_j e^(t l_j) / M(t) and centred losses give m(w) as

@@ -5,7 +5,7 @@
  * sums are added, so that every instruction set gives the same bits.
  */
 /* bounds: tested by enclosures/test_contour - errors of sines and of sums over nodes */
-#define FP_LANE_LOOP(k) _Pragma("GCC unroll 1") for (int k = 0; k < FP_LANES; k++)
+#define FP_LANE_LOOP(k) _Pragma("GCC unroll 1") for (ptrdiff_t k = 0; k < FP_LANES; k++)
 
 /* e^(2 i y) - 1 = -2 sin^2 y + 2 i sin y cos y, both of period pi in y */
 FP_INLINE void FP_NAME(fp_turn_less_one)(double y, double *re, double *im)
@@ -28,15 +28,15 @@ static void FP_NAME(fp_contour_sums)(int n, const double *restrict g, const doub
         const int size = start + FP_CONTOUR_BLOCK < n ? FP_CONTOUR_BLOCK : n - start;
         const double *weight = g + start, *loss = l + start;
         double d_re[FP_CONTOUR_BLOCK], d_im[FP_CONTOUR_BLOCK], r_re[FP_CONTOUR_BLOCK], r_im[FP_CONTOUR_BLOCK];
-        for (int b = 0; b < size; b += FP_LANES)
+        for (ptrdiff_t b = 0; b < size; b += FP_LANES)
             FP_LANE_LOOP(k) FP_NAME(fp_turn_less_one)(0.5 * step * loss[b + k], &r_re[b + k], &r_im[b + k]);
         for (int i = 0; i < count; i++) {
             if (i % FP_CONTOUR_TURNS == 0) {
                 const double half = 0.5 * ((first + i) * step);
-                for (int b = 0; b < size; b += FP_LANES)
+                for (ptrdiff_t b = 0; b < size; b += FP_LANES)
                     FP_LANE_LOOP(k) FP_NAME(fp_turn_less_one)(half * loss[b + k], &d_re[b + k], &d_im[b + k]);
             } else {
-                for (int b = 0; b < size; b += FP_LANES)
+                for (ptrdiff_t b = 0; b < size; b += FP_LANES)
                     FP_LANE_LOOP(k) {
                         const double a = d_re[b + k], c = d_im[b + k], x = r_re[b + k], y = r_im[b + k];
                         d_re[b + k] = a + (x + (a * x - c * y)), d_im[b + k] = c + (y + (a * y + c * x));
@@ -44,7 +44,7 @@ static void FP_NAME(fp_contour_sums)(int n, const double *restrict g, const doub
             }
             double sum_re[FP_LANES], sum_im[FP_LANES];
             FP_LANE_LOOP(k) sum_re[k] = sum_im[k] = 0.0;
-            for (int b = 0; b < size; b += FP_LANES)
+            for (ptrdiff_t b = 0; b < size; b += FP_LANES)
                 FP_LANE_LOOP(k) {
                     sum_re[k] += weight[b + k] * d_re[b + k];
                     sum_im[k] += weight[b + k] * d_im[b + k];
@@ -61,7 +61,7 @@ static double FP_NAME(fp_contour_cosines)(int n, const double *restrict size, co
 {
     double sum[FP_LANES];
     FP_LANE_LOOP(k) sum[k] = 0.0;
-    for (int b = 0; b < n; b += FP_LANES)
+    for (ptrdiff_t b = 0; b < n; b += FP_LANES)
         FP_LANE_LOOP(k) {
             double s, c;
             fp_sin_cos_mod_pi(0.5 * (angle[b + k] - (double)(b + k) * turn), &s, &c);

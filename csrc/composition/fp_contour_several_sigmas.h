@@ -53,10 +53,11 @@
 #define FP_SEVERAL_PANELS 8192
 #define FP_SEVERAL_CELLS 4096
 #define FP_SEVERAL_ELLIPSES 5
-#define FP_SEVERAL_ROUNDS 12 /* in which a path is lowered and its cells are halved */
-#define FP_SEVERAL_LEVELS 4  /* discs between the line and the path */
+#define FP_SEVERAL_ROUNDS 14 /* in which a path is lowered and its cells are halved */
 #define FP_SEVERAL_REACH 14 /* frequencies, each 1.5 times the last, at which a path is tried */
 #define FP_SEVERAL_STEPS 600 /* frequencies at which moments are taken to bound those between */
+#define FP_SEVERAL_WORK 600000 /* discs times components that are analysed for one bound of m */
+#define FP_SEVERAL_LEVELS 16 /* discs between the line and the path */
 
 /* One side at eight centres; c is the second derivative of log p, b the mean precision. */
 typedef struct {
@@ -383,8 +384,10 @@ static inline int fp_contour_several_build(fp_contour_factor *factor, double t, 
  * disc there, and the curvature -phi''. `cap` is the height that was not refuted; flat: l' may vanish. */
 typedef struct {
     double x, h, y[2], slope, curve, radius, phi, bend, cap, rest;
+    double b; /* the bound of l on the disc at x */
+    double levels; /* factor of the number of discs below the path */
     double integral, loose; /* of its part of the path; the factor lost by bounding */
-    int flat, known;
+    int flat, known, refused;
 } fp_several_cell;
 
 /* One disc of a column, or the one on the path */
@@ -393,8 +396,18 @@ typedef struct {
     double phi, phi1_re, phi1_im, phi2_re, phi2_im, l1_re, l1_im, l2_re, l2_im, b_phi, b_l, slack_phi, slack_l;
 } fp_several_disc;
 
-static inline void fp_several_analyse(const fp_log_ratio *r, double t, fp_several_disc *disc, int count, fp_discs *work)
+typedef struct {
+    fp_several_cell *cells, *spare;
+    fp_several_disc *discs;
+    fp_discs *work;
+    long analysed; /* discs times components */
+} fp_several_room;
+
+static inline void fp_several_analyse(const fp_log_ratio *r, double t, fp_several_disc *disc, int count,
+                                      fp_several_room *room)
 {
+    fp_discs *work = room->work;
+    room->analysed += (long)count * (r->np + r->nq);
     for (int b = 0; b < count; b += FP_LANES) {
         double x[FP_LANES], y[FP_LANES], radius[FP_LANES];
         for (int k = 0; k < FP_LANES; k++) {
@@ -427,19 +440,34 @@ FP_INLINE double fp_several_rest_slope(double eta)
 }
 FP_INLINE double fp_several_times(double a, double b) { return a == 0.0 || b == 0.0 ? 0.0 : a * b; }
 
+/* |d| / R on which l' keeps most of its size */
+FP_INLINE double fp_several_eta(const fp_several_cell *cell)
+{
+    return fp_min(0.4, sqrt(0.1 * fabs(cell->slope) * cell->radius / (cell->b + 1e-300)));
+}
+
 /* Analyse the cells that are not known, and halve them until the expansion of phi and of l' holds on each; returns
  * their number, 0 where there would be too many. */
-static inline int fp_several_cells(const fp_log_ratio *r, double t, double w, double log_total, fp_several_cell *cells,
-                                   fp_several_cell *spare, int count, fp_several_disc *discs, fp_discs *work)
+static inline int fp_several_cells(const fp_log_ratio *r, double t, double w, double log_total, int count,
+                                   fp_several_room *room)
 {
+    fp_several_cell *cells = room->cells, *spare = room->spare;
+    fp_several_disc *discs = room->discs;
+    double least = INFINITY; /* radius wanted */
+    for (int i = 0; i < r->np; i++)
+        least = fp_min(least, 3.0 * r->s[i]);
+    for (int i = 0; i < r->nq; i++)
+        least = fp_min(least, 3.0 * r->t[i]);
     for (int pass = 0; pass < 40; pass++) {
         int jobs = 0, at = 0, halved = 0;
         for (int i = 0; i < count; i++)
             if (!cells[i].known)
-                discs[jobs++] = (fp_several_disc){.x = cells[i].x, .y = 0.0, .radius = 1e3 * cells[i].h};
+                discs[jobs++] = (fp_several_disc){.x = cells[i].x, .y = 0.0, .radius = fp_max(8.0 * cells[i].h, least)};
         if (!jobs)
             return count;
-        fp_several_analyse(r, t, discs, jobs, work);
+        if (room->analysed > FP_SEVERAL_WORK)
+            return 0;
+        fp_several_analyse(r, t, discs, jobs, room);
         jobs = 0;
         for (int i = 0; i < count; i++) {
             fp_several_cell cell = cells[i];
@@ -448,16 +476,18 @@ static inline int fp_several_cells(const fp_log_ratio *r, double t, double w, do
                 const fp_several_disc *d = discs + jobs++;
                 const double eta = cell.h / d->radius, bend = fabs(d->phi2_re), curve = fabs(d->l2_re), h2 = cell.h * cell.h;
                 cell.slope = d->l1_re, cell.curve = d->l2_re, cell.radius = d->radius, cell.phi = d->phi, cell.bend = -d->phi2_re;
-                cell.cap = INFINITY, cell.known = 1;
+                cell.cap = INFINITY, cell.known = 1, cell.levels = 1.0, cell.b = d->b_l;
                 const double mass = d->phi - log_total + fp_log(2.0 * cell.h) + fabs(d->phi1_re) * cell.h;
                 const double steep = fp_min(1.0, w * curve / (bend + 1e-300));
-                cell.rest = fp_several_times(d->b_l, fp_several_rest_slope(1.5 * eta)) / d->radius + 2.0 * d->slack_l / d->radius;
+                const double rounding = 2.0 * d->slack_l / d->radius;
+                cell.rest = fp_several_times(d->b_l, fp_several_rest_slope(1.5 * eta)) / d->radius + rounding;
                 cell.flat = !(fabs(cell.slope) > 2.0 * (1.5 * curve * cell.h + cell.rest));
                 halve = !(eta < 0.6);
                 if (mass > -42.0)
                     halve = !(eta < 0.3) || bend * h2 > 0.1 || w * curve * h2 * steep > 0.1 || fabs(d->phi1_re) * cell.h > 3.0
                             || d->b_phi * fp_several_rest(eta) > 0.03
-                            || (cell.flat && w * (curve * h2 + cell.rest * cell.h) > 0.003);
+                            || (!cell.flat && cell.h > 0.6 * cell.radius * fp_several_eta(&cell))
+                            || (cell.flat && w * (curve * h2 + (cell.rest - rounding) * cell.h) > 0.003);
             }
             if (at + 2 > FP_SEVERAL_CELLS)
                 return 0;
@@ -485,7 +515,7 @@ static inline void fp_several_heights(double w, fp_several_cell *cells, int coun
     for (int i = 0; i < count; i++) {
         const fp_several_cell *cell = cells + i;
         const double bend = fp_max(cell->bend, 1e-6 / (cell->radius * cell->radius));
-        const double size = cell->flat ? 0.0 : fp_min(fp_min(w * fabs(cell->slope) / bend, cell->cap), 1.4 * cell->radius);
+        const double size = cell->flat ? 0.0 : fp_min(fp_min(w * fabs(cell->slope) / bend, cell->cap), 3.0 * cell->radius);
         const double wanted = cell->slope < 0.0 ? -size : size;
         cells[i].y[0] = before * wanted > 0.0 ? (fabs(before) < fabs(wanted) ? before : wanted) : 0.0;
         before = wanted;
@@ -551,14 +581,8 @@ static inline int fp_several_cell_bound(double t, double w, double log_total, fp
     return cell->integral < INFINITY;
 }
 
-typedef struct {
-    fp_several_cell *cells, *spare;
-    fp_several_disc *discs;
-    fp_discs *work;
-} fp_several_room;
-
 /* A bound of |m(w')| for all w' >= w by one path */
-static inline double fp_several_path(const fp_contour_factor *factor, double w, const fp_several_room *room)
+static inline double fp_several_path(const fp_contour_factor *factor, double w, fp_several_room *room)
 {
     const fp_contour_several *pair = factor->pair;
     const fp_log_ratio *r = &pair->r;
@@ -570,7 +594,7 @@ static inline double fp_several_path(const fp_contour_factor *factor, double w, 
         cells[i] = (fp_several_cell){.x = left + (i + 0.5) * ((right - left) / count), .h = 0.5 * (right - left) / count};
     double best = 1.0;
     for (int round = 0; round < FP_SEVERAL_ROUNDS; round++) {
-        count = fp_several_cells(r, t, w, log_total, cells, room->spare, count, room->discs, room->work);
+        count = fp_several_cells(r, t, w, log_total, count, room);
         if (!count)
             return best;
         fp_several_heights(w, cells, count);
@@ -580,20 +604,24 @@ static inline double fp_several_path(const fp_contour_factor *factor, double w, 
             int jobs = 0, levels[FP_SEVERAL_CELLS / (FP_SEVERAL_LEVELS + 1)];
             for (stop = start; stop < count && stop - start < FP_SEVERAL_CELLS / (FP_SEVERAL_LEVELS + 1); stop++) {
                 const fp_several_cell *cell = cells + stop;
-                const double y = 0.5 * (fabs(cell->y[0]) + fabs(cell->y[1])), wanted = ceil(1.6 * y / cell->radius);
+                const double y = 0.5 * (fabs(cell->y[0]) + fabs(cell->y[1]));
+                const double wanted = ceil(cell->levels * y / (1.6 * cell->radius * fp_several_eta(cell)));
                 const int some = y > 0.0 ? (wanted < FP_SEVERAL_LEVELS ? (wanted > 1.0 ? (int)wanted : 1) : FP_SEVERAL_LEVELS) : 0;
                 levels[stop - start] = some;
                 for (int k = 0; k < some; k++)
-                    room->discs[jobs++] = (fp_several_disc){.x = cell->x, .y = (k + 0.5) * (y / some), .radius = 1e3 * (y + cell->h)};
-                room->discs[jobs++] = (fp_several_disc){.x = cell->x, .y = y, .radius = 1e3 * (y + cell->h)};
+                    room->discs[jobs++] = (fp_several_disc){.x = cell->x, .y = (k + 0.5) * (y / some), .radius = fp_max(4.0 * cell->h, cell->radius)};
+                room->discs[jobs++] = (fp_several_disc){.x = cell->x, .y = y, .radius = fp_max(4.0 * cell->h, cell->radius)};
             }
-            fp_several_analyse(r, t, room->discs, jobs, room->work);
+            if (room->analysed > FP_SEVERAL_WORK)
+                return best;
+            fp_several_analyse(r, t, room->discs, jobs, room);
             jobs = 0;
             for (int i = start; i < stop; i++) {
                 fp_several_cell *cell = cells + i;
                 if (!fp_several_cell_bound(t, w, log_total, cell, room->discs + jobs, levels[i - start])) {
                     const double y = fp_max(fabs(cell->y[0]), fabs(cell->y[1]));
-                    cell->cap = round < 6 ? 0.6 * y : 0.0;
+                    cell->cap = round + 3 < FP_SEVERAL_ROUNDS ? (cell->refused % 2 ? 0.75 : 0.95) * y : 0.0;
+                    cell->levels *= cell->refused++ % 2 ? 1.0 : 1.6;
                     cell->integral = INFINITY;
                     refused++;
                 }
@@ -633,7 +661,7 @@ static inline double fp_contour_several_decay(const fp_contour_factor *factor, d
 {
     fp_several_room room = {malloc(sizeof(fp_several_cell) * (FP_SEVERAL_CELLS + 2)),
                             malloc(sizeof(fp_several_cell) * (FP_SEVERAL_CELLS + 2)),
-                            malloc(sizeof(fp_several_disc) * (2 * FP_SEVERAL_CELLS)), malloc(sizeof(fp_discs))};
+                            malloc(sizeof(fp_several_disc) * (2 * FP_SEVERAL_CELLS)), malloc(sizeof(fp_discs)), 0};
     double bound = 1.0;
     if (room.cells && room.spare && room.discs && room.work && w > 0.0) {
         double log_size, phase, wrong;

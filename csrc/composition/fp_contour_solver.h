@@ -35,7 +35,7 @@
 #include "composition/fp_contour_several_sigmas.h"
 
 #define FP_CONTOUR_TERMS (1 << 17) /* frequencies of a table */
-#define FP_CONTOUR_WORK 1e9 /* nodes times frequencies of a table */
+#define FP_CONTOUR_WORK 4e8 /* nodes times frequencies of a table */
 /* bound: none - exponent of the error aimed at by the search of t and by Chernoff's bound, which adds what it errs by */
 #define FP_CONTOUR_SEARCH_AIM 20.0
 /* bound: none - how far the sums are taken, and the largest aliases, relative to the value; both enter the bounds */
@@ -361,19 +361,20 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
         table->period *= 1.25;
     }
     const double h = table->h = 2.0 * FP_PI / table->period;
-    double design = fp_max(8.0 / deviation, FP_CONTOUR_AT_ONCE * h), scale_error = 0.0;
-    int capacity = 256, n = 0, started = 0;
+    double design = fp_max(8.0 / deviation, FP_CONTOUR_AT_ONCE * h), scale_error = INFINITY;
+    int capacity = 256, n = 0, check = 0, started = 0;
     fp_dd drift = fp_dd_set(0.0), scale = fp_dd_set(0.0);
     free(table->block);
     table->block = NULL;
     if (fp_contour_table_reserve(table, capacity))
         return -1;
     table->error[0] = table->error[1] = table->moment[0] = table->moment[1] = 0.0;
-    double drift_error = 0.0, work = 0.0;
+    double work = 0.0;
     for (;;) {
         if (!started || (n + FP_CONTOUR_AT_ONCE) * h > design) {
             design *= started ? 2.0 : 1.0;
-            scale = fp_dd_set(0.0), drift = fp_dd_set(-centre), scale_error = drift_error = 0.0;
+            fp_dd new_scale = fp_dd_set(0.0), new_drift = fp_dd_set(-centre);
+            double new_error = 0.0;
             for (int j = 0; j < c->n * FP_CONTOUR_LADDER; j++)
                 c->ladder[j] = -1.0;
             for (int j = 0; j < c->n; j++) {
@@ -383,18 +384,16 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
                     return -1;
                 if (status) {
                     table->status = 1, table->log_rest = 0.0;
-                    if (!started)
-                        scale_error = INFINITY;
                     break;
                 }
-                scale = fp_dd_add(scale, fp_two_prod(factor->count, factor->kappa));
-                drift = fp_dd_add(drift, fp_two_prod(factor->count, factor->mean));
-                scale_error += factor->count * factor->kappa_error;
+                new_scale = fp_dd_add(new_scale, fp_two_prod(factor->count, factor->kappa));
+                new_drift = fp_dd_add(new_drift, fp_two_prod(factor->count, factor->mean));
+                new_error += factor->count * factor->kappa_error;
                 c->nodes += factor->nodes.n;
             }
-            if (table->status)
+            if (table->status) /* what was summed with the former nodes stays */
                 break;
-            started = 1;
+            scale = new_scale, drift = new_drift, scale_error = new_error, started = 1;
         }
         const double slope = fp_dd_double(drift);
         double log_m[FP_CONTOUR_AT_ONCE], angle_m[FP_CONTOUR_AT_ONCE], wrong[FP_CONTOUR_AT_ONCE], log_size[FP_CONTOUR_AT_ONCE],
@@ -449,6 +448,9 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
         if (fp_stop_requested(stop, FP_CONTOUR_AT_ONCE * 256))
             return stop->status;
         table->frequency = w, table->log_rest = 0.0;
+        if (n < check && !spent)
+            continue;
+        check = n + fp_padded(n / 16); /* the sums at the ends take as long as n terms */
         const double least = fp_min(fabs(fp_contour_sum(table, 0, near)), fabs(fp_contour_sum(table, 0, far)));
         const double sum = fp_min(least, fabs(fp_contour_sum(table, 0, centre)));
         if (spent || largest * n < 1e-2 * FP_CONTOUR_CUT * sum) {

@@ -17,6 +17,10 @@ Weights of counts are exponentials of double-doubles (``csrc/composition/fp_type
 exact fractions here. Up to four atoms of one step are summed as they are, in two sides of two: given how many draws
 fall into each side, the losses of a side rise by equal steps. Other sets of steps are divided into two independent
 sums, whose types are listed; equal losses are merged.
+
+Losses that are c + j h for whole numbers j, up to rounding e, make a lattice: its masses are composed by tilted
+transforms (``tilted_transforms``), and sum k e moves epsilon. That serves any number of atoms and of draws whose sums
+lie on few points.
 """
 
 # bounds: tested by enclosures/test_atom_sums - roundings in units of u, each derived where it is used
@@ -33,10 +37,12 @@ import numpy as np
 
 from ..kernels import _type_sums
 from ..numerics import UNIT_ROUNDOFF, FloatArray, IntArray, LongDoubleArray, next_above, next_below
+from .discretised_losses import PrivacyLoss
 from .log_bounds import LogBounds
 from .steps import AtomStep
+from .tilted_transforms import composed_log_bounds, infinite_log_mass
 
-__all__ = ["atom_bounds", "infinite_log_mass"]
+__all__ = ["atom_bounds"]
 
 Quantity = Literal["delta", "tail"]
 
@@ -58,6 +64,11 @@ _LARGEST_EXPONENT = 4000.0  # theta times the range of the losses of a step stay
 # bound: proved - tilted probability of all that underflows: each count has a weight of about 1 at its mode, all types
 #    together of at least 1e-12, and 1e12 products or exponentials below e^-700 make less than e^-600 of it
 _UNDERFLOW = math.exp(-600.0)
+# bound: none - differences of losses are multiples of one number up to this part of the largest loss; errors count
+_LATTICE_ERROR = 1e-12
+_LEAST_INTERVAL = 1e-4  # of a lattice, beside the largest difference of losses: finer ones need long transforms
+_WIDE = 0.5  # brackets of logarithms from which on a transform is too short for the sums of a lattice
+_LONGEST_TRANSFORM = 2**22
 _ALL_COUNTS = 48  # draws for which all counts are taken
 
 
@@ -140,7 +151,9 @@ class _Table:
 
 def atom_bounds(steps: Sequence[AtomStep], epsilon: FloatArray, quantity: Quantity = "delta") -> LogBounds | None:
     """Bounds of the logarithms at each epsilon >= 0; None where the types are too many."""
-    infinite = infinite_log_mass(steps) if quantity == "delta" else (-math.inf, -math.inf)
+    infinite = (-math.inf, -math.inf)
+    if quantity == "delta":
+        infinite = infinite_log_mass([(math.fsum(step.p[step.q == 0.0]), step.count) for step in steps])
     atoms = [_atoms(step) for step in steps if step.count > 0]
     bounds, size = np.full((2, epsilon.size), -math.inf), 0
     if any(not one.losses for one in atoms):  # no type has a finite loss
@@ -160,34 +173,74 @@ def atom_bounds(steps: Sequence[AtomStep], epsilon: FloatArray, quantity: Quanti
         if table is None or theta != table.theta:
             table = _table(atoms, theta, budget)
             if table is None:
-                return None
+                return _lattice_bounds(atoms, epsilon, quantity, infinite)
             size += table.size
             bounds[:, index] = table.bounds(level, quantity)
         table.width = 2.0 * _width(bounds[:, index])
     return _log_bounds(bounds, infinite, size)
 
 
+def _lattice_bounds(
+    atoms: Sequence[_Atoms], epsilon: FloatArray, quantity: Quantity, infinite: tuple[float, float]
+) -> LogBounds | None:
+    """By transforms, where the losses of all steps lie on one lattice, each step's with an offset of its own."""
+    interval = _lattice_interval(atoms)
+    if interval is None:
+        return None
+    losses, offset, error = [], Fraction(0), 0.0
+    for one in atoms:
+        base = one.losses[-1]
+        exact = [(loss - base) / Fraction(interval) for loss in one.losses]
+        places = np.array([round(x) for x in exact], dtype=np.int64)
+        errors = [abs(float(x - int(place))) * interval for x, place in zip(exact, places, strict=True)]
+        masses = np.zeros(int(places[0]) + 1)
+        np.add.at(masses, places, one.p)
+        losses.append((PrivacyLoss(0, interval, masses, 0.0), one.draws))
+        offset += one.draws * base
+        error += one.draws * (max(errors) + _DD_ERROR * float(max(abs(loss) for loss in one.losses)))
+    levels = np.array([float(Fraction(x) - offset) for x in epsilon.tolist()])
+    move = error + 4 * UNIT_ROUNDOFF * np.abs(levels)
+    upper = composed_log_bounds(losses, next_below(levels - move), quantity)[1]
+    lower, _, cost = composed_log_bounds(losses, next_above(levels + move), quantity)
+    if quantity == "tail":  # the factor e^epsilon is not that of the moved level
+        lower, upper = lower - 4.0 * move, upper + 4.0 * move
+    with np.errstate(invalid="ignore"):
+        if (upper - lower > _WIDE).any() and cost["points"] >= _LONGEST_TRANSFORM:
+            return None
+    # the masses of joined atoms are rounded once
+    slack = UNIT_ROUNDOFF * math.fsum(2.0 * one.draws for one in atoms)
+    return _log_bounds(np.stack([lower - slack, upper + slack]), infinite, cost["points"], "transform of a lattice")
+
+
+def _lattice_interval(atoms: Sequence[_Atoms]) -> float | None:
+    """The largest number of which all differences of the losses of each step are nearly multiples."""
+    gaps = np.concatenate([one.values[:-1] - one.values[-1] for one in atoms])
+    size = max(float(np.abs(one.values).max()) for one in atoms)
+    if not gaps.size or size == 0.0:
+        return None
+    near = _LATTICE_ERROR * size
+    interval = 0.0
+    for gap in gaps[gaps > near]:  # Euclid's algorithm
+        a, b = float(gap), interval
+        while b > near:
+            a, b = b, abs(a - round(a / b) * b)
+        interval = a
+        if interval < _LEAST_INTERVAL * float(gaps.max()):
+            return None
+    if interval == 0.0:
+        return None
+    multiples = np.round(gaps / interval)
+    interval = float(gaps @ multiples / (multiples @ multiples))
+    return interval if float(np.abs(gaps - multiples * interval).max()) <= near else None
+
+
 def _width(bounds: FloatArray) -> float:
     return float(bounds[1] - bounds[0]) if bounds[1] > -math.inf else 0.0
 
 
-def infinite_log_mass(steps: Sequence[AtomStep]) -> tuple[float, float]:
-    """Lower and upper bound of the logarithm of the probability that some loss is infinite."""
-    log_finite = 0.0
-    for step in steps:
-        mass, finite = math.fsum(step.p[step.q == 0.0]), math.fsum(step.p[step.q > 0.0])
-        if mass > 0.0 and step.count > 0:
-            if finite == 0.0:
-                return 0.0, 0.0
-            log_finite += step.count * (math.log1p(-mass) if mass < 0.5 else min(math.log(finite), 0.0))
-    if log_finite == 0.0:
-        return -math.inf, -math.inf
-    value = math.log(-math.expm1(log_finite))
-    error = UNIT_ROUNDOFF * (16 * len(steps) + 2.0 * abs(value))
-    return value - error, min(value + error, 0.0)
-
-
-def _log_bounds(bounds: FloatArray, infinite: tuple[float, float], size: int) -> LogBounds:
+def _log_bounds(
+    bounds: FloatArray, infinite: tuple[float, float], size: int, method: str = "sum over types"
+) -> LogBounds:
     lower, upper = bounds
     if infinite[1] > -math.inf:
         lower = next_below(np.logaddexp(lower, infinite[0]), 4)
@@ -195,7 +248,7 @@ def _log_bounds(bounds: FloatArray, infinite: tuple[float, float], size: int) ->
     lower, upper = np.minimum(lower, 0.0), np.minimum(upper, 0.0)
     with np.errstate(invalid="ignore"):
         value = np.where(lower > -math.inf, lower + 0.5 * (upper - lower), upper)
-    return LogBounds(np.clip(value, lower, upper), lower, upper, {"types": size}, "sum over types")
+    return LogBounds(np.clip(value, lower, upper), lower, upper, {"types": size}, method)
 
 
 def _atoms(step: AtomStep) -> _Atoms:

@@ -447,6 +447,8 @@ def _largest_loss(steps: BoundingSteps) -> tuple[float, float]:
     low, high = engines.largest_loss(steps.above)
     if steps.below:
         low = max(engines.largest_loss(below)[0] for below in steps.below)
+    if _infinite_log_mass(steps)[1] > -math.inf:
+        high = math.inf
     return min(low, high), high
 
 

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Literal, TypeAlias
@@ -115,9 +116,9 @@ def largest_loss(steps: Sequence[Step]) -> tuple[float, float]:
     """Bounds of the largest sum of losses: the least epsilon with delta(epsilon) = P(S = inf) where that is 0."""
     low, high = 0.0, 0.0
     for step in steps:
-        least, most = _largest_loss_of(step)
-        slack = _log_gaps(step)
-        if step.count:
+        if step.count and not _is_trivial(step):
+            least, most = _largest_loss_of(step)
+            slack = _log_gaps(step)
             low += step.count * (least - slack[1])
             high += step.count * (most + slack[0])
     rounding = 4 * len(steps) * UNIT_ROUNDOFF
@@ -243,6 +244,8 @@ def _by_engine(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity) -
         found = atom_bounds(atoms, epsilon, quantity)
         if found is not None:
             return found
+    if any((step.q[step.p > 0.0] == 0.0).any() for step in atoms):
+        return _with_infinite_losses(steps, epsilon, quantity)
     found = contour_bounds(steps, epsilon, quantity)
     if found is None:
         return _on_grids(steps, epsilon, quantity)
@@ -251,6 +254,28 @@ def _by_engine(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity) -
     if wide.any():
         return _tightened(found, wide, _on_grids(steps, epsilon[wide], quantity))
     return found
+
+
+def _with_infinite_losses(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity) -> LogBounds:
+    """The probability of an infinite loss, and what the outcomes with finite losses add."""
+    low, high = infinite_log_mass(steps) if quantity == "delta" else (-math.inf, -math.inf)
+    finite: list[Step] = []
+    for step in steps:
+        if isinstance(step, AtomStep):
+            kept = step.q > 0.0
+            step = replace(step, p=step.p[kept], q=step.q[kept])
+            if not step.p.any():
+                ends = np.full(epsilon.size, high), np.full(epsilon.size, low), np.full(epsilon.size, high)
+                return LogBounds(*ends, {}, "infinite losses")
+        finite.append(step)
+    found = _by_engine(finite, epsilon, quantity)
+    sums = [np.logaddexp(row, end) for row, end in zip(found.numbers, (high, low, high), strict=True)]
+    with np.errstate(invalid="ignore"):
+        outward = 4 * UNIT_ROUNDOFF * (1.0 + np.abs(sums[2]))
+        lower = np.where(np.isneginf(sums[1]), sums[1], sums[1] - outward)
+        upper = np.where(np.isneginf(sums[2]), sums[2], np.minimum(sums[2] + outward, np.maximum(epsilon, 0.0)))
+    upper = np.minimum(upper, 0.0) if quantity == "delta" else upper
+    return LogBounds(np.clip(sums[0], lower, upper), lower, upper, found.cost, f"{found.method}, and infinite losses")
 
 
 def _tightened(found: LogBounds, wide: BoolArray, other: LogBounds) -> LogBounds:

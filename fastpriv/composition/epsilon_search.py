@@ -182,6 +182,7 @@ class _Search:
     def ends(self, below: FloatArray, above: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Proved lower ends, values and proved upper ends."""
         low, high = self.proved(below, above)
+        high = np.maximum(np.minimum(high, self.end[1]), low)
         return low, np.clip(self._roots(0.5 * (below + above))[0], low, high), high
 
 

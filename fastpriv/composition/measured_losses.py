@@ -25,8 +25,9 @@ _SUM_TOLERANCE = 1e-9  # of probabilities: as everywhere in this package
 _GRID_TOLERANCE = 1e-9
 _LARGEST_GRID = 2**22  # points of a grid
 _MOST_ATOMS = 8  # losses that are taken one by one, as atoms, even where they lie on a grid
-# bound: proved - relative error of the masses of Q: of an exponential in extended precision, a product, a rounding
-_MASS_ERROR = 2.0**-52
+# bound: proved - relative error of the masses of Q, of an exponential and a product in extended precision; losses up to
+#    2^14 in size have these, others have no mass
+_MASS_ERROR = 16 * float(np.finfo(np.longdouble).eps)
 
 
 class PrivacyLossDistribution(ValueObject):

@@ -44,8 +44,8 @@ _MAX_COMPARED_ROWS = 64  # rows of a channel whose pairs are compared in full
 _MAX_COMPARED_TERMS = 2**22  # pairs times kinks times releases that are compared: 0.1 s
 _MOST_CANDIDATES = 3  # single pairs of rows whose compositions bound from below
 _CANDIDATE_EPSILONS = np.array([0.0, 0.5, 1.0, 2.0, 4.0])  # at which they are chosen
-# bound: proved - relative error of 1 / (1 + (k - 1) e^-epsilon) in extended precision and as a double
-_RESPONSE_ERROR = 2.0**-52
+# bound: proved - relative error of 1 / (1 + (k - 1) e^-epsilon), or of an exponential, in extended precision
+_EXTENDED_ERROR = 16 * float(np.finfo(np.longdouble).eps)
 
 
 class ReadPair(NamedTuple):
@@ -130,7 +130,7 @@ def _read_response(channel: RandomizedResponse) -> ReadPair:
     total = 1 + (channel.k - 1) * a
     p = np.array([1, a, (channel.k - 2) * a], dtype=np.longdouble) / total
     q = p[[1, 0, 2]]
-    error = _RESPONSE_ERROR if a > 0.0 else 0.0
+    error = _EXTENDED_ERROR if a > 0.0 else 0.0
     return _symmetric(bounding_atoms(p, q, (p > 0.0) & (q > 0.0), error, error))
 
 
@@ -159,8 +159,8 @@ def _atoms_of_rows(pair: RowPair, gap: float) -> BoundingSteps:
     finite = np.isfinite(pair.log_p) & np.isfinite(pair.log_q)
     with np.errstate(invalid="ignore", over="ignore"):
         q = np.where(finite & np.isfinite(pair.log_ratio), p * np.exp(-pair.log_ratio.astype(np.longdouble)), q)
-    p_error = math.expm1(float(pair.log_error.max(initial=0.0))) + _RESPONSE_ERROR
-    q_error = math.expm1(float((pair.log_error + pair.ratio_error).max(initial=0.0))) + _RESPONSE_ERROR
+    p_error = math.expm1(float(pair.log_error.max(initial=0.0))) + _EXTENDED_ERROR
+    q_error = math.expm1(float((pair.log_error + pair.ratio_error).max(initial=0.0))) + _EXTENDED_ERROR
     return bounding_atoms(p, q, finite, 1.01 * p_error + gap, 1.01 * q_error + gap)
 
 

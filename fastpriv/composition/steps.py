@@ -142,7 +142,9 @@ def _reversed_losses(loss: PrivacyLoss) -> PrivacyLoss:
 
 
 def bounding_atoms(p: Any, q: Any, finite: BoolArray, p_gap: float, q_gap: float) -> BoundingSteps:
-    """Atoms of probabilities in extended precision, with relative errors; ``finite`` marks finite losses of both signs.
+    """Atoms of probabilities in extended precision, with relative errors, to which the rounding to doubles is added.
+
+    ``finite`` marks finite losses of both signs.
 
     A probability that underflows as a double is raised under P and becomes 0 under Q above, where what Q loses is an
     outcome of its own; below such an outcome is left out.
@@ -150,6 +152,7 @@ def bounding_atoms(p: Any, q: Any, finite: BoolArray, p_gap: float, q_gap: float
     p, q = np.asarray(p), np.asarray(q)
     lost = finite & ((p < _LEAST_PROBABILITY) | (q < _LEAST_PROBABILITY))
     kept = ~lost & ((p > 0.0) | (q > 0.0))
+    p_gap, q_gap = p_gap + _rounding(p[kept]), q_gap + _rounding(q[kept])
     inside = AtomStep(p[kept].astype(np.float64), q[kept].astype(np.float64), 1, p_gap, q_gap)
     if not lost.any():
         return BoundingSteps((inside,))
@@ -159,3 +162,10 @@ def bounding_atoms(p: Any, q: Any, finite: BoolArray, p_gap: float, q_gap: float
     above_p = np.concatenate([inside.p, raised, [0.0]])
     above_q = np.concatenate([inside.q, rest, [rare.sum() * _LEAST_PROBABILITY]])
     return BoundingSteps((AtomStep(above_p, above_q, 1, p_gap, q_gap),), ((inside,),))
+
+
+def _rounding(x: Any) -> float:
+    """The largest relative error of numbers in extended precision as doubles, rounded up; 0 if there is none."""
+    used = x[x > 0]
+    error = float(np.abs(used.astype(np.float64) / used - 1).max(initial=0.0))
+    return error * (1 + 2.0**-10) if error else 0.0

@@ -43,7 +43,7 @@ import numpy as np
 from ..numerics import UNIT_ROUNDOFF, FloatArray, LongDoubleArray, next_above, next_below
 from .discretised_losses import PrivacyLoss
 
-__all__ = ["composed_bounds", "composed_log_bounds", "infinite_log_mass"]
+__all__ = ["composed_bounds", "composed_log_bounds", "infinite_log_mass", "tilted_moments"]
 
 Quantity = Literal["delta", "tail"]
 
@@ -131,6 +131,15 @@ def infinite_log_mass(masses: Sequence[tuple[float, int]]) -> tuple[float, float
     value = math.log(-math.expm1(finite))
     error = UNIT_ROUNDOFF * (16.0 + 2.0 * abs(value))
     return value - error, min(value + error, 0.0)
+
+
+def tilted_moments(losses: Sequence[tuple[PrivacyLoss, int]], level: float) -> tuple[float, float]:
+    """Theta at a level and the standard deviation of S under it, not rigorous."""
+    masses = [_Masses.of(loss, count) for loss, count in losses if count > 0]
+    if not all(one.masses.size for one in masses):
+        return 0.0, 0.0
+    theta = _saddle_point(masses, level, 0.0, 0.0)
+    return theta, math.sqrt(_moments(masses, theta)[1])
 
 
 @dataclass(frozen=True)
@@ -275,36 +284,35 @@ def _tilted_sums(masses: Sequence[_Masses], theta: float) -> _TiltedSums:
     return _TiltedSums(values=values, first=first, error=error + _UNDERFLOW, outside=min(outside, 1.0), **shared)
 
 
+def _moments(masses: Sequence[_Masses], theta: float) -> tuple[float, float]:
+    """Mean of S below its largest value, and variance, under a tilt."""
+    below, variance = 0.0, 0.0
+    for one in masses:
+        offset = one.offsets
+        with np.errstate(under="ignore"):
+            weights = one.masses * np.exp(theta * offset - max(0.0, theta * float(offset[0])))
+        total = float(weights.sum())
+        if total > 0.0:
+            mean = float(weights @ offset) / total
+            below += one.count * mean
+            variance += one.count * float(weights @ (offset - mean) ** 2) / total
+    return below, variance
+
+
 def _saddle_point(masses: Sequence[_Masses], level: float, start: float, least: float) -> float:
     """The theta under which the mean of S is ``level``, to a fraction of its deviation; at least ``least``."""
-    offsets = [one.offsets for one in masses]
     top = math.fsum(one.count * float(one.places[-1]) * one.interval for one in masses)
-
-    def moments(theta: float) -> tuple[float, float]:
-        gap, variance = top - level, 0.0
-        for one, offset in zip(masses, offsets, strict=True):
-            with np.errstate(under="ignore"):
-                weights = one.masses * np.exp(theta * offset - max(0.0, theta * float(offset[0])))
-            total = float(weights.sum())
-            if total > 0.0:
-                mean = float(weights @ offset) / total
-                gap += one.count * mean
-                variance += one.count * float(weights @ (offset - mean) ** 2) / total
-        return gap, variance
-
-    widest = max(-float(offset[0]) for offset in offsets)
+    widest = max(-float(one.offsets[0]) for one in masses)
     low, high = least, _LARGEST_EXPONENT / max(widest, 1e-300)
     if widest == 0.0 or high <= least:
         return least
     theta = min(max(start, least), high)
     for _ in range(60):
-        gap, variance = moments(theta)
+        below, variance = _moments(masses, theta)
+        gap = top + below - level
         if gap * gap <= 0.01 * variance or high - low <= 1e-3 * high:
             break
-        if gap < 0.0:
-            low = theta
-        else:
-            high = theta
+        low, high = (theta, high) if gap < 0.0 else (low, theta)
         if low == high:
             break
         newton = theta - gap / variance if variance > 0.0 else math.inf

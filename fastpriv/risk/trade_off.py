@@ -99,8 +99,8 @@ def trade_off_curve(p: Any, q: Any = None, alpha: ArrayLike = 0.05, *, group: Ar
         Between 0 and 1, any shape.
     group : int, default 1
         Records that change, at most 1024: the test is of the first against the last of ``group`` + 1 distributions,
-        each neighbouring two of which are at most as far apart as the pair. Exact for normal distributions; of other pairs
-        the bound 1 - F(..F(alpha)), F the largest power, and for the advantage ``group`` times it.
+        each neighbouring two of which are at most as far apart as the pair. Exact for normal distributions; of other
+        pairs the bound 1 - F(..F(alpha)), F the largest power, and for the advantage ``group`` times it.
 
     Returns
     -------

@@ -8,8 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import exp, mpf
 
-from fastpriv.composition.atom_sums import atom_bounds, infinite_log_mass
+from fastpriv.composition import atom_sums
+from fastpriv.composition.atom_sums import atom_bounds
+from fastpriv.composition.smoothed_sums import smoothed_bounds
 from fastpriv.composition.steps import AtomStep
+from fastpriv.composition.tilted_transforms import infinite_log_mass
 from oracles.composition import binomial_log_delta, delta_of_atoms
 
 UNITS = 2**40
@@ -132,7 +135,7 @@ def test_an_atom_at_epsilon_itself():
 @pytest.mark.parametrize("count", [1, 1000, 10**12])
 def test_infinite_losses(mass, count):
     p, q = np.array([1.0 - mass, mass]), np.array([1.0, 0.0])
-    low, high = infinite_log_mass([AtomStep(p, q, count)])
+    low, high = infinite_log_mass([(mass, count)])
     # log(1 - (1 - m)^k), the small m by its series
     small = count * mpf(mass)
     truth = small * (1 - small / 2) if small < 1e-9 and mass < 1e-9 else 1 - (1 - mpf(mass)) ** count
@@ -140,6 +143,37 @@ def test_infinite_losses(mass, count):
     found = atom_bounds([AtomStep(p, q, min(count, 1000))], np.array([0.0, 1.0, 700.0]))
     assert (found.upper - found.lower <= 2e-12).all()
     assert (found.lower >= math.log(mass) - 1e-12).all()
+
+
+@pytest.mark.parametrize("count", [1, 7, 200])
+@pytest.mark.parametrize("quantity", ["delta", "tail"])
+def test_lattices_by_transforms(monkeypatch, count, quantity):
+    """Losses that are multiples of log 2, in rational numbers."""
+    monkeypatch.setattr(atom_sums, "_MOST_WORK", 0.0)
+    steps = [(np.array([0.5, 0.25, 0.125, 0.0625, 0.0625]), np.array([0.125, 0.25, 0.25, 0.25, 0.125]), count),
+             (np.array([0.5, 0.25, 0.25]), np.array([0.25, 0.5, 0.25]), 5)]  # fmt: skip
+    top = (count * 2 + 5) * math.log(2.0)
+    epsilon = np.array([0.01, 0.3 * top, 0.6 * top + 0.01, 0.9 * top + 0.01, 0.999 * top])
+    found = atom_bounds([AtomStep(*step) for step in steps], epsilon, quantity)
+    assert found.method == "transform of a lattice"
+    contains(found, delta_of_atoms(steps, epsilon, quantity), 2e-11)
+
+
+@pytest.mark.parametrize("count", [3, 100])
+def test_geometric_noise(count):
+    """The ratios of its probabilities are rounded: a lattice but for that."""
+    x = np.arange(-20, 21)
+    p, q = 0.9 ** np.abs(x), 0.9 ** np.abs(x - 3)
+    step = AtomStep(p / p.sum(), q / q.sum(), count)
+    epsilon = np.array([0.1, 1.0, 0.2 * count])
+    found = atom_bounds([step], epsilon)
+    if count == 3:
+        contains(found, delta_of_atoms([(step.p, step.q, 3)], epsilon), 1e-12)
+    else:
+        assert found.method == "transform of a lattice"
+        other = smoothed_bounds([step], epsilon)
+        assert (np.maximum(found.lower, other.lower) <= np.minimum(found.upper, other.upper)).all()
+        assert (found.upper - found.lower <= 1e-11).all()
 
 
 def test_too_many_types_are_left_to_others():

@@ -1,6 +1,7 @@
 """Privacy losses on a grid dominate their pair, and bounds of compositions contain the truth."""
 
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,10 +13,11 @@ from fastpriv import (
     Estimate,
     GaussianMechanism,
     GaussianMixture,
+    compose,
     hockey_stick_divergence,
     notions,
 )
-from fastpriv.adapters import PldCurve, composed_delta, composed_hockey_stick_divergence, dp_accounting_pld
+from fastpriv.adapters import PldCurve, dp_accounting_pld
 from fastpriv.composition.discretised_losses import PrivacyLoss, discretised
 from fastpriv.composition.pairs import pair_of
 from fastpriv.composition.tilted_transforms import composed_bounds
@@ -60,15 +62,6 @@ def test_discrete_losses_dominate_and_are_dominated(name, interval):
         assert (total >= 1 - 1e-16 * len(loss.masses)) if pessimistic else (total <= 1 + 1e-16 * len(loss.masses))
 
 
-@pytest.mark.parametrize("interval", [1e-2, 1e-3])
-def test_what_discretisation_costs_falls_with_the_square_of_the_interval(interval):
-    p, q = PAIRS["two mixtures"]
-    found = composed_hockey_stick_divergence(p, q, [0.0, 1.0, 4.0], steps=1, interval=interval)
-    truth = hockey_stick_divergence(p, q, [0.0, 1.0, 4.0])
-    assert ((found.lower <= truth.upper) & (found.upper >= truth.lower)).all()
-    assert (found.width <= 40 * interval**2 * truth.value).all()
-
-
 LOSSES = {
     "few": PrivacyLoss(-3, 0.25, np.array([0.3, 0.0, 0.2, 0.1, 0.05, 0.3, 0.0499]), 1e-4),
     "one": PrivacyLoss(2, 0.5, np.array([0.9]), 0.1),
@@ -96,47 +89,15 @@ def test_bounds_of_compositions_contain_exact_ones(name, steps):
             assert high - low <= (1e-5 if name == "fine" else 1e-9) * truth + 1e-300, (e, low, truth, high)
 
 
-@pytest.mark.parametrize(("sigma", "steps", "interval"), [(10.0, 100, 1e-3), (100.0, 10_000, 1e-4), (0.5, 3, 1e-2)])
-def test_composed_gaussian_mechanisms(sigma, steps, interval):
-    epsilon = np.array([0.0, 0.5, 1.0, 3.0, 6.0, 10.0, 15.0, 20.0])
-    truth = GaussianMechanism(sigma / np.sqrt(steps), 1.0).delta(epsilon)
-    pair = GaussianMechanism(sigma, 1.0), None
-    found = composed_hockey_stick_divergence(*pair, epsilon, steps=steps, interval=interval)
-    assert (found.lower <= truth.upper * (1 + 1e-13)).all()
-    assert (found.upper >= truth.lower * (1 - 1e-13)).all()
-    assert (found.width <= 0.1 * truth.value).all()  # down to 1e-86
-
-
-def test_two_steps_of_two_mixtures():
-    p, q = PAIRS["two mixtures"]
-    x, weight = np.polynomial.legendre.leggauss(700)
-    y = 9 * x
-    log_ratio = p.log_density(y[:, None]) - q.log_density(y[:, None])
-    for epsilon in (0.3, 2.0, 5.0):
-        shifted = epsilon - log_ratio
-        ahead = hockey_stick_divergence(p, q, np.maximum(shifted, 0)).value
-        behind = -np.expm1(shifted) + np.exp(shifted) * hockey_stick_divergence(q, p, np.maximum(-shifted, 0)).value
-        truth = 9 * (weight * np.exp(p.log_density(y[:, None])) * np.where(shifted >= 0, ahead, behind)).sum()
-        found = composed_hockey_stick_divergence(p, q, epsilon, steps=2, interval=1e-3)
-        assert found.lower * (1 - 1e-8) <= truth <= found.upper * (1 + 1e-8)
-        assert found.width <= 1e-3 * truth
-
-
-def test_a_channel_bounds_its_worst_pairs_from_above():
-    channel = Channel([[0.75, 0.25], [0.25, 0.75]])
-    found = composed_hockey_stick_divergence(channel, None, [0.0, 1.0, 2.0], steps=2, interval=np.log(3.0))
-    # losses 2 log 3, 0, -2 log 3 with probabilities 9/16, 6/16, 1/16
-    truth = 9 / 16 * -np.expm1(np.array([0.0, 1.0, 2.0]) - 2 * np.log(3.0))
-    assert (found.upper >= truth * (1 - 1e-14)).all()
-    assert np.allclose(found.upper, truth, rtol=1e-12)
-    assert (found.lower == 0.0).all()
-
-
 def test_curves_of_ones_own():
+    """A certified curve in both orders, composed on grids, around the composition of the pair itself."""
     p, q = PAIRS["subsampled, remove"]
     ahead, behind = (lambda e: hockey_stick_divergence(p, q, e)), (lambda e: hockey_stick_divergence(q, p, e))
-    own = composed_hockey_stick_divergence(ahead, behind, [0.5, 1.0], steps=50, interval=1e-2)
-    assert own == composed_hockey_stick_divergence(p, q, [0.5, 1.0], steps=50, interval=1e-2)
+    levels = np.array([0.5, 1.0])
+    own, truth = compose((ahead, behind), 50).delta(levels), compose((p, q), 50).delta(levels)
+    assert (own.lower <= truth.upper).all()
+    assert (own.upper >= truth.lower).all()
+    assert (own.width <= 0.05 * truth.value).all()
 
 
 def _other(e):
@@ -157,7 +118,6 @@ REFUSED = {
         GaussianMixture.single(9.0, 1.0), ONE, {"interval": 1e-6}
     ),
     "tail_mass must be from 1e-250 to 0.1; got 1": (ONE, ONE, {"tail_mass": 1.0}),
-    "steps must be an integer of at least 1 and at most": (ONE, ONE, {"steps": 0}),
 }  # fmt: skip
 
 
@@ -165,7 +125,7 @@ REFUSED = {
 def test_what_is_refused(text):
     p, q, words = REFUSED[text]
     with pytest.raises(DomainError, match=text):
-        composed_hockey_stick_divergence(p, q, 1.0, **words)
+        dp_accounting_pld(p, q, **words)
 
 
 def test_the_worst_curve_of_a_channel_has_no_lower_distribution():
@@ -174,9 +134,11 @@ def test_the_worst_curve_of_a_channel_has_no_lower_distribution():
 
 
 def test_what_is_no_distribution_of_dp_accounting():
-    for take in (PldCurve, composed_delta):
-        with pytest.raises(DomainError, match="pld must be a PrivacyLossDistribution of dp_accounting; got 3"):
-            take(3)
+    with pytest.raises(DomainError, match="pld must be a PrivacyLossDistribution of dp_accounting; got 3"):
+        PldCurve(3)
+    broken = SimpleNamespace(_pmf_remove=3, _symmetric=True)
+    with pytest.raises(DomainError, match="pairs must be a PrivacyLossDistribution of dp_accounting; got"):
+        compose(broken)
 
 
 def test_without_dp_accounting(monkeypatch):
@@ -201,7 +163,7 @@ class TestDpAccounting:
             back = PldCurve(made)(epsilon)
             assert ((back.upper if pessimistic else back.lower) * sign >= truth * sign - 1e-300).all()
             assert np.allclose(back.value, truth, rtol=0.02, atol=1e-25)
-            assert composed_delta(made, epsilon) == back
+            assert (compose(made).delta(epsilon).upper == back.upper).all()
 
     def test_its_own_pessimistic_delta_falls_below_the_truth(self):
         """10,000 steps: no rounding of its transform is in its answer."""
@@ -209,9 +171,9 @@ class TestDpAccounting:
         truth = GaussianMechanism(1.0, 1.0).delta(epsilon)
         made = self.pld.from_gaussian_mechanism(100.0)  # pessimistic by default
         assert made.self_compose(steps).get_delta_for_epsilon(epsilon) < 0.9 * truth.lower
-        found = composed_delta(made, epsilon, steps=steps)
+        found = compose(made, steps).delta(epsilon)
         assert found.upper >= truth.lower
-        own = composed_delta(dp_accounting_pld(GaussianMechanism(100.0, 1.0)), epsilon, steps=steps)
+        own = compose(dp_accounting_pld(GaussianMechanism(100.0, 1.0)), steps).delta(epsilon)
         assert truth.lower <= own.upper <= 1.01 * truth.upper
 
     def test_its_pairs_agree_with_ours(self):
@@ -220,10 +182,10 @@ class TestDpAccounting:
         composed = ours.compose(theirs)
         for e in (0.0, 0.5, 2.0):
             assert ours.get_delta_for_epsilon(e) == pytest.approx(theirs.get_delta_for_epsilon(e), rel=1e-6)
-            assert composed.get_delta_for_epsilon(e) == pytest.approx(composed_delta(ours, e, steps=2).value, rel=1e-5)
+            assert composed.get_delta_for_epsilon(e) == pytest.approx(compose(ours, 2).delta(e).value, rel=1e-5)
 
     def test_a_curve_is_discretised_again(self):
         laplace = PldCurve(self.pld.from_laplace_mechanism(1.0, value_discretization_interval=1e-2))
-        found = composed_hockey_stick_divergence(laplace, None, [0.5, 1.5], steps=2, interval=1e-2)
+        found = compose(laplace, 2).delta([0.5, 1.5])
         assert (found.upper >= notions.ldp_delta(None, [[0.75, 0.25], [0.25, 0.75]], 5.0).upper).all()
         assert found.lower[0] > 0.1

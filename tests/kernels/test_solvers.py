@@ -156,6 +156,34 @@ CASES = {
         printf("%d %d %.17g %.17g", status, fp_matching_descent_work(&m) <= 500, x[0], d.value);""",
         [0, 0, 1, 0.75, 0], 1e-12,
     ),
+    "composition/fp_contour_solver.h": (
+        f"""fp_contour_select();
+        const double w = 1.0, p = 1.0, q = 0.0, s = 5.0, epsilon[] = {{1.0}}, excess[] = {{0.0, 0.0}};
+        fp_contour_factor factor[2];
+        fp_contour_one_sigma nodes;
+        fp_contour_gaussians closed;
+        fp_composition c;
+        fp_contour_answer a;
+        ptrdiff_t done;
+        fp_contour_one_sigma_make(&nodes, 1, &w, &p, &s, 1, &w, &q, &s, excess);
+        fp_contour_one_sigma_factor(factor, &nodes, 9.0);
+        fp_contour_gaussians_make(&closed, p, s, q, s, excess);
+        fp_contour_gaussians_factor(factor + 1, &closed, 0.0, 16.0);
+        fp_composition_make(&c, 2, factor);
+        printf("%d ", fp_contour_bounds(&c, FP_CONTOUR_DELTA, 1, epsilon, &a, NULL, &done));
+        printf("%.17g %.17g %d", a.lower, a.upper, a.lower <= log({DELTA!r}) && log({DELTA!r}) <= a.upper);
+        long double worst = 0.0L; /* error of e^(2 i y) - 1, relative to its size 2 |sin y| */
+        for (double y = -1048576.0; y < 1048576.0; y += y * y < 100.0 ? 0.01171875 : 97.3) {{
+            double sine, cosine;
+            fp_sin_cos_mod_pi(y, &sine, &cosine);
+            const long double t = sinl((long double)y), u = cosl((long double)y), size = 2.0L * fabsl(t) + 1e-300L;
+            const long double a2 = fabsl(2.0L * (sine * sine) - 2.0L * t * t) / size;
+            const long double b2 = fabsl(2.0L * (sine * cosine) - 2.0L * t * u) / size;
+            worst = a2 > worst ? a2 : worst, worst = b2 > worst ? b2 : worst;
+        }}
+        printf(" %d", worst < 5.0L * 0x1p-53L);""",
+        [0, math.log(DELTA), math.log(DELTA), 1, 1], 1e-12,
+    ),
 }  # fmt: skip
 
 

@@ -10,7 +10,9 @@ from math import comb
 
 from flint import acb, arb, ctx
 
-__all__ = ["CASES", "contours"]
+from oracles.tables import array_from_text, array_to_text, inputs
+
+__all__ = ["CASES", "contour_inputs", "contours", "stored_steps"]
 
 BITS = 200
 
@@ -23,7 +25,7 @@ def rule(count):
 
 
 def panels(low, high, width, count):
-    number = max(1, int((high - low) / width) + 1)
+    number = max(1, int(float(high - low) / width) + 1)
     half = (arb(high) - arb(low)) / (2 * number)
     for i in range(number):
         for x, w in rule(count):
@@ -74,10 +76,14 @@ def log_delta_and_tail(sets, epsilons, t, largest, width):
     line = acb(t)
     base = sum((count * log_moment(nodes, line) for count, nodes in sets), acb(0)).real.mid()
     values = []
-    for w, weight in panels(0, largest, width, 24):
-        z = acb(t, w)
-        exponent = sum((count * log_moment(nodes, z) for count, nodes in sets), acb(0)) - base
-        values.append((z, weight, acb(exponent.exp().real.mid(), exponent.exp().imag.mid())))
+    low = 0.0
+    while low < largest:  # the poles at 0 and -1 are at least t away
+        high = min(low + min(width, 0.7 * (t + low)), largest)
+        for w, weight in panels(low, high, 2 * (high - low), 24):
+            z = acb(t, w)
+            value = (sum((count * log_moment(nodes, z) for count, nodes in sets), acb(0)) - base).exp()
+            values.append((z, weight, acb(value.real.mid(), value.imag.mid())))
+        low = high
     out = []
     for epsilon in epsilons:
         delta = tail = arb(0)
@@ -168,16 +174,38 @@ def contours():
             t = saddle(steps, epsilon)
             sets = [(step[1], nodes_of(step, t, 0.0)) for step in steps]
             base, largest = exponent(sets, epsilon, t), 1e-3
-            size = 0.0
-            while size > -75.0:  # log of the integrand
+            small = 0
+            while small < 3:  # frequencies at which the integrand is small
                 largest *= 1.25
                 sets = [(step[1], nodes_of(step, t, largest)) for step in steps]
                 at = acb(t, largest)
                 value = sum((count * log_moment(nodes, at) for count, nodes in sets), acb(0)).real.mid()
                 size = float(value) - epsilon * t - float((arb(t) * (t + 1)).log()) - base
+                small = small + 1 if size < -48.0 else 0
             first, second = (
                 log_delta_and_tail(sets, [epsilon], s, largest, largest / parts)[0] for s, parts in ((0.93 * t, 8), (0.85 * t, 11))
             )
             for a, b in zip(first, second, strict=True):
                 assert abs(float((a - b).mid())) < 1e-16, (name, epsilon, a, b)
             yield [name, epsilon, first[0].str(22, radius=False), first[1].str(22, radius=False)]
+
+
+def contour_inputs():
+    """The steps of every case as hexadecimal doubles, column by column; those that are stored stay."""
+    return {name: [as_text(step) for step in steps] for name, (steps, _) in CASES.items()} | inputs("contours")
+
+
+def as_text(step):
+    kind, count, first, second = step
+    columns = [*zip(*first, strict=True), *zip(*second, strict=True)] if kind == "mixtures" else [first, second]
+    return {kind: [array_to_text(column) for column in ([count], *columns)]}
+
+
+def stored_steps(name):
+    """The steps of a stored case, as in ``CASES`` but with columns: (kind, count, columns)."""
+    steps = []
+    for entry in inputs("contours")[name]:
+        ((kind, columns),) = entry.items()
+        count, *rest = (array_from_text(column) for column in columns)
+        steps.append((kind, int(count[0]), rest))
+    return steps

@@ -17,6 +17,7 @@ from flint import ctx
 
 from oracles import mixture
 from oracles.awgn_rows import awgn_capacity
+from oracles.contours import contour_inputs, contours
 from oracles.mixture_pairs import pair_to_text, pairs, prior_to_text, priors
 from oracles.pairs_nd import cases, law_to_text
 from oracles.tables import write
@@ -109,6 +110,7 @@ TABLES = {
     "notions": (notions, prior_inputs),
     "awgn_capacity": (awgn_capacity, dict),
     "mixtures_nd": (mixtures_nd, law_inputs),
+    "contours": (contours, contour_inputs),
 }
 
 if __name__ == "__main__":

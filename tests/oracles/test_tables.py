@@ -19,7 +19,7 @@ from oracles.tables import (
 )
 
 HEXADECIMAL = re.compile(r"(\d+\*)?-?0x[01](\.[0-9a-f]+)?p[+-]\d+")
-WITH_INPUTS = ("hockey_stick", "integrals", "notions", "mixtures_nd")
+WITH_INPUTS = ("hockey_stick", "integrals", "notions", "mixtures_nd", "contours")
 
 
 def test_an_array_comes_back_to_the_last_bit():

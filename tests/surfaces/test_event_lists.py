@@ -5,7 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from fastpriv import DomainError, GaussianMechanism, LaplaceMechanism, PoissonSampledGaussian, RandomizedResponse, compose
+from fastpriv import (
+    DomainError,
+    GaussianMechanism,
+    LaplaceMechanism,
+    PoissonSampledGaussian,
+    RandomizedResponse,
+    compose,
+)
 from fastpriv.adapters import composition_from_dp_events, composition_from_opacus
 
 LEVELS = np.array([0.0, 0.3, 1.0, 2.5])

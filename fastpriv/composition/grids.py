@@ -1,0 +1,186 @@
+"""Bounds of any composition: every step as a loss on one grid, from above and from below, and their tilted transforms.
+
+Notation: step i occurs T_i times; h the interval of the grid; theta the tilt at epsilon (``tilted_transforms``). Steps
+with curves are discretised as ``discretised_losses`` says, which moves log delta by about sum T_i h^2 theta (theta + 1)
+/ 8. Losses on a grid of their own keep their places where the grid is refined by a whole number; elsewhere
+
+* from above, a mass p at l is split between the neighbours a < l < b so that p_a + p_b = p and p_a e^-a + p_b e^-b =
+  p e^-l: (1 - x y)^+ is convex in y, so that the two together have at least the curve of one;
+* from below it moves to a.
+
+The interval is a fraction of what keeps the bracket at the width that is aimed at, unless the points would be too many.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from ..divergences import hockey_stick_divergence
+from ..errors import DomainError
+from ..mechanisms.laplace import LaplaceMechanism
+from ..numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
+from .discretised_losses import PrivacyLoss, discretised
+from .log_bounds import LogBounds
+from .pairs import Curve, DiscretePair, discrete_curve
+from .steps import AtomStep, CurveStep, LossStep, MixtureStep, Step
+from .tilted_transforms import composed_log_bounds, tilted_moments
+
+__all__ = ["grid_bounds"]
+
+Quantity = Literal["delta", "tail"]
+
+_WIDTH = 1e-7  # of the bracket of log delta that is aimed at
+_COARSEST, _FINEST = 0.25, 2.0**-40  # intervals
+_MOST_POINTS = 2**14  # of the grid of one step: each is a value of its curve
+_MOST_TRANSFORMED = 2**17  # of the transform, 24 deviations wide
+_FIRST_TAIL, _LEAST_TAIL = 1e-12, 1e-290  # deltas of a step beyond its grid
+_TAIL_SHARE = 1e-14  # of delta: what lies beyond the grids of all steps
+_KEPT = 16  # discretised steps that are kept, for searches that ask again
+# bound: proved - relative error of the places of losses whose interval is divided by a whole number
+_PLACE_ERROR = 4 * UNIT_ROUNDOFF
+# bound: proved - relative error of a split mass in extended precision, rounded to doubles
+_SPLIT_ERROR = 2.0**-50
+
+_kept: OrderedDict[tuple[int, float, float, bool], tuple[Step, PrivacyLoss]] = OrderedDict()
+
+
+def grid_bounds(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity = "delta") -> LogBounds:
+    """Bounds of the logarithms at each epsilon >= 0. The tail is for exact losses on grids alone."""
+    steps = [step for step in steps if step.count > 0]
+    exact = all(isinstance(step, LossStep) and step.side == "exact" for step in steps)
+    same = len({step.losses.interval for step in steps if isinstance(step, LossStep)}) == 1
+    if exact and same:
+        losses = [(step.losses, step.count) for step in steps if isinstance(step, LossStep)]
+        lower, upper, cost = composed_log_bounds(losses, epsilon, quantity)
+        return _log_bounds(lower, upper, cost)
+    if quantity == "tail":
+        raise ValueError("the tail needs exact losses on one grid")
+    lower, upper = np.full(epsilon.size, -math.inf), np.zeros(epsilon.size)
+    interval, tail = _interval_and_tail(steps, epsilon)
+    if interval is None:
+        return _log_bounds(lower, upper, {"points": 0})
+    cost = {}
+    error = _loss_error(steps, interval)
+    if not any(isinstance(step, LossStep) and step.side == "lower" for step in steps):
+        above = [(_on_grid(step, interval, tail, True), step.count) for step in steps]
+        _, upper, cost = composed_log_bounds(above, next_below(epsilon - error) if error > 0.0 else epsilon)
+    if not any(isinstance(step, LossStep) and step.side == "upper" for step in steps):
+        below = [(_on_grid(step, interval, tail, False), step.count) for step in steps]
+        lower, _, below_cost = composed_log_bounds(below, next_above(epsilon + error) if error > 0.0 else epsilon)
+        cost = cost or below_cost
+    return _log_bounds(np.minimum(lower, upper), upper, {**cost, "interval": interval})
+
+
+def _log_bounds(lower: FloatArray, upper: FloatArray, cost: dict[str, float]) -> LogBounds:
+    with np.errstate(invalid="ignore"):
+        value = np.where(lower > -math.inf, 0.5 * (lower + upper), upper)
+    return LogBounds(np.clip(value, lower, upper), lower, upper, cost, "tilted transforms")
+
+
+def _curves(step: Step) -> tuple[Curve, Curve]:
+    """Of P against Q and of Q against P, of a step that is no loss on a grid."""
+    if isinstance(step, MixtureStep):
+        p, q = step.p, step.q
+        return (lambda e: hockey_stick_divergence(p, q, e)), (lambda e: hockey_stick_divergence(q, p, e))
+    if isinstance(step, AtomStep):
+        pair, swapped = DiscretePair(step.p, step.q, 0.0, 0.0), DiscretePair(step.q, step.p, 0.0, 0.0)
+        return (lambda e: discrete_curve(pair, e)), (lambda e: discrete_curve(swapped, e))
+    if isinstance(step, CurveStep):
+        return step.forward, step.backward
+    assert not isinstance(step, LossStep)
+    mechanism = LaplaceMechanism(step.scale, step.shift)
+    return mechanism.delta, mechanism.delta
+
+
+def _interval_and_tail(steps: Sequence[Step], epsilon: FloatArray) -> tuple[float | None, float]:
+    """The interval of the grid, None if no grid reaches the losses, and the delta beyond the grid of a step."""
+    interval, tail = _COARSEST, _FIRST_TAIL
+    count = float(sum(step.count for step in steps))
+    own = [step.losses.interval for step in steps if isinstance(step, LossStep)]
+    for _ in range(12):
+        try:
+            losses = [(_on_grid(step, interval, tail, True), step.count) for step in steps]
+            _, upper, _ = composed_log_bounds(losses, np.array([float(epsilon.max(initial=0.0))]))
+        except DomainError:
+            if tail > _LEAST_TAIL and interval >= 10.0:
+                return None, tail
+            interval *= 2.0
+            continue
+        finite = upper[np.isfinite(upper)]
+        wanted = math.exp(max(float(finite.min(initial=0.0)), -600.0)) * _TAIL_SHARE / count
+        wanted = 10.0 ** max(math.floor(math.log10(max(wanted, _LEAST_TAIL))), math.ceil(math.log10(_LEAST_TAIL)))
+        theta, deviation = tilted_moments(losses, float(epsilon.max(initial=0.0)))
+        finest = math.sqrt(8.0 * _WIDTH / (count * (theta * (theta + 1.0) + 1e-3)))
+        longest = max(len(loss.masses) for loss, _ in losses) * interval
+        finest = max(finest, longest / _MOST_POINTS, 24.0 * deviation / _MOST_TRANSFORMED, _FINEST)
+        if finest >= 0.5 * interval and wanted >= tail:
+            break
+        interval, tail = min(interval, 2.0 ** math.floor(math.log2(finest))), min(tail, wanted)
+    if own and min(own) > 0.0:
+        interval = min(own) / max(1, math.ceil(min(own) / interval))
+    return interval, tail
+
+
+def _loss_error(steps: Sequence[Step], interval: float) -> float:
+    """Bound of the error of the sum of losses, from places that are multiples of a rounded interval."""
+    total = 0.0
+    for step in steps:
+        if isinstance(step, LossStep) and _refinement(step.losses.interval, interval) > 1:
+            ends = abs(step.losses.first), abs(step.losses.first + len(step.losses.masses))
+            total += step.count * max(ends) * step.losses.interval * _PLACE_ERROR
+    return total
+
+
+def _refinement(own: float, interval: float) -> int:
+    """The whole number by which an interval is divided, 0 if there is none."""
+    times = round(own / interval)
+    return times if times >= 1 and abs(own - times * interval) <= 2 * UNIT_ROUNDOFF * own else 0
+
+
+def _on_grid(step: Step, interval: float, tail: float, pessimistic: bool) -> PrivacyLoss:
+    key = id(step), interval, tail, pessimistic
+    if key in _kept:
+        return _kept[key][1]
+    if isinstance(step, LossStep):
+        loss = _regridded(step.losses, interval, pessimistic)
+    else:
+        loss = discretised(*_curves(step), interval, tail, pessimistic)
+    _kept[key] = step, loss  # the step is kept alive, so that no other gets its identity
+    while len(_kept) > _KEPT:
+        _kept.popitem(last=False)
+    return loss
+
+
+def _regridded(loss: PrivacyLoss, interval: float, pessimistic: bool) -> PrivacyLoss:
+    """A loss on another grid, by the text at the head."""
+    kept = np.flatnonzero(loss.masses > 0.0)
+    if not kept.size:
+        return PrivacyLoss(0, interval, np.zeros(1), loss.infinity_mass)
+    places, masses = kept + loss.first, loss.masses[kept]
+    times = _refinement(loss.interval, interval)
+    if times:
+        targets = [(places * times, masses)]
+    else:
+        losses = places * np.longdouble(loss.interval)
+        left = np.floor(losses / np.longdouble(interval) * (1 - np.sign(losses) * _SPLIT_ERROR)).astype(np.int64)
+        if not pessimistic:
+            targets = [(left, masses)]
+        else:
+            right = left + 1 + (np.abs(losses) * _SPLIT_ERROR > 0.5 * interval)
+            step = (right - left) * np.longdouble(interval)
+            share = np.expm1(np.maximum(left * np.longdouble(interval) - losses, -step)) / np.expm1(-step)
+            upper = (masses * np.clip(share, 0, 1)).astype(np.float64)
+            rest = (masses * np.clip(1 - share, 0, 1)).astype(np.float64)
+            targets = [(left, rest * (1 + _SPLIT_ERROR)), (right, upper * (1 + _SPLIT_ERROR))]
+    first = min(int(at.min()) for at, _ in targets)
+    total = np.zeros(max(int(at.max()) for at, _ in targets) - first + 1)
+    for at, mass in targets:
+        np.add.at(total, at - first, mass)
+    if not times:
+        total *= 1 + _SPLIT_ERROR if pessimistic else 1 - _SPLIT_ERROR
+    return PrivacyLoss(first, interval, total, loss.infinity_mass)

@@ -1,0 +1,191 @@
+"""Sums along a contour bound compositions: truths from other contours, closed forms, curves of one step, and laws."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+
+from fastpriv import GaussianMixture, log_hockey_stick_divergence
+from fastpriv.composition.contour import contour_bounds
+from fastpriv.composition.steps import AtomStep, LaplaceStep, MixtureStep, reversed_step
+from oracles.contours import stored_steps
+from oracles.tables import rows
+
+ONE = GaussianMixture.single(0.0, 1.0)
+#: relative width that each stored case must meet; where rare large losses rule delta the sums are wider
+WIDTHS = {"rare": 1e-3, "all kinds": 1e-6, "million": 1e-9}
+
+
+def steps_of(name):
+    made = []
+    for kind, count, columns in stored_steps(name):
+        if kind == "mixtures":
+            made.append(MixtureStep(GaussianMixture(*columns[:3]), GaussianMixture(*columns[3:]), count))
+        elif kind == "laplace":
+            made.append(LaplaceStep(*(float(column[0]) for column in columns), count))
+        else:
+            made.append(AtomStep(*columns, count))
+    return made
+
+
+def subsampled(rate, sigma, count):
+    return MixtureStep(GaussianMixture([1 - rate, rate], [0.0, 1.0], sigma), GaussianMixture.single(0.0, sigma), count)
+
+
+@pytest.mark.parametrize("quantity", ["delta", "tail"])
+def test_stored_truths_lie_within_narrow_bounds(quantity):
+    for name, epsilon, log_delta, log_tail in rows("contours"):
+        truth = float(log_delta if quantity == "delta" else log_tail)
+        bounds = contour_bounds(steps_of(name), np.array([epsilon]), quantity)
+        slack = 3e-16 * (1.0 + abs(truth))  # the rounding of the stored number
+        case = (name, epsilon, truth, bounds)
+        assert bounds.lower[0] - slack <= truth <= bounds.upper[0] + slack, case
+        assert bounds.lower[0] <= bounds.value[0] <= bounds.upper[0], case
+        if quantity == "delta" or float(log_delta) < -0.01:  # else the tail is far smaller than delta
+            assert bounds.upper[0] - bounds.lower[0] < WIDTHS.get(name, 1e-9), case
+
+
+def gaussian_log_delta(mu, epsilon):
+    """log delta and log of e^epsilon Q(S > epsilon) of one Gaussian against another at a distance mu."""
+    with mpmath.workdps(60):
+        mu, epsilon = mpmath.mpf(mu), mpmath.mpf(epsilon)
+        tail = mpmath.exp(epsilon) * mpmath.ncdf(-epsilon / mu - mu / 2)
+        return mpmath.log(mpmath.ncdf(mu / 2 - epsilon / mu) - tail), mpmath.log(tail)
+
+
+@pytest.mark.parametrize("sigma", [0.3, 1.0, 100.0, 1e6])
+@pytest.mark.parametrize("count", [1, 7, 1000, 10**6])
+def test_gaussians_against_their_closed_form(sigma, count):
+    steps = [MixtureStep(GaussianMixture.single(1.0, sigma), GaussianMixture.single(0.0, sigma), count)]
+    with mpmath.workdps(60):
+        mu = mpmath.sqrt(count) / mpmath.mpf(sigma)
+    centre, spread = float(mu) ** 2 / 2, float(mu)
+    epsilon = np.array([max(0.0, centre + z * spread) for z in (-30.0, -3.0, 0.0, 2.0, 10.0, 43.0, 60.0)])
+    for index, quantity in enumerate(("delta", "tail")):
+        bounds = contour_bounds(steps, epsilon, quantity)
+        for e, lower, upper in zip(epsilon, bounds.lower, bounds.upper, strict=True):
+            truth = gaussian_log_delta(mu, e)[index]
+            assert lower <= truth <= upper, (quantity, e, lower, truth, upper)
+            if quantity == "delta" or e >= centre:  # below, the tail is far smaller than delta
+                assert upper - lower < 1e-9, (quantity, e, lower, upper)
+
+
+def test_components_that_change_nothing():
+    """A mixture whose components are all the same density is that density: nodes must agree with the closed form."""
+    for count in (3, 1000):
+        twice = [MixtureStep(GaussianMixture([0.5, 0.5], [1.0, 1.0], 2.0), GaussianMixture.single(0.0, 2.0), count)]
+        tiny = [
+            MixtureStep(GaussianMixture([1.0, 1e-300], [1.0, 3.0], 2.0), GaussianMixture.single(0.0, 2.0), count),
+            MixtureStep(GaussianMixture([1.0, 5e-324], [1.0, 0.5], 2.0), GaussianMixture.single(0.0, 2.0), count),
+        ]
+        with mpmath.workdps(60):
+            mu = mpmath.sqrt(count) / 2
+        for steps in (twice, tiny[:1], tiny[1:]):
+            for epsilon in (0.0, 0.3, float(mu) ** 2):
+                bounds = contour_bounds(steps, np.array([epsilon]))
+                truth = gaussian_log_delta(mu, epsilon)[0]
+                assert bounds.lower[0] <= truth <= bounds.upper[0], (count, epsilon, truth, bounds)
+                assert bounds.upper[0] - bounds.lower[0] < 1e-9
+
+
+@pytest.mark.parametrize("direction", ["remove", "add"])
+@pytest.mark.parametrize(("rate", "sigma"), [(0.5, 2.0), (0.9, 30.0), (1e-3, 20.0)])
+def test_one_step_has_its_own_curve(rate, sigma, direction):
+    step = subsampled(rate, sigma, 1)
+    step = step if direction == "remove" else reversed_step(step)
+    epsilon = np.array([0.0, 0.3, 1.0]) * rate / sigma
+    curve = log_hockey_stick_divergence(step.p, step.q, epsilon)
+    bounds = contour_bounds([step], epsilon)
+    assert np.all(bounds.lower <= curve.upper)
+    assert np.all(bounds.upper >= curve.lower)
+
+
+def test_steps_of_one_kind_are_one_step_with_their_count():
+    one = [subsampled(0.01, 2.0, 500)]
+    several = [subsampled(0.01, 2.0, 100), subsampled(0.01, 2.0, 150), subsampled(0.01, 2.0, 250)]
+    epsilon = np.array([0.0, 0.5, 2.0])
+    first, second = (contour_bounds(steps, epsilon) for steps in (one, several))
+    assert np.all(first.lower <= second.upper)
+    assert np.all(second.lower <= first.upper)
+    none = contour_bounds([*one, subsampled(0.3, 1.0, 0), MixtureStep(ONE, ONE, 5), LaplaceStep(1.0, 0.0, 3)], epsilon)
+    assert np.array_equal(none.value, first.value)
+
+
+def test_a_result_does_not_depend_on_the_other_epsilons():
+    steps = [subsampled(0.02, 1.5, 800)]
+    epsilon = np.linspace(0.0, 8.0, 101)
+    together = contour_bounds(steps, epsilon)
+    for k in (100, 3, 50, 0):
+        alone = contour_bounds([subsampled(0.02, 1.5, 800)], epsilon[k : k + 1])
+        assert [column[0] for column in alone[:3]] == [column[k] for column in together[:3]]
+    assert np.all(np.diff(together.upper) < 0.0)
+    assert np.all(together.upper - together.lower < 1e-9)
+    tail = contour_bounds(steps, epsilon, "tail")
+    # minus the derivative of delta: of a convex function, between its slopes
+    slopes = -np.diff(np.exp(together.value)) / np.diff(epsilon)
+    assert np.all(slopes < np.exp(tail.upper[:-1]))
+    assert np.all(slopes > np.exp(tail.lower[1:]))
+
+
+def test_more_steps_leak_more():
+    epsilon = np.array([0.0, 1.0, 3.0])
+    before = contour_bounds([subsampled(0.05, 2.0, 10)], epsilon)
+    for count in (20, 100, 1000, 10000):
+        after = contour_bounds([subsampled(0.05, 2.0, count)], epsilon)
+        assert np.all(after.upper > before.lower)
+        assert np.all(after.lower > before.value - 1e-9)
+        before = after
+
+
+def test_far_below_double_precision():
+    """log delta near -2000: the bounds narrow and ordered."""
+    epsilon = np.array([4.6, 4.7, 4.774])
+    bounds = contour_bounds([reversed_step(subsampled(0.010000000000000009, 1.0, 500))], epsilon)
+    assert np.all(bounds.upper - bounds.lower < 1e-8)
+    assert bounds.lower[2] <= -1888.83899461515 <= bounds.upper[2]
+    assert np.all(np.diff(bounds.value) < -100.0)
+
+
+@pytest.mark.parametrize(
+    ("step", "epsilon"),
+    [
+        (subsampled(1e-300, 1.0, 10), 0.1),
+        (subsampled(1e-6, 0.3, 1000), 1.0),
+        (subsampled(0.5, 1e-3, 2), 5.0),
+        (subsampled(0.5, 1e8, 10), 1e-9),
+        (subsampled(0.5, 1.0, 10**12), 1.0),
+        (MixtureStep(GaussianMixture.single(1e5, 1.0), ONE, 3), 2.0),
+        (MixtureStep(GaussianMixture.single(0.0, 1.0), GaussianMixture.single(0.0, 1.0 + 1e-15), 10), 0.0),
+        (LaplaceStep(1.0, 1e-300, 5), 0.0),
+        (AtomStep(np.array([0.5, 0.5]), np.array([0.25, 0.75]), 5), 0.5),
+    ],
+)
+def test_extremes_end_with_bounds(step, epsilon):
+    bounds = contour_bounds([step], np.array([epsilon, 1e3]))
+    for quantity in (bounds, contour_bounds([step], np.array([epsilon]), "tail")):
+        assert not np.any(np.isnan(quantity.lower) | np.isnan(quantity.upper) | np.isnan(quantity.value))
+        assert np.all(quantity.lower <= quantity.value)
+        assert np.all(quantity.value <= quantity.upper)
+        assert np.all(quantity.upper < 1e-9)
+
+
+def test_atoms_alone_enclose_the_exact_sum():
+    p, q, count, epsilon = 0.625, 0.375, 16, 2.737
+    truth = sum(
+        math.comb(count, j) * p**j * q ** (count - j) * -math.expm1(epsilon - (2 * j - count) * math.log(p / q))
+        for j in range(count + 1) if (2 * j - count) * math.log(p / q) > epsilon
+    )  # fmt: skip
+    bounds = contour_bounds([AtomStep(np.array([p, q]), np.array([q, p]), count)], np.array([epsilon]))
+    assert bounds.lower[0] <= math.log(truth) <= bounds.upper[0]
+
+
+def test_infinite_losses_are_left_to_others():
+    assert contour_bounds([AtomStep(np.array([0.5, 0.5]), np.array([0.0, 1.0]), 2)], np.array([1.0])) is None
+
+
+def test_the_deadline_leaves_trivial_bounds():
+    steps = [subsampled(0.031, 1.7, 421)]
+    bounds = contour_bounds(steps, np.linspace(0.0, 9.0, 400), deadline=0.0)
+    assert bounds.upper[-1] == 0.0
+    assert bounds.lower[-1] == -np.inf

@@ -1,0 +1,79 @@
+"""Bounds of few releases with Laplace noise contain the truth."""
+
+import math
+
+import numpy as np
+import pytest
+from mpmath import exp, log, mp, mpf, quad
+
+from fastpriv.composition.laplace_sums import laplace_bounds
+from fastpriv.composition.steps import LaplaceStep
+
+
+def one_release(a, epsilon):
+    """Delta of one release at any epsilon."""
+    if epsilon < 0:
+        return 1 - exp(epsilon) + exp(epsilon) * one_release(a, -epsilon)
+    return 1 - exp((epsilon - a) / 2) if epsilon < a else mpf(0)
+
+
+def releases(a, count, epsilon):
+    """Delta by integrals over the loss of one release after the other, split where the integrand has kinks."""
+    if count == 1:
+        return one_release(a, epsilon)
+    rest = lambda level: releases(a, count - 1, level)
+    places = ((a * (n + 1) - epsilon) / (2 * a) for n in range(-count, count + 1))
+    kinks = sorted({mpf(0), mpf(1), *(x for x in places if 0 < x < 1)})
+    between = quad(lambda v: a / 2 * exp(-a * v) * rest(epsilon - a + 2 * a * v), kinks)
+    return rest(epsilon - a) / 2 + exp(-a) / 2 * rest(epsilon + a) + between
+
+
+@pytest.mark.parametrize(("scale", "shift", "count", "digits"), [
+    (1.0, 1.0, 1, 30), (3.0, 1.0, 2, 20), (0.125, 1.0, 2, 20), (1.0, 1e-5, 2, 20), (2.0, 1.0, 3, 12), (1.0, 4.0, 3, 12),
+])  # fmt: skip
+def test_integrals_over_one_release_after_the_other(scale, shift, count, digits):
+    a = shift / scale
+    epsilon = a * count * (np.array([0.0, 0.123, 0.5, 0.77, 0.99]) if count < 3 else np.array([0.123, 0.77]))
+    with mp.workdps(digits):
+        truths = [log(releases(mpf(shift) / mpf(scale), count, mpf(e))) for e in epsilon]
+    found = laplace_bounds([LaplaceStep(scale, shift, count)], epsilon)
+    slack = 0.0 if count < 3 else 1e-9
+    for truth, low, high in zip(truths, found.lower, found.upper, strict=True):
+        assert low - slack <= truth <= high + slack
+        assert high - low <= 2e-12
+
+
+def test_the_largest_loss_ends_the_curve():
+    found = laplace_bounds([LaplaceStep(2.0, 1.0, 4)], np.array([1.999, 2.0 + 1e-12, 7.0]))
+    assert found.lower[0] > -math.inf
+    assert (found.upper[1:] == -math.inf).all()
+
+
+def test_twenty_releases():
+    """Values of an independent computation with 28 digits."""
+    epsilon = np.array([0.06, 0.3, 0.8, 1.5, 1.9])
+    truth = np.array([-1.889044453167465751640, -2.588216045384530361295, -4.832360804058712745774, -10.21850291960613557466,
+                      -15.75438000063546744308])  # fmt: skip
+    found = laplace_bounds([LaplaceStep(10.0, 1.0, 20)], epsilon)
+    assert (found.lower <= truth).all()
+    assert (truth <= found.upper).all()
+    assert (found.upper - found.lower <= 5e-13).all()
+    parts = laplace_bounds([LaplaceStep(10.0, 1.0, 13), LaplaceStep(10.0, 1.0, 7)], epsilon)
+    assert (parts.value == found.value).all()
+
+
+def test_the_tail_is_the_derivative():
+    step, h = LaplaceStep(1.0, 0.75, 9), 1e-5
+    epsilon = np.array([0.4, 1.1, 3.3, 5.9])
+    ahead, behind = (np.exp(laplace_bounds([step], epsilon + e).value) for e in (h, -h))
+    tail = laplace_bounds([step], epsilon, "tail")
+    assert np.exp(tail.value) == pytest.approx((behind - ahead) / (2 * h), rel=1e-6)
+    assert (tail.upper - tail.lower <= 1e-10).all()
+
+
+def test_what_is_left_to_others():
+    epsilon = np.array([1.0])
+    assert laplace_bounds([LaplaceStep(1.0, 1.0, 401)], epsilon) is None
+    assert laplace_bounds([LaplaceStep(1.0, 1.0, 1), LaplaceStep(1.0, 2.0, 1)], epsilon) is None
+    assert laplace_bounds([LaplaceStep(1.0, 40.0, 2)], epsilon) is None
+    assert laplace_bounds([LaplaceStep(1.0, 5.0, 300)], np.array([100.0])) is None
