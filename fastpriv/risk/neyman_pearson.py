@@ -27,7 +27,7 @@ import numpy as np
 from ..composition.pairs import Curve, Pair, Tails, certified
 from ..numerics import UNIT_ROUNDOFF, FloatArray, IndexArray
 
-__all__ = ["best_tests"]
+__all__ = ["best_tests", "tails_are_sharp"]
 
 # bound: proved - a line or a chord in doubles, relative to the sum of its terms: an exponential to 2 units and at most
 #    six operations
@@ -35,7 +35,7 @@ _ROUNDING = 12 * UNIT_ROUNDOFF
 # bound: proved - three products or quotients that underflow
 _UNDERFLOW = 2e-323
 _NODES = 192  # of a table, evenly in the normal quantile: every 0.2 down to 1e-300
-_COARSE_NODES = 17  # of the table that places those
+_COARSE_NODES = 17  # of the table that places those, and of the search for its end
 _SPLITS = np.array([0.0, 1e-12, 1e-9, 1e-6])  # epsilons of the test that parts the two directions: the first sharp one,
 _SHARP = 1e-6  # its power being known to this relative width
 _OTHER_NODES = 8  # every so many of their epsilons are looked at in the other direction,
@@ -49,7 +49,8 @@ _ROUNDS = 60  # of refinement at most: one for smooth curves, about ten among at
 _TARGET = 2e-13
 # bound: none - where the search for the range of a table ends
 _LEAST_EPSILON = 1e-300  # nats
-_HALVINGS = 4  # of the range of the table, to within a sixteenth
+_SCALES = 2.0 ** np.arange(-7, 4)  # nats: where the range of a table may end
+_GROWTH = np.array([1.0, 2.0, 4.0])  # of these where it does not
 # bound: none - how far beside an atom a point is taken
 _SHIFT = 1e-14  # of an epsilon from the third round on, relative to 1 + |epsilon|, and as much more in each
 _NOISE = 6.0  # widths of the bounds of a point that those of the answer may be apart
@@ -63,8 +64,7 @@ def best_tests(pair: Pair, alpha: FloatArray) -> tuple[Numbers, Numbers]:
     power, beta = np.ones((2, alpha.size)), np.zeros((2, alpha.size))
     forward, backward = pair.tails
     near_zero = _bounds_of_tails(backward, _SPLITS)
-    sharp = near_zero[0][1] - near_zero[0][0] <= _SHARP * near_zero[0][1]
-    split = int(np.argmax(sharp))
+    split = int(np.argmax(_is_sharp(near_zero[0])))
     by_power = (alpha <= near_zero[1][1][split]) & (alpha < 1.0)
     by_level = ~by_power & (alpha < 1.0)
     if by_power.any():
@@ -86,6 +86,15 @@ def _bounds_of_tails(tails: Tails, epsilon: FloatArray) -> tuple[Numbers, Number
     """Bounds of the power and of the level of the tests at these epsilons."""
     power, level = (certified(lambda _, one=one: one, epsilon) for one in tails(epsilon))  # type: ignore[misc]
     return (np.asarray(power.lower), np.asarray(power.upper)), (np.asarray(level.lower), np.asarray(level.upper))
+
+
+def tails_are_sharp(pair: Pair) -> bool:
+    """Whether the tails are known far better than difference quotients of the curve."""
+    return pair.tails is not None and all(_is_sharp(_bounds_of_tails(one, _SPLITS)[0]).any() for one in pair.tails)
+
+
+def _is_sharp(bounds: Numbers) -> Any:
+    return bounds[1] - bounds[0] <= _SHARP * bounds[1]
 
 
 def _complement(low: FloatArray, high: FloatArray) -> Numbers:
@@ -212,20 +221,20 @@ class _TestSearch:
         """Epsilons of a table, from 0 to where u is below the least of these, nearly even in normal quantiles."""
         least = float(u[u > 0.0].min(initial=1.0))
 
-        def beyond(epsilon: float) -> bool:
-            return float(self.points(np.array([epsilon])).u[1][0]) <= least
+        def first_beyond(epsilon: FloatArray) -> int:
+            """The index of the first whose u is at most the least; their number if there is none."""
+            below = self.points(epsilon).u[1] <= least
+            return int(np.argmax(below)) if below.any() else epsilon.size
 
-        low, high = 0.0, 1.0
-        if beyond(high):
-            while high > _LEAST_EPSILON and beyond(0.25 * high):
-                high *= 0.25
-            low = 0.25 * high
-        else:
-            while high < _LARGEST_EPSILON and not beyond(high):
-                low, high = high, min(2.0 * high, _LARGEST_EPSILON)
-        for _ in range(_HALVINGS):
-            middle = 0.5 * (low + high)
-            low, high = (low, middle) if beyond(middle) else (middle, high)
+        scales = _SCALES
+        while (index := first_beyond(scales)) == 0 and scales[0] > _LEAST_EPSILON:
+            scales = scales * scales[0] / scales[-1]
+        while index == scales.size and scales[-1] < _LARGEST_EPSILON:
+            scales = np.minimum(scales[-1] * _GROWTH, _LARGEST_EPSILON)
+            index = first_beyond(scales)
+        low = float(scales[index - 1]) if index else 0.0
+        within = np.linspace(low, float(scales[min(index, scales.size - 1)]), _COARSE_NODES)[1:]
+        high = float(within[min(first_beyond(within), within.size - 1)])
         coarse = np.linspace(0.0, high, _COARSE_NODES)
         points = self.points(coarse)
         quantile = np.minimum.accumulate(_quantile(0.5 * (points.u[0] + points.u[1])))

@@ -34,7 +34,7 @@ from ..conversions._closed_forms import gaussian_trade_off
 from ..estimate import Estimate, Result
 from ..numerics import FloatArray, LongDoubleArray, next_above, next_below
 from .group_privacy import group_pair, group_size
-from .neyman_pearson import best_tests
+from .neyman_pearson import best_tests, tails_are_sharp
 
 __all__ = ["TradeOffCurve", "curve_of_pair", "trade_off_curve", "true_positive_rate"]
 
@@ -208,7 +208,7 @@ def curve_of_pair(pair: Pair, alpha: FloatArray, power: bool = False) -> Estimat
         return _estimate(numbers, alpha, "exact", "Phi(Phi^-1(1 - alpha) - distance / sigma)")
     if pair.discrete is not None:
         return _estimate(_polygon(pair.discrete, flat, power), alpha, "exact", "tests by ratio of probabilities")
-    if pair.tails is not None:
+    if tails_are_sharp(pair):
         lower, upper = best_tests(pair, flat)[0 if power else 1]
         method = "tests by their tail probabilities"
     else:
