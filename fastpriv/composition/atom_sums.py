@@ -67,8 +67,7 @@ _UNDERFLOW = math.exp(-600.0)
 # bound: none - differences of losses are multiples of one number up to this part of the largest loss; errors count
 _LATTICE_ERROR = 1e-12
 _LEAST_INTERVAL = 1e-4  # of a lattice, beside the largest difference of losses: finer ones need long transforms
-_WIDE = 0.5  # brackets of logarithms from which on a transform is too short for the sums of a lattice
-_LONGEST_TRANSFORM = 2**22
+_LONGEST_TRANSFORM = 2**20  # points of a lattice
 _ALL_COUNTS = 48  # draws for which all counts are taken
 
 
@@ -185,7 +184,7 @@ def _lattice_bounds(
 ) -> LogBounds | None:
     """By transforms, where the losses of all steps lie on one lattice, each step's with an offset of its own."""
     interval = _lattice_interval(atoms)
-    if interval is None:
+    if interval is None or 20.0 * _deviation(atoms) > _LONGEST_TRANSFORM * interval:
         return None
     losses, offset, error = [], Fraction(0), 0.0
     for one in atoms:
@@ -204,12 +203,16 @@ def _lattice_bounds(
     lower, _, cost = composed_log_bounds(losses, next_above(levels + move), quantity)
     if quantity == "tail":  # the factor e^epsilon is not that of the moved level
         lower, upper = lower - 4.0 * move, upper + 4.0 * move
-    with np.errstate(invalid="ignore"):
-        if (upper - lower > _WIDE).any() and cost["points"] >= _LONGEST_TRANSFORM:
-            return None
     # the masses of joined atoms are rounded once
     slack = UNIT_ROUNDOFF * math.fsum(2.0 * one.draws for one in atoms)
     return _log_bounds(np.stack([lower - slack, upper + slack]), infinite, cost["points"], "transform of a lattice")
+
+
+def _deviation(atoms: Sequence[_Atoms]) -> float:
+    """The standard deviation of S."""
+    means = [float(one.p @ one.values) / float(one.p.sum()) for one in atoms]
+    return math.sqrt(math.fsum(one.draws * float(one.p @ (one.values - mean) ** 2)
+                               for one, mean in zip(atoms, means, strict=True)))  # fmt: skip
 
 
 def _lattice_interval(atoms: Sequence[_Atoms]) -> float | None:

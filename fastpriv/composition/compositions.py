@@ -85,9 +85,9 @@ def compose(pairs: Any, counts: Any = 1) -> Composition:
     >>> step = fastpriv.PoissonSampledGaussian(sigma=1.0, rate=0.01)
     >>> training = fastpriv.compose(step, 1000)
     >>> print(f"{training.delta(2.0):.3e}")
-    3.4...
+    2.666e-06 [2.665e-06, 2.666e-06]
     >>> print(f"{training.epsilon(1e-5):.4f}")
-    2.0...
+    1.8282 [1.8282, 1.8283]
     """
     several = isinstance(pairs, list) or (isinstance(pairs, tuple) and len(pairs) != 2)
     given = list(pairs) if several else [pairs]
@@ -103,8 +103,10 @@ def compose(pairs: Any, counts: Any = 1) -> Composition:
 class Composition(PairObject):
     """Many releases as one, with their privacy curve; made by ``compose``.
 
-    Attributes
+    Parameters
     ----------
+    forward_steps, backward_steps : BoundingSteps
+        The steps of P against Q, and of Q against P, as ``fastpriv/composition/steps.py`` has them.
     count : int
         Number of releases.
     ordered : bool

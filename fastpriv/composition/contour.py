@@ -58,7 +58,7 @@ def _composition(steps: tuple[Step, ...]) -> _contour.Composition | None:
     """The kernel's object, or None where a step is of another form."""
     composition = _contour.Composition(len(steps))
     for step in steps:
-        if step.count == 0 or isinstance(step, MixtureStep) and step.p == step.q:
+        if step.count == 0 or (isinstance(step, MixtureStep) and step.p == step.q):
             continue
         if not _add(composition, step):
             return None

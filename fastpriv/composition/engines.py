@@ -8,9 +8,10 @@ Engines
   Su 2022, corollary 3.3). mu / 2 is enclosed by two doubles in rational arithmetic.
 * One release of one pair: its certified hockey-stick divergence.
 * Discrete pairs alone: exact sums over types.
+* Laplace noise alone, few releases: sums over the numbers of extreme losses.
+* All others: sums along a contour; with a little noise where the loss has atoms and nothing else falls.
 * Curves, and losses on grids, alone or with anything else, and whatever another engine gives up: losses on a common
   grid and their tilted transform.
-* All others: sums along a contour.
 
 Gaps. A step with gaps g, h stands for all measures p', q' with densities within 1 +- g and 1 +- h of p and q. Their
 losses are within log((1 + g) / (1 - h)) of L from above; with c = sum k log((1 + g) / (1 - h)), d = sum k log((1 + h) /
@@ -41,11 +42,12 @@ from ..mechanisms.laplace import LaplaceMechanism
 from ..numerics import LARGEST_DOUBLE, UNIT_ROUNDOFF, BoolArray, FloatArray, next_above, next_below
 from .atom_sums import atom_bounds
 from .contour import contour_bounds
-from .discretised_losses import discretised
+from .grids import grid_bounds
+from .laplace_sums import laplace_bounds
 from .log_bounds import LogBounds
-from .pairs import Pair, certified, pair_of
+from .pairs import certified
+from .smoothed_sums import smoothed_bounds
 from .steps import AtomStep, BoundingSteps, CurveStep, LaplaceStep, LossStep, MixtureStep, Step
-from .tilted_transforms import composed_bounds
 
 __all__ = ["Quantity", "curve_bounds", "infinite_log_mass", "largest_loss", "root_bounds"]
 
@@ -58,8 +60,9 @@ _NORMAL_ERROR = 4e-15
 _METHOD_GAUSSIAN = "closed form (Dong, Roth and Su 2022, corollary 3.3)"
 # bound: none - steps of epsilon that give a difference quotient of the curve: the best of them counts
 _QUOTIENT_STEPS = np.geomspace(1e-5, 0.3, 6)
-# bound: none - widths of brackets of log delta from which on the grids are tried too
-_WIDE = 0.5
+# bound: none - widths of brackets of log delta from which on noise is added, and grids are tried
+_WIDE, _WIDEST = 1e-6, 0.5
+_FEW_RELEASES = 400  # of Laplace noise: too few for a contour, whose terms fall with their number
 
 
 def curve_bounds(bounding: BoundingSteps, epsilon: FloatArray, quantity: Quantity = "delta") -> LogBounds:
@@ -244,16 +247,57 @@ def _by_engine(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity) -
         found = atom_bounds(atoms, epsilon, quantity)
         if found is not None:
             return found
-    if any((step.q[step.p > 0.0] == 0.0).any() for step in atoms):
+    on_grids = any(isinstance(step, (LossStep, CurveStep)) for step in steps)
+    if not on_grids and any((step.q[step.p > 0.0] == 0.0).any() for step in atoms):
         return _with_infinite_losses(steps, epsilon, quantity)
-    found = contour_bounds(steps, epsilon, quantity)
-    if found is None:
-        return _on_grids(steps, epsilon, quantity)
-    with np.errstate(invalid="ignore"):
-        wide = ~(found.upper - found.lower <= _WIDE) & (found.upper > -np.inf)
-    if wide.any():
-        return _tightened(found, wide, _on_grids(steps, epsilon[wide], quantity))
+    if quantity == "delta":
+        return _by_several_engines(steps, epsilon)
+    if all(isinstance(step, LossStep) for step in steps):
+        found = grid_bounds(steps, epsilon, "tail")
+        return _tail_by_several_engines(steps, epsilon) if found is None else found
+    found = _by_sums(steps, epsilon, "tail")
+    wide = _wider(found, _WIDEST)
+    return _tightened(found, wide, _tail_by_several_engines(steps, epsilon[wide])) if wide.any() else found
+
+
+def _tail_by_several_engines(steps: Sequence[Step], epsilon: FloatArray) -> LogBounds:
+    return _tail_of_curve(lambda levels: _by_several_engines(steps, levels), epsilon)
+
+
+def _by_several_engines(steps: Sequence[Step], epsilon: FloatArray) -> LogBounds:
+    """Bounds of delta by one engine after the other, as long as brackets are wide."""
+    found = _by_sums(steps, epsilon, "delta")
+    for engine, width in ((_laplace_alone, _WIDE), (smoothed_bounds, _WIDE), (grid_bounds, _WIDEST)):
+        wide = _wider(found, width)
+        other = engine(steps, epsilon[wide]) if wide.any() else None
+        if other is not None:
+            found = _tightened(found, wide, other)
     return found
+
+
+def _by_sums(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity) -> LogBounds:
+    """Sums over the extreme losses of Laplace noise, or along a contour where its terms fall; else no bounds."""
+    releases = sum(step.count for step in steps if isinstance(step, LaplaceStep))
+    found = None
+    if releases <= _FEW_RELEASES:
+        found = _laplace_alone(steps, epsilon, quantity)
+    if found is None and (releases > _FEW_RELEASES or any(isinstance(step, MixtureStep) for step in steps)):
+        found = contour_bounds(steps, epsilon, quantity)
+    if found is not None:
+        return found
+    nothing = np.full(epsilon.size, -np.inf)
+    most = np.zeros(epsilon.size) if quantity == "delta" else epsilon.copy()
+    return LogBounds(most, nothing, most, {}, "")
+
+
+def _laplace_alone(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity = "delta") -> LogBounds | None:
+    laplace = [step for step in steps if isinstance(step, LaplaceStep)]
+    return laplace_bounds(laplace, epsilon, quantity) if len(laplace) == len(steps) else None
+
+
+def _wider(found: LogBounds, width: float) -> BoolArray:
+    with np.errstate(invalid="ignore"):
+        return np.asarray(~(found.upper - found.lower <= width) & (found.upper > -np.inf))
 
 
 def _with_infinite_losses(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity) -> LogBounds:
@@ -283,36 +327,8 @@ def _tightened(found: LogBounds, wide: BoolArray, other: LogBounds) -> LogBounds
     value, lower, upper = (row.copy() for row in found.numbers)
     lower[wide], upper[wide] = np.maximum(lower[wide], other.lower), np.minimum(upper[wide], other.upper)
     value[wide] = np.clip(other.value, lower[wide], upper[wide])
-    return LogBounds(value, lower, upper, found.cost, f"{found.method}, {other.method}")
-
-
-def _on_grids(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity) -> LogBounds:
-    if quantity == "tail":
-        return _tail_of_curve(lambda levels: _on_grids(steps, levels, "delta"), epsilon)
-    if len(steps) > 1:
-        nothing = np.full(epsilon.size, -np.inf)
-        return LogBounds(nothing, nothing, np.zeros(epsilon.size), {}, "none")
-    step = steps[0]
-    if isinstance(step, LossStep):
-        lower, upper, cost = composed_bounds(step.losses, epsilon, step.count)
-    else:
-        if isinstance(step, (MixtureStep, AtomStep)):
-            pair = pair_of(step.p, step.q)
-        elif isinstance(step, CurveStep):
-            pair = Pair(step.forward, step.backward)
-        else:
-            one = LaplaceMechanism(step.scale, step.shift)
-            pair = Pair(one.delta, one.delta)
-        losses = [discretised(pair.forward, pair.backward, 1e-2, 1e-30, side) for side in (True, False)]
-        _, upper, cost = composed_bounds(losses[0], epsilon, step.count)
-        lower, _, _ = composed_bounds(losses[1], epsilon, step.count)
-        lower = np.minimum(lower, upper)
-    with np.errstate(divide="ignore"):
-        low, high = next_below(np.log(lower), 2), np.minimum(next_above(np.log(upper), 2), 0.0)
-        high = np.where(upper == 0.0, -np.inf, high)
-        low = np.minimum(low, high)
-        value = np.where(np.isfinite(low), 0.5 * (low + high), high)
-    return LogBounds(value, low, high, cost, "tilted transforms")
+    method = f"{found.method}, {other.method}" if found.method else other.method
+    return LogBounds(value, lower, upper, {**found.cost, **other.cost}, method)
 
 
 def _gaussian_distance(steps: Sequence[Step]) -> tuple[float, float] | None:

@@ -49,17 +49,15 @@ _SPLIT_ERROR = 2.0**-50
 _kept: OrderedDict[tuple[int, float, float, bool], tuple[Step, PrivacyLoss]] = OrderedDict()
 
 
-def grid_bounds(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity = "delta") -> LogBounds:
-    """Bounds of the logarithms at each epsilon >= 0. The tail is for exact losses on grids alone."""
+def grid_bounds(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity = "delta") -> LogBounds | None:
+    """Bounds of the logarithms at each epsilon >= 0; None for the tail, but of exact losses on one grid."""
     steps = [step for step in steps if step.count > 0]
-    exact = all(isinstance(step, LossStep) and step.side == "exact" for step in steps)
-    same = len({step.losses.interval for step in steps if isinstance(step, LossStep)}) == 1
-    if exact and same:
-        losses = [(step.losses, step.count) for step in steps if isinstance(step, LossStep)]
-        lower, upper, cost = composed_log_bounds(losses, epsilon, quantity)
+    exact = [step for step in steps if isinstance(step, LossStep) and step.side == "exact"]
+    if len(exact) == len(steps) and len({step.losses.interval for step in exact}) == 1:
+        lower, upper, cost = composed_log_bounds([(step.losses, step.count) for step in exact], epsilon, quantity)
         return _log_bounds(lower, upper, cost)
     if quantity == "tail":
-        raise ValueError("the tail needs exact losses on one grid")
+        return None
     lower, upper = np.full(epsilon.size, -math.inf), np.zeros(epsilon.size)
     interval, tail = _interval_and_tail(steps, epsilon)
     if interval is None:
@@ -102,6 +100,8 @@ def _interval_and_tail(steps: Sequence[Step], epsilon: FloatArray) -> tuple[floa
     interval, tail = _COARSEST, _FIRST_TAIL
     count = float(sum(step.count for step in steps))
     own = [step.losses.interval for step in steps if isinstance(step, LossStep)]
+    if len(own) == len(steps) and all(_refinement(x, min(own)) for x in own):
+        return min(own), tail
     for _ in range(12):
         try:
             losses = [(_on_grid(step, interval, tail, True), step.count) for step in steps]

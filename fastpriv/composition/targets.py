@@ -201,4 +201,4 @@ def _targets(epsilon: Any, delta: Any) -> tuple[FloatArray, FloatArray]:
     targets = _validate.real("delta", delta, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
     _validate.broadcastable("epsilon", levels, "delta", targets)
     both = np.broadcast_arrays(levels, targets)
-    return np.ascontiguousarray(both[0]), np.ascontiguousarray(both[1])
+    return np.array(both[0]), np.array(both[1])

@@ -159,7 +159,7 @@ ESTIMATES = [  # functions outside the registry: the function of an estimate, an
     (lambda e: fp.compose(MIXTURES, 2).delta(e), LEVEL), (lambda e: fp.compose(MIXTURES, 2).log_delta(e), LEVEL),
     (lambda d: fp.compose(MIXTURES, 20).epsilon(d), estimate(1e-5, 1e-6, 1e-4, "probability")),
     (lambda d: fp.compose(MIXTURES, 20).epsilon(log_delta=d), estimate(-9, -10, -8, "log probability")),
-    (lambda e: fp.compose(MIXTURES, 20).tail_probabilities(e), LEVEL),
+    (lambda e: fp.compose(MIXTURES, 20).tail_probabilities(e)[0], LEVEL),
     (lambda e: fp.LaplaceMechanism(1.0).delta(e), LEVEL),
     (lambda d: fp.LaplaceMechanism(1.0).epsilon(d), estimate(1e-5, 1e-6, 1e-4, "probability")),
     (lambda d: fp.composition.largest_count(fp.GaussianMechanism(9.0, 1.0), epsilon=1.0, delta=d),

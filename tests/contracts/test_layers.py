@@ -16,9 +16,9 @@ LAYERS = {
     "_executors": 3, "_store": 3, "distributions": 3, "channels": 3, "special": 3,
     "sampling": 4, "mechanisms": 4, "nb": 4,
     "divergences": 5, "capacity": 5, "posteriors": 5,
-    "notions": 6, "conversions": 7, "calibration": 7, "composition": 7,
-    "figures": 8, "risk": 8, "adapters": 9, "assessment": 9, "membership": 9, "sweeps": 9,
-    "datasets": 10, "auditing": 10, "leakage": 11, "cli": 12, "__main__": 13,
+    "notions": 6, "conversions": 7, "calibration": 7,
+    "composition": 8, "figures": 8, "risk": 9, "adapters": 9, "assessment": 10, "membership": 10, "sweeps": 10,
+    "datasets": 11, "auditing": 11, "leakage": 12, "cli": 13, "__main__": 14,
 }  # fmt: skip
 OWNERS = {"numba": "kernels/jit", "joblib": "_parallel.py"}
 

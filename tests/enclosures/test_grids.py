@@ -1,0 +1,100 @@
+"""Any steps on one grid: brackets that contain what exact engines say, and transforms of several losses."""
+
+import math
+
+import numpy as np
+import pytest
+from mpmath import exp, log, mpf
+
+from fastpriv import GaussianMechanism, GaussianMixture
+from fastpriv.composition.atom_sums import atom_bounds
+from fastpriv.composition.discretised_losses import PrivacyLoss
+from fastpriv.composition.grids import grid_bounds
+from fastpriv.composition.laplace_sums import laplace_bounds
+from fastpriv.composition.steps import AtomStep, CurveStep, LaplaceStep, LossStep, MixtureStep
+from fastpriv.composition.tilted_transforms import composed_log_bounds
+from oracles.composition import composed_masses
+
+STEPS = {
+    "normal": MixtureStep(GaussianMixture.single(0.5, 1.0), GaussianMixture.single(0.0, 1.0), 8),
+    "laplace": LaplaceStep(1.0, 0.5, 6),
+    "atoms": AtomStep(np.array([0.75, 0.25]), np.array([0.5, 0.5]), 10),
+}
+
+
+@pytest.mark.parametrize(("name", "width"), [("normal", 1e-4), ("laplace", 0.02), ("atoms", 0.05)])
+def test_brackets_contain_exact_ones(name, width):
+    step, epsilon = STEPS[name], np.array([0.0, 0.7, 2.0])
+    if name == "normal":
+        truth = GaussianMechanism(1.0, math.sqrt(2.0)).log_delta(epsilon)
+    else:
+        truth = (laplace_bounds if name == "laplace" else atom_bounds)([step], epsilon)
+    found = grid_bounds([step], epsilon)
+    assert (found.lower <= truth.upper).all()
+    assert (truth.lower <= found.upper).all()
+    assert (found.upper - found.lower <= width).all()
+
+
+def two_losses(deep):
+    scale = 1e-200 if deep else 1.0
+    first = PrivacyLoss(-2, 0.25, np.array([0.25, 0.125, 0.5, 0.125 - 2.0**-30, scale * 2.0**-30]), 0.0)
+    second = PrivacyLoss(-1, 0.25, np.array([0.5, 0.25, 0.25 * (1 - 2.0**-20)]), 2.0**-22)
+    return (first, 5), (second, 7)
+
+
+@pytest.mark.parametrize("deep", [False, True])
+@pytest.mark.parametrize("quantity", ["delta", "tail"])
+def test_several_losses_in_exact_integers(deep, quantity):
+    losses = two_losses(deep)
+    (a, a_scale), (b, b_scale) = (composed_masses(loss.masses, count) for loss, count in losses)
+    masses = {}
+    for i, x in enumerate(a):
+        for j, y in enumerate(b):
+            masses[i + j - 2 * 5 - 7] = masses.get(i + j - 2 * 5 - 7, 0) + x * y
+    infinite = 1 - (1 - mpf(losses[1][0].infinity_mass)) ** 7
+    epsilon = np.array([0.1, 1.1, 2.1, 2.6])
+    lower, upper, _ = composed_log_bounds(losses, epsilon, quantity)
+    for level, low, high in zip(epsilon, lower, upper, strict=True):
+        total = infinite if quantity == "delta" else mpf(0)
+        for place, number in masses.items():
+            if number and place * 0.25 > level:
+                x = exp(mpf(level) - place * mpf(0.25))
+                total += mpf(number) / (a_scale * b_scale) * (1 - x if quantity == "delta" else x)
+        assert low <= log(total) <= high
+        assert high - low <= 1e-9
+
+
+@pytest.mark.parametrize("interval", [0.125, 0.25 * (1 - 2.0**-53), 0.1])
+def test_losses_of_other_intervals(interval):
+    coarse, fine = two_losses(False)[0][0], PrivacyLoss(-4, interval, np.array([0.3, 0.2, 0.1, 0.1, 0.05, 0.25]), 0.0)
+    steps, epsilon = [LossStep(coarse, 3), LossStep(fine, 2)], np.array([0.1, 0.5, 1.01])
+    found = grid_bounds(steps, epsilon)
+    places = [(np.arange(len(one.masses)) + one.first) * one.interval for one in (coarse, fine)]
+    losses, masses = np.zeros(1), np.ones(1)
+    for values, weights in [(places[0], coarse.masses)] * 3 + [(places[1], fine.masses)] * 2:
+        losses, masses = np.add.outer(losses, values).ravel(), np.multiply.outer(masses, weights).ravel()
+    for level, low, high in zip(epsilon, found.lower, found.upper, strict=True):
+        truth = math.log(float(masses @ np.maximum(-np.expm1(level - losses), 0.0)))
+        assert low - 1e-12 <= truth <= high + 1e-12
+        assert high - low <= (1e-7 if interval != 0.1 else 0.1)
+
+
+def test_one_side_alone():
+    loss = two_losses(False)[0][0]
+    epsilon = np.array([0.2, 0.8])
+    exact = grid_bounds([LossStep(loss, 4)], epsilon)
+    above, below = (grid_bounds([LossStep(loss, 4, side)], epsilon) for side in ("upper", "lower"))
+    assert (above.lower == -math.inf).all()
+    assert (below.upper == 0.0).all()
+    assert above.upper == pytest.approx(exact.upper, abs=1e-11)
+    assert below.lower == pytest.approx(exact.lower, abs=1e-11)
+
+
+def test_curves():
+    mechanism, epsilon = GaussianMechanism(2.0, 1.0), np.array([0.3, 2.0])
+    found = grid_bounds([CurveStep(mechanism.delta, mechanism.delta, 12)], epsilon)
+    truth = GaussianMechanism(2.0, math.sqrt(12.0)).log_delta(epsilon)
+    assert (found.lower <= truth.upper).all()
+    assert (truth.lower <= found.upper).all()
+    assert (found.upper - found.lower <= 1e-3).all()
+    assert grid_bounds([STEPS["normal"]], epsilon, "tail") is None
