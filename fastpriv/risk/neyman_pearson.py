@@ -35,7 +35,8 @@ _ROUNDING = 12 * UNIT_ROUNDOFF
 # bound: proved - three products or quotients that underflow
 _UNDERFLOW = 2e-323
 _NODES = 192  # of a table, evenly in the normal quantile: every 0.2 down to 1e-300
-_COARSE_NODES = 17  # of the table that places those, and of the search for its end
+_COARSE_NODES = 17  # of the table that places those
+_HALVINGS = 4  # of the range of the table, to within a sixteenth
 _SPLITS = np.array([0.0, 1e-12, 1e-9, 1e-6])  # epsilons of the test that parts the two directions: the first sharp one,
 _SHARP = 1e-6  # its power being known to this relative width
 _OTHER_NODES = 8  # every so many of their epsilons are looked at in the other direction,
@@ -232,9 +233,10 @@ class _TestSearch:
         while index == scales.size and scales[-1] < _LARGEST_EPSILON:
             scales = np.minimum(scales[-1] * _GROWTH, _LARGEST_EPSILON)
             index = first_beyond(scales)
-        low = float(scales[index - 1]) if index else 0.0
-        within = np.linspace(low, float(scales[min(index, scales.size - 1)]), _COARSE_NODES)[1:]
-        high = float(within[min(first_beyond(within), within.size - 1)])
+        low, high = float(scales[index - 1]) if index else 0.0, float(scales[min(index, scales.size - 1)])
+        for _ in range(_HALVINGS):  # one by one: near the largest loss the tails take long
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if first_beyond(np.array([middle])) == 0 else (middle, high)
         coarse = np.linspace(0.0, high, _COARSE_NODES)
         points = self.points(coarse)
         quantile = np.minimum.accumulate(_quantile(0.5 * (points.u[0] + points.u[1])))
