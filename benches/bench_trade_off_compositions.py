@@ -1,4 +1,4 @@
-"""The trade-off curve of many subsampled Gaussian releases at 10,000 levels; riskcal beside, on a grid of dp_accounting.
+"""The trade-off curve of many subsampled Gaussian releases at 10,000 levels; riskcal beside, on a grid.
 
 Run: pytest benches/bench_trade_off_compositions.py. The first call of a composition makes its tables, others use them.
 """

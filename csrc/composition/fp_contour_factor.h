@@ -60,7 +60,7 @@ typedef struct {
 /* Nodes of a quadrature. The first three arrays and the errors are the input of fp_contour_nodes_tilt. */
 typedef struct {
     int n, capacity; /* n is a multiple of eight */
-    double *log_p, *loss, *log_p_error, *loss_error, *rest, *spare, *g, *block;
+    double *log_p, *loss, *log_p_error, *loss_error, *rest, *spare, *g, *block; /* spare: 256 at least, of the kind */
     double spread; /* sum of g |l - mean| */
     double moved_loss, moved_weight, weighted_error; /* sums of g dl, g e, g e |l - mean|, e the relative error of g */
     double quadrature;          /* error of m from the rule and the ends, relative to M(t) */
@@ -83,7 +83,7 @@ static inline int fp_contour_nodes_reserve(fp_contour_nodes *nodes, int n)
 {
     if (n > nodes->capacity) {
         free(nodes->block);
-        nodes->capacity = (n + n / 4 + 7) / 8 * 8;
+        nodes->capacity = 256 + (n + n / 4 + 7) / 8 * 8;
         nodes->block = malloc(sizeof(double) * 7 * (size_t)nodes->capacity);
         if (!nodes->block) {
             nodes->capacity = 0;

@@ -35,11 +35,12 @@ def contour_bounds(
     *,
     deadline: float = math.inf,
 ) -> LogBounds | None:
-    """Logarithms of delta, or of e^epsilon Q(S > epsilon), of the composition of ``steps``; None where a step has no moments.
+    """Logarithms of delta, or of e^epsilon Q(S > epsilon), of the composition of ``steps``.
 
-    ``epsilon`` has shape (n,) and entries >= 0. The tail is minus the derivative of delta. Rows that are not done at
-    the ``deadline`` (by ``time.monotonic``) have the bounds 0 and 1. What is computed for one epsilon serves others
-    near it, also in later calls; the result at an epsilon does not depend on the others.
+    None is returned where a step has no such moments. ``epsilon`` has shape (n,) and entries >= 0. The tail is minus
+    the derivative of delta. Rows that are not done at the ``deadline`` (by ``time.monotonic``) have the bounds 0 and 1.
+    What is computed for one epsilon serves others near it, also in later calls; the result at an epsilon does not
+    depend on the others.
 
     **Accuracy.** The bounds contain the truth: tests/enclosures/test_contour.py. Their relative width is about 1e-12
     for up to 1e4 steps, 1e-10 for 1e6, and larger where rare large losses rule delta.
@@ -68,13 +69,14 @@ def _composition(steps: tuple[Step, ...]) -> _contour.Composition | None:
 def _add(composition: _contour.Composition, step: Step) -> bool:
     if isinstance(step, MixtureStep):
         sides = [_distinct_components(side) for side in (step.p, step.q)]
-        return composition.add_mixtures(step.count, *sides[0], *sides[1], *(_excess(side[0]) for side in sides))
+        excess = (_excess(side[0]) for side in sides)
+        return bool(composition.add_mixtures(step.count, *sides[0], *sides[1], *excess))
     if isinstance(step, LaplaceStep):
-        return step.shift == 0.0 or composition.add_laplace(step.count, step.scale, step.shift)
+        return step.shift == 0.0 or bool(composition.add_laplace(step.count, step.scale, step.shift))
     if isinstance(step, AtomStep) and not np.any((step.q == 0.0) & (step.p > 0.0)):
         kept = step.p > 0.0
         p, q = np.ascontiguousarray(step.p[kept]), np.ascontiguousarray(step.q[kept])
-        return composition.add_atoms(step.count, p, q, _excess(p))
+        return bool(composition.add_atoms(step.count, p, q, _excess(p)))
     return False
 
 

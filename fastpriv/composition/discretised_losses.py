@@ -168,4 +168,5 @@ def _line_masses(start: Any, heights: LongDoubleArray, kept: Any, interval: floa
     step = np.where(left >= 0, kept - kept[left], 1) * np.longdouble(interval)
     into = np.where(left >= 0, (v[left] - v) / -np.expm1(-step), start - v)  # x = 0 lies left of all points
     step = np.maximum(kept[right] - kept, 1) * np.longdouble(interval)
-    return np.asarray(into - (v - v[right]) / np.expm1(step))
+    with np.errstate(over="ignore"):  # of intervals without end, over which the curve falls by nothing
+        return np.asarray(into - (v - v[right]) / np.expm1(step))

@@ -38,6 +38,7 @@ import numpy as np
 from .. import special
 from ..divergences.hockey_stick import log_hockey_stick_divergence
 from ..divergences.kl_and_renyi import renyi_divergence
+from ..errors import DomainError
 from ..mechanisms.laplace import LaplaceMechanism
 from ..numerics import LARGEST_DOUBLE, UNIT_ROUNDOFF, BoolArray, FloatArray, next_above, next_below
 from .atom_sums import atom_bounds
@@ -267,12 +268,20 @@ def _tail_by_several_engines(steps: Sequence[Step], epsilon: FloatArray) -> LogB
 def _by_several_engines(steps: Sequence[Step], epsilon: FloatArray) -> LogBounds:
     """Bounds of delta by one engine after the other, as long as brackets are wide."""
     found = _by_sums(steps, epsilon, "delta")
-    for engine, width in ((_laplace_alone, _WIDE), (smoothed_bounds, _WIDE), (grid_bounds, _WIDEST)):
+    for engine, width in ((_laplace_alone, _WIDE), (smoothed_bounds, _WIDE), (_on_grids, _WIDEST)):
         wide = _wider(found, width)
         other = engine(steps, epsilon[wide]) if wide.any() else None
         if other is not None:
             found = _tightened(found, wide, other)
     return found
+
+
+def _on_grids(steps: Sequence[Step], epsilon: FloatArray) -> LogBounds | None:
+    """Bounds by losses on a grid; None where no grid reaches the losses."""
+    try:
+        return grid_bounds(steps, epsilon)
+    except DomainError:
+        return None
 
 
 def _by_sums(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity) -> LogBounds:

@@ -2,7 +2,8 @@
 
 Notation: step i occurs T_i times; h the interval of the grid; theta the tilt at epsilon (``tilted_transforms``). Steps
 with curves are discretised as ``discretised_losses`` says, which moves log delta by about sum T_i h^2 theta (theta + 1)
-/ 8. Losses on a grid of their own keep their places where the grid is refined by a whole number; elsewhere
+/ 8. Losses on a grid of their own keep their places where the grid is refined by a whole number; other losses, and
+atoms, are moved:
 
 * from above, a mass p at l is split between the neighbours a < l < b so that p_a + p_b = p and p_a e^-a + p_b e^-b =
   p e^-l: (1 - x y)^+ is convex in y, so that the two together have at least the curve of one;
@@ -22,12 +23,13 @@ import numpy as np
 
 from ..divergences import hockey_stick_divergence
 from ..errors import DomainError
+from ..kernels import _type_sums
 from ..mechanisms.laplace import LaplaceMechanism
-from ..numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
+from ..numerics import UNIT_ROUNDOFF, FloatArray, LongDoubleArray, next_above, next_below
 from .discretised_losses import PrivacyLoss, discretised
 from .log_bounds import LogBounds
-from .pairs import Curve, DiscretePair, discrete_curve
-from .steps import AtomStep, CurveStep, LossStep, MixtureStep, Step
+from .pairs import Curve
+from .steps import AtomStep, CurveStep, LaplaceStep, LossStep, MixtureStep, Step
 from .tilted_transforms import composed_log_bounds, tilted_moments
 
 __all__ = ["grid_bounds"]
@@ -43,7 +45,7 @@ _TAIL_SHARE = 1e-14  # of delta: what lies beyond the grids of all steps
 _KEPT = 16  # discretised steps that are kept, for searches that ask again
 # bound: proved - relative error of the places of losses whose interval is divided by a whole number
 _PLACE_ERROR = 4 * UNIT_ROUNDOFF
-# bound: proved - relative error of a split mass in extended precision, rounded to doubles
+# bound: proved - relative error of a loss, and of a split mass in extended precision, rounded to doubles
 _SPLIT_ERROR = 2.0**-50
 
 _kept: OrderedDict[tuple[int, float, float, bool], tuple[Step, PrivacyLoss]] = OrderedDict()
@@ -85,12 +87,9 @@ def _curves(step: Step) -> tuple[Curve, Curve]:
     if isinstance(step, MixtureStep):
         p, q = step.p, step.q
         return (lambda e: hockey_stick_divergence(p, q, e)), (lambda e: hockey_stick_divergence(q, p, e))
-    if isinstance(step, AtomStep):
-        pair, swapped = DiscretePair(step.p, step.q, 0.0, 0.0), DiscretePair(step.q, step.p, 0.0, 0.0)
-        return (lambda e: discrete_curve(pair, e)), (lambda e: discrete_curve(swapped, e))
     if isinstance(step, CurveStep):
         return step.forward, step.backward
-    assert not isinstance(step, LossStep)
+    assert isinstance(step, LaplaceStep)
     mechanism = LaplaceMechanism(step.scale, step.shift)
     return mechanism.delta, mechanism.delta
 
@@ -148,6 +147,11 @@ def _on_grid(step: Step, interval: float, tail: float, pessimistic: bool) -> Pri
         return _kept[key][1]
     if isinstance(step, LossStep):
         loss = _regridded(step.losses, interval, pessimistic)
+    elif isinstance(step, AtomStep):
+        kept = (step.p > 0.0) & (step.q > 0.0)
+        leading, trailing = _type_sums.losses(step.p[kept], step.q[kept])
+        mass = math.fsum(step.p[step.q == 0.0].tolist())
+        loss = _moved(leading.astype(np.longdouble) + trailing, step.p[kept], interval, mass, pessimistic)
     else:
         loss = discretised(*_curves(step), interval, tail, pessimistic)
     _kept[key] = step, loss  # the step is kept alive, so that no other gets its identity
@@ -157,30 +161,35 @@ def _on_grid(step: Step, interval: float, tail: float, pessimistic: bool) -> Pri
 
 
 def _regridded(loss: PrivacyLoss, interval: float, pessimistic: bool) -> PrivacyLoss:
-    """A loss on another grid, by the text at the head."""
+    """A loss on another grid."""
     kept = np.flatnonzero(loss.masses > 0.0)
-    if not kept.size:
-        return PrivacyLoss(0, interval, np.zeros(1), loss.infinity_mass)
     places, masses = kept + loss.first, loss.masses[kept]
     times = _refinement(loss.interval, interval)
-    if times:
-        targets = [(places * times, masses)]
-    else:
+    if not times:
         losses = places * np.longdouble(loss.interval)
-        left = np.floor(losses / np.longdouble(interval) * (1 - np.sign(losses) * _SPLIT_ERROR)).astype(np.int64)
-        if not pessimistic:
-            targets = [(left, masses)]
-        else:
-            right = left + 1 + (np.abs(losses) * _SPLIT_ERROR > 0.5 * interval)
-            step = (right - left) * np.longdouble(interval)
-            share = np.expm1(np.maximum(left * np.longdouble(interval) - losses, -step)) / np.expm1(-step)
-            upper = (masses * np.clip(share, 0, 1)).astype(np.float64)
-            rest = (masses * np.clip(1 - share, 0, 1)).astype(np.float64)
-            targets = [(left, rest * (1 + _SPLIT_ERROR)), (right, upper * (1 + _SPLIT_ERROR))]
+        return _moved(losses, masses, interval, loss.infinity_mass, pessimistic)
+    found = np.zeros((len(loss.masses) - 1) * times + 1)
+    found[kept * times] = masses
+    return PrivacyLoss(loss.first * times, interval, found, loss.infinity_mass)
+
+
+def _moved(
+    losses: LongDoubleArray, masses: FloatArray, interval: float, infinity_mass: float, pessimistic: bool
+) -> PrivacyLoss:
+    """Masses at any losses moved to the grid, by the text at the head."""
+    if not masses.size:
+        return PrivacyLoss(0, interval, np.zeros(1), infinity_mass)
+    h = np.longdouble(interval)
+    left = np.floor((losses - np.abs(losses) * _SPLIT_ERROR) / h).astype(np.int64)
+    targets = [(left, masses)]
+    if pessimistic:
+        right = np.maximum(np.ceil((losses + np.abs(losses) * _SPLIT_ERROR) / h).astype(np.int64), left + 1)
+        share = np.clip(np.expm1(left * h - losses) / np.expm1((left - right) * h), 0, 1)  # of the neighbour above
+        targets = [(at, np.asarray(masses * part * (1 + _SPLIT_ERROR), dtype=np.float64))
+                   for at, part in ((left, 1 - share), (right, share))]  # fmt: skip
     first = min(int(at.min()) for at, _ in targets)
     total = np.zeros(max(int(at.max()) for at, _ in targets) - first + 1)
     for at, mass in targets:
         np.add.at(total, at - first, mass)
-    if not times:
-        total *= 1 + _SPLIT_ERROR if pessimistic else 1 - _SPLIT_ERROR
-    return PrivacyLoss(first, interval, total, loss.infinity_mass)
+    total *= 1 + _SPLIT_ERROR if pessimistic else 1 - _SPLIT_ERROR
+    return PrivacyLoss(first, interval, total, infinity_mass)

@@ -28,7 +28,7 @@ from ..mechanisms.subsampled_gaussian import PoissonSampledGaussian
 from ..notions.local import ldp_delta
 from ..numerics import UNIT_ROUNDOFF, FloatArray, enclosure
 
-__all__ = ["Curve", "DiscretePair", "Pair", "PairObject", "Tails", "certified", "discrete_curve", "pair_of"]
+__all__ = ["Curve", "DiscretePair", "Pair", "PairObject", "Tails", "certified", "pair_of"]
 
 Curve = Callable[[FloatArray], Estimate]
 Tails = Callable[[FloatArray], tuple[Estimate, Estimate]]  # P(L > epsilon) and Q(L > epsilon), L = log dP/dQ
@@ -111,7 +111,7 @@ def pair_of(p: Any, q: Any) -> Pair:
     discrete = _discrete_pair(p, q)
     if discrete is not None:
         swapped = discrete.swapped()
-        return Pair(lambda e: discrete_curve(discrete, e), lambda e: discrete_curve(swapped, e), discrete=discrete)
+        return Pair(lambda e: _discrete_curve(discrete, e), lambda e: _discrete_curve(swapped, e), discrete=discrete)
     if not callable(p):
         raise DomainError(
             "p must be a GaussianMixture, a Pmf, a vector of probabilities, a GaussianMechanism, a channel or a "
@@ -170,7 +170,7 @@ def _discrete_pair(p: Any, q: Any) -> DiscretePair | None:
     return DiscretePair(rows[0], rows[1], *(_validate.rounded_sum_gap(row) for row in rows))
 
 
-def discrete_curve(pair: DiscretePair, epsilon: FloatArray) -> Estimate:
+def _discrete_curve(pair: DiscretePair, epsilon: FloatArray) -> Estimate:
     """sum (p_i - e^epsilon q_i)^+ with its rounding, for the vectors as passed and divided by their sums."""
     levels = np.asarray(epsilon, dtype=np.float64).ravel()
     shift = 1.1 * (pair.p_gap + pair.q_gap)

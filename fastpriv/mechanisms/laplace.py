@@ -102,10 +102,12 @@ class LaplaceMechanism(ValueObject):
             gap = np.minimum(level - loss, 0.0)
             return np.asarray(-np.expm1(0.5 * (gap + outward * UNIT_ROUNDOFF * gap)))
 
-        value = np.clip(curve(self.sensitivity / self.scale, 0.0), 0.0, 1.0)
+        with np.errstate(under="ignore"):
+            value = np.clip(curve(self.sensitivity / self.scale, 0.0), 0.0, 1.0)
         lower = np.maximum(next_below(curve(low, -1.0) * (1 - _RELATIVE_ERROR)), 0.0)
         upper = curve(high, 1.0)
-        upper = np.where(upper > 0.0, np.minimum(next_above(upper * (1 + _RELATIVE_ERROR)), 1.0), 0.0)
+        inside = level < high  # where delta is positive, even if its double is 0
+        upper = np.where(inside, np.minimum(next_above(np.maximum(upper, 0.0) * (1 + _RELATIVE_ERROR)), 1.0), 0.0)
         return _estimate(value, lower, upper, "probability")
 
     @monotone(falling="delta")

@@ -28,9 +28,10 @@ def releases(a, count, epsilon):
     return rest(epsilon - a) / 2 + exp(-a) / 2 * rest(epsilon + a) + between
 
 
-@pytest.mark.parametrize(("scale", "shift", "count", "digits"), [
-    (1.0, 1.0, 1, 30), (3.0, 1.0, 2, 20), (0.125, 1.0, 2, 20), (1.0, 1e-5, 2, 20), (2.0, 1.0, 3, 12), (1.0, 4.0, 3, 12),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("scale", "shift", "count", "digits"),
+    [(1.0, 1.0, 1, 30), (3.0, 1.0, 2, 20), (0.125, 1.0, 2, 20), (1.0, 1e-5, 2, 20), (2.0, 1.0, 3, 12), (1.0, 4.0, 3, 12)],
+)
 def test_integrals_over_one_release_after_the_other(scale, shift, count, digits):
     a = shift / scale
     epsilon = a * count * (np.array([0.0, 0.123, 0.5, 0.77, 0.99]) if count < 3 else np.array([0.123, 0.77]))

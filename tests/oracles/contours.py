@@ -183,7 +183,8 @@ def contours():
                 size = float(value) - epsilon * t - float((arb(t) * (t + 1)).log()) - base
                 small = small + 1 if size < -48.0 else 0
             first, second = (
-                log_delta_and_tail(sets, [epsilon], s, largest, largest / parts)[0] for s, parts in ((0.93 * t, 8), (0.85 * t, 11))
+                log_delta_and_tail(sets, [epsilon], share * t, largest, largest / parts)[0]
+                for share, parts in ((0.93, 12), (0.85, 15))
             )
             for a, b in zip(first, second, strict=True):
                 assert abs(float((a - b).mid())) < 1e-16, (name, epsilon, a, b)
