@@ -222,7 +222,7 @@ class _TestSearch:
         """Epsilons of a table, from 0 to where u is below the least of these, nearly even in normal quantiles."""
         least = float(u[u > 0.0].min(initial=1.0))
 
-        def first_beyond(epsilon: FloatArray) -> int:
+        def first_beyond(epsilon: Any) -> int:
             """The index of the first whose u is at most the least; their number if there is none."""
             below = self.points(epsilon).u[1] <= least
             return int(np.argmax(below)) if below.any() else epsilon.size
