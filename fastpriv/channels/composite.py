@@ -25,7 +25,8 @@ from .base import COPIES_REMEDY, MAX_COPIES, AnyChannel, ProductColumn, check_co
 from .matrix_channels import Channel
 from .type_classes import ExtremeLogRatios, RowPair, TypeClasses, ordered_pairs, validated_prior
 
-__all__ = ["ProductChannel", "cascade", "compositions", "log_multinomials", "mixed_radix_digits", "product_pairs"]
+__all__ = ["ProductChannel", "cascade", "compositions", "log_multinomials", "mixed_radix_digits",
+           "product_pairs", "weighted_sums"]  # fmt: skip
 
 _MAX_GROUPS = 2**21  # groups of secrets, or entries of row pairs, up to which they are listed: 16 MiB an array
 _MAX_CLASSES = 2**14  # type classes of a power up to which they are listed; releases of a factor with listed pairs
@@ -348,6 +349,9 @@ def compositions(total: int, parts: int) -> IntArray:
     """All weak compositions of a total into this many natural numbers, shape (compositions, parts)."""
     if parts == 1:
         return np.array([[total]])
+    if parts == 2:
+        first_of_two = np.arange(total + 1)
+        return np.stack([first_of_two, total - first_of_two], axis=1)
     blocks = []
     for first in range(total + 1):
         rest = compositions(total - first, parts - 1)
@@ -375,7 +379,7 @@ def _log_factorials(largest: int) -> LongDoubleArray:
     return np.asarray(logs)
 
 
-def _weighted_sums(counts: IntArray, logs: FloatArray) -> LongDoubleArray:
+def weighted_sums(counts: IntArray, logs: FloatArray) -> LongDoubleArray:
     """Sums of counts times logs in extended precision, where a count of 0 times -inf is 0."""
     finite = np.where(np.isfinite(logs), logs, 0.0).astype(np.longdouble)
     sums = np.zeros(len(counts), dtype=np.longdouble)
@@ -437,7 +441,7 @@ def _pair_power(pair: RowPair, copies: int) -> RowPair:
     """The pair of rows of ``copies`` coordinates; classes are by the numbers of coordinates in each class."""
     counts = compositions(copies, pair.log_p.size)
     multinomials, error = log_multinomials(copies, counts)
-    p, q, ratio = (_weighted_sums(counts, logs) for logs in (pair.log_p, pair.log_q, pair.log_ratio))
+    p, q, ratio = (weighted_sums(counts, logs) for logs in (pair.log_p, pair.log_q, pair.log_ratio))
     # sums in extended precision; each log is rounded once more
     log_p, log_q = (np.asarray(logs + multinomials, dtype=np.float64) for logs in (p, q))
     size = [np.abs(np.where(np.isfinite(x), x, 0)).astype(np.float64) for x in (log_p, log_q, p, q, ratio)]
@@ -487,8 +491,8 @@ def _classes_of_power(factor: TypeClasses, copies: int) -> TypeClasses | None:
             column.append(part)
     relative, log_mass, largest, smallest = (np.asarray(np.concatenate(column), dtype=np.float64) for column in columns)
     return TypeClasses(
-        _weighted_sums(types, factor.log_outputs) + multinomials,
-        _weighted_sums(types, factor.log_total) + multinomials,
+        weighted_sums(types, factor.log_outputs) + multinomials,
+        weighted_sums(types, factor.log_total) + multinomials,
         np.concatenate([[0], np.cumsum(widths)]), relative, np.exp(log_mass), log_mass, largest, smallest,
         omitted_mass=min(1.0, copies * factor.omitted_mass), gap=math.expm1(copies * math.log1p(factor.gap)),
         error=copies * factor.error,
@@ -500,7 +504,7 @@ def _groups_of_power(factor: TypeClasses, groups: slice, count: int) -> tuple[Lo
     counts = compositions(count, groups.stop - groups.start)
     multinomials, _ = log_multinomials(count, counts)
     relative, log_mass, largest, smallest = (
-        _weighted_sums(counts, logs[groups])
+        weighted_sums(counts, logs[groups])
         for logs in (factor.log_relative, factor.log_mass, factor.log_largest, factor.log_smallest)
     )
     return relative, log_mass + multinomials, largest, smallest

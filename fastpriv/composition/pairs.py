@@ -10,7 +10,7 @@ have (1 + a) delta_{P||Q}(x (1 + b) / (1 + a)) when they are divided by their su
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +23,8 @@ from ..divergences import hockey_stick_divergence
 from ..errors import DomainError, ShapeError
 from ..estimate import Estimate
 from ..mechanisms.gaussian import GaussianMechanism
+from ..mechanisms.laplace import LaplaceMechanism
+from ..mechanisms.subsampled_gaussian import PoissonSampledGaussian
 from ..notions.local import ldp_delta
 from ..numerics import UNIT_ROUNDOFF, FloatArray, enclosure
 
@@ -46,6 +48,10 @@ class DiscretePair(NamedTuple):
     p_gap: float
     q_gap: float
 
+    def swapped(self) -> DiscretePair:
+        """The pair of Q and P."""
+        return DiscretePair(self.q, self.p, self.q_gap, self.p_gap)
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -62,6 +68,12 @@ class Pair:
     gaussian: tuple[float, float] | None = None
     discrete: DiscretePair | None = None
     tails: tuple[Tails, Tails] | None = None
+
+    def swapped(self) -> Pair:
+        """The pair of Q and P."""
+        discrete = None if self.discrete is None else self.discrete.swapped()
+        tails = None if self.tails is None else (self.tails[1], self.tails[0])
+        return replace(self, forward=self.backward, backward=self.forward, discrete=discrete, tails=tails)
 
 
 class PairObject(ValueObject):
@@ -84,6 +96,11 @@ def pair_of(p: Any, q: Any) -> Pair:
         if p.sensitivity is None:
             p.delta(0.0)  # raises
         return Pair(p.delta, p.delta, gaussian=(_validate.scalar("sensitivity", p.sensitivity), sigma))
+    if isinstance(p, (LaplaceMechanism, PoissonSampledGaussian)):
+        from .compositions import compose  # which reads its pairs here
+
+        _refuse_second(f"a {type(p).__name__}", q)
+        return compose(p)._as_pair()
     if isinstance(p, AnyChannel):
         _refuse_second("a channel", q)
         worst = lambda e: ldp_delta(None, p, e)
@@ -93,7 +110,7 @@ def pair_of(p: Any, q: Any) -> Pair:
         return Pair(*curves, gaussian=_equal_normal_distributions(p, q))
     discrete = _discrete_pair(p, q)
     if discrete is not None:
-        swapped = DiscretePair(discrete.q, discrete.p, discrete.q_gap, discrete.p_gap)
+        swapped = discrete.swapped()
         return Pair(lambda e: _discrete_curve(discrete, e), lambda e: _discrete_curve(swapped, e), discrete=discrete)
     if not callable(p):
         raise DomainError(

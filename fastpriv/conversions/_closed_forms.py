@@ -23,7 +23,7 @@ from .vocabulary import PARAMETERS
 __all__ = [
     "ABSOLUTE_ERROR", "bennett", "bounded", "dominating_delta", "dominating_epsilon", "gaussian_trade_off",
     "information", "jensen_shannon_generator", "largest_probability", "log_mean_ratio", "minus_log1pmx",
-    "minus_log_mean_inverse_ratio", "points_and_values", "randomized_response_capacity",
+    "minus_log_mean_inverse_ratio", "normal_quantile", "points_and_values", "randomized_response_capacity",
     "randomized_response_capacity_root", "randomized_response_kl", "randomized_response_renyi", "same_number",
     "subset_selection_capacity", "validated",
 ]  # fmt: skip
@@ -108,11 +108,33 @@ def same_number(unit: Unit, method: str = "the same number", **value: ArrayLike)
     return bounded(checked, unit, method, unrounded=True)
 
 
-def gaussian_trade_off(difference: FloatArray, sigma: FloatArray | float, type_one: FloatArray) -> tuple[Any, Any]:
-    """Phi(z - difference / sigma) with Phi(-z) = type_one, and its absolute error.
+def gaussian_trade_off(
+    difference: FloatArray, sigma: FloatArray | float, type_one: FloatArray, power: bool = False
+) -> tuple[Any, Any]:
+    """Phi(z - difference / sigma) with Phi(-z) = type_one, or with ``power`` one minus it, and the absolute error.
 
     The quantile and the argument of Phi are kept in extended precision, so that far tails keep their digits.
     """
+    quantile, error = normal_quantile(type_one)
+    with np.errstate(all="ignore"):
+        separation = np.divide(difference, np.asarray(sigma, dtype=np.longdouble))
+        argument = separation - quantile if power else quantile - separation
+        nearest = argument.astype(np.float64)
+        value = np.asarray(special.ndtr(nearest) + _normal_density(nearest) * (argument - nearest), dtype=np.float64)
+        error = error + _EXTENDED_ROUNDING * (np.abs(quantile) + separation)
+        slope = np.where(nearest < 0.0, 1.0 - nearest, 1.0)  # of log Phi, at most
+        error = np.minimum(1.0, _NORMAL_ERROR + 1.01 * slope * error) * value + ABSOLUTE_ERROR
+        error = np.asarray(error, dtype=np.float64)
+    ends = (type_one == 0.0) | (type_one == 1.0)
+    straight = np.broadcast_to(ends | (separation == 0.0), value.shape)
+    at_0, at_infinity = (type_one, np.where(type_one > 0.0, 1.0, 0.0)) if power else (1.0 - type_one, 0.0)
+    value = np.where(np.isinf(separation), at_infinity, np.where(straight, at_0, value))
+    error = np.where(np.isfinite(error), error, 0.0)
+    return value, np.where(straight, np.where(ends, 0.0, UNIT_ROUNDOFF * value), error)
+
+
+def normal_quantile(type_one: FloatArray) -> tuple[Any, Any]:
+    """z with Phi(-z) = type_one in extended precision, and its absolute error: one Newton step after a rounded one."""
     from scipy.special import ndtri
 
     with np.errstate(all="ignore"):
@@ -120,21 +142,7 @@ def gaussian_trade_off(difference: FloatArray, sigma: FloatArray | float, type_o
         tail = np.minimum(type_one, 1.0 - type_one)  # the difference is exact from 1/2 on
         residual = np.where(type_one <= 0.5, special.ndtr(-z) - type_one, (1.0 - type_one) - special.ndtr(z))
         density = _normal_density(z)
-        quantile = z + residual / density
-        separation = np.divide(difference, np.asarray(sigma, dtype=np.longdouble))
-        argument = quantile - separation
-        nearest = argument.astype(np.float64)
-        value = np.asarray(special.ndtr(nearest) + _normal_density(nearest) * (argument - nearest), dtype=np.float64)
-        error = (_NORMAL_ERROR * tail + ABSOLUTE_ERROR) / density
-        error = error + _EXTENDED_ROUNDING * (np.abs(quantile) + separation)
-        slope = np.where(nearest < 0.0, 1.0 - nearest, 1.0)  # of log Phi, at most
-        error = np.minimum(1.0, _NORMAL_ERROR + 1.01 * slope * error) * value + ABSOLUTE_ERROR
-        error = np.asarray(error, dtype=np.float64)
-    ends = (type_one == 0.0) | (type_one == 1.0)
-    straight = np.broadcast_to(ends | (separation == 0.0), value.shape)
-    value = np.where(np.isinf(separation), 0.0, np.where(straight, 1.0 - type_one, value))
-    error = np.where(np.isfinite(error), error, 0.0)
-    return value, np.where(straight, np.where(ends, 0.0, UNIT_ROUNDOFF * value), error)
+        return z + residual / density, (_NORMAL_ERROR * tail + ABSOLUTE_ERROR) / density
 
 
 def _normal_density(x: Any) -> Any:

@@ -2,8 +2,12 @@ from .advantages import advantage as advantage
 from .advantages import bayes_risk as bayes_risk
 from .advantages import membership_advantage_bound as membership_advantage_bound
 from .advantages import privacy_profile as privacy_profile
+from .advantages import reconstruction_robustness as reconstruction_robustness
 from .comparison import MechanismComparison as MechanismComparison
 from .comparison import OrderCounterexample as OrderCounterexample
 from .comparison import compare_mechanisms as compare_mechanisms
+from .comparison import trade_off_excess as trade_off_excess
+from .gaussian_fits import gaussian_dp_fit as gaussian_dp_fit
 from .trade_off import TradeOffCurve as TradeOffCurve
 from .trade_off import trade_off_curve as trade_off_curve
+from .trade_off import true_positive_rate as true_positive_rate

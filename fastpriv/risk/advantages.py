@@ -21,8 +21,10 @@ from ..composition.pairs import certified, pair_of
 from ..conversions.differential_privacy import membership_advantage_from_dp
 from ..estimate import Estimate, NumberLike
 from ..numerics import FloatArray, next_above, next_below
+from .group_privacy import group_pair, group_size
+from .trade_off import curve_of_pair
 
-__all__ = ["advantage", "bayes_risk", "membership_advantage_bound", "privacy_profile"]
+__all__ = ["advantage", "bayes_risk", "membership_advantage_bound", "privacy_profile", "reconstruction_robustness"]
 
 # bound: proved - rounding of 1 - pi, of a quotient and of a logarithm, relative to the logarithm of the odds or to 1
 _LOGIT_ERROR = 1e-15
@@ -119,6 +121,49 @@ def bayes_risk(p: Any, q: Any = None, prior: ArrayLike = 0.5) -> Estimate:
     )  # fmt: skip
 
 
+def reconstruction_robustness(p: Any, q: Any = None, baseline: ArrayLike = 0.01) -> Estimate:
+    """The largest probability that a reconstruction succeeds whose success without the release has a given probability.
+
+    It is the blow-up function sup{P(E): Q(E) <= baseline}, the infimum over real epsilon of e^epsilon baseline +
+    delta(epsilon), and the true positive rate of the best test of Q against P.
+
+    Parameters
+    ----------
+    p, q
+        As ``trade_off_curve``: P with the record, Q without it.
+    baseline : array_like
+        The largest probability, between 0 and 1, that a fixed guess is near enough to a record drawn from the prior.
+
+    Returns
+    -------
+    Estimate
+        Probabilities of the shape of ``baseline``; a guarantee quotes ``upper``.
+
+    Raises
+    ------
+    DomainError, ShapeError
+        As ``trade_off_curve``, and for a baseline outside of [0, 1].
+
+    Notes
+    -----
+    The bound holds for a record whose release under each value is tested against one fixed Q, as with the removal of
+    the record, and for every measure of error.
+
+    **Accuracy** as ``true_positive_rate``; ``tests/enclosures/test_trade_off.py``.
+
+    Source: Hayes, Mahloujifar and Balle 2023, theorem 2; Balle, Cherubin and Hayes 2022; Kaissis et al. 2023.
+
+    Examples
+    --------
+    >>> from fastpriv import GaussianMechanism, risk
+    >>> risk.reconstruction_robustness(GaussianMechanism(1.0, 1.0), None, [0.001, 0.1]).value.round(6)
+    array([0.018298, 0.389144])
+    """
+    pair = pair_of(p, q)
+    rates = _validate.real("baseline", baseline, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
+    return curve_of_pair(pair.swapped(), rates, power=True)
+
+
 @monotone(rising="epsilon delta")
 def membership_advantage_bound(epsilon: NumberLike, delta: NumberLike = 0.0) -> Estimate:
     """The largest membership advantage under (epsilon, delta): (e^epsilon - 1 + 2 delta) / (e^epsilon + 1).
@@ -156,7 +201,7 @@ def membership_advantage_bound(epsilon: NumberLike, delta: NumberLike = 0.0) -> 
     return membership_advantage_from_dp(epsilon, delta)
 
 
-def privacy_profile(p: Any, q: Any = None, epsilon: ArrayLike = 0.0) -> Estimate:
+def privacy_profile(p: Any, q: Any = None, epsilon: ArrayLike = 0.0, *, group: ArrayLike = 1) -> Estimate:
     """The privacy profile: delta(epsilon) = sup over events E of P(E) - e^epsilon Q(E), at every real epsilon.
 
     At negative epsilon it is 1 - e^epsilon + e^epsilon times the curve of Q against P at -epsilon: one direction over
@@ -168,6 +213,9 @@ def privacy_profile(p: Any, q: Any = None, epsilon: ArrayLike = 0.0) -> Estimate
         As ``trade_off_curve``.
     epsilon : array_like
         Real numbers in nats, any shape; infinities allowed.
+    group : int, default 1
+        Records that change, at most 1024. Exact for normal distributions; of other pairs the bound delta(epsilon / g)
+        (e^epsilon - 1) / (e^(epsilon / g) - 1).
 
     Returns
     -------
@@ -183,7 +231,8 @@ def privacy_profile(p: Any, q: Any = None, epsilon: ArrayLike = 0.0) -> Estimate
     -----
     **Accuracy** that of the curve of the pair; ``tests/enclosures/test_risk.py``.
 
-    Source: Balle, Barthe and Gaboardi 2018, theorem 2; Zhu, Dong and Wang 2022, lemma 20.
+    Source: Balle, Barthe and Gaboardi 2018, theorem 2; Zhu, Dong and Wang 2022, lemma 20; of groups Vadhan 2017,
+    section 2.1.
 
     Examples
     --------
@@ -191,7 +240,7 @@ def privacy_profile(p: Any, q: Any = None, epsilon: ArrayLike = 0.0) -> Estimate
     >>> risk.privacy_profile([0.75, 0.25], [0.25, 0.75], [-1.0, 0.0, 0.5]).value.round(6)
     array([0.65803, 0.5    , 0.33782])
     """
-    pair = pair_of(p, q)
+    pair = group_pair(pair_of(p, q), group_size(group))
     levels = _validate.real("epsilon", epsilon)
     numbers: FloatArray = np.empty((3, *levels.shape))
     positive = np.asarray(levels >= 0)

@@ -33,8 +33,10 @@ from ..composition.pairs import DiscretePair, Pair, certified, pair_of
 from ..conversions._closed_forms import gaussian_trade_off
 from ..estimate import Estimate, Result
 from ..numerics import FloatArray, LongDoubleArray, next_above, next_below
+from .group_privacy import group_pair, group_size
+from .neyman_pearson import best_tests, tails_are_sharp
 
-__all__ = ["TradeOffCurve", "curve_of_pair", "trade_off_curve"]
+__all__ = ["TradeOffCurve", "curve_of_pair", "trade_off_curve", "true_positive_rate"]
 
 # bound: proved - g and its lines in extended precision, relative to their largest term: an exponential to 16 units,
 #    two products, two quotients and three sums
@@ -84,7 +86,7 @@ class TradeOffCurve(Result):
     advantage: Estimate
 
 
-def trade_off_curve(p: Any, q: Any = None, alpha: ArrayLike = 0.05) -> TradeOffCurve:
+def trade_off_curve(p: Any, q: Any = None, alpha: ArrayLike = 0.05, *, group: ArrayLike = 1) -> TradeOffCurve:
     """The trade-off curve of a pair, as arrays alpha and beta, certified, and the advantage.
 
     Parameters
@@ -95,6 +97,10 @@ def trade_off_curve(p: Any, q: Any = None, alpha: ArrayLike = 0.05) -> TradeOffC
         an Estimate of its shape: p the curve of P against Q, q that of Q against P, or None if they are the same.
     alpha : array_like
         Between 0 and 1, any shape.
+    group : int, default 1
+        Records that change, at most 1024: the test is of the first against the last of ``group`` + 1 distributions,
+        each neighbouring two of which are at most as far apart as the pair. Exact for normal distributions; of other
+        pairs the bound 1 - F(..F(alpha)), F the largest power, and for the advantage ``group`` times it.
 
     Returns
     -------
@@ -110,7 +116,7 @@ def trade_off_curve(p: Any, q: Any = None, alpha: ArrayLike = 0.05) -> TradeOffC
 
     Notes
     -----
-    Of composed releases: pass functions of epsilon that call ``composed_hockey_stick_divergence``.
+    Of composed releases pass what ``compose`` returns, in its order of P and Q: ``reversed`` has the other one.
 
     **Accuracy** relative width 1e-12 down to alpha = 1e-300 for two normal distributions of one sigma and for discrete
     pairs; otherwise absolute width 1e-12 where the privacy curve is that sharp. Tested against the closed curve, sums
@@ -129,28 +135,95 @@ def trade_off_curve(p: Any, q: Any = None, alpha: ArrayLike = 0.05) -> TradeOffC
     >>> risk.trade_off_curve([0.75, 0.25], [0.25, 0.75], 0.25).beta.value
     0.25
     """
-    pair = pair_of(p, q)
+    pair, records = pair_of(p, q), group_size(group)
     errors = _validate.real("alpha", alpha, "between 0 and 1", lambda a: (a >= 0) & (a <= 1))
-    return TradeOffCurve(errors, curve_of_pair(pair, errors), certified(pair.forward, np.zeros(())))
+    advantage = certified(group_pair(pair, records).forward, np.zeros(()))
+    return TradeOffCurve(errors, _of_group(pair, errors, False, records), advantage)
 
 
-def curve_of_pair(pair: Pair, alpha: FloatArray) -> Estimate:
-    """Beta at each alpha, by the sharpest method for the pair."""
+def true_positive_rate(
+    p: Any, q: Any = None, false_positive_rate: ArrayLike = 0.05, *, group: ArrayLike = 1
+) -> Estimate:
+    """The largest true positive rate of an attack at each false positive rate: the curve of its best tests (ROC).
+
+    Parameters
+    ----------
+    p, q
+        As ``trade_off_curve``; the attack says Q, rightly under Q and wrongly under P.
+    false_positive_rate : array_like
+        Between 0 and 1, any shape.
+    group : int, default 1
+        As ``trade_off_curve``.
+
+    Returns
+    -------
+    Estimate
+        Probabilities of the shape of ``false_positive_rate``: one minus ``beta`` of the trade-off curve, with digits of
+        their own where they are small. A guarantee quotes ``upper``.
+
+    Raises
+    ------
+    DomainError, ShapeError
+        As ``trade_off_curve``, and for a rate outside of [0, 1].
+
+    Notes
+    -----
+    **Accuracy** as ``trade_off_curve``; relative to the rate where the false positive rate is at most P(q > p), down to
+    1e-300. ``tests/enclosures/test_trade_off.py``.
+
+    Source: Kairouz, Oh and Viswanath 2015, theorem 2.1; Carlini et al. 2022, section 4.
+
+    Examples
+    --------
+    >>> from fastpriv import GaussianMechanism, risk
+    >>> risk.true_positive_rate(GaussianMechanism(1.0, 1.0), None, [1e-300, 0.01]).value
+    array([7.65717206e-285, 9.23622481e-002])
+    """
+    pair, records = pair_of(p, q), group_size(group)
+    rates = _validate.real("false_positive_rate", false_positive_rate, "between 0 and 1", lambda a: (a >= 0) & (a <= 1))
+    return _of_group(pair, rates, True, records)
+
+
+def _of_group(pair: Pair, alpha: FloatArray, power: bool, group: int) -> Estimate:
+    """Beta, or the power, of a test of the first against the last of ``group`` + 1 distributions."""
+    if group == 1 or pair.gaussian is not None:
+        return curve_of_pair(group_pair(pair, group), alpha, power)
+    lower = upper = alpha
+    for _ in range(group):
+        found = curve_of_pair(pair, np.stack([lower, upper]), power=True)
+        lower, upper = np.asarray(found.lower)[0], np.asarray(found.upper)[1]
+    if not power:
+        lower, upper = np.maximum(next_below(1.0 - upper), 0.0), np.minimum(next_above(1.0 - lower), 1.0)
+    middle = lower + 0.5 * (upper - lower)
+    return Estimate(middle, lower, upper, kind="certified", unit="probability", method=f"{found.method}, iterated")
+
+
+def curve_of_pair(pair: Pair, alpha: FloatArray, power: bool = False) -> Estimate:
+    """Beta at each alpha, or the largest power 1 - beta with digits of its own, by the sharpest method for the pair."""
     flat = alpha.reshape(-1)
     if pair.gaussian is not None:
-        value, error = gaussian_trade_off(np.asarray(pair.gaussian[0]), pair.gaussian[1], flat)
+        value, error = gaussian_trade_off(np.asarray(pair.gaussian[0]), pair.gaussian[1], flat, power)
         numbers = value, np.where(error > 0, next_below(value - error), value), next_above(value + error)
         numbers = value, np.clip(numbers[1], 0.0, 1.0), np.where(error > 0, np.clip(numbers[2], 0.0, 1.0), value)
         return _estimate(numbers, alpha, "exact", "Phi(Phi^-1(1 - alpha) - distance / sigma)")
     if pair.discrete is not None:
-        return _estimate(_polygon(pair.discrete, flat), alpha, "exact", "tests by ratio of probabilities")
-    lower, upper = _conjugate(pair, flat)
-    lower = np.clip(next_below(lower.astype(np.float64)), 0.0, 1.0)
-    upper = np.minimum(np.clip(next_above(upper.astype(np.float64)), 0.0, 1.0), next_above(1.0 - flat))
-    upper = np.where(flat == 1.0, 0.0, upper)
+        return _estimate(_polygon(pair.discrete, flat, power), alpha, "exact", "tests by ratio of probabilities")
+    if tails_are_sharp(pair):
+        lower, upper = best_tests(pair, flat)[0 if power else 1]
+        method = "tests by their tail probabilities"
+    else:
+        bounds = _conjugate(pair, flat, 1 if power else 0)
+        low, high = (-bounds[1], -bounds[0]) if power else bounds
+        lower, upper = next_below(low.astype(np.float64)), next_above(high.astype(np.float64))
+        method = "conjugate of the privacy curve"
+    lower, upper = np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
+    if power:
+        lower, upper = np.where(flat == 1.0, 1.0, np.maximum(lower, flat)), np.maximum(upper, flat)
+    else:
+        upper = np.where(flat == 1.0, 0.0, np.minimum(upper, next_above(1.0 - flat)))
     lower = np.minimum(lower, upper)
     middle = lower + 0.5 * (upper - lower)
-    return _estimate((middle, lower, upper), alpha, "certified", "conjugate of the privacy curve")
+    return _estimate((middle, lower, upper), alpha, "certified", method)
 
 
 def _estimate(numbers: tuple[Any, ...], alpha: FloatArray, kind: Any, method: str) -> Estimate:
@@ -158,12 +231,13 @@ def _estimate(numbers: tuple[Any, ...], alpha: FloatArray, kind: Any, method: st
     return Estimate(np.clip(value, lower, upper), lower, upper, kind=kind, unit="probability", method=method)
 
 
-def _polygon(pair: DiscretePair, alpha: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Value and bounds of beta of a discrete pair, for the vectors as passed and divided by their sums.
+def _polygon(pair: DiscretePair, alpha: FloatArray, power: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Value and bounds of beta, or of the power, of a discrete pair, as passed and divided by its sums.
 
     A test that rejects outcomes in the order of falling q / p has beta = B(k+1) + q_k (A(k+1) - alpha) / p_k between
-    its corners, A and B cumulative sums from the side on which they are small. Equal ratios in any order give the same
-    polygon; so do, to the rounding that the error covers, ratios that agree in extended precision.
+    its corners, A and B cumulative sums from the side on which they are small, and the power C(k) + q_k (alpha - A(k))
+    / p_k, C cumulative sums from the other side. Equal ratios in any order give the same polygon; so do, to the
+    rounding that the error covers, ratios that agree in extended precision.
     """
     p, q = pair.p.astype(np.longdouble), pair.q.astype(np.longdouble)
     with np.errstate(divide="ignore"):
@@ -171,6 +245,7 @@ def _polygon(pair: DiscretePair, alpha: FloatArray) -> tuple[FloatArray, FloatAr
     p, q = p[order], q[order]
     a = np.concatenate([[0], np.cumsum(p)])
     b = np.concatenate([np.cumsum(q[::-1])[::-1], [0]])
+    c = np.concatenate([[0], np.cumsum(q)])
     eps = float(np.finfo(np.longdouble).eps)
     unit = (2 * p.size + 8) * eps
 
@@ -179,36 +254,47 @@ def _polygon(pair: DiscretePair, alpha: FloatArray) -> tuple[FloatArray, FloatAr
         k = np.where(p[k] == 0.0, np.minimum(k + 1, p.size - 1), k)
         with np.errstate(divide="ignore", invalid="ignore"):
             slope = np.where(p[k] == 0.0, 0.0, q[k] / p[k])
-        rest = np.clip(a[k + 1] - level, 0.0, p[k])
-        value = b[k + 1] + slope * rest
+        if power:
+            value = c[k] + slope * np.clip(level - a[k], 0.0, p[k])
+            return value, unit * (value + slope * np.minimum(level, a[k + 1]))
+        value = b[k + 1] + slope * np.clip(a[k + 1] - level, 0.0, p[k])
         return value, unit * (value + slope * a[k + 1])
 
     value, _ = corner_value(alpha.astype(np.longdouble))
-    low, low_error = corner_value(alpha * (1 + np.longdouble(1.01 * pair.p_gap)))
-    high, high_error = corner_value(alpha * (1 - np.longdouble(1.01 * pair.p_gap)))
+    more, fewer = (alpha * (1 + sign * np.longdouble(1.01 * pair.p_gap)) for sign in (1, -1))
+    low, low_error = corner_value(fewer if power else more)
+    high, high_error = corner_value(more if power else fewer)
     lower = np.maximum(next_below((low * (1 - 1.01 * pair.q_gap) - low_error).astype(np.float64)), 0.0)
     upper = next_above((high * (1 + 1.01 * pair.q_gap) + high_error).astype(np.float64))
-    upper = np.where(alpha == 1.0, 0.0, np.minimum(upper, next_above(1.0 - alpha)))
+    if power:
+        lower, upper = np.where(alpha == 1.0, 1.0, lower), np.minimum(upper, 1.0)
+    else:
+        upper = np.where(alpha == 1.0, 0.0, np.minimum(upper, next_above(1.0 - alpha)))
     return value.astype(np.float64), np.minimum(lower, upper), upper
 
 
 class _Points:
-    """Points epsilon, one row an alpha, with x = e^epsilon and bounds of 1 - delta(x), in extended precision."""
+    """Points epsilon, one row an alpha, with x = e^epsilon and bounds of 1 - delta(x) less ``less`` (0 or 1: the part
+    that a power needs keeps the digits of a small delta), in extended precision."""
 
     def __init__(self, epsilon: FloatArray, x: LongDoubleArray, low: LongDoubleArray, high: LongDoubleArray) -> None:
         self.epsilon, self.x, self.low, self.high = epsilon, x, low, high
 
     @classmethod
-    def evaluated(cls, pair: Pair, epsilon: FloatArray) -> _Points:
+    def evaluated(cls, pair: Pair, epsilon: FloatArray, less: int) -> _Points:
         positive = epsilon >= 0.0
         low, high = np.empty((2, *epsilon.shape), dtype=np.longdouble)
         for some, curve in ((positive, pair.backward), (~positive, pair.forward)):
             if some.any():
                 delta = certified(curve, np.abs(epsilon[some]))
-                low[some], high[some] = (1 - np.asarray(x, dtype=np.longdouble) for x in (delta.upper, delta.lower))
-        x = np.exp(epsilon.astype(np.longdouble))
+                low[some], high[some] = delta.upper, delta.lower
+        wide = epsilon.astype(np.longdouble)
+        x = np.exp(wide)
         factor = np.where(positive, 1, x)
-        return cls(epsilon, x, np.maximum(low, 0) * factor, high * factor)
+        if less:
+            rest = np.where(positive, 0, np.expm1(np.minimum(wide, 0)))
+            return cls(epsilon, x, rest - low * factor, rest - high * factor)
+        return cls(epsilon, x, np.maximum(1 - low, 0) * factor, (1 - high) * factor)
 
     def parts(self) -> tuple[Any, ...]:
         return self.epsilon, self.x, self.low, self.high
@@ -220,15 +306,15 @@ class _Points:
         """Lower and upper bounds of g at each point."""
         with np.errstate(over="ignore", invalid="ignore"):
             line = self.x * alpha[:, None]
-            error = _ROUNDING * (np.abs(self.high) + line)
+            error = _ROUNDING * (np.maximum(np.abs(self.high), np.abs(self.low)) + line)
             return self.low - line - error, self.high - line + error
 
 
-def _conjugate(pair: Pair, alpha: FloatArray) -> tuple[LongDoubleArray, LongDoubleArray]:
-    """Lower and upper bounds of the supremum of g, at each alpha."""
-    grid = _Points.evaluated(pair, np.concatenate([-_EPSILONS[::-1], [0.0], _EPSILONS]))
+def _conjugate(pair: Pair, alpha: FloatArray, less: int) -> tuple[LongDoubleArray, LongDoubleArray]:
+    """Lower and upper bounds of the supremum of g, less 0 or 1, at each alpha."""
+    grid = _Points.evaluated(pair, np.concatenate([-_EPSILONS[::-1], [0.0], _EPSILONS]), less)
     end = 1 - np.longdouble(float(certified(pair.backward, np.asarray(np.inf)).lower))  # of 1 - delta, at infinity
-    lower, upper = np.zeros(alpha.size, dtype=np.longdouble), 1 - alpha.astype(np.longdouble)
+    lower, upper = np.full(alpha.size, -less, dtype=np.longdouble), (1 - less) - alpha.astype(np.longdouble)
     highest = np.empty(alpha.size, dtype=np.intp)
     for start in range(0, alpha.size, _BLOCK):
         part = slice(start, start + _BLOCK)
@@ -240,23 +326,24 @@ def _conjugate(pair: Pair, alpha: FloatArray) -> tuple[LongDoubleArray, LongDoub
     rows = np.arange(alpha.size)
     for turn in range(_ROUNDS + 1):
         low, high = points.bounds(alpha[rows])
-        upper[rows] = np.fmin(upper[rows], _highest(points.x, low, high, alpha[rows], end))
+        upper[rows] = np.fmin(upper[rows], _highest(points.x, low, high, alpha[rows], end, less))
         lower[rows] = np.fmax(lower[rows], low.max(axis=1))
-        noise = (high - low).max(axis=1)
-        open_rows = upper[rows] - lower[rows] > _TARGET * upper[rows] + _NOISE * noise
+        best = np.argmax(low + high, axis=1)[:, None]
+        noise = np.take_along_axis(high - low, best, axis=1)[:, 0]
+        open_rows = upper[rows] - lower[rows] > _TARGET * np.abs(upper[rows]) + _NOISE * noise
         if turn == _ROUNDS or not open_rows.any():
             break
         if turn == _FLAT_ROUND:  # g may be flat from kink to kink: wide lines see that, narrow ones only noise
             for row in rows[open_rows]:
                 one = alpha[row : row + 1]
                 every = _Points(*(x[None] for x in grid.parts()))
-                upper[row] = np.fmin(upper[row], _highest(every.x, *every.bounds(one), one, end)[0])
+                upper[row] = np.fmin(upper[row], _highest(every.x, *every.bounds(one), one, end, less)[0])
         rows, points, low, high = rows[open_rows], points.rows(open_rows), low[open_rows], high[open_rows]
-        points = _Points.evaluated(pair, _next_points(points, low, high))
+        points = _Points.evaluated(pair, _next_points(points, low, high), less)
     return lower, upper
 
 
-def _highest(x: Any, low: Any, high: Any, alpha: FloatArray, end: Any) -> LongDoubleArray:
+def _highest(x: Any, low: Any, high: Any, alpha: FloatArray, end: Any, less: int) -> LongDoubleArray:
     """An upper bound of g from six points, by the lines at the head of this module."""
 
     def line(first: int, second: int, at: Any) -> Any:
@@ -267,9 +354,10 @@ def _highest(x: Any, low: Any, high: Any, alpha: FloatArray, end: Any) -> LongDo
 
     last = x.shape[1] - 1
     with np.errstate(all="ignore"):
-        bound = np.fmin(np.fmin.reduce([line(k, 0, 0.0) for k in range(1, last + 1)]), x[:, 0])  # delta(x) >= 1 - x
+        bound = np.fmin.reduce([line(k, 0, 0.0) for k in range(1, last + 1)])
+        bound = np.fmin(bound, x[:, 0] - less)  # delta(x) >= 1 - x
         after = np.fmin.reduce([line(k, last, np.maximum(end / alpha, x[:, last])) for k in range(last)])
-        bound = np.maximum(bound, np.fmin(after, np.maximum(end - x[:, last] * alpha, high[:, last])))
+        bound = np.maximum(bound, np.fmin(after, np.maximum(end - less - x[:, last] * alpha, high[:, last])))
         for k in range(last):
             rising = line(k - 1, k, x[:, k + 1]) if k else np.inf
             falling = line(k + 2, k + 1, x[:, k]) if k + 1 < last else np.inf
@@ -278,7 +366,7 @@ def _highest(x: Any, low: Any, high: Any, alpha: FloatArray, end: Any) -> LongDo
 
 
 def _next_points(points: _Points, low: Any, high: Any) -> FloatArray:
-    """Six points about the place where g seems to be highest."""
+    """Six points about the place where g seems to be highest; over all of the interval where g is steep there."""
     e, height = points.epsilon, (low + high) / 2
     best = np.argmax(height, axis=1)
     inner = np.clip(best, 1, e.shape[1] - 2)
@@ -306,8 +394,11 @@ def _next_points(points: _Points, low: Any, high: Any) -> FloatArray:
     centre = np.where(kink & np.isfinite(cross), cross, np.where(np.isfinite(vertex), vertex, middle))
     centre = np.clip(centre, middle - below, middle + above)
     step = np.fmax(_NARROWING * np.maximum(below, above), np.where(kink | ~np.isfinite(least), 0.0, least))
+    with np.errstate(invalid="ignore"):
+        steep = np.maximum(fall, drop) > np.abs(column(height, inner)).astype(np.float64)
+    centre, step = np.where(steep, middle, centre), np.where(steep, np.maximum(below, above) / 9.0, step)
     step = np.maximum(step, 1e-15 * (1e-300 + np.abs(centre)))
     at_end = best != inner
     centre = np.where(at_end, column(e, best), centre)
     step = np.where(at_end, (e[:, -1] - e[:, 0]) / 6.0, step)
-    return np.asarray(centre[:, None] + step[:, None] * _STENCIL)
+    return np.asarray(np.clip(centre[:, None] + step[:, None] * _STENCIL, -_EPSILONS[-1], _EPSILONS[-1]))

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from mpmath import erfc, exp, mp, mpf, ncdf, sqrt
 
-from fastpriv import Channel, DomainError, GaussianMechanism, GaussianMixture, hockey_stick_divergence
+from fastpriv import (
+    Channel,
+    DomainError,
+    GaussianMechanism,
+    GaussianMixture,
+    PoissonSampledGaussian,
+    compose,
+    hockey_stick_divergence,
+)
 from fastpriv.risk import (
     advantage,
     bayes_risk,
@@ -155,3 +163,18 @@ def test_undecided_where_the_bounds_are_too_wide():
     assert compare_mechanisms(wide, BINARY).relation == "undecided"
     with pytest.raises(DomainError, match="tolerance must be from 1e-15 to 0.1; got 1"):
         compare_mechanisms(BINARY, BINARY, tolerance=1.0)
+
+
+def test_compositions():
+    """Many releases have the risks of the one pair that they amount to."""
+    many, one = compose(GaussianMechanism(4.0, 1.0), 16), GaussianMechanism(1.0, 1.0)
+    priors, epsilon = [0.0, 0.01, 0.5, 0.9, 1.0], [-2.0, 0.0, 3.0]
+    for quantity, *arguments in ((advantage,), (bayes_risk, priors), (privacy_profile, epsilon)):
+        found, truth = quantity(many, None, *arguments), quantity(one, None, *arguments)
+        assert np.all(np.asarray(found.lower) <= truth.upper)
+        assert np.all(np.asarray(truth.lower) <= found.upper)
+        assert np.max(np.asarray(found.width)) <= 1e-12
+    step = PoissonSampledGaussian(sigma=2.0, rate=0.015625)
+    order = compare_mechanisms(compose(step, 20), compose(step, 40), tolerance=1e-4)
+    assert order.relation == "first at least as private"
+    assert len(order.counterexamples) == 1

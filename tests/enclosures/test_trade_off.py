@@ -1,6 +1,7 @@
 """Trade-off curves contain the errors of likelihood-ratio tests, and are as sharp as they say."""
 
 from fractions import Fraction
+from math import comb
 
 import numpy as np
 import pytest
@@ -13,13 +14,14 @@ from fastpriv import (
     GaussianMechanism,
     GaussianMixture,
     Pmf,
+    RandomizedResponse,
     ShapeError,
     compose,
     special,
     total_variation,
 )
 from fastpriv.adapters import dp_accounting_pld
-from fastpriv.risk import privacy_profile, trade_off_curve
+from fastpriv.risk import privacy_profile, reconstruction_robustness, trade_off_curve, true_positive_rate
 
 ALPHA = np.array([0.0, 1e-12, 1e-4, 0.05, 0.3, 0.5, 0.9, 0.9999, 1.0])
 
@@ -146,14 +148,6 @@ def pair(p, q, epsilon):
     return privacy_profile(p, q, epsilon)
 
 
-def test_composed_releases():
-    mechanism, epsilon = GaussianMechanism(8.0, 1.0), [0.05, 0.5]
-    composed = trade_off_curve(compose(mechanism, 16), None, epsilon)
-    for a, low, high in zip(epsilon, composed.beta.lower, composed.beta.upper, strict=True):
-        assert low <= normal_beta(a, 0.5) <= high
-        assert high - low < 0.01
-
-
 def test_what_is_refused():
     with pytest.raises(DomainError, match="alpha must be between 0 and 1; got 2"):
         trade_off_curve(GaussianMechanism(1.0, 1.0), None, 2.0)
@@ -173,3 +167,125 @@ def test_curves_of_riskcal():
     alpha = np.array([0.01, 0.1])
     theirs = riskcal.analysis.get_beta_from_pld(dp_accounting_pld(p, q, interval=1e-3), alpha)
     assert np.allclose(theirs, trade_off_curve(q, p, alpha).beta.value, atol=1e-5)
+
+
+HARSH = np.array([0.0, 1e-300, 1e-100, 1e-16, 1e-6, 0.05, 0.3, 0.5, 0.9, 1 - 1e-10, 1 - 2.0**-53, 1.0])
+
+
+def log_tail(x):
+    return log(erfc(x / sqrt(mpf(2))) / 2)
+
+
+def quantile(alpha):
+    """The x with normal tail alpha."""
+    return findroot(lambda x: log_tail(x) - log(mpf(alpha)), -float(ndtri(alpha)), tol=1e-60)
+
+
+@pytest.mark.parametrize("mu", [1e-3, 1.0, 5.0])
+def test_powers_of_normal_distributions(mu):
+    """The closed form, the conjugate of its curve and the composition of 16 releases, from 1e-300 to 1 - 1e-16."""
+    alpha = HARSH[1:-1]
+    mechanism = GaussianMechanism(1.0, mu)
+    with mp.workdps(340):
+        truth = [erfc((quantile(a) - mpf(mu)) / sqrt(mpf(2))) / 2 for a in alpha]
+        composed = compose(GaussianMechanism(4.0, mu), 16)
+        for pair, width in ((mechanism, 1e-13), (mechanism.delta, 2e-11), (composed, 5e-11)):
+            power, beta = true_positive_rate(pair, None, alpha), trade_off_curve(pair, None, alpha).beta
+            for i, a in enumerate(alpha):
+                assert power.lower[i] <= truth[i] <= power.upper[i], (pair, a)
+                assert beta.lower[i] <= 1 - truth[i] <= beta.upper[i], (pair, a)
+                assert power.width[i] <= width * truth[i], (pair, a)
+                assert beta.width[i] <= 1e-12
+    ends = true_positive_rate(compose(mechanism, 3), None, [0.0, 1.0])
+    assert (ends.lower.tolist(), ends.upper.tolist()) == ([0.0, 1.0], [0.0, 1.0])
+
+
+def test_powers_of_a_subsampled_mechanism():
+    """The likelihood ratio rises in the release: thresholds are the best tests, down to levels of 1e-300."""
+    p, q = GaussianMixture.single(0.0, 1.0), GaussianMixture([0.75, 0.25], [0.0, 1.0], 1.0)
+    with mp.workdps(340):
+        for x in (-1.0, 0.5, 3.0, 8.0, 20.0, 36.0):
+            tails = [erfc((mpf(x) - m) / sqrt(mpf(2))) / 2 for m in (0, 1)]
+            level, power = tails[0], (3 * tails[0] + tails[1]) / 4
+            around = float(level) * np.array([1 - 1e-15, 1 + 1e-15])
+            found = true_positive_rate(p, q, around)
+            assert found.lower[0] <= power <= found.upper[1]
+            assert (found.width <= 1e-12 * found.value).all()
+            reverse = reconstruction_robustness(q, p, around)
+            assert reverse == found
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 40])
+def test_releases_of_randomised_response(count):
+    """All corners of the polygon of rational tests, and levels between them."""
+    cells = [Fraction(3, 4) ** (count - j) * Fraction(1, 4) ** j for j in range(count + 1)]
+    p = [Fraction(comb(count, j)) * cells[j] for j in range(count + 1)]
+    q = p[::-1]
+    levels = [float(sum(p[:j])) for j in range(count + 1)] + [1e-300, 1e-16, 0.01, 0.3, 0.7, 0.99, 1 - 2.0**-53]
+    alpha = np.clip(levels, 0.0, 1.0)
+    pair = compose(([0.75, 0.25], [0.25, 0.75]), count)
+    power, beta = true_positive_rate(pair, None, alpha), trade_off_curve(pair, None, alpha).beta
+    for i, a in enumerate(alpha):
+        left, truth = Fraction(a), Fraction(0)
+        for j in range(count, -1, -1):
+            part = min(Fraction(1), left / p[j])
+            left, truth = left - part * p[j], truth + part * q[j]
+        assert power.lower[i] <= truth <= power.upper[i], (count, a)
+        assert beta.lower[i] <= 1 - truth <= beta.upper[i], (count, a)
+        assert power.width[i] <= 1e-12
+        assert power.width[i] <= 1e-9 * power.value[i] or a < 1e-290
+    distance = sum(max(a - b, 0) for a, b in zip(p, q, strict=True))
+    assert trade_off_curve(pair).advantage.value == pytest.approx(float(distance))
+
+
+@pytest.mark.parametrize(("sigma", "rate", "count"), [(1.0, 0.125, 20), (2.0, 0.0078125, 1000)])
+def test_releases_of_a_subsampled_mechanism(sigma, rate, count):
+    """Duality: the line of slope e^epsilon that touches the powers meets the axis at delta(epsilon)."""
+    p, q = GaussianMixture([1 - rate, rate], [0.0, 1.0], sigma), GaussianMixture.single(0.0, sigma)
+    pair = compose((p, q), count)
+    epsilon = np.array([0.01, 0.3, 1.0, 2.0])
+    delta = pair.delta(epsilon)
+    level = pair.tail_probabilities(epsilon)[1].value
+    power = reconstruction_robustness(pair, None, level)
+    line = np.exp(epsilon) * level
+    assert (power.lower <= (delta.upper + line) * (1 + 1e-14)).all()
+    assert (power.upper >= (delta.lower + line) * (1 - 1e-14)).all()
+    assert (power.width <= 1e-9 * power.value)[:3].all()
+    grid = np.concatenate([np.geomspace(1e-20, 0.5, 60), 1 - np.geomspace(0.4, 1e-12, 40)])
+    curve = trade_off_curve(pair, None, grid).beta
+    part = np.diff(grid)[:-1] / (grid[2:] - grid[:-2])
+    assert (curve.lower[1:-1] <= curve.upper[:-2] * (1 - part) + curve.upper[2:] * part + 1e-15).all()  # convex
+    inverse = trade_off_curve(pair.reversed, None, curve.value).beta  # the other error, at this one
+    some = curve.value < 1 - 1e-3
+    assert np.allclose(inverse.value[some], grid[some], rtol=1e-9, atol=1e-13)
+    fewer = trade_off_curve(compose((p, q), count // 2), None, grid).beta
+    assert (fewer.upper >= curve.lower).all()
+
+
+def test_groups():
+    mechanism, alpha = GaussianMechanism(1.0, 0.25), np.array([1e-12, 0.01, 0.5])
+    exact = trade_off_curve(mechanism, None, alpha, group=4)
+    assert exact.beta == trade_off_curve(GaussianMechanism(1.0, 1.0), None, alpha).beta
+    bound = trade_off_curve(mechanism.delta, None, alpha, group=4)
+    assert np.allclose(bound.beta.value, exact.beta.value, atol=1e-9)
+    assert (bound.beta.lower <= exact.beta.upper).all()
+    assert exact.advantage == GaussianMechanism(1.0, 1.0).delta(0.0)
+    assert bound.advantage.upper >= exact.advantage.upper
+    power = true_positive_rate(mechanism.delta, None, alpha, group=4)
+    assert np.allclose(power.value, true_positive_rate(mechanism, None, alpha, group=4).value, rtol=1e-9)
+    wide = privacy_profile(mechanism.delta, None, [-1.0, 0.0, 1.0], group=4)
+    assert (wide.upper >= privacy_profile(mechanism, None, [-1.0, 0.0, 1.0], group=4).upper).all()
+    one = mechanism.delta(0.25).value
+    assert wide.value[2] == pytest.approx(one * np.expm1(1.0) / np.expm1(0.25))
+    response = RandomizedResponse(2, 0.5)
+    assert true_positive_rate(response, None, 1e-3, group=3).value == pytest.approx(1e-3 * np.exp(1.5))
+
+
+def test_what_powers_refuse():
+    mechanism = GaussianMechanism(1.0, 1.0)
+    with pytest.raises(DomainError, match="false_positive_rate must be between 0 and 1; got -1"):
+        true_positive_rate(mechanism, None, -1.0)
+    with pytest.raises(DomainError, match="baseline must be between 0 and 1; got 2"):
+        reconstruction_robustness(mechanism, None, 2.0)
+    with pytest.raises(DomainError, match="group must be an integer of at least 1 and at most 1024; got 0"):
+        trade_off_curve(mechanism, None, 0.5, group=0)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...capacity import structured
 from ...channels import AnyChannel, ExtremeLogRatios, SparseChannel, TypeClasses
-from ...mechanisms import RandomizedResponse, SubsetSelection, UnaryEncoding
+from ...mechanisms import RandomizedResponse, RepeatedChannel, SubsetSelection, UnaryEncoding
 from ...numerics import UNIT_ROUNDOFF as U
 from ...numerics import FloatArray
 from .channel_with_prior import Bracket, ChannelWithPrior
@@ -30,7 +30,7 @@ def type_classes(model: ChannelWithPrior) -> TypeClasses | None:
     """Classes of equal releases, for the families that give them without visiting each cell; else None."""
     channel = model.channel
     sparse = isinstance(channel, SparseChannel) and len(channel.background) == 1
-    if sparse or isinstance(channel, (RandomizedResponse, UnaryEncoding, SubsetSelection)):
+    if sparse or isinstance(channel, (RandomizedResponse, RepeatedChannel, UnaryEncoding, SubsetSelection)):
         return channel._type_classes(model.prior)
     return None
 
