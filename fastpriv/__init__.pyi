@@ -3,6 +3,7 @@ from . import auditing as auditing
 from . import calibration as calibration
 from . import capacity as capacity
 from . import channels as channels
+from . import composition as composition
 from . import conversions as conversions
 from . import datasets as datasets
 from . import distributions as distributions
@@ -55,6 +56,8 @@ from .channels.subset_likelihoods import SubsetLikelihood as SubsetLikelihood
 from .channels.subset_likelihoods import rank_of_subset as rank_of_subset
 from .channels.subset_likelihoods import subset_of_rank as subset_of_rank
 from .cli.info import show_versions as show_versions
+from .composition.compositions import Composition as Composition
+from .composition.compositions import compose as compose
 from .distributions import Density as Density
 from .distributions import GaussianMixture as GaussianMixture
 from .distributions import LogRatio as LogRatio
@@ -85,9 +88,11 @@ from .mechanisms.categorical import RandomizedResponse as RandomizedResponse
 from .mechanisms.gaussian import GaussianMechanism as GaussianMechanism
 from .mechanisms.geometric import DiscreteLaplace as DiscreteLaplace
 from .mechanisms.geometric import GeometricMechanism as GeometricMechanism
+from .mechanisms.laplace import LaplaceMechanism as LaplaceMechanism
 from .mechanisms.mechanism_stacks import MechanismStack as MechanismStack
 from .mechanisms.set_valued import SubsetSelection as SubsetSelection
 from .mechanisms.set_valued import UnaryEncoding as UnaryEncoding
+from .mechanisms.subsampled_gaussian import PoissonSampledGaussian as PoissonSampledGaussian
 from .posteriors.bayes import posterior as posterior
 from .posteriors.bayes import posterior_mode as posterior_mode
 from .posteriors.result import Posterior as Posterior

@@ -1,35 +1,73 @@
-/* Sums over nodes of a tilted privacy loss along a contour; no include guard, included once per instruction set.
+/* Sums over nodes of a tilted privacy loss, and over frequencies of a contour; no include guard, included once per
+ * instruction set.
  *
- * Notation of fp_contour_solver.h. Eight lanes hold nodes, in blocks of FP_CONTOUR_BLOCK whose sums are added, so that
- * every instruction set gives the same bits.
+ * Notation of fp_contour_factor.h and fp_contour_solver.h. Eight lanes hold nodes, in blocks of FP_CONTOUR_BLOCK whose
+ * sums are added, so that every instruction set gives the same bits.
  */
 /* bounds: tested by enclosures/test_contour - errors of sines and of sums over nodes */
 #define FP_LANE_LOOP(k) _Pragma("GCC unroll 1") for (int k = 0; k < FP_LANES; k++)
 
-/* m(w) - 1 = sum g_j (e^(i w l_j) - 1) for each of `count` frequencies (first + i) step; n is a multiple of eight.
- * With y = w l / 2 the terms are -2 g sin^2 y + 2 i g sin y cos y, both of period pi in y. */
+/* e^(2 i y) - 1 = -2 sin^2 y + 2 i sin y cos y, both of period pi in y */
+FP_INLINE void FP_NAME(fp_turn_less_one)(double y, double *re, double *im)
+{
+    double s, c;
+    fp_sin_cos_mod_pi(y, &s, &c);
+    *re = -2.0 * (s * s), *im = 2.0 * (s * c);
+}
+
+/* m(w) - 1 = sum g_j (e^(i w l_j) - 1) for each of `count` <= FP_CONTOUR_AT_ONCE frequencies (first + i) step; n is a
+ * multiple of eight. d = e^(i w l) - 1 becomes d + r + d r with r = e^(i step l) - 1 at the next frequency, and is taken
+ * anew at every FP_CONTOUR_TURNS-th: a turn errs by at most 12 u of the larger of |d| and |r|, and r by 4 u of itself. */
 static void FP_NAME(fp_contour_sums)(int n, const double *restrict g, const double *restrict l, double first,
                                      double step, int count, double *restrict re, double *restrict im)
 {
-    for (int i = 0; i < count; i++) {
-        const double half = 0.5 * ((first + i) * step);
-        double total_re[FP_LANES], total_im[FP_LANES];
-        FP_LANE_LOOP(k) total_re[k] = total_im[k] = 0.0;
-        for (int start = 0; start < n; start += FP_CONTOUR_BLOCK) {
-            const int stop = start + FP_CONTOUR_BLOCK < n ? start + FP_CONTOUR_BLOCK : n;
+    double total_re[FP_CONTOUR_AT_ONCE][FP_LANES], total_im[FP_CONTOUR_AT_ONCE][FP_LANES];
+    for (int i = 0; i < count; i++)
+        FP_LANE_LOOP(k) total_re[i][k] = total_im[i][k] = 0.0;
+    for (int start = 0; start < n; start += FP_CONTOUR_BLOCK) {
+        const int size = start + FP_CONTOUR_BLOCK < n ? FP_CONTOUR_BLOCK : n - start;
+        const double *weight = g + start, *loss = l + start;
+        double d_re[FP_CONTOUR_BLOCK], d_im[FP_CONTOUR_BLOCK], r_re[FP_CONTOUR_BLOCK], r_im[FP_CONTOUR_BLOCK];
+        for (int b = 0; b < size; b += FP_LANES)
+            FP_LANE_LOOP(k) FP_NAME(fp_turn_less_one)(0.5 * step * loss[b + k], &r_re[b + k], &r_im[b + k]);
+        for (int i = 0; i < count; i++) {
+            if (i % FP_CONTOUR_TURNS == 0) {
+                const double half = 0.5 * ((first + i) * step);
+                for (int b = 0; b < size; b += FP_LANES)
+                    FP_LANE_LOOP(k) FP_NAME(fp_turn_less_one)(half * loss[b + k], &d_re[b + k], &d_im[b + k]);
+            } else {
+                for (int b = 0; b < size; b += FP_LANES)
+                    FP_LANE_LOOP(k) {
+                        const double a = d_re[b + k], c = d_im[b + k], x = r_re[b + k], y = r_im[b + k];
+                        d_re[b + k] = a + (x + (a * x - c * y)), d_im[b + k] = c + (y + (a * y + c * x));
+                    }
+            }
             double sum_re[FP_LANES], sum_im[FP_LANES];
             FP_LANE_LOOP(k) sum_re[k] = sum_im[k] = 0.0;
-            for (int b = start; b < stop; b += FP_LANES)
+            for (int b = 0; b < size; b += FP_LANES)
                 FP_LANE_LOOP(k) {
-                    double s, c;
-                    fp_sin_cos_mod_pi(half * l[b + k], &s, &c);
-                    const double weighted = g[b + k] * s;
-                    sum_re[k] += weighted * s, sum_im[k] += weighted * c;
+                    sum_re[k] += weight[b + k] * d_re[b + k];
+                    sum_im[k] += weight[b + k] * d_im[b + k];
                 }
-            FP_LANE_LOOP(k) total_re[k] += sum_re[k], total_im[k] += sum_im[k];
+            FP_LANE_LOOP(k) total_re[i][k] += sum_re[k], total_im[i][k] += sum_im[k];
         }
-        re[i] = -2.0 * fp_lane_sum(total_re), im[i] = 2.0 * fp_lane_sum(total_im);
     }
+    for (int i = 0; i < count; i++)
+        re[i] = fp_lane_sum(total_re[i]), im[i] = fp_lane_sum(total_im[i]);
+}
+
+/* The sum over j < n of size_j cos(angle_j - j turn); n is a multiple of eight. */
+static double FP_NAME(fp_contour_cosines)(int n, const double *restrict size, const double *restrict angle, double turn)
+{
+    double sum[FP_LANES];
+    FP_LANE_LOOP(k) sum[k] = 0.0;
+    for (int b = 0; b < n; b += FP_LANES)
+        FP_LANE_LOOP(k) {
+            double s, c;
+            fp_sin_cos_mod_pi(0.5 * (angle[b + k] - (double)(b + k) * turn), &s, &c);
+            sum[k] += size[b + k] * (1.0 - 2.0 * (s * s));
+        }
+    return fp_lane_sum(sum);
 }
 
 #undef FP_LANE_LOOP

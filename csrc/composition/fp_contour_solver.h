@@ -1,7 +1,7 @@
-/* delta(epsilon) of a composition of pairs of Gaussian mixtures of one standard deviation, by a sum along a contour.
+/* delta(epsilon) of a composition, and e^epsilon Q(S > epsilon), by sums along a contour over a product of factors.
  *
  * Notation. Pair i is composed count_i times; l = log(p/q) its loss, M(z) = E_P e^(z l), kappa(t) = log M(t); S the
- * sum of all losses under P. Lengths are in standard deviations of each pair, D is the range of its means. For t > 0,
+ * sum of all losses under P. For t > 0,
  * with z_n = t + i n h and period = 2 pi / h,
  *     h/pi Re[ f(z_0)/2 + sum_{n >= 1} f(z_n) ] = sum over integers j of delta(epsilon + j period) e^(t j period),
  *     f(z) = e^(-epsilon z) prod M_i(z)^count_i / (z (z + 1)),
@@ -10,481 +10,548 @@
  * e^(-t period) / (1 - e^(-t period)), as delta <= 1; terms j > 0 are bounded by Chernoff's bound at some t' > t,
  *     delta(x) <= t'^t' / (1 + t')^(1 + t') prod M_i(t')^count_i e^(-t' x).
  *
- * Moments. M(z) is the trapezoidal sum of p e^(z l) at x = j step, which one set of nodes serves for every z = t + i w.
- * With theta = y D < pi the phases of the components at x + i y differ by theta at most, so that (fp_one_sigma_solver.h)
- *     |p(x + i y)| <= e^(y^2/2) p(x), |q(x + i y)| >= cos(theta/2) e^(y^2/2) q(x), |Im l(x + i y)| <= theta,
- * and the sum differs from M(z) by at most 2 e^E / (e^(2 pi y / step) - 1) M(t),
- *     E = y^2/2 - t log cos(theta/2) + |w| theta,
- * without the second term where Q has one component (Trefethen and Weideman 2014, theorem 5.1). Right of b, with E_q the
- * mean of Q's means under their weights at b, c_p the largest mean of P, p e^(t l) is at most its value at b times
- * e^(-u (x-b) - (x-b)^2/2), u = b - c_p - t max(0, c_p - E_q); left of it likewise.
+ * Cut of the contour. Terms beyond the last frequency W sum to at most prod rho^count / W, rho a bound of |m| for all
+ * frequencies >= W. |m|^2 is a characteristic function but for a factor at most 1, so that 1 - |m(n w)|^2 <=
+ * n^2 (1 - |m(w)|^2) for whole n (Petrov 1975, lemma I.2 for n = 2, by 1 - cos n x <= n^2 (1 - cos x)): a bound rho of
+ * |m| for all frequencies >= V gives 1 - (1 - rho^2) / n^2 for |m|^2 at all frequencies >= V / n.
  *
- * Rounding. Tilted weights g_j = p e^(t l) / M(t) and centred losses give m(w) = M(t + i w) / M(t) e^(- i w mean) as
- * 1 + sum g_j (e^(i w (l_j - mean)) - 1), whose error is relative to |m - 1|: count times it stays small.
+ * The tail. a(x) = e^x Q(S > x) = -delta'(x) has the transform f (z), with 1 / (z + 1) for 1 / (z (z + 1)); a <= P(S > x),
+ * and a(x) <= prod M(t')^count e^(-t' x). The sum of its terms converges slowly, so Q(S > x), which falls, is replaced by
+ * its mean over [x - s, x] or [x, x + s], which bound it: the term of z is multiplied by (e^(+-s (z + 1)) - 1) / (+-s (z + 1)),
+ * which differs from 1 by at most s |z + 1| and is at most 2.1 / (s |z + 1|); s = FP_CONTOUR_SMOOTHING / (t + 1). Terms beyond W sum to at most
+ * prod rho^count (1 + log(2.1 / (s W)) + ...).
  *
- * Cut of the contour. For a sign s and y > 0, x -> x + i s y moves the path of integration, and with 0 <= chi <= 1,
- *     |m(w)| <= 1 - sum g chi + integral of |p e^(t l) chi|(x + i s y) e^(-w Im l) dx / M(t),  chi = e^(-(x-x0)^2 / 2 v^2)
- * or 1. Where Im l >= 0 on the path the right side falls with w: at the last frequency W it bounds all further ones,
- * whose terms sum to at most prod |m|^count / W.
+ * Tables. The terms at one t serve all epsilons whose saddle point is near: t is taken from a grid t_i, of which the curvature of
+ * the exponent at the saddle point says how dense it must be. The result at an epsilon depends on the composition
+ * alone, not on the other epsilons.
  */
 /* bounds: tested by enclosures/test_contour - rounding of sums along the contour */
 #ifndef FP_CONTOUR_SOLVER_H
 #define FP_CONTOUR_SOLVER_H
 
-#include "composition/fp_sin_cos.h"
-#include "line/fp_one_sigma_solver.h"
+#include "common/fp_dd.h"
+#include "composition/fp_contour_one_sigma.h"
 
-#define FP_CONTOUR_BLOCK 64  /* nodes whose terms are summed before they are added to the total */
-#define FP_CONTOUR_NODES (1 << 20) /* of one pair */
-#define FP_CONTOUR_TERMS (1 << 17) /* frequencies */
-#define FP_CONTOUR_AT_ONCE 32
-/* bound: proved - exponents of the errors of quadrature and of truncation, e^-46 = 1e-20, which enter the bounds */
-#define FP_CONTOUR_AIM 46.0
+#define FP_CONTOUR_TERMS (1 << 17) /* frequencies of a table */
+#define FP_CONTOUR_WORK 1e9 /* nodes times frequencies of a table */
+/* bound: none - exponent of the error aimed at by the search of t and by Chernoff's bound, which adds what it errs by */
+#define FP_CONTOUR_SEARCH_AIM 20.0
+/* bound: none - how far the sums are taken, and the largest aliases, relative to the value; both enter the bounds */
+#define FP_CONTOUR_CUT 1e-14
+/* bound: proved - the interval, in units of 1/(t+1), over which the tail is averaged; it enters the bounds */
+#define FP_CONTOUR_SMOOTHING 1e-14
+/* bound: none - relative width from which a nearer table is tried */
+#define FP_CONTOUR_WIDE 1e-10
 
-#define FP_LOOPS "composition/fp_contour_loops.h"
-#include "common/fp_variants.h"
+#define FP_SLOTS_PER_OCTAVE 64
+#define FP_SLOTS (2 * 40 * FP_SLOTS_PER_OCTAVE + 1) /* t from 2^-40 to 2^40 */
+#define FP_CONTOUR_TABLES 64
+#define FP_CONTOUR_CHERNOFF 12 /* values of t' */
+#define FP_CONTOUR_LADDER 96 /* frequencies 2^(j/2 - 16) at which bounds of |m| are known */
 
-typedef void (*fp_contour_sums_kernel)(int, const double *, const double *, double, double, int, double *, double *);
-static fp_contour_sums_kernel fp_contour_sums_selected;
+enum { FP_CONTOUR_DELTA = 0, FP_CONTOUR_TAIL = 1 };
 
 /* Must be called once, before any composition. */
 static inline void fp_contour_select(void)
 {
-    fp_one_sigma_select();
-    fp_contour_sums_selected = FP_SELECT(fp_contour_sums);
+    fp_contour_one_sigma_select();
+    fp_contour_selected = (fp_contour_kernels){FP_SELECT(fp_contour_sums), FP_SELECT(fp_contour_cosines)};
 }
+
+/* sum count kappa with its error, sum count mean, sum count variance at one t */
+typedef struct {
+    double t, value, error, slope, variance;
+    int known; /* 0: not computed; 1; -1: not computable, t is too large */
+} fp_contour_slot;
 
 typedef struct {
-    fp_one_sigma g;
-    double p_low, p_high, q_low, q_high, range, count;
-    int part; /* 0: all of P; 1 or -1: P times Phi(part (x - centre) / width), the larger or the smaller losses */
-    double centre, width;
-} fp_contour_pair;
-
-/* log of the factor of a part at x */
-FP_INLINE double fp_contour_log_window(const fp_contour_pair *pair, double x)
-{
-    return pair->part ? fp_log_ndtr(pair->part * (x - pair->centre) / pair->width) : 0.0;
-}
-
-/* A pair under a tilt, at nodes (first + j) step, j < n; n is a multiple of eight. */
-typedef struct {
-    int n, capacity;
-    double first, step, *lp, *lq, *l, *dp, *dq, *dl, *g, *block;
-    double largest_frequency; /* for which the step was chosen */
-    double kappa, kappa_error, mean, variance, spread; /* log M(t); of l under g; spread: sum of g |l - mean| */
-    double loss_error, weight_error, weighted_error; /* sums of g dl, g e, g e |l - mean|, e the relative error of g */
-    double quadrature;        /* error of m from the step and the ends, relative to M(t) */
-    double log_top, log_total; /* of p e^(t l) sqrt(2 pi) at the nodes; of their sum times the step */
-} fp_contour_tilt;
-
-FP_INLINE double fp_contour_weight_sum(const fp_one_sigma *g, const double *w, double centre, double x, double *mean)
-{
-    double sum = centre, moment = 0.0;
-    for (int i = 0; i < g->n; i++) {
-        const double e = w[i] * fp_exp(g->c[i] * (x - 0.5 * g->c[i]));
-        sum += e, moment += g->c[i] * e;
-    }
-    *mean = moment / sum;
-    return sum;
-}
-
-/* log of p e^(t l) sqrt(2 pi) at x, and of a bound of its integral beyond x: to the right of it, or left (side -1). */
-static inline double fp_contour_end(const fp_contour_pair *pair, double t, double x, int side, double *log_tail)
-{
-    const fp_one_sigma *g = &pair->g;
-    double mean_p, mean_q;
-    const double log_p = fp_log(fp_contour_weight_sum(g, g->w, g->w_centre, x, &mean_p)),
-                 log_q = fp_log(fp_contour_weight_sum(g, g->v, g->v_centre, x, &mean_q));
-    const double window = fp_contour_log_window(pair, x);
-    const double value = log_p - 0.5 * x * x + t * (log_p - log_q) + window;
-    const double extreme = side > 0 ? pair->p_high : pair->p_low;
-    const double away = side > 0 ? extreme - mean_q : mean_q - extreme;
-    const double u = side * (x - extreme) - t * fp_max(0.0, away);
-    *log_tail = u >= 1.0 ? value - (side == pair->part ? window : 0.0) - fp_log(u) + 1e-9 : INFINITY;
-    return value;
-}
-
-/* The end of the nodes: where the integral beyond is e^-FP_CONTOUR_AIM of the largest value met. */
-static inline double fp_contour_find_end(const fp_contour_pair *pair, double t, int side, double *top, double *log_tail)
-{
-    double x = side > 0 ? pair->p_high + 2.0 : pair->p_low - 2.0, step = 1.0, inside = side > 0 ? pair->p_low : pair->p_high;
-    double tail;
-    for (int i = 0; i < 400; i++) {
-        const double value = fp_contour_end(pair, t, x, side, &tail);
-        *top = fp_max(*top, value);
-        if (tail <= *top - FP_CONTOUR_AIM)
-            break;
-        inside = x;
-        x += side * step;
-        step = fp_max(step, fabs(x) * 0.125);
-    }
-    *log_tail = tail;
-    for (int i = 0; i < 60 && fabs(x - inside) > 0.5; i++) {
-        const double middle = 0.5 * (x + inside);
-        const double value = fp_contour_end(pair, t, middle, side, &tail);
-        *top = fp_max(*top, value);
-        if (tail <= *top - FP_CONTOUR_AIM)
-            x = middle, *log_tail = tail;
-        else
-            inside = middle;
-    }
-    return x;
-}
-
-static inline void fp_contour_tilt_free(fp_contour_tilt *tilt) { free(tilt->block); }
-
-static inline int fp_contour_tilt_reserve(fp_contour_tilt *tilt, int n)
-{
-    if (n > tilt->capacity) {
-        free(tilt->block);
-        tilt->capacity = n + n / 4;
-        tilt->capacity = (tilt->capacity + 7) / 8 * 8;
-        tilt->block = malloc(sizeof(double) * 7 * (size_t)tilt->capacity);
-        if (!tilt->block) {
-            tilt->capacity = 0;
-            return -1;
-        }
-        double *cursor = tilt->block;
-        double **arrays[7] = {&tilt->lp, &tilt->lq, &tilt->l, &tilt->dp, &tilt->dq, &tilt->dl, &tilt->g};
-        for (int i = 0; i < 7; i++)
-            *arrays[i] = fp_take(&cursor, tilt->capacity);
-    }
-    return 0;
-}
-
-/* The step for frequencies up to w, and the exponent E of its error */
-static inline double fp_contour_step(const fp_contour_pair *pair, double t, double w, double aim, double *log_error)
-{
-    const double tau = pair->q_high > pair->q_low ? t : 0.0, d = pair->range;
-    const double rate = pair->part ? 1.0 / pair->width : 0.0; /* |Phi(u + i v)| <= Phi(u) + v e^(v^2/2) phi(u) */
-    double y = sqrt(aim / (0.5 + 0.5 * rate * rate + 0.125 * tau * d * d));
-    y = fp_min(y, 2.6 / d);
-    const double e = 0.5 * y * y * (1.0 + rate * rate) + fp_log1p(y * rate * (2.0 + 60.0 * rate)) - tau * fp_log(cos(0.5 * y * d)) + w * d * y;
-    const double step = 2.0 * FP_PI * y / (e + aim + 1.0);
-    *log_error = -aim;
-    return step;
-}
-
-/* Tilt the pair; frequencies up to w. With `aim` small and w = 0 few nodes serve a search. Returns 0, -1 without
- * memory, 1 where there would be too many nodes. */
-static inline int fp_contour_tilt_build(fp_contour_tilt *tilt, const fp_contour_pair *pair, double t, double w, double aim)
-{
-    double top = -INFINITY, left_tail, right_tail, log_error;
-    const double right = fp_contour_find_end(pair, t, 1, &top, &right_tail);
-    const double left = fp_contour_find_end(pair, t, -1, &top, &left_tail);
-    const double step = fp_contour_step(pair, t, w, aim, &log_error);
-    const double first = floor(left / step), nodes = ceil(right / step) - first + 1.0;
-    if (!(nodes < FP_CONTOUR_NODES))
-        return 1;
-    const int n = (int)(nodes + 7.0) / 8 * 8;
-    if (fp_contour_tilt_reserve(tilt, n))
-        return -1;
-    tilt->n = n, tilt->first = first, tilt->step = step, tilt->largest_frequency = w;
-    fp_one_sigma_selected.nodes(&pair->g, first, step, n, tilt->lp, tilt->lq, tilt->l, tilt->dp, tilt->dq, tilt->dl);
-    if (pair->part)
-        for (int j = 0; j < n; j++) {
-            tilt->dq[j] = fp_contour_log_window(pair, (first + j) * step);
-            tilt->lp[j] += tilt->dq[j];
-        }
-    const double peak = fp_one_sigma_selected.top(n, t, tilt->lp, tilt->l);
-    double total = 0.0, moment = 0.0, expm1_sum = 0.0, expm1_error = 0.0, error = 0.0;
-    for (int j = 0; j < n; j++) {
-        const double y = t * tilt->l[j], e = (tilt->lp[j] + y) - peak, g = fp_exp(e);
-        const double relative = tilt->dp[j] + t * tilt->dl[j] + FP_U * (4.0 + fabs(tilt->lp[j]) + 3.0 * fabs(y) + 2.0 * fabs(peak));
-        tilt->g[j] = g;
-        tilt->dp[j] = relative;
-        total += g, moment += g * tilt->l[j], error += g * relative;
-    }
-    const double scale = 1.0 / total;
-    tilt->mean = moment * scale;
-    double spread = 0.0, variance = 0.0, loss_error = 0.0, weighted = 0.0;
-    for (int j = 0; j < n; j++) {
-        const double window = pair->part ? tilt->dq[j] : 0.0, y = t * tilt->l[j], p = fp_exp(tilt->lp[j] - window);
-        const double rest = pair->part ? fp_ndtr(-pair->part * ((first + j) * step - pair->centre) / pair->width) : 0.0;
-        const double change = fabs(y) < 1.0 && rest < 0.5 ? p * (fp_expm1(y) - rest * fp_exp(y)) : fp_exp(tilt->lp[j] + y) - p;
-        const double touched = fabs(y) < 1.0 && rest < 0.5 ? p * (fabs(fp_expm1(y)) + 3.0 * rest) : p + fabs(change);
-        const double centred = tilt->l[j] - tilt->mean, size = fabs(centred), g = tilt->g[j] * scale;
-        expm1_sum += change;
-        expm1_error += touched * (tilt->dp[j] + 6.0 * FP_U) + (p + fabs(change)) * t * tilt->dl[j];
-        tilt->g[j] = g, tilt->l[j] = centred;
-        spread += g * size, variance += g * size * size;
-        loss_error += g * (tilt->dl[j] + FP_U * (size + fabs(tilt->mean) * 0.0));
-        weighted += g * size * tilt->dp[j];
-    }
-    const double norm = step * 0.39894228040143267794; /* 1 / sqrt(2 pi) */
-    const double sum_error = FP_U * n; /* of plain sums of n numbers, relative to their sizes */
-    tilt->log_top = peak;
-    tilt->log_total = peak + fp_log(total * step);
-    const double ends = fp_exp(left_tail - tilt->log_total) + fp_exp(right_tail - tilt->log_total);
-    tilt->quadrature = 2.2 * fp_exp(log_error) + ends;
-    tilt->weight_error = error * scale * 1.01, tilt->weighted_error = weighted * 1.01;
-    tilt->spread = spread, tilt->variance = variance, tilt->loss_error = loss_error;
-    const double excess = norm * expm1_sum;
-    if (fabs(excess) < 0.5) {
-        tilt->kappa = fp_log1p(excess);
-        tilt->kappa_error = (norm * expm1_error * 1.01 + fabs(excess) * (4.0 * FP_U) + norm * sum_error * fabs(expm1_sum)
-                             + 2.0 * tilt->quadrature) / (1.0 + excess) * 1.1 + 2.0 * FP_U * fabs(tilt->kappa);
-    } else {
-        tilt->kappa = peak + fp_log(total * norm);
-        tilt->kappa_error = tilt->weight_error + sum_error + 4.0 * FP_U * (fabs(peak) + 2.0) + tilt->quadrature;
-    }
-    return 0;
-}
-
-#define FP_BUMPS 128
-#define FP_BUMP_SPACING 0.75
-/* bound: proved - the bumps e^(-(x - c)^2 / 2) spaced by 0.75 sum to 3.3422... (1 +- 2 e^(-2 pi^2 / 0.75^2)) */
-#define FP_BUMP_HEIGHT 0.29920671030107 /* 0.75 / sqrt(2 pi), rounded down */
-#define FP_SHIFTS 5
-
-/* A bound of |m(w)| for all frequencies from w on. Bumps chi_i that sum to at most 1 divide the integral; of each part
- * the bound is its mass or, where less, that of the best shift of the path. Cells are so narrow that the integrand on each
- * is at most e^0.11 of an exponential through its middle: log |integrand| has a second derivative of at most
- * 1 + (1 + 2 t + 2 w) D^2 (sec(theta/2) + sec^2(theta/2)) / 4. */
-static inline double fp_contour_decay(const fp_contour_pair *pair, const fp_contour_tilt *tilt, double t, double w)
-{
-    static const double angles[FP_SHIFTS] = {0.15, 0.4, 0.9, 1.5, 2.1};
-    const fp_one_sigma *g = &pair->g;
-    const int side = pair->p_low >= pair->q_high ? 1 : -1, several = pair->q_high > pair->q_low;
-    if ((side > 0 ? pair->p_low - pair->q_high : pair->q_low - pair->p_high) < 0.0) /* the path would change sides */
-        return 1.0;
-    const double left = tilt->first * tilt->step, right = left + (tilt->n - 1) * tilt->step;
-    const int bumps = (int)ceil((right - left) / FP_BUMP_SPACING) + 1;
-    if (bumps > FP_BUMPS)
-        return 1.0;
-    double mass[FP_BUMPS], best[FP_BUMPS], total[FP_BUMPS], kept = 0.0;
-    for (int i = 0; i < bumps; i++)
-        mass[i] = 0.0;
-    for (int j = 0; j < tilt->n; j++) {
-        const double x = j * tilt->step;
-        const int middle = (int)(x / FP_BUMP_SPACING), first = middle > 11 ? middle - 11 : 0, last = middle + 12 < bumps ? middle + 12 : bumps - 1;
-        for (int i = first; i <= last; i++) {
-            const double away = x - i * FP_BUMP_SPACING;
-            mass[i] += FP_BUMP_HEIGHT * tilt->g[j] * fp_exp(-0.5 * away * away);
-        }
-    }
-    for (int i = 0; i < bumps; i++)
-        kept += mass[i] * (1.0 - 1e-12), best[i] = mass[i];
-    double least_left = INFINITY;
-    for (int shift = 0; shift < FP_SHIFTS; shift++) {
-        const double y = fp_min(angles[shift] / pair->range, 5.0), theta = y * pair->range, sec = 1.0 / cos(0.5 * theta);
-        const double rate = pair->part ? y / pair->width : 0.0, factor = 1.0 + 0.4 * rate * fp_exp(0.5 * rate * rate);
-        const double curvature = 1.0 + (1.0 + 2.0 * t + 2.0 * w) * 0.25 * pair->range * pair->range * (sec + sec * sec);
-        const double cells = ceil((right - left) * sqrt(curvature / 0.8)), width = (right - left) / cells;
-        const double lost = factor * 1e-19 * fp_exp(y * y) * (several ? pow(sec, t) : 1.0); /* beyond the nodes */
-        if (!(cells < 20000.0) || !(lost < 1e-3))
-            continue;
-        for (int i = 0; i < bumps; i++)
-            total[i] = lost;
-        for (int cell = 0; cell < (int)cells; cell++) {
-            const double x = left + (cell + 0.5) * width;
-            double t_re = g->w_centre, t_im = 0.0, s_re = g->v_centre, s_im = 0.0, t1_re = 0.0, t1_im = 0.0, s1_re = 0.0, s1_im = 0.0;
-            for (int j = 0; j < g->n; j++) {
-                const double e = fp_exp(g->c[j] * (x - 0.5 * g->c[j])), angle = g->c[j] * (side * y);
-                const double re = e * cos(angle), im = e * sin(angle);
-                t_re += g->w[j] * re, t_im += g->w[j] * im, s_re += g->v[j] * re, s_im += g->v[j] * im;
-                t1_re += g->c[j] * g->w[j] * re, t1_im += g->c[j] * g->w[j] * im;
-                s1_re += g->c[j] * g->v[j] * re, s1_im += g->c[j] * g->v[j] * im;
-            }
-            const double t2 = t_re * t_re + t_im * t_im, s2 = s_re * s_re + s_im * s_im;
-            const double argument = atan2(t_im, t_re) - atan2(s_im, s_re);
-            const double mt_re = (t1_re * t_re + t1_im * t_im) / t2, mt_im = (t1_im * t_re - t1_re * t_im) / t2;
-            const double ms_re = (s1_re * s_re + s1_im * s_im) / s2, ms_im = (s1_im * s_re - s1_re * s_im) / s2;
-            const double slope = -x + (1.0 + t) * mt_re - t * ms_re - w * (mt_im - ms_im);
-            double e = -0.5 * x * x + y * y + (0.5 + 0.5 * t) * fp_log(t2) - 0.5 * t * fp_log(s2) - w * argument - tilt->log_total;
-            if (pair->part) /* |Phi(u + i v)| <= Phi(u) + v e^(v^2/2) phi(u), and u at the end of the cell that is larger */
-                e += fp_log(fp_ndtr((pair->part * (x - pair->centre) + 0.5 * width) / pair->width) + 0.4 * rate * fp_exp(0.5 * rate * rate - 0.5 * fp_max(0.0, fabs(x - pair->centre) - 0.5 * width) * fp_max(0.0, fabs(x - pair->centre) - 0.5 * width) / (pair->width * pair->width)));
-            const double reach = 0.5 * fabs(slope) * width;
-            const double integral = FP_BUMP_HEIGHT * width * fp_exp(e + 0.11) * (reach < 1e-3 ? 1.001 : sinh(reach) / reach);
-            if (!(integral > 1e-40))
-                continue;
-            const double place = x - left;
-            const int middle = (int)(place / FP_BUMP_SPACING), first = middle > 11 ? middle - 11 : 0, last = middle + 12 < bumps ? middle + 12 : bumps - 1;
-            for (int i = 0; i < bumps; i++) {
-                const double away = fp_max(0.0, fabs(place - i * FP_BUMP_SPACING) - 0.5 * width);
-                total[i] += integral * (i < first || i > last ? 1e-15 : fp_exp(-0.5 * away * away));
-            }
-        }
-        for (int i = 0; i < bumps; i++)
-            best[i] = fp_min(best[i], total[i]);
-        least_left = 0.0;
-    }
-    (void)least_left;
-    double bound = fp_max(0.0, 1.0 - kept) + 1e-12;
-    for (int i = 0; i < bumps; i++)
-        bound += best[i];
-    return fp_min(1.0, bound);
-}
-
-typedef struct {
-    double log_scale, scale_error, value, lower, upper; /* delta = e^(log_scale +- scale_error) value */
-    double t, period, frequency;
-    int terms, nodes, status; /* status: 0, or 1 where a budget was spent; the bounds hold */
-    double alias, tail, rounding;
-} fp_contour_answer;
+    int slot, terms, padded, status; /* status: 1 where a budget was spent */
+    unsigned long used;
+    double t, h, period, centre; /* epsilon at which the angles are given */
+    fp_dd scale;                 /* sum count kappa - log(t (t + 1)) for delta, - log(t + 1) for the tail */
+    double scale_error, frequency, log_rest; /* log_rest: of prod rho^count beyond the last frequency */
+    double *size[2], *angle[2], *block; /* of the terms, without e^scale */
+    double error[2], moment[2];         /* what the sums err by, at the centre and for each unit away from it */
+    double chernoff_t[FP_CONTOUR_CHERNOFF], chernoff[FP_CONTOUR_CHERNOFF][2];
+    int chernoffs;
+} fp_contour_table;
 
 typedef struct {
     int n;
-    const fp_contour_pair *pairs;
-    fp_contour_tilt *tilts;
+    fp_contour_factor *factors;
+    double largest_t, log_mass;
+    fp_contour_slot *slots;
+    fp_contour_table *tables[FP_CONTOUR_TABLES];
+    int n_tables;
+    unsigned long clock;
+    double *ladder; /* of each factor: decay at frequencies of the ladder, for the table being made; -1: not computed */
+    long nodes, terms, made; /* cost */
 } fp_composition;
 
-/* phi(t) = sum count kappa(t) - epsilon t - log t (t + 1), with coarse nodes, and its derivatives */
-static inline int fp_contour_objective(const fp_composition *c, double t, double epsilon, double *value, double *slope,
-                                       double *variance)
+typedef struct {
+    double value, lower, upper; /* logarithms */
+} fp_contour_answer;
+
+static inline void fp_composition_free(fp_composition *c)
 {
-    *value = -epsilon * t - fp_log(t) - fp_log1p(t);
-    *slope = -epsilon - 1.0 / t - 1.0 / (1.0 + t);
-    *variance = 0.0;
-    for (int i = 0; i < c->n; i++) {
-        fp_contour_tilt *tilt = c->tilts + i;
-        const int status = fp_contour_tilt_build(tilt, c->pairs + i, t, 0.0, 8.0);
-        if (status)
-            return status;
-        *value += c->pairs[i].count * tilt->kappa;
-        *slope += c->pairs[i].count * tilt->mean;
-        *variance += c->pairs[i].count * tilt->variance;
+    for (int i = 0; i < c->n_tables; i++) {
+        free(c->tables[i]->block);
+        free(c->tables[i]);
     }
-    return 0;
+    free(c->slots), free(c->ladder);
+    memset(c, 0, sizeof *c);
 }
 
-static inline int fp_contour_saddle(const fp_composition *c, double epsilon, double *t_out, double *variance)
+/* `factors` stay the caller's. -1 without memory. */
+static inline int fp_composition_make(fp_composition *c, int n, fp_contour_factor *factors)
 {
-    double low = 0.0, high = INFINITY, t = *t_out > 0.0 ? *t_out : 1.0, value, slope;
-    for (int i = 0; i < 60; i++) {
-        const int status = fp_contour_objective(c, t, epsilon, &value, &slope, variance);
+    memset(c, 0, sizeof *c);
+    c->n = n, c->factors = factors, c->largest_t = INFINITY;
+    for (int i = 0; i < n; i++) {
+        c->largest_t = fp_min(c->largest_t, factors[i].largest_t);
+        c->log_mass += factors[i].count * factors[i].log_mass;
+    }
+    c->log_mass += 1e-15 * fabs(c->log_mass);
+    c->slots = calloc(FP_SLOTS, sizeof *c->slots);
+    c->ladder = malloc(sizeof(double) * FP_CONTOUR_LADDER * (size_t)n);
+    if (c->slots && c->ladder)
+        return 0;
+    fp_composition_free(c);
+    return -1;
+}
+
+/* t_i = x / (1 + x / T), x = 2^((i - middle) / 64), T the largest t */
+FP_INLINE double fp_contour_t(const fp_composition *c, int i)
+{
+    const double x = exp2((double)(i - FP_SLOTS / 2) / FP_SLOTS_PER_OCTAVE);
+    return c->largest_t < INFINITY ? x / (1.0 + x / c->largest_t) : x;
+}
+
+/* d t / d i */
+FP_INLINE double fp_contour_spacing(const fp_composition *c, double t)
+{
+    return FP_LN2 / FP_SLOTS_PER_OCTAVE * t * (c->largest_t < INFINITY ? 1.0 - t / c->largest_t : 1.0);
+}
+
+/* -1 without memory */
+static inline int fp_contour_find(fp_composition *c, int i, const fp_contour_slot **out)
+{
+    fp_contour_slot *slot = c->slots + i;
+    *out = slot;
+    if (slot->known)
+        return 0;
+    slot->t = fp_contour_t(c, i), slot->value = slot->error = slot->slope = slot->variance = 0.0;
+    for (int j = 0; j < c->n; j++) {
+        fp_contour_factor *factor = c->factors + j;
+        const int status = factor->kind->build(factor, slot->t, 0.0, FP_CONTOUR_SEARCH_AIM);
         if (status == -1)
             return -1;
-        if (status || slope > 0.0)
-            high = t;
-        else
-            low = t;
-        const double second = *variance + 1.0 / (t * t) + 1.0 / ((1.0 + t) * (1.0 + t));
-        if (!status && fabs(slope) < 0.02 * sqrt(second))
-            break;
-        double next = status ? 0.5 * t : t - slope / second;
-        next = fp_min(next, 4.0 * t), next = fp_max(next, 0.25 * t);
-        if (!(next > low && next < high))
-            next = high < INFINITY ? (low > 0.0 ? sqrt(low * high) : 0.5 * high) : 2.0 * low;
-        if (fabs(next - t) < 1e-3 * t)
-            break;
-        t = next;
+        if (status) {
+            slot->known = -1;
+            return 0;
+        }
+        const double part = factor->count * factor->kappa;
+        slot->value += part;
+        slot->error += factor->count * factor->kappa_error + 4.0 * FP_U * (fabs(part) + fabs(slot->value));
+        slot->slope += factor->count * factor->mean, slot->variance += factor->count * factor->variance;
+        c->nodes += factor->nodes.n;
     }
-    *t_out = t;
+    slot->known = slot->value < INFINITY && slot->error < INFINITY && slot->variance < INFINITY ? 1 : -1;
     return 0;
 }
 
-/* log of Chernoff's bound of the terms j > 0, by several t' */
-static inline double fp_contour_alias(const fp_composition *c, double t, double epsilon, double period, double deviation)
+/* epsilon whose saddle point is the slot, and log of delta there, roughly */
+FP_INLINE double fp_contour_epsilon(const fp_contour_slot *slot)
 {
-    double best = INFINITY;
-    for (int i = 0; i < 24; i++) {
-        const double other = i < 12 ? t + (i + 1) / deviation : t * (1.0 + 0.25 * (i - 11));
-        double value, slope, variance, log_value = other * fp_log(other) - (1.0 + other) * fp_log1p(other) - other * epsilon;
-        if (fp_contour_objective(c, other, 0.0, &value, &slope, &variance))
-            continue;
-        for (int k = 0; k < c->n; k++)
-            log_value += c->pairs[k].count * (c->tilts[k].kappa + 1e-3);
-        const double gap = (other - t) * period;
-        log_value += -gap - fp_log1p(-fp_exp(-gap));
-        best = fp_min(best, log_value);
-    }
-    return best;
+    return slot->slope - 1.0 / slot->t - 1.0 / (1.0 + slot->t);
+}
+FP_INLINE double fp_contour_curvature(const fp_contour_slot *slot)
+{
+    return slot->variance + 1.0 / (slot->t * slot->t) + 1.0 / ((1.0 + slot->t) * (1.0 + slot->t));
+}
+FP_INLINE double fp_contour_rough(const fp_contour_slot *slot, double epsilon)
+{
+    return slot->value - epsilon * slot->t - fp_log(slot->t) - fp_log1p(slot->t) - 0.5 * fp_log(2.0 * FP_PI * fp_contour_curvature(slot));
 }
 
-static inline int fp_contour_delta(const fp_composition *c, double epsilon, double t_start, fp_contour_answer *out)
+/* The saddle point of `epsilon` as a place on the grid of t, starting always at the middle */
+static inline int fp_contour_saddle(fp_composition *c, double epsilon, double *place, double *curvature)
 {
-    double t = t_start, variance = 0.0, value, slope;
-    memset(out, 0, sizeof *out);
-    if (fp_contour_saddle(c, epsilon, &t, &variance))
-        return -1;
-    if (fp_contour_objective(c, t, epsilon, &value, &slope, &variance))
-        return -1;
-    const double deviation = sqrt(variance), log_delta = value; /* to within a factor */
-    double period = fp_max(8.5 * deviation, (34.0 - log_delta) / t), log_alias = INFINITY;
-    for (int i = 0; i < 12; i++) {
-        log_alias = fp_contour_alias(c, t, epsilon, period, deviation);
-        if (log_alias < log_delta - 34.0)
-            break;
-        period *= 1.3;
+    int low = 0, high = FP_SLOTS - 1, i = FP_SLOTS / 2;
+    const fp_contour_slot *slot;
+    *place = i, *curvature = 1.0;
+    for (int step = 0; step < 64; step++) {
+        if (fp_contour_find(c, i, &slot))
+            return -1;
+        double move = -32.0;
+        if (slot->known > 0) {
+            const double t = slot->t, residual = fp_contour_epsilon(slot) - epsilon, second = fp_contour_curvature(slot);
+            move = -residual / (second * fp_contour_spacing(c, t));
+            *place = i + fp_max(-1.0, fp_min(move, 1.0)), *curvature = second;
+        }
+        if (fabs(move) < 1.0)
+            return 0;
+        if (move < 0.0)
+            high = i;
+        else
+            low = i;
+        if (high - low <= 1)
+            return 0;
+        move = fp_max(-192.0, fp_min(move, 192.0));
+        const double next = floor(i + move + 0.5);
+        i = next > low && next < high ? (int)next : next <= low && low > 0 && high - low < 256 ? (low + high) / 2 : next >= high && high < FP_SLOTS - 1 ? (low + high) / 2 : next <= low ? (low + high) / 2 : FP_SLOTS - 1;
     }
-    const double h = 2.0 * FP_PI / period;
-    double design = fp_max(12.0 / deviation, 4.0 * h);
-    double sum = 0.0, error = 0.0, largest = 0.0;
-    double scale = 0.0, scale_error = 0.0, drift = -epsilon, drift_error = 0.0;
-    int n = 0, done = 0, started = 0;
-    while (!done) {
+    return 0;
+}
+
+/* Chernoff's bounds of the terms j > 0 of Poisson's sum for values of t' > t: a - t' epsilon are their logarithms. */
+static inline int fp_contour_chernoff(fp_composition *c, fp_contour_table *table, double deviation)
+{
+    table->chernoffs = 0;
+    const double spacing = fp_contour_spacing(c, table->t);
+    int last = table->slot;
+    for (int k = 0; k < FP_CONTOUR_CHERNOFF; k++) {
+        static const double steps[FP_CONTOUR_CHERNOFF] = {1, 2, 3.5, 5, 7, 9, 12, 16, 24, 40, 80, 160};
+        int i = table->slot + (int)(steps[k] / (deviation * spacing) + 0.999);
+        i = i > last ? i : last + 1;
+        if (i >= FP_SLOTS)
+            break;
+        last = i;
+        const fp_contour_slot *slot;
+        if (fp_contour_find(c, i, &slot))
+            return -1;
+        if (slot->known < 0)
+            break;
+        const double other = slot->t, gap = (other - table->t) * table->period * (1.0 - 1e-14);
+        const double whole = slot->value + slot->error - gap - fp_log1p(-fp_exp(-gap)) + 4.0 * FP_U * (fabs(slot->value) + gap);
+        table->chernoff_t[table->chernoffs] = other;
+        table->chernoff[table->chernoffs][FP_CONTOUR_TAIL] = whole;
+        table->chernoff[table->chernoffs++][FP_CONTOUR_DELTA] = whole + other * fp_log(other) - (1.0 + other) * fp_log1p(other)
+                                                                + 4.0 * FP_U * (1.0 + other) * (1.0 + fp_log1p(other));
+    }
+    return 0;
+}
+
+FP_INLINE double fp_contour_aliases_above(const fp_contour_table *table, int quantity, double epsilon)
+{
+    double best = INFINITY;
+    for (int k = 0; k < table->chernoffs; k++)
+        best = fp_min(best, table->chernoff[k][quantity] - table->chernoff_t[k] * epsilon);
+    return best + 1e-12;
+}
+
+/* A bound of |m| of a factor for all frequencies >= w */
+static inline double fp_contour_ladder(fp_composition *c, int i, double w)
+{
+    int j = (int)floor(2.0 * log2(w)) + 32;
+    j = j < 0 ? 0 : j >= FP_CONTOUR_LADDER ? FP_CONTOUR_LADDER - 1 : j;
+    double *known = c->ladder + (size_t)i * FP_CONTOUR_LADDER + j;
+    const double at = exp2(0.5 * (j - 32));
+    if (at > w)
+        return 1.0;
+    if (*known < 0.0)
+        *known = c->factors[i].kind->decay(c->factors + i, at);
+    return *known;
+}
+
+/* log of a bound of prod |m|^count for all frequencies >= w; few bounds are computed where those are below `enough`. */
+static inline double fp_contour_rest(fp_composition *c, double w, double enough)
+{
+    double sum = 0.0;
+    for (int i = 0; i < c->n; i++) {
+        const double count = c->factors[i].count;
+        double best = 0.0;
+        for (int power = 0; power < 10 && sum + best > enough; power++) {
+            const double times = (double)(1 << power), rho = fp_contour_ladder(c, i, w * times);
+            const double lost = (1.0 - rho) * (1.0 + rho) / (times * times);
+            best = fp_min(best, 0.5 * count * fp_log1p(-fp_min(lost, 1.0 - 1e-300)) * (1.0 - 1e-12));
+            if (rho < 1e-3)
+                break;
+        }
+        sum += best;
+    }
+    return sum;
+}
+
+/* The bound of the sum of the terms beyond w, without e^scale and in units of the sum */
+FP_INLINE double fp_contour_cut(const fp_contour_table *table, int quantity, double w)
+{
+    const double t = table->t, s = FP_CONTOUR_SMOOTHING / (t + 1.0);
+    const double whole = fp_exp(table->log_rest) / table->h * 1.0000001;
+    return quantity == FP_CONTOUR_DELTA ? whole * t * (t + 1.0) / w
+                                        : whole * (t + 1.0) * (1.0 + fp_max(0.0, fp_log(2.1 / (s * w))) + 2.1 / (s * w) * (s * w > 2.1));
+}
+
+static inline int fp_contour_table_reserve(fp_contour_table *table, int capacity)
+{
+    double *block = malloc(sizeof(double) * 4 * (size_t)capacity);
+    if (!block)
+        return -1;
+    double *cursor = block;
+    for (int k = 0; k < 2; k++) {
+        double *size = fp_take(&cursor, capacity), *angle = fp_take(&cursor, capacity);
+        if (table->block) {
+            memcpy(size, table->size[k], sizeof(double) * (size_t)table->padded);
+            memcpy(angle, table->angle[k], sizeof(double) * (size_t)table->padded);
+        }
+        table->size[k] = size, table->angle[k] = angle;
+    }
+    free(table->block);
+    table->block = block;
+    return 0;
+}
+
+/* The sum of the terms at `epsilon` */
+FP_INLINE double fp_contour_sum(const fp_contour_table *table, int quantity, double epsilon)
+{
+    return fp_contour_selected.cosines(table->padded, table->size[quantity], table->angle[quantity],
+                                       table->h * (epsilon - table->centre));
+}
+
+/* Slot i moved by `move`, or the nearest to it where t is not too large */
+static inline int fp_contour_neighbour(fp_composition *c, int i, int move, const fp_contour_slot **out)
+{
+    for (;; move /= 2) {
+        const int j = i + move < 0 ? 0 : i + move >= FP_SLOTS ? FP_SLOTS - 1 : i + move;
+        if (fp_contour_find(c, j, out))
+            return -1;
+        if ((*out)->known > 0 || move == 0)
+            return 0;
+    }
+}
+
+/* Fill a table at slot i for epsilons up to reach / 2 slots away. -1 without memory, or the reason to stop. */
+static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *table, int i, int reach, fp_stop_token *stop)
+{
+    const fp_contour_slot *slot;
+    if (fp_contour_find(c, i, &slot))
+        return -1;
+    const fp_contour_slot *first, *last;
+    if (fp_contour_neighbour(c, i, -(reach + 1) / 2, &first) || fp_contour_neighbour(c, i, (reach + 1) / 2, &last))
+        return -1;
+    if (slot->known < 0) {
+        table->slot = i, table->terms = 0, table->status = 1;
+        return 0;
+    }
+    const double t = slot->t, deviation = sqrt(slot->variance);
+    const double near = fp_max(0.0, fp_contour_epsilon(first)), far = fp_max(0.0, fp_contour_epsilon(last));
+    const double centre = fp_max(0.0, fp_contour_epsilon(slot)); /* where the angles are given */
+    const double log_near = fp_contour_rough(first, near), log_far = fp_contour_rough(last, far);
+    const double log_cut = fp_log(FP_CONTOUR_CUT);
+    table->slot = i, table->t = t, table->centre = centre, table->terms = table->padded = table->status = 0;
+    table->period = fp_max(8.0 * deviation, (-log_cut - fp_min(log_far, 0.0)) / t);
+    for (int k = 0; k < 20; k++) {
+        if (fp_contour_chernoff(c, table, deviation))
+            return -1;
+        if (fp_contour_aliases_above(table, FP_CONTOUR_DELTA, near) < log_near + log_cut
+            && fp_contour_aliases_above(table, FP_CONTOUR_DELTA, far) < log_far + log_cut)
+            break;
+        table->period *= 1.25;
+    }
+    const double h = table->h = 2.0 * FP_PI / table->period;
+    double design = fp_max(8.0 / deviation, FP_CONTOUR_AT_ONCE * h), scale_error = 0.0;
+    int capacity = 256, n = 0, started = 0;
+    fp_dd drift = fp_dd_set(0.0), scale = fp_dd_set(0.0);
+    free(table->block);
+    table->block = NULL;
+    if (fp_contour_table_reserve(table, capacity))
+        return -1;
+    table->error[0] = table->error[1] = table->moment[0] = table->moment[1] = 0.0;
+    double drift_error = 0.0, work = 0.0;
+    for (;;) {
         if (!started || (n + FP_CONTOUR_AT_ONCE) * h > design) {
-            if (started)
-                design *= 2.0;
-            scale = -epsilon * t - fp_log(t) - fp_log1p(t), scale_error = 0.0, drift = -epsilon, drift_error = 0.0;
-            out->nodes = 0;
-            for (int i = 0; i < c->n; i++) {
-                const int status = fp_contour_tilt_build(c->tilts + i, c->pairs + i, t, design + FP_CONTOUR_AT_ONCE * h, FP_CONTOUR_AIM);
-                if (status)
-                    return status;
-                const double count = c->pairs[i].count;
-                scale += count * c->tilts[i].kappa, scale_error += count * c->tilts[i].kappa_error + 2.0 * FP_U * fabs(count * c->tilts[i].kappa);
-                drift += count * c->tilts[i].mean;
-                drift_error += 2.0 * FP_U * fabs(count * c->tilts[i].mean);
-                out->nodes += c->tilts[i].n;
+            design *= started ? 2.0 : 1.0;
+            scale = fp_dd_set(0.0), drift = fp_dd_set(-centre), scale_error = drift_error = 0.0;
+            for (int j = 0; j < c->n * FP_CONTOUR_LADDER; j++)
+                c->ladder[j] = -1.0;
+            for (int j = 0; j < c->n; j++) {
+                fp_contour_factor *factor = c->factors + j;
+                const int status = factor->kind->build(factor, t, design + FP_CONTOUR_AT_ONCE * h, FP_CONTOUR_AIM);
+                if (status == -1)
+                    return -1;
+                if (status) {
+                    table->status = 1, table->log_rest = 0.0;
+                    if (!started)
+                        scale_error = INFINITY;
+                    break;
+                }
+                scale = fp_dd_add(scale, fp_two_prod(factor->count, factor->kappa));
+                drift = fp_dd_add(drift, fp_two_prod(factor->count, factor->mean));
+                scale_error += factor->count * factor->kappa_error;
+                c->nodes += factor->nodes.n;
             }
-            drift_error += 2.0 * FP_U * fabs(epsilon);
+            if (table->status)
+                break;
             started = 1;
         }
+        const double slope = fp_dd_double(drift);
+        double log_m[FP_CONTOUR_AT_ONCE], angle_m[FP_CONTOUR_AT_ONCE], wrong[FP_CONTOUR_AT_ONCE], log_size[FP_CONTOUR_AT_ONCE],
+            phase[FP_CONTOUR_AT_ONCE], relative[FP_CONTOUR_AT_ONCE], log_above[FP_CONTOUR_AT_ONCE];
         int vague[FP_CONTOUR_AT_ONCE] = {0}; /* where m is not known to a tenth */
-        double re[FP_CONTOUR_AT_ONCE], im[FP_CONTOUR_AT_ONCE], log_size[FP_CONTOUR_AT_ONCE], phase[FP_CONTOUR_AT_ONCE],
-            relative[FP_CONTOUR_AT_ONCE], log_above[FP_CONTOUR_AT_ONCE];
-        for (int j = 0; j < FP_CONTOUR_AT_ONCE; j++)
-            log_size[j] = log_above[j] = 0.0, phase[j] = (n + j) * h * drift, relative[j] = (n + j) * h * drift_error + 4.0 * FP_U * fabs(phase[j]);
-        for (int i = 0; i < c->n; i++) {
-            const fp_contour_tilt *tilt = c->tilts + i;
-            const double count = c->pairs[i].count;
-            fp_contour_sums_selected(tilt->n, tilt->g, tilt->l, n, h, FP_CONTOUR_AT_ONCE, re, im);
+        for (int j = 0; j < FP_CONTOUR_AT_ONCE; j++) {
+            log_size[j] = log_above[j] = 0.0, phase[j] = (n + j) * h * slope;
+            relative[j] = 4.0 * FP_U * fabs(phase[j]);
+        }
+        for (int f = 0; f < c->n; f++) {
+            const fp_contour_factor *factor = c->factors + f;
+            const double count = factor->count;
+            factor->kind->moments(factor, n, h, FP_CONTOUR_AT_ONCE, log_m, angle_m, wrong);
+            work += 32.0 * factor->nodes.n;
             for (int j = 0; j < FP_CONTOUR_AT_ONCE; j++) {
-                const double w = (n + j) * h, x = 1.0 + re[j], excess = 2.0 * re[j] + (re[j] * re[j] + im[j] * im[j]);
-                const double size2 = x * x + im[j] * im[j];
-                const double log_m = 0.5 * (fabs(excess) < 0.5 ? fp_log1p(excess) : fp_log(size2)), size = sqrt(size2);
-                const double change = fp_min(w * tilt->spread, 2.0);
-                const double block = FP_U * (FP_CONTOUR_BLOCK / 8 + tilt->n / FP_CONTOUR_BLOCK + 12.0);
-                const double wrong = change * block + w * (tilt->loss_error + 3.0 * FP_U * tilt->spread)
-                                     + w * (tilt->weighted_error + tilt->weight_error * tilt->spread)
-                                     + 2.0 * tilt->quadrature * (w > 0.0);
-                log_size[j] += count * log_m, phase[j] += count * atan2(im[j], x);
-                relative[j] += wrong < 0.1 * size ? -count * fp_log1p(-wrong / size) : 0.0;
-                vague[j] |= !(wrong < 0.1 * size);
-                log_above[j] += count * fp_log(size + wrong);
-                relative[j] += 3.0 * FP_U * count * (fabs(log_m) + fabs(atan2(im[j], x)));
+                const double size = fp_exp(log_m[j]);
+                log_size[j] += count * log_m[j], phase[j] += count * angle_m[j];
+                relative[j] += wrong[j] < 0.1 * size ? -count * fp_log1p(-wrong[j] / size) : 0.0;
+                vague[j] |= !(wrong[j] < 0.1 * size);
+                log_above[j] += count * fp_log(size + wrong[j] + 1e-300);
+                relative[j] += 4.0 * FP_U * count * (fabs(log_m[j]) + fabs(angle_m[j]));
             }
         }
+        if (n + FP_CONTOUR_AT_ONCE > capacity) {
+            capacity *= 2;
+            if (fp_contour_table_reserve(table, capacity))
+                return -1;
+        }
+        double largest = 0.0;
         for (int j = 0; j < FP_CONTOUR_AT_ONCE; j++) {
-            const double w = (n + j) * h, a = t * (t + 1.0) - w * w, b = w * (2.0 * t + 1.0), norm = a * a + b * b;
-            const double size = fp_exp(log_size[j]), payoff = t * (t + 1.0) / sqrt(norm), weight = n + j ? 1.0 : 0.5;
-            const double angle = phase[j] - atan2(b, a), term = weight * size * payoff * cos(angle);
-            sum += term;
-            const double first_order = size * (relative[j] < 0.1 ? 1.06 * relative[j] : INFINITY);
-            error += weight * payoff * fp_min(vague[j] ? INFINITY : first_order, size + fp_exp(log_above[j])) + 8.0 * FP_U * fabs(term);
-            largest = size * payoff;
+            const double w = (n + j) * h, weight = n + j ? 1.0 : 0.5, size = weight * fp_exp(log_size[j]);
+            const double first = t / sqrt(t * t + w * w), second = (t + 1.0) / sqrt((t + 1.0) * (t + 1.0) + w * w);
+            const double turn = atan2(w, t), other = atan2(w, t + 1.0), turned = fabs(phase[j]) + 4.0;
+            const double payoff[2] = {first * second, second}, argument[2] = {turn + other, other};
+            for (int q = 0; q < 2; q++) {
+                const double part = size * payoff[q];
+                table->size[q][n + j] = part, table->angle[q][n + j] = phase[j] - argument[q];
+                const double first_order = relative[j] < 0.1 ? size * 1.06 * relative[j] : INFINITY;
+                table->error[q] += payoff[q] * (vague[j] || !(first_order < INFINITY) ? size + weight * fp_exp(log_above[j]) : first_order)
+                                   + part * FP_U * (24.0 + 2.0 * turned + 0.25 * FP_CONTOUR_AT_ONCE);
+                if (q == FP_CONTOUR_TAIL) /* the average over [x, x + s] */
+                    table->error[q] += part * FP_CONTOUR_SMOOTHING * (1.0 + w / (t + 1.0));
+                table->moment[q] += 4.0 * FP_U * part * w;
+            }
+            largest = fp_max(largest, size * payoff[0]);
         }
         n += FP_CONTOUR_AT_ONCE;
-        if (largest * n < 1e-16 * fabs(sum) || n >= FP_CONTOUR_TERMS) {
-            const double w = (n - 1) * h;
-            double log_tail = fp_log(t * (t + 1.0) / w / h);
-            for (int i = 0; i < c->n && log_tail > fp_log(1e-15 * fabs(sum)); i++)
-                log_tail += c->pairs[i].count * fp_log(fp_contour_decay(c->pairs + i, c->tilts + i, t, w));
-            out->tail = fp_exp(log_tail);
-            done = out->tail < 1e-13 * fabs(sum) || n >= FP_CONTOUR_TERMS;
-            out->status = n >= FP_CONTOUR_TERMS;
+        table->terms = table->padded = n;
+        c->terms += FP_CONTOUR_AT_ONCE;
+        const double w = (n - 1) * h;
+        const int spent = n >= FP_CONTOUR_TERMS || work > FP_CONTOUR_WORK;
+        if (fp_stop_requested(stop, FP_CONTOUR_AT_ONCE * 256))
+            return stop->status;
+        table->frequency = w, table->log_rest = 0.0;
+        const double least = fp_min(fabs(fp_contour_sum(table, 0, near)), fabs(fp_contour_sum(table, 0, far)));
+        const double sum = fp_min(least, fabs(fp_contour_sum(table, 0, centre)));
+        if (spent || largest * n < 1e-2 * FP_CONTOUR_CUT * sum) {
+            const double wanted = fp_log(FP_CONTOUR_CUT * sum * h * w / (t * (t + 1.0))) - 4.0;
+            table->log_rest = fp_contour_rest(c, w, fp_min(wanted, -1.0));
+            table->status = spent;
+            if (spent || table->log_rest <= wanted)
+                break;
         }
     }
-    const double below = fp_exp(-t * period);
-    const double alias = (fp_exp(log_alias - scale) + fp_exp(-t * period - scale) / (1.0 - below)) * (FP_PI / h);
-    error += 4.0 * FP_U * n * fabs(sum) * 0.0;
-    out->rounding = error, out->alias = alias;
-    out->log_scale = scale + fp_log(h / FP_PI), out->scale_error = scale_error + 4.0 * FP_U * (fabs(scale) + t * fabs(epsilon));
-    out->value = sum, out->lower = sum - error - out->tail - alias, out->upper = sum + error + out->tail;
-    out->t = t, out->period = period, out->frequency = (n - 1) * h, out->terms = n;
+    table->scale = scale, table->scale_error = scale_error;
+    c->made++;
+    return 0;
+}
+
+/* The table at slot i, made where there is none. */
+static inline int fp_contour_table_find(fp_composition *c, int i, int reach, fp_contour_table **out, fp_stop_token *stop)
+{
+    int oldest = 0;
+    for (int k = 0; k < c->n_tables; k++) {
+        if (c->tables[k]->slot == i) {
+            c->tables[k]->used = ++c->clock;
+            *out = c->tables[k];
+            return 0;
+        }
+        oldest = c->tables[k]->used < c->tables[oldest]->used ? k : oldest;
+    }
+    if (c->n_tables < FP_CONTOUR_TABLES) {
+        oldest = c->n_tables;
+        c->tables[oldest] = calloc(1, sizeof **c->tables);
+        if (!c->tables[oldest])
+            return -1;
+        c->n_tables++;
+    }
+    fp_contour_table *table = c->tables[oldest];
+    const int status = fp_contour_table_make(c, table, i, reach, stop);
+    table->used = ++c->clock;
+    if (status)
+        table->slot = -1;
+    *out = table;
+    return status;
+}
+
+static inline fp_contour_answer fp_contour_read(const fp_composition *c, const fp_contour_table *table, int quantity, double epsilon)
+{
+    const double t = table->t, mass = c->log_mass;
+    fp_contour_answer out = {mass, -INFINITY, mass};
+    if (!table->terms || !(table->scale_error < INFINITY))
+        return out;
+    const double sum = fp_contour_sum(table, quantity, epsilon), away = fabs(epsilon - table->centre);
+    const double error = table->error[quantity] + table->moment[quantity] * away + FP_U * table->size[quantity][0] * 4.0
+                         + fp_contour_cut(table, quantity, table->frequency);
+    const double payoff = quantity == FP_CONTOUR_DELTA ? fp_log(t) + fp_log1p(t) : fp_log1p(t);
+    const fp_dd tilted = fp_dd_sub(table->scale, fp_two_prod(epsilon, t));
+    const double scale = (fp_dd_double(tilted) - payoff) + (fp_log(table->h) - 1.14472988584940017414); /* log pi */
+    const double scale_error = table->scale_error + FP_U * (8.0 + 4.0 * fabs(payoff) + 4.0 * fabs(scale) + 2.0 * fabs(fp_dd_double(tilted))
+                                                            + 2.0 * fabs(fp_log(table->h)));
+    const double gap = t * table->period * (1.0 - 1e-14);
+    const double below = mass - gap - fp_log1p(-fp_exp(-gap)), above = fp_contour_aliases_above(table, quantity, epsilon);
+    const double alias = (fp_exp(below - scale) + fp_exp(above - scale)) * 1.001;
+    const double lower = sum - error - alias, upper = sum + error;
+    out.value = sum - 0.5 * alias > 0.0 ? scale + fp_log(sum - 0.5 * alias) : -INFINITY;
+    out.lower = lower > 0.0 ? scale + fp_log(lower) - scale_error : -INFINITY;
+    out.upper = upper > 0.0 && upper < INFINITY ? fp_min(mass, scale + fp_log(upper) + scale_error) : mass;
+    out.lower = fp_min(out.lower, out.upper);
+    out.value = fp_max(out.lower, fp_min(out.value, out.upper));
+    return out;
+}
+
+/* Bounds at one epsilon >= 0 */
+static inline int fp_contour_at(fp_composition *c, int quantity, double epsilon, fp_contour_answer *out, fp_stop_token *stop)
+{
+    double place, curvature;
+    fp_contour_table *table;
+    if (fp_contour_saddle(c, epsilon, &place, &curvature))
+        return -1;
+    /* the widest stride of tables at whose ends the terms are e^3.1 of those at the saddle point, roughly */
+    int stride = FP_SLOTS_PER_OCTAVE;
+    const double whole = 5.0 / (fp_contour_spacing(c, fp_contour_t(c, (int)(place + 0.5))) * sqrt(curvature));
+    for (; stride > 1; stride /= 2) {
+        if (stride > whole)
+            continue;
+        const int i = (int)floor(place / stride + 0.5) * stride;
+        const fp_contour_slot *slot, *first, *last;
+        if (fp_contour_neighbour(c, i, 0, &slot) || fp_contour_neighbour(c, i, -stride / 2, &first)
+            || fp_contour_neighbour(c, i, stride / 2, &last))
+            return -1;
+        if ((slot->t - first->t) * (fp_contour_epsilon(slot) - fp_contour_epsilon(first)) <= 6.25
+            && (last->t - slot->t) * (fp_contour_epsilon(last) - fp_contour_epsilon(slot)) <= 6.25)
+            break;
+    }
+    for (;;) {
+        int i = (int)floor(place / stride + 0.5) * stride;
+        i = i < 0 ? 0 : i >= FP_SLOTS ? FP_SLOTS - 1 : i;
+        const int status = fp_contour_table_find(c, i, stride, &table, stop);
+        if (status)
+            return status;
+        *out = fp_contour_read(c, table, quantity, epsilon);
+        if (stride == 1 || out->upper - out->lower < FP_CONTOUR_WIDE + 2.0 * table->scale_error || table->status)
+            return 0;
+        stride = 1;
+    }
+}
+
+/* Bounds at `count` epsilons >= 0. -1 without memory, or the reason to stop; then the rest is untouched. */
+static inline int fp_contour_bounds(fp_composition *c, int quantity, ptrdiff_t count, const double *epsilon,
+                                    fp_contour_answer *out, fp_stop_token *stop)
+{
+    for (ptrdiff_t i = 0; i < count; i++) {
+        const int status = fp_contour_at(c, quantity, epsilon[i], out + i, stop);
+        if (status)
+            return status;
+        if (fp_stop_requested(stop, 128))
+            return stop->status;
+    }
     return 0;
 }
 

@@ -1,5 +1,11 @@
 """Compositions of private releases: delta and epsilon after many steps, with proved bounds on both sides.
 
-Pairs of distributions are read by ``pairs``; privacy losses on grids, and their tilted transforms, bound the curve of
-any composition.
+``compose`` makes one object of any pairs, mechanisms and channels; ``largest_count`` and ``least_sigma`` say how many
+releases, and how little noise, a target allows.
 """
+
+from __future__ import annotations
+
+from .._public import attach
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__)  # the list is __init__.pyi

@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 
+from .._values import ValueObject
 from ..errors import DomainError
 from ..numerics import FloatArray, LongDoubleArray, next_above, next_below
 from .pairs import Curve, certified
@@ -43,9 +44,11 @@ _MAX_POINTS = 2**22  # points of a grid: 32 MiB for each array of doubles
 _SEARCH_POINTS = 64  # epsilons in each round of the search for the ends of the grid
 
 
-@dataclass(frozen=True)
-class PrivacyLoss:
+@dataclass(frozen=True, slots=True, eq=False)
+class PrivacyLoss(ValueObject):
     """Masses ``masses[j]`` at the losses ``(first + j) interval``, in nats, and ``infinity_mass`` at infinity."""
+
+    _fields = ("first", "interval", "masses", "infinity_mass")
 
     first: int
     interval: float

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _validate
+from .._values import ValueObject
 from ..channels import AnyChannel
 from ..distributions import Density, GaussianMixture, Pmf
 from ..divergences import hockey_stick_divergence
@@ -25,9 +26,10 @@ from ..mechanisms.gaussian import GaussianMechanism
 from ..notions.local import ldp_delta
 from ..numerics import UNIT_ROUNDOFF, FloatArray, enclosure
 
-__all__ = ["Curve", "DiscretePair", "Pair", "certified", "pair_of"]
+__all__ = ["Curve", "DiscretePair", "Pair", "PairObject", "Tails", "certified", "pair_of"]
 
 Curve = Callable[[FloatArray], Estimate]
+Tails = Callable[[FloatArray], tuple[Estimate, Estimate]]  # P(L > epsilon) and Q(L > epsilon), L = log dP/dQ
 
 # bound: proved - a term (p - x q)^+ in extended precision, e^epsilon to 16 units of it, relative to p + x q
 _TERM_ROUNDING = 24 * float(np.finfo(np.longdouble).eps)
@@ -51,7 +53,7 @@ class Pair:
 
     ``of_one_pair`` is False for the worst curve over the rows of a channel. ``gaussian`` holds the distance of the
     means and the common standard deviation of two normal distributions, ``discrete`` the probabilities of two discrete
-    ones.
+    ones, ``tails`` the probabilities of large losses for both curves, at epsilon >= 0.
     """
 
     forward: Curve
@@ -59,10 +61,23 @@ class Pair:
     of_one_pair: bool = True
     gaussian: tuple[float, float] | None = None
     discrete: DiscretePair | None = None
+    tails: tuple[Tails, Tails] | None = None
+
+
+class PairObject(ValueObject):
+    """An object that is a pair by itself."""
+
+    __slots__ = ()
+
+    def _as_pair(self) -> Pair:
+        raise NotImplementedError
 
 
 def pair_of(p: Any, q: Any) -> Pair:
     """What a caller passes as P and Q: two distributions, vectors or functions, or one object that is a pair."""
+    if isinstance(p, PairObject):
+        _refuse_second(f"a {type(p).__name__}", q)
+        return p._as_pair()
     if isinstance(p, GaussianMechanism):
         _refuse_second("a GaussianMechanism", q)
         sigma = _validate.scalar("sigma", p.sigma)

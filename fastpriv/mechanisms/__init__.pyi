@@ -5,6 +5,8 @@ from .categorical import RandomizedResponse as RandomizedResponse
 from .gaussian import GaussianMechanism as GaussianMechanism
 from .geometric import DiscreteLaplace as DiscreteLaplace
 from .geometric import GeometricMechanism as GeometricMechanism
+from .laplace import LaplaceMechanism as LaplaceMechanism
 from .mechanism_stacks import MechanismStack as MechanismStack
 from .set_valued import SubsetSelection as SubsetSelection
 from .set_valued import UnaryEncoding as UnaryEncoding
+from .subsampled_gaussian import PoissonSampledGaussian as PoissonSampledGaussian

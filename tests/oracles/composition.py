@@ -1,10 +1,10 @@
-"""Compositions of privacy losses on a grid in exact integers, and their curve in high precision."""
+"""Compositions of privacy losses in exact rational numbers, and their curves in high precision."""
 
 from fractions import Fraction
 
-from mpmath import exp, mp, mpf
+from mpmath import exp, log, loggamma, mp, mpf
 
-__all__ = ["composed_masses", "delta_of_masses"]
+__all__ = ["binomial_log_delta", "composed_masses", "delta_of_atoms", "delta_of_masses"]
 
 
 def composed_masses(masses, steps):
@@ -35,3 +35,52 @@ def delta_of_masses(first, interval, masses, infinity_mass, steps, epsilons):
                     total += mpf(number) / scale * (1 - exp(mpf(epsilon) - loss))
             deltas.append(total)
     return deltas
+
+
+def delta_of_atoms(steps, epsilons, quantity="delta"):
+    """Delta, or e^epsilon Q(S > epsilon), of steps (p, q, count), probabilities of the same outcomes as doubles."""
+    total, finite = {Fraction(1): Fraction(1)}, Fraction(1)
+    for p, q, count in steps:
+        one = {}
+        for a, b in zip(p, q, strict=True):
+            if a > 0 and b > 0:
+                ratio = Fraction(float(a)) / Fraction(float(b))
+                one[ratio] = one.get(ratio, 0) + Fraction(float(a))
+        finite *= (1 - sum((Fraction(float(a)) for a, b in zip(p, q, strict=True) if b == 0), Fraction(0))) ** count
+        for _ in range(count):
+            new = {}
+            for ratio, mass in total.items():
+                for factor, more in one.items():
+                    new[ratio * factor] = new.get(ratio * factor, 0) + mass * more
+            total = new
+    with mp.workdps(60):
+        rational = lambda x: mpf(x.numerator) / x.denominator
+        masses = [(rational(ratio), rational(mass)) for ratio, mass in total.items()]
+        found = []
+        for epsilon in epsilons:
+            x = exp(mpf(float(epsilon)))
+            terms = [m * (1 - x / r) if quantity == "delta" else m * x / r for r, m in masses if r > x]
+            found.append(sum(terms, rational(1 - finite) if quantity == "delta" else mpf(0)))
+    return found
+
+
+def binomial_log_delta(p, q, count, epsilon, digits=60):
+    """Log delta of ``count`` draws from two outcomes, by all terms whose loss is above epsilon."""
+    with mp.workdps(digits):
+        p, q, k, total = [mpf(float(x)) for x in p], [mpf(float(x)) for x in q], count, mpf(0)
+        losses = [log(a / b) for a, b in zip(p, q, strict=True)]
+        first = max(0, int((epsilon - k * losses[1]) / (losses[0] - losses[1])) - 2)
+        for n in range(first, k + 1):
+            loss = n * losses[0] + (k - n) * losses[1]
+            if loss <= epsilon:
+                continue
+            if total == 0 or n % 64 == 0:
+                ways = loggamma(k + 1) - loggamma(n + 1) - loggamma(k - n + 1)
+                mass = exp(ways + n * log(p[0]) + (k - n) * log(p[1]))
+            else:
+                mass *= (k - n + 1) * p[0] / (n * p[1])
+            term = mass * (1 - exp(epsilon - loss))
+            total += term
+            if term < total * mpf(10) ** -30 and mass * n < total:
+                break
+        return log(total)

@@ -1,0 +1,176 @@
+/* What one pair contributes to a sum along a contour: the moments M(t + i w) of its privacy loss.
+ *
+ * Notation. l = log(p/q) is the loss of a pair, M(z) = E_P e^(z l), kappa(t) = log M(t), and mean and variance are those
+ * of l under the tilted weights p e^(t l) / M(t). `mean` is a number of double precision, whatever it errs by:
+ *     m(w) = M(t + i w) / M(t) e^(-i w mean).
+ * P and Q need not have mass 1 exactly: log_mass is log of P's.
+ *
+ * Factors are of several kinds, one file a kind; fp_contour_kind says what each of them offers. Several kinds hold nodes:
+ * points of a quadrature with logarithms of p times the weight of the quadrature, and with losses.
+ *
+ * Rounding of nodes. Tilted weights g_j = p_j e^(t l_j) / M(t) and centred losses give m(w) as
+ * 1 + sum g_j (e^(i w (l_j - mean)) - 1), whose error is relative to |m - 1|: the count of a pair times it stays small.
+ * kappa is log1p(mass - 1 + sum p_j (e^(t l_j) - 1)) where M is near 1.
+ */
+/* bounds: tested by enclosures/test_contour - rounding of moments by nodes */
+#ifndef FP_CONTOUR_FACTOR_H
+#define FP_CONTOUR_FACTOR_H
+
+#include "common/fp_lanes.h"
+#include "common/fp_stop_token.h"
+#include "composition/fp_sin_cos.h"
+#include "line/fp_integrand.h"
+
+#define FP_CONTOUR_BLOCK 64  /* nodes whose terms are summed before they are added to the total */
+#define FP_CONTOUR_NODES (1 << 20) /* of one pair */
+#define FP_CONTOUR_AT_ONCE 32 /* frequencies whose moments are taken together */
+#define FP_CONTOUR_TURNS 8 /* frequencies from one sine to the next */
+/* bound: proved - exponents of the errors of quadrature and of truncation, e^-46 = 1e-20, which enter the bounds */
+#define FP_CONTOUR_AIM 46.0
+
+#define FP_LOOPS "composition/fp_contour_loops.h"
+#include "common/fp_variants.h"
+
+typedef struct {
+    void (*sums)(int, const double *, const double *, double, double, int, double *, double *);
+    double (*cosines)(int, const double *, const double *, double);
+} fp_contour_kernels;
+
+static fp_contour_kernels fp_contour_selected;
+
+typedef struct fp_contour_factor fp_contour_factor;
+
+typedef struct {
+    /* Tilt the pair: kappa, kappa_error, mean, variance, and what `moments` needs for frequencies up to w. e^-aim is the
+     * error of quadrature and truncation aimed at; it enters kappa_error whatever it is. With w = 0 and a small aim a
+     * few nodes serve a search. 0; -1 without memory; 1 where M(t) cannot be computed. */
+    int (*build)(fp_contour_factor *, double t, double w, double aim);
+    /* log |m|, arg m and a bound of |error of m| at each of the `count` frequencies (first + i) step; relative errors of
+     * a few units in the last place of log |m| and arg m come on top. */
+    void (*moments)(const fp_contour_factor *, double first, double step, int count, double *log_size, double *phase,
+                    double *wrong);
+    /* A bound of |m(w')| for all w' >= w; 1 where none is known. */
+    double (*decay)(const fp_contour_factor *, double w);
+} fp_contour_kind;
+
+/* Nodes of a quadrature. The first three arrays and the errors are the input of fp_contour_nodes_tilt. */
+typedef struct {
+    int n, capacity; /* n is a multiple of eight */
+    double *log_p, *loss, *log_p_error, *loss_error, *rest, *spare, *g, *block;
+    double spread; /* sum of g |l - mean| */
+    double moved_loss, moved_weight, weighted_error; /* sums of g dl, g e, g e |l - mean|, e the relative error of g */
+    double quadrature;          /* error of m from the rule and the ends, relative to M(t) */
+    double log_top, log_total;  /* of p_j e^(t l_j) at the nodes; of their sum */
+} fp_contour_nodes;
+
+struct fp_contour_factor {
+    const fp_contour_kind *kind;
+    const void *pair; /* of the kind */
+    double count, largest_t, log_mass;
+    double t, kappa, kappa_error, mean, variance; /* of the last tilt */
+    double first, step;                           /* of equidistant nodes */
+    double state[8];                              /* of kinds in closed form */
+    fp_contour_nodes nodes;
+};
+
+static inline void fp_contour_factor_free(fp_contour_factor *factor) { free(factor->nodes.block); }
+
+static inline int fp_contour_nodes_reserve(fp_contour_nodes *nodes, int n)
+{
+    if (n > nodes->capacity) {
+        free(nodes->block);
+        nodes->capacity = (n + n / 4 + 7) / 8 * 8;
+        nodes->block = malloc(sizeof(double) * 7 * (size_t)nodes->capacity);
+        if (!nodes->block) {
+            nodes->capacity = 0;
+            return -1;
+        }
+        double *cursor = nodes->block;
+        double **arrays[7] = {&nodes->log_p, &nodes->spare, &nodes->loss, &nodes->log_p_error, &nodes->rest,
+                              &nodes->loss_error, &nodes->g};
+        for (int i = 0; i < 7; i++)
+            *arrays[i] = fp_take(&cursor, nodes->capacity);
+    }
+    nodes->n = n;
+    return 0;
+}
+
+/* Tilted weights and centred losses, kappa, mean and variance. log_p and its absolute error hold log of density times
+ * weight; `rest` is 1 less the share of P that a window leaves there (NULL without one); `mass` is the mass of P less 1.
+ * `rule` bounds the error of the rule relative to M(t) and to the mass, e^log_ends what lies beyond the nodes of
+ * p e^(t l), e^log_left_out what lies there of p. */
+static inline void fp_contour_nodes_tilt(fp_contour_factor *factor, double t, double mass, double rule, double log_ends,
+                                         double log_left_out, const double *rest)
+{
+    fp_contour_nodes *nodes = &factor->nodes;
+    const int n = nodes->n;
+    double peak = -INFINITY, total = 0.0, moment = 0.0, error = 0.0;
+    for (int j = 0; j < n; j++)
+        peak = fp_max(peak, nodes->log_p[j] + t * nodes->loss[j]);
+    for (int j = 0; j < n; j++) {
+        const double y = t * nodes->loss[j], g = fp_exp((nodes->log_p[j] + y) - peak);
+        const double relative = nodes->log_p_error[j] + t * nodes->loss_error[j]
+                                + FP_U * (4.0 + fabs(nodes->log_p[j]) + 3.0 * fabs(y) + 2.0 * fabs(peak));
+        nodes->g[j] = g;
+        nodes->log_p_error[j] = relative;
+        total += g, moment += g * nodes->loss[j], error += g * relative;
+    }
+    const double scale = 1.0 / total, mean = moment * scale;
+    double spread = 0.0, variance = 0.0, moved = 0.0, weighted = 0.0, change_sum = 0.0, change_size = 0.0, change_error = 0.0;
+    for (int j = 0; j < n; j++) {
+        const double y = t * nodes->loss[j], left = rest ? rest[j] : 0.0, log_p = nodes->log_p[j];
+        const double p = fp_exp(rest ? nodes->spare[j] : log_p);
+        const int near = fabs(y) < 1.0 && left < 0.5;
+        const double change = near ? p * (fp_expm1(y) - left * fp_exp(y)) : fp_exp(log_p + y) - p;
+        const double touched = near ? p * (fabs(fp_expm1(y)) + 3.0 * left) : p + fabs(change);
+        change_sum += change, change_size += fabs(change);
+        change_error += touched * (nodes->log_p_error[j] + 6.0 * FP_U) + (p + fabs(change)) * t * nodes->loss_error[j];
+        const double centred = nodes->loss[j] - mean, size = fabs(centred), g = nodes->g[j] * scale;
+        nodes->g[j] = g, nodes->loss[j] = centred;
+        spread += g * size, variance += g * size * size;
+        moved += g * (nodes->loss_error[j] + FP_U * size);
+        weighted += g * size * nodes->log_p_error[j];
+    }
+    const double sum_error = FP_U * n; /* of plain sums of n numbers, relative to their sizes */
+    nodes->log_top = peak, nodes->log_total = peak + fp_log(total);
+    nodes->quadrature = rule + fp_exp(log_ends - nodes->log_total);
+    nodes->moved_weight = error * scale * 1.01, nodes->weighted_error = weighted * 1.01;
+    nodes->spread = spread, nodes->moved_loss = moved;
+    factor->t = t, factor->mean = mean, factor->variance = variance;
+    const double excess = change_sum + mass;
+    const double near_error = (change_error * 1.01 + sum_error * change_size + 4.0 * FP_U * (fabs(excess) + fabs(mass))
+                               + rule + fp_exp(log_left_out)) / (1.0 + excess) * 1.1 + nodes->quadrature * 1.1;
+    const double far_error = nodes->moved_weight + sum_error + 4.0 * FP_U * (fabs(peak) + 2.0) + nodes->quadrature;
+    if (fabs(excess) < 0.5 && near_error < far_error) {
+        factor->kappa = fp_log1p(excess);
+        factor->kappa_error = near_error + 2.0 * FP_U * fabs(factor->kappa);
+    } else {
+        factor->kappa = nodes->log_total;
+        factor->kappa_error = far_error + 2.0 * FP_U * fabs(factor->kappa);
+    }
+}
+
+/* `moments` of kinds with nodes */
+static inline void fp_contour_nodes_moments(const fp_contour_factor *factor, double first, double step, int count,
+                                            double *log_size, double *phase, double *wrong)
+{
+    const fp_contour_nodes *nodes = &factor->nodes;
+    const double sums = FP_U * (FP_CONTOUR_BLOCK / 8 + nodes->n / FP_CONTOUR_BLOCK + 8.0 + 16.0 * FP_CONTOUR_TURNS);
+    for (int done = 0; done < count; done += FP_CONTOUR_AT_ONCE) {
+        const int some = count - done < FP_CONTOUR_AT_ONCE ? count - done : FP_CONTOUR_AT_ONCE;
+        double re[FP_CONTOUR_AT_ONCE], im[FP_CONTOUR_AT_ONCE];
+        fp_contour_selected.sums(nodes->n, nodes->g, nodes->loss, first + done, step, some, re, im);
+        for (int j = 0; j < some; j++) {
+            const double w = (first + done + j) * step, x = 1.0 + re[j];
+            const double excess = 2.0 * re[j] + (re[j] * re[j] + im[j] * im[j]);
+            const double near = fabs(excess) < 0.5 ? fp_log1p(excess) : fp_log(x * x + im[j] * im[j]);
+            log_size[done + j] = 0.5 * near, phase[done + j] = atan2(im[j], x);
+            wrong[done + j] = fp_min(w * nodes->spread, 2.0) * sums
+                              + w * (nodes->moved_loss + 3.0 * FP_U * nodes->spread + nodes->weighted_error
+                                     + nodes->moved_weight * nodes->spread)
+                              + 2.0 * nodes->quadrature * (w > 0.0);
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,294 @@
+/* A pair of Gaussian mixtures of one standard deviation as a factor of a sum along a contour.
+ *
+ * Notation of fp_contour_factor.h. Lengths are in standard deviations, D is the range of all means.
+ *
+ * Moments. M(z) is the trapezoidal sum of p e^(z l) at x = j step, which one set of nodes serves for every z = t + i w.
+ * With theta = y D < pi the phases of the components at x + i y differ by theta at most, so that (fp_one_sigma_solver.h)
+ *     |p(x + i y)| <= e^(y^2/2) p(x), |q(x + i y)| >= cos(theta/2) e^(y^2/2) q(x), |Im l(x + i y)| <= theta,
+ * and the sum differs from M(z) by at most 2 e^E / (e^(2 pi y / step) - 1) M(t),
+ *     E = y^2/2 - t log cos(theta/2) + |w| theta,
+ * without the second term where Q has one component (Trefethen and Weideman 2014, theorem 5.1). Right of b, with E_q the
+ * mean of Q's means under their weights at b, c_p the largest mean of P, p e^(t l) is at most its value at b times
+ * e^(-u (x-b) - (x-b)^2/2), u = b - c_p - t max(0, c_p - E_q); left of it likewise.
+ *
+ * Decay. For a sign s and y > 0, x -> x + i s y moves the path of integration, and with 0 <= chi <= 1,
+ *     |m(w)| <= 1 - sum g chi + integral of |p e^(t l) chi|(x + i s y) e^(-w Im l) dx / M(t),  chi = e^(-(x-x0)^2 / 2 v^2)
+ * or 1. Where Im l >= 0 on the path the right side falls with w: it bounds |m| at all larger frequencies.
+ */
+/* bounds: tested by enclosures/test_contour - ends of nodes and cells of paths */
+#ifndef FP_CONTOUR_ONE_SIGMA_H
+#define FP_CONTOUR_ONE_SIGMA_H
+
+#include "composition/fp_contour_factor.h"
+#include "line/fp_one_sigma_solver.h"
+
+typedef struct {
+    fp_one_sigma g;
+    double p_low, p_high, q_low, q_high, range, mass; /* mass: of P, less 1 */
+    int part; /* 0: all of P; 1 or -1: P times Phi(part (x - centre) / width), the larger or the smaller losses */
+    double centre, width;
+} fp_contour_one_sigma;
+
+/* The pair of np and nq components of positive weights; 0 where it is not of this form. `excess` are the sums of the
+ * weights less 1. */
+static inline int fp_contour_one_sigma_make(fp_contour_one_sigma *pair, int np, const double *pw, const double *pm,
+                                            const double *ps, int nq, const double *qw, const double *qm,
+                                            const double *qs, const double excess[2])
+{
+    fp_trapezoid work;
+    memset(&work, 0, sizeof work);
+    memset(pair, 0, sizeof *pair);
+    if (!fp_trapezoid_gather(&work, np, pw, pm, ps, nq, qw, qm, qs, excess[0] - excess[1]))
+        return 0;
+    pair->g = work.g, pair->range = work.high - work.low, pair->mass = excess[0];
+    pair->p_low = pair->q_low = INFINITY, pair->p_high = pair->q_high = -INFINITY;
+    for (int i = 0; i <= pair->g.n; i++) {
+        const double c = fp_point_mean(&pair->g, i);
+        if (fp_point_w(&pair->g, i) > 0.0)
+            pair->p_low = fp_min(pair->p_low, c), pair->p_high = fp_max(pair->p_high, c);
+        if (fp_point_v(&pair->g, i) > 0.0)
+            pair->q_low = fp_min(pair->q_low, c), pair->q_high = fp_max(pair->q_high, c);
+    }
+    return 1;
+}
+
+/* log of the factor of a part at x */
+FP_INLINE double fp_contour_log_window(const fp_contour_one_sigma *pair, double x)
+{
+    return pair->part ? fp_log_ndtr(pair->part * (x - pair->centre) / pair->width) : 0.0;
+}
+
+FP_INLINE double fp_contour_weight_sum(const fp_one_sigma *g, const double *w, double centre, double x, double *mean)
+{
+    double sum = centre, moment = 0.0;
+    for (int i = 0; i < g->n; i++) {
+        const double e = w[i] * fp_exp(g->c[i] * (x - 0.5 * g->c[i]));
+        sum += e, moment += g->c[i] * e;
+    }
+    *mean = moment / sum;
+    return sum;
+}
+
+/* log of p e^(t l) sqrt(2 pi) at x, and of a bound of its integral beyond x: to the right of it, or left (side -1). */
+static inline double fp_contour_end(const fp_contour_one_sigma *pair, double t, double x, int side, double *log_tail)
+{
+    const fp_one_sigma *g = &pair->g;
+    double mean_p, mean_q;
+    const double log_p = fp_log(fp_contour_weight_sum(g, g->w, g->w_centre, x, &mean_p)),
+                 log_q = fp_log(fp_contour_weight_sum(g, g->v, g->v_centre, x, &mean_q));
+    const double window = fp_contour_log_window(pair, x);
+    const double value = log_p - 0.5 * x * x + t * (log_p - log_q) + window;
+    const double extreme = side > 0 ? pair->p_high : pair->p_low;
+    const double away = side > 0 ? extreme - mean_q : mean_q - extreme;
+    const double u = side * (x - extreme) - t * fp_max(0.0, away);
+    *log_tail = u >= 1.0 ? value - (side == pair->part ? window : 0.0) - fp_log(u) + 1e-9 : INFINITY;
+    return value;
+}
+
+/* The end of the nodes: where the integral beyond is e^-aim of the largest value met. */
+static inline double fp_contour_find_end(const fp_contour_one_sigma *pair, double t, int side, double aim,
+                                         double *top, double *log_tail)
+{
+    double x = side > 0 ? pair->p_high + 2.0 : pair->p_low - 2.0, step = 1.0, inside = side > 0 ? pair->p_low : pair->p_high;
+    double tail;
+    for (int i = 0; i < 400; i++) {
+        const double value = fp_contour_end(pair, t, x, side, &tail);
+        *top = fp_max(*top, value);
+        if (tail <= *top - aim)
+            break;
+        inside = x;
+        x += side * step;
+        step = fp_max(step, fabs(x) * 0.125);
+    }
+    *log_tail = tail;
+    for (int i = 0; i < 60 && fabs(x - inside) > 0.5; i++) {
+        const double middle = 0.5 * (x + inside);
+        const double value = fp_contour_end(pair, t, middle, side, &tail);
+        *top = fp_max(*top, value);
+        if (tail <= *top - aim)
+            x = middle, *log_tail = tail;
+        else
+            inside = middle;
+    }
+    return x;
+}
+
+/* The step for frequencies up to w */
+static inline double fp_contour_step(const fp_contour_one_sigma *pair, double t, double w, double aim)
+{
+    const double tau = pair->q_high > pair->q_low ? t : 0.0, d = pair->range;
+    const double rate = pair->part ? 1.0 / pair->width : 0.0; /* |Phi(u + i v)| <= Phi(u) + v e^(v^2/2) phi(u) */
+    double y = sqrt(aim / (0.5 + 0.5 * rate * rate + 0.125 * tau * d * d));
+    y = fp_min(y, 2.6 / d);
+    const double e = 0.5 * y * y * (1.0 + rate * rate) + fp_log1p(y * rate * (2.0 + 60.0 * rate)) - tau * fp_log(cos(0.5 * y * d)) + w * d * y;
+    const double step = 2.0 * FP_PI * y / (e + aim + 1.0);
+    return step;
+}
+
+
+/* `build` of this kind */
+static inline int fp_contour_one_sigma_build(fp_contour_factor *factor, double t, double w, double aim)
+{
+    const fp_contour_one_sigma *pair = factor->pair;
+    fp_contour_nodes *nodes = &factor->nodes;
+    double top = -INFINITY, left_tail, right_tail;
+    const double beyond = sqrt(2.0 * aim); /* of the means of P, whose own mass kappa needs */
+    const double right = fp_max(fp_contour_find_end(pair, t, 1, aim, &top, &right_tail), pair->p_high + beyond);
+    const double left = fp_min(fp_contour_find_end(pair, t, -1, aim, &top, &left_tail), pair->p_low - beyond);
+    const double step = fp_contour_step(pair, t, w, aim), first = floor(left / step);
+    const double count = ceil(right / step) - first + 1.0;
+    if (!(count < FP_CONTOUR_NODES))
+        return 1;
+    const int n = (int)(count + 7.0) / 8 * 8;
+    if (fp_contour_nodes_reserve(nodes, n))
+        return -1;
+    factor->first = first, factor->step = step;
+    double *log_q = nodes->rest, *log_q_error = nodes->g;
+    fp_one_sigma_selected.nodes(&pair->g, first, step, n, nodes->log_p, log_q, nodes->loss, nodes->log_p_error,
+                                log_q_error, nodes->loss_error);
+    const double log_weight = fp_log(step) - 0.91893853320467274178; /* step / sqrt(2 pi) */
+    for (int j = 0; j < n; j++) {
+        const double x = (first + j) * step;
+        nodes->log_p[j] += log_weight;
+        if (pair->part) {
+            nodes->spare[j] = nodes->log_p[j];
+            nodes->log_p[j] += fp_contour_log_window(pair, x);
+            nodes->rest[j] = fp_ndtr(-pair->part * (x - pair->centre) / pair->width);
+        }
+    }
+    const double below = pair->p_low - first * step, above = (first + n - 1) * step - pair->p_high;
+    const double log_left_out = -0.5 * fp_min(below, above) * fp_min(below, above);
+    const double log_ends = fp_log_sum(left_tail, right_tail) - 0.91893853320467274178 + 1e-12;
+    fp_contour_nodes_tilt(factor, t, pair->mass, 2.2 * fp_exp(-aim), log_ends,
+                          below > 1.0 && above > 1.0 ? log_left_out : 0.0, pair->part ? nodes->rest : NULL);
+    return 0;
+}
+
+#define FP_BUMPS 128
+#define FP_BUMP_SPACING 0.75
+/* bound: proved - the bumps e^(-(x - c)^2 / 2) spaced by 0.75 sum to 3.3422... (1 +- 2 e^(-2 pi^2 / 0.75^2)) */
+#define FP_BUMP_HEIGHT 0.29920671030107 /* 0.75 / sqrt(2 pi), rounded down */
+#define FP_BUMP_SPAN 12 /* bumps that reach a point on either side: e^-40 at 12 spacings, which `kept` and `skipped` allow for */
+#define FP_SHIFTS 5
+
+static double fp_bump_falls[FP_BUMP_SPAN + 1]; /* e^(-i^2 spacing^2 / 2) */
+
+/* A bound of |m(w)| for all frequencies from w on. Bumps chi_i that sum to at most 1 divide the integral; of each part
+ * the bound is its mass or, where less, that of the best shift of the path. Cells are so narrow that the integrand on each
+ * is at most e^0.11 of an exponential through its middle: log |integrand| has a second derivative of at most
+ * 1 + (1 + 2 t + 2 w) D^2 (sec(theta/2) + sec^2(theta/2)) / 4. */
+static inline double fp_contour_one_sigma_decay(const fp_contour_factor *factor, double w)
+{
+    static const double angles[FP_SHIFTS] = {0.15, 0.4, 0.9, 1.5, 2.1};
+    const fp_contour_one_sigma *pair = factor->pair;
+    const fp_contour_nodes *nodes = &factor->nodes;
+    const double t = factor->t;
+    const fp_one_sigma *g = &pair->g;
+    const int side = pair->p_low >= pair->q_high ? 1 : -1, several = pair->q_high > pair->q_low;
+    if ((side > 0 ? pair->p_low - pair->q_high : pair->q_low - pair->p_high) < 0.0) /* the path would change sides */
+        return 1.0;
+    const double left = factor->first * factor->step, right = left + (nodes->n - 1) * factor->step;
+    const int bumps = (int)ceil((right - left) / FP_BUMP_SPACING) + 1;
+    if (bumps > FP_BUMPS)
+        return 1.0;
+    double mass[FP_BUMPS + 2 * FP_BUMP_SPAN], best[FP_BUMPS], total[FP_BUMPS + 2 * FP_BUMP_SPAN], kept = 0.0;
+    for (int i = 0; i < bumps + 2 * FP_BUMP_SPAN; i++)
+        mass[i] = 0.0;
+    for (int j = 0; j < nodes->n; j++) {
+        if (!(nodes->g[j] > 1e-30))
+            continue;
+        const double x = j * factor->step;
+        const int middle = (int)(x / FP_BUMP_SPACING);
+        /* e^(-(a - s d)^2/2) = e^(-a^2/2) (e^(a d))^s e^(-s^2 d^2/2), d the spacing */
+        const double away = x - middle * FP_BUMP_SPACING, up = fp_exp(away * FP_BUMP_SPACING), down = 1.0 / up;
+        const double centre = FP_BUMP_HEIGHT * nodes->g[j] * fp_exp(-0.5 * away * away);
+        double rise = centre, fall = centre, *into = mass + FP_BUMP_SPAN + middle;
+        into[0] += centre;
+        for (int i = 1; i <= FP_BUMP_SPAN; i++) {
+            rise *= up, fall *= down;
+            into[i] += rise * fp_bump_falls[i], into[-i] += fall * fp_bump_falls[i];
+        }
+    }
+    for (int i = 0; i < bumps; i++) {
+        const double m = mass[i + FP_BUMP_SPAN];
+        kept += m * (1.0 - 1e-12), best[i] = m;
+    }
+    for (int shift = 0; shift < FP_SHIFTS; shift++) {
+        const double y = fp_min(angles[shift] / pair->range, 5.0), theta = y * pair->range, sec = 1.0 / cos(0.5 * theta);
+        const double rate = pair->part ? y / pair->width : 0.0, factor_part = 1.0 + 0.4 * rate * fp_exp(0.5 * rate * rate);
+        const double curvature = 1.0 + (1.0 + 2.0 * t + 2.0 * w) * 0.25 * pair->range * pair->range * (sec + sec * sec);
+        const int cells = (int)fp_min(1e6, ceil(FP_BUMP_SPACING * sqrt(curvature / 0.8))); /* to the spacing of bumps */
+        const double width = FP_BUMP_SPACING / cells, count = cells * (double)bumps;
+        const double lost = factor_part * 1e-19 * fp_exp(y * y) * (several ? pow(sec, t) : 1.0); /* beyond the nodes */
+        if (!(count < 20000.0) || !(lost < 1e-3))
+            continue;
+        for (int i = 0; i < bumps + 2 * FP_BUMP_SPAN; i++)
+            total[i] = 0.0;
+        double cosine[FP_MAX_POINTS], sine[FP_MAX_POINTS];
+        for (int j = 0; j < g->n; j++)
+            cosine[j] = cos(g->c[j] * y), sine[j] = side * sin(g->c[j] * y);
+        for (int cell = 0; cell < cells; cell++) {
+            /* the largest values of bumps on a cell of this place between them */
+            double fall[2 * FP_BUMP_SPAN + 1];
+            for (int i = 0; i <= 2 * FP_BUMP_SPAN; i++) {
+                const double away = fp_max(0.0, fabs((cell + 0.5) * width - (i - FP_BUMP_SPAN) * FP_BUMP_SPACING) - 0.5 * width);
+                fall[i] = fp_exp(-0.5 * away * away);
+            }
+            for (int bump = 0; bump < bumps; bump++) {
+                const double x = left + bump * FP_BUMP_SPACING + (cell + 0.5) * width;
+                double t_re = g->w_centre, t_im = 0.0, s_re = g->v_centre, s_im = 0.0, t1_re = 0.0, t1_im = 0.0, s1_re = 0.0, s1_im = 0.0;
+                for (int j = 0; j < g->n; j++) {
+                    const double e = fp_exp(g->c[j] * (x - 0.5 * g->c[j])), re = e * cosine[j], im = e * sine[j];
+                    t_re += g->w[j] * re, t_im += g->w[j] * im, s_re += g->v[j] * re, s_im += g->v[j] * im;
+                    t1_re += g->c[j] * g->w[j] * re, t1_im += g->c[j] * g->w[j] * im;
+                    s1_re += g->c[j] * g->v[j] * re, s1_im += g->c[j] * g->v[j] * im;
+                }
+                const double t2 = t_re * t_re + t_im * t_im, s2 = s_re * s_re + s_im * s_im;
+                const double log_t2 = fp_log(t2), log_s2 = fp_log(s2), size = -0.5 * x * x + y * y + (0.5 + 0.5 * t) * log_t2
+                                                                              - 0.5 * t * log_s2 - 0.91893853320467274178 - nodes->log_total;
+                if (size < -60.0) /* Im l >= 0 */
+                    continue;
+                const double argument = atan2(t_im, t_re) - atan2(s_im, s_re);
+                double e = size - w * argument;
+                if (pair->part) /* |Phi(u + i v)| <= Phi(u) + v e^(v^2/2) phi(u), and u at the end of the cell that is larger */
+                    e += fp_log(fp_ndtr((pair->part * (x - pair->centre) + 0.5 * width) / pair->width) + 0.4 * rate * fp_exp(0.5 * rate * rate - 0.5 * fp_max(0.0, fabs(x - pair->centre) - 0.5 * width) * fp_max(0.0, fabs(x - pair->centre) - 0.5 * width) / (pair->width * pair->width)));
+                if (e < -60.0)
+                    continue;
+                const double mt_re = (t1_re * t_re + t1_im * t_im) / t2, mt_im = (t1_im * t_re - t1_re * t_im) / t2;
+                const double ms_re = (s1_re * s_re + s1_im * s_im) / s2, ms_im = (s1_im * s_re - s1_re * s_im) / s2;
+                const double slope = -x + (1.0 + t) * mt_re - t * ms_re - w * (mt_im - ms_im);
+                const double reach = 0.5 * fabs(slope) * width;
+                const double integral = FP_BUMP_HEIGHT * width * fp_exp(e + 0.11) * (reach < 1e-3 ? 1.001 : sinh(reach) / reach);
+                for (int i = 0; i <= 2 * FP_BUMP_SPAN; i++)
+                    total[bump + i] += integral * fall[i];
+            }
+        }
+        const double skipped = lost + 1e-22 * count;
+        for (int i = 0; i < bumps; i++)
+            best[i] = fp_min(best[i], total[i + FP_BUMP_SPAN] + skipped);
+    }
+    double bound = fp_max(0.0, 1.0 - kept) + 1e-12;
+    for (int i = 0; i < bumps; i++)
+        bound += best[i];
+    return fp_min(1.0, bound);
+}
+
+static const fp_contour_kind fp_contour_one_sigma_kind = {fp_contour_one_sigma_build, fp_contour_nodes_moments,
+                                                          fp_contour_one_sigma_decay};
+
+/* Must be called once, before any factor. */
+static inline void fp_contour_one_sigma_select(void)
+{
+    fp_one_sigma_select();
+    for (int i = 0; i <= FP_BUMP_SPAN; i++)
+        fp_bump_falls[i] = fp_exp(-0.5 * FP_BUMP_SPACING * FP_BUMP_SPACING * i * i);
+}
+
+static inline void fp_contour_one_sigma_factor(fp_contour_factor *factor, const fp_contour_one_sigma *pair, double count)
+{
+    memset(factor, 0, sizeof *factor);
+    factor->kind = &fp_contour_one_sigma_kind, factor->pair = pair, factor->count = count;
+    factor->largest_t = INFINITY, factor->log_mass = fp_log1p(pair->mass);
+}
+
+#endif

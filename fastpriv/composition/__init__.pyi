@@ -1,0 +1,5 @@
+from .compositions import Composition as Composition
+from .compositions import compose as compose
+from .measured_losses import PrivacyLossDistribution as PrivacyLossDistribution
+from .targets import largest_count as largest_count
+from .targets import least_sigma as least_sigma

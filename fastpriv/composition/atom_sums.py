@@ -1,0 +1,484 @@
+"""Delta of a composition of discrete pairs, by sums over how often each outcome occurs.
+
+Notation: a step draws k times from atoms with probabilities p_j > 0 under P, q_j under Q and losses l_j = log(p_j /
+q_j); S is the sum of all losses under P. Outcomes of one ratio are one atom; those with q_j = 0 have mass m and an
+infinite loss. With A the event that some loss is infinite,
+
+    delta(epsilon) = P(A) + sum over types with S > epsilon of P(type) (1 - e^(epsilon - S)),  P(A) = 1 - prod (1-m)^k,
+    tail(epsilon) = e^epsilon Q(S > epsilon) = sum over types with S > epsilon of P(type) e^(epsilon - S).
+
+Tilting. The tilted distribution of a step has probabilities p_j e^(theta l_j) / M, M the sum of the numerators, and a
+type counts P(type) = prod M^k e^(-theta S) tilted(type). With theta >= 0 (for the tail: theta >= -1) where the tilted
+mean of S is epsilon, the types that matter have an ordinary probability whatever delta is: counts outside of windows
+have a tilted probability below e^-75, by Chernoff's bound k KL(n/k || .) for each count, and what is left out adds at
+most prod M^k e^(-theta epsilon) times that.
+
+Weights of counts are exponentials of double-doubles (``csrc/composition/fp_type_sums.h``), up to constants that are
+exact fractions here. Up to four atoms of one step are summed as they are, in two sides of two: given how many draws
+fall into each side, the losses of a side rise by equal steps. Other sets of steps are divided into two independent
+sums, whose types are listed; equal losses are merged.
+"""
+
+# bounds: tested by enclosures/test_atom_sums - roundings in units of u, each derived where it is used
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from ..kernels import _type_sums
+from ..numerics import UNIT_ROUNDOFF, FloatArray, IntArray, LongDoubleArray, next_above, next_below
+from .log_bounds import LogBounds
+from .steps import AtomStep
+
+__all__ = ["atom_bounds", "infinite_log_mass"]
+
+Quantity = Literal["delta", "tail"]
+
+_TAIL_EXPONENT = 75.0  # counts whose tilted probability is below e^-75 are left out, on either side
+# bound: proved - of what is left out: tilted probabilities in doubles move the exponent by less than 1
+_TAIL_SLACK = 1.0
+# bound: proved - relative error of the weight of a count: an exponential, a product and a sum
+_WEIGHT_ERROR = 4 * UNIT_ROUNDOFF
+# bound: proved - relative error of a double-double after a few operations
+_DD_ERROR = 2.0**-96
+# bound: proved - relative error of an operation in extended precision, twice as large as need be
+_LONG_ERROR = float(np.finfo(np.longdouble).eps)
+_MOST_WORK = 5.0e6  # points visited by one call: about a second
+_MOST_TYPES = 1_000_000  # types of one of two sums that are listed: 24 MiB
+_SLICE_WORK = 2.0e6  # points visited by one call of the kernel: 0.1 s
+# bound: none - width of the bracket of a logarithm up to which a tilt serves another epsilon
+_SAME_WIDTH = 1e-11
+_LARGEST_EXPONENT = 4000.0  # theta times the range of the losses of a step stays below it
+# bound: proved - tilted probability of all that underflows: each count has a weight of about 1 at its mode, all types
+#    together of at least 1e-12, and 1e12 products or exponentials below e^-700 make less than e^-600 of it
+_UNDERFLOW = math.exp(-600.0)
+_ALL_COUNTS = 48  # draws for which all counts are taken
+
+
+class _Atoms(NamedTuple):
+    """The atoms of a step with finite losses, the largest loss first; ``logs`` are those of the probabilities."""
+
+    losses: list[Fraction]
+    logs: list[Fraction]
+    p: FloatArray
+    values: FloatArray  # of the losses
+    draws: int
+    symmetric: bool  # the losses are a number, its opposite and perhaps 0
+
+
+class _Counts(NamedTuple):
+    """Weights of the counts ``first[j] + i`` of each atom in ``draws`` draws, e^``log_scale`` times tilted ones."""
+
+    losses: list[Fraction]
+    first: list[int]
+    weights: list[FloatArray]
+    draws: int
+    log_scale: Fraction
+    left_out: float  # tilted probability of all other counts
+
+
+class _Law(NamedTuple):
+    """Weights of the values of a sum of losses, which rise; the relative error of one, the absolute of the other."""
+
+    losses: LongDoubleArray
+    weights: FloatArray
+    weight_error: float
+    loss_error: float
+
+
+class _Sums(NamedTuple):
+    """Delta and the tail at a level in tilted weights, each with its error."""
+
+    delta: float
+    delta_error: float
+    tail: float
+    tail_error: float
+
+
+@dataclass
+class _Table:
+    """A sum under one tilt. ``left_out`` is the logarithm of prod M^k times the tilted probability of what it lacks."""
+
+    theta: float
+    sums: Callable[[Fraction], _Sums]
+    log_scale: Fraction
+    left_out: float
+    weight_error: float
+    loss_error: float
+    size: int
+    zero_is_exact: bool = False  # a sum of losses that is 0 is computed as 0
+    width: float = 0.0
+
+    def bounds(self, level: float, quantity: Quantity) -> tuple[float, float]:
+        """Lower and upper bound of the logarithm."""
+        e = 0.0 if level == 0.0 and self.zero_is_exact else self.loss_error
+        near = Fraction(level) - Fraction(e)
+        found = self.sums(near)
+        if quantity == "delta":  # from epsilon - e to epsilon + e it falls by less than 2 e e^(2 e) tail(epsilon - e)
+            low = found.delta - found.delta_error - 2.0 * e * (1.0 + 4.0 * e) * (found.tail + found.tail_error)
+            high, far = found.delta + found.delta_error, near
+        else:
+            far = Fraction(level) + Fraction(e)
+            beyond = found if e == 0.0 else self.sums(far)
+            low = (beyond.tail - beyond.tail_error) * (1.0 - 4.0 * e)
+            high = (found.tail + found.tail_error) * (1.0 + 8.0 * e)
+        wide = math.log1p(2.0 * self.weight_error)
+        lower = upper = -math.inf
+        if low > 0.0:
+            lower = _sum_below(math.log(low) - wide, self.log_scale - Fraction(self.theta) * far)
+        if high > 0.0:
+            upper = _sum_above(math.log(high) + wide, self.log_scale - Fraction(self.theta) * near)
+        upper = next_above(float(np.logaddexp(upper, self.left_out - self.theta * float(near) * (1 - 1e-15))), 4)
+        return lower, upper
+
+
+def atom_bounds(steps: Sequence[AtomStep], epsilon: FloatArray, quantity: Quantity = "delta") -> LogBounds | None:
+    """Bounds of the logarithms at each epsilon >= 0; None where the types are too many."""
+    infinite = infinite_log_mass(steps) if quantity == "delta" else (-math.inf, -math.inf)
+    atoms = [_atoms(step) for step in steps if step.count > 0]
+    bounds, size = np.full((2, epsilon.size), -math.inf), 0
+    if any(not one.losses for one in atoms):  # no type has a finite loss
+        return _log_bounds(bounds, infinite, size)
+    top = sum((one.draws * one.losses[0] for one in atoms), Fraction(0))
+    top += Fraction(_DD_ERROR) * sum((one.draws * abs(one.losses[0]) for one in atoms), Fraction(0))
+    budget, table = _MOST_WORK / max(1, epsilon.size), None
+    for index in np.argsort(epsilon, kind="stable"):
+        level = float(epsilon[index])
+        if level >= top:
+            break
+        if table is not None:
+            bounds[:, index] = table.bounds(level, quantity)
+            if _width(bounds[:, index]) <= max(_SAME_WIDTH, table.width):
+                continue
+        theta = _saddle_point(atoms, level, 0.0 if quantity == "delta" else -1.0)
+        if table is None or theta != table.theta:
+            table = _table(atoms, theta, budget)
+            if table is None:
+                return None
+            size += table.size
+            bounds[:, index] = table.bounds(level, quantity)
+        table.width = 2.0 * _width(bounds[:, index])
+    return _log_bounds(bounds, infinite, size)
+
+
+def _width(bounds: FloatArray) -> float:
+    return float(bounds[1] - bounds[0]) if bounds[1] > -math.inf else 0.0
+
+
+def infinite_log_mass(steps: Sequence[AtomStep]) -> tuple[float, float]:
+    """Lower and upper bound of the logarithm of the probability that some loss is infinite."""
+    log_finite = 0.0
+    for step in steps:
+        mass, finite = math.fsum(step.p[step.q == 0.0]), math.fsum(step.p[step.q > 0.0])
+        if mass > 0.0 and step.count > 0:
+            if finite == 0.0:
+                return 0.0, 0.0
+            log_finite += step.count * (math.log1p(-mass) if mass < 0.5 else min(math.log(finite), 0.0))
+    if log_finite == 0.0:
+        return -math.inf, -math.inf
+    value = math.log(-math.expm1(log_finite))
+    error = UNIT_ROUNDOFF * (16 * len(steps) + 2.0 * abs(value))
+    return value - error, min(value + error, 0.0)
+
+
+def _log_bounds(bounds: FloatArray, infinite: tuple[float, float], size: int) -> LogBounds:
+    lower, upper = bounds
+    if infinite[1] > -math.inf:
+        lower = next_below(np.logaddexp(lower, infinite[0]), 4)
+        upper = next_above(np.logaddexp(upper, infinite[1]), 4)
+    lower, upper = np.minimum(lower, 0.0), np.minimum(upper, 0.0)
+    with np.errstate(invalid="ignore"):
+        value = np.where(lower > -math.inf, lower + 0.5 * (upper - lower), upper)
+    return LogBounds(np.clip(value, lower, upper), lower, upper, {"types": size}, "sum over types")
+
+
+def _atoms(step: AtomStep) -> _Atoms:
+    """Outcomes of one ratio joined; their order is that of their losses."""
+    kept = (step.p > 0.0) & (step.q > 0.0)
+    p, q = step.p[kept], step.q[kept]
+    leading, trailing = _type_sums.losses(p, q)
+    joined: dict[tuple[float, float], Fraction] = {}
+    for x, key in zip(p, zip(leading.tolist(), trailing.tolist(), strict=True), strict=True):
+        joined[key] = joined.get(key, Fraction(0)) + Fraction(x)
+    keys = sorted(joined, reverse=True)
+    masses = [joined[key] for key in keys]
+    symmetric = False
+    if len(keys) == 2 or (len(keys) == 3 and keys[1] == (0.0, 0.0)):
+        i, j = int(leading.argmax()), int(leading.argmin())
+        symmetric = Fraction(p[i]) * Fraction(p[j]) == Fraction(q[i]) * Fraction(q[j])
+    return _Atoms([_exact(key) for key in keys], [_logarithm(x) for x in masses], np.array([float(x) for x in masses]),
+                  np.array([key[0] for key in keys]), step.count, symmetric)  # fmt: skip
+
+
+def _saddle_point(atoms: Sequence[_Atoms], level: float, least: float) -> float:
+    """The theta under which the mean of S is ``level``, to a fraction of its standard deviation; at least ``least``."""
+    offsets = [one.values - one.values[0] for one in atoms]
+    top = math.fsum(one.draws * one.values[0] for one in atoms)
+
+    def moments(theta: float) -> tuple[float, float]:
+        mean = variance = 0.0
+        for one, offset in zip(atoms, offsets, strict=True):
+            with np.errstate(under="ignore"):
+                weights = one.p * np.exp(theta * offset)
+            weights /= weights.sum()
+            first = float(weights @ offset)
+            mean += one.draws * first
+            variance += one.draws * float(weights @ (offset - first) ** 2)
+        return mean - (level - top), variance
+
+    widest = max(-float(offset[-1]) for offset in offsets)
+    low, high = least, _LARGEST_EXPONENT / max(widest, 1e-290)
+    if widest == 0.0 or high <= least or moments(least)[0] >= 0.0:
+        return least
+    theta = max(0.0, least)
+    for _ in range(100):
+        gap, variance = moments(theta)
+        if gap * gap <= 1e-2 * variance:
+            break
+        low, high = (theta, high) if gap < 0.0 else (low, theta)
+        newton = theta - gap / variance if variance > 0.0 else math.inf
+        theta = newton if low < newton < high else 0.5 * (low + high)
+        if high - low <= 1e-3 * high:
+            break
+    return float(np.float32(theta))  # few bits: products with it are short fractions
+
+
+def _table(atoms: Sequence[_Atoms], theta: float, budget: float) -> _Table | None:
+    """The sums under a tilt, if they visit no more points than ``budget``."""
+    log_mass = math.fsum(one.draws * _log_tilted_mass(one, theta) for one in atoms)
+    slack = 1e-14 * (1.0 + math.fsum(one.draws * (1.0 + theta * float(np.abs(one.values).max())) for one in atoms))
+    if len(atoms) == 1 and 2 <= len(atoms[0].losses) <= 4:
+        found = _two_sides(atoms[0], theta, budget)
+        if found is not None:
+            return _finished(found, log_mass + slack)
+    found = _two_lists(atoms, theta, budget)
+    return None if found is None else _finished(found, log_mass + slack)
+
+
+def _finished(table: _Table, log_mass: float) -> _Table:
+    """``left_out`` as a logarithm, where it was a tilted probability."""
+    table.left_out = math.log(table.left_out + _UNDERFLOW) + log_mass
+    return table
+
+
+def _log_tilted_mass(one: _Atoms, theta: float) -> float:
+    top = theta * float(one.values[0])
+    with np.errstate(under="ignore"):
+        return top + math.log(float(one.p @ np.exp(theta * (one.values - one.values[0]))))
+
+
+def _tilted(one: _Atoms, theta: float) -> FloatArray:
+    with np.errstate(under="ignore"):
+        weights = one.p * np.exp(theta * (one.values - one.values[0]))
+    return np.asarray(weights / weights.sum())
+
+
+def _counts(one: _Atoms, theta: float, draws: int, first: IntArray, last: IntArray) -> _Counts:
+    """The weights of windows of counts."""
+    sides = int((first > 0).sum() + (last < draws).sum())
+    centre = Fraction(math.log(draws) - _log_tilted_mass(one, theta))  # any number near this one would do
+    log_scale = _exact(_type_sums.log_factorial(float(draws))) - draws * centre
+    weights = []
+    for log, loss, share, least, most in zip(one.logs, one.losses, _tilted(one, theta), first, last, strict=True):
+        slope = log + Fraction(theta) * loss + centre
+        middle = min(max(int(draws * share), int(least)), int(most))
+        offset = Fraction(float(_exact(_type_sums.log_factorial(float(middle))) - middle * slope))
+        weights.append(_type_sums.weights(float(least), int(most - least) + 1, _pair(slope), _pair(offset)))
+        log_scale -= offset
+    left_out = sides * math.exp(_TAIL_SLACK - _TAIL_EXPONENT)
+    return _Counts(one.losses, [int(n) for n in first], weights, draws, log_scale, left_out)
+
+
+def _windows(tilted: FloatArray, draws: int) -> tuple[IntArray, IntArray]:
+    """The counts n of each atom with k KL(n/k || probability) at most 75."""
+    first, last = np.zeros(tilted.size, dtype=np.int64), np.full(tilted.size, draws, dtype=np.int64)
+    if draws <= _ALL_COUNTS or tilted.size == 1:
+        return first, last
+    mean = draws * tilted
+    others = np.array([math.fsum(np.delete(tilted, j)) for j in range(tilted.size)]) * draws
+
+    def exponent(n: FloatArray) -> FloatArray:
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            inside = np.where(n > 0.0, n * np.log(n / mean), 0.0)
+            outside = np.where(n < draws, (draws - n) * np.log((draws - n) / others), 0.0)
+        return np.asarray(inside + outside)
+
+    for ends, far in ((first, 0.0), (last, float(draws))):
+        low, high = mean.copy(), np.full(tilted.size, far)  # the exponent is below 75 at low
+        for _ in range(math.ceil(math.log2(draws)) + 2):
+            middle = 0.5 * (low + high)
+            small = exponent(middle) < _TAIL_EXPONENT
+            low, high = np.where(small, middle, low), np.where(small, high, middle)
+        beyond = exponent(np.full(tilted.size, far)) >= _TAIL_EXPONENT
+        found = np.floor(high) if far == 0.0 else np.ceil(high)
+        ends[:] = np.where(beyond, found, far).astype(np.int64)
+    return first, last
+
+
+def _two_sides(one: _Atoms, theta: float, budget: float) -> _Table | None:
+    """Two to four atoms of one step: given how many draws fall into each side, one pass over both."""
+    draws, number = one.draws, len(one.losses)
+    least, most = _windows(_tilted(one, theta), draws)
+
+    def planned(pair: tuple[int, int]) -> tuple[float, int, int, list[list[int]]]:
+        """Work, numbers of draws of the first side, and both sides."""
+        sides = [list(pair), [j for j in range(number) if j not in pair]]
+        first = max(int(least[sides[0]].sum()), draws - int(most[sides[1]].sum()))
+        last = min(int(most[sides[0]].sum()), draws - int(least[sides[1]].sum()))
+        inner = sum(float((most - least)[side].min()) + 1.0 for side in sides if len(side) == 2)
+        return max(0, last - first + 1) * inner, first, last, sides
+
+    pairs = [(0, j) for j in range(1, number)] + ([(1, 2)] if number == 3 else [])
+    work, first, last, sides = min(map(planned, pairs), key=lambda plan: plan[0])
+    if work > budget or float((most - least).max()) > budget:
+        return None
+    counts = _counts(one, theta, draws, least, most)
+    rows = max(1, int(_SLICE_WORK * (last - first + 1) / max(work, 1.0)))
+    lists = [[(_pair(one.losses[j]), float(least[j]), counts.weights[j]) for j in side] for side in sides]
+
+    def sums(level: Fraction) -> _Sums:
+        parts = [_type_sums.splits(*lists, float(draws), float(start), min(rows, last - start + 1), _pair(level), theta)
+                 for start in range(first, last + 1, rows)]  # fmt: skip
+        return _Sums(*(math.fsum(column) for column in zip(*parts, strict=True)))
+
+    size = float(max(abs(loss) for loss in one.losses)) * draws
+    return _Table(theta, sums, counts.log_scale, counts.left_out, number * (_WEIGHT_ERROR + UNIT_ROUNDOFF) + 1e-15,
+                  _DD_ERROR * size, int(work), one.symmetric)  # fmt: skip
+
+
+def _two_lists(atoms: Sequence[_Atoms], theta: float, budget: float) -> _Table | None:
+    """Any steps: two independent sums, whose types are listed."""
+    wholes = [(one, one.draws) for one in atoms]
+    halves = [[(one, one.draws // 2) for one in atoms], [(one, one.draws - one.draws // 2) for one in atoms]]
+    wide = sorted(wholes, key=lambda part: -_number_of_types(*part))
+    plans = [halves, _balanced(wide), _balanced([(wide[0][0], wide[0][1] // 2),
+             (wide[0][0], wide[0][1] - wide[0][1] // 2), *wide[1:]])]  # fmt: skip
+    plan = min(plans, key=lambda lists: max(map(_product_of_types, lists)))
+    if max(map(_product_of_types, plan)) > min(_MOST_TYPES, budget):
+        return None
+    laws, log_scale, left_out = [], Fraction(0), 0.0
+    for parts in plan:
+        law = _Law(np.zeros(1, dtype=np.longdouble), np.ones(1), 0.0, 0.0)
+        for one, draws in parts:
+            if draws > 0:
+                counts = _counts(one, theta, draws, *_windows(_tilted(one, theta), draws))
+                law = _sum_of(law, _listed(counts))
+                log_scale += counts.log_scale
+                left_out += counts.left_out
+        laws.append(law)
+    arrays = [array for law in laws for array in (*_parts(law.losses), law.weights)]
+    return _Table(theta, lambda level: _Sums(*_type_sums.pairs(*arrays, _pair(level), theta)), log_scale, left_out,
+                  laws[0].weight_error + laws[1].weight_error + 1e-15, laws[0].loss_error + laws[1].loss_error,
+                  sum(law.weights.size for law in laws))  # fmt: skip
+
+
+def _balanced(parts: Sequence[tuple[_Atoms, int]]) -> list[list[tuple[_Atoms, int]]]:
+    """Each part in turn to the list with fewer types."""
+    lists: list[list[tuple[_Atoms, int]]] = [[], []]
+    for part in parts:
+        min(lists, key=_product_of_types).append(part)
+    return lists
+
+
+def _number_of_types(one: _Atoms, draws: int) -> float:
+    """An estimate from above of the types that are listed, at the tilt 0."""
+    number = len(one.losses)
+    if number == 1 or draws == 0:
+        return 1.0
+    first, last = _windows(one.p / one.p.sum(), draws)
+    logs = np.sort(np.log(last - first + 1.0))[:-1]
+    every = math.lgamma(draws + number) - math.lgamma(number) - math.lgamma(draws + 1.0)
+    return math.exp(min(600.0, every, float(logs.sum())))
+
+
+def _product_of_types(parts: Sequence[tuple[_Atoms, int]]) -> float:
+    return math.prod(min(_number_of_types(*part), 1e12) for part in parts)
+
+
+def _listed(counts: _Counts) -> _Law:
+    """All types of a step."""
+    order = np.argsort([len(weights) for weights in counts.weights], kind="stable")  # the last count is what is left
+    used, losses, weights = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.longdouble), np.ones(1)
+    least = sum(counts.first)
+    most = sum(first + len(weights) - 1 for first, weights in zip(counts.first, counts.weights, strict=True))
+    for step, j in enumerate(order):
+        first, size = counts.first[j], len(counts.weights[j])
+        least, most = least - first, most - (first + size - 1)
+        loss = _long(counts.losses[j])
+        if step == len(order) - 1:
+            n = counts.draws - used
+            losses, weights = losses + n * loss, weights * counts.weights[j][n - first]
+            break
+        n = np.arange(first, first + size)
+        total = np.add.outer(used, n).ravel()
+        kept = (total <= counts.draws - least) & (total >= counts.draws - most)
+        with np.errstate(under="ignore"):
+            losses = np.add.outer(losses, n * loss).ravel()[kept]
+            weights = np.multiply.outer(weights, counts.weights[j]).ravel()[kept]
+        used = total[kept]
+    number = len(order)
+    size_of_loss = counts.draws * max(abs(float(loss)) for loss in counts.losses)
+    return _merged(losses, weights, number * (_WEIGHT_ERROR + UNIT_ROUNDOFF),
+                   (2 * number + 2) * _LONG_ERROR * size_of_loss)  # fmt: skip
+
+
+def _sum_of(a: _Law, b: _Law) -> _Law:
+    with np.errstate(under="ignore"):
+        losses, weights = np.add.outer(a.losses, b.losses).ravel(), np.multiply.outer(a.weights, b.weights).ravel()
+    rounding = _LONG_ERROR * float(np.abs(losses).max())
+    error = a.weight_error + b.weight_error + UNIT_ROUNDOFF
+    return _merged(losses, weights, error, a.loss_error + b.loss_error + rounding)
+
+
+def _merged(losses: LongDoubleArray, weights: FloatArray, weight_error: float, loss_error: float) -> _Law:
+    """In order of the losses; those that differ by no more than their errors become one."""
+    order = np.argsort(losses, kind="stable")
+    losses, weights = losses[order], weights[order]
+    starts = np.flatnonzero(np.concatenate([[True], np.diff(losses) > 2.0 * loss_error]))
+    if starts.size == losses.size:
+        return _Law(losses, weights, weight_error, loss_error)
+    ends = np.append(starts[1:], losses.size) - 1
+    widest = float((losses[ends] - losses[starts]).max())
+    several = int((ends - starts).max())
+    return _Law(losses[starts], np.add.reduceat(weights, starts), weight_error + several * UNIT_ROUNDOFF,
+                loss_error + widest * (1.0 + 1e-9))  # fmt: skip
+
+
+def _exact(pair: tuple[float, float]) -> Fraction:
+    return Fraction(pair[0]) + Fraction(pair[1])
+
+
+def _pair(x: Fraction) -> tuple[float, float]:
+    """Leading and trailing part, off by 2^-106 of x."""
+    leading = float(x)
+    return leading, float(x - Fraction(leading))
+
+
+def _logarithm(x: Fraction) -> Fraction:
+    """Of a positive number that is a sum of doubles, to 2^-98."""
+    shift = math.frexp(float(x))[1]
+    return _exact(_type_sums.logarithm(*_pair(x / Fraction(2) ** shift), shift))
+
+
+def _long(x: Fraction) -> Any:
+    leading, trailing = _pair(x)
+    return np.longdouble(leading) + np.longdouble(trailing)
+
+
+def _parts(x: LongDoubleArray) -> tuple[FloatArray, FloatArray]:
+    leading = x.astype(np.float64)
+    return leading, (x - leading).astype(np.float64)
+
+
+def _sum_below(x: float, y: Fraction) -> float:
+    return next_below(float(Fraction(next_below(x, 2)) + y))
+
+
+def _sum_above(x: float, y: Fraction) -> float:
+    return next_above(float(Fraction(next_above(x, 2)) + y))

@@ -1,0 +1,498 @@
+"""``compose``: releases of pairs, mechanisms and channels as one object, with its certified privacy curve.
+
+Notation: P is the distribution of all releases under one of two neighbouring secrets, Q under the other; L_i the loss
+log dP/dQ of release i, and S = sum L_i. With the positive part,
+
+    delta(epsilon) = E_P (1 - e^(epsilon - S))^+ = P(S > epsilon) - e^epsilon Q(S > epsilon)
+
+for every real epsilon. The curve of Q against P, delta', gives delta(-epsilon) = 1 - e^-epsilon + e^-epsilon
+delta'(epsilon), by which negative epsilons are computed.
+
+Source: Dwork and Rothblum 2016; Kairouz, Oh and Viswanath 2017; Sommer, Meiser and Mohammadi 2019; Zhu, Dong and Wang
+2022, theorem 10.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from .. import _validate
+from .._monotone import monotone
+from ..errors import DomainError, ShapeError
+from ..estimate import Estimate, NumberLike
+from ..numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
+from . import engines, epsilon_search
+from .log_bounds import LogBounds
+from .pairs import Pair, PairObject
+from .step_readers import ReadPair, read_pair
+from .steps import BoundingSteps, Step
+
+__all__ = ["Composition", "Direction", "compose"]
+
+Direction: TypeAlias = Literal["forward", "backward", "worst"]
+
+_MAX_COUNT = 2**62  # releases of one composition
+_MOST_ALTERNATIVES = 8  # compositions that bound from below
+
+
+def compose(pairs: Any, counts: Any = 1) -> Composition:
+    """Many releases of one secret as one: any pairs, mechanisms and channels, each as often as ``counts`` says.
+
+    Parameters
+    ----------
+    pairs : a pair, or a list of pairs
+        A pair is one of these. A tuple ``(p, q)`` of two GaussianMixtures, two Pmfs, two vectors of probabilities of
+        the same outcomes, or the curve of P against Q and that of Q against P (functions of an array epsilon >= 0 that
+        return a certified Estimate). A mechanism: GaussianMechanism, LaplaceMechanism, PoissonSampledGaussian, or any
+        channel, such as RandomizedResponse, over its worst pair of secrets. A privacy loss distribution, of
+        ``fastpriv.composition`` or of dp_accounting. Another Composition.
+    counts : int or list of int, default 1
+        How often each pair is released, at least 0; one number for all of them, or one for each.
+
+    Returns
+    -------
+    Composition
+        Its methods ``delta``, ``log_delta`` and ``epsilon`` have the privacy curve and its inverse.
+
+    Raises
+    ------
+    DomainError
+        For what is no pair, for counts that are no integers or out of range, or mixtures in several dimensions that do
+        not reduce to lines.
+    ShapeError
+        For another number of counts than of pairs.
+
+    Notes
+    -----
+    A later release may depend on earlier ones, as long as each one's pair is dominated by the one given here.
+
+    Of a channel, the pair is that of the two secrets that are the easiest to tell apart, if these are the same at every
+    epsilon; if not, upper bounds hold for the worst secrets release by release, and lower bounds for some fixed two.
+
+    **Accuracy** every bound contains the truth; how far they are apart is for each kind of pairs in
+    ``tests/enclosures/test_compose.py``.
+
+    Source: Zhu, Dong and Wang 2022, theorem 10; the heads of the modules in ``fastpriv/composition``.
+
+    Examples
+    --------
+    >>> import fastpriv
+    >>> step = fastpriv.PoissonSampledGaussian(sigma=1.0, rate=0.01)
+    >>> training = fastpriv.compose(step, 1000)
+    >>> print(f"{training.delta(2.0):.3e}")
+    3.4...
+    >>> print(f"{training.epsilon(1e-5):.4f}")
+    2.0...
+    """
+    several = isinstance(pairs, list) or (isinstance(pairs, tuple) and len(pairs) != 2)
+    given = list(pairs) if several else [pairs]
+    numbers = _counts(counts, len(given))
+    names = [f"pairs[{i}]" for i in range(len(given))] if several else ["pairs"]
+    read: dict[int, Composition] = {}
+    for name, pair in zip(names, given, strict=True):
+        if id(pair) not in read:
+            read[id(pair)] = pair if isinstance(pair, Composition) else _of_one_pair(read_pair(name, pair))
+    return _joined([read[id(pair)] for pair in given], numbers)
+
+
+class Composition(PairObject):
+    """Many releases as one, with their privacy curve; made by ``compose``.
+
+    Attributes
+    ----------
+    count : int
+        Number of releases.
+    ordered : bool
+        Whether every pair came with an order of its two distributions. If not, ``direction=None`` means ``"worst"``.
+
+    Notes
+    -----
+    Compositions are immutable, equal when their steps are, hashable and picklable. They are pairs themselves: for
+    ``compose``, ``fastpriv.risk`` and ``fastpriv.adapters``.
+
+    ``direction`` of the methods is ``"forward"``, P against Q, ``"backward"``, Q against P in every release, or
+    ``"worst"``, the larger of both. Forward is the removal of a record where a mechanism has such an order.
+
+    Examples
+    --------
+    >>> from fastpriv import GaussianMechanism, LaplaceMechanism, compose
+    >>> both = compose([GaussianMechanism(2.0, 1.0), LaplaceMechanism(4.0)], [3, 2])
+    >>> both
+    <Composition of 5 releases of 2 pairs>
+    >>> both.epsilon(0.0).upper
+    inf
+    """
+
+    __slots__ = ("backward_steps", "count", "forward_steps", "ordered")
+    _fields = ("forward_steps", "backward_steps", "count", "ordered")
+
+    forward_steps: BoundingSteps
+    backward_steps: BoundingSteps
+    count: int
+    ordered: bool
+
+    def __init__(
+        self, forward_steps: BoundingSteps, backward_steps: BoundingSteps, count: int, ordered: bool
+    ) -> None:
+        self._set(forward_steps=forward_steps, backward_steps=backward_steps, count=count, ordered=ordered)
+
+    @property
+    def reversed(self) -> Composition:
+        """The same releases with P and Q exchanged.
+
+        Examples
+        --------
+        >>> from fastpriv import compose
+        >>> c = compose(([0.5, 0.5], [0.25, 0.75]), 2)
+        >>> c.reversed.delta(0.5) == c.delta(0.5, direction="backward")
+        True
+        """
+        return Composition(self.backward_steps, self.forward_steps, self.count, self.ordered)
+
+    @property
+    def infinite_loss(self) -> Estimate:
+        """Probability that some loss is infinite, in the worse direction unless all pairs are ordered.
+
+        ``delta`` is at least that at every epsilon, and no epsilon meets a smaller one.
+
+        Examples
+        --------
+        >>> from fastpriv import compose
+        >>> compose(([0.75, 0.25], [1.0, 0.0]), 2).infinite_loss.value
+        0.4375
+        """
+        ends = [np.array(_infinite_log_mass(steps)) for steps in self._directions(None)]
+        low, high = np.maximum.reduce(ends)
+        value = high if low == high else low + 0.5 * (high - low) if low > -math.inf else high
+        logs = Estimate(float(value), float(low), float(high), kind="certified", unit="log probability",
+                        method="product over all releases")  # fmt: skip
+        return logs.to("probability")
+
+    @monotone(falling="epsilon")
+    def delta(self, epsilon: NumberLike, *, direction: Direction | None = None) -> Estimate:
+        """Smallest delta for which the releases are (epsilon, delta)-private.
+
+        Parameters
+        ----------
+        epsilon : array_like or Estimate
+            Any real numbers, in nats, and infinity; any shape. For negative ones see the head of this module.
+        direction : {"forward", "backward", "worst"}, optional
+            By default forward where all pairs are ordered, else the worst.
+
+        Returns
+        -------
+        Estimate
+            Probabilities of the shape of ``epsilon``, with certified bounds. Below 1e-300 use ``log_delta``.
+
+        Raises
+        ------
+        DomainError
+            For NaN, or another direction.
+
+        Notes
+        -----
+        **Accuracy** for each kind of pairs in ``tests/enclosures/test_compose.py``.
+
+        Examples
+        --------
+        >>> from fastpriv import GaussianMechanism, compose
+        >>> print(f"{compose(GaussianMechanism(10.0, 1.0), 100).delta([0.0, 1.0]):.6f}")
+        [0.382925, 0.126937], lower=[0.382924, 0.126936], upper=[0.382925, 0.126937]
+        """
+        return self._log_delta(epsilon, direction).to("probability")
+
+    @monotone(falling="epsilon")
+    def log_delta(self, epsilon: NumberLike, *, direction: Direction | None = None) -> Estimate:
+        """Natural logarithm of ``delta(epsilon)``, far below the smallest double; -inf where delta is 0.
+
+        Parameters, errors and bounds as ``delta``.
+
+        Notes
+        -----
+        **Accuracy** as ``delta``.
+
+        Examples
+        --------
+        >>> from fastpriv import GaussianMechanism, compose
+        >>> compose(GaussianMechanism(10.0, 1.0), 100).log_delta(100.0).value
+        -4960.2545538...
+        """
+        return self._log_delta(epsilon, direction)
+
+    @monotone(falling="delta log_delta")
+    def epsilon(
+        self, delta: NumberLike | None = None, *, log_delta: NumberLike | None = None,
+        direction: Direction | None = None,
+    ) -> Estimate:  # fmt: skip
+        """Smallest epsilon >= 0 for which the releases are (epsilon, delta)-private.
+
+        Parameters
+        ----------
+        delta : array_like or Estimate
+            Between 0 and 1, any shape.
+        log_delta : array_like or Estimate, optional
+            Its natural logarithm instead, at most 0.
+        direction : {"forward", "backward", "worst"}, optional
+            As in ``delta``.
+
+        Returns
+        -------
+        Estimate
+            In nats. At ``upper`` the true delta is at most the given one; ``lower`` is at or below the true inverse. 0
+            where epsilon = 0 meets delta; inf below the probability of an infinite loss, and for delta = 0 where the
+            losses are unbounded, as ``method`` says.
+
+        Raises
+        ------
+        DomainError
+            For numbers out of range, both or neither of delta and log_delta, or another direction.
+
+        Notes
+        -----
+        A safeguarded secant search in sqrt(-log delta), nearly straight in epsilon, which ends when certified bounds of
+        the curve prove both ends; all deltas share its evaluations.
+
+        **Accuracy** the ends are proved; ``tests/enclosures/test_compose.py``.
+
+        Examples
+        --------
+        >>> from fastpriv import GaussianMechanism, compose
+        >>> round(compose(GaussianMechanism(4.0, 1.0), 16).epsilon(1e-5).upper, 9)
+        4.3771780...
+        """
+        if (delta is None) == (log_delta is None):
+            raise DomainError(
+                f"delta or log_delta must be given, and not both; got {'neither' if delta is None else 'both'}. Pass "
+                "the one that is known."
+            )
+        if delta is not None:
+            target = _validate.real("delta", delta, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
+            with np.errstate(divide="ignore"):
+                logs = np.log(target)
+            rounding = np.where(np.isfinite(logs), 2 * UNIT_ROUNDOFF * np.abs(logs), 0.0)
+        else:
+            logs = _validate.real("log_delta", log_delta, "at most 0", lambda x: x <= 0)
+            rounding = np.zeros(logs.shape)
+        directions = self._directions(direction)
+        ends = [_largest_loss(steps) for steps in directions]
+        found = epsilon_search.least_epsilon(
+            lambda levels: _worst([_curve(steps, levels) for steps in directions]),
+            logs.ravel(), rounding.ravel(),
+            np.maximum.reduce([np.array(_infinite_log_mass(steps)) for steps in directions]),
+            (max(low for low, _ in ends), max(high for _, high in ends)),
+        )
+        value, lower, upper = (row.reshape(logs.shape) for row in found.rows)
+        return Estimate(value, lower, upper, kind="certified", unit="nats", method=found.method, cost=found.cost)
+
+    @monotone(falling="epsilon")
+    def tail_probabilities(
+        self, epsilon: NumberLike, *, direction: Literal["forward", "backward"] = "forward"
+    ) -> tuple[Estimate, Estimate]:
+        """P(S > epsilon) and Q(S > epsilon), the power and the level of the likelihood ratio test at epsilon.
+
+        Parameters
+        ----------
+        epsilon : array_like or Estimate
+            Any real numbers, in nats; any shape.
+        direction : {"forward", "backward"}, default "forward"
+            Backward exchanges P and Q, and the sign of S.
+
+        Returns
+        -------
+        tuple of Estimate
+            Probabilities of the shape of ``epsilon``, with certified bounds.
+
+        Raises
+        ------
+        DomainError
+            For NaN or another direction.
+
+        Notes
+        -----
+        **Accuracy** as ``delta``; where only the curve is known, difference quotients of it bound the tails, and are
+        wider. ``tests/enclosures/test_compose.py``.
+
+        Examples
+        --------
+        >>> from fastpriv import GaussianMechanism, compose
+        >>> power, level = compose(GaussianMechanism(10.0, 1.0), 100).tail_probabilities(0.0)
+        >>> print(f"{power:.4f}, {level:.4f}")
+        0.6915 [0.6914, 0.6915], 0.3085 [0.3085, 0.3086]
+        """
+        grid = _validate.real("epsilon", epsilon)
+        _validate.choice("direction", direction, ("forward", "backward"))
+        steps = self.forward_steps if direction == "forward" else self.backward_steps
+        flat = np.ascontiguousarray(grid).reshape(-1)
+        numbers = np.empty((2, 3, flat.size))
+        ahead = flat >= 0.0
+        numbers[..., ahead] = _tails(steps, flat[ahead])
+        if not ahead.all():  # P(S > e) = 1 - P(-S >= -e), and -S has the roles of P and Q exchanged
+            levels = -flat[~ahead]
+            behind = _tails(steps.reversed(), np.concatenate([levels, np.maximum(next_below(levels), 0.0)]))
+            at, before = behind[..., : levels.size], behind[..., levels.size :]
+            for row, (value, least, most) in zip(numbers, np.stack([at[::-1, 0], at[::-1, 1], before[::-1, 2]], 1),
+                                                 strict=True):  # fmt: skip
+                row[0, ~ahead] = 1.0 - value
+                row[1, ~ahead] = np.maximum(next_below(1.0 - most), 0.0)
+                row[2, ~ahead] = np.minimum(next_above(1.0 - least), 1.0)
+        estimates = []
+        for value, lower, upper in numbers:
+            rows = (x.reshape(grid.shape) for x in (np.clip(value, lower, upper), lower, upper))
+            estimates.append(Estimate(*rows, kind="certified", unit="probability", method="tail of the sum of losses"))
+        return estimates[0], estimates[1]
+
+    def _as_pair(self) -> Pair:
+        def curve(steps: BoundingSteps) -> Callable[[FloatArray], Estimate]:
+            return lambda epsilon: self._estimate([steps], np.asarray(epsilon, dtype=np.float64)).to("probability")
+
+        exact = not (self.forward_steps.below or self.backward_steps.below)
+        return Pair(
+            curve(self.forward_steps), curve(self.backward_steps), of_one_pair=exact,
+            tails=(lambda e: self.tail_probabilities(e), lambda e: self.tail_probabilities(e, direction="backward")),
+        )  # fmt: skip
+
+    def _directions(self, direction: Any) -> list[BoundingSteps]:
+        """The steps of the directions of which the larger delta is meant."""
+        if direction is None:
+            direction = "forward" if self.ordered else "worst"
+        _validate.choice("direction", direction, ("forward", "backward", "worst"))
+        if direction == "forward":
+            return [self.forward_steps]
+        if direction == "backward":
+            return [self.backward_steps]
+        both = [self.forward_steps, self.backward_steps]
+        return both[:1] if both[0] == both[1] else both
+
+    def _log_delta(self, epsilon: Any, direction: Any) -> Estimate:
+        directions = self._directions(direction)
+        return self._estimate(directions, _validate.real("epsilon", epsilon))
+
+    def _estimate(self, directions: list[BoundingSteps], grid: FloatArray) -> Estimate:
+        flat = np.ascontiguousarray(grid).reshape(-1)
+        found = _worst([_curve(steps, flat) for steps in directions])
+        rows = (row.reshape(grid.shape) for row in found.numbers)
+        return Estimate(*rows, kind="certified", unit="log probability", method=found.method, cost=found.cost)
+
+    def __repr__(self) -> str:
+        pairs = len(self.forward_steps.above)
+        return f"<Composition of {self.count} release{_s(self.count)} of {pairs} pair{_s(pairs)}>"
+
+
+def _s(number: int) -> str:
+    return "" if number == 1 else "s"
+
+
+def _counts(counts: Any, pairs: int) -> list[int]:
+    """One count for each pair."""
+    if np.ndim(counts) == 0:
+        return [_validate.count("counts", counts, 0, _MAX_COUNT)] * pairs
+    numbers = [_validate.count(f"counts[{i}]", number, 0, _MAX_COUNT) for i, number in enumerate(counts)]
+    if len(numbers) != pairs:
+        raise ShapeError(
+            f"counts must have one entry for each of the {pairs} pairs; got {len(numbers)}. Pass one each."
+        )
+    return numbers
+
+
+def _of_one_pair(pair: ReadPair) -> Composition:
+    return Composition(pair.forward, pair.backward, 1, pair.ordered)
+
+
+def _joined(compositions: list[Composition], counts: list[int]) -> Composition:
+    """All steps, like ones as one; a count of 0 leaves a pair out."""
+    used = [(one, count) for one, count in zip(compositions, counts, strict=True) if count and one.count]
+    total = sum(one.count * count for one, count in used)
+    if total > _MAX_COUNT:
+        raise DomainError(f"counts must add up to at most {_MAX_COUNT}; got {total}. Pass smaller counts.")
+    ordered = all(one.ordered for one in compositions)
+    forward = _joined_steps([(one.forward_steps, count) for one, count in used])
+    if all(one.forward_steps == one.backward_steps for one, _ in used):
+        return Composition(forward, forward, total, ordered)
+    return Composition(forward, _joined_steps([(one.backward_steps, count) for one, count in used]), total, ordered)
+
+
+def _joined_steps(parts: list[tuple[BoundingSteps, int]]) -> BoundingSteps:
+    above = _merged([(step, count) for part, count in parts for step in part.above])
+    alternatives = min(max((len(part.below) for part, _ in parts), default=0), _MOST_ALTERNATIVES)
+    below = []
+    for index in range(alternatives):
+        chosen = [(part.below[min(index, len(part.below) - 1)] if part.below else part.above, n) for part, n in parts]
+        below.append(_merged([(step, count) for steps, count in chosen for step in steps]))
+    return BoundingSteps(above, tuple(below))
+
+
+def _merged(steps: list[tuple[Step, int]]) -> tuple[Step, ...]:
+    """Each different step once, with the sum of its counts."""
+    totals: dict[Step, int] = {}
+    for step, times in steps:
+        single = step if step.count == 1 else replace(step, count=1)
+        totals[single] = totals.get(single, 0) + step.count * times
+    return tuple(step if count == 1 else replace(step, count=count) for step, count in totals.items())
+
+
+def _infinite_log_mass(steps: BoundingSteps) -> tuple[float, float]:
+    low, high = engines.infinite_log_mass(steps.above)
+    if steps.below:
+        low = max(engines.infinite_log_mass(below)[0] for below in steps.below)
+    return min(low, high), high
+
+
+def _largest_loss(steps: BoundingSteps) -> tuple[float, float]:
+    low, high = engines.largest_loss(steps.above)
+    if steps.below:
+        low = max(engines.largest_loss(below)[0] for below in steps.below)
+    return min(low, high), high
+
+
+def _worst(bounds: list[LogBounds]) -> LogBounds:
+    """The larger curve of several, at each epsilon."""
+    if len(bounds) == 1:
+        return bounds[0]
+    rows = [np.maximum.reduce([one.numbers[i] for one in bounds]) for i in range(3)]
+    return LogBounds(rows[0], rows[1], rows[2], bounds[0].cost, f"{bounds[0].method}, the larger of both directions")
+
+
+def _curve(steps: BoundingSteps, epsilon: FloatArray) -> LogBounds:
+    """Bounds of log delta at any epsilon."""
+    ahead = epsilon >= 0.0
+    if ahead.all():
+        return engines.curve_bounds(steps, epsilon)
+    forward = engines.curve_bounds(steps, epsilon[ahead])
+    behind = engines.curve_bounds(steps.reversed(), -epsilon[~ahead])
+    rows = np.empty((3, epsilon.size))
+    level = epsilon[~ahead]
+    with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
+        start = np.log(-np.expm1(level))  # of 1 - e^epsilon
+        for row, found, above, outward in zip(rows, forward.numbers, behind.numbers, (0.0, -1.0, 1.0), strict=True):
+            row[ahead] = found
+            exponent = np.where(np.isneginf(above) | np.isneginf(level), -np.inf, level + above)
+            logs = np.logaddexp(start, exponent)
+            error = outward * 8 * UNIT_ROUNDOFF * (np.abs(logs) + np.exp(exponent - logs) * np.abs(level) + 1e-300)
+            row[~ahead] = np.where(np.isneginf(level), 0.0, np.clip(logs + error, -np.inf, 0.0))
+    value, lower, upper = rows
+    return LogBounds(np.clip(value, lower, upper), lower, upper, forward.cost, behind.method)
+
+
+def _tails(steps: BoundingSteps, epsilon: FloatArray) -> FloatArray:
+    """Rows of value, lower and upper bound of P(S > epsilon) and of Q(S > epsilon), for epsilon >= 0."""
+    delta, tail = engines.curve_bounds(steps, epsilon).numbers, engines.curve_bounds(steps, epsilon, "tail").numbers
+    rows = np.empty((2, 3, epsilon.size))
+    with np.errstate(under="ignore", invalid="ignore"):
+        for index, outward in enumerate((0.0, -1.0, 1.0)):
+            level = np.where(np.isneginf(tail[index]), -np.inf, tail[index] - epsilon)
+            parts = [np.exp(logs) * (1.0 + outward * _exp_error(logs)) for logs in (delta[index], tail[index])]
+            rows[0, index] = np.clip(parts[0] + parts[1], 0.0, 1.0)
+            error = _exp_error(level) + 2 * UNIT_ROUNDOFF * np.where(np.isfinite(epsilon), epsilon, 0.0)
+            rows[1, index] = np.clip(np.exp(level) * (1.0 + outward * error), 0.0, 1.0)
+    rows[:, 0] = np.clip(rows[:, 0], rows[:, 1], rows[:, 2])
+    return rows
+
+
+def _exp_error(logs: FloatArray) -> FloatArray:
+    """Relative error of an exponential, of its rounded argument, and of a sum after it."""
+    return np.asarray(4 * UNIT_ROUNDOFF * (1.0 + np.where(np.isfinite(logs), np.abs(logs), 0.0)))

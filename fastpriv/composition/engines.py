@@ -1,0 +1,358 @@
+"""The curve of a list of steps by the engine that suits it, and what all engines have in common.
+
+Notation: delta(epsilon) = P(S > epsilon) - e^epsilon Q(S > epsilon) with S the sum of all losses; its tail is
+a(epsilon) = e^epsilon Q(S > epsilon) = -d delta / d epsilon. Everything here is for epsilon >= 0.
+
+Engines
+* Only normal pairs of equal sigmas: the closed curve of one pair with mu^2 = sum k (m - m')^2 / sigma^2 (Dong, Roth and
+  Su 2022, corollary 3.3). mu / 2 is enclosed by two doubles in rational arithmetic.
+* One release of one pair: its certified hockey-stick divergence.
+* Discrete pairs alone: exact sums over types.
+* Curves, and losses on grids, alone or with anything else, and whatever another engine gives up: losses on a common
+  grid and their tilted transform.
+* All others: sums along a contour.
+
+Gaps. A step with gaps g, h stands for all measures p', q' with densities within 1 +- g and 1 +- h of p and q. Their
+losses are within log((1 + g) / (1 - h)) of L from above; with c = sum k log((1 + g) / (1 - h)), d = sum k log((1 + h) /
+(1 - g)), f = sum k log(1 + g), f' = -sum k log(1 - g),
+    delta'(epsilon) <= e^f delta(epsilon - c),    delta'(epsilon) >= e^-f' delta(epsilon + d).
+Where epsilon < c, delta(epsilon - c) <= delta(0) + 1 - e^(epsilon - c).
+
+Tails of curves. delta is convex in x = e^epsilon and a = -x d delta / dx, so that for any h > 0
+    (L(epsilon) - U(epsilon + h)) / (e^h - 1) <= a(epsilon) <= (U(epsilon - h) - L(epsilon)) / (1 - e^-h)
+with bounds L, U of delta.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from .. import special
+from ..divergences.hockey_stick import log_hockey_stick_divergence
+from ..mechanisms.laplace import LaplaceMechanism
+from ..numerics import LARGEST_DOUBLE, UNIT_ROUNDOFF, FloatArray, next_above, next_below
+from .discretised_losses import discretised
+from .log_bounds import LogBounds
+from .pairs import Pair, certified, pair_of
+from .steps import AtomStep, BoundingSteps, CurveStep, LaplaceStep, LossStep, MixtureStep, Step
+from .tilted_transforms import composed_bounds
+
+__all__ = ["Quantity", "curve_bounds", "infinite_log_mass", "largest_loss"]
+
+Quantity: TypeAlias = Literal["delta", "tail"]
+
+# bound: tested by kernels/test_gaussian_mechanism - relative error of gaussian_log_delta
+_GAUSSIAN_ERROR = 4e-15
+# bound: tested by kernels/test_special_accuracy - relative error of log_ndtr
+_NORMAL_ERROR = 4e-15
+_METHOD_GAUSSIAN = "closed form (Dong, Roth and Su 2022, corollary 3.3)"
+# bound: none - steps of epsilon that give a difference quotient of the curve: the best of them counts
+_QUOTIENT_STEPS = np.geomspace(1e-5, 0.3, 6)
+# bound: none - widths of brackets of log delta from which on the grids are tried too
+_WIDE = 0.5
+
+
+def curve_bounds(bounding: BoundingSteps, epsilon: FloatArray, quantity: Quantity = "delta") -> LogBounds:
+    """Bounds of the logarithm of delta, or of the tail, at epsilon >= 0, a vector."""
+    if not bounding.below:
+        return _bounds_of_steps(bounding.above, epsilon, quantity)
+    if quantity == "tail":
+        return _tail_of_curve(lambda levels: curve_bounds(bounding, levels), epsilon)
+    above = _bounds_of_steps(bounding.above, epsilon, "delta")
+    lower = np.full(epsilon.size, -np.inf)
+    for steps in bounding.below:
+        lower = np.maximum(lower, _bounds_of_steps(steps, epsilon, "delta").lower)
+    lower = np.minimum(lower, above.upper)
+    with np.errstate(invalid="ignore"):
+        middle = 0.5 * (lower + above.upper)
+    value = np.clip(np.where(np.isfinite(middle), middle, above.upper), lower, above.upper)
+    return LogBounds(value, lower, above.upper, above.cost, f"{above.method}, between two compositions")
+
+
+def infinite_log_mass(steps: Sequence[Step]) -> tuple[float, float]:
+    """Bounds of the logarithm of P(S = inf), gaps included."""
+    low, high = 0.0, 0.0  # logarithms of the probability that all losses are finite, from the two sides
+    for step in steps:
+        masses = _infinite_mass(step)
+        high_mass, low_mass = masses
+        low += step.count * (math.log1p(-high_mass) if high_mass < 1.0 else -math.inf)
+        high += step.count * (math.log1p(-low_mass) if low_mass < 1.0 else -math.inf)
+    bounds = []
+    for total, outward in ((high, -1.0), (low, 1.0)):
+        if total == 0.0:
+            bounds.append(-math.inf)
+            continue
+        value = math.log(-math.expm1(total)) if total > -math.inf else 0.0
+        bounds.append(min(0.0, value + outward * 16 * UNIT_ROUNDOFF * (1.0 + abs(value))))
+    return bounds[0], bounds[1]
+
+
+def _infinite_mass(step: Step) -> tuple[float, float]:
+    """The mass of an infinite loss of one release: an upper and a lower bound."""
+    if isinstance(step, AtomStep):
+        mass = math.fsum(step.p[step.q == 0.0].tolist())
+        gap = step.p_gap + 4 * UNIT_ROUNDOFF
+    elif isinstance(step, LossStep):
+        mass, gap = step.losses.infinity_mass, step.p_gap
+    elif isinstance(step, CurveStep):
+        end = certified(step.forward, np.array([np.inf]))
+        return float(np.asarray(end.upper)[0]), float(np.asarray(end.lower)[0])
+    else:
+        return 0.0, 0.0
+    return min(1.0, mass * (1.0 + gap)), mass * (1.0 - gap)
+
+
+def largest_loss(steps: Sequence[Step]) -> tuple[float, float]:
+    """Bounds of the largest sum of losses: the least epsilon with delta(epsilon) = P(S = inf) where that is 0."""
+    from ..divergences.kl_and_renyi import renyi_divergence
+
+    low, high = 0.0, 0.0
+    for step in steps:
+        one: tuple[float, float]
+        if isinstance(step, MixtureStep):
+            found = renyi_divergence(step.p, step.q, math.inf)
+            one = float(found.lower), float(found.upper)
+        elif isinstance(step, LaplaceStep):
+            ratio = step.shift / step.scale
+            one = next_below(ratio), next_above(ratio)
+        elif isinstance(step, AtomStep):
+            used = step.p > 0.0
+            if (step.q[used] == 0.0).any():
+                return math.inf, math.inf
+            ratios = np.log(step.p[used].astype(np.longdouble)) - np.log(step.q[used].astype(np.longdouble))
+            top = float(ratios.max())
+            one = next_below(top, 4), next_above(top, 4)
+        elif isinstance(step, LossStep):
+            if step.losses.infinity_mass > 0.0:
+                return math.inf, math.inf
+            places = np.flatnonzero(step.losses.masses)
+            top = (step.losses.first + int(places[-1])) * step.losses.interval if places.size else 0.0
+            one = next_below(top), next_above(top)
+        else:
+            one = _end_of_curve(step)
+        slack = _log_gaps(step)
+        low += step.count * (one[0] - slack[1]) if step.count else 0.0
+        high += step.count * (one[1] + slack[0]) if step.count else 0.0
+        if low == math.inf:
+            break
+    rounding = 4 * len(steps) * UNIT_ROUNDOFF
+    low, high = low - rounding * abs(low) if low < math.inf else low, high + rounding * abs(high)
+    return max(0.0, low), max(0.0, high)
+
+
+def _end_of_curve(step: CurveStep) -> tuple[float, float]:
+    """Where a curve becomes 0, between two levels."""
+    levels = np.concatenate([[0.0], np.geomspace(2.0**-30, 2.0**40, 281)])
+    found = certified(step.forward, levels)
+    positive, zero = np.asarray(found.lower) > 0.0, np.asarray(found.upper) == 0.0
+    return float(levels[positive].max(initial=0.0)), float(levels[zero].min(initial=math.inf))
+
+
+def _bounds_of_steps(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity) -> LogBounds:
+    """Steps that tell something, their gaps, and infinite epsilons."""
+    steps = [step for step in steps if step.count and not _is_trivial(step)]
+    finite = epsilon < np.inf
+    if not finite.all():
+        low, high = infinite_log_mass(steps) if quantity == "delta" else (-math.inf, -math.inf)
+        ends = np.full(epsilon.size, high), np.full(epsilon.size, low), np.full(epsilon.size, high)
+        found = _bounds_of_steps(steps, epsilon[finite], quantity)
+        for row, numbers in zip(ends, found.numbers, strict=True):
+            row[finite] = numbers
+        return LogBounds(*ends, found.cost, found.method)
+    if not steps or epsilon.size == 0:
+        nothing = np.full(epsilon.size, -np.inf)
+        return LogBounds(nothing, nothing, nothing, {}, "no loss of privacy")
+    gaps = [[step.count * gap for gap in _log_gaps(step)] for step in steps]
+    down, up, factor_up, factor_down = (math.fsum(column) * (1 + 1e-12) for column in zip(*gaps, strict=True))
+    if down == up == 0.0:
+        return _by_engine(steps, epsilon, quantity)
+    return _widened(steps, epsilon, quantity, (down, up, factor_up, factor_down))
+
+
+def _is_trivial(step: Step) -> bool:
+    """Whether P and Q are the same."""
+    if isinstance(step, MixtureStep):
+        return bool(step.p == step.q)
+    if isinstance(step, AtomStep):
+        return bool(np.array_equal(step.p, step.q))
+    return isinstance(step, LaplaceStep) and step.shift == 0.0
+
+
+def _log_gaps(step: Step) -> tuple[float, float, float, float]:
+    """c, d, f and f' of one release, by the text at the head."""
+    if isinstance(step, (LaplaceStep, CurveStep)):
+        return 0.0, 0.0, 0.0, 0.0
+    g, h = step.p_gap, step.q_gap
+    if g >= 0.5 or h >= 0.5:
+        return math.inf, math.inf, math.inf, math.inf
+    return math.log1p(g) - math.log1p(-h), math.log1p(h) - math.log1p(-g), math.log1p(g), -math.log1p(-g)
+
+
+def _widened(
+    steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity, gaps: tuple[float, float, float, float]
+) -> LogBounds:
+    down, up, factor_up, factor_down = gaps
+    lower_levels, upper_levels = next_below(epsilon - down), next_above(epsilon + up)
+    low_end = lower_levels < 0.0
+    both = np.concatenate([np.maximum(lower_levels, 0.0), upper_levels])
+    found = _by_engine(steps, both, quantity)
+    n = epsilon.size
+    upper, lower = found.upper[:n].copy(), found.lower[n:].copy()
+    if low_end.any() and quantity == "delta":
+        with np.errstate(divide="ignore", under="ignore"):
+            extra = np.log(-np.expm1(np.minimum(lower_levels[low_end], 0.0))) + 1e-15
+            upper[low_end] = next_above(np.logaddexp(upper[low_end], extra), 4)
+    if quantity == "tail":  # Q' has at most (1 + h)^k of the mass, e^epsilon is e^c times that at epsilon - c
+        upper = upper + up + down
+        upper[low_end] = next_above(epsilon[low_end])
+        lower = lower - up - down
+        upper = np.minimum(upper, epsilon)
+    else:
+        upper, lower = np.minimum(upper + factor_up, 0.0), lower - factor_down
+    with np.errstate(invalid="ignore"):
+        outward = 4 * UNIT_ROUNDOFF * np.abs(upper)
+        upper = np.where(np.isfinite(upper), np.minimum(upper + outward, np.maximum(upper, 0.0)), upper)
+        lower = np.where(np.isfinite(lower), lower - 4 * UNIT_ROUNDOFF * np.abs(lower), lower)
+        middle = 0.5 * (found.value[:n] + found.value[n:])
+    value = np.clip(np.where(np.isnan(middle), upper, middle), lower, upper)
+    return LogBounds(value, lower, upper, found.cost, found.method)
+
+
+def _by_engine(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity) -> LogBounds:
+    distance = _gaussian_distance(steps)
+    if distance is not None:
+        return _gaussian_bounds(*distance, epsilon, quantity)
+    if len(steps) == 1 and steps[0].count == 1 and isinstance(steps[0], (MixtureStep, CurveStep)):
+        return _of_one_release(steps[0], epsilon, quantity)
+    return _on_grids(steps, epsilon, quantity)
+
+
+def _on_grids(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity) -> LogBounds:
+    if quantity == "tail":
+        return _tail_of_curve(lambda levels: _on_grids(steps, levels, "delta"), epsilon)
+    if len(steps) > 1:
+        nothing = np.full(epsilon.size, -np.inf)
+        return LogBounds(nothing, nothing, np.zeros(epsilon.size), {}, "none")
+    step = steps[0]
+    if isinstance(step, LossStep):
+        lower, upper, cost = composed_bounds(step.losses, epsilon, step.count)
+    else:
+        if isinstance(step, (MixtureStep, AtomStep)):
+            pair = pair_of(step.p, step.q)
+        elif isinstance(step, CurveStep):
+            pair = Pair(step.forward, step.backward)
+        else:
+            one = LaplaceMechanism(step.scale, step.shift)
+            pair = Pair(one.delta, one.delta)
+        losses = [discretised(pair.forward, pair.backward, 1e-2, 1e-30, side) for side in (True, False)]
+        _, upper, cost = composed_bounds(losses[0], epsilon, step.count)
+        lower, _, _ = composed_bounds(losses[1], epsilon, step.count)
+        lower = np.minimum(lower, upper)
+    with np.errstate(divide="ignore"):
+        low, high = next_below(np.log(lower), 2), np.minimum(next_above(np.log(upper), 2), 0.0)
+        high = np.where(upper == 0.0, -np.inf, high)
+        low = np.minimum(low, high)
+        value = np.where(np.isfinite(low), 0.5 * (low + high), high)
+    return LogBounds(value, low, high, cost, "tilted transforms")
+
+
+def _gaussian_distance(steps: Sequence[Step]) -> tuple[float, float] | None:
+    """Bounds of mu / 2 where all steps are normal pairs of equal sigmas; None else."""
+    for step in steps:
+        if not isinstance(step, MixtureStep) or len(step.p) > 1 or len(step.q) > 1:
+            return None
+        if step.p.sigmas[0] != step.q.sigmas[0]:
+            return None
+    total = sum(
+        (step.count * ((Fraction(float(step.p.means[0])) - Fraction(float(step.q.means[0])))
+                      / Fraction(float(step.p.sigmas[0]))) ** 2
+         for step in steps if isinstance(step, MixtureStep)), Fraction(0)
+    )  # fmt: skip
+    return _root_bounds(total / 4)
+
+
+def _root_bounds(square: Fraction) -> tuple[float, float]:
+    """Neighbouring doubles around the square root of a positive fraction; one double if it is exact."""
+    exponent = (square.numerator.bit_length() - square.denominator.bit_length()) // 2
+    scale = Fraction(4) ** (64 - exponent)
+    root = math.isqrt(math.floor(square * scale))
+    unit = Fraction(2) ** (exponent - 64)
+    low, high = root * unit, (root + 1) * unit
+    try:
+        below, above = float(low), float(high)
+    except OverflowError:
+        return LARGEST_DOUBLE, math.inf
+    below = next_below(below) if Fraction(below) > low else below
+    above = next_above(above) if Fraction(above) < high else above
+    if Fraction(below) ** 2 == square:
+        return below, below
+    return below, above
+
+
+def _gaussian_bounds(low: float, high: float, epsilon: FloatArray, quantity: Quantity) -> LogBounds:
+    """The closed curve at both bounds of r = mu / 2; it rises with r."""
+    if quantity == "delta":
+        below, above = (np.asarray(special.gaussian_log_delta(r, epsilon)) for r in (low, high))
+        error = _GAUSSIAN_ERROR
+    else:
+        with np.errstate(over="ignore"):
+            rounding = 1.0 + 8 * UNIT_ROUNDOFF
+            # a = e^epsilon Phi(-r - epsilon / 2r) is not monotone in r: both arguments are bounded term by term
+            largest, least = (low + 0.5 * epsilon / high) / rounding, (high + 0.5 * epsilon / low) * rounding
+            below, above = epsilon + special.log_ndtr(-least), epsilon + special.log_ndtr(-largest)
+        slack = 4 * UNIT_ROUNDOFF * (epsilon + np.abs(below)) + _NORMAL_ERROR * np.abs(below - epsilon)
+        lower, upper = next_below(below - slack), np.minimum(next_above(above + slack), epsilon)
+        with np.errstate(invalid="ignore"):
+            value = np.where(np.isfinite(lower), 0.5 * (lower + upper), upper)
+        return LogBounds(value, lower, upper, {}, _METHOD_GAUSSIAN)
+    with np.errstate(invalid="ignore", over="ignore"):
+        lower, upper = next_below(below * (1 + error), 3), next_above(above * (1 - error), 3)
+        lower = np.minimum(np.where(np.isneginf(below), below, lower), 0.0)
+        upper = np.minimum(np.where(np.isneginf(above), -LARGEST_DOUBLE, upper), 0.0)
+        value = 0.5 * below + 0.5 * above
+    value = np.clip(np.where(np.isfinite(value), value, upper), lower, upper)
+    return LogBounds(value, lower, upper, {}, _METHOD_GAUSSIAN)
+
+
+def _of_one_release(step: MixtureStep | CurveStep, epsilon: FloatArray, quantity: Quantity) -> LogBounds:
+    if quantity == "tail":
+        return _tail_of_curve(lambda levels: _of_one_release(step, levels, "delta"), epsilon)
+    if isinstance(step, MixtureStep):
+        found = log_hockey_stick_divergence(step.p, step.q, epsilon)
+    else:
+        found = certified(step.forward, epsilon).to("log probability")
+    value, lower, upper = found.arrays()
+    return LogBounds(value, lower, upper, found.cost, found.method)
+
+
+def _tail_of_curve(curve: Callable[[FloatArray], LogBounds], epsilon: FloatArray) -> LogBounds:
+    """Bounds of a from those of delta, by the text at the head."""
+    steps = _QUOTIENT_STEPS[:, None]
+    before = np.maximum(next_above(epsilon - steps), 0.0)
+    after = next_below(epsilon + steps)
+    n = epsilon.size
+    levels = np.concatenate([epsilon, before.ravel(), after.ravel()])
+    order = np.argsort(levels, kind="stable")
+    found = curve(levels[order])
+    logs = np.empty((2, levels.size))
+    logs[:, order] = found.lower, found.upper
+    scale = np.where(np.isfinite(logs[1, :n]), logs[1, :n], 0.0)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        low = np.exp(logs[0, :n] - scale) * (1 - 1e-14)
+        high_before, high_after = np.exp(logs[1, n:].reshape(2, *before.shape) - scale) * (1 + 1e-14)
+        quotients = (high_before - low) / -np.expm1(next_above(before - epsilon))
+        upper = np.where(before < epsilon, quotients, np.inf).min(axis=0) * (1 + 1e-14)
+        lower = ((low - high_after) / np.expm1(next_above(after - epsilon))).max(axis=0) * (1 - 1e-14)
+        upper, lower = (np.log(np.maximum(x, 0.0)) + scale for x in (upper, lower))
+        outward = 4 * UNIT_ROUNDOFF * (np.abs(scale) + 1.0)
+        upper, lower = upper + outward, lower - outward
+    upper = next_above(np.minimum(upper, epsilon), 2)
+    lower = np.minimum(next_below(lower, 2), upper)
+    with np.errstate(invalid="ignore"):
+        value = np.where(np.isfinite(lower), 0.5 * (lower + upper), upper)
+    return LogBounds(value, lower, upper, found.cost, f"{found.method}, difference quotients")

@@ -1,0 +1,169 @@
+"""The least epsilon at which a privacy curve meets a delta, between two epsilons that certified bounds prove.
+
+Notation: d the logarithm of delta, f(epsilon) = log delta(epsilon), falling; y = sqrt(-f), nearly straight in epsilon
+for a sum of many losses. All targets d share the evaluations of the curve: every evaluated epsilon with an upper bound
+of f at most d proves an end above, every one with a lower bound at least d an end below.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..numerics import LARGEST_DOUBLE, UNIT_ROUNDOFF, FloatArray
+from .log_bounds import LogBounds
+
+__all__ = ["FoundEpsilon", "least_epsilon"]
+
+_METHOD = "safeguarded secants between two proofs"
+_MOST_ROUNDS = 80  # rounds of evaluations: bisection of all doubles takes 64 of them
+# bound: none - relative widths of a bracket at which a search ends
+_NARROW = 4 * UNIT_ROUNDOFF
+_MARGIN = 1.5  # by how much more than expected the ends lie outside of the root
+_LARGEST_STEP = 8.0  # factor by which epsilon grows while the curve is above all targets
+
+
+class FoundEpsilon(NamedTuple):
+    """Rows of values, lower and upper bounds."""
+
+    rows: FloatArray
+    method: str
+    cost: dict[str, Any]
+
+
+def least_epsilon(
+    curve: Callable[[FloatArray], LogBounds], targets: FloatArray, rounding: FloatArray, floor: FloatArray,
+    end: tuple[float, float],
+) -> FoundEpsilon:  # fmt: skip
+    """The search for each of ``targets``, which are right within ``rounding``.
+
+    ``floor`` brackets the logarithm of the probability of an infinite loss, ``end`` the largest sum of losses.
+    """
+    low, high = np.zeros(targets.size), np.full(targets.size, np.inf)
+    value = np.zeros(targets.size)
+    if targets.size == 0:
+        return FoundEpsilon(np.stack([value, low, high]), _METHOD, {"evaluations": 0})
+    search = _Search(curve)
+    search.evaluate(np.zeros(1))
+    below, above = targets - rounding, targets + rounding  # an end above is proved at `below`, one below at `above`
+    hopeless = above < floor[0]
+    zero = np.isneginf(targets)
+    low[hopeless], value[hopeless] = np.inf, np.inf
+    low[zero & ~hopeless], high[zero & ~hopeless] = end
+    value[zero & ~hopeless] = end[0] if math.isinf(end[1]) else 0.5 * (end[0] + end[1])
+    active = ~hopeless & ~zero
+    met = active & (below >= search.logs[0][2])
+    high[met], active = 0.0, active & ~met
+    if active.any():
+        search.solve(below[active], above[active])
+        low[active], value[active], high[active] = search.ends(below[active], above[active], end)
+    reasons = []
+    if np.isinf(high[zero & ~hopeless]).any():
+        reasons.append("inf where delta = 0: the losses are unbounded")
+    if np.isinf(high[~zero | hopeless]).any():
+        reasons.append("inf where delta is below the probability of an infinite loss, or not proved to be above it")
+    value = np.clip(value, low, high)
+    cost = {"evaluations": len(search.logs)}
+    return FoundEpsilon(np.stack([value, low, high]), "; ".join([_METHOD, *reasons]), cost)
+
+
+class _Search:
+    """The evaluated epsilons in order, with value, lower and upper bound of f at each."""
+
+    def __init__(self, curve: Callable[[FloatArray], LogBounds]) -> None:
+        self.curve = curve
+        self.epsilon = np.empty(0)
+        self.logs = np.empty((0, 3))
+
+    def evaluate(self, epsilon: FloatArray) -> bool:
+        """Evaluate what is new; whether there was any."""
+        new = np.setdiff1d(np.unique(epsilon), self.epsilon)
+        if new.size == 0:
+            return False
+        found = self.curve(new)
+        at = np.searchsorted(self.epsilon, new)
+        self.epsilon = np.insert(self.epsilon, at, new)
+        self.logs = np.insert(self.logs, at, np.stack(found[:3], axis=1), axis=0)
+        return True
+
+    def proved(self, below: FloatArray, above: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """For each target the largest epsilon that is proved to be too small, and the least that is enough."""
+        least = np.minimum.accumulate(self.logs[:, 2])  # falling: the true curve is
+        most = np.maximum.accumulate(self.logs[::-1, 1])[::-1]
+        enough = np.searchsorted(-least, -below)
+        small = np.searchsorted(-most, -above, side="right") - 1
+        ends = np.append(self.epsilon, np.inf)
+        return np.where(small >= 0, self.epsilon[np.maximum(small, 0)], 0.0), ends[enough]
+
+    def solve(self, below: FloatArray, above: FloatArray) -> None:
+        """Evaluate until both ends are as near the root as the bounds of the curve allow."""
+        target = 0.5 * (below + above)
+        self._reach(float(below.min()))
+        failures = np.zeros(target.size)
+        for _ in range(_MOST_ROUNDS):
+            low, high = self.proved(below, above)
+            top = np.where(np.isfinite(high), high, self.epsilon[-1])
+            root, spread, slope = self._roots(target)
+            width = _MARGIN * self._half_widths(root) / slope + _NARROW * root
+            open_ends = (high - low > 3.0 * width * 4.0**failures) & (top > low)
+            failures[open_ends & (0.05 * spread <= width)] += 1.0
+            margin = np.maximum(width * 4.0**failures, 0.05 * spread)
+            sides = [np.where((end > low) & (end < top), end, np.nan) for end in (root - margin, root + margin)]
+            middle = np.where(np.isnan(sides[0]) & np.isnan(sides[1]), low + 0.5 * (top - low), np.nan)
+            points = np.concatenate([side[open_ends] for side in (*sides, middle)])
+            if not open_ends.any() or not self.evaluate(points[~np.isnan(points)]):
+                return
+
+    def _reach(self, target: float) -> None:
+        """Larger and larger epsilons, until the curve is proved to be below all targets, or falls no more."""
+        level = 1.0
+        while level < LARGEST_DOUBLE / _LARGEST_STEP:
+            self.evaluate(np.array([level]))
+            if self.logs[-1, 2] <= target or (level > 1.0 and self.logs[-1, 2] >= self.logs[-2, 2]):
+                return
+            level *= _LARGEST_STEP
+
+    def _half_widths(self, root: FloatArray) -> FloatArray:
+        """Distance of the bounds of f from its value at the evaluated epsilon next to the root."""
+        right = np.clip(np.searchsorted(self.epsilon, root), 1, self.epsilon.size - 1)
+        nearest = right - (root - self.epsilon[right - 1] < self.epsilon[right] - root)
+        value, lower, upper = self.logs[nearest].T
+        with np.errstate(invalid="ignore"):
+            widths = np.maximum(upper - value, value - lower)
+        return np.where(np.isfinite(widths), widths, 1.0)
+
+    def _roots(self, target: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Where inverse interpolation through the nearest evaluated epsilons meets the target; how far the secant is
+        off; and -df / depsilon there.
+        """
+        values = np.minimum.accumulate(self.logs[:, 0])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            y, wanted = np.sqrt(np.maximum(-values, 0.0)), np.sqrt(-target)
+            right = np.clip(np.searchsorted(y, wanted), 1, self.epsilon.size - 1)
+            left = right - 1
+            a, b = self.epsilon[left], self.epsilon[right]
+            rise = y[right] - y[left]
+            share = (wanted - y[left]) / rise
+            usable = np.isfinite(rise) & (rise > 0.0) & (share >= 0.0) & (share <= 1.0)
+            secant = a + np.where(usable, share, 0.5) * (b - a)
+            root, spread = secant, b - a
+            for third in (left - 1, right + 1):  # a parabola through a third point, where it stays between the two
+                at = np.clip(third, 0, self.epsilon.size - 1)
+                bend = ((self.epsilon[at] - b) / (y[at] - y[right]) - (b - a) / rise) / (y[at] - y[left])
+                curved = secant + (wanted - y[left]) * (wanted - y[right]) * bend
+                good = usable & (at == third) & np.isfinite(curved) & (curved > a) & (curved < b)
+                spread = np.where(good, np.abs(curved - root), spread)
+                root = np.where(good, curved, root)
+            slope = np.where(usable, 2.0 * wanted * rise / (b - a), np.nan)
+        return root, spread, np.where(slope > 0.0, slope, 1.0)
+
+    def ends(
+        self, below: FloatArray, above: FloatArray, end: tuple[float, float]
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Proved lower ends, values and proved upper ends."""
+        low, high = self.proved(below, above)
+        high = np.minimum(high, end[1])
+        return low, np.clip(self._roots(0.5 * (below + above))[0], low, high), high

@@ -1,0 +1,278 @@
+"""What a caller passes to ``compose``, read as steps: pairs of distributions, mechanisms, channels, measured losses.
+
+Notation: forward is P against Q, backward Q against P. A mechanism or a channel has two neighbouring secrets in no
+particular order; where its two curves differ, forward is what ``forward`` of its documentation says.
+
+Channels. If one ordered pair of rows has the largest hockey-stick divergence of all ordered pairs at every epsilon, it
+is the step. Let A be its curve, x = e^epsilon, and B that of another pair. A is linear in x between its kinks, the
+ratios p_i / q_i, and beyond the last; B is convex: B <= A everywhere if it is at these kinks. Both are computed in
+extended precision with x raised by a relative ``_DOMINATION_SLACK``, and A raised by that, which become gaps of the
+step. Otherwise the step from above is the curve that is the larger of all pairs at each epsilon, and those from below
+are single pairs of rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import _validate
+from ..channels import AnyChannel, Channel, RowPair
+from ..distributions import GaussianMixture
+from ..divergences.reductions.independent_factors import equal_measures, independent_factors
+from ..errors import DomainError
+from ..mechanisms.categorical import RandomizedResponse
+from ..mechanisms.gaussian import GaussianMechanism
+from ..mechanisms.laplace import LaplaceMechanism
+from ..mechanisms.subsampled_gaussian import PoissonSampledGaussian
+from ..notions.local import ldp_delta
+from ..numerics import FloatArray, LongDoubleArray, next_above, next_below
+from .measured_losses import PrivacyLossDistribution, is_dp_accounting_pld, losses_of_dp_accounting
+from .pairs import pair_of
+from .steps import AtomStep, BoundingSteps, CurveStep, LaplaceStep, LossStep, MixtureStep, Step, bounding_atoms
+
+__all__ = ["ReadPair", "read_pair"]
+
+# bound: proved - relative errors of p and q between a dominating pair of rows and what stands for it; the roundings of
+#    both curves in extended precision are far below it
+_DOMINATION_SLACK = 2.0**-46
+_MAX_COMPARED_ROWS = 64  # rows of a channel whose pairs are compared in full
+_MAX_COMPARED_TERMS = 2**22  # pairs times kinks times releases that are compared: 0.1 s
+_MOST_CANDIDATES = 3  # single pairs of rows whose compositions bound from below
+_CANDIDATE_EPSILONS = np.array([0.0, 0.5, 1.0, 2.0, 4.0])  # at which they are chosen
+# bound: proved - relative error of 1 / (1 + (k - 1) e^-epsilon) in extended precision and as a double
+_RESPONSE_ERROR = 2.0**-52
+
+
+class ReadPair(NamedTuple):
+    """The steps of one release in both directions, and whether the caller passed P and Q in an order."""
+
+    forward: BoundingSteps
+    backward: BoundingSteps
+    ordered: bool
+
+
+def read_pair(name: str, pair: Any) -> ReadPair:
+    """What a caller passes as one pair, named ``name`` in errors; its steps have the count 1."""
+    for kind, reader in _READERS:
+        if isinstance(pair, kind):
+            return reader(pair)
+    if is_dp_accounting_pld(pair):
+        return _both_orders(*(BoundingSteps((LossStep(one, 1),)) for one in losses_of_dp_accounting(name, pair)))
+    if isinstance(pair, tuple) and len(pair) == 2:
+        return _read_two(*pair)
+    if callable(pair):
+        return _of_curves(pair, None, ordered=False)
+    raise DomainError(
+        f"{name} must be a tuple (p, q) of two distributions, a mechanism, a channel, a PrivacyLossDistribution, a "
+        f"Composition or a certified curve; got {_validate.shown(pair)}. Pass several pairs as a list."
+    )
+
+
+def _symmetric(steps: BoundingSteps, ordered: bool = False) -> ReadPair:
+    """A pair whose two curves are the same."""
+    return ReadPair(steps, steps, ordered)
+
+
+def _both_orders(forward: BoundingSteps, backward: BoundingSteps | None = None) -> ReadPair:
+    return ReadPair(forward, forward if backward is None else backward, ordered=False)
+
+
+def _ordered(steps: BoundingSteps) -> ReadPair:
+    return ReadPair(steps, steps.reversed(), ordered=True)
+
+
+def _read_gaussian(mechanism: GaussianMechanism) -> ReadPair:
+    sigma = _validate.scalar("sigma", mechanism.sigma)
+    if mechanism.sensitivity is None:
+        mechanism.delta(0.0)  # raises
+    span = _validate.scalar("sensitivity", mechanism.sensitivity)
+    p, q = GaussianMixture.single(span, sigma), GaussianMixture.single(0.0, sigma)
+    return _symmetric(BoundingSteps((MixtureStep(p, q, 1),)))
+
+
+def _read_laplace(mechanism: LaplaceMechanism) -> ReadPair:
+    return _symmetric(BoundingSteps((LaplaceStep(mechanism.scale, mechanism.sensitivity, 1),)))
+
+
+def _read_subsampled(mechanism: PoissonSampledGaussian) -> ReadPair:
+    """The mixture; larger means dominate smaller ones, which brackets those that are no doubles."""
+    weights, gap = mechanism._weights()
+    counts = np.arange(mechanism.group_size + 1)
+    means = np.asarray(counts * mechanism.sensitivity, dtype=np.float64)
+    exact = counts * np.longdouble(mechanism.sensitivity) == means
+
+    def step(centres: FloatArray) -> tuple[Step, ...]:
+        p, q = GaussianMixture(weights, centres, mechanism.sigma), GaussianMixture.single(0.0, mechanism.sigma)
+        return (MixtureStep(p, q, 1, gap, 0.0),)
+
+    if bool(exact.all()):
+        steps = BoundingSteps(step(means))
+    else:
+        larger, smaller = (np.where(exact, means, move(means)) for move in (next_above, next_below))
+        steps = BoundingSteps(step(larger), (step(smaller),))
+    return ReadPair(steps, steps.reversed(), ordered=False)
+
+
+def _read_measured(loss: PrivacyLossDistribution) -> ReadPair:
+    return _ordered(loss._bounding_steps())
+
+
+def _read_response(channel: RandomizedResponse) -> ReadPair:
+    """The truth, one lie, and all others, which tell nothing."""
+    a = np.exp(-np.longdouble(channel.epsilon))
+    if channel.k > 2**60 or channel.k == 1 or (0.0 < a < 1e-290):
+        return _read_channel(channel)
+    total = 1 + (channel.k - 1) * a
+    p = np.array([1, a, (channel.k - 2) * a], dtype=np.longdouble) / total
+    q = p[[1, 0, 2]]
+    return _symmetric(bounding_atoms(p, q, p[[0, 1, 2]] > 0.0, _RESPONSE_ERROR, _RESPONSE_ERROR))
+
+
+def _read_channel(channel: AnyChannel) -> ReadPair:
+    rows = channel.dominating_pairs()
+    gap = channel.mass_gap
+    if rows is not None:
+        candidates = [_atoms_of_rows(row, gap) for row in rows]
+    else:
+        candidates = _pairs_of_matrix(channel)
+    if len(candidates) == 1:
+        return _symmetric(candidates[0])
+    if channel.inputs == 2 and len(candidates) == 2:
+        return _both_orders(candidates[0], candidates[0].reversed())
+    dominating = _dominating(candidates)
+    if dominating is not None:
+        return _symmetric(dominating)
+    worst = lambda epsilon: ldp_delta(None, channel, epsilon)
+    below = tuple(one.below[0] if one.below else one.above for one in _best_candidates(candidates))
+    return _symmetric(BoundingSteps((CurveStep(worst, worst, 1),), below or ((),)))
+
+
+def _atoms_of_rows(pair: RowPair, gap: float) -> BoundingSteps:
+    """The atoms of two rows, whose logarithms have errors; q from p and their more precise ratio."""
+    p, q = (np.exp(logs.astype(np.longdouble)) for logs in (pair.log_p, pair.log_q))
+    finite = np.isfinite(pair.log_p) & np.isfinite(pair.log_q)
+    with np.errstate(invalid="ignore", over="ignore"):
+        q = np.where(finite & np.isfinite(pair.log_ratio), p * np.exp(-pair.log_ratio.astype(np.longdouble)), q)
+    p_error = math.expm1(float(pair.log_error.max(initial=0.0))) + _RESPONSE_ERROR
+    q_error = math.expm1(float((pair.log_error + pair.ratio_error).max(initial=0.0))) + _RESPONSE_ERROR
+    return bounding_atoms(p, q, finite, 1.01 * p_error + gap, 1.01 * q_error + gap)
+
+
+def _pairs_of_matrix(channel: AnyChannel) -> list[BoundingSteps]:
+    """All ordered pairs of different rows of a small channel that is written out, without equal ones; else none."""
+    if channel.inputs > _MAX_COMPARED_ROWS or channel.inputs**2 * channel.outputs > _MAX_COMPARED_TERMS:
+        return []
+    stored = isinstance(channel, Channel) and not channel.log
+    matrix = np.unique(np.asarray(channel.matrix(), dtype=np.float64), axis=0)
+    error = 0.0 if stored else 64 * float(np.finfo(np.float64).eps)  # exponentials of logarithms
+    found: dict[bytes, BoundingSteps] = {}
+    for i, p in enumerate(matrix):
+        for j, q in enumerate(matrix):
+            if i != j:
+                atoms = np.stack([p, q])[:, (p > 0.0) | (q > 0.0)]
+                atoms = atoms[:, np.lexsort(atoms)]
+                gap = channel.mass_gap + error
+                wide = atoms.astype(np.longdouble)
+                steps = bounding_atoms(wide[0], wide[1], (wide[0] > 0.0) & (wide[1] > 0.0), gap, gap)
+                found.setdefault(atoms.tobytes(), steps)
+    if not found:
+        return [BoundingSteps((AtomStep(np.ones(1), np.ones(1), 1),))]
+    return list(found.values())
+
+
+def _rows_of(steps: BoundingSteps) -> tuple[LongDoubleArray, LongDoubleArray]:
+    step = steps.above[0]
+    assert isinstance(step, AtomStep)
+    return step.p.astype(np.longdouble), step.q.astype(np.longdouble)
+
+
+def _curve(atoms: tuple[LongDoubleArray, LongDoubleArray], x: LongDoubleArray) -> LongDoubleArray:
+    p, q = atoms
+    return np.asarray(np.maximum(p - np.multiply.outer(x, q), 0).sum(axis=-1))
+
+
+def _dominating(candidates: list[BoundingSteps]) -> BoundingSteps | None:
+    """The candidate whose curve is nowhere below that of another, with the gaps of the comparison."""
+    atoms = [_rows_of(one) for one in candidates]
+    cells = sum(p.size for p, _ in atoms)
+    if not candidates or cells * max(p.size for p, _ in atoms) > _MAX_COMPARED_TERMS:
+        return None
+    levels = np.exp(_CANDIDATE_EPSILONS).astype(np.longdouble)
+    sums = [_curve(one, levels).sum() for one in atoms]
+    first = int(np.argmax(sums))
+    p, q = atoms[first]
+    kinks = p[(p > 0) & (q > 0)] / q[(p > 0) & (q > 0)]
+    kinks = kinks if kinks.size else np.ones(1, dtype=np.longdouble)
+    largest = _curve((p, q), kinks) * (1 + _DOMINATION_SLACK)
+    if any((_curve(one, kinks * (1 + _DOMINATION_SLACK)) > largest).any() for one in atoms):
+        return None
+    step = candidates[first].above[0]
+    assert isinstance(step, AtomStep)
+    wider = replace(step, p_gap=step.p_gap + _DOMINATION_SLACK, q_gap=step.q_gap + _DOMINATION_SLACK)
+    return BoundingSteps((wider,), candidates[first].below or (candidates[first].above,))
+
+
+def _best_candidates(candidates: list[BoundingSteps]) -> list[BoundingSteps]:
+    """A few pairs of rows, those with the largest curves at a few epsilons."""
+    if not candidates:
+        return []
+    levels = np.exp(_CANDIDATE_EPSILONS).astype(np.longdouble)
+    table = np.array([_curve(_rows_of(one), levels) for one in candidates])
+    return [candidates[i] for i in dict.fromkeys(table.argmax(axis=0).tolist())][:_MOST_CANDIDATES]
+
+
+def _read_two(p: Any, q: Any) -> ReadPair:
+    """Two distributions, vectors of probabilities, or curves."""
+    if isinstance(p, GaussianMixture) and isinstance(q, GaussianMixture):
+        if p.dimension == q.dimension > 1:
+            return _reduced(p, q)
+        if p.dimension == q.dimension:
+            gaps = _validate.sum_gap(p.weights), _validate.sum_gap(q.weights)
+            step = MixtureStep(p, q, 1, *gaps)
+            symmetric = len(p) == len(q) == 1 and p.sigmas[0] == q.sigmas[0] and gaps == (0.0, 0.0)
+            return _symmetric(BoundingSteps((step,)), ordered=True) if symmetric else _ordered(BoundingSteps((step,)))
+    pair = pair_of(p, q)
+    if pair.discrete is not None:
+        one = pair.discrete
+        return _ordered(BoundingSteps((AtomStep(one.p, one.q, 1, one.p_gap, one.q_gap),)))
+    return _of_curves(p, q, ordered=q is not None)
+
+
+def _of_curves(p: Any, q: Any, *, ordered: bool) -> ReadPair:
+    pair = pair_of(p, q)
+    return _ordered(BoundingSteps((CurveStep(pair.forward, pair.backward, 1),)))._replace(ordered=ordered)
+
+
+def _reduced(p: GaussianMixture, q: GaussianMixture) -> ReadPair:
+    """Mixtures in several dimensions that are a composition of mixtures on lines."""
+    factors = () if equal_measures(p, q) else independent_factors(p, q)
+    if factors is None or any(factor.displacement for factor in factors):
+        raise DomainError(
+            f"p and q must be mixtures whose means lie on a line, or that have independent coordinates, in more than "
+            f"one dimension; got dimension {p.dimension}. Pass what the pair is dominated by, or a certified curve."
+        )
+    gaps = [_validate.sum_gap(one.weights) for one in (p, q)]
+    above: list[Step] = []
+    below: list[Step] = []
+    for factor in factors:
+        uncertainty = math.expm1(factor.log_uncertainty) * (1 + 1e-12)
+        for steps, mixtures in ((above, factor.narrow), (below, factor.wide)):
+            own = [gap + uncertainty + 2.0**-52 for gap in gaps]
+            steps.append(MixtureStep(mixtures[0], mixtures[1], 1, *own))
+    exact = all(factor.exact for factor in factors)
+    return _ordered(BoundingSteps(tuple(above), () if exact else (tuple(below),)))
+
+
+_READERS: tuple[tuple[type, Callable[[Any], ReadPair]], ...] = (
+    (GaussianMechanism, _read_gaussian),
+    (LaplaceMechanism, _read_laplace),
+    (PoissonSampledGaussian, _read_subsampled),
+    (RandomizedResponse, _read_response),
+    (AnyChannel, _read_channel),
+    (PrivacyLossDistribution, _read_measured),
+)
