@@ -58,6 +58,8 @@ from .channels.subset_likelihoods import subset_of_rank as subset_of_rank
 from .cli.info import show_versions as show_versions
 from .composition.compositions import Composition as Composition
 from .composition.compositions import compose as compose
+from .composition.random_allocation import BallsInBins as BallsInBins
+from .composition.random_allocation import RandomAllocation as RandomAllocation
 from .distributions import Density as Density
 from .distributions import GaussianMixture as GaussianMixture
 from .distributions import LogRatio as LogRatio

@@ -23,6 +23,9 @@ _MOST_ROUNDS = 80  # rounds of evaluations: bisection of all doubles takes 64 of
 # bound: none - relative widths of a bracket at which a search ends
 _NARROW = 4 * UNIT_ROUNDOFF
 _MARGIN = 1.5  # by how much more than expected the ends lie outside of the root
+_MOST_HALVINGS = 24
+# bound: none - relative width of a bracket whose ends are searched on, and the share of it that is left to them
+_WIDE, _SETTLED = 1e-7, 0.05
 _LARGEST_STEP = 8.0  # factor by which epsilon grows while the curve is above all targets
 
 
@@ -59,6 +62,7 @@ def least_epsilon(
     high[met], active = 0.0, active & ~met
     if active.any():
         search.solve(below[active], above[active])
+        search.tighten(below[active], above[active])
         low[active], value[active], high[active] = search.ends(below[active], above[active], end)
     reasons = []
     if np.isinf(high[zero & ~hopeless]).any():
@@ -102,20 +106,40 @@ class _Search:
         """Evaluate until both ends are as near the root as the bounds of the curve allow."""
         target = 0.5 * (below + above)
         self._reach(float(below.min()))
-        failures = np.zeros(target.size)
+        failures, before = np.zeros(target.size), np.full(target.size, np.inf)
         for _ in range(_MOST_ROUNDS):
             low, high = self.proved(below, above)
             top = np.where(np.isfinite(high), high, self.epsilon[-1])
             root, spread, slope = self._roots(target)
             width = _MARGIN * self._half_widths(root) / slope + _NARROW * root
             open_ends = (high - low > 3.0 * width * 4.0**failures) & (top > low)
-            failures[open_ends & (0.05 * spread <= width)] += 1.0
+            failures[open_ends & (0.05 * spread <= width) & (width > 0.5 * before)] += 1.0
+            before = width
             margin = np.maximum(width * 4.0**failures, 0.05 * spread)
             sides = [np.where((end > low) & (end < top), end, np.nan) for end in (root - margin, root + margin)]
             middle = np.where(np.isnan(sides[0]) & np.isnan(sides[1]), low + 0.5 * (top - low), np.nan)
             points = np.concatenate([side[open_ends] for side in (*sides, middle)])
             if not open_ends.any() or not self.evaluate(points[~np.isnan(points)]):
                 return
+
+    def tighten(self, below: FloatArray, above: FloatArray) -> None:
+        """Halve the gaps between the root and either end, where the curve is wider at some epsilons than at others."""
+        low, high = self.proved(below, above)
+        top = np.where(np.isfinite(high), high, self.epsilon[-1])
+        root = np.clip(self._roots(0.5 * (below + above))[0], low, top)
+        short, far = root.copy(), root.copy()  # nearer the root than these, no proof is looked for
+        for _ in range(_MOST_HALVINGS):
+            low, high = self.proved(below, above)
+            limit = np.maximum(_SETTLED * (high - low), _NARROW * root)
+            wide = (high - low > _WIDE * root) & np.isfinite(high)
+            sides = [(low, short, wide & (short - low > limit)), (high, far, wide & (high - far > limit))]
+            points = [0.5 * (end + inner) for end, inner, _ in sides]
+            used = np.concatenate([point[mask] for point, (_, _, mask) in zip(points, sides, strict=True)])
+            if not used.size or not self.evaluate(used):
+                return
+            new_low, new_high = self.proved(below, above)
+            short = np.where(sides[0][2] & (new_low < points[0]), np.minimum(short, points[0]), short)
+            far = np.where(sides[1][2] & (new_high > points[1]), np.maximum(far, points[1]), far)
 
     def _reach(self, target: float) -> None:
         """Larger and larger epsilons, until the curve is proved to be below all targets, or falls no more."""
@@ -133,7 +157,7 @@ class _Search:
         value, lower, upper = self.logs[nearest].T
         with np.errstate(invalid="ignore"):
             widths = np.maximum(upper - value, value - lower)
-        return np.where(np.isfinite(widths), widths, 1.0)
+        return np.where(np.isfinite(widths), widths, 0.0)
 
     def _roots(self, target: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Where inverse interpolation through the nearest evaluated epsilons meets the target; how far the secant is

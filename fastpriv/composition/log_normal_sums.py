@@ -44,9 +44,9 @@ _FEW_ATOMS = 280  # atoms of either term of a sum, on whose sums the cells are c
 # and the share of the mean right of it, down to the depth that is asked for and to the last double; and likewise of the
 # mass right of it and the share of the mean left of it, which differ where few large terms make the mean.
 _QUANTILES = (0.25, 1e-2, 1e-4, 1e-8)
-_QUANTILE_SHARES = (0.1, 0.1, 0.15, 0.15)
+_QUANTILE_SHARES = (0.05, 0.05, 0.1, 0.1)
 _DEEPEST = 690.0
-_TAIL_SHARE, _DEEP_SHARE, _MIDDLE_SHARE = 0.25, 0.1, 0.15
+_TAIL_SHARE, _DEEP_SHARE, _MIDDLE_SHARE = 0.45, 0.07, 0.18
 _LARGEST_POSITION = 1e150  # of an atom of Y; what lies beyond is ``infinite``
 _LEAST_MASS = 1e-290  # cells with less are left out below, where masses that underflow have no relative error
 _LEAST_DOUBLE = 5e-324
@@ -116,7 +116,7 @@ class SumBounds:
         return np.clip(value, lower, upper), lower, upper
 
 
-@functools.lru_cache(maxsize=8)
+@functools.lru_cache(maxsize=16)
 def log_normal_sum(scale: float, count: int, cells: int, depth: float) -> SumBounds:
     """Bounds of the sum of ``count`` log-normal variables with mean 1 and log standard deviation ``scale``.
 
