@@ -1,3 +1,4 @@
+from .banded_matrices import BandedMatrixMechanism as BandedMatrixMechanism
 from .compositions import Composition as Composition
 from .compositions import compose as compose
 from .measured_losses import PrivacyLossDistribution as PrivacyLossDistribution

@@ -24,7 +24,7 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -77,7 +77,7 @@ class _Cells(NamedTuple):
     ``depth`` is that of the tails, ``middle`` that of what lies between most of the mass and most of the mean of Y.
     """
 
-    count: int
+    number: int
     depth: float
     middle: float
 
@@ -130,7 +130,7 @@ def log_normal_sum(scale: float, count: int, cells: int, depth: float) -> SumBou
     half = _multiple(single, count // 2, grid)
     if count % 2 == 0:
         return SumBounds(half, half, count)
-    return SumBounds(half, single if count == 3 else _sum(half, single, grid), count)
+    return SumBounds(half, _sum(half, single, grid), count)
 
 
 def _multiple(single: _Laws, count: int, cells: _Cells) -> _Laws:
@@ -171,7 +171,8 @@ def _single(scale: float, cells: _Cells) -> _Laws:
 
 def _sum(one: _Laws, other: _Laws, cells: _Cells) -> _Laws:
     """The sum of two independent variables, in new cells."""
-    found, errors = [], []
+    found: list[Any] = []
+    errors: list[float] = []
     for side in ("below", "above"):
         a, b = getattr(one, side), getattr(other, side)
         if not found:
@@ -182,16 +183,16 @@ def _sum(one: _Laws, other: _Laws, cells: _Cells) -> _Laws:
         _positive_sums.sums_in_cells(a.atoms, a.masses, b.atoms, b.masses, a is b, bounds, mass, moment)
         error = (a.atoms.size + b.atoms.size + 16) * UNIT_ROUNDOFF
         errors.append(error)
-        underflow = a.atoms.size * b.atoms.size * _LEAST_DOUBLE * top  # of products of masses: at most at the largest sum
+        # products of masses that underflow: at most at the largest sum
+        underflow = a.atoms.size * b.atoms.size * _LEAST_DOUBLE * top
         infinite = (a.infinite * b.masses.sum() + b.infinite * a.masses.sum()) * (1.0 + 1e-9) + underflow
         found.append((bounds, mass, moment, error, infinite))
-    laws = [
-        _lower_law(*found[0][:3]),
-        _upper_law(*found[1][:3], 2 * found[1][3] * found[1][2], 2 * found[1][3] * found[1][1], found[1][4]),
-    ]
+    edges, mass, moment, error, infinite = found[1]
+    below = _lower_law(*found[0][:3])
+    above = _upper_law(edges, mass, moment, 2 * error * moment, 2 * error * mass, infinite)
     error = max(errors)
     return _Laws(
-        laws[0], laws[1], one.mass_error + other.mass_error + 4 * error,
+        below, above, one.mass_error + other.mass_error + 4 * error,
         max(one.position_error, other.position_error) + 4 * error,
     )  # fmt: skip
 
@@ -277,7 +278,7 @@ def _edges(atoms: FloatArray, masses: FloatArray, knots: FloatArray, cells: _Cel
         if tail[-1] > tail[0]:
             measure += share * (tail - tail[0]) / (tail[-1] - tail[0])
     measure = np.interp(knots, atoms, measure)
-    positions = np.interp(np.linspace(measure[0], measure[-1], cells.count), measure, knots)
+    positions = np.interp(np.linspace(measure[0], measure[-1], cells.number), measure, knots)
     positions = np.concatenate([[0.0], positions])
     apart = np.diff(positions, prepend=-1.0) > 1e-12 * positions
     return np.ascontiguousarray(positions[apart])

@@ -17,8 +17,8 @@ Balls in bins. A record is put in one of t bins once, and takes part in the step
 means are orthogonal and of length a sqrt(k). It is the allocation with the sensitivity s sqrt(k).
 
 Source: Chua, Ghazi, Harrison, Leeman, Kamath, Kumar, Manurangsi, Sinha and Zhang 2024 (balls and bins; the pair
-dominates); Feldman and Shenfeld 2025 (random allocation); Choquette-Choo, Ganesh, Haque, Steinke and Thakurta 2025 (bins
-over epochs).
+dominates); Feldman and Shenfeld 2025 (random allocation); Choquette-Choo, Ganesh, Haque, Steinke and Thakurta 2025
+(bins over epochs).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .. import _validate, special
 from .._monotone import monotone
 from .._values import ValueObject
 from ..estimate import Estimate, NumberLike
-from ..numerics import UNIT_ROUNDOFF, FloatArray
+from ..numerics import UNIT_ROUNDOFF, FloatArray, next_above
 from .log_normal_sums import log_normal_sum
 from .pairs import Pair, PairObject
 from .steps import BoundingSteps, CurveStep
@@ -45,7 +45,9 @@ Direction = Literal["forward", "backward", "worst"]
 _MAX_STEPS = 10**9
 _CELLS, _DEPTH = 2000, 45.0  # of a first evaluation: 0.4 s for 1e5 steps
 _MORE_CELLS = 5000  # where that is not close enough
-_DEPTHS = np.array([30.0, 45.0, 60.0, 90.0, 180.0, 360.0, 690.0])  # of these, the first that is enough for a delta
+_DEPTHS = np.array([30.0, 45.0, 60.0, 90.0, 180.0])  # of these, the first that is enough for a delta
+_LEAST_IMPROVED = 1e-60  # smaller deltas have the bounds of the first evaluation, wider and wider in their logarithm
+_LARGEST_SCALE = 25.0  # beyond it, where sigma is less than 0.04 sensitivities, other steps are left out of account
 _ACCEPTED_WIDTH = 0.004  # relative width of delta that is not improved: 1e-3 of epsilon or less where delta is small
 _LARGEST_EPSILON = 690.0  # beyond it the bounds are those at it, and 0: e^epsilon would overflow
 # bound: tested by kernels/test_gaussian_mechanism - relative error of gaussian_delta
@@ -70,9 +72,9 @@ class AllocationCurve(ValueObject):
         rows = np.zeros((3, levels.size))
         if self.scale > 0.0 and levels.size:
             rows = self._bounds(levels, _CELLS, _DEPTH)
-            wide = (rows[2] - rows[1] > _ACCEPTED_WIDTH * rows[2]) & (levels < _LARGEST_EPSILON)
+            wide = (rows[2] - rows[1] > _ACCEPTED_WIDTH * rows[2]) & (rows[0] > _LEAST_IMPROVED)
             if wide.any():
-                logs = np.log(np.maximum(rows[0], 1e-300))
+                logs = np.log(np.maximum(rows[0], _LEAST_IMPROVED))
                 depths = _DEPTHS[np.minimum(np.searchsorted(_DEPTHS, 8.0 - 1.1 * logs), _DEPTHS.size - 1)]
                 for depth in np.unique(depths[wide]):
                     part = wide & (depths == depth)
@@ -86,20 +88,30 @@ class AllocationCurve(ValueObject):
 
     def _bounds(self, epsilon: FloatArray, cells: int, depth: float) -> FloatArray:
         """Rows of values, lower and upper bounds."""
-        bounds = log_normal_sum(self.scale, self.steps, cells, depth)
         inside = np.minimum(epsilon, _LARGEST_EPSILON)
-        ratio = np.exp(-inside if self.adds else inside)
-        rows = np.stack(bounds.excesses(self.steps * ratio))[:, int(self.adds)] / self.steps
-        if self.adds:
-            rows /= ratio
+        rows = np.zeros((3, epsilon.size))
+        if self.scale > _LARGEST_SCALE:
+            if not self.adds:  # R is at least one of its t terms
+                rows[1] = self._of_one_step(next_above(inside + next_above(math.log(self.steps))), -1.0)
+            rows[2] = 1.0
+        else:
+            bounds = log_normal_sum(self.scale, self.steps, cells, depth)
+            ratio = np.exp(-inside if self.adds else inside)
+            rows = np.stack(bounds.excesses(self.steps * ratio))[:, int(self.adds)] / self.steps
+            if self.adds:
+                rows /= ratio
         rows[1] *= 1.0 - 8 * UNIT_ROUNDOFF
         rows[2] *= 1.0 + 8 * UNIT_ROUNDOFF
         rows[1, epsilon > inside] = 0.0
-        whole = np.asarray(special.gaussian_delta(0.5 * self.scale * (1.0 + 2 * UNIT_ROUNDOFF), inside))
-        rows[2] = np.minimum(np.minimum(rows[2], whole * (1.0 + _GAUSSIAN_ERROR)), 1.0)
+        rows[2] = np.minimum(np.minimum(rows[2], self._of_one_step(inside, 1.0)), 1.0)
         rows[1] = np.minimum(rows[1], rows[2])
         rows[0] = np.clip(rows[0], rows[1], rows[2])
         return rows
+
+    def _of_one_step(self, epsilon: FloatArray, side: float) -> FloatArray:
+        """A bound of delta of the Gaussian mechanism with the same noise, from above (1) or from below (-1)."""
+        half = 0.5 * self.scale * (1.0 + side * 2 * UNIT_ROUNDOFF)
+        return np.asarray(special.gaussian_delta(half, epsilon) * (1.0 + side * _GAUSSIAN_ERROR))
 
 
 class StructuredSampling(PairObject):
@@ -284,8 +296,8 @@ class BallsInBins(StructuredSampling):
     Notes
     -----
     Neighbours differ by a record that is added or removed; noise is independent in all steps. With correlated noise see
-    ``BandedMatrixMechanism``. The contributions of a record in several epochs are worst when they are equal, which makes
-    the pair that of ``RandomAllocation`` with the sensitivity times the root of the number of epochs.
+    ``BandedMatrixMechanism``. The contributions of a record in several epochs are worst when they are equal: the pair is
+    that of ``RandomAllocation`` with the sensitivity times the root of the number of epochs.
 
     **Accuracy** ``tests/enclosures/test_structured_sampling.py``.
 
@@ -313,7 +325,8 @@ class BallsInBins(StructuredSampling):
 
 
 def _allocation(scale: float, steps: int, epochs: int) -> BoundingSteps:
-    return BoundingSteps((CurveStep(AllocationCurve(scale, steps, False), AllocationCurve(scale, steps, True), epochs),))
+    removal, addition = (AllocationCurve(scale, steps, adds) for adds in (False, True))
+    return BoundingSteps((CurveStep(removal, addition, epochs),))
 
 
 def _checked(sigma: Any, name: str, steps: Any, sensitivity: Any, epochs: Any) -> dict[str, Any]:
