@@ -19,6 +19,8 @@ the factors of a product, and are carried as one number, ``mass_error``. Errors 
 not grow with the number of terms, since all positions are positive: ``position_error`` moves x in the end.
 """
 
+# bounds: proved - numbers of roundings in units of UNIT_ROUNDOFF, and allowances far above what they cover
+
 from __future__ import annotations
 
 import functools
@@ -48,12 +50,14 @@ _QUANTILE_SHARES = (0.05, 0.05, 0.1, 0.1)
 _DEEPEST = 690.0
 _TAIL_SHARE, _DEEP_SHARE, _MIDDLE_SHARE = 0.45, 0.07, 0.18
 _LARGEST_POSITION = 1e150  # of an atom of Y; what lies beyond is ``infinite``
+# bound: proved - masses of at least this are sums whose terms lose less than 1e-16 of it by underflow
 _LEAST_MASS = 1e-290  # cells with less are left out below, where masses that underflow have no relative error
+# bound: proved - what a product of two masses can lose by underflow
 _LEAST_DOUBLE = 5e-324
 
 
 @dataclass(frozen=True, eq=False)
-class _Law:
+class _AtomicLaw:
     """Atoms and masses; ``infinite`` is the mean of what an atom at infinity without mass adds."""
 
     atoms: FloatArray
@@ -62,16 +66,16 @@ class _Law:
 
 
 @dataclass(frozen=True, eq=False)
-class _Laws:
+class _LawsOfSum:
     """The laws below and above, and bounds of the relative errors of their masses and positions."""
 
-    below: _Law
-    above: _Law
+    below: _AtomicLaw
+    above: _AtomicLaw
     mass_error: float
     position_error: float
 
 
-class _Cells(NamedTuple):
+class _CellChoice(NamedTuple):
     """How many cells a law is cut into, and the depths that most of them cover, in nats.
 
     ``depth`` is that of the tails, ``middle`` that of what lies between most of the mass and most of the mean of Y.
@@ -86,8 +90,8 @@ class _Cells(NamedTuple):
 class SumBounds:
     """C and D of the sum of ``count`` log-normal variables, from the laws of two terms."""
 
-    first: _Laws
-    second: _Laws
+    first: _LawsOfSum
+    second: _LawsOfSum
     count: int
 
     def excesses(self, level: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -122,18 +126,18 @@ def log_normal_sum(scale: float, count: int, cells: int, depth: float) -> SumBou
 
     They are close where C / count and D / count are between e^-depth and 1.
     """
-    grid = _Cells(cells, depth, min(10.0 + 0.6 * scale**2, _DEEPEST))
+    grid = _CellChoice(cells, depth, min(10.0 + 0.6 * scale**2, _DEEPEST))
     single = _single(scale, grid)
     if count == 1:
-        zero = _Law(np.zeros(1), np.ones(1))
-        return SumBounds(single, _Laws(zero, zero, 0.0, 0.0), 1)
+        zero = _AtomicLaw(np.zeros(1), np.ones(1))
+        return SumBounds(single, _LawsOfSum(zero, zero, 0.0, 0.0), 1)
     half = _multiple(single, count // 2, grid)
     if count % 2 == 0:
         return SumBounds(half, half, count)
     return SumBounds(half, _sum(half, single, grid), count)
 
 
-def _multiple(single: _Laws, count: int, cells: _Cells) -> _Laws:
+def _multiple(single: _LawsOfSum, count: int, cells: _CellChoice) -> _LawsOfSum:
     """The sum of ``count`` copies, by the binary digits of count."""
     total = single
     for digit in bin(count)[3:]:
@@ -143,7 +147,7 @@ def _multiple(single: _Laws, count: int, cells: _Cells) -> _Laws:
     return total
 
 
-def _single(scale: float, cells: _Cells) -> _Laws:
+def _single(scale: float, cells: _CellChoice) -> _LawsOfSum:
     """Y: the masses of cells and their means are differences of normal distribution functions."""
     last = min(_LARGEST_Z + scale, (math.log(_LARGEST_POSITION) + 0.5 * scale**2) / scale)
     fine = np.linspace(-_LARGEST_Z, last, _FINE_STEPS + 1)
@@ -169,7 +173,7 @@ def _single(scale: float, cells: _Cells) -> _Laws:
     return _from_cells(edges, mass, moment, error, _NORMAL_ERROR, position)
 
 
-def _sum(one: _Laws, other: _Laws, cells: _Cells) -> _Laws:
+def _sum(one: _LawsOfSum, other: _LawsOfSum, cells: _CellChoice) -> _LawsOfSum:
     """The sum of two independent variables, in new cells."""
     found: list[Any] = []
     errors: list[float] = []
@@ -191,7 +195,7 @@ def _sum(one: _Laws, other: _Laws, cells: _Cells) -> _Laws:
     below = _lower_law(*found[0][:3])
     above = _upper_law(edges, mass, moment, 2 * error * moment, 2 * error * mass, infinite)
     error = max(errors)
-    return _Laws(
+    return _LawsOfSum(
         below, above, one.mass_error + other.mass_error + 4 * error,
         max(one.position_error, other.position_error) + 4 * error,
     )  # fmt: skip
@@ -199,7 +203,7 @@ def _sum(one: _Laws, other: _Laws, cells: _Cells) -> _Laws:
 
 def _from_cells(
     edges: FloatArray, mass: FloatArray, moment: FloatArray, error: FloatArray, mass_error: float, position_error: float
-) -> _Laws:
+) -> _LawsOfSum:
     """Both laws of Y; the last cell has no right end."""
     excess = max(float(moment[-1] + error[-1]), 0.0)
     above = _upper_law(edges, mass[:-1], moment[:-1], error[:-1], mass_error * mass[:-1], excess, last=float(mass[-1]))
@@ -207,21 +211,21 @@ def _from_cells(
     below = _lower_law(edges[1:], mass[1:-1], moment[1:-1])
     kept = mass[1:-1] > _LEAST_MASS
     moved = np.minimum(error[1:-1][kept] / mass[1:-1][kept], np.diff(edges)[1:][kept]) / edges[1:-1][kept]
-    return _Laws(below, above, mass_error, position_error + float(moved.max(initial=0.0)))
+    return _LawsOfSum(below, above, mass_error, position_error + float(moved.max(initial=0.0)))
 
 
-def _lower_law(edges: FloatArray, mass: FloatArray, moment: FloatArray) -> _Law:
+def _lower_law(edges: FloatArray, mass: FloatArray, moment: FloatArray) -> _AtomicLaw:
     """Each cell as an atom at its mean; without those of hardly any mass."""
     kept = mass > _LEAST_MASS
     width = np.diff(edges)
     atoms = edges[:-1][kept] + np.clip(moment[kept] / mass[kept], 0.0, width[kept])
-    return _Law(np.ascontiguousarray(atoms), np.ascontiguousarray(mass[kept]))
+    return _AtomicLaw(np.ascontiguousarray(atoms), np.ascontiguousarray(mass[kept]))
 
 
 def _upper_law(
     edges: FloatArray, mass: FloatArray, moment: FloatArray, moment_error: FloatArray, mass_error: FloatArray,
     infinite: float, last: float = 0.0,
-) -> _Law:  # fmt: skip
+) -> _AtomicLaw:  # fmt: skip
     """Each cell divided between its ends, either of them raised by what the errors allow."""
     width = np.diff(edges)
     right, slack = np.clip(moment / width, 0.0, mass), moment_error / width
@@ -230,10 +234,10 @@ def _upper_law(
     masses[1:] += np.minimum(right + slack, mass)
     masses[-1] += last
     kept = masses > 0.0
-    return _Law(np.ascontiguousarray(edges[kept]), np.ascontiguousarray(masses[kept]), infinite)
+    return _AtomicLaw(np.ascontiguousarray(edges[kept]), np.ascontiguousarray(masses[kept]), infinite)
 
 
-def _coarse_sums(a: _Law, b: _Law) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _coarse_sums(a: _AtomicLaw, b: _AtomicLaw) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Sums of groups of atoms, in order, with their masses; and positions between them: for the choice of cells.
 
     Where one term makes the sum, the sums of groups stand in clusters, one for each group of that term: the positions
@@ -254,7 +258,7 @@ def _coarse_sums(a: _Law, b: _Law) -> tuple[FloatArray, FloatArray, FloatArray]:
     return sums[order], masses[order], knots
 
 
-def _edges(atoms: FloatArray, masses: FloatArray, knots: FloatArray, cells: _Cells) -> FloatArray:
+def _edges(atoms: FloatArray, masses: FloatArray, knots: FloatArray, cells: _CellChoice) -> FloatArray:
     """0 and about ``cells`` edges, where a law with these atoms, in order, needs them; by a line between knots."""
     kept = masses > 0.0
     atoms, masses = atoms[kept], masses[kept]
@@ -284,7 +288,7 @@ def _edges(atoms: FloatArray, masses: FloatArray, knots: FloatArray, cells: _Cel
     return np.ascontiguousarray(positions[apart])
 
 
-def _tails(law: _Law) -> FloatArray:
+def _tails(law: _AtomicLaw) -> FloatArray:
     """Mass above, excess, mass below and deficit at each atom: sums of positive numbers."""
     gaps = np.diff(law.atoms)
     above = np.cumsum(law.masses[::-1])[::-1]
@@ -299,5 +303,5 @@ def _evaluation_error(bounds: SumBounds) -> float:
     return 4.0 * (max(_size(bounds.first), 1) + 3.0 * _size(bounds.second) + 16) * UNIT_ROUNDOFF
 
 
-def _size(laws: _Laws) -> int:
+def _size(laws: _LawsOfSum) -> int:
     return max(laws.below.atoms.size, laws.above.atoms.size)

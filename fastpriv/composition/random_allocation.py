@@ -21,6 +21,8 @@ dominates); Feldman and Shenfeld 2025 (random allocation); Choquette-Choo, Ganes
 (bins over epochs).
 """
 
+# bounds: proved - numbers of roundings in units of UNIT_ROUNDOFF
+
 from __future__ import annotations
 
 import math
@@ -46,6 +48,7 @@ _MAX_STEPS = 10**9
 _CELLS, _DEPTH = 2000, 45.0  # of a first evaluation: 0.4 s for 1e5 steps
 _MORE_CELLS = 5000  # where that is not close enough
 _DEPTHS = np.array([30.0, 45.0, 60.0, 90.0, 180.0])  # of these, the first that is enough for a delta
+# bound: none - of what is evaluated twice
 _LEAST_IMPROVED = 1e-60  # smaller deltas have the bounds of the first evaluation, wider and wider in their logarithm
 _LARGEST_SCALE = 25.0  # beyond it, where sigma is less than 0.04 sensitivities, other steps are left out of account
 _ACCEPTED_WIDTH = 0.004  # relative width of delta that is not improved: 1e-3 of epsilon or less where delta is small
@@ -296,8 +299,8 @@ class BallsInBins(StructuredSampling):
     Notes
     -----
     Neighbours differ by a record that is added or removed; noise is independent in all steps. With correlated noise see
-    ``BandedMatrixMechanism``. The contributions of a record in several epochs are worst when they are equal: the pair is
-    that of ``RandomAllocation`` with the sensitivity times the root of the number of epochs.
+    ``BandedMatrixMechanism``. The contributions of a record in several epochs are worst when equal: the pair is that
+    of ``RandomAllocation`` with the sensitivity times the root of the number of epochs.
 
     **Accuracy** ``tests/enclosures/test_structured_sampling.py``.
 
