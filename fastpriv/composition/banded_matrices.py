@@ -1,11 +1,10 @@
 """Correlated noise of banded matrices, with records in bins: certified curves, and importance sampling between them.
 
 Notation: b bins, k epochs and so b k steps; a lower triangular Toeplitz matrix C with m <= b bands and coefficients
-c_0 .. c_(m-1) >= 0.
-The mechanism releases C x plus N(0, sigma^2 I) noise, from which a model is trained whose noise is
+c_0 .. c_(m-1) >= 0. The mechanism releases C x plus N(0, sigma^2 I) noise, from which a model is trained whose noise is
 C^-1 times that. A record in bin i contributes to the steps i, i + b, ..., with at most the sensitivity s each; worst
-are equal contributions (all c_j >= 0). In units of sigma / s, with m_i the sum of the columns i, i + b, ... of C, the
-pair
+are equal contributions (all c_j >= 0). In units of sigma / s, with m_i the sum of the columns i, i + b, ... of C,
+
     P = average over i of N(m_i, I),        Q = N(0, I)
 
 dominates the removal of the record. All columns count as complete, as if the m - 1 steps after the last were released
