@@ -56,8 +56,11 @@ from .channels.subset_likelihoods import SubsetLikelihood as SubsetLikelihood
 from .channels.subset_likelihoods import rank_of_subset as rank_of_subset
 from .channels.subset_likelihoods import subset_of_rank as subset_of_rank
 from .cli.info import show_versions as show_versions
+from .composition.banded_matrices import BandedMatrixMechanism as BandedMatrixMechanism
 from .composition.compositions import Composition as Composition
 from .composition.compositions import compose as compose
+from .composition.random_allocation import BallsInBins as BallsInBins
+from .composition.random_allocation import RandomAllocation as RandomAllocation
 from .distributions import Density as Density
 from .distributions import GaussianMixture as GaussianMixture
 from .distributions import LogRatio as LogRatio

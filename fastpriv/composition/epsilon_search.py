@@ -29,6 +29,9 @@ _FIRST_FACTOR = 8.0  # by which epsilon grows while the curve is above all targe
 _NEAR_FLOOR = 1e-9  # distance of log delta from its floor at which a larger epsilon has no smaller delta
 # bound: none - where the search starts
 _LEAST_SHARE = 1e-8  # of the upper end of a bracket, that counts as its lower end where that is 0
+_MOST_HALVINGS = 24  # of the gap between the root and an end
+# bound: none - relative width of a bracket whose ends are searched on, and the share of it that is left to them
+_WIDE, _SETTLED = 1e-7, 0.05
 
 
 class FoundEpsilon(NamedTuple):
@@ -67,6 +70,7 @@ def least_epsilon(
     high[met], active = 0.0, active & ~met
     if active.any():
         search.solve(below[active], above[active], floor[1])
+        search.tighten(below[active], above[active])
         low[active], value[active], high[active] = search.ends(below[active], above[active])
     reasons = []
     if np.isinf(high[zero & ~hopeless]).any():
@@ -131,6 +135,25 @@ class _Search:
             points = np.concatenate([side[open_ends] for side in (*sides, np.where(slow, middle, np.nan))])
             if not open_ends.any() or not self.evaluate(points[~np.isnan(points)]):
                 return
+
+    def tighten(self, below: FloatArray, above: FloatArray) -> None:
+        """Halve the gaps between the root and either end, where the curve is wider at some epsilons than at others."""
+        low, high = self.proved(below, above)
+        top = np.where(np.isfinite(high), high, self.epsilon[-1])
+        root = np.clip(self._roots(0.5 * (below + above))[0], low, top)
+        short, far = root.copy(), root.copy()  # nearer the root than these, no proof is looked for
+        for _ in range(_MOST_HALVINGS):
+            low, high = self.proved(below, above)
+            limit = np.maximum(_SETTLED * (high - low), _NARROW * root)
+            wide = (high - low > _WIDE * root) & np.isfinite(high)
+            sides = [(low, short, wide & (short - low > limit)), (high, far, wide & (high - far > limit))]
+            points = [0.5 * (end + inner) for end, inner, _ in sides]
+            used = np.concatenate([point[mask] for point, (_, _, mask) in zip(points, sides, strict=True)])
+            if not used.size or not self.evaluate(used):
+                return
+            new_low, new_high = self.proved(below, above)
+            short = np.where(sides[0][2] & (new_low < points[0]), np.minimum(short, points[0]), short)
+            far = np.where(sides[1][2] & (new_high > points[1]), np.maximum(far, points[1]), far)
 
     def _reach(self, target: float, floor: float) -> None:
         """Larger and larger epsilons, until the curve is proved to be below all targets, or is at its end."""

@@ -35,6 +35,7 @@ from ..notions.local import ldp_delta
 from ..numerics import FloatArray, LongDoubleArray, next_above, next_below
 from .measured_losses import PrivacyLossDistribution, is_dp_accounting_pld, losses_of_dp_accounting
 from .pairs import pair_of
+from .random_allocation import StructuredSampling
 from .steps import AtomStep, BoundingSteps, CurveStep, LaplaceStep, LossStep, MixtureStep, Step, bounding_atoms
 
 __all__ = ["ReadPair", "read_pair"]
@@ -84,6 +85,10 @@ def _both_orders(forward: BoundingSteps, backward: BoundingSteps | None = None) 
     return ReadPair(forward, forward if backward is None else backward, ordered=False)
 
 
+def _both_directions(steps: BoundingSteps) -> ReadPair:
+    return ReadPair(steps, steps.reversed(), ordered=False)
+
+
 def _ordered(steps: BoundingSteps) -> ReadPair:
     return ReadPair(steps, steps.reversed(), ordered=True)
 
@@ -117,7 +122,7 @@ def _read_subsampled(mechanism: PoissonSampledGaussian) -> ReadPair:
     else:
         larger, smaller = (np.where(exact, means, move(means)) for move in (next_above, next_below))
         steps = BoundingSteps(step(larger), (step(smaller),))
-    return ReadPair(steps, steps.reversed(), ordered=False)
+    return _both_directions(steps)
 
 
 def _read_measured(loss: PrivacyLossDistribution) -> ReadPair:
@@ -278,4 +283,5 @@ _READERS: tuple[tuple[type, Callable[[Any], ReadPair]], ...] = (
     (RandomizedResponse, _read_response),
     (AnyChannel, _read_channel),
     (PrivacyLossDistribution, _read_measured),
+    (StructuredSampling, lambda mechanism: _both_directions(mechanism._steps())),
 )

@@ -97,6 +97,9 @@ SENT = {
     "label_information": lambda **k: fastpriv.label_information(mixture(3), **SPENT, **k),
     "renyi_divergence": lambda **k: fastpriv.renyi_divergence(P, Q, 1.5, **SPENT, **k),
     "guaranteed": lambda **k: fastpriv.total_variation(P, Q, interval="guaranteed", **SPENT | {"rtol": 0.05}, **k),
+    "banded matrix": lambda **k: fastpriv.BandedMatrixMechanism([1.0, 0.5], 2.0, 40, epochs=2).sampled_delta(
+        1.0, rng=1, rtol=1e-6, max_samples=120_000, **k
+    ),
     "pac_accuracy": lambda **k: notions.pac_accuracy(median, None, 0.0, [0.5, 1.0], rng=1, atol=2e-3, **k),
     "robust_accuracy": lambda **k: notions.robust_accuracy(
         GaussianMechanism(1.0), [0.0, 1.0], 0.0, 2.0, method="sampled", rng=1, atol=0.01, **k
@@ -195,6 +198,7 @@ REACHED = {
     for names, modules in {
         ("assess", "assess, several"): "assessment.assess",
         ("awgn_capacity",): "capacity.awgn_solver",
+        ("banded matrix",): "composition.banded_matrices",
         ("sigma_from_ci_lmip",): "capacity.awgn",
         ("sigma_from_cd_lmip", "sigma_from_lip"): "calibration.root_search",
         ("kl_divergence", "hockey_stick_divergence", "label_information", "renyi_divergence"): "sampling.replicates",

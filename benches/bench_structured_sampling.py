@@ -1,0 +1,73 @@
+"""Records in one random step of many: certified laws and guaranteed sampling against plain Monte Carlo."""
+
+import numpy as np
+import pytest
+
+from fastpriv import BandedMatrixMechanism, RandomAllocation
+from fastpriv.composition.log_normal_sums import log_normal_sum
+
+SAMPLES = 20_000
+
+
+def cold_delta(sigma, steps, epsilon):
+    log_normal_sum.cache_clear()
+    return RandomAllocation(sigma, steps).delta(epsilon, direction="forward")
+
+
+def plain_allocation(sigma, steps, epsilon):
+    """What one would write: the likelihood ratio of samples of P."""
+    rng = np.random.default_rng(1)
+    total = np.zeros(SAMPLES)
+    for start in range(0, steps, 1000):
+        z = rng.standard_normal((SAMPLES, min(1000, steps - start))) / sigma
+        if start == 0:
+            z[:, 0] += 1.0 / sigma**2
+        total += np.exp(z - 0.5 / sigma**2).sum(axis=1)
+    return np.maximum(1.0 - np.exp(epsilon) * steps / total, 0.0)
+
+
+@pytest.mark.benchmark(group="allocation of 1000 steps, delta about 1e-2")
+@pytest.mark.parametrize("how", ["fastpriv", "plain Monte Carlo"])
+def test_allocation(benchmark, how):
+    sigma, steps, epsilon = 1.0, 1000, 0.02
+    if how == "fastpriv":
+        found = benchmark.pedantic(cold_delta, (sigma, steps, epsilon), rounds=3)
+        assert found.width < 1e-3 * found.value
+    else:
+        values = benchmark.pedantic(plain_allocation, (sigma, steps, epsilon), rounds=3)
+        truth = RandomAllocation(sigma, steps).delta(epsilon, direction="forward").value
+        assert abs(values.mean() - truth) < 5.0 * values.std() / np.sqrt(SAMPLES)
+
+
+@pytest.mark.benchmark(group="epsilon of an allocation of 1e5 steps at delta 1e-10")
+def test_epsilon_of_a_long_epoch(benchmark):
+    def cold():
+        log_normal_sum.cache_clear()
+        return RandomAllocation(1.0, 100_000).epsilon(1e-10)
+
+    assert benchmark.pedantic(cold, rounds=2).width < 1e-3
+
+
+@pytest.mark.benchmark(group="banded matrix, 100 bins, delta 1e-4")
+@pytest.mark.parametrize("how", ["guaranteed", "plain Monte Carlo"])
+def test_banded_matrix(benchmark, how):
+    column = np.cumprod(np.r_[1.0, 1.0 - 0.5 / np.arange(1, 8)])
+    one = BandedMatrixMechanism(column, 4.0, 100, epochs=10)
+    found = one.sampled_delta(1.0, rng=1)
+    if how == "guaranteed":
+        assert benchmark.pedantic(one.sampled_delta, (1.0,), {"rng": 1}, rounds=3).upper < 1.2 * found.value
+        return
+
+    def plain():
+        """Samples of P with all coordinates: one of a thousand counts, and no bound at all."""
+        rng = np.random.default_rng(2)
+        rows = np.zeros((100, 1007))
+        for i in range(100):
+            for e in range(10):
+                rows[i, i + 100 * e : i + 100 * e + 8] += column / 4.0
+        x = rng.standard_normal((SAMPLES, 1007)) + rows[rng.integers(0, 100, SAMPLES)]
+        ratio = np.exp(x @ rows.T - 0.5 * (rows[0] ** 2).sum()).mean(axis=1)
+        return np.maximum(1.0 - np.e / ratio, 0.0)
+
+    values = benchmark.pedantic(plain, rounds=2)
+    assert abs(values.mean() - found.value) < 6.0 * values.std() / np.sqrt(SAMPLES)

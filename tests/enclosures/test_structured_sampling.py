@@ -1,0 +1,141 @@
+"""Certified curves of records that take part in one random step, against quadrature in one and two dimensions."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+from fastpriv import BallsInBins, BandedMatrixMechanism, GaussianMechanism, RandomAllocation, compose
+from fastpriv.composition.log_normal_sums import log_normal_sum
+from oracles import structured_sampling as oracle
+
+DIRECTIONS = ("forward", "backward")
+
+
+@pytest.mark.parametrize("scale", [1e-6, 0.01, 0.5, 1.0, 4.0, 12.0])
+def test_one_step_is_the_gaussian_mechanism(scale):
+    epsilon = scale * np.array([0.0, 0.3, 1.0, 3.0, 8.0]) + 0.5 * scale**2
+    truth = [oracle.one_step(scale, e) for e in epsilon]
+    for direction in DIRECTIONS:
+        found = RandomAllocation(1.0 / scale, 1).delta(epsilon, direction=direction)
+        assert (found.lower <= truth).all(), (found, truth)
+        assert (truth <= found.upper).all(), (found, truth)
+        assert found.kind == "certified"
+        if scale >= 0.01:
+            assert (found.upper <= 1.01 * found.lower).all(), found
+
+
+@pytest.mark.parametrize(("scale", "steps", "epsilon"), [
+    (1.0, 2, 0.0), (1.0, 2, 0.5), (1.0, 2, 4.0), (2.0, 2, 3.0), (0.25, 2, 0.3), (1e-3, 2, 1e-3), (4.0, 2, 10.0),
+    (0.2, 3, 0.1), (0.5, 3, 0.7),
+])  # fmt: skip
+def test_two_and_three_steps(scale, steps, epsilon):
+    for direction, truth in zip(DIRECTIONS, oracle.allocation_deltas(scale, steps, epsilon), strict=True):
+        found = RandomAllocation(1.0 / scale, steps).delta(epsilon, direction=direction)
+        assert found.lower <= truth * (1 + 1e-9), (direction, truth, found)
+        assert truth * (1 - 1e-9) <= found.upper, (direction, truth, found)
+        assert found.upper <= 1.01 * found.lower, (direction, found)
+        assert found.value == pytest.approx(truth, rel=1e-4), (direction, found)
+
+
+@pytest.mark.parametrize("steps", [4, 5, 7, 12])
+def test_laws_of_sums_keep_mean_and_variance(steps):
+    scale = 0.5
+    bounds = log_normal_sum(scale, steps, 1500, 45.0)
+    variance = steps * math.expm1(scale**2)
+    for side, sign in (("below", -1.0), ("above", 1.0)):
+        one, other = (getattr(laws, side) for laws in (bounds.first, bounds.second))
+        means = [law.atoms @ law.masses for law in (one, other)]
+        squares = [(law.atoms - mean) ** 2 @ law.masses for law, mean in zip((one, other), means, strict=True)]
+        assert sum(means) == pytest.approx(steps, rel=1e-9)
+        assert 0.0 < sign * (sum(squares) / variance - 1.0) < 1e-3
+
+
+def test_more_steps_and_more_noise_are_more_private():
+    epsilon = np.array([0.01, 0.1, 0.5, 1.0])
+    for direction in DIRECTIONS:
+        rows = [RandomAllocation(1.0, t).delta(epsilon, direction=direction) for t in (1, 3, 10, 31)]
+        for before, after in itertools.pairwise(rows):
+            assert (after.upper <= before.upper).all()
+        rows = [RandomAllocation(s, 30).delta(epsilon, direction=direction) for s in (0.5, 1.0, 2.0)]
+        for before, after in itertools.pairwise(rows):
+            assert (after.upper < before.lower).all()
+
+
+def test_epsilon_is_within_a_thousandth():
+    one = RandomAllocation(1.0, 50)
+    found = one.epsilon(1e-6)
+    assert found.width < 1e-3
+    assert one.delta(found.upper).upper <= 1e-6 * (1 + 1e-12)
+    assert one.delta(found.lower).upper >= 1e-6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-10])
+@pytest.mark.parametrize("sigma", [0.5, 1.0, 5.0])
+@pytest.mark.parametrize("steps", [100, 4321, 100_000])
+def test_epsilon_of_long_epochs(sigma, steps, delta):
+    assert RandomAllocation(sigma, steps).epsilon(delta).width < 1e-3
+
+
+def test_monte_carlo_of_a_hundred_steps():
+    rng, scale, steps, samples = np.random.default_rng(5), 1.0, 100, 40_000
+    ratio = np.exp(scale * rng.standard_normal((samples, steps)) - 0.5 * scale**2).mean(axis=1)
+    epsilon = 0.1
+    for direction, values in (("forward", np.maximum(ratio - math.exp(epsilon), 0.0)),
+                              ("backward", np.maximum(1.0 - math.exp(epsilon) * ratio, 0.0))):  # fmt: skip
+        found = RandomAllocation(1.0, steps).delta(epsilon, direction=direction)
+        assert abs(values.mean() - found.value) < 5.0 * values.std() / math.sqrt(samples)
+
+
+def test_extreme_parameters():
+    assert RandomAllocation(1.0, 10, sensitivity=0.0).delta([0.0, 1.0]).upper.max() == 0.0
+    for sigma in (1e-3, 0.03, 1e9):
+        found = RandomAllocation(sigma, 50).delta([0.0, 1.0, 650.0, 800.0])
+        assert (found.lower >= 0.0).all()
+        assert (found.upper <= 1.0).all()
+    assert RandomAllocation(1e9, 50).delta(0.0).upper < 1e-9
+    assert RandomAllocation(0.03, 50).delta(0.0).lower > 0.9
+    assert RandomAllocation(1.0, 10**9).delta(1.0).upper < 1e-10
+
+
+def test_epochs_compose():
+    truth = GaussianMechanism(1.0, math.sqrt(2.0)).delta(1.0).value
+    found = RandomAllocation(1.0, 1, epochs=2).delta(1.0)
+    assert found.lower <= truth <= found.upper
+    once, twice = RandomAllocation(1.0, 20), RandomAllocation(1.0, 20, epochs=2)
+    assert compose(once, 2).forward_steps == compose(twice).forward_steps
+    assert once.delta(0.5).upper < twice.delta(0.5).lower
+    assert twice.delta(0.5).upper < 2.0 * once.delta(0.25).upper
+
+
+def test_bins_over_epochs_are_an_allocation_of_longer_contributions():
+    bins, allocation = BallsInBins(3.0, 40, epochs=9), RandomAllocation(1.0, 40)
+    assert bins.delta(0.5) == allocation.delta(0.5)
+    assert BandedMatrixMechanism([1.0], 3.0, 40, epochs=9).delta(0.5) == allocation.delta(0.5)
+
+
+@pytest.mark.parametrize(("second", "epochs", "epsilon"), [(0.5, 1, 0.5), (1.0, 2, 2.0), (0.1, 3, 1.0)])
+def test_two_correlated_bins(second, epochs, epsilon):
+    one = BandedMatrixMechanism([1.0, second], 2.0, 2, epochs=epochs)
+    correlation = (epochs * second + (epochs - 1) * second) / (epochs * (1 + second**2))
+    truth = oracle.two_bins_delta(one.scale, correlation, epsilon)
+    found = one.delta(epsilon, direction="forward")
+    assert found.lower <= truth <= found.upper
+    sampled = one.sampled_delta(epsilon, rng=3, confidence=0.9999, max_samples=30_000)
+    assert sampled.kind == "statistical"
+    assert sampled.lower <= truth <= sampled.upper
+    assert sampled.value == pytest.approx(truth, rel=0.1)
+
+
+def test_objects():
+    for one in (RandomAllocation(1.0, 5), BallsInBins(1.0, 5), BandedMatrixMechanism([1.0, 0.5], 1.0, 5)):
+        again = pickle.loads(pickle.dumps(one))
+        assert again == one
+        assert hash(again) == hash(one)
+        assert compose(again) == compose(one)
+        assert compose(pickle.loads(pickle.dumps(compose(one)))) == compose(one)

@@ -1,0 +1,50 @@
+"""Coverage of sampled curves of banded matrices, and their bits."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import stats
+
+from fastpriv import BandedMatrixMechanism
+from oracles import structured_sampling as oracle
+
+
+def test_bounds_miss_no_more_often_than_they_say():
+    one, epsilon = BandedMatrixMechanism([1.0, 0.5], 1.5, 2, epochs=2), 2.5
+    correlation = (2 * 0.5 + 0.5) / (2 * 1.25)
+    truth = oracle.two_bins_delta(one.scale, correlation, epsilon)
+    certified = one.delta(epsilon, direction="forward")
+    runs, misses = 40, 0
+    for seed in range(runs):
+        found = one.sampled_delta(epsilon, confidence=0.8, rng=seed, max_samples=4000, rtol=1e-9)
+        misses += not found.lower <= truth <= found.upper
+        assert certified.lower <= found.lower
+        assert found.upper <= certified.upper
+        assert found.cost["largest_value"] > found.upper
+    assert misses <= stats.binom.ppf(0.999, runs, 0.2)
+
+
+def test_bits_do_not_depend_on_threads():
+    one = BandedMatrixMechanism([1.0, 0.6, 0.3], 2.0, 40, epochs=3)
+    rows = [one.sampled_delta(1.0, rng=7, n_jobs=n_jobs, max_samples=120_000, rtol=1e-6) for n_jobs in (1, 3)]
+    assert rows[0] == rows[1]
+    assert rows[0] != one.sampled_delta(1.0, rng=8, max_samples=60_000)
+
+
+def test_rare_losses_are_sampled_as_well_as_common_ones():
+    one = BandedMatrixMechanism([1.0, 0.5], 1.0, 100, epochs=2)
+    found = one.sampled_delta(9.0, rng=1, max_samples=100_000)
+    assert found.lower > 1e-16
+    assert found.upper < 1.2 * found.value
+    certified = one.delta(9.0, direction="forward")
+    assert certified.lower <= found.lower
+    assert found.upper < 0.1 * certified.upper
+
+
+def test_wide_bands_take_another_product():
+    few, many = (np.r_[1.0, np.full(k, 1e-3)] for k in (63, 64))
+    rows = [BandedMatrixMechanism(c, 1.0, 70).sampled_delta(0.5, rng=1, max_samples=20_000) for c in (few, many)]
+    assert rows[0].value != rows[1].value
+    assert abs(rows[0].value / rows[1].value - 1.0) < 0.4
+    assert rows[0].lower < rows[1].upper
+    assert rows[1].lower < rows[0].upper
