@@ -4,7 +4,6 @@
  * Notation of fp_contour_factor.h and fp_contour_solver.h. Eight lanes hold nodes, in blocks of FP_CONTOUR_BLOCK whose
  * sums are added, so that every instruction set gives the same bits.
  */
-/* bounds: tested by enclosures/test_contour - errors of sines and of sums over nodes */
 #define FP_LANE_LOOP(k) _Pragma("GCC unroll 1") for (ptrdiff_t k = 0; k < FP_LANES; k++)
 
 /* e^(2 i y) - 1 = -2 sin^2 y + 2 i sin y cos y, both of period pi in y */
