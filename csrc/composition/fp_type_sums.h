@@ -22,6 +22,7 @@
 #ifndef FP_TYPE_SUMS_H
 #define FP_TYPE_SUMS_H
 
+#include <stddef.h>
 #include "special/fp_dd_elementary.h"
 #include "special/fp_elementary.h"
 
