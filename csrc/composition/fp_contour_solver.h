@@ -87,6 +87,7 @@ typedef struct {
     fp_contour_slot *slots;
     fp_contour_table *tables[FP_CONTOUR_TABLES];
     int n_tables;
+    void *shells; /* tables of fp_contour_windows.h */
     unsigned long clock;
     double *ladder; /* of each factor: decay at frequencies of the ladder, for the table being made; -1: not computed */
     long nodes, terms, made; /* cost */
