@@ -1,7 +1,7 @@
 /* Two mixtures at nodes on the line and on discs in the plane; no include guard, included once per instruction set.
  *
- * Notation of fp_contour_several_sigmas.h and fp_log_ratio.h. Eight lanes hold nodes or discs, so that every instruction
- * set gives the same bits.
+ * Notation of fp_contour_several_sigmas.h and fp_log_ratio.h. Eight lanes hold nodes or discs, so that every
+ * instruction set gives the same bits.
  */
 /* bounds: tested by enclosures/test_contour_sigmas - errors of logarithms at nodes, of Taylor coefficients on discs */
 #define FP_LANE_LOOP(k) _Pragma("GCC unroll 1") for (ptrdiff_t k = 0; k < FP_LANES; k++)
@@ -20,7 +20,8 @@ static inline void FP_NAME(fp_several_density)(const fp_mixture *side, const dou
         }
     }
     for (ptrdiff_t i = 0; i < side->n; i++) {
-        const double mean = side->mean[i], inverse = side->inverse[i], weight = side->log_weight[i], own = side->load[i];
+        const double mean = side->mean[i], inverse = side->inverse[i], weight = side->log_weight[i],
+            own = side->load[i];
         double *restrict term = e + FP_LANES * i;
         FP_LANE_LOOP(k) {
             const double z = (x[k] - mean) * inverse, value = fp_exp((weight - 0.5 * z * z) - peak[k]);
@@ -75,7 +76,8 @@ static void FP_NAME(fp_several_nodes)(const fp_log_ratio *r, int n, const double
             }
         }
         for (ptrdiff_t i = 0; i < lone->n; i++) {
-            const double mean = lone->mean[i], inverse = lone->inverse[i], weight = lone->log_weight[i], own = lone->load[i];
+            const double mean = lone->mean[i], inverse = lone->inverse[i], weight = lone->log_weight[i],
+                own = lone->load[i];
             FP_LANE_LOOP(k) {
                 const double z = (at[k] - mean) * inverse, value = fp_exp(weight - 0.5 * z * z - lq[k]);
                 u[k] += value, size[k] += value * (count + 2.0 * fabs(lq[k]) + 3.0 * z * z + 3.0 * own);
@@ -93,7 +95,8 @@ static void FP_NAME(fp_several_nodes)(const fp_log_ratio *r, int n, const double
 }
 
 /* One side at the centres of eight discs: derivatives of log p, and responsibilities */
-static inline void FP_NAME(fp_several_centre)(const fp_mixture *side, const double *restrict x, const double *restrict y,
+static inline void FP_NAME(fp_several_centre)(const fp_mixture *side, const double *restrict x,
+                                              const double *restrict y,
                                               fp_disc_side *restrict out)
 {
     double peak[FP_LANES], re[FP_LANES], im[FP_LANES], spread[FP_LANES], rates[FP_LANES], turned[FP_LANES];
@@ -142,7 +145,8 @@ static inline void FP_NAME(fp_several_centre)(const fp_mixture *side, const doub
         const double *restrict row_re = part_re + FP_LANES * i, *restrict row_im = part_im + FP_LANES * i;
         const double *restrict row = size + FP_LANES * i;
         FP_LANE_LOOP(k) {
-            const double off_re = -(x[k] - mean) * inverse * inverse - a_re[k], off_im = -y[k] * inverse * inverse - a_im[k];
+            const double off_re = -(x[k] - mean) * inverse * inverse - a_re[k],
+                off_im = -y[k] * inverse * inverse - a_im[k];
             const double sq_re = off_re * off_re - off_im * off_im, sq_im = 2.0 * off_re * off_im;
             const double er = row_re[k], ei = row_im[k];
             const double rate_re = inverse * inverse - b_re[k];
@@ -167,7 +171,8 @@ static inline void FP_NAME(fp_several_disc)(const fp_mixture *side, const double
                                             const double *restrict radius, fp_disc_side *restrict out)
 {
     double kappa[FP_LANES], slack[FP_LANES];
-    const double *restrict a_re = out->a_re, *restrict a_im = out->a_im, *restrict b_re = out->b_re, *restrict b_im = out->b_im;
+    const double *restrict a_re = out->a_re, *restrict a_im = out->a_im, *restrict b_re = out->b_re,
+        *restrict b_im = out->b_im;
     const double *restrict scale = out->inverse;
     FP_LANE_LOOP(k) kappa[k] = 0.0, slack[k] = out->turned[k];
     for (ptrdiff_t i = 0; i < side->n; i++) {
@@ -212,7 +217,8 @@ static inline void FP_NAME(fp_several_near)(const fp_log_ratio *r, const double 
         const double *weights = group == 0 ? r->q.log_weight : group == 1 ? c->log_weight : lone->log_weight;
         for (ptrdiff_t i = 0; i < n; i++) {
             const double mean = means[i], inverse = inverses[i], weight = weights[i];
-            const double excess = group == 0 ? fabs(c->excess[i]) : 1.0, stretch = group == 1 ? fabs(c->stretch[i]) : 0.0;
+            const double excess = group == 0 ? fabs(c->excess[i]) : 1.0,
+                stretch = group == 1 ? fabs(c->stretch[i]) : 0.0;
             const double shift = group == 1 ? fabs(c->shift[i]) : 0.0, scale = group == 1 ? fabs(c->log_scale[i]) : 0.0;
             FP_LANE_LOOP(k) {
                 const double z = (x[k] - mean) * inverse, v = y[k] * inverse, t = inverse * inverse;
@@ -236,7 +242,8 @@ static inline void FP_NAME(fp_several_near)(const fp_log_ratio *r, const double 
 
 /* Both sides at eight centres; the radius of a disc is the given one, or, where `search` is set, the largest found
  * below it on which the bounds are small. `again`: the centres are those of the last call. */
-static void FP_NAME(fp_several_discs)(const fp_log_ratio *r, const double *restrict x, const double *restrict y, int search,
+static void FP_NAME(fp_several_discs)(const fp_log_ratio *r, const double *restrict x, const double *restrict y,
+                                      int search,
                                       int again, double *restrict radius, fp_discs *restrict out)
 {
     if (!again) {

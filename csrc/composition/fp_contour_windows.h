@@ -379,6 +379,11 @@ static inline double fp_window_decay(const fp_contour_factor *factor, double w)
     double whole_best = 1.0, best[FP_WINDOW_BUMPS], *cell = part->log_value; /* which no one needs any more */
     for (int i = 0; i < part->bumps; i++)
         best[i] = part->mass[i];
+    double fall[FP_WINDOW_CELLS]; /* of a bump */
+    for (int j = 0; j < reach && j < n; j++) {
+        const double distance = j * (part->size / FP_WINDOW_BUMP);
+        fall[j] = fp_exp(-0.5 * distance * distance);
+    }
     for (int s = 0; s < FP_WINDOW_SHIFTS; s++) {
         const double y = part->shift[s], slower = w * (1.0 - 1e-13);
         const double cost = 0.5 * y * y / (FP_WINDOW_BUMP * FP_WINDOW_BUMP);
@@ -397,11 +402,8 @@ static inline double fp_window_decay(const fp_contour_factor *factor, double w)
             const int centre = i * part->stride, from = centre > reach ? centre - reach : 0;
             const int to = centre + reach < n ? centre + reach : n;
             double sum = lost;
-            for (int j = from; j < to && sum < best[i]; j++) {
-                const int away = j >= centre ? j - centre : centre - j - 1;
-                const double distance = away * (part->size / FP_WINDOW_BUMP);
-                sum += cell[j] * fp_exp(-0.5 * distance * distance);
-            }
+            for (int j = from; j < to && sum < best[i]; j++)
+                sum += cell[j] * fall[j >= centre ? j - centre : centre - j - 1];
             best[i] = fp_min(best[i], sum);
         }
     }
@@ -706,7 +708,7 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, const double at[FP
     const double h = 2.0 * FP_PI / period;
     const double constant = fp_log_payoff(quantity, t) + fp_log(h / FP_PI);
     double design = 0.0, sum[FP_SHELL_PLACES] = {0.0}, error = 0.0, largest = 0.0, log_tail = INFINITY, sizes = 0.0;
-    int n = 0, done = 0, spent = 0, capacity = 128;
+    int n = 0, done = 0, spent = 0, check = 0, capacity = 128;
     if (fp_shell_reserve(table, capacity))
         return -1;
     table->moment = 0.0;
@@ -812,7 +814,8 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, const double at[FP
             table->size[n + j] = part_size, table->angle[n + j] = remainder(turn, 2.0 * FP_PI);
             for (int e = 0; e < FP_SHELL_PLACES; e++)
                 sum[e] += part_size * cos(table->angle[n + j] - w * (at[e] - epsilon));
-            error += weight * payoff * fp_min(first_order, most + length) + FP_U * (24.0 + 6.0 * fabs(turn)) * part_size;
+            error += weight * payoff * fp_min(first_order, most + length)
+                + FP_U * (24.0 + 6.0 * fabs(turn)) * part_size;
             sizes += part_size, table->moment += 6.0 * FP_U * part_size * w;
         }
         table->terms = n += FP_CONTOUR_AT_ONCE;
@@ -825,7 +828,8 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, const double at[FP
         if (fp_stop_requested(stop, (ptrdiff_t)(work - before)))
             return stop->status;
         before = work;
-        if (largest * n < 1e-14 * known || spent) {
+        if ((n >= check && largest * n < 1e-14 * known) || spent) {
+            check = n + n / 4; /* the bound beyond takes as long as many frequencies */
             const double w = (n - 1) * h, s = FP_CONTOUR_SMOOTHING / (t + 1.0);
             const double whole = quantity == FP_CONTOUR_DELTA
                                      ? t * (t + 1.0) / w
@@ -1032,7 +1036,8 @@ static inline int fp_shells(int n, fp_contour_factor *factors, int quantity, con
                     hollow[i] = own + n + i;
                 }
             shell.hollow = 1;
-            const int done = fp_shell_sum(&shell, quantity, at, value, &t_shell, FP_SHELL_WORK, part, terms, nodes, stop);
+            const int done = fp_shell_sum(&shell, quantity, at, value, &t_shell, FP_SHELL_WORK, part, terms, nodes,
+                                          stop);
             if (done < 0) {
                 status = done;
                 break;
@@ -1094,10 +1099,12 @@ FP_INLINE fp_contour_answer fp_contour_both(fp_contour_answer a, fp_contour_answ
     return both;
 }
 
-/* Bounds at one epsilon by shells. Those of neighbouring epsilons share a table, of a cell of a grid that the composition
- * and the binary exponent of epsilon give; where it is wide those of a finer cell, and at last of epsilon alone. 0; -1
+/* Bounds at one epsilon by shells. Those of neighbouring epsilons share a table, of a cell of a grid that the
+ * composition and the binary exponent of epsilon give; where it is wide those of a finer cell, and at last of epsilon
+ * alone. 0; -1
  * without memory, or the reason to stop. */
-static inline int fp_shells_at(fp_composition *c, int quantity, double epsilon, fp_contour_answer *out, fp_stop_token *stop)
+static inline int fp_shells_at(fp_composition *c, int quantity, double epsilon, fp_contour_answer *out,
+                               fp_stop_token *stop)
 {
     double range = 0.0;
     for (int i = 0; i < c->n; i++)

@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from fastpriv import GaussianMixture, hockey_stick_divergence, renyi_divergence
+from fastpriv import GaussianMixture, compose, hockey_stick_divergence, renyi_divergence
 from fastpriv.composition.contour import contour_bounds
 from fastpriv.composition.steps import MixtureStep, reversed_step
 from fastpriv.kernels import _contour
@@ -39,7 +39,7 @@ def excess(rows):
 
 
 def kernel(p, q, count=1.0):
-    composition = _contour.Composition(1)
+    composition = _contour.ContourSums(1)
     assert composition.add_mixtures(count, *columns(p), *columns(q), excess(p), excess(q))
     return composition
 
@@ -196,6 +196,7 @@ def test_extreme_pairs_are_bounded_and_end(count):
 def test_no_loss_is_larger_than_the_largest():
     """1 / 0.875 bounds p / q: beyond 20 times its logarithm delta is 0, before it is not."""
     largest = 20 * renyi_divergence(step_of("wider Q", 1).p, step_of("wider Q", 1).q, math.inf).value
-    bounds = contour_bounds([step_of("wider Q", 20)], np.array([0.3 * largest, 1.001 * largest, 5.0]))
+    pair = step_of("wider Q", 1).p, step_of("wider Q", 1).q
+    bounds = compose(pair, 20).log_delta(np.array([0.3 * largest, 1.001 * largest, 5.0]))
     assert bounds.lower[0] > -50.0
     assert np.all(np.isneginf(bounds.upper[1:]))
