@@ -105,6 +105,8 @@ static inline void fp_contour_gaussians_factor(fp_contour_factor *factor, const 
     factor->largest_t = pair->a > 0.0 ? 0.5 / pair->a * (1.0 - 1e-9) : INFINITY, factor->log_mass = fp_log1p(excess);
 }
 
+#define FP_LAPLACE_NODES 264 /* eight panels: up to so many nodes count, beyond the closed form */
+
 typedef struct {
     double shift, slack; /* in scales; its relative error */
 } fp_contour_laplace;
@@ -138,6 +140,36 @@ static inline int fp_contour_laplace_build(fp_contour_factor *factor, double t, 
     return 0;
 }
 
+/* Many nodes cost more than the two terms of M(z), A = (1 + z) e^(z r) / (1 + 2 z) and B = z e^(-(1+z) r) / (1 + 2 z),
+ * whose errors are relative to each of them, not to m - 1. */
+static inline void fp_contour_laplace_moments(const fp_contour_factor *factor, double first, double step, int count,
+                                              double *log_size, double *phase, double *wrong)
+{
+    const fp_contour_laplace *pair = factor->pair;
+    if (factor->nodes.n <= FP_LAPLACE_NODES) {
+        fp_contour_nodes_moments(factor, first, step, count, log_size, phase, wrong);
+        return;
+    }
+    const double t = factor->t, r = pair->shift, mean = factor->mean;
+    const double levels[2] = {t * r - factor->kappa, -(1.0 + t) * r - factor->kappa};
+    for (int j = 0; j < count; j++) {
+        const double w = (first + j) * step, c = 1.0 + 2.0 * t, square = c * c + 4.0 * w * w;
+        const double away[2] = {r - mean, -r - mean};
+        double re = 0.0, im = 0.0, error = 0.0;
+        for (int k = 0; k < 2; k++) { /* (a + i w) (c - 2 i w) / square */
+            const double a = k ? t : 1.0 + t, u = (a * c + 2.0 * w * w) / square, v = w * (c - 2.0 * a) / square;
+            const double angle = w * away[k], size = fp_exp(levels[k]), x = cos(angle), y = sin(angle);
+            re += size * (u * x - v * y), im += size * (u * y + v * x);
+            error += size * (fabs(u) + fabs(v))
+                     * (1.1 * factor->kappa_error + FP_U * (24.0 + 6.0 * (1.0 + t) * r + 4.0 * fabs(factor->kappa))
+                        + 2.0 * (1.0 + t) * r * pair->slack
+                        + w * (2.0 * r * pair->slack + 4.0 * FP_U * (r + fabs(mean))));
+        }
+        log_size[j] = 0.5 * fp_log(re * re + im * im + 1e-300), phase[j] = atan2(im, re);
+        wrong[j] = error + 1e-140;
+    }
+}
+
 static inline double fp_contour_laplace_decay(const fp_contour_factor *factor, double w)
 {
     const fp_contour_laplace *pair = factor->pair;
@@ -147,7 +179,7 @@ static inline double fp_contour_laplace_decay(const fp_contour_factor *factor, d
     return fp_min(1.0, size * (1.0 + 1e-13 + factor->kappa_error + 8.0 * FP_U * (1.0 + t) * r));
 }
 
-static const fp_contour_kind fp_contour_laplace_kind = {fp_contour_laplace_build, fp_contour_nodes_moments,
+static const fp_contour_kind fp_contour_laplace_kind = {fp_contour_laplace_build, fp_contour_laplace_moments,
                                                         fp_contour_laplace_decay};
 
 /* shift and scale: two numbers of double precision, shift > 0 */

@@ -472,6 +472,12 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
                 break;
         }
     }
+    for (int q = 0; q < 2; q++) { /* eight partial sums */
+        double total = 0.0;
+        for (int j = 0; j < n; j++)
+            total += table->size[q][j];
+        table->error[q] += FP_U * (0.125 * n) * total;
+    }
     table->scale = scale, table->scale_error = scale_error;
     c->made++;
     return 0;
