@@ -26,7 +26,7 @@ cdef extern from "composition/fp_contour_windows.h":
         pass
     void fp_contour_select() nogil
     int fp_composition_make(fp_composition *, int, fp_contour_factor *) nogil
-    void fp_composition_free(fp_composition *) nogil
+    void fp_composition_close(fp_composition *) nogil
     int fp_composition_bounds(fp_composition *, int, ptrdiff_t, const double *, fp_contour_answer *, fp_stop_token *,
                           ptrdiff_t *) nogil
     int fp_contour_any_mixtures(fp_contour_factor *, fp_contour_any *, double, int, const double *, const double *,
@@ -62,7 +62,7 @@ cdef class ContourSums:
     def __dealloc__(self):
         cdef int i
         if self.made:
-            fp_composition_free(&self.composition)
+            fp_composition_close(&self.composition)
         for i in range(self.count):
             fp_contour_any_free(&self.factors[i], &self.pairs[i])
         free(self.factors)

@@ -9,13 +9,13 @@
  * normal u, with alpha = A/D, beta = B/D^(3/2), so that
  *     log m(w) = -i w alpha - log(1 - 2 i w alpha)/2 - w^2 beta^2 / (2 (1 - 2 i w alpha)),
  *     log |m| = -log(1 + 4 alpha^2 w^2)/4 - w^2 beta^2 / (2 (1 + 4 alpha^2 w^2)),
- * which falls with w. A relative change e of D, A and B moves log m by at most e (2 |w alpha| + 2 w^2 beta^2/|1 - 2 i w alpha|)
- * to first order, times 3.
+ * which falls with w. A relative change e of D, A and B moves log m by at most e (2 |w alpha| + 2 w^2 beta^2/|1 - 2
+ * i w alpha|) to first order, times 3.
  *
- * Laplace noise of scale 1 and a shift r: l = r for x < 0, r - 2 x up to r and -r beyond, of masses 1/2 and e^-r / 2 at the
- * ends. The part between has nodes on panels so short that |1 + 2 z| times the length is at most 24: on the ellipse of
- * Bernstein with rho = 5 the integrand is at most e^31.2 times that in the middle, and 32 points of Gauss and Legendre err
- * by less than e^-70 of it. M(z) = ((1 + z) e^(z r) + z e^(-(1+z) r)) / (1 + 2 z), where
+ * Laplace noise of scale 1 and a shift r: l = r for x < 0, r - 2 x up to r and -r beyond, of masses 1/2 and e^-r / 2
+ * at the ends. The part between has nodes on panels so short that |1 + 2 z| times the length is at most 24: on the
+ * ellipse of Bernstein with rho = 5 the integrand is at most e^31.2 times that in the middle, and 32 points of Gauss
+ * and Legendre err by less than e^-70 of it. M(z) = ((1 + z) e^(z r) + z e^(-(1+z) r)) / (1 + 2 z), where
  * |1 + z| / |1 + 2 z| falls along the contour and |z| / |1 + 2 z| stays below 1/2: with those |M(t + i w)| falls.
  *
  * Atoms are nodes themselves. Outcomes with p = 0 count nothing; those with q = 0 < p must be left out by the caller.
@@ -35,7 +35,8 @@ typedef struct {
 static inline void fp_contour_gaussians_make(fp_contour_gaussians *pair, double mean_p, double sigma_p, double mean_q,
                                              double sigma_q, const double excess[2])
 {
-    const double s = sigma_q / sigma_p, m = (mean_q - mean_p) / sigma_p, inverse = 1.0 / (s * s), away = sigma_q - sigma_p;
+    const double s = sigma_q / sigma_p, m = (mean_q - mean_p) / sigma_p, inverse = 1.0 / (s * s),
+        away = sigma_q - sigma_p;
     const double log_s = fabs(away) < 0.5 * sigma_p ? fp_log1p(away / sigma_p) : fp_log(s);
     pair->a = -0.5 * (away / sigma_q) * ((sigma_q + sigma_p) / sigma_q);
     pair->b = -m * inverse, pair->c = log_s + 0.5 * m * m * inverse;
@@ -60,7 +61,8 @@ static inline int fp_contour_gaussians_build(fp_contour_factor *factor, double t
     factor->t = t;
     factor->kappa = parts[0] + parts[1] + parts[2] + factor->log_mass;
     factor->kappa_error = t * pair->c_error + FP_U * (4.0 * fabs(parts[0]) + 6.0 * fabs(parts[1]) + 4.0 * fabs(parts[2])
-                          + 4.0 * fabs(factor->log_mass)) + fabs(a) * t / d * slack * 1.1 + fabs(parts[2]) * 4.0 * relative;
+                          + 4.0 * fabs(factor->log_mass)) + fabs(a) * t / d * slack * 1.1
+                              + fabs(parts[2]) * 4.0 * relative;
     factor->mean = whole + means[0] + means[1] + means[2];
     factor->variance = 2.0 * (a / d) * (a / d) + square / (d * d);
     factor->state[0] = a / d, factor->state[1] = square / (d * d); /* alpha, beta^2 */
@@ -75,29 +77,35 @@ static inline void fp_contour_gaussians_moments(const fp_contour_factor *factor,
 {
     const double alpha = factor->state[0], square = factor->state[1];
     for (int j = 0; j < count; j++) {
-        const double w = (first + j) * step, v = 2.0 * alpha * w, norm = 1.0 + v * v, part = 0.5 * w * w * square / norm;
+        const double w = (first + j) * step, v = 2.0 * alpha * w, norm = 1.0 + v * v,
+            part = 0.5 * w * w * square / norm;
         log_size[j] = -0.25 * fp_log1p(v * v) - part;
         phase[j] = 0.5 * (atan(v) - v) - v * part;
-        wrong[j] = fp_exp(log_size[j]) * (w * factor->state[2] + 3.0 * factor->state[3] * (fabs(v) + 4.0 * part * sqrt(norm))
+        wrong[j] = fp_exp(log_size[j]) * (w * factor->state[2] + 3.0 * factor->state[3] * (fabs(v)
+                                                                                           + 4.0 * part * sqrt(norm))
                                           + 4.0 * FP_U * fabs(v) * (1.0 + part));
     }
 }
 
 static inline double fp_contour_gaussians_decay(const fp_contour_factor *factor, double w)
 {
-    const double v = 2.0 * factor->state[0] * w, log_size = -0.25 * fp_log1p(v * v) - 0.5 * w * w * factor->state[1] / (1.0 + v * v);
+    const double v = 2.0 * factor->state[0] * w, log_size = -0.25 * fp_log1p(v * v)
+        - 0.5 * w * w * factor->state[1] / (1.0 + v * v);
     return fp_min(1.0, fp_exp(log_size * (1.0 - 8.0 * factor->state[3])) * (1.0 + 1e-14));
 }
 
 static const fp_contour_kind fp_contour_gaussians_kind = {fp_contour_gaussians_build, fp_contour_gaussians_moments,
                                                           fp_contour_gaussians_decay};
 
-static inline void fp_contour_gaussians_factor(fp_contour_factor *factor, const fp_contour_gaussians *pair, double excess, double count)
+static inline void fp_contour_gaussians_factor(fp_contour_factor *factor, const fp_contour_gaussians *pair,
+                                               double excess, double count)
 {
     memset(factor, 0, sizeof *factor);
     factor->kind = &fp_contour_gaussians_kind, factor->pair = pair, factor->count = count;
     factor->largest_t = pair->a > 0.0 ? 0.5 / pair->a * (1.0 - 1e-9) : INFINITY, factor->log_mass = fp_log1p(excess);
 }
+
+#define FP_LAPLACE_NODES 264 /* eight panels: up to so many nodes count, beyond the closed form */
 
 typedef struct {
     double shift, slack; /* in scales; its relative error */
@@ -132,18 +140,51 @@ static inline int fp_contour_laplace_build(fp_contour_factor *factor, double t, 
     return 0;
 }
 
+/* Many nodes cost more than the two terms of M(z), A = (1 + z) e^(z r) / (1 + 2 z) and B = z e^(-(1+z) r) / (1 + 2 z),
+ * whose errors are relative to each of them, not to m - 1. */
+static inline void fp_contour_laplace_moments(const fp_contour_factor *factor, double first, double step, int count,
+                                              double *log_size, double *phase, double *wrong)
+{
+    const fp_contour_laplace *pair = factor->pair;
+    if (factor->nodes.n <= FP_LAPLACE_NODES) {
+        fp_contour_nodes_moments(factor, first, step, count, log_size, phase, wrong);
+        return;
+    }
+    const double t = factor->t, r = pair->shift, mean = factor->mean;
+    const double levels[2] = {t * r - factor->kappa, -(1.0 + t) * r - factor->kappa};
+    for (int j = 0; j < count; j++) {
+        const double w = (first + j) * step, c = 1.0 + 2.0 * t, square = c * c + 4.0 * w * w;
+        const double away[2] = {r - mean, -r - mean};
+        double re = 0.0, im = 0.0, error = 0.0;
+        for (int k = 0; k < 2; k++) { /* (a + i w) (c - 2 i w) / square */
+            const double a = k ? t : 1.0 + t, u = (a * c + 2.0 * w * w) / square, v = w * (c - 2.0 * a) / square;
+            const double angle = w * away[k], size = fp_exp(levels[k]), x = cos(angle), y = sin(angle);
+            re += size * (u * x - v * y), im += size * (u * y + v * x);
+            error += size * (fabs(u) + fabs(v))
+                     * (1.1 * factor->kappa_error + FP_U * (24.0 + 6.0 * (1.0 + t) * r + 4.0 * fabs(factor->kappa))
+                        + 2.0 * (1.0 + t) * r * pair->slack
+                        + w * (2.0 * r * pair->slack + 4.0 * FP_U * (r + fabs(mean))));
+        }
+        log_size[j] = 0.5 * fp_log(re * re + im * im + 1e-300), phase[j] = atan2(im, re);
+        wrong[j] = error + 1e-140;
+    }
+}
+
 static inline double fp_contour_laplace_decay(const fp_contour_factor *factor, double w)
 {
     const fp_contour_laplace *pair = factor->pair;
-    const double t = factor->t, r = pair->shift, a = (1.0 + t) * (1.0 + t) + w * w, b = (1.0 + 2.0 * t) * (1.0 + 2.0 * t) + 4.0 * w * w;
+    const double t = factor->t, r = pair->shift, a = (1.0 + t) * (1.0 + t) + w * w,
+        b = (1.0 + 2.0 * t) * (1.0 + 2.0 * t) + 4.0 * w * w;
     const double size = sqrt(a / b) * fp_exp(t * r - factor->kappa) + 0.5 * fp_exp(-(1.0 + t) * r - factor->kappa);
     return fp_min(1.0, size * (1.0 + 1e-13 + factor->kappa_error + 8.0 * FP_U * (1.0 + t) * r));
 }
 
-static const fp_contour_kind fp_contour_laplace_kind = {fp_contour_laplace_build, fp_contour_nodes_moments, fp_contour_laplace_decay};
+static const fp_contour_kind fp_contour_laplace_kind = {fp_contour_laplace_build, fp_contour_laplace_moments,
+                                                        fp_contour_laplace_decay};
 
 /* shift and scale: two numbers of double precision, shift > 0 */
-static inline void fp_contour_laplace_factor(fp_contour_factor *factor, fp_contour_laplace *pair, double scale, double shift, double count)
+static inline void fp_contour_laplace_factor(fp_contour_factor *factor, fp_contour_laplace *pair, double scale,
+                                             double shift, double count)
 {
     memset(factor, 0, sizeof *factor);
     pair->shift = shift / scale, pair->slack = FP_U;
@@ -168,7 +209,8 @@ static inline int fp_contour_atoms_build(fp_contour_factor *factor, double t, do
         const int real = j < pair->n;
         const double p = real ? pair->p[j] : 1.0, q = real ? pair->q[j] : 1.0, away = p - q;
         const int near = fabs(away) < 0.5 * q; /* the difference is exact */
-        nodes->log_p[j] = real ? fp_log(p) : -1e30, nodes->log_p_error[j] = real ? 2.0 * FP_U * fabs(nodes->log_p[j]) : 0.0;
+        nodes->log_p[j] = real ? fp_log(p) : -1e30, nodes->log_p_error[j] = real ? 2.0 * FP_U * fabs(nodes->log_p[j])
+            : 0.0;
         nodes->loss[j] = near ? fp_log1p(away / q) : fp_log(p) - fp_log(q);
         nodes->loss_error[j] = near ? 6.0 * FP_U * fabs(nodes->loss[j])
                                     : FP_U * (2.0 * fabs(fp_log(p)) + 2.0 * fabs(fp_log(q)) + fabs(nodes->loss[j]));
@@ -183,7 +225,8 @@ static inline double fp_contour_no_decay(const fp_contour_factor *factor, double
     return 1.0;
 }
 
-static const fp_contour_kind fp_contour_atoms_kind = {fp_contour_atoms_build, fp_contour_nodes_moments, fp_contour_no_decay};
+static const fp_contour_kind fp_contour_atoms_kind = {fp_contour_atoms_build, fp_contour_nodes_moments,
+                                                      fp_contour_no_decay};
 
 /* Outcomes with p, q > 0 */
 static inline void fp_contour_atoms_factor(fp_contour_factor *factor, const fp_contour_atoms *pair, double count)

@@ -1,16 +1,16 @@
 /* What one pair contributes to a sum along a contour: the moments M(t + i w) of its privacy loss.
  *
- * Notation. l = log(p/q) is the loss of a pair, M(z) = E_P e^(z l), kappa(t) = log M(t), and mean and variance are those
- * of l under the tilted weights p e^(t l) / M(t). `mean` is a number of double precision, whatever it errs by:
+ * Notation. l = log(p/q) is the loss of a pair, M(z) = E_P e^(z l), kappa(t) = log M(t), and mean and variance are
+ * those of l under the tilted weights p e^(t l) / M(t). `mean` is a number of double precision, whatever it errs by:
  *     m(w) = M(t + i w) / M(t) e^(-i w mean).
  * P and Q need not have mass 1 exactly: log_mass is log of P's.
  *
- * Factors are of several kinds, one file a kind; fp_contour_kind says what each of them offers. Several kinds hold nodes:
- * points of a quadrature with logarithms of p times the weight of the quadrature, and with losses.
+ * Factors are of several kinds, one file a kind; fp_contour_kind says what each of them offers. Several kinds hold
+ * nodes: points of a quadrature with logarithms of p times the weight of the quadrature, and with losses.
  *
  * Turns. Two neighbouring frequencies differ by the factor 1 + r = e^(i step l), and d = e^(i w l) - 1 becomes
- * d' = d + (r + d r), which adds an error of at most u (|d'| + 5.9 |r|); d from sines and r err by 6 u of themselves. Between two frequencies at
- * which d is taken from sines are less than FP_CONTOUR_TURNS others.
+ * d' = d + (r + d r), which adds an error of at most u (|d'| + 5.9 |r|); d from sines and r err by 6 u of
+ * themselves. Between two frequencies at which d is taken from sines are less than FP_CONTOUR_TURNS others.
  *
  * Rounding of nodes. Tilted weights g_j = p_j e^(t l_j) / M(t) and centred losses give m(w) as
  * 1 + sum g_j (e^(i w (l_j - mean)) - 1), whose error is relative to |m - 1|: the count of a pair times it stays small.
@@ -45,12 +45,13 @@ static fp_contour_kernels fp_contour_selected;
 typedef struct fp_contour_factor fp_contour_factor;
 
 typedef struct {
-    /* Tilt the pair: kappa, kappa_error, mean, variance, and what `moments` needs for frequencies up to w. e^-aim is the
-     * error of quadrature and truncation aimed at; it enters kappa_error whatever it is. With w = 0 and a small aim a
+    /* Tilt the pair: kappa, kappa_error, mean, variance, and what `moments` needs for frequencies up to w. e^-aim is
+     * the error of quadrature and truncation aimed at; it enters kappa_error whatever it is. With w = 0 and a small
+     * aim a
      * few nodes serve a search. 0; -1 without memory; 1 where M(t) cannot be computed. */
     int (*build)(fp_contour_factor *, double t, double w, double aim);
-    /* log |m|, arg m and a bound of |error of m| at each of the `count` frequencies (first + i) step; relative errors of
-     * a few units in the last place of log |m| and arg m come on top. */
+    /* log |m|, arg m and a bound of |error of m| at each of the `count` frequencies (first + i) step; relative errors
+     * of a few units in the last place of log |m| and arg m come on top. */
     void (*moments)(const fp_contour_factor *, double first, double step, int count, double *log_size, double *phase,
                     double *wrong);
     /* A bound of |m(w')| for all w' >= w; 1 where none is known. */
@@ -100,9 +101,9 @@ static inline int fp_contour_nodes_reserve(fp_contour_nodes *nodes, int n)
 }
 
 /* Tilted weights and centred losses, kappa, mean and variance. log_p and its absolute error hold log of density times
- * weight; `rest` is 1 less the share of P that a window leaves there (NULL without one); `mass` is the mass of P less 1.
- * `rule` bounds the error of the rule relative to M(t) and to the mass, e^log_ends what lies beyond the nodes of
- * p e^(t l), e^log_left_out what lies there of p. */
+ * weight; `rest` is 1 less the share of P that a window leaves there (NULL without one); `mass` is the mass of P
+ * less 1. `rule` bounds the error of the rule relative to M(t) and to the mass, e^log_ends what lies beyond the
+ * nodes of p e^(t l), e^log_left_out what lies there of p. */
 static inline void fp_contour_nodes_tilt(fp_contour_factor *factor, double t, double mass, double rule, double log_ends,
                                          double log_left_out, const double *rest)
 {
@@ -120,7 +121,8 @@ static inline void fp_contour_nodes_tilt(fp_contour_factor *factor, double t, do
         total += g, moment += g * nodes->loss[j], error += g * relative;
     }
     const double scale = 1.0 / total, mean = moment * scale;
-    double spread = 0.0, variance = 0.0, moved = 0.0, weighted = 0.0, change_sum = 0.0, change_size = 0.0, change_error = 0.0;
+    double spread = 0.0, variance = 0.0, moved = 0.0, weighted = 0.0, change_sum = 0.0, change_size = 0.0,
+        change_error = 0.0;
     for (int j = 0; j < n; j++) {
         const double y = t * nodes->loss[j], left = rest ? rest[j] : 0.0, log_p = nodes->log_p[j];
         const double p = fp_exp(rest ? nodes->spare[j] : log_p);
@@ -171,7 +173,8 @@ static inline void fp_contour_nodes_moments(const fp_contour_factor *factor, dou
             const double excess = 2.0 * re[j] + (re[j] * re[j] + im[j] * im[j]);
             const double near = fabs(excess) < 0.5 ? fp_log1p(excess) : fp_log(x * x + im[j] * im[j]);
             log_size[done + j] = 0.5 * near, phase[done + j] = atan2(im[j], x);
-            wrong[done + j] = fp_min(w * nodes->spread, 2.0) * sums + w * (nodes->moved_loss + 6.0 * FP_U * nodes->spread)
+            wrong[done + j] = fp_min(w * nodes->spread, 2.0) * sums + w * (nodes->moved_loss
+                                                                           + 6.0 * FP_U * nodes->spread)
                               + fp_min(w * weights, 4.0 * nodes->moved_weight)
                               + (turns + 2.0 * nodes->quadrature) * (w > 0.0);
         }
@@ -180,7 +183,8 @@ static inline void fp_contour_nodes_moments(const fp_contour_factor *factor, dou
 
 /* Row i at frequency w_i: log |m|, arg m, the bound of its error, and the bound for all larger frequencies. `build`'s
  * status. */
-static inline int fp_contour_moments_at(fp_contour_factor *factor, double t, ptrdiff_t count, const double *w, double *out)
+static inline int fp_contour_moments_at(fp_contour_factor *factor, double t, ptrdiff_t count, const double *w,
+                                        double *out)
 {
     for (ptrdiff_t i = 0; i < count; i++) {
         const int status = factor->kind->build(factor, t, w[i], FP_CONTOUR_AIM);

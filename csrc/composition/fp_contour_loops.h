@@ -15,8 +15,8 @@ FP_INLINE void FP_NAME(fp_turn_less_one)(double y, double *re, double *im)
 }
 
 /* m(w) - 1 = sum g_j (e^(i w l_j) - 1) for each of `count` <= FP_CONTOUR_AT_ONCE frequencies (first + i) step; n is a
- * multiple of eight. d = e^(i w l) - 1 becomes d + r + d r with r = e^(i step l) - 1 at the next frequency, and is taken
- * anew at every FP_CONTOUR_TURNS-th. */
+ * multiple of eight. d = e^(i w l) - 1 becomes d + r + d r with r = e^(i step l) - 1 at the next frequency, and is
+ * taken anew at every FP_CONTOUR_TURNS-th. */
 static void FP_NAME(fp_contour_sums)(int n, const double *restrict g, const double *restrict l, double first,
                                      double step, int count, double *restrict re, double *restrict im)
 {

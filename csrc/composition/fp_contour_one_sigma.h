@@ -3,17 +3,19 @@
  * Notation of fp_contour_factor.h. Lengths are in standard deviations, D is the range of all means.
  *
  * Moments. M(z) is the trapezoidal sum of p e^(z l) at x = j step, which one set of nodes serves for every z = t + i w.
- * With theta = y D < pi the phases of the components at x + i y differ by theta at most, so that (fp_one_sigma_solver.h)
+ * With theta = y D < pi the phases of the components at x + i y differ by theta at most, so that
+ * (fp_one_sigma_solver.h)
  *     |p(x + i y)| <= e^(y^2/2) p(x), |q(x + i y)| >= cos(theta/2) e^(y^2/2) q(x), |Im l(x + i y)| <= theta,
  * and the sum differs from M(z) by at most 2 e^E / (e^(2 pi y / step) - 1) M(t),
  *     E = y^2/2 - t log cos(theta/2) + |w| theta,
- * without the second term where Q has one component (Trefethen and Weideman 2014, theorem 5.1). Right of b, with E_q the
- * mean of Q's means under their weights at b, c_p the largest mean of P, p e^(t l) is at most its value at b times
+ * without the second term where Q has one component (Trefethen and Weideman 2014, theorem 5.1). Right of b, with E_q
+ * the mean of Q's means under their weights at b, c_p the largest mean of P, p e^(t l) is at most its value at b times
  * e^(-u (x-b) - (x-b)^2/2), u = b - c_p - t max(0, c_p - E_q); left of it likewise.
  *
  * Decay. For a sign s and y > 0, x -> x + i s y moves the path of integration, and with 0 <= chi <= 1,
- *     |m(w)| <= 1 - sum g chi + integral of |p e^(t l) chi|(x + i s y) e^(-w Im l) dx / M(t),  chi = e^(-(x-x0)^2 / 2 v^2)
- * or 1. Where Im l >= 0 on the path the right side falls with w: it bounds |m| at all larger frequencies.
+ *     |m(w)| <= 1 - sum g chi + integral of |p e^(t l) chi|(x + i s y) e^(-w Im l) dx / M(t),
+ * chi = e^(-(x-x0)^2 / 2 v^2) or 1. Where Im l >= 0 on the path the right side falls with w: it bounds |m| at all
+ * larger frequencies.
  */
 /* bounds: tested by enclosures/test_contour - ends of nodes and cells of paths */
 #ifndef FP_CONTOUR_ONE_SIGMA_H
@@ -36,7 +38,8 @@ static double fp_bump_falls[FP_BUMP_SPAN + 1]; /* e^(-i^2 spacing^2 / 2) */
 #define FP_LOOPS "composition/fp_contour_path_loops.h"
 #include "common/fp_variants.h"
 
-typedef void (*fp_contour_path_kernel)(const fp_one_sigma *, double, double, const double *, const double *, double, double,
+typedef void (*fp_contour_path_kernel)(const fp_one_sigma *, double, double, const double *, const double *, double,
+                                       double,
                                        double, int, const double *, double *);
 static fp_contour_path_kernel fp_contour_path_selected;
 
@@ -98,7 +101,8 @@ static inline double fp_contour_end(const fp_contour_one_sigma *pair, double t, 
 static inline double fp_contour_find_end(const fp_contour_one_sigma *pair, double t, int side, double aim,
                                          double *top, double *log_tail)
 {
-    double x = side > 0 ? pair->p_high + 2.0 : pair->p_low - 2.0, step = 1.0, inside = side > 0 ? pair->p_low : pair->p_high;
+    double x = side > 0 ? pair->p_high + 2.0 : pair->p_low - 2.0, step = 1.0,
+        inside = side > 0 ? pair->p_low : pair->p_high;
     double tail;
     for (int i = 0; i < 400; i++) {
         const double value = fp_contour_end(pair, t, x, side, &tail);
@@ -231,7 +235,8 @@ static inline double fp_contour_one_sigma_decay(const fp_contour_factor *factor,
             cosine[j] = cos(g->c[j] * y), sine[j] = side * sin(g->c[j] * y);
         for (double cell = 0.5; cell < cells; cell += 1.0) {
             for (int i = 0; i <= 2 * FP_BUMP_SPAN; i++) { /* the largest values of bumps on the cell */
-                const double away = fp_max(0.0, fabs(cell * width - (i - FP_BUMP_SPAN) * FP_BUMP_SPACING) - 0.5 * width);
+                const double away = fp_max(0.0, fabs(cell * width - (i - FP_BUMP_SPAN) * FP_BUMP_SPACING)
+                                           - 0.5 * width);
                 fall[i] = fp_exp(-0.5 * away * away);
             }
             fp_contour_path_selected(g, t, w, cosine, sine, y * y - FP_HALF_LOG_TWO_PI - nodes->log_total,
@@ -258,7 +263,8 @@ static inline void fp_contour_one_sigma_select(void)
         fp_bump_falls[i] = fp_exp(-0.5 * FP_BUMP_SPACING * FP_BUMP_SPACING * i * i);
 }
 
-static inline void fp_contour_one_sigma_factor(fp_contour_factor *factor, const fp_contour_one_sigma *pair, double count)
+static inline void fp_contour_one_sigma_factor(fp_contour_factor *factor, const fp_contour_one_sigma *pair,
+                                               double count)
 {
     memset(factor, 0, sizeof *factor);
     factor->kind = &fp_contour_one_sigma_kind, factor->pair = pair, factor->count = count;

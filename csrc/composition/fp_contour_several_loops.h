@@ -1,7 +1,7 @@
 /* Two mixtures at nodes on the line and on discs in the plane; no include guard, included once per instruction set.
  *
- * Notation of fp_contour_several_sigmas.h and fp_log_ratio.h. Eight lanes hold nodes or discs, so that every instruction
- * set gives the same bits.
+ * Notation of fp_contour_several_sigmas.h and fp_log_ratio.h. Eight lanes hold nodes or discs, so that every
+ * instruction set gives the same bits.
  */
 /* bounds: tested by enclosures/test_contour_sigmas - errors of logarithms at nodes, of Taylor coefficients on discs */
 #define FP_LANE_LOOP(k) _Pragma("GCC unroll 1") for (ptrdiff_t k = 0; k < FP_LANES; k++)
@@ -12,16 +12,17 @@ static inline void FP_NAME(fp_several_density)(const fp_mixture *side, const dou
 {
     double peak[FP_LANES], sum[FP_LANES], load[FP_LANES];
     FP_LANE_LOOP(k) peak[k] = -INFINITY, sum[k] = load[k] = 0.0;
-    for (int i = 0; i < side->n; i++) {
+    for (ptrdiff_t i = 0; i < side->n; i++) {
         const double mean = side->mean[i], inverse = side->inverse[i], weight = side->log_weight[i];
         FP_LANE_LOOP(k) {
             const double z = (x[k] - mean) * inverse, h = weight - 0.5 * z * z;
             peak[k] = h > peak[k] ? h : peak[k];
         }
     }
-    for (int i = 0; i < side->n; i++) {
-        const double mean = side->mean[i], inverse = side->inverse[i], weight = side->log_weight[i], own = side->load[i];
-        double *restrict term = e + FP_LANES * (ptrdiff_t)i;
+    for (ptrdiff_t i = 0; i < side->n; i++) {
+        const double mean = side->mean[i], inverse = side->inverse[i], weight = side->log_weight[i],
+            own = side->load[i];
+        double *restrict term = e + FP_LANES * i;
         FP_LANE_LOOP(k) {
             const double z = (x[k] - mean) * inverse, value = fp_exp((weight - 0.5 * z * z) - peak[k]);
             term[k] = value;
@@ -44,7 +45,7 @@ static void FP_NAME(fp_several_nodes)(const fp_log_ratio *r, int n, const double
     const fp_mixture *lone = &c->unmatched;
     const double count = r->q.n + c->n + lone->n + 8.0;
     double e[FP_LANES * FP_SEVERAL_MOST], lq[FP_LANES], dq[FP_LANES], total[FP_LANES];
-    for (int b = 0; b < n; b += FP_LANES) {
+    for (ptrdiff_t b = 0; b < n; b += FP_LANES) {
         const double *at = x + b;
         FP_NAME(fp_several_density)(&r->p, at, e, lp + b, dp + b, total);
         FP_NAME(fp_several_density)(&r->q, at, e, lq, dq, total);
@@ -53,15 +54,15 @@ static void FP_NAME(fp_several_nodes)(const fp_log_ratio *r, int n, const double
             continue;
         double u[FP_LANES], size[FP_LANES];
         FP_LANE_LOOP(k) u[k] = size[k] = 0.0;
-        for (int j = 0; j < r->q.n; j++) {
+        for (ptrdiff_t j = 0; j < r->q.n; j++) {
             const double mean = r->q.mean[j], inverse = r->q.inverse[j], excess = c->excess[j], own = r->q.load[j];
-            const double *restrict term = e + FP_LANES * (ptrdiff_t)j;
+            const double *restrict term = e + FP_LANES * j;
             FP_LANE_LOOP(k) {
                 const double z = (at[k] - mean) * inverse, value = excess * (term[k] / total[k]);
                 u[k] += value, size[k] += fabs(value) * (count + 2.0 * fabs(lq[k]) + 3.0 * z * z + 3.0 * own);
             }
         }
-        for (int i = 0; i < c->n; i++) {
+        for (ptrdiff_t i = 0; i < c->n; i++) {
             const double mean = c->mean[i], inverse = c->inverse[i], weight = c->log_weight[i], own = c->load[i];
             const double shift = c->shift[i], stretch = c->stretch[i], scale = c->log_scale[i];
             FP_LANE_LOOP(k) {
@@ -74,8 +75,9 @@ static void FP_NAME(fp_several_nodes)(const fp_log_ratio *r, int n, const double
                            + 4.0 * both * (fabs(dz) * (2.0 * fabs(z) + fabs(dz)) + fabs(scale));
             }
         }
-        for (int i = 0; i < lone->n; i++) {
-            const double mean = lone->mean[i], inverse = lone->inverse[i], weight = lone->log_weight[i], own = lone->load[i];
+        for (ptrdiff_t i = 0; i < lone->n; i++) {
+            const double mean = lone->mean[i], inverse = lone->inverse[i], weight = lone->log_weight[i],
+                own = lone->load[i];
             FP_LANE_LOOP(k) {
                 const double z = (at[k] - mean) * inverse, value = fp_exp(weight - 0.5 * z * z - lq[k]);
                 u[k] += value, size[k] += value * (count + 2.0 * fabs(lq[k]) + 3.0 * z * z + 3.0 * own);
@@ -93,7 +95,8 @@ static void FP_NAME(fp_several_nodes)(const fp_log_ratio *r, int n, const double
 }
 
 /* One side at the centres of eight discs: derivatives of log p, and responsibilities */
-static inline void FP_NAME(fp_several_centre)(const fp_mixture *side, const double *restrict x, const double *restrict y,
+static inline void FP_NAME(fp_several_centre)(const fp_mixture *side, const double *restrict x,
+                                              const double *restrict y,
                                               fp_disc_side *restrict out)
 {
     double peak[FP_LANES], re[FP_LANES], im[FP_LANES], spread[FP_LANES], rates[FP_LANES], turned[FP_LANES];
@@ -104,17 +107,17 @@ static inline void FP_NAME(fp_several_centre)(const fp_mixture *side, const doub
         re[k] = im[k] = a_re[k] = a_im[k] = b_re[k] = b_im[k] = c_re[k] = c_im[k] = spread[k] = rates[k] = 0.0;
         turned[k] = 0.0;
     }
-    for (int i = 0; i < side->n; i++) {
+    for (ptrdiff_t i = 0; i < side->n; i++) {
         const double mean = side->mean[i], inverse = side->inverse[i], weight = side->log_weight[i];
         FP_LANE_LOOP(k) {
             const double z = (x[k] - mean) * inverse, v = y[k] * inverse, h = weight - 0.5 * (z - v) * (z + v);
             peak[k] = h > peak[k] ? h : peak[k];
         }
     }
-    for (int i = 0; i < side->n; i++) {
+    for (ptrdiff_t i = 0; i < side->n; i++) {
         const double mean = side->mean[i], inverse = side->inverse[i], weight = side->log_weight[i];
-        double *restrict row_re = part_re + FP_LANES * (ptrdiff_t)i, *restrict row_im = part_im + FP_LANES * (ptrdiff_t)i;
-        double *restrict row = size + FP_LANES * (ptrdiff_t)i, *restrict low = out->below + FP_LANES * (ptrdiff_t)i;
+        double *restrict row_re = part_re + FP_LANES * i, *restrict row_im = part_im + FP_LANES * i;
+        double *restrict row = size + FP_LANES * i, *restrict low = out->below + FP_LANES * i;
         FP_LANE_LOOP(k) {
             const double z = (x[k] - mean) * inverse, v = y[k] * inverse, h = weight - 0.5 * (z - v) * (z + v);
             const double value = fp_exp(h - peak[k]), turn = -z * v;
@@ -137,12 +140,13 @@ static inline void FP_NAME(fp_several_centre)(const fp_mixture *side, const doub
         a_re[k] = ar, a_im[k] = ai, b_re[k] = br, b_im[k] = bi;
         out->log[k] = peak[k] + 0.5 * fp_log(square), out->peak[k] = peak[k], out->inverse[k] = sqrt(scale);
     }
-    for (int i = 0; i < side->n; i++) {
+    for (ptrdiff_t i = 0; i < side->n; i++) {
         const double mean = side->mean[i], inverse = side->inverse[i];
-        const double *restrict row_re = part_re + FP_LANES * (ptrdiff_t)i, *restrict row_im = part_im + FP_LANES * (ptrdiff_t)i;
-        const double *restrict row = size + FP_LANES * (ptrdiff_t)i;
+        const double *restrict row_re = part_re + FP_LANES * i, *restrict row_im = part_im + FP_LANES * i;
+        const double *restrict row = size + FP_LANES * i;
         FP_LANE_LOOP(k) {
-            const double off_re = -(x[k] - mean) * inverse * inverse - a_re[k], off_im = -y[k] * inverse * inverse - a_im[k];
+            const double off_re = -(x[k] - mean) * inverse * inverse - a_re[k],
+                off_im = -y[k] * inverse * inverse - a_im[k];
             const double sq_re = off_re * off_re - off_im * off_im, sq_im = 2.0 * off_re * off_im;
             const double er = row_re[k], ei = row_im[k];
             const double rate_re = inverse * inverse - b_re[k];
@@ -167,12 +171,13 @@ static inline void FP_NAME(fp_several_disc)(const fp_mixture *side, const double
                                             const double *restrict radius, fp_disc_side *restrict out)
 {
     double kappa[FP_LANES], slack[FP_LANES];
-    const double *restrict a_re = out->a_re, *restrict a_im = out->a_im, *restrict b_re = out->b_re, *restrict b_im = out->b_im;
+    const double *restrict a_re = out->a_re, *restrict a_im = out->a_im, *restrict b_re = out->b_re,
+        *restrict b_im = out->b_im;
     const double *restrict scale = out->inverse;
     FP_LANE_LOOP(k) kappa[k] = 0.0, slack[k] = out->turned[k];
-    for (int i = 0; i < side->n; i++) {
+    for (ptrdiff_t i = 0; i < side->n; i++) {
         const double mean = side->mean[i], inverse = side->inverse[i], own = side->load[i], many = side->n;
-        const double *restrict low = out->below + FP_LANES * (ptrdiff_t)i;
+        const double *restrict low = out->below + FP_LANES * i;
         FP_LANE_LOOP(k) {
             const double z = (x[k] - mean) * inverse, v = y[k] * inverse, t = inverse * inverse;
             const double off_re = -z * inverse - a_re[k], off_im = -v * inverse - a_im[k];
@@ -205,14 +210,15 @@ static inline void FP_NAME(fp_several_near)(const fp_log_ratio *r, const double 
     const fp_mixture *lone = &c->unmatched;
     double u[FP_LANES];
     FP_LANE_LOOP(k) u[k] = 0.0;
-    for (int group = 0; group < 3; group++) {
+    for (ptrdiff_t group = 0; group < 3; group++) {
         const int n = group == 0 ? r->q.n : group == 1 ? c->n : lone->n;
         const double *means = group == 0 ? r->q.mean : group == 1 ? c->mean : lone->mean;
         const double *inverses = group == 0 ? r->q.inverse : group == 1 ? c->inverse : lone->inverse;
         const double *weights = group == 0 ? r->q.log_weight : group == 1 ? c->log_weight : lone->log_weight;
-        for (int i = 0; i < n; i++) {
+        for (ptrdiff_t i = 0; i < n; i++) {
             const double mean = means[i], inverse = inverses[i], weight = weights[i];
-            const double excess = group == 0 ? fabs(c->excess[i]) : 1.0, stretch = group == 1 ? fabs(c->stretch[i]) : 0.0;
+            const double excess = group == 0 ? fabs(c->excess[i]) : 1.0,
+                stretch = group == 1 ? fabs(c->stretch[i]) : 0.0;
             const double shift = group == 1 ? fabs(c->shift[i]) : 0.0, scale = group == 1 ? fabs(c->log_scale[i]) : 0.0;
             FP_LANE_LOOP(k) {
                 const double z = (x[k] - mean) * inverse, v = y[k] * inverse, t = inverse * inverse;
@@ -236,7 +242,8 @@ static inline void FP_NAME(fp_several_near)(const fp_log_ratio *r, const double 
 
 /* Both sides at eight centres; the radius of a disc is the given one, or, where `search` is set, the largest found
  * below it on which the bounds are small. `again`: the centres are those of the last call. */
-static void FP_NAME(fp_several_discs)(const fp_log_ratio *r, const double *restrict x, const double *restrict y, int search,
+static void FP_NAME(fp_several_discs)(const fp_log_ratio *r, const double *restrict x, const double *restrict y,
+                                      int search,
                                       int again, double *restrict radius, fp_discs *restrict out)
 {
     if (!again) {
@@ -249,7 +256,7 @@ static void FP_NAME(fp_several_discs)(const fp_log_ratio *r, const double *restr
             const double limit = 0.7 / sqrt(most + 1e-300);
             radius[k] = radius[k] < limit ? radius[k] : limit;
         }
-    for (int attempt = 0; attempt < 30; attempt++) {
+    for (ptrdiff_t attempt = 0; attempt < 30; attempt++) {
         int open = 0;
         FP_NAME(fp_several_disc)(&r->p, x, y, radius, &out->p);
         FP_NAME(fp_several_disc)(&r->q, x, y, radius, &out->q);

@@ -1,46 +1,47 @@
-/* Any pair of Gaussian mixtures on the line as a factor of a sum along a contour: several sigmas, or one sigma and a loss
- * that is not monotone.
+/* Any pair of Gaussian mixtures on the line as a factor of a sum along a contour: several sigmas, or one sigma and a
+ * loss that is not monotone.
  *
  * Notation of fp_contour_factor.h and fp_log_ratio.h (whose unit and origin are used); x + i y is a point of the plane,
  * d a complex distance from a centre, f_z = p e^(z l), phi = log p + t l, z = t + i w.
  *
  * Discs. Let r_i be the complex responsibilities N_i w_i / p at a centre, g_i and t_i score and precision of component
- * i, a = sum r_i g_i, b = sum r_i t_i. With u_i = (g_i - a) d - (t_i - b) d^2 / 2, sum r_i u_i = 0, so that for |d| <= R
+ * i, a = sum r_i g_i, b = sum r_i t_i. With u_i = (g_i - a) d - (t_i - b) d^2 / 2, sum r_i u_i = 0, so that for |d|
+ * <= R
  *     p(d) = p e^(a d - b d^2 / 2) (1 + eps),  |eps| <= kappa = sum |r_i| k_i^2 e^(k_i) / 2,
  *     k_i = |g_i - a| R + |t_i - b| R^2 / 2.
  * Where kappa < 1 the density has no zero on the disc, and log p differs from the quadratic by at most
  * B = -log(1 - kappa). Hence l differs from the difference of two quadratics by at most B_p + B_q; and where p and q
- * share components, |l| <= -log(1 - U), U a bound of |p - q| / |q| by the coupled form of p - q, whose terms are treated
- * alike. By Cauchy's estimates the Taylor coefficients of l of orders n >= 3 are at most B_l / R^n, with B_l the smaller
- * of the two bounds: beyond order two, l adds at most B_l eta^3 / (1 - eta) and its derivative at most
+ * share components, |l| <= -log(1 - U), U a bound of |p - q| / |q| by the coupled form of p - q, whose terms are
+ * treated alike. By Cauchy's estimates the Taylor coefficients of l of orders n >= 3 are at most B_l / R^n, with B_l
+ * the smaller of the two bounds: beyond order two, l adds at most B_l eta^3 / (1 - eta) and its derivative at most
  * B_l (3 eta^2 - 2 eta^3) / (1 - eta)^2 / R at |d| = eta R.
  *
- * Moments. Gauss-Legendre panels x0 + [-h, h]: on the ellipse with foci x0 +- h and semi-axes X, Y = h (rho +- 1/rho) / 2
- * |f_z| is at most
+ * Moments. Gauss-Legendre panels x0 + [-h, h]: on the ellipse with foci x0 +- h and semi-axes X, Y = h (rho +-
+ * 1/rho) / 2 |f_z| is at most
  *     exp(phi + max Re((1 + t) (a_p d - b_p d^2 / 2) - t (a_q d - b_q d^2 / 2)) + (1 + t) B_p + t B_q + |w| I),
  *     I = min(|a_p - a_q| Y + |b_p - b_q| X Y / 2 + B_p + B_q, -log(1 - U)) >= |Im l|,
  * and the rule of N nodes errs by (64/15) h |f_z| rho^(-2N) / (1 - rho^-2) (fp_quadrature_solver.h). A panel is taken
  * once a rule meets the target, else it is halved; all ends of panels are dyadic. One set of nodes serves all
  * |w| up to the largest.
  *
- * Ends. Let N_I be P's component of the largest sigma, of the largest mean among those, v_J N_J that of Q. To the right of
- * a point where all N_i / N_I fall, p <= p(b) N_I / N_I(b) and q >= v_J N_J, so that f_t is at most e^G there, with G
- * quadratic: its integral is at most e^G(b) / -G'(b) where G' < 0 >= G''. Left of the nodes likewise. M(t) is finite
- * where (1 + t) / s_I^2 > t / s_J^2: for all t unless P has the larger sigma.
+ * Ends. Let N_I be P's component of the largest sigma, of the largest mean among those, v_J N_J that of Q. To the
+ * right of a point where all N_i / N_I fall, p <= p(b) N_I / N_I(b) and q >= v_J N_J, so that f_t is at most e^G
+ * there, with G quadratic: its integral is at most e^G(b) / -G'(b) where G' < 0 >= G''. Left of the nodes likewise.
+ * M(t) is finite where (1 + t) / s_I^2 > t / s_J^2: for all t unless P has the larger sigma.
  *
  * Decay. The path x + i y(x), y piecewise linear, 0 at the ends and with the sign of l'(x), gives
  *     |m(w)| M(t) <= integral of |f_t| e^(-w Im l) |dz|,
  * wherever p and q have no zero between the line and the path; where Im l >= 0 along all of the path, the right
  * side falls with w: it bounds |m| at all larger frequencies. Each cell of the line carries a column of discs up to the
- * path, on all of which sign Re l' >= 0 is verified: Im l, the integral of Re l' over y, is then >= 0 below the path and
- * at its height Y at least sum (Re l'(centre) - rest) Y / K over K discs, for the linear term of l' vanishes by symmetry.
- * On the path |f_t| e^(-w Im l) is e^quadratic by the expansion at a disc on it. Where l' = 0 the path comes back to the
- * line, at up to 45 degrees, which is the path of steepest descent there.
- *     Small frequencies: |m|^2 has a derivative of at most min(2 w variance, 2 |m| E|l - mean|), so that values at a few
- * frequencies bound it up to one from which on the path bounds it.
+ * path, on all of which sign Re l' >= 0 is verified: Im l, the integral of Re l' over y, is then >= 0 below the path
+ * and at its height Y at least sum (Re l'(centre) - rest) Y / K over K discs, for the linear term of l' vanishes by
+ * symmetry. On the path |f_t| e^(-w Im l) is e^quadratic by the expansion at a disc on it. Where l' = 0 the path
+ * comes back to the line, at up to 45 degrees, which is the path of steepest descent there.
+ *     Small frequencies: |m|^2 has a derivative of at most min(2 w variance, 2 |m| E|l - mean|), so that values at a
+ * few frequencies bound it up to one from which on the path bounds it.
  */
-/* bounds: tested by enclosures/test_contour_sigmas - sums over cells, in logarithms to 1e-9; truncation is proved at the
- * head */
+/* bounds: tested by enclosures/test_contour_sigmas - sums over cells, in logarithms to 1e-9; truncation is proved at
+ * the head */
 #ifndef FP_CONTOUR_SEVERAL_SIGMAS_H
 #define FP_CONTOUR_SEVERAL_SIGMAS_H
 
@@ -109,7 +110,8 @@ static inline int fp_several_widest(int n, const double *m, const double *s, int
 /* The pair; `excess` are the sums of the weights less 1. 0; -1 without memory; 1 where the lengths or the number of
  * components are beyond what is treated. */
 static inline int fp_contour_several_make(fp_contour_several *pair, int np, const double *pw, const double *pm,
-                                          const double *ps, int nq, const double *qw, const double *qm, const double *qs,
+                                          const double *ps, int nq, const double *qw, const double *qm,
+                                              const double *qs,
                                           const double excess[2])
 {
     memset(pair, 0, sizeof *pair);
@@ -153,7 +155,8 @@ static inline double fp_several_tail(const fp_log_ratio *r, double t, double x, 
     const double log_p = top_p + fp_log(sum_p), log_q = top_q + fp_log(sum_q);
     const double least_q = fp_several_log_component(r->v[j], r->n[j], r->t[j], x);
     *value = log_p + t * (log_p - log_q);
-    const double slope = side * (t * ((x - r->n[j]) / r->t[j] / r->t[j]) - (1.0 + t) * ((x - r->m[i]) / r->s[i] / r->s[i]));
+    const double slope = side * (t * ((x - r->n[j]) / r->t[j] / r->t[j])
+                                 - (1.0 + t) * ((x - r->m[i]) / r->s[i] / r->s[i]));
     const double curve = t / r->t[j] / r->t[j] - (1.0 + t) / r->s[i] / r->s[i];
     const double slack = 1e-9 + 1e-14 * (fabs(log_p) * (1.0 + t) + t * fabs(least_q));
     if (!falls || !(slope < 0.0) || !(curve <= 0.0))
@@ -162,7 +165,8 @@ static inline double fp_several_tail(const fp_log_ratio *r, double t, double x, 
 }
 
 /* The point beyond which the integral is below e^(top - aim), top the largest value met; NaN if there is none. */
-static inline double fp_several_end(const fp_log_ratio *r, double t, int side, double aim, double *top, double *log_tail)
+static inline double fp_several_end(const fp_log_ratio *r, double t, int side, double aim, double *top,
+                                    double *log_tail)
 {
     const int i = fp_several_widest(r->np, r->m, r->s, side);
     double inside = side > 0 ? r->m[0] : r->m[r->np - 1], step = r->s[i], narrow = r->s[i], value, tail = INFINITY;
@@ -210,7 +214,8 @@ static const double fp_several_log_rho[FP_SEVERAL_ELLIPSES] = {0.69314718055994,
 
 /* Take or refuse panels `first` to first + 7: the rule, and logarithms of its errors for p e^(z l) and for p. */
 static inline void fp_several_decide(const fp_log_ratio *r, double t, double w, fp_several_panel *panel, int count,
-                                     double log_wanted, double log_wanted_mass, double *log_error, double *log_mass_error,
+                                     double log_wanted, double log_wanted_mass, double *log_error,
+                                         double *log_mass_error,
                                      double *estimate, fp_discs *discs)
 {
     double x[FP_LANES], y[FP_LANES] = {0.0}, radius[FP_LANES];
@@ -226,22 +231,27 @@ static inline void fp_several_decide(const fp_log_ratio *r, double t, double w, 
         fp_several_selected.discs(r, x, y, 0, i > 0, radius, discs);
         for (int k = 0; k < count; k++) {
             const fp_disc_side *p = &discs->p, *q = &discs->q;
-            const double h = panel[k].h, loss = p->log[k] - q->log[k], b_p = p->bound[k] + p->slack[k], b_q = q->bound[k] + q->slack[k];
-            const double tilted = p->log[k] + t * loss, slope = p->a_re[k] - q->a_re[k], curve = p->b_re[k] - q->b_re[k];
+            const double h = panel[k].h, loss = p->log[k] - q->log[k], b_p = p->bound[k] + p->slack[k],
+                b_q = q->bound[k] + q->slack[k];
+            const double tilted = p->log[k] + t * loss, slope = p->a_re[k] - q->a_re[k],
+                curve = p->b_re[k] - q->b_re[k];
             if (i == 0) {
                 const double bend = fabs((1.0 + t) * p->c_re[k] - t * q->c_re[k]);
                 estimate[k] = tilted + fp_log(fp_min(2.0 * h, 2.5 / sqrt(bend + 1e-300)));
                 panel[k].slope_p = fabs(p->a_re[k]) + fabs(p->b_re[k]) * h + 20.0 * p->bound[k] / h;
-                panel[k].slope_l = fabs(slope) + fabs(curve) * h + 20.0 * fp_min(p->bound[k] + q->bound[k], discs->near[k]) / h;
+                panel[k].slope_l = fabs(slope) + fabs(curve) * h + 20.0 * fp_min(p->bound[k] + q->bound[k],
+                                                                                 discs->near[k]) / h;
             }
             if (!(b_p < INFINITY && b_q < INFINITY))
                 continue;
             open = 1;
-            const double turn = fp_min(fabs(slope) * high * h + 0.5 * fabs(curve) * wide * high * h * h + b_p + b_q, discs->near[k]);
+            const double turn = fp_min(fabs(slope) * high * h + 0.5 * fabs(curve) * wide * high * h * h + b_p + b_q,
+                                       discs->near[k]);
             const double growth = fp_quadratic_maximum((1.0 + t) * p->a_re[k] - t * q->a_re[k],
                                                        (1.0 + t) * p->b_re[k] - t * q->b_re[k], wide * h, high * h);
             const double front = fp_log(h) + 1.45098 - fp_log1p(-1.0 / (rho * rho)) + 1e-9; /* log(64/15) */
-            const double log_f = tilted + growth + (1.0 + t) * b_p + t * b_q + w * turn + 1e-14 * (fabs(tilted) + t * fabs(loss));
+            const double log_f = tilted + growth + (1.0 + t) * b_p + t * b_q + w * turn
+                + 1e-14 * (fabs(tilted) + t * fabs(loss));
             const double log_p = p->log[k] + fp_quadratic_maximum(p->a_re[k], p->b_re[k], wide * h, high * h) + b_p;
             for (int rule = 0; rule < 4; rule++) {
                 const double gain = 16.0 * (rule + 1) * fp_several_log_rho[i];
@@ -298,7 +308,8 @@ static inline int fp_contour_several_build(fp_contour_factor *factor, double t, 
         while (done < count && !status) {
             double error[FP_LANES], mass_error[FP_LANES], estimate[FP_LANES];
             const int some = count - done < FP_LANES ? count - done : FP_LANES;
-            fp_several_decide(r, t, w, panels + done, some, log_wanted, near ? -aim - 5.0 + 0.9189 : INFINITY, error, mass_error,
+            fp_several_decide(r, t, w, panels + done, some, log_wanted, near ? -aim - 5.0 + 0.9189 : INFINITY, error,
+                              mass_error,
                               estimate, discs);
             int kept = done;
             fp_several_panel open[FP_LANES];
@@ -308,7 +319,8 @@ static inline int fp_contour_several_build(fp_contour_factor *factor, double t, 
                 if (!attempt)
                     log_total = fp_max(log_total, estimate[k]);
                 if (panel.rule >= 0) {
-                    log_error = fp_log_sum(log_error, error[k]), log_mass_error = fp_log_sum(log_mass_error, mass_error[k]);
+                    log_error = fp_log_sum(log_error, error[k]), log_mass_error = fp_log_sum(log_mass_error,
+                                                                                             mass_error[k]);
                     n += 8 * (panel.rule + 1);
                     panels[kept++] = panel;
                 } else {
@@ -354,7 +366,8 @@ static inline int fp_contour_several_build(fp_contour_factor *factor, double t, 
             for (int k = 0; k < 8 * (panels[i].rule + 1); k++, at++) {
                 const double moved = FP_U * (fabs(x[at]) + 2.0 * panels[i].h);
                 nodes->log_p[at] += log_weight[at];
-                nodes->log_p_error[at] += panels[i].slope_p * moved + FP_U * (4.0 + 2.0 * fabs(log_weight[at]) + fabs(nodes->log_p[at]));
+                nodes->log_p_error[at] += panels[i].slope_p * moved + FP_U * (4.0 + 2.0 * fabs(log_weight[at])
+                                                                              + fabs(nodes->log_p[at]));
                 nodes->loss_error[at] += panels[i].slope_l * moved;
             }
         double peak = -INFINITY, total = 0.0;
@@ -476,8 +489,10 @@ static inline int fp_several_cells(const fp_log_ratio *r, double t, double w, do
             int halve = 0;
             if (!cell.known) {
                 const fp_several_disc *d = discs + jobs++;
-                const double eta = cell.h / d->radius, bend = fabs(d->phi2_re), curve = fabs(d->l2_re), h2 = cell.h * cell.h;
-                cell.slope = d->l1_re, cell.curve = d->l2_re, cell.radius = d->radius, cell.phi = d->phi, cell.bend = -d->phi2_re;
+                const double eta = cell.h / d->radius, bend = fabs(d->phi2_re), curve = fabs(d->l2_re),
+                    h2 = cell.h * cell.h;
+                cell.slope = d->l1_re, cell.curve = d->l2_re, cell.radius = d->radius, cell.phi = d->phi,
+                    cell.bend = -d->phi2_re;
                 cell.cap = INFINITY, cell.known = 1, cell.levels = 1.0, cell.b = d->b_l;
                 const double mass = d->phi - log_total + fp_log(2.0 * cell.h) + fabs(d->phi1_re) * cell.h;
                 const double steep = fp_min(1.0, w * curve / (bend + 1e-300));
@@ -486,7 +501,8 @@ static inline int fp_several_cells(const fp_log_ratio *r, double t, double w, do
                 cell.flat = !(fabs(cell.slope) > 2.0 * (1.5 * curve * cell.h + cell.rest));
                 halve = !(eta < 0.6);
                 if (mass > -42.0)
-                    halve = !(eta < 0.3) || bend * h2 > 0.4 || w * curve * h2 * steep > 2.0 || d->b_phi * fp_several_rest(eta) > 0.2
+                    halve = !(eta < 0.3) || bend * h2 > 0.4 || w * curve * h2 * steep > 2.0
+                        || d->b_phi * fp_several_rest(eta) > 0.2
                             || (!cell.flat && cell.h > 0.6 * cell.radius * fp_several_eta(&cell))
                             || (cell.flat && w * (curve * h2 + (cell.rest - rounding) * cell.h) > 0.003);
             }
@@ -516,7 +532,8 @@ static inline void fp_several_heights(double w, fp_several_cell *cells, int coun
     for (int i = 0; i < count; i++) {
         const fp_several_cell *cell = cells + i;
         const double bend = fp_max(cell->bend, 1e-6 / (cell->radius * cell->radius));
-        const double size = cell->flat ? 0.0 : fp_min(fp_min(w * fabs(cell->slope) / bend, cell->cap), 3.0 * cell->radius);
+        const double size = cell->flat ? 0.0 : fp_min(fp_min(w * fabs(cell->slope) / bend, cell->cap),
+                                                      3.0 * cell->radius);
         const double wanted = cell->slope < 0.0 ? -size : size;
         cells[i].y[0] = before * wanted > 0.0 ? (fabs(before) < fabs(wanted) ? before : wanted) : 0.0;
         before = wanted;
@@ -541,8 +558,10 @@ static inline void fp_several_heights(double w, fp_several_cell *cells, int coun
 static inline int fp_several_cell_bound(double t, double w, double log_total, fp_several_cell *cell,
                                         const fp_several_disc *column, int levels)
 {
-    const double y0 = fabs(cell->y[0]), y1 = fabs(cell->y[1]), y = 0.5 * (y0 + y1), h = cell->h, rise = 0.5 * (y1 - y0) / h;
-    const double sign = cell->slope < 0.0 ? -1.0 : 1.0, delta = levels ? y / levels : 0.0, along = sqrt(1.0 + rise * rise);
+    const double y0 = fabs(cell->y[0]), y1 = fabs(cell->y[1]), y = 0.5 * (y0 + y1), h = cell->h,
+        rise = 0.5 * (y1 - y0) / h;
+    const double sign = cell->slope < 0.0 ? -1.0 : 1.0, delta = levels ? y / levels : 0.0,
+        along = sqrt(1.0 + rise * rise);
     const fp_several_disc *top = column + levels;
     double height = 0.0;
     for (int i = 0; i < levels; i++) {
@@ -559,7 +578,8 @@ static inline int fp_several_cell_bound(double t, double w, double log_total, fp
     double w_here = w;
     if (levels) {
         const double least = sign * top->l1_re - (fabs(top->l2_re) + fabs(top->l2_im)) * h * along
-                             - fp_several_times(top->b_l, fp_several_rest_slope(eta)) / top->radius - 4.0 * top->slack_l / top->radius;
+                             - fp_several_times(top->b_l, fp_several_rest_slope(eta)) / top->radius
+                                 - 4.0 * top->slack_l / top->radius;
         if (!(least >= 0.0))
             return 0;
     } else {
@@ -572,8 +592,10 @@ static inline int fp_several_cell_bound(double t, double w, double log_total, fp
     const double e0 = top->phi - w_here * height - log_total;
     const double e1 = top->phi1_re - rise * top->phi1_im - turn * (top->l1_im + rise * top->l1_re);
     const double sq = 1.0 - rise * rise;
-    const double e2 = 0.5 * (top->phi2_re * sq - 2.0 * rise * top->phi2_im) - 0.5 * turn * (top->l2_im * sq + 2.0 * rise * top->l2_re);
-    const double rest = fp_several_times(top->b_phi + w_here * top->b_l, fp_several_rest(eta)) + 2.0 * (top->slack_phi + w_here * top->slack_l);
+    const double e2 = 0.5 * (top->phi2_re * sq - 2.0 * rise * top->phi2_im)
+        - 0.5 * turn * (top->l2_im * sq + 2.0 * rise * top->l2_re);
+    const double rest = fp_several_times(top->b_phi + w_here * top->b_l, fp_several_rest(eta))
+        + 2.0 * (top->slack_phi + w_here * top->slack_l);
     const double reach = fabs(e1) * h, lost = rest + fp_max(e2, 0.0) * h * h;
     const double spread = reach < 1e-3 ? 1.0 + reach * reach : -fp_expm1(-2.0 * reach) / (2.0 * reach);
     (void)t;
@@ -592,7 +614,8 @@ static inline double fp_several_path(const fp_contour_factor *factor, double w, 
     fp_several_cell *cells = room->cells;
     int count = 32;
     for (int i = 0; i < count; i++)
-        cells[i] = (fp_several_cell){.x = left + (i + 0.5) * ((right - left) / count), .h = 0.5 * (right - left) / count};
+        cells[i] = (fp_several_cell){.x = left + (i + 0.5) * ((right - left) / count),
+                                     .h = 0.5 * (right - left) / count};
     double best = 1.0;
     for (int round = 0; round < FP_SEVERAL_ROUNDS; round++) {
         count = fp_several_cells(r, t, w, log_total, count, room);
@@ -607,13 +630,16 @@ static inline double fp_several_path(const fp_contour_factor *factor, double w, 
                 const fp_several_cell *cell = cells + stop;
                 const double y = 0.5 * (fabs(cell->y[0]) + fabs(cell->y[1]));
                 const double wanted = ceil(cell->levels * y / (1.6 * cell->radius * fp_several_eta(cell)));
-                const int some = y > 0.0 ? (wanted < FP_SEVERAL_LEVELS ? (wanted > 1.0 ? (int)wanted : 1) : FP_SEVERAL_LEVELS) : 0;
+                const int some = y > 0.0 ? (wanted < FP_SEVERAL_LEVELS ? (wanted > 1.0 ? (int)wanted : 1)
+                                            : FP_SEVERAL_LEVELS) : 0;
                 levels[stop - start] = some;
                 if (cell->valued && cell->at[0] == cell->y[0] && cell->at[1] == cell->y[1])
                     continue;
                 for (int k = 0; k < some; k++)
-                    room->discs[jobs++] = (fp_several_disc){.x = cell->x, .y = (k + 0.5) * (y / some), .radius = fp_max(4.0 * cell->h, cell->radius)};
-                room->discs[jobs++] = (fp_several_disc){.x = cell->x, .y = y, .radius = fp_max(4.0 * cell->h, cell->radius)};
+                    room->discs[jobs++] = (fp_several_disc){.x = cell->x, .y = (k + 0.5) * (y / some),
+                                                            .radius = fp_max(4.0 * cell->h, cell->radius)};
+                room->discs[jobs++] = (fp_several_disc){.x = cell->x, .y = y,
+                                                        .radius = fp_max(4.0 * cell->h, cell->radius)};
             }
             if (room->analysed > FP_SEVERAL_WORK)
                 return best;
@@ -641,7 +667,8 @@ static inline double fp_several_path(const fp_contour_factor *factor, double w, 
             best = total;
         if (!refused)
             for (int i = 0; i < count; i++)
-                if (cells[i].loose > 0.02 && cells[i].loose * cells[i].integral > 3e-4 * total && count + loose < FP_SEVERAL_CELLS / 2)
+                if (cells[i].loose > 0.02 && cells[i].loose * cells[i].integral > 3e-4 * total
+                    && count + loose < FP_SEVERAL_CELLS / 2)
                     cells[i].known = 0, loose++;
         if (!refused && !loose)
             break;
@@ -695,7 +722,8 @@ static inline double fp_contour_several_decay(const fp_contour_factor *factor, d
                 const double margin = 1.0 - size;
                 most = fp_max(most, size + fp_min(0.1, 0.25 * margin));
                 const double rise = (most - size) * (most + size) * (1.0 - 1e-12);
-                const double slow = 1.001 * own.variance + 1e-300, fast = 2.0 * most * (1.001 * own.nodes.spread) + 1e-300;
+                const double slow = 1.001 * own.variance + 1e-300, fast = 2.0 * most * (1.001 * own.nodes.spread)
+                    + 1e-300;
                 at += fp_max(rise / fast, rise / (at * slow + sqrt(at * at * slow * slow + 2.0 * rise * slow)));
             }
             if (!status)

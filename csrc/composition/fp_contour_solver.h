@@ -15,15 +15,15 @@
  * n^2 (1 - |m(w)|^2) for whole n (Petrov 1975, lemma I.2 for n = 2, by 1 - cos n x <= n^2 (1 - cos x)): a bound rho of
  * |m| for all frequencies >= V gives 1 - (1 - rho^2) / n^2 for |m|^2 at all frequencies >= V / n.
  *
- * The tail. a(x) = e^x Q(S > x) = -delta'(x) has the transform f (z), with 1 / (z + 1) for 1 / (z (z + 1)); a <= P(S > x),
- * and a(x) <= prod M(t')^count e^(-t' x). The sum of its terms converges slowly, so Q(S > x), which falls, is replaced by
- * its mean over [x - s, x] or [x, x + s], which bound it: the term of z is multiplied by (e^(+-s (z + 1)) - 1) / (+-s (z + 1)),
- * which differs from 1 by at most s |z + 1| and is at most 2.1 / (s |z + 1|); s = FP_CONTOUR_SMOOTHING / (t + 1). Terms beyond W sum to at most
- * prod rho^count (1 + log(2.1 / (s W)) + ...).
+ * The tail. a(x) = e^x Q(S > x) = -delta'(x) has the transform f (z), with 1 / (z + 1) for 1 / (z (z + 1)); a <= P(S
+ * > x), and a(x) <= prod M(t')^count e^(-t' x). The sum of its terms converges slowly, so Q(S > x), which falls, is
+ * replaced by its mean over [x - s, x] or [x, x + s], which bound it: the term of z is multiplied by (e^(+-s (z +
+ * 1)) - 1) / (+-s (z + 1)), which differs from 1 by at most s |z + 1| and is at most 2.1 / (s |z + 1|); s =
+ * FP_CONTOUR_SMOOTHING / (t + 1). Terms beyond W sum to at most prod rho^count (1 + log(2.1 / (s W)) + ...).
  *
- * Tables. The terms at one t serve all epsilons whose saddle point is near: t is taken from a grid t_i, of which the curvature of
- * the exponent at the saddle point says how dense it must be. The result at an epsilon depends on the composition
- * alone, not on the other epsilons.
+ * Tables. The terms at one t serve all epsilons whose saddle point is near: t is taken from a grid t_i, of which the
+ * curvature of the exponent at the saddle point says how dense it must be. The result at an epsilon depends on the
+ * composition alone, not on the other epsilons.
  */
 /* bounds: tested by enclosures/test_contour - rounding of sums along the contour */
 #ifndef FP_CONTOUR_SOLVER_H
@@ -36,7 +36,8 @@
 
 #define FP_CONTOUR_TERMS (1 << 17) /* frequencies of a table */
 #define FP_CONTOUR_WORK 4e8 /* nodes times frequencies of a table */
-/* bound: none - exponent of the error aimed at by the search of t and by Chernoff's bound, which adds what it errs by */
+/* bound: none - exponent of the error aimed at by the search of t and by Chernoff's bound, which adds what it errs by
+ * */
 #define FP_CONTOUR_SEARCH_AIM 20.0
 /* bound: none - how far the sums are taken, and the largest aliases, relative to the value; both enter the bounds */
 #define FP_CONTOUR_CUT 1e-14
@@ -87,6 +88,7 @@ typedef struct {
     fp_contour_slot *slots;
     fp_contour_table *tables[FP_CONTOUR_TABLES];
     int n_tables;
+    void *shells; /* tables of fp_contour_windows.h */
     unsigned long clock;
     double *ladder; /* of each factor: decay at frequencies of the ladder, for the table being made; -1: not computed */
     long nodes, terms, made; /* cost */
@@ -175,7 +177,8 @@ FP_INLINE double fp_contour_curvature(const fp_contour_slot *slot)
 }
 FP_INLINE double fp_contour_rough(const fp_contour_slot *slot, double epsilon)
 {
-    return slot->value - epsilon * slot->t - fp_log(slot->t) - fp_log1p(slot->t) - 0.5 * fp_log(2.0 * FP_PI * fp_contour_curvature(slot));
+    return slot->value - epsilon * slot->t - fp_log(slot->t) - fp_log1p(slot->t)
+        - 0.5 * fp_log(2.0 * FP_PI * fp_contour_curvature(slot));
 }
 
 /* The saddle point of `epsilon` as a place on the grid of t, between two slots of different signs of the derivative: by
@@ -211,8 +214,8 @@ static inline int fp_contour_saddle(fp_composition *c, double epsilon, double *p
     return 0;
 }
 
-/* Chernoff's bounds of the terms j > 0 of Poisson's sum for values of t' > t: a - t' epsilon are their logarithms. Those far
- * below e^enough are not sought. */
+/* Chernoff's bounds of the terms j > 0 of Poisson's sum for values of t' > t: a - t' epsilon are their logarithms.
+ * Those far below e^enough are not sought. */
 static inline int fp_contour_chernoff(fp_composition *c, fp_contour_table *table, double deviation, double enough)
 {
     double least = INFINITY; /* at the centre; the bound is convex in t' */
@@ -220,7 +223,8 @@ static inline int fp_contour_chernoff(fp_composition *c, fp_contour_table *table
     const double spacing = fp_contour_spacing(c, table->t);
     int last = table->slot;
     for (int k = 0; k < FP_CONTOUR_CHERNOFF; k++) {
-        static const double steps[FP_CONTOUR_CHERNOFF] = {0.12, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 5.5, 7, 9, 12, 16, 24, 40};
+        static const double steps[FP_CONTOUR_CHERNOFF] = {0.12, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 5.5, 7, 9, 12, 16,
+                                                          24, 40};
         int i = table->slot + (int)(steps[k] / (deviation * spacing) + 0.999);
         i = i > last ? i : last + 1;
         if (i >= FP_SLOTS)
@@ -232,10 +236,12 @@ static inline int fp_contour_chernoff(fp_composition *c, fp_contour_table *table
         if (slot->known < 0)
             break;
         const double other = slot->t, gap = (other - table->t) * table->period * (1.0 - 1e-14);
-        const double whole = slot->value + slot->error - gap - fp_log1p(-fp_exp(-gap)) + 4.0 * FP_U * (fabs(slot->value) + gap);
+        const double whole = slot->value + slot->error - gap - fp_log1p(-fp_exp(-gap))
+            + 4.0 * FP_U * (fabs(slot->value) + gap);
         table->chernoff_t[table->chernoffs] = other;
         table->chernoff[table->chernoffs][FP_CONTOUR_TAIL] = whole;
-        table->chernoff[table->chernoffs++][FP_CONTOUR_DELTA] = whole + other * fp_log(other) - (1.0 + other) * fp_log1p(other)
+        table->chernoff[table->chernoffs++][FP_CONTOUR_DELTA] = whole + other * fp_log(other)
+            - (1.0 + other) * fp_log1p(other)
                                                                 + 4.0 * FP_U * (1.0 + other) * (1.0 + fp_log1p(other));
         const double here = whole - other * table->centre;
         if (here > least + 10.0 || here < enough - 100.0)
@@ -292,7 +298,8 @@ FP_INLINE double fp_contour_cut(const fp_contour_table *table, int quantity, dou
     const double t = table->t, s = FP_CONTOUR_SMOOTHING / (t + 1.0);
     const double whole = fp_exp(table->log_rest) / table->h * 1.0000001;
     return quantity == FP_CONTOUR_DELTA ? whole * t * (t + 1.0) / w
-                                        : whole * (t + 1.0) * (1.0 + fp_max(0.0, fp_log(2.1 / (s * w))) + 2.1 / (s * w) * (s * w > 2.1));
+                                        : whole * (t + 1.0) * (1.0 + fp_max(0.0, fp_log(2.1 / (s * w)))
+                                                               + 2.1 / (s * w) * (s * w > 2.1));
 }
 
 static inline int fp_contour_table_reserve(fp_contour_table *table, int capacity)
@@ -334,7 +341,8 @@ static inline int fp_contour_neighbour(fp_composition *c, int i, int move, const
 }
 
 /* Fill a table at slot i for epsilons up to reach / 2 slots away. -1 without memory, or the reason to stop. */
-static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *table, int i, int reach, fp_stop_token *stop)
+static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *table, int i, int reach,
+                                        fp_stop_token *stop)
 {
     const fp_contour_slot *slot;
     if (fp_contour_find(c, i, &slot))
@@ -397,7 +405,8 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
             scale = new_scale, drift = new_drift, scale_error = new_error, started = 1;
         }
         const double slope = fp_dd_double(drift);
-        double log_m[FP_CONTOUR_AT_ONCE], angle_m[FP_CONTOUR_AT_ONCE], wrong[FP_CONTOUR_AT_ONCE], log_size[FP_CONTOUR_AT_ONCE],
+        double log_m[FP_CONTOUR_AT_ONCE], angle_m[FP_CONTOUR_AT_ONCE], wrong[FP_CONTOUR_AT_ONCE],
+            log_size[FP_CONTOUR_AT_ONCE],
             phase[FP_CONTOUR_AT_ONCE], relative[FP_CONTOUR_AT_ONCE], log_above[FP_CONTOUR_AT_ONCE];
         int vague[FP_CONTOUR_AT_ONCE] = {0}; /* where m is not known to a tenth */
         for (int j = 0; j < FP_CONTOUR_AT_ONCE; j++) {
@@ -433,7 +442,8 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
                 const double part = size * payoff[q];
                 table->size[q][n + j] = part, table->angle[q][n + j] = remainder(phase[j], 2.0 * FP_PI) - argument[q];
                 const double first_order = relative[j] < 0.1 ? size * 1.06 * relative[j] : INFINITY;
-                table->error[q] += payoff[q] * (vague[j] || !(first_order < INFINITY) ? size + weight * fp_exp(log_above[j]) : first_order)
+                table->error[q] += payoff[q] * (vague[j] || !(first_order < INFINITY) ? size
+                                                + weight * fp_exp(log_above[j]) : first_order)
                                    + part * FP_U * (24.0 + 2.0 * turned + 0.25 * FP_CONTOUR_AT_ONCE);
                 if (q == FP_CONTOUR_TAIL) /* the average over [x, x + s] */
                     table->error[q] += part * FP_CONTOUR_SMOOTHING * (1.0 + w / (t + 1.0));
@@ -462,13 +472,20 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
                 break;
         }
     }
+    for (int q = 0; q < 2; q++) { /* eight partial sums */
+        double total = 0.0;
+        for (int j = 0; j < n; j++)
+            total += table->size[q][j];
+        table->error[q] += FP_U * (0.125 * n) * total;
+    }
     table->scale = scale, table->scale_error = scale_error;
     c->made++;
     return 0;
 }
 
 /* The table at slot i, made where there is none. */
-static inline int fp_contour_table_find(fp_composition *c, int i, int reach, fp_contour_table **out, fp_stop_token *stop)
+static inline int fp_contour_table_find(fp_composition *c, int i, int reach, fp_contour_table **out,
+                                        fp_stop_token *stop)
 {
     int oldest = 0;
     for (int k = 0; k < c->n_tables; k++) {
@@ -495,7 +512,8 @@ static inline int fp_contour_table_find(fp_composition *c, int i, int reach, fp_
     return status;
 }
 
-static inline fp_contour_answer fp_contour_read(const fp_composition *c, const fp_contour_table *table, int quantity, double epsilon)
+static inline fp_contour_answer fp_contour_read(const fp_composition *c, const fp_contour_table *table, int quantity,
+                                                double epsilon)
 {
     const double t = table->t, mass = c->log_mass;
     fp_contour_answer out = {mass, -INFINITY, mass};
@@ -510,10 +528,12 @@ static inline fp_contour_answer fp_contour_read(const fp_composition *c, const f
     const double payoff = quantity == FP_CONTOUR_DELTA ? fp_log(t) + fp_log1p(t) : fp_log1p(t);
     const fp_dd tilted = fp_dd_sub(table->scale, fp_two_prod(epsilon, t));
     const double scale = (fp_dd_double(tilted) - payoff) + (fp_log(table->h) - 1.14472988584940017414); /* log pi */
-    const double scale_error = table->scale_error + FP_U * (8.0 + 4.0 * fabs(payoff) + 4.0 * fabs(scale) + 2.0 * fabs(fp_dd_double(tilted))
+    const double scale_error = table->scale_error + FP_U * (8.0 + 4.0 * fabs(payoff) + 4.0 * fabs(scale)
+                                                            + 2.0 * fabs(fp_dd_double(tilted))
                                                             + 2.0 * fabs(fp_log(table->h)));
     const double gap = t * table->period * (1.0 - 1e-14);
-    const double below = mass - gap - fp_log1p(-fp_exp(-gap)), above = fp_contour_aliases_above(table, quantity, epsilon);
+    const double below = mass - gap - fp_log1p(-fp_exp(-gap)), above = fp_contour_aliases_above(table, quantity,
+                                                                                                epsilon);
     const double alias = (fp_exp(below - scale) + fp_exp(above - scale)) * 1.001;
     const double lower = sum - error - alias, upper = sum + error;
     out.value = sum - 0.5 * alias > 0.0 ? scale + fp_log(sum - 0.5 * alias) : -INFINITY;
@@ -525,7 +545,8 @@ static inline fp_contour_answer fp_contour_read(const fp_composition *c, const f
 }
 
 /* Bounds at one epsilon >= 0 */
-static inline int fp_contour_at(fp_composition *c, int quantity, double epsilon, fp_contour_answer *out, fp_stop_token *stop)
+static inline int fp_contour_at(fp_composition *c, int quantity, double epsilon, fp_contour_answer *out,
+                                fp_stop_token *stop)
 {
     double place, curvature;
     fp_contour_table *table;

@@ -54,6 +54,10 @@
 #define FP_SHELLS_WORK 2e8 /* of all shells */
 #define FP_SHELL_NODE_WORK 100.0 /* of making a node, or a twentieth of a glance at it */
 #define FP_SHELLS 20
+#define FP_SHELLS_TABLES 64
+/* bound: none - width of the epsilons that share a table, in units of the distance of the means */
+#define FP_SHELL_CELL 1.0
+#define FP_SHELL_PLACES 3 /* the ends and the middle of the epsilons of a table */
 #define FP_SHELL_TILTS 28 /* of Chernoff's bounds */
 /* bound: none - where log |F| at this many standard deviations is above the fall shells are tried first */
 #define FP_SHELL_FREQUENCY 32.0
@@ -375,6 +379,11 @@ static inline double fp_window_decay(const fp_contour_factor *factor, double w)
     double whole_best = 1.0, best[FP_WINDOW_BUMPS], *cell = part->log_value; /* which no one needs any more */
     for (int i = 0; i < part->bumps; i++)
         best[i] = part->mass[i];
+    double fall[FP_WINDOW_CELLS]; /* of a bump */
+    for (int j = 0; j < reach && j < n; j++) {
+        const double distance = j * (part->size / FP_WINDOW_BUMP);
+        fall[j] = fp_exp(-0.5 * distance * distance);
+    }
     for (int s = 0; s < FP_WINDOW_SHIFTS; s++) {
         const double y = part->shift[s], slower = w * (1.0 - 1e-13);
         const double cost = 0.5 * y * y / (FP_WINDOW_BUMP * FP_WINDOW_BUMP);
@@ -393,11 +402,8 @@ static inline double fp_window_decay(const fp_contour_factor *factor, double w)
             const int centre = i * part->stride, from = centre > reach ? centre - reach : 0;
             const int to = centre + reach < n ? centre + reach : n;
             double sum = lost;
-            for (int j = from; j < to && sum < best[i]; j++) {
-                const int away = j >= centre ? j - centre : centre - j - 1;
-                const double distance = away * (part->size / FP_WINDOW_BUMP);
-                sum += cell[j] * fp_exp(-0.5 * distance * distance);
-            }
+            for (int j = from; j < to && sum < best[i]; j++)
+                sum += cell[j] * fall[j >= centre ? j - centre : centre - j - 1];
             best[i] = fp_min(best[i], sum);
         }
     }
@@ -520,6 +526,16 @@ static inline double fp_shell_aliases(const fp_shell *shell, double t, double ep
     return fp_log_sum(above, below) + 1e-9;
 }
 
+/* Whether they are below the targets at all places. */
+static inline int fp_shell_aliases_below(const fp_shell *shell, double t, const double *at, double period,
+                                         const double *target)
+{
+    for (int e = 0; e < FP_SHELL_PLACES; e++)
+        if (!(fp_shell_aliases(shell, t, at[e], period) < target[e]))
+            return 0;
+    return 1;
+}
+
 /* log of a bound of |F(t + i w')| for all w' from w on */
 static inline double fp_shell_decay(const fp_shell *shell, double w, double enough)
 {
@@ -567,15 +583,73 @@ static inline int fp_shell_is_slow(fp_shell *shell, double t)
     return !(log_size < FP_SHELL_FALL);
 }
 
-/* delta of one shell. `log_total` is log of what is known of the whole, or -INFINITY. Returns 0, -1 without memory, 1
- * where a budget was spent; the bounds hold in either case. */
-static inline int fp_shell_sum(fp_shell *shell, int quantity, double epsilon, double log_total, double *t_guess,
-                               double budget, fp_contour_answer *out, long *terms, long *nodes, fp_stop_token *stop)
+/* The terms of one shell at its t, and what bounds it at an epsilon. */
+typedef struct {
+    int terms, tilts;
+    double t, h, centre; /* epsilon at which the angles are given */
+    double log_scale, moved, error, moment, tail, frequency;
+    double *size, *angle; /* of the terms; angle lies behind size in one block */
+    double tilt[FP_SHELL_TILTS], chernoff[FP_SHELL_TILTS], alias[FP_SHELL_TILTS]; /* without -tilt epsilon */
+} fp_shell_table;
+
+static inline int fp_shell_reserve(fp_shell_table *table, int capacity)
 {
-    out->value = out->lower = -INFINITY, out->upper = INFINITY;
+    double *block = malloc(sizeof(double) * 2 * (size_t)capacity);
+    if (!block)
+        return -1;
+    if (table->terms) {
+        memcpy(block, table->size, sizeof(double) * (size_t)table->terms);
+        memcpy(block + capacity, table->angle, sizeof(double) * (size_t)table->terms);
+    }
+    free(table->size);
+    table->size = block, table->angle = block + capacity;
+    return 0;
+}
+
+/* delta of one shell at epsilon */
+static inline fp_contour_answer fp_shell_read(const fp_shell_table *table, double epsilon)
+{
+    fp_contour_answer out = {-INFINITY, -INFINITY, INFINITY};
+    double above = INFINITY, below = INFINITY;
+    for (int k = 0; k < table->tilts; k++) {
+        const double moved = table->tilt[k] * epsilon, alias = table->alias[k] - moved;
+        out.upper = fp_min(out.upper, table->chernoff[k] - moved + 4.0 * FP_U * moved + 1e-12);
+        if (table->tilt[k] > table->t)
+            above = fp_min(above, alias);
+        else
+            below = fp_min(below, alias);
+    }
+    const double away = fabs(epsilon - table->centre);
+    if (!table->terms || !(table->frequency * away < 0.5 * FP_LARGEST_ANGLE))
+        return out;
+    const double log_scale = table->log_scale - epsilon * table->t;
+    const double moved = table->moved + 8.0 * FP_U * (fabs(epsilon * table->t) + fabs(log_scale));
+    const double sum = fp_contour_selected.cosines(table->terms, table->size, table->angle,
+                                                   table->h * (epsilon - table->centre));
+    const double error = table->error + table->moment * away;
+    const double alias = fp_exp(fp_min(fp_log_sum(above, below) + 1e-9 - log_scale, 690.0));
+    const double lowest = sum - error - table->tail - alias, highest = sum + error + table->tail;
+    if (!(error < INFINITY) || !(fabs(sum) < INFINITY)) /* Chernoff's bound holds */
+        return out;
+    out.value = sum > 0.0 ? log_scale + fp_log(sum) : -INFINITY;
+    out.lower = lowest > 0.0 ? log_scale - moved + fp_log(lowest) - 1e-15 : -INFINITY;
+    out.upper = highest > 0.0 ? fp_min(out.upper, log_scale + moved + fp_log(highest) + 1e-15) : out.upper;
+    return out;
+}
+
+/* The table of one shell for epsilons between at[0] and at[2], with at[1] in the middle. `log_total` is log of what is
+ * known of the whole at these, or -INFINITY. Returns 0, -1 without memory, 1 where a budget was spent; what the table
+ * gives holds in either case. */
+static inline int fp_shell_sum(fp_shell *shell, int quantity, const double at[FP_SHELL_PLACES],
+                               const double log_total[FP_SHELL_PLACES], double *t_guess, double budget,
+                               fp_shell_table *table, long *terms, long *nodes, fp_stop_token *stop)
+{
+    const double epsilon = at[1];
     if (fp_shell_saddle(shell, epsilon, t_guess))
         return -1;
-    double best_log = INFINITY, value[FP_SHELL_TILTS];
+    double best[FP_SHELL_PLACES], target[FP_SHELL_PLACES], value[FP_SHELL_TILTS];
+    for (int e = 0; e < FP_SHELL_PLACES; e++)
+        best[e] = INFINITY;
     for (int k = 0; k < FP_SHELL_TILTS; k++) {
         static const double steps[FP_SHELL_TILTS] = {
             1e-3, 0.05,  0.1,   0.17, 0.25,  0.35,  0.45, 0.57, 0.7, 0.82, 0.9, 0.95, 0.98, 1.0,
@@ -590,24 +664,33 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, double epsilon, do
             continue;
         shell->chernoff[k] = shell->log_f + shell->error + fp_chernoff_constant(quantity, t);
         value[k] = shell->log_f - epsilon * t + fp_log_payoff(quantity, t);
-        best_log = fp_min(best_log, value[k]);
-        out->upper = fp_min(out->upper, shell->chernoff[k] - epsilon * t + 4.0 * FP_U * epsilon * t + 1e-12);
+        table->tilt[table->tilts] = t, table->alias[table->tilts] = INFINITY;
+        table->chernoff[table->tilts++] = shell->chernoff[k];
+        for (int e = 0; e < FP_SHELL_PLACES; e++)
+            best[e] = fp_min(best[e], value[k] + t * (epsilon - at[e]));
     }
-    if (!(best_log < INFINITY))
+    if (!(best[1] < INFINITY))
         return 1;
-    if (out->upper < log_total - FP_SHELL_ALIAS_AIM)
+    int negligible = 1;
+    for (int e = 0; e < FP_SHELL_PLACES; e++) {
+        negligible &= fp_shell_read(table, at[e]).upper < log_total[e] - FP_SHELL_ALIAS_AIM;
+        target[e] = fp_max(log_total[e], best[e] - 6.0) - FP_SHELL_ALIAS_AIM;
+    }
+    if (negligible)
         return 0;
-    const double target = fp_max(log_total, best_log - 6.0) - FP_SHELL_ALIAS_AIM;
     double t = 0.0, period = INFINITY;
     for (int k = 0; k < FP_SHELL_TILTS; k++) {
-        if (!(value[k] < best_log + 5.0))
+        int fits = 1;
+        for (int e = 0; e < FP_SHELL_PLACES; e++)
+            fits &= value[k] + shell->chernoff_t[k] * (epsilon - at[e]) < best[e] + 5.0;
+        if (!fits)
             continue;
         double low = 0.0, high = 40.0 / shell->chernoff_t[k];
-        for (int i = 0; i < 40 && !(fp_shell_aliases(shell, shell->chernoff_t[k], epsilon, high) < target); i++)
+        for (int i = 0; i < 40 && !fp_shell_aliases_below(shell, shell->chernoff_t[k], at, high, target); i++)
             low = high, high *= 1.5;
         for (int i = 0; i < 6; i++) {
             const double middle = 0.5 * (low + high);
-            if (fp_shell_aliases(shell, shell->chernoff_t[k], epsilon, middle) < target)
+            if (fp_shell_aliases_below(shell, shell->chernoff_t[k], at, middle, target))
                 high = middle;
             else
                 low = middle;
@@ -623,17 +706,26 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, double epsilon, do
             return slow;
     }
     const double h = 2.0 * FP_PI / period;
-    double design = 0.0, sum = 0.0, error = 0.0, largest = 0.0, log_tail = INFINITY;
-    int n = 0, done = 0, spent = 0;
+    const double constant = fp_log_payoff(quantity, t) + fp_log(h / FP_PI);
+    double design = 0.0, sum[FP_SHELL_PLACES] = {0.0}, error = 0.0, largest = 0.0, log_tail = INFINITY, sizes = 0.0;
+    int n = 0, done = 0, spent = 0, check = 0, capacity = 128;
+    if (fp_shell_reserve(table, capacity))
+        return -1;
+    table->moment = 0.0;
     double work = 0.0, before = 0.0;
     while (!done) {
         if ((n + FP_CONTOUR_AT_ONCE) * h > design) {
             design = n ? 2.0 * design : 128.0 * h;
             const int status = fp_shell_build(shell, t, design, FP_SHELL_AIM);
-            if (status == -1)
+            if (status) { /* Chernoff's bound holds */
+                table->terms = 0;
+                return status;
+            }
+        }
+        if (n + FP_CONTOUR_AT_ONCE > capacity) {
+            capacity *= 2;
+            if (fp_shell_reserve(table, capacity))
                 return -1;
-            if (status)
-                return 1;
         }
         const int tiny = shell->hollow && shell->log_ratio < -40.0;
         const double raise = tiny ? -60.0 - shell->log_ratio : 0.0; /* r is multiplied by e^raise */
@@ -647,8 +739,7 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, double epsilon, do
             const double w = (n + j) * h;
             size[j] = x_re[j] = x_im[j] = x_wrong[j] = above[j] = 0.0, part[j] = -INFINITY;
             phase[j] = w * (shell->drift - epsilon);
-            const double sizes = shell->n * shell->drift_size + fabs(shell->drift - epsilon) + epsilon;
-            relative[j] = 4.0 * FP_U * w * sizes;
+            relative[j] = 4.0 * FP_U * w * (shell->n * shell->drift_size + fabs(shell->drift - epsilon) + epsilon);
         }
         for (int i = 0; i < shell->n; i++) {
             const fp_contour_factor *a = shell->inner[i], *hollow = shell->shell[i];
@@ -714,23 +805,31 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, double epsilon, do
             const double first_order = wrong < 0.1 ? length * (1.06 * wrong + rounding) : INFINITY;
             largest = payoff * fp_min(length, most);
             error += quantity == FP_CONTOUR_TAIL ? 1.01 * FP_CONTOUR_SMOOTHING * fp_min(length, most) : 0.0;
+            table->size[n + j] = table->angle[n + j] = 0.0;
             if (vague[j]) {
                 error += weight * payoff * most;
                 continue;
             }
-            const double term = weight * payoff * length * cos(turn);
-            sum += term;
-            error += weight * payoff * fp_min(first_order, most + length) + 2.0 * FP_U * fabs(sum)
-                     + 4.0 * FP_U * fabs(turn) * weight * payoff * length;
+            const double part_size = weight * payoff * length;
+            table->size[n + j] = part_size, table->angle[n + j] = remainder(turn, 2.0 * FP_PI);
+            for (int e = 0; e < FP_SHELL_PLACES; e++)
+                sum[e] += part_size * cos(table->angle[n + j] - w * (at[e] - epsilon));
+            error += weight * payoff * fp_min(first_order, most + length)
+                + FP_U * (24.0 + 6.0 * fabs(turn)) * part_size;
+            sizes += part_size, table->moment += 6.0 * FP_U * part_size * w;
         }
-        n += FP_CONTOUR_AT_ONCE;
-        const double unit = shell->log_f - epsilon * t + fp_log_payoff(quantity, t) + fp_log(h / FP_PI);
-        const double known = fp_max(fabs(sum), fp_exp(fp_min(log_total - unit, 690.0)));
+        table->terms = n += FP_CONTOUR_AT_ONCE;
+        double known = INFINITY;
+        for (int e = 0; e < FP_SHELL_PLACES; e++) {
+            const double unit = shell->log_f - at[e] * t + constant;
+            known = fp_min(known, fp_max(fabs(sum[e]), fp_exp(fp_min(log_total[e] - unit, 690.0))));
+        }
         spent = work > budget || shell->work + work > FP_SHELLS_WORK;
         if (fp_stop_requested(stop, (ptrdiff_t)(work - before)))
             return stop->status;
         before = work;
-        if (largest * n < 1e-14 * known || spent) {
+        if ((n >= check && largest * n < 1e-14 * known) || spent) {
+            check = n + n / 4; /* the bound beyond takes as long as many frequencies */
             const double w = (n - 1) * h, s = FP_CONTOUR_SMOOTHING / (t + 1.0);
             const double whole = quantity == FP_CONTOUR_DELTA
                                      ? t * (t + 1.0) / w
@@ -742,17 +841,14 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, double epsilon, do
         }
     }
     *terms += n, shell->work += work;
-    const double tail = fp_exp(fp_min(log_tail, 690.0));
-    const double log_scale = shell->log_f - epsilon * t + fp_log_payoff(quantity, t) + fp_log(h / FP_PI);
-    const double sizes = fabs(shell->log_f) + fabs(epsilon * t) + fabs(fp_log_payoff(quantity, t)) + fabs(log_scale);
-    const double moved = shell->error + 8.0 * FP_U * (sizes + 8.0);
-    const double alias = fp_exp(fp_min(fp_shell_aliases(shell, t, epsilon, period) - log_scale, 690.0));
-    const double lowest = sum - error - tail - alias, highest = sum + error + tail;
-    if (!(error < INFINITY) || !(fabs(sum) < INFINITY)) /* Chernoff's bound holds */
-        return 1;
-    out->value = sum > 0.0 ? log_scale + fp_log(sum) : -INFINITY;
-    out->lower = lowest > 0.0 ? log_scale - moved + fp_log(lowest) - 1e-15 : -INFINITY;
-    out->upper = highest > 0.0 ? fp_min(out->upper, log_scale + moved + fp_log(highest) + 1e-15) : out->upper;
+    table->t = t, table->h = h, table->centre = epsilon, table->frequency = n * h;
+    table->tail = fp_exp(fp_min(log_tail, 690.0)), table->error = error + FP_U * (n / 8 + 4.0) * sizes;
+    table->log_scale = shell->log_f + constant;
+    table->moved = shell->error + 8.0 * FP_U * (fabs(shell->log_f) + fabs(constant) + fabs(table->log_scale) + 8.0);
+    for (int k = 0; k < table->tilts; k++) {
+        const double gap = fabs(table->tilt[k] - t) * period * (1.0 - 1e-13);
+        table->alias[k] = gap > 1e-3 ? table->chernoff[k] - gap - fp_log1p(-fp_exp(-gap)) : INFINITY;
+    }
     return spent;
 }
 
@@ -805,12 +901,47 @@ FP_INLINE double fp_log_add(double a, double b)
     return a == -INFINITY ? b : b == -INFINITY ? a : fp_log_sum(a, b);
 }
 
-/* delta(epsilon), or e^epsilon Q(S > epsilon), by shells. Returns 0; -1 without memory, or
- * the reason to stop; 1 where a budget was spent before the width was FP_SHELL_WIDTH: the bounds hold nevertheless. */
-static inline int fp_shells(int n, fp_contour_factor *factors, int quantity, double epsilon, fp_contour_answer *out,
-                            long *terms, long *nodes, fp_stop_token *stop)
+/* All shells for epsilons between the places. */
+typedef struct {
+    double at[FP_SHELL_PLACES];
+    int quantity, parts, plain, spent; /* plain: of the last part nothing is cut off */
+    double width; /* at the middle */
+    unsigned long used;
+    fp_shell_table part[FP_SHELLS + 2];
+} fp_shells_table;
+
+static inline void fp_shells_clear(fp_shells_table *table)
 {
-    out->value = out->lower = -INFINITY, out->upper = INFINITY;
+    for (int i = 0; i < FP_SHELLS + 2; i++)
+        free(table->part[i].size);
+    memset(table, 0, sizeof *table);
+}
+
+static inline void fp_shells_add(fp_contour_answer *sum, fp_contour_answer part)
+{
+    sum->value = fp_log_add(sum->value, part.value);
+    sum->lower = fp_log_add(sum->lower, part.lower), sum->upper = fp_log_add(sum->upper, part.upper);
+    sum->lower -= sum->lower > -INFINITY ? FP_LOG_ADD(sum->lower) : 0.0;
+    sum->upper += fabs(sum->upper) < INFINITY ? FP_LOG_ADD(sum->upper) : 0.0;
+}
+
+/* delta(epsilon), or e^epsilon Q(S > epsilon) */
+static inline fp_contour_answer fp_shells_read(const fp_shells_table *table, double epsilon)
+{
+    fp_contour_answer sum = {-INFINITY, -INFINITY, -INFINITY};
+    for (int i = 0; i < table->parts; i++)
+        fp_shells_add(&sum, fp_shell_read(table->part + i, epsilon));
+    return table->plain ? sum : (fp_contour_answer){-INFINITY, -INFINITY, INFINITY};
+}
+
+/* Fill `table` for the epsilons about `at`. Returns 0; -1 without memory, or the reason to stop; 1 where a budget was
+ * spent before the width was FP_SHELL_WIDTH: what the table gives holds nevertheless. */
+static inline int fp_shells(int n, fp_contour_factor *factors, int quantity, const double at[FP_SHELL_PLACES],
+                            fp_shells_table *table, long *terms, long *nodes, fp_stop_token *stop)
+{
+    const double epsilon = at[1];
+    fp_shells_clear(table);
+    memcpy(table->at, at, sizeof table->at), table->quantity = quantity;
     fp_contour_factor *own = calloc(2 * (size_t)n, sizeof *own), **list = calloc(2 * (size_t)n, sizeof *list);
     fp_contour_window *parts = calloc(2 * (size_t)n, sizeof *parts);
     double *cuts = malloc(sizeof(double) * (size_t)n);
@@ -819,7 +950,10 @@ static inline int fp_shells(int n, fp_contour_factor *factors, int quantity, dou
     if (!status) {
         fp_shell shell = {.n = n, .inner = list, .shell = list + n};
         fp_contour_factor **hollow = list + n;
-        double value = -INFINITY, lower = -INFINITY, upper = -INFINITY, t_inner = 1.0, t_shell = 0.0;
+        double value[FP_SHELL_PLACES], t_inner = 1.0, t_shell = 0.0;
+        fp_contour_answer known[FP_SHELL_PLACES];
+        for (int e = 0; e < FP_SHELL_PLACES; e++)
+            value[e] = -INFINITY, known[e] = (fp_contour_answer){-INFINITY, -INFINITY, -INFINITY};
         for (int i = 0; i < n; i++) {
             list[i] = factors + i;
             if (!fp_window_fits(factors + i))
@@ -849,22 +983,30 @@ static inline int fp_shells(int n, fp_contour_factor *factors, int quantity, dou
         status = 1;
         for (int level = 0; level <= FP_SHELLS && status == 1; level++) {
             const int last = level == FP_SHELLS || shell.work > FP_SHELLS_WORK || first < 0 || (level && next < 0.5);
-            fp_contour_answer part;
+            fp_shell_table *part = table->part + table->parts;
             shell.hollow = 0;
-            const int plain = fp_shell_sum(&shell, quantity, epsilon, value, &t_inner,
-                                           last ? FP_SHELL_WORK : FP_SHELL_WORK / 32.0, &part, terms, nodes, stop);
+            const int plain = fp_shell_sum(&shell, quantity, at, value, &t_inner,
+                                           last ? FP_SHELL_WORK : FP_SHELL_WORK / 32.0, part, terms, nodes, stop);
             if (plain < 0) {
                 status = plain;
                 break;
             }
-            const double low = fp_log_add(lower, part.lower), high = fp_log_add(upper, part.upper);
-            const double log_lower = low > -INFINITY ? low - FP_LOG_ADD(low) : low, log_upper = high + FP_LOG_ADD(high);
-            const int enough = log_upper - log_lower < FP_SHELL_WIDTH || part.upper < log_lower - FP_SHELL_ALIAS_AIM;
+            int enough = 1, narrow = 1;
+            for (int e = 0; e < FP_SHELL_PLACES; e++) {
+                const fp_contour_answer inner = fp_shell_read(part, at[e]);
+                fp_contour_answer whole = known[e];
+                fp_shells_add(&whole, inner);
+                const double width = whole.upper - whole.lower;
+                enough &= width < FP_SHELL_WIDTH || inner.upper < whole.lower - FP_SHELL_ALIAS_AIM;
+                narrow &= width < 10.0 * FP_SHELL_WIDTH;
+                table->width = e == 1 ? width : table->width;
+            }
             if (enough || last) {
-                value = fp_log_add(value, part.value), lower = log_lower, upper = log_upper;
-                status = !(upper - lower < 10.0 * FP_SHELL_WIDTH);
+                table->parts++, table->plain = 1, status = !narrow;
                 break;
             }
+            free(part->size);
+            memset(part, 0, sizeof *part);
             if (!level) {
                 if (fp_shell_build(&shell, 1e-6, 0.0, FP_SHELL_SEARCH_AIM) < 0) {
                     status = -1;
@@ -894,20 +1036,21 @@ static inline int fp_shells(int n, fp_contour_factor *factors, int quantity, dou
                     hollow[i] = own + n + i;
                 }
             shell.hollow = 1;
-            const int done = fp_shell_sum(&shell, quantity, epsilon, value, &t_shell, FP_SHELL_WORK, &part, terms,
-                                          nodes, stop);
+            const int done = fp_shell_sum(&shell, quantity, at, value, &t_shell, FP_SHELL_WORK, part, terms, nodes,
+                                          stop);
             if (done < 0) {
                 status = done;
                 break;
             }
             for (int i = 0; i < n; i++)
                 hollow[i] = NULL;
-            value = fp_log_add(value, part.value);
-            lower = fp_log_add(lower, part.lower), upper = fp_log_add(upper, part.upper);
-            lower -= lower > -INFINITY ? FP_LOG_ADD(lower) : 0.0, upper += upper > -INFINITY ? FP_LOG_ADD(upper) : 0.0;
+            for (int e = 0; e < FP_SHELL_PLACES; e++) {
+                fp_shells_add(known + e, fp_shell_read(part, at[e]));
+                value[e] = known[e].value;
+            }
+            table->parts++;
         }
-        if (status >= 0)
-            out->value = value, out->lower = lower, out->upper = upper;
+        table->spent = shell.work > FP_SHELLS_WORK;
     }
     for (int i = 0; i < 2 * n && own; i++)
         fp_contour_factor_free(own + i);
@@ -956,6 +1099,68 @@ FP_INLINE fp_contour_answer fp_contour_both(fp_contour_answer a, fp_contour_answ
     return both;
 }
 
+/* Bounds at one epsilon by shells. Those of neighbouring epsilons share a table, of a cell of a grid that the
+ * composition and the binary exponent of epsilon give; where it is wide those of a finer cell, and at last of epsilon
+ * alone. 0; -1
+ * without memory, or the reason to stop. */
+static inline int fp_shells_at(fp_composition *c, int quantity, double epsilon, fp_contour_answer *out,
+                               fp_stop_token *stop)
+{
+    double range = 0.0;
+    for (int i = 0; i < c->n; i++)
+        if (fp_window_fits(c->factors + i))
+            range = fp_max(range, ((const fp_contour_one_sigma *)c->factors[i].pair)->range);
+    if (!c->shells) {
+        c->shells = calloc(FP_SHELLS_TABLES + 1, sizeof(fp_shells_table));
+        if (!c->shells)
+            return -1;
+    }
+    fp_shells_table *tables = c->shells;
+    *out = (fp_contour_answer){-INFINITY, -INFINITY, INFINITY};
+    for (int level = 0; level < 3; level++) {
+        const double most = fp_min(FP_SHELL_CELL * range, 0.5 * epsilon) * (level ? 0.125 : 1.0);
+        double at[FP_SHELL_PLACES] = {epsilon, epsilon, epsilon};
+        fp_shells_table *table = tables + FP_SHELLS_TABLES; /* of epsilon alone */
+        int found = 0;
+        if (level < 2) {
+            const double step = most > 1e-200 ? exp2(floor(log2(most))) : 0.0;
+            at[0] = step > 0.0 ? floor(epsilon / step) * step : epsilon;
+            at[1] = at[0] + 0.5 * step, at[2] = at[0] + step;
+            table = tables;
+            for (int k = 0; k < FP_SHELLS_TABLES && !found; k++) {
+                fp_shells_table *other = tables + k;
+                found = other->used && other->quantity == quantity && other->at[0] == at[0] && other->at[2] == at[2];
+                table = found || other->used < table->used ? other : table;
+            }
+        }
+        if (!found) {
+            const int status = fp_shells(c->n, c->factors, quantity, at, table, &c->terms, &c->nodes, stop);
+            if (status < 0) {
+                fp_shells_clear(table);
+                return status;
+            }
+            c->made++;
+        }
+        table->used = ++c->clock;
+        const fp_contour_answer answer = fp_shells_read(table, epsilon);
+        if (answer.lower <= answer.upper)
+            *out = fp_contour_both(answer, *out);
+        const double width = out->upper - out->lower;
+        if (width < fp_max(10.0 * FP_SHELL_WIDTH, fp_min(4.0 * table->width, 1e-6)) || table->spent)
+            break;
+    }
+    return 0;
+}
+
+static inline void fp_composition_close(fp_composition *c)
+{
+    fp_shells_table *tables = c->shells;
+    for (int k = 0; k <= FP_SHELLS_TABLES && tables; k++)
+        fp_shells_clear(tables + k);
+    free(tables);
+    fp_composition_free(c);
+}
+
 /* Bounds at `count` epsilons >= 0, of which `done` were done. -1 without memory, or the reason to stop. */
 static inline int fp_composition_bounds(fp_composition *c, int quantity, ptrdiff_t count, const double *epsilon,
                                         fp_contour_answer *out, fp_stop_token *stop, ptrdiff_t *done)
@@ -966,9 +1171,9 @@ static inline int fp_composition_bounds(fp_composition *c, int quantity, ptrdiff
         const int shells = fp_shells_first(c, at);
         int status = shells < 0 ? -1 : 0;
         if (!status && shells) {
-            status = fp_shells(c->n, c->factors, quantity, at, &other, &c->terms, &c->nodes, stop);
-            if (status >= 0)
-                answer = other.lower <= other.upper ? fp_contour_both(other, answer) : answer, status = 0;
+            status = fp_shells_at(c, quantity, at, &other, stop);
+            if (!status)
+                answer = fp_contour_both(other, answer);
         }
         if (!status && !(answer.upper - answer.lower < 10.0 * FP_SHELL_WIDTH)) {
             status = fp_contour_at(c, quantity, at, &other, stop);

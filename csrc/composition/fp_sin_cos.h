@@ -1,7 +1,7 @@
 /* Sine and cosine up to a common sign: of y reduced modulo pi to [-pi/2, pi/2], for |y| <= 2^20.
  *
- * Taylor polynomials to degrees 21 and 22, whose remainders on [-pi/2, pi/2] are below 2e-18; pi in three parts of which
- * the first two have 33 and 33 bits, so that their products with integers below 2^20 are exact.
+ * Taylor polynomials to degrees 21 and 22, whose remainders on [-pi/2, pi/2] are below 2e-18; pi in three parts of
+ * which the first two have 33 and 33 bits, so that their products with integers below 2^20 are exact.
  */
 /* bounds: tested by enclosures/test_contour - errors of sines */
 #ifndef FP_SIN_COS_H

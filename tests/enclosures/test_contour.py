@@ -9,6 +9,7 @@ import pytest
 from fastpriv import GaussianMixture, log_hockey_stick_divergence
 from fastpriv.composition.contour import contour_bounds
 from fastpriv.composition.steps import AtomStep, LaplaceStep, MixtureStep, reversed_step
+from fastpriv.kernels import _contour
 from oracles.contours import stored_steps
 from oracles.tables import rows
 
@@ -170,6 +171,30 @@ def test_extremes_end_with_bounds(step, epsilon):
         assert np.all(quantity.lower <= quantity.value)
         assert np.all(quantity.value <= quantity.upper)
         assert np.all(quantity.upper < 1e-9)
+
+
+@pytest.mark.parametrize(("scale", "shift"), [(10.0, 1.0), (0.3, 1.0), (100.0, 0.7)])
+@pytest.mark.parametrize("t", [1e-3, 1.7, 300.0])
+def test_moments_of_laplace_noise(scale, shift, t):
+    """M(z) = ((1 + z) e^(z r) + z e^(-(1 + z) r)) / (1 + 2 z), by nodes and, at large frequencies, by its two terms."""
+    composition = _contour.ContourSums(1)
+    composition.add_laplace(1.0, scale, shift)
+    frequencies = np.array([0.1, 3.0, 40.0, 200.0, 1e3, 1e5]) * scale / shift
+    with mpmath.workdps(50):
+        r = mpmath.mpf(shift) / mpmath.mpf(scale)
+
+        def moment(z):
+            return ((1 + z) * mpmath.exp(z * r) + z * mpmath.exp(-(1 + z) * r)) / (1 + 2 * z)
+
+        size = moment(mpmath.mpf(t))
+        for w in frequencies:
+            kappa, kappa_error, mean, rows = composition.moments(0, t, np.array([w]))
+            log_size, phase, wrong, above = rows[0]
+            assert abs(mpmath.log(size) - kappa) <= kappa_error
+            truth = moment(mpmath.mpc(t, w)) / size * mpmath.exp(-1j * mpmath.mpf(w) * mpmath.mpf(mean))
+            assert abs(truth - mpmath.exp(mpmath.mpc(log_size, phase))) <= wrong + 1e-15 * (4 + abs(log_size))
+            assert wrong < 1e-6 * abs(truth)
+            assert abs(truth) <= above
 
 
 def test_atoms_alone_enclose_the_exact_sum():

@@ -7,7 +7,7 @@ import pytest
 
 from fastpriv import GaussianMixture
 from fastpriv.composition.common_grids import grid_bounds
-from fastpriv.composition.contour import contour_bounds
+from fastpriv.composition.contour import _composition, contour_bounds
 from fastpriv.composition.steps import MixtureStep
 from oracles.jumps import log_delta
 
@@ -73,21 +73,33 @@ def test_the_tail_is_the_slope_of_delta(parts):
     assert math.exp(tail.lower[0]) <= (below - at) / h * (1.0 + 1e-5)
 
 
-@pytest.mark.parametrize(("q", "sigma", "count", "epsilon"), [(0.01, 2.0, 10, 0.5), (0.02, 1.0, 40, 1.0)])
+@pytest.mark.parametrize(("q", "sigma", "count", "epsilon"), [(0.01, 2.0, 10, 0.5)])
 def test_brackets_by_transforms_of_grids_overlap(q, sigma, count, epsilon):
     coarse = grid_bounds(steps_of([(q, sigma, count)]), np.array([epsilon]))
     bounds = bounds_of([(q, sigma, count)], epsilon)
     assert coarse.lower[0] <= bounds.upper[0]
     assert bounds.lower[0] <= coarse.upper[0]
-    assert coarse.upper[0] - coarse.lower[0] < 0.2
 
 
-def test_bounds_do_not_depend_on_other_epsilons():
-    parts, epsilons = [(1e-4, 1.0, 100)], np.array([0.3, 2.0, 1.0])
-    together = bounds_of(parts, epsilons)
+@pytest.mark.parametrize("quantity", ["delta", "tail"])
+def test_bounds_do_not_depend_on_other_epsilons(quantity):
+    """Neighbours share a table; the order of epsilons, and what was asked before, change nothing."""
+    parts, epsilons = [(1e-4, 1.0, 100)], np.array([0.3, 2.0, 1.0, 0.31, 2.05, 0.0, 1.03])
+    together = bounds_of(parts, epsilons, quantity)
     for i, epsilon in enumerate(epsilons):
-        alone = bounds_of(parts, epsilon)
+        _composition.cache_clear()
+        alone = bounds_of(parts, epsilon, quantity)
         assert (alone.lower[0], alone.upper[0]) == (together.lower[i], together.upper[i])
+
+
+@pytest.mark.parametrize(("q", "sigma"), [(0.01, 2.0), (1e-4, 0.7)])
+def test_neighbours_that_share_a_table(q, sigma):
+    epsilons = np.array([0.749999, 2.3])
+    bounds = bounds_of([(q, sigma, 2)], epsilons)
+    for epsilon, lower, upper in zip(epsilons, bounds.lower, bounds.upper, strict=True):
+        truth = log_delta(epsilon, [(q, 1.0 / sigma)] * 2)
+        assert lower - ORACLE_ERROR <= truth <= upper + ORACLE_ERROR, epsilon
+        assert upper - lower <= 1e-8, epsilon
 
 
 @pytest.mark.parametrize(
