@@ -60,6 +60,7 @@ Quantity: TypeAlias = Literal["delta", "tail"]
 _GAUSSIAN_ERROR = 4e-15
 # bound: tested by kernels/test_special_accuracy - relative error of log_ndtr
 _NORMAL_ERROR = 4e-15
+# ``method`` of compositions of Gaussian mechanisms
 _METHOD_GAUSSIAN = "closed form (Dong, Roth and Su 2022, corollary 3.3)"
 # bound: none - steps of epsilon that give a difference quotient of the curve: the best of them counts
 _QUOTIENT_STEPS = np.geomspace(1e-5, 0.3, 6)
