@@ -384,7 +384,7 @@ class Composition(PairObject):
         --------
         >>> from fastpriv import GaussianMechanism, LaplaceMechanism, compose
         >>> round(compose([GaussianMechanism(2.0, 1.0), LaplaceMechanism(4.0)], [8, 2]).renyi_divergence(2.0).value, 9)
-        2.10826...
+        2.113127044
         """
         orders = _validate.real("order", order, "at least 1", lambda x: x >= 1)
         directions = self._directions(direction)
