@@ -61,13 +61,13 @@ from .steps import BoundingSteps, CurveStep
 
 __all__ = ["BandedMatrixMechanism"]
 
-_MAX_BINS = 4096
+_MAX_BINS = 4096  # of one epoch, for which the error of a value below holds
 _BLOCK_VALUES = 2**19  # numbers y of a block of samples: 4 MiB
 _MAX_ORDER = 24  # of the tuples
 # bound: proved - relative error of a value f: sums of at most 4096 exponentials, exponents below 2^12 with 8 roundings
 _VALUE_ERROR = 1e-10
-_DEFAULT_SAMPLES = 2**18
-_DEFAULT_TOLERANCE = 0.1
+_DEFAULT_SAMPLES = 2**18  # about ten seconds in 1,000 dimensions
+_DEFAULT_TOLERANCE = 0.1  # of a sampled bound, relative to the value
 
 
 class BandedMatrixMechanism(StructuredSampling):

@@ -19,9 +19,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import _validate
 from .._monotone import monotone
@@ -31,6 +33,7 @@ from ..numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
 from . import engines, epsilon_search
 from .log_bounds import LogBounds
 from .pairs import Pair, PairObject
+from .renyi_sums import renyi_bounds
 from .step_readers import ReadPair, read_pair
 from .steps import BoundingSteps, Step
 
@@ -349,6 +352,55 @@ class Composition(PairObject):
             estimates.append(Estimate(*rows, kind="certified", unit="probability", method="tail of the sum of losses"))
         return estimates[0], estimates[1]
 
+    def renyi_divergence(self, order: ArrayLike = 2.0, *, direction: Direction | None = None) -> Estimate:
+        """Renyi divergence of the releases, the sum of those of each release, in nats.
+
+        Parameters
+        ----------
+        order : array_like
+            At least 1, any shape, 2 by default: 1 is the Kullback-Leibler divergence, infinity the largest loss.
+        direction : {"forward", "backward", "worst"}, optional
+            As in ``delta``.
+
+        Returns
+        -------
+        Estimate
+            In nats, with certified bounds, of the shape of ``order``. Infinite where a loss is, or where the tails of
+            mixtures of different sigmas ask for it; ``upper`` infinite for pairs of which only curves are known.
+
+        Raises
+        ------
+        DomainError
+            For orders below 1 and NaN, or another direction.
+
+        Notes
+        -----
+        **Accuracy** that of ``fastpriv.renyi_divergence`` for mixtures, 1e-15 relative for Laplace noise, and 1e-15
+        absolute for a release of outcomes or of losses on a grid; ``tests/enclosures/test_composed_renyi.py``.
+
+        Source: van Erven and Harremoes 2014, theorem 28; Mironov 2017, propositions 1 and 6.
+
+        Examples
+        --------
+        >>> from fastpriv import GaussianMechanism, LaplaceMechanism, compose
+        >>> round(compose([GaussianMechanism(2.0, 1.0), LaplaceMechanism(4.0)], [8, 2]).renyi_divergence(2.0).value, 9)
+        2.113127044
+        """
+        orders = _validate.real("order", order, "at least 1", lambda x: x >= 1)
+        directions = self._directions(direction)
+        rows, method = np.empty((2, orders.size)), ""
+        for i, one in enumerate(orders.ravel().tolist()):
+            if one == math.inf:
+                found = [(*_largest_loss(steps), "largest losses") for steps in directions]
+            else:
+                found = [renyi_bounds(steps, one) for steps in directions]
+            rows[:, i] = [max(bounds[k] for bounds in found) for k in (0, 1)]
+            method = found[0][2]
+        low, high = (row.reshape(orders.shape) for row in rows)
+        with np.errstate(invalid="ignore"):
+            value = np.where(np.isfinite(high), low + 0.5 * (high - low), high)
+        return Estimate(value, low, high, kind="certified", unit="nats", method=method)
+
     def _as_pair(self) -> Pair:
         def curve(steps: BoundingSteps) -> Callable[[FloatArray], Estimate]:
             return lambda epsilon: self._estimate([steps], np.asarray(epsilon, dtype=np.float64)).to("probability")
@@ -356,8 +408,15 @@ class Composition(PairObject):
         forward = curve(self.forward_steps)
         backward = forward if self.forward_steps == self.backward_steps else curve(self.backward_steps)
         exact = not (self.forward_steps.below or self.backward_steps.below)
+        square: Fraction | None = None
+        distance: Any = None
+        steps = self.forward_steps.above
+        if exact and steps and not any(getattr(step, "p_gap", 0.0) or getattr(step, "q_gap", 0.0) for step in steps):
+            square = engines.squared_gaussian_distance(steps)
+            distance = engines.extended_root(square) if square else 0.0 if square == 0 else None
         return Pair(
-            forward, backward, of_one_pair=exact,
+            forward, backward, of_one_pair=exact, ordered=self.ordered or forward is backward,
+            gaussian=None if distance is None else (distance, 1.0), squared_distance=square,
             tails=(lambda e: self.tail_probabilities(e), lambda e: self.tail_probabilities(e, direction="backward")),
         )  # fmt: skip
 

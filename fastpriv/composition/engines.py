@@ -33,7 +33,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -52,7 +52,10 @@ from .pairs import certified
 from .smoothed_sums import smoothed_bounds
 from .steps import AtomStep, BoundingSteps, CurveStep, LaplaceStep, LossStep, MixtureStep, Step
 
-__all__ = ["Quantity", "curve_bounds", "infinite_log_mass", "largest_loss", "root_bounds"]
+__all__ = [
+    "Quantity", "curve_bounds", "extended_root", "gaussian_bounds", "infinite_log_mass", "largest_loss", "root_bounds",
+    "squared_gaussian_distance",
+]  # fmt: skip
 
 Quantity: TypeAlias = Literal["delta", "tail"]
 
@@ -60,7 +63,10 @@ Quantity: TypeAlias = Literal["delta", "tail"]
 _GAUSSIAN_ERROR = 4e-15
 # bound: tested by kernels/test_special_accuracy - relative error of log_ndtr
 _NORMAL_ERROR = 4e-15
+# ``method`` of compositions of Gaussian mechanisms
 _METHOD_GAUSSIAN = "closed form (Dong, Roth and Su 2022, corollary 3.3)"
+# bound: none - roots that have all digits of extended precision, as the sum of two doubles
+_ROOTS = (1e-140, 1e140)
 # bound: none - steps of epsilon that give a difference quotient of the curve: the best of them counts
 _QUOTIENT_STEPS = np.geomspace(1e-5, 0.3, 6)
 # bound: none - widths of brackets of log delta from which on noise is added, and grids are tried
@@ -240,9 +246,9 @@ def _widened(
 
 
 def _by_engine(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity) -> LogBounds:
-    distance = _gaussian_distance(steps)
-    if distance is not None:
-        return _gaussian_bounds(*distance, epsilon, quantity)
+    square = squared_gaussian_distance(steps)
+    if square is not None:
+        return gaussian_bounds(square, epsilon, quantity)
     if len(steps) == 1 and steps[0].count == 1 and not isinstance(steps[0], (AtomStep, LossStep)):
         return _of_one_release(steps[0], epsilon, quantity)
     atoms = [step for step in steps if isinstance(step, AtomStep)]
@@ -342,19 +348,33 @@ def _tightened(found: LogBounds, wide: BoolArray, other: LogBounds) -> LogBounds
     return LogBounds(value, lower, upper, {**found.cost, **other.cost}, method)
 
 
-def _gaussian_distance(steps: Sequence[Step]) -> tuple[float, float] | None:
-    """Bounds of mu / 2 where all steps are normal pairs of equal sigmas; None else."""
+def squared_gaussian_distance(steps: Sequence[Step]) -> Fraction | None:
+    """mu^2 = sum of squares of distance / sigma, exactly, where all steps are normal pairs of equal sigmas; None else.
+    """
     for step in steps:
         if not isinstance(step, MixtureStep) or len(step.p) > 1 or len(step.q) > 1:
             return None
         if step.p.sigmas[0] != step.q.sigmas[0]:
             return None
-    total = sum(
+    return sum(
         (step.count * ((Fraction(float(step.p.means[0])) - Fraction(float(step.q.means[0])))
                       / Fraction(float(step.p.sigmas[0]))) ** 2
          for step in steps if isinstance(step, MixtureStep)), Fraction(0)
     )  # fmt: skip
-    return root_bounds(total / 4)
+
+
+def gaussian_bounds(square: Fraction, epsilon: FloatArray, quantity: Quantity = "delta") -> LogBounds:
+    """The closed curve of normal distributions at the distance mu, by mu^2, at epsilon >= 0."""
+    return _gaussian_bounds(*root_bounds(square / 4), epsilon, quantity)
+
+
+def extended_root(square: Fraction) -> Any:
+    """The square root of a positive fraction to half a unit of extended precision; None if no double is near it."""
+    low, high = root_bounds(square)
+    if not _ROOTS[0] < low <= high < _ROOTS[1]:
+        return None
+    rest = (square - Fraction(low) ** 2) / (2 * Fraction(low))
+    return np.longdouble(low) + np.longdouble(float(rest))
 
 
 def root_bounds(square: Fraction) -> tuple[float, float]:

@@ -19,7 +19,7 @@ from .log_bounds import LogBounds
 
 __all__ = ["FoundEpsilon", "least_epsilon"]
 
-_METHOD = "safeguarded secants between two proofs"
+_METHOD = "safeguarded secants between two proofs"  # ``method`` of what is found
 _MOST_ROUNDS = 80  # rounds of evaluations: bisection of all doubles takes 64 of them
 # bound: none - relative widths of a bracket at which a search ends
 _NARROW = 4 * UNIT_ROUNDOFF
@@ -118,7 +118,7 @@ class _Search:
     def solve(self, below: FloatArray, above: FloatArray, floor: float) -> None:
         """Evaluate until both ends are as near the root as the bounds of the curve allow."""
         target = 0.5 * (below + above)
-        self._reach(float(below.min()), floor)
+        self._bracket_target(float(below.min()), floor)
         failures, before = np.zeros(target.size), np.full(target.size, np.inf)
         for _ in range(_MOST_ROUNDS):
             low, high = self.proved(below, above)
@@ -155,7 +155,7 @@ class _Search:
             short = np.where(sides[0][2] & (new_low < points[0]), np.minimum(short, points[0]), short)
             far = np.where(sides[1][2] & (new_high > points[1]), np.maximum(far, points[1]), far)
 
-    def _reach(self, target: float, floor: float) -> None:
+    def _bracket_target(self, target: float, floor: float) -> None:
         """Larger and larger epsilons, until the curve is proved to be below all targets, or is at its end."""
         level, factor = 1.0, _FIRST_FACTOR
         while level < LARGEST_DOUBLE:

@@ -46,8 +46,8 @@ _FEW_ATOMS = 280  # atoms of either term of a sum, on whose sums the cells are c
 # and the share of the mean right of it, down to the depth that is asked for and to the last double; and likewise of the
 # mass right of it and the share of the mean left of it, which differ where few large terms make the mean.
 _QUANTILES = (0.25, 1e-2, 1e-4, 1e-8)
-_QUANTILE_SHARES = (0.05, 0.05, 0.1, 0.1)
-_DEEPEST = 690.0
+_QUANTILE_SHARES = (0.05, 0.05, 0.1, 0.1)  # of the cells, for each of these quantiles
+_DEEPEST = 690.0  # nats: e^-690 is a normal double
 _TAIL_SHARE, _DEEP_SHARE, _MIDDLE_SHARE = 0.45, 0.07, 0.18
 _LARGEST_POSITION = 1e150  # of an atom of Y; what lies beyond is ``infinite``
 # bound: proved - masses of at least this are sums whose terms lose less than 1e-16 of it by underflow

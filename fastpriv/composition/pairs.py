@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,16 +59,34 @@ class Pair:
     """The curves of P against Q and of Q against P at epsilon >= 0.
 
     ``of_one_pair`` is False for the worst curve over the rows of a channel. ``gaussian`` holds the distance of the
-    means and the common standard deviation of two normal distributions, ``discrete`` the probabilities of two discrete
-    ones, ``tails`` the probabilities of large losses for both curves, at epsilon >= 0.
+    means and the common standard deviation of two normal distributions, ``squared_distance`` the exact square of their
+    quotient where the distance is rounded, to half a unit of extended precision; ``discrete`` the probabilities of two
+    discrete ones, ``tails`` the probabilities of large losses for both curves, at epsilon >= 0. ``ordered`` is False
+    where either of two neighbours may be P: ``worst`` makes of it the larger curve, with both ``orders``.
     """
 
     forward: Curve
     backward: Curve
     of_one_pair: bool = True
-    gaussian: tuple[float, float] | None = None
+    gaussian: tuple[Any, float] | None = None
     discrete: DiscretePair | None = None
     tails: tuple[Tails, Tails] | None = None
+    squared_distance: Fraction | None = None
+    ordered: bool = True
+    orders: tuple[Pair, Pair] | None = None
+
+    def worst(self) -> Pair:
+        """What holds for both orders of the pair, if it has none of its own."""
+        if self.ordered:
+            return self
+        one = replace(self, ordered=True)
+
+        def larger(epsilon: FloatArray) -> Estimate:
+            first, second = certified(one.forward, epsilon), certified(one.backward, epsilon)
+            rows = (np.maximum(a, b) for a, b in zip(first.arrays(), second.arrays(), strict=True))
+            return Estimate(*rows, kind="certified", unit="probability", method=f"{first.method}, in the worse order")
+
+        return Pair(larger, larger, self.of_one_pair, orders=(one, one.swapped()))
 
     def swapped(self) -> Pair:
         """The pair of Q and P."""

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _validate
+from .._values import distinct_rows
 from ..channels import AnyChannel, Channel, RowPair
 from ..distributions import GaussianMixture
 from ..divergences.reductions.independent_factors import equal_measures, independent_factors
@@ -176,7 +177,7 @@ def _pairs_of_matrix(channel: AnyChannel) -> list[BoundingSteps]:
     if channel.inputs > _MAX_COMPARED_ROWS or channel.inputs**2 * channel.outputs > _MAX_COMPARED_TERMS:
         return []
     stored = isinstance(channel, Channel) and not channel.log
-    matrix = np.unique(np.asarray(channel.matrix(), dtype=np.float64), axis=0)
+    matrix, _ = distinct_rows(np.asarray(channel.matrix(), dtype=np.float64))
     error = 0.0 if stored else 64 * float(np.finfo(np.float64).eps)  # exponentials of logarithms
     found: dict[bytes, BoundingSteps] = {}
     for i, p in enumerate(matrix):
@@ -276,6 +277,7 @@ def _reduced(p: GaussianMixture, q: GaussianMixture) -> ReadPair:
     return _ordered(BoundingSteps(tuple(above), () if exact else (tuple(below),)))
 
 
+# Who reads what: the first class that fits
 _READERS: tuple[tuple[type, Callable[[Any], ReadPair]], ...] = (
     (GaussianMechanism, _read_gaussian),
     (LaplaceMechanism, _read_laplace),

@@ -27,6 +27,7 @@ __all__ = ["LaplaceMechanism"]
 
 # bound: tested by kernels/test_laplace_mechanism - relative error of expm1 and log1p here, at most 2 units of rounding
 _RELATIVE_ERROR = 4 * UNIT_ROUNDOFF
+# of the closed form, for ``method``
 _SOURCE = "(Balle, Barthe and Gaboardi 2018, theorem 3)"
 
 

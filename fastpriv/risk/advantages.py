@@ -96,7 +96,7 @@ def bayes_risk(p: Any, q: Any = None, prior: ArrayLike = 0.5) -> Estimate:
     >>> risk.bayes_risk(GaussianMechanism(1.0, 1.0), None, [0.1, 0.5]).value.round(6)
     array([0.098664, 0.308538])
     """
-    pair = pair_of(p, q)
+    pair = pair_of(p, q).worst()
     pi = _validate.real("prior", prior, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
     least = np.minimum(pi, 1.0 - pi)
     with np.errstate(divide="ignore"):
@@ -159,7 +159,7 @@ def reconstruction_robustness(p: Any, q: Any = None, baseline: ArrayLike = 0.01)
     >>> risk.reconstruction_robustness(GaussianMechanism(1.0, 1.0), None, [0.001, 0.1]).value.round(6)
     array([0.018298, 0.389144])
     """
-    pair = pair_of(p, q)
+    pair = pair_of(p, q).worst()
     rates = _validate.real("baseline", baseline, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
     return curve_of_pair(pair.swapped(), rates, power=True)
 
@@ -240,7 +240,7 @@ def privacy_profile(p: Any, q: Any = None, epsilon: ArrayLike = 0.0, *, group: A
     >>> risk.privacy_profile([0.75, 0.25], [0.25, 0.75], [-1.0, 0.0, 0.5]).value.round(6)
     array([0.65803, 0.5    , 0.33782])
     """
-    pair = group_pair(pair_of(p, q), group_size(group))
+    pair = group_pair(pair_of(p, q).worst(), group_size(group))
     levels = _validate.real("epsilon", epsilon)
     numbers: FloatArray = np.empty((3, *levels.shape))
     positive = np.asarray(levels >= 0)

@@ -174,7 +174,9 @@ def compare_mechanisms(pair_1: Any, pair_2: Any, *, tolerance: ArrayLike = _TOLE
     >>> risk.compare_mechanisms(binary, erasure).relation
     'incomparable'
     """
-    pairs = [pair_of(*(one if isinstance(one, tuple) and len(one) == 2 else (one, None))) for one in (pair_1, pair_2)]
+    pairs = [
+        pair_of(*(one if isinstance(one, tuple) and len(one) == 2 else (one, None))).worst() for one in (pair_1, pair_2)
+    ]
     most = _validate.scalar("tolerance", tolerance, "from 1e-15 to 0.1", lambda x: (x >= 1e-15) & (x <= 0.1))
     first, second = pairs
     if first.gaussian is not None and second.gaussian is not None:
@@ -245,7 +247,7 @@ def trade_off_excess(p: Any, q: Any = None, *, trade_off: Any, tolerance: ArrayL
     >>> risk.trade_off_excess(mechanism, trade_off=lambda a: conversions.tradeoff_from_gdp(0.9, a)).value
     0.0398776...
     """
-    pair = pair_of(p, q)
+    pair = pair_of(p, q).worst()
     most = _validate.scalar("tolerance", tolerance, "from 1e-15 to 0.1", lambda x: (x >= 1e-15) & (x <= 0.1))
     if not callable(trade_off):
         raise DomainError(
@@ -289,11 +291,17 @@ def _is_small(pair: Pair) -> bool:
 
 def _excesses_of_normal_pairs(first: Pair, second: Pair) -> list[tuple[float, float, float]]:
     """The order of distance / sigma, decided exactly; the excess of the larger one from the curves."""
-    (d_1, s_1), (d_2, s_2) = (map(Fraction, pair.gaussian or ()) for pair in (first, second))
+    left, right = (_squared_distance(pair) for pair in (first, second))
     found = _excesses_of_curves(first, second, _TOLERANCE)
-    left, right = d_1 * s_2, d_2 * s_1
     return [(0.0, 0.0, 0.0) if no_excess else one
             for no_excess, one in zip((left <= right, right <= left), found, strict=True)]  # fmt: skip
+
+
+def _squared_distance(pair: Pair) -> Fraction:
+    if pair.squared_distance is not None:
+        return pair.squared_distance
+    distance, sigma = map(Fraction, pair.gaussian or ())
+    return (distance / sigma) ** 2
 
 
 def _excess_of_polygons(one: DiscretePair, other: DiscretePair) -> tuple[float, float, float]:

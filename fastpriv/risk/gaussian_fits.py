@@ -107,6 +107,7 @@ def gaussian_dp_fit(
     1.34897950...
     """
     pair = pair_of(p, q)
+    pair = pair if alpha is None else pair.worst()
     least = _validate.scalar("least_delta", least_delta, "between 0 and 1", lambda x: (x >= 0) & (x < 1))
     levels = None if alpha is None else _levels(alpha)
     if levels is not None and least > 0.0:

@@ -10,11 +10,14 @@ have g times the distance, exactly.
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _validate
+from ..composition.engines import gaussian_bounds
 from ..composition.pairs import Curve, Pair, certified
 from ..conversions import group_dp_delta_from_dp
 from ..estimate import Estimate
@@ -37,10 +40,22 @@ def group_pair(pair: Pair, group: int) -> Pair:
         return pair
     if pair.gaussian is not None:
         distance, sigma = pair.gaussian
+        if pair.squared_distance is not None:
+            square = group**2 * pair.squared_distance
+            curve = partial(_gaussian_curve, square)
+            gaussian = np.longdouble(distance) * group, sigma
+            return replace(pair, forward=curve, backward=curve, gaussian=gaussian, squared_distance=square)
         wide = np.longdouble(distance) * group
         mechanism = GaussianMechanism(sigma, float(wide))
-        return replace(pair, forward=mechanism.delta, backward=mechanism.delta, gaussian=(wide, sigma))  # type: ignore
+        return replace(pair, forward=mechanism.delta, backward=mechanism.delta, gaussian=(wide, sigma))
     return Pair(_group_curve(pair.forward, group), _group_curve(pair.backward, group), of_one_pair=False)
+
+
+def _gaussian_curve(square: Fraction, epsilon: FloatArray) -> Estimate:
+    levels = np.asarray(epsilon, dtype=np.float64)
+    found = gaussian_bounds(square, levels.ravel())
+    rows = (row.reshape(levels.shape) for row in found.numbers)
+    return Estimate(*rows, kind="certified", unit="log probability", method=found.method).to("probability")
 
 
 def _group_curve(curve: Curve, group: int) -> Curve:

@@ -116,7 +116,9 @@ def trade_off_curve(p: Any, q: Any = None, alpha: ArrayLike = 0.05, *, group: Ar
 
     Notes
     -----
-    Of composed releases pass what ``compose`` returns, in its order of P and Q: ``reversed`` has the other one.
+    Of composed releases pass what ``compose`` returns. Where its pairs have an order, as ``compose((p, q), k)``, the
+    test is of that P against that Q, and ``reversed`` has the other order. Of mechanisms and channels, which have none,
+    every function here takes the worse of both orders.
 
     **Accuracy** relative width 1e-12 down to alpha = 1e-300 for two normal distributions of one sigma and for discrete
     pairs; otherwise absolute width 1e-12 where the privacy curve is that sharp. Tested against the closed curve, sums
@@ -135,7 +137,7 @@ def trade_off_curve(p: Any, q: Any = None, alpha: ArrayLike = 0.05, *, group: Ar
     >>> risk.trade_off_curve([0.75, 0.25], [0.25, 0.75], 0.25).beta.value
     0.25
     """
-    pair, records = pair_of(p, q), group_size(group)
+    pair, records = pair_of(p, q).worst(), group_size(group)
     errors = _validate.real("alpha", alpha, "between 0 and 1", lambda a: (a >= 0) & (a <= 1))
     advantage = certified(group_pair(pair, records).forward, np.zeros(()))
     return TradeOffCurve(errors, _of_group(pair, errors, False, records), advantage)
@@ -179,7 +181,7 @@ def true_positive_rate(
     >>> risk.true_positive_rate(GaussianMechanism(1.0, 1.0), None, [1e-300, 0.01]).value
     array([7.65717206e-285, 9.23622481e-002])
     """
-    pair, records = pair_of(p, q), group_size(group)
+    pair, records = pair_of(p, q).worst(), group_size(group)
     rates = _validate.real("false_positive_rate", false_positive_rate, "between 0 and 1", lambda a: (a >= 0) & (a <= 1))
     return _of_group(pair, rates, True, records)
 
@@ -200,6 +202,11 @@ def _of_group(pair: Pair, alpha: FloatArray, power: bool, group: int) -> Estimat
 
 def curve_of_pair(pair: Pair, alpha: FloatArray, power: bool = False) -> Estimate:
     """Beta at each alpha, or the largest power 1 - beta with digits of its own, by the sharpest method for the pair."""
+    if pair.orders is not None:
+        found = [curve_of_pair(one, alpha, power) for one in pair.orders]
+        worse = np.maximum if power else np.minimum
+        numbers = tuple(worse(a, b) for a, b in zip(*(one.arrays() for one in found), strict=True))
+        return _estimate(numbers, alpha, found[0].kind, f"{found[0].method}, in the worse order")
     flat = alpha.reshape(-1)
     if pair.gaussian is not None:
         value, error = gaussian_trade_off(np.asarray(pair.gaussian[0]), pair.gaussian[1], flat, power)

@@ -126,6 +126,8 @@ CALLS = {  # name: calls that go through, as a function and its arguments
             (PMF.through_gaussian, {"sigma": 1.0})],
     "hockey_stick_divergence": [(lambda epsilon: fp.hockey_stick_divergence(LINE, LINE, epsilon),
                                  {"epsilon": [0.5, 1.0]})],
+    "BandedMatrixMechanism": [(lambda coefficients: fp.BandedMatrixMechanism(coefficients, 2.0, 40).delta(2.0),
+                               {"coefficients": [1.0, 0.5]})],
     "compose": [(lambda p, q: fp.compose((p, q), [3]), {"p": HALF, "q": HALF}),
                 (lambda epsilon: fp.compose(fp.LaplaceMechanism(1.0)).delta(epsilon), {"epsilon": [0.5, 1.0]}),
                 (lambda delta: fp.compose(fp.GaussianMechanism(1.0, 1.0)).epsilon(delta), {"delta": [0.1, 0.2]})],
@@ -373,6 +375,7 @@ CALLS = {  # name: calls that go through, as a function and its arguments
 }  # fmt: skip
 
 NO_ARRAYS = {  # take no arrays of numbers: files and their names, objects made of checked arrays, results
+    "BallsInBins", "RandomAllocation", "composition.BallsInBins", "composition.RandomAllocation",
     "SampledSubsetPosterior", "sampled_subset_posterior",
     "leakage.AttackScore", "leakage.Scoreboard", "leakage.leakage_tasks", "leakage.read_task_scores",
     "leakage.RecoveredLabels", "leakage.Reconstruction", "leakage.TorchModel", "leakage.TrainableModel",

@@ -174,6 +174,10 @@ def test_compositions():
         assert np.all(np.asarray(found.lower) <= truth.upper)
         assert np.all(np.asarray(truth.lower) <= found.upper)
         assert np.max(np.asarray(found.width)) <= 1e-12
+
+
+@pytest.mark.slow
+def test_the_order_of_compositions():
     step = PoissonSampledGaussian(sigma=2.0, rate=0.015625)
     order = compare_mechanisms(compose(step, 20), compose(step, 40), tolerance=1e-4)
     assert order.relation == "first at least as private"

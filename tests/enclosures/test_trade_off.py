@@ -3,11 +3,13 @@
 from fractions import Fraction
 from math import comb
 
+import mpmath
 import numpy as np
 import pytest
 from mpmath import erfc, erfinv, findroot, log, mp, mpf, ncdf, sqrt
 from scipy.special import ndtri
 
+import fastpriv
 from fastpriv import (
     Channel,
     DomainError,
@@ -17,6 +19,7 @@ from fastpriv import (
     RandomizedResponse,
     ShapeError,
     compose,
+    risk,
     special,
     total_variation,
 )
@@ -289,3 +292,44 @@ def test_what_powers_refuse():
         reconstruction_robustness(mechanism, None, 2.0)
     with pytest.raises(DomainError, match="group must be an integer of at least 1 and at most 1024; got 0"):
         trade_off_curve(mechanism, None, 0.5, group=0)
+
+
+def test_releases_with_normal_noise():
+    releases = fastpriv.compose([fastpriv.GaussianMechanism(3.0, 1.0), fastpriv.GaussianMechanism(2.0, 1.0)], [7, 3])
+    level = np.array([1e-300, 1e-20, 0.01, 0.3, 0.7, 1 - 1e-9])
+    power = risk.true_positive_rate(releases, None, level)
+    beta = risk.trade_off_curve(releases, None, level).beta
+    assert (power.width <= 1e-13 * power.value).all()
+    assert (beta.width <= 1e-13 * beta.value).all()
+    with mpmath.workdps(60):
+        mu = mpmath.sqrt(mpmath.mpf(7) / 9 + mpmath.mpf(3) / 4)
+        for i, alpha in enumerate(level.tolist()):
+            z = mpmath.findroot(lambda z, a=alpha: mpmath.log(mpmath.ncdf(-z)) - mpmath.log(a), -float(ndtri(alpha)))
+            assert power.lower[i] <= mpmath.ncdf(mu - z) <= power.upper[i]
+            assert beta.lower[i] <= mpmath.ncdf(z - mu) <= beta.upper[i]
+    single = fastpriv.GaussianMechanism(1.0, 6.0)
+    four = fastpriv.compose(fastpriv.GaussianMechanism(1.0, 1.0), 4)  # three records: mu = 2 * 3
+    together = risk.trade_off_curve(four, None, level, group=3)
+    assert (np.abs(together.beta.value - risk.trade_off_curve(single, None, level).beta.value) <= 1e-15).all()
+    assert abs(together.advantage.value - single.delta(0.0).value) <= 1e-14
+    assert risk.compare_mechanisms(four, fastpriv.GaussianMechanism(0.5, 1.0)).relation == "equally private"
+    assert risk.gaussian_dp_fit(four).value == 2.0
+
+
+def test_pairs_without_an_order_take_the_worse_one():
+    step = fastpriv.PoissonSampledGaussian(sigma=1.0, rate=0.05)
+    either, removal = fastpriv.compose(step, 20), fastpriv.compose(step.pair(), 20)
+    orders = removal, removal.reversed
+    level = np.array([0.01, 0.3, 0.7])
+    betas = [risk.trade_off_curve(one, None, level).beta for one in orders]
+    assert (betas[0].upper[:2] != betas[1].upper[:2]).all()
+    lower = risk.trade_off_curve(either, None, level).beta.lower
+    assert np.allclose(lower, np.minimum(*(b.lower for b in betas)), rtol=1e-10)
+    assert risk.trade_off_curve(step, None, 0.3).beta.lower <= risk.trade_off_curve(*step.pair(), 0.3).beta.upper
+    for function in (risk.true_positive_rate, risk.reconstruction_robustness, risk.privacy_profile):
+        found = [function(one, None, level) for one in orders]
+        assert np.allclose(function(either, None, level).upper, np.maximum(*(f.upper for f in found)), rtol=1e-12)
+    risks = [risk.bayes_risk(one, None, [0.3, 0.7]).lower for one in orders]
+    assert np.allclose(risk.bayes_risk(either, None, [0.3, 0.7]).lower, np.minimum(*risks), rtol=1e-12)
+    fits = [risk.gaussian_dp_fit(one, alpha=(0.001, 0.3)).upper for one in orders]
+    assert risk.gaussian_dp_fit(either, alpha=(0.001, 0.3)).upper >= max(fits) * (1 - 1e-8)
