@@ -65,10 +65,10 @@ def simple_bounds(steps: Sequence[Step], epsilon: FloatArray) -> LogBounds | Non
 def _by_moments(steps: list[MixtureStep], epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
     tilts, (low, high) = _FIRST_TILTS, _log_moments(steps, _FIRST_TILTS)
     for _ in range(_ROUNDS):
-        best = np.unique(np.argmin(_chernoff(tilts, high, epsilon), axis=1))
+        best = np.array(sorted(set(np.argmin(_chernoff(tilts, high, epsilon), axis=1).tolist())))
         left, right = tilts[np.maximum(best - 1, _NEGATIVE_TILTS.size)], tilts[np.minimum(best + 1, tilts.size - 1)]
-        more = np.unique(np.linspace(left, right, _BETWEEN + 2)[1:-1])
-        more = more[~np.isin(more, tilts)]
+        between = np.linspace(left, right, _BETWEEN + 2)[1:-1].ravel()
+        more = np.array(sorted(set(between.tolist()) - set(tilts.tolist())))
         if not more.size:
             break
         found = _log_moments(steps, more)
