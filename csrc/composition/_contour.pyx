@@ -94,10 +94,9 @@ cdef class ContourSums:
         return bool(self.added(fp_contour_any_atoms(&self.factors[self.count], &self.pairs[self.count], count,
                                                     <int>p.shape[0], &p[0], &q[0], excess)))
 
-    def bounds(self, int quantity, const double[::1] epsilon, double deadline=INFINITY):
+    def bounds(self, int quantity, const double[::1] epsilon):
         """Logarithms of delta (``quantity`` 0) or of e^epsilon Q(S > epsilon) (1): rows of value, lower, upper, shape
-        (len(epsilon), 3); and the cost: nodes, terms and tables made by this call, and the number of ``epsilon`` that
-        were done at the ``deadline`` (by ``time.monotonic``). ``epsilon >= 0``.
+        (len(epsilon), 3); and the cost: nodes, terms and tables made by this call. ``epsilon >= 0``.
         """
         result = np.zeros((epsilon.shape[0], 3))
         cdef double[:, ::1] out = result
@@ -106,20 +105,19 @@ cdef class ContourSums:
         cdef ptrdiff_t done = 0
         cdef long nodes, terms, made
         if epsilon.shape[0] == 0:
-            return result, (0, 0, 0, 0)
+            return result, (0, 0, 0)
         with self.lock:
             if not self.made:
                 finished(fp_composition_make(&self.composition, self.count, self.factors), "pairs")
                 self.made = True
             nodes, terms, made = self.composition.nodes, self.composition.terms, self.composition.made
             with nogil:
-                stop = fp_stop_token_make(interrupted, deadline)
+                stop = fp_stop_token_make(interrupted, INFINITY)
                 status = fp_composition_bounds(&self.composition, quantity, epsilon.shape[0], &epsilon[0],
                                            <fp_contour_answer *>&out[0, 0], &stop, &done)
-            if status != -3:  # the deadline
-                finished(status, "pairs")
+            finished(status, "pairs")
             return result, (self.composition.nodes - nodes, self.composition.terms - terms,
-                            self.composition.made - made, done)
+                            self.composition.made - made)
 
     def moments(self, int pair, double t, const double[::1] frequencies):
         """Of one pair: log M(t), its error and the mean loss under the tilt t; and rows, shape (len(frequencies), 4), of

@@ -374,9 +374,7 @@ def _aligned(table: Sequence[Sequence[str]]) -> str:
 
 
 def _number(found: Estimate, end: str) -> float:
-    import numpy as np
-
-    return float(np.asarray(getattr(found, end)).item())
+    return float(getattr(found, end))
 
 
 def _shown(number: float) -> str:

@@ -37,7 +37,7 @@ from .renyi_sums import renyi_bounds
 from .step_readers import ReadPair, read_pair
 from .steps import BoundingSteps, Step
 
-__all__ = ["Composition", "Direction", "compose"]
+__all__ = ["Composition", "Direction", "compose", "largest_loss_of"]
 
 Direction: TypeAlias = Literal["forward", "backward", "worst"]
 
@@ -290,7 +290,7 @@ class Composition(PairObject):
             lambda levels: _worst([_curve(steps, levels) for steps in directions]),
             logs.ravel(), rounding.ravel(),
             np.maximum.reduce([np.array(_infinite_log_mass(steps)) for steps in directions]),
-            lambda: tuple(map(max, zip(*map(_largest_loss, directions), strict=True))),
+            lambda: tuple(map(max, zip(*map(largest_loss_of, directions), strict=True))),
         )
         value, lower, upper = (row.reshape(logs.shape) for row in found.rows)
         return Estimate(value, lower, upper, kind="certified", unit="nats", method=found.method, cost=found.cost)
@@ -506,7 +506,8 @@ def _infinite_log_mass(steps: BoundingSteps) -> tuple[float, float]:
     return min(low, high), high
 
 
-def _largest_loss(steps: BoundingSteps) -> tuple[float, float]:
+def largest_loss_of(steps: BoundingSteps) -> tuple[float, float]:
+    """Bounds of the largest loss; infinite where that is."""
     low, high = engines.largest_loss(steps.above)
     if steps.below:
         low = max(engines.largest_loss(below)[0] for below in steps.below)

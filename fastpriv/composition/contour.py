@@ -33,13 +33,11 @@ def contour_bounds(
     steps: Sequence[Step],
     epsilon: FloatArray,
     quantity: Literal["delta", "tail"] = "delta",
-    *,
-    deadline: float = math.inf,
 ) -> LogBounds | None:
     """Logarithms of delta, or of e^epsilon Q(S > epsilon), of the composition of ``steps``.
 
     None is returned where a step has no such moments. ``epsilon`` has shape (n,) and entries >= 0. The tail is minus
-    the derivative of delta. Rows that are not done at the ``deadline`` (by ``time.monotonic``) have the bounds 0 and 1.
+    the derivative of delta.
     What is computed for one epsilon serves others near it, also in later calls; the result at an epsilon does not
     depend on the others.
 
@@ -50,8 +48,7 @@ def contour_bounds(
     composition = _composition(tuple(steps))
     if composition is None:
         return None
-    rows, cost = composition.bounds(_QUANTITIES[quantity], np.ascontiguousarray(epsilon, dtype=np.float64), deadline)
-    rows[cost[3] :] = 0.0, -np.inf, 0.0
+    rows, cost = composition.bounds(_QUANTITIES[quantity], np.ascontiguousarray(epsilon, dtype=np.float64))
     value, lower, upper = (np.ascontiguousarray(column) for column in rows.T)
     return LogBounds(value, lower, upper, {"nodes": cost[0], "frequencies": cost[1], "tables": cost[2]}, "contour sum")
 

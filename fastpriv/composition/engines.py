@@ -10,8 +10,9 @@ Engines
 * Discrete pairs alone: exact sums over types.
 * Laplace noise alone, few releases: sums over the numbers of extreme losses.
 * All others: sums along a contour; with a little noise where the loss has atoms and nothing else falls.
+* Mixtures whose contours take too long: bounds by moments and single releases.
 * Curves, and losses on grids, alone or with anything else, and whatever another engine gives up: losses on a common
-  grid and their tilted transform.
+  grid and their tilted transform, as far as it reaches.
 
 Gaps. A step with gaps g, h stands for all measures p', q' with densities within 1 +- g and 1 +- h of p and q. Their
 losses are within log((1 + g) / (1 - h)) of L from above; with c = sum k log((1 + g) / (1 - h)), d = sum k log((1 + h) /
@@ -49,6 +50,7 @@ from .contour import contour_bounds
 from .laplace_sums import laplace_bounds
 from .log_bounds import LogBounds
 from .pairs import certified
+from .simple_bounds import simple_bounds
 from .smoothed_sums import smoothed_bounds
 from .steps import AtomStep, BoundingSteps, CurveStep, LaplaceStep, LossStep, MixtureStep, Step
 
@@ -71,6 +73,8 @@ _ROOTS = (1e-140, 1e140)
 _QUOTIENT_STEPS = np.geomspace(1e-5, 0.3, 6)
 # bound: none - widths of brackets of log delta from which on noise is added, and grids are tried
 _WIDE, _WIDEST = 1e-6, 0.5
+# bound: none - log delta of mixtures, and their releases, beyond which grids take long and reach less
+_DEEPEST, _MOST_RELEASES = -100.0, 1e9
 _FEW_RELEASES = 400  # of Laplace noise: too few for a contour, whose terms fall with their number
 
 
@@ -86,7 +90,7 @@ def curve_bounds(bounding: BoundingSteps, epsilon: FloatArray, quantity: Quantit
         lower = np.maximum(lower, _bounds_of_steps(steps, epsilon, "delta").lower)
     lower = np.minimum(lower, above.upper)
     with np.errstate(invalid="ignore"):
-        middle = 0.5 * (lower + above.upper)
+        middle = 0.5 * lower + 0.5 * above.upper
     value = np.clip(np.where(np.isfinite(middle), middle, above.upper), lower, above.upper)
     return LogBounds(value, lower, above.upper, above.cost, f"{above.method}, between two compositions")
 
@@ -178,7 +182,8 @@ def _bounds_of_steps(steps: Sequence[Step], epsilon: FloatArray, quantity: Quant
         nothing = np.full(epsilon.size, -np.inf)
         return LogBounds(nothing, nothing, nothing, {}, "no loss of privacy")
     curves = any(isinstance(step, CurveStep) for step in steps)  # whose end is not known without a search
-    finite = epsilon < (math.inf if curves else largest_loss(steps)[1])
+    least, most = (math.inf, math.inf) if curves else largest_loss(steps)
+    finite = epsilon < most
     if not finite.all():
         low, high = infinite_log_mass(steps) if quantity == "delta" else (-math.inf, -math.inf)
         if not finite.any():
@@ -189,6 +194,14 @@ def _bounds_of_steps(steps: Sequence[Step], epsilon: FloatArray, quantity: Quant
         for row, numbers in zip(ends, found.numbers, strict=True):
             row[finite] = numbers
         return LogBounds(*ends, found.cost, found.method)
+    at_end = (least <= epsilon) & (quantity == "delta" and most - least <= 1e-9 * most)
+    if at_end.any() and infinite_log_mass(steps)[1] == -math.inf:
+        rest = np.minimum(next_above(np.log(next_above(most - epsilon)), 4), 0.0)  # delta(x) <= 1 - e^(x - most)
+        rows = rest, np.full(epsilon.size, -np.inf), rest.copy()
+        found = _bounds_of_steps(steps, epsilon[~at_end], quantity)
+        for row, numbers in zip(rows, found.numbers, strict=True):
+            row[~at_end] = numbers
+        return LogBounds(rows[0], rows[1], rows[2], found.cost, found.method)
     gaps = [[step.count * gap for gap in _log_gaps(step)] for step in steps]
     down, up, factor_up, factor_down = (math.fsum(column) * (1 + 1e-12) for column in zip(*gaps, strict=True))
     if down == up == 0.0:
@@ -240,7 +253,7 @@ def _widened(
         outward = 4 * UNIT_ROUNDOFF * np.abs(upper)
         upper = np.where(np.isfinite(upper), np.minimum(upper + outward, np.maximum(upper, 0.0)), upper)
         lower = np.where(np.isfinite(lower), lower - 4 * UNIT_ROUNDOFF * np.abs(lower), lower)
-        middle = 0.5 * (found.value[:n] + found.value[n:])
+        middle = 0.5 * found.value[:n] + 0.5 * found.value[n:]
     value = np.clip(np.where(np.isnan(middle), upper, middle), lower, upper)
     return LogBounds(value, lower, upper, found.cost, found.method)
 
@@ -276,8 +289,13 @@ def _tail_by_several_engines(steps: Sequence[Step], epsilon: FloatArray) -> LogB
 def _by_several_engines(steps: Sequence[Step], epsilon: FloatArray) -> LogBounds:
     """Bounds of delta by one engine after the other, as long as brackets are wide."""
     found = _by_sums(steps, epsilon, "delta")
-    for engine, width in ((_laplace_alone, _WIDE), (smoothed_bounds, _WIDE), (_on_grids, _WIDEST)):
+    mixtures = all(isinstance(step, MixtureStep) for step in steps)
+    few = sum(step.count for step in steps) <= _MOST_RELEASES
+    second = ((simple_bounds, _WIDE),) if mixtures else ((_laplace_alone, _WIDE), (smoothed_bounds, _WIDE))
+    for engine, width in (*second, (_on_grids, _WIDEST)):
         wide = _wider(found, width)
+        if mixtures and engine is _on_grids:
+            wide &= (found.upper > _DEEPEST) & few
         other = engine(steps, epsilon[wide]) if wide.any() else None
         if other is not None:
             found = _tightened(found, wide, other)

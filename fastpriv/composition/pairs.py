@@ -124,7 +124,14 @@ def pair_of(p: Any, q: Any) -> Pair:
         _refuse_second("a channel", q)
         worst = lambda e: ldp_delta(None, p, e)
         return Pair(worst, worst, of_one_pair=False)
-    if isinstance(p, (GaussianMixture, Density)) or isinstance(q, (GaussianMixture, Density)):
+    on_line = [isinstance(one, (GaussianMixture, Density)) for one in (p, q)]
+    if any(on_line):
+        if not all(on_line):
+            wrong, name, other = (q, "q", "p") if on_line[0] else (p, "p", "q")
+            raise DomainError(
+                f"{name} must be a GaussianMixture or a Density, as {other} is; got {_validate.shown(wrong)}. Pass two "
+                "distributions on the same line."
+            )
         curves = (lambda e: hockey_stick_divergence(p, q, e)), (lambda e: hockey_stick_divergence(q, p, e))
         return Pair(*curves, gaussian=_equal_normal_distributions(p, q))
     discrete = _discrete_pair(p, q)

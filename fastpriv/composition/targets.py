@@ -21,7 +21,7 @@ from ..calibration.root_search import least_sigma as search_of_sigma
 from ..errors import DomainError
 from ..estimate import Estimate, NumberLike
 from ..numerics import UNIT_ROUNDOFF, FloatArray
-from .compositions import Composition, Direction, compose
+from .compositions import Composition, Direction, compose, largest_loss_of
 
 __all__ = ["largest_count", "least_sigma"]
 
@@ -30,6 +30,7 @@ _LIMIT = 10**9  # releases that are tried
 _RTOL = 1e-9  # relative width of sigma
 # bound: none - a residual in place of one beyond all doubles
 _LARGEST_RESIDUAL = 700.0
+_MUCH_NOISE = 1e100  # losses that are unbounded even there are so with less
 
 
 @monotone(rising="epsilon delta")
@@ -177,17 +178,30 @@ def least_sigma(
     def level(row: FloatArray) -> Level:
         return lambda sigma: _evaluation(compose(pair_of_sigma(sigma), number), float(row[0]), float(row[1]), direction)
 
+    zero = bool(((targets == 0.0) & (levels < np.inf)).any() and number)
+    if zero and _largest_losses(compose(pair_of_sigma(_MUCH_NOISE), number), direction)[0] == math.inf:
+        raise DomainError(
+            "delta must be positive where losses are unbounded, however much noise there is; got 0.0. Ask for a larger "
+            "delta."
+        )
     tasks = np.stack([levels.ravel(), targets.ravel()], axis=-1)
     no_noise = np.broadcast_to((targets == 1.0) | np.isposinf(levels) | (number == 0), levels.shape)
     return search_of_sigma("delta", tasks, no_noise, level, lambda row: 1.0, tolerance, 1, "; 0 where none is needed")
 
 
+def _largest_losses(composition: Composition, direction: Direction | None) -> tuple[float, float]:
+    """Bounds of the largest loss: delta is 0 from there on."""
+    ends = [largest_loss_of(steps) for steps in composition._directions(direction)]
+    return max(least for least, _ in ends), max(most for _, most in ends)
+
+
 def _evaluation(composition: Composition, epsilon: float, delta: float, direction: Direction | None) -> Evaluation:
     """The residual log(log delta / log of the curve): of normal noise, -log delta grows with sigma^2."""
-    value, lower, upper = composition.log_delta(epsilon, direction=direction).floats()
     if delta == 0.0:
-        return Evaluation(-_LARGEST_RESIDUAL if upper == -math.inf else math.inf, 0.0, upper == -math.inf,
-                          lower > -math.inf, "certified")  # fmt: skip
+        least, most = _largest_losses(composition, direction)
+        return Evaluation(_LARGEST_RESIDUAL if most > epsilon else -_LARGEST_RESIDUAL, 0.0, most <= epsilon,
+                          least > epsilon, "certified")  # fmt: skip
+    value, lower, upper = composition.log_delta(epsilon, direction=direction).floats()
     target = math.log(delta)
     rounding = 2 * UNIT_ROUNDOFF * abs(target)
     proved = upper <= target - rounding, lower >= target + rounding

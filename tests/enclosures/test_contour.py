@@ -209,10 +209,3 @@ def test_atoms_alone_enclose_the_exact_sum():
 
 def test_infinite_losses_are_left_to_others():
     assert contour_bounds([AtomStep(np.array([0.5, 0.5]), np.array([0.0, 1.0]), 2)], np.array([1.0])) is None
-
-
-def test_the_deadline_leaves_trivial_bounds():
-    steps = [subsampled(0.031, 1.7, 421)]
-    bounds = contour_bounds(steps, np.linspace(0.0, 9.0, 400), deadline=0.0)
-    assert bounds.upper[-1] == 0.0
-    assert bounds.lower[-1] == -np.inf
