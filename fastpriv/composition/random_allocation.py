@@ -46,12 +46,17 @@ Direction = Literal["forward", "backward", "worst"]
 
 _MAX_STEPS = 10**9
 _CELLS, _DEPTH = 2000, 45.0  # of a first evaluation: 0.4 s for 1e5 steps
-_MORE_CELLS = 5000  # where that is not close enough
-_DEPTHS = np.array([30.0, 45.0, 60.0, 90.0, 180.0])  # of these, the first that is enough for a delta
+_MORE_CELLS = 5000, 10_000  # where that is not close enough, one after the other; the last only
+_MANY_STEPS, _MANY_LEVELS = 10_000, 1000  # up to so many steps, and levels: those of a composition are many
+_DEPTHS = np.array([45.0, 60.0, 90.0, 180.0])  # of these, the first that is enough for a delta
 # bound: none - of what is evaluated twice
 _LEAST_IMPROVED = 1e-60  # smaller deltas have the bounds of the first evaluation, wider and wider in their logarithm
 _LARGEST_SCALE = 25.0  # beyond it, where sigma is less than 0.04 sensitivities, other steps are left out of account
-_ACCEPTED_WIDTH = 0.004  # relative width of delta that is not improved: 1e-3 of epsilon or less where delta is small
+_ACCEPTED_WIDTH = 4e-3  # relative width of delta that is not improved where epsilon is as close as is said next
+_ORDINARY = 50.0  # -log of smaller deltas: of these the width of epsilon counts alone
+# bound: none - width of epsilon, from that of delta and its slope, that is not improved
+_ACCEPTED_EPSILON = 6e-4
+_SLOPE_STEP = 0.01  # of epsilon, for the slope
 _LARGEST_EPSILON = 690.0  # beyond it the bounds are those at it, and 0: e^epsilon would overflow
 # bound: tested by kernels/test_gaussian_mechanism - relative error of gaussian_delta
 _GAUSSIAN_ERROR = 4e-15
@@ -75,13 +80,19 @@ class AllocationCurve(ValueObject):
         rows = np.zeros((3, levels.size))
         if self.scale > 0.0 and levels.size:
             rows = self._bounds(levels, _CELLS, _DEPTH)
-            wide = (rows[2] - rows[1] > _ACCEPTED_WIDTH * rows[2]) & (rows[0] > _LEAST_IMPROVED)
-            if wide.any():
-                logs = np.log(np.maximum(rows[0], _LEAST_IMPROVED))
-                depths = _DEPTHS[np.minimum(np.searchsorted(_DEPTHS, 8.0 - 1.1 * logs), _DEPTHS.size - 1)]
+            logs = np.log(np.maximum(rows[0], _LEAST_IMPROVED))
+            depths = _DEPTHS[np.minimum(np.searchsorted(_DEPTHS, 8.0 - 1.1 * logs), _DEPTHS.size - 1)]
+            after = self._bounds(levels + _SLOPE_STEP, _CELLS, _DEPTH)[0]
+            fall = np.maximum(logs - np.log(np.maximum(after, _LEAST_IMPROVED)), 0.0) / _SLOPE_STEP
+            near = _ACCEPTED_EPSILON * fall
+            first = np.where(logs > -_ORDINARY, np.minimum(near, _ACCEPTED_WIDTH), near)
+            for cells, most in zip(_MORE_CELLS, (first, near), strict=True):
+                if cells == _MORE_CELLS[-1] and (self.steps > _MANY_STEPS or levels.size > _MANY_LEVELS):
+                    break
+                wide = (rows[2] - rows[1] > most * rows[2]) & (rows[0] > _LEAST_IMPROVED)
                 for depth in np.unique(depths[wide]):
                     part = wide & (depths == depth)
-                    better = self._bounds(levels[part], _MORE_CELLS, float(depth))
+                    better = self._bounds(levels[part], cells, float(depth))
                     lower, upper = np.maximum(rows[1, part], better[1]), np.minimum(rows[2, part], better[2])
                     rows[:, part] = np.clip(better[0], lower, upper), lower, upper
         value, lower, upper = (row.reshape(np.shape(epsilon)) for row in rows)
@@ -100,7 +111,7 @@ class AllocationCurve(ValueObject):
         else:
             bounds = log_normal_sum(self.scale, self.steps, cells, depth)
             ratio = np.exp(-inside if self.adds else inside)
-            rows = np.stack(bounds.excesses(self.steps * ratio))[:, int(self.adds)] / self.steps
+            rows = bounds.excesses(self.steps * ratio, self.adds) / self.steps
             if self.adds:
                 rows /= ratio
         rows[1] *= 1.0 - 8 * UNIT_ROUNDOFF
