@@ -253,11 +253,12 @@ def _coarse_sums(a: _AtomicLaw, b: _AtomicLaw) -> tuple[FloatArray, FloatArray, 
     sums = np.add.outer(groups[0][0], groups[1][0]).ravel()
     masses = np.multiply.outer(groups[0][1], groups[1][1]).ravel()
     order = np.argsort(sums, kind="stable")
-    knots = [ends[0] + means[1], ends[1] + means[0], [a.atoms[-1] + b.atoms[-1]]]
+    knots = np.concatenate([ends[0] + means[1], ends[1] + means[0]])
     ranks = np.linspace(0.0, 1.0, _FEW_ATOMS)
-    low = sum(np.interp(ranks, np.linspace(0.0, 1.0, x.size), x) for x in ends)
-    low = low[low < 2.0 * min(x.min() for x in knots[:2])]
-    knots = np.unique(np.concatenate([[a.atoms[0] + b.atoms[0]], low, *knots]))
+    low, other = (np.interp(ranks, np.linspace(0.0, 1.0, x.size), x) for x in ends)
+    low = (low + other)[low + other < 2.0 * knots.min()]
+    lowest, highest = (a.atoms[i] + b.atoms[i] for i in (0, -1))
+    knots = np.unique(np.concatenate([[lowest], low, knots, [highest]]))
     return sums[order], masses[order], knots
 
 

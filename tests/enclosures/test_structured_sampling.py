@@ -10,7 +10,12 @@ import numpy as np
 import pytest
 
 from fastpriv import (
-    BallsInBins, BandedMatrixMechanism, GaussianMechanism, PoissonSampledGaussian, RandomAllocation, compose,
+    BallsInBins,
+    BandedMatrixMechanism,
+    GaussianMechanism,
+    PoissonSampledGaussian,
+    RandomAllocation,
+    compose,
 )  # fmt: skip
 from fastpriv.composition.log_normal_sums import log_normal_sum
 from oracles import structured_sampling as oracle
