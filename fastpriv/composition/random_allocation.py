@@ -290,7 +290,7 @@ class RandomAllocation(StructuredSampling):
     --------
     >>> from fastpriv import RandomAllocation
     >>> print(f"{RandomAllocation(sigma=1.0, steps=1000).epsilon(1e-6).value:.3f}")
-    0.202
+    0.172
     """
 
     __slots__ = _fields = ("sigma", "steps", "sensitivity", "epochs")
