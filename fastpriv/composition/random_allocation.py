@@ -243,7 +243,7 @@ class StructuredSampling(PairObject):
         --------
         >>> from fastpriv import RandomAllocation
         >>> print(f"{RandomAllocation(sigma=1.0, steps=1000).epsilon(1e-6).value:.3f}")
-        0.202
+        0.172
         """
         from .compositions import Composition
 
