@@ -48,6 +48,26 @@ def test_epsilon_of_a_long_epoch(benchmark):
     assert benchmark.pedantic(cold, rounds=2).width < 1e-3
 
 
+@pytest.mark.benchmark(group="epsilon of an allocation of 1000 steps at delta 1e-10, removal")
+@pytest.mark.parametrize("how", ["fastpriv", "PLD_accounting"])
+def test_epsilon_beside_an_accountant(benchmark, how):
+    """The accountant's grid of 0.01 dominates: its epsilon is printed beside the certified one, and not judged."""
+    if how == "fastpriv":
+        def cold():
+            log_normal_sum.cache_clear()
+            return RandomAllocation(1.0, 1000).epsilon(1e-10, direction="forward")
+
+        assert benchmark.pedantic(cold, rounds=2).width < 2e-3
+        return
+    peer = pytest.importorskip("PLD_accounting")
+    params = peer.PrivacyParams(sigma=1.0, num_steps=1000, delta=1e-10)
+    config = peer.AllocationSchemeConfig(loss_discretization=1e-2, tail_truncation=1e-13)
+    found = benchmark.pedantic(
+        peer.gaussian_allocation_epsilon_configurable, (), {"params": params, "config": config}, rounds=1
+    )
+    benchmark.extra_info["epsilon"] = found
+
+
 @pytest.mark.benchmark(group="banded matrix, 100 bins, delta 1e-4")
 @pytest.mark.parametrize("how", ["guaranteed", "plain Monte Carlo"])
 def test_banded_matrix(benchmark, how):

@@ -56,7 +56,7 @@ from ..estimate import Estimate
 from ..kernels import _matrix_product
 from ..numerics import FloatArray
 from ..sampling.statistics.confidence_sequences import BoundedMean
-from .random_allocation import AllocationCurve, StructuredSampling
+from .random_allocation import IMPROVED_DELTAS, AllocationCurve, StructuredSampling
 from .steps import BoundingSteps, CurveStep
 
 __all__ = ["BandedMatrixMechanism"]
@@ -99,6 +99,11 @@ class BandedMatrixMechanism(StructuredSampling):
     diagonal they are those of ``BallsInBins``. ``sampled_delta`` is narrower, at a confidence level.
 
     The pair counts the last columns of C as complete. The matrix need not be the one of an optimal mechanism.
+
+    Cyclic Poisson sampling of a matrix with m bands, where a record belongs to one of m subsets and each step samples
+    one subset with a rate, is a composition: the columns of the steps of a subset are orthogonal. Its bounds are those
+    of ``compose(PoissonSampledGaussian(sigma, rate, sensitivity=length), math.ceil(steps / m))`` with the length of
+    the first column.
 
     **Accuracy** ``tests/enclosures/test_structured_sampling.py``, ``tests/intervals/test_banded_matrices.py``.
 
@@ -159,10 +164,12 @@ class BandedMatrixMechanism(StructuredSampling):
         """
         return math.hypot(*self.coefficients.tolist()) * math.sqrt(self.epochs) * self.sensitivity / self.sigma
 
-    def _steps(self) -> BoundingSteps:
+    def _steps(self, deltas: tuple[float, float] = IMPROVED_DELTAS) -> BoundingSteps:
         few = self.bins // self.coefficients.size
         above, below = (
-            CurveStep(AllocationCurve(self.scale, steps, False), AllocationCurve(self.scale, steps, True), 1)
+            CurveStep(
+                AllocationCurve(self.scale, steps, False, deltas), AllocationCurve(self.scale, steps, True, deltas), 1
+            )
             for steps in (few, self.bins)
         )
         return BoundingSteps((above,), () if few == self.bins else ((below,),))
@@ -203,7 +210,8 @@ class BandedMatrixMechanism(StructuredSampling):
         The bounds are those of bets on a mean in a known range: no variance is estimated. The range is Renyi's bound of
         delta, nearly. Where that is far above delta, as for epsilon so large or bins so many that an ordinary sum of
         the other bins and one rare one tell the record, more samples are needed, and the certified bounds may be
-        better.
+        better: with the default number the upper bound is within 1.2 of the value for two bands and 100 bins down to
+        delta 1e-16, but 1.7 times it for 8 bands, 1000 bins and delta 2e-7.
 
         **Accuracy** ``tests/intervals/test_banded_matrices.py`` counts misses over many seeds.
 

@@ -94,30 +94,29 @@ class SumBounds:
     second: _LawsOfSum
     count: int
 
-    def excesses(self, level: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Best estimates, lower and upper bounds of C and D, each of shape (2, levels), at levels x >= 0."""
+    def excesses(self, level: FloatArray, deficit: bool) -> FloatArray:
+        """Rows of best estimates, lower and upper bounds of C, or of D if ``deficit``, at levels x >= 0."""
         shift = self.first.position_error + self.second.position_error + 8 * UNIT_ROUNDOFF
         mass = math.expm1(1.01 * (self.first.mass_error + self.second.mass_error)) + _evaluation_error(self)
-        lower, upper = (np.zeros((2, level.size)) for _ in range(2))
-        value = np.zeros((2, level.size))
-        infinite = self.first.above.infinite + self.second.above.infinite
-        for side, sign, found in (("below", 1.0, lower), ("above", -1.0, upper)):
+        rows = np.zeros((3, level.size))
+        for side, sign, share in (("below", 1.0, 2.0 / 3.0), ("above", -1.0, 1.0 / 3.0)):
             one, other = getattr(self.first, side), getattr(self.second, side)
-            tails = _tails(other)
-            answers = [np.empty((2, level.size)) for _ in range(3)]
+            both = np.empty((2, level.size))
             # E (S - x)^+ with S off by a factor 1 + e is that of x / (1 + e), times 1 + e; likewise (x - S)^+
-            for move, answer in zip((0.0, sign * shift, -sign * shift), answers, strict=True):
-                x = level * (1.0 + move)
-                _positive_sums.sum_excesses(one.atoms, one.masses, other.atoms, tails, x, answer)
-            plain, moved = answers[0], np.stack([answers[1][0], answers[2][1]])
-            found[:] = moved * (1.0 - sign * (mass + 2.0 * shift))
-            value += plain * (2.0 / 3.0 if side == "below" else 1.0 / 3.0)
-        upper[0] += infinite * (1.0 + mass)
-        upper[1] += level * _LEAST_MASS  # masses that underflowed
+            x = level * (1.0 - sign * shift if deficit else 1.0 + sign * shift)
+            _positive_sums.sum_excesses(one.atoms, one.masses, other.atoms, _tails(other), x, both)
+            found = both[int(deficit)]
+            rows[0] += share * found
+            rows[1 if side == "below" else 2] = found * (1.0 - sign * (mass + 2.0 * shift))
+        value, lower, upper = rows
+        if deficit:
+            upper += level * _LEAST_MASS  # masses that underflowed
+        else:
+            upper += (self.first.above.infinite + self.second.above.infinite) * (1.0 + mass)
         lower, upper = np.nextafter(np.maximum(lower, 0.0), 0.0), np.nextafter(upper, math.inf)
         wide = upper > 1.5 * lower
         value[wide] = np.sqrt(lower[wide]) * np.sqrt(upper[wide])
-        return np.clip(value, lower, upper), lower, upper
+        return np.stack([np.clip(value, lower, upper), lower, upper])
 
 
 @functools.lru_cache(maxsize=16)
@@ -241,7 +240,8 @@ def _coarse_sums(a: _AtomicLaw, b: _AtomicLaw) -> tuple[FloatArray, FloatArray, 
     """Sums of groups of atoms, in order, with their masses; and positions between them: for the choice of cells.
 
     Where one term makes the sum, the sums of groups stand in clusters, one for each group of that term: the positions
-    are the ends of the groups of one term, moved by the mean of the other.
+    are the ends of the groups of one term, moved by the mean of the other. Where both terms are far below their means,
+    the positions are sums of ends of equal rank.
     """
     groups, ends = [], []
     for law in (a, b):
@@ -253,8 +253,12 @@ def _coarse_sums(a: _AtomicLaw, b: _AtomicLaw) -> tuple[FloatArray, FloatArray, 
     sums = np.add.outer(groups[0][0], groups[1][0]).ravel()
     masses = np.multiply.outer(groups[0][1], groups[1][1]).ravel()
     order = np.argsort(sums, kind="stable")
+    knots = np.concatenate([ends[0] + means[1], ends[1] + means[0]])
+    ranks = np.linspace(0.0, 1.0, _FEW_ATOMS)
+    low, other = (np.interp(ranks, np.linspace(0.0, 1.0, x.size), x) for x in ends)
+    low = (low + other)[low + other < 2.0 * knots.min()]
     lowest, highest = (a.atoms[i] + b.atoms[i] for i in (0, -1))
-    knots = np.unique(np.concatenate([[lowest], ends[0] + means[1], ends[1] + means[0], [highest]]))
+    knots = np.unique(np.concatenate([[lowest], low, knots, [highest]]))
     return sums[order], masses[order], knots
 
 

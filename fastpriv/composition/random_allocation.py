@@ -40,34 +40,49 @@ from .log_normal_sums import log_normal_sum
 from .pairs import Pair, PairObject
 from .steps import BoundingSteps, CurveStep
 
-__all__ = ["AllocationCurve", "BallsInBins", "RandomAllocation", "StructuredSampling"]
+__all__ = ["IMPROVED_DELTAS", "AllocationCurve", "BallsInBins", "RandomAllocation", "StructuredSampling"]
 
 Direction = Literal["forward", "backward", "worst"]
 
 _MAX_STEPS = 10**9  # of an epoch: sums are doubled, 30 times for these
 _CELLS, _DEPTH = 2000, 45.0  # of a first evaluation: 0.4 s for 1e5 steps
-_MORE_CELLS = 5000  # where that is not close enough
-_DEPTHS = np.array([30.0, 45.0, 60.0, 90.0, 180.0])  # of these, the first that is enough for a delta
-# bound: none - of what is evaluated twice
-_LEAST_IMPROVED = 1e-60  # smaller deltas have the bounds of the first evaluation, wider and wider in their logarithm
+_MORE_CELLS = 5000, 9000  # where that is not close enough, one after the other; the last only
+_MANY_STEPS, _MANY_LEVELS = 100_000, 1000  # up to so many steps, and levels: those of a composition are many
+_DEPTHS = np.array([45.0, 60.0, 90.0, 180.0])  # of these, the first that is enough for a delta
+# bound: none - of what is evaluated twice: smaller deltas have wider and wider bounds
+_LEAST_IMPROVED = 1e-60
+IMPROVED_DELTAS = (_LEAST_IMPROVED, 1.0)  # of curves of which nothing else is known
 _LARGEST_SCALE = 25.0  # beyond it, where sigma is less than 0.04 sensitivities, other steps are left out of account
-_ACCEPTED_WIDTH = 0.004  # relative width of delta that is not improved: 1e-3 of epsilon or less where delta is small
+_ACCEPTED_WIDTH = 4e-3  # relative width of delta that is not improved where epsilon is as close as is said next
+_ORDINARY = 50.0  # -log of smaller deltas: of these the width of epsilon counts alone
+# bound: none - width of epsilon, from that of delta and its slope, that is not improved
+_ACCEPTED_EPSILON = 8e-4
+# bound: none - relative width of delta that is improved whatever the slope
+_LARGEST_WIDTH = 0.2
+# bound: none - nats around a delta whose epsilon is asked for
+_AROUND = 1.0
+# bound: none - step of epsilon for the slope
+_SLOPE_STEP = 0.01
 _LARGEST_EPSILON = 690.0  # beyond it the bounds are those at it, and 0: e^epsilon would overflow
 # bound: tested by kernels/test_gaussian_mechanism - relative error of gaussian_delta
 _GAUSSIAN_ERROR = 4e-15
 
 
 class AllocationCurve(ValueObject):
-    """The certified curve of one epoch: ``scale`` is a, ``steps`` is t; ``adds`` tells addition from removal."""
+    """The certified curve of one epoch: ``scale`` is a, ``steps`` is t; ``adds`` tells addition from removal.
 
-    __slots__ = _fields = ("scale", "steps", "adds")
+    Wide bounds of deltas between the two numbers ``deltas`` are evaluated again with more cells.
+    """
+
+    __slots__ = _fields = ("scale", "steps", "adds", "deltas")
 
     scale: float
     steps: int
     adds: bool
+    deltas: tuple[float, float]
 
-    def __init__(self, scale: float, steps: int, adds: bool) -> None:
-        self._set(scale=scale, steps=steps, adds=adds)
+    def __init__(self, scale: float, steps: int, adds: bool, deltas: tuple[float, float]) -> None:
+        self._set(scale=scale, steps=steps, adds=adds, deltas=deltas)
 
     def __call__(self, epsilon: FloatArray) -> Estimate:
         """Probabilities at epsilon >= 0."""
@@ -75,13 +90,22 @@ class AllocationCurve(ValueObject):
         rows = np.zeros((3, levels.size))
         if self.scale > 0.0 and levels.size:
             rows = self._bounds(levels, _CELLS, _DEPTH)
-            wide = (rows[2] - rows[1] > _ACCEPTED_WIDTH * rows[2]) & (rows[0] > _LEAST_IMPROVED)
-            if wide.any():
-                logs = np.log(np.maximum(rows[0], _LEAST_IMPROVED))
-                depths = _DEPTHS[np.minimum(np.searchsorted(_DEPTHS, 8.0 - 1.1 * logs), _DEPTHS.size - 1)]
+            logs = np.log(np.maximum(rows[0], _LEAST_IMPROVED))
+            within = np.log(np.clip(rows[0], *self.deltas))
+            depths = _DEPTHS[np.minimum(np.searchsorted(_DEPTHS, 8.0 - 1.1 * within), _DEPTHS.size - 1)]
+            after = self._bounds(levels + _SLOPE_STEP, _CELLS, _DEPTH)[0]
+            fall = np.maximum(logs - np.log(np.maximum(after, _LEAST_IMPROVED)), 0.0) / _SLOPE_STEP
+            near = np.minimum(_ACCEPTED_EPSILON * fall, _LARGEST_WIDTH)
+            first = np.where(logs > -_ORDINARY, np.minimum(near, _ACCEPTED_WIDTH), near)
+            for cells, most in zip(_MORE_CELLS, (first, near), strict=True):
+                if cells == _MORE_CELLS[-1] and (self.steps > _MANY_STEPS or levels.size > _MANY_LEVELS):
+                    break
+                wide = (rows[2] - rows[1] > most * rows[2]) & (rows[2] > self.deltas[0]) & (rows[1] < self.deltas[1])
+                if self.deltas == IMPROVED_DELTAS:
+                    wide &= rows[0] > _LEAST_IMPROVED
                 for depth in np.unique(depths[wide]):
                     part = wide & (depths == depth)
-                    better = self._bounds(levels[part], _MORE_CELLS, float(depth))
+                    better = self._bounds(levels[part], cells, float(depth))
                     lower, upper = np.maximum(rows[1, part], better[1]), np.minimum(rows[2, part], better[2])
                     rows[:, part] = np.clip(better[0], lower, upper), lower, upper
         value, lower, upper = (row.reshape(np.shape(epsilon)) for row in rows)
@@ -100,7 +124,7 @@ class AllocationCurve(ValueObject):
         else:
             bounds = log_normal_sum(self.scale, self.steps, cells, depth)
             ratio = np.exp(-inside if self.adds else inside)
-            rows = np.stack(bounds.excesses(self.steps * ratio))[:, int(self.adds)] / self.steps
+            rows = bounds.excesses(self.steps * ratio, self.adds) / self.steps
             if self.adds:
                 rows /= ratio
         rows[1] *= 1.0 - 8 * UNIT_ROUNDOFF
@@ -122,8 +146,8 @@ class StructuredSampling(PairObject):
 
     __slots__ = ()
 
-    def _steps(self) -> BoundingSteps:
-        """The steps of the removal of a record."""
+    def _steps(self, deltas: tuple[float, float] = IMPROVED_DELTAS) -> BoundingSteps:
+        """The steps of the removal of a record, with narrow bounds for deltas between two numbers."""
         raise NotImplementedError
 
     def _composed(self) -> Any:
@@ -221,7 +245,12 @@ class StructuredSampling(PairObject):
         >>> print(f"{RandomAllocation(sigma=1.0, steps=1000).epsilon(1e-6).value:.3f}")
         0.172
         """
-        found: Estimate = self._composed().epsilon(delta, log_delta=log_delta, direction=direction)
+        from .compositions import Composition
+
+        with np.errstate(divide="ignore", invalid="ignore"):
+            steps = self._steps(_deltas_near(delta, log_delta))
+        one = Composition(steps, steps.reversed(), 1, False)
+        found: Estimate = one.epsilon(delta, log_delta=log_delta, direction=direction)
         return found
 
 
@@ -249,8 +278,9 @@ class RandomAllocation(StructuredSampling):
     Neighbours differ by a record that is added or removed. Choices of different records are independent of one another
     and secret; later steps may depend on the outputs of earlier ones.
 
-    One epoch is the law of a sum of ``steps`` log-normal variables, between two laws with atoms. Its width is below
-    1e-3 of epsilon for up to 1e5 steps, and its cost grows like the logarithm of their number. Epochs are composed.
+    One epoch is the law of a sum of ``steps`` log-normal variables, between two laws with atoms; the cost grows like
+    the logarithm of their number. ``epsilon`` of one epoch looks closer at deltas near the one that is asked for, and
+    is faster than that of ``compose``. Epochs are composed.
 
     **Accuracy** ``tests/enclosures/test_structured_sampling.py``.
 
@@ -273,8 +303,8 @@ class RandomAllocation(StructuredSampling):
     def __init__(self, sigma: ArrayLike, steps: int, sensitivity: ArrayLike = 1.0, epochs: int = 1) -> None:
         self._set(**_checked(sigma, "steps", steps, sensitivity, epochs))
 
-    def _steps(self) -> BoundingSteps:
-        return _allocation(self.sensitivity / self.sigma, self.steps, self.epochs)
+    def _steps(self, deltas: tuple[float, float] = IMPROVED_DELTAS) -> BoundingSteps:
+        return _allocation(self.sensitivity / self.sigma, self.steps, self.epochs, deltas)
 
 
 class BallsInBins(StructuredSampling):
@@ -323,12 +353,25 @@ class BallsInBins(StructuredSampling):
     def __init__(self, sigma: ArrayLike, bins: int, sensitivity: ArrayLike = 1.0, epochs: int = 1) -> None:
         self._set(**_checked(sigma, "bins", bins, sensitivity, epochs))
 
-    def _steps(self) -> BoundingSteps:
-        return _allocation(self.sensitivity * math.sqrt(self.epochs) / self.sigma, self.bins, 1)
+    def _steps(self, deltas: tuple[float, float] = IMPROVED_DELTAS) -> BoundingSteps:
+        return _allocation(self.sensitivity * math.sqrt(self.epochs) / self.sigma, self.bins, 1, deltas)
 
 
-def _allocation(scale: float, steps: int, epochs: int) -> BoundingSteps:
-    removal, addition = (AllocationCurve(scale, steps, adds) for adds in (False, True))
+def _deltas_near(delta: Any, log_delta: Any) -> tuple[float, float]:
+    """Numbers on both sides of what is asked for; those of all curves where that is not one row of numbers."""
+    try:
+        logs = np.asarray(log_delta, dtype=np.float64) if delta is None else np.log(np.asarray(delta, dtype=np.float64))
+        low, high = float(np.min(logs)), float(np.max(logs))
+    except (TypeError, ValueError):
+        return IMPROVED_DELTAS
+    if not -math.inf < low <= high <= 0.0:
+        return IMPROVED_DELTAS
+    return max(math.exp(low - _AROUND), _LEAST_IMPROVED), math.exp(min(high + _AROUND, 0.0))
+
+
+def _allocation(scale: float, steps: int, epochs: int, deltas: tuple[float, float]) -> BoundingSteps:
+    near = deltas if epochs == 1 else IMPROVED_DELTAS
+    removal, addition = (AllocationCurve(scale, steps, adds, near) for adds in (False, True))
     return BoundingSteps((CurveStep(removal, addition, epochs),))
 
 

@@ -9,7 +9,14 @@ import pickle
 import numpy as np
 import pytest
 
-from fastpriv import BallsInBins, BandedMatrixMechanism, GaussianMechanism, RandomAllocation, compose
+from fastpriv import (
+    BallsInBins,
+    BandedMatrixMechanism,
+    GaussianMechanism,
+    PoissonSampledGaussian,
+    RandomAllocation,
+    compose,
+)  # fmt: skip
 from fastpriv.composition.log_normal_sums import log_normal_sum
 from oracles import structured_sampling as oracle
 
@@ -66,12 +73,16 @@ def test_more_steps_and_more_noise_are_more_private():
             assert (after.upper < before.lower).all()
 
 
-def test_epsilon_is_within_a_thousandth():
-    one = RandomAllocation(1.0, 50)
-    found = one.epsilon(1e-6)
-    assert found.width < 1e-3
-    assert one.delta(found.upper).upper <= 1e-6 * (1 + 1e-12)
-    assert one.delta(found.lower).upper >= 1e-6
+@pytest.mark.parametrize(("sigma", "steps", "delta"), [
+    (2.0, 10, 1e-3), *(pytest.param(*row, marks=pytest.mark.slow) for row in [(1.0, 50, 1e-6), (0.3, 100, 1e-10)]),
+])  # fmt: skip
+def test_epsilon_is_within_a_thousandth(sigma, steps, delta):
+    one = RandomAllocation(sigma, steps)
+    for direction in DIRECTIONS:
+        found = one.epsilon(delta, direction=direction)
+        assert found.width < 1e-3
+        assert one.delta(found.upper, direction=direction).upper <= delta * (1 + 1e-12)
+        assert one.delta(found.lower, direction=direction).upper >= delta
 
 
 @pytest.mark.slow
@@ -103,14 +114,52 @@ def test_extreme_parameters():
     assert RandomAllocation(1.0, 10**9).delta(1.0).upper < 1e-10
 
 
-def test_epochs_compose():
+@pytest.mark.slow
+def test_epochs_of_one_step_are_gaussian():
     truth = GaussianMechanism(1.0, math.sqrt(2.0)).delta(1.0).value
     found = RandomAllocation(1.0, 1, epochs=2).delta(1.0)
     assert found.lower <= truth <= found.upper
+
+
+def test_epochs_are_steps_of_a_composition():
     once, twice = RandomAllocation(1.0, 20), RandomAllocation(1.0, 20, epochs=2)
     assert compose(once, 2).forward_steps == compose(twice).forward_steps
-    assert once.delta(0.5).upper < twice.delta(0.5).lower
-    assert twice.delta(0.5).upper < 2.0 * once.delta(0.25).upper
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epochs", [2, 4, 10])
+def test_epochs_against_sampling(epochs):
+    rng, steps, samples, epsilon = np.random.default_rng(7), 8, 60_000, 1.0
+    log_ratio = np.zeros(samples)
+    for _ in range(epochs):
+        log_ratio += np.log(np.exp(rng.standard_normal((samples, steps)) - 0.5).mean(axis=1))
+    one = RandomAllocation(1.0, steps, epochs=epochs)
+    for direction, values in (("forward", np.maximum(np.exp(log_ratio) - math.exp(epsilon), 0.0)),
+                              ("backward", np.maximum(1.0 - np.exp(epsilon + log_ratio), 0.0))):  # fmt: skip
+        found = one.delta(epsilon, direction=direction)
+        assert found.upper <= 1.01 * found.lower, found
+        spread = 5.0 * values.std() / math.sqrt(samples)
+        assert found.lower - spread < values.mean() < found.upper + spread
+
+
+def test_cyclic_poisson_sampling_of_a_banded_matrix():
+    """Steps of one subset have orthogonal columns: the reduction to a composition, from samples of the whole output."""
+    column, sigma, rate, steps, epsilon = np.array([1.0, 0.6]), 1.0, 0.3, 5, 0.8
+    matrix = np.zeros((steps + 1, 3))
+    for place, step in enumerate((0, 2, 4)):
+        matrix[step : step + 2, place] = column
+    rng, samples = np.random.default_rng(3), 200_000
+    x = sigma * rng.standard_normal((samples, steps + 1))
+    ratio = np.zeros(samples)
+    for chosen in itertools.product((0, 1), repeat=3):
+        mean = matrix @ np.array(chosen)
+        weight = math.prod(rate if taken else 1.0 - rate for taken in chosen)
+        ratio += weight * np.exp((x @ mean - 0.5 * mean @ mean) / sigma**2)
+    values = np.maximum(ratio - math.exp(epsilon), 0.0)
+    step = PoissonSampledGaussian(sigma, rate, sensitivity=float(np.linalg.norm(column)))
+    found = compose(step, math.ceil(steps / column.size)).delta(epsilon, direction="forward")
+    assert found.upper < 1.000001 * found.lower
+    assert abs(values.mean() - found.value) < 5.0 * values.std() / math.sqrt(samples)
 
 
 def test_bins_over_epochs_are_an_allocation_of_longer_contributions():
