@@ -391,7 +391,7 @@ class Composition(PairObject):
         rows, method = np.empty((2, orders.size)), ""
         for i, one in enumerate(orders.ravel().tolist()):
             if one == math.inf:
-                found = [(*_largest_loss(steps), "largest losses") for steps in directions]
+                found = [(*largest_loss_of(steps), "largest losses") for steps in directions]
             else:
                 found = [renyi_bounds(steps, one) for steps in directions]
             rows[:, i] = [max(bounds[k] for bounds in found) for k in (0, 1)]
