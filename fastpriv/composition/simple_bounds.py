@@ -35,6 +35,7 @@ __all__ = ["simple_bounds"]
 _ROUNDING = 1e-12
 # bound: none - t that are tried first, -s among them; then points between the neighbours of the best, so often
 _NEGATIVE_TILTS = np.array([-0.875, -0.75, -0.625, -0.5, -0.375, -0.25, -0.125, -0.03])
+# bound: none - as above
 _FIRST_TILTS = np.concatenate([_NEGATIVE_TILTS, np.geomspace(1e-8, 1e10, 61)])
 _BETWEEN, _ROUNDS = 14, 4
 _AT_ONCE = 8  # epsilons that share their t
