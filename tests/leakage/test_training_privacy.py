@@ -71,7 +71,7 @@ def test_local_steps_of_a_batch_count_as_one_gaussian():
 
 
 def test_ends():
-    assert 1542.0 < epsilon_of_training(30.0, 0.5, 3, 1e-5).upper < 1544.0
+    assert epsilon_of_training(8.0, 0.5, 3, 1e-5).upper == pytest.approx(145.345198169, rel=1e-9)
     assert epsilon_of_training(0.1, 0.1, 1, 0.5).upper == 0.0
     assert epsilon_of_training(0.1, 0.1, 1, 0.0).lower == math.inf
     assert epsilon_of_training(1e-6, 0.01, 1, 1e-5).upper == 0.0
