@@ -76,7 +76,12 @@ static inline void fp_contour_gaussians_moments(const fp_contour_factor *factor,
                                                 double *log_size, double *phase, double *wrong)
 {
     const double alpha = factor->state[0], square = factor->state[1];
-    for (int j = 0; j < count; j++) {
+    for (int j = 0; alpha == 0.0 && j < count; j++) { /* equal variances */
+        const double w = (first + j) * step, part = 0.5 * w * w * square;
+        log_size[j] = -part, phase[j] = 0.0;
+        wrong[j] = fp_exp(-part) * (w * factor->state[2] + 12.0 * factor->state[3] * part);
+    }
+    for (int j = 0; alpha != 0.0 && j < count; j++) {
         const double w = (first + j) * step, v = 2.0 * alpha * w, norm = 1.0 + v * v,
             part = 0.5 * w * w * square / norm;
         log_size[j] = -0.25 * fp_log1p(v * v) - part;
@@ -115,7 +120,11 @@ static inline int fp_contour_laplace_build(fp_contour_factor *factor, double t, 
 {
     const fp_contour_laplace *pair = factor->pair;
     fp_contour_nodes *nodes = &factor->nodes;
-    const double r = pair->shift, panels = ceil(fp_max(1.0, (1.0 + 2.0 * t + 2.0 * w) * r / 24.0));
+    const double r = pair->shift, still = ceil(fp_max(1.0, (1.0 + 2.0 * t) * r / 24.0));
+    const double all = ceil(fp_max(1.0, (1.0 + 2.0 * t + 2.0 * w) * r / 24.0));
+    const int closed = 32.0 * all + 8.0 > FP_LAPLACE_NODES; /* nodes serve w = 0 only */
+    const double panels = closed ? still : all;
+    factor->state[0] = closed;
     (void)aim;
     if (!(panels < FP_CONTOUR_NODES / 64))
         return 1;
@@ -146,7 +155,7 @@ static inline void fp_contour_laplace_moments(const fp_contour_factor *factor, d
                                               double *log_size, double *phase, double *wrong)
 {
     const fp_contour_laplace *pair = factor->pair;
-    if (factor->nodes.n <= FP_LAPLACE_NODES) {
+    if (factor->state[0] == 0.0) {
         fp_contour_nodes_moments(factor, first, step, count, log_size, phase, wrong);
         return;
     }
@@ -179,8 +188,17 @@ static inline double fp_contour_laplace_decay(const fp_contour_factor *factor, d
     return fp_min(1.0, size * (1.0 + 1e-13 + factor->kappa_error + 8.0 * FP_U * (1.0 + t) * r));
 }
 
+static inline double fp_contour_laplace_distance(const fp_contour_factor *factor, double w)
+{
+    if (factor->state[0] == 0.0)
+        return fp_contour_nodes_distance(factor, w);
+    double log_size, phase, wrong;
+    fp_contour_laplace_moments(factor, 1.0, w, 1, &log_size, &phase, &wrong);
+    return -fp_expm1(2.0 * log_size) - 2.1 * wrong;
+}
+
 static const fp_contour_kind fp_contour_laplace_kind = {fp_contour_laplace_build, fp_contour_laplace_moments,
-                                                        fp_contour_laplace_decay};
+                                                        fp_contour_laplace_decay, fp_contour_laplace_distance};
 
 /* shift and scale: two numbers of double precision, shift > 0 */
 static inline void fp_contour_laplace_factor(fp_contour_factor *factor, fp_contour_laplace *pair, double scale,
@@ -226,7 +244,7 @@ static inline double fp_contour_no_decay(const fp_contour_factor *factor, double
 }
 
 static const fp_contour_kind fp_contour_atoms_kind = {fp_contour_atoms_build, fp_contour_nodes_moments,
-                                                      fp_contour_no_decay};
+                                                      fp_contour_no_decay, fp_contour_nodes_distance};
 
 /* Outcomes with p, q > 0 */
 static inline void fp_contour_atoms_factor(fp_contour_factor *factor, const fp_contour_atoms *pair, double count)

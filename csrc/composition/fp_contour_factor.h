@@ -37,7 +37,7 @@
 
 typedef struct {
     void (*sums)(int, const double *, const double *, double, double, int, double *, double *);
-    double (*cosines)(int, const double *, const double *, double);
+    double (*cosines)(int, const double *, const double *, double, double);
 } fp_contour_kernels;
 
 static fp_contour_kernels fp_contour_selected;
@@ -56,13 +56,16 @@ typedef struct {
                     double *wrong);
     /* A bound of |m(w')| for all w' >= w; 1 where none is known. */
     double (*decay)(const fp_contour_factor *, double w);
+    /* A lower bound of 1 - |m(w)|^2, of kinds whose |m| returns to near 1 and whose variance is known to 1e-6; NULL of
+     * others. */
+    double (*distance)(const fp_contour_factor *, double w);
 } fp_contour_kind;
 
 /* Nodes of a quadrature. The first three arrays and the errors are the input of fp_contour_nodes_tilt. */
 typedef struct {
     int n, capacity; /* n is a multiple of eight */
     double *log_p, *loss, *log_p_error, *loss_error, *rest, *spare, *g, *block; /* spare: 256 at least, of the kind */
-    double spread; /* sum of g |l - mean| */
+    double spread, reach; /* sum of g |l - mean|; the largest |l - mean| */
     double moved_loss, moved_weight, weighted_error; /* sums of g dl, g e, g e |l - mean|, e the relative error of g */
     double quadrature;          /* error of m from the rule and the ends, relative to M(t) */
     double log_top, log_total;  /* of p_j e^(t l_j) at the nodes; of their sum */
@@ -121,7 +124,7 @@ static inline void fp_contour_nodes_tilt(fp_contour_factor *factor, double t, do
         total += g, moment += g * nodes->loss[j], error += g * relative;
     }
     const double scale = 1.0 / total, mean = moment * scale;
-    double spread = 0.0, variance = 0.0, moved = 0.0, weighted = 0.0, change_sum = 0.0, change_size = 0.0,
+    double spread = 0.0, reach = 0.0, variance = 0.0, moved = 0.0, weighted = 0.0, change_sum = 0.0, change_size = 0.0,
         change_error = 0.0;
     for (int j = 0; j < n; j++) {
         const double y = t * nodes->loss[j], left = rest ? rest[j] : 0.0, log_p = nodes->log_p[j];
@@ -133,7 +136,7 @@ static inline void fp_contour_nodes_tilt(fp_contour_factor *factor, double t, do
         change_error += touched * (nodes->log_p_error[j] + 6.0 * FP_U) + (p + fabs(change)) * t * nodes->loss_error[j];
         const double centred = nodes->loss[j] - mean, size = fabs(centred), g = nodes->g[j] * scale;
         nodes->g[j] = g, nodes->loss[j] = centred;
-        spread += g * size, variance += g * size * size;
+        spread += g * size, variance += g * size * size, reach = fp_max(reach, size);
         moved += g * (nodes->loss_error[j] + FP_U * size);
         weighted += g * size * nodes->log_p_error[j];
     }
@@ -141,7 +144,7 @@ static inline void fp_contour_nodes_tilt(fp_contour_factor *factor, double t, do
     nodes->log_top = peak, nodes->log_total = peak + fp_log(total);
     nodes->quadrature = rule + fp_exp(log_ends - nodes->log_total);
     nodes->moved_weight = error * scale * 1.01, nodes->weighted_error = weighted * 1.01;
-    nodes->spread = spread, nodes->moved_loss = moved;
+    nodes->spread = spread, nodes->reach = reach, nodes->moved_loss = moved;
     factor->t = t, factor->mean = mean, factor->variance = variance;
     const double excess = change_sum + mass;
     const double near_error = (change_error * 1.01 + sum_error * change_size + 4.0 * FP_U * (fabs(excess) + fabs(mass))
@@ -156,14 +159,23 @@ static inline void fp_contour_nodes_tilt(fp_contour_factor *factor, double t, do
     }
 }
 
+/* Bound of the error of m(w) by nodes, at frequencies of distance `step` */
+FP_INLINE double fp_contour_nodes_error(const fp_contour_nodes *nodes, double w, double step)
+{
+    const double sums = FP_U * (FP_CONTOUR_BLOCK / 8 + nodes->n / FP_CONTOUR_BLOCK + 10.0 + FP_CONTOUR_TURNS);
+    const double turns = fp_min(step * nodes->spread, 2.0) * FP_U * 11.0 * FP_CONTOUR_TURNS;
+    const double weights = nodes->weighted_error + nodes->moved_weight * nodes->spread;
+    if (!(w * nodes->reach < 2.0 * FP_LARGEST_ANGLE))
+        return 2.0;
+    return fp_min(w * nodes->spread, 2.0) * sums + w * (nodes->moved_loss + 6.0 * FP_U * nodes->spread)
+           + fp_min(w * weights, 4.0 * nodes->moved_weight) + (turns + 2.0 * nodes->quadrature) * (w > 0.0);
+}
+
 /* `moments` of kinds with nodes */
 static inline void fp_contour_nodes_moments(const fp_contour_factor *factor, double first, double step, int count,
                                             double *log_size, double *phase, double *wrong)
 {
     const fp_contour_nodes *nodes = &factor->nodes;
-    const double sums = FP_U * (FP_CONTOUR_BLOCK / 8 + nodes->n / FP_CONTOUR_BLOCK + 10.0 + FP_CONTOUR_TURNS);
-    const double turns = fp_min(step * nodes->spread, 2.0) * FP_U * 11.0 * FP_CONTOUR_TURNS;
-    const double weights = nodes->weighted_error + nodes->moved_weight * nodes->spread;
     for (int done = 0; done < count; done += FP_CONTOUR_AT_ONCE) {
         const int some = count - done < FP_CONTOUR_AT_ONCE ? count - done : FP_CONTOUR_AT_ONCE;
         double re[FP_CONTOUR_AT_ONCE], im[FP_CONTOUR_AT_ONCE];
@@ -173,12 +185,18 @@ static inline void fp_contour_nodes_moments(const fp_contour_factor *factor, dou
             const double excess = 2.0 * re[j] + (re[j] * re[j] + im[j] * im[j]);
             const double near = fabs(excess) < 0.5 ? fp_log1p(excess) : fp_log(x * x + im[j] * im[j]);
             log_size[done + j] = 0.5 * near, phase[done + j] = atan2(im[j], x);
-            wrong[done + j] = fp_min(w * nodes->spread, 2.0) * sums + w * (nodes->moved_loss
-                                                                           + 6.0 * FP_U * nodes->spread)
-                              + fp_min(w * weights, 4.0 * nodes->moved_weight)
-                              + (turns + 2.0 * nodes->quadrature) * (w > 0.0);
+            wrong[done + j] = fp_contour_nodes_error(nodes, w, step);
         }
     }
+}
+
+/* `distance` of kinds with nodes */
+static inline double fp_contour_nodes_distance(const fp_contour_factor *factor, double w)
+{
+    const fp_contour_nodes *nodes = &factor->nodes;
+    double re, im;
+    fp_contour_selected.sums(nodes->n, nodes->g, nodes->loss, 1.0, w, 1, &re, &im);
+    return -(2.0 * re + (re * re + im * im)) - 2.1 * fp_contour_nodes_error(nodes, w, 0.0);
 }
 
 /* Row i at frequency w_i: log |m|, arg m, the bound of its error, and the bound for all larger frequencies. `build`'s

@@ -15,6 +15,15 @@
  * n^2 (1 - |m(w)|^2) for whole n (Petrov 1975, lemma I.2 for n = 2, by 1 - cos n x <= n^2 (1 - cos x)): a bound rho of
  * |m| for all frequencies >= V gives 1 - (1 - rho^2) / n^2 for |m|^2 at all frequencies >= V / n.
  *
+ * Frequencies that are passed by. Factors with few or no continuous losses do not fall: |m| returns to near 1 whenever
+ * w times the differences of the losses are near multiples of 2 pi. Between the returns prod |m|^count is negligible.
+ * With X_i the difference of two independent tilted losses of pair i, |m_i(w)|^2 = E e^(i w X_i), and
+ *     D(w)^2 = sum count_i E |e^(i w X_i) - 1|^2 = 2 sum count_i (1 - |m_i(w)|^2)
+ * is the square of a norm, so that D(v + w) <= D(v) + D(w) by e^(i(v+w)x) - 1 = e^(i v x) (e^(i w x) - 1) + (e^(i v x)
+ * - 1); and D(v) <= v sqrt(2 sum count_i var_i), by |e^(i x) - 1| <= |x|, while prod |m_i|^count_i <= e^(-D^2 / 4).
+ * One value of D thus bounds all terms within its distance; a step from one return to the next takes few values.
+ * Terms n = a .. b - 1 that are at most e^-x t (t + 1) / (n h)^2 add up to e^-x t (t + 1) / h^2 (1/(a-1) - 1/(b-1)).
+ *
  * The tail. a(x) = e^x Q(S > x) = -delta'(x) has the transform f (z), with 1 / (z + 1) for 1 / (z (z + 1)); a <= P(S
  * > x), and a(x) <= prod M(t')^count e^(-t' x). The sum of its terms converges slowly, so Q(S > x), which falls, is
  * replaced by its mean over [x - s, x] or [x, x + s], which bound it: the term of z is multiplied by (e^(+-s (z +
@@ -34,23 +43,25 @@
 #include "composition/fp_contour_one_sigma.h"
 #include "composition/fp_contour_several_sigmas.h"
 
-#define FP_CONTOUR_TERMS (1 << 17) /* frequencies of a table */
+#define FP_CONTOUR_TERMS (1 << 20) /* frequencies of a table, */
+#define FP_CONTOUR_KEPT (1 << 21) /* and of all tables: 84 MB */
 #define FP_CONTOUR_WORK 4e8 /* nodes times frequencies of a table */
 /* bound: none - exponent of the error aimed at by the search of t and by Chernoff's bound, which adds what it errs by
  * */
 #define FP_CONTOUR_SEARCH_AIM 20.0
-/* bound: none - how far the sums are taken, and the largest aliases, relative to the value; both enter the bounds */
-#define FP_CONTOUR_CUT 1e-14
 /* bound: proved - the interval, in units of 1/(t+1), over which the tail is averaged; it enters the bounds */
 #define FP_CONTOUR_SMOOTHING 1e-14
 /* bound: none - relative width from which a nearer table is tried */
 #define FP_CONTOUR_WIDE 1e-10
 
+/* bound: none - times e^this further than now terms that do not fall are not summed */
+#define FP_CONTOUR_HOPE 9.0
+
 #define FP_SLOTS_PER_OCTAVE 64
 #define FP_SLOTS (2 * 40 * FP_SLOTS_PER_OCTAVE + 1) /* t from 2^-40 to 2^40 */
 #define FP_CONTOUR_TABLES 64
 #define FP_CONTOUR_CHERNOFF 16 /* values of t' */
-#define FP_CONTOUR_LADDER 96 /* frequencies 2^(j/2 - 16) at which bounds of |m| are known */
+#define FP_CONTOUR_LADDER 192 /* frequencies 2^(j/2 - 16) at which bounds of |m| are known */
 
 enum { FP_CONTOUR_DELTA = 0, FP_CONTOUR_TAIL = 1 };
 
@@ -75,7 +86,9 @@ typedef struct {
     double t, h, period, centre; /* epsilon at which the angles are given */
     fp_dd scale;                 /* sum count kappa - log(t (t + 1)) for delta, - log(t + 1) for the tail */
     double scale_error, frequency, log_rest; /* log_rest: of prod rho^count beyond the last frequency */
+    double longest;                          /* frequencies of the longest run, times h */
     double *size[2], *angle[2], *block; /* of the terms, without e^scale */
+    double *first;                      /* of each block of FP_CONTOUR_AT_ONCE terms: n of its first frequency */
     double error[2], moment[2];         /* what the sums err by, at the centre and for each unit away from it */
     double chernoff_t[FP_CONTOUR_CHERNOFF], chernoff[FP_CONTOUR_CHERNOFF][2];
     int chernoffs;
@@ -85,6 +98,7 @@ typedef struct {
     int n;
     fp_contour_factor *factors;
     double largest_t, log_mass;
+    double cut; /* how far the sums are taken, and the largest aliases, relative to the value; both enter the bounds */
     fp_contour_slot *slots;
     fp_contour_table *tables[FP_CONTOUR_TABLES];
     int n_tables;
@@ -109,10 +123,10 @@ static inline void fp_composition_free(fp_composition *c)
 }
 
 /* `factors` stay the caller's. -1 without memory. */
-static inline int fp_composition_make(fp_composition *c, int n, fp_contour_factor *factors)
+static inline int fp_composition_make(fp_composition *c, int n, fp_contour_factor *factors, double cut)
 {
     memset(c, 0, sizeof *c);
-    c->n = n, c->factors = factors, c->largest_t = INFINITY;
+    c->n = n, c->cut = cut, c->factors = factors, c->largest_t = INFINITY;
     for (int i = 0; i < n; i++) {
         c->largest_t = fp_min(c->largest_t, factors[i].largest_t);
         c->log_mass += factors[i].count * factors[i].log_mass;
@@ -304,10 +318,13 @@ FP_INLINE double fp_contour_cut(const fp_contour_table *table, int quantity, dou
 
 static inline int fp_contour_table_reserve(fp_contour_table *table, int capacity)
 {
-    double *block = malloc(sizeof(double) * 4 * (size_t)capacity);
+    double *block = malloc(sizeof(double) * 5 * (size_t)capacity);
     if (!block)
         return -1;
-    double *cursor = block;
+    double *cursor = block, *first = fp_take(&cursor, capacity);
+    if (table->block)
+        memcpy(first, table->first, sizeof(double) * (size_t)(table->padded / FP_CONTOUR_AT_ONCE));
+    table->first = first;
     for (int k = 0; k < 2; k++) {
         double *size = fp_take(&cursor, capacity), *angle = fp_take(&cursor, capacity);
         if (table->block) {
@@ -321,11 +338,21 @@ static inline int fp_contour_table_reserve(fp_contour_table *table, int capacity
     return 0;
 }
 
-/* The sum of the terms at `epsilon` */
-FP_INLINE double fp_contour_sum(const fp_contour_table *table, int quantity, double epsilon)
+/* The sum of the terms at `epsilon`, one run of consecutive frequencies after the other */
+static inline double fp_contour_sum(const fp_contour_table *table, int quantity, double epsilon)
 {
-    return fp_contour_selected.cosines(table->padded, table->size[quantity], table->angle[quantity],
-                                       table->h * (epsilon - table->centre));
+    const double turn = table->h * (epsilon - table->centre);
+    const int blocks = table->padded / FP_CONTOUR_AT_ONCE;
+    double sum = 0.0;
+    for (int b = 0, end; b < blocks; b = end) {
+        for (end = b + 1; end < blocks && table->first[end] == table->first[end - 1] + FP_CONTOUR_AT_ONCE;)
+            end++;
+        const int at = b * FP_CONTOUR_AT_ONCE;
+        sum += fp_contour_selected.cosines((end - b) * FP_CONTOUR_AT_ONCE, table->size[quantity] + at,
+                                           table->angle[quantity] + at, b ? remainder(table->first[b] * turn, 2.0 * FP_PI) : 0.0,
+                                           turn);
+    }
+    return sum;
 }
 
 /* Slot i moved by `move`, or the nearest to it where t is not too large */
@@ -338,6 +365,105 @@ static inline int fp_contour_neighbour(fp_composition *c, int i, int move, const
         if ((*out)->known > 0 || move == 0)
             return 0;
     }
+}
+
+/* Whether no factor falls, and prod |m|^count stays above e^least for ever, as far as is known */
+static inline int fp_contour_is_flat(fp_composition *c, double least)
+{
+    for (int j = 0; j < c->n; j++)
+        if (!c->factors[j].kind->distance)
+            return 0;
+    return fp_contour_rest(c, exp2(0.5 * (FP_CONTOUR_LADDER - 33)), least) > least;
+}
+
+typedef struct {
+    fp_dd scale, drift;
+    double error, fall; /* of scale; D(v) <= fall v, INFINITY where no |m| returns or its variance is vague */
+} fp_contour_tilts;
+
+/* Tilt all factors for frequencies up to `design`. Their status. */
+static inline int fp_contour_tilt_all(fp_composition *c, double t, double centre, double design, fp_contour_tilts *out)
+{
+    double square = 0.0;
+    *out = (fp_contour_tilts){fp_dd_set(0.0), fp_dd_set(-centre), 0.0, INFINITY};
+    for (int j = 0; j < c->n * FP_CONTOUR_LADDER; j++)
+        c->ladder[j] = -1.0;
+    for (int j = 0; j < c->n; j++) {
+        fp_contour_factor *factor = c->factors + j;
+        const int status = factor->kind->build(factor, t, design, FP_CONTOUR_AIM);
+        if (status)
+            return status;
+        out->scale = fp_dd_add(out->scale, fp_two_prod(factor->count, factor->kappa));
+        out->drift = fp_dd_add(out->drift, fp_two_prod(factor->count, factor->mean));
+        out->error += factor->count * factor->kappa_error;
+        c->nodes += factor->nodes.n;
+        if (factor->kind->distance)
+            square += factor->nodes.moved_weight < 1e-8 ? 2.0 * factor->count * factor->variance : INFINITY;
+    }
+    if (square > 0.0 && square < INFINITY)
+        out->fall = sqrt(square) * (1.0 + 1e-6);
+    return 0;
+}
+
+/* D(w), rounded down */
+static inline double fp_contour_distance(const fp_composition *c, double w)
+{
+    double square = 0.0;
+    for (int j = 0; j < c->n; j++) {
+        const fp_contour_factor *factor = c->factors + j;
+        if (factor->kind->distance)
+            square += 2.0 * factor->count * fp_max(0.0, factor->kind->distance(factor, w) - 1e-15);
+    }
+    return sqrt(square) * (1.0 - 1e-12);
+}
+
+/* log of a bound of prod |m|^count of the factors without distance, for all frequencies >= w */
+static inline double fp_contour_falling(fp_composition *c, double w)
+{
+    double sum = 0.0;
+    for (int j = 0; j < c->n; j++)
+        if (!c->factors[j].kind->distance)
+            sum += c->factors[j].count * fp_log(fp_contour_ladder(c, j, w) + 1e-300) * (1.0 - 1e-12);
+    return fp_min(sum, 0.0);
+}
+
+/* The first frequency from number `next` on at which a term may count, at most `last`; the bound of what is passed by
+ * is added to the errors. Terms are negligible where they are 1e-15 of `sum` together. */
+static inline double fp_contour_pass(fp_composition *c, fp_contour_table *table, double fall, double sum, double next,
+                                     double last, double *work)
+{
+    const double h = table->h, t = table->t;
+    double falling = 0.0, known = 0.0, stride = FP_CONTOUR_AT_ONCE;
+    while (next < last) {
+        const double w = next * h, exponent = -fp_log(0.1 * c->cut * sum * h * w / (t * (t + 1.0)));
+        if (w > known)
+            falling = fp_contour_falling(c, w), known = 1.05 * w;
+        const double least = 2.0 * sqrt(fp_max(0.0, exponent + falling));
+        /* D >= least from next to place + away, where D(place) - away fall is so */
+        double place = fp_min(next + stride, last), away = 0.0;
+        for (;;) {
+            away = (fp_contour_distance(c, place * h) - least) / (fall * h) * (1.0 - 1e-9);
+            c->terms++;
+            for (int j = 0; j < c->n; j++)
+                *work += c->factors[j].kind->distance ? 32.0 + c->factors[j].nodes.n : 0.0;
+            if (away >= place - next || place == next)
+                break;
+            stride = fp_max(0.0, fp_min(0.5 * stride, floor(0.5 * (away + place - next))));
+            stride = stride < FP_CONTOUR_AT_ONCE ? 0.0 : stride;
+            place = next + stride;
+        }
+        const double end = fp_min(floor(place + fp_max(away, 0.0)), last);
+        if (end - next < FP_CONTOUR_AT_ONCE)
+            break;
+        const double size = fp_exp(-exponent) * (t + 1.0) * (1.0 + 1e-6);
+        table->error[FP_CONTOUR_DELTA] += size * t / (h * h) * (1.0 / (next - 1.0) - 1.0 / (end - 1.0) + 1e-15 / next);
+        table->error[FP_CONTOUR_TAIL] += size / h * (fp_log((end - 1.0) / (next - 1.0)) + 1e-15);
+        stride = fp_max(floor(away), FP_CONTOUR_AT_ONCE);
+        next = end;
+        if (*work > FP_CONTOUR_WORK)
+            break;
+    }
+    return next;
 }
 
 /* Fill a table at slot i for epsilons up to reach / 2 slots away. -1 without memory, or the reason to stop. */
@@ -358,7 +484,7 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
     const double near = fp_max(0.0, fp_contour_epsilon(first)), far = fp_max(0.0, fp_contour_epsilon(last));
     const double centre = fp_max(0.0, fp_contour_epsilon(slot)); /* where the angles are given */
     const double log_near = fp_contour_rough(first, near), log_far = fp_contour_rough(last, far);
-    const double log_cut = fp_log(FP_CONTOUR_CUT);
+    const double log_cut = fp_log(c->cut);
     table->slot = i, table->t = t, table->centre = centre, table->terms = table->padded = table->status = 0;
     table->period = fp_max(8.0 * deviation, (-log_cut - fp_min(log_far, 0.0)) / t);
     for (int k = 0; k < 20; k++) {
@@ -370,53 +496,58 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
         table->period *= 1.25;
     }
     const double h = table->h = 2.0 * FP_PI / table->period;
-    double design = fp_max(8.0 / deviation, FP_CONTOUR_AT_ONCE * h), scale_error = INFINITY;
-    int capacity = 256, n = 0, check = 0, started = 0;
-    fp_dd drift = fp_dd_set(0.0), scale = fp_dd_set(0.0);
+    double design = fp_max(8.0 / deviation, FP_CONTOUR_AT_ONCE * h);
+    int capacity = 256, n = 0, check = 0, summed = 0, started = 0;
+    double next = 0.0, sum = 0.0, run = 0.0; /* the next frequency; the sum of the terms; those of this run */
+    fp_contour_tilts tilts = {fp_dd_set(0.0), fp_dd_set(0.0), INFINITY, INFINITY};
     free(table->block);
     table->block = NULL;
     if (fp_contour_table_reserve(table, capacity))
         return -1;
     table->error[0] = table->error[1] = table->moment[0] = table->moment[1] = 0.0;
     double work = 0.0;
+    table->longest = 0.0;
     for (;;) {
-        if (!started || (n + FP_CONTOUR_AT_ONCE) * h > design) {
+        if (!started || (next + FP_CONTOUR_AT_ONCE) * h > design) {
             design *= started ? 2.0 : 1.0;
-            fp_dd new_scale = fp_dd_set(0.0), new_drift = fp_dd_set(-centre);
-            double new_error = 0.0;
-            for (int j = 0; j < c->n * FP_CONTOUR_LADDER; j++)
-                c->ladder[j] = -1.0;
-            for (int j = 0; j < c->n; j++) {
-                fp_contour_factor *factor = c->factors + j;
-                const int status = factor->kind->build(factor, t, design + FP_CONTOUR_AT_ONCE * h, FP_CONTOUR_AIM);
-                if (status == -1)
-                    return -1;
-                if (status) {
-                    table->status = 1, table->log_rest = 0.0;
-                    break;
-                }
-                new_scale = fp_dd_add(new_scale, fp_two_prod(factor->count, factor->kappa));
-                new_drift = fp_dd_add(new_drift, fp_two_prod(factor->count, factor->mean));
-                new_error += factor->count * factor->kappa_error;
-                c->nodes += factor->nodes.n;
-            }
-            if (table->status) /* what was summed with the former nodes stays */
+            fp_contour_tilts made;
+            const int status = fp_contour_tilt_all(c, t, centre, design + FP_CONTOUR_AT_ONCE * h, &made);
+            if (status == -1)
+                return -1;
+            if (status) { /* what was summed with the former nodes stays */
+                table->status = 1, table->log_rest = 0.0;
                 break;
-            scale = new_scale, drift = new_drift, scale_error = new_error, started = 1;
+            }
+            tilts = made, started = 1;
         }
-        const double slope = fp_dd_double(drift);
+        if (sum > 0.0 && tilts.fall < INFINITY) {
+            const double end = fp_contour_pass(c, table, tilts.fall, sum, next, floor(design / h), &work);
+            if (end > next) {
+                next = end, run = 0.0, table->frequency = (next - 1.0) * h;
+                const double wanted = fp_log(c->cut * sum * table->frequency * h / (t * (t + 1.0))) - 4.0;
+                table->log_rest = fp_contour_rest(c, table->frequency, fp_min(wanted, -1.0));
+                table->status = work > FP_CONTOUR_WORK;
+                if (table->status || table->log_rest <= wanted)
+                    break;
+                if (fp_stop_requested(stop, FP_CONTOUR_AT_ONCE * 256))
+                    return stop->status;
+                if ((next + FP_CONTOUR_AT_ONCE) * h > design)
+                    continue;
+            }
+        }
+        const double slope = fp_dd_double(tilts.drift);
         double log_m[FP_CONTOUR_AT_ONCE], angle_m[FP_CONTOUR_AT_ONCE], wrong[FP_CONTOUR_AT_ONCE],
             log_size[FP_CONTOUR_AT_ONCE],
             phase[FP_CONTOUR_AT_ONCE], relative[FP_CONTOUR_AT_ONCE], log_above[FP_CONTOUR_AT_ONCE];
         int vague[FP_CONTOUR_AT_ONCE] = {0}; /* where m is not known to a tenth */
         for (int j = 0; j < FP_CONTOUR_AT_ONCE; j++) {
-            log_size[j] = log_above[j] = 0.0, phase[j] = (n + j) * h * slope;
+            log_size[j] = log_above[j] = 0.0, phase[j] = (next + j) * h * slope;
             relative[j] = 4.0 * FP_U * fabs(phase[j]);
         }
         for (int f = 0; f < c->n; f++) {
             const fp_contour_factor *factor = c->factors + f;
             const double count = factor->count;
-            factor->kind->moments(factor, n, h, FP_CONTOUR_AT_ONCE, log_m, angle_m, wrong);
+            factor->kind->moments(factor, next, h, FP_CONTOUR_AT_ONCE, log_m, angle_m, wrong);
             work += 32.0 * factor->nodes.n;
             for (int j = 0; j < FP_CONTOUR_AT_ONCE; j++) {
                 const double size = fp_exp(log_m[j]);
@@ -434,7 +565,7 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
         }
         double largest = 0.0;
         for (int j = 0; j < FP_CONTOUR_AT_ONCE; j++) {
-            const double w = (n + j) * h, weight = n + j ? 1.0 : 0.5, size = weight * fp_exp(log_size[j]);
+            const double w = (next + j) * h, weight = n + j ? 1.0 : 0.5, size = weight * fp_exp(log_size[j]);
             const double first = t / sqrt(t * t + w * w), second = (t + 1.0) / sqrt((t + 1.0) * (t + 1.0) + w * w);
             const double turn = atan2(w, t), other = atan2(w, t + 1.0), turned = fabs(phase[j]) + 4.0;
             const double payoff[2] = {first * second, second}, argument[2] = {turn + other, other};
@@ -447,28 +578,31 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
                                    + part * FP_U * (24.0 + 2.0 * turned + 0.25 * FP_CONTOUR_AT_ONCE);
                 if (q == FP_CONTOUR_TAIL) /* the average over [x, x + s] */
                     table->error[q] += part * FP_CONTOUR_SMOOTHING * (1.0 + w / (t + 1.0));
-                table->moment[q] += 4.0 * FP_U * part * w;
+                table->moment[q] += 8.0 * FP_U * part * w;
             }
             largest = fp_max(largest, size * payoff[0]);
         }
-        n += FP_CONTOUR_AT_ONCE;
-        table->terms = table->padded = n;
+        table->first[n / FP_CONTOUR_AT_ONCE] = next;
+        n += FP_CONTOUR_AT_ONCE, next += FP_CONTOUR_AT_ONCE, run += FP_CONTOUR_AT_ONCE;
+        table->terms = table->padded = n, table->longest = fp_max(table->longest, run * h);
         c->terms += FP_CONTOUR_AT_ONCE;
-        const double w = (n - 1) * h;
+        const double w = (next - 1.0) * h;
         const int spent = n >= FP_CONTOUR_TERMS || work > FP_CONTOUR_WORK;
         if (fp_stop_requested(stop, FP_CONTOUR_AT_ONCE * 256))
             return stop->status;
         table->frequency = w, table->log_rest = 0.0;
         if (n < check && !spent)
             continue;
-        check = n + fp_padded(n / 16); /* the sums at the ends take as long as n terms */
-        const double least = fp_min(fabs(fp_contour_sum(table, 0, near)), fabs(fp_contour_sum(table, 0, far)));
-        const double sum = fp_min(least, fabs(fp_contour_sum(table, 0, centre)));
-        if (spent || largest * n < 1e-2 * FP_CONTOUR_CUT * sum) {
-            const double wanted = fp_log(FP_CONTOUR_CUT * sum * h * w / (t * (t + 1.0))) - 4.0;
+        check = n + fp_padded(n / 16);
+        if (n < 4096 || n >= 2 * summed || spent) { /* the sums at the ends take as long as n terms */
+            const double least = fp_min(fabs(fp_contour_sum(table, 0, near)), fabs(fp_contour_sum(table, 0, far)));
+            sum = fp_min(least, fabs(fp_contour_sum(table, 0, centre))), summed = n;
+        }
+        if (spent || largest * n < 1e-2 * c->cut * sum) {
+            const double wanted = fp_log(c->cut * sum * h * w / (t * (t + 1.0))) - 4.0;
             table->log_rest = fp_contour_rest(c, w, fp_min(wanted, -1.0));
-            table->status = spent;
-            if (spent || table->log_rest <= wanted)
+            table->status = spent || fp_contour_is_flat(c, wanted + FP_CONTOUR_HOPE);
+            if (table->status || table->log_rest <= wanted)
                 break;
         }
     }
@@ -478,7 +612,7 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
             total += table->size[q][j];
         table->error[q] += FP_U * (0.125 * n) * total;
     }
-    table->scale = scale, table->scale_error = scale_error;
+    table->scale = tilts.scale, table->scale_error = tilts.error;
     c->made++;
     return 0;
 }
@@ -504,6 +638,14 @@ static inline int fp_contour_table_find(fp_composition *c, int i, int reach, fp_
         c->n_tables++;
     }
     fp_contour_table *table = c->tables[oldest];
+    for (long kept = 0, k = 0; k < c->n_tables; k++) { /* the first ones stay as long as there is room */
+        kept += c->tables[k]->padded;
+        if (kept > FP_CONTOUR_KEPT - FP_CONTOUR_TERMS && c->tables[k] != table) {
+            kept -= c->tables[k]->padded;
+            free(c->tables[k]->block);
+            c->tables[k]->block = NULL, c->tables[k]->slot = -1, c->tables[k]->terms = c->tables[k]->padded = 0;
+        }
+    }
     const int status = fp_contour_table_make(c, table, i, reach, stop);
     table->used = ++c->clock;
     if (status)
@@ -520,7 +662,7 @@ static inline fp_contour_answer fp_contour_read(const fp_composition *c, const f
     if (!table->terms || !(table->scale_error < INFINITY))
         return out;
     const double away = fabs(epsilon - table->centre);
-    if (!(table->frequency * away < 0.5 * FP_LARGEST_ANGLE))
+    if (!(table->longest * away < 0.5 * FP_LARGEST_ANGLE))
         return out;
     const double sum = fp_contour_sum(table, quantity, epsilon);
     const double error = table->error[quantity] + table->moment[quantity] * away + FP_U * table->size[quantity][0] * 4.0
@@ -542,6 +684,16 @@ static inline fp_contour_answer fp_contour_read(const fp_composition *c, const f
     out.lower = fp_min(out.lower, out.upper);
     out.value = fp_max(out.lower, fp_min(out.value, out.upper));
     return out;
+}
+
+/* The t of the saddle point, roughly */
+static inline int fp_composition_tilt(fp_composition *c, double epsilon, double *t)
+{
+    double place, curvature;
+    if (fp_contour_saddle(c, epsilon, &place, &curvature))
+        return -1;
+    *t = fp_contour_t(c, (int)(place + 0.5));
+    return 0;
 }
 
 /* Bounds at one epsilon >= 0 */

@@ -624,7 +624,7 @@ static inline fp_contour_answer fp_shell_read(const fp_shell_table *table, doubl
         return out;
     const double log_scale = table->log_scale - epsilon * table->t;
     const double moved = table->moved + 8.0 * FP_U * (fabs(epsilon * table->t) + fabs(log_scale));
-    const double sum = fp_contour_selected.cosines(table->terms, table->size, table->angle,
+    const double sum = fp_contour_selected.cosines(table->terms, table->size, table->angle, 0.0,
                                                    table->h * (epsilon - table->centre));
     const double error = table->error + table->moment * away;
     const double alias = fp_exp(fp_min(fp_log_sum(above, below) + 1e-9 - log_scale, 690.0));

@@ -1,7 +1,8 @@
-/* Sine and cosine up to a common sign: of y reduced modulo pi to [-pi/2, pi/2], for |y| <= 2^20.
+/* Sine and cosine up to a common sign: of y reduced modulo pi to [-pi/2, pi/2], for |y| <= 2^28.
  *
- * Taylor polynomials to degrees 21 and 22, whose remainders on [-pi/2, pi/2] are below 2e-18; pi in three parts of
- * which the first two have 33 and 33 bits, so that their products with integers below 2^20 are exact.
+ * Taylor polynomials to degrees 21 and 22, whose remainders on [-pi/2, pi/2] are below 2e-18; pi in four parts of
+ * which the first three have 26 bits at most, so that their products with integers below 2^27 are exact. So are the
+ * first two differences, multiples of the last bit of y or of 2^-50 and below 8; the last two are rounded once each.
  */
 /* bounds: tested by enclosures/test_contour - errors of sines */
 #ifndef FP_SIN_COS_H
@@ -9,13 +10,14 @@
 
 #include "common/fp_dispatch.h"
 
-#define FP_LARGEST_ANGLE 1048576.0 /* 2^20 */
+#define FP_LARGEST_ANGLE 268435456.0 /* 2^28 */
 
 FP_INLINE void fp_sin_cos_mod_pi(double y, double *sine, double *cosine)
 {
     const double shift = 6755399441055744.0; /* 1.5 * 2^52: adding it rounds to an integer */
     const double turns = (y * 0.31830988618379067154 + shift) - shift;
-    const double r = ((y - turns * 0x1.921fb544p+1) - turns * 0x1.0b4611a6p-33) - turns * 0x1.3198a2e037073p-68;
+    const double near = (y - turns * 0x1.921fb5p+1) - turns * 0x1.110b46p-25;
+    const double r = (near - turns * 0x1.1a6262p-53) - turns * 0x1.3145c06e0e689p-77;
     const double x = r * r;
     double s = -1.9572941063391262e-20, c = -8.8967913924505741e-22;
     s = s * x + 8.2206352466243295e-18, c = c * x + 4.1103176233121648e-19;

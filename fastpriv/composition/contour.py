@@ -23,7 +23,7 @@ from ..numerics import FloatArray
 from .log_bounds import LogBounds
 from .steps import AtomStep, LaplaceStep, MixtureStep, Step
 
-__all__ = ["contour_bounds"]
+__all__ = ["contour_bounds", "contour_tilts"]
 
 # The numbers of the quantities in the kernel
 _QUANTITIES = {"delta": 0, "tail": 1}
@@ -33,11 +33,12 @@ def contour_bounds(
     steps: Sequence[Step],
     epsilon: FloatArray,
     quantity: Literal["delta", "tail"] = "delta",
+    cut: float = 1e-14,
 ) -> LogBounds | None:
     """Logarithms of delta, or of e^epsilon Q(S > epsilon), of the composition of ``steps``.
 
     None is returned where a step has no such moments. ``epsilon`` has shape (n,) and entries >= 0. The tail is minus
-    the derivative of delta.
+    the derivative of delta. ``cut`` is what the sums leave out, relative to the value, which the bounds contain.
     What is computed for one epsilon serves others near it, also in later calls; the result at an epsilon does not
     depend on the others.
 
@@ -45,7 +46,7 @@ def contour_bounds(
     for up to 1e4 steps and 1e-10 for 1e6; where rare large losses rule delta, as of Poisson samples at small rates,
     1e-11 .. 1e-9 down to log delta of about -100 (tests/enclosures/test_rare_losses.py).
     """
-    composition = _composition(tuple(steps))
+    composition = _composition(tuple(steps), cut)
     if composition is None:
         return None
     rows, cost = composition.bounds(_QUANTITIES[quantity], np.ascontiguousarray(epsilon, dtype=np.float64))
@@ -53,10 +54,16 @@ def contour_bounds(
     return LogBounds(value, lower, upper, {"nodes": cost[0], "frequencies": cost[1], "tables": cost[2]}, "contour sum")
 
 
+def contour_tilts(steps: Sequence[Step], epsilon: FloatArray) -> FloatArray | None:
+    """The t of the saddle point of delta at each epsilon, roughly; None where a step has no such moments."""
+    composition = _composition(tuple(steps))
+    return None if composition is None else composition.tilts(np.ascontiguousarray(epsilon, dtype=np.float64))
+
+
 @lru_cache(maxsize=16)
-def _composition(steps: tuple[Step, ...]) -> _contour.ContourSums | None:
+def _composition(steps: tuple[Step, ...], cut: float = 1e-14) -> _contour.ContourSums | None:
     """The kernel's object, or None where a step is of another form."""
-    composition = _contour.ContourSums(len(steps))
+    composition = _contour.ContourSums(len(steps), cut)
     for step in steps:
         if step.count == 0 or (isinstance(step, MixtureStep) and step.p == step.q):
             continue

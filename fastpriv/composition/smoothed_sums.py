@@ -20,7 +20,9 @@ times mu is m(mu/2 + y) - m(mu + y/2) / 2 >= 0: where y >= mu the first argument
 m(3/4) < 1.4 < 2 m(0). So R, a ratio of integrals of these from u on, rises too, and R(0) = erf(mu / sqrt 2) / erf(mu /
 (2 sqrt 2)) >= 2 (1 - mu^2 / 6) = 1 + 1 / C, by x - x^3/3 <= erf(x) sqrt(pi) / 2 <= x.
 
-Both sides are off by about mu^2 times the density of S at epsilon: half a mu, a quarter of the width.
+Both sides are off by about mu^2 times the density of S at epsilon, that is, log delta by mu^2 t (t + 1) where t is the
+tilt at epsilon and S is smooth on the scale of mu. Most frequencies up to 6 / mu, where the noise ends the sum, are
+passed by: the kernel shows in one step that no term up to the next near return of all losses counts.
 """
 
 # bounds: proved - roundings of the combination of two logarithms
@@ -33,8 +35,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..distributions import GaussianMixture
-from ..numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
-from .contour import contour_bounds
+from ..numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, next_above, next_below
+from .contour import contour_bounds, contour_tilts
 from .log_bounds import LogBounds
 from .steps import AtomStep, LaplaceStep, MixtureStep, Step
 from .tilted_transforms import infinite_log_mass
@@ -42,11 +44,12 @@ from .tilted_transforms import infinite_log_mass
 __all__ = ["smoothed_bounds"]
 
 # bound: proved - the largest mu of the text at the head is 1/2
-_FIRST_MU, _LAST_MU = 0.125, 2.0**-20
-# bound: none - width of the brackets of log delta at which mu is halved no further
-_ENOUGH = 1e-11
-_FREQUENCIES = 40_000  # of all contour sums: mu is halved while the next sum keeps below it
-_GROWTH = 2.5  # of the frequencies when mu is halved, at most
+_LARGEST_MU = 0.125
+# bound: none - mu^2 t (t + 1), about the width of a bracket at the tilt t; and widths that say what else is at work
+_NOISE, _WIDE = 4e-10, 1e-6
+_TRIAL = 32.0  # mu of the first sum, beside the one that is aimed at
+_CUT = 1e-11  # relative size of what the sums leave out
+_FREQUENCIES = 1_000_000  # of the last sum: a quarter of a second
 
 
 def smoothed_bounds(steps: Sequence[Step], epsilon: FloatArray) -> LogBounds | None:
@@ -56,23 +59,16 @@ def smoothed_bounds(steps: Sequence[Step], epsilon: FloatArray) -> LogBounds | N
     atoms = [step for step in steps if isinstance(step, AtomStep)]
     infinite = infinite_log_mass([(math.fsum(step.p[step.q == 0.0].tolist()), step.count) for step in atoms])
     finite = [_finite_part(step) if isinstance(step, AtomStep) else step for step in steps]
-    lower, upper = np.full(epsilon.size, -math.inf), np.zeros(epsilon.size)
-    mu, spent, before = _FIRST_MU, 0, None
-    while mu >= _LAST_MU:
-        noise = MixtureStep(GaussianMixture.single(mu, 1.0), GaussianMixture.single(0.0, 1.0), 1)
-        found = contour_bounds([*finite, noise], epsilon)
-        if found is None:
-            return None
-        upper = np.minimum(upper, found.upper)
-        if before is not None:
-            lower = np.maximum(lower, _extrapolated(found.lower, before.upper, mu))
-        frequencies = int(found.cost["frequencies"])
+    tilts = contour_tilts(finite, epsilon)
+    if tilts is None:
+        return None
+    wanted = np.exp2(np.floor(np.log2(np.minimum(np.sqrt(_NOISE / (tilts * (tilts + 1.0))), _LARGEST_MU))))
+    lower, upper, spent = np.full(epsilon.size, -math.inf), np.zeros(epsilon.size), 0
+    share = _FREQUENCIES / math.sqrt(epsilon.size)
+    for mu in np.unique(wanted).tolist():
+        rows = wanted == mu
+        lower[rows], upper[rows], frequencies = _with_noise(finite, epsilon[rows], mu, share)
         spent += frequencies
-        with np.errstate(invalid="ignore"):
-            narrow = upper - lower <= _ENOUGH
-        if narrow.all() or spent + _GROWTH * frequencies > _FREQUENCIES * max(1.0, math.sqrt(epsilon.size)):
-            break
-        mu, before = 0.5 * mu, found
     if infinite[1] > -math.inf:
         lower, upper = (np.logaddexp(x, y) for x, y in zip((lower, upper), infinite, strict=True))
         lower, upper = next_below(lower, 4), np.minimum(next_above(upper, 4), 0.0)
@@ -80,6 +76,42 @@ def smoothed_bounds(steps: Sequence[Step], epsilon: FloatArray) -> LogBounds | N
     with np.errstate(invalid="ignore"):
         value = np.clip(np.where(lower > -math.inf, 0.5 * (lower + upper), upper), lower, upper)
     return LogBounds(value, lower, upper, {"frequencies": spent}, "contour sum with a little noise")
+
+
+def _with_noise(
+    steps: Sequence[Step], epsilon: FloatArray, least: float, frequencies: float
+) -> tuple[FloatArray, FloatArray, int]:
+    """Bounds by noise of ``least``, or of as much more as the frequencies of a sum say, and the frequencies taken."""
+    spent, upper = 0, np.zeros(epsilon.size)
+
+    def noisy(mu: float) -> tuple[LogBounds, BoolArray, int]:
+        """The bounds with noise, which of them are wide, and the frequencies taken."""
+        nonlocal spent, upper
+        noise = MixtureStep(GaussianMixture.single(mu, 1.0), GaussianMixture.single(0.0, 1.0), 1)
+        found = contour_bounds([*steps, noise], epsilon, cut=_CUT)
+        assert found is not None  # as the steps have tilts
+        taken = int(found.cost["frequencies"])
+        spent, upper = spent + taken, np.minimum(upper, found.upper)
+        with np.errstate(invalid="ignore"):
+            return found, ~(found.upper - found.lower <= _WIDE), taken
+
+    mu, taken = min(_TRIAL * least, _LARGEST_MU), 0
+    while True:  # more noise where a sum is not finished
+        before, wide, taken = noisy(mu)
+        if not wide.any() or mu >= _LARGEST_MU:
+            break
+        mu = min(_TRIAL * mu, _LARGEST_MU)
+    finer = max(least, mu * taken / frequencies)
+    if finer < mu:
+        mu = finer
+        before, wide, taken = noisy(mu)
+    lower = np.full(epsilon.size, -math.inf)
+    while True:
+        after, unfinished, _ = noisy(2.0 * mu)
+        lower = np.maximum(lower, _extrapolated(before.lower, after.upper, mu))
+        if not wide.any() or mu >= _LARGEST_MU:
+            return lower, upper, spent
+        mu, before, wide = 2.0 * mu, after, unfinished
 
 
 def _finite_part(step: AtomStep) -> AtomStep:
