@@ -149,17 +149,18 @@ static inline int fp_contour_find(fp_composition *c, int i, const fp_contour_slo
     slot->t = fp_contour_t(c, i), slot->value = slot->error = slot->slope = slot->variance = 0.0;
     for (int j = 0; j < c->n; j++) {
         fp_contour_factor *factor = c->factors + j;
-        const int status = factor->kind->build(factor, slot->t, 0.0, FP_CONTOUR_SEARCH_AIM);
+        const int status = fp_contour_build(factor, slot->t, 0.0, FP_CONTOUR_SEARCH_AIM);
         if (status == -1)
             return -1;
         if (status) {
             slot->known = -1;
             return 0;
         }
-        const double part = factor->count * factor->kappa;
+        const double offset = fp_dd_double(factor->offset), part = factor->count * (factor->kappa + slot->t * offset);
         slot->value += part;
-        slot->error += factor->count * factor->kappa_error + 4.0 * FP_U * (fabs(part) + fabs(slot->value));
-        slot->slope += factor->count * factor->mean, slot->variance += factor->count * factor->variance;
+        slot->error += factor->count * (factor->kappa_error + 4.0 * FP_U * (fabs(factor->kappa) + slot->t * fabs(offset)))
+                       + 4.0 * FP_U * (fabs(part) + fabs(slot->value));
+        slot->slope += factor->count * (factor->mean + offset), slot->variance += factor->count * factor->variance;
         c->nodes += factor->nodes.n;
     }
     slot->known = slot->value < INFINITY && slot->error < INFINITY && slot->variance < INFINITY ? 1 : -1;
@@ -388,7 +389,7 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
                 c->ladder[j] = -1.0;
             for (int j = 0; j < c->n; j++) {
                 fp_contour_factor *factor = c->factors + j;
-                const int status = factor->kind->build(factor, t, design + FP_CONTOUR_AT_ONCE * h, FP_CONTOUR_AIM);
+                const int status = fp_contour_build(factor, t, design + FP_CONTOUR_AT_ONCE * h, FP_CONTOUR_AIM);
                 if (status == -1)
                     return -1;
                 if (status) {
@@ -397,6 +398,8 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
                 }
                 new_scale = fp_dd_add(new_scale, fp_two_prod(factor->count, factor->kappa));
                 new_drift = fp_dd_add(new_drift, fp_two_prod(factor->count, factor->mean));
+                const fp_dd offset = fp_dd_mul_d(factor->offset, factor->count);
+                new_scale = fp_dd_add(new_scale, fp_dd_mul_d(offset, t)), new_drift = fp_dd_add(new_drift, offset);
                 new_error += factor->count * factor->kappa_error;
                 c->nodes += factor->nodes.n;
             }
