@@ -20,6 +20,7 @@
 #ifndef FP_CONTOUR_FACTOR_H
 #define FP_CONTOUR_FACTOR_H
 
+#include "common/fp_dd.h"
 #include "common/fp_lanes.h"
 #include "common/fp_stop_token.h"
 #include "composition/fp_sin_cos.h"
@@ -75,6 +76,8 @@ struct fp_contour_factor {
     const fp_contour_kind *kind;
     const void *pair; /* of the kind */
     double count, largest_t, log_mass;
+    int centred; /* whether `build` may take losses less their maximum */
+    fp_dd offset; /* what the losses of the last tilt are less: kappa is less t offset, and mean less offset */
     double t, kappa, kappa_error, mean, variance; /* of the last tilt */
     double first, step;                           /* of equidistant nodes */
     double state[8];                              /* of kinds in closed form */
@@ -199,18 +202,30 @@ static inline double fp_contour_nodes_distance(const fp_contour_factor *factor, 
     return -(2.0 * re + (re * re + im * im)) - 2.1 * fp_contour_nodes_error(nodes, w, 0.0);
 }
 
+/* `build`, with losses less their maximum where that is known */
+static inline int fp_contour_build(fp_contour_factor *factor, double t, double w, double aim)
+{
+    factor->centred = 1;
+    const int status = factor->kind->build(factor, t, w, aim);
+    factor->centred = 0;
+    return status;
+}
+
 /* Row i at frequency w_i: log |m|, arg m, the bound of its error, and the bound for all larger frequencies. `build`'s
  * status. */
 static inline int fp_contour_moments_at(fp_contour_factor *factor, double t, ptrdiff_t count, const double *w,
                                         double *out)
 {
     for (ptrdiff_t i = 0; i < count; i++) {
-        const int status = factor->kind->build(factor, t, w[i], FP_CONTOUR_AIM);
+        const int status = fp_contour_build(factor, t, w[i], FP_CONTOUR_AIM);
         if (status)
             return status;
         factor->kind->moments(factor, 1.0, w[i], 1, out + 4 * i, out + 4 * i + 1, out + 4 * i + 2);
         out[4 * i + 3] = factor->kind->decay(factor, w[i]);
     }
+    const double whole = fp_dd_double(fp_dd_add_d(fp_dd_mul_d(factor->offset, t), factor->kappa));
+    factor->kappa_error += 2.0 * FP_U * fabs(whole);
+    factor->kappa = whole, factor->mean = fp_dd_double(fp_dd_add_d(factor->offset, factor->mean));
     return 0;
 }
 

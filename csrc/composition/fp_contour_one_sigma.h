@@ -23,6 +23,7 @@
 
 #include "composition/fp_contour_factor.h"
 #include "line/fp_one_sigma_solver.h"
+#include "special/fp_dd_elementary.h"
 
 #define FP_BUMPS 128
 #define FP_BUMP_SPACING 0.75
@@ -30,23 +31,69 @@
 #define FP_BUMP_HEIGHT 0.29920671030107 /* 0.75 / sqrt(2 pi), rounded down */
 #define FP_BUMP_SPAN 12 /* bumps that reach a point on either side: e^-40 at 12 spacings, allowed for in the bounds */
 #define FP_SHIFTS 5
+/* bound: none - t times the largest loss from which losses are taken less it: its rounding would rule the error */
+#define FP_CENTRED_EXPONENT 1.0
 #define FP_PATH_CELLS 1e5
+#define FP_PATH_BUMPS 256 /* distances of bumps on a path, which goes beyond the nodes where its tails need it */
 #define FP_HALF_LOG_TWO_PI 0.91893853320467274178 /* log(2 pi) / 2 */
 
 static double fp_bump_falls[FP_BUMP_SPAN + 1]; /* e^(-i^2 spacing^2 / 2) */
 
+/* Components of positive weight, and their phases at height y: cos(c y) and +- sin(c y) */
+typedef struct {
+    int n;
+    double c[FP_MAX_POINTS], log_w[FP_MAX_POINTS], cosine[FP_MAX_POINTS], sine[FP_MAX_POINTS];
+} fp_path_mixture;
+
+/* lift: log of the factor of the integrand; growth: of the variances of means on a cell and at height y */
+typedef struct {
+    fp_path_mixture p, q;
+    double t, w, y, width, lift, growth, variance_error;
+} fp_path;
+
+/* P = (weight e^log_w, mean c), and of the components of Q with other means: distances from c, middles between c and
+ * them, ratios of their weights to that of Q at c, and sums of sizes of means. */
+typedef struct {
+    int n;
+    double log_w, c, gap[FP_MAX_POINTS], middle[FP_MAX_POINTS], ratio[FP_MAX_POINTS], size[FP_MAX_POINTS];
+} fp_bounded_loss;
+
 #define FP_LOOPS "composition/fp_contour_path_loops.h"
 #include "common/fp_variants.h"
 
-typedef void (*fp_contour_path_kernel)(const fp_one_sigma *, double, double, const double *, const double *, double,
-                                       double,
-                                       double, int, const double *, double *);
+typedef double (*fp_contour_path_kernel)(const fp_path *, double, int, const double *, double *);
 static fp_contour_path_kernel fp_contour_path_selected;
+typedef void (*fp_bounded_nodes_kernel)(const fp_bounded_loss *, double, double, int, double *, double *, double *,
+                                        double *);
+static fp_bounded_nodes_kernel fp_bounded_nodes_selected;
 
 typedef struct {
     fp_one_sigma g;
     double p_low, p_high, q_low, q_high, range, mass; /* mass: of P, less 1 */
+    int bounded; /* the loss is: P is one component at an end of Q's means */
+    fp_dd largest; /* loss, where it is bounded */
+    fp_bounded_loss others;
 } fp_contour_one_sigma;
+
+static inline void fp_contour_bounded_make(fp_contour_one_sigma *pair)
+{
+    fp_bounded_loss *others = &pair->others;
+    const fp_one_sigma *g = &pair->g;
+    double weight = 1.0, at = 1.0;
+    others->n = 0, others->c = pair->p_low;
+    for (int j = 0; j <= g->n; j++)
+        if (fp_point_mean(g, j) == others->c)
+            weight = fp_point_w(g, j), at = fp_point_v(g, j);
+    others->log_w = fp_log(weight), pair->largest = fp_dd_log(fp_dd_div_d(fp_dd_set(weight), at));
+    for (int j = 0; j <= g->n; j++) {
+        const double c = fp_point_mean(g, j), v = fp_point_v(g, j);
+        if (c == others->c || !(v > 0.0))
+            continue;
+        const int i = others->n++;
+        others->gap[i] = c - others->c, others->middle[i] = 0.5 * (c + others->c), others->ratio[i] = v / at;
+        others->size[i] = fabs(c) + fabs(others->c);
+    }
+}
 
 /* The pair of np and nq components of positive weights; 0 where it is not of this form. `excess` are the sums of the
  * weights less 1. */
@@ -68,6 +115,9 @@ static inline int fp_contour_one_sigma_make(fp_contour_one_sigma *pair, int np, 
         if (fp_point_v(&pair->g, i) > 0.0)
             pair->q_low = fp_min(pair->q_low, c), pair->q_high = fp_max(pair->q_high, c);
     }
+    pair->bounded = pair->p_low == pair->p_high && (pair->p_low == pair->q_low || pair->p_low == pair->q_high);
+    if (pair->bounded)
+        fp_contour_bounded_make(pair);
     return 1;
 }
 
@@ -126,17 +176,63 @@ static inline double fp_contour_find_end(const fp_contour_one_sigma *pair, doubl
     return x;
 }
 
-/* The step for frequencies up to w */
-static inline double fp_contour_step(const fp_contour_one_sigma *pair, double t, double w, double aim)
+/* l_max - l at x */
+static inline double fp_contour_below_ceiling(const fp_bounded_loss *others, double x)
+{
+    double sum = 0.0;
+    for (int j = 0; j < others->n; j++)
+        sum += others->ratio[j] * fp_exp(others->gap[j] * (x - others->middle[j]));
+    return fp_log1p(sum) * (1.0 + 1e-12);
+}
+
+/* An upper bound of H(t) of a bounded loss, by the best x between the nodes */
+static inline double fp_contour_depth(const fp_contour_one_sigma *pair, double t, double left, double right)
+{
+    const double c = pair->p_low, ratio = 0.61803398874989485, side = pair->q_high > c ? 1.0 : -1.0;
+    double best = INFINITY, value[2] = {0.0, 0.0}, x[2] = {right - ratio * (right - left), left + ratio * (right - left)};
+    for (int i = 0, next = 2; i < 24; i++) {
+        for (int k = 0; k < 2; k++)
+            if (next == 2 || next == k)
+                value[k] = t * fp_contour_below_ceiling(&pair->others, x[k]) - fp_log_ndtr(side * (x[k] - c));
+        best = fp_min(best, fp_min(value[0], value[1]));
+        next = value[0] < value[1] ? 0 : 1;
+        if (next)
+            left = x[0], x[0] = x[1], value[0] = value[1], x[1] = left + ratio * (right - left);
+        else
+            right = x[1], x[1] = x[0], value[1] = value[0], x[0] = right - ratio * (right - left);
+    }
+    return best + 1e-9;
+}
+
+/* The step for frequencies up to w; `depth` is H(t), infinite where the loss has no bound. */
+static inline double fp_contour_step(const fp_contour_one_sigma *pair, double t, double w, double aim, double depth)
 {
     const double tau = pair->q_high > pair->q_low ? t : 0.0, d = pair->range;
     double y = sqrt(aim / (0.5 + 0.125 * tau * d * d));
     y = fp_min(y, 2.6 / d);
     const double e = 0.5 * y * y - tau * fp_log(cos(0.5 * y * d)) + w * d * y;
-    const double step = 2.0 * FP_PI * y / (e + aim + 1.0);
-    return step;
+    double step = 2.0 * FP_PI * y / (e + aim + 1.0);
+    if (!(depth < INFINITY))
+        return step;
+    for (double theta = fp_min(1.2, 6.0 * d), best = 0.0;; theta *= 0.8) {
+        const double s = sin(0.5 * theta), bend = -0.5 * fp_log1p(-s * s) / (s * s) * theta * theta;
+        const double turn = 2.0 * tan(0.5 * theta), near = fp_min(w * theta, w / t * turn * depth);
+        const double lost = bend + (near < w * theta ? w / t * turn : 0.0), shift = theta / d;
+        const double found = lost < 1.0
+            ? 2.0 * FP_PI * shift / (0.5 * shift * shift + bend * depth + near + aim + 1.0) : 0.0;
+        if (found < best || theta < 1e-9)
+            return fp_max(step, best);
+        best = found;
+    }
 }
 
+/* A step not above it of so few bits that nodes are exact */
+FP_INLINE double fp_contour_short(double step)
+{
+    int exponent;
+    const double digits = frexp(step, &exponent);
+    return ldexp(floor(digits * 1024.0), exponent - 10);
+}
 
 /* `build` of this kind */
 static inline int fp_contour_one_sigma_build(fp_contour_factor *factor, double t, double w, double aim)
@@ -147,7 +243,8 @@ static inline int fp_contour_one_sigma_build(fp_contour_factor *factor, double t
     const double beyond = sqrt(2.0 * aim); /* of the means of P, whose own mass kappa needs */
     const double right = fp_max(fp_contour_find_end(pair, t, 1, aim, &top, &right_tail), pair->p_high + beyond);
     const double left = fp_min(fp_contour_find_end(pair, t, -1, aim, &top, &left_tail), pair->p_low - beyond);
-    const double step = fp_contour_step(pair, t, w, aim), first = floor(left / step);
+    const double depth = pair->bounded && t * pair->range * pair->range > 32.0 ? fp_contour_depth(pair, t, left, right) : INFINITY;
+    const double step = fp_contour_short(fp_contour_step(pair, t, w, aim, depth)), first = floor(left / step);
     const double count = ceil(right / step) - first + 1.0;
     if (!(count < FP_CONTOUR_NODES) || pair->range * (fp_max(-left, right) + pair->range) > FP_LARGEST_EXPONENT)
         return 1;
@@ -155,17 +252,24 @@ static inline int fp_contour_one_sigma_build(fp_contour_factor *factor, double t
     if (fp_contour_nodes_reserve(nodes, n))
         return -1;
     factor->first = first, factor->step = step;
-    fp_one_sigma_selected.nodes(&pair->g, first, step, n, nodes->log_p, nodes->rest, nodes->loss, nodes->log_p_error,
-                                nodes->g, nodes->loss_error);
+    const int centred = pair->bounded && factor->centred && t * pair->largest.hi > FP_CENTRED_EXPONENT;
+    factor->offset = centred ? pair->largest : fp_dd_set(0.0);
+    if (centred)
+        fp_bounded_nodes_selected(&pair->others, first, step, n, nodes->log_p, nodes->loss, nodes->log_p_error,
+                                  nodes->loss_error);
+    else
+        fp_one_sigma_selected.nodes(&pair->g, first, step, n, nodes->log_p, nodes->rest, nodes->loss,
+                                    nodes->log_p_error, nodes->g, nodes->loss_error);
     const double log_weight = fp_log(step) - FP_HALF_LOG_TWO_PI;
     for (int j = 0; j < n; j++)
         nodes->log_p[j] += log_weight;
     nodes->spare[0] = 0.0; /* masses of bumps are not known yet */
     const double below = pair->p_low - first * step, above = (first + n - 1) * step - pair->p_high;
     const double log_left_out = -0.5 * fp_min(below, above) * fp_min(below, above);
-    const double log_ends = fp_log_sum(left_tail, right_tail) - FP_HALF_LOG_TWO_PI + 1e-12;
+    const double log_ends = fp_log_sum(left_tail, right_tail) - FP_HALF_LOG_TWO_PI - t * fp_dd_double(factor->offset) + 1e-3;
     fp_contour_nodes_tilt(factor, t, pair->mass, 2.2 * fp_exp(-aim), log_ends,
                           below > 1.0 && above > 1.0 ? log_left_out : 0.0, NULL);
+    factor->kappa_error += t * 1e-30 * fabs(factor->offset.hi);
     return 0;
 }
 
@@ -198,18 +302,61 @@ static inline const double *fp_contour_bump_masses(const fp_contour_factor *fact
     return mass;
 }
 
+static inline void fp_path_fill(fp_path_mixture *mixture, const fp_one_sigma *g, int of_p, double y, double side)
+{
+    mixture->n = 0;
+    for (int j = 0; j <= g->n; j++) {
+        const double weight = of_p ? fp_point_w(g, j) : fp_point_v(g, j), c = fp_point_mean(g, j);
+        if (weight > 0.0) {
+            const int i = mixture->n++;
+            mixture->c[i] = c, mixture->log_w[i] = fp_log(weight);
+            mixture->cosine[i] = cos(c * y), mixture->sine[i] = side * sin(c * y);
+        }
+    }
+}
+
+/* log |sum| of the components at x + i y, and the mean of their means under their weights at x */
+static inline double fp_path_log_size(const fp_path_mixture *mixture, double x, double *mean)
+{
+    double top = -INFINITY, re = 0.0, im = 0.0, size = 0.0, moment = 0.0;
+    for (int j = 0; j < mixture->n; j++)
+        top = fp_max(top, mixture->log_w[j] + mixture->c[j] * (x - 0.5 * mixture->c[j]));
+    for (int j = 0; j < mixture->n; j++) {
+        const double c = mixture->c[j], e = fp_exp(mixture->log_w[j] + c * (x - 0.5 * c) - top);
+        re += e * mixture->cosine[j], im += e * mixture->sine[j], size += e, moment += c * e;
+    }
+    *mean = moment / size;
+    return top + 0.5 * fp_log(re * re + im * im);
+}
+
+/* log of a bound of the integral of a path beyond x, without weights of bumps */
+static inline double fp_path_tail(const fp_contour_one_sigma *pair, const fp_path *path, double x, int side)
+{
+    const double t = path->t, theta = path->y * pair->range, sec = 1.0 / cos(0.5 * theta), sec2 = sec * sec;
+    double mean_p, mean_q, tail;
+    fp_contour_end(pair, t, x, side, &tail);
+    tail += path->lift + (pair->q_high > pair->q_low ? t * fp_log(sec) : 0.0);
+    if (tail < -40.0 || theta > 0.5 * FP_PI)
+        return tail;
+    const double log_p = fp_path_log_size(&path->p, x, &mean_p), log_q = fp_path_log_size(&path->q, x, &mean_q);
+    const double above = mean_q - pair->q_low, below = pair->q_high - mean_q, near = cos(theta);
+    const double q_mean = side > 0 ? fp_max(pair->q_low + near * above, pair->q_high - sec2 * below)
+                                   : fp_min(pair->q_high - near * below, pair->q_low + sec2 * above);
+    const double extreme = side > 0 ? pair->p_high : pair->p_low;
+    const double fall = side * (x - extreme + t * (q_mean - extreme)) - 1e-14 * t * pair->range;
+    const double value = (log_p - 0.5 * x * x) + t * (log_p - log_q) + path->lift;
+    return fall >= 1.0 ? fp_min(tail, value - fp_log(fall) + 1e-9) : tail;
+}
+
 /* A bound of |m(w)| for all frequencies from w on: of each bump the bound is its mass or, where less, that of the best
- * shift of the path. Cells are so narrow that the integrand on each is at most e^0.11 of an exponential through its
- * middle: log |integrand| has a second derivative of at most
- * 1 + (1 + 2 t + 2 w) D^2 (sec(theta/2) + sec^2(theta/2)) / 4. */
+ * shift of the path. */
 static inline double fp_contour_one_sigma_decay(const fp_contour_factor *factor, double w)
 {
     static const double angles[FP_SHIFTS] = {0.15, 0.4, 0.9, 1.5, 2.1};
     const fp_contour_one_sigma *pair = factor->pair;
     const fp_contour_nodes *nodes = &factor->nodes;
-    const fp_one_sigma *g = &pair->g;
     const double t = factor->t, d = pair->range;
-    const int side = pair->p_low >= pair->q_high ? 1 : -1, several = pair->q_high > pair->q_low;
+    const int side = pair->p_low >= pair->q_high ? 1 : -1;
     if ((side > 0 ? pair->p_low - pair->q_high : pair->q_low - pair->p_high) < 0.0) /* the path would change sides */
         return 1.0;
     const double left = factor->first * factor->step, right = left + (nodes->n - 1) * factor->step;
@@ -217,33 +364,50 @@ static inline double fp_contour_one_sigma_decay(const fp_contour_factor *factor,
         return 1.0;
     const int bumps = (int)ceil((right - left) / FP_BUMP_SPACING) + 1;
     const double *mass = fp_contour_bump_masses(factor, bumps);
-    double best[FP_BUMPS], total[FP_BUMPS + 2 * FP_BUMP_SPAN + FP_LANES], kept = 0.0;
+    double best[FP_BUMPS], total[FP_PATH_BUMPS + 2 * FP_BUMP_SPAN + FP_LANES], kept = 0.0;
     for (int i = 0; i < bumps; i++)
         kept += mass[i + FP_BUMP_SPAN] * (1.0 - 1e-12), best[i] = mass[i + FP_BUMP_SPAN];
+    fp_path path = {.t = t, .w = w};
     for (int shift = 0; shift < FP_SHIFTS; shift++) {
         const double y = fp_min(angles[shift] / d, 5.0), sec = 1.0 / cos(0.5 * y * d);
         const double curvature = 1.0 + (1.0 + 2.0 * t + 2.0 * w) * 0.25 * d * d * (sec + sec * sec);
-        const double cells = ceil(FP_BUMP_SPACING * sqrt(curvature / 0.8)); /* from one bump to the next */
-        const double lost = 1e-19 * fp_exp(y * y) * (several ? pow(sec, t) : 1.0); /* beyond the nodes */
-        if (!(cells * bumps < FP_PATH_CELLS) || !(lost < 1e-3))
+        const double cells = ceil(FP_BUMP_SPACING * fp_min(sqrt(curvature / 0.8), fp_max(2.5, d / 0.3)));
+        const double width = FP_BUMP_SPACING / cells, farthest = fp_max(-left, right) + FP_PATH_BUMPS;
+        double fall[2 * FP_BUMP_SPAN + 1], lost, whole = 0.0;
+        path.y = y, path.width = width, path.variance_error = 1e-14 * d * d;
+        path.growth = sec * sec * fp_exp(d * width), path.lift = y * y - FP_HALF_LOG_TWO_PI - nodes->log_total - t * fp_dd_double(factor->offset);
+        fp_path_fill(&path.p, &pair->g, 1, y, side), fp_path_fill(&path.q, &pair->g, 0, y, side);
+        double rounding = 8.0;
+        for (int j = 0; j < path.p.n + path.q.n; j++) {
+            const fp_path_mixture *of = j < path.p.n ? &path.p : &path.q;
+            const int i = j < path.p.n ? j : j - path.p.n;
+            rounding = fp_max(rounding, 8.0 + fabs(of->log_w[i]) + fabs(of->c[i]) * (farthest + fabs(of->c[i])));
+        }
+        path.lift += 1e-3 + 4e-15 * (1.0 + t + w) * rounding;
+        int before = 0, after = 0; /* the path goes on where its ends are not small */
+        while ((lost = fp_path_tail(pair, &path, left - before * FP_BUMP_SPACING, -1)) > -37.0
+               && before + bumps < FP_PATH_BUMPS - FP_LANES)
+            before += FP_LANES / 2;
+        double lost_above;
+        while ((lost_above = fp_path_tail(pair, &path, left + (bumps + after) * FP_BUMP_SPACING, 1)) > -37.0
+               && before + bumps + after < FP_PATH_BUMPS - FP_LANES)
+            after += FP_LANES / 2;
+        lost = fp_exp(fp_min(lost, 690.0)) + fp_exp(fp_min(lost_above, 690.0));
+        if (!(cells * (before + bumps + after) < FP_PATH_CELLS) || !(lost < 1e-3))
             continue;
-        const double width = FP_BUMP_SPACING / cells;
-        double cosine[FP_MAX_POINTS], sine[FP_MAX_POINTS], fall[2 * FP_BUMP_SPAN + 1];
-        for (int i = 0; i < bumps + 2 * FP_BUMP_SPAN + FP_LANES; i++)
+        for (int i = 0; i < FP_PATH_BUMPS + 2 * FP_BUMP_SPAN + FP_LANES; i++)
             total[i] = 0.0;
-        for (int j = 0; j < g->n; j++)
-            cosine[j] = cos(g->c[j] * y), sine[j] = side * sin(g->c[j] * y);
         for (double cell = 0.5; cell < cells; cell += 1.0) {
             for (int i = 0; i <= 2 * FP_BUMP_SPAN; i++) { /* the largest values of bumps on the cell */
                 const double away = fp_max(0.0, fabs(cell * width - (i - FP_BUMP_SPAN) * FP_BUMP_SPACING)
                                            - 0.5 * width);
                 fall[i] = fp_exp(-0.5 * away * away);
             }
-            fp_contour_path_selected(g, t, w, cosine, sine, y * y - FP_HALF_LOG_TWO_PI - nodes->log_total,
-                                     left + cell * width, width, fp_padded(bumps), fall, total);
+            whole += fp_contour_path_selected(&path, left - before * FP_BUMP_SPACING + cell * width,
+                                              fp_padded(before + bumps + after), fall, total);
         }
         for (int i = 0; i < bumps; i++)
-            best[i] = fp_min(best[i], total[i + FP_BUMP_SPAN] + lost + 1e-22 * cells * bumps);
+            best[i] = fp_min(best[i], total[i + before + FP_BUMP_SPAN] + lost + 4e-17 * whole);
     }
     double bound = fp_max(0.0, 1.0 - kept) + 1e-12;
     for (int i = 0; i < bumps; i++)
@@ -259,6 +423,7 @@ static inline void fp_contour_one_sigma_select(void)
 {
     fp_one_sigma_select();
     fp_contour_path_selected = FP_SELECT(fp_contour_path);
+    fp_bounded_nodes_selected = FP_SELECT(fp_bounded_nodes);
     for (int i = 0; i <= FP_BUMP_SPAN; i++)
         fp_bump_falls[i] = fp_exp(-0.5 * FP_BUMP_SPACING * FP_BUMP_SPACING * i * i);
 }

@@ -6,58 +6,120 @@
 /* bounds: tested by enclosures/test_contour - bounds of angles, and what a cell adds to the value in its middle */
 #define FP_LANE_LOOP(k) _Pragma("GCC unroll 1") for (ptrdiff_t k = 0; k < FP_LANES; k++)
 
-/* Add to total[b + i] the bound of the integral over the cell at x = first + b FP_BUMP_SPACING, b < n, times fall[i],
- * i < 2 FP_BUMP_SPAN + 1. With R = T conj(S), T = p, S = q at the cell but for a common factor, Im l = arg R is four
- * times
- * the arctangent of v = tan(arg R / 4), which is more than 3 v / (1 + 2 sqrt(1 + v^2)) (Shafer 1966); sinh(r) / r <=
- * e^(r^2/6). */
-static void FP_NAME(fp_contour_path)(const fp_one_sigma *g, double t, double w, const double *restrict cosine,
-                                     const double *restrict sine, double lift, double first, double width, int n,
-                                     const double *restrict fall, double *restrict total)
+/* Of the mixture at x + i y but for a factor e^top: the sum, its mean of means, and the variance of the means under
+ * the weights at x, all but for rounding. */
+FP_INLINE void FP_NAME(fp_contour_path_sums)(const fp_path_mixture *mixture, const double *restrict x,
+                                             double *restrict top, double *restrict re, double *restrict im,
+                                             double *restrict mean_re, double *restrict mean_im,
+                                             double *restrict variance)
 {
+    if (mixture->n == 1) {
+        const double c = mixture->c[0], u = mixture->cosine[0], v = mixture->sine[0], log_w = mixture->log_w[0];
+        FP_LANE_LOOP(k) {
+            top[k] = log_w + c * (x[k] - 0.5 * c), re[k] = u, im[k] = v;
+            mean_re[k] = c, mean_im[k] = variance[k] = 0.0;
+        }
+        return;
+    }
+    double one_re[FP_LANES], one_im[FP_LANES], size[FP_LANES], moment[FP_LANES], square[FP_LANES];
+    FP_LANE_LOOP(k) {
+        top[k] = -INFINITY;
+        re[k] = im[k] = one_re[k] = one_im[k] = size[k] = moment[k] = square[k] = 0.0;
+    }
+    for (int j = 0; j < mixture->n; j++)
+        FP_LANE_LOOP(k) {
+            const double e = mixture->log_w[j] + mixture->c[j] * (x[k] - 0.5 * mixture->c[j]);
+            top[k] = e > top[k] ? e : top[k];
+        }
+    for (int j = 0; j < mixture->n; j++) {
+        const double c = mixture->c[j], u = mixture->cosine[j], v = mixture->sine[j], log_w = mixture->log_w[j];
+        FP_LANE_LOOP(k) {
+            const double e = fp_exp(log_w + c * (x[k] - 0.5 * c) - top[k]), a = e * u, b = e * v, f = c * e;
+            re[k] += a, im[k] += b, one_re[k] += c * a, one_im[k] += c * b;
+            size[k] += e, moment[k] += f, square[k] += c * f;
+        }
+    }
+    FP_LANE_LOOP(k) {
+        const double inverse = 1.0 / (re[k] * re[k] + im[k] * im[k]), mean = moment[k] / size[k];
+        mean_re[k] = (one_re[k] * re[k] + one_im[k] * im[k]) * inverse;
+        mean_im[k] = (one_im[k] * re[k] - one_re[k] * im[k]) * inverse;
+        variance[k] = square[k] / size[k] - mean * mean;
+    }
+}
+
+/* Add to total[b + i] the bound of the integral over the cell at x = first + b FP_BUMP_SPACING, b < n, times fall[i],
+ * i < 2 FP_BUMP_SPAN + 1; return the sum of the bounds. With R = T conj(S), T = p, S = q at the cell but for a
+ * positive factor, Im l = arg R is four times the arctangent of v = tan(arg R / 4), which is more than 3 v / (1 + 2
+ * sqrt(1 + v^2)) (Shafer 1966); sinh(r) / r <= e^(r^2/6). */
+static double FP_NAME(fp_contour_path)(const fp_path *path, double first, int n, const double *restrict fall,
+                                       double *restrict total)
+{
+    const double t = path->t, w = path->w, width = path->width;
+    const double p_growth = path->growth * (1.0 + t + w), q_growth = path->growth * (t + w), least = path->variance_error;
+    double whole = 0.0;
     for (ptrdiff_t b = 0; b < n; b += FP_LANES) {
-        double x[FP_LANES], top[FP_LANES], t_re[FP_LANES], t_im[FP_LANES], s_re[FP_LANES], s_im[FP_LANES];
-        double t1_re[FP_LANES], t1_im[FP_LANES], s1_re[FP_LANES], s1_im[FP_LANES], integral[FP_LANES];
-        FP_LANE_LOOP(k) {
-            x[k] = first + (double)(b + k) * FP_BUMP_SPACING, top[k] = 0.0;
-        }
-        for (int j = 0; j < g->n; j++)
-            FP_LANE_LOOP(k) {
-                const double e = g->c[j] * (x[k] - 0.5 * g->c[j]);
-                top[k] = e > top[k] ? e : top[k];
-            }
-        FP_LANE_LOOP(k) {
-            const double e = fp_exp(-top[k]);
-            t_re[k] = g->w_centre * e, s_re[k] = g->v_centre * e, t_im[k] = s_im[k] = 0.0;
-            t1_re[k] = t1_im[k] = s1_re[k] = s1_im[k] = 0.0;
-        }
-        for (int j = 0; j < g->n; j++) {
-            const double c = g->c[j], p = g->w[j], q = g->v[j], u = cosine[j], v = sine[j];
-            FP_LANE_LOOP(k) {
-                const double e = fp_exp(c * (x[k] - 0.5 * c) - top[k]), re = e * u, im = e * v;
-                t_re[k] += p * re, t_im[k] += p * im, s_re[k] += q * re, s_im[k] += q * im;
-                t1_re[k] += c * p * re, t1_im[k] += c * p * im, s1_re[k] += c * q * re, s1_im[k] += c * q * im;
-            }
-        }
+        double x[FP_LANES], p_top[FP_LANES], q_top[FP_LANES], t_re[FP_LANES], t_im[FP_LANES], s_re[FP_LANES];
+        double s_im[FP_LANES], p_re[FP_LANES], p_im[FP_LANES], q_re[FP_LANES], q_im[FP_LANES], p_spread[FP_LANES];
+        double q_spread[FP_LANES], integral[FP_LANES];
+        FP_LANE_LOOP(k)
+            x[k] = first + (double)(b + k) * FP_BUMP_SPACING;
+        FP_NAME(fp_contour_path_sums)(&path->p, x, p_top, t_re, t_im, p_re, p_im, p_spread);
+        FP_NAME(fp_contour_path_sums)(&path->q, x, q_top, s_re, s_im, q_re, q_im, q_spread);
         FP_LANE_LOOP(k) {
             const double t2 = t_re[k] * t_re[k] + t_im[k] * t_im[k], s2 = s_re[k] * s_re[k] + s_im[k] * s_im[k];
-            const double size = (top[k] - 0.5 * x[k] * x[k]) + lift + (0.5 + 0.5 * t) * fp_log(t2)
-                - 0.5 * t * fp_log(s2);
+            const double log_p = p_top[k] + 0.5 * fp_log(t2), log_q = q_top[k] + 0.5 * fp_log(s2);
+            const double size = (log_p - 0.5 * x[k] * x[k]) + path->lift + t * (log_p - log_q);
             const double re = t_re[k] * s_re[k] + t_im[k] * s_im[k], im = t_im[k] * s_re[k] - t_re[k] * s_im[k];
             const double half = fp_max(0.0, im) / (sqrt(re * re + im * im) + re),
                 v = half / (1.0 + sqrt(1.0 + half * half));
             const double argument = 12.0 * v / (1.0 + 2.0 * sqrt(1.0 + v * v)) * (1.0 - 1e-14);
-            const double mt_re = (t1_re[k] * t_re[k] + t1_im[k] * t_im[k]) / t2,
-                mt_im = (t1_im[k] * t_re[k] - t1_re[k] * t_im[k]) / t2;
-            const double ms_re = (s1_re[k] * s_re[k] + s1_im[k] * s_im[k]) / s2,
-                ms_im = (s1_im[k] * s_re[k] - s1_re[k] * s_im[k]) / s2;
-            const double slope = -x[k] + (1.0 + t) * mt_re - t * ms_re - w * (mt_im - ms_im);
+            const double slope = -x[k] + (1.0 + t) * p_re[k] - t * q_re[k] - w * (p_im[k] - q_im[k]);
             const double reach = 0.5 * fabs(slope) * width, grown = reach < 6.0 ? reach * reach * (1.0 / 6.0) : reach;
-            integral[k] = FP_BUMP_HEIGHT * width * fp_exp(fp_min(700.0, size - w * argument + 0.11 + grown));
+            const double bend = p_growth * (p_spread[k] + least) + q_growth * (q_spread[k] + least) - 1.0;
+            const double bent = fp_max(0.0, bend) * (0.125 * width * width);
+            integral[k] = FP_BUMP_HEIGHT * width * fp_exp(fp_min(700.0, size - w * argument + grown + bent));
         }
-        for (int k = 0; k < FP_LANES; k++)
+        for (int k = 0; k < FP_LANES; k++) {
+            whole += integral[k];
             for (ptrdiff_t i = 0; i <= 2 * FP_BUMP_SPAN; i++)
                 total[b + k + i] += integral[k] * fall[i];
+        }
+    }
+    return whole;
+}
+
+/* log p (but for log sqrt(2 pi)) and the loss less its maximum, -log(1 + sum), with bounds of their errors at x =
+ * (first + i) step, i < n, n a multiple of eight. The products are exact; means err by 2 u of themselves. */
+static void FP_NAME(fp_bounded_nodes)(const fp_bounded_loss *others, double first, double step, int n,
+                                      double *restrict log_p, double *restrict loss, double *restrict log_p_error,
+                                      double *restrict loss_error)
+{
+    const double count = others->n + 5.0;
+    for (ptrdiff_t b = 0; b < n; b += FP_LANES) {
+        double x[FP_LANES], top[FP_LANES], sum[FP_LANES], error[FP_LANES];
+        FP_LANE_LOOP(k)
+            x[k] = (first + (double)(b + k)) * step, top[k] = sum[k] = error[k] = 0.0;
+        for (int j = 0; j < others->n; j++)
+            FP_LANE_LOOP(k) {
+                const double e = others->gap[j] * (x[k] - others->middle[j]) - FP_LARGEST_EXPONENT;
+                top[k] = e > top[k] ? e : top[k];
+            }
+        for (int j = 0; j < others->n; j++) {
+            const double gap = others->gap[j], middle = others->middle[j], ratio = others->ratio[j], size = others->size[j];
+            FP_LANE_LOOP(k) {
+                const double away = x[k] - middle, e = ratio * fp_exp(gap * away - top[k]);
+                sum[k] += e, error[k] += e * (size * (6.0 * fabs(away) + size) + count);
+            }
+        }
+        FP_LANE_LOOP(k) {
+            const double away = x[k] - others->c, square = 0.5 * away * away, beyond = sum[k] + fp_exp(-top[k]);
+            const int far = top[k] > 0.0;
+            const double near = fp_log1p(sum[k]), value = far ? top[k] + fp_log(far ? beyond : 1.0) : near;
+            const double relative = error[k] / (far ? beyond : 1.0 + sum[k]);
+            log_p[b + k] = others->log_w - square, loss[b + k] = -value;
+            log_p_error[b + k] = FP_U * (2.0 * fabs(others->log_w) + 5.0 * square + 4.0 * fabs(others->c * away));
+            loss_error[b + k] = FP_U * (1.01 * relative + (2.0 + 2.0 * far) * value);
+        }
     }
 }
 

@@ -163,17 +163,18 @@ static inline int fp_contour_find(fp_composition *c, int i, const fp_contour_slo
     slot->t = fp_contour_t(c, i), slot->value = slot->error = slot->slope = slot->variance = 0.0;
     for (int j = 0; j < c->n; j++) {
         fp_contour_factor *factor = c->factors + j;
-        const int status = factor->kind->build(factor, slot->t, 0.0, FP_CONTOUR_SEARCH_AIM);
+        const int status = fp_contour_build(factor, slot->t, 0.0, FP_CONTOUR_SEARCH_AIM);
         if (status == -1)
             return -1;
         if (status) {
             slot->known = -1;
             return 0;
         }
-        const double part = factor->count * factor->kappa;
+        const double offset = fp_dd_double(factor->offset), part = factor->count * (factor->kappa + slot->t * offset);
         slot->value += part;
-        slot->error += factor->count * factor->kappa_error + 4.0 * FP_U * (fabs(part) + fabs(slot->value));
-        slot->slope += factor->count * factor->mean, slot->variance += factor->count * factor->variance;
+        slot->error += factor->count * (factor->kappa_error + 4.0 * FP_U * (fabs(factor->kappa) + slot->t * fabs(offset)))
+                       + 4.0 * FP_U * (fabs(part) + fabs(slot->value));
+        slot->slope += factor->count * (factor->mean + offset), slot->variance += factor->count * factor->variance;
         c->nodes += factor->nodes.n;
     }
     slot->known = slot->value < INFINITY && slot->error < INFINITY && slot->variance < INFINITY ? 1 : -1;
@@ -390,11 +391,13 @@ static inline int fp_contour_tilt_all(fp_composition *c, double t, double centre
         c->ladder[j] = -1.0;
     for (int j = 0; j < c->n; j++) {
         fp_contour_factor *factor = c->factors + j;
-        const int status = factor->kind->build(factor, t, design, FP_CONTOUR_AIM);
+        const int status = fp_contour_build(factor, t, design, FP_CONTOUR_AIM);
         if (status)
             return status;
-        out->scale = fp_dd_add(out->scale, fp_two_prod(factor->count, factor->kappa));
-        out->drift = fp_dd_add(out->drift, fp_two_prod(factor->count, factor->mean));
+        const fp_dd offset = fp_dd_mul_d(factor->offset, factor->count);
+        out->scale = fp_dd_add(fp_dd_add(out->scale, fp_two_prod(factor->count, factor->kappa)),
+                               fp_dd_mul_d(offset, t));
+        out->drift = fp_dd_add(fp_dd_add(out->drift, fp_two_prod(factor->count, factor->mean)), offset);
         out->error += factor->count * factor->kappa_error;
         c->nodes += factor->nodes.n;
         if (factor->kind->distance)
