@@ -56,6 +56,8 @@
 #define FP_SHELLS_WORK 2e8 /* of all shells */
 #define FP_SHELL_NODE_WORK 100.0 /* of making a node, or a twentieth of a glance at it */
 #define FP_SHELLS 20
+/* bound: none - log of the ratio of the sum of a contour's terms to its value from which it is not tried */
+#define FP_SHELL_HOPELESS 5.0
 #define FP_SHELLS_TABLES 64
 /* bound: none - width of the epsilons that share a table, in units of the distance of the means */
 #define FP_SHELL_CELL 1.0
@@ -140,12 +142,12 @@ static inline double fp_window_loss(const fp_contour_window *part, double x, dou
     return fabs(ratio) < 0.5 ? fp_log1p(ratio) : fp_log(sum) - part->log_q;
 }
 
-/* log of f_t at x without the windows that cut below */
+/* log of f_t at x */
 static inline double fp_window_height(const fp_contour_window *part, double t, double x, double *slope)
 {
     double value = part->log_q - 0.91893853320467274178 - 0.5 * x * x + (1.0 + t) * fp_window_loss(part, x, slope);
-    for (int i = 0; i < part->cuts; i++) {
-        const double u = (part->cut[i] - x) / part->width[i];
+    for (int i = 0; i < part->cuts + part->above; i++) {
+        const double u = (i < part->cuts ? part->cut[i] - x : x - part->cut[i]) / part->width[i];
         value += u < 9.0 ? fp_log_ndtr(u) : 0.0;
     }
     return value;
@@ -158,51 +160,87 @@ FP_INLINE int fp_window_in_reach(const fp_contour_window *part, double left, dou
     return range * (fp_max(-left, right) + range) < FP_LARGEST_EXPONENT;
 }
 
+/* The derivative of log f_t at x, roughly */
+static inline double fp_window_pull(const fp_contour_window *part, double t, double x)
+{
+    double slope, pull = -x;
+    fp_window_loss(part, x, &slope);
+    for (int i = 0; i < part->cuts + part->above; i++) {
+        const double beyond = i < part->cuts ? fp_max(0.0, x - part->cut[i]) : fp_min(0.0, x - part->cut[i]);
+        pull -= beyond / (part->width[i] * part->width[i]);
+    }
+    return pull + (1.0 + t) * slope;
+}
+
 /* Points beyond which f_t, times e^(w phi) for a shift that suits w, is at most e^-exponent of its largest value,
  * roughly: the bounds allow for what lies beyond. 1 where they are out of reach. */
 static inline int fp_window_range(const fp_contour_window *part, double t, double w, double exponent, double *left,
                                   double *right)
 {
-    enum { PLACES = 40 };
-    const double reach = sqrt(2.0 * exponent);
-    double low = -reach, high = (1.0 + t) * part->pair->range + reach, slope, value[PLACES + 1], slopes[PLACES + 1];
+    enum { PLACES = 24 };
+    const double reach = sqrt(2.0 * exponent), most = FP_LARGEST_EXPONENT / part->pair->range - part->pair->range;
+    double bend = 1.0, moment = (1.0 + t) * part->pair->range, low = -reach, high = moment + reach;
     if (part->above) {
         const double cut = part->cut[part->cuts], v = part->width[part->cuts];
         low = fp_max(low, fp_min(cut, cut / (1.0 + v * v)) - v * reach), high = fp_max(high, cut + reach);
     }
-    double top = -INFINITY, top_slope = 1.0;
-    if (part->cuts) {
-        const double cut = part->cut[part->cuts - 1]; /* the least */
-        double step = 2.0 * part->width[part->cuts - 1];
-        top = fp_window_height(part, t, cut, &top_slope);
-        for (high = cut; fp_window_in_reach(part, low, high); step *= 1.5) {
-            high += step;
-            if (fp_window_height(part, t, high, &slope) < top - exponent)
-                break;
-        }
+    for (int i = part->cuts - 1; i >= 0; i--) { /* no top of f_t lies farther to the right */
+        const double weight = 1.0 / (part->width[i] * part->width[i]);
+        bend += weight, moment += weight * part->cut[i];
+        high = fp_min(high, moment / bend + reach / sqrt(bend));
     }
     low -= 1.0, high = fp_max(high + 1.0, 1.0);
-    if (!fp_window_in_reach(part, low, high))
+    if (!(high < most) || !(-low < most))
         return 1;
-    for (int i = 0; i <= PLACES; i++) {
-        const double x = low + (high - low) * i / PLACES;
-        value[i] = fp_window_height(part, t, x, slopes + i);
-        if (part->above) {
-            const double u = (x - part->cut[part->cuts]) / part->width[part->cuts];
-            value[i] += u < 9.0 ? fp_log_ndtr(u) : 0.0;
+    double top[PLACES + 1], height[PLACES + 1], slope[PLACES + 1], highest = -INFINITY, steepest = 0.0, after = high;
+    int tops = 0;
+    for (int i = 1; i <= PLACES; i++) { /* from the right */
+        const double x = high - (high - low) * i / PLACES;
+        if (i < PLACES && !(fp_window_pull(part, t, x) > 0.0)) {
+            after = x;
+            continue;
         }
-        if (value[i] > top)
-            top = value[i], top_slope = slopes[i];
+        double from = x, to = after;
+        for (int j = 0; j < 40 && to - from > 0.02 / sqrt(part->bend); j++) {
+            const double middle = 0.5 * (from + to);
+            if (fp_window_pull(part, t, middle) > 0.0)
+                from = middle;
+            else
+                to = middle;
+        }
+        top[tops] = to, height[tops] = fp_window_height(part, t, to, slope + tops);
+        if (height[tops] > highest)
+            highest = height[tops], steepest = slope[tops];
+        tops++;
+        while (++i <= PLACES && fp_window_pull(part, t, after = high - (high - low) * i / PLACES) > 0.0)
+            ;
     }
-    int first = 0, last = PLACES;
-    while (first < PLACES && value[first] < top - exponent)
-        first++;
-    while (last > first && value[last] + (w > 0.0 ? fp_min(exponent * slopes[last] / top_slope, 400.0) : 0.0)
-                           < top - exponent)
-        last--;
-    *left = low + (high - low) * (first > 0 ? first - 1 : 0) / PLACES;
-    *right = fp_max(low + (high - low) * (last < PLACES ? last + 1 : PLACES) / PLACES, 0.0);
-    return 0;
+    double pitch = part->above ? part->width[part->cuts] : 1.0, value, gain = 0.0;
+    int first = tops - 1, last = 0;
+    while (first > 0 && height[first] < highest - exponent)
+        first--;
+    *left = top[first];
+    do
+        *left -= 0.5 * pitch, pitch *= 1.5, value = fp_window_height(part, t, *left, &gain);
+    while (value > highest - exponent);
+    for (; last < tops; last++) {
+        gain = w > 0.0 ? fp_min(exponent * slope[last] / (steepest + 1e-300), 400.0) : 0.0;
+        if (height[last] + gain >= highest - exponent)
+            break;
+    }
+    *right = top[last < tops ? last : tops - 1];
+    bend = 1.0;
+    for (int i = 0; i < part->cuts; i++)
+        bend += *right > part->cut[i] ? 1.0 / (part->width[i] * part->width[i]) : 0.0;
+    for (pitch = 1.0 / sqrt(bend); *right < most; pitch *= 1.3) {
+        *right += pitch;
+        value = fp_window_height(part, t, *right, &gain);
+        gain = w > 0.0 ? fp_min(exponent * gain / (steepest + 1e-300), 400.0) : 0.0;
+        if (value + gain < highest - exponent)
+            break;
+    }
+    *right = fp_max(*right, 0.0);
+    return *right < most && -*left < most ? 0 : 1;
 }
 
 /* Whether f_t falls to the left at a rate >= 1, left of x */
@@ -219,32 +257,35 @@ FP_INLINE int fp_window_falls(const fp_contour_window *part, double x)
 static inline double fp_window_beyond(fp_contour_window *part, double t, double x, double w_range)
 {
     const double range = part->pair->range;
-    double sum = -INFINITY, size = 0.25 / sqrt(part->bend), least = INFINITY;
+    double sum = -INFINITY, size = 0.25 / sqrt(part->bend), start = 0.0;
     part->log_last = INFINITY, part->tails = 0;
     for (int i = 0; i < FP_WINDOW_TAILS; i++) {
-        double rate = x - (1.0 + t) * range, window = 0.0, slope;
+        double fall = 0.0, window = 0.0, furthest = 0.0, slope, at_ends[2];
         for (int k = 0; k < part->cuts; k++) {
             const double u = (part->cut[k] - x) / part->width[k];
-            window += u < 9.0 ? fp_log_ndtr(u) : 0.0, rate += fp_max(0.0, -u) / part->width[k];
+            window += u < 9.0 ? fp_log_ndtr(u) : 0.0, fall += fp_max(0.0, -u) / part->width[k];
+            furthest = fp_max(furthest, x - part->cut[k]);
         }
-        const double end = x + size;
-        double loss[2];
+        size = fp_min(1.25 * size, 1.0 + 0.5 * furthest);
+        const double end = x + size, middle = x + 0.5 * size;
         for (int k = 0; k < 2; k++) { /* l <= log of the mass ratio + D x */
             const double at = k ? end : x;
-            loss[k] = range * (at + range) < FP_LARGEST_EXPONENT ? fp_window_loss(part, at, &slope)
-                                                                  : range * at + 2.0 * fabs(part->pair->g.apart);
-            loss[k] = (1.0 + t) * (loss[k] + 1e-14 * fabs(loss[k]));
+            const double loss = range * (at + range) < FP_LARGEST_EXPONENT
+                                    ? fp_window_loss(part, at, &slope)
+                                    : range * at + 2.0 * fabs(part->pair->g.apart);
+            at_ends[k] = part->log_q - 0.918938533204 + (1.0 + t) * (loss + 1e-14 * fabs(loss))
+                         + middle * (0.5 * middle - at) + 1e-14 * (middle * middle + middle * at)
+                         + window * (1.0 - 1e-13) - k * fall * size * (1.0 - 1e-14) + 1e-9;
         }
-        const double value = part->log_q - 0.918938533204 - 0.5 * x * x * (1.0 - 1e-14) + window * (1.0 - 1e-13) + 1e-9;
-        if (rate >= 1.0 && value + loss[0] + fp_min(w_range, 1e6) < fp_min(least, 0.0) - 60.0) {
-            part->log_last = value + loss[0];
+        start = i ? start : at_ends[0];
+        if (x - (1.0 + t) * range + fall >= 1.0 && (!(w_range > 0.0) || at_ends[0] + w_range < start - 60.0)) {
+            part->log_last = at_ends[0];
             break;
         }
-        least = fp_min(least, value + loss[0]);
-        const double cell = value + loss[1] + fp_log(size);
+        const double cell = fp_max(at_ends[0], at_ends[1]) + fp_log(size);
         part->log_tail[i] = cell, part->tail_end[i] = end, part->tails = i + 1;
         sum = fp_log_add(sum, cell);
-        x = end, size *= 1.25;
+        x = end;
     }
     return sum;
 }
@@ -550,8 +591,8 @@ static const fp_contour_kind fp_contour_window_kind = {fp_window_build, fp_conto
 /* One shell: of each pair A_i, `inner`, and H, `shell`; NULL where the pair is not cut. Without any H the whole of
  * `inner`. */
 typedef struct {
-    int n, hollow; /* hollow: some shell is not NULL */
-    fp_contour_factor **inner, **shell;
+    int n;
+    fp_contour_factor **inner, **shell; /* shell: NULL where there is none */
     double log_f, error, slope; /* log F(t) with its error, and its derivative */
     double log_inner, log_ratio; /* sum count kappa of the inner parts; the largest log of H / A */
     double drift, drift_size;    /* sum of count mean of the inner parts, and of its sizes */
@@ -564,7 +605,7 @@ static inline int fp_shell_build(fp_shell *shell, double t, double w, double aim
 {
     double log_inner = 0.0, error = 0.0, slope = 0.0, size = 0.0, top = -INFINITY;
     for (int i = 0; i < shell->n; i++) {
-        fp_contour_factor *a = shell->inner[i], *h = shell->shell[i];
+        fp_contour_factor *a = shell->inner[i], *h = shell->shell ? shell->shell[i] : NULL;
         int status = a->kind->build(a, t, w, w > 0.0 ? aim + fp_log(fp_max(a->count, 1.0)) : aim);
         if (!status && h)
             status = h->kind->build(h, t, w, aim);
@@ -579,12 +620,12 @@ static inline int fp_shell_build(fp_shell *shell, double t, double w, double aim
     }
     shell->drift = slope, shell->drift_size = size;
     shell->log_inner = shell->log_f = log_inner, shell->log_ratio = top;
-    if (shell->hollow) { /* X = sum count log1p(r), r = H / A, in units of e^top where e^top is tiny */
+    if (shell->shell) { /* X = sum count log1p(r), r = H / A, in units of e^top where e^top is tiny */
         const int tiny = top < -40.0;
         const double raise = tiny ? -60.0 - top : 0.0;
         double x = 0.0, x_error = 0.0, x_slope = 0.0;
         for (int i = 0; i < shell->n; i++) {
-            const fp_contour_factor *a = shell->inner[i], *h = shell->shell[i];
+            const fp_contour_factor *a = shell->inner[i], *h = shell->shell ? shell->shell[i] : NULL;
             if (!h)
                 continue;
             const double r = fp_exp(h->kappa - a->kappa + raise);
@@ -616,16 +657,18 @@ FP_INLINE double fp_log_payoff(int quantity, double t)
     return quantity == FP_CONTOUR_DELTA ? -fp_log(t) - fp_log1p(t) : -fp_log1p(t);
 }
 
-/* The t of the least of F(t) e^(-epsilon t) / (t (t + 1)), roughly */
-static inline int fp_shell_saddle(fp_shell *shell, double epsilon, double *t_out)
+/* The t of the least of F(t) e^(-epsilon t) / (t (t + 1)), roughly, and log of the least of the values met */
+static inline int fp_shell_saddle(fp_shell *shell, int quantity, double epsilon, double *t_out, double *value)
 {
     double low = 0.0, high = INFINITY, t = *t_out > 0.0 ? *t_out : 1.0, factor = 2.0;
+    *value = INFINITY;
     for (int i = 0; i < 60; i++) {
         const int status = fp_shell_build(shell, t, 0.0, FP_SHELL_SEARCH_AIM);
         if (status == -1)
             return -1;
-        const double slope = status ? INFINITY
-                                    : shell->slope - epsilon - 1.0 / t - 1.0 / (1.0 + t);
+        const double slope = status ? INFINITY : shell->slope - epsilon - 1.0 / t - 1.0 / (1.0 + t);
+        if (!status)
+            *value = fp_min(*value, shell->log_f - epsilon * t + fp_log_payoff(quantity, t));
         if (slope > 0.0)
             high = t;
         else
@@ -675,8 +718,8 @@ static inline double fp_shell_decay(const fp_shell *shell, double w, double enou
     for (int pass = 0; pass < 2; pass++) {
         product = 0.0, sum = -INFINITY;
         for (int i = 0; i < shell->n; i++) {
-            const fp_contour_factor *a = shell->inner[i], *h = shell->shell[i];
-            const double rho = pass || !shell->hollow ? a->kind->decay(a, w) : 1.0;
+            const fp_contour_factor *a = shell->inner[i], *h = shell->shell ? shell->shell[i] : NULL;
+            const double rho = pass || !shell->shell ? a->kind->decay(a, w) : 1.0;
             double size = a->kappa + fp_log(fp_max(rho, 1e-300));
             if (h) {
                 const double part = h->kappa + fp_log(fp_max(h->kind->decay(h, w), 1e-300));
@@ -685,10 +728,10 @@ static inline double fp_shell_decay(const fp_shell *shell, double w, double enou
             }
             product += a->count * size;
         }
-        if (!shell->hollow || product + sum < enough)
+        if (!shell->shell || product + sum < enough)
             break;
     }
-    return (shell->hollow ? product + fp_min(sum, 0.7) : product) + shell->error + 1e-9;
+    return (shell->shell ? product + fp_min(sum, 0.7) : product) + shell->error + 1e-9;
 }
 
 /* Whether |F| hardly falls over many standard deviations of S at t; -1 without memory. No shell is hollow. */
@@ -770,15 +813,13 @@ static inline fp_contour_answer fp_shell_read(const fp_shell_table *table, doubl
 }
 
 /* The table of one shell for epsilons between at[0] and at[2], with at[1] in the middle. `log_total` is log of what is
- * known of the whole at these, or -INFINITY. Returns 0, -1 without memory, 1 where a budget was spent; what the table
+ * known of the whole at these, or -INFINITY; `saddle` is the shell's t of the least. Returns 0, -1 without memory, 1 where a budget was spent; what the table
  * gives holds in either case. */
 static inline int fp_shell_sum(fp_shell *shell, int quantity, const double at[FP_SHELL_PLACES],
-                               const double log_total[FP_SHELL_PLACES], double *t_guess, double budget,
+                               const double log_total[FP_SHELL_PLACES], double saddle, double budget,
                                fp_shell_table *table, long *terms, long *nodes, fp_stop_token *stop)
 {
     const double epsilon = at[1];
-    if (fp_shell_saddle(shell, epsilon, t_guess))
-        return -1;
     double best[FP_SHELL_PLACES], target[FP_SHELL_PLACES], value[FP_SHELL_TILTS];
     for (int e = 0; e < FP_SHELL_PLACES; e++)
         best[e] = INFINITY;
@@ -787,7 +828,7 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, const double at[FP
             1e-3, 0.05,  0.1,   0.17, 0.25,  0.35,  0.45, 0.57, 0.7, 0.82, 0.9, 0.95, 0.98, 1.0,
             1.003, 1.006, 1.01, 1.015, 1.025, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0,
         };
-        const double t = *t_guess * steps[k];
+        const double t = saddle * steps[k];
         shell->chernoff_t[k] = t, shell->chernoff[k] = value[k] = INFINITY;
         const int status = fp_shell_build(shell, t, 0.0, FP_SHELL_SEARCH_AIM);
         if (status == -1)
@@ -817,10 +858,15 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, const double at[FP
             fits &= value[k] + shell->chernoff_t[k] * (epsilon - at[e]) < best[e] + 5.0;
         if (!fits)
             continue;
-        double low = 0.0, high = 40.0 / shell->chernoff_t[k];
-        for (int i = 0; i < 40 && !fp_shell_aliases_below(shell, shell->chernoff_t[k], at, high, target); i++)
+        double low = 0.0, high = period < INFINITY ? 0.97 * period : 40.0 / shell->chernoff_t[k];
+        int below = fp_shell_aliases_below(shell, shell->chernoff_t[k], at, high, target);
+        if (!below && period < INFINITY)
+            continue;
+        for (int i = 0; i < 40 && !below; i++) {
             low = high, high *= 1.5;
-        for (int i = 0; i < 6; i++) {
+            below = fp_shell_aliases_below(shell, shell->chernoff_t[k], at, high, target);
+        }
+        for (int i = 0; i < 6 && high > 1.05 * low; i++) {
             const double middle = 0.5 * (low + high);
             if (fp_shell_aliases_below(shell, shell->chernoff_t[k], at, middle, target))
                 high = middle;
@@ -859,7 +905,7 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, const double at[FP
             if (fp_shell_reserve(table, capacity))
                 return -1;
         }
-        const int tiny = shell->hollow && shell->log_ratio < -40.0;
+        const int tiny = shell->shell && shell->log_ratio < -40.0;
         const double raise = tiny ? -60.0 - shell->log_ratio : 0.0; /* r is multiplied by e^raise */
         double log_a[FP_CONTOUR_AT_ONCE], angle_a[FP_CONTOUR_AT_ONCE], wrong_a[FP_CONTOUR_AT_ONCE];
         double log_h[FP_CONTOUR_AT_ONCE], angle_h[FP_CONTOUR_AT_ONCE], wrong_h[FP_CONTOUR_AT_ONCE];
@@ -874,7 +920,7 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, const double at[FP
             relative[j] = 4.0 * FP_U * w * (shell->n * shell->drift_size + fabs(shell->drift - epsilon) + epsilon);
         }
         for (int i = 0; i < shell->n; i++) {
-            const fp_contour_factor *a = shell->inner[i], *hollow = shell->shell[i];
+            const fp_contour_factor *a = shell->inner[i], *hollow = shell->shell ? shell->shell[i] : NULL;
             const double count = a->count;
             a->kind->moments(a, n, h, FP_CONTOUR_AT_ONCE, log_a, angle_a, wrong_a);
             if (hollow)
@@ -918,10 +964,10 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, const double at[FP
             if (quantity == FP_CONTOUR_DELTA)
                 a = t * (t + 1.0) - w * w, b = w * (2.0 * t + 1.0), best = t * (t + 1.0);
             const double payoff = best / sqrt(a * a + b * b);
-            const double share = shell->hollow ? fp_min(part[j], 0.7) : 0.0, wrong = relative[j];
+            const double share = shell->shell ? fp_min(part[j], 0.7) : 0.0, wrong = relative[j];
             const double most = fp_exp(above[j] + share - shell->log_f + shell->error + 1e-9);
             double length = fp_exp(size[j] + shell->log_inner - shell->log_f), turn = phase[j] - atan2(b, a);
-            if (shell->hollow) { /* times expm1(x); where e^x is large, e^lift (e^(x - lift) - e^-lift) */
+            if (shell->shell) { /* times expm1(x); where e^x is large, e^lift (e^(x - lift) - e^-lift) */
                 const double lift = !tiny && x_re[j] > 40.0 ? x_re[j] : 0.0, half = sin(0.5 * x_im[j]);
                 const double near = lift > 0.0 ? 1.0 - fp_exp(-lift) : fp_expm1(x_re[j]);
                 const double grown = fp_exp(x_re[j] - lift);
@@ -960,7 +1006,7 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, const double at[FP
         if (fp_stop_requested(stop, (ptrdiff_t)(work - before)))
             return stop->status;
         before = work;
-        if ((n >= check && largest * n < 1e-14 * known) || spent) {
+        if ((n >= check && largest * n < fp_max(1e-14 * known, 0.1 * error)) || spent) {
             check = n + n / 4; /* the bound beyond takes as long as many frequencies */
             const double w = (n - 1) * h, s = FP_CONTOUR_SMOOTHING / (t + 1.0);
             const double whole = quantity == FP_CONTOUR_DELTA
@@ -994,14 +1040,18 @@ static inline int fp_window_fits(const fp_contour_factor *factor)
            && pair->p_low < pair->p_high;
 }
 
-/* Cut `inner` at x, and make `shell` what is cut off. */
-static inline void fp_window_split(fp_contour_window *inner, fp_contour_window *shell, double cut)
+/* Cut `whole` at x: `inner` is what is left, `shell` what is cut off. */
+static inline void fp_window_split(const fp_contour_window *whole, fp_contour_window *inner, fp_contour_window *shell,
+                                   double cut)
 {
-    const double width = fp_min(2.0 / fp_max(cut, 3.0), 0.125 / inner->pair->range);
-    inner->cut[inner->cuts] = cut, inner->width[inner->cuts] = width, inner->bend += 1.0 / (width * width);
-    memcpy(shell->cut, inner->cut, sizeof inner->cut), memcpy(shell->width, inner->width, sizeof inner->width);
-    shell->cuts = inner->cuts, shell->above = 1, shell->bend = inner->bend;
-    inner->cuts++, inner->quick = shell->quick = 0;
+    const double width = fp_min(2.0 / fp_max(cut, 3.0), 0.125 / whole->pair->range);
+    fp_contour_window *parts[2] = {inner, shell};
+    for (int i = 0; i < 2; i++) {
+        memcpy(parts[i]->cut, whole->cut, sizeof whole->cut), memcpy(parts[i]->width, whole->width, sizeof whole->width);
+        parts[i]->cut[whole->cuts] = cut, parts[i]->width[whole->cuts] = width;
+        parts[i]->cuts = whole->cuts + !i, parts[i]->above = i;
+        parts[i]->bend = whole->bend + 1.0 / (width * width), parts[i]->quick = 0;
+    }
 }
 
 /* x at which the loss is `loss`, within [-4, 64] */
@@ -1060,24 +1110,25 @@ static inline int fp_shells(int n, fp_contour_factor *factors, int quantity, con
     const double epsilon = at[1];
     fp_shells_clear(table);
     memcpy(table->at, at, sizeof table->at), table->quantity = quantity;
-    fp_contour_factor *own = calloc(2 * (size_t)n, sizeof *own), **list = calloc(2 * (size_t)n, sizeof *list);
-    fp_contour_window *parts = calloc(2 * (size_t)n, sizeof *parts);
-    double *cuts = malloc(sizeof(double) * (size_t)n);
-    int status = own && list && parts && cuts ? 0 : -1, first = -1;
+    enum { WHOLE, INNER, SHELL, ROLES };
+    fp_contour_factor *own = calloc(ROLES * (size_t)n, sizeof *own), **list = calloc(ROLES * (size_t)n, sizeof *list);
+    fp_contour_window *parts = calloc(ROLES * (size_t)n, sizeof *parts);
+    int status = own && list && parts ? 0 : -1, first = -1;
     double lowest = 0.0, next = 0.0, slope;
     if (!status) {
-        fp_shell shell = {.n = n, .inner = list, .shell = list + n};
-        fp_contour_factor **hollow = list + n;
-        double value[FP_SHELL_PLACES], t_inner = 1.0, t_shell = 0.0;
+        fp_contour_factor **whole = list, **inner = list + n, **hollow = list + 2 * n;
+        fp_shell shell = {.n = n};
+        double value[FP_SHELL_PLACES], t_whole = 1.0, t_inner = 1.0, t_shell = 0.0;
+        double least = INFINITY, least_inner = INFINITY, least_shell = INFINITY; /* at these t */
         fp_contour_answer known[FP_SHELL_PLACES];
         for (int e = 0; e < FP_SHELL_PLACES; e++)
             value[e] = -INFINITY, known[e] = (fp_contour_answer){-INFINITY, -INFINITY, -INFINITY};
         for (int i = 0; i < n; i++) {
-            list[i] = factors + i;
+            whole[i] = inner[i] = factors + i;
             if (!fp_window_fits(factors + i))
                 continue;
             first = i;
-            for (int k = 0; k < 2; k++) {
+            for (int k = 0; k < ROLES; k++) {
                 fp_contour_factor *copy = own + k * n + i;
                 fp_contour_window *part = parts + k * n + i;
                 part->pair = factors[i].pair;
@@ -1095,86 +1146,105 @@ static inline int fp_shells(int n, fp_contour_factor *factors, int quantity, con
                 *copy = factors[i];
                 memset(&copy->nodes, 0, sizeof copy->nodes);
                 copy->kind = &fp_contour_window_kind, copy->pair = part;
+                list[k * n + i] = copy;
             }
-            list[i] = own + i;
         }
-        status = 1;
+        shell.inner = whole, shell.shell = NULL;
+        status = fp_shell_saddle(&shell, quantity, epsilon, &t_whole, &least) ? -1 : 1;
         for (int level = 0; level <= FP_SHELLS && status == 1; level++) {
             const int last = level == FP_SHELLS || shell.work > FP_SHELLS_WORK || first < 0 || (level && next < 0.5);
             fp_shell_table *part = table->part + table->parts;
-            shell.hollow = 0;
-            const int plain = fp_shell_sum(&shell, quantity, at, value, &t_inner,
-                                           last ? FP_SHELL_WORK : FP_SHELL_WORK / 32.0, part, terms, nodes, stop);
-            if (plain < 0) {
-                status = plain;
-                break;
-            }
-            int enough = 1, narrow = 1;
-            for (int e = 0; e < FP_SHELL_PLACES; e++) {
-                const fp_contour_answer inner = fp_shell_read(part, at[e]);
-                fp_contour_answer whole = known[e];
-                fp_shells_add(&whole, inner);
-                const double width = whole.upper - whole.lower;
-                enough &= width < FP_SHELL_WIDTH || inner.upper < whole.lower - FP_SHELL_ALIAS_AIM;
-                narrow &= width < 10.0 * FP_SHELL_WIDTH;
-                table->width = e == 1 ? width : table->width;
-            }
-            if (enough || last) {
-                table->parts++, table->plain = 1, status = !narrow;
-                break;
-            }
-            free(part->size);
-            memset(part, 0, sizeof *part);
-            if (!level) {
-                if (fp_shell_build(&shell, 1e-6, 0.0, FP_SHELL_SEARCH_AIM) < 0) {
+            int hopeless = 0;
+            if (!last) {
+                if (!level) {
+                    if (fp_shell_build(&shell, 1e-6, 0.0, FP_SHELL_SEARCH_AIM) < 0) {
+                        status = -1;
+                        break;
+                    }
+                    const double loss = fp_max(epsilon - shell.drift, 0.5 * epsilon);
+                    double nearest = INFINITY;
+                    for (int i = 0; i < n; i++)
+                        if (hollow[i]) {
+                            const double cut = fp_max(fp_window_point(hollow[i]->pair, loss), 1.5);
+                            if (cut < nearest)
+                                nearest = cut, first = i;
+                        }
+                    lowest = nearest - fp_min(0.7, 3.0 / nearest);
+                    next = fp_max(lowest, fp_window_point(parts + first, 1.0));
+                } else {
+                    const fp_contour_window *part_of = parts + first;
+                    const double loss = fp_window_loss(part_of, next, &slope);
+                    const double apart = fp_min(0.7, 1.75 / part_of->pair->range);
+                    const double quarter = next > lowest && loss > 0.0 ? fp_window_point(part_of, 0.25 * loss)
+                                                                       : -INFINITY;
+                    const double half = loss > 0.0 ? fp_window_point(part_of, 0.5 * loss) : -INFINITY;
+                    next = next > lowest + apart ? fp_max(lowest, quarter) : fp_max(fp_min(half, next - apart), 0.4);
+                }
+                const double loss = fp_window_loss(parts + first, next, &slope);
+                for (int i = 0; i < n; i++)
+                    if (hollow[i])
+                        fp_window_split((const fp_contour_window *)whole[i]->pair,
+                                        (fp_contour_window *)inner[i]->pair, (fp_contour_window *)hollow[i]->pair,
+                                        i == first ? next : fp_window_point(parts + i, loss));
+                shell.inner = inner, shell.shell = NULL, t_inner = t_whole;
+                if (fp_shell_saddle(&shell, quantity, epsilon, &t_inner, &least_inner)) {
                     status = -1;
                     break;
                 }
-                const double loss = fp_max(epsilon - shell.drift, 0.5 * epsilon);
-                double nearest = INFINITY;
-                for (int i = 0; i < n; i++)
-                    if (list[i] == own + i) {
-                        cuts[i] = fp_max(fp_window_point(parts + i, loss), 1.5);
-                        if (cuts[i] < nearest)
-                            nearest = cuts[i], first = i;
-                    }
-                lowest = nearest - fp_min(0.7, 3.0 / nearest);
-                next = fp_max(lowest, fp_window_point(parts + first, 1.0));
-            } else {
-                const fp_contour_window *part_of = parts + first;
-                const double loss = fp_window_loss(part_of, next, &slope), apart = fp_min(0.7, 1.75 / part_of->pair->range);
-                const double quarter = next > lowest && loss > 0.0 ? fp_window_point(part_of, 0.25 * loss) : -INFINITY;
-                const double half = loss > 0.0 ? fp_window_point(part_of, 0.5 * loss) : -INFINITY;
-                next = next > lowest + apart ? fp_max(lowest, quarter) : fp_max(fp_min(half, next - apart), 0.4);
-            }
-            const double loss = fp_window_loss(parts + first, next, &slope);
-            for (int i = 0; i < n; i++)
-                if (list[i] == own + i) {
-                    fp_window_split(parts + i, parts + n + i, i == first ? next : fp_window_point(parts + i, loss));
-                    hollow[i] = own + n + i;
+                shell.shell = hollow, t_shell = t_shell > 0.0 ? t_shell : t_inner;
+                if (fp_shell_saddle(&shell, quantity, epsilon, &t_shell, &least_shell)) {
+                    status = -1;
+                    break;
                 }
-            shell.hollow = 1;
-            const int done = fp_shell_sum(&shell, quantity, at, value, &t_shell, FP_SHELL_WORK, part, terms, nodes,
+                hopeless = least > fp_log_add(known[1].value, fp_log_add(least_inner, least_shell)) + FP_SHELL_HOPELESS;
+            }
+            if (!hopeless) {
+                shell.inner = whole, shell.shell = NULL;
+                const int plain = fp_shell_sum(&shell, quantity, at, value, t_whole,
+                                               last ? FP_SHELL_WORK : FP_SHELL_WORK / 32.0, part, terms, nodes, stop);
+                if (plain < 0) {
+                    status = plain;
+                    break;
+                }
+                int enough = 1, narrow = 1;
+                for (int e = 0; e < FP_SHELL_PLACES; e++) {
+                    const fp_contour_answer rest = fp_shell_read(part, at[e]);
+                    fp_contour_answer sum = known[e];
+                    fp_shells_add(&sum, rest);
+                    const double width = sum.upper - sum.lower;
+                    enough &= width < FP_SHELL_WIDTH || rest.upper < sum.lower - FP_SHELL_ALIAS_AIM;
+                    narrow &= width < 10.0 * FP_SHELL_WIDTH;
+                    table->width = e == 1 ? width : table->width;
+                }
+                if (enough || last) {
+                    table->parts++, table->plain = 1, status = !narrow;
+                    break;
+                }
+                free(part->size);
+                memset(part, 0, sizeof *part);
+            }
+            shell.inner = inner, shell.shell = hollow;
+            const int done = fp_shell_sum(&shell, quantity, at, value, t_shell, FP_SHELL_WORK, part, terms, nodes,
                                           stop);
             if (done < 0) {
                 status = done;
                 break;
             }
-            for (int i = 0; i < n; i++)
-                hollow[i] = NULL;
             for (int e = 0; e < FP_SHELL_PLACES; e++) {
                 fp_shells_add(known + e, fp_shell_read(part, at[e]));
                 value[e] = known[e].value;
             }
             table->parts++;
+            fp_contour_factor **former = whole;
+            whole = inner, inner = former, t_whole = t_inner, least = least_inner;
         }
         table->spent = shell.work > FP_SHELLS_WORK;
     }
-    for (int i = 0; i < 2 * n && own; i++)
+    for (int i = 0; i < ROLES * n && own; i++)
         fp_contour_factor_free(own + i);
-    for (int i = 0; i < 2 * n && parts; i++)
+    for (int i = 0; i < ROLES * n && parts; i++)
         free(parts[i].block), free(parts[i].quick_log_p);
-    free(own), free(list), free(parts), free(cuts);
+    free(own), free(list), free(parts);
     return status;
 }
 
