@@ -57,7 +57,7 @@
 #define FP_SHELL_NODE_WORK 100.0 /* of making a node, or a twentieth of a glance at it */
 #define FP_SHELLS 20
 /* bound: none - log of the ratio of the sum of a contour's terms to its value from which it is not tried */
-#define FP_SHELL_HOPELESS 5.0
+#define FP_SHELL_HOPELESS 3.0
 #define FP_SHELLS_TABLES 64
 /* bound: none - width of the epsilons that share a table, in units of the distance of the means */
 #define FP_SHELL_CELL 1.0
@@ -66,6 +66,9 @@
 /* bound: none - where log |F| at this many standard deviations is above the fall shells are tried first */
 #define FP_SHELL_FREQUENCY 32.0
 #define FP_SHELL_FALL -4.0
+/* bound: none - terms of one contour from which shells are tried first */
+#define FP_SHELL_TERMS 1500.0
+#define FP_SHELL_STRIDE 8 /* slots of the grid of t from one at which this is decided to the next */
 /* bound: none - exponents of the errors aimed at by the search of t, and by aliases and tails relative to the total */
 #define FP_SHELL_WIDTH 1e-10 /* relative, of the whole */
 /* bound: proved - exponent of the errors of quadrature, but for the count of a pair; they enter the bounds */
@@ -734,18 +737,12 @@ static inline double fp_shell_decay(const fp_shell *shell, double w, double enou
     return (shell->shell ? product + fp_min(sum, 0.7) : product) + shell->error + 1e-9;
 }
 
-/* Whether |F| hardly falls over many standard deviations of S at t; -1 without memory. No shell is hollow. */
-static inline int fp_shell_is_slow(fp_shell *shell, double t)
+/* log of the whole |F| of inner parts at frequency w and t, or of a bound below e^fall, in `log_size`. 0; -1 without
+ * memory, 1 where it cannot be computed. */
+static inline int fp_shell_size(fp_shell *shell, double t, double w, double fall, double *log_size)
 {
-    double variance = 0.0, log_size = 0.0;
-    for (int i = 0; i < shell->n; i++) {
-        fp_contour_factor *a = shell->inner[i];
-        if (a->kind->build(a, t, 0.0, FP_SHELL_SEARCH_AIM))
-            return 1;
-        variance += a->count * a->variance;
-    }
-    const double w = FP_SHELL_FREQUENCY / sqrt(variance);
-    for (int i = 0; i < shell->n && log_size > FP_SHELL_FALL; i++) {
+    *log_size = 0.0;
+    for (int i = 0; i < shell->n && *log_size > fall; i++) {
         fp_contour_factor *a = shell->inner[i];
         double log_m, angle, wrong;
         const int status = a->kind->build(a, t, w, FP_SHELL_SEARCH_AIM);
@@ -753,9 +750,27 @@ static inline int fp_shell_is_slow(fp_shell *shell, double t)
             return status;
         a->kind->moments(a, 1.0, w, 1, &log_m, &angle, &wrong);
         shell->work += 20.0 * FP_SHELL_NODE_WORK + FP_SHELL_NODE_WORK * a->nodes.n;
-        log_size += a->count * log_m;
+        *log_size += a->count * log_m;
     }
-    return !(log_size < FP_SHELL_FALL);
+    return 0;
+}
+
+/* Whether |F| hardly falls over many standard deviations of S at t or, given a number of terms of a sum, over these; 2
+ * where it is negligible by then. */
+static inline int fp_shell_slowness(fp_shell *shell, double t, double terms)
+{
+    double variance = 0.0, log_size;
+    for (int i = 0; i < shell->n; i++) {
+        fp_contour_factor *a = shell->inner[i];
+        if (a->kind->build(a, t, 0.0, FP_SHELL_SEARCH_AIM))
+            return 1;
+        variance += a->count * a->variance;
+    }
+    const double deviation = sqrt(variance), period = fp_max(8.0 * deviation, FP_SHELL_AIM / t);
+    const double w = terms > 0.0 ? 2.0 * FP_PI * terms / period : FP_SHELL_FREQUENCY / deviation;
+    const double fall = terms > 0.0 ? -FP_SHELL_AIM : FP_SHELL_FALL;
+    const int status = fp_shell_size(shell, t, w, -FP_SHELL_AIM, &log_size);
+    return status ? status : log_size < -FP_SHELL_AIM ? 2 : !(log_size < fall);
 }
 
 /* The terms of one shell at its t, and what bounds it at an epsilon. */
@@ -879,8 +894,8 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, const double at[FP
     if (!(period < INFINITY))
         return 1;
     if (budget < FP_SHELL_WORK) { /* an attempt */
-        const int slow = fp_shell_is_slow(shell, t);
-        if (slow)
+        const int slow = fp_shell_slowness(shell, t, 0.0);
+        if (slow == 1 || slow < 0)
             return slow;
     }
     const double h = 2.0 * FP_PI / period;
@@ -1196,7 +1211,11 @@ static inline int fp_shells(int n, fp_contour_factor *factors, int quantity, con
                     status = -1;
                     break;
                 }
-                hopeless = least > fp_log_add(known[1].value, fp_log_add(least_inner, least_shell)) + FP_SHELL_HOPELESS;
+                for (int e = 0; e < FP_SHELL_PLACES; e++) {
+                    const double away = epsilon - at[e];
+                    const double rest = fp_log_add(least_inner + t_inner * away, least_shell + t_shell * away);
+                    hopeless |= least + t_whole * away > fp_log_add(known[e].value, rest) + FP_SHELL_HOPELESS;
+                }
             }
             if (!hopeless) {
                 shell.inner = whole, shell.shell = NULL;
@@ -1248,34 +1267,47 @@ static inline int fp_shells(int n, fp_contour_factor *factors, int quantity, con
     return status;
 }
 
+/* Whether any pair can be cut */
+static inline int fp_windows_fit(const fp_composition *c)
+{
+    for (int i = 0; i < c->n; i++)
+        if (fp_window_fits(c->factors + i))
+            return 1;
+    return 0;
+}
+
 /* Whether shells are to be tried before a table of one contour: where F hardly falls over many standard deviations at
  * the saddle point. It depends on the composition and on epsilon alone. -1 without memory. */
 static inline int fp_shells_first(fp_composition *c, double epsilon)
 {
     double place, curvature;
     const fp_contour_slot *slot;
-    int fits = 0;
-    for (int i = 0; i < c->n; i++)
-        fits |= fp_window_fits(c->factors + i);
-    if (!fits)
+    if (!fp_windows_fit(c))
         return 0;
-    if (fp_contour_saddle(c, epsilon, &place, &curvature) || fp_contour_find(c, (int)(place + 0.5), &slot))
+    if (fp_contour_saddle(c, epsilon, &place, &curvature))
         return -1;
-    if (slot->known < 0)
-        return 1;
-    int *slow = &c->slots[(int)(place + 0.5)].slow; /* kept: 1 where it is not, 2 where it is */
-    if (*slow)
-        return *slow - 1;
     fp_contour_factor **list = malloc(sizeof *list * (size_t)c->n);
     if (!list)
         return -1;
     for (int i = 0; i < c->n; i++)
         list[i] = c->factors + i;
     fp_shell shell = {.n = c->n, .inner = list};
-    const int found = fp_shell_is_slow(&shell, slot->t);
+    int found = 0;
+    for (int test = 0; test < 2 && !found; test++) {
+        const int stride = test ? FP_SHELL_STRIDE : 1;
+        int at = (int)(place / stride + 0.5) * stride;
+        at = at < FP_SLOTS ? at : FP_SLOTS - 1;
+        found = fp_contour_find(c, at, &slot);
+        if (found)
+            break;
+        found = slot->known < 0;
+        int *slow = &c->slots[at].slow[test]; /* kept: 1 more than the slowness */
+        if (!found && !*slow)
+            *slow = 1 + fp_shell_slowness(&shell, slot->t, test ? FP_SHELL_TERMS : 0.0);
+        found = found ? found : *slow - 1;
+    }
     free(list);
-    *slow = found < 0 ? 0 : found + 1;
-    return found;
+    return found == 2 ? 0 : found;
 }
 
 /* Both bounds hold. */
@@ -1306,7 +1338,7 @@ static inline int fp_shells_at(fp_composition *c, int quantity, double epsilon, 
     fp_shells_table *tables = c->shells;
     *out = (fp_contour_answer){-INFINITY, -INFINITY, INFINITY};
     for (int level = 0; level < 3; level++) {
-        const double most = fp_min(FP_SHELL_CELL * range, 0.5 * epsilon) * (level ? 0.125 : 1.0);
+        const double most = fp_min(FP_SHELL_CELL * range, epsilon) * (level ? 0.125 : 1.0);
         double at[FP_SHELL_PLACES] = {epsilon, epsilon, epsilon};
         fp_shells_table *table = tables + FP_SHELLS_TABLES; /* of epsilon alone */
         int found = 0;
@@ -1365,6 +1397,11 @@ static inline int fp_composition_bounds(fp_composition *c, int quantity, ptrdiff
         }
         if (!status && !(answer.upper - answer.lower < 10.0 * FP_SHELL_WIDTH)) {
             status = fp_contour_at(c, quantity, at, &other, stop);
+            if (!status)
+                answer = fp_contour_both(other, answer);
+        }
+        if (!status && !shells && fp_windows_fit(c) && !(answer.upper - answer.lower < 10.0 * FP_SHELL_WIDTH)) {
+            status = fp_shells_at(c, quantity, at, &other, stop);
             if (!status)
                 answer = fp_contour_both(other, answer);
         }
