@@ -695,7 +695,7 @@ static inline double fp_shell_aliases(const fp_shell *shell, double t, double ep
         const double other = shell->chernoff_t[k], gap = fabs(other - t) * period * (1.0 - 1e-13);
         if (!(gap > 1e-3))
             continue;
-        const double whole = shell->chernoff[k] - other * epsilon - gap - fp_log1p(-fp_exp(-gap));
+        const double whole = shell->chernoff[k] - other * epsilon - gap - (gap < 40.0 ? fp_log1p(-fp_exp(-gap)) : 0.0);
         if (other > t)
             above = fp_min(above, whole);
         else
@@ -1073,7 +1073,7 @@ static inline void fp_window_split(const fp_contour_window *whole, fp_contour_wi
 static inline double fp_window_point(const fp_contour_window *part, double loss)
 {
     double low = -4.0, high = 64.0;
-    for (int i = 0; i < 40; i++) {
+    for (int i = 0; i < 24; i++) {
         const double middle = 0.5 * (low + high);
         double slope;
         if (fp_window_loss(part, middle, &slope) < loss)
