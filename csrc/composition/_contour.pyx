@@ -24,7 +24,7 @@ cdef extern from "composition/fp_contour_windows.h":
         double value, lower, upper
     ctypedef struct fp_contour_any:
         pass
-    void fp_contour_select() nogil
+    void fp_contour_windows_select() nogil
     int fp_composition_make(fp_composition *, int, fp_contour_factor *, double) nogil
     void fp_composition_close(fp_composition *) nogil
     int fp_composition_tilt(fp_composition *, double, double *) nogil
@@ -39,7 +39,7 @@ cdef extern from "composition/fp_contour_windows.h":
     int fp_contour_moments_at(fp_contour_factor *, double, ptrdiff_t, const double *, double *) nogil
     void fp_contour_any_free(fp_contour_factor *, fp_contour_any *) nogil
 
-fp_contour_select()
+fp_contour_windows_select()
 
 
 cdef class ContourSums:

@@ -77,7 +77,7 @@ static inline void fp_contour_select(void)
 typedef struct {
     double t, value, error, slope, variance;
     int known; /* 0: not computed; 1; -1: not computable, t is too large */
-    int slow;  /* of fp_contour_windows.h */
+    int slow[2]; /* of fp_contour_windows.h */
 } fp_contour_slot;
 
 typedef struct {

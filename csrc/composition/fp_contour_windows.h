@@ -50,10 +50,14 @@
 #define FP_WINDOW_BUMP 0.5 /* standard deviation of a bump */
 #define FP_WINDOW_CELLS (1 << 13)
 #define FP_WINDOW_NODES (1 << 16)
+#define FP_WINDOW_TAILS 128 /* cells beyond the last point; a multiple of eight */
+#define FP_WINDOW_SCRATCH 8 /* arrays that are needed while cells are made */
 #define FP_SHELL_WORK 4e7 /* nodes times frequencies of a contour, roughly nanoseconds */
 #define FP_SHELLS_WORK 2e8 /* of all shells */
 #define FP_SHELL_NODE_WORK 100.0 /* of making a node, or a twentieth of a glance at it */
 #define FP_SHELLS 20
+/* bound: none - log of the ratio of the sum of a contour's terms to its value from which it is not tried */
+#define FP_SHELL_HOPELESS 3.0
 #define FP_SHELLS_TABLES 64
 /* bound: none - width of the epsilons that share a table, in units of the distance of the means */
 #define FP_SHELL_CELL 1.0
@@ -62,12 +66,48 @@
 /* bound: none - where log |F| at this many standard deviations is above the fall shells are tried first */
 #define FP_SHELL_FREQUENCY 32.0
 #define FP_SHELL_FALL -4.0
+/* bound: none - terms of one contour from which shells are tried first */
+#define FP_SHELL_TERMS 1500.0
+#define FP_SHELL_STRIDE 8 /* slots of the grid of t from one at which this is decided to the next */
 /* bound: none - exponents of the errors aimed at by the search of t, and by aliases and tails relative to the total */
 #define FP_SHELL_WIDTH 1e-10 /* relative, of the whole */
 /* bound: proved - exponent of the errors of quadrature, but for the count of a pair; they enter the bounds */
 #define FP_SHELL_AIM 36.0
 #define FP_SHELL_SEARCH_AIM 20.0
 #define FP_SHELL_ALIAS_AIM 30.0
+
+#define FP_LOOPS "composition/fp_contour_window_loops.h"
+#include "common/fp_variants.h"
+
+typedef struct {
+    void (*logs)(int, const double *, int, int, const double *, const double *, double, double *, double *);
+    void (*angles)(int, const double *, int, const double *, const double *, int, const double *, const double *, int,
+                   double *, double *);
+    void (*growth)(int, const double *, double, int, int, const double *, const double *, double, double *);
+    double (*log_sum)(int, const double *, const double *, const double *, double);
+    double (*path)(int, const double *, const double *, const double *, double, double, double *);
+    double (*dot)(int, const double *, const double *);
+    void (*tilted)(int, const double *, const double *, double, double *);
+} fp_window_kernels;
+
+static fp_window_kernels fp_window_selected;
+
+/* Must be called once, before any composition. */
+static inline void fp_contour_windows_select(void)
+{
+    fp_contour_select();
+    fp_window_selected = (fp_window_kernels){
+        FP_SELECT(fp_window_logs), FP_SELECT(fp_window_angles), FP_SELECT(fp_window_growth),
+        FP_SELECT(fp_window_log_sum), FP_SELECT(fp_window_path), FP_SELECT(fp_window_dot), FP_SELECT(fp_window_tilted),
+    };
+}
+
+/* log(e^a + e^b); its rounding is at most FP_LOG_ADD of it */
+#define FP_LOG_ADD(x) (4.0 * FP_U * (1.0 + fabs(x)))
+FP_INLINE double fp_log_add(double a, double b)
+{
+    return a == -INFINITY ? b : b == -INFINITY ? a : fp_log_sum(a, b);
+}
 
 /* p times the product of Phi((cut_i - x) / width_i), i < cuts; with `above` also times Phi((x - cut) / width) of the
  * next. */
@@ -78,166 +118,301 @@ typedef struct {
     double mean[FP_MAX_POINTS], weight[FP_MAX_POINTS], log_q; /* of P, by x; log of the weight of Q */
     int cuts, above;
     double cut[FP_SHELLS + 1], width[FP_SHELLS + 1], bend; /* bend: 1 + sum of 1 / width^2 */
-    /* Cells of f_t, of equal size from `left` on; logarithms of bounds of its integral on a cell, of its values, and of
-     * the integrals beyond either end; of each shift phi, and log of |window(x + i y)| / window(x) on a cell. */
-    int cells, capacity, bumps, stride; /* bumps: 0 before their masses are known; stride: cells from one to the next */
-    double left, size, shift[FP_WINDOW_SHIFTS], *log_cell, *log_value, *phi, *grown, log_ends[2], mass[FP_WINDOW_BUMPS];
-    /* Few nodes for all t up to quick_t: log of p, the window and the step, and losses. */
-    int quick, quick_capacity, quick_falls;
-    double quick_t, quick_step, *quick_log_p, *quick_loss;
+    /* Cells of f_t of equal size between `points` points from `left` on; logarithms of bounds of its integral on a
+     * cell and beyond the left end, of its values; of each shift phi at the points, and log of |window(x + i y)| /
+     * window(x) on a cell. Beyond the last point come `tails` cells, and what lies beyond those. */
+    int points, capacity, bumps, stride; /* bumps: 0 before their masses are known; stride: cells from one to the next */
+    double left, size, shift[FP_WINDOW_SHIFTS], *log_cell, *log_value, *phi, *grown, mass[FP_WINDOW_BUMPS];
+    double *block, log_left, log_tails, log_last;
+    int tails;
+    double log_tail[FP_WINDOW_TAILS], tail_end[FP_WINDOW_TAILS], tail_phi[FP_WINDOW_SHIFTS * FP_WINDOW_TAILS];
+    /* Few nodes for all t up to quick_t: log of p, the window and the step, and losses; logarithms of bounds of what
+     * lies beyond them, of f_t for t = 0 and for quick_t. */
+    int quick, quick_capacity;
+    double quick_t, *quick_log_p, *quick_loss, quick_left, quick_right, quick_end;
 } fp_contour_window;
 
-/* log of the window at x, and its relative error in `error` */
-FP_INLINE double fp_window_log(const fp_contour_window *part, double x, double *error)
+/* The loss at x, and its derivative */
+static inline double fp_window_loss(const fp_contour_window *part, double x, double *slope)
 {
-    double value = 0.0, wrong = 0.0;
+    double sum = 0.0, excess = part->pair->g.apart, moment = 0.0;
+    for (int i = 0; i < part->means; i++) {
+        const double m = part->mean[i], y = m * (x - 0.5 * m), e = part->weight[i] * fp_exp(y);
+        sum += e, excess += part->weight[i] * fp_expm1(y), moment += m * e;
+    }
+    *slope = moment / sum;
+    const double ratio = excess * fp_exp(-part->log_q);
+    return fabs(ratio) < 0.5 ? fp_log1p(ratio) : fp_log(sum) - part->log_q;
+}
+
+/* log of f_t at x */
+static inline double fp_window_height(const fp_contour_window *part, double t, double x, double *slope)
+{
+    double value = part->log_q - 0.91893853320467274178 - 0.5 * x * x + (1.0 + t) * fp_window_loss(part, x, slope);
     for (int i = 0; i < part->cuts + part->above; i++) {
         const double u = (i < part->cuts ? part->cut[i] - x : x - part->cut[i]) / part->width[i];
-        const double log_part = u < 9.0 ? fp_log_ndtr(u) : 0.0;
-        value += log_part, wrong += 2.0 + 8.0 * fabs(log_part) + 4.0 * (u < 9.0 ? u * u : 0.0);
+        value += u < 9.0 ? fp_log_ndtr(u) : 0.0;
     }
-    return *error = FP_U * wrong, value;
+    return value;
 }
 
-/* Points beyond which f_t is at most e^-exponent of its largest value, roughly */
-FP_INLINE void fp_window_range(const fp_contour_window *part, double t, double exponent, double *left, double *right)
+/* Whether ratios of components are in the range of double precision there */
+FP_INLINE int fp_window_in_reach(const fp_contour_window *part, double left, double right)
 {
-    const double reach = sqrt(2.0 * exponent), pull = (1.0 + t) * part->pair->range;
-    double bend = 1.0, moment = pull;
-    *left = -reach, *right = pull + reach;
-    if (part->above) {
-        const double low = part->cut[part->cuts], v = part->width[part->cuts];
-        *left = fp_max(*left, fp_min(low, low / (1.0 + v * v)) - v * reach);
-        *right = fp_max(*right, low + reach);
+    const double range = part->pair->range;
+    return range * (fp_max(-left, right) + range) < FP_LARGEST_EXPONENT;
+}
+
+/* The derivative of log f_t at x, roughly */
+static inline double fp_window_pull(const fp_contour_window *part, double t, double x)
+{
+    double slope, pull = -x;
+    fp_window_loss(part, x, &slope);
+    for (int i = 0; i < part->cuts + part->above; i++) {
+        const double beyond = i < part->cuts ? fp_max(0.0, x - part->cut[i]) : fp_min(0.0, x - part->cut[i]);
+        pull -= beyond / (part->width[i] * part->width[i]);
     }
-    for (int i = part->cuts - 1; i >= 0; i--) {
+    return pull + (1.0 + t) * slope;
+}
+
+/* Points beyond which f_t, times e^(w phi) for a shift that suits w, is at most e^-exponent of its largest value,
+ * roughly: the bounds allow for what lies beyond. 1 where they are out of reach. */
+static inline int fp_window_range(const fp_contour_window *part, double t, double w, double exponent, double *left,
+                                  double *right)
+{
+    enum { PLACES = 24 };
+    const double reach = sqrt(2.0 * exponent), most = FP_LARGEST_EXPONENT / part->pair->range - part->pair->range;
+    double bend = 1.0, moment = (1.0 + t) * part->pair->range, low = -reach, high = moment + reach;
+    if (part->above) {
+        const double cut = part->cut[part->cuts], v = part->width[part->cuts];
+        low = fp_max(low, fp_min(cut, cut / (1.0 + v * v)) - v * reach), high = fp_max(high, cut + reach);
+    }
+    for (int i = part->cuts - 1; i >= 0; i--) { /* no top of f_t lies farther to the right */
         const double weight = 1.0 / (part->width[i] * part->width[i]);
         bend += weight, moment += weight * part->cut[i];
-        *right = fp_min(*right, moment / bend + reach / sqrt(bend));
+        high = fp_min(high, moment / bend + reach / sqrt(bend));
     }
-    *left -= 1.0, *right += 1.0;
+    low -= 1.0, high = fp_max(high + 1.0, 1.0);
+    if (!(high < most) || !(-low < most))
+        return 1;
+    double top[PLACES + 1], height[PLACES + 1], slope[PLACES + 1], highest = -INFINITY, steepest = 0.0, after = high;
+    int tops = 0;
+    for (int i = 1; i <= PLACES; i++) { /* from the right */
+        const double x = high - (high - low) * i / PLACES;
+        if (i < PLACES && !(fp_window_pull(part, t, x) > 0.0)) {
+            after = x;
+            continue;
+        }
+        double from = x, to = after;
+        for (int j = 0; j < 40 && to - from > 0.02 / sqrt(part->bend); j++) {
+            const double middle = 0.5 * (from + to);
+            if (fp_window_pull(part, t, middle) > 0.0)
+                from = middle;
+            else
+                to = middle;
+        }
+        top[tops] = to, height[tops] = fp_window_height(part, t, to, slope + tops);
+        if (height[tops] > highest)
+            highest = height[tops], steepest = slope[tops];
+        tops++;
+        while (++i <= PLACES && fp_window_pull(part, t, after = high - (high - low) * i / PLACES) > 0.0)
+            ;
+    }
+    double pitch = part->above ? part->width[part->cuts] : 1.0, value, gain = 0.0;
+    int first = tops - 1, last = 0;
+    while (first > 0 && height[first] < highest - exponent)
+        first--;
+    *left = top[first];
+    do
+        *left -= 0.5 * pitch, pitch *= 1.5, value = fp_window_height(part, t, *left, &gain);
+    while (value > highest - exponent);
+    for (; last < tops; last++) {
+        gain = w > 0.0 ? fp_min(exponent * slope[last] / (steepest + 1e-300), 400.0) : 0.0;
+        if (height[last] + gain >= highest - exponent)
+            break;
+    }
+    *right = top[last < tops ? last : tops - 1];
+    bend = 1.0;
+    for (int i = 0; i < part->cuts; i++)
+        bend += *right > part->cut[i] ? 1.0 / (part->width[i] * part->width[i]) : 0.0;
+    for (pitch = 1.0 / sqrt(bend); *right < most; pitch *= 1.3) {
+        *right += pitch;
+        value = fp_window_height(part, t, *right, &gain);
+        gain = w > 0.0 ? fp_min(exponent * gain / (steepest + 1e-300), 400.0) : 0.0;
+        if (value + gain < highest - exponent)
+            break;
+    }
+    *right = fp_max(*right, 0.0);
+    return *right < most && -*left < most ? 0 : 1;
 }
 
-/* Whether f_t falls at a rate >= 1 left of the one point and right of the other, as far as is proved */
-FP_INLINE int fp_window_falls(const fp_contour_window *part, double t, double left, double right)
+/* Whether f_t falls to the left at a rate >= 1, left of x */
+FP_INLINE int fp_window_falls(const fp_contour_window *part, double x)
 {
-    double outwards = 0.0, beyond = 0.0;
+    double outwards = 0.0;
     if (part->above)
-        outwards = fp_max(0.0, part->cut[part->cuts] - left) / (part->width[part->cuts] * part->width[part->cuts]);
-    for (int i = 0; i < part->cuts; i++)
-        beyond += fp_max(0.0, right - part->cut[i]) / (part->width[i] * part->width[i]);
-    return outwards - left >= 1.0 && right - (1.0 + t) * part->pair->range + beyond >= 1.0;
+        outwards = fp_max(0.0, part->cut[part->cuts] - x) / (part->width[part->cuts] * part->width[part->cuts]);
+    return outwards - x >= 1.0;
+}
+
+/* Cells that bound f_t beyond x >= 0, as far as a rate of fall is proved and f_t e^(w D shift) is small; log of the
+ * sum is returned, and of the integral beyond them kept in log_last. */
+static inline double fp_window_beyond(fp_contour_window *part, double t, double x, double w_range)
+{
+    const double range = part->pair->range;
+    double sum = -INFINITY, size = 0.25 / sqrt(part->bend), start = 0.0;
+    part->log_last = INFINITY, part->tails = 0;
+    for (int i = 0; i < FP_WINDOW_TAILS; i++) {
+        double fall = 0.0, window = 0.0, furthest = 0.0, slope, at_ends[2];
+        for (int k = 0; k < part->cuts; k++) {
+            const double u = (part->cut[k] - x) / part->width[k];
+            window += u < 9.0 ? fp_log_ndtr(u) : 0.0, fall += fp_max(0.0, -u) / part->width[k];
+            furthest = fp_max(furthest, x - part->cut[k]);
+        }
+        size = fp_min(1.25 * size, 1.0 + 0.5 * furthest);
+        const double end = x + size, middle = x + 0.5 * size;
+        for (int k = 0; k < 2; k++) { /* l <= log of the mass ratio + D x */
+            const double at = k ? end : x;
+            const double loss = range * (at + range) < FP_LARGEST_EXPONENT
+                                    ? fp_window_loss(part, at, &slope)
+                                    : range * at + 2.0 * fabs(part->pair->g.apart);
+            at_ends[k] = part->log_q - 0.918938533204 + (1.0 + t) * (loss + 1e-14 * fabs(loss))
+                         + middle * (0.5 * middle - at) + 1e-14 * (middle * middle + middle * at)
+                         + window * (1.0 - 1e-13) - k * fall * size * (1.0 - 1e-14) + 1e-9;
+        }
+        start = i ? start : at_ends[0];
+        if (x - (1.0 + t) * range + fall >= 1.0 && (!(w_range > 0.0) || at_ends[0] + w_range < start - 60.0)) {
+            part->log_last = at_ends[0];
+            break;
+        }
+        const double cell = fp_max(at_ends[0], at_ends[1]) + fp_log(size);
+        part->log_tail[i] = cell, part->tail_end[i] = end, part->tails = i + 1;
+        sum = fp_log_add(sum, cell);
+        x = end;
+    }
+    return sum;
 }
 
 /* Cells of f_t, with phi at their ends. Returns 0, -1 without memory, 1 where there would be too many. */
 static inline int fp_window_cells(fp_contour_window *part, double t, double w, double aim)
 {
-    const double d = part->pair->range, scale = 1.0 / sqrt(part->bend);
+    const double d = part->pair->range, scale = 1.0 / sqrt(part->bend), size = fp_upper(0.35 * scale);
     const double longest = fp_min(4.5, 2.6 / d), shortest = fp_min(0.3 * scale, 0.25 * longest);
     double left, right;
     for (int s = 0; s < FP_WINDOW_SHIFTS; s++)
         part->shift[s] = shortest * pow(longest / shortest, s / (FP_WINDOW_SHIFTS - 1.0));
-    fp_window_range(part, t, aim + 10.0 + fp_min(w * d * longest, 400.0), &left, &right);
-    const double cells = ceil((right - left) / (0.35 * scale));
-    if (!(cells < FP_WINDOW_CELLS))
+    if (fp_window_range(part, t, w, aim + 10.0, &left, &right))
         return 1;
-    const int n = (int)cells;
-    if (n + 1 > part->capacity) {
-        free(part->log_value);
-        part->capacity = n + n / 4 + 1;
-        part->log_value = malloc(sizeof(double) * (2 + 2 * FP_WINDOW_SHIFTS) * (size_t)part->capacity);
-        if (!part->log_value)
+    const double first = floor((part->centre + part->side * (part->side > 0.0 ? left : right)) / size);
+    const double count = ceil((right - left) / size) + 2.0;
+    if (!(count < FP_WINDOW_CELLS))
+        return 1;
+    const int n = fp_padded((int)count);
+    if (n + FP_LANES > part->capacity) {
+        free(part->block);
+        part->capacity = fp_padded(n + n / 4) + FP_LANES;
+        part->block = malloc(sizeof(double) * (2 + FP_WINDOW_SCRATCH + 2 * FP_WINDOW_SHIFTS) * (size_t)part->capacity);
+        if (!part->block)
             return part->capacity = 0, -1;
-        part->log_cell = part->log_value + part->capacity, part->phi = part->log_cell + part->capacity;
-        part->grown = part->phi + FP_WINDOW_SHIFTS * part->capacity;
+        double *cursor = part->block;
+        part->log_value = fp_take(&cursor, part->capacity), part->log_cell = fp_take(&cursor, part->capacity);
+        part->phi = fp_take(&cursor, FP_WINDOW_SHIFTS * part->capacity);
+        part->grown = fp_take(&cursor, FP_WINDOW_SHIFTS * part->capacity);
     }
-    part->cells = n;
-    const double step = (right - left) / n;
-    double before = 0.0, turn_re[FP_WINDOW_SHIFTS][FP_MAX_POINTS], turn_im[FP_WINDOW_SHIFTS][FP_MAX_POINTS];
+    double *scratch[FP_WINDOW_SCRATCH], *cursor = part->grown + FP_WINDOW_SHIFTS * part->capacity;
+    for (int i = 0; i < FP_WINDOW_SCRATCH; i++)
+        scratch[i] = fp_take(&cursor, part->capacity);
+    double *x = scratch[0], *log_p = scratch[1], *loss = scratch[2], *p_error = scratch[3], *loss_error = scratch[4];
+    double *window = scratch[5], *window_error = scratch[6], *slope = scratch[7];
+    fp_one_sigma_selected.nodes(&part->pair->g, first, size, n, log_p, x, loss, p_error, slope, loss_error);
+    for (int j = 0; j < n / 2 && part->side < 0.0; j++) {
+        double *turned[4] = {log_p, loss, p_error, loss_error};
+        for (int i = 0; i < 4; i++) {
+            const double kept = turned[i][j];
+            turned[i][j] = turned[i][n - 1 - j], turned[i][n - 1 - j] = kept;
+        }
+    }
+    for (int j = 0; j < n; j++)
+        x[j] = part->side * ((first + (part->side > 0.0 ? j : n - 1 - j)) * size - part->centre);
+    double cosine[FP_WINDOW_SHIFTS * FP_MAX_POINTS], sine[FP_WINDOW_SHIFTS * FP_MAX_POINTS], unused[FP_WINDOW_TAILS];
     for (int s = 0; s < FP_WINDOW_SHIFTS; s++)
         for (int i = 0; i < part->means; i++) {
             const double angle = part->mean[i] * part->shift[s];
-            turn_re[s][i] = cos(angle), turn_im[s][i] = sin(angle);
+            cosine[s * FP_MAX_POINTS + i] = cos(angle), sine[s * FP_MAX_POINTS + i] = sin(angle);
         }
-    for (int j = 0; j <= n; j++) {
-        const double x = left + j * step;
-        double e[FP_MAX_POINTS], sum = 0.0, moment = 0.0, error;
-        for (int i = 0; i < part->means; i++) {
-            const double m = part->mean[i];
-            e[i] = part->weight[i] * fp_exp(m * (x - 0.5 * m));
-            sum += e[i], moment += m * e[i];
-        }
-        const double log_p = fp_log(sum), slope = moment / sum;
-        part->log_value[j] = log_p - 0.5 * x * x + t * (log_p - part->log_q) + fp_window_log(part, x, &error)
-                             - 0.91893853320467274178;
-        if (j) {
-            double window = 0.0;
-            for (int i = 0; i < part->cuts + part->above; i++) {
-                const double outside = (i < part->cuts ? x - part->cut[i] : part->cut[i] - (x - step)) / part->width[i];
-                window += (outside > 0.0 ? 0.8 + outside : 0.8 * fp_exp(-0.5 * outside * outside)) / part->width[i];
-            }
-            const double size = fp_max(fabs(x), fabs(x - step)), pull = (1.0 + t) * slope;
-            const double most = (x - step < 0.0 ? size + pull : fp_max(size, pull)) + window;
-            part->log_cell[j - 1] = fp_max(part->log_value[j], before) + 0.5 * most * step + fp_log(step) + 1e-9;
-        }
-        before = part->log_value[j];
-        for (int s = 0; s < FP_WINDOW_SHIFTS; s++) {
-            double re = 0.0, im = 0.0;
-            for (int i = 0; i < part->means; i++)
-                re += e[i] * turn_re[s][i], im += e[i] * turn_im[s][i];
-            part->phi[s * part->capacity + j] = atan2(im, re);
-            double grown = 0.0;
-            for (int i = 0; i < part->cuts + part->above && j; i++) {
-                const double inside = (i < part->cuts ? part->cut[i] - x : x - step - part->cut[i]) / part->width[i];
-                const double eta = part->shift[s] / part->width[i], most = 0.5 * eta * eta;
-                const double near = most - 0.5 * inside * inside;
-                if (!(inside > 0.0 && near < 0.5 * most))
-                    grown += most;
-                else if (near > -50.0)
-                    grown += fp_min(most, fp_log1p(0.8 * eta * fp_exp(near)));
-                else
-                    grown += 1e-20;
-            }
-            if (j)
-                part->grown[s * part->capacity + j - 1] = grown;
-        }
+    const int windows = part->cuts + part->above;
+    fp_window_selected.logs(n, x, windows, part->cuts, part->cut, part->width, part->centre != 0.0, window,
+                            window_error);
+    fp_window_selected.angles(n, x, part->means, part->mean, part->weight, FP_WINDOW_SHIFTS, cosine, sine,
+                              part->capacity, slope, part->phi);
+    for (int s = 0; s < FP_WINDOW_SHIFTS; s++) {
+        part->phi[s * part->capacity + n] = 0.0; /* of a cell of no mass */
+        fp_window_selected.growth(n, x, size, windows, part->cuts, part->cut, part->width, part->shift[s],
+                                  part->grown + s * part->capacity);
     }
-    part->log_ends[0] = fp_window_falls(part, t, left, right) ? part->log_value[0] : INFINITY;
-    part->log_ends[1] = part->log_ends[0] < INFINITY ? part->log_value[n] : INFINITY;
-    part->left = left, part->size = step, part->bumps = 0;
+    for (int j = 0; j < n; j++) {
+        const double tilted = t * loss[j];
+        part->log_value[j] = log_p[j] + tilted + window[j] - 0.918938533204 + p_error[j] + t * loss_error[j]
+                             + window_error[j] + 4.0 * FP_U * (fabs(log_p[j]) + fabs(tilted) + fabs(window[j]));
+    }
+    const double log_size = fp_log(size) + 1e-9;
+    for (int j = 0; j + 1 < n; j++) {
+        double outwards = 0.0;
+        for (int i = 0; i < windows; i++) {
+            const double outside = (i < part->cuts ? x[j + 1] - part->cut[i] : part->cut[i] - x[j]) / part->width[i];
+            if (outside > -8.0)
+                outwards += (outside > 0.0 ? 0.8 + outside : 0.8 * fp_exp(-0.5 * outside * outside)) / part->width[i];
+            else
+                outwards += 1e-13 / part->width[i];
+        }
+        const double furthest = fp_max(fabs(x[j]), fabs(x[j + 1])), pull = (1.0 + t) * slope[j + 1] * (1.0 + 1e-12);
+        const double most = (x[j] < 0.0 ? furthest + pull : fp_max(furthest, pull)) + outwards;
+        part->log_cell[j] = fp_max(part->log_value[j], part->log_value[j + 1]) + 0.5 * most * size + log_size;
+    }
+    part->log_cell[n - 1] = -1e300;
+    part->log_left = fp_window_falls(part, x[0]) ? part->log_value[0] : INFINITY;
+    part->log_tails = fp_window_beyond(part, t, fp_max(x[n - 1], 0.0), w * d * longest);
+    fp_window_selected.angles(FP_WINDOW_TAILS, part->tail_end, part->means, part->mean, part->weight, FP_WINDOW_SHIFTS,
+                              cosine, sine, FP_WINDOW_TAILS, unused, part->tail_phi);
+    part->points = n, part->left = x[0], part->size = size, part->bumps = 0;
     return 0;
 }
 
 /* log of a bound of the integral of |f(x + i y)| for z = t - i w, w >= 0, for one shift */
 static inline double fp_window_integral(const fp_contour_window *part, int shift, double w)
 {
-    const double *phi = part->phi + shift * part->capacity + 1, *grown = part->grown + shift * part->capacity;
+    const double *phi = part->phi + shift * part->capacity, *grown = part->grown + shift * part->capacity;
     const double y = part->shift[shift], whole = 0.5 * y * y, edge = 0.5 * part->bend * y * y;
-    const double faster = w * (1.0 + 1e-13);
-    const int n = part->cells;
-    double top = -INFINITY, sum = 0.0;
-    for (int j = 0; j < n; j++)
-        top = fp_max(top, part->log_cell[j] + faster * phi[j] + grown[j]);
-    for (int j = 0; j < n; j++)
-        sum += fp_exp(part->log_cell[j] + faster * phi[j] + grown[j] - top);
-    const double ends = fp_log_sum(part->log_ends[0] + faster * phi[-1], part->log_ends[1] + w * part->pair->range * y);
-    return fp_log_sum(top + fp_log(sum) + whole + 1e-9, ends + edge);
+    const double faster = w * (1.0 + 1e-13), turned = faster * part->pair->range * y;
+    const double inside = fp_window_selected.log_sum(part->points, part->log_cell, phi + 1, grown, faster);
+    double ends = fp_log_add(part->log_left + faster * phi[0], part->log_last + turned);
+    for (int i = 0; i < part->tails; i++) {
+        const double at = part->tail_phi[shift * FP_WINDOW_TAILS + i];
+        ends = fp_log_add(ends, part->log_tail[i] + (at >= 0.0 ? fp_min(faster * at, turned) : turned));
+    }
+    return fp_log_add(inside + whole + 1e-9, ends + edge + 1e-9);
 }
 
 /* kappa, mean and variance by few nodes, for a search */
 static inline int fp_window_glance(fp_contour_factor *factor, double t, double aim)
 {
     fp_contour_window *part = (fp_contour_window *)factor->pair;
-    double left, right;
     if (!part->quick || t > part->quick_t) {
-        const double y = sqrt(2.0 * aim / part->bend), step = 2.0 * FP_PI * y / (2.0 * aim + 1.0);
-        part->quick_t = 2.0 * t;
-        fp_window_range(part, part->quick_t, aim + 2.0, &left, &right);
+        const double y = sqrt(2.0 * aim / part->bend), step = fp_upper(2.0 * FP_PI * y / (2.0 * aim + 1.0));
+        double farthest = 2.0 * t, left, right, unused;
+        if (fp_window_range(part, farthest, 0.0, aim + 4.0, &unused, &right)) {
+            farthest = t;
+            if (fp_window_range(part, farthest, 0.0, aim + 4.0, &unused, &right))
+                return 1;
+        }
+        if (fp_window_range(part, 0.0, 0.0, aim + 4.0, &left, &unused))
+            return 1;
+        right = fp_max(right, unused);
         const double start = part->centre + part->side * (part->side > 0.0 ? left : right);
         const double first = floor(start / step), count = ceil((right - left) / step) + 2.0;
         if (!(count < FP_WINDOW_NODES))
-            return part->quick = 0, 1;
-        const int n = (int)(count + 7.0) / 8 * 8;
+            return 1;
+        const int n = fp_padded((int)count);
         if (n > part->quick_capacity) {
             free(part->quick_log_p);
             part->quick_capacity = n + n / 4;
@@ -249,30 +424,30 @@ static inline int fp_window_glance(fp_contour_factor *factor, double t, double a
         if (fp_contour_nodes_reserve(&factor->nodes, n))
             return -1;
         fp_contour_nodes *nodes = &factor->nodes;
-        fp_one_sigma_selected.nodes(&part->pair->g, first, step, n, part->quick_log_p, nodes->rest, part->quick_loss,
-                                    nodes->log_p_error, nodes->g, nodes->loss_error);
-        for (int j = 0; j < n; j++) {
-            double error;
-            part->quick_log_p[j] += fp_log(step) - 0.91893853320467274178
-                                    + fp_window_log(part, part->side * ((first + j) * step - part->centre), &error);
-        }
-        part->quick = n, part->quick_step = step;
-        part->quick_falls = fp_window_falls(part, part->quick_t, left, right);
+        double *x = nodes->rest, *window = nodes->g, *window_error = nodes->loss_error;
+        fp_one_sigma_selected.nodes(&part->pair->g, first, step, n, part->quick_log_p, x, part->quick_loss,
+                                    nodes->log_p_error, window, window_error);
+        for (int j = 0; j < n; j++)
+            x[j] = part->side * ((first + j) * step - part->centre);
+        fp_window_selected.logs(n, x, part->cuts + part->above, part->cuts, part->cut, part->width,
+                                part->centre != 0.0, window, window_error);
+        for (int j = 0; j < n; j++)
+            part->quick_log_p[j] += fp_log(step) - 0.91893853320467274178 + window[j];
+        const int lowest = part->side > 0.0 ? 0 : n - 1, highest = n - 1 - lowest;
+        part->quick = n, part->quick_t = farthest, part->quick_end = part->quick_loss[highest];
+        part->quick_left = fp_window_falls(part, x[lowest]) ? part->quick_log_p[lowest] - fp_log(step) : INFINITY;
+        part->quick_right = fp_window_beyond(part, farthest, fp_max(x[highest], 0.0), 0.0);
+        part->quick_right = fp_log_add(part->quick_right, part->log_last);
     }
     const int n = part->quick;
-    double top = -INFINITY, total = 0.0, moment = 0.0, square = 0.0;
-    for (int j = 0; j < n; j++)
-        top = fp_max(top, part->quick_log_p[j] + t * part->quick_loss[j]);
-    for (int j = 0; j < n; j++) {
-        const double l = part->quick_loss[j], g = fp_exp(part->quick_log_p[j] + t * l - top);
-        total += g, moment += g * l, square += g * (l * l);
-    }
-    const double first_end = part->quick_log_p[0] + t * part->quick_loss[0];
-    const double last_end = part->quick_log_p[n - 1] + t * part->quick_loss[n - 1];
-    const double both_ends = fp_exp(fp_log_sum(first_end, last_end) - top);
-    const double ends = part->quick_falls ? both_ends * 4.0 / fp_min(part->quick_step, 1.0) : INFINITY;
-    factor->t = t, factor->kappa = top + fp_log(total), factor->mean = moment / total;
-    factor->variance = fp_max(0.0, square / total - factor->mean * factor->mean);
+    double out[4];
+    fp_window_selected.tilted(n, part->quick_log_p, part->quick_loss, t, out);
+    const double top = out[0], total = out[1], lowest = part->quick_loss[part->side > 0.0 ? 0 : n - 1];
+    /* l increases: left of the nodes it is at most `lowest`, right of them at least quick_end */
+    const double ends = fp_exp(part->quick_left + t * lowest - top + 1e-6)
+                        + fp_exp(part->quick_right - (part->quick_t - t) * part->quick_end - top + 1e-6);
+    factor->t = t, factor->kappa = top + fp_log(total), factor->mean = out[2] / total;
+    factor->variance = fp_max(0.0, out[3] / total - factor->mean * factor->mean);
     factor->kappa_error = (ends / total + 2.2 * fp_exp(-aim)) * 1.1 + FP_U * (n + 16.0 + 64.0 * fabs(top));
     return factor->kappa < INFINITY && factor->kappa_error < 1.0 ? 0 : 1;
 }
@@ -288,21 +463,21 @@ static inline int fp_window_build(fp_contour_factor *factor, double t, double w,
     const int status = fp_window_cells(part, t, w, aim);
     if (status)
         return status;
-    for (int j = 0; j < part->cells; j++)
+    for (int j = 0; j < part->points; j++)
         log_total = fp_max(log_total, part->log_value[j] + fp_log(part->size));
     for (int s = FP_WINDOW_SHIFTS - 1, worse = 0; s >= 0 && !worse; s--) {
         const double exponent = fp_max(fp_window_integral(part, s, w) - log_total, 0.0) + aim + 1.0;
         worse = 2.0 * FP_PI * part->shift[s] / exponent < 0.8 * step;
         step = fp_max(step, 2.0 * FP_PI * part->shift[s] / exponent);
     }
-    step = fp_min(step, part->size);
+    step = fp_upper(fp_min(step, part->size));
     log_rule += log_total;
-    int from = 0, to = part->cells - 1;
-    log_ends = fp_log_sum(part->log_ends[0], part->log_ends[1]);
+    int from = 0, to = part->points - 2;
+    log_ends = fp_log_add(part->log_left, fp_log_add(part->log_tails, part->log_last));
     while (from < to && part->log_cell[from] < log_total - aim - 5.0)
-        log_ends = fp_log_sum(log_ends, part->log_cell[from]), from++;
+        log_ends = fp_log_add(log_ends, part->log_cell[from]), from++;
     while (to > from && part->log_cell[to] < log_total - aim - 5.0)
-        log_ends = fp_log_sum(log_ends, part->log_cell[to]), to--;
+        log_ends = fp_log_add(log_ends, part->log_cell[to]), to--;
     log_ends += 0.6931471805599454;
     left = part->left + from * part->size, right = part->left + (to + 1) * part->size;
     if (!part->above) { /* log M is small: p itself is needed */
@@ -313,23 +488,28 @@ static inline int fp_window_build(fp_contour_factor *factor, double t, double w,
     const double first = floor(start / step), count = ceil((right - left) / step) + 2.0;
     if (!(count < FP_WINDOW_NODES))
         return 1;
-    const int n = (int)(count + 7.0) / 8 * 8;
+    const int n = fp_padded((int)count);
     if (fp_contour_nodes_reserve(nodes, n))
         return -1;
     factor->first = first, factor->step = step;
     fp_one_sigma_selected.nodes(&part->pair->g, first, step, n, nodes->log_p, nodes->rest, nodes->loss,
                                 nodes->log_p_error, nodes->g, nodes->loss_error);
     const double log_weight = fp_log(step) - 0.91893853320467274178;
+    double *x = nodes->rest, *window = nodes->spare, *window_error = nodes->g;
+    if (windowed) {
+        for (int j = 0; j < n; j++)
+            x[j] = part->side * ((first + j) * step - part->centre);
+        fp_window_selected.logs(n, x, part->cuts + part->above, part->cuts, part->cut, part->width,
+                                part->centre != 0.0, window, window_error);
+    }
     for (int j = 0; j < n; j++) {
-        const double x = part->side * ((first + j) * step - part->centre);
-        nodes->log_p[j] += log_weight;
-        nodes->spare[j] = nodes->log_p[j];
+        const double log_p = nodes->log_p[j] + log_weight;
+        nodes->log_p[j] = log_p;
         if (windowed) {
-            double error;
-            const double log_window = fp_window_log(part, x, &error);
-            nodes->log_p[j] += log_window, nodes->log_p_error[j] += error;
-            nodes->rest[j] = part->above ? 1.0 : -fp_expm1(log_window);
+            nodes->log_p[j] += window[j], nodes->log_p_error[j] += window_error[j];
+            nodes->rest[j] = part->above ? 1.0 : -fp_expm1(window[j]);
         }
+        nodes->spare[j] = log_p;
     }
     const double least = fp_min(-left, right - part->pair->range);
     const double log_left_out = least > 1.0 ? -0.5 * least * least : 0.0;
@@ -345,11 +525,11 @@ static inline int fp_window_build(fp_contour_factor *factor, double t, double w,
  * err by at most 2 e^-32 of the share, which the decay allows for. */
 static inline void fp_window_bumps(fp_contour_window *part, const fp_contour_factor *factor)
 {
-    const int stride = (int)(0.75 * FP_WINDOW_BUMP / part->size), least = part->cells / (FP_WINDOW_BUMPS - 2) + 1;
+    const int stride = (int)(0.75 * FP_WINDOW_BUMP / part->size), least = part->points / (FP_WINDOW_BUMPS - 2) + 1;
     part->stride = stride > 1 ? stride : 1;
     const double spacing = part->stride * part->size;
     const double height = spacing / FP_WINDOW_BUMP / 2.5066282746310007 * (1.0 - 1e-12);
-    part->bumps = part->stride >= least ? part->cells / part->stride + 1 : -1;
+    part->bumps = part->stride >= least ? part->points / part->stride + 1 : -1;
     const double unit = spacing / FP_WINDOW_BUMP, fall = fp_exp(-unit * unit);
     for (int i = 0; i < part->bumps; i++)
         part->mass[i] = 0.0;
@@ -375,36 +555,32 @@ static inline double fp_window_decay(const fp_contour_factor *factor, double w)
     if (part->bumps < 0)
         return 1.0;
     const double spacing = part->stride * part->size, height = spacing / FP_WINDOW_BUMP / 2.5066282746310007;
-    const int n = part->cells, reach = (int)ceil(8.0 * FP_WINDOW_BUMP / part->size);
+    const int n = part->points, reach = (int)fp_min(ceil(8.0 * FP_WINDOW_BUMP / part->size), n);
     double whole_best = 1.0, best[FP_WINDOW_BUMPS], *cell = part->log_value; /* which no one needs any more */
     for (int i = 0; i < part->bumps; i++)
         best[i] = part->mass[i];
-    double fall[FP_WINDOW_CELLS]; /* of a bump */
-    for (int j = 0; j < reach && j < n; j++) {
+    double fall[2 * FP_WINDOW_CELLS]; /* of a bump, on `reach` cells on either side */
+    for (int j = 0; j < reach; j++) {
         const double distance = j * (part->size / FP_WINDOW_BUMP);
-        fall[j] = fp_exp(-0.5 * distance * distance);
+        fall[reach + j] = fall[reach - 1 - j] = fp_exp(-0.5 * distance * distance);
     }
+    const double log_ends = fp_log_add(part->log_left, fp_log_add(part->log_tails, part->log_last));
     for (int s = 0; s < FP_WINDOW_SHIFTS; s++) {
         const double y = part->shift[s], slower = w * (1.0 - 1e-13);
         const double cost = 0.5 * y * y / (FP_WINDOW_BUMP * FP_WINDOW_BUMP);
         const double whole = 0.5 * y * y + cost - factor->nodes.log_total + 1e-9;
-        const double *phi = part->phi + s * part->capacity, *grown = part->grown + s * part->capacity;
         const double edge = 0.5 * (part->bend - 1.0) * y * y;
-        double all = 0.0; /* without the bumps, too */
-        for (int j = 0; j < n; j++) {
-            cell[j] = height * fp_exp(fp_min(part->log_cell[j] + grown[j] - slower * phi[j] + whole, 600.0));
-            all += cell[j];
-        }
-        const double ends = fp_log_sum(part->log_ends[0], part->log_ends[1]) + edge + whole;
-        const double lost = fp_exp(fp_min(ends, 600.0)) + 1e-13 * all;
+        const double all = fp_window_selected.path(n, part->log_cell, part->phi + s * part->capacity,
+                                                   part->grown + s * part->capacity, slower, whole + fp_log(height),
+                                                   cell);
+        const double lost = fp_exp(fp_min(log_ends + edge + whole, 600.0)) + 1e-13 * all;
         whole_best = fp_min(whole_best, (all + lost) / height * fp_exp(-cost) * (1.0 + 1e-9));
         for (int i = 0; i < part->bumps; i++) {
             const int centre = i * part->stride, from = centre > reach ? centre - reach : 0;
             const int to = centre + reach < n ? centre + reach : n;
-            double sum = lost;
-            for (int j = from; j < to && sum < best[i]; j++)
-                sum += cell[j] * fall[j >= centre ? j - centre : centre - j - 1];
-            best[i] = fp_min(best[i], sum);
+            if (from < to)
+                best[i] = fp_min(best[i], lost + fp_window_selected.dot(to - from, cell + from,
+                                                                        fall + from - (centre - reach)));
         }
     }
     double kept = 0.0;
@@ -418,8 +594,8 @@ static const fp_contour_kind fp_contour_window_kind = {fp_window_build, fp_conto
 /* One shell: of each pair A_i, `inner`, and H, `shell`; NULL where the pair is not cut. Without any H the whole of
  * `inner`. */
 typedef struct {
-    int n, hollow; /* hollow: some shell is not NULL */
-    fp_contour_factor **inner, **shell;
+    int n;
+    fp_contour_factor **inner, **shell; /* shell: NULL where there is none */
     double log_f, error, slope; /* log F(t) with its error, and its derivative */
     double log_inner, log_ratio; /* sum count kappa of the inner parts; the largest log of H / A */
     double drift, drift_size;    /* sum of count mean of the inner parts, and of its sizes */
@@ -432,7 +608,7 @@ static inline int fp_shell_build(fp_shell *shell, double t, double w, double aim
 {
     double log_inner = 0.0, error = 0.0, slope = 0.0, size = 0.0, top = -INFINITY;
     for (int i = 0; i < shell->n; i++) {
-        fp_contour_factor *a = shell->inner[i], *h = shell->shell[i];
+        fp_contour_factor *a = shell->inner[i], *h = shell->shell ? shell->shell[i] : NULL;
         int status = a->kind->build(a, t, w, w > 0.0 ? aim + fp_log(fp_max(a->count, 1.0)) : aim);
         if (!status && h)
             status = h->kind->build(h, t, w, aim);
@@ -447,12 +623,12 @@ static inline int fp_shell_build(fp_shell *shell, double t, double w, double aim
     }
     shell->drift = slope, shell->drift_size = size;
     shell->log_inner = shell->log_f = log_inner, shell->log_ratio = top;
-    if (shell->hollow) { /* X = sum count log1p(r), r = H / A, in units of e^top where e^top is tiny */
+    if (shell->shell) { /* X = sum count log1p(r), r = H / A, in units of e^top where e^top is tiny */
         const int tiny = top < -40.0;
         const double raise = tiny ? -60.0 - top : 0.0;
         double x = 0.0, x_error = 0.0, x_slope = 0.0;
         for (int i = 0; i < shell->n; i++) {
-            const fp_contour_factor *a = shell->inner[i], *h = shell->shell[i];
+            const fp_contour_factor *a = shell->inner[i], *h = shell->shell ? shell->shell[i] : NULL;
             if (!h)
                 continue;
             const double r = fp_exp(h->kappa - a->kappa + raise);
@@ -484,16 +660,18 @@ FP_INLINE double fp_log_payoff(int quantity, double t)
     return quantity == FP_CONTOUR_DELTA ? -fp_log(t) - fp_log1p(t) : -fp_log1p(t);
 }
 
-/* The t of the least of F(t) e^(-epsilon t) / (t (t + 1)), roughly */
-static inline int fp_shell_saddle(fp_shell *shell, double epsilon, double *t_out)
+/* The t of the least of F(t) e^(-epsilon t) / (t (t + 1)), roughly, and log of the least of the values met */
+static inline int fp_shell_saddle(fp_shell *shell, int quantity, double epsilon, double *t_out, double *value)
 {
     double low = 0.0, high = INFINITY, t = *t_out > 0.0 ? *t_out : 1.0, factor = 2.0;
+    *value = INFINITY;
     for (int i = 0; i < 60; i++) {
         const int status = fp_shell_build(shell, t, 0.0, FP_SHELL_SEARCH_AIM);
         if (status == -1)
             return -1;
-        const double slope = status ? INFINITY
-                                    : shell->slope - epsilon - 1.0 / t - 1.0 / (1.0 + t);
+        const double slope = status ? INFINITY : shell->slope - epsilon - 1.0 / t - 1.0 / (1.0 + t);
+        if (!status)
+            *value = fp_min(*value, shell->log_f - epsilon * t + fp_log_payoff(quantity, t));
         if (slope > 0.0)
             high = t;
         else
@@ -517,7 +695,7 @@ static inline double fp_shell_aliases(const fp_shell *shell, double t, double ep
         const double other = shell->chernoff_t[k], gap = fabs(other - t) * period * (1.0 - 1e-13);
         if (!(gap > 1e-3))
             continue;
-        const double whole = shell->chernoff[k] - other * epsilon - gap - fp_log1p(-fp_exp(-gap));
+        const double whole = shell->chernoff[k] - other * epsilon - gap - (gap < 40.0 ? fp_log1p(-fp_exp(-gap)) : 0.0);
         if (other > t)
             above = fp_min(above, whole);
         else
@@ -543,8 +721,8 @@ static inline double fp_shell_decay(const fp_shell *shell, double w, double enou
     for (int pass = 0; pass < 2; pass++) {
         product = 0.0, sum = -INFINITY;
         for (int i = 0; i < shell->n; i++) {
-            const fp_contour_factor *a = shell->inner[i], *h = shell->shell[i];
-            const double rho = pass || !shell->hollow ? a->kind->decay(a, w) : 1.0;
+            const fp_contour_factor *a = shell->inner[i], *h = shell->shell ? shell->shell[i] : NULL;
+            const double rho = pass || !shell->shell ? a->kind->decay(a, w) : 1.0;
             double size = a->kappa + fp_log(fp_max(rho, 1e-300));
             if (h) {
                 const double part = h->kappa + fp_log(fp_max(h->kind->decay(h, w), 1e-300));
@@ -553,24 +731,18 @@ static inline double fp_shell_decay(const fp_shell *shell, double w, double enou
             }
             product += a->count * size;
         }
-        if (!shell->hollow || product + sum < enough)
+        if (!shell->shell || product + sum < enough)
             break;
     }
-    return (shell->hollow ? product + fp_min(sum, 0.7) : product) + shell->error + 1e-9;
+    return (shell->shell ? product + fp_min(sum, 0.7) : product) + shell->error + 1e-9;
 }
 
-/* Whether |F| hardly falls over many standard deviations of S at t; -1 without memory. No shell is hollow. */
-static inline int fp_shell_is_slow(fp_shell *shell, double t)
+/* log of the whole |F| of inner parts at frequency w and t, or of a bound below e^fall, in `log_size`. 0; -1 without
+ * memory, 1 where it cannot be computed. */
+static inline int fp_shell_size(fp_shell *shell, double t, double w, double fall, double *log_size)
 {
-    double variance = 0.0, log_size = 0.0;
-    for (int i = 0; i < shell->n; i++) {
-        fp_contour_factor *a = shell->inner[i];
-        if (a->kind->build(a, t, 0.0, FP_SHELL_SEARCH_AIM))
-            return 1;
-        variance += a->count * a->variance;
-    }
-    const double w = FP_SHELL_FREQUENCY / sqrt(variance);
-    for (int i = 0; i < shell->n && log_size > FP_SHELL_FALL; i++) {
+    *log_size = 0.0;
+    for (int i = 0; i < shell->n && *log_size > fall; i++) {
         fp_contour_factor *a = shell->inner[i];
         double log_m, angle, wrong;
         const int status = a->kind->build(a, t, w, FP_SHELL_SEARCH_AIM);
@@ -578,9 +750,27 @@ static inline int fp_shell_is_slow(fp_shell *shell, double t)
             return status;
         a->kind->moments(a, 1.0, w, 1, &log_m, &angle, &wrong);
         shell->work += 20.0 * FP_SHELL_NODE_WORK + FP_SHELL_NODE_WORK * a->nodes.n;
-        log_size += a->count * log_m;
+        *log_size += a->count * log_m;
     }
-    return !(log_size < FP_SHELL_FALL);
+    return 0;
+}
+
+/* Whether |F| hardly falls over many standard deviations of S at t or, given a number of terms of a sum, over these; 2
+ * where it is negligible by then. */
+static inline int fp_shell_slowness(fp_shell *shell, double t, double terms)
+{
+    double variance = 0.0, log_size;
+    for (int i = 0; i < shell->n; i++) {
+        fp_contour_factor *a = shell->inner[i];
+        if (a->kind->build(a, t, 0.0, FP_SHELL_SEARCH_AIM))
+            return 1;
+        variance += a->count * a->variance;
+    }
+    const double deviation = sqrt(variance), period = fp_max(8.0 * deviation, FP_SHELL_AIM / t);
+    const double w = terms > 0.0 ? 2.0 * FP_PI * terms / period : FP_SHELL_FREQUENCY / deviation;
+    const double fall = terms > 0.0 ? -FP_SHELL_AIM : FP_SHELL_FALL;
+    const int status = fp_shell_size(shell, t, w, -FP_SHELL_AIM, &log_size);
+    return status ? status : log_size < -FP_SHELL_AIM ? 2 : !(log_size < fall);
 }
 
 /* The terms of one shell at its t, and what bounds it at an epsilon. */
@@ -638,15 +828,13 @@ static inline fp_contour_answer fp_shell_read(const fp_shell_table *table, doubl
 }
 
 /* The table of one shell for epsilons between at[0] and at[2], with at[1] in the middle. `log_total` is log of what is
- * known of the whole at these, or -INFINITY. Returns 0, -1 without memory, 1 where a budget was spent; what the table
+ * known of the whole at these, or -INFINITY; `saddle` is the shell's t of the least. Returns 0, -1 without memory, 1 where a budget was spent; what the table
  * gives holds in either case. */
 static inline int fp_shell_sum(fp_shell *shell, int quantity, const double at[FP_SHELL_PLACES],
-                               const double log_total[FP_SHELL_PLACES], double *t_guess, double budget,
+                               const double log_total[FP_SHELL_PLACES], double saddle, double budget,
                                fp_shell_table *table, long *terms, long *nodes, fp_stop_token *stop)
 {
     const double epsilon = at[1];
-    if (fp_shell_saddle(shell, epsilon, t_guess))
-        return -1;
     double best[FP_SHELL_PLACES], target[FP_SHELL_PLACES], value[FP_SHELL_TILTS];
     for (int e = 0; e < FP_SHELL_PLACES; e++)
         best[e] = INFINITY;
@@ -655,7 +843,7 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, const double at[FP
             1e-3, 0.05,  0.1,   0.17, 0.25,  0.35,  0.45, 0.57, 0.7, 0.82, 0.9, 0.95, 0.98, 1.0,
             1.003, 1.006, 1.01, 1.015, 1.025, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0,
         };
-        const double t = *t_guess * steps[k];
+        const double t = saddle * steps[k];
         shell->chernoff_t[k] = t, shell->chernoff[k] = value[k] = INFINITY;
         const int status = fp_shell_build(shell, t, 0.0, FP_SHELL_SEARCH_AIM);
         if (status == -1)
@@ -685,10 +873,15 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, const double at[FP
             fits &= value[k] + shell->chernoff_t[k] * (epsilon - at[e]) < best[e] + 5.0;
         if (!fits)
             continue;
-        double low = 0.0, high = 40.0 / shell->chernoff_t[k];
-        for (int i = 0; i < 40 && !fp_shell_aliases_below(shell, shell->chernoff_t[k], at, high, target); i++)
+        double low = 0.0, high = period < INFINITY ? 0.97 * period : 40.0 / shell->chernoff_t[k];
+        int below = fp_shell_aliases_below(shell, shell->chernoff_t[k], at, high, target);
+        if (!below && period < INFINITY)
+            continue;
+        for (int i = 0; i < 40 && !below; i++) {
             low = high, high *= 1.5;
-        for (int i = 0; i < 6; i++) {
+            below = fp_shell_aliases_below(shell, shell->chernoff_t[k], at, high, target);
+        }
+        for (int i = 0; i < 6 && high > 1.05 * low; i++) {
             const double middle = 0.5 * (low + high);
             if (fp_shell_aliases_below(shell, shell->chernoff_t[k], at, middle, target))
                 high = middle;
@@ -701,8 +894,8 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, const double at[FP
     if (!(period < INFINITY))
         return 1;
     if (budget < FP_SHELL_WORK) { /* an attempt */
-        const int slow = fp_shell_is_slow(shell, t);
-        if (slow)
+        const int slow = fp_shell_slowness(shell, t, 0.0);
+        if (slow == 1 || slow < 0)
             return slow;
     }
     const double h = 2.0 * FP_PI / period;
@@ -727,7 +920,7 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, const double at[FP
             if (fp_shell_reserve(table, capacity))
                 return -1;
         }
-        const int tiny = shell->hollow && shell->log_ratio < -40.0;
+        const int tiny = shell->shell && shell->log_ratio < -40.0;
         const double raise = tiny ? -60.0 - shell->log_ratio : 0.0; /* r is multiplied by e^raise */
         double log_a[FP_CONTOUR_AT_ONCE], angle_a[FP_CONTOUR_AT_ONCE], wrong_a[FP_CONTOUR_AT_ONCE];
         double log_h[FP_CONTOUR_AT_ONCE], angle_h[FP_CONTOUR_AT_ONCE], wrong_h[FP_CONTOUR_AT_ONCE];
@@ -742,7 +935,7 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, const double at[FP
             relative[j] = 4.0 * FP_U * w * (shell->n * shell->drift_size + fabs(shell->drift - epsilon) + epsilon);
         }
         for (int i = 0; i < shell->n; i++) {
-            const fp_contour_factor *a = shell->inner[i], *hollow = shell->shell[i];
+            const fp_contour_factor *a = shell->inner[i], *hollow = shell->shell ? shell->shell[i] : NULL;
             const double count = a->count;
             a->kind->moments(a, n, h, FP_CONTOUR_AT_ONCE, log_a, angle_a, wrong_a);
             if (hollow)
@@ -786,10 +979,10 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, const double at[FP
             if (quantity == FP_CONTOUR_DELTA)
                 a = t * (t + 1.0) - w * w, b = w * (2.0 * t + 1.0), best = t * (t + 1.0);
             const double payoff = best / sqrt(a * a + b * b);
-            const double share = shell->hollow ? fp_min(part[j], 0.7) : 0.0, wrong = relative[j];
+            const double share = shell->shell ? fp_min(part[j], 0.7) : 0.0, wrong = relative[j];
             const double most = fp_exp(above[j] + share - shell->log_f + shell->error + 1e-9);
             double length = fp_exp(size[j] + shell->log_inner - shell->log_f), turn = phase[j] - atan2(b, a);
-            if (shell->hollow) { /* times expm1(x); where e^x is large, e^lift (e^(x - lift) - e^-lift) */
+            if (shell->shell) { /* times expm1(x); where e^x is large, e^lift (e^(x - lift) - e^-lift) */
                 const double lift = !tiny && x_re[j] > 40.0 ? x_re[j] : 0.0, half = sin(0.5 * x_im[j]);
                 const double near = lift > 0.0 ? 1.0 - fp_exp(-lift) : fp_expm1(x_re[j]);
                 const double grown = fp_exp(x_re[j] - lift);
@@ -828,7 +1021,7 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, const double at[FP
         if (fp_stop_requested(stop, (ptrdiff_t)(work - before)))
             return stop->status;
         before = work;
-        if ((n >= check && largest * n < 1e-14 * known) || spent) {
+        if ((n >= check && largest * n < fp_max(1e-14 * known, 0.1 * error)) || spent) {
             check = n + n / 4; /* the bound beyond takes as long as many frequencies */
             const double w = (n - 1) * h, s = FP_CONTOUR_SMOOTHING / (t + 1.0);
             const double whole = quantity == FP_CONTOUR_DELTA
@@ -862,43 +1055,33 @@ static inline int fp_window_fits(const fp_contour_factor *factor)
            && pair->p_low < pair->p_high;
 }
 
-/* Cut `inner` at x, and make `shell` what is cut off. */
-static inline void fp_window_split(fp_contour_window *inner, fp_contour_window *shell, double cut)
+/* Cut `whole` at x: `inner` is what is left, `shell` what is cut off. */
+static inline void fp_window_split(const fp_contour_window *whole, fp_contour_window *inner, fp_contour_window *shell,
+                                   double cut)
 {
-    const double width = fp_min(2.0 / fp_max(cut, 3.0), 0.125 / inner->pair->range);
-    inner->cut[inner->cuts] = cut, inner->width[inner->cuts] = width, inner->bend += 1.0 / (width * width);
-    memcpy(shell->cut, inner->cut, sizeof inner->cut), memcpy(shell->width, inner->width, sizeof inner->width);
-    shell->cuts = inner->cuts, shell->above = 1, shell->bend = inner->bend;
-    inner->cuts++, inner->quick = shell->quick = 0;
-}
-
-static inline double fp_window_loss(const fp_contour_window *part, double x)
-{
-    double sum = 0.0;
-    for (int i = 0; i < part->means; i++)
-        sum += part->weight[i] * fp_exp(part->mean[i] * (x - 0.5 * part->mean[i]));
-    return fp_log(sum) - part->log_q;
+    const double width = fp_min(2.0 / fp_max(cut, 3.0), 0.125 / whole->pair->range);
+    fp_contour_window *parts[2] = {inner, shell};
+    for (int i = 0; i < 2; i++) {
+        memcpy(parts[i]->cut, whole->cut, sizeof whole->cut), memcpy(parts[i]->width, whole->width, sizeof whole->width);
+        parts[i]->cut[whole->cuts] = cut, parts[i]->width[whole->cuts] = width;
+        parts[i]->cuts = whole->cuts + !i, parts[i]->above = i;
+        parts[i]->bend = whole->bend + 1.0 / (width * width), parts[i]->quick = 0;
+    }
 }
 
 /* x at which the loss is `loss`, within [-4, 64] */
 static inline double fp_window_point(const fp_contour_window *part, double loss)
 {
     double low = -4.0, high = 64.0;
-    for (int i = 0; i < 40; i++) {
+    for (int i = 0; i < 24; i++) {
         const double middle = 0.5 * (low + high);
-        if (fp_window_loss(part, middle) < loss)
+        double slope;
+        if (fp_window_loss(part, middle, &slope) < loss)
             low = middle;
         else
             high = middle;
     }
     return high;
-}
-
-/* log(e^a + e^b); its rounding is at most FP_LOG_ADD of it */
-#define FP_LOG_ADD(x) (4.0 * FP_U * (1.0 + fabs(x)))
-FP_INLINE double fp_log_add(double a, double b)
-{
-    return a == -INFINITY ? b : b == -INFINITY ? a : fp_log_sum(a, b);
 }
 
 /* All shells for epsilons between the places. */
@@ -942,24 +1125,25 @@ static inline int fp_shells(int n, fp_contour_factor *factors, int quantity, con
     const double epsilon = at[1];
     fp_shells_clear(table);
     memcpy(table->at, at, sizeof table->at), table->quantity = quantity;
-    fp_contour_factor *own = calloc(2 * (size_t)n, sizeof *own), **list = calloc(2 * (size_t)n, sizeof *list);
-    fp_contour_window *parts = calloc(2 * (size_t)n, sizeof *parts);
-    double *cuts = malloc(sizeof(double) * (size_t)n);
-    int status = own && list && parts && cuts ? 0 : -1, first = -1;
-    double lowest = 0.0, next = 0.0;
+    enum { WHOLE, INNER, SHELL, ROLES };
+    fp_contour_factor *own = calloc(ROLES * (size_t)n, sizeof *own), **list = calloc(ROLES * (size_t)n, sizeof *list);
+    fp_contour_window *parts = calloc(ROLES * (size_t)n, sizeof *parts);
+    int status = own && list && parts ? 0 : -1, first = -1;
+    double lowest = 0.0, next = 0.0, slope;
     if (!status) {
-        fp_shell shell = {.n = n, .inner = list, .shell = list + n};
-        fp_contour_factor **hollow = list + n;
-        double value[FP_SHELL_PLACES], t_inner = 1.0, t_shell = 0.0;
+        fp_contour_factor **whole = list, **inner = list + n, **hollow = list + 2 * n;
+        fp_shell shell = {.n = n};
+        double value[FP_SHELL_PLACES], t_whole = 1.0, t_inner = 1.0, t_shell = 0.0;
+        double least = INFINITY, least_inner = INFINITY, least_shell = INFINITY; /* at these t */
         fp_contour_answer known[FP_SHELL_PLACES];
         for (int e = 0; e < FP_SHELL_PLACES; e++)
             value[e] = -INFINITY, known[e] = (fp_contour_answer){-INFINITY, -INFINITY, -INFINITY};
         for (int i = 0; i < n; i++) {
-            list[i] = factors + i;
+            whole[i] = inner[i] = factors + i;
             if (!fp_window_fits(factors + i))
                 continue;
             first = i;
-            for (int k = 0; k < 2; k++) {
+            for (int k = 0; k < ROLES; k++) {
                 fp_contour_factor *copy = own + k * n + i;
                 fp_contour_window *part = parts + k * n + i;
                 part->pair = factors[i].pair;
@@ -977,87 +1161,119 @@ static inline int fp_shells(int n, fp_contour_factor *factors, int quantity, con
                 *copy = factors[i];
                 memset(&copy->nodes, 0, sizeof copy->nodes);
                 copy->kind = &fp_contour_window_kind, copy->pair = part;
+                list[k * n + i] = copy;
             }
-            list[i] = own + i;
         }
-        status = 1;
+        shell.inner = whole, shell.shell = NULL;
+        status = fp_shell_saddle(&shell, quantity, epsilon, &t_whole, &least) ? -1 : 1;
         for (int level = 0; level <= FP_SHELLS && status == 1; level++) {
             const int last = level == FP_SHELLS || shell.work > FP_SHELLS_WORK || first < 0 || (level && next < 0.5);
             fp_shell_table *part = table->part + table->parts;
-            shell.hollow = 0;
-            const int plain = fp_shell_sum(&shell, quantity, at, value, &t_inner,
-                                           last ? FP_SHELL_WORK : FP_SHELL_WORK / 32.0, part, terms, nodes, stop);
-            if (plain < 0) {
-                status = plain;
-                break;
-            }
-            int enough = 1, narrow = 1;
-            for (int e = 0; e < FP_SHELL_PLACES; e++) {
-                const fp_contour_answer inner = fp_shell_read(part, at[e]);
-                fp_contour_answer whole = known[e];
-                fp_shells_add(&whole, inner);
-                const double width = whole.upper - whole.lower;
-                enough &= width < FP_SHELL_WIDTH || inner.upper < whole.lower - FP_SHELL_ALIAS_AIM;
-                narrow &= width < 10.0 * FP_SHELL_WIDTH;
-                table->width = e == 1 ? width : table->width;
-            }
-            if (enough || last) {
-                table->parts++, table->plain = 1, status = !narrow;
-                break;
-            }
-            free(part->size);
-            memset(part, 0, sizeof *part);
-            if (!level) {
-                if (fp_shell_build(&shell, 1e-6, 0.0, FP_SHELL_SEARCH_AIM) < 0) {
+            int hopeless = 0;
+            if (!last) {
+                if (!level) {
+                    if (fp_shell_build(&shell, 1e-6, 0.0, FP_SHELL_SEARCH_AIM) < 0) {
+                        status = -1;
+                        break;
+                    }
+                    const double loss = fp_max(epsilon - shell.drift, 0.5 * epsilon);
+                    double nearest = INFINITY;
+                    for (int i = 0; i < n; i++)
+                        if (hollow[i]) {
+                            const double cut = fp_max(fp_window_point(hollow[i]->pair, loss), 1.5);
+                            if (cut < nearest)
+                                nearest = cut, first = i;
+                        }
+                    lowest = nearest - fp_min(0.7, 3.0 / nearest);
+                    next = fp_max(lowest, fp_window_point(parts + first, 1.0));
+                } else {
+                    const fp_contour_window *part_of = parts + first;
+                    const double loss = fp_window_loss(part_of, next, &slope);
+                    const double apart = fp_min(0.7, 1.75 / part_of->pair->range);
+                    const double quarter = next > lowest && loss > 0.0 ? fp_window_point(part_of, 0.25 * loss)
+                                                                       : -INFINITY;
+                    const double half = loss > 0.0 ? fp_window_point(part_of, 0.5 * loss) : -INFINITY;
+                    next = next > lowest + apart ? fp_max(lowest, quarter) : fp_max(fp_min(half, next - apart), 0.4);
+                }
+                const double loss = fp_window_loss(parts + first, next, &slope);
+                for (int i = 0; i < n; i++)
+                    if (hollow[i])
+                        fp_window_split((const fp_contour_window *)whole[i]->pair,
+                                        (fp_contour_window *)inner[i]->pair, (fp_contour_window *)hollow[i]->pair,
+                                        i == first ? next : fp_window_point(parts + i, loss));
+                shell.inner = inner, shell.shell = NULL, t_inner = t_whole;
+                if (fp_shell_saddle(&shell, quantity, epsilon, &t_inner, &least_inner)) {
                     status = -1;
                     break;
                 }
-                const double loss = fp_max(epsilon - shell.drift, 0.5 * epsilon);
-                double nearest = INFINITY;
-                for (int i = 0; i < n; i++)
-                    if (list[i] == own + i) {
-                        cuts[i] = fp_max(fp_window_point(parts + i, loss), 1.5);
-                        if (cuts[i] < nearest)
-                            nearest = cuts[i], first = i;
-                    }
-                lowest = nearest - fp_min(0.7, 3.0 / nearest);
-                next = fp_max(lowest, fp_window_point(parts + first, 1.0));
-            } else {
-                const fp_contour_window *part_of = parts + first;
-                const double loss = fp_window_loss(part_of, next), apart = fp_min(0.7, 1.75 / part_of->pair->range);
-                const double quarter = next > lowest && loss > 0.0 ? fp_window_point(part_of, 0.25 * loss) : -INFINITY;
-                const double half = loss > 0.0 ? fp_window_point(part_of, 0.5 * loss) : -INFINITY;
-                next = next > lowest + apart ? fp_max(lowest, quarter) : fp_max(fp_min(half, next - apart), 0.4);
-            }
-            const double loss = fp_window_loss(parts + first, next);
-            for (int i = 0; i < n; i++)
-                if (list[i] == own + i) {
-                    fp_window_split(parts + i, parts + n + i, i == first ? next : fp_window_point(parts + i, loss));
-                    hollow[i] = own + n + i;
+                shell.shell = hollow, t_shell = t_shell > 0.0 ? t_shell : t_inner;
+                if (fp_shell_saddle(&shell, quantity, epsilon, &t_shell, &least_shell)) {
+                    status = -1;
+                    break;
                 }
-            shell.hollow = 1;
-            const int done = fp_shell_sum(&shell, quantity, at, value, &t_shell, FP_SHELL_WORK, part, terms, nodes,
+                for (int e = 0; e < FP_SHELL_PLACES; e++) {
+                    const double away = epsilon - at[e];
+                    const double rest = fp_log_add(least_inner + t_inner * away, least_shell + t_shell * away);
+                    hopeless |= least + t_whole * away > fp_log_add(known[e].value, rest) + FP_SHELL_HOPELESS;
+                }
+            }
+            if (!hopeless) {
+                shell.inner = whole, shell.shell = NULL;
+                const int plain = fp_shell_sum(&shell, quantity, at, value, t_whole,
+                                               last ? FP_SHELL_WORK : FP_SHELL_WORK / 32.0, part, terms, nodes, stop);
+                if (plain < 0) {
+                    status = plain;
+                    break;
+                }
+                int enough = 1, narrow = 1;
+                for (int e = 0; e < FP_SHELL_PLACES; e++) {
+                    const fp_contour_answer rest = fp_shell_read(part, at[e]);
+                    fp_contour_answer sum = known[e];
+                    fp_shells_add(&sum, rest);
+                    const double width = sum.upper - sum.lower;
+                    enough &= width < FP_SHELL_WIDTH || rest.upper < sum.lower - FP_SHELL_ALIAS_AIM;
+                    narrow &= width < 10.0 * FP_SHELL_WIDTH;
+                    table->width = e == 1 ? width : table->width;
+                }
+                if (enough || last) {
+                    table->parts++, table->plain = 1, status = !narrow;
+                    break;
+                }
+                free(part->size);
+                memset(part, 0, sizeof *part);
+            }
+            shell.inner = inner, shell.shell = hollow;
+            const int done = fp_shell_sum(&shell, quantity, at, value, t_shell, FP_SHELL_WORK, part, terms, nodes,
                                           stop);
             if (done < 0) {
                 status = done;
                 break;
             }
-            for (int i = 0; i < n; i++)
-                hollow[i] = NULL;
             for (int e = 0; e < FP_SHELL_PLACES; e++) {
                 fp_shells_add(known + e, fp_shell_read(part, at[e]));
                 value[e] = known[e].value;
             }
             table->parts++;
+            fp_contour_factor **former = whole;
+            whole = inner, inner = former, t_whole = t_inner, least = least_inner;
         }
         table->spent = shell.work > FP_SHELLS_WORK;
     }
-    for (int i = 0; i < 2 * n && own; i++)
+    for (int i = 0; i < ROLES * n && own; i++)
         fp_contour_factor_free(own + i);
-    for (int i = 0; i < 2 * n && parts; i++)
-        free(parts[i].log_value), free(parts[i].quick_log_p);
-    free(own), free(list), free(parts), free(cuts);
+    for (int i = 0; i < ROLES * n && parts; i++)
+        free(parts[i].block), free(parts[i].quick_log_p);
+    free(own), free(list), free(parts);
     return status;
+}
+
+/* Whether any pair can be cut */
+static inline int fp_windows_fit(const fp_composition *c)
+{
+    for (int i = 0; i < c->n; i++)
+        if (fp_window_fits(c->factors + i))
+            return 1;
+    return 0;
 }
 
 /* Whether shells are to be tried before a table of one contour: where F hardly falls over many standard deviations at
@@ -1066,28 +1282,32 @@ static inline int fp_shells_first(fp_composition *c, double epsilon)
 {
     double place, curvature;
     const fp_contour_slot *slot;
-    int fits = 0;
-    for (int i = 0; i < c->n; i++)
-        fits |= fp_window_fits(c->factors + i);
-    if (!fits)
+    if (!fp_windows_fit(c))
         return 0;
-    if (fp_contour_saddle(c, epsilon, &place, &curvature) || fp_contour_find(c, (int)(place + 0.5), &slot))
+    if (fp_contour_saddle(c, epsilon, &place, &curvature))
         return -1;
-    if (slot->known < 0)
-        return 1;
-    int *slow = &c->slots[(int)(place + 0.5)].slow; /* kept: 1 where it is not, 2 where it is */
-    if (*slow)
-        return *slow - 1;
     fp_contour_factor **list = malloc(sizeof *list * (size_t)c->n);
     if (!list)
         return -1;
     for (int i = 0; i < c->n; i++)
         list[i] = c->factors + i;
     fp_shell shell = {.n = c->n, .inner = list};
-    const int found = fp_shell_is_slow(&shell, slot->t);
+    int found = 0;
+    for (int test = 0; test < 2 && !found; test++) {
+        const int stride = test ? FP_SHELL_STRIDE : 1;
+        int at = (int)(place / stride + 0.5) * stride;
+        at = at < FP_SLOTS ? at : FP_SLOTS - 1;
+        found = fp_contour_find(c, at, &slot);
+        if (found)
+            break;
+        found = slot->known < 0;
+        int *slow = &c->slots[at].slow[test]; /* kept: 1 more than the slowness */
+        if (!found && !*slow)
+            *slow = 1 + fp_shell_slowness(&shell, slot->t, test ? FP_SHELL_TERMS : 0.0);
+        found = found ? found : *slow - 1;
+    }
     free(list);
-    *slow = found < 0 ? 0 : found + 1;
-    return found;
+    return found == 2 ? 0 : found;
 }
 
 /* Both bounds hold. */
@@ -1118,7 +1338,7 @@ static inline int fp_shells_at(fp_composition *c, int quantity, double epsilon, 
     fp_shells_table *tables = c->shells;
     *out = (fp_contour_answer){-INFINITY, -INFINITY, INFINITY};
     for (int level = 0; level < 3; level++) {
-        const double most = fp_min(FP_SHELL_CELL * range, 0.5 * epsilon) * (level ? 0.125 : 1.0);
+        const double most = fp_min(FP_SHELL_CELL * range, epsilon) * (level ? 0.125 : 1.0);
         double at[FP_SHELL_PLACES] = {epsilon, epsilon, epsilon};
         fp_shells_table *table = tables + FP_SHELLS_TABLES; /* of epsilon alone */
         int found = 0;
@@ -1177,6 +1397,11 @@ static inline int fp_composition_bounds(fp_composition *c, int quantity, ptrdiff
         }
         if (!status && !(answer.upper - answer.lower < 10.0 * FP_SHELL_WIDTH)) {
             status = fp_contour_at(c, quantity, at, &other, stop);
+            if (!status)
+                answer = fp_contour_both(other, answer);
+        }
+        if (!status && !shells && fp_windows_fit(c) && !(answer.upper - answer.lower < 10.0 * FP_SHELL_WIDTH)) {
+            status = fp_shells_at(c, quantity, at, &other, stop);
             if (!status)
                 answer = fp_contour_both(other, answer);
         }
