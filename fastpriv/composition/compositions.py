@@ -533,14 +533,16 @@ def _curve(steps: BoundingSteps, epsilon: FloatArray) -> LogBounds:
     behind = engines.curve_bounds(steps.reversed(), -epsilon[~ahead])
     rows = np.empty((3, epsilon.size))
     level = epsilon[~ahead]
-    with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         start = np.log(-np.expm1(level))  # of 1 - e^epsilon
         for row, found, above, outward in zip(rows, forward.numbers, behind.numbers, (0.0, -1.0, 1.0), strict=True):
             row[ahead] = found
-            exponent = np.where(np.isneginf(above) | np.isneginf(level), -np.inf, level + above)
-            logs = np.logaddexp(start, exponent)
-            error = outward * 8 * UNIT_ROUNDOFF * (np.abs(logs) + np.exp(exponent - logs) * np.abs(level) + 1e-300)
-            row[~ahead] = np.where(np.isneginf(level), 0.0, np.clip(logs + error, -np.inf, 0.0))
+            one = np.isneginf(level) | (above == 0.0)  # delta = 1
+            exponent = level + np.log(-np.expm1(above))  # of 1 - delta, which keeps its digits where delta is near 1
+            near_one = exponent < -0.5
+            logs = np.where(near_one, np.log1p(-np.exp(exponent)), np.logaddexp(start, level + above))
+            error = 16 * UNIT_ROUNDOFF * np.where(near_one, np.abs(logs) * (2.0 - exponent), 1.0 + np.abs(logs))
+            row[~ahead] = np.where(one, 0.0, np.clip(logs + outward * (error + 2.0**-1000), -np.inf, 0.0))
     value, lower, upper = rows
     return LogBounds(np.clip(value, lower, upper), lower, upper, forward.cost, behind.method)
 

@@ -18,8 +18,10 @@ one by at most 2 (a/4)^(r+1) / (r+1)! of its largest value (interpolation at the
 both in the integral and in the sum, as B_m and the weights are positive. The factor 1 - e^(-2 a (V - v)) has a mean of
 at least min(1, a) / (4 m) there, as B_m, of degree m - 1, has a mean distance of 1 / (2 m) at least from V.
 
-Rounding of a and of V is a move of epsilon: delta rises with a and falls with epsilon, and so does the tail up to
-rounding of the weights. I_m(V) <= min(1, V^m / m!) bounds what is left out.
+Rounding of a and of V is a move of epsilon: delta rises with a and falls with epsilon. So does Q(S > epsilon) with
+epsilon, but e^epsilon does not, nor the weights a^m e^(-a (j + m - v)) of Q with a: the logarithm of the tail gets the
+move of epsilon, the rounding of 2 a (V - v), of the same size, and that of k log a and k a besides. I_m(V) <= min(1,
+V^m / m!) bounds what is left out.
 """
 
 # bounds: tested by enclosures/test_laplace_sums - roundings of logarithms and sums, and moves of epsilon
@@ -70,7 +72,8 @@ def laplace_bounds(steps: Sequence[LaplaceStep], epsilon: FloatArray, quantity: 
         below, above = sums[0].bounds(level + move), sums[1].bounds(level - move)
         if below is None or above is None:
             return None
-        bounds[:, i] = below[0], above[1]
+        slack = 2.0 * move + 4 * UNIT_ROUNDOFF * count * (1.0 + a) if quantity == "tail" else 0.0
+        bounds[:, i] = below[0] - slack, above[1] + slack
     lower, upper = np.minimum(bounds, 0.0) if quantity == "delta" else bounds
     with np.errstate(invalid="ignore"):
         value = np.where(lower > -math.inf, 0.5 * (lower + upper), upper)

@@ -245,6 +245,11 @@ def _checked(name: str, function: Callable[[FloatArray], Any]) -> Curve:
                 f"{_validate.shown(answer)}. Return Estimate(value, lower, upper, kind='certified', "
                 "unit='probability', method='...')."
             )
-        return answer
+        if answer.unit not in ("probability", "log probability"):
+            raise DomainError(
+                f"{name} must return probabilities or their logarithms; got an Estimate in {answer.unit!r}. Pass the "
+                "function of epsilon that gives delta."
+            )
+        return answer.to("probability")
 
     return curve

@@ -89,8 +89,9 @@ def _log_moments(steps: list[MixtureStep], tilts: FloatArray) -> tuple[FloatArra
         ends = np.stack([tilts * found.lower, tilts * found.upper])
         rounding = 1e-15 * (1.0 + np.abs(tilts)) * np.abs(ends).max(axis=0) / np.abs(tilts)  # of 1 + t
         slack = rounding + 2.0 * (1.0 + np.abs(tilts)) * (step.p_gap + step.q_gap)
-        low += step.count * (ends.min(axis=0) - slack)
-        high += step.count * (ends.max(axis=0) + slack)
+        with np.errstate(invalid="ignore"):  # where the divergence is infinite: no bound
+            low += step.count * (ends.min(axis=0) - slack)
+            high += step.count * (ends.max(axis=0) + slack)
     return _outward(low, -1.0), _outward(high, 1.0)
 
 

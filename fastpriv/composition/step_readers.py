@@ -35,7 +35,7 @@ from ..mechanisms.subsampled_gaussian import PoissonSampledGaussian
 from ..notions.local import ldp_delta
 from ..numerics import FloatArray, LongDoubleArray, next_above, next_below
 from .measured_losses import PrivacyLossDistribution, is_dp_accounting_pld, losses_of_dp_accounting
-from .pairs import pair_of
+from .pairs import PairObject, certified, pair_of
 from .random_allocation import StructuredSampling
 from .steps import AtomStep, BoundingSteps, CurveStep, LaplaceStep, LossStep, MixtureStep, Step, bounding_atoms
 
@@ -68,8 +68,8 @@ def read_pair(name: str, pair: Any) -> ReadPair:
     if is_dp_accounting_pld(pair):
         return _both_orders(*(BoundingSteps((LossStep(one, 1),)) for one in losses_of_dp_accounting(name, pair)))
     if isinstance(pair, tuple) and len(pair) == 2:
-        return _read_two(*pair)
-    if callable(pair):
+        return _read_two(name, *pair)
+    if callable(pair) and not isinstance(pair, type):
         return _of_curves(pair, None, ordered=False)
     raise DomainError(
         f"{name} must be a tuple (p, q) of two distributions, a mechanism, a channel, a PrivacyLossDistribution, a "
@@ -235,8 +235,14 @@ def _best_candidates(candidates: list[BoundingSteps]) -> list[BoundingSteps]:
     return [candidates[i] for i in dict.fromkeys(table.argmax(axis=0).tolist())][:_MOST_CANDIDATES]
 
 
-def _read_two(p: Any, q: Any) -> ReadPair:
+def _read_two(name: str, p: Any, q: Any) -> ReadPair:
     """Two distributions, vectors of probabilities, or curves."""
+    for one in (p, q):
+        if isinstance(one, (PairObject, *(kind for kind, _ in _READERS))):
+            raise DomainError(
+                f"{name} must be a list if it has several pairs; got a tuple with {_validate.shown(one)}, which is a "
+                "pair already. Write [first, second]."
+            )
     if isinstance(p, GaussianMixture) and isinstance(q, GaussianMixture):
         if p.dimension == q.dimension > 1:
             return _reduced(p, q)
@@ -254,6 +260,8 @@ def _read_two(p: Any, q: Any) -> ReadPair:
 
 def _of_curves(p: Any, q: Any, *, ordered: bool) -> ReadPair:
     pair = pair_of(p, q)
+    for curve in (pair.forward, pair.backward):
+        certified(curve, np.zeros(1))  # raises here rather than in a search
     return _ordered(BoundingSteps((CurveStep(pair.forward, pair.backward, 1),)))._replace(ordered=ordered)
 
 
