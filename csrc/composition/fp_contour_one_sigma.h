@@ -31,24 +31,27 @@
 #define FP_BUMP_HEIGHT 0.29920671030107 /* 0.75 / sqrt(2 pi), rounded down */
 #define FP_BUMP_SPAN 12 /* bumps that reach a point on either side: e^-40 at 12 spacings, allowed for in the bounds */
 #define FP_SHIFTS 5
-/* bound: none - t times the largest loss from which losses are taken less it: its rounding would rule the error */
-#define FP_CENTRED_EXPONENT 1.0
+/* bound: none - t times the largest loss, times the square of the range where that is more than 1, from which losses
+ * are taken less the largest: their rounding would rule the error */
+#define FP_CENTRED_EXPONENT 0.3
 #define FP_PATH_CELLS 1e5
 #define FP_PATH_BUMPS 256 /* distances of bumps on a path, which goes beyond the nodes where its tails need it */
 #define FP_HALF_LOG_TWO_PI 0.91893853320467274178 /* log(2 pi) / 2 */
 
 static double fp_bump_falls[FP_BUMP_SPAN + 1]; /* e^(-i^2 spacing^2 / 2) */
 
-/* Components of positive weight, and their phases at height y: cos(c y) and +- sin(c y) */
+/* `base`, 0 or 1, and components e^log_w e^(c (x - middle)) with phases at height y: cos(c y) and +- sin(c y) */
 typedef struct {
     int n;
-    double c[FP_MAX_POINTS], log_w[FP_MAX_POINTS], cosine[FP_MAX_POINTS], sine[FP_MAX_POINTS];
+    double base, c[FP_MAX_POINTS], middle[FP_MAX_POINTS], log_w[FP_MAX_POINTS], cosine[FP_MAX_POINTS];
+    double sine[FP_MAX_POINTS];
 } fp_path_mixture;
 
-/* lift: log of the factor of the integrand; growth: of the variances of means on a cell and at height y */
+/* Where the loss is bounded Q is relative to its component at P's mean, the base. lift: log of the factor of the
+ * integrand; growth: of the variances of means on a cell and at height y; slip: relative rounding of relative losses */
 typedef struct {
     fp_path_mixture p, q;
-    double t, w, y, width, lift, growth, variance_error;
+    double t, w, y, width, lift, growth, slip;
 } fp_path;
 
 /* P = (weight e^log_w, mean c), and of the components of Q with other means: distances from c, middles between c and
@@ -252,7 +255,8 @@ static inline int fp_contour_one_sigma_build(fp_contour_factor *factor, double t
     if (fp_contour_nodes_reserve(nodes, n))
         return -1;
     factor->first = first, factor->step = step;
-    const int centred = pair->bounded && factor->centred && t * pair->largest.hi > FP_CENTRED_EXPONENT;
+    const int centred = pair->bounded && factor->centred
+        && t * pair->largest.hi * fp_max(1.0, pair->range * pair->range) > FP_CENTRED_EXPONENT;
     factor->offset = centred ? pair->largest : fp_dd_set(0.0);
     if (centred)
         fp_bounded_nodes_selected(&pair->others, first, step, n, nodes->log_p, nodes->loss, nodes->log_p_error,
@@ -266,7 +270,7 @@ static inline int fp_contour_one_sigma_build(fp_contour_factor *factor, double t
     nodes->spare[0] = 0.0; /* masses of bumps are not known yet */
     const double below = pair->p_low - first * step, above = (first + n - 1) * step - pair->p_high;
     const double log_left_out = -0.5 * fp_min(below, above) * fp_min(below, above);
-    const double log_ends = fp_log_sum(left_tail, right_tail) - FP_HALF_LOG_TWO_PI - t * fp_dd_double(factor->offset) + 1e-3;
+    const double log_ends = fp_log_sum(left_tail, right_tail) - FP_HALF_LOG_TWO_PI - t * factor->offset.hi + 1e-3 + 1e-13 * t;
     fp_contour_nodes_tilt(factor, t, pair->mass, 2.2 * fp_exp(-aim), log_ends,
                           below > 1.0 && above > 1.0 ? log_left_out : 0.0, NULL);
     factor->kappa_error += t * 1e-30 * fabs(factor->offset.hi);
@@ -302,31 +306,46 @@ static inline const double *fp_contour_bump_masses(const fp_contour_factor *fact
     return mass;
 }
 
-static inline void fp_path_fill(fp_path_mixture *mixture, const fp_one_sigma *g, int of_p, double y, double side)
+static inline void fp_path_add(fp_path_mixture *mixture, double weight, double c, double middle, double y, double side)
 {
-    mixture->n = 0;
-    for (int j = 0; j <= g->n; j++) {
-        const double weight = of_p ? fp_point_w(g, j) : fp_point_v(g, j), c = fp_point_mean(g, j);
-        if (weight > 0.0) {
-            const int i = mixture->n++;
-            mixture->c[i] = c, mixture->log_w[i] = fp_log(weight);
-            mixture->cosine[i] = cos(c * y), mixture->sine[i] = side * sin(c * y);
-        }
-    }
+    const int i = mixture->n;
+    if (!(weight > 0.0))
+        return;
+    mixture->n++;
+    mixture->c[i] = c, mixture->middle[i] = middle, mixture->log_w[i] = fp_log(weight);
+    mixture->cosine[i] = cos(c * y), mixture->sine[i] = side * sin(c * y);
 }
 
-/* log |sum| of the components at x + i y, and the mean of their means under their weights at x */
+static inline void fp_path_fill(fp_path *path, const fp_contour_one_sigma *pair, double side)
+{
+    const fp_one_sigma *g = &pair->g;
+    const fp_bounded_loss *others = &pair->others;
+    const double y = path->y;
+    path->p.n = path->q.n = 0, path->p.base = 0.0, path->q.base = pair->bounded;
+    for (int j = 0; j <= g->n; j++) {
+        const double c = fp_point_mean(g, j);
+        fp_path_add(&path->p, fp_point_w(g, j), c, 0.5 * c, pair->bounded ? 0.0 : y, side);
+        fp_path_add(&path->q, pair->bounded ? 0.0 : fp_point_v(g, j), c, 0.5 * c, y, side);
+    }
+    for (int j = 0; pair->bounded && j < others->n; j++)
+        fp_path_add(&path->q, others->ratio[j], others->gap[j], others->middle[j], y, side);
+}
+
+/* log |sum| of the mixture at x + i y, and the mean of its means under the weights at x */
 static inline double fp_path_log_size(const fp_path_mixture *mixture, double x, double *mean)
 {
-    double top = -INFINITY, re = 0.0, im = 0.0, size = 0.0, moment = 0.0;
+    double top = mixture->base > 0.0 ? 0.0 : -INFINITY, re = 0.0, im = 0.0, size = 0.0, moment = 0.0;
     for (int j = 0; j < mixture->n; j++)
-        top = fp_max(top, mixture->log_w[j] + mixture->c[j] * (x - 0.5 * mixture->c[j]));
+        top = fp_max(top, mixture->log_w[j] + mixture->c[j] * (x - mixture->middle[j]));
     for (int j = 0; j < mixture->n; j++) {
-        const double c = mixture->c[j], e = fp_exp(mixture->log_w[j] + c * (x - 0.5 * c) - top);
+        const double c = mixture->c[j], e = fp_exp(mixture->log_w[j] + c * (x - mixture->middle[j]) - top);
         re += e * mixture->cosine[j], im += e * mixture->sine[j], size += e, moment += c * e;
     }
-    *mean = moment / size;
-    return top + 0.5 * fp_log(re * re + im * im);
+    const double low = mixture->base * fp_exp(-top), small = 2.0 * re + (re * re + im * im);
+    *mean = moment / (size + low);
+    if (low == 1.0 && small > -0.5)
+        return 0.5 * fp_log1p(small);
+    return top + 0.5 * fp_log((re + low) * (re + low) + im * im);
 }
 
 /* log of a bound of the integral of a path beyond x, without weights of bumps */
@@ -335,16 +354,19 @@ static inline double fp_path_tail(const fp_contour_one_sigma *pair, const fp_pat
     const double t = path->t, theta = path->y * pair->range, sec = 1.0 / cos(0.5 * theta), sec2 = sec * sec;
     double mean_p, mean_q, tail;
     fp_contour_end(pair, t, x, side, &tail);
-    tail += path->lift + (pair->q_high > pair->q_low ? t * fp_log(sec) : 0.0);
+    tail += path->lift - (pair->bounded ? t * pair->largest.hi : 0.0) + 1e-13 * t
+            + (pair->q_high > pair->q_low ? t * fp_log(sec) : 0.0);
     if (tail < -40.0 || theta > 0.5 * FP_PI)
         return tail;
     const double log_p = fp_path_log_size(&path->p, x, &mean_p), log_q = fp_path_log_size(&path->q, x, &mean_q);
+    mean_q += pair->bounded ? pair->p_low : 0.0;
     const double above = mean_q - pair->q_low, below = pair->q_high - mean_q, near = cos(theta);
     const double q_mean = side > 0 ? fp_max(pair->q_low + near * above, pair->q_high - sec2 * below)
                                    : fp_min(pair->q_high - near * below, pair->q_low + sec2 * above);
     const double extreme = side > 0 ? pair->p_high : pair->p_low;
     const double fall = side * (x - extreme + t * (q_mean - extreme)) - 1e-14 * t * pair->range;
-    const double value = (log_p - 0.5 * x * x) + t * (log_p - log_q) + path->lift;
+    const double loss = pair->bounded ? -log_q : log_p - log_q;
+    const double value = (log_p - 0.5 * x * x) + (t * loss + path->slip * t * fabs(loss)) + path->lift;
     return fall >= 1.0 ? fp_min(tail, value - fp_log(fall) + 1e-9) : tail;
 }
 
@@ -374,16 +396,18 @@ static inline double fp_contour_one_sigma_decay(const fp_contour_factor *factor,
         const double cells = ceil(FP_BUMP_SPACING * fp_min(sqrt(curvature / 0.8), fp_max(2.5, d / 0.3)));
         const double width = FP_BUMP_SPACING / cells, farthest = fp_max(-left, right) + FP_PATH_BUMPS;
         double fall[2 * FP_BUMP_SPAN + 1], lost, whole = 0.0;
-        path.y = y, path.width = width, path.variance_error = 1e-14 * d * d;
-        path.growth = sec * sec * fp_exp(d * width), path.lift = y * y - FP_HALF_LOG_TWO_PI - nodes->log_total - t * fp_dd_double(factor->offset);
-        fp_path_fill(&path.p, &pair->g, 1, y, side), fp_path_fill(&path.q, &pair->g, 0, y, side);
+        path.y = y, path.width = width;
+        path.growth = sec * sec * fp_exp(d * width), path.lift = y * y - FP_HALF_LOG_TWO_PI - nodes->log_total;
+        path.lift += pair->bounded ? t * (pair->largest.hi - factor->offset.hi) : 0.0;
+        fp_path_fill(&path, pair, side);
         double rounding = 8.0;
         for (int j = 0; j < path.p.n + path.q.n; j++) {
             const fp_path_mixture *of = j < path.p.n ? &path.p : &path.q;
             const int i = j < path.p.n ? j : j - path.p.n;
             rounding = fp_max(rounding, 8.0 + fabs(of->log_w[i]) + fabs(of->c[i]) * (farthest + fabs(of->c[i])));
         }
-        path.lift += 1e-3 + 4e-15 * (1.0 + t + w) * rounding;
+        path.slip = pair->bounded ? 4e-15 * rounding : 0.0;
+        path.lift += 1e-3 + 4e-15 * (1.0 + (pair->bounded ? 0.0 : t + w)) * rounding;
         int before = 0, after = 0; /* the path goes on where its ends are not small */
         while ((lost = fp_path_tail(pair, &path, left - before * FP_BUMP_SPACING, -1)) > -37.0
                && before + bumps < FP_PATH_BUMPS - FP_LANES)

@@ -50,7 +50,7 @@
 #define FP_SLOTS (2 * 40 * FP_SLOTS_PER_OCTAVE + 1) /* t from 2^-40 to 2^40 */
 #define FP_CONTOUR_TABLES 64
 #define FP_CONTOUR_CHERNOFF 16 /* values of t' */
-#define FP_CONTOUR_LADDER 96 /* frequencies 2^(j/2 - 16) at which bounds of |m| are known */
+#define FP_CONTOUR_LADDER 160 /* frequencies 2^(j/2 - 16) at which bounds of |m| are known */
 
 enum { FP_CONTOUR_DELTA = 0, FP_CONTOUR_TAIL = 1 };
 
