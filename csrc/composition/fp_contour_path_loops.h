@@ -130,4 +130,51 @@ static void FP_NAME(fp_bounded_nodes)(const fp_bounded_loss *others, double firs
     }
 }
 
+/* log |sum| of a mixture at x, without base and at height 0, and a bound of its error */
+FP_INLINE void FP_NAME(fp_far_log_sum)(const fp_path_mixture *mixture, const double *restrict x,
+                                       double *restrict log_sum, double *restrict wrong)
+{
+    const double count = mixture->n + 3.0;
+    double top[FP_LANES], sum[FP_LANES], error[FP_LANES];
+    FP_LANE_LOOP(k)
+        top[k] = -INFINITY, sum[k] = error[k] = 0.0;
+    for (int j = 0; j < mixture->n; j++)
+        FP_LANE_LOOP(k) {
+            const double e = mixture->log_w[j] + mixture->c[j] * (x[k] - mixture->middle[j]);
+            top[k] = e > top[k] ? e : top[k];
+        }
+    for (int j = 0; j < mixture->n; j++) {
+        const double c = mixture->c[j], size = fabs(c), log_w = mixture->log_w[j];
+        FP_LANE_LOOP(k) {
+            const double away = x[k] - mixture->middle[j], part = log_w + c * away, e = fp_exp(part - top[k]);
+            sum[k] += e;
+            error[k] += e * (count + 2.0 * fabs(log_w) + size * (5.0 * fabs(away) + 2.0 * size) + fabs(part)
+                             + fabs(part - top[k]));
+        }
+    }
+    FP_LANE_LOOP(k) {
+        log_sum[k] = top[k] + fp_log(sum[k]);
+        wrong[k] = 1.01 * (error[k] / sum[k] + 3.0 * fabs(top[k]) + 3.0 * fabs(log_sum[k]));
+    }
+}
+
+/* As fp_one_sigma_nodes, where ratios of components may not be numbers of double precision: log p and the loss */
+static void FP_NAME(fp_far_nodes)(const fp_path *path, double first, double step, int n, double *restrict log_p,
+                                  double *restrict loss, double *restrict log_p_error, double *restrict loss_error)
+{
+    for (ptrdiff_t b = 0; b < n; b += FP_LANES) {
+        double x[FP_LANES], p[FP_LANES], q[FP_LANES], p_wrong[FP_LANES], q_wrong[FP_LANES];
+        FP_LANE_LOOP(k)
+            x[k] = (first + (double)(b + k)) * step;
+        FP_NAME(fp_far_log_sum)(&path->p, x, p, p_wrong);
+        FP_NAME(fp_far_log_sum)(&path->q, x, q, q_wrong);
+        FP_LANE_LOOP(k) {
+            const double square = 0.5 * x[k] * x[k];
+            log_p[b + k] = p[k] - square, loss[b + k] = p[k] - q[k];
+            log_p_error[b + k] = FP_U * (p_wrong[k] + 2.0 * square + fabs(log_p[b + k]));
+            loss_error[b + k] = FP_U * (p_wrong[k] + q_wrong[k] + fabs(loss[b + k]));
+        }
+    }
+}
+
 #undef FP_LANE_LOOP

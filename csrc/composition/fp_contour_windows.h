@@ -249,8 +249,7 @@ static inline int fp_window_glance(fp_contour_factor *factor, double t, double a
         if (fp_contour_nodes_reserve(&factor->nodes, n))
             return -1;
         fp_contour_nodes *nodes = &factor->nodes;
-        fp_one_sigma_selected.nodes(&part->pair->g, first, step, n, part->quick_log_p, nodes->rest, part->quick_loss,
-                                    nodes->log_p_error, nodes->g, nodes->loss_error);
+        fp_contour_one_sigma_nodes(part->pair, first, step, n, nodes, part->quick_log_p, part->quick_loss);
         for (int j = 0; j < n; j++) {
             double error;
             part->quick_log_p[j] += fp_log(step) - 0.91893853320467274178
@@ -317,8 +316,7 @@ static inline int fp_window_build(fp_contour_factor *factor, double t, double w,
     if (fp_contour_nodes_reserve(nodes, n))
         return -1;
     factor->first = first, factor->step = step;
-    fp_one_sigma_selected.nodes(&part->pair->g, first, step, n, nodes->log_p, nodes->rest, nodes->loss,
-                                nodes->log_p_error, nodes->g, nodes->loss_error);
+    fp_contour_one_sigma_nodes(part->pair, first, step, n, nodes, nodes->log_p, nodes->loss);
     const double log_weight = fp_log(step) - 0.91893853320467274178;
     for (int j = 0; j < n; j++) {
         const double x = part->side * ((first + j) * step - part->centre);
