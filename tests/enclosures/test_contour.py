@@ -37,14 +37,14 @@ def subsampled(rate, sigma, count):
 
 @pytest.mark.parametrize("quantity", ["delta", "tail"])
 def test_stored_truths_lie_within_narrow_bounds(quantity):
-    for name, epsilon, log_delta, log_tail in rows("contours"):
-        truth = float(log_delta if quantity == "delta" else log_tail)
+    for name, epsilon, stored_delta, stored_tail in rows("contours"):
+        truth = float(stored_delta if quantity == "delta" else stored_tail)
         bounds = contour_bounds(steps_of(name), np.array([epsilon]), quantity)
         slack = 3e-16 * (1.0 + abs(truth))  # the rounding of the stored number
         case = (name, epsilon, truth, bounds)
         assert bounds.lower[0] - slack <= truth <= bounds.upper[0] + slack, case
         assert bounds.lower[0] <= bounds.value[0] <= bounds.upper[0], case
-        if quantity == "delta" or float(log_delta) < -0.01:  # else the tail is far smaller than delta
+        if quantity == "delta" or float(stored_delta) < -0.01:  # else the tail is far smaller than delta
             assert bounds.upper[0] - bounds.lower[0] < WIDTHS.get(name, 1e-9), case
 
 
