@@ -62,6 +62,8 @@
 /* bound: none - where log |F| at this many standard deviations is above the fall shells are tried first */
 #define FP_SHELL_FREQUENCY 32.0
 #define FP_SHELL_FALL -4.0
+/* bound: none - t times the square of the range of means from which a pair that is not cut is not tried: it is slow */
+#define FP_SHELL_UNCUT 8.0
 /* bound: none - exponents of the errors aimed at by the search of t, and by aliases and tails relative to the total */
 #define FP_SHELL_WIDTH 1e-10 /* relative, of the whole */
 /* bound: proved - exponent of the errors of quadrature, but for the count of a pair; they enter the bounds */
@@ -563,6 +565,9 @@ static inline int fp_shell_is_slow(fp_shell *shell, double t)
     double variance = 0.0, log_size = 0.0;
     for (int i = 0; i < shell->n; i++) {
         fp_contour_factor *a = shell->inner[i];
+        const fp_contour_window *part = a->kind == &fp_contour_window_kind ? a->pair : NULL;
+        if (part && part->bend == 1.0 && t * part->pair->range * part->pair->range > FP_SHELL_UNCUT)
+            return 1;
         if (a->kind->build(a, t, 0.0, FP_SHELL_SEARCH_AIM))
             return 1;
         variance += a->count * a->variance;
