@@ -12,10 +12,32 @@
  * the mean of Q's means under their weights at b, c_p the largest mean of P, p e^(t l) is at most its value at b times
  * e^(-u (x-b) - (x-b)^2/2), u = b - c_p - t max(0, c_p - E_q); left of it likewise.
  *
+ * Bounded losses. Let P be one component at the lowest mean of Q (or the highest, mirrored), at 0; log q - log of that
+ * component is K(x) = l_max - l = log(1 + sum r_j e^(c_j x)), r_j constant, c_j > 0; mu = K', V = K'' are mean and
+ * variance of the means of Q under their weights at x. V <= D mu, so that mu <= D K (integrate from -infinity). With
+ * pi_j the weights at x, |q(x + i y)|^2 = e^(y^2) q(x)^2 (1 - s),
+ *     s = sum over j, k of pi_j pi_k (1 - cos((c_j - c_k) y)) <= min(V y^2, sin^2(theta/2)),
+ * and -log(1 - s) / s grows with s: |q(x + i y)|^-t <= e^(-t y^2/2) q(x)^-t e^(t beta K), beta = -log(cos(theta/2))
+ * theta^2 / sin^2(theta/2). And |d Im l / dy| = |Re (mean of means at x + i y)| <= mu / cos^2(theta/2): |Im l| <= 2
+ * tan(theta/2) K. Where a = beta + 2 (|w|/t) tan(theta/2) <= 1 therefore
+ *     integral of |p e^(z l)|(x + i y) dx <= e^(y^2/2 + a t l_max) M((1 - a) t) <= e^(y^2/2 + a H(t)) M(t),
+ * H(t) = t l_max - log M(t) (P of mass 1): H is concave and H(0) = 0, so H((1 - a) t) >= (1 - a) H(t). Either part of
+ * a is replaced by the former bound where that is less. H(t) <= t K(x) - log P(X <= x) for every x, as K increases. For
+ * large t it is far less than t D^2: nodes are as far apart as the Gaussian allows. Where rounding of t l would rule,
+ * l - l_max = -K is summed, which has relative accuracy; l_max is in double-double.
+ *
  * Decay. For a sign s and y > 0, x -> x + i s y moves the path of integration, and with 0 <= chi <= 1,
  *     |m(w)| <= 1 - sum g chi + integral of |p e^(t l) chi|(x + i s y) e^(-w Im l) dx / M(t),
  * chi = e^(-(x-x0)^2 / 2 v^2) or 1. Where Im l >= 0 on the path the right side falls with w: it bounds |m| at all
- * larger frequencies.
+ * larger frequencies. On a cell the log of the integrand has a second derivative of at most
+ *     -1 + ((1 + t + w) V_p + (t + w) V_q) e^(D width) / cos^2(theta/2),
+ * V_p and V_q the variances in the middle: a product of two weights at x changes by a factor of at most e^(2 D |dx|),
+ * and the variance of means at x + i y, a sum of such products over |sum|^2, is at most V / cos^2(theta/2).
+ *
+ * Ends of paths. Besides the bound of the integrand by its value at y = 0, for theta <= pi/2: with a = mean of the
+ * means of Q at x less the lowest, Re of the mean at x + i y less the lowest is between cos(theta) a and
+ * a / cos^2(theta/2), likewise from the highest, and Re of the mean of those of P is within their range. This bounds
+ * the slope of log |p e^(t l)|; a increases with x.
  */
 /* bounds: tested by enclosures/test_contour - ends of nodes and cells of paths */
 #ifndef FP_CONTOUR_ONE_SIGMA_H
@@ -25,30 +47,33 @@
 #include "line/fp_one_sigma_solver.h"
 #include "special/fp_dd_elementary.h"
 
-#define FP_BUMPS 128
+#define FP_BUMPS 256
 #define FP_BUMP_SPACING 0.75
 /* bound: proved - the bumps e^(-(x - c)^2 / 2) spaced by 0.75 sum to 3.3422... (1 +- 2 e^(-2 pi^2 / 0.75^2)) */
 #define FP_BUMP_HEIGHT 0.29920671030107 /* 0.75 / sqrt(2 pi), rounded down */
 #define FP_BUMP_SPAN 12 /* bumps that reach a point on either side: e^-40 at 12 spacings, allowed for in the bounds */
 #define FP_SHIFTS 5
-/* bound: none - t times the largest loss from which losses are taken less it: its rounding would rule the error */
-#define FP_CENTRED_EXPONENT 1.0
+/* bound: none - t times the largest loss, times the square of the range where that is more than 1, from which losses
+ * are taken less the largest: their rounding would rule the error */
+#define FP_CENTRED_EXPONENT 0.3
 #define FP_PATH_CELLS 1e5
-#define FP_PATH_BUMPS 256 /* distances of bumps on a path, which goes beyond the nodes where its tails need it */
+#define FP_PATH_BUMPS 384 /* distances of bumps on a path, which goes beyond the nodes where its tails need it */
 #define FP_HALF_LOG_TWO_PI 0.91893853320467274178 /* log(2 pi) / 2 */
 
 static double fp_bump_falls[FP_BUMP_SPAN + 1]; /* e^(-i^2 spacing^2 / 2) */
 
-/* Components of positive weight, and their phases at height y: cos(c y) and +- sin(c y) */
+/* `base`, 0 or 1, and components e^log_w e^(c (x - middle)) with phases at height y: cos(c y) and +- sin(c y) */
 typedef struct {
     int n;
-    double c[FP_MAX_POINTS], log_w[FP_MAX_POINTS], cosine[FP_MAX_POINTS], sine[FP_MAX_POINTS];
+    double base, c[FP_MAX_POINTS], middle[FP_MAX_POINTS], log_w[FP_MAX_POINTS], cosine[FP_MAX_POINTS];
+    double sine[FP_MAX_POINTS];
 } fp_path_mixture;
 
-/* lift: log of the factor of the integrand; growth: of the variances of means on a cell and at height y */
+/* Where the loss is bounded Q is relative to its component at P's mean, the base. lift: log of the factor of the
+ * integrand; growth: of the variances of means on a cell and at height y; slip: relative rounding of relative losses */
 typedef struct {
     fp_path_mixture p, q;
-    double t, w, y, width, lift, growth, variance_error;
+    double t, w, y, width, lift, growth, slip;
 } fp_path;
 
 /* P = (weight e^log_w, mean c), and of the components of Q with other means: distances from c, middles between c and
@@ -66,6 +91,8 @@ static fp_contour_path_kernel fp_contour_path_selected;
 typedef void (*fp_bounded_nodes_kernel)(const fp_bounded_loss *, double, double, int, double *, double *, double *,
                                         double *);
 static fp_bounded_nodes_kernel fp_bounded_nodes_selected;
+typedef void (*fp_far_nodes_kernel)(const fp_path *, double, double, int, double *, double *, double *, double *);
+static fp_far_nodes_kernel fp_far_nodes_selected;
 
 typedef struct {
     fp_one_sigma g;
@@ -121,15 +148,19 @@ static inline int fp_contour_one_sigma_make(fp_contour_one_sigma *pair, int np, 
     return 1;
 }
 
+/* log of the sum of weights times e^(c (x - c / 2)), and the mean of the c under them */
 FP_INLINE double fp_contour_weight_sum(const fp_one_sigma *g, const double *w, double centre, double x, double *mean)
 {
-    double sum = centre, moment = 0.0;
+    double top = centre > 0.0 ? 0.0 : -INFINITY, sum, moment = 0.0;
+    for (int i = 0; i < g->n; i++)
+        top = w[i] > 0.0 ? fp_max(top, g->c[i] * (x - 0.5 * g->c[i])) : top;
+    sum = centre > 0.0 ? centre * fp_exp(-top) : 0.0;
     for (int i = 0; i < g->n; i++) {
-        const double e = w[i] * fp_exp(g->c[i] * (x - 0.5 * g->c[i]));
+        const double e = w[i] > 0.0 ? w[i] * fp_exp(g->c[i] * (x - 0.5 * g->c[i]) - top) : 0.0;
         sum += e, moment += g->c[i] * e;
     }
     *mean = moment / sum;
-    return sum;
+    return top + fp_log(sum);
 }
 
 /* log of p e^(t l) sqrt(2 pi) at x, and of a bound of its integral beyond x: to the right of it, or left (side -1). */
@@ -137,8 +168,8 @@ static inline double fp_contour_end(const fp_contour_one_sigma *pair, double t, 
 {
     const fp_one_sigma *g = &pair->g;
     double mean_p, mean_q;
-    const double log_p = fp_log(fp_contour_weight_sum(g, g->w, g->w_centre, x, &mean_p)),
-                 log_q = fp_log(fp_contour_weight_sum(g, g->v, g->v_centre, x, &mean_q));
+    const double log_p = fp_contour_weight_sum(g, g->w, g->w_centre, x, &mean_p),
+                 log_q = fp_contour_weight_sum(g, g->v, g->v_centre, x, &mean_q);
     const double value = log_p - 0.5 * x * x + t * (log_p - log_q);
     const double extreme = side > 0 ? pair->p_high : pair->p_low;
     const double away = side > 0 ? extreme - mean_q : mean_q - extreme;
@@ -226,6 +257,47 @@ static inline double fp_contour_step(const fp_contour_one_sigma *pair, double t,
     }
 }
 
+static inline void fp_path_add(fp_path_mixture *mixture, double weight, double c, double middle, double y, double side)
+{
+    const int i = mixture->n;
+    if (!(weight > 0.0))
+        return;
+    mixture->n++;
+    mixture->c[i] = c, mixture->middle[i] = middle, mixture->log_w[i] = fp_log(weight);
+    mixture->cosine[i] = cos(c * y), mixture->sine[i] = side * sin(c * y);
+}
+
+/* `relative`: Q to its component at P's mean */
+static inline void fp_path_fill(fp_path *path, const fp_contour_one_sigma *pair, double side, int relative)
+{
+    const fp_one_sigma *g = &pair->g;
+    const fp_bounded_loss *others = &pair->others;
+    const double y = path->y;
+    path->p.n = path->q.n = 0, path->p.base = 0.0, path->q.base = relative;
+    for (int j = 0; j <= g->n; j++) {
+        const double c = fp_point_mean(g, j);
+        fp_path_add(&path->p, fp_point_w(g, j), c, 0.5 * c, relative ? 0.0 : y, side);
+        fp_path_add(&path->q, relative ? 0.0 : fp_point_v(g, j), c, 0.5 * c, y, side);
+    }
+    for (int j = 0; relative && j < others->n; j++)
+        fp_path_add(&path->q, others->ratio[j], others->gap[j], others->middle[j], y, side);
+}
+
+/* log p (but for log sqrt(2 pi)), losses and their errors at n nodes; `nodes` holds the errors */
+static inline void fp_contour_one_sigma_nodes(const fp_contour_one_sigma *pair, double first, double step, int n,
+                                              fp_contour_nodes *nodes, double *log_p, double *loss)
+{
+    const double farthest = step * fp_max(-first, first + n);
+    if (pair->range * (farthest + pair->range) < FP_LARGEST_EXPONENT) {
+        fp_one_sigma_selected.nodes(&pair->g, first, step, n, log_p, nodes->rest, loss, nodes->log_p_error, nodes->g,
+                                    nodes->loss_error);
+        return;
+    }
+    fp_path path = {.y = 0.0};
+    fp_path_fill(&path, pair, 1.0, 0);
+    fp_far_nodes_selected(&path, first, step, n, log_p, loss, nodes->log_p_error, nodes->loss_error);
+}
+
 /* A step not above it of so few bits that nodes are exact */
 FP_INLINE double fp_contour_short(double step)
 {
@@ -246,27 +318,27 @@ static inline int fp_contour_one_sigma_build(fp_contour_factor *factor, double t
     const double depth = pair->bounded && t * pair->range * pair->range > 32.0 ? fp_contour_depth(pair, t, left, right) : INFINITY;
     const double step = fp_contour_short(fp_contour_step(pair, t, w, aim, depth)), first = floor(left / step);
     const double count = ceil(right / step) - first + 1.0;
-    if (!(count < FP_CONTOUR_NODES) || pair->range * (fp_max(-left, right) + pair->range) > FP_LARGEST_EXPONENT)
+    if (!(count < FP_CONTOUR_NODES))
         return 1;
     const int n = (int)(count + 7.0) / 8 * 8;
     if (fp_contour_nodes_reserve(nodes, n))
         return -1;
     factor->first = first, factor->step = step;
-    const int centred = pair->bounded && factor->centred && t * pair->largest.hi > FP_CENTRED_EXPONENT;
+    const int centred = pair->bounded && factor->centred
+        && t * pair->largest.hi * fp_max(1.0, pair->range * pair->range) > FP_CENTRED_EXPONENT;
     factor->offset = centred ? pair->largest : fp_dd_set(0.0);
     if (centred)
         fp_bounded_nodes_selected(&pair->others, first, step, n, nodes->log_p, nodes->loss, nodes->log_p_error,
                                   nodes->loss_error);
     else
-        fp_one_sigma_selected.nodes(&pair->g, first, step, n, nodes->log_p, nodes->rest, nodes->loss,
-                                    nodes->log_p_error, nodes->g, nodes->loss_error);
+        fp_contour_one_sigma_nodes(pair, first, step, n, nodes, nodes->log_p, nodes->loss);
     const double log_weight = fp_log(step) - FP_HALF_LOG_TWO_PI;
     for (int j = 0; j < n; j++)
         nodes->log_p[j] += log_weight;
     nodes->spare[0] = 0.0; /* masses of bumps are not known yet */
     const double below = pair->p_low - first * step, above = (first + n - 1) * step - pair->p_high;
     const double log_left_out = -0.5 * fp_min(below, above) * fp_min(below, above);
-    const double log_ends = fp_log_sum(left_tail, right_tail) - FP_HALF_LOG_TWO_PI - t * fp_dd_double(factor->offset) + 1e-3;
+    const double log_ends = fp_log_sum(left_tail, right_tail) - FP_HALF_LOG_TWO_PI - t * factor->offset.hi + 1e-3 + 1e-13 * t;
     fp_contour_nodes_tilt(factor, t, pair->mass, 2.2 * fp_exp(-aim), log_ends,
                           below > 1.0 && above > 1.0 ? log_left_out : 0.0, NULL);
     factor->kappa_error += t * 1e-30 * fabs(factor->offset.hi);
@@ -302,31 +374,21 @@ static inline const double *fp_contour_bump_masses(const fp_contour_factor *fact
     return mass;
 }
 
-static inline void fp_path_fill(fp_path_mixture *mixture, const fp_one_sigma *g, int of_p, double y, double side)
-{
-    mixture->n = 0;
-    for (int j = 0; j <= g->n; j++) {
-        const double weight = of_p ? fp_point_w(g, j) : fp_point_v(g, j), c = fp_point_mean(g, j);
-        if (weight > 0.0) {
-            const int i = mixture->n++;
-            mixture->c[i] = c, mixture->log_w[i] = fp_log(weight);
-            mixture->cosine[i] = cos(c * y), mixture->sine[i] = side * sin(c * y);
-        }
-    }
-}
-
-/* log |sum| of the components at x + i y, and the mean of their means under their weights at x */
+/* log |sum| of the mixture at x + i y, and the mean of its means under the weights at x */
 static inline double fp_path_log_size(const fp_path_mixture *mixture, double x, double *mean)
 {
-    double top = -INFINITY, re = 0.0, im = 0.0, size = 0.0, moment = 0.0;
+    double top = mixture->base > 0.0 ? 0.0 : -INFINITY, re = 0.0, im = 0.0, size = 0.0, moment = 0.0;
     for (int j = 0; j < mixture->n; j++)
-        top = fp_max(top, mixture->log_w[j] + mixture->c[j] * (x - 0.5 * mixture->c[j]));
+        top = fp_max(top, mixture->log_w[j] + mixture->c[j] * (x - mixture->middle[j]));
     for (int j = 0; j < mixture->n; j++) {
-        const double c = mixture->c[j], e = fp_exp(mixture->log_w[j] + c * (x - 0.5 * c) - top);
+        const double c = mixture->c[j], e = fp_exp(mixture->log_w[j] + c * (x - mixture->middle[j]) - top);
         re += e * mixture->cosine[j], im += e * mixture->sine[j], size += e, moment += c * e;
     }
-    *mean = moment / size;
-    return top + 0.5 * fp_log(re * re + im * im);
+    const double low = mixture->base * fp_exp(-top), small = 2.0 * re + (re * re + im * im);
+    *mean = moment / (size + low);
+    if (low == 1.0 && small > -0.5)
+        return 0.5 * fp_log1p(small);
+    return top + 0.5 * fp_log((re + low) * (re + low) + im * im);
 }
 
 /* log of a bound of the integral of a path beyond x, without weights of bumps */
@@ -335,16 +397,19 @@ static inline double fp_path_tail(const fp_contour_one_sigma *pair, const fp_pat
     const double t = path->t, theta = path->y * pair->range, sec = 1.0 / cos(0.5 * theta), sec2 = sec * sec;
     double mean_p, mean_q, tail;
     fp_contour_end(pair, t, x, side, &tail);
-    tail += path->lift + (pair->q_high > pair->q_low ? t * fp_log(sec) : 0.0);
+    tail += path->lift - (pair->bounded ? t * pair->largest.hi : 0.0) + 1e-13 * t
+            + (pair->q_high > pair->q_low ? t * fp_log(sec) : 0.0);
     if (tail < -40.0 || theta > 0.5 * FP_PI)
         return tail;
     const double log_p = fp_path_log_size(&path->p, x, &mean_p), log_q = fp_path_log_size(&path->q, x, &mean_q);
+    mean_q += pair->bounded ? pair->p_low : 0.0;
     const double above = mean_q - pair->q_low, below = pair->q_high - mean_q, near = cos(theta);
     const double q_mean = side > 0 ? fp_max(pair->q_low + near * above, pair->q_high - sec2 * below)
                                    : fp_min(pair->q_high - near * below, pair->q_low + sec2 * above);
     const double extreme = side > 0 ? pair->p_high : pair->p_low;
     const double fall = side * (x - extreme + t * (q_mean - extreme)) - 1e-14 * t * pair->range;
-    const double value = (log_p - 0.5 * x * x) + t * (log_p - log_q) + path->lift;
+    const double loss = pair->bounded ? -log_q : log_p - log_q;
+    const double value = (log_p - 0.5 * x * x) + (t * loss + path->slip * t * fabs(loss)) + path->lift;
     return fall >= 1.0 ? fp_min(tail, value - fp_log(fall) + 1e-9) : tail;
 }
 
@@ -374,16 +439,18 @@ static inline double fp_contour_one_sigma_decay(const fp_contour_factor *factor,
         const double cells = ceil(FP_BUMP_SPACING * fp_min(sqrt(curvature / 0.8), fp_max(2.5, d / 0.3)));
         const double width = FP_BUMP_SPACING / cells, farthest = fp_max(-left, right) + FP_PATH_BUMPS;
         double fall[2 * FP_BUMP_SPAN + 1], lost, whole = 0.0;
-        path.y = y, path.width = width, path.variance_error = 1e-14 * d * d;
-        path.growth = sec * sec * fp_exp(d * width), path.lift = y * y - FP_HALF_LOG_TWO_PI - nodes->log_total - t * fp_dd_double(factor->offset);
-        fp_path_fill(&path.p, &pair->g, 1, y, side), fp_path_fill(&path.q, &pair->g, 0, y, side);
+        path.y = y, path.width = width;
+        path.growth = sec * sec * fp_exp(d * width), path.lift = y * y - FP_HALF_LOG_TWO_PI - nodes->log_total;
+        path.lift += pair->bounded ? t * (pair->largest.hi - factor->offset.hi) : 0.0;
+        fp_path_fill(&path, pair, side, pair->bounded);
         double rounding = 8.0;
         for (int j = 0; j < path.p.n + path.q.n; j++) {
             const fp_path_mixture *of = j < path.p.n ? &path.p : &path.q;
             const int i = j < path.p.n ? j : j - path.p.n;
             rounding = fp_max(rounding, 8.0 + fabs(of->log_w[i]) + fabs(of->c[i]) * (farthest + fabs(of->c[i])));
         }
-        path.lift += 1e-3 + 4e-15 * (1.0 + t + w) * rounding;
+        path.slip = pair->bounded ? 4e-15 * rounding : 0.0;
+        path.lift += 1e-3 + 4e-15 * (1.0 + (pair->bounded ? 0.0 : t + w)) * rounding;
         int before = 0, after = 0; /* the path goes on where its ends are not small */
         while ((lost = fp_path_tail(pair, &path, left - before * FP_BUMP_SPACING, -1)) > -37.0
                && before + bumps < FP_PATH_BUMPS - FP_LANES)
@@ -424,6 +491,7 @@ static inline void fp_contour_one_sigma_select(void)
     fp_one_sigma_select();
     fp_contour_path_selected = FP_SELECT(fp_contour_path);
     fp_bounded_nodes_selected = FP_SELECT(fp_bounded_nodes);
+    fp_far_nodes_selected = FP_SELECT(fp_far_nodes);
     for (int i = 0; i <= FP_BUMP_SPAN; i++)
         fp_bump_falls[i] = fp_exp(-0.5 * FP_BUMP_SPACING * FP_BUMP_SPACING * i * i);
 }

@@ -6,44 +6,51 @@
 /* bounds: tested by enclosures/test_contour - bounds of angles, and what a cell adds to the value in its middle */
 #define FP_LANE_LOOP(k) _Pragma("GCC unroll 1") for (ptrdiff_t k = 0; k < FP_LANES; k++)
 
-/* Of the mixture at x + i y but for a factor e^top: the sum, its mean of means, and the variance of the means under
- * the weights at x, all but for rounding. */
+/* Of the mixture at x + i y but for a factor: log |sum|, the sum but for a positive factor, its mean of means, and the
+ * variance of the means under the weights at x, rounded up. */
 FP_INLINE void FP_NAME(fp_contour_path_sums)(const fp_path_mixture *mixture, const double *restrict x,
-                                             double *restrict top, double *restrict re, double *restrict im,
+                                             double *restrict log_size, double *restrict re, double *restrict im,
                                              double *restrict mean_re, double *restrict mean_im,
                                              double *restrict variance)
 {
-    if (mixture->n == 1) {
+    const double base = mixture->base;
+    if (mixture->n == 1 && base == 0.0) {
         const double c = mixture->c[0], u = mixture->cosine[0], v = mixture->sine[0], log_w = mixture->log_w[0];
         FP_LANE_LOOP(k) {
-            top[k] = log_w + c * (x[k] - 0.5 * c), re[k] = u, im[k] = v;
+            log_size[k] = log_w + c * (x[k] - mixture->middle[0]), re[k] = u, im[k] = v;
             mean_re[k] = c, mean_im[k] = variance[k] = 0.0;
         }
         return;
     }
-    double one_re[FP_LANES], one_im[FP_LANES], size[FP_LANES], moment[FP_LANES], square[FP_LANES];
+    double top[FP_LANES], one_re[FP_LANES], one_im[FP_LANES], size[FP_LANES], moment[FP_LANES], square[FP_LANES];
     FP_LANE_LOOP(k) {
-        top[k] = -INFINITY;
+        top[k] = base > 0.0 ? 0.0 : -INFINITY;
         re[k] = im[k] = one_re[k] = one_im[k] = size[k] = moment[k] = square[k] = 0.0;
     }
     for (int j = 0; j < mixture->n; j++)
         FP_LANE_LOOP(k) {
-            const double e = mixture->log_w[j] + mixture->c[j] * (x[k] - 0.5 * mixture->c[j]);
+            const double e = mixture->log_w[j] + mixture->c[j] * (x[k] - mixture->middle[j]);
             top[k] = e > top[k] ? e : top[k];
         }
     for (int j = 0; j < mixture->n; j++) {
-        const double c = mixture->c[j], u = mixture->cosine[j], v = mixture->sine[j], log_w = mixture->log_w[j];
+        const double c = mixture->c[j], middle = mixture->middle[j], log_w = mixture->log_w[j];
+        const double u = mixture->cosine[j], v = mixture->sine[j];
         FP_LANE_LOOP(k) {
-            const double e = fp_exp(log_w + c * (x[k] - 0.5 * c) - top[k]), a = e * u, b = e * v, f = c * e;
+            const double e = fp_exp(log_w + c * (x[k] - middle) - top[k]), a = e * u, b = e * v, f = c * e;
             re[k] += a, im[k] += b, one_re[k] += c * a, one_im[k] += c * b;
             size[k] += e, moment[k] += f, square[k] += c * f;
         }
     }
     FP_LANE_LOOP(k) {
-        const double inverse = 1.0 / (re[k] * re[k] + im[k] * im[k]), mean = moment[k] / size[k];
-        mean_re[k] = (one_re[k] * re[k] + one_im[k] * im[k]) * inverse;
-        mean_im[k] = (one_im[k] * re[k] - one_re[k] * im[k]) * inverse;
-        variance[k] = square[k] / size[k] - mean * mean;
+        const double low = base * fp_exp(-top[k]), small = 2.0 * re[k] + (re[k] * re[k] + im[k] * im[k]);
+        const double sum = re[k] + low, length = sum * sum + im[k] * im[k], inverse = 1.0 / length;
+        const int near = low == 1.0 && small > -0.5;
+        log_size[k] = near ? 0.5 * fp_log1p(near ? small : 0.0) : top[k] + 0.5 * fp_log(length);
+        const double mean = moment[k] / (size[k] + low);
+        mean_re[k] = (one_re[k] * sum + one_im[k] * im[k]) * inverse;
+        mean_im[k] = (one_im[k] * sum - one_re[k] * im[k]) * inverse;
+        variance[k] = square[k] / (size[k] + low) * (1.0 + 1e-13) - mean * mean;
+        re[k] = sum;
     }
 }
 
@@ -54,28 +61,28 @@ FP_INLINE void FP_NAME(fp_contour_path_sums)(const fp_path_mixture *mixture, con
 static double FP_NAME(fp_contour_path)(const fp_path *path, double first, int n, const double *restrict fall,
                                        double *restrict total)
 {
-    const double t = path->t, w = path->w, width = path->width;
-    const double p_growth = path->growth * (1.0 + t + w), q_growth = path->growth * (t + w), least = path->variance_error;
+    const double t = path->t, w = path->w, width = path->width, slip = path->slip;
+    const double p_growth = path->growth * (1.0 + t + w), q_growth = path->growth * (t + w);
+    const double relative = path->q.base > 0.0 ? 0.0 : 1.0; /* of q's means and log size to those of p */
     double whole = 0.0;
     for (ptrdiff_t b = 0; b < n; b += FP_LANES) {
-        double x[FP_LANES], p_top[FP_LANES], q_top[FP_LANES], t_re[FP_LANES], t_im[FP_LANES], s_re[FP_LANES];
+        double x[FP_LANES], log_p[FP_LANES], log_q[FP_LANES], t_re[FP_LANES], t_im[FP_LANES], s_re[FP_LANES];
         double s_im[FP_LANES], p_re[FP_LANES], p_im[FP_LANES], q_re[FP_LANES], q_im[FP_LANES], p_spread[FP_LANES];
         double q_spread[FP_LANES], integral[FP_LANES];
         FP_LANE_LOOP(k)
             x[k] = first + (double)(b + k) * FP_BUMP_SPACING;
-        FP_NAME(fp_contour_path_sums)(&path->p, x, p_top, t_re, t_im, p_re, p_im, p_spread);
-        FP_NAME(fp_contour_path_sums)(&path->q, x, q_top, s_re, s_im, q_re, q_im, q_spread);
+        FP_NAME(fp_contour_path_sums)(&path->p, x, log_p, t_re, t_im, p_re, p_im, p_spread);
+        FP_NAME(fp_contour_path_sums)(&path->q, x, log_q, s_re, s_im, q_re, q_im, q_spread);
         FP_LANE_LOOP(k) {
-            const double t2 = t_re[k] * t_re[k] + t_im[k] * t_im[k], s2 = s_re[k] * s_re[k] + s_im[k] * s_im[k];
-            const double log_p = p_top[k] + 0.5 * fp_log(t2), log_q = q_top[k] + 0.5 * fp_log(s2);
-            const double size = (log_p - 0.5 * x[k] * x[k]) + path->lift + t * (log_p - log_q);
+            const double loss = relative * log_p[k] - log_q[k];
+            const double size = (log_p[k] - 0.5 * x[k] * x[k]) + path->lift + (t * loss + slip * t * fabs(loss));
             const double re = t_re[k] * s_re[k] + t_im[k] * s_im[k], im = t_im[k] * s_re[k] - t_re[k] * s_im[k];
             const double half = fp_max(0.0, im) / (sqrt(re * re + im * im) + re),
                 v = half / (1.0 + sqrt(1.0 + half * half));
-            const double argument = 12.0 * v / (1.0 + 2.0 * sqrt(1.0 + v * v)) * (1.0 - 1e-14);
-            const double slope = -x[k] + (1.0 + t) * p_re[k] - t * q_re[k] - w * (p_im[k] - q_im[k]);
+            const double argument = 12.0 * v / (1.0 + 2.0 * sqrt(1.0 + v * v)) * (1.0 - 1e-14 - slip);
+            const double slope = -x[k] + p_re[k] + t * (relative * p_re[k] - q_re[k]) - w * (p_im[k] - q_im[k]);
             const double reach = 0.5 * fabs(slope) * width, grown = reach < 6.0 ? reach * reach * (1.0 / 6.0) : reach;
-            const double bend = p_growth * (p_spread[k] + least) + q_growth * (q_spread[k] + least) - 1.0;
+            const double bend = p_growth * p_spread[k] + q_growth * q_spread[k] - 1.0;
             const double bent = fp_max(0.0, bend) * (0.125 * width * width);
             integral[k] = FP_BUMP_HEIGHT * width * fp_exp(fp_min(700.0, size - w * argument + grown + bent));
         }
@@ -119,6 +126,53 @@ static void FP_NAME(fp_bounded_nodes)(const fp_bounded_loss *others, double firs
             log_p[b + k] = others->log_w - square, loss[b + k] = -value;
             log_p_error[b + k] = FP_U * (2.0 * fabs(others->log_w) + 5.0 * square + 4.0 * fabs(others->c * away));
             loss_error[b + k] = FP_U * (1.01 * relative + (2.0 + 2.0 * far) * value);
+        }
+    }
+}
+
+/* log |sum| of a mixture at x, without base and at height 0, and a bound of its error */
+FP_INLINE void FP_NAME(fp_far_log_sum)(const fp_path_mixture *mixture, const double *restrict x,
+                                       double *restrict log_sum, double *restrict wrong)
+{
+    const double count = mixture->n + 3.0;
+    double top[FP_LANES], sum[FP_LANES], error[FP_LANES];
+    FP_LANE_LOOP(k)
+        top[k] = -INFINITY, sum[k] = error[k] = 0.0;
+    for (int j = 0; j < mixture->n; j++)
+        FP_LANE_LOOP(k) {
+            const double e = mixture->log_w[j] + mixture->c[j] * (x[k] - mixture->middle[j]);
+            top[k] = e > top[k] ? e : top[k];
+        }
+    for (int j = 0; j < mixture->n; j++) {
+        const double c = mixture->c[j], size = fabs(c), log_w = mixture->log_w[j];
+        FP_LANE_LOOP(k) {
+            const double away = x[k] - mixture->middle[j], part = log_w + c * away, e = fp_exp(part - top[k]);
+            sum[k] += e;
+            error[k] += e * (count + 2.0 * fabs(log_w) + size * (5.0 * fabs(away) + 2.0 * size) + fabs(part)
+                             + fabs(part - top[k]));
+        }
+    }
+    FP_LANE_LOOP(k) {
+        log_sum[k] = top[k] + fp_log(sum[k]);
+        wrong[k] = 1.01 * (error[k] / sum[k] + 3.0 * fabs(top[k]) + 3.0 * fabs(log_sum[k]));
+    }
+}
+
+/* As fp_one_sigma_nodes, where ratios of components may not be numbers of double precision: log p and the loss */
+static void FP_NAME(fp_far_nodes)(const fp_path *path, double first, double step, int n, double *restrict log_p,
+                                  double *restrict loss, double *restrict log_p_error, double *restrict loss_error)
+{
+    for (ptrdiff_t b = 0; b < n; b += FP_LANES) {
+        double x[FP_LANES], p[FP_LANES], q[FP_LANES], p_wrong[FP_LANES], q_wrong[FP_LANES];
+        FP_LANE_LOOP(k)
+            x[k] = (first + (double)(b + k)) * step;
+        FP_NAME(fp_far_log_sum)(&path->p, x, p, p_wrong);
+        FP_NAME(fp_far_log_sum)(&path->q, x, q, q_wrong);
+        FP_LANE_LOOP(k) {
+            const double square = 0.5 * x[k] * x[k];
+            log_p[b + k] = p[k] - square, loss[b + k] = p[k] - q[k];
+            log_p_error[b + k] = FP_U * (p_wrong[k] + 2.0 * square + fabs(log_p[b + k]));
+            loss_error[b + k] = FP_U * (p_wrong[k] + q_wrong[k] + fabs(loss[b + k]));
         }
     }
 }

@@ -11,6 +11,7 @@ from fastpriv.composition.contour import contour_bounds
 from fastpriv.composition.steps import AtomStep, LaplaceStep, MixtureStep, reversed_step
 from fastpriv.kernels import _contour
 from oracles.contours import stored_steps
+from oracles.largest_losses import log_delta
 from oracles.tables import rows
 
 ONE = GaussianMixture.single(0.0, 1.0)
@@ -36,14 +37,14 @@ def subsampled(rate, sigma, count):
 
 @pytest.mark.parametrize("quantity", ["delta", "tail"])
 def test_stored_truths_lie_within_narrow_bounds(quantity):
-    for name, epsilon, log_delta, log_tail in rows("contours"):
-        truth = float(log_delta if quantity == "delta" else log_tail)
+    for name, epsilon, stored_delta, stored_tail in rows("contours"):
+        truth = float(stored_delta if quantity == "delta" else stored_tail)
         bounds = contour_bounds(steps_of(name), np.array([epsilon]), quantity)
         slack = 3e-16 * (1.0 + abs(truth))  # the rounding of the stored number
         case = (name, epsilon, truth, bounds)
         assert bounds.lower[0] - slack <= truth <= bounds.upper[0] + slack, case
         assert bounds.lower[0] <= bounds.value[0] <= bounds.upper[0], case
-        if quantity == "delta" or float(log_delta) < -0.01:  # else the tail is far smaller than delta
+        if quantity == "delta" or float(stored_delta) < -0.01:  # else the tail is far smaller than delta
             assert bounds.upper[0] - bounds.lower[0] < WIDTHS.get(name, 1e-9), case
 
 
@@ -148,6 +149,79 @@ def test_far_below_double_precision():
     assert np.all(bounds.upper - bounds.lower < 1e-8)
     assert bounds.lower[2] <= -1888.83899461515 <= bounds.upper[2]
     assert np.all(np.diff(bounds.value) < -100.0)
+
+
+@pytest.mark.parametrize(
+    ("rate", "sigma", "count", "missing"),
+    [
+        (0.01, 2.0, 100, 0.2), (0.01, 2.0, 100, 0.02), (0.00227, 2.438, 10, 0.12), (0.25, 1.0, 10, 1e-3),
+        (1e-6, 1.0, 10, 1e-4), (1e-6, 0.5, 100, 1e-4), (0.5, 0.5, 30, 1e-3), (0.1, 10.0, 5, 0.05),
+        (0.01, 2.0, 10000, 0.8), (1e-3, 0.3, 10000, 0.1),
+    ],
+)  # fmt: skip
+def test_just_below_the_largest_loss(rate, sigma, count, missing):
+    epsilon = (1.0 - missing) * -count * math.log1p(-rate)
+    step = reversed_step(subsampled(rate, sigma, count))
+    bounds = contour_bounds([step], np.array([epsilon]))
+    further = contour_bounds([step], np.array([epsilon * (1.0 + 1e-3 * missing)]))
+    t = -0.9 * (further.value[0] - bounds.value[0]) / (1e-3 * missing * epsilon)
+    truth = log_delta(rate, sigma, count, epsilon, t)
+    assert bounds.lower[0] <= truth <= bounds.upper[0]
+    assert bounds.upper[0] - bounds.lower[0] < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("rate", "sigma", "t"), [(0.3, 0.4, 3.0), (0.3, 0.4, 1e4), (0.3, 3.0, 1e4), (1e-5, 3.0, 1e9), (1e-5, 0.4, 1e10)]
+)
+def test_moments_of_bounded_losses(rate, sigma, t):
+    """By trapezoidal sums of 40 digits; |m| stays below the bound of all larger frequencies."""
+    step = reversed_step(subsampled(rate, sigma, 1))
+    composition = _contour.ContourSums(1)
+    sides = [(side.weights, side.means, side.sigmas) for side in (step.p, step.q)]
+    composition.add_mixtures(1.0, *sides[0], *sides[1], 0.0, math.fsum([*step.q.weights, -1.0]))
+    frequencies = np.array([0.1, 1.0, 2.0]) * t
+    with mpmath.workdps(40):
+        other, d = mpmath.mpf(1 - rate), 1 / mpmath.mpf(sigma)
+        width = min(mpmath.mpf(1), 1 / d) / 64
+        x = np.arange(int(-65 / width), int(14 / width)) * float(width)
+        exponent = -x * x / 2 - t * np.log1p(rate / (1 - rate) * np.exp((x - 0.5 / sigma) / sigma))
+        nodes = []
+        for j in np.arange(int(-65 / width), int(14 / width))[exponent > exponent.max() - 62]:
+            at = int(j) * width
+            loss = -mpmath.log(other + mpmath.mpf(rate) * mpmath.exp(d * at - d * d / 2))
+            nodes.append((mpmath.exp(-at * at / 2 + t * loss) * width / mpmath.sqrt(2 * mpmath.pi), loss))
+        size = mpmath.fsum(g for g, _ in nodes)
+        sizes = []
+        for w in frequencies:
+            kappa, kappa_error, mean, rows = composition.moments(0, t, np.array([w]))
+            log_size, phase, wrong, above = rows[0]
+            assert abs(mpmath.log(size) - kappa) <= kappa_error
+            m = mpmath.fsum(g * mpmath.expj(w * (loss - mpmath.mpf(mean))) for g, loss in nodes) / size
+            # the mean is rounded, and the phase is about the mean that is not
+            away = wrong + 1e-15 * (4 + abs(log_size)) + 2.3e-16 * w * abs(mean)
+            assert abs(m - mpmath.exp(mpmath.mpc(log_size, phase))) <= away
+            sizes.append((abs(m), above))
+    for i, (_, above) in enumerate(sizes):
+        assert max(size for size, _ in sizes[i:]) <= above
+    assert t == 3.0 or sizes[-1][1] < 0.95
+
+
+@pytest.mark.parametrize(("distance", "count", "epsilon"), [(20.0, 3, 700.0), (30.0, 3, 1543.0), (30.0, 30, 10000.0),
+                                                           (50.0, 2, 2900.0)])  # fmt: skip
+def test_far_components(distance, count, epsilon):
+    """Of j samples in the far component and the others in the near one S is normal, but for e^(-distance^2 / 8)."""
+    p = GaussianMixture([0.5, 0.5], [0.0, distance], 1.0)
+    bounds = contour_bounds([MixtureStep(p, ONE, count)], np.array([epsilon]))
+    with mpmath.workdps(60):
+        d, delta = mpmath.mpf(distance), mpmath.mpf(0)
+        for j in range(1, count + 1):
+            mean, deviation = count * mpmath.log(0.5) + j * d * d / 2, d * mpmath.sqrt(j)
+            u = (mean - epsilon) / deviation
+            part = mpmath.ncdf(u) - mpmath.exp(epsilon - mean + deviation**2 / 2) * mpmath.ncdf(u - deviation)
+            delta += math.comb(count, j) * mpmath.mpf(2) ** -count * part
+        truth = mpmath.log(delta)
+    assert bounds.lower[0] <= truth <= bounds.upper[0]
+    assert bounds.upper[0] - bounds.lower[0] < 1e-9
 
 
 @pytest.mark.parametrize(
