@@ -378,6 +378,13 @@ static inline int fp_window_cells(fp_contour_window *part, double t, double w, d
     return 0;
 }
 
+/* log of the bound of |window(x + i y)| / window(x) left of all points: windows that cut below grow less there */
+FP_INLINE double fp_window_left_edge(const fp_contour_window *part, int shift)
+{
+    const double y = part->shift[shift];
+    return part->above ? 0.5 * (part->bend - 1.0) * y * y : part->grown[shift * part->capacity];
+}
+
 /* log of a bound of the integral of |f(x + i y)| for z = t - i w, w >= 0, for one shift */
 static inline double fp_window_integral(const fp_contour_window *part, int shift, double w)
 {
@@ -385,12 +392,13 @@ static inline double fp_window_integral(const fp_contour_window *part, int shift
     const double y = part->shift[shift], whole = 0.5 * y * y, edge = 0.5 * part->bend * y * y;
     const double faster = w * (1.0 + 1e-13), turned = faster * part->pair->range * y;
     const double inside = fp_window_selected.log_sum(part->points, part->log_cell, phi + 1, grown, faster);
-    double ends = fp_log_add(part->log_left + faster * phi[0], part->log_last + turned);
+    const double left = part->log_left + faster * phi[0] + fp_window_left_edge(part, shift) + whole;
+    double ends = part->log_last + turned;
     for (int i = 0; i < part->tails; i++) {
         const double at = part->tail_phi[shift * FP_WINDOW_TAILS + i];
         ends = fp_log_add(ends, part->log_tail[i] + (at >= 0.0 ? fp_min(faster * at, turned) : turned));
     }
-    return fp_log_add(inside + whole + 1e-9, ends + edge + 1e-9);
+    return fp_log_add(inside + whole + 1e-9, fp_log_add(ends + edge, left) + 1e-9);
 }
 
 /* kappa, mean and variance by few nodes, for a search */
@@ -564,7 +572,7 @@ static inline double fp_window_decay(const fp_contour_factor *factor, double w)
         const double distance = j * (part->size / FP_WINDOW_BUMP);
         fall[reach + j] = fall[reach - 1 - j] = fp_exp(-0.5 * distance * distance);
     }
-    const double log_ends = fp_log_add(part->log_left, fp_log_add(part->log_tails, part->log_last));
+    const double log_right = fp_log_add(part->log_tails, part->log_last);
     for (int s = 0; s < FP_WINDOW_SHIFTS; s++) {
         const double y = part->shift[s], slower = w * (1.0 - 1e-13);
         const double cost = 0.5 * y * y / (FP_WINDOW_BUMP * FP_WINDOW_BUMP);
@@ -573,7 +581,8 @@ static inline double fp_window_decay(const fp_contour_factor *factor, double w)
         const double all = fp_window_selected.path(n, part->log_cell, part->phi + s * part->capacity,
                                                    part->grown + s * part->capacity, slower, whole + fp_log(height),
                                                    cell);
-        const double lost = fp_exp(fp_min(log_ends + edge + whole, 600.0)) + 1e-13 * all;
+        const double log_ends = fp_log_add(log_right + edge, part->log_left + fp_window_left_edge(part, s));
+        const double lost = fp_exp(fp_min(log_ends + whole, 600.0)) + 1e-13 * all;
         whole_best = fp_min(whole_best, (all + lost) / height * fp_exp(-cost) * (1.0 + 1e-9));
         for (int i = 0; i < part->bumps; i++) {
             const int centre = i * part->stride, from = centre > reach ? centre - reach : 0;
