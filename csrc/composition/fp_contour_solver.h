@@ -39,6 +39,8 @@
 /* bound: none - exponent of the error aimed at by the search of t and by Chernoff's bound, which adds what it errs by
  * */
 #define FP_CONTOUR_SEARCH_AIM 20.0
+/* bound: none - log of what an error of quadrature may be multiplied by before the aim is raised */
+#define FP_CONTOUR_SPARE 14.0
 /* bound: none - how far the sums are taken, and the largest aliases, relative to the value; both enter the bounds */
 #define FP_CONTOUR_CUT 1e-14
 /* bound: proved - the interval, in units of 1/(t+1), over which the tail is averaged; it enters the bounds */
@@ -388,7 +390,9 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
                 c->ladder[j] = -1.0;
             for (int j = 0; j < c->n; j++) {
                 fp_contour_factor *factor = c->factors + j;
-                const int status = factor->kind->build(factor, t, design + FP_CONTOUR_AT_ONCE * h, FP_CONTOUR_AIM);
+                const double furthest = design + FP_CONTOUR_AT_ONCE * h; /* errors of masses count (1 + t + w) times */
+                const double more = fp_log(factor->count * (1.0 + t + furthest)) - FP_CONTOUR_SPARE;
+                const int status = factor->kind->build(factor, t, furthest, FP_CONTOUR_AIM + fp_max(0.0, more));
                 if (status == -1)
                     return -1;
                 if (status) {

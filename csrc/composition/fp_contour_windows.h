@@ -525,7 +525,8 @@ static inline int fp_window_build(fp_contour_factor *factor, double t, double w,
     /* the rule errs by e^-aim of what is integrated: of M(t), and of 1 where kappa is log1p */
     const double rule = 2.2 * fp_exp(log_rule - nodes->log_total);
     nodes->quadrature += rule;
-    factor->kappa_error += 2.2 * rule + (part->above ? 0.0 : 5.0 * fp_exp(-aim));
+    nodes->masses += 5.0 * fp_exp(-aim);
+    factor->kappa_error += 2.2 * rule + (part->above ? 0.0 : 5.0 * fp_exp(-aim) * (1.0 + nodes->second * t));
     return 0;
 }
 
