@@ -141,6 +141,12 @@ FP_INLINE double fp_contour_spacing(const fp_composition *c, double t)
     return FP_LN2 / FP_SLOTS_PER_OCTAVE * t * (c->largest_t < INFINITY ? 1.0 - t / c->largest_t : 1.0);
 }
 
+/* How much more is aimed at where errors of masses count (1 + |z|) times for each of many releases */
+static inline double fp_contour_more(const fp_contour_factor *factor, double size)
+{
+    return fp_max(0.0, fp_log(factor->count * (1.0 + size)) - FP_CONTOUR_SPARE);
+}
+
 /* -1 without memory */
 static inline int fp_contour_find(fp_composition *c, int i, const fp_contour_slot **out)
 {
@@ -151,7 +157,8 @@ static inline int fp_contour_find(fp_composition *c, int i, const fp_contour_slo
     slot->t = fp_contour_t(c, i), slot->value = slot->error = slot->slope = slot->variance = 0.0;
     for (int j = 0; j < c->n; j++) {
         fp_contour_factor *factor = c->factors + j;
-        const int status = factor->kind->build(factor, slot->t, 0.0, FP_CONTOUR_SEARCH_AIM);
+        const double aim = FP_CONTOUR_SEARCH_AIM + fp_contour_more(factor, slot->t);
+        const int status = factor->kind->build(factor, slot->t, 0.0, aim);
         if (status == -1)
             return -1;
         if (status) {
@@ -390,9 +397,9 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
                 c->ladder[j] = -1.0;
             for (int j = 0; j < c->n; j++) {
                 fp_contour_factor *factor = c->factors + j;
-                const double furthest = design + FP_CONTOUR_AT_ONCE * h; /* errors of masses count (1 + t + w) times */
-                const double more = fp_log(factor->count * (1.0 + t + furthest)) - FP_CONTOUR_SPARE;
-                const int status = factor->kind->build(factor, t, furthest, FP_CONTOUR_AIM + fp_max(0.0, more));
+                const double furthest = design + FP_CONTOUR_AT_ONCE * h;
+                const double aim = FP_CONTOUR_AIM + fp_contour_more(factor, t + furthest);
+                const int status = factor->kind->build(factor, t, furthest, aim);
                 if (status == -1)
                     return -1;
                 if (status) {

@@ -405,7 +405,7 @@ static inline double fp_window_integral(const fp_contour_window *part, int shift
 static inline int fp_window_glance(fp_contour_factor *factor, double t, double aim)
 {
     fp_contour_window *part = (fp_contour_window *)factor->pair;
-    if (!part->quick || t > part->quick_t) {
+    if (!part->quick || t > part->quick_t || (t < 0.125 * part->quick_t && !(part->quick_right < INFINITY))) {
         const double y = sqrt(2.0 * aim / part->bend), step = fp_upper(2.0 * FP_PI * y / (2.0 * aim + 1.0));
         double farthest = 2.0 * t, left, right, unused;
         if (fp_window_range(part, farthest, 0.0, aim + 4.0, &unused, &right)) {
@@ -619,7 +619,8 @@ static inline int fp_shell_build(fp_shell *shell, double t, double w, double aim
     double log_inner = 0.0, error = 0.0, slope = 0.0, size = 0.0, top = -INFINITY;
     for (int i = 0; i < shell->n; i++) {
         fp_contour_factor *a = shell->inner[i], *h = shell->shell ? shell->shell[i] : NULL;
-        int status = a->kind->build(a, t, w, w > 0.0 ? aim + fp_log(fp_max(a->count, 1.0)) : aim);
+        const double more = fp_contour_more(a, t + w);
+        int status = a->kind->build(a, t, w, aim + (w > 0.0 ? fp_max(fp_log(fp_max(a->count, 1.0)), more) : more));
         if (!status && h)
             status = h->kind->build(h, t, w, aim);
         shell->work += FP_SHELL_NODE_WORK * (w > 0.0 ? 1.0 : 0.05) * (a->nodes.n + (h ? h->nodes.n : 0) + 100.0);
