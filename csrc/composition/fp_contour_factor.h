@@ -39,7 +39,7 @@
 #define FP_CONTOUR_NODES (1 << 20) /* of one pair */
 #define FP_CONTOUR_AT_ONCE 32 /* frequencies whose moments are taken together */
 /* bound: none - count of a pair from which moments are taken to the second order */
-#define FP_CONTOUR_MANY 1000.0
+#define FP_CONTOUR_MANY 1e5
 #define FP_CONTOUR_TURNS 8 /* frequencies from one sine to the next */
 /* bound: proved - exponents of the errors of quadrature and of truncation, e^-46 = 1e-20, which enter the bounds */
 #define FP_CONTOUR_AIM 46.0

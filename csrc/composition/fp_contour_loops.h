@@ -24,9 +24,10 @@ FP_INLINE double FP_NAME(fp_sine_excess)(double x, double sine)
     return z < 1.0 ? -x * z * c : sine - x;
 }
 
-/* m(w) - 1 = sum g_j (e^(i w l_j) - 1), and `excess` = sum g_j (sin w l_j - w l_j), for each of `count` <= FP_CONTOUR_AT_ONCE frequencies (first + i) step; n is a
- * multiple of eight. d = e^(i w l) - 1 becomes d + r + d r with r = e^(i step l) - 1 at the next frequency, and is
- * taken anew at every FP_CONTOUR_TURNS-th; b = Im d - w l becomes b + (Im r - step l) + Im d r. */
+/* m(w) - 1 = sum g_j (e^(i w l_j) - 1), and `excess` = sum g_j (sin w l_j - w l_j), for each of `count` <=
+ * FP_CONTOUR_AT_ONCE frequencies (first + i) step; n is a multiple of eight. d = e^(i w l) - 1 becomes d + r + d r with
+ * r = e^(i step l) - 1 at the next frequency, and is taken anew at every FP_CONTOUR_TURNS-th; b = Im d - w l becomes
+ * b + (Im r - step l) + Im d r. */
 static void FP_NAME(fp_contour_sums)(int n, const double *restrict g, const double *restrict l, double first,
                                      double step, int count, double *restrict re, double *restrict im,
                                      double *restrict excess)

@@ -68,7 +68,7 @@ static inline void fp_contour_select(void)
 typedef struct {
     double t, value, error, slope, variance;
     int known; /* 0: not computed; 1; -1: not computable, t is too large */
-    int slow[2]; /* of fp_contour_windows.h */
+    int slow[2]; /* of fp_contour_shell_tables.h */
 } fp_contour_slot;
 
 typedef struct {
@@ -90,7 +90,7 @@ typedef struct {
     fp_contour_slot *slots;
     fp_contour_table *tables[FP_CONTOUR_TABLES];
     int n_tables;
-    void *shells; /* tables of fp_contour_windows.h */
+    void *shells; /* tables of fp_contour_shell_tables.h */
     unsigned long clock;
     double *ladder; /* of each factor: decay at frequencies of the ladder, for the table being made; -1: not computed */
     long nodes, terms, made; /* cost */
