@@ -15,7 +15,7 @@ cdef extern from "common/fp_stop_token.h":
         pass
     fp_stop_token fp_stop_token_make(fp_interrupted, double) nogil
 
-cdef extern from "composition/fp_contour_windows.h":
+cdef extern from "composition/fp_contour_shell_tables.h":
     ctypedef struct fp_contour_factor:
         double largest_t, kappa, kappa_error, mean
     ctypedef struct fp_composition:
@@ -85,7 +85,9 @@ cdef class ContourSums:
 
     def add_mixtures(self, double count, const double[::1] w, const double[::1] m, const double[::1] s,
                      const double[::1] v, const double[::1] n, const double[::1] t, double p_excess, double q_excess):
-        """Add ``count`` pairs P = (w, m, s) and Q = (v, n, t), whose weights sum to 1 + ``excess``; whether it is known."""
+        """Add ``count`` pairs P = (w, m, s) and Q = (v, n, t), whose weights sum to 1 + ``excess``; whether they are
+        known.
+        """
         cdef double[2] excess
         excess[0], excess[1] = p_excess, q_excess
         return bool(self.added(fp_contour_any_mixtures(
@@ -141,9 +143,9 @@ cdef class ContourSums:
         return result
 
     def moments(self, int pair, double t, const double[::1] frequencies):
-        """Of one pair: log M(t), its error and the mean loss under the tilt t; and rows, shape (len(frequencies), 4), of
-        log |m|, arg m, a bound of the error of m, and a bound of |m| at all larger frequencies, m = M(t + i w) / M(t)
-        e^(-i w mean). None where M(t) is not computed.
+        """Of one pair: log M(t), its error and the mean loss under the tilt t; and rows, shape (len(frequencies), 4),
+        of log |m|, arg m, a bound of the error of m, and a bound of |m| at all larger frequencies, m = M(t + i w) /
+        M(t) e^(-i w mean). None where M(t) is not computed.
         """
         rows = np.zeros((frequencies.shape[0], 4))
         cdef double[:, ::1] out = rows

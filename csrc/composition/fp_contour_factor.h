@@ -15,6 +15,16 @@
  * Rounding of nodes. Tilted weights g_j = p_j e^(t l_j) / M(t) and centred losses give m(w) as
  * 1 + sum g_j (e^(i w (l_j - mean)) - 1), whose error is relative to |m - 1|: the count of a pair times it stays small.
  * kappa is log1p(mass - 1 + sum p_j (e^(t l_j) - 1)) where M is near 1.
+ *
+ * Second order. Where the masses of P and Q are known, their difference `gap` being E_P[1 - e^(-l)], with g(u) = e^u -
+ * 1 - u >= 0
+ *     M(z) = E_P[g(z l) + z g(-l)] + mass + z gap,     M'(t) = E_P[l (e^(t l) - 1) + g(-l)] + gap:
+ * all terms are of second order in l, so that errors are relative to the variance of the loss, and count times them is
+ * as large as log delta at most. With mu = M'(t)/M(t), c = l - mu and tilted weights g_j that sum to 1 but for e,
+ *     m(w) = 1 + sum g_j (e^(i w c_j) - 1 - i w c_j) + r,  |r| <= e ((w mu)^2/2 + w |mu|^2 w) + ...
+ * (subtract from M(t + i w) its tangent at w = 0; what is left is sum p_j e^(t l_j) (e^(i w l_j) - 1 - i w l_j)). A
+ * window chi of the outcome adds -E_P[(1 - chi) (1 + z l)] and takes chi g(z l) for g(z l). The rule and the ends err
+ * for P's mass and for Q's: (1 + t + w) times their errors in all.
  */
 /* bounds: tested by enclosures/test_contour - rounding of moments by nodes */
 #ifndef FP_CONTOUR_FACTOR_H
@@ -29,6 +39,8 @@
 #define FP_CONTOUR_BLOCK 64  /* nodes whose terms are summed before they are added to the total */
 #define FP_CONTOUR_NODES (1 << 20) /* of one pair */
 #define FP_CONTOUR_AT_ONCE 32 /* frequencies whose moments are taken together */
+/* bound: none - count of a pair from which moments are taken to the second order */
+#define FP_CONTOUR_MANY 1e5
 #define FP_CONTOUR_TURNS 8 /* frequencies from one sine to the next */
 /* bound: proved - exponents of the errors of quadrature and of truncation, e^-46 = 1e-20, which enter the bounds */
 #define FP_CONTOUR_AIM 46.0
@@ -37,7 +49,7 @@
 #include "common/fp_variants.h"
 
 typedef struct {
-    void (*sums)(int, const double *, const double *, double, double, int, double *, double *);
+    void (*sums)(int, const double *, const double *, double, double, int, double *, double *, double *);
     double (*cosines)(int, const double *, const double *, double, double);
 } fp_contour_kernels;
 
@@ -70,6 +82,9 @@ typedef struct {
     double moved_loss, moved_weight, weighted_error; /* sums of g dl, g e, g e |l - mean|, e the relative error of g */
     double quadrature;          /* error of m from the rule and the ends, relative to M(t) */
     double log_top, log_total;  /* of p_j e^(t l_j) at the nodes; of their sum */
+    /* Of second order: whether known; sums of g c^2, g |c| dl, g e c^2 / 2; errors of the mean, and of the masses */
+    int second;
+    double square, moved_square, weighted_square, mean_error, masses;
 } fp_contour_nodes;
 
 struct fp_contour_factor {
@@ -81,6 +96,8 @@ struct fp_contour_factor {
     double t, kappa, kappa_error, mean, variance; /* of the last tilt */
     double first, step;                           /* of equidistant nodes */
     double state[8];                              /* of kinds in closed form */
+    int has_gap; /* whether mass of P less mass of Q, and the least and the largest mean of either, are known */
+    double gap, low, high;
     fp_contour_nodes nodes;
 };
 
@@ -106,6 +123,25 @@ static inline int fp_contour_nodes_reserve(fp_contour_nodes *nodes, int n)
     return 0;
 }
 
+/* e^u - 1 - u >= 0, to a few units in the last place */
+FP_INLINE double fp_exp_excess(double u)
+{
+    double c = 1.0 / 87178291200.0;
+    c = c * u + 1.0 / 6227020800.0, c = c * u + 1.0 / 479001600.0, c = c * u + 1.0 / 39916800.0;
+    c = c * u + 1.0 / 3628800.0, c = c * u + 1.0 / 362880.0, c = c * u + 1.0 / 40320.0, c = c * u + 1.0 / 5040.0;
+    c = c * u + 1.0 / 720.0, c = c * u + 1.0 / 120.0, c = c * u + 1.0 / 24.0, c = c * u + 1.0 / 6.0;
+    return fabs(u) < 0.7 ? u * u * (c * u + 0.5) : fp_expm1(u) - u;
+}
+
+/* A bound of what the sums of p and of q at the nodes miss of their integrals */
+static inline double fp_contour_nodes_masses(const fp_contour_factor *factor, double rule, double log_left_out)
+{
+    const double left = factor->low - factor->first * factor->step;
+    const double right = (factor->first + factor->nodes.n - 1) * factor->step - factor->high;
+    const double away = fp_min(left, right);
+    return away > 1.0 ? 2.0 * rule + fp_exp(log_left_out) + fp_exp(-0.5 * away * away) : INFINITY;
+}
+
 /* Tilted weights and centred losses, kappa, mean and variance. log_p and its absolute error hold log of density times
  * weight; `rest` is 1 less the share of P that a window leaves there (NULL without one); `mass` is the mass of P
  * less 1. `rule` bounds the error of the rule relative to M(t) and to the mass, e^log_ends what lies beyond the
@@ -126,7 +162,40 @@ static inline void fp_contour_nodes_tilt(fp_contour_factor *factor, double t, do
         nodes->log_p_error[j] = relative;
         total += g, moment += g * nodes->loss[j], error += g * relative;
     }
-    const double scale = 1.0 / total, mean = moment * scale;
+    const double scale = 1.0 / total;
+    double mean = moment * scale, second = 0.0, second_error = INFINITY, known_mean_error = INFINITY;
+    const int many = factor->has_gap && factor->count >= FP_CONTOUR_MANY && factor->offset.hi == 0.0;
+    const double masses = many ? fp_contour_nodes_masses(factor, rule, log_left_out) : INFINITY;
+    if (many && masses * (1.0 + t) < 1e-3) {
+        const double known = mass + t * factor->gap;
+        double size = 0.0, wrong = 0.0, slope = factor->gap, slope_size = 0.0, slope_wrong = 0.0;
+        for (int j = 0; j < n; j++) {
+            const double l = nodes->loss[j], y = t * l, left = rest ? rest[j] : 0.0;
+            const double p = fp_exp(rest ? nodes->spare[j] : nodes->log_p[j]), dl = nodes->loss_error[j];
+            const double e = nodes->log_p_error[j] + 10.0 * FP_U, rise = fp_expm1(y), fall = fp_exp_excess(-l);
+            const double inner = (1.0 - left) * fp_exp_excess(y), lost = left * fabs(1.0 + y);
+            second += p * (inner + t * fall - left * (1.0 + y)), size += p * (inner + t * fall + lost);
+            wrong += p * ((inner + t * fall + 3.0 * lost) * e
+                          + t * dl * (fabs(rise) + fabs(fp_expm1(-l)) + left));
+            slope += p * ((1.0 - left) * l * rise + fall - left * l);
+            slope_size += p * ((1.0 - left) * l * rise + fall + left * fabs(l));
+            slope_wrong += p * (((1.0 - left) * l * rise + fall + 3.0 * left * fabs(l)) * e
+                                + dl * (fabs(rise) + fabs(y) * fp_exp(y) + fabs(fp_expm1(-l)) + left));
+        }
+        second += known;
+        second_error = (wrong * 1.01 + FP_U * (n * size + 4.0 * (fabs(second) + fabs(mass) + 2.0 * fabs(known)))
+                        + (1.0 + t) * masses + rule + fp_exp(log_ends - (peak + fp_log(total))) * (1.0 + second))
+                       / (1.0 + second) * 1.1;
+        const double found = slope / (1.0 + second);
+        known_mean_error = (slope_wrong * 1.01 + FP_U * (n * slope_size + 4.0 * (fabs(slope) + fabs(factor->gap)))
+                            + masses) / (1.0 + second) * 1.1 + 1.1 * fabs(found) * (second_error + 2.0 * FP_U);
+        if (second > -0.5 && second_error < 1e-3 && known_mean_error < INFINITY)
+            mean = found;
+        else
+            second_error = INFINITY;
+    }
+    nodes->second = second_error < INFINITY, nodes->masses = masses, nodes->mean_error = known_mean_error;
+    double square = 0.0, moved_square = 0.0, weighted_square = 0.0;
     double spread = 0.0, reach = 0.0, variance = 0.0, moved = 0.0, weighted = 0.0, change_sum = 0.0, change_size = 0.0,
         change_error = 0.0;
     for (int j = 0; j < n; j++) {
@@ -142,7 +211,10 @@ static inline void fp_contour_nodes_tilt(fp_contour_factor *factor, double t, do
         spread += g * size, variance += g * size * size, reach = fp_max(reach, size);
         moved += g * (nodes->loss_error[j] + FP_U * size);
         weighted += g * size * nodes->log_p_error[j];
+        square += g * size * size, weighted_square += 0.5 * g * size * size * nodes->log_p_error[j];
+        moved_square += g * size * (nodes->loss_error[j] + FP_U * size);
     }
+    nodes->square = square, nodes->weighted_square = weighted_square * 1.01, nodes->moved_square = moved_square * 1.01;
     const double sum_error = FP_U * n; /* of plain sums of n numbers, relative to their sizes */
     nodes->log_top = peak, nodes->log_total = peak + fp_log(total);
     nodes->quadrature = rule + fp_exp(log_ends - nodes->log_total);
@@ -160,12 +232,22 @@ static inline void fp_contour_nodes_tilt(fp_contour_factor *factor, double t, do
         factor->kappa = nodes->log_total;
         factor->kappa_error = far_error + 2.0 * FP_U * fabs(factor->kappa);
     }
+    if (nodes->second && second_error < factor->kappa_error) {
+        factor->kappa = fp_log1p(second);
+        factor->kappa_error = second_error + 2.0 * FP_U * fabs(factor->kappa);
+    }
+}
+
+/* Rounding of a sum over the nodes, relative to the sum of the sizes of its terms */
+FP_INLINE double fp_contour_nodes_sums(const fp_contour_nodes *nodes)
+{
+    return FP_U * (FP_CONTOUR_BLOCK / 8 + nodes->n / FP_CONTOUR_BLOCK + 10.0 + FP_CONTOUR_TURNS);
 }
 
 /* Bound of the error of m(w) by nodes, at frequencies of distance `step` */
 FP_INLINE double fp_contour_nodes_error(const fp_contour_nodes *nodes, double w, double step)
 {
-    const double sums = FP_U * (FP_CONTOUR_BLOCK / 8 + nodes->n / FP_CONTOUR_BLOCK + 10.0 + FP_CONTOUR_TURNS);
+    const double sums = fp_contour_nodes_sums(nodes);
     const double turns = fp_min(step * nodes->spread, 2.0) * FP_U * 11.0 * FP_CONTOUR_TURNS;
     const double weights = nodes->weighted_error + nodes->moved_weight * nodes->spread;
     if (!(w * nodes->reach < 2.0 * FP_LARGEST_ANGLE))
@@ -179,16 +261,26 @@ static inline void fp_contour_nodes_moments(const fp_contour_factor *factor, dou
                                             double *log_size, double *phase, double *wrong)
 {
     const fp_contour_nodes *nodes = &factor->nodes;
+    const double sums = fp_contour_nodes_sums(nodes);
     for (int done = 0; done < count; done += FP_CONTOUR_AT_ONCE) {
         const int some = count - done < FP_CONTOUR_AT_ONCE ? count - done : FP_CONTOUR_AT_ONCE;
-        double re[FP_CONTOUR_AT_ONCE], im[FP_CONTOUR_AT_ONCE];
-        fp_contour_selected.sums(nodes->n, nodes->g, nodes->loss, first + done, step, some, re, im);
+        double re[FP_CONTOUR_AT_ONCE], im[FP_CONTOUR_AT_ONCE], less[FP_CONTOUR_AT_ONCE];
+        fp_contour_selected.sums(nodes->n, nodes->g, nodes->loss, first + done, step, some, re, im, less);
         for (int j = 0; j < some; j++) {
-            const double w = (first + done + j) * step, x = 1.0 + re[j];
+            const double w = (first + done + j) * step, x = 1.0 + re[j], moved_mean = w * factor->mean;
+            double error = fp_contour_nodes_error(nodes, w, step);
+            if (nodes->second && w * w * nodes->square < 1.0) { /* 100 units for e^(i w c) - 1 - i w c and its turns */
+                const double second = w * w * ((sums + 100.0 * FP_U) * nodes->square + nodes->moved_square
+                                               + nodes->weighted_square)
+                                      + w * nodes->mean_error
+                                      + 4.0 * (sums + nodes->moved_weight) * moved_mean * moved_mean
+                                      + (2.0 * nodes->quadrature + (1.0 + factor->t + w) * nodes->masses) * (w > 0.0);
+                im[j] = second < error ? less[j] : im[j];
+                error = fp_min(error, second);
+            }
             const double excess = 2.0 * re[j] + (re[j] * re[j] + im[j] * im[j]);
             const double near = fabs(excess) < 0.5 ? fp_log1p(excess) : fp_log(x * x + im[j] * im[j]);
-            log_size[done + j] = 0.5 * near, phase[done + j] = atan2(im[j], x);
-            wrong[done + j] = fp_contour_nodes_error(nodes, w, step);
+            log_size[done + j] = 0.5 * near, phase[done + j] = atan2(im[j], x), wrong[done + j] = error;
         }
     }
 }
@@ -197,8 +289,8 @@ static inline void fp_contour_nodes_moments(const fp_contour_factor *factor, dou
 static inline double fp_contour_nodes_distance(const fp_contour_factor *factor, double w)
 {
     const fp_contour_nodes *nodes = &factor->nodes;
-    double re, im;
-    fp_contour_selected.sums(nodes->n, nodes->g, nodes->loss, 1.0, w, 1, &re, &im);
+    double re, im, less;
+    fp_contour_selected.sums(nodes->n, nodes->g, nodes->loss, 1.0, w, 1, &re, &im, &less);
     return -(2.0 * re + (re * re + im * im)) - 2.1 * fp_contour_nodes_error(nodes, w, 0.0);
 }
 

@@ -502,6 +502,8 @@ static inline void fp_contour_one_sigma_factor(fp_contour_factor *factor, const 
     memset(factor, 0, sizeof *factor);
     factor->kind = &fp_contour_one_sigma_kind, factor->pair = pair, factor->count = count;
     factor->largest_t = INFINITY, factor->log_mass = fp_log1p(pair->mass);
+    factor->has_gap = 1, factor->gap = pair->g.apart;
+    factor->low = fp_min(pair->p_low, pair->q_low), factor->high = fp_max(pair->p_high, pair->q_high);
 }
 
 #endif

@@ -49,6 +49,8 @@
 /* bound: none - exponent of the error aimed at by the search of t and by Chernoff's bound, which adds what it errs by
  * */
 #define FP_CONTOUR_SEARCH_AIM 20.0
+/* bound: none - log of what an error of quadrature may be multiplied by before the aim is raised */
+#define FP_CONTOUR_SPARE 14.0
 /* bound: proved - the interval, in units of 1/(t+1), over which the tail is averaged; it enters the bounds */
 #define FP_CONTOUR_SMOOTHING 1e-14
 /* bound: none - relative width from which a nearer table is tried */
@@ -77,7 +79,7 @@ static inline void fp_contour_select(void)
 typedef struct {
     double t, value, error, slope, variance;
     int known; /* 0: not computed; 1; -1: not computable, t is too large */
-    int slow[2]; /* of fp_contour_windows.h */
+    int slow[2]; /* of fp_contour_shell_tables.h */
 } fp_contour_slot;
 
 typedef struct {
@@ -102,7 +104,7 @@ typedef struct {
     fp_contour_slot *slots;
     fp_contour_table *tables[FP_CONTOUR_TABLES];
     int n_tables;
-    void *shells; /* tables of fp_contour_windows.h */
+    void *shells; /* tables of fp_contour_shell_tables.h */
     unsigned long clock;
     double *ladder; /* of each factor: decay at frequencies of the ladder, for the table being made; -1: not computed */
     long nodes, terms, made; /* cost */
@@ -153,6 +155,12 @@ FP_INLINE double fp_contour_spacing(const fp_composition *c, double t)
     return FP_LN2 / FP_SLOTS_PER_OCTAVE * t * (c->largest_t < INFINITY ? 1.0 - t / c->largest_t : 1.0);
 }
 
+/* How much more is aimed at where errors of masses count (1 + |z|) times for each of many releases */
+static inline double fp_contour_more(const fp_contour_factor *factor, double size)
+{
+    return fp_max(0.0, fp_log(factor->count * (1.0 + size)) - FP_CONTOUR_SPARE);
+}
+
 /* -1 without memory */
 static inline int fp_contour_find(fp_composition *c, int i, const fp_contour_slot **out)
 {
@@ -163,7 +171,8 @@ static inline int fp_contour_find(fp_composition *c, int i, const fp_contour_slo
     slot->t = fp_contour_t(c, i), slot->value = slot->error = slot->slope = slot->variance = 0.0;
     for (int j = 0; j < c->n; j++) {
         fp_contour_factor *factor = c->factors + j;
-        const int status = fp_contour_build(factor, slot->t, 0.0, FP_CONTOUR_SEARCH_AIM);
+        const double aim = FP_CONTOUR_SEARCH_AIM + fp_contour_more(factor, slot->t);
+        const int status = fp_contour_build(factor, slot->t, 0.0, aim);
         if (status == -1)
             return -1;
         if (status) {
@@ -391,7 +400,7 @@ static inline int fp_contour_tilt_all(fp_composition *c, double t, double centre
         c->ladder[j] = -1.0;
     for (int j = 0; j < c->n; j++) {
         fp_contour_factor *factor = c->factors + j;
-        const int status = fp_contour_build(factor, t, design, FP_CONTOUR_AIM);
+        const int status = fp_contour_build(factor, t, design, FP_CONTOUR_AIM + fp_contour_more(factor, t + design));
         if (status)
             return status;
         const fp_dd offset = fp_dd_mul_d(factor->offset, factor->count);

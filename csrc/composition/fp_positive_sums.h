@@ -1,10 +1,10 @@
 /* Sums of independent positive variables with atoms, gathered into cells: every operation adds positive numbers.
  *
  * Notation: atoms a_i < a_{i+1} with masses, and b_j; cell k is (edge_k, edge_{k+1}], the last edge may be infinite and
- * no sum is at or below the first but those that equal it, which count to cell 0.  For each cell the mass of the sums in
- * it and their moment about its left edge, sum of mass (s - edge_k), tell two laws: the one with an atom at the mean of
- * each cell lies below that of the sums in convex order, the one that divides each mass between the ends of its cell so
- * that the mean is kept lies above.
+ * no sum is at or below the first but those that equal it, which count to cell 0. For each cell the mass of the sums
+ * in it and their moment about its left edge, sum of mass (s - edge_k), tell two laws: the one with an atom at the mean
+ * of each cell lies below that of the sums in convex order, the one that divides each mass between the ends of its cell
+ * so that the mean is kept lies above.
  *
  * Rounding.  A mass or moment is a sum of at most na terms, each of which is a sum of at most nb products: its relative
  * error is at most (na + nb + 8) u, but for that of the sums s themselves, relative to s, which is u. */
@@ -48,9 +48,9 @@ static void fp_sums_in_cells(ptrdiff_t na, const double *a, const double *a_mass
     }
 }
 
-/* E (a + b - level)^+ and E (level - a - b)^+ for each level.  ``above[j]`` and ``excess[j]`` are the mass of b_j and
- * all larger atoms, and their moment about b_j; ``below[j]`` and ``deficit[j]`` the mass of b_j and all smaller ones, and
- * minus their moment about b_j. */
+/* E (a + b - level)^+ and E (level - a - b)^+ for each level. ``above[j]`` and ``excess[j]`` are the mass of b_j and
+ * all larger atoms, and their moment about b_j; ``below[j]`` and ``deficit[j]`` the mass of b_j and all smaller ones,
+ * and minus their moment about b_j. */
 static void fp_sum_excesses(ptrdiff_t na, const double *a, const double *a_mass, ptrdiff_t nb, const double *b,
                             const double *above, const double *excess, const double *below, const double *deficit,
                             ptrdiff_t levels, const double *level, double *over, double *under)

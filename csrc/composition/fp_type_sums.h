@@ -4,17 +4,18 @@
  * draws have the probability k! prod p_j^n_j / n_j! and the loss sum n_j l_j. A weight is a probability times
  * e^(theta loss) times a constant.
  *
- * Logarithms of probabilities, losses and factorials are double-doubles: a weight is the exponential of n slope + offset
- * - log n!, whose error is that of the exponential, as n slope is right to 2^-98 of its size.
+ * Logarithms of probabilities, losses and factorials are double-doubles: a weight is the exponential of n slope +
+ * offset - log n!, whose error is that of the exponential, as n slope is right to 2^-98 of its size.
  *
  * Two independent sums of losses a and b. With x = epsilon - a, the parts of delta that the b > x make are
  *     d(x) = sum w_b e^(-theta (b - x)) (1 - e^(-(b - x))),
  * and what is needed besides is r(x) = sum w_b e^(-(theta + 1) (b - x)), the tail under Q, and t(x) = sum w_b
  * e^(-theta (b - x)). As x falls by s to another point they change by
- *     t' = t e^(-theta s) + w,   r' = r e^(-(theta + 1) s) + w,   d' = d e^(-(theta + 1) s) + t e^(-theta s) (1 - e^-s),
- * in which all terms are positive: one pass over the a and the b in order suffices, and nothing cancels. Short steps add
- * expm1 of small numbers to double-doubles, so that the errors do not grow with the number of points; they are added up
- * beside the sums.
+ *     t' = t e^(-theta s) + w,   r' = r e^(-(theta + 1) s) + w,
+ *     d' = d e^(-(theta + 1) s) + t e^(-theta s) (1 - e^-s),
+ * in which all terms are positive: one pass over the a and the b in order suffices, and nothing cancels. Short steps
+ * add expm1 of small numbers to double-doubles, so that the errors do not grow with the number of points; they are
+ * added up beside the sums.
  *
  * log n!: a product below 32, Stirling's series with an error below its first term left out, 2e-22, from there on.
  */
@@ -128,7 +129,8 @@ static inline void fp_type_pairs(ptrdiff_t a_size, const double *a_hi, const dou
             continue;
         const double s = fp_dd_double(fp_dd_sub(fp_dd_make(b_hi[j], b_lo[j]), x));
         const double slow = fp_exp(-theta * s), fast = fp_exp(-(theta + 1.0) * s), up = -fp_expm1(-s);
-        const double slow_error = 0x1p-50 * (1.0 + fabs(theta) * s), fast_error = slow_error + 0x1p-50 * s; /* 8 units */
+        const double slow_error = 0x1p-50 * (1.0 + fabs(theta) * s); /* 8 units */
+        const double fast_error = slow_error + 0x1p-50 * s;
         const double decayed = z.d.hi * fast, gained = z.t.hi * slow * up, d = decayed + gained, r = z.r.hi * fast;
         const double d_error = z.d_error * fast + z.t_error * slow * up + fast_error * decayed + slow_error * gained;
         const double w = a_weight[i];

@@ -48,6 +48,25 @@ def test_stored_truths_lie_within_narrow_bounds(quantity):
             assert bounds.upper[0] - bounds.lower[0] < WIDTHS.get(name, 1e-9), case
 
 
+# rate, sigma, count, whether reversed, epsilon, log delta by contours and panels of tests/oracles/contours.py
+MANY = [
+    (0.1, 100.0, 10**9, True, 731.668379047639, -29.9714241923319166),
+    (0.1, 100.0, 10**9, False, 1268.168625650105, -299.690986004566324),
+    (0.001, 1e4, 10**9, False, 0.019786748229547117, -29.9794354383987654),
+    (0.01, 2.0, 10**9, False, 15396.285670068019, -29.9779673143536241),
+    (0.1, 100.0, 10**12, False, 544622.8958964362, -999.409197546773211),
+    (0.5, 1e8, 10**12, True, 0.11985783033867826, -299.834245986471381),
+]
+
+
+@pytest.mark.parametrize(("rate", "sigma", "count", "backward", "epsilon", "truth"), MANY)
+def test_errors_do_not_grow_with_the_count(rate, sigma, count, backward, epsilon, truth):
+    step = subsampled(rate, sigma, count)
+    bounds = contour_bounds([reversed_step(step) if backward else step], np.array([epsilon]))
+    assert bounds.lower[0] <= truth <= bounds.upper[0]
+    assert bounds.upper[0] - bounds.lower[0] <= 1e-9
+
+
 def gaussian_log_delta(mu, epsilon):
     """log delta and log of e^epsilon Q(S > epsilon) of one Gaussian against another at a distance mu."""
     with mpmath.workdps(60):
