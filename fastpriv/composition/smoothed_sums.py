@@ -49,7 +49,7 @@ _LARGEST_MU = 0.125
 _NOISE, _WIDE = 4e-10, 1e-6
 _TRIAL = 32.0  # mu of the first sum, beside the one that is aimed at
 _CUT = 1e-11  # relative size of what the sums leave out
-_FREQUENCIES = 1_000_000  # of the last sum: a quarter of a second
+_FREQUENCIES = 1_000_000  # of the last sum for one epsilon, a quarter of a second; for n epsilons sqrt(n) as many
 
 
 def smoothed_bounds(steps: Sequence[Step], epsilon: FloatArray) -> LogBounds | None:
@@ -64,9 +64,9 @@ def smoothed_bounds(steps: Sequence[Step], epsilon: FloatArray) -> LogBounds | N
         return None
     wanted = np.exp2(np.floor(np.log2(np.minimum(np.sqrt(_NOISE / (tilts * (tilts + 1.0))), _LARGEST_MU))))
     lower, upper, spent = np.full(epsilon.size, -math.inf), np.zeros(epsilon.size), 0
-    share = _FREQUENCIES / math.sqrt(epsilon.size)
     for mu in np.unique(wanted).tolist():
         rows = wanted == mu
+        share = _FREQUENCIES * np.count_nonzero(rows) / math.sqrt(epsilon.size)
         lower[rows], upper[rows], frequencies = _with_noise(finite, epsilon[rows], mu, share)
         spent += frequencies
     if infinite[1] > -math.inf:
