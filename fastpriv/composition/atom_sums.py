@@ -53,6 +53,10 @@ _DD_ERROR = 2.0**-96
 _LONG_ERROR = float(np.finfo(np.longdouble).eps)
 _MOST_WORK = 5.0e6  # points visited by one call: about a second
 _MOST_TYPES = 1_000_000  # types of one of two sums that are listed: 24 MiB
+# bound: proved - one draw: probabilities are multiplied by 2 to this number, so that no term underflows; and, upwards,
+#    the largest exponent of a term of the tail
+_DRAW_SHIFT, _LARGEST_FALL = 400, 700.0
+_MOST_ATOMS = 4096  # of a step that is drawn more than once: a second to weigh
 _SLICE_WORK = 2.0e6  # points visited by one call of the kernel: 0.1 s
 # bound: none - width of the bracket of a logarithm up to which a tilt serves another epsilon
 _SAME_WIDTH = 1e-11
@@ -148,6 +152,10 @@ def atom_bounds(steps: Sequence[AtomStep], epsilon: FloatArray, quantity: Quanti
     infinite = (-math.inf, -math.inf)
     if quantity == "delta":
         infinite = infinite_log_mass([(math.fsum(step.p[step.q == 0.0]), step.count) for step in steps])
+    if len(steps) == 1 and steps[0].count == 1:
+        return _log_bounds(_one_draw(steps[0], epsilon, quantity), infinite, steps[0].p.size, "sum over outcomes")
+    if any(step.p.size > _MOST_ATOMS for step in steps):
+        return None
     atoms = [_atoms(step) for step in steps if step.count > 0]
     bounds, size = np.full((2, epsilon.size), -math.inf), 0
     if any(not one.losses for one in atoms):  # no type has a finite loss
@@ -172,6 +180,32 @@ def atom_bounds(steps: Sequence[AtomStep], epsilon: FloatArray, quantity: Quanti
             bounds[:, index] = table.bounds(level, quantity)
         table.width = 2.0 * _width(bounds[:, index])
     return _log_bounds(bounds, infinite, size)
+
+
+def _one_draw(step: AtomStep, epsilon: FloatArray, quantity: Quantity) -> FloatArray:
+    """Bounds of the logarithms for one draw, shape (2, n): with y = l - epsilon > 0 an outcome adds p (1 - e^-y), or
+    p e^-y to the tail; y is right to a few units in the last place where it is above ``_DD_ERROR`` of l.
+    """
+    kept = (step.p > 0.0) & (step.q > 0.0)
+    leading, trailing = _type_sums.losses(step.p[kept], step.q[kept])
+    p, vague = np.ldexp(step.p[kept], _DRAW_SHIFT), _DD_ERROR * np.abs(leading)
+    bounds = np.full((2, epsilon.size), -math.inf)
+    for index, level in enumerate(epsilon.tolist()):
+        y = (leading - level) + trailing
+        for side, (sign, near) in enumerate(((-1.0, y - vague), (1.0, y + vague))):
+            rows = near > 0.0
+            if quantity == "delta":
+                total, size = math.fsum((p[rows] * -np.expm1(-near[rows])).tolist()), 1.0
+            else:
+                falls = np.clip((y - sign * vague)[rows], 0.0, _LARGEST_FALL if side else np.inf)
+                size = 1.0 + float(falls.max(initial=0.0))
+                with np.errstate(under="ignore"):
+                    total = math.fsum((p[rows] * np.exp(-falls)).tolist())
+            if total > 0.0:
+                slack = UNIT_ROUNDOFF * (16.0 * min(size, 800.0) + 2.0 * _DRAW_SHIFT)
+                value = math.log(total) - _DRAW_SHIFT * math.log(2.0) + sign * slack
+                bounds[side, index] = next_above(value, 2) if side else next_below(value, 2)
+    return bounds
 
 
 def _lattice_bounds(

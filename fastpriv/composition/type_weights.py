@@ -7,8 +7,6 @@ numbers, whatever the probability of the type is. Windows hold the counts n with
 all others have a tilted probability below e^-75 on either side, by Chernoff's bound.
 """
 
-# bounds: proved - logarithms to 2^-98, windows by Chernoff's bound
-
 from __future__ import annotations
 
 import math
@@ -50,10 +48,14 @@ def count_weights(
 def count_windows(tilted: FloatArray, draws: int) -> tuple[IntArray, IntArray]:
     """The counts n of each atom with k KL(n/k || probability) at most 75."""
     first, last = np.zeros(tilted.size, dtype=np.int64), np.full(tilted.size, draws, dtype=np.int64)
-    if draws <= _ALL_COUNTS or tilted.size == 1:
+    if tilted.size == 1:
+        return last, last
+    if draws <= _ALL_COUNTS:
         return first, last
     mean = draws * tilted
-    others = np.array([math.fsum(np.delete(tilted, j)) for j in range(tilted.size)]) * draws
+    none = np.zeros(1)
+    others = draws * (np.concatenate([none, np.cumsum(tilted[:-1])])
+                      + np.concatenate([np.cumsum(tilted[:0:-1])[::-1], none]))  # fmt: skip
 
     def exponent(n: FloatArray) -> FloatArray:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
