@@ -50,6 +50,7 @@ __all__ = ["smoothed_bounds"]
 _LARGEST_MU = 0.125
 # bound: none - mu^2 t (t + 1), about the width of a bracket at the tilt t; and widths that say what else is at work
 _NOISE, _WIDE = 4e-10, 1e-6
+# bound: none - where no more is sought
 _CERTAIN = 1e-14  # log delta nearer to that of P's mass, relative to 1 - it, needs no sum
 _TRIAL = 32.0  # mu of the first sum, beside the one that is aimed at
 # bound: none - relative size of what the sums leave out, which their bounds contain
