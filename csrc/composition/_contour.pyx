@@ -1,5 +1,7 @@
 """Certified compositions of privacy losses by sums along a contour; see csrc/composition/fp_contour_solver.h."""
 
+# bounds: none - the default of what the sums leave out, which their bounds contain
+
 import threading
 
 import numpy as np

@@ -57,7 +57,7 @@
 #define FP_CONTOUR_WIDE 1e-10
 
 /* bound: none - times e^this further than now terms that do not fall are not summed */
-#define FP_CONTOUR_HOPE 9.0
+#define FP_CONTOUR_HOPE 4.0
 
 #define FP_SLOTS_PER_OCTAVE 64
 #define FP_SLOTS (2 * 40 * FP_SLOTS_PER_OCTAVE + 1) /* t from 2^-40 to 2^40 */

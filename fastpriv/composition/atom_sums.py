@@ -41,22 +41,22 @@ from .discretised_losses import PrivacyLoss
 from .log_bounds import LogBounds
 from .steps import AtomStep
 from .tilted_transforms import composed_log_bounds, infinite_log_mass
+from .type_weights import WEIGHT_ERROR, count_weights, count_windows, exact, logarithm, pair, sum_above, sum_below
 
 __all__ = ["atom_bounds"]
 
 Quantity = Literal["delta", "tail"]
 
-_TAIL_EXPONENT = 75.0  # counts whose tilted probability is below e^-75 are left out, on either side
-# bound: proved - of what is left out: tilted probabilities in doubles move the exponent by less than 1
-_TAIL_SLACK = 1.0
-# bound: proved - relative error of the weight of a count: an exponential, a product and a sum
-_WEIGHT_ERROR = 4 * UNIT_ROUNDOFF
 # bound: proved - relative error of a double-double after a few operations
 _DD_ERROR = 2.0**-96
 # bound: proved - relative error of an operation in extended precision, twice as large as need be
 _LONG_ERROR = float(np.finfo(np.longdouble).eps)
 _MOST_WORK = 5.0e6  # points visited by one call: about a second
 _MOST_TYPES = 1_000_000  # types of one of two sums that are listed: 24 MiB
+# bound: proved - one draw: probabilities are multiplied by 2 to this number, so that no term underflows; and, upwards,
+#    the largest exponent of a term of the tail
+_DRAW_SHIFT, _LARGEST_FALL = 400, 700.0
+_MOST_ATOMS = 4096  # of a step that is drawn more than once: a second to weigh
 _SLICE_WORK = 2.0e6  # points visited by one call of the kernel: 0.1 s
 # bound: none - width of the bracket of a logarithm up to which a tilt serves another epsilon
 _SAME_WIDTH = 1e-11
@@ -68,7 +68,6 @@ _UNDERFLOW = math.exp(-600.0)
 _LATTICE_ERROR = 1e-12
 _LEAST_INTERVAL = 1e-4  # of a lattice, beside the largest difference of losses: finer ones need long transforms
 _LONGEST_TRANSFORM = 2**20  # points of a lattice
-_ALL_COUNTS = 48  # draws for which all counts are taken
 
 
 class _Atoms(NamedTuple):
@@ -141,9 +140,9 @@ class _TiltedTable:
         wide = math.log1p(2.0 * self.weight_error)
         lower = upper = -math.inf
         if low > 0.0:
-            lower = _sum_below(math.log(low) - wide, self.log_scale - Fraction(self.theta) * far)
+            lower = sum_below(math.log(low) - wide, self.log_scale - Fraction(self.theta) * far)
         if high > 0.0:
-            upper = _sum_above(math.log(high) + wide, self.log_scale - Fraction(self.theta) * near)
+            upper = sum_above(math.log(high) + wide, self.log_scale - Fraction(self.theta) * near)
         upper = next_above(float(np.logaddexp(upper, self.left_out - self.theta * float(near) * (1 - 1e-15))), 4)
         return lower, upper
 
@@ -153,6 +152,10 @@ def atom_bounds(steps: Sequence[AtomStep], epsilon: FloatArray, quantity: Quanti
     infinite = (-math.inf, -math.inf)
     if quantity == "delta":
         infinite = infinite_log_mass([(math.fsum(step.p[step.q == 0.0]), step.count) for step in steps])
+    if len(steps) == 1 and steps[0].count == 1:
+        return _log_bounds(_one_draw(steps[0], epsilon, quantity), infinite, steps[0].p.size, "sum over outcomes")
+    if any(step.p.size > _MOST_ATOMS for step in steps):
+        return None
     atoms = [_atoms(step) for step in steps if step.count > 0]
     bounds, size = np.full((2, epsilon.size), -math.inf), 0
     if any(not one.losses for one in atoms):  # no type has a finite loss
@@ -179,6 +182,32 @@ def atom_bounds(steps: Sequence[AtomStep], epsilon: FloatArray, quantity: Quanti
     return _log_bounds(bounds, infinite, size)
 
 
+def _one_draw(step: AtomStep, epsilon: FloatArray, quantity: Quantity) -> FloatArray:
+    """Bounds of the logarithms for one draw, shape (2, n): with y = l - epsilon > 0 an outcome adds p (1 - e^-y), or
+    p e^-y to the tail; y is right to a few units in the last place where it is above ``_DD_ERROR`` of l.
+    """
+    kept = (step.p > 0.0) & (step.q > 0.0)
+    leading, trailing = _type_sums.losses(step.p[kept], step.q[kept])
+    p, vague = np.ldexp(step.p[kept], _DRAW_SHIFT), _DD_ERROR * np.abs(leading)
+    bounds = np.full((2, epsilon.size), -math.inf)
+    for index, level in enumerate(epsilon.tolist()):
+        y = (leading - level) + trailing
+        for side, (sign, near) in enumerate(((-1.0, y - vague), (1.0, y + vague))):
+            rows = near > 0.0
+            if quantity == "delta":
+                total, size = math.fsum((p[rows] * -np.expm1(-near[rows])).tolist()), 1.0
+            else:
+                falls = np.clip((y - sign * vague)[rows], 0.0, _LARGEST_FALL if side else np.inf)
+                size = 1.0 + float(falls.max(initial=0.0))
+                with np.errstate(under="ignore"):
+                    total = math.fsum((p[rows] * np.exp(-falls)).tolist())
+            if total > 0.0:
+                slack = UNIT_ROUNDOFF * (16.0 * min(size, 800.0) + 2.0 * _DRAW_SHIFT)
+                value = math.log(total) - _DRAW_SHIFT * math.log(2.0) + sign * slack
+                bounds[side, index] = next_above(value, 2) if side else next_below(value, 2)
+    return bounds
+
+
 def _lattice_bounds(
     atoms: Sequence[_Atoms], epsilon: FloatArray, quantity: Quantity, infinite: tuple[float, float]
 ) -> LogBounds | None:
@@ -189,9 +218,9 @@ def _lattice_bounds(
     losses, offset, error = [], Fraction(0), 0.0
     for one in atoms:
         base = one.losses[-1]
-        exact = [(loss - base) / Fraction(interval) for loss in one.losses]
-        places = np.array([round(x) for x in exact], dtype=np.int64)
-        errors = [abs(float(x - int(place))) * interval for x, place in zip(exact, places, strict=True)]
+        multiples = [(loss - base) / Fraction(interval) for loss in one.losses]
+        places = np.array([round(x) for x in multiples], dtype=np.int64)
+        errors = [abs(float(x - int(place))) * interval for x, place in zip(multiples, places, strict=True)]
         masses = np.zeros(int(places[0]) + 1)
         np.add.at(masses, places, one.p)
         losses.append((PrivacyLoss(0, interval, masses, 0.0), one.draws))
@@ -268,7 +297,7 @@ def _atoms(step: AtomStep) -> _Atoms:
     if len(keys) == 2 or (len(keys) == 3 and keys[1] == (0.0, 0.0)):
         i, j = int(leading.argmax()), int(leading.argmin())
         symmetric = Fraction(p[i]) * Fraction(p[j]) == Fraction(q[i]) * Fraction(q[j])
-    return _Atoms([_exact(key) for key in keys], [_logarithm(x) for x in masses], np.array([float(x) for x in masses]),
+    return _Atoms([exact(key) for key in keys], [logarithm(x) for x in masses], np.array([float(x) for x in masses]),
                   np.array([key[0] for key in keys]), step.count, symmetric)  # fmt: skip
 
 
@@ -337,54 +366,22 @@ def _tilted(one: _Atoms, theta: float) -> FloatArray:
 
 def _counts(one: _Atoms, theta: float, draws: int, first: IntArray, last: IntArray) -> _WeightedCounts:
     """The weights of windows of counts."""
-    sides = int((first > 0).sum() + (last < draws).sum())
     centre = Fraction(math.log(draws) - _log_tilted_mass(one, theta))  # any number near this one would do
-    log_scale = _exact(_type_sums.log_factorial(float(draws))) - draws * centre
-    weights = []
-    for log, loss, share, least, most in zip(one.logs, one.losses, _tilted(one, theta), first, last, strict=True):
-        slope = log + Fraction(theta) * loss + centre
-        middle = min(max(int(draws * share), int(least)), int(most))
-        offset = Fraction(float(_exact(_type_sums.log_factorial(float(middle))) - middle * slope))
-        weights.append(_type_sums.weights(float(least), int(most - least) + 1, _pair(slope), _pair(offset)))
-        log_scale -= offset
-    left_out = sides * math.exp(_TAIL_SLACK - _TAIL_EXPONENT)
-    return _WeightedCounts(one.losses, [int(n) for n in first], weights, draws, log_scale, left_out)
-
-
-def _windows(tilted: FloatArray, draws: int) -> tuple[IntArray, IntArray]:
-    """The counts n of each atom with k KL(n/k || probability) at most 75."""
-    first, last = np.zeros(tilted.size, dtype=np.int64), np.full(tilted.size, draws, dtype=np.int64)
-    if draws <= _ALL_COUNTS or tilted.size == 1:
-        return first, last
-    mean = draws * tilted
-    others = np.array([math.fsum(np.delete(tilted, j)) for j in range(tilted.size)]) * draws
-
-    def exponent(n: FloatArray) -> FloatArray:
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            inside = np.where(n > 0.0, n * np.log(n / mean), 0.0)
-            outside = np.where(n < draws, (draws - n) * np.log((draws - n) / others), 0.0)
-        return np.asarray(inside + outside)
-
-    for ends, far in ((first, 0.0), (last, float(draws))):
-        low, high = mean.copy(), np.full(tilted.size, far)  # the exponent is below 75 at low
-        for _ in range(math.ceil(math.log2(draws)) + 2):
-            middle = 0.5 * (low + high)
-            small = exponent(middle) < _TAIL_EXPONENT
-            low, high = np.where(small, middle, low), np.where(small, high, middle)
-        beyond = exponent(np.full(tilted.size, far)) >= _TAIL_EXPONENT
-        found = np.floor(high) if far == 0.0 else np.ceil(high)
-        ends[:] = np.where(beyond, found, far).astype(np.int64)
-    return first, last
+    slopes = [log + Fraction(theta) * loss + centre for log, loss in zip(one.logs, one.losses, strict=True)]
+    weights, log_scale, left_out = count_weights(slopes, _tilted(one, theta), draws, first, last)
+    return _WeightedCounts(
+        one.losses, [int(n) for n in first], weights, draws, log_scale - draws * centre, left_out
+    )
 
 
 def _two_sides(one: _Atoms, theta: float, budget: float) -> _TiltedTable | None:
     """Two to four atoms of one step: given how many draws fall into each side, one pass over both."""
     draws, number = one.draws, len(one.losses)
-    least, most = _windows(_tilted(one, theta), draws)
+    least, most = count_windows(_tilted(one, theta), draws)
 
-    def planned(pair: tuple[int, int]) -> tuple[float, int, int, list[list[int]]]:
+    def planned(two: tuple[int, int]) -> tuple[float, int, int, list[list[int]]]:
         """Work, numbers of draws of the first side, and both sides."""
-        sides = [list(pair), [j for j in range(number) if j not in pair]]
+        sides = [list(two), [j for j in range(number) if j not in two]]
         first = max(int(least[sides[0]].sum()), draws - int(most[sides[1]].sum()))
         last = min(int(most[sides[0]].sum()), draws - int(least[sides[1]].sum()))
         inner = sum(float((most - least)[side].min()) + 1.0 for side in sides if len(side) == 2)
@@ -396,15 +393,15 @@ def _two_sides(one: _Atoms, theta: float, budget: float) -> _TiltedTable | None:
         return None
     counts = _counts(one, theta, draws, least, most)
     rows = max(1, int(_SLICE_WORK * (last - first + 1) / max(work, 1.0)))
-    lists = [[(_pair(one.losses[j]), float(least[j]), counts.weights[j]) for j in side] for side in sides]
+    lists = [[(pair(one.losses[j]), float(least[j]), counts.weights[j]) for j in side] for side in sides]
 
     def sums(level: Fraction) -> _CurveSums:
-        parts = [_type_sums.splits(*lists, float(draws), float(start), min(rows, last - start + 1), _pair(level), theta)
+        parts = [_type_sums.splits(*lists, float(draws), float(start), min(rows, last - start + 1), pair(level), theta)
                  for start in range(first, last + 1, rows)]  # fmt: skip
         return _CurveSums(*(math.fsum(column) for column in zip(*parts, strict=True)))
 
     size = float(max(abs(loss) for loss in one.losses)) * draws
-    weight_error = number * (_WEIGHT_ERROR + UNIT_ROUNDOFF) + 1e-15
+    weight_error = number * (WEIGHT_ERROR + UNIT_ROUNDOFF) + 1e-15
     return _TiltedTable(
         theta, sums, counts.log_scale, counts.left_out, weight_error, _DD_ERROR * size, int(work), one.symmetric
     )
@@ -425,13 +422,13 @@ def _two_lists(atoms: Sequence[_Atoms], theta: float, budget: float) -> _TiltedT
         law = _WeightedLosses(np.zeros(1, dtype=np.longdouble), np.ones(1), 0.0, 0.0)
         for one, draws in parts:
             if draws > 0:
-                counts = _counts(one, theta, draws, *_windows(_tilted(one, theta), draws))
+                counts = _counts(one, theta, draws, *count_windows(_tilted(one, theta), draws))
                 law = _sum_of(law, _listed(counts))
                 log_scale += counts.log_scale
                 left_out += counts.left_out
         laws.append(law)
     arrays = [array for law in laws for array in (*_parts(law.losses), law.weights)]
-    sums = lambda level: _CurveSums(*_type_sums.pairs(*arrays, _pair(level), theta))
+    sums = lambda level: _CurveSums(*_type_sums.pairs(*arrays, pair(level), theta))
     weight_error, loss_error = sum(law.weight_error for law in laws) + 1e-15, sum(law.loss_error for law in laws)
     size = sum(law.weights.size for law in laws)
     return _TiltedTable(theta, sums, log_scale, left_out, weight_error, loss_error, size)
@@ -450,7 +447,7 @@ def _number_of_types(one: _Atoms, draws: int) -> float:
     number = len(one.losses)
     if number == 1 or draws == 0:
         return 1.0
-    first, last = _windows(one.p / one.p.sum(), draws)
+    first, last = count_windows(one.p / one.p.sum(), draws)
     logs = np.sort(np.log(last - first + 1.0))[:-1]
     every = math.lgamma(draws + number) - math.lgamma(number) - math.lgamma(draws + 1.0)
     return math.exp(min(600.0, every, float(logs.sum())))
@@ -483,7 +480,7 @@ def _listed(counts: _WeightedCounts) -> _WeightedLosses:
         used = total[kept]
     number = len(order)
     size_of_loss = counts.draws * max(abs(float(loss)) for loss in counts.losses)
-    return _merged(losses, weights, number * (_WEIGHT_ERROR + UNIT_ROUNDOFF),
+    return _merged(losses, weights, number * (WEIGHT_ERROR + UNIT_ROUNDOFF),
                    (2 * number + 2) * _LONG_ERROR * size_of_loss)  # fmt: skip
 
 
@@ -509,35 +506,11 @@ def _merged(losses: LongDoubleArray, weights: FloatArray, weight_error: float, l
                 loss_error + widest * (1.0 + 1e-9))  # fmt: skip
 
 
-def _exact(pair: tuple[float, float]) -> Fraction:
-    return Fraction(pair[0]) + Fraction(pair[1])
-
-
-def _pair(x: Fraction) -> tuple[float, float]:
-    """Leading and trailing part, off by 2^-106 of x."""
-    leading = float(x)
-    return leading, float(x - Fraction(leading))
-
-
-def _logarithm(x: Fraction) -> Fraction:
-    """Of a positive number that is a sum of doubles, to 2^-98."""
-    shift = math.frexp(float(x))[1]
-    return _exact(_type_sums.logarithm(*_pair(x / Fraction(2) ** shift), shift))
-
-
 def _long(x: Fraction) -> Any:
-    leading, trailing = _pair(x)
+    leading, trailing = pair(x)
     return np.longdouble(leading) + np.longdouble(trailing)
 
 
 def _parts(x: LongDoubleArray) -> tuple[FloatArray, FloatArray]:
     leading = x.astype(np.float64)
     return leading, (x - leading).astype(np.float64)
-
-
-def _sum_below(x: float, y: Fraction) -> float:
-    return next_below(float(Fraction(next_below(x, 2)) + y))
-
-
-def _sum_above(x: float, y: Fraction) -> float:
-    return next_above(float(Fraction(next_above(x, 2)) + y))

@@ -8,6 +8,8 @@ which the kernel sums by the trapezoidal rule (``csrc/composition/fp_contour_sol
 one step at least whose M falls along the contour: a step of Gaussian mixtures, or many of Laplace noise.
 """
 
+# bounds: none - the default of what the sums leave out, which their bounds contain
+
 from __future__ import annotations
 
 import math

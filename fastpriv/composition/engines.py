@@ -71,11 +71,13 @@ _METHOD_GAUSSIAN = "closed form (Dong, Roth and Su 2022, corollary 3.3)"
 _ROOTS = (1e-140, 1e140)
 # bound: none - steps of epsilon that give a difference quotient of the curve: the best of them counts
 _QUOTIENT_STEPS = np.geomspace(1e-5, 0.3, 6)
-# bound: none - widths of brackets of log delta from which on noise is added, and grids are tried
-_WIDE, _WIDEST = 1e-6, 0.5
+# bound: none - widths of brackets of log delta from which on other sums are tried, noise is added, and grids are tried
+_NARROW, _WIDE, _WIDEST = 1e-9, 1e-8, 0.5
 # bound: none - log delta of mixtures, and their releases, beyond which grids take long and reach less
 _DEEPEST, _MOST_RELEASES = -100.0, 1e9
-_FEW_RELEASES = 400  # of Laplace noise: too few for a contour, whose terms fall with their number
+# bound: none - losses between the extremes of Laplace noise, on average, up to which they are counted first: the terms
+#    along a contour stop falling at e to minus this number
+_FEW_BETWEEN = 36.0
 
 
 def curve_bounds(bounding: BoundingSteps, epsilon: FloatArray, quantity: Quantity = "delta") -> LogBounds:
@@ -291,7 +293,7 @@ def _by_several_engines(steps: Sequence[Step], epsilon: FloatArray) -> LogBounds
     found = _by_sums(steps, epsilon, "delta")
     mixtures = all(isinstance(step, MixtureStep) for step in steps)
     few = sum(step.count for step in steps) <= _MOST_RELEASES
-    second = ((simple_bounds, _WIDE),) if mixtures else ((_laplace_alone, _WIDE), (smoothed_bounds, _WIDE))
+    second = ((simple_bounds, _WIDE),) if mixtures else ((_laplace_alone, _NARROW), (smoothed_bounds, _WIDE))
     for engine, width in (*second, (_on_grids, _WIDEST)):
         wide = _wider(found, width)
         if mixtures and engine is _on_grids:
@@ -312,11 +314,11 @@ def _on_grids(steps: Sequence[Step], epsilon: FloatArray) -> LogBounds | None:
 
 def _by_sums(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity) -> LogBounds:
     """Sums over the extreme losses of Laplace noise, or along a contour where its terms fall; else no bounds."""
-    releases = sum(step.count for step in steps if isinstance(step, LaplaceStep))
+    laplace = [step for step in steps if isinstance(step, LaplaceStep)]
     found = None
-    if releases <= _FEW_RELEASES:
+    if math.fsum(-0.5 * step.count * math.expm1(-step.shift / step.scale) for step in laplace) <= _FEW_BETWEEN:
         found = _laplace_alone(steps, epsilon, quantity)
-    if found is None and (releases > _FEW_RELEASES or any(isinstance(step, MixtureStep) for step in steps)):
+    if found is None and (laplace or any(isinstance(step, MixtureStep) for step in steps)):
         found = contour_bounds(steps, epsilon, quantity)
     if found is not None:
         return found

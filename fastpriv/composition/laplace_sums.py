@@ -1,4 +1,4 @@
-"""Delta of few releases with Laplace noise, by sums over how often the loss takes its two extreme values.
+"""Delta of releases with Laplace noise, by sums over how often the loss takes its two extreme values.
 
 Notation: a = shift / scale. Under P the loss is a with probability 1/2, -a with probability e^-a / 2, and a - 2 a v
 with density a e^(-a v) / 2 for v in (0, 1). Of k releases, j have the loss a, l have -a, and m = k - j - l lie between:
@@ -8,20 +8,34 @@ a (j - l + m) - 2 a v. So with V = (j - l + m - epsilon / a) / 2
     delta = sum over j, l of k! / (j! l! m!) 2^-k a^m e^(-a l) I_m(V),
     I_m(V) = integral_0^V B_m(v) e^(-a v) (1 - e^(-2 a (V - v))) dv,  I_0(V) = 1 - e^(-2 a V) for V > 0,
 
-and the tail, e^epsilon Q(S > epsilon), has e^(-2 a (V - v)) in place of 1 - e^(-2 a (V - v)). All terms are positive;
+and the tail, e^epsilon Q(S > epsilon), has T_m, with e^(-2 a (V - v)) in place of 1 - e^(-2 a (V - v)). All terms are
+positive;
 
     B_m(v) = (v B_{m-1}(v) + (m - v) B_{m-1}(v - 1)) / (m - 1)
 
-adds positive numbers too. Gauss-Legendre sums with n nodes over each interval between integers, and over the rest below
-V, are exact for B_m times polynomials of degree r = 2 n - m. On an interval of length 1, e^(c v), |c| <= a, is off from
-one by at most 2 (a/4)^(r+1) / (r+1)! of its largest value (interpolation at the nodes of Chebyshev), e^a of the least;
-both in the integral and in the sum, as B_m and the weights are positive. The factor 1 - e^(-2 a (V - v)) has a mean of
-at least min(1, a) / (4 m) there, as B_m, of degree m - 1, has a mean distance of 1 / (2 m) at least from V.
+adds positive numbers too, and so do, for 0 <= s <= 1 and with i_s, t_s the parts from V to V + s of the integrals,
+
+    T_m(V + s) = e^(-2 a s) T_m(V) + t_s,    I_m(V + s) = I_m(V) + (1 - e^(-2 a s)) T_m(V) + i_s.
+
+From V = m on, as the integrals of B_m e^(-a v) and B_m e^(a v) are ((1 - e^-a) / a)^m and ((e^a - 1) / a)^m,
+
+    I_m(V) = ((1 - e^-a) / a)^m (1 - e^(-a (2 V - m))),    T_m(V) = ((1 - e^-a) / a)^m e^(-a (2 V - m)).
+
+Gauss-Legendre sums with n nodes over intervals between integers, and over the rest below V, are exact for B_m times
+polynomials of degree r = 2 n - m. On an interval of length 1, e^(c v), |c| <= a, is off from one by at most 2
+(a/4)^(r+1) / (r+1)! of its largest value (interpolation at the nodes of Chebyshev), e^a of the least; both in the
+integral and in the sum, as B_m and the weights are positive. The factor 1 - e^(-2 a (V - v)) has a mean of at least
+min(1, a) / (4 m) there, as B_m, of degree m - 1, has a mean distance of 1 / (2 m) at least from V.
+
+Weights of the three counts are tilted as those of atoms (``type_weights``): with a tilt t, M(t) the moment of the loss
+and d = (1 - e^(-(1 + 2 t) a)) / ((1 + 2 t) a), outcomes weigh e^(t a) / 2, e^(-a - t a) / 2 and a d e^(t a) / 2, and a
+type has to be multiplied by e^(-t epsilon - 2 t a V) d^-m I_m(V). Types with a count outside of its window add at most
+M(t)^k e^(-t epsilon) times their tilted probability to delta, for t >= 0, and to the tail, for t >= -1. I_m(V) <= V^m /
+m! bounds what underflows.
 
 Rounding of a and of V is a move of epsilon: delta rises with a and falls with epsilon. So does Q(S > epsilon) with
 epsilon, but e^epsilon does not, nor the weights a^m e^(-a (j + m - v)) of Q with a: the logarithm of the tail gets the
-move of epsilon, the rounding of 2 a (V - v), of the same size, and that of k log a and k a besides. I_m(V) <= min(1,
-V^m / m!) bounds what is left out.
+move of epsilon, the rounding of 2 a (V - v), of the same size, and that of k log a and k a besides.
 """
 
 # bounds: tested by enclosures/test_laplace_sums - roundings of logarithms and sums, and moves of epsilon
@@ -32,25 +46,29 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from ..numerics import UNIT_ROUNDOFF, FloatArray, IntArray, next_above, next_below
 from .log_bounds import LogBounds
 from .steps import LaplaceStep
+from .type_weights import WEIGHT_ERROR, count_weights, count_windows, logarithm, sum_above, sum_below
 
 __all__ = ["laplace_bounds"]
 
 Quantity = Literal["delta", "tail"]
 
 _LARGEST_RATIO = 16.0  # of shift and scale: beyond it the exponential needs more nodes
-_LARGEST_COUNT = 400  # releases: the terms are half the square of this
-_MOST_BETWEEN = 96  # losses between the extremes in one term
+_MOST_BETWEEN = 160  # losses between the extremes in one term
+_MOST_TERMS = 2_000_000  # 0.2 s
 _NODES_BEYOND = 16  # nodes beside those that B_m needs, and one for each unit of a
-# bound: tested by enclosures/test_laplace_sums - relative rounding of a term, for each step of B_m and besides
-_STEP_ERROR, _TERM_ERROR = 8 * UNIT_ROUNDOFF, 64 * UNIT_ROUNDOFF
-_NEGLIGIBLE = 45.0  # terms that make less than e^-45 of the sum are left out, and added to the upper bound
+# bound: tested by enclosures/test_laplace_sums - relative rounding of a term, for each step of B_m and of the
+#    recursion in V, and besides
+_STEP_ERROR, _TERM_ERROR = 16 * UNIT_ROUNDOFF, 64 * UNIT_ROUNDOFF
+# bound: tested by enclosures/test_laplace_sums - of weights of Gauss and Legendre, in extended precision
+_NODE_ERROR = 2.0**14 * float(np.finfo(np.longdouble).eps)
+_LEAST = -570.0  # logarithms of integrals below it may have underflown
 
 
 def laplace_bounds(steps: Sequence[LaplaceStep], epsilon: FloatArray, quantity: Quantity = "delta") -> LogBounds | None:
@@ -58,7 +76,7 @@ def laplace_bounds(steps: Sequence[LaplaceStep], epsilon: FloatArray, quantity: 
     are too many."""
     ratios = {Fraction(step.shift) / Fraction(step.scale) for step in steps}
     count = sum(step.count for step in steps)
-    if len(ratios) != 1 or not 0 < count <= _LARGEST_COUNT:
+    if len(ratios) != 1 or count <= 0:
         return None
     quotient = ratios.pop()
     a = float(quotient)
@@ -67,9 +85,9 @@ def laplace_bounds(steps: Sequence[LaplaceStep], epsilon: FloatArray, quantity: 
     exact = Fraction(a) == quotient
     moved = 8 * UNIT_ROUNDOFF * (epsilon + a * count)
     bounds = np.empty((2, epsilon.size))
-    sums = [_ExtremeLossSum(ratio, count, quantity) for ratio in ((a, a) if exact else (next_below(a), next_above(a)))]
     for i, (level, move) in enumerate(zip(epsilon.tolist(), moved.tolist(), strict=True)):
-        below, above = sums[0].bounds(level + move), sums[1].bounds(level - move)
+        below = _extreme_loss_sum(a if exact else next_below(a), count, level + move, quantity)
+        above = _extreme_loss_sum(a if exact else next_above(a), count, level - move, quantity)
         if below is None or above is None:
             return None
         slack = 2.0 * move + 4 * UNIT_ROUNDOFF * count * (1.0 + a) if quantity == "tail" else 0.0
@@ -80,106 +98,154 @@ def laplace_bounds(steps: Sequence[LaplaceStep], epsilon: FloatArray, quantity: 
     return LogBounds(np.clip(value, lower, upper), lower, upper, {"releases": count}, "sum over extreme losses")
 
 
-class _ExtremeLossSum:
-    """The sum over all numbers of extreme losses for one ratio a."""
+def _extreme_loss_sum(a: float, k: int, level: float, quantity: Quantity) -> tuple[float, float] | None:
+    """Lower and upper bound of the logarithm at an epsilon; None where the terms are too many."""
+    if level >= a * k * (1.0 + 4 * UNIT_ROUNDOFF):
+        return -math.inf, -math.inf
+    t = _saddle_point(a, k, level, 0.0 if quantity == "delta" else -1.0)
+    shares, log_moment = _tilted(a, t)
+    first, last = count_windows(shares, k)
+    if last[2] > _MOST_BETWEEN or (last[0] - first[0] + 1.0) * (last[2] - first[2] + 1.0) > _MOST_TERMS:
+        return None
+    half, base = Fraction(level) / (2 * Fraction(a)), Fraction(t) * Fraction(a)  # V = (j - l + m) / 2 - half
+    floors = [math.floor(shift - half) for shift in (Fraction(0), Fraction(1, 2))]
+    rests = [float(shift - half - floor) for shift, floor in zip((Fraction(0), Fraction(1, 2)), floors, strict=True)]
+    between = Fraction(_log_between(a, t))  # log d, whatever it errs by
+    centre = Fraction(math.log(k) - log_moment)
+    end, inside = logarithm(Fraction(1, 2)) + centre, logarithm(Fraction(a) / 2) + between + centre
+    slopes = [end + base, end - Fraction(a) - base, inside + base]
+    weights, log_scale, left_out = count_weights(slopes, shares, k, first, last)
+    j, m = np.arange(first[0], last[0] + 1)[:, None], np.arange(first[2], last[2] + 1)
+    twice = 2 * (j + m) - k  # j - l + m, as l = k - m - j
+    odd = twice % 2
+    whole = (twice - odd) // 2 + np.take(floors, odd)
+    v = whole + np.take(rests, odd)
+    kept = (k - m - j >= first[1]) & (k - m - j <= last[1]) & (whole >= 0) & (v > 0.0)
+    j, m = (np.broadcast_to(x, kept.shape)[kept] for x in (j, m))
+    odd, whole, v = odd[kept], whole[kept], v[kept]
+    with np.errstate(under="ignore", over="ignore", divide="ignore", invalid="ignore"):
+        exponent = -2.0 * t * a * v - m * float(between)
+        logs = _log_integrals(a, m, whole, odd, rests, quantity)
+        small = logs < _LEAST
+        logs = np.where(small, np.minimum(m * np.log(v) - _log_factorials()[m], 0.0), logs)
+        terms = weights[0][j - first[0]] * weights[1][k - m - j - first[1]] * weights[2][m - first[2]]
+        terms *= np.exp(exponent + logs)
+        rest = float(terms[small].sum()) * (1.0 + 1e-9)
+        total = math.fsum(terms[~small]) if terms.size < 4096 else float(terms[~small].sum())
+        rounding = float((terms * (np.abs(exponent) + np.abs(logs))).sum()) * 4 * UNIT_ROUNDOFF
+    largest = int(last[2])
+    error = (largest + 1) * _STEP_ERROR + _TERM_ERROR + 4 * WEIGHT_ERROR + _NODE_ERROR
+    error += _quadrature_error(a, largest, _nodes(a, largest)) + UNIT_ROUNDOFF * math.log2(terms.size + 2.0)
+    lower = upper = -math.inf
+    shift = log_scale - k * centre - Fraction(t) * Fraction(level)
+    low, high = total * (1.0 - error) - rounding, total * (1.0 + error) + rounding + rest
+    if low > 0.0:
+        lower = sum_below(math.log(low), shift)
+    if high > 0.0:
+        upper = sum_above(math.log(high), shift)
+    beyond = math.log(left_out + 1e-290) + k * log_moment - t * level
+    beyond += 1e-14 * (2.0 + k * (1.0 + abs(log_moment)) + t * (level + a * k))
+    return lower, next_above(float(np.logaddexp(upper, beyond)), 4)
 
-    def __init__(self, a: float, count: int, quantity: Quantity) -> None:
-        self.a, self.count, self.quantity = a, count, quantity
 
-    def bounds(self, level: float) -> tuple[float, float] | None:
-        """Lower and upper bound of the logarithm; None where the terms reach too far between the extremes."""
-        a, k = self.a, self.count
-        half = 0.5 * level / a  # V = (j - l + m) / 2 - half
-        floors = [math.floor(shift - half) for shift in (0.0, 0.5)]
-        rests = [shift - half - floor for shift, floor in zip((0.0, 0.5), floors, strict=True)]
-        m, j = (x.ravel() for x in np.meshgrid(np.arange(k + 1), np.arange(k + 1), indexing="ij"))
-        kept = m + j <= k
-        m, j = m[kept], j[kept]
-        twice = 2 * j + 2 * m - k  # j - l + m, as l = k - m - j
-        odd = twice % 2
-        whole = (twice - odd) // 2 + np.take(floors, odd)
-        v = whole + np.take(rests, odd)
-        kept = (whole >= 0) & (v > 0.0)
-        if not kept.any():
-            return -math.inf, -math.inf
-        m, j, odd, whole, v = (x[kept] for x in (m, j, odd, whole, v))
-        factorials = _log_factorials(k)
-        scale = factorials[k] - factorials[j] - factorials[m] - factorials[k - m - j]
-        scale += m * math.log(a) - a * (k - m - j) - k * math.log(2.0)
-        most = scale + np.minimum(m * np.log(v) - factorials[m], 0.0) + np.log(np.minimum(1.0, 2.0 * a * v))
-        if self.quantity == "tail":
-            most = scale + np.minimum(m * np.log(v) - factorials[m], 0.0) - np.maximum(0.0, 2.0 * a * (v - m))
-        reach = 30.0
-        while True:
-            chosen = most >= most.max() - reach
-            if int(m[chosen].max()) > _MOST_BETWEEN:
-                return None
-            logs = scale[chosen] + self._log_integrals(m[chosen], whole[chosen], odd[chosen], rests)
-            top = float(logs.max())
-            rest = most[~chosen]
-            left_out = _log_sum(rest) if rest.size else -math.inf
-            total = _log_sum(logs)
-            if left_out <= total - _NEGLIGIBLE or not rest.size:
-                break
-            reach += 30.0 if total == -math.inf else max(10.0, left_out - total + _NEGLIGIBLE)
-        if top == -math.inf:
-            return -math.inf, next_above(left_out + 1e-9)
-        largest = int(m[chosen].max())
-        error = largest * _STEP_ERROR + _TERM_ERROR + 4 * UNIT_ROUNDOFF * float(np.abs(scale[chosen]).max())
-        error += _quadrature_error(a, largest, _nodes(a, largest)) + UNIT_ROUNDOFF * (2.0 * abs(total) + 4.0)
-        return total - error, float(np.logaddexp(total + error, left_out + 1e-9))
+def _log_between(a: float, t: float) -> float:
+    """log d."""
+    x = (1.0 + 2.0 * t) * a
+    return math.log(-math.expm1(-x) / x) if x != 0.0 else 0.0
 
-    def _log_integrals(self, m: IntArray, whole: IntArray, odd: IntArray, rests: list[float]) -> FloatArray:
-        """log I_m(whole + rest) for each entry."""
-        a, largest, cells = self.a, int(m.max()), int(whole.max()) + 1
-        x, w = np.polynomial.legendre.leggauss(_nodes(a, largest))
-        x, w = 0.5 * (x + 1.0), 0.5 * w
-        found = np.empty(m.size)
-        for parity in (0, 1):
-            rows = np.flatnonzero(odd == parity)
-            if not rows.size:
-                continue
-            rest = rests[parity]
-            # distances V - v: of the interval i from a V in the interval n they depend on n - i; the last is cut at V
-            far = np.arange(1, cells)[:, None] + (rest - x)
-            near = rest * (1.0 - x)
-            whole_weights, near_weights = (self._weight(y) * factor for y, factor in ((far, w), (near, rest * w)))
-            full, cut = _spline_of_one(cells, x), _spline_of_one(cells, rest * x)
-            for order in range(largest + 1):
-                here = rows[m[rows] == order]
-                if order >= 2:
-                    full, cut = _next_spline(full, x, order), _next_spline(cut, rest * x, order)
-                if not here.size:
-                    continue
-                if order == 0:
-                    found[here] = self._weight(whole[here] + rest)
-                    continue
-                decay = np.exp(-a * np.arange(cells))[:, None]
-                last = np.einsum("ix,x->i", cut * decay * np.exp(-a * rest * x), near_weights)
-                products = np.einsum("ix,nx->in", full * decay * np.exp(-a * x), whole_weights)
-                found[here] = [last[n] + math.fsum(products[i, n - i - 1] for i in range(n)) for n in whole[here]]
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(found))
 
-    def _weight(self, distance: FloatArray) -> FloatArray:
-        y = 2.0 * self.a * distance
-        return np.asarray(-np.expm1(-y) if self.quantity == "delta" else np.exp(-y))
+def _tilted(a: float, t: float) -> tuple[FloatArray, float]:
+    """Tilted probabilities of a loss of a, of -a, and of one between, and log M(t)."""
+    logs = np.array([t * a, -a - t * a, t * a + math.log(a) + _log_between(a, t)])
+    weights = np.exp(logs - logs[0])
+    total = float(weights.sum())
+    return weights / total, logs[0] + math.log(0.5 * total)
+
+
+def _saddle_point(a: float, k: int, level: float, least: float) -> float:
+    """A tilt under which the mean of S is about the level, at least ``least``, of few bits."""
+    low, high = least, 1.0
+
+    def slope(t: float) -> float:
+        """Mean of a loss under the tilt t."""
+        shares, _ = _tilted(a, t)
+        x = (1.0 + 2.0 * t) * a
+        depth = 1.0 / x if x > 700.0 else 1.0 / x - 1.0 / math.expm1(x) if abs(x) > 1e-3 else 0.5  # mean of v
+        return a * float(shares @ [1.0, -1.0, 1.0 - 2.0 * depth])
+
+    while slope(high) * k < level and high < 1e8:
+        low, high = high, 4.0 * high
+    for _ in range(30):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if slope(middle) * k < level else (low, middle)
+    return float(np.float32(low))
+
+
+def _log_integrals(
+    a: float, m: IntArray, whole: IntArray, odd: IntArray, rests: list[float], quantity: Quantity
+) -> FloatArray:
+    """The logarithm of I_m(whole + rest), or of T_m, for each entry."""
+    fall = a * (2.0 * (whole + np.take(rests, odd)) - m)
+    found = np.log(-np.expm1(-fall)) if quantity == "delta" else -fall
+    found += m * math.log(-math.expm1(-a) / a)
+    near = whole < m
+    if near.any():
+        tables = _tables(a, int(m.max()), (rests[0], rests[1]))[quantity == "tail"]
+        found[near] = np.log(tables[odd[near], m[near], whole[near]])
+    return np.asarray(found)
+
+
+@lru_cache(maxsize=8)
+def _tables(a: float, largest: int, rests: tuple[float, float]) -> tuple[FloatArray, FloatArray]:
+    """I_m(n + rest) and T_m(n + rest) for both rests, m <= ``largest`` and n < ``largest``."""
+    x, y, w = _gauss_legendre(_nodes(a, largest))
+    cells = np.arange(largest)[:, None]
+    parts = []  # i_s and t_s from each integer to the next, and to the rests beyond it
+    for length in (1.0, *rests):
+        distance = 2.0 * a * length * y
+        kernels = np.stack([-np.expm1(-distance), np.exp(-distance)], 1)
+        kernels *= (length * w * np.exp(-a * length * x))[:, None]
+        spline, sums = np.zeros((largest, x.size)), np.zeros((largest + 1, largest, 2))
+        spline[0] = 1.0
+        v = cells + length * x
+        for order in range(1, largest + 1):
+            if order >= 2:
+                rows = slice(0, order)
+                before = np.concatenate([np.zeros((1, x.size)), spline[: order - 1]])
+                beyond = np.maximum(order - 1 - cells[rows] + (1.0 - length * x if length < 1.0 else y), 0.0)
+                spline[rows] = (v[rows] * spline[rows] + beyond * before) / (order - 1)
+            sums[order] = spline @ kernels
+        parts.append(sums * np.exp(-a * cells))
+    curve, tail = np.zeros((2, largest + 1, largest + 1))
+    fall = math.exp(-2.0 * a)
+    for n in range(largest):
+        tail[:, n + 1] = fall * tail[:, n] + parts[0][:, n, 1]
+        curve[:, n + 1] = curve[:, n] - math.expm1(-2.0 * a) * tail[:, n] + parts[0][:, n, 0]
+    curve, tail = curve[:, :-1], tail[:, :-1]
+    ends = [(curve - math.expm1(-2.0 * a * rest) * tail + part[..., 0], math.exp(-2.0 * a * rest) * tail + part[..., 1])
+            for rest, part in zip(rests, parts[1:], strict=True)]  # fmt: skip
+    return np.stack([end[0] for end in ends]), np.stack([end[1] for end in ends])
+
+
+@lru_cache(maxsize=16)
+def _gauss_legendre(count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Nodes x on (0, 1), 1 - x and weights, each right to rounding: a step of Newton in extended precision."""
+    node: Any = np.polynomial.legendre.leggauss(count)[0].astype(np.longdouble)
+    for _ in range(3):
+        before, value = np.ones_like(node), node
+        for n in range(2, count + 1):
+            before, value = value, ((2 * n - 1) * node * value - (n - 1) * before) / n
+        slope = count * (before - node * value) / (1 - node * node)
+        node = node - value / slope
+    return _doubles(0.5 * (1 + node)), _doubles(0.5 * (1 - node)), _doubles(1 / ((1 - node) * (1 + node) * slope**2))
+
+
+def _doubles(x: Any) -> FloatArray:
+    return np.asarray(x, dtype=np.float64)
 
 
 def _nodes(a: float, largest: int) -> int:
     return largest // 2 + _NODES_BEYOND + math.ceil(a)
-
-
-def _spline_of_one(cells: int, x: FloatArray) -> FloatArray:
-    """B_1 at i + x for the cells i."""
-    return np.concatenate([np.ones((1, x.size)), np.zeros((cells - 1, x.size))])
-
-
-def _next_spline(spline: FloatArray, x: FloatArray, order: int) -> FloatArray:
-    """B_order at i + x from B_(order - 1)."""
-    v = np.arange(spline.shape[0])[:, None] + x
-    before = np.concatenate([np.zeros((1, x.size)), spline[:-1]])
-    return np.asarray((v * spline + np.maximum(order - v, 0.0) * before) / (order - 1))
 
 
 def _quadrature_error(a: float, largest: int, nodes: int) -> float:
@@ -190,15 +256,6 @@ def _quadrature_error(a: float, largest: int, nodes: int) -> float:
     return math.exp(min(log, 0.0))
 
 
-@lru_cache(maxsize=8)
-def _log_factorials(count: int) -> FloatArray:
-    numbers, product = [0.0], 1
-    for n in range(1, count + 1):
-        product *= n
-        numbers.append(math.log(product))
-    return np.array(numbers)
-
-
-def _log_sum(logs: FloatArray) -> float:
-    top = float(logs.max())
-    return top + math.log(math.fsum(np.exp(logs - top))) if top > -math.inf else top
+@lru_cache(maxsize=1)
+def _log_factorials() -> FloatArray:
+    return np.array([math.lgamma(n + 1.0) for n in range(_MOST_BETWEEN + 1)])

@@ -20,6 +20,9 @@ times mu is m(mu/2 + y) - m(mu + y/2) / 2 >= 0: where y >= mu the first argument
 m(3/4) < 1.4 < 2 m(0). So R, a ratio of integrals of these from u on, rises too, and R(0) = erf(mu / sqrt 2) / erf(mu /
 (2 sqrt 2)) >= 2 (1 - mu^2 / 6) = 1 + 1 / C, by x - x^3/3 <= erf(x) sqrt(pi) / 2 <= x.
 
+Where delta is near P's mass there is a bound without a sum: what they differ by is E min(1, e^(epsilon - S)), at most
+E e^((epsilon - S) / 2) = e^(epsilon / 2) prod E e^(-L_i / 2)^count_i, with the affinity of P and Q.
+
 Both sides are off by about mu^2 times the density of S at epsilon, that is, log delta by mu^2 t (t + 1) where t is the
 tilt at epsilon and S is smooth on the scale of mu. Most frequencies up to 6 / mu, where the noise ends the sum, are
 passed by: the kernel shows in one step that no term up to the next near return of all losses counts.
@@ -47,9 +50,12 @@ __all__ = ["smoothed_bounds"]
 _LARGEST_MU = 0.125
 # bound: none - mu^2 t (t + 1), about the width of a bracket at the tilt t; and widths that say what else is at work
 _NOISE, _WIDE = 4e-10, 1e-6
+# bound: none - where no more is sought
+_CERTAIN = 1e-14  # log delta nearer to that of P's mass, relative to 1 - it, needs no sum
 _TRIAL = 32.0  # mu of the first sum, beside the one that is aimed at
-_CUT = 1e-11  # relative size of what the sums leave out
-_FREQUENCIES = 1_000_000  # of the last sum: a quarter of a second
+# bound: none - relative size of what the sums leave out, which their bounds contain
+_CUT = 1e-11
+_FREQUENCIES = 1_000_000  # of the last sum for one epsilon, a quarter of a second; for n epsilons sqrt(n) as many
 
 
 def smoothed_bounds(steps: Sequence[Step], epsilon: FloatArray) -> LogBounds | None:
@@ -59,15 +65,18 @@ def smoothed_bounds(steps: Sequence[Step], epsilon: FloatArray) -> LogBounds | N
     atoms = [step for step in steps if isinstance(step, AtomStep)]
     infinite = infinite_log_mass([(math.fsum(step.p[step.q == 0.0].tolist()), step.count) for step in atoms])
     finite = [_finite_part(step) if isinstance(step, AtomStep) else step for step in steps]
-    tilts = contour_tilts(finite, epsilon)
+    lower, most = _by_affinity(finite, epsilon)
+    upper, spent = np.full(epsilon.size, most), 0
+    open_rows = lower < most - _CERTAIN * (1.0 - most)
+    tilts = contour_tilts(finite, epsilon[open_rows])
     if tilts is None:
         return None
     wanted = np.exp2(np.floor(np.log2(np.minimum(np.sqrt(_NOISE / (tilts * (tilts + 1.0))), _LARGEST_MU))))
-    lower, upper, spent = np.full(epsilon.size, -math.inf), np.zeros(epsilon.size), 0
-    share = _FREQUENCIES / math.sqrt(epsilon.size)
     for mu in np.unique(wanted).tolist():
-        rows = wanted == mu
-        lower[rows], upper[rows], frequencies = _with_noise(finite, epsilon[rows], mu, share)
+        rows = np.flatnonzero(open_rows)[wanted == mu]
+        share = _FREQUENCIES * rows.size / math.sqrt(epsilon.size)
+        below, above, frequencies = _with_noise(finite, epsilon[rows], mu, share)
+        lower[rows], upper[rows] = np.maximum(lower[rows], below), np.minimum(upper[rows], above)
         spent += frequencies
     if infinite[1] > -math.inf:
         lower, upper = (np.logaddexp(x, y) for x, y in zip((lower, upper), infinite, strict=True))
@@ -112,6 +121,31 @@ def _with_noise(
         if not wide.any() or mu >= _LARGEST_MU:
             return lower, upper, spent
         mu, before, wide = 2.0 * mu, after, unfinished
+
+
+def _by_affinity(steps: Sequence[Step], epsilon: FloatArray) -> tuple[FloatArray, float]:
+    """Lower bounds of log delta by the text at the head, and the logarithm of P's mass, rounded up."""
+    affinities, masses = [], []
+    for step in steps:
+        if isinstance(step, AtomStep):
+            affinity = math.fsum((np.sqrt(step.p) * np.sqrt(step.q)).tolist()) * (1.0 + 8 * UNIT_ROUNDOFF)
+            excess = math.fsum([*step.p.tolist(), -1.0])
+            if affinity == 0.0 or excess <= -1.0:
+                return np.full(epsilon.size, -math.inf), 0.0
+            affinities.append(step.count * math.log(affinity))
+            masses.append(step.count * math.log1p(excess))
+        elif isinstance(step, LaplaceStep):
+            half = 0.5 * step.shift / step.scale
+            affinities.append(step.count * (math.log1p(half) - half + 8 * UNIT_ROUNDOFF * half))
+        else:
+            return np.full(epsilon.size, -math.inf), 0.0
+    mass = math.fsum(masses)
+    slack = 8 * UNIT_ROUNDOFF * math.fsum(map(abs, masses))
+    exponent = math.fsum(affinities) + 8 * UNIT_ROUNDOFF * math.fsum(map(abs, affinities)) + 0.5 * next_above(epsilon)
+    exponent = next_above(exponent - (mass - slack), 2)
+    with np.errstate(divide="ignore", under="ignore"):
+        lower = next_below(np.log(-np.expm1(np.minimum(exponent, 0.0))) + mass, 8) - slack
+    return np.where(exponent < 0.0, lower, -math.inf), min(mass + slack, 0.0)
 
 
 def _finite_part(step: AtomStep) -> AtomStep:

@@ -61,6 +61,35 @@ def test_small_compositions(steps, epsilon, quantity):
 
 
 @pytest.mark.parametrize("quantity", ["delta", "tail"])
+@pytest.mark.parametrize(("p", "q"), [
+    ([0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), ([1.0 - 1e-16, 1e-300], [1.0, 1e-320]), ([0.5, 0.5], [0.5, 0.0]),
+    ([0.3, 5e-324], [0.3, 1.0]), ([0.25] * 4, [0.25 * (1.0 + 2.0**-52), 0.25, 0.25 * (1.0 - 2.0**-53), 0.1]),
+    ([1e-310, 0.5, 0.5], [1e-323, 0.2, 0.8]),
+])  # fmt: skip
+def test_one_draw(p, q, quantity):
+    step = np.array(p), np.array(q), 1
+    epsilon = [0.0, 1e-300, 2.0**-53, math.log(2.5), float(np.nextafter(math.log(2.5), 9)), 20.0, 700.0]
+    found = atom_bounds([AtomStep(*step)], np.array(epsilon), quantity)
+    contains(found, delta_of_atoms([step], epsilon, quantity), 2e-12)
+
+
+def test_a_hundred_thousand_outcomes():
+    rng = np.random.default_rng(5)
+    p, q = rng.dirichlet(np.ones(100_000), 2)
+    found, epsilon = atom_bounds([AtomStep(p, q, 1)], np.array([0.0, 2.0])), [0.0, 2.0]
+    direct = [math.log(math.fsum(np.maximum(p - math.exp(e) * q, 0.0))) for e in epsilon]
+    assert (np.abs(found.value - direct) <= 1e-12).all()
+    assert atom_bounds([AtomStep(p, q, 2)], np.array([1.0])) is None
+
+
+def test_a_single_finite_loss_of_a_trillion_draws():
+    step = AtomStep(np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.25, 0.5]), 10**12)
+    found = atom_bounds([step], np.array([1.0]))
+    assert found.lower[0] <= 0.0 == found.upper[0]
+    assert found.lower[0] >= -1e-14
+
+
+@pytest.mark.parametrize("quantity", ["delta", "tail"])
 @pytest.mark.parametrize(
     ("p", "q", "count"),
     [

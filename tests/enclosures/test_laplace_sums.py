@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from mpmath import exp, log, mp, mpf, quad
 
-from fastpriv.composition.laplace_sums import laplace_bounds
+from fastpriv.composition.contour import contour_bounds
+from fastpriv.composition.laplace_sums import _gauss_legendre, laplace_bounds
 from fastpriv.composition.steps import LaplaceStep
 
 
@@ -63,6 +64,29 @@ def test_twenty_releases():
     assert (parts.value == found.value).all()
 
 
+@pytest.mark.parametrize("quantity", ["delta", "tail"])
+@pytest.mark.parametrize(("scale", "count", "epsilon"), [
+    (100.0, 7000, [0.5, 6.0, 14.0]), (10.0, 1000, [4.0, 9.0, 16.0]), (1.0, 200, [43.0, 74.0, 110.0]),
+])  # fmt: skip
+def test_many_releases_agree_with_sums_along_a_contour(scale, count, epsilon, quantity):
+    steps, epsilon = [LaplaceStep(scale, 1.0, count)], np.array(epsilon)
+    found, other = laplace_bounds(steps, epsilon, quantity), contour_bounds(steps, epsilon, quantity)
+    assert (found.lower <= other.upper).all()
+    assert (other.lower <= found.upper).all()
+    assert (found.upper - found.lower <= 5e-12).all()
+    assert (other.upper - other.lower <= 1e-7).all()
+
+
+@pytest.mark.parametrize("count", [1, 2, 17, 97])
+def test_nodes_of_gauss_and_legendre(count):
+    with mp.workdps(40):
+        for x, y, w in list(zip(*_gauss_legendre(count), strict=True))[:: max(1, count // 12)]:
+            node = mp.findroot(lambda u: mp.legendre(count, u), mpf(float(x)) - mpf(float(y)))
+            slope = count * mp.legendre(count - 1, node) / (1 - node**2)
+            for found, truth in ((x, (1 + node) / 2), (y, (1 - node) / 2), (w, 1 / ((1 - node**2) * slope**2))):
+                assert abs(mpf(float(found)) / truth - 1) <= 3e-16
+
+
 def test_the_tail_is_the_derivative():
     step, h = LaplaceStep(1.0, 0.75, 9), 1e-5
     epsilon = np.array([0.4, 1.1, 3.3, 5.9])
@@ -74,7 +98,9 @@ def test_the_tail_is_the_derivative():
 
 def test_what_is_left_to_others():
     epsilon = np.array([1.0])
-    assert laplace_bounds([LaplaceStep(1.0, 1.0, 401)], epsilon) is None
+    assert laplace_bounds([LaplaceStep(1.0, 1.0, 4001)], epsilon) is None
+    assert laplace_bounds([LaplaceStep(1e9, 1.0, 10**14)], epsilon) is None
+    assert laplace_bounds([LaplaceStep(1.0, 1.0, 0)], epsilon) is None
     assert laplace_bounds([LaplaceStep(1.0, 1.0, 1), LaplaceStep(1.0, 2.0, 1)], epsilon) is None
     assert laplace_bounds([LaplaceStep(1.0, 40.0, 2)], epsilon) is None
     assert laplace_bounds([LaplaceStep(1.0, 5.0, 300)], np.array([100.0])) is None

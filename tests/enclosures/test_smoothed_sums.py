@@ -38,9 +38,55 @@ def test_two_outcomes(count):
     enclose(smoothed_bounds([step], epsilon), atom_bounds([step], epsilon), 0.02)
 
 
+def test_laplace_noise_of_two_scales_with_outcomes():
+    atoms = AtomStep(np.array([0.6, 0.4]), np.array([0.4, 0.6]), 3)
+    steps = [LaplaceStep(3.0, 1.0, 3), LaplaceStep(17.0, 1.0, 3), atoms]
+    found = smoothed_bounds(steps, np.array([0.5]))
+    alone = smoothed_bounds(steps[::-1], np.array([0.5]))
+    enclose(found, alone, 1e-7)
+
+
 def test_laplace_noise():
     step, epsilon = LaplaceStep(1.0, 0.5, 6), np.array([0.2, 1.0, 2.3])
     enclose(smoothed_bounds([step], epsilon), laplace_bounds([step], epsilon), 1e-2)
+
+
+@pytest.mark.parametrize(("count", "width"), [(40, 1e-5), (1000, 2e-9), (5000, 2e-9)])
+def test_unrelated_outcomes_agree_with_sums_over_types(count, width):
+    p = np.array([0.4375, 0.34375, 0.21875])
+    q = p * np.exp(np.array([-1.0, 0.31, 1.17]) / math.sqrt(count))
+    step = AtomStep(p, q / q.sum(), count)
+    epsilon = np.array([0.1, 2.0, 6.0])
+    truth, found = atom_bounds([step], epsilon), smoothed_bounds([step], epsilon)
+    assert (truth.upper - truth.lower <= 1e-12).all()
+    enclose(found, truth, width)
+
+
+@pytest.mark.parametrize("count", [10**4, 10**6, 10**8])
+def test_many_unrelated_outcomes_many_times(count):
+    rng = np.random.default_rng(3)
+    p = rng.dirichlet(np.full(9, 3.0))
+    q = p * np.exp(rng.normal(size=9) / math.sqrt(count))
+    step, epsilon = AtomStep(p, q / q.sum(), count), np.array([2.0, 9.0, 30.0])
+    found = smoothed_bounds([step], epsilon)
+    assert (found.upper - found.lower <= 2e-8).all()
+    assert found.lower[-1] < -200.0
+
+
+def test_near_the_mass_of_p_no_sum_is_needed():
+    step = AtomStep(np.array([0.5, 0.25, 0.125]), np.array([0.125, 0.5, 0.25]), 10**6)
+    found = smoothed_bounds([step], np.array([1.0]))
+    assert found.lower[0] <= 10**6 * math.log(0.875) <= found.upper[0] <= found.lower[0] + 1e-8
+    assert found.cost["frequencies"] == 0
+
+
+@pytest.mark.parametrize("p", [[0.75, 0.125, 0.125], [0.5, 0.25, 0.125]])
+def test_affinity_where_mass_is_missing_or_a_loss_infinite(p):
+    step, epsilon = (np.array(p), np.array([0.0625, 0.4375, 0.0]), 9), [0.0, 3.0]
+    found = smoothed_bounds([AtomStep(*step)], np.array(epsilon))
+    for truth, low, high in zip(delta_of_atoms([step], epsilon), found.lower, found.upper, strict=True):
+        assert exp(mpf(low)) <= truth <= exp(mpf(high))
+        assert high - low <= 1e-2
 
 
 def test_a_trillion_releases():
