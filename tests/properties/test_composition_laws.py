@@ -215,7 +215,7 @@ class TestRisk:
     @FEW
     @given(pair=pairs(QUICK), count=st.integers(8, 40))
     def test_trade_off_curves_are_conjugates(self, pair, count):
-        """beta(alpha) >= 1 - delta(e) - e^e alpha for all e, delta of Q against P; convex, falling; through all tails."""
+        """beta(alpha) >= 1 - delta(e) - e^e alpha, with delta of Q against P; convex, falling, through the tails."""
         composition = compose(pair, count)
         alpha = np.linspace(0.0, 1.0, 5)
         beta = risk.trade_off_curve(composition, None, alpha).beta
