@@ -30,7 +30,7 @@ from ..mechanisms.subsampled_gaussian import PoissonSampledGaussian
 from ..notions.local import ldp_delta
 from ..numerics import UNIT_ROUNDOFF, FloatArray, enclosure
 
-__all__ = ["Curve", "DiscretePair", "Pair", "PairObject", "Tails", "WorstCurve", "certified", "pair_of"]
+__all__ = ["Curve", "DiscretePair", "Pair", "PairObject", "Tails", "WorstPairCurve", "certified", "pair_of"]
 
 Curve = Callable[[FloatArray], Estimate]
 Tails = Callable[[FloatArray], tuple[Estimate, Estimate]]  # P(L > epsilon) and Q(L > epsilon), L = log dP/dQ
@@ -105,7 +105,7 @@ class PairObject(ValueObject):
         raise NotImplementedError
 
 
-class WorstCurve(ValueObject):
+class WorstPairCurve(ValueObject):
     """The larger curve of any two secrets of a channel, at each epsilon."""
 
     __slots__ = _fields = ("channel",)
@@ -138,7 +138,7 @@ def pair_of(p: Any, q: Any) -> Pair:
         return compose(p)._as_pair()
     if isinstance(p, AnyChannel):
         _refuse_second("a channel", q)
-        worst = WorstCurve(p)
+        worst = WorstPairCurve(p)
         return Pair(worst, worst, of_one_pair=False)
     on_line = [isinstance(one, (GaussianMixture, Density)) for one in (p, q)]
     if any(on_line):
@@ -164,8 +164,8 @@ def pair_of(p: Any, q: Any) -> Pair:
             f"q must be a function of epsilon, the curve of Q against P, or None; got {_validate.shown(q)}. Leave it "
             "out where both curves are the same."
         )
-    forward = _CheckedCurve("p", p)
-    return Pair(forward, forward if q is None else _CheckedCurve("q", q))
+    forward = _CurveOfCaller("p", p)
+    return Pair(forward, forward if q is None else _CurveOfCaller("q", q))
 
 
 def certified(curve: Curve, epsilon: FloatArray) -> Estimate:
@@ -250,7 +250,7 @@ def _refuse_second(noun: str, q: Any) -> None:
         )
 
 
-class _CheckedCurve(ValueObject):
+class _CurveOfCaller(ValueObject):
     """A function that a caller passes as a curve, with a check of what it returns."""
 
     __slots__ = _fields = ("name", "function")
