@@ -1,6 +1,7 @@
 """Lists of releases of other accountants, as compositions: events of dp_accounting, histories of Opacus.
 
-Notation: a noise multiplier is the scale of the noise over the sensitivity. Several Gaussians sigma_i on one Poisson
+Notation: a noise multiplier is the scale of the noise over the largest norm of what one record adds to a sum; where a
+record is replaced, the sum moves by up to twice that norm. Several Gaussians sigma_i on one Poisson
 sample are one Gaussian of sensitivity sqrt(sum 1 / sigma_i^2) and noise 1; its bounds as doubles bracket the curve,
 which rises with the sensitivity.
 """
@@ -45,7 +46,7 @@ def composition_from_dp_events(event: Any, *, relation: Relation = "add_or_remov
         dp_accounting need not be installed.
     relation : {"add_or_remove", "replace_one"}, default "add_or_remove"
         Which data sets are neighbours: by adding or removing a record, which Poisson samples ask for, or by replacing
-        one, which randomised response asks for.
+        one, which randomised response asks for, and which doubles the sensitivity of Gaussian and Laplace noise.
 
     Returns
     -------
@@ -137,6 +138,7 @@ def _composition(event: Any, relation: str, depth: int) -> Composition:
     if depth > _MAX_DEPTH:
         raise DomainError(f"event must have at most {_MAX_DEPTH} events within each other; got more. Flatten it.")
     name, field = _fields(event)
+    moved = 1 if relation == "add_or_remove" else 2  # norms of a record by which neighbouring sums differ
     if name == "ComposedDpEvent":
         return compose([_composition(one, relation, depth + 1) for one in field("events")])
     if name == "SelfComposedDpEvent":
@@ -146,13 +148,14 @@ def _composition(event: Any, relation: str, depth: int) -> Composition:
     if name == "NonPrivateDpEvent":
         return _without_privacy()
     if name == "GaussianDpEvent":
-        return _gaussian(field("noise_multiplier"))
+        sigma = _noise(field("noise_multiplier"))
+        return compose(GaussianMechanism(sigma, float(moved))) if sigma else _without_privacy()
     if name == "LaplaceDpEvent":
         scale = _noise(field("noise_multiplier"))
-        return compose(LaplaceMechanism(scale)) if scale else _without_privacy()
+        return compose(LaplaceMechanism(scale, float(moved))) if scale else _without_privacy()
     if name == "DiscreteLaplaceDpEvent":
         span = _validate.count("sensitivity", field("sensitivity"), 1)
-        return compose(GeometricMechanism(span + 1, field("noise_parameter")))
+        return compose(GeometricMechanism(moved * span + 1, field("noise_parameter")))
     if name == "RandomizedResponseDpEvent":
         _require(relation == "replace_one", name, "replace_one", "it hides what a record is, not whether it is there")
         return _randomized_response(field("noise_parameter"), field("num_buckets"))
@@ -184,11 +187,6 @@ def _noise(multiplier: Any) -> float:
 
 def _without_privacy() -> Composition:
     return _unordered(compose((np.array([1.0, 0.0]), np.array([0.0, 1.0]))))
-
-
-def _gaussian(multiplier: Any) -> Composition:
-    sigma = _noise(multiplier)
-    return compose(GaussianMechanism(sigma, 1.0)) if sigma else _without_privacy()
 
 
 def _sampled_gaussian(multiplier: Any, rate: Any) -> Any:

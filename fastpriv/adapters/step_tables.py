@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import _validate
-from ..errors import DomainError
+from ..errors import DomainError, ShapeError
 
 __all__ = ["KINDS", "ComposedStep", "make_step", "read_steps"]
 
@@ -137,7 +137,7 @@ def read_steps(path: str | os.PathLike[str]) -> list[ComposedStep]:
     for place, entry in read(file):
         try:
             steps.append(make_step(entry, file.parent))
-        except (DomainError, OSError) as error:
+        except (DomainError, ShapeError, OSError) as error:
             raise DomainError(f"{place} must be a step; got an entry where {error}") from None
     if not steps:
         raise DomainError(f"{str(file)!r} must have at least one step; got none. Write kind,sigma,count and one line.")
@@ -148,7 +148,7 @@ def make_step(entry: Mapping[str, Any], folder: Path = Path()) -> ComposedStep:
     """Make a step of a kind, its parameters and ``count``, each a number or its text; None and "" are left out."""
     given = {name: value for name, value in entry.items() if value is not None and value != ""}
     kind = given.pop("kind", None)
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise DomainError(f"kind must be one of {', '.join(KINDS)}; got {_validate.shown(kind)}. Choose one of them.")
     count = _whole_count(given.pop("count", 1))
     defaults = KINDS[kind].parameters
@@ -205,7 +205,7 @@ def _toml_entries(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     import tomllib
 
     try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
+        content = tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DomainError(f"{str(file)!r} must be a TOML file; got {error}. Correct it.") from None
     entries = content.get("step")

@@ -83,7 +83,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "record), backward (add one), or the larger delta of both, worst (default: worst for mechanisms)")  # fmt: skip
     asked.add_argument("--accountants", action="store_true", help="what other installed accountants answer too, each "
         "in a process with limits of time and memory")  # fmt: skip
-    asked.add_argument("--relation", choices=("add_or_remove", "replace_one"), default="add_or_remove", help="of "
+    asked.add_argument("--relation", choices=("add_or_remove", "replace_one"), help="of "
         "events of dp_accounting: which data sets are neighbours (default: add_or_remove)")  # fmt: skip
     add("--figure", metavar="FILE", help="draw the curve with its bounds, and the accountants, into this .png, .svg or "
         ".pdf")  # fmt: skip
@@ -109,6 +109,11 @@ def run(args: argparse.Namespace) -> int:
     from ..composition import compose
 
     events = args.file is not None and Path(args.file).suffix.lower() == ".json"
+    if args.relation is not None and not events:
+        raise DomainError(
+            f"--relation must be left out where FILE has no events of dp_accounting; got {args.relation}. Choose the "
+            "sensitivity and --direction of the steps."
+        )
     steps = [] if events else _steps(args)
     if events:
         composition = _composition_of_events(args)
@@ -141,7 +146,7 @@ def _composition_of_events(args: argparse.Namespace) -> Composition:
                 f"--{name} must be left out for a list of events; got it with {args.file!r}. Write a table of steps."
             )
     try:
-        content = json.loads(Path(args.file).read_text(encoding="utf-8"))
+        content = json.loads(Path(args.file).read_text(encoding="utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise DomainError(f"{args.file!r} must be JSON; got {error}. Write it with json.dump.") from None
     rows = content if isinstance(content, list) else []
@@ -150,7 +155,7 @@ def _composition_of_events(args: argparse.Namespace) -> Composition:
             return composition_from_opacus(content)
         if isinstance(content, list):
             content = {"class_name": "ComposedDpEvent", "events": content}
-        return composition_from_dp_events(content, relation=args.relation)
+        return composition_from_dp_events(content, relation=args.relation or "add_or_remove")
     except DomainError as error:
         raise DomainError(
             f"{args.file!r} must be events of dp_accounting or a history of Opacus; got one where {error}"

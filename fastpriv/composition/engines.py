@@ -52,7 +52,7 @@ from .log_bounds import LogBounds
 from .pairs import certified
 from .simple_bounds import simple_bounds
 from .smoothed_sums import smoothed_bounds
-from .steps import AtomStep, BoundingSteps, CurveStep, LaplaceStep, LossStep, MixtureStep, Step
+from .steps import AtomStep, BoundingSteps, CurveStep, LaplaceStep, LossStep, MixtureStep, Step, reversed_step
 
 __all__ = [
     "Quantity", "curve_bounds", "extended_root", "gaussian_bounds", "infinite_log_mass", "largest_loss", "root_bounds",
@@ -246,7 +246,10 @@ def _widened(
             upper[low_end] = next_above(np.logaddexp(upper[low_end], extra), 4)
     if quantity == "tail":  # Q' has at most (1 + h)^k of the mass, e^epsilon is e^c times that at epsilon - c
         upper = upper + up + down
-        upper[low_end] = next_above(epsilon[low_end])
+        if low_end.any():
+            most = _most_above(steps, -lower_levels[low_end]) + math.expm1(up)
+            with np.errstate(divide="ignore"):
+                upper[low_end] = next_above(epsilon[low_end] + np.log(most) + up + down, 4)
         lower = lower - up - down
         upper = np.minimum(upper, epsilon)
     else:
@@ -258,6 +261,17 @@ def _widened(
         middle = 0.5 * found.value[:n] + 0.5 * found.value[n:]
     value = np.clip(np.where(np.isnan(middle), upper, middle), lower, upper)
     return LogBounds(value, lower, upper, found.cost, found.method)
+
+
+def _most_above(steps: Sequence[Step], level: FloatArray) -> FloatArray:
+    """Upper bounds of Q(S > -level) for level >= 0, beside the gap of the sum of Q: 1 - Q(-S > level) is at least that.
+    """
+    turned = [reversed_step(step) for step in steps]
+    parts = [_by_engine(turned, level, quantity).lower for quantity in ("delta", "tail")]
+    with np.errstate(under="ignore"):
+        reached = np.exp(parts[0]) + np.exp(parts[1])
+        reached *= 1.0 - 1e-14
+    return np.asarray(np.clip(1.0 - reached, 0.0, 1.0) + 4 * UNIT_ROUNDOFF)
 
 
 def _by_engine(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity) -> LogBounds:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +30,7 @@ from ..mechanisms.subsampled_gaussian import PoissonSampledGaussian
 from ..notions.local import ldp_delta
 from ..numerics import UNIT_ROUNDOFF, FloatArray, enclosure
 
-__all__ = ["Curve", "DiscretePair", "Pair", "PairObject", "Tails", "certified", "pair_of"]
+__all__ = ["Curve", "DiscretePair", "Pair", "PairObject", "Tails", "WorstPairCurve", "certified", "pair_of"]
 
 Curve = Callable[[FloatArray], Estimate]
 Tails = Callable[[FloatArray], tuple[Estimate, Estimate]]  # P(L > epsilon) and Q(L > epsilon), L = log dP/dQ
@@ -104,6 +105,21 @@ class PairObject(ValueObject):
         raise NotImplementedError
 
 
+class WorstPairCurve(ValueObject):
+    """The larger curve of any two secrets of a channel, at each epsilon."""
+
+    __slots__ = _fields = ("channel",)
+
+    channel: AnyChannel
+
+    def __init__(self, channel: AnyChannel) -> None:
+        self._set(channel=channel)
+
+    def __call__(self, epsilon: FloatArray) -> Estimate:
+        """Evaluate the curve at an array of epsilons."""
+        return ldp_delta(None, self.channel, epsilon)
+
+
 def pair_of(p: Any, q: Any) -> Pair:
     """What a caller passes as P and Q: two distributions, vectors or functions, or one object that is a pair."""
     if isinstance(p, PairObject):
@@ -122,7 +138,7 @@ def pair_of(p: Any, q: Any) -> Pair:
         return compose(p)._as_pair()
     if isinstance(p, AnyChannel):
         _refuse_second("a channel", q)
-        worst = lambda e: ldp_delta(None, p, e)
+        worst = WorstPairCurve(p)
         return Pair(worst, worst, of_one_pair=False)
     on_line = [isinstance(one, (GaussianMixture, Density)) for one in (p, q)]
     if any(on_line):
@@ -132,7 +148,7 @@ def pair_of(p: Any, q: Any) -> Pair:
                 f"{name} must be a GaussianMixture or a Density, as {other} is; got {_validate.shown(wrong)}. Pass two "
                 "distributions on the same line."
             )
-        curves = (lambda e: hockey_stick_divergence(p, q, e)), (lambda e: hockey_stick_divergence(q, p, e))
+        curves = partial(hockey_stick_divergence, p, q), partial(hockey_stick_divergence, q, p)
         return Pair(*curves, gaussian=_equal_normal_distributions(p, q))
     discrete = _discrete_pair(p, q)
     if discrete is not None:
@@ -148,8 +164,8 @@ def pair_of(p: Any, q: Any) -> Pair:
             f"q must be a function of epsilon, the curve of Q against P, or None; got {_validate.shown(q)}. Leave it "
             "out where both curves are the same."
         )
-    forward = _checked("p", p)
-    return Pair(forward, forward if q is None else _checked("q", q))
+    forward = _CurveOfCaller("p", p)
+    return Pair(forward, forward if q is None else _CurveOfCaller("q", q))
 
 
 def certified(curve: Curve, epsilon: FloatArray) -> Estimate:
@@ -234,22 +250,28 @@ def _refuse_second(noun: str, q: Any) -> None:
         )
 
 
-def _checked(name: str, function: Callable[[FloatArray], Any]) -> Curve:
-    """A function that a caller passes, with a check of what it returns."""
+class _CurveOfCaller(ValueObject):
+    """A function that a caller passes as a curve, with a check of what it returns."""
 
-    def curve(epsilon: FloatArray) -> Estimate:
-        answer = function(epsilon)
+    __slots__ = _fields = ("name", "function")
+
+    name: str
+    function: Callable[[FloatArray], Any]
+
+    def __init__(self, name: str, function: Callable[[FloatArray], Any]) -> None:
+        self._set(name=name, function=function)
+
+    def __call__(self, epsilon: FloatArray) -> Estimate:
+        answer = self.function(epsilon)
         if not isinstance(answer, Estimate) or answer.shape != epsilon.shape:
             raise DomainError(
-                f"{name} must return an Estimate of the shape of epsilon, {epsilon.shape}; got "
+                f"{self.name} must return an Estimate of the shape of epsilon, {epsilon.shape}; got "
                 f"{_validate.shown(answer)}. Return Estimate(value, lower, upper, kind='certified', "
                 "unit='probability', method='...')."
             )
         if answer.unit not in ("probability", "log probability"):
             raise DomainError(
-                f"{name} must return probabilities or their logarithms; got an Estimate in {answer.unit!r}. Pass the "
-                "function of epsilon that gives delta."
+                f"{self.name} must return probabilities or their logarithms; got an Estimate in {answer.unit!r}. Pass "
+                "the function of epsilon that gives delta."
             )
         return answer.to("probability")
-
-    return curve

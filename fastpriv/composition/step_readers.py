@@ -32,10 +32,9 @@ from ..mechanisms.categorical import RandomizedResponse
 from ..mechanisms.gaussian import GaussianMechanism
 from ..mechanisms.laplace import LaplaceMechanism
 from ..mechanisms.subsampled_gaussian import PoissonSampledGaussian
-from ..notions.local import ldp_delta
 from ..numerics import FloatArray, LongDoubleArray, next_above, next_below
 from .measured_losses import PrivacyLossDistribution, is_dp_accounting_pld, losses_of_dp_accounting
-from .pairs import PairObject, certified, pair_of
+from .pairs import PairObject, WorstPairCurve, certified, pair_of
 from .random_allocation import StructuredSampling
 from .steps import AtomStep, BoundingSteps, CurveStep, LaplaceStep, LossStep, MixtureStep, Step, bounding_atoms
 
@@ -156,7 +155,7 @@ def _read_channel(channel: AnyChannel) -> ReadPair:
     dominating = _dominating(candidates)
     if dominating is not None:
         return _symmetric(dominating)
-    worst = lambda epsilon: ldp_delta(None, channel, epsilon)
+    worst = WorstPairCurve(channel)
     below = tuple(one.below[0] if one.below else one.above for one in _best_candidates(candidates))
     return _symmetric(BoundingSteps((CurveStep(worst, worst, 1),), below or ((),)))
 

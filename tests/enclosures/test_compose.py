@@ -347,6 +347,12 @@ class TestObject:
         assert first.count == 10
         assert repr(first) == "<Composition of 10 releases of 4 pairs>"
         assert first.reversed.reversed == first
+        channel = Channel([[0.5, 0.3, 0.2], [0.2, 0.5, 0.3], [0.3, 0.2, 0.5]])  # with no worst pair
+        assert pickle.loads(pickle.dumps(compose(channel, 2))) == compose(channel, 2)
+        curve = compose(GaussianMechanism(1.0, 1.0).delta, 2)
+        logs = compose(GaussianMechanism(1.0, 1.0).log_delta, 2)
+        assert logs.delta(1.0).upper == pytest.approx(curve.delta(1.0).upper)
+        assert pickle.loads(pickle.dumps(curve)).delta(1.0) == curve.delta(1.0)
         with pytest.raises(AttributeError, match="Composition is immutable"):
             first.count = 3
 
@@ -392,7 +398,16 @@ REFUSED = {
     "counts\\[1\\] must be an integer": ([GaussianMechanism(1.0, 1.0)] * 2, [1, 0.5]),
     "counts must add up to at most": ([GaussianMechanism(1.0, 1.0)] * 2, 2**62),
     "q must be a Pmf": ((Pmf([0.0], [1.0]), 3), 1),
-}
+    "pairs must be a list if it has several pairs; got a tuple with Gau": ((GaussianMechanism(1.0, 1.0), ONE), 1),
+    "pairs must be a tuple .* got <class 'fastpriv.mechanisms.gaussian": (GaussianMechanism, 1),
+    "p must return an Estimate of the shape of epsilon": (lambda e: e, 5),
+    "p must return probabilities or their logarithms; got an Estimate in 'nats'": (
+        lambda e: Estimate(e, e, e, kind="certified", unit="nats", method="example"), 5
+    ),
+    "p and q must be a pair with certified bounds; got a heuristic estimate": (
+        lambda e: Estimate(0.0 * e, 0.0 * e, 0.0 * e, kind="heuristic", unit="probability", method="example"), 5
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("text", REFUSED)

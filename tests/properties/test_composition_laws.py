@@ -185,6 +185,14 @@ class TestTails:
         assert (power.lower <= 1.0 - behind[1].lower + 1e-15).all()  # P(S > e) + P(-S > -e) <= 1
         assert (level.lower <= 1.0 - behind[0].lower + 1e-15).all()
 
+    @pytest.mark.parametrize("direction", ["forward", "backward"])
+    def test_at_zero(self, direction):
+        """Gaps of weights reach below epsilon = 0, where the other direction has the bound; tails at 1e-12 are near."""
+        composition = compose(PoissonSampledGaussian(1.0, 0.05), 1456)
+        at, after = (composition.tail_probabilities(e, direction=direction) for e in (0.0, 1e-12))
+        for a, b in zip(at, after, strict=True):
+            assert b.lower <= a.upper <= b.upper * (1 + 1e-10)
+
     @pytest.mark.parametrize("scale", [0.051115087437419666, 0.5, 7.0])
     def test_symmetric_losses(self, scale):
         """P(S > e) = Q(S < -e) where P and Q are mirror images; and a tail of Laplace noise of 60 digits."""
@@ -215,7 +223,7 @@ class TestRisk:
     @FEW
     @given(pair=pairs(QUICK), count=st.integers(8, 40))
     def test_trade_off_curves_are_conjugates(self, pair, count):
-        """beta(alpha) >= 1 - delta(e) - e^e alpha for all e, delta of Q against P; convex, falling; through all tails."""
+        """beta(alpha) >= 1 - delta(e) - e^e alpha, with delta of Q against P; convex, falling, through the tails."""
         composition = compose(pair, count)
         alpha = np.linspace(0.0, 1.0, 5)
         beta = risk.trade_off_curve(composition, None, alpha).beta

@@ -48,8 +48,8 @@ def test_tables_say_the_same(tmp_path, capsys):
     (tmp_path / "a.csv").write_text(rows)
     (tmp_path / "b.csv").write_text("\ufeff" + rows.replace(",", " ; "))
     (tmp_path / "c.toml").write_text(
-        "[[step]]\nkind = 'gaussian'\nsigma = 4\ncount = 16\n[[step]]\nkind = 'randomized_response'\nepsilon = 0.5\n"
-        "count = 3\n"
+        "\ufeff[[step]]\nkind = 'gaussian'\nsigma = 4\ncount = 16\n[[step]]\nkind = 'randomized_response'\n"
+        "epsilon = 0.5\ncount = 3\n"
     )
     texts = set()
     for name in ("a.csv", "b.csv", "c.toml"):
@@ -113,7 +113,7 @@ def test_events(tmp_path, capsys):
                 "event": {"class_name": "SelfComposedDpEvent", "count": 100, "event": sampled}}  # fmt: skip
     table = said(capsys, "--sigma", 3, "--rate", 0.25, "--count", 100, "--epsilon", 2)["table"]
     for name, content in contents.items():
-        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+        (tmp_path / f"{name}.json").write_text("\ufeff" + json.dumps(content), encoding="utf-8")
         assert said(capsys, tmp_path / f"{name}.json", "--epsilon", 2)["table"] == table
     response = {"class_name": "RandomizedResponseDpEvent", "noise_parameter": 0.5, "num_buckets": 3}
     (tmp_path / "response.json").write_text(json.dumps(response))
@@ -160,6 +160,7 @@ def test_pictures(tmp_path, capsys):
         ("two.csv --largest-count --epsilon 1 --delta 0.1", "--largest-count must have one step; got others"),
         ("two.csv --sigma 1 --epsilon 1", "--sigma must be left out where FILE is given; got 1.0"),
         ("none.json --rate 1 --epsilon 1", "--rate must be left out for a list of events; got it with 'none.json'"),
+        ("two.csv --relation replace_one --epsilon 1", "--relation must be left out where FILE has no events"),
         ("none.csv --epsilon 1", "none.csv must be readable or writable; got: No such file"),
     ],
 )
@@ -194,6 +195,8 @@ HEAD = "kind,sigma,rate,epsilon,p,q,count\n"
         ("a.toml", "[[step]]\nkind='approximate_dp'\nepsilon=-1\n", "step 1 of 'a.toml' must be a step"),
         ("a.toml", "[[step]]\nkind='approximate_dp'\nepsilon=1\ndelta=1\n", "delta must be from 0 to below 1; got 1"),
         ("a.toml", "[[step]]\nkind='discrete'\np=1\nq=[1.0]\n", "p must be a list of numbers; got 1"),
+        ("a.toml", "[[step]]\nkind='gaussian'\nsigma=[1, 2]\n", "step 1 of 'a.toml' must be a step; got an entry"),
+        ("a.toml", "[[step]]\nkind=['gaussian']\nsigma=1\n", "kind must be one of gaussian, sampled_gaussian"),
         ("a.json", "{", "Write it with json.dump."),
         ("a.json", "[[1, 2]]", "must be events of dp_accounting or a history of Opacus; got one where history must be"),
         ("a.json", '{"class_name": "ZCDpEvent"}', "got one where event must be"),

@@ -73,6 +73,20 @@ def test_randomised_response_replaces_a_record():
 
 
 @pytest.mark.parametrize(
+    ("one", "wanted"),
+    [(GAUSSIAN, GaussianMechanism(1.0, 1.0)), (event("LaplaceDpEvent", noise_multiplier=2.0), LaplaceMechanism(1.0)),
+     (event("DiscreteLaplaceDpEvent", noise_parameter=0.5, sensitivity=1),
+      composition_from_dp_events(event("DiscreteLaplaceDpEvent", noise_parameter=0.5, sensitivity=2)))],
+)  # fmt: skip
+def test_replaced_records_move_sums_twice_as_far(one, wanted):
+    """A record of norm at most C for another one: the sums differ by up to 2 C, so that the noise counts half."""
+    found = composition_from_dp_events(several(one, 3), relation="replace_one")
+    a, b = found.log_delta(LEVELS), compose(wanted, 3).log_delta(LEVELS)
+    assert ((a.lower <= b.upper) & (b.lower <= a.upper)).all()
+    assert (found.delta(LEVELS[1:3]).lower > composition_from_dp_events(several(one, 3)).delta(LEVELS[1:3]).upper).all()
+
+
+@pytest.mark.parametrize(
     "one",
     [event("NonPrivateDpEvent"), event("GaussianDpEvent", noise_multiplier=0.0), event("LaplaceDpEvent",
      noise_multiplier=0.0), event("MixtureOfGaussiansDpEvent", standard_deviation=0.0, sensitivities=[1.0],
