@@ -60,6 +60,7 @@ _TAIL_SHARE, _DEEP_SHARE = 0.6, 0.1  # of the cells, for the depth that is asked
 _FIRST_CELLS, _WIDE_CELLS = 400, 600  # of the two rough laws: 0.3 s for 1e5 terms
 _WIDE_LEVELS = 12  # on either side of the mean, for which the cells of the second are chosen
 _BISECTIONS = 60  # of nearly 1400 nats: to 1e-15
+_MANY_LEVELS = 1500  # where it costs less to gather all sums between them than to go through both terms for each
 _RANK_SHARE = 0.2  # of the cells, evenly among the atoms of the rough law
 _POWER = 0.25  # of the density of a term beside the others, to which the density of cells is proportional
 _NEIGHBOURS = 3  # atoms on either side of one that make its density
@@ -115,17 +116,20 @@ class SumBounds:
         """Rows of best estimates, lower and upper bounds of C, or of D if ``deficit``, at levels x >= 0."""
         shift = self.first.position_error + self.second.position_error
         shift = shift / (1.0 - 2.0 * shift) + 8 * UNIT_ROUNDOFF  # so that 1 + shift is at least 1 / (1 - e)
-        mass = math.expm1(1.01 * (self.first.mass_error + self.second.mass_error)) + _evaluation_error(self)
+        mass = math.expm1(1.01 * (self.first.mass_error + self.second.mass_error)) + _evaluation_error(self, level.size)
         rows = np.zeros((3, level.size))
         for side, sign, share in (("below", 1.0, 2.0 / 3.0), ("above", -1.0, 1.0 / 3.0)):
             one, other = getattr(self.first, side), getattr(self.second, side)
-            both = np.empty((2, level.size))
+            both, error = np.empty((2, level.size)), np.zeros(level.size)
             # E (S - x)^+ with S off by a factor 1 + e is that of x / (1 + e), times 1 + e; likewise (x - S)^+
             x = level * (1.0 - sign * shift if deficit else 1.0 + sign * shift)
-            _positive_sums.sum_excesses(one.atoms, one.masses, other.atoms, _tails(other), x, both)
+            if level.size > _MANY_LEVELS:
+                both, error = _excesses_at_many(one, other, x)
+            else:
+                _positive_sums.sum_excesses(one.atoms, one.masses, other.atoms, _tails(other), x, both)
             found = both[int(deficit)]
             rows[0] += share * found
-            rows[1 if side == "below" else 2] = found * (1.0 - sign * (mass + 2.0 * shift))
+            rows[1 if side == "below" else 2] = found * (1.0 - sign * (mass + 2.0 * shift)) - sign * error * deficit
         value, lower, upper = rows
         if deficit:
             upper += level * _LEAST_MASS  # masses that underflowed
@@ -404,9 +408,30 @@ def _tails(law: _AtomicLaw) -> FloatArray:
     return np.ascontiguousarray(np.stack([above, excess, below, deficit]))
 
 
-def _evaluation_error(bounds: SumBounds) -> float:
-    """Relative rounding of C and D: positive sums over the atoms of both terms."""
-    return 4.0 * (max(_size(bounds.first), 1) + 3.0 * _size(bounds.second) + 16) * UNIT_ROUNDOFF
+def _excesses_at_many(one: _AtomicLaw, other: _AtomicLaw, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Both rows as the kernel has them, by cells between the levels; and absolute errors of the second.
+
+    C adds positive numbers from the right. D adds the masses times the distances of the sums from the right edge of
+    their cell, which is a difference: its rounding is that of the masses times the widths.
+    """
+    levels, at = np.unique(x, return_inverse=True)
+    edges = np.concatenate([np.zeros(1), levels, np.full(1, math.inf)])
+    mass, moment = np.zeros((2, levels.size + 1))
+    _positive_sums.sums_in_cells(one.atoms, one.masses, other.atoms, other.masses, one is other, edges, mass, moment)
+    gaps = np.diff(edges[:-1])  # cell k ends at level k; the last has no end
+    above = np.cumsum(mass[:0:-1])[::-1]  # beyond each level
+    # C at a level: the moment of the cell beyond it, and for all later cells the gap that their masses lie beyond
+    rises = np.append(gaps[1:] * above[1:], 0.0) + moment[1:]
+    over = np.cumsum(rises[::-1])[::-1]
+    below = np.concatenate([np.zeros(1), np.cumsum(mass[:-2])])  # at and below the level before
+    under = np.cumsum(gaps * below + np.maximum(mass[:-1] * gaps - moment[:-1], 0.0))
+    size = 4.0 * (one.atoms.size + other.atoms.size + 16) * UNIT_ROUNDOFF
+    return np.stack([over[at], under[at]]), size * np.cumsum(mass[:-1] * gaps)[at]
+
+
+def _evaluation_error(bounds: SumBounds, levels: int) -> float:
+    """Relative rounding of C and D: positive sums over the atoms of both terms, and over all levels where many are."""
+    return 4.0 * (max(_size(bounds.first), 1) + 3.0 * _size(bounds.second) + levels + 16) * UNIT_ROUNDOFF
 
 
 def _size(laws: _LawsOfSum) -> int:

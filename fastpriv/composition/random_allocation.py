@@ -51,8 +51,10 @@ _DEPTH_SHARE = 0.75
 _CELLS = 600, 1200, 2400, 4800  # of laws near a level, the next where the bounds are not close enough
 _WORTHWHILE = 0.7  # the width that more cells leave, where still more follow: roundings grow with cells
 _BREAK = 2.0  # nats of delta between two breaks
-_FEW_PARTS = 3  # of the parts between two breaks that have laws of their own; else one law serves all
-_MOST_BREAKS = 25  # of the law that serves all
+_FEW_LEVELS = 8  # that are evaluated by laws near them; of a whole curve one law serves all
+# bound: none - relative width of a composition that the grid may add to that of the law: its intervals follow
+_OWN_WIDTH = 3e-5
+_MOST_BREAKS = 25  # near which that law is good
 # bound: none - of what is evaluated by laws near a level: smaller deltas have wider and wider bounds
 _LEAST_IMPROVED = 1e-250
 IMPROVED_DELTAS = (_LEAST_IMPROVED, 1.0)  # of curves of which nothing else is known
@@ -71,11 +73,13 @@ _GAUSSIAN_ERROR = 4e-15
 class AllocationCurve(ValueObject):
     """The certified curve of one epoch: ``scale`` is a, ``steps`` is t; ``adds`` tells addition from removal.
 
-    Bounds of deltas between the two numbers ``deltas`` are evaluated again by laws that are close near them.
+    Bounds of deltas between the two numbers ``deltas`` are evaluated again by laws that are close near them, or, of many
+    levels at once, by one law that is close everywhere.
     """
 
     __slots__ = _fields = ("scale", "steps", "adds", "deltas")
 
+    own_width = _OWN_WIDTH
     scale: float
     steps: int
     adds: bool
@@ -108,15 +112,19 @@ class AllocationCurve(ValueObject):
 
     def _improve(self, epsilon: FloatArray, rows: FloatArray, at: IndexArray) -> None:
         """Narrow some rows of values, lower and upper bounds by the laws of sums, as deep as the values ask for."""
-        for depth in _DEPTHS:
-            least = math.exp(-_DEPTH_SHARE * depth) if depth < _DEPTHS[-1] else 0.0
+        depths = _DEPTHS if epsilon.size <= _FEW_LEVELS else _DEPTHS[:-1]
+        for depth in depths:
+            least = math.exp(-_DEPTH_SHARE * depth) if depth < depths[-1] else 0.0
             if self.deltas[1] < least or not at.size:
                 continue
             self._narrow(rows, at, epsilon, log_normal_sum(self.scale, self.steps, depth))
             values, lower, upper = rows[:, at]
             within = (upper > max(self.deltas[0], _LEAST_IMPROVED)) & (lower < self.deltas[1])
             deep = within & (values < least) & (self.deltas[0] < least)
-            self._improve_near(rows, at[within & ~deep], epsilon, depth)
+            if epsilon.size <= _FEW_LEVELS:
+                self._improve_near(rows, at[within & ~deep], epsilon, depth)
+            elif (within & ~deep).any():
+                self._narrow(rows, at[within & ~deep], epsilon, _everywhere(self.scale, self.steps, depth))
             at = at[deep]
 
     def _improve_near(self, rows: FloatArray, at: IndexArray, epsilon: FloatArray, depth: float) -> None:
@@ -126,16 +134,11 @@ class AllocationCurve(ValueObject):
         breaks = _breaks(self.scale, self.steps, depth, self.adds)
         part = np.clip(np.searchsorted(breaks, self._levels(epsilon[at])) - 1, 0, breaks.size - 2)
         accepted = np.clip(_ACCEPTED_EPSILON * _BREAK / np.log(breaks[part + 1] / breaks[part]), *_ACCEPTED_WIDTHS)
-        parts = np.unique(part)
-        if parts.size > _FEW_PARTS:
-            groups = [np.linspace(0, breaks.size - 1, _MOST_BREAKS).astype(np.int64)]
-        else:
-            groups = [np.array([one, one + 1]) for one in parts]
-        for group in groups:
-            inside = (part >= group[0]) & (part < group[-1])
+        for one in np.unique(part):
+            inside = part == one
             cells, before = _CELLS[0], math.inf
             while True:
-                law = log_normal_sum_near(self.scale, self.steps, depth, cells, tuple(breaks[group].tolist()))
+                law = log_normal_sum_near(self.scale, self.steps, depth, cells, tuple(breaks[one : one + 2].tolist()))
                 self._narrow(rows, at[inside], epsilon, law)
                 _, lower, upper = rows[:, at[inside]]
                 excess = float(((upper - lower) / (accepted[inside] * upper)).max())
@@ -167,6 +170,13 @@ def _breaks(scale: float, steps: int, depth: float, adds: bool) -> FloatArray:
     """Rising x at which delta is about 1, e^-_BREAK, ... to the depth."""
     logs = -np.arange(0.0, depth + _BREAK, _BREAK)
     return np.unique(log_normal_sum(scale, steps, depth).levels(logs, adds))
+
+
+def _everywhere(scale: float, steps: int, depth: float) -> SumBounds:
+    """A law that is good at all breaks of both directions."""
+    breaks = np.unique(np.concatenate([_breaks(scale, steps, depth, adds) for adds in (False, True)]))
+    chosen = breaks[np.linspace(0, breaks.size - 1, _MOST_BREAKS).astype(np.int64)]
+    return log_normal_sum_near(scale, steps, depth, _CELLS[-1], tuple(chosen.tolist()))
 
 
 class StructuredSampling(PairObject):

@@ -73,6 +73,20 @@ def test_bounds_near_a_level_are_of_second_order(scale, steps, adds):
     assert widths[2] < widths[1] / 2.5 < widths[0] / 6.0
 
 
+@pytest.mark.parametrize("steps", [2, 9])
+@pytest.mark.parametrize("deficit", [False, True])
+def test_many_levels_are_as_few(steps, deficit):
+    bounds = log_normal_sum(1.5, steps, 45.0)
+    levels = np.random.default_rng(1).permutation(np.geomspace(1e-6, 1e9, 4001))
+    many = bounds.excesses(levels, deficit)
+    few = np.concatenate([bounds.excesses(part, deficit) for part in np.array_split(levels, 5)], axis=1)
+    assert np.abs(many - few).max(where=few < 1e-290, initial=0.0) < 1e-280
+    used = few[1] > 1e-290
+    np.testing.assert_allclose(many[:, used], few[:, used], rtol=1e-9)
+    assert (many[1] <= few[2]).all()
+    assert (few[1] <= many[2]).all()
+
+
 def test_more_steps_and_more_noise_are_more_private():
     epsilon = np.array([0.01, 0.1, 0.5, 1.0])
     for direction in DIRECTIONS:
