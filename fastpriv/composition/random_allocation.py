@@ -73,8 +73,8 @@ _GAUSSIAN_ERROR = 4e-15
 class AllocationCurve(ValueObject):
     """The certified curve of one epoch: ``scale`` is a, ``steps`` is t; ``adds`` tells addition from removal.
 
-    Bounds of deltas between the two numbers ``deltas`` are evaluated again by laws that are close near them, or, of many
-    levels at once, by one law that is close everywhere.
+    Bounds of deltas between the two numbers ``deltas`` are evaluated again: by laws that are close near them, or, where
+    levels are many, by one law that is close everywhere.
     """
 
     __slots__ = _fields = ("scale", "steps", "adds", "deltas")
