@@ -106,6 +106,7 @@ def _interval_and_tail(steps: Sequence[Step], epsilon: FloatArray) -> tuple[floa
     """The interval of the grid, None if no grid reaches the losses, and the delta beyond the grid of a step."""
     interval, tail, least_tail = _COARSEST, _FIRST_TAIL, _LEAST_TAIL
     count = float(sum(step.count for step in steps))
+    width = max(getattr(step.forward, "own_width", 0.0) if isinstance(step, CurveStep) else 0.0 for step in steps)
     own = [step.losses.interval for step in steps if isinstance(step, LossStep)]
     if len(own) == len(steps) and all(_refinement(x, min(own)) for x in own):
         return min(own), tail
@@ -123,7 +124,7 @@ def _interval_and_tail(steps: Sequence[Step], epsilon: FloatArray) -> tuple[floa
         wanted = max(math.exp(lowest) * _TAIL_SHARE / count, least_tail)
         wanted = max(10.0 ** math.floor(math.log10(wanted)), least_tail)
         theta, deviation = tilted_moments(losses, largest)
-        finest = math.sqrt(8.0 * _WIDTH / (count * (theta * (theta + 1.0) + 1e-3)))
+        finest = math.sqrt(8.0 / (count * (theta * (theta + 1.0) / max(width, _WIDTH) + 1e-3 / _WIDTH)))
         longest = max(len(loss.masses) for loss, _ in losses) * interval
         finest = max(finest, longest / _MOST_POINTS, 24.0 * deviation / _MOST_TRANSFORMED, _FINEST)
         if last or (finest >= 0.5 * interval and wanted >= tail):

@@ -26,6 +26,7 @@ dominates); Feldman and Shenfeld 2025 (random allocation); Choquette-Choo, Ganes
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -35,8 +36,8 @@ from .. import _validate, special
 from .._monotone import monotone
 from .._values import ValueObject
 from ..estimate import Estimate, NumberLike
-from ..numerics import UNIT_ROUNDOFF, FloatArray, next_above
-from .log_normal_sums import log_normal_sum
+from ..numerics import UNIT_ROUNDOFF, FloatArray, IndexArray, next_above
+from .log_normal_sums import SumBounds, log_normal_sum, log_normal_sum_near
 from .pairs import Pair, PairObject
 from .steps import BoundingSteps, CurveStep
 
@@ -45,25 +46,26 @@ __all__ = ["IMPROVED_DELTAS", "AllocationCurve", "BallsInBins", "RandomAllocatio
 Direction = Literal["forward", "backward", "worst"]
 
 _MAX_STEPS = 10**9  # of an epoch: sums are doubled, 30 times for these
-_CELLS, _DEPTH = 2000, 45.0  # of a first evaluation: 0.4 s for 1e5 steps
-_MORE_CELLS = 5000, 9000  # where that is not close enough, one after the other; the last only
-_MANY_STEPS, _MANY_LEVELS = 100_000, 1000  # up to so many steps, and levels: those of a composition are many
-_DEPTHS = np.array([45.0, 60.0, 90.0, 180.0])  # of these, the first that is enough for a delta
-# bound: none - of what is evaluated twice: smaller deltas have wider and wider bounds
-_LEAST_IMPROVED = 1e-60
+_DEPTHS = 45.0, 150.0, 660.0  # of laws, in nats; each serves values down to a share of the depth
+_DEPTH_SHARE = 0.75
+_CELLS = 600, 1200, 2400, 4800  # of laws near a level, the next where the bounds are not close enough
+_WORTHWHILE = 0.7  # the width that more cells leave, where still more follow: roundings grow with cells
+_BREAK = 2.0  # nats of delta between two breaks
+_FEW_LEVELS = 8  # that are evaluated by laws near them; of a whole curve one law serves all
+# bound: none - relative width of a composition that the grid may add to that of the law: its intervals follow
+_OWN_WIDTH = 3e-5
+_MOST_BREAKS = 25  # near which that law is good
+# bound: none - of what is evaluated by laws near a level: smaller deltas have wider and wider bounds
+_LEAST_IMPROVED = 1e-250
 IMPROVED_DELTAS = (_LEAST_IMPROVED, 1.0)  # of curves of which nothing else is known
 _LARGEST_SCALE = 25.0  # beyond it, where sigma is less than 0.04 sensitivities, other steps are left out of account
-_ACCEPTED_WIDTH = 4e-3  # relative width of delta that is not improved where epsilon is as close as is said next
-_ORDINARY = 50.0  # -log of smaller deltas: of these the width of epsilon counts alone
 # bound: none - width of epsilon, from that of delta and its slope, that is not improved
-_ACCEPTED_EPSILON = 8e-4
-# bound: none - relative width of delta that is improved whatever the slope
-_LARGEST_WIDTH = 0.2
+_ACCEPTED_EPSILON = 2e-4
+# bound: none - least and largest relative widths of delta that are not improved
+_ACCEPTED_WIDTHS = 1e-4, 2e-3
 # bound: none - nats around a delta whose epsilon is asked for
 _AROUND = 1.0
-# bound: none - step of epsilon for the slope
-_SLOPE_STEP = 0.01
-_LARGEST_EPSILON = 690.0  # beyond it the bounds are those at it, and 0: e^epsilon would overflow
+_LARGEST_EPSILON = 680.0  # beyond it the bounds are those at it, and 0: steps e^epsilon would overflow
 # bound: tested by kernels/test_gaussian_mechanism - relative error of gaussian_delta
 _GAUSSIAN_ERROR = 4e-15
 
@@ -71,11 +73,13 @@ _GAUSSIAN_ERROR = 4e-15
 class AllocationCurve(ValueObject):
     """The certified curve of one epoch: ``scale`` is a, ``steps`` is t; ``adds`` tells addition from removal.
 
-    Wide bounds of deltas between the two numbers ``deltas`` are evaluated again with more cells.
+    Bounds of deltas between the two numbers ``deltas`` are evaluated again: by laws that are close near them, or, where
+    levels are many, by one law that is close everywhere.
     """
 
     __slots__ = _fields = ("scale", "steps", "adds", "deltas")
 
+    own_width = _OWN_WIDTH
     scale: float
     steps: int
     adds: bool
@@ -87,58 +91,92 @@ class AllocationCurve(ValueObject):
     def __call__(self, epsilon: FloatArray) -> Estimate:
         """Probabilities at epsilon >= 0."""
         levels = np.asarray(epsilon, dtype=np.float64).ravel()
-        rows = np.zeros((3, levels.size))
-        if self.scale > 0.0 and levels.size:
-            rows = self._bounds(levels, _CELLS, _DEPTH)
-            logs = np.log(np.maximum(rows[0], _LEAST_IMPROVED))
-            within = np.log(np.clip(rows[0], *self.deltas))
-            depths = _DEPTHS[np.minimum(np.searchsorted(_DEPTHS, 8.0 - 1.1 * within), _DEPTHS.size - 1)]
-            after = self._bounds(levels + _SLOPE_STEP, _CELLS, _DEPTH)[0]
-            fall = np.maximum(logs - np.log(np.maximum(after, _LEAST_IMPROVED)), 0.0) / _SLOPE_STEP
-            near = np.minimum(_ACCEPTED_EPSILON * fall, _LARGEST_WIDTH)
-            first = np.where(logs > -_ORDINARY, np.minimum(near, _ACCEPTED_WIDTH), near)
-            for cells, most in zip(_MORE_CELLS, (first, near), strict=True):
-                if cells == _MORE_CELLS[-1] and (self.steps > _MANY_STEPS or levels.size > _MANY_LEVELS):
-                    break
-                wide = (rows[2] - rows[1] > most * rows[2]) & (rows[2] > self.deltas[0]) & (rows[1] < self.deltas[1])
-                if self.deltas == IMPROVED_DELTAS:
-                    wide &= rows[0] > _LEAST_IMPROVED
-                for depth in np.unique(depths[wide]):
-                    part = wide & (depths == depth)
-                    better = self._bounds(levels[part], cells, float(depth))
-                    lower, upper = np.maximum(rows[1, part], better[1]), np.minimum(rows[2, part], better[2])
-                    rows[:, part] = np.clip(better[0], lower, upper), lower, upper
+        inside = np.minimum(levels, _LARGEST_EPSILON)
+        most = self._of_one_step(inside, 1.0) if self.scale > 0.0 else np.zeros(levels.size)
+        rows = np.stack([most, np.zeros(levels.size), most])
+        if self.steps == 1 and self.scale > 0.0:
+            rows[1] = self._of_one_step(inside, -1.0)
+        elif self.scale > _LARGEST_SCALE:
+            if not self.adds:  # R is at least one of its t terms
+                rows[1] = self._of_one_step(next_above(inside + next_above(math.log(self.steps))), -1.0)
+        elif self.scale > 0.0:
+            self._improve(inside, rows, np.flatnonzero(levels == inside))
+        rows[1, levels > inside] = 0.0
+        rows[2] = np.minimum(rows[2], 1.0)
+        rows[1] = np.minimum(rows[1], rows[2])
+        rows[0] = np.clip(rows[0], rows[1], rows[2])
         value, lower, upper = (row.reshape(np.shape(epsilon)) for row in rows)
         return Estimate(
             value, lower, upper, kind="certified", unit="probability", method="law of a sum of log-normal variables"
         )
 
-    def _bounds(self, epsilon: FloatArray, cells: int, depth: float) -> FloatArray:
-        """Rows of values, lower and upper bounds."""
-        inside = np.minimum(epsilon, _LARGEST_EPSILON)
-        rows = np.zeros((3, epsilon.size))
-        if self.scale > _LARGEST_SCALE:
-            if not self.adds:  # R is at least one of its t terms
-                rows[1] = self._of_one_step(next_above(inside + next_above(math.log(self.steps))), -1.0)
-            rows[2] = 1.0
-        else:
-            bounds = log_normal_sum(self.scale, self.steps, cells, depth)
-            ratio = np.exp(-inside if self.adds else inside)
-            rows = bounds.excesses(self.steps * ratio, self.adds) / self.steps
-            if self.adds:
-                rows /= ratio
-        rows[1] *= 1.0 - 8 * UNIT_ROUNDOFF
-        rows[2] *= 1.0 + 8 * UNIT_ROUNDOFF
-        rows[1, epsilon > inside] = 0.0
-        rows[2] = np.minimum(np.minimum(rows[2], self._of_one_step(inside, 1.0)), 1.0)
-        rows[1] = np.minimum(rows[1], rows[2])
-        rows[0] = np.clip(rows[0], rows[1], rows[2])
-        return rows
+    def _improve(self, epsilon: FloatArray, rows: FloatArray, at: IndexArray) -> None:
+        """Narrow some rows of values, lower and upper bounds by the laws of sums, as deep as the values ask for."""
+        depths = _DEPTHS if epsilon.size <= _FEW_LEVELS else _DEPTHS[:-1]
+        for depth in depths:
+            least = math.exp(-_DEPTH_SHARE * depth) if depth < depths[-1] else 0.0
+            if self.deltas[1] < least or not at.size:
+                continue
+            self._narrow(rows, at, epsilon, log_normal_sum(self.scale, self.steps, depth))
+            values, lower, upper = rows[:, at]
+            within = (upper > max(self.deltas[0], _LEAST_IMPROVED)) & (lower < self.deltas[1])
+            deep = within & (values < least) & (self.deltas[0] < least)
+            if epsilon.size <= _FEW_LEVELS:
+                self._improve_near(rows, at[within & ~deep], epsilon, depth)
+            elif (within & ~deep).any():
+                self._narrow(rows, at[within & ~deep], epsilon, _everywhere(self.scale, self.steps, depth))
+            at = at[deep]
+
+    def _improve_near(self, rows: FloatArray, at: IndexArray, epsilon: FloatArray, depth: float) -> None:
+        """Narrow some rows by laws whose cells are chosen for their levels."""
+        if not at.size:
+            return
+        breaks = _breaks(self.scale, self.steps, depth, self.adds)
+        part = np.clip(np.searchsorted(breaks, self._levels(epsilon[at])) - 1, 0, breaks.size - 2)
+        accepted = np.clip(_ACCEPTED_EPSILON * _BREAK / np.log(breaks[part + 1] / breaks[part]), *_ACCEPTED_WIDTHS)
+        for one in np.unique(part):
+            inside = part == one
+            cells, before = _CELLS[0], math.inf
+            while True:
+                law = log_normal_sum_near(self.scale, self.steps, depth, cells, tuple(breaks[one : one + 2].tolist()))
+                self._narrow(rows, at[inside], epsilon, law)
+                _, lower, upper = rows[:, at[inside]]
+                excess = float(((upper - lower) / (accepted[inside] * upper)).max())
+                if excess <= 1.0 or excess > _WORTHWHILE * before or cells == _CELLS[-1]:
+                    break
+                before = excess
+                cells = next((n for n in _CELLS if n >= cells * math.sqrt(excess)), _CELLS[-1])
+
+    def _levels(self, epsilon: FloatArray) -> FloatArray:
+        """x of the sum of all log-normal variables."""
+        return np.asarray(self.steps * np.exp(-epsilon if self.adds else epsilon))
+
+    def _narrow(self, rows: FloatArray, at: IndexArray, epsilon: FloatArray, law: SumBounds) -> None:
+        """Replace some rows by what a law tells, within the bounds that are known."""
+        x = self._levels(epsilon[at])
+        value, lower, upper = law.excesses(x, self.adds) / (x if self.adds else self.steps)
+        lower = np.maximum(rows[1, at], lower * (1.0 - 8 * UNIT_ROUNDOFF))
+        upper = np.minimum(rows[2, at], upper * (1.0 + 8 * UNIT_ROUNDOFF))
+        rows[:, at] = np.clip(value, lower, upper), lower, upper
 
     def _of_one_step(self, epsilon: FloatArray, side: float) -> FloatArray:
         """A bound of delta of the Gaussian mechanism with the same noise, from above (1) or from below (-1)."""
         half = 0.5 * self.scale * (1.0 + side * 2 * UNIT_ROUNDOFF)
         return np.asarray(special.gaussian_delta(half, epsilon) * (1.0 + side * _GAUSSIAN_ERROR))
+
+
+@lru_cache(maxsize=16)
+def _breaks(scale: float, steps: int, depth: float, adds: bool) -> FloatArray:
+    """Rising x at which delta is about 1, e^-_BREAK, ... to the depth."""
+    logs = -np.arange(0.0, depth + _BREAK, _BREAK)
+    return np.unique(log_normal_sum(scale, steps, depth).levels(logs, adds))
+
+
+def _everywhere(scale: float, steps: int, depth: float) -> SumBounds:
+    """A law that is good at all breaks of both directions."""
+    breaks = np.unique(np.concatenate([_breaks(scale, steps, depth, adds) for adds in (False, True)]))
+    chosen = breaks[np.linspace(0, breaks.size - 1, _MOST_BREAKS).astype(np.int64)]
+    return log_normal_sum_near(scale, steps, depth, _CELLS[-1], tuple(chosen.tolist()))
 
 
 class StructuredSampling(PairObject):
