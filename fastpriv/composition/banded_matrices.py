@@ -31,7 +31,8 @@ weight of a tuple over its chance is Z_1 .. Z_(k-1), so that the mean of
 
 is delta. By Hoelder's inequality Z_l is at most zeta_l, the largest over i of the average over j of e^(l G_ji): these
 values lie between 0 and zeta_1 .. zeta_(k-1) e^(-(k-1) epsilon) (k - 1)^(k-1) / k^k. The k with the least of these
-bounds is taken, and bets bound the mean at every number of samples (``BoundedMean``).
+bounds is taken, and bets bound the mean at every number of samples (``BoundedMean``). ``mixture_sampling`` has other
+samples, whose values are nearer to delta and are cut.
 
 Sources: Choquette-Choo, Ganesh, McKenna, McMahan, Rush, Thakurta and Xu 2023 (banded matrices); Choquette-Choo, Ganesh,
 Haque, Steinke and Thakurta 2025 (balls in bins: the pair dominates); Mueller, Annals of the Institute of Statistical
@@ -42,9 +43,10 @@ Mathematics 53, 2001.
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -56,6 +58,7 @@ from ..estimate import Estimate
 from ..kernels import _matrix_product
 from ..numerics import FloatArray
 from ..sampling.statistics.confidence_sequences import BoundedMean
+from .mixture_sampling import Covariances, Proposals, fitted_proposals, log_remainder
 from .random_allocation import IMPROVED_DELTAS, AllocationCurve, StructuredSampling
 from .steps import BoundingSteps, CurveStep
 
@@ -64,9 +67,14 @@ __all__ = ["BandedMatrixMechanism"]
 _MAX_BINS = 4096  # of one epoch, for which the error of a value below holds
 _BLOCK_VALUES = 2**19  # numbers y of a block of samples: 4 MiB
 _MAX_ORDER = 24  # of the tuples
+_MAX_PATH_BINS = 128  # for which tilts along a path are found
+_LEAST_SCALE, _LARGEST_SCALE = 1e-3, 15.0  # and roots of g
+_CUT, _LEAST_CUT, _LARGEST_CUT = 1 / 150, 100.0, 1e5  # of values, relative to delta, a part of the samples
+_NARROW = 0.08  # relative width of what tuples promise, beyond which tilts are not looked at
+_LARGEST_REST = 7.0  # logarithm of the remainder relative to delta, beyond which there is no bound
 # bound: proved - relative error of a value f: sums of at most 4096 exponentials, exponents below 2^12 with 8 roundings
 _VALUE_ERROR = 1e-10
-_DEFAULT_SAMPLES = 2**18  # about ten seconds in 1,000 dimensions
+_DEFAULT_SAMPLES, _DEFAULT_VALUES = (2**18, 2**21), 2**28  # at most, and numbers y of all: about ten seconds
 _DEFAULT_TOLERANCE = 0.1  # of a sampled bound, relative to the value
 
 
@@ -175,21 +183,24 @@ class BandedMatrixMechanism(StructuredSampling):
         return BoundingSteps((above,), () if few == self.bins else ((below,),))
 
     def sampled_delta(
-        self, epsilon: Any, *, confidence: float = 0.95, rtol: float = _DEFAULT_TOLERANCE,
-        max_samples: int = _DEFAULT_SAMPLES, rng: RNGLike = None, n_jobs: int | None = None,
+        self, epsilon: Any, *, direction: Literal["forward", "backward"] = "forward", confidence: float = 0.95,
+        rtol: float = _DEFAULT_TOLERANCE, max_samples: int | None = None, rng: RNGLike = None,
+        n_jobs: int | None = None,
     ) -> Estimate:  # fmt: skip
-        """delta of the removal of a record by importance sampling, within bounds that hold for any number of samples.
+        """delta of one direction by importance sampling, within bounds that hold for any number of samples.
 
         Parameters
         ----------
         epsilon : float
             At least 0 and at most 600, in nats.
+        direction : {"forward", "backward"}, default "forward"
+            The removal of a record, or its addition.
         confidence : float, default 0.95
             Probability that both bounds hold, at least.
         rtol : float, default 0.1
             Sampling ends when both bounds are within this of the value, relative to it.
-        max_samples : int, default 262144
-            Most samples.
+        max_samples : int, optional
+            Most samples; by default 2^28 divided by the bins, between 2^18 and 2^21.
         rng : None, int, sequence of int, SeedSequence, Generator or BitGenerator, default None
             The seed. The same seed gives the same bits for any ``n_jobs``.
         n_jobs : int, optional
@@ -198,7 +209,7 @@ class BandedMatrixMechanism(StructuredSampling):
         Returns
         -------
         Estimate
-            A probability. Both bounds are also within those of ``delta(epsilon, direction="forward")``.
+            A probability. Both bounds are also within those of ``delta(epsilon, direction=direction)``.
 
         Raises
         ------
@@ -207,13 +218,16 @@ class BandedMatrixMechanism(StructuredSampling):
 
         Notes
         -----
-        The bounds are those of bets on a mean in a known range: no variance is estimated. The range is Renyi's bound of
-        delta, nearly. Where that is far above delta, as for epsilon so large or bins so many that an ordinary sum of
-        the other bins and one rare one tell the record, more samples are needed, and the certified bounds may be
-        better. With the default number, coefficients 1 and 0.5, sigma 1 and 100 bins, the upper bound is 1.09 times the
-        value at delta 9e-4, 1.11 at 1e-5, 1.34 at 2e-8 and 1.9 at 8e-14.
+        The bounds are those of bets on a mean in a known range: no variance is estimated. For removal samples are
+        tuples of bins, whose range is Renyi's bound of delta, nearly; or, for at most 128 bins and for addition,
+        mixtures of shifted noise along a path from many bins to one, cut at a number, with a proved bound of what is
+        cut, ``cost["remainder"]``; whichever promises the narrower interval. For at most 128 bins the value and the
+        lower bound are then within some percent of delta. The upper bound is too for moderate delta, and for delta to
+        1e-20 where one bin tells the record (sigma to about the length of a column). It is several times the value, or
+        the certified one, where delta is tiny and correlated bins tell the record together (8 bands, sigma 2, 1e-15).
 
-        **Accuracy** ``tests/intervals/test_banded_matrices.py`` counts misses over many seeds.
+        **Accuracy** ``tests/intervals/test_banded_matrices.py`` counts misses over many seeds;
+        ``tests/intervals/test_mixture_sampling.py``.
 
         Source: Waudby-Smith and Ramdas 2023 (bets); the head of this module.
 
@@ -226,15 +240,17 @@ class BandedMatrixMechanism(StructuredSampling):
         ('statistical', True)
         """
         level = _validate.scalar("epsilon", epsilon, "between 0 and 600", lambda x: (x >= 0) & (x <= 600))
+        side = _validate.choice("direction", direction, ("forward", "backward"))
         level_of_bounds = _validate.scalar("confidence", confidence, "between 0 and 1", lambda x: (x > 0) & (x < 1))
         tolerance = _validate.scalar("rtol", rtol, "positive", lambda x: x > 0)
-        budget = _validate.count("max_samples", max_samples)
+        fewest, most = _DEFAULT_SAMPLES
+        budget = min(max(_DEFAULT_VALUES // self.bins, fewest), most)
+        budget = budget if max_samples is None else _validate.count("max_samples", max_samples)
         _parallel.checked(n_jobs)
         root = _random.root(rng)
-        proved = self.delta(level, direction="forward")
-        size = max(16, _BLOCK_VALUES // self.bins)
-        sampler = _TupleSampler(self, level, _best_order(self, level), root, size)
-        high, state = sampler.largest, BoundedMean(1)
+        proved = self.delta(level, direction=direction)
+        sampler = _sampler(self, level, side == "backward", root, budget)
+        size, high, state = sampler.size, sampler.largest, BoundedMean(1)
         done = 0
         while True:
             blocks = max(1, min(max(done, 8), budget // size - done))
@@ -244,18 +260,48 @@ class BandedMatrixMechanism(StructuredSampling):
             done += blocks
             interval = state.interval(level_of_bounds)
             value, low, top = (high * float(x[0]) for x in interval)
-            low, top = low * (1.0 - _VALUE_ERROR), top * (1.0 + _VALUE_ERROR)
+            low, top = low * (1.0 - _VALUE_ERROR), top * (1.0 + _VALUE_ERROR) + sampler.remainder
             lower, upper = max(low, float(proved.lower)), min(top, float(proved.upper))
             near = max(upper - value, value - lower) <= tolerance * value
             if near or (done + 1) * size > budget:
                 break
-        cost = {"samples": done * size, "order": sampler.order, "largest_value": high}
+        cost = {"samples": done * size, "largest_value": high, "remainder": sampler.remainder}
         if lower > upper:  # the bets miss what is proved: with probability 1 - confidence at most
             lower, upper = float(proved.lower), float(proved.upper)
         return Estimate(
             min(max(value, lower), upper), lower, upper, kind="statistical", unit="probability",
             confidence=level_of_bounds, method="importance sampling, bets on a bounded mean", cost=cost,
         )  # fmt: skip
+
+
+def _sampler(one: BandedMatrixMechanism, epsilon: float, adds: bool, root: Any, budget: int) -> _Samplers:
+    """Tilts along a path with what their bound cuts, or tuples: whichever is to have the narrower interval."""
+    size = max(16, min(_BLOCK_VALUES // one.bins, budget))
+    tuples = None if adds else _TupleSampler(one, epsilon, _best_order(one, epsilon), root, size)
+    if tuples is not None and (one.bins > _MAX_PATH_BINS or not _LEAST_SCALE < one.scale < _LARGEST_SCALE):
+        return tuples
+    covariances = _covariances(one)
+    places = np.arange(one.bins)
+    matrix = covariances[np.abs(places - places[:, None])]
+    proposals = fitted_proposals(Covariances(matrix, functools.partial(_noise, one)), epsilon, adds, root)
+    scale = proposals.log_delta
+    if scale == -math.inf:
+        return tuples or _MixtureSampler(proposals, 0.0, 1.0, root, size)
+    expected = math.inf
+    if tuples is not None:
+        expected = _expected_width(math.exp(min(math.log(tuples.largest) - scale, 600.0)), budget)
+        if expected < _NARROW:
+            return tuples
+    cut = min(max(budget * _CUT, _LEAST_CUT), _LARGEST_CUT)
+    rest = math.exp(log_remainder(proposals, scale + math.log(cut), scale + min(math.log(expected), _LARGEST_REST)))
+    if tuples is not None and rest * math.exp(-scale) + _CUT > expected:
+        return tuples
+    return _MixtureSampler(proposals, scale + math.log(cut), rest, root, size)
+
+
+def _expected_width(largest: float, samples: int) -> float:
+    """Relative distance of the upper bound from the value, nearly, where values reach ``largest`` times the value."""
+    return 3.5 * math.sqrt(largest / samples) + 6.0 * largest / samples
 
 
 def _covariances(mechanism: BandedMatrixMechanism) -> FloatArray:
@@ -269,6 +315,31 @@ def _covariances(mechanism: BandedMatrixMechanism) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
+class _MixtureSampler:
+    """Values f Q / h, cut at e^log_cut."""
+
+    proposals: Proposals
+    log_cut: float
+    remainder: float
+    root: Any
+    size: int
+
+    @property
+    def largest(self) -> float:
+        """The cut."""
+        return math.exp(self.log_cut)
+
+    def __call__(self, block: int) -> FloatArray:
+        """The values of a block, from a stream of its own."""
+        values, _ = self.proposals.log_values(_stream(self.root, block), self.size)
+        return np.asarray(np.where(values > -700.0, special.exp(np.clip(values, -700.0, self.log_cut)), 0.0))
+
+
+def _stream(root: Any, block: int) -> np.random.Generator:
+    return _random.generator(np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, block)))
+
+
+@dataclass(frozen=True, eq=False)
 class _TupleSampler:
     """Values with the mean delta under Q R^k / E_Q R^k, drawn tuple by tuple; none exceeds ``largest``."""
 
@@ -277,6 +348,7 @@ class _TupleSampler:
     order: int
     root: Any
     size: int
+    remainder: float = 0.0
 
     @property
     def largest(self) -> float:
@@ -286,9 +358,7 @@ class _TupleSampler:
     def __call__(self, block: int) -> FloatArray:
         """The values of a block, from a stream of its own."""
         b, size = self.mechanism.bins, self.size
-        rng = _random.generator(
-            np.random.SeedSequence(self.root.entropy, spawn_key=(*self.root.spawn_key, block))
-        )
+        rng = _stream(self.root, block)
         covariances = _covariances(self.mechanism)
         places = np.arange(b)
         y, log_weight = np.zeros((size, b)), np.zeros(size)
@@ -304,6 +374,9 @@ class _TupleSampler:
         log_ratio = top[:, 0] + special.log(special.exp(np.maximum(y - top, -700.0)).sum(axis=1) / b)
         over = -special.expm1(np.minimum(self.epsilon - log_ratio, 0.0))
         return np.asarray(over * special.exp(log_weight - (self.order - 1) * log_ratio))
+
+
+_Samplers = _MixtureSampler | _TupleSampler
 
 
 def _noise(one: BandedMatrixMechanism, rng: Any, size: int) -> FloatArray:
