@@ -45,7 +45,7 @@ static fp_contour_kernels fp_contour_selected;
 typedef struct fp_contour_factor fp_contour_factor;
 
 typedef struct {
-    /* Tilt the pair: kappa, kappa_error, mean, variance, and what `moments` needs for frequencies up to w. e^-aim is
+    /* Tilt the pair, t > 0, or t > -1 where both_sides is set: kappa, kappa_error, mean, variance, and what `moments` needs for frequencies up to w. e^-aim is
      * the error of quadrature and truncation aimed at; it enters kappa_error whatever it is. With w = 0 and a small
      * aim a
      * few nodes serve a search. 0; -1 without memory; 1 where M(t) cannot be computed. */
@@ -72,6 +72,7 @@ struct fp_contour_factor {
     const fp_contour_kind *kind;
     const void *pair; /* of the kind */
     double count, largest_t, log_mass;
+    int both_sides; /* whether the kind also serves -1 < t < 0 */
     double t, kappa, kappa_error, mean, variance; /* of the last tilt */
     double first, step;                           /* of equidistant nodes */
     double state[8];                              /* of kinds in closed form */
@@ -109,44 +110,47 @@ static inline void fp_contour_nodes_tilt(fp_contour_factor *factor, double t, do
 {
     fp_contour_nodes *nodes = &factor->nodes;
     const int n = nodes->n;
-    double peak = -INFINITY, total = 0.0, moment = 0.0, error = 0.0;
+    const double tilt = fabs(t);
+    double peak = -INFINITY, moment = 0.0, error = 0.0;
+    fp_accumulator sum = {0.0, 0.0}, changes = {0.0, 0.0};
     for (int j = 0; j < n; j++)
         peak = fp_max(peak, nodes->log_p[j] + t * nodes->loss[j]);
     for (int j = 0; j < n; j++) {
         const double y = t * nodes->loss[j], g = fp_exp((nodes->log_p[j] + y) - peak);
-        const double e = nodes->log_p[j] + y, relative = nodes->log_p_error[j] + t * nodes->loss_error[j]
+        const double e = nodes->log_p[j] + y, relative = nodes->log_p_error[j] + tilt * nodes->loss_error[j]
                                                          + FP_U * (3.0 + fabs(y) + fabs(e) + fabs(e - peak));
         nodes->g[j] = g;
         nodes->log_p_error[j] = relative;
-        total += g, moment += g * nodes->loss[j], error += g * relative;
+        fp_accumulator_add(&sum, g);
+        moment += g * nodes->loss[j], error += g * relative;
     }
-    const double scale = 1.0 / total, mean = moment * scale;
-    double spread = 0.0, variance = 0.0, moved = 0.0, weighted = 0.0, change_sum = 0.0, change_size = 0.0,
-        change_error = 0.0;
+    const double total = fp_accumulator_value(&sum), scale = 1.0 / total, mean = moment * scale;
+    double spread = 0.0, variance = 0.0, moved = 0.0, weighted = 0.0, change_size = 0.0, change_error = 0.0;
     for (int j = 0; j < n; j++) {
         const double y = t * nodes->loss[j], left = rest ? rest[j] : 0.0, log_p = nodes->log_p[j];
         const double p = fp_exp(rest ? nodes->spare[j] : log_p);
         const int near = fabs(y) < 1.0 && left < 0.5;
         const double change = near ? p * (fp_expm1(y) - left * fp_exp(y)) : fp_exp(log_p + y) - p;
         const double touched = near ? p * (fabs(fp_expm1(y)) + 3.0 * left) : p + fabs(change);
-        change_sum += change, change_size += fabs(change);
-        change_error += touched * (nodes->log_p_error[j] + 6.0 * FP_U) + (p + fabs(change)) * t * nodes->loss_error[j];
+        fp_accumulator_add(&changes, change);
+        change_size += fabs(change);
+        change_error += touched * (nodes->log_p_error[j] + 6.0 * FP_U) + (p + fabs(change)) * tilt * nodes->loss_error[j];
         const double centred = nodes->loss[j] - mean, size = fabs(centred), g = nodes->g[j] * scale;
         nodes->g[j] = g, nodes->loss[j] = centred;
         spread += g * size, variance += g * size * size;
         moved += g * (nodes->loss_error[j] + FP_U * size);
         weighted += g * size * nodes->log_p_error[j];
     }
-    const double sum_error = FP_U * n; /* of plain sums of n numbers, relative to their sizes */
+    const double sum_error = FP_U * FP_U * n * n; /* of compensated sums of n numbers, relative to their sizes */
     nodes->log_top = peak, nodes->log_total = peak + fp_log(total);
     nodes->quadrature = rule + fp_exp(log_ends - nodes->log_total);
     nodes->moved_weight = error * scale * 1.01, nodes->weighted_error = weighted * 1.01;
     nodes->spread = spread, nodes->moved_loss = moved;
     factor->t = t, factor->mean = mean, factor->variance = variance;
-    const double excess = change_sum + mass;
-    const double near_error = (change_error * 1.01 + sum_error * change_size + 4.0 * FP_U * (fabs(excess) + fabs(mass))
+    const double excess = fp_accumulator_value(&changes) + mass;
+    const double near_error = (change_error * 1.01 + sum_error * change_size + 6.0 * FP_U * (fabs(excess) + fabs(mass))
                                + rule + fp_exp(log_left_out)) / (1.0 + excess) * 1.1 + nodes->quadrature * 1.1;
-    const double far_error = nodes->moved_weight + sum_error + 4.0 * FP_U * (fabs(peak) + 2.0) + nodes->quadrature;
+    const double far_error = nodes->moved_weight + sum_error + 4.0 * FP_U * (fabs(peak) + 3.0) + nodes->quadrature;
     if (fabs(excess) < 0.5 && near_error < far_error) {
         factor->kappa = fp_log1p(excess);
         factor->kappa_error = near_error + 2.0 * FP_U * fabs(factor->kappa);

@@ -8,9 +8,11 @@
  *     |p(x + i y)| <= e^(y^2/2) p(x), |q(x + i y)| >= cos(theta/2) e^(y^2/2) q(x), |Im l(x + i y)| <= theta,
  * and the sum differs from M(z) by at most 2 e^E / (e^(2 pi y / step) - 1) M(t),
  *     E = y^2/2 - t log cos(theta/2) + |w| theta,
- * without the second term where Q has one component (Trefethen and Weideman 2014, theorem 5.1). Right of b, with E_q
+ * without the second term where Q has one component, or -1 < t < 0: |p e^(t l)| = |p|^(1 + t) |q|^-t (Trefethen and
+ * Weideman 2014, theorem 5.1). Right of b, with E_q
  * the mean of Q's means under their weights at b, c_p the largest mean of P, p e^(t l) is at most its value at b times
- * e^(-u (x-b) - (x-b)^2/2), u = b - c_p - t max(0, c_p - E_q); left of it likewise.
+ * e^(-u (x-b) - (x-b)^2/2), u = b - c_p - t max(0, c_p - E_q); left of it likewise. For t < 0 it is a product of powers
+ * of p and q, and u = b - (1 + t) c_p + t c_q with the largest mean c_q of Q.
  *
  * Decay. For a sign s and y > 0, x -> x + i s y moves the path of integration, and with 0 <= chi <= 1,
  *     |m(w)| <= 1 - sum g chi + integral of |p e^(t l) chi|(x + i s y) e^(-w Im l) dx / M(t),
@@ -90,9 +92,9 @@ static inline double fp_contour_end(const fp_contour_one_sigma *pair, double t, 
     const double log_p = fp_log(fp_contour_weight_sum(g, g->w, g->w_centre, x, &mean_p)),
                  log_q = fp_log(fp_contour_weight_sum(g, g->v, g->v_centre, x, &mean_q));
     const double value = log_p - 0.5 * x * x + t * (log_p - log_q);
-    const double extreme = side > 0 ? pair->p_high : pair->p_low;
-    const double away = side > 0 ? extreme - mean_q : mean_q - extreme;
-    const double u = side * (x - extreme) - t * fp_max(0.0, away);
+    const double extreme = side > 0 ? pair->p_high : pair->p_low, other = side > 0 ? pair->q_high : pair->q_low;
+    const double away = side * (extreme - (t < 0.0 ? other : mean_q));
+    const double u = side * (x - extreme) - t * (t < 0.0 ? away : fp_max(0.0, away));
     *log_tail = u >= 1.0 ? value - fp_log(u) + 1e-9 : INFINITY;
     return value;
 }
@@ -129,7 +131,7 @@ static inline double fp_contour_find_end(const fp_contour_one_sigma *pair, doubl
 /* The step for frequencies up to w */
 static inline double fp_contour_step(const fp_contour_one_sigma *pair, double t, double w, double aim)
 {
-    const double tau = pair->q_high > pair->q_low ? t : 0.0, d = pair->range;
+    const double tau = pair->q_high > pair->q_low ? fp_max(t, 0.0) : 0.0, d = pair->range;
     double y = sqrt(aim / (0.5 + 0.125 * tau * d * d));
     y = fp_min(y, 2.6 / d);
     const double e = 0.5 * y * y - tau * fp_log(cos(0.5 * y * d)) + w * d * y;
@@ -208,7 +210,7 @@ static inline double fp_contour_one_sigma_decay(const fp_contour_factor *factor,
     const fp_contour_one_sigma *pair = factor->pair;
     const fp_contour_nodes *nodes = &factor->nodes;
     const fp_one_sigma *g = &pair->g;
-    const double t = factor->t, d = pair->range;
+    const double t = factor->t, tau = fp_max(t, 0.0), d = pair->range;
     const int side = pair->p_low >= pair->q_high ? 1 : -1, several = pair->q_high > pair->q_low;
     if ((side > 0 ? pair->p_low - pair->q_high : pair->q_low - pair->p_high) < 0.0) /* the path would change sides */
         return 1.0;
@@ -222,9 +224,9 @@ static inline double fp_contour_one_sigma_decay(const fp_contour_factor *factor,
         kept += mass[i + FP_BUMP_SPAN] * (1.0 - 1e-12), best[i] = mass[i + FP_BUMP_SPAN];
     for (int shift = 0; shift < FP_SHIFTS; shift++) {
         const double y = fp_min(angles[shift] / d, 5.0), sec = 1.0 / cos(0.5 * y * d);
-        const double curvature = 1.0 + (1.0 + 2.0 * t + 2.0 * w) * 0.25 * d * d * (sec + sec * sec);
+        const double curvature = 1.0 + (1.0 + 2.0 * tau + 2.0 * w) * 0.25 * d * d * (sec + sec * sec);
         const double cells = ceil(FP_BUMP_SPACING * sqrt(curvature / 0.8)); /* from one bump to the next */
-        const double lost = 1e-19 * fp_exp(y * y) * (several ? pow(sec, t) : 1.0); /* beyond the nodes */
+        const double lost = 1e-19 * fp_exp(y * y) * (several ? pow(sec, tau) : 1.0); /* beyond the nodes */
         if (!(cells * bumps < FP_PATH_CELLS) || !(lost < 1e-3))
             continue;
         const double width = FP_BUMP_SPACING / cells;
@@ -268,7 +270,7 @@ static inline void fp_contour_one_sigma_factor(fp_contour_factor *factor, const 
 {
     memset(factor, 0, sizeof *factor);
     factor->kind = &fp_contour_one_sigma_kind, factor->pair = pair, factor->count = count;
-    factor->largest_t = INFINITY, factor->log_mass = fp_log1p(pair->mass);
+    factor->largest_t = INFINITY, factor->log_mass = fp_log1p(pair->mass), factor->both_sides = 1;
 }
 
 #endif

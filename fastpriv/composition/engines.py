@@ -1,7 +1,8 @@
 """The curve of a list of steps by the engine that suits it, and what all engines have in common.
 
 Notation: delta(epsilon) = P(S > epsilon) - e^epsilon Q(S > epsilon) with S the sum of all losses; its tail is
-a(epsilon) = e^epsilon Q(S > epsilon) = -d delta / d epsilon. Everything here is for epsilon >= 0.
+a(epsilon) = e^epsilon Q(S > epsilon) = -d delta / d epsilon, and the lower tail P(S <= epsilon), which few engines have
+with digits of its own: it is also what delta + a leave of 1. Everything here is for epsilon >= 0.
 
 Engines
 * Only normal pairs of equal sigmas: the closed curve of one pair with mu^2 = sum k (m - m')^2 / sigma^2 (Dong, Roth and
@@ -18,7 +19,8 @@ Gaps. A step with gaps g, h stands for all measures p', q' with densities within
 losses are within log((1 + g) / (1 - h)) of L from above; with c = sum k log((1 + g) / (1 - h)), d = sum k log((1 + h) /
 (1 - g)), f = sum k log(1 + g), f' = -sum k log(1 - g),
     delta'(epsilon) <= e^f delta(epsilon - c),    delta'(epsilon) >= e^-f' delta(epsilon + d).
-Where epsilon < c, delta(epsilon - c) <= delta(0) + 1 - e^(epsilon - c).
+Where epsilon < c, delta(epsilon - c) <= delta(0) + 1 - e^(epsilon - c). The lower tail is at most e^f times that at
+epsilon + d, and at least e^-f' times that at epsilon - c.
 
 Tails of curves. delta is convex in x = e^epsilon and a = -x d delta / dx, so that for any h > 0
     (L(epsilon) - U(epsilon + h)) / (e^h - 1) <= a(epsilon) <= (U(epsilon - h) - L(epsilon)) / (1 - e^-h)
@@ -52,14 +54,14 @@ from .log_bounds import LogBounds
 from .pairs import certified
 from .simple_bounds import simple_bounds
 from .smoothed_sums import smoothed_bounds
-from .steps import AtomStep, BoundingSteps, CurveStep, LaplaceStep, LossStep, MixtureStep, Step
+from .steps import AtomStep, BoundingSteps, CurveStep, LaplaceStep, LossStep, MixtureStep, Step, reversed_step
 
 __all__ = [
     "Quantity", "curve_bounds", "extended_root", "gaussian_bounds", "infinite_log_mass", "largest_loss", "root_bounds",
     "squared_gaussian_distance",
 ]  # fmt: skip
 
-Quantity: TypeAlias = Literal["delta", "tail"]
+Quantity: TypeAlias = Literal["delta", "tail", "lower"]
 
 # bound: tested by kernels/test_gaussian_mechanism - relative error of gaussian_log_delta
 _GAUSSIAN_ERROR = 4e-15
@@ -73,15 +75,21 @@ _ROOTS = (1e-140, 1e140)
 _QUOTIENT_STEPS = np.geomspace(1e-5, 0.3, 6)
 # bound: none - widths of brackets of log delta from which on noise is added, and grids are tried
 _WIDE, _WIDEST = 1e-6, 0.5
+# bound: none - and of log tail, from which on the reversed pair is asked
+_WIDE_TAIL = 1e-10
+# bound: none - gaps up to which one evaluation of a contour serves both ends
+_SMALL_GAP = 1e-9
 # bound: none - log delta of mixtures, and their releases, beyond which grids take long and reach less
 _DEEPEST, _MOST_RELEASES = -100.0, 1e9
 _FEW_RELEASES = 400  # of Laplace noise: too few for a contour, whose terms fall with their number
 
 
 def curve_bounds(bounding: BoundingSteps, epsilon: FloatArray, quantity: Quantity = "delta") -> LogBounds:
-    """Bounds of the logarithm of delta, or of the tail, at epsilon >= 0, a vector."""
+    """Bounds of the logarithm of delta, or of a tail, at epsilon >= 0, a vector."""
     if not bounding.below:
         return _bounds_of_steps(bounding.above, epsilon, quantity)
+    if quantity == "lower":
+        return _nothing_known(epsilon, quantity)
     if quantity == "tail":
         return _tail_of_curve(lambda levels: curve_bounds(bounding, levels), epsilon)
     above = _bounds_of_steps(bounding.above, epsilon, "delta")
@@ -179,13 +187,14 @@ def _bounds_of_steps(steps: Sequence[Step], epsilon: FloatArray, quantity: Quant
     """Steps that tell something, their gaps, and epsilons beyond all finite losses."""
     steps = [step for step in steps if step.count and not _is_trivial(step)]
     if not steps or epsilon.size == 0:
-        nothing = np.full(epsilon.size, -np.inf)
+        nothing = np.full(epsilon.size, 0.0 if quantity == "lower" else -np.inf)
         return LogBounds(nothing, nothing, nothing, {}, "no loss of privacy")
     curves = any(isinstance(step, CurveStep) for step in steps)  # whose end is not known without a search
     least, most = (math.inf, math.inf) if curves else largest_loss(steps)
     finite = epsilon < most
     if not finite.all():
-        low, high = infinite_log_mass(steps) if quantity == "delta" else (-math.inf, -math.inf)
+        low, high = (infinite_log_mass(steps) if quantity == "delta" else (-math.inf, -math.inf) if quantity == "tail"
+                     else (-math.inf, 0.0))  # fmt: skip
         if not finite.any():
             return LogBounds(np.full(epsilon.size, high), np.full(epsilon.size, low), np.full(epsilon.size, high), {},
                              "no larger finite loss")  # fmt: skip
@@ -206,7 +215,35 @@ def _bounds_of_steps(steps: Sequence[Step], epsilon: FloatArray, quantity: Quant
     down, up, factor_up, factor_down = (math.fsum(column) * (1 + 1e-12) for column in zip(*gaps, strict=True))
     if down == up == 0.0:
         return _by_engine(steps, epsilon, quantity)
-    return _widened(steps, epsilon, quantity, (down, up, factor_up, factor_down))
+    gap = (down, up, factor_up, factor_down)
+    near = _within(steps, epsilon, quantity, gap) if max(down, up) <= _SMALL_GAP else None
+    if near is None:
+        return _widened(steps, epsilon, quantity, gap)
+    wide = _wider(near, _WIDE)
+    return _tightened(near, wide, _widened(steps, epsilon[wide], quantity, gap)) if wide.any() else near
+
+
+def _within(
+    steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity, gaps: tuple[float, float, float, float]
+) -> LogBounds | None:
+    """Bounds with gaps by one evaluation along a contour; None where other engines come first."""
+    alone = len(steps) == 1 and steps[0].count == 1 and quantity != "lower"
+    mixtures = any(isinstance(step, MixtureStep) for step in steps)
+    if alone or not mixtures or squared_gaussian_distance(steps) is not None:
+        return None
+    down, up, factor_up, factor_down = gaps
+    found = _by_contour(steps, epsilon, quantity, 1.01 * max(down, up))
+    if found is None:
+        return None
+    if quantity == "tail":
+        factor_up = factor_down = up + down
+    lower, upper = found.lower - factor_down, found.upper + factor_up
+    with np.errstate(invalid="ignore"):
+        lower = np.where(np.isfinite(lower), lower - 4 * UNIT_ROUNDOFF * np.abs(lower), lower)
+        upper = np.where(np.isfinite(upper), upper + 4 * UNIT_ROUNDOFF * np.abs(upper), upper)
+    most = np.minimum(upper, epsilon if quantity == "tail" else 0.0)
+    lower = np.minimum(lower, most)
+    return LogBounds(np.clip(found.value, lower, most), lower, most, found.cost, found.method)
 
 
 def _is_trivial(step: Step) -> bool:
@@ -232,6 +269,8 @@ def _widened(
     steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity, gaps: tuple[float, float, float, float]
 ) -> LogBounds:
     down, up, factor_up, factor_down = gaps
+    if quantity == "lower":
+        return _nothing_known(epsilon, quantity)
     lower_levels, upper_levels = next_below(epsilon - down), next_above(epsilon + up)
     low_end = lower_levels < 0.0
     both = np.concatenate([np.maximum(lower_levels, 0.0), upper_levels])
@@ -262,6 +301,8 @@ def _by_engine(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity) -
     square = squared_gaussian_distance(steps)
     if square is not None:
         return gaussian_bounds(square, epsilon, quantity)
+    if quantity == "lower":
+        return _by_sums(steps, epsilon, quantity)
     if len(steps) == 1 and steps[0].count == 1 and not isinstance(steps[0], (AtomStep, LossStep)):
         return _of_one_release(steps[0], epsilon, quantity)
     atoms = [step for step in steps if isinstance(step, AtomStep)]
@@ -314,18 +355,38 @@ def _by_sums(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity) -> 
     """Sums over the extreme losses of Laplace noise, or along a contour where its terms fall; else no bounds."""
     releases = sum(step.count for step in steps if isinstance(step, LaplaceStep))
     found = None
-    if releases <= _FEW_RELEASES:
+    if releases <= _FEW_RELEASES and quantity != "lower":
         found = _laplace_alone(steps, epsilon, quantity)
     if found is None and (releases > _FEW_RELEASES or any(isinstance(step, MixtureStep) for step in steps)):
-        found = contour_bounds(steps, epsilon, quantity)
-    if found is not None:
+        found = _by_contour(steps, epsilon, quantity)
+    return _nothing_known(epsilon, quantity) if found is None else found
+
+
+def _by_contour(
+    steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity, slack: float = 0.0
+) -> LogBounds | None:
+    """Bounds by a sum along a contour; of the tail also by the lower tail of the reversed pair, where that helps."""
+    found = contour_bounds(steps, epsilon, quantity, slack)
+    if found is None or quantity != "tail":
         return found
-    nothing = np.full(epsilon.size, -np.inf)
-    most = np.zeros(epsilon.size) if quantity == "delta" else epsilon.copy()
-    return LogBounds(most, nothing, most, {}, "")
+    wide = _wider(found, _WIDE_TAIL)
+    turned = [reversed_step(step) for step in steps]
+    other = contour_bounds(turned, -epsilon[wide], "lower", slack) if wide.any() else None
+    if other is None:
+        return found
+    value, lower, upper = (row + epsilon[wide] for row in other.numbers)
+    outward = 2 * UNIT_ROUNDOFF * (np.abs(epsilon[wide]) + np.where(np.isfinite(upper), np.abs(upper), 0.0))
+    return _tightened(found, wide, LogBounds(value, lower - outward, upper + outward, other.cost, other.method))
 
 
-def _laplace_alone(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity = "delta") -> LogBounds | None:
+def _nothing_known(epsilon: FloatArray, quantity: Quantity) -> LogBounds:
+    most = epsilon.copy() if quantity == "tail" else np.zeros(epsilon.size)
+    return LogBounds(most, np.full(epsilon.size, -np.inf), most, {}, "")
+
+
+def _laplace_alone(
+    steps: Sequence[Step], epsilon: FloatArray, quantity: Literal["delta", "tail"] = "delta"
+) -> LogBounds | None:
     laplace = [step for step in steps if isinstance(step, LaplaceStep)]
     return laplace_bounds(laplace, epsilon, quantity) if len(laplace) == len(steps) else None
 
@@ -415,12 +476,19 @@ def root_bounds(square: Fraction) -> tuple[float, float]:
 
 def _gaussian_bounds(low: float, high: float, epsilon: FloatArray, quantity: Quantity) -> LogBounds:
     """The closed curve at both bounds of r = mu / 2; it rises with r."""
+    rounding = 1.0 + 8 * UNIT_ROUNDOFF
+    if quantity == "lower":  # Phi(epsilon / 2r - r), both terms of which are bounded
+        with np.errstate(over="ignore", invalid="ignore"):
+            least, largest = epsilon / (2.0 * high * rounding) - high, epsilon / (2.0 * low) * rounding - low
+            moved = 2 * UNIT_ROUNDOFF * (np.abs(least) + high)
+            below, above = special.log_ndtr(least - moved), special.log_ndtr(largest + moved)
+        lower, upper = below * (1 + _NORMAL_ERROR), np.minimum(above * (1 - _NORMAL_ERROR), 0.0)
+        return LogBounds(0.5 * (lower + upper), lower, upper, {}, _METHOD_GAUSSIAN)
     if quantity == "delta":
         below, above = (np.asarray(special.gaussian_log_delta(r, epsilon)) for r in (low, high))
         error = _GAUSSIAN_ERROR
     else:
         with np.errstate(over="ignore"):
-            rounding = 1.0 + 8 * UNIT_ROUNDOFF
             # a = e^epsilon Phi(-r - epsilon / 2r) is not monotone in r: both arguments are bounded term by term
             largest, least = (low + 0.5 * epsilon / high) / rounding, (high + 0.5 * epsilon / low) * rounding
             below, above = epsilon + special.log_ndtr(-least), epsilon + special.log_ndtr(-largest)
