@@ -35,7 +35,8 @@ _ROUNDING = 12 * UNIT_ROUNDOFF
 # bound: proved - three products or quotients that underflow
 _UNDERFLOW = 2e-323
 _NODES = 192  # of a table, evenly in the normal quantile: every 0.4 from 1e-300 to 1 - 1e-300
-_COARSE_NODES = 17  # of the table that places those
+_FEW_NODES, _NODES_FOR_EACH = 24, 3  # of a table for few levels, or for each level
+_COARSE_NODES = 9  # of the table that places those
 _MARGIN = 0.3  # of the quantiles of a table beyond those of the levels
 # Epsilons in every table, with their opposites: the loss may have an atom at 0
 # bound: none - where points are taken
@@ -289,7 +290,8 @@ class _TestSearch:
             quantile = np.concatenate([quantile, self.points(new).quantile()])[order]
             epsilon = np.concatenate([epsilon, new])[order]
         reached = np.maximum.accumulate(quantile)
-        even = np.linspace(max(low, reached[0]), min(high, reached[-1]), _NODES)
+        nodes = int(np.clip(_NODES_FOR_EACH * target.size, _FEW_NODES, _NODES))
+        even = np.linspace(max(low, reached[0]), min(high, reached[-1]), nodes)
         return np.unique(np.interp(even, reached, epsilon))[::-1]
 
     def _with_ends(self, nodes: _TestPoints) -> _TestPoints:
