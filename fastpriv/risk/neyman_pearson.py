@@ -49,11 +49,14 @@ _LARGEST_EPSILON = 700.0  # nats: e^epsilon and its inverse are normal doubles
 _ROUNDS = 60  # of refinement at most: one for smooth curves, about ten among atoms
 # bound: none - width of the answer, relative to it, at which a level is refined no more
 _TARGET = 2e-13
+_SECANTS = 30  # rounds of secants, before chords are tried
+# bound: none - part of a width that rounds must leave at most, and how many, for others to follow
+_PROGRESS, _PATIENCE = 0.7, 6
 _MOST_STEPS = 60  # of the search for the ends of a table
 # bound: none - where a search starts
 _LEAST_APART = 1e-13  # of the first guess of these ends
 # bound: none - parts of the range of quantiles above which a step of the coarse table is halved, how often at most
-_WIDEST_PART, _DIVISIONS = 8, 3
+_WIDEST_PART, _DIVISIONS = 8, 10
 # bound: none - how far beside an atom a point is taken
 _SHIFT = 1e-14  # of an epsilon from the third round on, relative to 1 + |epsilon|, and as much more in each
 _NOISE = 6.0  # widths of the bounds of a point that those of the answer may be apart
@@ -113,7 +116,8 @@ class _TestPoints:
     def quantile(self) -> FloatArray:
         """Normal quantiles of A, of rising digits to both ends."""
         first, second = self.numbers[:2].mean(axis=1)
-        return _quantile(np.where(first <= 0.5, first, second))
+        late = first > 0.5
+        return _quantile(np.where(late, second, first), late)
 
 
 class _Form(NamedTuple):
@@ -145,12 +149,12 @@ class _Form(NamedTuple):
         return np.where(np.isfinite(noise), noise, 0.0)
 
 
-def _quantile(u: FloatArray) -> FloatArray:
-    """Normal quantiles of u, and of 1 + u where the sign of u is minus, finite."""
+def _quantile(u: FloatArray, late: Any) -> FloatArray:
+    """Normal quantiles of u, and of 1 + u where it is ``late``, finite."""
     from scipy.special import ndtri
 
     size = ndtri(np.clip(np.abs(u), 5e-324, 1.0 - UNIT_ROUNDOFF))
-    return np.asarray(np.where(np.signbit(u), -size, size))
+    return np.asarray(np.where(late, -size, size))
 
 
 def _chord(left: FloatArray, right: FloatArray, u: FloatArray) -> FloatArray:
@@ -194,7 +198,7 @@ class _TestSearch:
 
     def make_table(self) -> None:
         """The table, the first guesses, and the points beside each level."""
-        self.target = _quantile(self.u)
+        self.target = _quantile(self.u, self.late)
         table = self._epsilons(self.target[self.u != 0.0])
         near = _RELATIVE * np.abs(table).max(initial=0.0)
         nodes = self.points(np.concatenate([table, near, -near]))
@@ -222,14 +226,14 @@ class _TestSearch:
         self.left, self.right = (side.above() for side in sides)
         self.lower = np.maximum(*(side.lines(self.u) for side in sides))
         self.upper = _chord(self.left, self.right, self.u)
-        self.goal = _TARGET + np.maximum(*(side.noise() for side in sides)) * _NOISE
+        self.goal = _TARGET + np.minimum(*(side.noise() for side in sides)) * _NOISE
         if not self.smooth:
             self.guess = self._of_chords(0, self.left, self.right)
 
     def refine(self, rows: Any) -> None:
         """The bounds at the levels with these indices, as narrow as they get."""
         u, lower, upper, left, right = self.u, self.lower, self.upper, self.left, self.right
-        guess = self.guess[rows]
+        guess, before = self.guess[rows], np.full(u.size, np.inf)
         for turn in range(0 if self.smooth else 2, _ROUNDS):
             if not rows.size:
                 break
@@ -245,11 +249,18 @@ class _TestSearch:
             nearer = bound <= upper[rows]
             changed = rows[nearer]
             left[:, changed], right[:, changed], upper[changed] = first[:, nearer], second[:, nearer], bound[nearer]
-            still = upper[rows] - lower[rows] > self.goal[rows] * np.abs(upper[rows])
+            self.goal[rows] = np.minimum(self.goal[rows], _TARGET + form.noise() * _NOISE)
+            width = upper[rows] - lower[rows]
+            still = width > self.goal[rows] * np.abs(upper[rows])
+            if self.smooth and turn % _PATIENCE == _PATIENCE - 1:
+                still &= width < _PROGRESS * before[rows]
+                before[rows] = width
             rows = rows[still]
             if turn == 0:  # a Newton step in normal quantiles
                 away = self.target[rows] - points.rows(still).quantile()
                 guess = np.clip(points.epsilon[still] + away * self.fall[rows], -_LARGEST_EPSILON, _LARGEST_EPSILON)
+            elif self.smooth and turn < _SECANTS:
+                guess = self._between(turn, rows)
             else:
                 guess = self._of_chords(turn, left[:, rows], right[:, rows])
 
@@ -266,7 +277,7 @@ class _TestSearch:
         if target.size == 0:
             return np.zeros(1)
         low, high = float(target.min()) - _MARGIN, float(target.max()) + _MARGIN
-        level, error = self.near.quantile()[0], _quantile(self.near.numbers[2, :, :1].mean(axis=0))[0]
+        level, error = self.near.quantile()[0], _quantile(self.near.numbers[2, :, :1].mean(axis=0), False)[0]
         apart = max(float(-level - error), _LEAST_APART)
         limit = _LARGEST_EPSILON
         epsilon = -apart * (np.linspace(low, high, _COARSE_NODES) + 0.5 * apart)
@@ -324,6 +335,15 @@ class _TestSearch:
                          x * (rest - delta) - by_power)  # fmt: skip
         size = np.where(ahead, ~by_power + delta + x * self.alpha[rows], x * (rest + delta) + by_power)
         return np.asarray(bound - _ROUNDING * size - _UNDERFLOW)
+
+    def _between(self, turn: int, rows: Any) -> FloatArray:
+        """Epsilons by secants in normal quantiles between the points on both sides, and halfway in every third round."""
+        first, second = (np.clip(side[0, rows], -_LARGEST_EPSILON, _LARGEST_EPSILON) for side in (self.left, self.right))
+        a, b = (_quantile(side[1, rows], self.late[rows]) for side in (self.left, self.right))
+        with np.errstate(all="ignore"):
+            share = (self.target[rows] - a) / (b - a)
+        share = np.where((share > 0.0) & (share < 1.0) & (turn % 3 > 0), share, 0.5)
+        return np.asarray(first + (second - first) * share)
 
     def _of_chords(self, turn: int, left: FloatArray, right: FloatArray) -> FloatArray:
         """Epsilons of the slopes of chords, and from the third round on beside them, where an atom may be."""
