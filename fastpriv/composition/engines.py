@@ -24,7 +24,8 @@ epsilon + d, and at least e^-f' times that at epsilon - c.
 
 Tails of curves. delta is convex in x = e^epsilon and a = -x d delta / dx, so that for any h > 0
     (L(epsilon) - U(epsilon + h)) / (e^h - 1) <= a(epsilon) <= (U(epsilon - h) - L(epsilon)) / (1 - e^-h)
-with bounds L, U of delta.
+with bounds L, U of delta; for epsilon < h, delta(epsilon - h) comes of the curve of the reversed pair. Of curves alone
+no more can be said: at a kink every a between both slopes fits them.
 """
 
 # bounds: proved - roundings of sums, quotients, exponentials and logarithms
@@ -72,7 +73,7 @@ _METHOD_GAUSSIAN = "closed form (Dong, Roth and Su 2022, corollary 3.3)"
 # bound: none - roots that have all digits of extended precision, as the sum of two doubles
 _ROOTS = (1e-140, 1e140)
 # bound: none - steps of epsilon that give a difference quotient of the curve: the best of them counts
-_QUOTIENT_STEPS = np.geomspace(1e-5, 0.3, 6)
+_QUOTIENT_STEPS = np.geomspace(3e-11, 0.3, 11)
 # bound: none - widths of brackets of log delta from which on noise is added, and grids are tried
 _WIDE, _WIDEST = 1e-6, 0.5
 # bound: none - and of log tail, from which on the reversed pair is asked
@@ -91,7 +92,9 @@ def curve_bounds(bounding: BoundingSteps, epsilon: FloatArray, quantity: Quantit
     if quantity == "lower":
         return _nothing_known(epsilon, quantity)
     if quantity == "tail":
-        return _tail_of_curve(lambda levels: curve_bounds(bounding, levels), epsilon)
+        turned = bounding.reversed()
+        return _tail_of_curve(lambda levels: curve_bounds(bounding, levels),
+                              lambda levels: curve_bounds(turned, levels), epsilon)  # fmt: skip
     above = _bounds_of_steps(bounding.above, epsilon, "delta")
     lower = np.full(epsilon.size, -np.inf)
     for steps in bounding.below:
@@ -282,8 +285,10 @@ def _widened(
             extra = np.log(-np.expm1(np.minimum(lower_levels[low_end], 0.0))) + 1e-15
             upper[low_end] = next_above(np.logaddexp(upper[low_end], extra), 4)
     if quantity == "tail":  # Q' has at most (1 + h)^k of the mass, e^epsilon is e^c times that at epsilon - c
+        if low_end.any():  # Q(S > -x) is what Q(-S > x) leaves of 1
+            upper[low_end] = _log_rest_of_power([reversed_step(step) for step in steps], -lower_levels[low_end])
         upper = upper + up + down
-        upper[low_end] = next_above(epsilon[low_end])
+        upper[low_end] = next_above(epsilon[low_end] + upper[low_end])
         lower = lower - up - down
         upper = np.minimum(upper, epsilon)
     else:
@@ -295,6 +300,14 @@ def _widened(
         middle = 0.5 * found.value[:n] + 0.5 * found.value[n:]
     value = np.clip(np.where(np.isnan(middle), upper, middle), lower, upper)
     return LogBounds(value, lower, upper, found.cost, found.method)
+
+
+def _log_rest_of_power(steps: Sequence[Step], epsilon: FloatArray) -> FloatArray:
+    """Upper bounds of log(1 - P(S > epsilon)), P(S > epsilon) being delta + a."""
+    logs = [_by_engine(steps, epsilon, quantity).lower for quantity in ("delta", "tail")]
+    with np.errstate(divide="ignore"):
+        power = np.minimum(sum(np.exp(row) for row in logs) * (1 - 1e-14), 1.0)
+        return np.asarray(np.log1p(-power) * (1 - 1e-15) + 1e-15)
 
 
 def _by_engine(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity) -> LogBounds:
@@ -324,7 +337,9 @@ def _by_engine(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity) -
 
 
 def _tail_by_several_engines(steps: Sequence[Step], epsilon: FloatArray) -> LogBounds:
-    return _tail_of_curve(lambda levels: _by_several_engines(steps, levels), epsilon)
+    turned = [reversed_step(step) for step in steps]
+    return _tail_of_curve(lambda levels: _by_several_engines(steps, levels),
+                          lambda levels: _by_several_engines(turned, levels), epsilon)  # fmt: skip
 
 
 def _by_several_engines(steps: Sequence[Step], epsilon: FloatArray) -> LogBounds:
@@ -508,7 +523,9 @@ def _gaussian_bounds(low: float, high: float, epsilon: FloatArray, quantity: Qua
 
 def _of_one_release(step: MixtureStep | LaplaceStep | CurveStep, epsilon: FloatArray, quantity: Quantity) -> LogBounds:
     if quantity == "tail":
-        return _tail_of_curve(lambda levels: _of_one_release(step, levels, "delta"), epsilon)
+        turned = reversed_step(step)
+        return _tail_of_curve(lambda levels: _of_one_release(step, levels, "delta"),
+                              lambda levels: _of_one_release(turned, levels, "delta"), epsilon)  # fmt: skip
     if isinstance(step, MixtureStep):
         found = log_hockey_stick_divergence(step.p, step.q, epsilon)
     elif isinstance(step, LaplaceStep):
@@ -519,21 +536,33 @@ def _of_one_release(step: MixtureStep | LaplaceStep | CurveStep, epsilon: FloatA
     return LogBounds(value, lower, upper, found.cost, found.method)
 
 
-def _tail_of_curve(curve: Callable[[FloatArray], LogBounds], epsilon: FloatArray) -> LogBounds:
-    """Bounds of a from those of delta, by the text at the head."""
+def _tail_of_curve(
+    curve: Callable[[FloatArray], LogBounds], turned: Callable[[FloatArray], LogBounds], epsilon: FloatArray
+) -> LogBounds:
+    """Bounds of a from those of delta, by the text at the head; ``turned`` is the curve of the reversed pair."""
     steps = _QUOTIENT_STEPS[:, None]
-    before = np.maximum(next_above(epsilon - steps), 0.0)
-    after = next_below(epsilon + steps)
+    before, after = next_above(epsilon - steps), next_below(epsilon + steps)
     n = epsilon.size
     levels = np.concatenate([epsilon, before.ravel(), after.ravel()])
     order = np.argsort(levels, kind="stable")
-    found = curve(levels[order])
+    first = int(np.count_nonzero(levels < 0.0))
+    found = curve(levels[order[first:]])
     logs = np.empty((2, levels.size))
-    logs[:, order] = found.lower, found.upper
+    logs[:, order[first:]] = found.lower, found.upper
+    if first:
+        below = levels[order[:first]]
+        other = np.minimum(turned(-below[::-1]).upper[::-1] + below, 0.0)
+        with np.errstate(under="ignore"):
+            start = np.log(-np.expm1(below))
+            error = 8 * UNIT_ROUNDOFF * (1.0 + np.abs(start) + np.where(np.isfinite(other), np.abs(other), 0.0))
+            logs[:, order[:first]] = np.logaddexp(start, other) + error
     scale = np.where(np.isfinite(logs[1, :n]), logs[1, :n], 0.0)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        low = np.exp(logs[0, :n] - scale) * (1 - 1e-14)
-        high_before, high_after = np.exp(logs[1, n:].reshape(2, *before.shape) - scale) * (1 + 1e-14)
+        least, most = logs[0, :n] - scale, logs[1, n:].reshape(2, *before.shape) - scale
+        sizes = (np.where(np.isfinite(x), np.abs(x), 0.0) for x in (least, most))
+        below_one, above_one = (4 * UNIT_ROUNDOFF * (1.0 + size) for size in sizes)
+        low = np.exp(least) * (1.0 - below_one)
+        high_before, high_after = np.exp(most) * (1.0 + above_one)
         quotients = (high_before - low) / -np.expm1(next_above(before - epsilon))
         upper = np.where(before < epsilon, quotients, np.inf).min(axis=0) * (1 + 1e-14)
         lower = ((low - high_after) / np.expm1(next_above(after - epsilon))).max(axis=0) * (1 - 1e-14)
