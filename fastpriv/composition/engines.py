@@ -523,7 +523,7 @@ def _gaussian_bounds(low: float, high: float, epsilon: FloatArray, quantity: Qua
 
 def _of_one_release(step: MixtureStep | LaplaceStep | CurveStep, epsilon: FloatArray, quantity: Quantity) -> LogBounds:
     if quantity == "tail":
-        turned = reversed_step(step)
+        turned: Any = reversed_step(step)
         return _tail_of_curve(lambda levels: _of_one_release(step, levels, "delta"),
                               lambda levels: _of_one_release(turned, levels, "delta"), epsilon)  # fmt: skip
     if isinstance(step, MixtureStep):

@@ -381,7 +381,7 @@ def _bounds_to_the_end(pair: Pair, epsilon: FloatArray, most: float) -> tuple[Lo
     bounds it, as both fall.
     """
     positive = epsilon[epsilon >= 0.0]
-    rows = []
+    rows: list[FloatArray] = []
     for curve in (pair.backward, pair.forward):
         if rows and pair.forward is pair.backward:
             rows.append(rows[0])

@@ -337,8 +337,9 @@ class _TestSearch:
         return np.asarray(bound - _ROUNDING * size - _UNDERFLOW)
 
     def _between(self, turn: int, rows: Any) -> FloatArray:
-        """Epsilons by secants in normal quantiles between the points on both sides, and halfway in every third round."""
-        first, second = (np.clip(side[0, rows], -_LARGEST_EPSILON, _LARGEST_EPSILON) for side in (self.left, self.right))
+        """Epsilons by secants in normal quantiles between the points on both sides; halfway in every third round."""
+        limit = _LARGEST_EPSILON
+        first, second = (np.clip(side[0, rows], -limit, limit) for side in (self.left, self.right))
         a, b = (_quantile(side[1, rows], self.late[rows]) for side in (self.left, self.right))
         with np.errstate(all="ignore"):
             share = (self.target[rows] - a) / (b - a)
