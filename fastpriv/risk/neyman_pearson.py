@@ -41,6 +41,7 @@ _MARGIN = 0.3  # of the quantiles of a table beyond those of the levels
 # Epsilons in every table, with their opposites: the loss may have an atom at 0
 # bound: none - where points are taken
 _NEAR_ZERO, _RELATIVE = np.array([0.0, 1e-12, 1e-9, 1e-6]), np.array([1e-9, 1e-6, 1e-3])  # nats; of the largest
+# bound: none - which of two proofs is used
 _SHARP = 1e-8  # relative width of a power that counts as known, better than by difference quotients
 # bound: none - part of the neighbours in a table with one level from which on the losses count as atoms
 _TIES = 0.2
