@@ -355,7 +355,7 @@ class Composition(PairObject):
         --------
         >>> from fastpriv import GaussianMechanism, compose
         >>> print(f"{compose(GaussianMechanism(1.0, 1.0), 400).lower_tail_probabilities(0.0)[0]:.4e}")
-        7.6198e-24 [7.6198e-24, 7.6199e-24]
+        7.6199e-24 [7.6198e-24, 7.6199e-24]
         """
         return self._tail_estimates(epsilon, direction)[2:]
 
