@@ -107,3 +107,17 @@ def test_small_errors_of_the_second_kind_keep_their_digits():
     assert (beta.width <= 1e-10 * beta.value).all()
     inverse = risk.trade_off_curve(composition.reversed, None, beta.value).beta
     assert np.allclose(inverse.value, level, rtol=1e-8)
+
+
+def test_levels_next_to_the_largest_loss():
+    """Truths by a sum along a contour in mpmath, at epsilon = 0.97, 0.99 and 0.9 of the largest loss."""
+    cases = [
+        (0.25, 1.0, 10, 1.2141904347662778e-27, 1.9828233e-26), (0.25, 1.0, 10, 5.937042864385408e-46, 1.0250428e-44),
+        (0.1, 2.0, 5, 7.37986109629177e-25, 1.1869739e-24),
+    ]  # fmt: skip
+    for rate, sigma, count, level, truth in cases:
+        mixture = GaussianMixture([1 - rate, rate], [0.0, 1.0], sigma)
+        composition = compose((mixture, GaussianMixture.single(0.0, sigma)), count)
+        power = risk.true_positive_rate(composition, None, level)
+        assert power.value == pytest.approx(truth, rel=1e-7)
+        assert power.width <= 1e-9 * power.value
