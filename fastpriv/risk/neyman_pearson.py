@@ -261,7 +261,7 @@ class _TestSearch:
                 away = self.target[rows] - points.rows(still).quantile()
                 guess = np.clip(points.epsilon[still] + away * self.fall[rows], -_LARGEST_EPSILON, _LARGEST_EPSILON)
             elif self.smooth and turn < _SECANTS:
-                guess = self._between(turn, rows)
+                guess = self._secant_epsilons(turn, rows)
             else:
                 guess = self._of_chords(turn, left[:, rows], right[:, rows])
 
@@ -337,7 +337,7 @@ class _TestSearch:
         size = np.where(ahead, ~by_power + delta + x * self.alpha[rows], x * (rest + delta) + by_power)
         return np.asarray(bound - _ROUNDING * size - _UNDERFLOW)
 
-    def _between(self, turn: int, rows: Any) -> FloatArray:
+    def _secant_epsilons(self, turn: int, rows: Any) -> FloatArray:
         """Epsilons by secants in normal quantiles between the points on both sides; halfway in every third round."""
         limit = _LARGEST_EPSILON
         first, second = (np.clip(side[0, rows], -limit, limit) for side in (self.left, self.right))
