@@ -25,8 +25,9 @@ class ValueObject:
     ``_fields`` are the arguments of the constructor, in its order, unless the class defines ``__reduce__``.
     """
 
-    __slots__: tuple[str, ...] = ()
+    __slots__: tuple[str, ...] = ("_hash",)  # computed once: caches ask for it at every call
     _fields: ClassVar[tuple[str, ...]] = ()
+    _hash: int
 
     def _set(self, **fields: Any) -> None:
         """Set attributes in the constructor; arrays are kept without a copy and become read-only."""
@@ -50,6 +51,10 @@ class ValueObject:
         return self is other or all(_equal(a, b) for a, b in zip(self._arrays(), other._arrays(), strict=True))
 
     def __hash__(self) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            pass
         import hashlib  # slow to load, and rarely needed
 
         state = hashlib.blake2b(digest_size=8)
@@ -61,7 +66,8 @@ class ValueObject:
                     state.update((flat[start : start + _BLOCK_ENTRIES] + 0.0).tobytes())  # -0.0 equals 0.0
             elif field is not None:
                 state.update(repr(hash(field)).encode())
-        return hash((type(self).__name__, state.digest()))
+        object.__setattr__(self, "_hash", hash((type(self).__name__, state.digest())))
+        return self._hash
 
     def __copy__(self) -> Any:
         return self

@@ -27,11 +27,11 @@ cdef extern from "composition/fp_contour_shell_tables.h":
     ctypedef struct fp_contour_any:
         pass
     void fp_contour_windows_select() nogil
-    int fp_composition_make(fp_composition *, int, fp_contour_factor *, double) nogil
+    int fp_composition_make(fp_composition *, int, fp_contour_factor *, int, double) nogil
     void fp_composition_close(fp_composition *) nogil
     int fp_composition_tilt(fp_composition *, double, double *) nogil
-    int fp_composition_bounds(fp_composition *, int, ptrdiff_t, const double *, fp_contour_answer *, fp_stop_token *,
-                          ptrdiff_t *) nogil
+    int fp_composition_bounds(fp_composition *, int, ptrdiff_t, const double *, double, fp_contour_answer *,
+                              fp_stop_token *, ptrdiff_t *) nogil
     int fp_contour_any_mixtures(fp_contour_factor *, fp_contour_any *, double, int, const double *, const double *,
                                 const double *, int, const double *, const double *, const double *,
                                 const double *) nogil
@@ -49,12 +49,12 @@ cdef class ContourSums:
     size of what a sum leaves out, which its bounds contain.
     """
 
-    cdef fp_composition composition
+    cdef fp_composition[2] composition  # of the sum of losses, and of minus that
     cdef fp_contour_factor *factors
     cdef fp_contour_any *pairs
     cdef int count, room
     cdef double cut
-    cdef bint made
+    cdef bint[2] made
     cdef list held
     cdef object lock
 
@@ -67,8 +67,9 @@ cdef class ContourSums:
 
     def __dealloc__(self):
         cdef int i
-        if self.made:
-            fp_composition_close(&self.composition)
+        for i in range(2):
+            if self.made[i]:
+                fp_composition_close(&self.composition[i])
         for i in range(self.count):
             fp_contour_any_free(&self.factors[i], &self.pairs[i])
         free(self.factors)
@@ -80,10 +81,11 @@ cdef class ContourSums:
         self.count += known
         return known
 
-    cdef make(self):
-        if not self.made:
-            finished(fp_composition_make(&self.composition, self.count, self.factors, self.cut), "pairs")
-            self.made = True
+    cdef make(self, int lower):
+        if not self.made[lower]:
+            finished(fp_composition_make(&self.composition[lower], self.count, self.factors, -1 if lower else 1,
+                                         self.cut), "pairs")
+            self.made[lower] = True
 
     def add_mixtures(self, double count, const double[::1] w, const double[::1] m, const double[::1] s,
                      const double[::1] v, const double[::1] n, const double[::1] t, double p_excess, double q_excess):
@@ -107,28 +109,30 @@ cdef class ContourSums:
         return bool(self.added(fp_contour_any_atoms(&self.factors[self.count], &self.pairs[self.count], count,
                                                     <int>p.shape[0], &p[0], &q[0], excess)))
 
-    def bounds(self, int quantity, const double[::1] epsilon):
-        """Logarithms of delta (``quantity`` 0) or of e^epsilon Q(S > epsilon) (1): rows of value, lower, upper, shape
-        (len(epsilon), 3); and the cost: nodes, terms and tables made by this call. ``epsilon >= 0``.
+    def bounds(self, int quantity, const double[::1] epsilon, double slack=0.0):
+        """Logarithms of delta (``quantity`` 0), of e^epsilon Q(S > epsilon) (1) or of P(S <= epsilon) (2): rows of value,
+        lower, upper, shape (len(epsilon), 3); and the cost: nodes, terms and tables made by this call. ``epsilon >= 0``, or any for the last.
+        The bounds hold for all epsilons within ``slack``.
         """
         result = np.zeros((epsilon.shape[0], 3))
         cdef double[:, ::1] out = result
         cdef fp_stop_token stop
-        cdef int status = 0
+        cdef int status = 0, lower = quantity == 2
         cdef ptrdiff_t done = 0
         cdef long nodes, terms, made
+        cdef fp_composition *composition = &self.composition[lower]
+        cdef const double[::1] levels = -np.asarray(epsilon) if lower else epsilon
         if epsilon.shape[0] == 0:
             return result, (0, 0, 0)
         with self.lock:
-            self.make()
-            nodes, terms, made = self.composition.nodes, self.composition.terms, self.composition.made
+            self.make(lower)
+            nodes, terms, made = composition.nodes, composition.terms, composition.made
             with nogil:
                 stop = fp_stop_token_make(interrupted, INFINITY)
-                status = fp_composition_bounds(&self.composition, quantity, epsilon.shape[0], &epsilon[0],
-                                           <fp_contour_answer *>&out[0, 0], &stop, &done)
+                status = fp_composition_bounds(composition, 0 if lower else quantity, levels.shape[0], &levels[0],
+                                               slack, <fp_contour_answer *>&out[0, 0], &stop, &done)
             finished(status, "pairs")
-            return result, (self.composition.nodes - nodes, self.composition.terms - terms,
-                            self.composition.made - made)
+            return result, (composition.nodes - nodes, composition.terms - terms, composition.made - made)
 
     def tilts(self, const double[::1] epsilon):
         """The t > 0 at which the terms of delta have their saddle point, to a hundredth of itself, of each epsilon."""
@@ -137,10 +141,10 @@ cdef class ContourSums:
         cdef ptrdiff_t i
         cdef int status = 0
         with self.lock:
-            self.make()
+            self.make(0)
             for i in range(epsilon.shape[0]):
                 with nogil:
-                    status = fp_composition_tilt(&self.composition, epsilon[i], &out[i])
+                    status = fp_composition_tilt(&self.composition[0], epsilon[i], &out[i])
                 finished(status, "pairs")
         return result
 

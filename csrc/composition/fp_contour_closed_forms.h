@@ -16,7 +16,8 @@
  * at the ends. The part between has nodes on panels so short that |1 + 2 z| times the length is at most 24: on the
  * ellipse of Bernstein with rho = 5 the integrand is at most e^31.2 times that in the middle, and 32 points of Gauss
  * and Legendre err by less than e^-70 of it. M(z) = ((1 + z) e^(z r) + z e^(-(1+z) r)) / (1 + 2 z), where
- * |1 + z| / |1 + 2 z| falls along the contour and |z| / |1 + 2 z| stays below 1/2: with those |M(t + i w)| falls.
+ * |1 + z| / |1 + 2 z| and |z| / |1 + 2 z| tend to 1/2 along the contour, from one side each: further on they are at
+ * most the larger of their value and 1/2.
  *
  * Atoms are nodes themselves. Outcomes with p = 0 count nothing; those with q = 0 < p must be left out by the caller.
  */
@@ -52,7 +53,7 @@ static inline int fp_contour_gaussians_build(fp_contour_factor *factor, double t
     const double a = pair->a, b = pair->b, d = 1.0 - 2.0 * a * t, slack = pair->relative + FP_U * 4.0;
     (void)w, (void)aim;
     /* of d; b, alpha and beta err by a few times as much */
-    const double relative = (2.0 * fabs(a) * t * slack + 2.0 * FP_U) / d + slack;
+    const double size = fabs(t), relative = (2.0 * fabs(a) * size * slack + 2.0 * FP_U) / d + slack;
     if (!(d > 0.0) || !(relative < 1e-6))
         return 1;
     const double square = b * b / d, log_d = fp_log1p(-2.0 * a * t), whole = pair->c + pair->shift;
@@ -60,8 +61,8 @@ static inline int fp_contour_gaussians_build(fp_contour_factor *factor, double t
     const double means[3] = {a / d, t * square, a * t * t * (square / d)};
     factor->t = t;
     factor->kappa = parts[0] + parts[1] + parts[2] + factor->log_mass;
-    factor->kappa_error = t * pair->c_error + FP_U * (4.0 * fabs(parts[0]) + 6.0 * fabs(parts[1]) + 4.0 * fabs(parts[2])
-                          + 4.0 * fabs(factor->log_mass)) + fabs(a) * t / d * slack * 1.1
+    factor->kappa_error = size * pair->c_error + FP_U * (4.0 * fabs(parts[0]) + 6.0 * fabs(parts[1]) + 4.0 * fabs(parts[2])
+                          + 4.0 * fabs(factor->log_mass)) + fabs(a) * size / d * slack * 1.1
                               + fabs(parts[2]) * 4.0 * relative;
     factor->mean = whole + means[0] + means[1] + means[2];
     factor->variance = 2.0 * (a / d) * (a / d) + square / (d * d);
@@ -108,6 +109,7 @@ static inline void fp_contour_gaussians_factor(fp_contour_factor *factor, const 
     memset(factor, 0, sizeof *factor);
     factor->kind = &fp_contour_gaussians_kind, factor->pair = pair, factor->count = count;
     factor->largest_t = pair->a > 0.0 ? 0.5 / pair->a * (1.0 - 1e-9) : INFINITY, factor->log_mass = fp_log1p(excess);
+    factor->both_sides = 1;
 }
 
 #define FP_LAPLACE_NODES 264 /* eight panels: up to so many nodes count, beyond the closed form */
@@ -120,9 +122,9 @@ static inline int fp_contour_laplace_build(fp_contour_factor *factor, double t, 
 {
     const fp_contour_laplace *pair = factor->pair;
     fp_contour_nodes *nodes = &factor->nodes;
-    const double r = pair->shift, still = ceil(fp_max(1.0, (1.0 + 2.0 * t) * r / 24.0));
-    const double all = ceil(fp_max(1.0, (1.0 + 2.0 * t + 2.0 * w) * r / 24.0));
-    const int closed = 32.0 * all + 8.0 > FP_LAPLACE_NODES; /* nodes serve w = 0 only */
+    const double r = pair->shift, still = ceil(fp_max(1.0, (1.0 + 2.0 * fabs(t)) * r / 24.0));
+    const double all = ceil(fp_max(1.0, (1.0 + 2.0 * fabs(t) + 2.0 * w) * r / 24.0));
+    const int closed = t >= 0.0 && 32.0 * all + 8.0 > FP_LAPLACE_NODES; /* nodes serve w = 0 only; 1 + 2 z is 0 at -1/2 */
     const double panels = closed ? still : all;
     factor->state[0] = closed;
     (void)aim;
@@ -184,7 +186,8 @@ static inline double fp_contour_laplace_decay(const fp_contour_factor *factor, d
     const fp_contour_laplace *pair = factor->pair;
     const double t = factor->t, r = pair->shift, a = (1.0 + t) * (1.0 + t) + w * w,
         b = (1.0 + 2.0 * t) * (1.0 + 2.0 * t) + 4.0 * w * w;
-    const double size = sqrt(a / b) * fp_exp(t * r - factor->kappa) + 0.5 * fp_exp(-(1.0 + t) * r - factor->kappa);
+    const double size = fp_max(0.5, sqrt(a / b)) * fp_exp(t * r - factor->kappa)
+                        + fp_max(0.5, sqrt((t * t + w * w) / b)) * fp_exp(-(1.0 + t) * r - factor->kappa);
     return fp_min(1.0, size * (1.0 + 1e-13 + factor->kappa_error + 8.0 * FP_U * (1.0 + t) * r));
 }
 
@@ -207,6 +210,7 @@ static inline void fp_contour_laplace_factor(fp_contour_factor *factor, fp_conto
     memset(factor, 0, sizeof *factor);
     pair->shift = shift / scale, pair->slack = FP_U;
     factor->kind = &fp_contour_laplace_kind, factor->pair = pair, factor->count = count, factor->largest_t = INFINITY;
+    factor->both_sides = 1;
 }
 
 typedef struct {
@@ -251,7 +255,7 @@ static inline void fp_contour_atoms_factor(fp_contour_factor *factor, const fp_c
 {
     memset(factor, 0, sizeof *factor);
     factor->kind = &fp_contour_atoms_kind, factor->pair = pair, factor->count = count;
-    factor->largest_t = INFINITY, factor->log_mass = fp_log1p(pair->mass);
+    factor->largest_t = INFINITY, factor->log_mass = fp_log1p(pair->mass), factor->both_sides = 1;
 }
 
 #endif

@@ -58,7 +58,7 @@ static fp_contour_kernels fp_contour_selected;
 typedef struct fp_contour_factor fp_contour_factor;
 
 typedef struct {
-    /* Tilt the pair: kappa, kappa_error, mean, variance, and what `moments` needs for frequencies up to w. e^-aim is
+    /* Tilt the pair, t > 0, or t > -1 where both_sides is set: kappa, kappa_error, mean, variance, and what `moments` needs for frequencies up to w. e^-aim is
      * the error of quadrature and truncation aimed at; it enters kappa_error whatever it is. With w = 0 and a small
      * aim a
      * few nodes serve a search. 0; -1 without memory; 1 where M(t) cannot be computed. */
@@ -91,6 +91,7 @@ struct fp_contour_factor {
     const fp_contour_kind *kind;
     const void *pair; /* of the kind */
     double count, largest_t, log_mass;
+    int both_sides; /* whether the kind also serves -1 < t < 0 */
     int centred; /* whether `build` may take losses less their maximum */
     fp_dd offset; /* what the losses of the last tilt are less: kappa is less t offset, and mean less offset */
     double t, kappa, kappa_error, mean, variance; /* of the last tilt */
@@ -151,20 +152,24 @@ static inline void fp_contour_nodes_tilt(fp_contour_factor *factor, double t, do
 {
     fp_contour_nodes *nodes = &factor->nodes;
     const int n = nodes->n;
-    double peak = -INFINITY, total = 0.0, moment = 0.0, error = 0.0;
+    const double tilt = fabs(t);
+    double peak = -INFINITY, moment = 0.0, error = 0.0;
+    fp_accumulator sum = {0.0, 0.0}, changes = {0.0, 0.0};
     for (int j = 0; j < n; j++)
         peak = fp_max(peak, nodes->log_p[j] + t * nodes->loss[j]);
     for (int j = 0; j < n; j++) {
         const double y = t * nodes->loss[j], g = fp_exp((nodes->log_p[j] + y) - peak);
-        const double e = nodes->log_p[j] + y, relative = nodes->log_p_error[j] + t * nodes->loss_error[j]
+        const double e = nodes->log_p[j] + y, relative = nodes->log_p_error[j] + tilt * nodes->loss_error[j]
                                                          + FP_U * (3.0 + fabs(y) + fabs(e) + fabs(e - peak));
         nodes->g[j] = g;
         nodes->log_p_error[j] = relative;
-        total += g, moment += g * nodes->loss[j], error += g * relative;
+        fp_accumulator_add(&sum, g);
+        moment += g * nodes->loss[j], error += g * relative;
     }
-    const double scale = 1.0 / total;
+    const double total = fp_accumulator_value(&sum), scale = 1.0 / total;
     double mean = moment * scale, second = 0.0, second_error = INFINITY, known_mean_error = INFINITY;
-    const int many = factor->has_gap && factor->count >= FP_CONTOUR_MANY && factor->offset.hi == 0.0;
+    const int many = factor->has_gap && factor->count >= FP_CONTOUR_MANY && factor->offset.hi == 0.0
+                     && t >= 0.0;
     const double masses = many ? fp_contour_nodes_masses(factor, rule, log_left_out) : INFINITY;
     if (many && masses * (1.0 + t) < 1e-3) {
         const double known = mass + t * factor->gap;
@@ -196,7 +201,7 @@ static inline void fp_contour_nodes_tilt(fp_contour_factor *factor, double t, do
     }
     nodes->second = second_error < INFINITY, nodes->masses = masses, nodes->mean_error = known_mean_error;
     double square = 0.0, moved_square = 0.0, weighted_square = 0.0;
-    double spread = 0.0, reach = 0.0, variance = 0.0, moved = 0.0, weighted = 0.0, change_sum = 0.0, change_size = 0.0,
+    double spread = 0.0, reach = 0.0, variance = 0.0, moved = 0.0, weighted = 0.0, change_size = 0.0,
         change_error = 0.0;
     for (int j = 0; j < n; j++) {
         const double y = t * nodes->loss[j], left = rest ? rest[j] : 0.0, log_p = nodes->log_p[j];
@@ -204,8 +209,9 @@ static inline void fp_contour_nodes_tilt(fp_contour_factor *factor, double t, do
         const int near = fabs(y) < 1.0 && left < 0.5;
         const double change = near ? p * (fp_expm1(y) - left * fp_exp(y)) : fp_exp(log_p + y) - p;
         const double touched = near ? p * (fabs(fp_expm1(y)) + 3.0 * left) : p + fabs(change);
-        change_sum += change, change_size += fabs(change);
-        change_error += touched * (nodes->log_p_error[j] + 6.0 * FP_U) + (p + fabs(change)) * t * nodes->loss_error[j];
+        fp_accumulator_add(&changes, change);
+        change_size += fabs(change);
+        change_error += touched * (nodes->log_p_error[j] + 6.0 * FP_U) + (p + fabs(change)) * tilt * nodes->loss_error[j];
         const double centred = nodes->loss[j] - mean, size = fabs(centred), g = nodes->g[j] * scale;
         nodes->g[j] = g, nodes->loss[j] = centred;
         spread += g * size, variance += g * size * size, reach = fp_max(reach, size);
@@ -215,16 +221,16 @@ static inline void fp_contour_nodes_tilt(fp_contour_factor *factor, double t, do
         moved_square += g * size * (nodes->loss_error[j] + FP_U * size);
     }
     nodes->square = square, nodes->weighted_square = weighted_square * 1.01, nodes->moved_square = moved_square * 1.01;
-    const double sum_error = FP_U * n; /* of plain sums of n numbers, relative to their sizes */
+    const double sum_error = FP_U * FP_U * n * n; /* of compensated sums of n numbers, relative to their sizes */
     nodes->log_top = peak, nodes->log_total = peak + fp_log(total);
     nodes->quadrature = rule + fp_exp(log_ends - nodes->log_total);
     nodes->moved_weight = error * scale * 1.01, nodes->weighted_error = weighted * 1.01;
     nodes->spread = spread, nodes->reach = reach, nodes->moved_loss = moved;
     factor->t = t, factor->mean = mean, factor->variance = variance;
-    const double excess = change_sum + mass;
-    const double near_error = (change_error * 1.01 + sum_error * change_size + 4.0 * FP_U * (fabs(excess) + fabs(mass))
+    const double excess = fp_accumulator_value(&changes) + mass;
+    const double near_error = (change_error * 1.01 + sum_error * change_size + 6.0 * FP_U * (fabs(excess) + fabs(mass))
                                + rule + fp_exp(log_left_out)) / (1.0 + excess) * 1.1 + nodes->quadrature * 1.1;
-    const double far_error = nodes->moved_weight + sum_error + 4.0 * FP_U * (fabs(peak) + 2.0) + nodes->quadrature;
+    const double far_error = nodes->moved_weight + sum_error + 4.0 * FP_U * (fabs(peak) + 3.0) + nodes->quadrature;
     if (fabs(excess) < 0.5 && near_error < far_error) {
         factor->kappa = fp_log1p(excess);
         factor->kappa_error = near_error + 2.0 * FP_U * fabs(factor->kappa);

@@ -84,13 +84,13 @@ static void FP_NAME(fp_contour_sums)(int n, const double *restrict g, const doub
 static double FP_NAME(fp_contour_cosines)(int n, const double *restrict size, const double *restrict angle, double base,
                                           double turn)
 {
-    double sum[FP_LANES];
-    FP_LANE_LOOP(k) sum[k] = 0.0;
+    double sum[FP_LANES], place[FP_LANES]; /* not converted from integers, which few instruction sets do in lanes */
+    FP_LANE_LOOP(k) sum[k] = 0.0, place[k] = (double)k;
     for (ptrdiff_t b = 0; b < n; b += FP_LANES)
         FP_LANE_LOOP(k) {
             double s, c;
-            fp_sin_cos_mod_pi(0.5 * (angle[b + k] - base - (double)(b + k) * turn), &s, &c);
-            sum[k] += size[b + k] * (1.0 - 2.0 * (s * s));
+            fp_sin_cos_mod_pi(0.5 * (angle[b + k] - base - place[k] * turn), &s, &c);
+            sum[k] += size[b + k] * (1.0 - 2.0 * (s * s)), place[k] += FP_LANES;
         }
     return fp_lane_sum(sum);
 }

@@ -8,9 +8,11 @@
  *     |p(x + i y)| <= e^(y^2/2) p(x), |q(x + i y)| >= cos(theta/2) e^(y^2/2) q(x), |Im l(x + i y)| <= theta,
  * and the sum differs from M(z) by at most 2 e^E / (e^(2 pi y / step) - 1) M(t),
  *     E = y^2/2 - t log cos(theta/2) + |w| theta,
- * without the second term where Q has one component (Trefethen and Weideman 2014, theorem 5.1). Right of b, with E_q
+ * without the second term where Q has one component, or -1 < t < 0: |p e^(t l)| = |p|^(1 + t) |q|^-t (Trefethen and
+ * Weideman 2014, theorem 5.1). Right of b, with E_q
  * the mean of Q's means under their weights at b, c_p the largest mean of P, p e^(t l) is at most its value at b times
- * e^(-u (x-b) - (x-b)^2/2), u = b - c_p - t max(0, c_p - E_q); left of it likewise.
+ * e^(-u (x-b) - (x-b)^2/2), u = b - c_p - t max(0, c_p - E_q); left of it likewise. For t < 0 it is a product of powers
+ * of p and q, and u = b - (1 + t) c_p + t c_q with the largest mean c_q of Q.
  *
  * Bounded losses. Let P be one component at the lowest mean of Q (or the highest, mirrored), at 0; log q - log of that
  * component is K(x) = l_max - l = log(1 + sum r_j e^(c_j x)), r_j constant, c_j > 0; mu = K', V = K'' are mean and
@@ -30,7 +32,7 @@
  *     |m(w)| <= 1 - sum g chi + integral of |p e^(t l) chi|(x + i s y) e^(-w Im l) dx / M(t),
  * chi = e^(-(x-x0)^2 / 2 v^2) or 1. Where Im l >= 0 on the path the right side falls with w: it bounds |m| at all
  * larger frequencies. On a cell the log of the integrand has a second derivative of at most
- *     -1 + ((1 + t + w) V_p + (t + w) V_q) e^(D width) / cos^2(theta/2),
+ *     -1 + ((1 + t + w) V_p + (|t| + w) V_q) e^(D width) / cos^2(theta/2),
  * V_p and V_q the variances in the middle: a product of two weights at x changes by a factor of at most e^(2 D |dx|),
  * and the variance of means at x + i y, a sum of such products over |sum|^2, is at most V / cos^2(theta/2).
  *
@@ -171,9 +173,9 @@ static inline double fp_contour_end(const fp_contour_one_sigma *pair, double t, 
     const double log_p = fp_contour_weight_sum(g, g->w, g->w_centre, x, &mean_p),
                  log_q = fp_contour_weight_sum(g, g->v, g->v_centre, x, &mean_q);
     const double value = log_p - 0.5 * x * x + t * (log_p - log_q);
-    const double extreme = side > 0 ? pair->p_high : pair->p_low;
-    const double away = side > 0 ? extreme - mean_q : mean_q - extreme;
-    const double u = side * (x - extreme) - t * fp_max(0.0, away);
+    const double extreme = side > 0 ? pair->p_high : pair->p_low, other = side > 0 ? pair->q_high : pair->q_low;
+    const double away = side * (extreme - (t < 0.0 ? other : mean_q));
+    const double u = side * (x - extreme) - t * (t < 0.0 ? away : fp_max(0.0, away));
     *log_tail = u >= 1.0 ? value - fp_log(u) + 1e-9 : INFINITY;
     return value;
 }
@@ -238,7 +240,7 @@ static inline double fp_contour_depth(const fp_contour_one_sigma *pair, double t
 /* The step for frequencies up to w; `depth` is H(t), infinite where the loss has no bound. */
 static inline double fp_contour_step(const fp_contour_one_sigma *pair, double t, double w, double aim, double depth)
 {
-    const double tau = pair->q_high > pair->q_low ? t : 0.0, d = pair->range;
+    const double tau = pair->q_high > pair->q_low ? fp_max(t, 0.0) : 0.0, d = pair->range;
     double y = sqrt(aim / (0.5 + 0.125 * tau * d * d));
     y = fp_min(y, 2.6 / d);
     const double e = 0.5 * y * y - tau * fp_log(cos(0.5 * y * d)) + w * d * y;
@@ -397,9 +399,9 @@ static inline double fp_path_tail(const fp_contour_one_sigma *pair, const fp_pat
     const double t = path->t, theta = path->y * pair->range, sec = 1.0 / cos(0.5 * theta), sec2 = sec * sec;
     double mean_p, mean_q, tail;
     fp_contour_end(pair, t, x, side, &tail);
-    tail += path->lift - (pair->bounded ? t * pair->largest.hi : 0.0) + 1e-13 * t
-            + (pair->q_high > pair->q_low ? t * fp_log(sec) : 0.0);
-    if (tail < -40.0 || theta > 0.5 * FP_PI)
+    tail += path->lift - (pair->bounded ? t * pair->largest.hi : 0.0) + 1e-13 * fabs(t)
+            + (pair->q_high > pair->q_low ? fp_max(t, 0.0) * fp_log(sec) : 0.0);
+    if (tail < -40.0 || theta > 0.5 * FP_PI || t < 0.0)
         return tail;
     const double log_p = fp_path_log_size(&path->p, x, &mean_p), log_q = fp_path_log_size(&path->q, x, &mean_q);
     mean_q += pair->bounded ? pair->p_low : 0.0;
@@ -420,7 +422,7 @@ static inline double fp_contour_one_sigma_decay(const fp_contour_factor *factor,
     static const double angles[FP_SHIFTS] = {0.15, 0.4, 0.9, 1.5, 2.1};
     const fp_contour_one_sigma *pair = factor->pair;
     const fp_contour_nodes *nodes = &factor->nodes;
-    const double t = factor->t, d = pair->range;
+    const double t = factor->t, tau = fp_max(t, 0.0), d = pair->range;
     const int side = pair->p_low >= pair->q_high ? 1 : -1;
     if ((side > 0 ? pair->p_low - pair->q_high : pair->q_low - pair->p_high) < 0.0) /* the path would change sides */
         return 1.0;
@@ -435,7 +437,7 @@ static inline double fp_contour_one_sigma_decay(const fp_contour_factor *factor,
     fp_path path = {.t = t, .w = w};
     for (int shift = 0; shift < FP_SHIFTS; shift++) {
         const double y = fp_min(angles[shift] / d, 5.0), sec = 1.0 / cos(0.5 * y * d);
-        const double curvature = 1.0 + (1.0 + 2.0 * t + 2.0 * w) * 0.25 * d * d * (sec + sec * sec);
+        const double curvature = 1.0 + (1.0 + 2.0 * tau + 2.0 * w) * 0.25 * d * d * (sec + sec * sec);
         const double cells = ceil(FP_BUMP_SPACING * fp_min(sqrt(curvature / 0.8), fp_max(2.5, d / 0.3)));
         const double width = FP_BUMP_SPACING / cells, farthest = fp_max(-left, right) + FP_PATH_BUMPS;
         double fall[2 * FP_BUMP_SPAN + 1], lost, whole = 0.0;
@@ -450,7 +452,7 @@ static inline double fp_contour_one_sigma_decay(const fp_contour_factor *factor,
             rounding = fp_max(rounding, 8.0 + fabs(of->log_w[i]) + fabs(of->c[i]) * (farthest + fabs(of->c[i])));
         }
         path.slip = pair->bounded ? 4e-15 * rounding : 0.0;
-        path.lift += 1e-3 + 4e-15 * (1.0 + (pair->bounded ? 0.0 : t + w)) * rounding;
+        path.lift += 1e-3 + 4e-15 * (1.0 + (pair->bounded ? 0.0 : fabs(t) + w)) * rounding;
         int before = 0, after = 0; /* the path goes on where its ends are not small */
         while ((lost = fp_path_tail(pair, &path, left - before * FP_BUMP_SPACING, -1)) > -37.0
                && before + bumps < FP_PATH_BUMPS - FP_LANES)
@@ -501,7 +503,7 @@ static inline void fp_contour_one_sigma_factor(fp_contour_factor *factor, const 
 {
     memset(factor, 0, sizeof *factor);
     factor->kind = &fp_contour_one_sigma_kind, factor->pair = pair, factor->count = count;
-    factor->largest_t = INFINITY, factor->log_mass = fp_log1p(pair->mass);
+    factor->largest_t = INFINITY, factor->log_mass = fp_log1p(pair->mass), factor->both_sides = 1;
     factor->has_gap = 1, factor->gap = pair->g.apart;
     factor->low = fp_min(pair->p_low, pair->q_low), factor->high = fp_max(pair->p_high, pair->q_high);
 }

@@ -62,7 +62,7 @@ static double FP_NAME(fp_contour_path)(const fp_path *path, double first, int n,
                                        double *restrict total)
 {
     const double t = path->t, w = path->w, width = path->width, slip = path->slip;
-    const double p_growth = path->growth * (1.0 + t + w), q_growth = path->growth * (t + w);
+    const double p_growth = path->growth * (1.0 + t + w), q_growth = path->growth * (fabs(t) + w);
     const double relative = path->q.base > 0.0 ? 0.0 : 1.0; /* of q's means and log size to those of p */
     double whole = 0.0;
     for (ptrdiff_t b = 0; b < n; b += FP_LANES) {
@@ -75,7 +75,7 @@ static double FP_NAME(fp_contour_path)(const fp_path *path, double first, int n,
         FP_NAME(fp_contour_path_sums)(&path->q, x, log_q, s_re, s_im, q_re, q_im, q_spread);
         FP_LANE_LOOP(k) {
             const double loss = relative * log_p[k] - log_q[k];
-            const double size = (log_p[k] - 0.5 * x[k] * x[k]) + path->lift + (t * loss + slip * t * fabs(loss));
+            const double size = (log_p[k] - 0.5 * x[k] * x[k]) + path->lift + (t * loss + slip * fabs(t * loss));
             const double re = t_re[k] * s_re[k] + t_im[k] * s_im[k], im = t_im[k] * s_re[k] - t_re[k] * s_im[k];
             const double half = fp_max(0.0, im) / (sqrt(re * re + im * im) + re),
                 v = half / (1.0 + sqrt(1.0 + half * half));

@@ -359,26 +359,28 @@ static inline void fp_composition_close(fp_composition *c)
     fp_composition_free(c);
 }
 
-/* Bounds at `count` epsilons >= 0, of which `done` were done. -1 without memory, or the reason to stop. */
+/* Bounds at `count` epsilons >= 0, or any of the side -1, of which `done` were done; with a slack for all epsilons
+ * within it, but none where shells would be tried. -1 without memory, or the reason to stop. */
 static inline int fp_composition_bounds(fp_composition *c, int quantity, ptrdiff_t count, const double *epsilon,
-                                        fp_contour_answer *out, fp_stop_token *stop, ptrdiff_t *done)
+                                        double slack, fp_contour_answer *out, fp_stop_token *stop, ptrdiff_t *done)
 {
     for (*done = 0; *done < count; ++*done) {
         const double at = epsilon[*done];
         fp_contour_answer answer = {c->log_mass, -INFINITY, c->log_mass}, other;
-        const int shells = fp_shells_first(c, at);
+        const int shells = c->side > 0 ? fp_shells_first(c, at) : 0;
         int status = shells < 0 ? -1 : 0;
-        if (!status && shells) {
+        if (!status && shells && slack == 0.0) {
             status = fp_shells_at(c, quantity, at, &other, stop);
             if (!status)
                 answer = fp_contour_both(other, answer);
         }
-        if (!status && !(answer.upper - answer.lower < 10.0 * FP_SHELL_WIDTH)) {
-            status = fp_contour_at(c, quantity, at, &other, stop);
+        if (!status && !(shells && slack > 0.0) && !(answer.upper - answer.lower < 10.0 * FP_SHELL_WIDTH)) {
+            status = fp_contour_at(c, quantity, at, slack, &other, stop);
             if (!status)
                 answer = fp_contour_both(other, answer);
         }
-        if (!status && !shells && fp_windows_fit(c) && !(answer.upper - answer.lower < 10.0 * FP_SHELL_WIDTH)) {
+        if (!status && !shells && slack == 0.0 && c->side > 0 && fp_windows_fit(c)
+            && !(answer.upper - answer.lower < 10.0 * FP_SHELL_WIDTH)) {
             status = fp_shells_at(c, quantity, at, &other, stop);
             if (!status)
                 answer = fp_contour_both(other, answer);

@@ -30,6 +30,16 @@
  * 1)) - 1) / (+-s (z + 1)), which differs from 1 by at most s |z + 1| and is at most 2.1 / (s |z + 1|); s =
  * FP_CONTOUR_SMOOTHING / (t + 1). Terms beyond W sum to at most prod rho^count (1 + log(2.1 / (s W)) + ...).
  *
+ * The lower tail. P(S <= x) = P(-S >= -x), and -S has the moments M(-z): for 0 < t < 1 the sum of
+ *     f(z) = e^(x z) prod M_i(-z)^count_i / z
+ * equals sum over integers j of P(S <= x - j period) e^(t j period), by Poisson summation of P(S <= -y) e^(t y), the
+ * integral of which is E e^(-z S) / z; at a jump, which a factor that falls along the contour excludes, it is the mean
+ * of both sides. All terms are >= 0. Terms j < 0 are bounded as above, with P(S <= x) <= the mass of P, terms j > 0 by
+ * P(S <= x) <= prod M_i(-t')^count_i e^(t' x), t < t' < 1. P(S <= x) is replaced by its mean over s as the tail is, with
+ * z for z + 1. Left of its pole at 0 the kernel 1/z thus sums the other tail, with its own digits. In the code this is a
+ * composition of side -1, of the sum -S at -epsilon. That of the reversed pair, whose S is -S, has Q(S >= epsilon) at
+ * -epsilon: the tail by t - 1 in (-1, 0), where epsilon is far below the mean of S under P.
+ *
  * Tables. The terms at one t serve all epsilons whose saddle point is near: t is taken from a grid t_i, of which the
  * curvature of the exponent at the saddle point says how dense it must be. The result at an epsilon depends on the
  * composition alone, not on the other epsilons.
@@ -66,6 +76,8 @@
 #define FP_CONTOUR_LADDER 192 /* frequencies 2^(j/2 - 16) at which bounds of |m| are known */
 
 enum { FP_CONTOUR_DELTA = 0, FP_CONTOUR_TAIL = 1 };
+/* The quantity of the side -1, in the place of the first */
+#define FP_CONTOUR_LOWER 0
 
 /* Must be called once, before any composition. */
 static inline void fp_contour_select(void)
@@ -89,6 +101,7 @@ typedef struct {
     fp_dd scale;                 /* sum count kappa - log(t (t + 1)) for delta, - log(t + 1) for the tail */
     double scale_error, frequency, log_rest; /* log_rest: of prod rho^count beyond the last frequency */
     double longest;                          /* frequencies of the longest run, times h */
+    double cut[2], log_payoff[2], log_h, log_below; /* of the bounds at any epsilon: they wait for no logarithm */
     double *size[2], *angle[2], *block; /* of the terms, without e^scale */
     double *first;                      /* of each block of FP_CONTOUR_AT_ONCE terms: n of its first frequency */
     double error[2], moment[2];         /* what the sums err by, at the centre and for each unit away from it */
@@ -97,10 +110,11 @@ typedef struct {
 } fp_contour_table;
 
 typedef struct {
-    int n;
+    int n, side; /* side: 1 for the sum S of the losses, -1 for -S */
     fp_contour_factor *factors;
     double largest_t, log_mass;
     double cut; /* how far the sums are taken, and the largest aliases, relative to the value; both enter the bounds */
+    double saddle[3]; /* epsilon, place and curvature of the last one found */
     fp_contour_slot *slots;
     fp_contour_table *tables[FP_CONTOUR_TABLES];
     int n_tables;
@@ -124,13 +138,14 @@ static inline void fp_composition_free(fp_composition *c)
     memset(c, 0, sizeof *c);
 }
 
-/* `factors` stay the caller's. -1 without memory. */
-static inline int fp_composition_make(fp_composition *c, int n, fp_contour_factor *factors, double cut)
+/* `factors` stay the caller's; compositions of both sides may share them. -1 without memory. */
+static inline int fp_composition_make(fp_composition *c, int n, fp_contour_factor *factors, int side, double cut)
 {
     memset(c, 0, sizeof *c);
-    c->n = n, c->cut = cut, c->factors = factors, c->largest_t = INFINITY;
+    c->n = n, c->cut = cut, c->factors = factors, c->side = side, c->largest_t = side > 0 ? INFINITY : 1.0;
+    c->saddle[0] = NAN;
     for (int i = 0; i < n; i++) {
-        c->largest_t = fp_min(c->largest_t, factors[i].largest_t);
+        c->largest_t = fp_min(c->largest_t, side > 0 ? factors[i].largest_t : factors[i].both_sides);
         c->log_mass += factors[i].count * factors[i].log_mass;
     }
     c->log_mass += 1e-15 * fabs(c->log_mass);
@@ -172,7 +187,7 @@ static inline int fp_contour_find(fp_composition *c, int i, const fp_contour_slo
     for (int j = 0; j < c->n; j++) {
         fp_contour_factor *factor = c->factors + j;
         const double aim = FP_CONTOUR_SEARCH_AIM + fp_contour_more(factor, slot->t);
-        const int status = fp_contour_build(factor, slot->t, 0.0, aim);
+        const int status = fp_contour_build(factor, c->side * slot->t, 0.0, aim);
         if (status == -1)
             return -1;
         if (status) {
@@ -183,32 +198,42 @@ static inline int fp_contour_find(fp_composition *c, int i, const fp_contour_slo
         slot->value += part;
         slot->error += factor->count * (factor->kappa_error + 4.0 * FP_U * (fabs(factor->kappa) + slot->t * fabs(offset)))
                        + 4.0 * FP_U * (fabs(part) + fabs(slot->value));
-        slot->slope += factor->count * (factor->mean + offset), slot->variance += factor->count * factor->variance;
+        slot->slope += c->side * factor->count * (factor->mean + offset), slot->variance += factor->count * factor->variance;
         c->nodes += factor->nodes.n;
     }
     slot->known = slot->value < INFINITY && slot->error < INFINITY && slot->variance < INFINITY ? 1 : -1;
     return 0;
 }
 
-/* epsilon whose saddle point is the slot, and log of delta there, roughly */
-FP_INLINE double fp_contour_epsilon(const fp_contour_slot *slot)
+/* epsilon whose saddle point is the slot, and log of delta, or of the lower tail, there, roughly */
+FP_INLINE double fp_contour_epsilon(const fp_composition *c, const fp_contour_slot *slot)
 {
-    return slot->slope - 1.0 / slot->t - 1.0 / (1.0 + slot->t);
+    return slot->slope - 1.0 / slot->t - (c->side > 0 ? 1.0 / (1.0 + slot->t) : 0.0);
 }
-FP_INLINE double fp_contour_curvature(const fp_contour_slot *slot)
+FP_INLINE double fp_contour_curvature(const fp_composition *c, const fp_contour_slot *slot)
 {
-    return slot->variance + 1.0 / (slot->t * slot->t) + 1.0 / ((1.0 + slot->t) * (1.0 + slot->t));
+    const double t = slot->t, other = c->side > 0 ? 1.0 / (1.0 + t) : 0.0;
+    return slot->variance + 1.0 / (t * t) + other * other;
 }
-FP_INLINE double fp_contour_rough(const fp_contour_slot *slot, double epsilon)
+FP_INLINE double fp_contour_rough(const fp_composition *c, const fp_contour_slot *slot, double epsilon)
 {
-    return slot->value - epsilon * slot->t - fp_log(slot->t) - fp_log1p(slot->t)
-        - 0.5 * fp_log(2.0 * FP_PI * fp_contour_curvature(slot));
+    return slot->value - epsilon * slot->t - fp_log(slot->t) - (c->side > 0 ? fp_log1p(slot->t) : 0.0)
+        - 0.5 * fp_log(2.0 * FP_PI * fp_contour_curvature(c, slot));
+}
+/* The nearest epsilon that is asked */
+FP_INLINE double fp_contour_asked(const fp_composition *c, double epsilon)
+{
+    return c->side > 0 ? fp_max(0.0, epsilon) : epsilon;
 }
 
 /* The saddle point of `epsilon` as a place on the grid of t, between two slots of different signs of the derivative: by
  * Newton's method from the middle of the grid, and by bisection where that is slow. */
 static inline int fp_contour_saddle(fp_composition *c, double epsilon, double *place, double *curvature)
 {
+    if (c->saddle[0] == epsilon) {
+        *place = c->saddle[1], *curvature = c->saddle[2];
+        return 0;
+    }
     int low = 0, high = FP_SLOTS - 1, i = FP_SLOTS / 2;
     double below = 0.0, above = 0.0; /* derivatives at low and high; 0 where unknown */
     *curvature = 1.0;
@@ -218,8 +243,8 @@ static inline int fp_contour_saddle(fp_composition *c, double epsilon, double *p
             return -1;
         double move = -64.0;
         if (slot->known > 0) {
-            const double residual = fp_contour_epsilon(slot) - epsilon;
-            *curvature = fp_contour_curvature(slot);
+            const double residual = fp_contour_epsilon(c, slot) - epsilon;
+            *curvature = fp_contour_curvature(c, slot);
             move = -residual / (*curvature * fp_contour_spacing(c, slot->t));
             if (residual > 0.0)
                 high = i, above = residual;
@@ -235,6 +260,7 @@ static inline int fp_contour_saddle(fp_composition *c, double epsilon, double *p
         i = halve || next <= low || next >= high ? (low + high) / 2 : next;
     }
     *place = above > below ? low - below / (above - below) : low;
+    c->saddle[0] = epsilon, c->saddle[1] = *place, c->saddle[2] = *curvature;
     return 0;
 }
 
@@ -264,9 +290,9 @@ static inline int fp_contour_chernoff(fp_composition *c, fp_contour_table *table
             + 4.0 * FP_U * (fabs(slot->value) + gap);
         table->chernoff_t[table->chernoffs] = other;
         table->chernoff[table->chernoffs][FP_CONTOUR_TAIL] = whole;
-        table->chernoff[table->chernoffs++][FP_CONTOUR_DELTA] = whole + other * fp_log(other)
-            - (1.0 + other) * fp_log1p(other)
-                                                                + 4.0 * FP_U * (1.0 + other) * (1.0 + fp_log1p(other));
+        const double least_delta = other * fp_log(other) - (1.0 + other) * fp_log1p(other)
+            + 4.0 * FP_U * (1.0 + other) * (1.0 + fp_log1p(other));
+        table->chernoff[table->chernoffs++][FP_CONTOUR_DELTA] = whole + (c->side > 0 ? least_delta : 0.0);
         const double here = whole - other * table->centre;
         if (here > least + 10.0 || here < enough - 100.0)
             break;
@@ -316,14 +342,14 @@ static inline double fp_contour_rest(fp_composition *c, double w, double enough)
     return sum;
 }
 
-/* The bound of the sum of the terms beyond w, without e^scale and in units of the sum */
-FP_INLINE double fp_contour_cut(const fp_contour_table *table, int quantity, double w)
+/* The bound of the sum of the terms beyond w, without e^scale and in units of the sum, where prod rho^count is 1 */
+FP_INLINE double fp_contour_cut(const fp_composition *c, const fp_contour_table *table, int quantity, double w)
 {
-    const double t = table->t, s = FP_CONTOUR_SMOOTHING / (t + 1.0);
-    const double whole = fp_exp(table->log_rest) / table->h * 1.0000001;
-    return quantity == FP_CONTOUR_DELTA ? whole * t * (t + 1.0) / w
-                                        : whole * (t + 1.0) * (1.0 + fp_max(0.0, fp_log(2.1 / (s * w)))
-                                                               + 2.1 / (s * w) * (s * w > 2.1));
+    const double t = table->t, s = FP_CONTOUR_SMOOTHING / (t + 1.0), whole = 1.0000001 / table->h;
+    if (c->side > 0 && quantity == FP_CONTOUR_DELTA)
+        return whole * t * (t + 1.0) / w;
+    return whole * (c->side > 0 ? t + 1.0 : t) * (1.0 + fp_max(0.0, fp_log(2.1 / (s * w)))
+                                                  + 2.1 / (s * w) * (s * w > 2.1));
 }
 
 static inline int fp_contour_table_reserve(fp_contour_table *table, int capacity)
@@ -400,13 +426,13 @@ static inline int fp_contour_tilt_all(fp_composition *c, double t, double centre
         c->ladder[j] = -1.0;
     for (int j = 0; j < c->n; j++) {
         fp_contour_factor *factor = c->factors + j;
-        const int status = fp_contour_build(factor, t, design, FP_CONTOUR_AIM + fp_contour_more(factor, t + design));
+        const int status = fp_contour_build(factor, c->side * t, design, FP_CONTOUR_AIM + fp_contour_more(factor, t + design));
         if (status)
             return status;
         const fp_dd offset = fp_dd_mul_d(factor->offset, factor->count);
         out->scale = fp_dd_add(fp_dd_add(out->scale, fp_two_prod(factor->count, factor->kappa)),
                                fp_dd_mul_d(offset, t));
-        out->drift = fp_dd_add(fp_dd_add(out->drift, fp_two_prod(factor->count, factor->mean)), offset);
+        out->drift = fp_dd_add(fp_dd_add(out->drift, fp_two_prod(c->side * factor->count, factor->mean)), offset);
         out->error += factor->count * factor->kappa_error;
         c->nodes += factor->nodes.n;
         if (factor->kind->distance)
@@ -493,9 +519,10 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
         return 0;
     }
     const double t = slot->t, deviation = sqrt(slot->variance);
-    const double near = fp_max(0.0, fp_contour_epsilon(first)), far = fp_max(0.0, fp_contour_epsilon(last));
-    const double centre = fp_max(0.0, fp_contour_epsilon(slot)); /* where the angles are given */
-    const double log_near = fp_contour_rough(first, near), log_far = fp_contour_rough(last, far);
+    const double near = fp_contour_asked(c, fp_contour_epsilon(c, first));
+    const double far = fp_contour_asked(c, fp_contour_epsilon(c, last));
+    const double centre = fp_contour_asked(c, fp_contour_epsilon(c, slot)); /* where the angles are given */
+    const double log_near = fp_contour_rough(c, first, near), log_far = fp_contour_rough(c, last, far);
     const double log_cut = fp_log(c->cut);
     table->slot = i, table->t = t, table->centre = centre, table->terms = table->padded = table->status = 0;
     table->period = fp_max(8.0 * deviation, (-log_cut - fp_min(log_far, 0.0)) / t);
@@ -532,11 +559,12 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
             }
             tilts = made, started = 1;
         }
-        if (sum > 0.0 && tilts.fall < INFINITY) {
+        if (sum > 0.0 && tilts.fall < INFINITY && c->side > 0) {
             const double end = fp_contour_pass(c, table, tilts.fall, sum, next, floor(design / h), &work);
             if (end > next) {
                 next = end, run = 0.0, table->frequency = (next - 1.0) * h;
-                const double wanted = fp_log(c->cut * sum * table->frequency * h / (t * (t + 1.0))) - 4.0;
+                const double terms = fp_contour_cut(c, table, FP_CONTOUR_DELTA, table->frequency);
+                const double wanted = fp_log(c->cut * sum / terms) - 4.0;
                 table->log_rest = fp_contour_rest(c, table->frequency, fp_min(wanted, -1.0));
                 table->status = work > FP_CONTOUR_WORK;
                 if (table->status || table->log_rest <= wanted)
@@ -563,7 +591,7 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
             work += 32.0 * factor->nodes.n;
             for (int j = 0; j < FP_CONTOUR_AT_ONCE; j++) {
                 const double size = fp_exp(log_m[j]);
-                log_size[j] += count * log_m[j], phase[j] += count * angle_m[j];
+                log_size[j] += count * log_m[j], phase[j] += c->side * count * angle_m[j];
                 relative[j] += wrong[j] < 0.1 * size ? -count * fp_log1p(-wrong[j] / size) : 0.0;
                 vague[j] |= !(wrong[j] < 0.1 * size);
                 log_above[j] += count * fp_log(size + wrong[j] + 1e-300);
@@ -580,7 +608,8 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
             const double w = (next + j) * h, weight = n + j ? 1.0 : 0.5, size = weight * fp_exp(log_size[j]);
             const double first = t / sqrt(t * t + w * w), second = (t + 1.0) / sqrt((t + 1.0) * (t + 1.0) + w * w);
             const double turn = atan2(w, t), other = atan2(w, t + 1.0), turned = fabs(phase[j]) + 4.0;
-            const double payoff[2] = {first * second, second}, argument[2] = {turn + other, other};
+            const double payoff[2] = {c->side > 0 ? first * second : first, second};
+            const double argument[2] = {c->side > 0 ? turn + other : turn, other};
             for (int q = 0; q < 2; q++) {
                 const double part = size * payoff[q];
                 table->size[q][n + j] = part, table->angle[q][n + j] = remainder(phase[j], 2.0 * FP_PI) - argument[q];
@@ -588,7 +617,7 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
                 table->error[q] += payoff[q] * (vague[j] || !(first_order < INFINITY) ? size
                                                 + weight * fp_exp(log_above[j]) : first_order)
                                    + part * FP_U * (24.0 + 2.0 * turned + 0.25 * FP_CONTOUR_AT_ONCE);
-                if (q == FP_CONTOUR_TAIL) /* the average over [x, x + s] */
+                if (q == FP_CONTOUR_TAIL || c->side < 0) /* the average over [x, x + s] */
                     table->error[q] += part * FP_CONTOUR_SMOOTHING * (1.0 + w / (t + 1.0));
                 table->moment[q] += 8.0 * FP_U * part * w;
             }
@@ -611,7 +640,7 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
             sum = fp_min(least, fabs(fp_contour_sum(table, 0, centre))), summed = n;
         }
         if (spent || largest * n < 1e-2 * c->cut * sum) {
-            const double wanted = fp_log(c->cut * sum * h * w / (t * (t + 1.0))) - 4.0;
+            const double wanted = fp_log(c->cut * sum / fp_contour_cut(c, table, FP_CONTOUR_DELTA, w)) - 4.0;
             table->log_rest = fp_contour_rest(c, w, fp_min(wanted, -1.0));
             table->status = spent || fp_contour_is_flat(c, wanted + FP_CONTOUR_HOPE);
             if (table->status || table->log_rest <= wanted)
@@ -625,6 +654,11 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
         table->error[q] += FP_U * (0.125 * n) * total;
     }
     table->scale = tilts.scale, table->scale_error = tilts.error;
+    const double gap = t * table->period * (1.0 - 1e-14);
+    table->log_below = c->log_mass - gap - fp_log1p(-fp_exp(-gap)), table->log_h = fp_log(h);
+    table->log_payoff[1] = fp_log1p(t), table->log_payoff[0] = fp_log(t) + (c->side > 0 ? fp_log1p(t) : 0.0);
+    for (int q = 0; q < 2; q++)
+        table->cut[q] = fp_exp(table->log_rest) * fp_contour_cut(c, table, q, table->frequency);
     c->made++;
     return 0;
 }
@@ -666,29 +700,33 @@ static inline int fp_contour_table_find(fp_composition *c, int i, int reach, fp_
     return status;
 }
 
+/* Bounds for all epsilons within `slack`: the sum changes by at most the sum of sizes times
+ * frequencies for each unit of epsilon, the scale by t, aliases by less than e^(2 t' slack). */
 static inline fp_contour_answer fp_contour_read(const fp_composition *c, const fp_contour_table *table, int quantity,
-                                                double epsilon)
+                                                double epsilon, double slack)
 {
     const double t = table->t, mass = c->log_mass;
     fp_contour_answer out = {mass, -INFINITY, mass};
     if (!table->terms || !(table->scale_error < INFINITY))
         return out;
-    const double away = fabs(epsilon - table->centre);
-    if (!(table->longest * away < 0.5 * FP_LARGEST_ANGLE))
+    const double off = fabs(epsilon - table->centre);
+    const double away = off + slack * (0.1255 / FP_U); /* moments are 8 u times those sums */
+    if (!(table->longest * off < 0.5 * FP_LARGEST_ANGLE))
         return out;
     const double sum = fp_contour_sum(table, quantity, epsilon);
     const double error = table->error[quantity] + table->moment[quantity] * away + FP_U * table->size[quantity][0] * 4.0
-                         + fp_contour_cut(table, quantity, table->frequency);
-    const double payoff = quantity == FP_CONTOUR_DELTA ? fp_log(t) + fp_log1p(t) : fp_log1p(t);
+                         + table->cut[quantity];
+    const double payoff = table->log_payoff[quantity];
     const fp_dd tilted = fp_dd_sub(table->scale, fp_two_prod(epsilon, t));
-    const double scale = (fp_dd_double(tilted) - payoff) + (fp_log(table->h) - 1.14472988584940017414); /* log pi */
-    const double scale_error = table->scale_error + FP_U * (8.0 + 4.0 * fabs(payoff) + 4.0 * fabs(scale)
+    const double scale = (fp_dd_double(tilted) - payoff) + (table->log_h - 1.14472988584940017414); /* log pi */
+    const double scale_error = table->scale_error + t * slack + FP_U * (8.0 + 4.0 * fabs(payoff) + 4.0 * fabs(scale)
                                                             + 2.0 * fabs(fp_dd_double(tilted))
-                                                            + 2.0 * fabs(fp_log(table->h)));
-    const double gap = t * table->period * (1.0 - 1e-14);
-    const double below = mass - gap - fp_log1p(-fp_exp(-gap)), above = fp_contour_aliases_above(table, quantity,
-                                                                                                epsilon);
-    const double alias = (fp_exp(below - scale) + fp_exp(above - scale)) * 1.001;
+                                                            + 2.0 * fabs(table->log_h));
+    const double above = fp_contour_aliases_above(table, quantity, epsilon);
+    const double moved = 2.0 * slack * table->chernoff_t[table->chernoffs ? table->chernoffs - 1 : 0];
+    const double alias = (fp_exp(table->log_below - scale) + fp_exp(above - scale)) * 1.001 * (1.0 + 2.0 * moved);
+    if (!(moved < 0.1))
+        return out;
     const double lower = sum - error - alias, upper = sum + error;
     out.value = sum - 0.5 * alias > 0.0 ? scale + fp_log(sum - 0.5 * alias) : -INFINITY;
     out.lower = lower > 0.0 ? scale + fp_log(lower) - scale_error : -INFINITY;
@@ -708,12 +746,15 @@ static inline int fp_composition_tilt(fp_composition *c, double epsilon, double 
     return 0;
 }
 
-/* Bounds at one epsilon >= 0 */
-static inline int fp_contour_at(fp_composition *c, int quantity, double epsilon, fp_contour_answer *out,
+/* Bounds at all epsilons within `slack` of one >= 0, or of any one of the side -1 */
+static inline int fp_contour_at(fp_composition *c, int quantity, double epsilon, double slack, fp_contour_answer *out,
                                 fp_stop_token *stop)
 {
     double place, curvature;
     fp_contour_table *table;
+    *out = (fp_contour_answer){c->log_mass, -INFINITY, c->log_mass};
+    if (!(c->largest_t > 0.0)) /* a factor of one side */
+        return 0;
     if (fp_contour_saddle(c, epsilon, &place, &curvature))
         return -1;
     /* the widest stride of tables at whose ends the terms are e^3.1 of those at the saddle point, roughly */
@@ -727,8 +768,9 @@ static inline int fp_contour_at(fp_composition *c, int quantity, double epsilon,
         if (fp_contour_neighbour(c, i, 0, &slot) || fp_contour_neighbour(c, i, -stride / 2, &first)
             || fp_contour_neighbour(c, i, stride / 2, &last))
             return -1;
-        if ((slot->t - first->t) * (fp_contour_epsilon(slot) - fp_contour_epsilon(first)) <= 6.25
-            && (last->t - slot->t) * (fp_contour_epsilon(last) - fp_contour_epsilon(slot)) <= 6.25)
+        const double middle = fp_contour_epsilon(c, slot);
+        if ((slot->t - first->t) * (middle - fp_contour_epsilon(c, first)) <= 6.25
+            && (last->t - slot->t) * (fp_contour_epsilon(c, last) - middle) <= 6.25)
             break;
     }
     for (;;) {
@@ -737,7 +779,7 @@ static inline int fp_contour_at(fp_composition *c, int quantity, double epsilon,
         const int status = fp_contour_table_find(c, i, stride, &table, stop);
         if (status)
             return status;
-        *out = fp_contour_read(c, table, quantity, epsilon);
+        *out = fp_contour_read(c, table, quantity, epsilon, slack);
         if (stride == 1 || out->upper - out->lower < FP_CONTOUR_WIDE + 2.0 * table->scale_error || table->status)
             return 0;
         stride = 1;

@@ -29,7 +29,7 @@ from .. import _validate
 from .._monotone import monotone
 from ..errors import DomainError, ShapeError
 from ..estimate import Estimate, NumberLike
-from ..numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
+from ..numerics import UNIT_ROUNDOFF, FloatArray, next_below
 from . import engines, epsilon_search
 from .log_bounds import LogBounds
 from .pairs import Pair, PairObject
@@ -41,6 +41,12 @@ __all__ = ["Composition", "Direction", "compose", "largest_loss_of"]
 
 Direction: TypeAlias = Literal["forward", "backward", "worst"]
 
+# bound: none - probabilities below which the lower tail is computed by itself, not as what the upper leaves of 1
+_SMALL = 0.05
+# bound: none - epsilons from which on e^-epsilon is not a factor of its own
+_FAR = 600.0
+# bound: none - signs
+_OUTWARD = np.array([[-1.0], [1.0]])  # signs of what a lower and an upper bound are moved by
 _MAX_COUNT = 2**62  # releases of one composition
 _MOST_ALTERNATIVES = 8  # compositions that bound from below
 
@@ -330,27 +336,28 @@ class Composition(PairObject):
         >>> print(f"{power:.4f}, {level:.4f}")
         0.6915 [0.6914, 0.6915], 0.3085 [0.3085, 0.3086]
         """
-        grid = _validate.real("epsilon", epsilon)
-        _validate.choice("direction", direction, ("forward", "backward"))
-        steps = self.forward_steps if direction == "forward" else self.backward_steps
-        flat = np.ascontiguousarray(grid).reshape(-1)
-        numbers = np.empty((2, 3, flat.size))
-        ahead = flat >= 0.0
-        numbers[..., ahead] = _tails(steps, flat[ahead])
-        if not ahead.all():  # P(S > e) = 1 - P(-S >= -e), and -S has the roles of P and Q exchanged
-            levels = -flat[~ahead]
-            behind = _tails(steps.reversed(), np.concatenate([levels, np.maximum(next_below(levels), 0.0)]))
-            at, before = behind[..., : levels.size], behind[..., levels.size :]
-            for row, (value, least, most) in zip(numbers, np.stack([at[::-1, 0], at[::-1, 1], before[::-1, 2]], 1),
-                                                 strict=True):  # fmt: skip
-                row[0, ~ahead] = 1.0 - value
-                row[1, ~ahead] = np.maximum(next_below(1.0 - most), 0.0)
-                row[2, ~ahead] = np.minimum(next_above(1.0 - least), 1.0)
-        estimates = []
-        for value, lower, upper in numbers:
-            rows = (x.reshape(grid.shape) for x in (np.clip(value, lower, upper), lower, upper))
-            estimates.append(Estimate(*rows, kind="certified", unit="probability", method="tail of the sum of losses"))
-        return estimates[0], estimates[1]
+        return self._tail_estimates(epsilon, direction)[:2]
+
+    @monotone(rising="epsilon")
+    def lower_tail_probabilities(
+        self, epsilon: NumberLike, *, direction: Literal["forward", "backward"] = "forward"
+    ) -> tuple[Estimate, Estimate]:
+        """P(S <= epsilon) and Q(S <= epsilon), with digits of their own where they are small.
+
+        Parameters, errors and bounds as ``tail_probabilities``, whose complements these are.
+
+        Notes
+        -----
+        **Accuracy** where they are small, relative for Gaussian, Laplace and discrete noise of releases that compose
+        along a contour; elsewhere what the upper tails leave of 1. ``tests/enclosures/test_lower_tails.py``.
+
+        Examples
+        --------
+        >>> from fastpriv import GaussianMechanism, compose
+        >>> print(f"{compose(GaussianMechanism(1.0, 1.0), 400).lower_tail_probabilities(0.0)[0]:.4e}")
+        7.6199e-24 [7.6198e-24, 7.6199e-24]
+        """
+        return self._tail_estimates(epsilon, direction)[2:]
 
     def renyi_divergence(self, order: ArrayLike = 2.0, *, direction: Direction | None = None) -> Estimate:
         """Renyi divergence of the releases, the sum of those of each release, in nats.
@@ -417,7 +424,7 @@ class Composition(PairObject):
         return Pair(
             forward, backward, of_one_pair=exact, ordered=self.ordered or forward is backward,
             gaussian=None if distance is None else (distance, 1.0), squared_distance=square,
-            tails=(lambda e: self.tail_probabilities(e), lambda e: self.tail_probabilities(e, direction="backward")),
+            tails=(lambda e: _tails(self.forward_steps, e), lambda e: _tails(self.backward_steps, e)),
         )  # fmt: skip
 
     def _directions(self, direction: Any) -> list[BoundingSteps]:
@@ -441,6 +448,27 @@ class Composition(PairObject):
         found = _worst([_curve(steps, flat) for steps in directions])
         rows = (row.reshape(grid.shape) for row in found.numbers)
         return Estimate(*rows, kind="certified", unit="log probability", method=found.method, cost=found.cost)
+
+    def _tail_estimates(self, epsilon: Any, direction: str) -> tuple[Estimate, Estimate, Estimate, Estimate]:
+        """P(S > epsilon), Q(S > epsilon), P(S <= epsilon) and Q(S <= epsilon)."""
+        grid = _validate.real("epsilon", epsilon)
+        _validate.choice("direction", direction, ("forward", "backward"))
+        steps = self.forward_steps if direction == "forward" else self.backward_steps
+        flat = np.ascontiguousarray(grid).reshape(-1)
+        numbers = np.empty((4, 2, flat.size))
+        ahead = flat >= 0.0
+        numbers[..., ahead] = _tails(steps, flat[ahead])
+        if not ahead.all():  # S > e is -S < -e, and -S has the roles of P and Q exchanged
+            levels = -flat[~ahead]
+            behind = _tails(steps.reversed(), np.concatenate([levels, np.maximum(next_below(levels), 0.0)]))
+            at, before = behind[..., : levels.size], behind[..., levels.size :]
+            strict, loose = (np.stack([a[:, 0], b[:, 1]], 1) for a, b in ((before, at), (at, before)))  # of -S < -e, <=
+            numbers[..., ~ahead] = np.stack([strict[3], strict[2], loose[1], loose[0]])
+        estimates = []
+        for lower, upper in numbers:
+            rows = (x.reshape(grid.shape) for x in (lower + 0.5 * (upper - lower), lower, upper))
+            estimates.append(Estimate(*rows, kind="certified", unit="probability", method="tail of the sum of losses"))
+        return estimates[0], estimates[1], estimates[2], estimates[3]
 
     def __repr__(self) -> str:
         pairs = len(self.forward_steps.above)
@@ -548,20 +576,37 @@ def _curve(steps: BoundingSteps, epsilon: FloatArray) -> LogBounds:
 
 
 def _tails(steps: BoundingSteps, epsilon: FloatArray) -> FloatArray:
-    """Rows of value, lower and upper bound of P(S > epsilon) and of Q(S > epsilon), for epsilon >= 0."""
-    delta, tail = engines.curve_bounds(steps, epsilon).numbers, engines.curve_bounds(steps, epsilon, "tail").numbers
-    rows = np.empty((2, 3, epsilon.size))
-    with np.errstate(under="ignore", invalid="ignore"):
-        for index, outward in enumerate((0.0, -1.0, 1.0)):
-            level = np.where(np.isneginf(tail[index]), -np.inf, tail[index] - epsilon)
-            parts = [np.exp(logs) * (1.0 + outward * _exp_error(logs)) for logs in (delta[index], tail[index])]
-            rows[0, index] = np.clip(parts[0] + parts[1], 0.0, 1.0)
-            error = _exp_error(level) + 2 * UNIT_ROUNDOFF * np.where(np.isfinite(epsilon), epsilon, 0.0)
-            rows[1, index] = np.clip(np.exp(level) * (1.0 + outward * error), 0.0, 1.0)
-    rows[:, 0] = np.clip(rows[:, 0], rows[:, 1], rows[:, 2])
+    """Lower and upper bounds of P(S > epsilon), Q(S > epsilon), P(S <= epsilon) and Q(S <= epsilon), for epsilon >= 0,
+    shape (4, 2, n).
+    """
+    delta, tail = (np.stack(engines.curve_bounds(steps, epsilon, one).numbers[1:]) for one in ("delta", "tail"))
+    finite = np.where(np.isfinite(epsilon), epsilon, 0.0)
+    rows = np.empty((4, 2, epsilon.size))
+    with np.errstate(under="ignore", over="ignore"):
+        power = np.exp(tail)
+        np.multiply(power, np.exp(-finite), out=rows[1])
+        rows[1] *= 1.0 + _OUTWARD * (_exp_error(tail) + 2.0 * _exp_error(finite))
+        rows[0] = np.exp(delta) * (1.0 + _OUTWARD * _exp_error(delta)) + power * (1.0 + _OUTWARD * _exp_error(tail))
+    far = ~(epsilon < _FAR)
+    if far.any():  # e^-epsilon underflows
+        level = tail[:, far] - finite[far]
+        with np.errstate(under="ignore", over="ignore"):
+            rows[1][:, far] = np.exp(level) * (1.0 + _OUTWARD * (_exp_error(tail[:, far]) + _exp_error(finite[far])))
+    np.minimum(rows[:2], 1.0, out=rows[:2])
+    rows[2:] = 1.0 - rows[:2, ::-1] + _OUTWARD * UNIT_ROUNDOFF
+    np.clip(rows[2:], 0.0, 1.0, out=rows[2:])
+    small = rows[2, 1] < _SMALL
+    if small.any():
+        found = np.stack(engines.curve_bounds(steps, epsilon[small], "lower").numbers[1:])
+        with np.errstate(under="ignore"):
+            below = np.exp(found) * (1.0 + _OUTWARD * _exp_error(found))
+        low = np.maximum(rows[2, 0, small], below[0])
+        rows[2, :, small] = np.stack([low, np.maximum(np.minimum(rows[2, 1, small], below[1]), low)], axis=-1)
     return rows
 
 
 def _exp_error(logs: FloatArray) -> FloatArray:
     """Relative error of an exponential, of its rounded argument, and of a sum after it."""
-    return np.asarray(4 * UNIT_ROUNDOFF * (1.0 + np.where(np.isfinite(logs), np.abs(logs), 0.0)))
+    size = np.abs(logs)
+    size[size == np.inf] = 0.0
+    return np.asarray(4 * UNIT_ROUNDOFF * (1.0 + size))

@@ -28,19 +28,23 @@ from .steps import AtomStep, LaplaceStep, MixtureStep, Step
 __all__ = ["contour_bounds", "contour_tilts"]
 
 # The numbers of the quantities in the kernel
-_QUANTITIES = {"delta": 0, "tail": 1}
+_QUANTITIES = {"delta": 0, "tail": 1, "lower": 2}
 
 
 def contour_bounds(
     steps: Sequence[Step],
     epsilon: FloatArray,
-    quantity: Literal["delta", "tail"] = "delta",
+    quantity: Literal["delta", "tail", "lower"] = "delta",
+    *,
     cut: float = 1e-14,
+    slack: float = 0.0,
 ) -> LogBounds | None:
-    """Logarithms of delta, or of e^epsilon Q(S > epsilon), of the composition of ``steps``.
+    """Logarithms of delta, of the tail e^epsilon Q(S > epsilon), or of P(S <= epsilon), of a composition.
 
-    None is returned where a step has no such moments. ``epsilon`` has shape (n,) and entries >= 0. The tail is minus
-    the derivative of delta. ``cut`` is what the sums leave out, relative to the value, which the bounds contain.
+    None is returned where a step has no such moments. ``epsilon`` has shape (n,) and entries >= 0, or any for the lower
+    tail. The tail is minus the derivative of delta. With ``slack`` the bounds hold for all epsilons within it; they are
+    void where that asks for several contours. ``cut`` is what the sums leave out,
+    relative to the value, which the bounds contain.
     What is computed for one epsilon serves others near it, also in later calls; the result at an epsilon does not
     depend on the others.
 
@@ -52,7 +56,8 @@ def contour_bounds(
     composition = _composition(tuple(steps), cut)
     if composition is None:
         return None
-    rows, cost = composition.bounds(_QUANTITIES[quantity], np.ascontiguousarray(epsilon, dtype=np.float64))
+    levels = np.ascontiguousarray(epsilon, dtype=np.float64)
+    rows, cost = composition.bounds(_QUANTITIES[quantity], levels, slack)
     value, lower, upper = (np.ascontiguousarray(column) for column in rows.T)
     return LogBounds(value, lower, upper, {"nodes": cost[0], "frequencies": cost[1], "tables": cost[2]}, "contour sum")
 

@@ -1,7 +1,8 @@
 """The curve of a list of steps by the engine that suits it, and what all engines have in common.
 
 Notation: delta(epsilon) = P(S > epsilon) - e^epsilon Q(S > epsilon) with S the sum of all losses; its tail is
-a(epsilon) = e^epsilon Q(S > epsilon) = -d delta / d epsilon. Everything here is for epsilon >= 0.
+a(epsilon) = e^epsilon Q(S > epsilon) = -d delta / d epsilon, and the lower tail P(S <= epsilon), which few engines have
+with digits of its own: it is also what delta + a leave of 1. Everything here is for epsilon >= 0.
 
 Engines
 * Only normal pairs of equal sigmas: the closed curve of one pair with mu^2 = sum k (m - m')^2 / sigma^2 (Dong, Roth and
@@ -18,11 +19,13 @@ Gaps. A step with gaps g, h stands for all measures p', q' with densities within
 losses are within log((1 + g) / (1 - h)) of L from above; with c = sum k log((1 + g) / (1 - h)), d = sum k log((1 + h) /
 (1 - g)), f = sum k log(1 + g), f' = -sum k log(1 - g),
     delta'(epsilon) <= e^f delta(epsilon - c),    delta'(epsilon) >= e^-f' delta(epsilon + d).
-Where epsilon < c, delta(epsilon - c) <= delta(0) + 1 - e^(epsilon - c).
+Where epsilon < c, delta(epsilon - c) <= delta(0) + 1 - e^(epsilon - c). The lower tail is at most e^f times that at
+epsilon + d, and at least e^-f' times that at epsilon - c.
 
 Tails of curves. delta is convex in x = e^epsilon and a = -x d delta / dx, so that for any h > 0
     (L(epsilon) - U(epsilon + h)) / (e^h - 1) <= a(epsilon) <= (U(epsilon - h) - L(epsilon)) / (1 - e^-h)
-with bounds L, U of delta.
+with bounds L, U of delta; for epsilon < h, delta(epsilon - h) comes of the curve of the reversed pair. Of curves alone
+no more can be said: at a kink every a between both slopes fits them.
 """
 
 # bounds: proved - roundings of sums, quotients, exponentials and logarithms
@@ -59,7 +62,7 @@ __all__ = [
     "squared_gaussian_distance",
 ]  # fmt: skip
 
-Quantity: TypeAlias = Literal["delta", "tail"]
+Quantity: TypeAlias = Literal["delta", "tail", "lower"]
 
 # bound: tested by kernels/test_gaussian_mechanism - relative error of gaussian_log_delta
 _GAUSSIAN_ERROR = 4e-15
@@ -70,9 +73,13 @@ _METHOD_GAUSSIAN = "closed form (Dong, Roth and Su 2022, corollary 3.3)"
 # bound: none - roots that have all digits of extended precision, as the sum of two doubles
 _ROOTS = (1e-140, 1e140)
 # bound: none - steps of epsilon that give a difference quotient of the curve: the best of them counts
-_QUOTIENT_STEPS = np.geomspace(1e-5, 0.3, 6)
+_QUOTIENT_STEPS = np.geomspace(3e-11, 0.3, 11)
 # bound: none - widths of brackets of log delta from which on other sums are tried, noise is added, and grids are tried
 _NARROW, _WIDE, _WIDEST = 1e-9, 1e-8, 0.5
+# bound: none - and of log tail, from which on the reversed pair is asked
+_WIDE_TAIL = 1e-10
+# bound: none - gaps up to which one evaluation of a contour serves both ends
+_SMALL_GAP = 1e-9
 # bound: none - log delta of mixtures, and their releases, beyond which grids take long and reach less
 _DEEPEST, _MOST_RELEASES = -100.0, 1e9
 # bound: none - losses between the extremes of Laplace noise, on average, up to which they are counted first: the terms
@@ -81,11 +88,15 @@ _FEW_BETWEEN = 36.0
 
 
 def curve_bounds(bounding: BoundingSteps, epsilon: FloatArray, quantity: Quantity = "delta") -> LogBounds:
-    """Bounds of the logarithm of delta, or of the tail, at epsilon >= 0, a vector."""
+    """Bounds of the logarithm of delta, or of a tail, at epsilon >= 0, a vector."""
     if not bounding.below:
         return _bounds_of_steps(bounding.above, epsilon, quantity)
+    if quantity == "lower":
+        return _nothing_known(epsilon, quantity)
     if quantity == "tail":
-        return _tail_of_curve(lambda levels: curve_bounds(bounding, levels), epsilon)
+        turned = bounding.reversed()
+        return _tail_of_curve(lambda levels: curve_bounds(bounding, levels),
+                              lambda levels: curve_bounds(turned, levels), epsilon)  # fmt: skip
     above = _bounds_of_steps(bounding.above, epsilon, "delta")
     lower = np.full(epsilon.size, -np.inf)
     for steps in bounding.below:
@@ -181,13 +192,14 @@ def _bounds_of_steps(steps: Sequence[Step], epsilon: FloatArray, quantity: Quant
     """Steps that tell something, their gaps, and epsilons beyond all finite losses."""
     steps = [step for step in steps if step.count and not _is_trivial(step)]
     if not steps or epsilon.size == 0:
-        nothing = np.full(epsilon.size, -np.inf)
+        nothing = np.full(epsilon.size, 0.0 if quantity == "lower" else -np.inf)
         return LogBounds(nothing, nothing, nothing, {}, "no loss of privacy")
     curves = any(isinstance(step, CurveStep) for step in steps)  # whose end is not known without a search
     least, most = (math.inf, math.inf) if curves else largest_loss(steps)
     finite = epsilon < most
     if not finite.all():
-        low, high = infinite_log_mass(steps) if quantity == "delta" else (-math.inf, -math.inf)
+        low, high = (infinite_log_mass(steps) if quantity == "delta" else (-math.inf, -math.inf) if quantity == "tail"
+                     else (-math.inf, 0.0))  # fmt: skip
         if not finite.any():
             return LogBounds(np.full(epsilon.size, high), np.full(epsilon.size, low), np.full(epsilon.size, high), {},
                              "no larger finite loss")  # fmt: skip
@@ -208,7 +220,35 @@ def _bounds_of_steps(steps: Sequence[Step], epsilon: FloatArray, quantity: Quant
     down, up, factor_up, factor_down = (math.fsum(column) * (1 + 1e-12) for column in zip(*gaps, strict=True))
     if down == up == 0.0:
         return _by_engine(steps, epsilon, quantity)
-    return _widened(steps, epsilon, quantity, (down, up, factor_up, factor_down))
+    gap = (down, up, factor_up, factor_down)
+    near = _within(steps, epsilon, quantity, gap) if max(down, up) <= _SMALL_GAP else None
+    if near is None:
+        return _widened(steps, epsilon, quantity, gap)
+    wide = _wider(near, _WIDE)
+    return _tightened(near, wide, _widened(steps, epsilon[wide], quantity, gap)) if wide.any() else near
+
+
+def _within(
+    steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity, gaps: tuple[float, float, float, float]
+) -> LogBounds | None:
+    """Bounds with gaps by one evaluation along a contour; None where other engines come first."""
+    alone = len(steps) == 1 and steps[0].count == 1 and quantity != "lower"
+    mixtures = any(isinstance(step, MixtureStep) for step in steps)
+    if alone or not mixtures or squared_gaussian_distance(steps) is not None:
+        return None
+    down, up, factor_up, factor_down = gaps
+    found = _by_contour(steps, epsilon, quantity, 1.01 * max(down, up))
+    if found is None:
+        return None
+    if quantity == "tail":
+        factor_up = factor_down = up + down
+    lower, upper = found.lower - factor_down, found.upper + factor_up
+    with np.errstate(invalid="ignore"):
+        lower = np.where(np.isfinite(lower), lower - 4 * UNIT_ROUNDOFF * np.abs(lower), lower)
+        upper = np.where(np.isfinite(upper), upper + 4 * UNIT_ROUNDOFF * np.abs(upper), upper)
+    most = np.minimum(upper, epsilon if quantity == "tail" else 0.0)
+    lower = np.minimum(lower, most)
+    return LogBounds(np.clip(found.value, lower, most), lower, most, found.cost, found.method)
 
 
 def _is_trivial(step: Step) -> bool:
@@ -234,6 +274,8 @@ def _widened(
     steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity, gaps: tuple[float, float, float, float]
 ) -> LogBounds:
     down, up, factor_up, factor_down = gaps
+    if quantity == "lower":
+        return _nothing_known(epsilon, quantity)
     lower_levels, upper_levels = next_below(epsilon - down), next_above(epsilon + up)
     low_end = lower_levels < 0.0
     both = np.concatenate([np.maximum(lower_levels, 0.0), upper_levels])
@@ -278,6 +320,8 @@ def _by_engine(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity) -
     square = squared_gaussian_distance(steps)
     if square is not None:
         return gaussian_bounds(square, epsilon, quantity)
+    if quantity == "lower":
+        return _by_sums(steps, epsilon, quantity)
     if len(steps) == 1 and steps[0].count == 1 and not isinstance(steps[0], (AtomStep, LossStep)):
         return _of_one_release(steps[0], epsilon, quantity)
     atoms = [step for step in steps if isinstance(step, AtomStep)]
@@ -299,7 +343,9 @@ def _by_engine(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity) -
 
 
 def _tail_by_several_engines(steps: Sequence[Step], epsilon: FloatArray) -> LogBounds:
-    return _tail_of_curve(lambda levels: _by_several_engines(steps, levels), epsilon)
+    turned = [reversed_step(step) for step in steps]
+    return _tail_of_curve(lambda levels: _by_several_engines(steps, levels),
+                          lambda levels: _by_several_engines(turned, levels), epsilon)  # fmt: skip
 
 
 def _by_several_engines(steps: Sequence[Step], epsilon: FloatArray) -> LogBounds:
@@ -330,18 +376,43 @@ def _by_sums(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity) -> 
     """Sums over the extreme losses of Laplace noise, or along a contour where its terms fall; else no bounds."""
     laplace = [step for step in steps if isinstance(step, LaplaceStep)]
     found = None
-    if math.fsum(-0.5 * step.count * math.expm1(-step.shift / step.scale) for step in laplace) <= _FEW_BETWEEN:
+    if quantity != "lower" and _few_between(laplace):
         found = _laplace_alone(steps, epsilon, quantity)
     if found is None and (laplace or any(isinstance(step, MixtureStep) for step in steps)):
-        found = contour_bounds(steps, epsilon, quantity)
-    if found is not None:
+        found = _by_contour(steps, epsilon, quantity)
+    return _nothing_known(epsilon, quantity) if found is None else found
+
+
+def _few_between(laplace: Sequence[LaplaceStep]) -> bool:
+    """Whether few losses lie between the extremes, on average."""
+    return math.fsum(-0.5 * step.count * math.expm1(-step.shift / step.scale) for step in laplace) <= _FEW_BETWEEN
+
+
+def _by_contour(
+    steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity, slack: float = 0.0
+) -> LogBounds | None:
+    """Bounds by a sum along a contour; of the tail also by the lower tail of the reversed pair, where that helps."""
+    found = contour_bounds(steps, epsilon, quantity, slack=slack)
+    if found is None or quantity != "tail":
         return found
-    nothing = np.full(epsilon.size, -np.inf)
-    most = np.zeros(epsilon.size) if quantity == "delta" else epsilon.copy()
-    return LogBounds(most, nothing, most, {}, "")
+    wide = _wider(found, _WIDE_TAIL)
+    turned = [reversed_step(step) for step in steps]
+    other = contour_bounds(turned, -epsilon[wide], "lower", slack=slack) if wide.any() else None
+    if other is None:
+        return found
+    value, lower, upper = (row + epsilon[wide] for row in other.numbers)
+    outward = 2 * UNIT_ROUNDOFF * (np.abs(epsilon[wide]) + np.where(np.isfinite(upper), np.abs(upper), 0.0))
+    return _tightened(found, wide, LogBounds(value, lower - outward, upper + outward, other.cost, other.method))
 
 
-def _laplace_alone(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity = "delta") -> LogBounds | None:
+def _nothing_known(epsilon: FloatArray, quantity: Quantity) -> LogBounds:
+    most = epsilon.copy() if quantity == "tail" else np.zeros(epsilon.size)
+    return LogBounds(most, np.full(epsilon.size, -np.inf), most, {}, "")
+
+
+def _laplace_alone(
+    steps: Sequence[Step], epsilon: FloatArray, quantity: Literal["delta", "tail"] = "delta"
+) -> LogBounds | None:
     laplace = [step for step in steps if isinstance(step, LaplaceStep)]
     return laplace_bounds(laplace, epsilon, quantity) if len(laplace) == len(steps) else None
 
@@ -431,12 +502,19 @@ def root_bounds(square: Fraction) -> tuple[float, float]:
 
 def _gaussian_bounds(low: float, high: float, epsilon: FloatArray, quantity: Quantity) -> LogBounds:
     """The closed curve at both bounds of r = mu / 2; it rises with r."""
+    rounding = 1.0 + 8 * UNIT_ROUNDOFF
+    if quantity == "lower":  # Phi(epsilon / 2r - r), both terms of which are bounded
+        with np.errstate(over="ignore", invalid="ignore"):
+            least, largest = epsilon / (2.0 * high * rounding) - high, epsilon / (2.0 * low) * rounding - low
+            moved = 2 * UNIT_ROUNDOFF * (np.abs(least) + high)
+            below, above = special.log_ndtr(least - moved), special.log_ndtr(largest + moved)
+        lower, upper = below * (1 + _NORMAL_ERROR), np.minimum(above * (1 - _NORMAL_ERROR), 0.0)
+        return LogBounds(0.5 * (lower + upper), lower, upper, {}, _METHOD_GAUSSIAN)
     if quantity == "delta":
         below, above = (np.asarray(special.gaussian_log_delta(r, epsilon)) for r in (low, high))
         error = _GAUSSIAN_ERROR
     else:
         with np.errstate(over="ignore"):
-            rounding = 1.0 + 8 * UNIT_ROUNDOFF
             # a = e^epsilon Phi(-r - epsilon / 2r) is not monotone in r: both arguments are bounded term by term
             largest, least = (low + 0.5 * epsilon / high) / rounding, (high + 0.5 * epsilon / low) * rounding
             below, above = epsilon + special.log_ndtr(-least), epsilon + special.log_ndtr(-largest)
@@ -456,7 +534,9 @@ def _gaussian_bounds(low: float, high: float, epsilon: FloatArray, quantity: Qua
 
 def _of_one_release(step: MixtureStep | LaplaceStep | CurveStep, epsilon: FloatArray, quantity: Quantity) -> LogBounds:
     if quantity == "tail":
-        return _tail_of_curve(lambda levels: _of_one_release(step, levels, "delta"), epsilon)
+        turned: Any = reversed_step(step)
+        return _tail_of_curve(lambda levels: _of_one_release(step, levels, "delta"),
+                              lambda levels: _of_one_release(turned, levels, "delta"), epsilon)  # fmt: skip
     if isinstance(step, MixtureStep):
         found = log_hockey_stick_divergence(step.p, step.q, epsilon)
     elif isinstance(step, LaplaceStep):
@@ -467,21 +547,33 @@ def _of_one_release(step: MixtureStep | LaplaceStep | CurveStep, epsilon: FloatA
     return LogBounds(value, lower, upper, found.cost, found.method)
 
 
-def _tail_of_curve(curve: Callable[[FloatArray], LogBounds], epsilon: FloatArray) -> LogBounds:
-    """Bounds of a from those of delta, by the text at the head."""
+def _tail_of_curve(
+    curve: Callable[[FloatArray], LogBounds], turned: Callable[[FloatArray], LogBounds], epsilon: FloatArray
+) -> LogBounds:
+    """Bounds of a from those of delta, by the text at the head; ``turned`` is the curve of the reversed pair."""
     steps = _QUOTIENT_STEPS[:, None]
-    before = np.maximum(next_above(epsilon - steps), 0.0)
-    after = next_below(epsilon + steps)
+    before, after = next_above(epsilon - steps), next_below(epsilon + steps)
     n = epsilon.size
     levels = np.concatenate([epsilon, before.ravel(), after.ravel()])
     order = np.argsort(levels, kind="stable")
-    found = curve(levels[order])
+    first = int(np.count_nonzero(levels < 0.0))
+    found = curve(levels[order[first:]])
     logs = np.empty((2, levels.size))
-    logs[:, order] = found.lower, found.upper
+    logs[:, order[first:]] = found.lower, found.upper
+    if first:
+        below = levels[order[:first]]
+        other = np.minimum(turned(-below[::-1]).upper[::-1] + below, 0.0)
+        with np.errstate(under="ignore"):
+            start = np.log(-np.expm1(below))
+            error = 8 * UNIT_ROUNDOFF * (1.0 + np.abs(start) + np.where(np.isfinite(other), np.abs(other), 0.0))
+            logs[:, order[:first]] = np.logaddexp(start, other) + error
     scale = np.where(np.isfinite(logs[1, :n]), logs[1, :n], 0.0)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        low = np.exp(logs[0, :n] - scale) * (1 - 1e-14)
-        high_before, high_after = np.exp(logs[1, n:].reshape(2, *before.shape) - scale) * (1 + 1e-14)
+        least, most = logs[0, :n] - scale, logs[1, n:].reshape(2, *before.shape) - scale
+        sizes = (np.where(np.isfinite(x), np.abs(x), 0.0) for x in (least, most))
+        below_one, above_one = (4 * UNIT_ROUNDOFF * (1.0 + size) for size in sizes)
+        low = np.exp(least) * (1.0 - below_one)
+        high_before, high_after = np.exp(most) * (1.0 + above_one)
         quotients = (high_before - low) / -np.expm1(next_above(before - epsilon))
         upper = np.where(before < epsilon, quotients, np.inf).min(axis=0) * (1 + 1e-14)
         lower = ((low - high_after) / np.expm1(next_above(after - epsilon))).max(axis=0) * (1 - 1e-14)

@@ -33,7 +33,8 @@ from ..numerics import UNIT_ROUNDOFF, FloatArray, enclosure
 __all__ = ["Curve", "DiscretePair", "Pair", "PairObject", "Tails", "WorstPairCurve", "certified", "pair_of"]
 
 Curve = Callable[[FloatArray], Estimate]
-Tails = Callable[[FloatArray], tuple[Estimate, Estimate]]  # P(L > epsilon) and Q(L > epsilon), L = log dP/dQ
+# P(L > epsilon), Q(L > epsilon), P(L <= epsilon) and Q(L <= epsilon), L = log dP/dQ: lower and upper bounds
+Tails = Callable[[FloatArray], FloatArray]
 
 # bound: proved - a term (p - x q)^+ in extended precision, e^epsilon to 16 units of it, relative to p + x q
 _TERM_ROUNDING = 24 * float(np.finfo(np.longdouble).eps)
@@ -62,7 +63,7 @@ class Pair:
     ``of_one_pair`` is False for the worst curve over the rows of a channel. ``gaussian`` holds the distance of the
     means and the common standard deviation of two normal distributions, ``squared_distance`` the exact square of their
     quotient where the distance is rounded, to half a unit of extended precision; ``discrete`` the probabilities of two
-    discrete ones, ``tails`` the probabilities of large losses for both curves, at epsilon >= 0. ``ordered`` is False
+    discrete ones, ``tails`` those of large and of other losses for both curves, at epsilon >= 0. ``ordered`` is False
     where either of two neighbours may be P: ``worst`` makes of it the larger curve, with both ``orders``.
     """
 

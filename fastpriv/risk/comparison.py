@@ -42,7 +42,10 @@ __all__ = ["MechanismComparison", "OrderCounterexample", "compare_mechanisms", "
 
 # bound: none - excess of delta that counts as none unless the caller says otherwise
 _TOLERANCE = 1e-9
-_EPSILONS = np.geomspace(1e-6, 700.0, 200)  # nats: the points of the first round, and their opposites
+_EPSILONS = np.geomspace(1e-3, 700.0, 60)  # nats: the points of the first round, with 0 and their opposites
+_AT_ONCE = 6  # points of the first round between two looks at where both curves have ended
+# bound: none - part of the tolerance below which a curve counts as ended
+_ENDED = 1e-3
 _MAX_POINTS = 2**17  # beyond which a comparison stays undecided
 _EXACT = "rational arithmetic at every kink"  # ``method`` of comparisons of discrete pairs
 _MAX_OUTCOMES = 4096  # of a discrete pair that is compared in rational arithmetic
@@ -343,7 +346,7 @@ def _polygon(p: list[Fraction], q: list[Fraction], points: list[Fraction]) -> li
 def _excesses_of_curves(first: Pair, second: Pair, most: float) -> list[tuple[float, float, float]]:
     """Bounds of the largest D_1 - D_2 and D_2 - D_1, each with an epsilon where the lower bound is attained."""
     epsilon = np.concatenate([-_EPSILONS[::-1], [0.0], _EPSILONS])
-    curves: list[Any] = [_both_bounds(pair, epsilon) for pair in (first, second)]
+    curves: list[Any] = [_bounds_to_the_end(pair, epsilon, most) for pair in (first, second)]
     ends = [np.longdouble(float(certified(pair.backward, np.asarray(np.inf)).lower)) for pair in (first, second)]
     while True:
         x = np.exp(epsilon.astype(np.longdouble))
@@ -373,16 +376,45 @@ def _excesses_of_curves(first: Pair, second: Pair, most: float) -> list[tuple[fl
     return found
 
 
+def _bounds_to_the_end(pair: Pair, epsilon: FloatArray, most: float) -> tuple[LongDoubleArray, LongDoubleArray]:
+    """``_both_bounds`` at rising epsilons with their opposites: where a curve is as good as at its end, that is what
+    bounds it, as both fall.
+    """
+    positive = epsilon[epsilon >= 0.0]
+    rows: list[FloatArray] = []
+    for curve in (pair.backward, pair.forward):
+        if rows and pair.forward is pair.backward:
+            rows.append(rows[0])
+            break
+        end = float(certified(curve, np.asarray(np.inf)).lower)
+        bounds = np.full((2, positive.size), end)
+        for start in range(0, positive.size, _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            found = certified(curve, positive[part])
+            bounds[:, part] = found.lower, found.upper
+            last = float(np.asarray(found.upper)[-1])
+            if last <= end + _ENDED * most:
+                bounds[1, part.stop :] = last
+                break
+        rows.append(bounds)
+    return _in_extended_precision(epsilon, np.concatenate([rows[1][:, :0:-1], rows[0]], axis=1))
+
+
 def _both_bounds(pair: Pair, epsilon: FloatArray) -> tuple[LongDoubleArray, LongDoubleArray]:
     """Lower and upper bounds of D at real epsilons, in extended precision."""
-    x = np.exp(epsilon.astype(np.longdouble))
-    bounds = np.empty((2, epsilon.size), dtype=np.longdouble)
+    bounds = np.empty((2, epsilon.size))
     positive = epsilon >= 0.0
     for some, curve in ((positive, pair.backward), (~positive, pair.forward)):
         if some.any():
             delta = certified(curve, np.abs(epsilon[some]))
             bounds[:, some] = np.asarray(delta.lower), np.asarray(delta.upper)
-    bounds = np.where(positive, bounds, 1 - x + x * bounds)
+    return _in_extended_precision(epsilon, bounds)
+
+
+def _in_extended_precision(epsilon: FloatArray, deltas: FloatArray) -> tuple[LongDoubleArray, LongDoubleArray]:
+    """Bounds of D from those of delta, of the other direction at negative epsilons."""
+    x, positive = np.exp(epsilon.astype(np.longdouble)), epsilon >= 0.0
+    bounds = np.where(positive, deltas, 1 - x + x * deltas)
     return bounds[0] - np.where(positive, 0, _ROUNDING), bounds[1] + np.where(positive, 0, _ROUNDING)
 
 

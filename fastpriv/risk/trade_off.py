@@ -34,7 +34,7 @@ from ..conversions._closed_forms import gaussian_trade_off
 from ..estimate import Estimate, Result
 from ..numerics import FloatArray, LongDoubleArray, next_above, next_below
 from .group_privacy import group_pair, group_size
-from .neyman_pearson import best_tests, tails_are_sharp
+from .neyman_pearson import best_tests
 
 __all__ = ["TradeOffCurve", "curve_of_pair", "trade_off_curve", "true_positive_rate"]
 
@@ -202,11 +202,6 @@ def _of_group(pair: Pair, alpha: FloatArray, power: bool, group: int) -> Estimat
 
 def curve_of_pair(pair: Pair, alpha: FloatArray, power: bool = False) -> Estimate:
     """Beta at each alpha, or the largest power 1 - beta with digits of its own, by the sharpest method for the pair."""
-    if pair.orders is not None:
-        found = [curve_of_pair(one, alpha, power) for one in pair.orders]
-        worse = np.maximum if power else np.minimum
-        numbers = tuple(worse(a, b) for a, b in zip(*(one.arrays() for one in found), strict=True))
-        return _estimate(numbers, alpha, found[0].kind, f"{found[0].method}, in the worse order")
     flat = alpha.reshape(-1)
     if pair.gaussian is not None:
         value, error = gaussian_trade_off(np.asarray(pair.gaussian[0]), pair.gaussian[1], flat, power)
@@ -215,9 +210,16 @@ def curve_of_pair(pair: Pair, alpha: FloatArray, power: bool = False) -> Estimat
         return _estimate(numbers, alpha, "exact", "Phi(Phi^-1(1 - alpha) - distance / sigma)")
     if pair.discrete is not None:
         return _estimate(_polygon(pair.discrete, flat, power), alpha, "exact", "tests by ratio of probabilities")
-    if tails_are_sharp(pair):
-        lower, upper = best_tests(pair, flat)[0 if power else 1]
-        method = "tests by their tail probabilities"
+    worse = ", in the worse order" if pair.orders else ""
+    found = best_tests(pair.orders or [pair], flat)
+    if found is not None:
+        lower, upper = found[0 if power else 1]
+        method = f"tests by their tail probabilities{worse}"
+    elif pair.orders is not None:
+        rows = [curve_of_pair(one, flat, power) for one in pair.orders]
+        least = np.maximum if power else np.minimum
+        numbers = tuple(least(a, b) for a, b in zip(*(one.arrays() for one in rows), strict=True))
+        return _estimate(numbers, alpha, rows[0].kind, f"{rows[0].method}{worse}")
     else:
         bounds = _conjugate(pair, flat, 1 if power else 0)
         low, high = (-bounds[1], -bounds[0]) if power else bounds

@@ -1,0 +1,123 @@
+"""P(S <= epsilon) where it is small, against integrals in mpmath: S is the loss of one pair and of Gaussian noise.
+
+Given the loss l of the pair, S is normal about l + mu^2 / 2 with the standard deviation mu: P(S <= epsilon) is the mean
+of Phi((epsilon - l) / mu - mu / 2).
+"""
+
+import mpmath
+import numpy as np
+import pytest
+from mpmath import mp
+
+from fastpriv import GaussianMechanism, GaussianMixture, LaplaceMechanism, compose, risk
+
+MU = 6.0
+ONE = GaussianMixture.single(0.0, 1.0)
+LEVELS = [0.0, 7.0]
+
+
+def normal_cdf(epsilon, loss):
+    return mpmath.ncdf((epsilon - loss) / mp.mpf(MU) - mp.mpf(MU) / 2)
+
+
+def of_mixtures(p, q):
+    def mean(epsilon):
+        def density(one, x):
+            rows = zip(one.weights.tolist(), one.means.tolist(), one.sigmas.tolist(), strict=True)
+            return sum(w * mpmath.npdf(x, m, s) for w, m, s in rows)
+
+        def integrand(x):
+            first = density(p, x)
+            return first * normal_cdf(epsilon, mpmath.log(first / density(q, x)))
+
+        return mpmath.quad(integrand, [-14, -4, 0, 4, 14])
+
+    return mean
+
+
+def of_laplace(scale):
+    def mean(epsilon):
+        r, least = 1 / mp.mpf(scale), mpmath.exp(-1 / mp.mpf(scale)) / 2
+        inside = mpmath.quad(lambda x: mpmath.exp(-x) / 2 * normal_cdf(epsilon, r - 2 * x), [0, r])
+        return inside + normal_cdf(epsilon, r) / 2 + least * normal_cdf(epsilon, -r)
+
+    return mean
+
+
+def of_atoms(p, q):
+    return lambda epsilon: sum(mp.mpf(a) * normal_cdf(epsilon, mpmath.log(mp.mpf(a) / mp.mpf(b)))
+                               for a, b in zip(p, q, strict=True))  # fmt: skip
+
+
+MIXTURE = GaussianMixture([0.75, 0.25], [0.0, 2.0], 1.0)
+CASES = [
+    ((MIXTURE, ONE), of_mixtures(MIXTURE, ONE)),
+    ((ONE, MIXTURE), of_mixtures(ONE, MIXTURE)),
+    ((MIXTURE, GaussianMixture([0.5, 0.5], [-1.0, -3.0], 1.0)),
+     of_mixtures(MIXTURE, GaussianMixture([0.5, 0.5], [-1.0, -3.0], 1.0))),
+    ((ONE, GaussianMixture.single(1.0, 1.5)), of_mixtures(ONE, GaussianMixture.single(1.0, 1.5))),
+    ((GaussianMixture.single(1.0, 1.5), ONE), of_mixtures(GaussianMixture.single(1.0, 1.5), ONE)),
+    (LaplaceMechanism(0.5), of_laplace(0.5)),
+    (([0.75, 0.25], [0.25, 0.75]), of_atoms([0.75, 0.25], [0.25, 0.75])),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("pair", "mean"), CASES)
+def test_sums_with_normal_noise(pair, mean):
+    composition = compose([GaussianMechanism(1.0, MU), pair])
+    found = composition.lower_tail_probabilities(LEVELS)[0]
+    with mp.workdps(18):
+        for i, epsilon in enumerate(LEVELS):
+            assert found.lower[i] <= mean(epsilon) <= found.upper[i], epsilon
+    assert (found.width <= 1e-10 * found.value).all()
+    assert (found.upper < 0.15).all()
+
+
+def test_normal_noise_alone():
+    levels = np.array([0.0, 1e-300, 3.0, 150.0, 700.0])
+    found = compose(GaussianMechanism(1.0, 1.0), 1600).lower_tail_probabilities(levels)[0]
+    with mp.workdps(40):
+        for i, epsilon in enumerate(levels.tolist()):
+            truth = mpmath.ncdf(mp.mpf(epsilon) / 40 - 20)
+            assert found.lower[i] <= truth <= found.upper[i]
+    assert (found.width <= 5e-12 * found.value).all()
+
+
+def test_complements_of_the_upper_tails():
+    composition = compose((MIXTURE, ONE), 8)
+    levels = np.array([-3.0, -0.5, 0.0, 0.5, 3.0])
+    for direction in ("forward", "backward"):
+        upper = composition.tail_probabilities(levels, direction=direction)
+        lower = composition.lower_tail_probabilities(levels, direction=direction)
+        for one, rest in zip(upper, lower, strict=True):
+            assert (one.lower + rest.lower <= 1 + 1e-15).all()
+            assert (one.upper + rest.upper >= 1 - 1e-15).all()
+    ahead = composition.lower_tail_probabilities(levels)
+    behind = composition.tail_probabilities(-levels, direction="backward")  # no loss has an atom
+    assert np.allclose(ahead[0].value, behind[1].value, rtol=1e-9)
+    assert np.allclose(ahead[1].value, behind[0].value, rtol=1e-9)
+
+
+def test_small_errors_of_the_second_kind_keep_their_digits():
+    """By tests that are nearly perfect: both errors small at once."""
+    composition = compose((MIXTURE, GaussianMixture([0.5, 0.5], [-1.0, -3.0], 1.0)), 60)
+    level = np.array([1e-30, 1e-20, 1e-13, 1e-9])
+    beta = risk.trade_off_curve(composition, None, level).beta
+    assert (beta.upper < [1e-4, 1e-8, 1e-13, 1e-17]).all()
+    assert (beta.width <= 1e-10 * beta.value).all()
+    inverse = risk.trade_off_curve(composition.reversed, None, beta.value).beta
+    assert np.allclose(inverse.value, level, rtol=1e-8)
+
+
+def test_levels_next_to_the_largest_loss():
+    """Truths by a sum along a contour in mpmath, at epsilon = 0.97, 0.99 and 0.9 of the largest loss."""
+    cases = [
+        (0.25, 1.0, 10, 1.2141904347662778e-27, 1.9828233e-26), (0.25, 1.0, 10, 5.937042864385408e-46, 1.0250428e-44),
+        (0.1, 2.0, 5, 7.37986109629177e-25, 1.1869739e-24),
+    ]  # fmt: skip
+    for rate, sigma, count, level, truth in cases:
+        mixture = GaussianMixture([1 - rate, rate], [0.0, 1.0], sigma)
+        composition = compose((mixture, GaussianMixture.single(0.0, sigma)), count)
+        power = risk.true_positive_rate(composition, None, level)
+        assert power.value == pytest.approx(truth, rel=1e-7)
+        assert power.width <= 1e-9 * power.value
