@@ -250,16 +250,22 @@ FP_INLINE double fp_contour_nodes_sums(const fp_contour_nodes *nodes)
     return FP_U * (FP_CONTOUR_BLOCK / 8 + nodes->n / FP_CONTOUR_BLOCK + 10.0 + FP_CONTOUR_TURNS);
 }
 
+/* Twice the weight of nodes whose angles are too large for sines, which stand still: by Chebyshev's inequality */
+FP_INLINE double fp_contour_nodes_beyond(const fp_contour_nodes *nodes, double w)
+{
+    const double turns = w * (0.5 / FP_LARGEST_ANGLE);
+    return turns * nodes->reach < 1.0 ? 0.0 : 2.02 * turns * turns * nodes->square;
+}
+
 /* Bound of the error of m(w) by nodes, at frequencies of distance `step` */
 FP_INLINE double fp_contour_nodes_error(const fp_contour_nodes *nodes, double w, double step)
 {
     const double sums = fp_contour_nodes_sums(nodes);
     const double turns = fp_min(step * nodes->spread, 2.0) * FP_U * 11.0 * FP_CONTOUR_TURNS;
     const double weights = nodes->weighted_error + nodes->moved_weight * nodes->spread;
-    if (!(w * nodes->reach < 2.0 * FP_LARGEST_ANGLE))
-        return 2.0;
     return fp_min(w * nodes->spread, 2.0) * sums + w * (nodes->moved_loss + 6.0 * FP_U * nodes->spread)
-           + fp_min(w * weights, 4.0 * nodes->moved_weight) + (turns + 2.0 * nodes->quadrature) * (w > 0.0);
+           + fp_min(w * weights, 4.0 * nodes->moved_weight) + (turns + 2.0 * nodes->quadrature) * (w > 0.0)
+           + fp_contour_nodes_beyond(nodes, w);
 }
 
 /* `moments` of kinds with nodes */
@@ -280,7 +286,8 @@ static inline void fp_contour_nodes_moments(const fp_contour_factor *factor, dou
                                                + nodes->weighted_square)
                                       + w * nodes->mean_error
                                       + 4.0 * (sums + nodes->moved_weight) * moved_mean * moved_mean
-                                      + (2.0 * nodes->quadrature + (1.0 + factor->t + w) * nodes->masses) * (w > 0.0);
+                                      + (2.0 * nodes->quadrature + (1.0 + factor->t + w) * nodes->masses) * (w > 0.0)
+                                      + fp_contour_nodes_beyond(nodes, w);
                 im[j] = second < error ? less[j] : im[j];
                 error = fp_min(error, second);
             }

@@ -6,11 +6,11 @@
  */
 #define FP_LANE_LOOP(k) _Pragma("GCC unroll 1") for (ptrdiff_t k = 0; k < FP_LANES; k++)
 
-/* e^(2 i y) - 1 = -2 sin^2 y + 2 i sin y cos y, both of period pi in y */
+/* e^(2 i y) - 1 = -2 sin^2 y + 2 i sin y cos y, both of period pi in y; 0 where y is too large for fp_sin_cos_mod_pi */
 FP_INLINE void FP_NAME(fp_turn_less_one)(double y, double *re, double *im)
 {
     double s, c;
-    fp_sin_cos_mod_pi(y, &s, &c);
+    fp_sin_cos_mod_pi(fabs(y) < FP_LARGEST_ANGLE ? y : 0.0, &s, &c);
     *re = -2.0 * (s * s), *im = 2.0 * (s * c);
 }
 

@@ -326,8 +326,11 @@ static inline int fp_contour_one_sigma_build(fp_contour_factor *factor, double t
     if (fp_contour_nodes_reserve(nodes, n))
         return -1;
     factor->first = first, factor->step = step;
-    const int centred = pair->bounded && factor->centred
+    int centred = pair->bounded && factor->centred
         && t * pair->largest.hi * fp_max(1.0, pair->range * pair->range) > FP_CENTRED_EXPONENT;
+    if (centred && factor->count >= FP_CONTOUR_MANY) /* the second order needs losses as they are, if nearer to 0 */
+        centred = (depth < INFINITY ? depth / t : fp_contour_below_ceiling(&pair->others, pair->p_low))
+            < 0.5 * pair->largest.hi;
     factor->offset = centred ? pair->largest : fp_dd_set(0.0);
     if (centred)
         fp_bounded_nodes_selected(&pair->others, first, step, n, nodes->log_p, nodes->loss, nodes->log_p_error,

@@ -173,7 +173,8 @@ FP_INLINE double fp_contour_spacing(const fp_composition *c, double t)
 /* How much more is aimed at where errors of masses count (1 + |z|) times for each of many releases */
 static inline double fp_contour_more(const fp_contour_factor *factor, double size)
 {
-    return fp_max(0.0, fp_log(factor->count * (1.0 + size)) - FP_CONTOUR_SPARE);
+    const int many = factor->has_gap && factor->count >= FP_CONTOUR_MANY;
+    return many ? fp_max(0.0, fp_log(factor->count * (1.0 + size)) - FP_CONTOUR_SPARE) : 0.0;
 }
 
 /* -1 without memory */
