@@ -204,8 +204,11 @@ def log_remainder(one: Proposals, log_cut: float, limit: float) -> float:
     return found + _LOG_ALLOWANCE if found <= limit else math.inf
 
 
+# probabilities of the cells of a normal variable
 _MASSES = special.ndtr_difference(_EDGES[:-1], _EDGES[1:])
+# their logarithms, from above
 _LOG_MASSES = special.log(np.maximum(_MASSES, 1e-320)) + 1e-12
+# of what lies beyond the first and the last edge
 _LOG_LOWEST, _LOG_HIGHEST = (float(special.log_ndtr(x)) + 1e-12 for x in (_EDGES[0], -_EDGES[-1]))
 _DENSITIES = special.exp(np.maximum(-0.5 * _EDGES**2, -740.0)) / math.sqrt(2.0 * math.pi)
 _CENTROIDS = np.clip((_DENSITIES[:-1] - _DENSITIES[1:]) / np.maximum(_MASSES, 1e-320), _EDGES[:-1], _EDGES[1:])
@@ -460,8 +463,8 @@ def _alike(
     """Variables in sets: numbers are moved to a grid, to the side on which the functions are larger."""
     rows = [np.floor(shifts / _GRID) if falls else np.ceil(shifts / _GRID), np.floor(least / _GRID),
             np.ceil(largest / _GRID), np.ceil(np.clip(cuts, -50.0, 50.0) / _GRID), np.ceil(powers / _GRID)]  # fmt: skip
-    found, counts = np.unique(np.stack(rows), axis=1, return_counts=True)
-    return _Variables(counts.astype(float), *(found * _GRID))
+    found, index = distinct_rows(np.stack(rows, axis=1))
+    return _Variables(np.bincount(index).astype(float), *(found.T * _GRID))
 
 
 def _log_means(rates: FloatArray, variables: _Variables, cap: float, falls: bool) -> FloatArray:

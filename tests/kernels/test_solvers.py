@@ -168,11 +168,11 @@ CASES = {
         fp_contour_one_sigma_factor(factor, &nodes, 9.0);
         fp_contour_gaussians_make(&closed, p, s, q, s, excess);
         fp_contour_gaussians_factor(factor + 1, &closed, 0.0, 16.0);
-        fp_composition_make(&c, 2, factor, 1);
+        fp_composition_make(&c, 2, factor, 1, 1e-14);
         printf("%d ", fp_contour_at(&c, FP_CONTOUR_DELTA, 1.0, 0.0, &a, NULL));
         printf("%.17g %.17g %d", a.lower, a.upper, a.lower <= log({DELTA!r}) && log({DELTA!r}) <= a.upper);
         long double worst = 0.0L; /* error of e^(2 i y) - 1, relative to its size 2 |sin y| */
-        for (double y = -1048576.0; y < 1048576.0; y += y * y < 100.0 ? 0.01171875 : 97.3) {{
+        for (double y = -268435456.0; y < 268435456.0; y += y * y < 100.0 ? 0.01171875 : fmin(24989.3, 0.01 * fabs(y))) {{
             double sine, cosine;
             fp_sin_cos_mod_pi(y, &sine, &cosine);
             const long double t = sinl((long double)y), u = cosl((long double)y), size = 2.0L * fabsl(t) + 1e-300L;
