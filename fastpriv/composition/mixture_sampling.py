@@ -47,6 +47,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _random, special
+from .._values import distinct_rows
 from ..kernels import _matrix_product
 from ..numerics import FloatArray
 
@@ -210,7 +211,9 @@ _MASSES = special.ndtr_difference(_EDGES[:-1], _EDGES[1:])
 _LOG_MASSES = special.log(np.maximum(_MASSES, 1e-320)) + 1e-12
 # of what lies beyond the first and the last edge
 _LOG_LOWEST, _LOG_HIGHEST = (float(special.log_ndtr(x)) + 1e-12 for x in (_EDGES[0], -_EDGES[-1]))
+# densities at the edges
 _DENSITIES = special.exp(np.maximum(-0.5 * _EDGES**2, -740.0)) / math.sqrt(2.0 * math.pi)
+# means of cells
 _CENTROIDS = np.clip((_DENSITIES[:-1] - _DENSITIES[1:]) / np.maximum(_MASSES, 1e-320), _EDGES[:-1], _EDGES[1:])
 # shares of the right ends in the chords, at the means of cells
 _SHARES = np.minimum((_CENTROIDS - _EDGES[:-1]) / np.diff(_EDGES) + 1e-9, 1.0)

@@ -47,7 +47,7 @@ Direction = Literal["forward", "backward", "worst"]
 
 _MAX_STEPS = 10**9  # of an epoch: sums are doubled, 30 times for these
 _DEPTHS = 45.0, 150.0, 660.0  # of laws, in nats; each serves values down to a share of the depth
-_DEPTH_SHARE = 0.75
+_DEPTH_SHARE = 0.75  # of the depth of a law down to which it is used
 _CELLS = 600, 1200, 2400, 4800  # of laws near a level, the next where the bounds are not close enough
 _WORTHWHILE = 0.7  # the width that more cells leave, where still more follow: roundings grow with cells
 _BREAK = 2.0  # nats of delta between two breaks

@@ -172,7 +172,7 @@ CASES = {
         printf("%d ", fp_contour_at(&c, FP_CONTOUR_DELTA, 1.0, 0.0, &a, NULL));
         printf("%.17g %.17g %d", a.lower, a.upper, a.lower <= log({DELTA!r}) && log({DELTA!r}) <= a.upper);
         long double worst = 0.0L; /* error of e^(2 i y) - 1, relative to its size 2 |sin y| */
-        for (double y = -268435456.0; y < 268435456.0; y += y * y < 100.0 ? 0.01171875 : fmin(24989.3, 0.01 * fabs(y))) {{
+        for (double y = -0x1p28; y < 0x1p28; y += y * y < 100.0 ? 0.01171875 : fmin(24989.3, 0.01 * fabs(y))) {{
             double sine, cosine;
             fp_sin_cos_mod_pi(y, &sine, &cosine);
             const long double t = sinl((long double)y), u = cosl((long double)y), size = 2.0L * fabsl(t) + 1e-300L;
