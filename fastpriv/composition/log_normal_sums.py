@@ -90,7 +90,7 @@ class _LawsOfSum:
     position_error: float
 
 
-class _Doublings(NamedTuple):
+class _Laws(NamedTuple):
     """Laws of S_1, ..., S_(count // 2), each the sum of the one before and of that again or of S_1.
 
     Beside each stands in ``rests`` the law of all other terms of S_count; of the last alone where no cells are chosen
@@ -173,7 +173,7 @@ def log_normal_sum_near(scale: float, count: int, depth: float, cells: int, leve
 
 
 @functools.lru_cache(maxsize=16)
-def _wide_chain(scale: float, count: int, depth: float) -> _Doublings:
+def _wide_chain(scale: float, count: int, depth: float) -> _Laws:
     """The laws from which cells are chosen: such themselves, from laws whose cells are chosen by their tails."""
     single = _single(scale, _edges_of_single(scale, depth))
     first = _chain(single, count, lambda one, other: _edges(*_coarse_sums(one.below, other.below), depth), True)
@@ -183,7 +183,7 @@ def _wide_chain(scale: float, count: int, depth: float) -> _Doublings:
     return _chain_near(scale, count, first, tuple(levels.tolist()), _WIDE_CELLS, True)
 
 
-def _chain_near(scale: float, count: int, chain: _Doublings, levels: tuple[float, ...], cells: int, full: bool) -> _Doublings:
+def _chain_near(scale: float, count: int, chain: _Laws, levels: tuple[float, ...], cells: int, full: bool) -> _Laws:
     """The chain with cells that are chosen for levels from the laws of another."""
     pairs = list(zip(chain.laws, chain.rests, strict=True))
     edges = [_edges_near(one.above, rest.above, levels, cells) for one, rest in pairs]
@@ -197,7 +197,7 @@ def _chain_near(scale: float, count: int, chain: _Doublings, levels: tuple[float
 
 def _chain(
     single: _LawsOfSum, count: int, edges: Callable[[_LawsOfSum, _LawsOfSum], FloatArray], full: bool
-) -> _Doublings:
+) -> _Laws:
     """The chain by the binary digits of half the count; ``edges`` chooses the cells of a sum of two laws."""
 
     def add(one: _LawsOfSum, other: _LawsOfSum) -> _LawsOfSum:
@@ -212,7 +212,7 @@ def _chain(
     if full:
         for partner in reversed(partners):
             rests.append(add(rests[-1], partner))
-    return _Doublings(tuple(laws), tuple(reversed(rests)))
+    return _Laws(tuple(laws), tuple(reversed(rests)))
 
 
 def _edges_of_single(scale: float, depth: float) -> FloatArray:
