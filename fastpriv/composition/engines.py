@@ -356,7 +356,7 @@ def _by_several_engines(steps: Sequence[Step], epsilon: FloatArray) -> LogBounds
     second = ((simple_bounds, _WIDE),) if mixtures else ((_laplace_alone, _NARROW), (smoothed_bounds, _WIDE))
     for engine, width in (*second, (_on_grids, _WIDEST)):
         wide = _wider(found, width)
-        if mixtures and engine is _on_grids:
+        if engine is _on_grids and any(isinstance(step, MixtureStep) for step in steps):
             wide &= (found.upper > _DEEPEST) & few
         other = engine(steps, epsilon[wide]) if wide.any() else None
         if other is not None:

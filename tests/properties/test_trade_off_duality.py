@@ -16,7 +16,7 @@ def sampled(rate, shift):
 @pytest.mark.parametrize(
     "composition",
     [
-        compose(sampled(0.01, 0.5), 1000),
+        pytest.param(compose(sampled(0.01, 0.5), 1000), marks=pytest.mark.slow),
         compose([sampled(0.125, 1.0), (GaussianMixture.single(0.5, 1.0), NOISE)], [3, 2]),
         compose(([0.7, 0.2, 0.1], [0.1, 0.3, 0.6]), 3),
     ],
