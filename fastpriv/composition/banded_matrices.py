@@ -71,10 +71,11 @@ _MAX_PATH_BINS = 128  # for which tilts along a path are found
 _LEAST_SCALE, _LARGEST_SCALE = 1e-3, 15.0  # and roots of g
 _CUT, _LEAST_CUT, _LARGEST_CUT = 1 / 150, 100.0, 1e5  # of values, relative to delta, a part of the samples
 _NARROW = 0.08  # relative width of what tuples promise, beyond which tilts are not looked at
+_LEAST_LOG_DELTA = -690.0  # below which values would underflow: the cut is 1 then
 _LARGEST_REST = 7.0  # logarithm of the remainder relative to delta, beyond which there is no bound
 # bound: proved - relative error of a value f: sums of at most 4096 exponentials, exponents below 2^12 with 8 roundings
 _VALUE_ERROR = 1e-10
-_DEFAULT_SAMPLES, _DEFAULT_VALUES = (2**18, 2**21), 2**28  # at most, and numbers y of all: about ten seconds
+_DEFAULT_SAMPLES, _DEFAULT_VALUES = (2**14, 2**21), 2**26  # at most, and numbers y of all: about ten seconds
 _DEFAULT_TOLERANCE = 0.1  # of a sampled bound, relative to the value
 
 
@@ -200,7 +201,7 @@ class BandedMatrixMechanism(StructuredSampling):
         rtol : float, default 0.1
             Sampling ends when both bounds are within this of the value, relative to it.
         max_samples : int, optional
-            Most samples; by default 2^28 divided by the bins, between 2^18 and 2^21.
+            Most samples; by default 2^26 divided by the bins, between 2^14 and 2^21.
         rng : None, int, sequence of int, SeedSequence, Generator or BitGenerator, default None
             The seed. The same seed gives the same bits for any ``n_jobs``.
         n_jobs : int, optional
@@ -285,8 +286,8 @@ def _sampler(one: BandedMatrixMechanism, epsilon: float, adds: bool, root: Any, 
     matrix = covariances[np.abs(places - places[:, None])]
     proposals = fitted_proposals(Covariances(matrix, functools.partial(_noise, one)), epsilon, adds, root)
     scale = proposals.log_delta
-    if scale == -math.inf:
-        return tuples or _MixtureSampler(proposals, 0.0, 1.0, root, size)
+    if scale < _LEAST_LOG_DELTA:
+        return _MixtureSampler(proposals, 0.0, 1.0, root, size)
     expected = math.inf
     if tuples is not None:
         expected = _expected_width(math.exp(min(math.log(tuples.largest) - scale, 600.0)), budget)

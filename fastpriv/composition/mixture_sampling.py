@@ -299,8 +299,8 @@ class _Remainder:
     def _beyond(self, level: float) -> float:
         """Logarithm of the sum over i of E_Q R 1(y_i > level)."""
         z = (self.g - level) / np.sqrt(self.own)[:, None]
-        chance = float(special.ndtr(z).sum()) / self.bins
-        return math.log(max(chance, 1e-320)) + 1e-12
+        found = _log_sum(special.log_ndtr(z).ravel().tolist()) - math.log(self.bins)
+        return found + 1e-12 * (1.0 + abs(found))
 
     def _best(self, ends: tuple[float, float], enough: float, before: _Choice | None) -> _Choice:
         """The least bound found for a set of x, with one i in place of all; the search ends where it is enough."""

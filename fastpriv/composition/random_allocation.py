@@ -49,6 +49,8 @@ _MAX_STEPS = 10**9  # of an epoch: sums are doubled, 30 times for these
 _DEPTHS = 45.0, 150.0, 660.0  # of laws, in nats; each serves values down to a share of the depth
 _DEPTH_SHARE = 0.75  # of the depth of a law down to which it is used
 _CELLS = 600, 1200, 2400, 4800  # of laws near a level, the next where the bounds are not close enough
+# bound: proved - the least upper bound that is claimed: sums of subnormal numbers lose their relative accuracy
+_LEAST_KNOWN = 1e-300
 _WORTHWHILE = 0.7  # the width that more cells leave, where still more follow: roundings grow with cells
 _BREAK = 2.0  # nats of delta between two breaks
 _FEW_LEVELS = 8  # that are evaluated by laws near them; of a whole curve one law serves all
@@ -101,8 +103,8 @@ class AllocationCurve(ValueObject):
                 rows[1] = self._of_one_step(next_above(inside + next_above(math.log(self.steps))), -1.0)
         elif self.scale > 0.0:
             self._improve(inside, rows, np.flatnonzero(levels == inside))
-        rows[1, levels > inside] = 0.0
-        rows[2] = np.minimum(rows[2], 1.0)
+        rows[1, (levels > inside) | (rows[1] < _LEAST_KNOWN)] = 0.0
+        rows[2] = np.clip(rows[2], _LEAST_KNOWN if self.scale > 0.0 else 0.0, 1.0)
         rows[1] = np.minimum(rows[1], rows[2])
         rows[0] = np.clip(rows[0], rows[1], rows[2])
         value, lower, upper = (row.reshape(np.shape(epsilon)) for row in rows)

@@ -207,3 +207,14 @@ def test_objects():
         assert hash(again) == hash(one)
         assert compose(again) == compose(one)
         assert compose(pickle.loads(pickle.dumps(compose(one)))) == compose(one)
+
+
+@pytest.mark.parametrize("epsilon", [20.0, 30.0, 1e9])
+def test_no_delta_is_claimed_to_be_zero(epsilon):
+    """Losses are unbounded in both directions: delta is positive, however far below the smallest double."""
+    for one in (RandomAllocation(2.0, 10), BallsInBins(2.0, 10), BandedMatrixMechanism([1.0, 0.5], sigma=2.0, bins=10)):
+        for direction in ("forward", "backward"):
+            found = one.delta(epsilon, direction=direction)
+            assert found.lower == 0.0
+            assert 0.0 < found.upper < 1e-250
+    assert RandomAllocation(2.0, 10).epsilon(log_delta=-1000.0, direction="forward").upper == math.inf

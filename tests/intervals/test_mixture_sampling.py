@@ -119,3 +119,9 @@ def test_small_deltas_have_narrow_bounds():
         found = BandedMatrixMechanism(coefficients, sigma, bins).sampled_delta(epsilon, rng=1, max_samples=60_000)
         assert least < found.lower
         assert found.upper < 1.3 * found.value
+
+
+def test_deltas_below_all_doubles_end():
+    found = BandedMatrixMechanism([1.0, 0.5], sigma=2.0, bins=10).sampled_delta(30.0, rng=1, max_samples=4096)
+    assert found.lower == 0.0
+    assert 0.0 < found.upper < 1e-250
