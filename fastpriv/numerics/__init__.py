@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 __all__ = [
     "LARGEST_DOUBLE", "LOG_2", "LOG_2_ABOVE", "MACHINE_EPSILON", "SMALLEST_NORMAL", "SMALLEST_SUBNORMAL", "SQRT_LOG_2",
     "SQRT_LOG_2_ABOVE", "UNIT_ROUNDOFF", "BoolArray", "FloatArray", "IndexArray", "IntArray", "LongDoubleArray",
-    "RealArray", "WordArray", "enclosure", "log_sum_exp", "next_above", "next_below",
+    "RealArray", "WordArray", "enclosure", "log_sum_exp", "next_above", "next_below", "reconcile_bounds",
 ]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
@@ -81,6 +81,30 @@ def enclosure(
     if error == 0.0:
         return value, value, value
     return value, max(next_below(value - error), least), min(next_above(value + error), most)
+
+
+def reconcile_bounds(
+    bounds: tuple[FloatArray, FloatArray], other: tuple[FloatArray, FloatArray]
+) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Combine two enclosures of the same numbers, each a pair (lower, upper), that were derived independently.
+
+    Where the two overlap, the result is their intersection. Where they do not, at least one of them is false: the
+    result is then the smallest interval that contains both, which holds if either does. A bound that is NaN counts as
+    false and is left out. The third array marks the entries of both sorts, so that the caller can take another path or
+    say in ``method`` that the bounds were widened.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> first, second = (np.array([0.0, 0.0]), np.array([2.0, 1.0])), (np.array([1.0, 3.0]), np.array([4.0, 4.0]))
+    >>> lower, upper, disagree = reconcile_bounds(first, second)
+    >>> lower.tolist(), upper.tolist(), disagree.tolist()
+    ([1.0, 0.0], [2.0, 4.0], [False, True])
+    """
+    lower, upper = np.maximum(bounds[0], other[0]), np.minimum(bounds[1], other[1])
+    disagree = ~(lower <= upper)
+    lower = np.where(disagree, np.fmin(bounds[0], other[0]), lower)
+    return lower, np.where(disagree, np.fmax(bounds[1], other[1]), upper), disagree
 
 
 def log_sum_exp(terms: FloatArray, axis: int = -1) -> Any:

@@ -74,3 +74,13 @@ def test_the_logarithm_of_a_sum_takes_an_axis():
     terms = np.log(np.arange(1.0, 7.0)).reshape(2, 3)
     np.testing.assert_allclose(numerics.log_sum_exp(terms, axis=0), np.log([5.0, 7.0, 9.0]), rtol=1e-15)
     np.testing.assert_allclose(numerics.log_sum_exp(terms), np.log([6.0, 15.0]), rtol=1e-15)
+
+
+def test_enclosures_that_overlap_are_intersected_and_others_are_widened_to_contain_both():
+    nan = math.nan
+    bounds = np.array([0.0, 0.0, 2.0, nan, 0.0, -math.inf]), np.array([2.0, 1.0, 3.0, 1.0, 1.0, 0.0])
+    other = np.array([1.0, 3.0, 0.0, 0.5, 1.0, -1.0]), np.array([4.0, 4.0, 1.0, 2.0, 1.0, math.inf])
+    lower, upper, disagree = numerics.reconcile_bounds(bounds, other)
+    assert lower.tolist() == [1.0, 0.0, 0.0, 0.5, 1.0, -1.0]
+    assert upper.tolist() == [2.0, 4.0, 3.0, 2.0, 1.0, 0.0]
+    assert disagree.tolist() == [False, True, True, True, False, False]
