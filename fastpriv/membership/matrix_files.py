@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -101,7 +102,7 @@ def _read_csv(file: Path) -> tuple[NDArray[Any], list[str] | None, list[str] | N
                 people += cells[:with_people]
                 rows.append(np.array([_number(file, cell, reader.line_num, j, names) for j, cell in enumerate(row)],
                                      dtype=np.float32))  # fmt: skip
-        except (csv.Error, UnicodeDecodeError, EOFError, OSError) as fault:
+        except (csv.Error, UnicodeDecodeError, EOFError, OSError, zlib.error) as fault:
             raise damaged_file(file, fault) from None
     if not rows or not rows[0].size:
         raise DomainError(f"path must be a table with people and attributes; got {str(file)!r} without any. Fill it.")

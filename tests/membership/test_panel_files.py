@@ -26,9 +26,11 @@ def write_bed(path, copies_a2, alleles=None, ids=None, people=None):
     alleles = alleles or [("A", "G")] * m
     ids = ids or [f"rs{j}" for j in range(m)]
     people = people or [f"p{k}" for k in range(n)]
-    path.with_suffix(".bim").write_text("".join(
-        f"1\t{name}\t0\t{100 + j}\t{a}\t{b}\n" for j, (name, (a, b)) in enumerate(zip(ids, alleles, strict=True))
-    ))
+    path.with_suffix(".bim").write_text(
+        "".join(
+            f"1\t{name}\t0\t{100 + j}\t{a}\t{b}\n" for j, (name, (a, b)) in enumerate(zip(ids, alleles, strict=True))
+        )
+    )
     path.with_suffix(".fam").write_text("".join(f"f\t{name}\t0\t0\t0\t-9\n" for name in people))
     return path
 
@@ -291,7 +293,7 @@ def test_vcf_without_people_or_genotypes(tmp_path):
         read_panel(path, counted_allele="alt", coding="carrier")
     text = vcf_text(PEOPLE, [("rs1", "A", "G", ["5"] * 4)]).replace("\tGT\t", "\tDP\t")
     path.write_text(text.replace("##contig", '##FORMAT=<ID=DP,Number=1,Type=Integer,Description="x">\n##contig'))
-    with pytest.raises(DomainError, match="path must be a VCF with genotypes, GT; got .* without them at 'rs1'"):
+    with pytest.raises(DomainError, match="path must be a VCF with genotypes, GT; got .* without them at site 0"):
         read_panel(path, counted_allele="alt", coding="carrier")
 
 
@@ -328,9 +330,112 @@ def test_vcf_that_is_none(tmp_path):
     path.write_text("hello\n")
     with pytest.raises(DomainError, match="path must be a whole file; got .*a.vcf.*in which .*not valid bcf or vcf"):
         read_panel(path, counted_allele="alt", coding="carrier")
-    path.write_text(vcf_text(PEOPLE, SITES) + "1\t400\trs9\tA\tG\t.\t.\t.\tGT\t0/0\n")
-    with pytest.raises(DomainError, match="in which site 3 must be readable; got: .*error parsing variant"):
+
+
+LAST = "1\t400\trs9\tA\tG\t.\t.\t.\tGT\t0/0\t0/1\t1/1\t0/0"
+
+
+@pytest.mark.parametrize("contig", [True, False])
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("\t0/0\t0/1\t1/1\t0/0", "\t0/0", "line 8 must be a record of 13 columns, as many as the header; got 10"),
+        (LAST, "02\t.\tA\tG", "line 8 must be a record of 13 columns, as many as the header; got 4"),
+        (LAST, "", "line 8 must be a record of 13 columns, as many as the header; got 1"),
+        ("1\t400", "\t400", "line 8 must be a record with an entry in each column; got none in column 1"),
+        ("1\t400", "a b\t400", "line 8 must be a record that begins with a chromosome; got 'a b'"),
+        ("400", "4e2", "line 8 must be a record with a position in its second column; got '4e2'"),
+        ("400", "99999999999", "line 8 must be a record with a position in its second column; got '99999999999'"),
+        ("GT", ":GT", "line 8 must be a record with names between colons as its FORMAT; got ':GT'"),
+        ("rs9", "r\0", "line 8 must be text; got a byte 0"),
+        ("rs9", "\xe9", "line 8 must be in UTF-8; got .*invalid continuation byte"),
+        ("0/1", "/1", "site 3 must be readable; got"),
+        ("0/1", "0/x", "site 3 must be readable; got"),
+        ("0/1", "0/7", "site 3 must have genotypes of its 2 alleles; got allele 7"),
+    ],
+)
+def test_a_record_of_a_vcf_that_is_damaged(tmp_path, old, new, said, contig):
+    path = tmp_path / "a.vcf"
+    text = vcf_text(PEOPLE, SITES) + LAST.replace(old, new) + "\n"
+    path.write_bytes((text if contig else text.replace("##contig=<ID=1>", "##other=1")).encode("latin-1"))
+    with pytest.raises(DomainError, match=f"path must be a whole file; got .*a.vcf.*in which {said}.*Write it anew"):
         read_panel(path, counted_allele="alt", coding="carrier")
+
+
+@pytest.mark.parametrize("ending", [".fam", ".bim"])
+def test_lines_beside_a_bed_that_are_damaged(bed, ending):
+    table = bed.with_suffix(ending)
+    lines = table.read_bytes().splitlines(keepends=True)
+    for line, said in (
+        (b"f p1\n", "line 2 must have 6 entries; got 2"), (b"\n", "line 2 must have 6 entries; got 0"),
+        (lines[1].replace(b"1", b"\xe9"), "line 2 must be in UTF-8; got"),
+    ):  # fmt: skip
+        table.write_bytes(b"".join([lines[0], line, *lines[2:]]))
+        with pytest.raises(
+            DomainError, match=rf"path must be a whole file; got .*a\{ending}.*in which {said}.*Write it"
+        ):
+            read_panel(bed, counted_allele="A1", coding="carrier")
+    table.write_bytes(b"")
+    with pytest.raises(DomainError, match=rf"path must have a \{ending} with at least one line; got .* without any"):
+        read_panel(bed, counted_allele="A1", coding="carrier")
+
+
+def test_names_beside_a_bed_are_not_comments(tmp_path):
+    path = write_bed(tmp_path / "a.bed", np.array([[0, 1], [1, 2]]), ids=["rs#1", "rs2"], people=["a#1", "b"])
+    panel = read_panel(path, counted_allele="A2", coding="carrier")
+    assert (panel.people.tolist(), panel.attributes.tolist()) == (["a#1", "b"], ["rs#1", "rs2"])
+
+
+def test_a_bcf_without_check_sums(tmp_path):
+    path = tmp_path / "a.bcf"
+    path.write_bytes(b"BCF\x02\x02")
+    with pytest.raises(DomainError, match="path must be a .bcf in compressed blocks, which have check sums; got"):
+        read_panel(path, counted_allele="alt", coding="carrier")
+
+
+READ = """
+import sys, warnings
+from fastpriv import DomainError
+from fastpriv.membership import read_panel
+warnings.simplefilter("error")
+for path in sys.argv[1:]:
+    print(path, flush=True)
+    alleles = {"counted_allele": "A1" if path.endswith("bed") else "alt", "coding": "carrier"}
+    try:
+        read_panel(path, missing="as_zero", **({} if ".csv" in path else alleles))
+    except DomainError as error:
+        assert any(part in str(error) for part in (" must be ", " must have ", " must name ")), error
+"""
+
+
+@pytest.mark.parametrize("kind", [".vcf", ".vcf.gz", ".csv.gz", ".bed", ".bim", ".fam"])
+def test_files_damaged_at_random_end_in_a_sentence(tmp_path, kind):
+    rng = np.random.default_rng(list(kind.encode()))
+    text = vcf_text(PEOPLE, SITES).replace("##contig=<ID=1>\n", "").encode()
+    csv = b"person,rs1,rs2\na,0,1\nb,1,0\n"
+    paths = []
+    for number in range(300):
+        path = tmp_path / f"{number}{kind}"
+        if kind in (".bed", ".bim", ".fam"):
+            write_bed(path.with_suffix(".bed"), np.array([[0, 1, 2], [1, 2, 0], [0, 0, 1]]))
+            data = bytearray(path.read_bytes())
+        else:
+            data = bytearray(csv if kind == ".csv.gz" else text)
+            data = bytearray(gzip.compress(data)) if kind.endswith(".gz") else data
+        for _ in range(rng.integers(1, 4)):
+            at = int(rng.integers(len(data)))
+            change = rng.integers(4)
+            if change == 0:
+                data[at] = int(rng.integers(256))
+            elif change == 1:
+                del data[at : at + int(rng.choice([1, 3, 20]))]
+            else:
+                data[at:at] = [b"\t", b"\n", b"\0", b"/", b":", b"9" * 20, b"\xe9"][rng.integers(7)]
+            data = data or bytearray(b"\n")
+        path.write_bytes(data if kind != ".vcf" or data.endswith(b"\n") else data + b"\n")
+        paths.append(str(path.with_suffix(".bed") if kind in (".bim", ".fam") else path))
+    done = subprocess.run([sys.executable, "-c", READ, *paths], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, (done.returncode, done.stdout.splitlines()[-1:], done.stderr[-1000:])
 
 
 def test_numpy_files(tmp_path, genotypes):
