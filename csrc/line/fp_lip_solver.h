@@ -1,6 +1,9 @@
 /* Maximum over the atoms of the divergences of fp_lip.h; included once per instruction set. */
 /* bounds: tested by enclosures/test_lip - rounding of the log-ratio, of masses and of sums, counted to first order;
  * what atoms beyond a window weigh; outward rounding of brackets */
+/* Grouped atoms.  Their density is M' with |M' / M - 1| <= eta within the radius. Hence |log M' - log M| <= 1.01 eta,
+ * and the mass of a tail is off by eta times it. Where 1 is taken out of M / N_a, sum w' replaces sum w: these differ by
+ * at most eta, and N_a <= e^0.25 M there. Three eta cover each of these; the slope of f is then not known. */
 #include "common/fp_lanes_loops.h"
 #include "line/fp_scaled_sum_loops.h"
 
@@ -29,6 +32,7 @@ typedef struct {
     double value, slope, error, peak;
     double steep, curvature; /* lower bound of the slope, 0 where none is known; upper bound of f'' */
     int first, count;
+    const fp_lip_atoms *atoms; /* what was summed: all atoms or the groups */
 } FP_NAME(fp_lip_point);
 
 /* Relative rounding error of a sum of so many terms in eight lanes. */
@@ -54,17 +58,32 @@ static void FP_NAME(fp_lip_window)(const fp_lip *lip, const fp_lip_atoms *side, 
 {
     double y = a + t * lip->sigma, rounding = 1e-15 * (fabs(a) + fabs(y)) * lip->inverse, best = -INFINITY;
     *first = 0;
-    *count = fp_padded(lip->n);
-    if (lip->n <= FP_LIP_SMALL || !(t < 1e5) || !(rounding < 1e-3))
+    *count = fp_padded(side->n);
+    if (side->n <= FP_LIP_SMALL || !(t < 1e5) || !(rounding < 1e-3))
         return;
-    int next = FP_NAME(fp_lip_search)(side->x, lip->n, y);
-    for (int i = next > 0 ? next - 1 : 0; i <= next && i < lip->n; ++i) {
+    int next = FP_NAME(fp_lip_search)(side->x, side->n, y);
+    for (int i = next > 0 ? next - 1 : 0; i <= next && i < side->n; ++i) {
         double z = (side->x[i] - y) * lip->inverse, h = side->log_weight[i] - 0.5 * z * z;
         best = h > best ? h : best;
     }
     double radius = (sqrt(2.0 * (reach - best)) * (1.0 + 1e-9) + 2e-3) * lip->sigma;
-    *first = FP_NAME(fp_lip_search)(side->x, lip->n, y - radius);
-    *count = fp_padded(FP_NAME(fp_lip_search)(side->x, lip->n, y + radius) - *first);
+    *first = FP_NAME(fp_lip_search)(side->x, side->n, y - radius);
+    *count = fp_padded(FP_NAME(fp_lip_search)(side->x, side->n, y + radius) - *first);
+}
+
+/* The atoms to sum for M at a + sigma t: the groups where their error is known. */
+static const fp_lip_atoms *FP_NAME(fp_lip_atoms_at)(const fp_lip *lip, int which, double a, double t)
+{
+    const fp_lip_atoms *side = &lip->side[which];
+    if (!lip->group[which].n || !(t < 1e5))
+        return side;
+    double y = a + t * lip->sigma, nearest = INFINITY;
+    int next = FP_NAME(fp_lip_search)(side->x, side->n, y);
+    for (int i = next > 0 ? next - 1 : 0; i <= next && i < side->n; ++i) {
+        double distance = fabs(side->x[i] - y) * lip->inverse;
+        nearest = distance < nearest ? distance : nearest;
+    }
+    return nearest * nearest <= lip->group_square ? &lip->group[which] : side;
 }
 
 /* f - eps and its slope at t. Where all exponents are small, the form is free of cancellation. Below
@@ -72,9 +91,9 @@ static void FP_NAME(fp_lip_window)(const fp_lip *lip, const fp_lip_atoms *side, 
 static void FP_NAME(fp_lip_log_ratio)(fp_lip *lip, const fp_lip_atoms *side, double a, double t, double epsilon,
                                FP_NAME(fp_lip_point) *at)
 {
-    double below = (a - side->x[0]) * lip->inverse, above = (side->x[lip->n - 1] - a) * lip->inverse;
+    double below = (a - side->x[0]) * lip->inverse, above = (side->x[side->n - 1] - a) * lip->inverse;
     double far = below > above ? below : above, inverse = lip->inverse;
-    int first = 0, count = fp_padded(lip->n), near = far * (t + far) <= 0.25;
+    int first = 0, count = fp_padded(side->n), near = far * (t + far) <= 0.25;
     if (!near)
         FP_NAME(fp_lip_window)(lip, side, a, t, FP_LIP_REACH, &first, &count);
     const double *restrict x = side->x + first, *restrict w = side->weight + first,
@@ -83,6 +102,9 @@ static void FP_NAME(fp_lip_log_ratio)(fp_lip *lip, const fp_lip_atoms *side, dou
     fp_v8 mass = {0}, slope = {0}, slip = {0}, wide = {0};
     lip->evaluations++;
     fp_stop_requested(&lip->stop, count + 32);
+    int grouped = side != &lip->side[0] && side != &lip->side[1];
+    double group_error = grouped ? lip->group_error : 0.0;
+    at->atoms = side;
     at->first = first;
     at->count = count;
     at->steep = at->curvature = 0.0;
@@ -109,10 +131,10 @@ static void FP_NAME(fp_lip_log_ratio)(fp_lip *lip, const fp_lip_atoms *side, dou
         at->peak = 0.0;
         at->value = log_ratio - epsilon;
         at->slope = FP_NAME(fp_v8_sum)(slope) / (1.0 + rise);
-        at->steep = at->slope - 8.0 * (FP_ROUND + FP_NAME(fp_lip_sum_error)(count)) * FP_NAME(fp_v8_sum)(wide);
+        at->steep = grouped ? 0.0 : at->slope - 8.0 * (FP_ROUND + FP_NAME(fp_lip_sum_error)(count)) * FP_NAME(fp_v8_sum)(wide);
         at->curvature = far * far * (1.0 + 1e-9);
         at->error = (2.0 * FP_ROUND + 2.0 * FP_NAME(fp_lip_sum_error)(count)) * FP_NAME(fp_v8_sum)(slip)
-                    + 2.3e-16 * (fabs(excess) + epsilon + 2.0 * fabs(log_ratio)) + 1e-300 * (1.0 + t);
+                    + 2.3e-16 * (fabs(excess) + epsilon + 2.0 * fabs(log_ratio)) + 1e-300 * (1.0 + t) + group_error;
         return;
     }
     for (int k = 0; k < count; ++k)
@@ -131,7 +153,7 @@ static void FP_NAME(fp_lip_log_ratio)(fp_lip *lip, const fp_lip_atoms *side, dou
     at->value = peak - epsilon + fp_log(total);
     at->slope = FP_NAME(fp_v8_sum)(slope) / total;
     at->error = FP_ROUND * (4.0 + fabs(peak) + FP_NAME(fp_v8_sum)(slip) / total) + FP_NAME(fp_lip_sum_error)(count)
-                + 2.3e-16 * epsilon + 1e-300 * (1.0 + t);
+                + 2.3e-16 * epsilon + 1e-300 * (1.0 + t) + group_error;
 }
 
 /* An upper bound of the crossing t_R of atom k, since f(t) >= log w_i + d_i t - d_i^2 / 2 for every i. */
@@ -188,8 +210,10 @@ static void FP_NAME(fp_lip_mass)(fp_lip *lip, const fp_lip_atoms *side, int k, d
     double far = (side->x[lip->n - 1] - side->x[k]) * lip->inverse;
     fp_dd scale = fp_two_sum(epsilon, -square);
     scale = fp_two_sum(scale.hi, scale.lo - low);
-    int count = at->count, end = at->first + count < lip->n ? at->first + count : lip->n;
-    const double *restrict w = side->weight + at->first, *restrict lw = side->log_weight + at->first;
+    const fp_lip_atoms *atoms = at->atoms;
+    int count = at->count, end = at->first + count < atoms->n ? at->first + count : atoms->n;
+    const double *restrict w = atoms->weight + at->first, *restrict lw = atoms->log_weight + at->first;
+    double group_error = atoms == side ? 0.0 : lip->group_error;
     const double *restrict e = lip->e, *restrict d = lip->d;
     double *restrict part = lip->h;
     fp_v8 sum = {0}, slip = {0};
@@ -205,7 +229,7 @@ static void FP_NAME(fp_lip_mass)(fp_lip *lip, const fp_lip_atoms *side, int k, d
         double unit = fp_exp(at->peak - epsilon), p = unit * FP_NAME(fp_v8_sum)(sum);
         theta = epsilon * (p - mills) <= theta * mills ? theta : 0.0;
         error = FP_ROUND * (unit * FP_NAME(fp_v8_sum)(slip) + (12.0 + fabs(at->peak) + epsilon) * p + 2.0 * mills)
-                + sum_error * p + theta * mills + 1e-300;
+                + (sum_error + group_error) * p + theta * mills + 1e-300;
         tail->scale = scale;
         tail->value = (p - mills) * FP_INV_SQRT_2PI;
         tail->loss = fp_exp(log_lost) * FP_INV_SQRT_2PI;
@@ -218,11 +242,11 @@ static void FP_NAME(fp_lip_mass)(fp_lip *lip, const fp_lip_atoms *side, int k, d
             sum += FP_AT(part, i);
             slip += FP_AT(e, i) * (FP_NAME(fp_v8_abs)(di) + FP_NAME(fp_v8_abs)(t - di));
         }
-        double p = FP_NAME(fp_v8_sum)(sum) + side->beyond[end].hi,
+        double p = FP_NAME(fp_v8_sum)(sum) + atoms->beyond[end].hi,
                q = FP_NAME(fp_lip_unscaled)(scale, mills * FP_INV_SQRT_2PI);
         theta = epsilon * (p - q) <= theta * q ? theta : 0.0;
         double density = fp_exp(at->peak - square) * (0.5 * FP_INV_SQRT_2PI);
-        error = (2.0 * FP_ROUND + sum_error) * p + FP_ROUND * density * FP_NAME(fp_v8_sum)(slip)
+        error = (2.0 * FP_ROUND + sum_error + group_error) * p + FP_ROUND * density * FP_NAME(fp_v8_sum)(slip)
                 + (4.0 * FP_ROUND + theta) * q + 1e-300;
         tail->loss = fp_exp(log_lost + scale.hi);
         tail->scale = fp_dd_set(0.0);
@@ -235,30 +259,23 @@ static void FP_NAME(fp_lip_mass)(fp_lip *lip, const fp_lip_atoms *side, int k, d
     tail->value = tail->value > 0.0 ? tail->value : 0.0;
 }
 
-/* Right(a) of atom k of one side, for the epsilon with index visit - 1. */
-static const fp_lip_tail *FP_NAME(fp_lip_tail_at)(fp_lip *lip, int which, int k, double epsilon, ptrdiff_t visit)
+/* Right(a) of atom k of one side from a crossing near `tail->t`, which is known if `again`. If the crossing cannot be
+ * enclosed, the result is a bound. Returns whether it was enclosed, or all atoms were summed; if `whole`, they are. */
+static int FP_NAME(fp_lip_tail_solve)(fp_lip *lip, int which, int k, double epsilon, int again, int whole,
+                                      fp_lip_tail *tail)
 {
     const fp_lip_atoms *side = &lip->side[which];
-    fp_lip_tail *tail = &lip->tail[which][k];
     FP_NAME(fp_lip_point) at = {0};
-    if (tail->visit == visit)
-        return tail;
-    int again = tail->visit > 0;
-    tail->visit = visit;
-    if (k == lip->n - 1) { /* without an atom on this side there is no tail */
-        *tail = (fp_lip_tail){.visit = visit};
-        return tail;
-    }
     double a = side->x[k], *centre = &lip->centre[which ? lip->n - 1 - k : k], above = INFINITY;
     if (isnan(*centre)) {
-        FP_NAME(fp_lip_log_ratio)(lip, side, a, 0.0, 0.0, &at);
+        FP_NAME(fp_lip_log_ratio)(lip, FP_NAME(fp_lip_atoms_at)(lip, which, a, 0.0), a, 0.0, 0.0, &at);
         *centre = at.value + at.error;
     }
     double t = again ? tail->t + (epsilon - tail->epsilon) / tail->slope : NAN, behind = 0.0;
     if (!(t >= 0.0 && t < INFINITY))
         t = above = FP_NAME(fp_lip_crossing_bound)(lip, side, k, epsilon);
     for (int i = 0; i < 100 && t < FP_LIP_FARTHEST; ++i) {
-        FP_NAME(fp_lip_log_ratio)(lip, side, a, t, epsilon, &at);
+        FP_NAME(fp_lip_log_ratio)(lip, whole ? side : FP_NAME(fp_lip_atoms_at)(lip, which, a, t), a, t, epsilon, &at);
         double close = 1e-10 * at.slope / (1.0 + t);
         if (lip->stop.status || fabs(at.value) <= 2.0 * at.error || (at.slope > 0.0 && fabs(at.value) <= close))
             break;
@@ -295,8 +312,27 @@ static const fp_lip_tail *FP_NAME(fp_lip_tail_at)(fp_lip *lip, int which, int k,
     if (t < FP_LIP_FARTHEST)
         FP_NAME(fp_lip_mass)(lip, side, k, t, epsilon, tail->resolved ? log_lost : INFINITY,
                              tail->resolved && miss < epsilon ? miss * fp_exp(growth) : 0.0, &at, tail);
+    if (!tail->resolved && at.atoms != side && !lip->stop.status)
+        return 0;
     if (!tail->resolved)
         FP_NAME(fp_lip_unresolved)(lip, side, k, epsilon, known ? t - width - shift : 0.0, tail);
+    return 1;
+}
+
+/* Right(a) of atom k of one side, for the epsilon with index visit - 1. */
+static const fp_lip_tail *FP_NAME(fp_lip_tail_at)(fp_lip *lip, int which, int k, double epsilon, ptrdiff_t visit)
+{
+    fp_lip_tail *tail = &lip->tail[which][k];
+    if (tail->visit == visit)
+        return tail;
+    int again = tail->visit > 0;
+    tail->visit = visit;
+    if (k == lip->n - 1) { /* without an atom on this side there is no tail */
+        *tail = (fp_lip_tail){.visit = visit};
+        return tail;
+    }
+    if (!FP_NAME(fp_lip_tail_solve)(lip, which, k, epsilon, again, 0, tail))
+        FP_NAME(fp_lip_tail_solve)(lip, which, k, epsilon, 1, 1, tail);
     return tail;
 }
 
@@ -529,12 +565,12 @@ static fp_bracket FP_NAME(fp_lip_delta)(fp_lip *lip, double epsilon, ptrdiff_t v
 
 /* The curve for increasing eps; returns -1 when memory is short, FP_INTERRUPTED when the caller stopped it. cost:
  * evaluations of the log-ratio, sums in double-doubles, tails, tails whose crossing could not be enclosed. */
-static int FP_NAME(fp_lip_curve)(int n, const double *w, const double *x, double sigma, const double *epsilon,
-                               ptrdiff_t count, double target, int logs, fp_interrupted interrupted, fp_bracket *out,
+static int FP_NAME(fp_lip_curve)(int n, const double *w, const double *x, double sigma,
+                               const fp_lip_groups *groups, const double *epsilon, ptrdiff_t count, double target, int logs, fp_interrupted interrupted, fp_bracket *out,
                                long *cost)
 {
     fp_lip lip;
-    int winner = 0, status = fp_lip_build(&lip, n, w, x, sigma);
+    int winner = 0, status = fp_lip_build(&lip, n, w, x, sigma, groups);
     cost[0] = cost[1] = cost[2] = cost[3] = 0;
     if (status < 0)
         return status;

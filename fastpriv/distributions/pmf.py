@@ -51,7 +51,8 @@ _FAR_MASS = 1e-16
 _BOUND_ROUNDING = 1.01
 # bound: proved - rounding of Chebyshev coefficients from a discrete cosine transform, relative to their sum
 _COEFFICIENT_ERROR = 1e-14
-_CELL_LENGTHS = (1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125)  # candidates, in units of sigma
+_LARGEST_EXPONENT = 40.0  # of a coefficient of the bound of grouping; beyond it rounding alone exceeds all tolerances
+_CELL_LENGTHS = tuple(2.0**-i for i in range(14))  # candidates, in units of sigma
 _ANGLES = 128  # points of the discrete cosine transform that gives Chebyshev coefficients
 
 
@@ -220,6 +221,8 @@ def _plan(distance: float, tolerance: float, atoms: int) -> _Plan | None:
     for length in _CELL_LENGTHS:
         h = length * (1 + 1e-12)
         a, b = (distance + 0.5 * h) * 0.5 * h, h * h / 16
+        if a > _LARGEST_EXPONENT:  # rounding, which the bound multiplies by e^a, exceeds every tolerance
+            continue
         coefficients = _coefficients(a, b, 2 * _grouping.MAX_NODES)
         for k in range(2, _grouping.MAX_NODES + 1):
             if best is not None and k / length >= best.cost.size / 2 / best.length:

@@ -34,6 +34,8 @@ _DENSITY_REACH = 16.0  # standard deviations within which the density of grouped
 # bound: proved - the mass of a normal beyond 16 deviations, e^-128, times the log of a density, which is below e^10
 _BEYOND_REACH_ERROR = 1e-50
 _MANY_VALUES = 2048  # values from which grouping saves time
+_CROSSING_ROOM = 2.0  # times the least bound of a crossing: how far from the values grouped ones serve as well
+_GROUPING_SQUARE = 100.0  # what the square of the radius has to exceed that of a crossing by, and 10 to spare
 _CLEAR_DIVERGENCE = 0.1  # nats; the error of grouping is small beside such a divergence
 # bound: tested by enclosures/test_many_values - rounding of a sum of exponentials and of its logarithm
 _CAP_ROUNDING = 2e-13
@@ -123,7 +125,10 @@ def _lip_rows(
         def of_part(task: tuple[slice, slice]) -> Any:
             some, part = task
             chosen = np.ascontiguousarray(increasing[some, part])
-            return _lip.lip_curves(weights, points, np.ascontiguousarray(sigma[some]), chosen, width, logs)
+            groups = None
+            if len(prior) > _MANY_VALUES and chosen.size > 1:
+                groups = _groups_for_tails(prior, float(sigma[some][0]), float(chosen[0, -1]))
+            return _lip.lip_curves(weights, points, np.ascontiguousarray(sigma[some]), chosen, width, logs, groups)
 
         rows, costs = np.empty((*levels.shape, 6)), np.zeros(4, dtype=np.int64)
         brief = levels.size * len(prior) <= _LEVELS_TIMES_POINTS
@@ -140,6 +145,25 @@ def _lip_rows(
         return np.empty((s, e, 6)), "two crossings a point", dict.fromkeys(_COST, 0)
     rows, cost = with_mass_gaps(rows_at, epsilon.reshape(-1), prior.mass_gap, 0.0)
     return rows.reshape(s, e, 6), "two crossings a point" + (", some not enclosed" if cost["undecided"] else ""), cost
+
+
+def _groups_for_tails(prior: Pmf, sigma: float, epsilon: float) -> tuple[FloatArray, FloatArray, float, float] | None:
+    """Return the grouped atoms of a prior that serve curves up to this epsilon; None if grouping saves little.
+
+    From the first atom, the log-ratio reaches epsilon at most at (epsilon - log w) / d + d / 2, d being the distance of
+    another atom. The radius leaves room for crossings of other atoms; points beyond it are summed over all atoms.
+    """
+    distance = (prior.values - prior.values[0]) / sigma
+    if not (0.0 < distance[-1] < math.inf and epsilon < math.inf):
+        return None
+    with np.errstate(divide="ignore", over="ignore"):
+        crossing = float(np.min((epsilon - np.log(prior.probabilities)) / distance + 0.5 * distance))
+    least = -2.0 * math.log(float(prior.probabilities.min())) + _GROUPING_SQUARE
+    radius = math.sqrt((_CROSSING_ROOM * max(crossing - float(distance[-1]), 1.0)) ** 2 + least)
+    grouped = grouped_atoms(prior.values, prior.probabilities, sigma, radius=radius)
+    if 2 * grouped.values.size >= len(prior):
+        return None
+    return grouped.weights, grouped.values, grouped.error, radius
 
 
 def pointwise_lmip(prior: Any, mechanism: Any, *, certified: bool = False) -> Estimate:

@@ -8,6 +8,8 @@ from mpmath import mp, mpf
 
 from fastpriv import GaussianMechanism, GaussianMixture, Pmf, kl_divergence, mutual_information, notions
 from fastpriv.divergences.one_dimension import integrals
+from fastpriv.kernels import _lip
+from fastpriv.notions import gaussian as gaussian_notions
 from fastpriv.posteriors.gaussian import gaussian_abp
 
 
@@ -234,3 +236,28 @@ def test_pointwise_information_of_grouped_values(part):
     assert max(e.lower for e in each) <= found.upper
     assert found.lower <= max(e.upper for e in each)
     assert found.upper - found.lower <= 2e-12 * found.upper
+
+
+@pytest.mark.parametrize("spread", [0.03, 0.3, 3.0, 300.0, 1e4])
+@pytest.mark.parametrize("shape", ["uniform", "normal", "log-normal", "clusters"])
+def test_lip_curves_of_grouped_values_meet_those_of_all_values(shape, spread):
+    rng = np.random.default_rng([7, int(100 * spread)])
+    points = {
+        "uniform": lambda: rng.uniform(0, 1, 4000), "normal": lambda: rng.normal(0, 1, 4000),
+        "log-normal": lambda: np.exp(rng.normal(0, 2, 4000)),
+        "clusters": lambda: np.concatenate([rng.normal(0, 1e-3, 3000), rng.normal(5, 1e-2, 1000), [40.0]]),
+    }[shape]()  # fmt: skip
+    weights = rng.dirichlet(np.full(points.size, 1.0))
+    order = np.argsort(points)
+    prior = Pmf(points[order], weights[order] / math.fsum(weights))
+    sigma = spread * float(np.subtract(*np.percentile(points, [95, 5])))
+    epsilon = np.concatenate([[0.0], np.geomspace(1e-3, 20, 25)])
+    curves = notions.lip_curves(prior, GaussianMechanism(sigma), epsilon)
+    groups = gaussian_notions._groups_for_tails(prior, sigma, 20.0)
+    assert groups is not None or shape in ("log-normal", "clusters") or spread < 0.1  # where grouping saves little
+    whole, _ = _lip.lip_curves(prior.probabilities, prior.values, np.array([sigma]), epsilon[None], 2e-12, True)
+    for curve, column in zip(curves, (0, 3), strict=True):
+        assert (np.asarray(curve.lower) <= whole[0, :, column + 2]).all()
+        assert (np.asarray(curve.upper) >= whole[0, :, column + 1]).all()
+        width, allowed = np.asarray(curve.upper) - curve.lower, whole[0, :, column + 2] - whole[0, :, column + 1]
+        assert (np.nan_to_num(width) <= 2 * np.nan_to_num(allowed) + 1e-9 * np.abs(whole[0, :, column])).all()
