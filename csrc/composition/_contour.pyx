@@ -52,18 +52,18 @@ cdef class ContourSums:
     cdef fp_composition[2] composition  # of the sum of losses, and of minus that
     cdef fp_contour_factor *factors
     cdef fp_contour_any *pairs
-    cdef int count, room
+    cdef int count, capacity
     cdef double cut
     cdef bint[2] made
     cdef list held
     cdef object lock
 
-    def __cinit__(self, int room, double cut=1e-14):
-        self.factors = <fp_contour_factor *>calloc(room + 1, sizeof(fp_contour_factor))
-        self.pairs = <fp_contour_any *>calloc(room + 1, sizeof(fp_contour_any))
+    def __cinit__(self, int capacity, double cut=1e-14):
+        self.factors = <fp_contour_factor *>calloc(max(capacity, 0) + 1, sizeof(fp_contour_factor))
+        self.pairs = <fp_contour_any *>calloc(max(capacity, 0) + 1, sizeof(fp_contour_any))
         if self.factors == NULL or self.pairs == NULL:
             raise MemoryError
-        self.room, self.cut, self.held, self.lock = room, cut, [], threading.Lock()
+        self.capacity, self.cut, self.held, self.lock = max(capacity, 0), cut, [], threading.Lock()
 
     def __dealloc__(self):
         cdef int i
@@ -75,6 +75,11 @@ cdef class ContourSums:
         free(self.factors)
         free(self.pairs)
 
+    cdef int check_pair(self, bint fits) except -1:
+        if self.count == self.capacity or not fits:
+            raise ValueError("a pair must have arrays of one length, not empty, and be one of the capacity")
+        return 0
+
     cdef int added(self, int known) except -1:
         if known < 0:
             raise MemoryError("not enough memory for the pairs of a composition; use fewer components")
@@ -82,6 +87,8 @@ cdef class ContourSums:
         return known
 
     cdef make(self, int lower):
+        if self.count == 0:
+            raise ValueError("there must be a pair")
         if not self.made[lower]:
             finished(fp_composition_make(&self.composition[lower], self.count, self.factors, -1 if lower else 1,
                                          self.cut), "pairs")
@@ -93,6 +100,7 @@ cdef class ContourSums:
         known.
         """
         cdef double[2] excess
+        self.check_pair(0 < w.shape[0] == m.shape[0] == s.shape[0] and 0 < v.shape[0] == n.shape[0] == t.shape[0])
         excess[0], excess[1] = p_excess, q_excess
         return bool(self.added(fp_contour_any_mixtures(
             &self.factors[self.count], &self.pairs[self.count], count, <int>w.shape[0], &w[0], &m[0], &s[0],
@@ -100,11 +108,13 @@ cdef class ContourSums:
 
     def add_laplace(self, double count, double scale, double shift):
         """Add ``count`` pairs Laplace(0, scale) and Laplace(shift, scale), shift > 0."""
+        self.check_pair(True)
         return bool(self.added(fp_contour_any_laplace(&self.factors[self.count], &self.pairs[self.count], count, scale,
                                                       shift)))
 
     def add_atoms(self, double count, const double[::1] p, const double[::1] q, double excess):
         """Add ``count`` pairs of probabilities, all positive; those of P sum to 1 + ``excess``."""
+        self.check_pair(0 < p.shape[0] == q.shape[0])
         self.held.append((p, q))
         return bool(self.added(fp_contour_any_atoms(&self.factors[self.count], &self.pairs[self.count], count,
                                                     <int>p.shape[0], &p[0], &q[0], excess)))
@@ -156,6 +166,8 @@ cdef class ContourSums:
         rows = np.zeros((frequencies.shape[0], 4))
         cdef double[:, ::1] out = rows
         cdef int status
+        if not 0 <= pair < self.count:
+            raise ValueError("the pair must be one that was added")
         with self.lock:
             status = fp_contour_moments_at(&self.factors[pair], t, frequencies.shape[0], &frequencies[0], &out[0, 0])
             if status == -1:

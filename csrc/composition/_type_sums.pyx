@@ -96,6 +96,8 @@ def splits(list a, list b, double k, double first, ptrdiff_t size, (double, doub
     for s, side in enumerate((a, b)):
         if len(side) > 2:
             raise ValueError("a side must have at most two atoms")
+        if any(len(array) == 0 for _, _, array in side):
+            raise ValueError("an atom must have a weight for each count")
         sides[s].atoms = len(side)
         room[s] = 1
         for j, (loss, start, array) in enumerate(side):

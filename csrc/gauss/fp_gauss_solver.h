@@ -121,8 +121,8 @@ FP_INLINE void FP_NAME(fp_gauss_solve_block)(const double *known, const double *
     {                                                                                                                  \
         for (ptrdiff_t i = 0; i < n; i += FP_GAUSS_BLOCK)                                                              \
             FP_NAME(fp_gauss_solve_block)(in[0] + i, in[1] + i, out + i,                                               \
-                                          n - i < FP_GAUSS_BLOCK ? n - i : FP_GAUSS_BLOCK, side, unknown,              \
-                                          logarithmic);                                                                \
+                                          n - i < FP_GAUSS_BLOCK ? n - i : (ptrdiff_t)FP_GAUSS_BLOCK, side,            \
+                                          unknown, logarithmic);                                                       \
     }
 
 FP_GAUSS_SOLVER(epsilon, FP_GAUSS_OF_EPSILON, 0)

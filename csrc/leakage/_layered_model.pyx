@@ -1,7 +1,7 @@
 """Layers of a multilayer perceptron and their gradients; the mathematics is in csrc/leakage/fp_layered_model.h.
 
 ``widths`` is a tuple of the numbers of features, hidden units and classes, ``activation`` the number of one. Arrays are
-contiguous, and labels are classes of the model: nothing is checked here but sizes.
+contiguous. Shapes and labels are checked before a kernel runs, so that no kernel reads or writes beyond its arrays.
 """
 
 import numpy as np
@@ -45,6 +45,8 @@ cdef prepared(fp_layered_model *model, widths, int activation, ptrdiff_t weights
         raise ValueError("there must be from 1 to 16 layers")
     for i in range(len(widths)):
         model.width[i] = widths[i]
+        if model.width[i] < 1:
+            raise ValueError("widths must be at least 1")
     if weights != fp_layered_parameters(model):
         raise ValueError("weights must be those of the layers")
     memory = np.empty(fp_layered_workspace(model, matching, NULL))
@@ -80,8 +82,7 @@ def losses(const double[:, ::1] scores, const int64_t[::1] labels):
     """Cross-entropy of each row of logits, shape (n,)."""
     found = np.empty(scores.shape[0])
     cdef double[::1] out = found
-    if labels.shape[0] != scores.shape[0]:
-        raise ValueError("labels must have an entry for each row")
+    check_labels(labels, scores.shape[0], scores.shape[1])
     if scores.shape[0]:
         with nogil:
             kernels.losses(scores.shape[0], scores.shape[1], &scores[0, 0], &labels[0], &out[0])
@@ -89,8 +90,14 @@ def losses(const double[:, ::1] scores, const int64_t[::1] labels):
 
 
 cdef check_batch(const fp_layered_model *model, const double[:, ::1] records, const int64_t[::1] labels):
-    if records.shape[1] != model.width[0] or labels.shape[0] != records.shape[0]:
-        raise ValueError("records and labels must fit the layers and each other")
+    if records.shape[1] != model.width[0]:
+        raise ValueError("records must have the width of the first layer")
+    check_labels(labels, records.shape[0], model.width[model.layers])
+
+
+cdef check_labels(const int64_t[::1] labels, ptrdiff_t records, ptrdiff_t classes):
+    if labels.shape[0] != records or not are_classes(labels, classes):
+        raise ValueError("labels must have a class of the model for each record")
 
 
 cdef add_gradients(
@@ -160,7 +167,7 @@ def per_example_gradients(widths, int activation, const double[::1] weights, con
     return found
 
 
-def are_classes(const int64_t[::1] labels, int64_t classes):
+cpdef bint are_classes(const int64_t[::1] labels, int64_t classes):
     """Whether all labels are from 0 to ``classes`` - 1."""
     cdef ptrdiff_t i
     for i in range(labels.shape[0]):
@@ -191,8 +198,7 @@ def matching(widths, int activation, const double[::1] weights, const double[:, 
     cdef double[:, ::1] by_record = by_records
     if logits is None:
         hard = labels
-        if hard.shape[0] != n:
-            raise ValueError("labels must have an entry for each record")
+        check_labels(hard, n, model.width[model.layers])
         hard_start = &hard[0]
     else:
         given = logits

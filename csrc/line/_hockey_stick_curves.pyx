@@ -49,6 +49,13 @@ def ufuncs(dict documentation):
     return registered(fp_mixture_ufuncs, FP_MIXTURE_UFUNCS, documentation)
 
 
+cdef int check_mixtures(const double[::1] w, const double[::1] m, const double[::1] s, const double[::1] v,
+                        const double[::1] n, const double[::1] t) except -1:
+    if not (0 < w.shape[0] == m.shape[0] == s.shape[0] and 0 < v.shape[0] == n.shape[0] == t.shape[0]):
+        raise ValueError("a mixture must have a weight, a mean and a standard deviation for each component")
+    return 0
+
+
 def pair_curve(const double[::1] w, const double[::1] m, const double[::1] s, const double[::1] v,
                const double[::1] n, const double[::1] t, const double[::1] epsilon, double target, bint logs,
                double deadline=INFINITY):
@@ -63,6 +70,7 @@ def pair_curve(const double[::1] w, const double[::1] m, const double[::1] s, co
     cdef double[:, ::1] out = result
     cdef long cost[5]
     cdef int status
+    check_mixtures(w, m, s, v, n, t)
     if epsilon.shape[0] == 0:
         return result, (0, 0, 0, 0, 0)
     with nogil:
@@ -78,6 +86,8 @@ def wide_brackets(const double[:, ::1] rows, double width):
     cdef Py_ssize_t i
     cdef bint found = False
     cdef unsigned char[::1] mark
+    if rows.shape[1] != 6:
+        raise ValueError("rows must have the six numbers of a bracket")
     for i in range(rows.shape[0]):
         if fp_bracket_is_wide(<const fp_bracket *>&rows[i, 0], width):
             found = True
@@ -100,6 +110,7 @@ cdef class PairAnalysis:
                  const double[::1] n, const double[::1] t, double deadline=INFINITY):
         cdef int status
         fp_pair_analysis_free(&self.analysis)
+        check_mixtures(w, m, s, v, n, t)
         with nogil:
             status = builders(&self.analysis, <int>w.shape[0], &w[0], &m[0], &s[0], <int>v.shape[0], &v[0], &n[0],
                               &t[0], interrupted, deadline)
@@ -119,6 +130,8 @@ cdef class PairAnalysis:
         cdef double[:, ::1] out = result
         cdef long cost[5]
         cdef int status
+        if epsilon.shape[0] == 0:
+            return result, (0, 0, 0, 0, 0)
         with nogil:
             status = analysis_kernels(&self.analysis, &epsilon[0], epsilon.shape[0], target, logs, interrupted, deadline,
                                       <fp_bracket *>&out[0, 0], cost)
@@ -147,10 +160,21 @@ def stack_curves(tuple p, tuple q, const double[:, :] epsilon, const Py_ssize_t[
     cdef bint timed = deadline < INFINITY
     if axes > 32:
         raise ValueError("at most 32 leading axes")
+    if any(a.dtype != "float64" or a.shape != (*shape, k) for side, k in ((p, kp), (q, kq)) for a in side):
+        raise ValueError("p and q must hold weights, means and standard deviations of shape (*shape, components)")
+    if not (epsilon.shape[0] == out.shape[0] == cost.shape[0] == count and out.shape[1] == points
+            and out.shape[2] == 6 and cost.shape[1] == 5
+            and (epsilon.strides[1] == sizeof(double) or points <= 1)):
+        raise ValueError("shapes must fit: epsilon (rows, levels), contiguous, out (rows, levels, 6), cost (rows, 5)")
     if count == 0 or points == 0:
         return
+    left = 1
     for i in range(axes):
         extent[i] = shape[i]
+        left *= extent[i]
+    for k in range(count):
+        if not 0 <= rows[k] < left:
+            raise ValueError("rows must be indices of the stacks")
     for side in range(2):
         for j in range(3):
             array = (q if side else p)[j]

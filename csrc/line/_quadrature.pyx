@@ -53,6 +53,18 @@ def ufuncs(dict documentation):
     return registered(fp_mixture_integrals_ufuncs, FP_MIXTURE_INTEGRALS_UFUNCS, documentation)
 
 
+cdef inline int check_columns(ptrdiff_t components, ptrdiff_t means, ptrdiff_t sigmas) except -1:
+    if components < 1 or (means != components and means != 1) or (sigmas != components and sigmas != 1):
+        raise ValueError("means and standard deviations must have an entry for each component, or one for all")
+    return 0
+
+
+cdef inline int check_quantity(int kind, bint one) except -1:
+    if one != (kind == FP_ENTROPY or kind == FP_INFORMATION):
+        raise ValueError("a divergence must have two mixtures, and an entropy or information one")
+    return 0
+
+
 cdef inline fp_column _column(const double[:] column) except *:
     cdef fp_column out
     out.data = <const char *>&column[0]
@@ -78,6 +90,8 @@ def row_integral(int kind, const double[:] w, const double[:] m, const double[:]
     cdef fp_column p[3]
     cdef fp_column q[3]
     cdef int status, j = 0, k = <int>w.shape[0]
+    check_quantity(kind, v is None)
+    check_columns(k, m.shape[0], s.shape[0])
     memset(&work, 0, sizeof(work))
     memset(q, 0, sizeof(q))
     work.certified, work.max_work, work.max_panels = certified, max_work, max_panels
@@ -85,6 +99,7 @@ def row_integral(int kind, const double[:] w, const double[:] m, const double[:]
     p[0], p[1], p[2] = _column(w), _column(m), _column(s)
     if v is not None:
         j = <int>v.shape[0]
+        check_columns(j, n.shape[0], t.shape[0])
         q[0], q[1], q[2] = _column(v), _column(n), _column(t)
     with nogil:
         status = fp_mixture_row(&work, kind, k, p[0], p[1], p[2], j, q[0], q[1], q[2], order, half_width, &row)
@@ -119,12 +134,21 @@ def stack_integrals(int kind, const double[:, :] w, const double[:, :] m, const 
     cdef int done = 0, j = 0, k = <int>w.shape[1]
     cdef Py_ssize_t i, rows = w.shape[0]
     cdef bint ordered = order is not None, pair = v is not None, counted = cost is not None
+    check_quantity(kind, not pair)
+    check_columns(k, m.shape[1], s.shape[1])
+    if not (m.shape[0] == s.shape[0] == rows and value.shape[0] == lower.shape[0] == upper.shape[0] == rows
+            and status.shape[0] == method.shape[0] == rows and (not ordered or order.shape[0] == rows)
+            and (not counted or (cost.shape[0] == rows and cost.shape[1] == 2))):
+        raise ValueError("columns, orders and results must have an entry for each row, and the cost two")
     memset(&none, 0, sizeof(none))
     memset(&work, 0, sizeof(work))
     work.certified, work.max_work = certified, max_work
     work.stop = fp_stop_token_make(interrupted, deadline)
     if pair:
         j = <int>v.shape[1]
+        check_columns(j, n.shape[1], t.shape[1])
+        if not v.shape[0] == n.shape[0] == t.shape[0] == rows:
+            raise ValueError("both mixtures must have as many rows")
     with nogil:
         for i in range(rows):
             done = fp_mixture_row(

@@ -6,7 +6,7 @@
  *   JS(P, Q)         integral of m phi(t), m = (p + q)/2, t = tanh(l/2), phi(t) = t atanh(t) + log1p(-t^2)/2
  *   h(P)             integral of -p lp
  *   Renyi, order a   log of the integral of e^(lp + b l), b = a - 1, divided by b;  when that logarithm is small,
- *                    log1p of the integral of p [kappa(b l) + b kappa(-l)], divided by b
+ *                    log1p(b S) / b, S the integral of p [kappa(b l) / b + kappa(-l)], which tends to KL as b -> 0
  *   where p or q is negligible   a constant times q or p, the limit of the above
  * The integrals of p and of q that these forms add and subtract cancel when both have the same mass.
  * Each function also returns a bound of the rounding error of its value, to second order in dl where f'(l)
@@ -94,17 +94,24 @@ FP_INLINE double fp_renyi_node(double lp, double l, double b, double shift, doub
     return f;
 }
 
+/* (e^y - 1) / b, y = b l, to 4 ulp, also where b is subnormal */
+FP_INLINE double fp_expm1_quotient(double l, double b)
+{
+    const double y = b * l;
+    return fabs(y) < 1e-17 ? l : fp_expm1(y) / b;
+}
+
 FP_INLINE double fp_renyi_small_node(double lp, double lq, double l, double b, double dp, double dq, double dl,
                                      double *err)
 {
     const double p = fp_exp(lp), q = fp_exp(lq), y = b * l, shifted = fp_exp(lp + y);
-    const double near = p * (fp_kappa_series(fp_clamp1(y)) + b * fp_kappa_series(-fp_clamp1(l)));
-    const double first = y > 1.0 ? shifted - p : p * fp_expm1(y), far = first + b * (q - p);
+    const double near = p * (fp_kappa_series(fp_clamp1(y)) / b + fp_kappa_series(-fp_clamp1(l)));
+    const double first = y > 1.0 ? (shifted - p) / b : p * fp_expm1_quotient(l, b), far = first + (q - p);
     const int small = fabs(l) < 1.0 && fabs(y) < 1.0;
     const double f = small ? near : far;
-    const double slope = fabs(b) * (fabs(shifted - q) + (fabs(b) * shifted + q) * dl) * dl + fabs(f) * dp;
-    const double loose = 8.0 * FP_U * (fabs(first) + fabs(b) * (p + q)) + fabs(b) * q * dq + fabs(first) * dp
-                         + fabs(b) * (p * dp + shifted * dl) + shifted * FP_U * (fabs(lp) + fabs(y));
+    const double slope = (fabs(shifted - q) + (fabs(b) * shifted + q) * dl) * dl + fabs(f) * dp;
+    const double loose = 8.0 * FP_U * (fabs(first) + p + q) + q * dq + fabs(first) * dp + p * dp
+                         + shifted * (dl + FP_U * (y > 1.0 ? (fabs(lp) + fabs(y)) / b : fabs(l)));
     *err = 16.0 * FP_U * fabs(f) + (small ? slope : loose);
     return f;
 }

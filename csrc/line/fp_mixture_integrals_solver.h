@@ -8,7 +8,9 @@
  * (fp_quadrature_solver.h); where its rounding bound is too wide, log(p/q) is computed again from p - q in
  * double-doubles. The bounds hold for the weights as they are and for those divided by their sums:
  *     KL      the integral of p l - p + q is A KL(P/A||Q/B) + A log(A/B) + B - A
- *     Renyi   J is that of the weights divided by their sums: order log A + (1 - order) log B is subtracted
+ *     Renyi   J is that of the weights divided by their sums: order log A + (1 - order) log B is subtracted; with S the
+ *             integral of fp_integrand.h, b = order - 1, x = B/A - 1 and t = S/A - x the integral is A (1 + b t), so
+ *             that J / b = log1p(b t) / b + log(1 + x) = S/A - excess(x) - excess(b t) / b
  * A pair of one standard deviation goes to fp_one_sigma_solver.h first.
  *
  * Two Gaussians P = N(m, s^2) and Q = N(n, t^2): x = s^2/t^2 - 1 and z = (m - n)/t, excess(x) = x - log(1 + x) >= 0,
@@ -38,7 +40,7 @@
 #define FP_TRUNCATED_TAILS 1e-300
 /* bound: none - relative error of an integral from which bounds of another kind are sharper */
 #define FP_WIDE 1e-3
-#define FP_SMALL_LOG_INTEGRAL 0.5 /* |J| below which it is computed from the integral of p^a q^(1-a) + b q - a p */
+#define FP_SMALL_LOG_INTEGRAL 0.5 /* |J| below which it is computed from the integral of (p^a q^(1-a) + b q - a p) / b */
 #define FP_UNSCALED_EXPONENT 16 /* standard deviations around 2^16 or 2^-16 cost no accuracy */
 #define FP_SCALED_EXPONENT 990 /* means and standard deviations stay below 2^990 when they are rescaled */
 /* bound: none - what means and sigmas may be; outside a row is invalid */
@@ -604,11 +606,16 @@ static inline int fp_row_renyi(fp_row_workspace *ws, fp_row *row, const fp_side 
         if (small.method & FP_OUT_OF_TIME) { /* the first integral is complete, better than a part of this one */
             row->method |= FP_OUT_OF_TIME;
         } else {
-            const double excess = (order + 1.0) * (fp_side_gap(p) + fp_side_gap(q)), size = fp_row_error(&small);
-            log_integral = fp_log1p(small.sum);
-            error = size / (1.0 + fp_min(0.0, small.sum - size)) + excess * (2.0 * fabs(small.sum) + excess)
-                    + 2.0 * FP_U * fabs(log_integral);
+            const double mass = 1.0 + first->excess, x = (second->excess - first->excess) / mass;
+            const double slack = first->slack + second->slack, size = fp_row_error(&small) / mass;
+            const double s = small.sum / mass, t = s - x, bent = fp_excess(b * t) / b, gap = fp_excess(x);
+            const double factor = b / divisor; /* 1, or order / (1 - order) where P and Q are exchanged */
+            const double least = 1.0 + fp_min(0.0, b * t - fabs(b) * size); /* bounds 1 + b t from below */
+            error = least > 0.0 ? (size + 2.0 * slack * (s + fabs(x) + slack)) / least : INFINITY;
+            error += FP_U * (4.0 * s + 16.0 * (fabs(bent) + gap));
             row->method = small.method;
+            fp_row_enclose(row, factor * (s - gap - bent), fabs(factor) * error, 0.0, INFINITY);
+            return 0;
         }
     }
     fp_row_enclose(row, log_integral / divisor, error / fabs(divisor), 0.0, INFINITY);

@@ -39,6 +39,17 @@ static inline double fp_log_modulus_kl(double log_p, double log_q, double size)
     return fp_max(log_p + fp_log(1.0 + size), log_q) + 0.6931472;
 }
 
+/* The same of p [(e^(b l) - 1) / b - 1] + q, where log_power bounds log |p^(1 + b) q^(-b)| and size bounds |l|, or l
+ * alone on the real line: |e^z - 1| is at most 1 + |e^z|, and at most |z| max(1, |e^z|); on the real line p |l| max(1,
+ * e^(b l)) <= q where l < 0, b > -1/2. */
+static inline double fp_log_renyi_small(double log_p, double log_q, double log_power, double b, double size)
+{
+    const double plain = fp_log_sum(log_power, fp_log_sum(log_q + fp_log(fabs(b)), log_p + fp_log1p(b)))
+                         - fp_log(fabs(b));
+    const double rest = fp_log_sum(log_q + FP_LN2, log_p), slope = fp_log(size > 1e-300 ? size : 1e-300);
+    return fp_min(plain, fp_log_sum(fp_max(log_power, log_p) + fp_min(slope, 2800.0), rest));
+}
+
 /* p log(p/m) + q log(q/m), halved; m = (p + q)/2 is itself a mixture of the two, gap bounds the change of log(p/q)
  * but for eps */
 static inline double fp_log_modulus_js(const fp_local_mixture *p, const fp_local_mixture *q, double log_p, double log_q,

@@ -19,20 +19,21 @@
  *     JS             half the sum of two such forms with m = (p + q)/2 in the place of q:
  *                    sum d_i^2 / (2 (w_i + v_i)) / cos(theta/2), and, m >= q/2, G / 2 / cos(theta/2)
  *     Renyi          f = p^a q^(-b):  V cos(theta/2)^-max(b, 0)
- *     Renyi, small   f = p^a q^(-b) + b q - a p:  (1 + V) cos(theta/2)^-max(b, 0) + a + |b|;
- *                    f = a b q^(-b) Delta^2 integral_0^1 (1-t) (q + t Delta)^(a-2) dt, for a <= 2:
- *                    |b| G cos(theta/2)^-3/2
+ *     Renyi, small   f = (p^a q^(-b) + b q - a p) / b:  ((1 + |b| V) cos(theta/2)^-max(b, 0) + a + |b|) / |b|;
+ *                    f = a q^(-b) Delta^2 integral_0^1 (1-t) (q + t Delta)^(a-2) dt, for a <= 2:
+ *                    G cos(theta/2)^-3/2
  *     information    f = sum pi_i (N_i log(N_i / q) - N_i + q):  V + kappa + 2.75
  * With g_i the least e^((c_i - c_j)^2) / v_j over j, N_i^2 / q <= g_i N(2 c_i - c_j, 1), so that by the inequality of
  * Cauchy and Schwarz G = (sum |d_i| sqrt(g_i))^2. y is at most sqrt(2 log(1/accuracy)) and theta = 7 pi / 8.
  *
  * Nodes left out. f >= 0 is bounded by functions that fall beyond the outermost nodes, so that the sum over what is left
- * out is at most their integral, also where f < 0 (Renyi, small, a < 1): with L the distance of the last node from the centres named and Phi(-L) <= phi(L) / L,
+ * out is at most their integral: with L the distance of the last node from the centres named and Phi(-L) <= phi(L) / L,
  *     KL             Delta^2 / q: G Phi(-L), centres 2 c_i - c_j; or p max(l, 0) + q at a distance u from the means,
  *                    at most 2 phi(u) (1 - log v_r + R (u + R)), v_r the largest: 2 phi(L) ((1 - log v_r + R^2)/L + R)
  *     JS             the same with sum d_i^2 / (2 (w_i + v_i)) Phi(-L), centres c_i, or G / 2
- *     Renyi, a > 1   k^b sum w_i^a v_j^-b e^(a b (c_i - c_j)^2 / 2) Phi(-L), centres a c_i - b c_j; and, small, b q more
+ *     Renyi, a > 1   k^b sum w_i^a v_j^-b e^(a b (c_i - c_j)^2 / 2) Phi(-L), centres a c_i - b c_j
  *     Renyi, a < 1   Phi(-L), centres c_i, since p^a q^(1-a) <= a p + (1-a) q
+ *     Renyi, small   as both, with b q more for a > 1 and twice for a < 1, divided by |b|; or, a <= 2, as KL by G
  *     information    sum pi_i log(1/pi_i) Phi(-L), centres c_i
  *
  * Cancellation. Delta is summed from d_i expm1(c_i (x - c_i / 2)): nothing cancels where one component is far heavier
@@ -216,8 +217,8 @@ static inline double fp_trapezoid_edge(const fp_trapezoid *w, double theta, doub
     case FP_RENYI:
         return fp_log(value) + positive * loss;
     case FP_RENYI_SMALL:
-        whole = fp_log((1.0 + value) * fp_exp(positive * loss) + 1.0 + b + fabs(b));
-        return b <= 1.0 ? fp_min(whole, w->log_g + fp_log(fabs(b)) + 1.5 * loss) : whole;
+        whole = fp_log((1.0 + fabs(b) * value) * fp_exp(positive * loss) + 1.0 + b + fabs(b)) - fp_log(fabs(b));
+        return b <= 1.0 ? fp_min(whole, w->log_g + 1.5 * loss) : whole;
     default:
         return plain;
     }
@@ -252,8 +253,8 @@ static inline double fp_trapezoid_tail(const fp_trapezoid *w, double d, double e
         else if (e > 1.0)
             plain = fp_log_sum(w->log_tail + fp_log_tail_mass(e), fp_log(b) + fp_log_tail_mass(d));
         if (b <= 1.0 && e > 1.0)
-            square = w->log_g + fp_log(fabs(b)) + fp_log_tail_mass(e);
-        return fp_min(plain, square);
+            square = w->log_g + fp_log_tail_mass(e);
+        return fp_min(plain - fp_log(fabs(b)), square);
     default:
         return fp_log(w->shannon) + fp_log_tail_mass(d);
     }
@@ -353,7 +354,7 @@ static inline int fp_trapezoid_run(fp_trapezoid *w)
     const double coarse = fp_min(0.5, 1.5 / (1.0 + range));
     fp_trapezoid_sum(w, (long)floor((w->least - 6.0) / coarse), (long)ceil((w->most + 6.0) / coarse), coarse);
     for (int attempt = 0; attempt < 3; attempt++) {
-        const double value = fabs(w->sum); /* the small Renyi integrand is negative below order 1 */
+        const double value = fabs(w->sum);
         if (!(value > 1e-290 && value < 1e290))
             return 0;
         const double wanted = fp_log(value) + fp_log(FP_TRAPEZOID_AIM);

@@ -127,7 +127,7 @@ static inline double fp_mass_bound(const fp_integral *w, double up, double uq, c
     case FP_RENYI:
         return width + phi;
     case FP_RENYI_SMALL:
-        return width + fp_log_sum(phi, fp_log_sum(uq + fp_log(fabs(w->b)), up + fp_log(a)));
+        return width + fp_log_renyi_small(up, uq, phi, w->b, up - panel->lower_q);
     default:
         return width + uq + 7.0; /* log(1 / prior) is below 745 */
     }
@@ -252,10 +252,9 @@ static inline double fp_log_modulus(fp_integral *w, int kind, double b, double r
                        + a * fp_log1p(p->kappa) + (b > 0.0 ? b * q->lambda : -b * fp_log1p(q->kappa));
     if (kind == FP_RENYI)
         return phi;
-    const double plain = fp_log_sum(phi, fp_log_sum(log_m[1] + fp_log(fabs(b)), log_m[0] + fp_log(a)));
-    const double y_size = fabs(b) * size;
+    const double plain = fp_log_renyi_small(log_m[0], log_m[1], phi, b, size), y_size = fabs(b) * size;
     const double tight = size < 1.0 && y_size < 1.0
-        ? log_m[0] - 0.69 + 2.0 * fp_log(size) + fp_log(b * b * fp_exp(y_size) + fabs(b) * fp_exp(size))
+        ? log_m[0] - 0.69 + 2.0 * fp_log(size) + fp_log(fabs(b) * fp_exp(y_size) + fp_exp(size))
         : INFINITY;
     return plain < tight ? plain : tight;
 }
@@ -354,7 +353,8 @@ static inline void fp_integral_rescale(fp_integral *w, double log_h)
     w->log_width = width;
 }
 
-/* The integrand on a panel where p or q is negligible: r log(1/r) + r <= 82 e^-80 of the other, r their ratio. */
+/* The integrand on a panel where p or q is negligible: r log(1/r) + r <= 82 e^-80 of the other, r their ratio; or,
+ * Renyi of order a >= 1/2, r^a log(1/r) + r <= 162 e^-80. */
 static inline int fp_panel_kind(const fp_integral *w, const fp_panel *panel, double *b)
 {
     const int kind = w->kind;
@@ -363,8 +363,8 @@ static inline int fp_panel_kind(const fp_integral *w, const fp_panel *panel, dou
     if (kind != FP_KL && kind != FP_JS && kind != FP_RENYI_SMALL)
         return kind;
     const double no_p = panel->lower_q - panel->upper_p, no_q = panel->lower_p - panel->upper_q;
-    if (no_p > FP_NEGLECTED && (kind != FP_RENYI_SMALL || fp_min(a, 1.0) * no_p + fp_log(fabs(w->b)) > FP_NEGLECTED)) {
-        *b = kind == FP_KL ? 1.0 : kind == FP_JS ? 0.34657359027997265 : w->b;
+    if (no_p > FP_NEGLECTED && (kind != FP_RENYI_SMALL || fp_min(a, 1.0) * no_p > FP_NEGLECTED)) {
+        *b = kind == FP_JS ? 0.34657359027997265 : 1.0;
         return FP_MASS_Q;
     }
     if (kind == FP_JS && no_q > FP_NEGLECTED) {
@@ -372,7 +372,7 @@ static inline int fp_panel_kind(const fp_integral *w, const fp_panel *panel, dou
         return FP_MASS_P;
     }
     if (kind == FP_RENYI_SMALL && w->b < 0.0 && -w->b * no_q > FP_NEGLECTED) {
-        *b = -a;
+        *b = -a / w->b;
         return FP_MASS_P;
     }
     return kind;

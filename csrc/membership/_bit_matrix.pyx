@@ -32,9 +32,18 @@ cdef fp_bit_gram_kernel *gram_kernel = fp_bit_gram_select()
 cdef double LOOKUPS = 1e8  # between two checks for Ctrl-C: about a tenth of a second
 
 
+cdef int _fit(bint good, str what) except -1:
+    if not good:
+        raise ValueError(f"shapes must fit: {what}")
+    return 0
+
+
 def add_products(const uint8_t[:, ::1] d, ptrdiff_t attributes, const double[:, :] x, double[:, ::1] out,
                  ptrdiff_t first, ptrdiff_t last, ptrdiff_t left, ptrdiff_t right):
     """Add rows ``first`` to ``last`` - 1, columns ``left`` to ``right`` - 1 of D x, D (n, attributes), to ``out``."""
+    _fit((attributes + 7) // 8 == d.shape[1] and x.shape[0] == attributes and 0 <= first and last <= d.shape[0]
+         and last <= out.shape[0] and 0 <= left <= right and right <= x.shape[1] and right <= out.shape[1],
+         "d (n, bytes of the attributes), x (attributes, columns), out (n, columns), and the block in out")
     cdef ptrdiff_t k, at, rows, bytes, columns = right - left, stride = d.shape[1]
     cdef ptrdiff_t x_row = x.strides[0] // <ptrdiff_t> sizeof(double)
     cdef ptrdiff_t x_column = x.strides[1] // <ptrdiff_t> sizeof(double)
@@ -60,6 +69,9 @@ def add_products(const uint8_t[:, ::1] d, ptrdiff_t attributes, const double[:, 
 def counts(const uint8_t[:, ::1] b, const uint8_t[:, ::1] d, ptrdiff_t attributes, int64_t[:, ::1] out,
            ptrdiff_t left, ptrdiff_t right):
     """Columns ``left`` to ``right`` - 1 of b D into ``out``; ``left`` is a multiple of 8."""
+    _fit((attributes + 7) // 8 == d.shape[1] and (d.shape[0] + 7) // 8 == b.shape[1] and out.shape[0] == b.shape[0]
+         and out.shape[1] == attributes and left % 8 == 0 and 0 <= left and right <= attributes,
+         "b (releases, bytes of the people), d (n, bytes of the attributes), out (releases, attributes), columns in out")
     cdef ptrdiff_t r, c, n = b.shape[0], groups = b.shape[1]
     cdef fp_bit_counts_memory *memory = <fp_bit_counts_memory *> aligned_alloc(
         128, sizeof(fp_bit_counts_memory))
@@ -79,6 +91,10 @@ def counts(const uint8_t[:, ::1] b, const uint8_t[:, ::1] d, ptrdiff_t attribute
 
 def add_gram(const uint8_t[:, ::1] d, int64_t[:, ::1] out, ptrdiff_t first, ptrdiff_t last):
     """Add the part up to the diagonal of rows ``first`` to ``last`` - 1 of D D' to ``out``."""
+    _fit(0 <= first <= last <= d.shape[0] and out.shape[0] == out.shape[1] == d.shape[0],
+         "d (n, bytes of the attributes), out (n, n), and the rows in out")
+    if first == last or d.shape[1] == 0:
+        return
     cdef ptrdiff_t k, step = max(1, <ptrdiff_t> (8 * LOOKUPS / (<double> last * d.shape[1])))
     for k in range(first, last, step):
         with nogil:

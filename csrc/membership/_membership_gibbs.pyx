@@ -65,7 +65,8 @@ cdef class Model:
         cdef const int32_t[:, ::1] shared
         cdef const uint8_t[:, ::1] rows
         cdef fp_gibbs_term *term
-        if not (1 <= len(terms) <= FP_GIBBS_TERMS and prior.shape[0] == noise.shape[0] == people + 1):
+        if not (1 <= len(terms) <= FP_GIBBS_TERMS and prior.shape[0] == noise.shape[0] == people + 1
+                and people >= 1 and temperature.shape[0] >= 1):
             raise ValueError("the arrays must fit the people, and the terms the kernel")
         self.kept = [log_odds, prior, noise, temperature]
         self.counts = 0

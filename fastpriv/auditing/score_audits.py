@@ -40,6 +40,7 @@ _LEAST_GUESSES = 16  # of a list of numbers of guesses: all right, they show eps
 # bound: none - a membership as uneven as this comes from fair coins once in 1e9 runs, and is refused
 _UNFAIR = 1e-9
 _MOST_POINTS = 200  # thresholds whose own bounds a single audit gives: finer steps are not seen in a figure
+_LARGEST_TABLE = 10_000  # trials for which all bounds of a rate are computed, and kept for the next audit of this size
 _HALVED = 0.5  # the confidence of ``value``
 
 
@@ -315,8 +316,8 @@ def _rank_count(members: int, non_members: int) -> int:
 
 def _screened(rows: FloatArray, quantity: int, delta: float, error: float) -> int:
     """The row whose bound by two rates is largest, or near it; all rows have the same totals."""
-    lowest = _rate_table(int(rows[0, 1]), error / 2.0, False)[rows[:, 0].astype(np.intp)]
-    highest = _rate_table(int(rows[0, 3]), error / 2.0, True)[rows[:, 2].astype(np.intp)]
+    lowest = _rates(rows[:, 0], float(rows[0, 1]), error / 2.0, False)
+    highest = _rates(rows[:, 2], float(rows[0, 3]), error / 2.0, True)
     with np.errstate(divide="ignore", invalid="ignore"):
         if quantity == 1:
             found = special.ndtri(lowest) - special.ndtri(highest)
@@ -325,11 +326,18 @@ def _screened(rows: FloatArray, quantity: int, delta: float, error: float) -> in
     return int(np.argmax(np.where(np.isnan(found), -np.inf, found)))
 
 
+def _rates(hits: FloatArray, trials: float, error: float, upper: bool) -> FloatArray:
+    """Bounds of a rate, from a table of all numbers of hits unless few of many are needed."""
+    if trials > max(_LARGEST_TABLE, 8 * hits.size):
+        return most_rates(hits, trials, error) if upper else least_rates(hits, trials, error)
+    return _rate_table(trials, error, upper)[hits.astype(np.intp)]
+
+
 @functools.lru_cache(maxsize=256)
-def _rate_table(trials: int, error: float, upper: bool) -> FloatArray:
+def _rate_table(trials: float, error: float, upper: bool) -> FloatArray:
     """Bounds of a rate for every number of hits."""
     hits = np.arange(trials + 1.0)
-    return most_rates(hits, float(trials), error) if upper else least_rates(hits, float(trials), error)
+    return most_rates(hits, trials, error) if upper else least_rates(hits, trials, error)
 
 
 def _halves(ordered: FloatArray) -> tuple[FloatArray, FloatArray]:

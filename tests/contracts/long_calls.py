@@ -98,6 +98,14 @@ CALLS = {
         "c = GeometricMechanism(10**5, 0.001)",
         "[notions.pac_accuracy(c, 5, 5, alpha=np.arange(3000.0)) for _ in range(99)]",
     ),
+    **{
+        f"audit_scores, 1e6, {selection}": (
+            "from fastpriv import auditing; r = np.random.default_rng(0); m = r.random(10**6) < 0.5; "
+            "s = r.normal(size=10**6) + m",
+            f"[auditing.audit_scores(s, m, selection='{selection}') for _ in range(99)]",
+        )
+        for selection in ("simultaneous", "split", "as_published")
+    },
     "read_channel, 4e6 cells": (
         _ROWS + "import os, tempfile; f = os.path.join(tempfile.mkdtemp(), 'c.csv'); "
         "write_channel(f, Channel(rows(2000, 2000)))",

@@ -197,7 +197,8 @@ def test_the_c_header_is_also_c_plus_plus(tmp_path):
         "#include <fastpriv.h>\n"
         "int main() { return !(fastpriv_subsampled_gaussian_noise_add(0.1, 0.05, 1e-5).lower > 0); }\n"
     )
-    command = [compiler, "-std=c++17", "-I", fastpriv.get_include(), "program.cc", "-o", "program", "-lm"]
+    flags = ["-std=c++17", "-Wall", "-Wextra", "-Werror"]
+    command = [compiler, *flags, "-I", fastpriv.get_include(), "program.cc", "-o", "program", "-lm"]
     subprocess.run(command, cwd=tmp_path, check=True)
     assert subprocess.run(["./program"], cwd=tmp_path, check=False).returncode == 0
 

@@ -7,8 +7,10 @@ from functools import cache
 
 import numpy as np
 import pytest
+from flint import arb, ctx
 
 from fastpriv import GaussianMixture, entropy, jensen_shannon, kl_divergence, renyi_divergence
+from oracles import mixture as oracle
 from oracles.mixture_pairs import ORDINARY, pairs
 from oracles.tables import rows
 from oracles.truth import ORDERS, bounds, family_of
@@ -101,3 +103,42 @@ def test_a_far_needle_is_not_lost():
     far = next(pair for pair in pairs("tiny") if pair.name == "tiny-1e-300-far-in-p")
     got = renyi_divergence(mixture(far.p), mixture(far.q), 10.0)
     assert np.isclose(got.value, 17232.472, rtol=1e-7)
+
+
+NEAR_LIMITS = [1 + 1e-9, 1 - 1e-9, 1 + 1e-12, 1 - 1e-12, 1 + 1e-15, 1 + 2.0**-52, 1 - 2.0**-53, 1e-6, 1e-12, 1e-30]
+PAIRS_NEAR_LIMITS = {
+    "one standard deviation": (([0.99, 0.01], [0.0, 1.0], [1.0, 1.0]), ([1.0], [0.0], [1.0])),
+    "several": (([0.25, 0.75], [0.0, 2.0], [1.0, 0.5]), ([0.625, 0.375], [-1.0, 1.5], [1.25, 0.75])),
+    "nearly equal": (([0.25, 0.75], [0.0, 2.0], [1.0, 0.5]), ([0.25, 0.75], [2.0**-30, 2.0], [1.0, 0.5])),
+    "sums that miss 1": (([0.1] * 10, range(10), [1.0] * 10), ([0.25, 0.75 - 2.0**-32], [0.5, 4.0], [1.0, 2.0])),
+}
+
+
+@pytest.mark.parametrize("certified", [False, True])
+@pytest.mark.parametrize("order", NEAR_LIMITS)
+@pytest.mark.parametrize("pair", PAIRS_NEAR_LIMITS.values(), ids=PAIRS_NEAR_LIMITS)
+def test_orders_near_0_and_1_lose_no_digits(pair, order, certified):
+    p, q = pair
+    truth = oracle.renyi(p, q, order, 160)  # scaling to mass 1 cancels 2e-10 down to 2e-31
+    before, ctx.prec = ctx.prec, 500
+    try:
+        a = oracle.exact(Fraction(order))
+        log_p, log_q = (oracle.exact(oracle.mass(side)).log() for side in pair)
+        truth -= (a * log_p + (1 - a) * log_q) / (a - 1)  # the package scales both to mass 1
+        got = renyi_divergence(GaussianMixture(*p), GaussianMixture(*q), order, certified=certified)
+        assert arb(got.lower) <= truth <= arb(got.upper), (got.lower, got.upper, truth)
+    finally:
+        ctx.prec = before
+    assert got.kind == "certified"
+    assert got.upper - got.lower <= WIDTH * got.value
+
+
+@pytest.mark.parametrize("order", [1e-60, 1e-200, 1e-300])
+def test_the_smallest_orders_follow_the_reversed_divergence(order):
+    # D_a(P||Q) = a / (1 - a) D_{1-a}(Q||P), which is a KL(Q||P) to all digits
+    p, q = (GaussianMixture(*side) for side in PAIRS_NEAR_LIMITS["several"])
+    got, want = renyi_divergence(p, q, order), kl_divergence(q, p)
+    assert got.lower <= order * want.upper * (1 + 1e-15)
+    assert order * want.lower * (1 - 1e-15) <= got.upper
+    assert got.upper - got.lower <= WIDTH * got.value
+    assert 0.0 <= renyi_divergence(p, q, 5e-324).upper < 1e-322

@@ -13,7 +13,7 @@ Sources: Student 1908; Johnson 1978 (skewness); Welch 1947 (degrees of freedom);
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +30,7 @@ __all__ = [
 ]  # fmt: skip
 
 _SKEWNESS_FACTOR = 2.0  # on the skewness that the points show, which is itself uncertain
+_PIECE = 8192  # quantiles of a beta distribution in one call of SciPy, at most some hundredths of a second
 _FIRST_SHARE = 0.75  # share of the error that the first interim analysis may spend: most runs stop there
 
 
@@ -240,15 +241,26 @@ def binomial_interval(hits: Any, trials: Any, confidence: float, side: Side = "b
 def least_rates(hits: Any, trials: Any, error: Any) -> FloatArray:
     """Lower bounds of rates, each of which fails with probability ``error``; shapes broadcast."""
     inner = np.clip(hits, 1.0, None)
-    bound = special.betaincinv(inner, trials - inner + 1.0, error) * (1 - 1e-12)
+    bound = _in_pieces(special.betaincinv, inner, trials - inner + 1.0, error) * (1 - 1e-12)
     return np.where(np.asarray(hits) > 0, bound, 0.0)
 
 
 def most_rates(hits: Any, trials: Any, error: Any) -> FloatArray:
     """Upper bounds of rates, each of which fails with probability ``error``; shapes broadcast."""
     inner = np.clip(trials - np.asarray(hits), 1.0, None)
-    bound = special.betainccinv(hits + 1.0, inner, error) * (1 + 1e-12)
+    bound = _in_pieces(special.betainccinv, hits + 1.0, inner, error) * (1 + 1e-12)
     return np.where(np.asarray(hits) < trials, np.minimum(bound, 1.0), 1.0)
+
+
+def _in_pieces(quantile: Callable[..., FloatArray], a: Any, b: Any, error: Any) -> FloatArray:
+    """A beta quantile in calls of at most some hundredths of a second, between which Ctrl-C is heard."""
+    arguments = np.broadcast_arrays(a, b, error)
+    if arguments[0].size <= _PIECE:
+        return np.asarray(quantile(*arguments))
+    out, flat = np.empty(arguments[0].shape), [np.ravel(one) for one in arguments]
+    for start in range(0, out.size, _PIECE):
+        out.reshape(-1)[start : start + _PIECE] = quantile(*(one[start : start + _PIECE] for one in flat))
+    return out
 
 
 def _replicates(means: Any) -> FloatArray:
