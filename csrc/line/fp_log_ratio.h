@@ -289,7 +289,9 @@ static inline int fp_sorted(int n, const double *w, const double *m, const doubl
     return underflowed;
 }
 
-/* Whether squares of lengths, their ratios, and products of such squares stay within the range of doubles. */
+/* Whether what is formed at the points that are examined stays within the range of doubles. With x the largest distance,
+ * 3000 of the largest lengths or a little more, z = x / s and g = x / s^2, the largest product is z^2 g^2 = x^4 / s^6, in
+ * the error of L''. */
 static inline int fp_resolved(const fp_log_ratio *r)
 {
     double least = INFINITY, most = 0.0;
@@ -299,7 +301,9 @@ static inline int fp_resolved(const fp_log_ratio *r)
         most = sigma > most ? sigma : most;
         most = fabs(mean) > most ? fabs(mean) : most;
     }
-    return least > 0x1p-110 && most < 0x1p220 && most / least < 0x1p220;
+    double longest = 0x1p13 * most / least; /* of z */
+    double product = longest * (longest / least); /* of z and g */
+    return least > 0x1p-110 && most < 0x1p220 && longest < 0x1p250 && product < 0x1p500;
 }
 
 /* Returns 0, or -1 when memory is short. Weights are positive and r->stop is set; release with fp_log_ratio_free. */

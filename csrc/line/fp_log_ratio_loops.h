@@ -370,7 +370,8 @@ static void FP_NAME(fp_log_ratio_value)(const fp_log_ratio *r, double x, fp_tayl
     out->slope = p.score - q.score;
 }
 
-/* Largest half-widths on which the slope (a) and the curvature (b) are proved to keep their signs. */
+/* Largest half-widths on which the slope (a) and the curvature (b) are proved to keep their signs. A quotient that is
+ * NaN, because squares overflowed, proves nothing: every comparison is written so that NaN gives 0. */
 static inline void FP_NAME(fp_sign_radii)(const fp_taylor *at, double *a, double *b)
 {
     double radius = at->radius, bound = at->bound;
@@ -381,11 +382,11 @@ static inline void FP_NAME(fp_sign_radii)(const fp_taylor *at, double *a, double
     if (slope > 0.0) {
         double linear = (fabs(at->curve) + at->curve_error) * radius, square = 8.0 * bound / radius;
         double t = 2.0 * slope / (linear + sqrt(linear * linear + 4.0 * square * slope)) * (1.0 - 1e-9);
-        *a = radius * (t < 0.5 ? t : 0.5);
+        *a = radius * (t < 0.5 ? t : t >= 0.5 ? 0.5 : 0.0);
     }
     if (curve > 0.0) {
         double t = (1.0 - 1.0 / cbrt(1.0 + curve * radius * radius / (2.0 * bound))) * (1.0 - 1e-9);
-        *b = radius * (t < 0.95 ? t : 0.95);
+        *b = radius * (t < 0.95 ? t : t >= 0.95 ? 0.95 : 0.0);
     }
 }
 

@@ -374,6 +374,39 @@ def test_a_narrow_component_among_broad_ones_of_nearly_one_sigma():
         assert np.all(rows[:, 2] >= w - 80 * s * np.exp(3.0)), (arrays, rows)
 
 
+def test_squares_that_overflow_prove_nothing():
+    """Sigmas of 1e-57 to 1e-70 of the others: H of two distributions that share nothing is 1, at every epsilon.
+
+    At ratios near 2^-205 the error of L'' overflowed, and the NaN that followed was taken for the proof of a sign.
+    """
+    p = GaussianMixture([0.7286, 0.1919, 0.0795], [3.1356, -2.6007, -2.7891], [0.952, 0.01367, 2.3545e-62])
+    grid = np.array([0.0, 1.0, 20.0])
+    got, log = (f(p, N(40.0, 0.0019), grid) for f in (hockey_stick_divergence, log_hockey_stick_divergence))
+    assert np.all(got.lower > 1 - 1e-14)
+    assert np.all(got.upper == 1)
+    assert np.all(log.lower > -1e-14)
+    rng = np.random.default_rng(8)
+    for _ in range(3000):
+        size = int(rng.integers(2, 5))
+        s = 10.0 ** rng.uniform(-3, 0, size)
+        s[-1] *= 10.0 ** rng.uniform(-70, -57)
+        first = [rng.dirichlet(np.ones(size)), rng.normal(0, 3, size), s]
+        second = [np.array([x]) for x in (1.0, rng.choice([-40.0, 40.0]), 10.0 ** rng.uniform(-3, -1))]
+        for pair in ((first, second), (second, first)):
+            rows, _ = _hockey_stick_curves.pair_curve(*pair[0], *pair[1], grid, 5e-13, True)
+            assert np.all(rows[:, 2] >= 1 - 1e-12), (pair, rows)
+
+
+def test_a_needle_whose_place_in_q_matters():
+    """H of the needle alone falls short of its weight by 5.5e-15, which is e^epsilon Q of 16 of its sigmas."""
+    p = GaussianMixture([0.03940299200149855, 0.9605970079985015], [26079949.258148782, -568355955.8148896],
+                        [1.8296603250751905e-16, 8177403.248538123])  # fmt: skip
+    got = hockey_stick_divergence(p, N(56066363.714843445, 15331139.396351004), 20.0)
+    truth = mpmath.mpf("0.9999999999999945038908884")  # quadrature with 60 digits, and an overlap below 1e-149
+    assert got.lower <= truth <= got.upper
+    assert got.upper - got.lower < 1e-14
+
+
 def test_positions_near_the_largest_double():
     """Cells whose length is below the spacing of doubles, and ends at which L overflows."""
     p = [np.array(x) for x in ([1 / 6, 1 / 6, 1 / 3, 1 / 3], [-1.3e298, 7.8e298, 4.7e299, -3.5e299],
