@@ -566,8 +566,8 @@ static fp_bracket FP_NAME(fp_lip_delta)(fp_lip *lip, double epsilon, ptrdiff_t v
 /* The curve for increasing eps; returns -1 when memory is short, FP_INTERRUPTED when the caller stopped it. cost:
  * evaluations of the log-ratio, sums in double-doubles, tails, tails whose crossing could not be enclosed. */
 static int FP_NAME(fp_lip_curve)(int n, const double *w, const double *x, double sigma,
-                               const fp_lip_groups *groups, const double *epsilon, ptrdiff_t count, double target, int logs, fp_interrupted interrupted, fp_bracket *out,
-                               long *cost)
+                               const fp_lip_groups *groups, const double *epsilon, ptrdiff_t count, double target,
+                               int logs, fp_interrupted interrupted, fp_bracket *out, long *cost)
 {
     fp_lip lip;
     int winner = 0, status = fp_lip_build(&lip, n, w, x, sigma, groups);

@@ -55,6 +55,8 @@
 /* bound: tested by enclosures/test_mixture_integrals - range / sigma below which the first term of the expansion in
  * 1 / sigma^2 is the information to rounding */
 #define FP_LOW_SIGNAL 1e-7
+#define FP_RARE 0x1p-30 /* prior of all inputs but the likeliest below which the information is computed in its units */
+#define FP_MAX_UNIT 960 /* log2 of the largest unit: products with it stay in the range of doubles */
 /* bound: none - relative distance from 0 of a difference that doubles decide */
 #define FP_DECIDED 1e-6
 
@@ -79,7 +81,8 @@ enum {
     FP_BY_BINOMIAL_SUM = 512,
     FP_BY_LOW_SIGNAL = 1024,
     FP_HEURISTIC = 2048,
-    FP_ONE_INPUT = 4096
+    FP_ONE_INPUT = 4096,
+    FP_BOUNDS_DISAGREE = 8192
 };
 
 typedef struct {
@@ -96,10 +99,12 @@ typedef struct {
 
 FP_INLINE double fp_entry(fp_column c, int i) { return *(const double *)(c.data + i * c.step); }
 
-/* One side of a pair: components of positive weight; excess is the sum of the weights less 1, to `slack`. */
+/* One side of a pair: components of positive weight; excess is the sum of the weights less 1, to `slack`. For the
+ * information of a prior, `largest` is the likeliest input, `others` the prior of all others, and unit is a power of two,
+ * about 1 / others where that is small, else 1. */
 typedef struct {
-    int n;
-    double *w, *m, *s, excess, slack;
+    int n, largest;
+    double *w, *m, *s, excess, slack, others, unit;
 } fp_side;
 
 typedef struct {
@@ -185,7 +190,8 @@ static inline int fp_side_gather(fp_side *side, double **cursor, int n, fp_colum
         kept++;
     }
     const fp_dd gap = fp_dd_add_d(total, -1.0);
-    side->n = kept;
+    side->n = kept, side->largest = 0;
+    side->others = side->unit = 1.0;
     side->excess = gap.hi;
     side->slack = kept > 2 ? 4e-32 * kept : 0.0;
     return valid && fabs(side->excess) <= FP_LARGEST_GAP ? 0 : FP_ROW_INVALID;
@@ -305,7 +311,7 @@ static inline int fp_row_run(fp_row_workspace *ws, fp_row *row, int kind, const 
                              double reach, const fp_log_ratio_terms *ratio, fp_row_integral *out)
 {
     fp_integral *w = &ws->integral;
-    w->kind = kind, w->b = b, w->reach = reach, w->target = FP_TARGET_TRUNCATION, w->ratio = ratio;
+    w->kind = kind, w->b = b, w->reach = reach, w->unit = kind == FP_INFORMATION ? q->unit : 1.0, w->target = FP_TARGET_TRUNCATION, w->ratio = ratio;
     w->max_panels = ws->max_panels ? ws->max_panels : 100000 + 100 * (long)(p->n + q->n);
     w->max_work = ws->max_work;
     w->stop = ws->stop;
@@ -339,7 +345,7 @@ static inline int fp_row_trapezoid(fp_row *row, int kind, const fp_side *p, cons
                                    fp_row_integral *out)
 {
     fp_trapezoid w;
-    w.kind = kind, w.b = b;
+    w.kind = kind, w.b = b, w.unit = q->unit, w.rare = q->unit * q->others;
     if (kind == FP_ENTROPY || !fp_row_trapezoid_gather(&w, p, q) || !fp_trapezoid_run(&w)
         || (kind != FP_RENYI && w.truncation + w.rounding > FP_TARGET_WIDTH * fabs(w.sum)))
         return 0;
@@ -474,7 +480,7 @@ static inline int fp_row_panel_bounds(fp_row_workspace *ws, fp_row *row, const f
 {
     fp_integral *w = &ws->integral;
     double lower = 0.0, upper = 0.0;
-    w->kind = FP_RENYI, w->b = b, w->reach = fp_min(half_width, FP_LARGEST_HALF_WIDTH), w->ratio = NULL;
+    w->kind = FP_RENYI, w->b = b, w->reach = fp_min(half_width, FP_LARGEST_HALF_WIDTH), w->unit = 1.0, w->ratio = NULL;
     w->target = FP_TARGET_TRUNCATION, w->max_panels = w->max_work = 0, w->stop = ws->stop;
     if (fp_gaussian_mixture_build(&w->p, p->n, p->w, p->m, p->s)
         || fp_gaussian_mixture_build(&w->q, q->n, q->w, q->m, q->s) || fp_integral_start(w)
@@ -530,6 +536,17 @@ static inline int fp_row_of_integral(fp_row_workspace *ws, fp_row *row, int kind
     const double gap_a = p->n ? fp_side_gap(p) : 0.0, gap_b = q->n ? fp_side_gap(q) : 0.0;
     double value = r.sum, error = fp_row_error(&r), floor = 0.0;
     switch (kind) {
+    case FP_INFORMATION: {
+        /* The integrand f is concave in the prior and 0 where an input is certain. Near T = 1 it is computed with the
+         * complement of the other weights, pi_0 >= 1 / (2 n), in the place of the reference's: it moves by at most
+         * 3 gap_b / pi_0 of itself when all are divided by their sum. Elsewhere it moves by gap_b f + gap_b^2 q / 2, where
+         * f >= q psi(2) / (2 n). Where one input has nearly all of the prior, pi_0 is near 1. */
+        const double down = 1.0 / q->unit;
+        const double relative = gap_b * (q->unit > 1.0 ? 4.0 : 16.0 * (double)q->n);
+        value *= down;
+        error = error * down + 1e-323 + fp_min(2.0 * gap_b * (value + gap_b), relative * value);
+        break;
+    }
     case FP_KL: {
         const double apart = (a - b) / (1.0 + b); /* A/B - 1, and the logarithm of A/B to first order */
         const double extra = fabs(apart) > 1e-5 ? (1.0 + a) * fp_log1p(apart) - (a - b) : 0.5 * apart * apart;
@@ -558,8 +575,6 @@ static inline int fp_row_of_integral(fp_row_workspace *ws, fp_row *row, int kind
         floor = -INFINITY;
         break;
     }
-    default:
-        error += 2.0 * gap_b * (value + gap_b);
     }
     fp_row_enclose(row, value, error, floor, ceiling);
     return 0;
@@ -627,49 +642,152 @@ static inline int fp_row_renyi(fp_row_workspace *ws, fp_row *row, const fp_side 
  * than v r^2 / 4, so that v/2 (1 - r^2 / 8) <= I <= v/2. */
 static inline void fp_row_low_signal(fp_row *row, const fp_side *q, double range)
 {
-    const double sigma = q->s[0], exact_gap = fp_side_gap(q), gap = exact_gap <= FP_ROUNDED_GAP ? 0.0 : exact_gap;
+    const double sigma = q->s[0], origin = q->m[q->largest], exact_gap = fp_side_gap(q), gap = exact_gap <= FP_ROUNDED_GAP ? 0.0 : exact_gap;
     fp_dd centre = {0.0, 0.0}, sum = {0.0, 0.0}; /* the centre need not be the mean, from which squares are least */
     for (int i = 0; i < q->n; i++)
-        centre = fp_dd_add(centre, fp_dd_mul_d(fp_two_sum(q->m[i], -q->m[0]), q->w[i]));
+        centre = fp_dd_add(centre, fp_dd_mul_d(fp_two_sum(q->m[i], -origin), q->w[i]));
     for (int i = 0; i < q->n; i++) {
-        const double z = fp_dd_sub(fp_two_sum(q->m[i], -q->m[0]), centre).hi / sigma;
+        const double z = fp_dd_sub(fp_two_sum(q->m[i], -origin), centre).hi / sigma;
         sum = fp_dd_add_d(sum, q->w[i] * (z * z));
     }
-    const double value = 0.5 * (sum.hi + sum.lo), centre_error = 1.1 * (exact_gap + 1e-28 * q->n) * range;
-    const double rounding = 12.0 * FP_U * value + 1e-322 * (q->n + 8) + 2.0 * gap * (value + gap);
+    const double farthest = range * fp_min(q->others, 1.0);
+    const double value = 0.5 * (sum.hi + sum.lo), centre_error = 1.1 * (exact_gap + 1e-28 * q->n) * farthest;
+    const double rounding = 12.0 * FP_U * value + 1e-322 * (q->n + 8) + 4.0 * gap * value;
     row->method = FP_BY_LOW_SIGNAL;
     row->value = value;
     row->lower = fp_max(value * (1.0 - range * range / 8.0) - rounding - centre_error * centre_error, 0.0);
     row->upper = value + rounding;
 }
 
-/* An upper bound of the entropy of the weights */
+/* An upper bound of the entropy of the weights; (1 - r) log(1/(1 - r)) <= r bounds the term of the likeliest. */
 static inline double fp_entropy_above(const fp_side *q)
 {
+    const double gap = fp_side_gap(q);
     double sum = 0.0;
     for (int i = 0; i < q->n; i++)
-        sum -= q->w[i] * fp_log(q->w[i]);
-    return sum * (1.0 + (q->n + 8) * 2.0 * FP_U) + 2.0 * fp_side_gap(q);
+        sum -= q->unit > 1.0 && i == q->largest ? -q->others : q->w[i] * fp_log(q->w[i]);
+    return sum * (1.0 + (q->n + 8) * 2.0 * FP_U) + (q->unit > 1.0 ? 2.0 * gap * sum + 1e-323 * q->n : 2.0 * gap);
+}
+
+/* A lower bound of the information: that of the answer to X > mean and the answer to Y > threshold, between the means of
+ * both sides. b and a are the probabilities of Y > threshold given either side, o that of both, beta the prior of the
+ * upper side; b and a are brought nearer to each other by more than their rounding, and beta d(b || o) +
+ * (1 - beta) d(a || o) is written so that it stays accurate for small beta: the upper side is the less likely of both. */
+static inline double fp_information_of_threshold(const fp_side *q, double mean)
+{
+    const double origin = q->m[q->largest];
+    double weight[2] = {0.0, 0.0}, centre[2] = {0.0, 0.0}, above[2] = {0.0, 0.0}, below[2] = {0.0, 0.0};
+    double scale = 1.0 / q->s[0];
+    for (int i = 0; i < q->n; i++)
+        weight[(q->m[i] - origin) * scale > mean] += q->w[i];
+    if (weight[1] > weight[0])
+        scale = -scale, mean = -mean;
+    weight[0] = weight[1] = 0.0;
+    for (int i = 0; i < q->n; i++) {
+        const double c = (q->m[i] - origin) * scale;
+        weight[c > mean] += q->w[i], centre[c > mean] += q->w[i] * c;
+    }
+    if (!(weight[0] > 0.0 && weight[1] > 0.0))
+        return 0.0;
+    centre[0] /= weight[0], centre[1] /= weight[1];
+    const double threshold = 0.5 * (centre[0] + centre[1]) + fp_log(weight[0] / weight[1]) / (centre[1] - centre[0]);
+    for (int i = 0; i < q->n; i++) {
+        const double c = (q->m[i] - origin) * scale, t = (threshold - c) * 0.70710678118654752;
+        const double fraction = 0.5 * (q->w[i] / weight[c > mean]);
+        above[c > mean] += fraction * fp_erfc(t);
+        below[c > mean] += fraction * fp_erfc(-t);
+    }
+    const double total = weight[0] + weight[1], beta = weight[1] / total, complement = weight[0] / total;
+    const int low_b = above[1] < 0.5, low_a = above[0] < 0.5;
+    const double small_b = low_b ? above[1] * (1.0 - 1e-9) : below[1] * (1.0 + 1e-9);
+    const double small_a = low_a ? above[0] * (1.0 + 1e-9) : below[0] * (1.0 - 1e-9);
+    const double b = low_b ? small_b : 1.0 - small_b, not_b = low_b ? 1.0 - small_b : small_b;
+    const double a = low_a ? small_a : 1.0 - small_a, not_a = low_a ? 1.0 - small_a : small_a;
+    const double difference = low_b == low_a && !low_b ? not_a - not_b : b - a;
+    const double o = beta * b + complement * a, not_o = beta * not_b + complement * not_a;
+    if (!(difference > 0.0 && o > 0.0 && not_o > 0.0))
+        return 0.0;
+    const double gain_b = b * fp_log(b / o), loss_a = a > 0.0 ? a * fp_log(a / o) : 0.0;
+    const double loss_b = not_b > 0.0 ? not_b * fp_log1p(-(complement * difference / not_o)) : 0.0;
+    const double gain_a = not_a * fp_log1p(beta * difference / not_o);
+    const double size = beta * (fabs(gain_b) + fabs(loss_b)) + complement * (fabs(loss_a) + fabs(gain_a));
+    return beta * (gain_b + loss_b) + complement * (loss_a + gain_a) - 1e-12 * size;
+}
+
+/* Bounds of the information that share nothing with the integral. With c_i the distances from the likeliest input in
+ * sigma, r the prior of the others, V the variance and R the range of the inputs in sigma:
+ *     upper   the entropy of the prior; log(1 + V) / 2, the most of any input of that variance (Shannon 1948);
+ *     lower   sum pi_i c_i^2 / 2 less KL(q||N_0), which is at most log(1 + (sum pi_i sqrt(e^(c_i^2) - 1))^2);
+ *             V/2 (1 - R^2 / 8); what a threshold says about X > mean. */
+static inline void fp_information_bounds(const fp_side *q, double range, double *lower, double *upper)
+{
+    const double origin = q->m[q->largest], scale = 1.0 / q->s[0], gap = fp_side_gap(q);
+    double mean = 0.0, first = 0.0, root = 0.0, variance;
+    for (int i = 0; i < q->n; i++) {
+        if (i == q->largest)
+            continue;
+        const double c = (q->m[i] - origin) * scale, square = c * c;
+        mean += q->w[i] * c, first += 0.5 * (q->w[i] * square);
+        root += square < 700.0 ? q->w[i] * sqrt(fp_expm1(square)) : INFINITY;
+    }
+    variance = (q->unit > 1.0 ? 1.0 : q->w[q->largest]) * mean * mean;
+    for (int i = 0; i < q->n; i++) {
+        const double c = (q->m[i] - origin) * scale - mean;
+        variance += i == q->largest ? 0.0 : q->w[i] * (c * c);
+    }
+    const double slack = 1e-9 + 4.0 * gap, tiny = 1e-322 * (q->n + 4);
+    *upper = 0.5 * fp_log1p(variance) * (1.0 + slack) + tiny;
+    *lower = 0.0;
+    if (root < 1e150)
+        *lower = fp_max(*lower, (first - fp_log1p(root * root)) - slack * (first + fp_log1p(root * root)) - tiny);
+    if (range < 2.0)
+        *lower = fp_max(*lower, 0.5 * variance * (1.0 - range * range / 8.0) * (1.0 - slack) - tiny);
+    if (range > 1.0 && range < 1e100)
+        *lower = fp_max(*lower, fp_information_of_threshold(q, mean) * (1.0 - slack) - tiny);
+}
+
+/* Intersect the bounds with others of the same number, derived independently; where they do not meet, one of them is
+ * false, and the hull holds if the other does. */
+static inline void fp_row_reconcile(fp_row *row, double lower, double upper)
+{
+    if (row->lower <= upper && lower <= row->upper) {
+        row->lower = fp_max(row->lower, lower), row->upper = fp_min(row->upper, upper);
+    } else {
+        row->lower = fp_min(row->lower, lower), row->upper = fp_max(row->upper, upper);
+        row->method |= FP_BOUNDS_DISAGREE;
+    }
+    if (!(row->lower <= row->value && row->value <= row->upper))
+        row->value = row->lower + 0.5 * (row->upper - row->lower);
 }
 
 static inline int fp_row_information(fp_row_workspace *ws, fp_row *row, fp_side *q)
 {
-    double least = INFINITY, largest = -INFINITY;
+    double least = INFINITY, largest = -INFINITY, others = 0.0, lower, upper;
     fp_side none = {0};
-    for (int i = 0; i < q->n; i++)
+    for (int i = 0; i < q->n; i++) {
         least = fp_min(least, q->m[i]), largest = fp_max(largest, q->m[i]);
+        q->largest = q->w[i] > q->w[q->largest] ? i : q->largest;
+    }
     if (least == largest) {
         fp_row_exact(row, 0.0, 0.0, FP_ONE_INPUT);
         return 0;
     }
-    const double range = (largest - least) / q->s[0];
+    for (int i = 0; i < q->n; i++)
+        others += i == q->largest ? 0.0 : q->w[i];
+    q->others = others * (1.0 + 1e-9);
+    if (others < FP_RARE)
+        q->unit = ldexp(1.0, -fp_exponent(others) < FP_MAX_UNIT ? -fp_exponent(others) : FP_MAX_UNIT);
+    const double range = (largest - least) / q->s[0], entropy = fp_entropy_above(q);
+    int status = 0;
+    fp_information_bounds(q, range, &lower, &upper);
     if (range < FP_LOW_SIGNAL) {
         fp_row_low_signal(row, q, range);
-        return 0;
+    } else {
+        fp_sides_rescale(&none, q);
+        status = fp_row_of_integral(ws, row, FP_INFORMATION, &none, q, 0, entropy);
     }
-    const double ceiling = fp_entropy_above(q);
-    fp_sides_rescale(&none, q);
-    return fp_row_of_integral(ws, row, FP_INFORMATION, &none, q, 0, ceiling);
+    fp_row_reconcile(row, lower, fp_min(upper, entropy));
+    return status;
 }
 
 /* One row: the quantity is FP_KL, FP_JS, FP_RENYI, FP_ENTROPY (of P alone) or FP_INFORMATION (P: prior, points, sigma).

@@ -22,7 +22,11 @@
  *     Renyi, small   f = (p^a q^(-b) + b q - a p) / b:  ((1 + |b| V) cos(theta/2)^-max(b, 0) + a + |b|) / |b|;
  *                    f = a q^(-b) Delta^2 integral_0^1 (1-t) (q + t Delta)^(a-2) dt, for a <= 2:
  *                    G cos(theta/2)^-3/2
- *     information    f = sum pi_i (N_i log(N_i / q) - N_i + q):  V + kappa + 2.75
+ *     information    f = sum pi_i (N_i log(N_i / q) - N_i + q):  V + kappa + 2.75;
+ *                    r the prior of all inputs but one, N_0, r <= 1/2: V + r (kappa + 2.75 + 3 / cos(theta/2)). The terms
+ *                    of the others are as before, and with S the sum of theirs of q, and q - N_0 = D, that of N_0 is
+ *                    pi_0 D^2 integral_0^1 t / (N_0 + t D) dt, where |D| <= e^(y^2/2) (S + r N_0) and |N_0 + t D| >=
+ *                    cos(theta/2) e^(y^2/2) (pi_0 N_0 + t S), in all (2 S + 2 r^2 N_0) / cos(theta/2) at most
  * With g_i the least e^((c_i - c_j)^2) / v_j over j, N_i^2 / q <= g_i N(2 c_i - c_j, 1), so that by the inequality of
  * Cauchy and Schwarz G = (sum |d_i| sqrt(g_i))^2. y is at most sqrt(2 log(1/accuracy)) and theta = 7 pi / 8.
  *
@@ -34,7 +38,8 @@
  *     Renyi, a > 1   k^b sum w_i^a v_j^-b e^(a b (c_i - c_j)^2 / 2) Phi(-L), centres a c_i - b c_j
  *     Renyi, a < 1   Phi(-L), centres c_i, since p^a q^(1-a) <= a p + (1-a) q
  *     Renyi, small   as both, with b q more for a > 1 and twice for a < 1, divided by |b|; or, a <= 2, as KL by G
- *     information    sum pi_i log(1/pi_i) Phi(-L), centres c_i
+ *     information    sum pi_i log(1/pi_i) Phi(-L), centres c_i, where pi_0 log(1/pi_0) <= r
+ * The information of a prior with a small r is computed in units of r, by a power of two.
  *
  * Cancellation. Delta is summed from d_i expm1(c_i (x - c_i / 2)): nothing cancels where one component is far heavier
  * than the other, which is Poisson subsampling, and where all means are close.
@@ -92,6 +97,7 @@ static inline void fp_one_sigma_select(void)
 typedef struct {
     int kind;
     double b;
+    double unit, rare; /* of the information: what it is multiplied by, and the unit times r */
     fp_one_sigma g;
     double low, high;               /* the means */
     double least, most;             /* the centres of the bound of tails by G, or of the Renyi integrand */
@@ -166,9 +172,10 @@ static inline void fp_trapezoid_constants(fp_trapezoid *w)
         w->simple += wi + vi > 0.0 ? 0.5 * d * (d / (wi + vi)) : 0.0;
         w->largest_v = fp_max(w->largest_v, vi);
         log_v[i] = vi > 0.0 ? fp_log(vi) : -INFINITY;
-        w->shannon -= vi > 0.0 ? vi * log_v[i] : 0.0;
+        w->shannon -= vi > 0.0 && !(w->unit > 1.0 && i == g->n) ? vi * w->unit * log_v[i] : 0.0;
         count += wi > 0.0;
     }
+    w->shannon += w->unit > 1.0 ? 1.000001 * w->rare : 0.0;
     if (kind == FP_INFORMATION || (kind == FP_RENYI && b < 0.0))
         return;
     double top_part = -INFINITY;
@@ -220,7 +227,7 @@ static inline double fp_trapezoid_edge(const fp_trapezoid *w, double theta, doub
         whole = fp_log((1.0 + fabs(b) * value) * fp_exp(positive * loss) + 1.0 + b + fabs(b)) - fp_log(fabs(b));
         return b <= 1.0 ? fp_min(whole, w->log_g + 1.5 * loss) : whole;
     default:
-        return plain;
+        return w->unit > 1.0 ? fp_log(value + w->rare * (theta + loss + 2.75 + 3.0 * fp_exp(loss))) : plain;
     }
 }
 
@@ -277,8 +284,8 @@ static inline double fp_trapezoid_reach(const fp_trapezoid *w, double extra, dou
 }
 
 /* The integrand of the mutual information at n nodes from `first` on, n a multiple of eight. */
-static inline void fp_trapezoid_information(const fp_one_sigma *g, double first, double step, int n, double *f,
-                                            double *err)
+static inline void fp_trapezoid_information(const fp_one_sigma *g, double unit, double first, double step, int n,
+                                            double *f, double *err)
 {
     double zero[FP_MAX_POINTS] = {0}, one[FP_MAX_POINTS], offset[FP_MAX_POINTS], prior[FP_MAX_POINTS];
     double scratch[FP_LANES * FP_MAX_POINTS], x[FP_LANES];
@@ -291,7 +298,8 @@ static inline void fp_trapezoid_information(const fp_one_sigma *g, double first,
             x[k] = (first + (double)(b + k)) * step;
         for (int i = 0; i <= g->n; i++)
             sum += prior[i] * fp_exp(offset[i] * (x[FP_LANES / 2] - 0.5 * offset[i]));
-        fp_quadrature_kernels_in_use()->information(&side, prior, g->n, sum < 0.5, 0.0, x, FP_LANES, f + b, err + b);
+        fp_quadrature_kernels_in_use()->information(&side, prior, g->n, sum < 0.5, 0.0, unit, x, FP_LANES, f + b,
+                                                    err + b);
     }
 }
 
@@ -307,7 +315,7 @@ static inline void fp_trapezoid_sum(fp_trapezoid *w, long first, long last, doub
         const long left = (last - k + FP_LANES) / FP_LANES * FP_LANES;
         const int n = left < FP_NODES_AT_ONCE ? (int)left : FP_NODES_AT_ONCE;
         if (w->kind == FP_INFORMATION) {
-            fp_trapezoid_information(&w->g, (double)k, step, n, f, err);
+            fp_trapezoid_information(&w->g, w->unit, (double)k, step, n, f, err);
             own->add(n, f, err, high, low, error);
             continue;
         }

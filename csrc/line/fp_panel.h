@@ -10,7 +10,8 @@
  * from log p(x0) + alpha d - beta d^2 / 2 by at most lambda = -log(1 - kappa).
  *
  * A component is dropped on a panel where its largest value is below e^-FP_DROP_LEVEL of another's smallest, or its
- * ratio to that other one below e^-FP_DROP_LEVEL everywhere.
+ * ratio to that other one below e^-FP_DROP_LEVEL everywhere. For the mutual information the density of the component
+ * itself must be that small, without its weight: an improbable input counts by its weight wherever N_i is not below q.
  *
  * Coordinates. A panel's centre is origin + x0, both doubles: origin is 0 until panels get too narrow for their
  * distance from it, then a mean (or a centre) near by, so that origin - m_i is exact for the means around the panel.
@@ -220,9 +221,9 @@ static inline void fp_local_tail(fp_local_mixture *side, const fp_gaussian_mixtu
 }
 
 /* Keep the components of `from` that matter on the panel; upper and lower bound log p there; lost sums the dropped
- * weight. */
+ * weight. With `unweighted`, a component is compared without its weight. */
 static inline int fp_select_components(const fp_gaussian_mixture *law, const int *from, int n, double origin, double x0,
-                                       double h, int *kept, double *upper, double *lower, double *lost)
+                                       double h, int unweighted, int *kept, double *upper, double *lower, double *lost)
 {
     double floor = -INFINITY, top = -INFINITY;
     int reference = -1, count = 0;
@@ -240,10 +241,10 @@ static inline int fp_select_components(const fp_gaussian_mixture *law, const int
         const int i = from[j];
         double near = fabs(fp_distance(law, i, origin, x0)) - h;
         near = near > 0.0 ? near * law->is[i] : 0.0;
-        const double e = law->c[i] - 0.5 * near * near;
-        if (e >= level
+        const double e = law->c[i] - 0.5 * near * near, log_weight = unweighted ? fp_log(law->w[i]) : 0.0;
+        if (e - log_weight >= level
             && !(tail && i != reference
-                 && fp_component_ratio_bound(law, i, reference, origin, x0, h) < -FP_DROP_LEVEL)) {
+                 && fp_component_ratio_bound(law, i, reference, origin, x0, h) - log_weight < -FP_DROP_LEVEL)) {
             kept[count++] = i;
             top = e > top ? e : top;
         } else {

@@ -13,8 +13,8 @@ typedef struct {
     void (*nodes)(const fp_local_mixture *, const double *, int, double *, double *);
     void (*integrand)(int, double, double, int, const double *, const double *, const double *, const double *,
                       const double *, const double *, double *, double *);
-    void (*information)(const fp_local_mixture *, const double *, int, int, double, const double *, int, double *,
-                        double *);
+    void (*information)(const fp_local_mixture *, const double *, int, int, double, double, const double *, int,
+                        double *, double *);
 } fp_quadrature_kernels;
 
 static fp_quadrature_kernels fp_quadrature_selected;

@@ -134,14 +134,19 @@ static void FP_NAME(fp_integrand_nodes)(int kind, double b, double shift, int n,
  * (side->offset), y = (x - m_reference) / s, has no cancellation; lost is the prior weight of the inputs that were
  * dropped; d is in units of h, and f the integrand times h.  With T = q / N_reference, log T = log1p(sum pi_i
  * expm1(v_i) - lost), or, if `direct`, log(sum pi_i e^(v_i)): the first where T is near 1, the second where it is
- * small. */
+ * small.
+ * f and err are those of the integrand times unit, a power of two of the size of 1 / (1 - the largest pi_i) where that
+ * is large, so that nothing leaves the normal doubles: if `direct`, T and q are multiplied by it and rho_i divided; else
+ * the sum over i is multiplied. */
 static void FP_NAME(fp_information_nodes)(const fp_local_mixture *side, const double *restrict prior, int reference,
-                                          int direct, double lost, const double *restrict d, int n, double *restrict f,
-                                          double *restrict err)
+                                          int direct, double lost, double unit, const double *restrict d, int n,
+                                          double *restrict f, double *restrict err)
 {
     const double *restrict offset = side->offset;
     double *restrict e = side->scratch;
     const double is = side->is[reference], origin = side->dm[reference], log_scale = fp_log(is) - FP_LOG_SQRT_2PI;
+    const double log_unit = unit == 1.0 ? 0.0 : fp_log(unit), sum_unit = direct ? 1.0 : 1.0 / unit;
+    const double one = direct ? 1.0 / unit : 1.0, lost_units = direct ? lost : lost * unit;
     const double count = 2.0 * (side->n < 32 ? side->n : 32 + side->n / 32);
     for (int b = 0; b < n; b += FP_LANES) {
         double y[FP_LANES], sum[FP_LANES] = {0}, size[FP_LANES] = {0}, lambda[FP_LANES], inverse[FP_LANES];
@@ -155,24 +160,25 @@ static void FP_NAME(fp_information_nodes)(const fp_local_mixture *side, const do
                 FP_LANE_LOOP(k) {
                     const double a = offset[j], v = a * (y[k] - 0.5 * a), x = fp_exp(v);
                     e[j * FP_LANES + k] = x;
-                    part[k] += prior[j] * x;
-                    size[k] += prior[j] * x * (1.0 + fabs(v));
+                    part[k] += prior[j] * unit * x;
+                    size[k] += prior[j] * unit * x * (1.0 + fabs(v));
                 }
             for (int j = start; j < stop && !direct; j++)
                 FP_LANE_LOOP(k) {
                     const double a = offset[j], v = a * (y[k] - 0.5 * a), x = fp_expm1(v);
                     e[j * FP_LANES + k] = 1.0 + x;
-                    part[k] += prior[j] * x;
-                    size[k] += prior[j] * (fabs(x) + (1.0 + x) * fabs(v));
+                    part[k] += prior[j] * unit * x;
+                    size[k] += prior[j] * unit * (fabs(x) + (1.0 + x) * fabs(v));
                 }
             FP_LANE_LOOP(k)
                 sum[k] += part[k];
         }
         FP_LANE_LOOP(k) {
-            const double less_one = sum[k] - lost, small = fp_log1p(less_one), large = fp_log(sum[k]);
-            lambda[k] = direct ? large : small;
+            const double less_one = sum[k] * sum_unit - lost, small = fp_log1p(less_one), large = fp_log(sum[k]);
+            lambda[k] = direct ? large - log_unit : small;
             inverse[k] = 1.0 / (direct ? sum[k] : 1.0 + less_one);
-            spread[k] = (count + 8.0) * (size[k] + (direct ? 0.0 : lost)) * inverse[k] + 2.0 * fabs(lambda[k]);
+            spread[k] = (count + 8.0) * (size[k] * sum_unit + (direct ? 0.0 : lost)) * inverse[k]
+                        + 2.0 * fabs(lambda[k]) + (direct ? 4.0 * log_unit : 0.0);
         }
         for (int start = 0; start < side->n; start += 32) {
             const int stop = start + 32 < side->n ? start + 32 : side->n;
@@ -181,18 +187,20 @@ static void FP_NAME(fp_information_nodes)(const fp_local_mixture *side, const do
                 FP_LANE_LOOP(k) {
                     const double a = offset[j], v = a * (y[k] - 0.5 * a), l = v - lambda[k];
                     const double rho = e[j * FP_LANES + k] * inverse[k];
-                    const double near = rho * fp_kappa_series(-fp_clamp1(l)), far = 1.0 + rho * (l - 1.0);
+                    const double near = rho * fp_kappa_series(-fp_clamp1(l)), far = one + rho * (l - 1.0);
                     const double psi = fabs(l) < 1.0 ? near : far;
                     const double dl = 8.0 * fabs(v) + spread[k] + fabs(a * d[b + k]) * is;
-                    part[k] += prior[j] * psi;
-                    error[k] += prior[j] * (rho * (fabs(l) + FP_U * dl) * dl + (16.0 + 8.0 * fabs(v)) * psi
-                                            + (direct ? 0.0 : 2.0 * inverse[k] * (fabs(l) < 1.0 ? psi : fabs(l))));
+                    part[k] += prior[j] * unit * psi;
+                    error[k] += prior[j] * unit
+                                * (rho * (fabs(l) + FP_U * dl) * dl + (16.0 + 8.0 * fabs(v)) * psi
+                                   + (direct ? 0.0 : 2.0 * inverse[k] * (fabs(l) < 1.0 ? psi : fabs(l))));
                 }
             FP_LANE_LOOP(k)
                 total[k] += part[k];
         }
         FP_LANE_LOOP(k) {
-            const double q = fp_exp((log_scale - 0.5 * y[k] * y[k]) + lambda[k]), v = q * (total[k] + lost);
+            const double log_t = lambda[k] + (direct ? log_unit : 0.0);
+            const double q = fp_exp((log_scale - 0.5 * y[k] * y[k]) + log_t), v = q * (total[k] + lost_units);
             f[b + k] = v;
             err[b + k] = FP_U * (q * error[k] + v * (count + 16.0 + 5.0 * y[k] * y[k] + fabs(log_scale)
                                                      + fabs(y[k] * d[b + k]) * is + spread[k]));

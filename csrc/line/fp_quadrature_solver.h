@@ -57,6 +57,7 @@ typedef struct {
 typedef struct {
     int kind;
     double b, reach; /* order minus one; half-width that the root must have at least */
+    double unit;     /* of the information: its integrand is multiplied by it (fp_information_nodes); else 1 */
     double target;   /* relative discretisation error to aim at */
     fp_gaussian_mixture p, q;
     const fp_log_ratio_terms *ratio; /* NULL: log(p/q) in doubles */
@@ -181,14 +182,13 @@ static inline int fp_panel_add(fp_integral *w, const fp_panel *parent, double x0
     panel.start_p = (int)w->arena_used;
     if (w->p.n)
         panel.n_p = fp_select_components(&w->p, w->arena + parent->start_p, parent->n_p, panel.origin, x0, h,
-                                  w->arena + w->arena_used, &up,
-                                  &panel.lower_p, &unused);
+                                  0, w->arena + w->arena_used, &up, &panel.lower_p, &unused);
     w->arena_used += panel.n_p;
     panel.start_q = (int)w->arena_used;
     if (w->q.n)
         panel.n_q = fp_select_components(&w->q, w->arena + parent->start_q, parent->n_q, panel.origin, x0, h,
-                                  w->arena + w->arena_used, &uq,
-                                  &panel.lower_q, &panel.lost);
+                                  w->kind == FP_INFORMATION, w->arena + w->arena_used, &uq, &panel.lower_q,
+                                  &panel.lost);
     w->arena_used += panel.n_q;
     panel.upper_p = up;
     panel.upper_q = uq;
@@ -202,11 +202,31 @@ static inline int fp_panel_add(fp_integral *w, const fp_panel *parent, double x0
     return fp_heap_push(w, panel);
 }
 
-static inline double fp_log_modulus_information(fp_integral *w, double log_q, double radius)
+/* Where one input r has nearly all of the prior and of q, delta = (q - N_r) / N_r is at most D = sum over the others of
+ * pi_j (|N_j / N_r| + 1) on the ellipse, and its term |pi_r N_r (delta - log(1 + delta))| at most D^2 |q| / (2 (1 - D)^2),
+ * 2 D^2 |q| for D <= 1/2: the integrand is as small as the prior of the others. */
+static inline double fp_log_modulus_information(fp_integral *w, double log_q, double radius, double lost)
 {
     const fp_local_mixture *side = &w->side_q;
-    double sum = 1.0, small = 0.0;
-    int tiny = w->side_q.n == w->q.n;
+    double sum = 1.0, small = 0.0, others = 2.0 * lost, distance = lost;
+    int tiny = w->side_q.n == w->q.n, largest = 0;
+    if (w->unit > 1.0) {
+        for (int j = 1; j < side->n; j++)
+            largest = side->r[j] > side->r[largest] ? j : largest;
+        const double g_r = (side->slope[largest] + side->curvature[largest] * radius) * radius;
+        for (int j = 0; j < side->n; j++) {
+            if (j == largest)
+                continue;
+            const double g = (side->slope[j] + side->curvature[j] * radius) * radius;
+            const double log_rho = side->log_r[j] - fp_log(w->prior[j]);
+            const double size = fabs(log_rho) + g + side->lambda + 1e-14, weight = fp_exp(side->log_r[j] + g);
+            distance += fp_exp(side->log_r[j] - side->log_r[largest] + g + g_r) + w->prior[j];
+            others += weight * (size + 1.0) + 2.0 * w->prior[j];
+        }
+        others += 4.0 * distance * distance;
+        if (distance <= 0.5) /* subnormal sums err by a unit of each term */
+            return log_q + fp_log(1.000001 * others + 1e-323 * side->n);
+    }
     for (int j = 0; j < side->n; j++) {
         const double g = (side->slope[j] + side->curvature[j] * radius) * radius;
         const double log_rho = side->log_r[j] - fp_log(w->prior[j]);
@@ -219,8 +239,8 @@ static inline double fp_log_modulus_information(fp_integral *w, double log_q, do
 }
 
 /* log of a bound of the modulus of the integrand on the ellipse of parameter rho, infinity where none is known; b
- * is the order minus one, or the factor of a mass. */
-static inline double fp_log_modulus(fp_integral *w, int kind, double b, double rho)
+ * is the order minus one, or the factor of a mass; lost is the prior of the inputs that were dropped. */
+static inline double fp_log_modulus(fp_integral *w, int kind, double b, double rho, double lost)
 {
     const double x = 0.5 * (rho + 1.0 / rho), y = 0.5 * (rho - 1.0 / rho);
     fp_local_mixture *sides[2] = {&w->side_p, &w->side_q};
@@ -245,7 +265,7 @@ static inline double fp_log_modulus(fp_integral *w, int kind, double b, double r
     if (kind == FP_ENTROPY)
         return log_m[0] + fp_log(fabs(p->l0) + (fabs(p->alpha) + 0.5 * p->beta * x) * x + p->lambda);
     if (kind == FP_INFORMATION)
-        return fp_log_modulus_information(w, q->l0 + fp_quadratic_maximum(q->alpha, q->beta, x, y), x);
+        return fp_log_modulus_information(w, q->l0 + fp_quadratic_maximum(q->alpha, q->beta, x, y), x, lost);
     if (kind == FP_JS)
         return fp_log_modulus_js(p, q, log_m[0], log_m[1], (fabs(slope) + 0.5 * fabs(curvature) * x) * x);
     const double phi = p->l0 + b * l0 + fp_quadratic_maximum(p->alpha + b * slope, p->beta + b * curvature, x, y)
@@ -283,7 +303,7 @@ static inline fp_panel_sum fp_panel_rule(fp_integral *w, const fp_panel *panel, 
             side->offset[j] = (w->q.m[side->index[j]] - w->q.m[side->index[reference]])
                               * w->q.is[side->index[reference]];
         const int direct = w->prior[reference] < 0.5 * side->r[reference]; /* q < N_reference / 2 at the centre */
-        table->information(side, w->prior, reference, direct, panel->lost, d, n, f, err);
+        table->information(side, w->prior, reference, direct, panel->lost, w->unit, d, n, f, err);
     } else {
         if (w->side_p.n)
             table->nodes(&w->side_p, d, n, lp, dp);
@@ -404,7 +424,7 @@ static inline int fp_panel_integrate(fp_integral *w, const fp_panel *panel)
     if (kind == FP_KL)
         peak = fp_max(peak, w->side_p.l0 + fp_log1p(fabs(w->side_p.l0 - w->side_q.l0)));
     for (int i = 0; i < FP_ELLIPSES; i++) {
-        const double rho = fp_ellipse_parameters[i], log_m = fp_log_modulus(w, kind, b, rho);
+        const double rho = fp_ellipse_parameters[i], log_m = fp_log_modulus(w, kind, b, rho, panel->lost);
         w->work += w->side_p.n + w->side_q.n;
         if (!(log_m < INFINITY))
             break;
@@ -471,7 +491,7 @@ static inline void fp_integral_free(fp_integral *w)
 static inline int fp_integral_start(fp_integral *w)
 {
     const int n = w->p.n + w->q.n;
-    w->scale = w->kind == FP_RENYI ? -INFINITY : 0.0;
+    w->scale = w->kind == FP_RENYI ? -INFINITY : w->unit == 1.0 ? 0.0 : -fp_log(w->unit);
     w->log_width = 0.0;
     w->sum = (fp_accumulator){0.0, 0.0};
     w->mass = w->truncation = w->rounding = 0.0;

@@ -9,13 +9,18 @@ from flint import arb
 
 from fastpriv import (
     DomainError,
+    GaussianMechanism,
     GaussianMixture,
     Pmf,
+    PmfStack,
     entropy,
     jensen_shannon,
     kl_divergence,
+    label_information,
     mutual_information,
+    notions,
     renyi_divergence,
+    special,
 )
 from fastpriv.divergences.one_dimension import quadrature
 from kernels.variants import check_same_lines, each_wider_variant
@@ -42,6 +47,65 @@ def test_mutual_information_contains_the_truth(name):
         assert got.kind == "certified", where
         assert arb(got.lower) <= want <= arb(got.upper), where
         assert got.width <= 1e-12 * got.value, where
+
+
+def every_form(points, weights, sigma):
+    """The information from each of its entries: an object, a stack, a mixture, a ufunc and a privacy notion."""
+    prior = Pmf(points, weights)
+    scalar = mutual_information(prior, sigma, certified=True)
+    stack = mutual_information(PmfStack([points] * 2, [weights] * 2), sigma, certified=True)
+    notion = notions.cd_lmip(prior, GaussianMechanism(sigma, 1.0), certified=True)
+    label = label_information(prior.through_gaussian(sigma), certified=True)
+    ufunc = special.mixture_mutual_information(weights, points, sigma)
+    yield from ((e.lower, e.value, e.upper) for e in (scalar, notion, label))
+    yield stack.lower[1], stack.value[1], stack.upper[1]
+    yield ufunc[1], ufunc[0], ufunc[2]
+
+
+def check_rare(points, weights, sigma):
+    want = oracle.information_of_rare_inputs(points, weights, sigma)
+    slack = abs(want) * arb(2) ** -70
+    for lower, value, upper in every_form(points, weights, sigma):
+        where = f"{points} {weights} sigma={sigma:g}: got {lower!r}, {value!r}, {upper!r}, want {want}"
+        assert arb(float(lower)) - slack <= want <= arb(float(upper)) + slack, where
+        assert lower <= value <= upper, where
+        assert upper - lower <= 1e-11 * value + 4e-321, where  # subnormal informations err by units
+
+
+@pytest.mark.parametrize("rare", [1e-20, 1e-38, 1e-42, 1e-45, 1e-50, 1e-60, 1e-100, 1e-200, 1e-300, 1e-310, 5e-324])
+def test_information_of_a_rare_input_is_accurate_relative_to_itself(rare):
+    for sigma in (0.04, 0.1, 1.0, 30.0, 1e9):
+        check_rare([0.0, 1.0], [1.0 - rare, rare], sigma)
+    check_rare([0.0, 1.0, 2.5], [rare, 1.0 - 2.0**-53, 2 * rare], 0.3)  # the sum misses 1 by more than the answer
+    check_rare([-8.0, 0.0, 1e-3, 8.0], [rare, 0.5, 0.5, rare], 1.0)
+
+
+def random_rare_prior(rng):
+    n, sigma = int(rng.integers(2, 7)), float(10.0 ** rng.uniform(-3, 3))
+    size = 10.0 ** (rng.uniform(-8, -2) if rng.random() < 0.15 else rng.uniform(-2.4, 1.2))
+    points = np.sort(np.unique(rng.normal(0, size, n) * sigma))
+    weights = 10.0 ** -rng.uniform(0, 3, len(points))
+    rare = int(rng.integers(1, len(points)))
+    weights[:rare] = 10.0 ** -rng.uniform(2, rng.choice([20, 50, 100, 300]), rare)
+    if rng.random() < 0.1:
+        weights[0] = 1e-320
+    weights = rng.permutation(weights / weights.sum())
+    return points.tolist(), weights.tolist(), sigma
+
+
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 10))])
+def test_information_of_random_rare_inputs_contains_the_truth(seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(60):
+        check_rare(*random_rare_prior(rng))
+
+
+def test_information_lies_within_bounds_that_need_no_integral():
+    tiny = 2.0**-170  # prior times KL from above, and the entropy where the points are far apart
+    assert mutual_information(Pmf([0.0, 1.0], [1.0, tiny]), 0.1).upper <= 50.0 * tiny * (1 + 1e-8)
+    far = mutual_information(Pmf([0.0, 1.0], [1.0, tiny]), 1e-3)
+    assert far.lower <= tiny * (170 * math.log(2.0) + 1) <= far.upper * (1 + 1e-8)
+    assert far.width <= 1e-11 * far.value
 
 
 def random_normal(rng):

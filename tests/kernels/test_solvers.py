@@ -99,7 +99,7 @@ CASES = {
         """const double w[] = {0.5, 0.5}, x[] = {-1.0, 1.0}, epsilon = 0.0;
         fp_bracket out;
         long cost[4];
-        const int status = fp_lip_curve_baseline(2, w, x, 1.0, &epsilon, 1, 1e-12, 0, NULL, &out, cost);
+        const int status = fp_lip_curve_baseline(2, w, x, 1.0, NULL, &epsilon, 1, 1e-12, 0, NULL, &out, cost);
         printf("%d %.17g %.17g %.17g", status, out.value, out.lower, out.upper);""",
         [0, *3 * [PHI(1.0) - 0.5]], 1e-11,
     ),

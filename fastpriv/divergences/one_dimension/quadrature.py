@@ -127,6 +127,7 @@ def kind_and_method(bits: int) -> tuple[Kind, str]:
         _quadrature.BINOMIAL_SUM: "binomial sum", _quadrature.PANEL_BOUNDS: "bounds on panels",
         _quadrature.LOW_SIGNAL: "half the variance over that of the noise",
         _quadrature.RATIO: "double-double ratio", _quadrature.BUDGET_SPENT: "budget spent",
+        _quadrature.BOUNDS_DISAGREE: "widened to bounds that disagree",
     }  # fmt: skip
     method = ", ".join(text for bit, text in names.items() if bits & bit)
     method += TIME_SPENT if bits & _quadrature.TIME_SPENT else ""
