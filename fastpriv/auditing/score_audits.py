@@ -16,6 +16,7 @@ a / K each. A number of guesses that is passed has error a. ``as_published``: th
 from __future__ import annotations
 
 import functools
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -25,10 +26,12 @@ from scipy import special
 
 from .. import _random, _validate
 from .._values import distinct_rows
-from ..errors import DomainError, ShapeError
+from ..assessment.summary import rounded_down
+from ..errors import DomainError, ShapeError, warned
 from ..estimate import Estimate, Kind, Result, Unit
+from ..membership.evaluation import auc
 from ..membership.panels import membership_array
-from ..numerics import BoolArray, FloatArray
+from ..numerics import BoolArray, FloatArray, IntArray
 from ..sampling.statistics.intervals import least_rates, most_rates
 from .lower_bounds import epsilon_bounds, mu_bounds
 
@@ -41,6 +44,7 @@ _LEAST_GUESSES = 16  # of a list of numbers of guesses: all right, they show eps
 _UNFAIR = 1e-9
 _MOST_POINTS = 200  # thresholds whose own bounds a single audit gives: finer steps are not seen in a figure
 _LARGEST_TABLE = 10_000  # trials for which all bounds of a rate are computed, and kept for the next audit of this size
+_CLEARLY_LOWER = 3.7  # standard errors of an AUC below 1/2: once in 10,000 audits by chance
 _HALVED = 0.5  # the confidence of ``value``
 
 
@@ -63,6 +67,9 @@ class ScoreAudit(Result):
         200 of them, even in rank), or the numbers of guesses of one run, in ascending order; empty for several audits.
     pointwise : Estimate or None
         The lower bound of epsilon at each of these, as if it alone had been fixed in advance.
+    counts : ndarray of int, shape (4,) or (3,), or (A, 4) or (A, 3)
+        What the bound of epsilon is computed from: members that are claimed, members, non-members that are claimed and
+        non-members; of one run right guesses, guesses and canaries.
 
     Notes
     -----
@@ -75,9 +82,11 @@ class ScoreAudit(Result):
     >>> import numpy as np
     >>> from fastpriv.auditing import audit_scores
     >>> member = np.arange(2000) % 2 == 0
-    >>> audit = audit_scores(np.random.default_rng(1).normal(size=2000) + member, member)
+    >>> audit = audit_scores(np.random.default_rng(1).normal(size=2000) + member, member, delta=1e-2)
     >>> audit.selection, bool(audit.epsilon.lower < audit.pointwise.lower.max())
     ('simultaneous', True)
+    >>> audit.verdict(2.0).partition(" (")[0]
+    'claim epsilon = 2 at delta = 0.01 is not refuted at confidence 0.95'
     """
 
     epsilon: Estimate
@@ -87,6 +96,34 @@ class ScoreAudit(Result):
     delta: float
     audited: FloatArray
     pointwise: Estimate | None
+    counts: IntArray
+
+    def verdict(self, claim: float) -> str:
+        """Whether the bound refutes that epsilon is at most ``claim``, and the counts, in one sentence.
+
+        Raises
+        ------
+        DomainError
+            For a claim below 0, and a result of several audits.
+        """
+        number = _validate.scalar("claim", claim, "at least 0", lambda x: x >= 0)
+        if self.pointwise is None:
+            raise DomainError(
+                f"claim must be judged by one audit; got {len(self.counts)} audits. Audit one row of scores."
+            )
+        lower = float(self.epsilon.lower)
+        said = "as published, which is FALSE"
+        if self.epsilon.confidence is not None:
+            said = f"at confidence {self.epsilon.confidence:g}"
+        n = self.counts.tolist()
+        counts = (
+            f"{n[0]} right of {n[1]} guesses about {n[2]} canaries" if self.design == "one_run"
+            else f"{n[0]} of {n[1]} members and {n[2]} of {n[3]} non-members claimed"
+        )  # fmt: skip
+        return (
+            f"claim epsilon = {number:g} at delta = {self.delta:g} is {'refuted' if lower > number else 'not refuted'} "
+            f"{said} (at least {rounded_down(lower, 4)}): {counts}"
+        )
 
 
 def audit_scores(
@@ -130,7 +167,8 @@ def audit_scores(
 
     Notes
     -----
-    Canaries of one run are not independent runs: scores of one run audited as repeated ones give no bound.
+    Canaries of one run are not independent runs: scores of one run audited as repeated ones give no bound. A warning
+    comes where members score clearly lower than non-members.
 
     **Accuracy** ``tests/auditing/test_null_audits.py`` counts the misses in 5,000 null audits of each choice.
 
@@ -155,9 +193,10 @@ def audit_scores(
     d = _validate.scalar("delta", delta, "between 0 and 1", lambda p: (p >= 0) & (p <= 1))
     level = _validate.scalar("confidence", confidence, "between 0 and 1, exclusive", lambda p: (p > 0) & (p < 1))
     if design == "one_run":
-        bounds, audited, pointwise = _one_run(x, b, d, level, selection, threshold, guesses)
+        bounds, audited, pointwise, counts = _one_run(x, b, d, level, selection, threshold, guesses)
     else:
-        bounds, audited, pointwise = _repeated_runs(x, b, d, level, selection, threshold, guesses)
+        bounds, audited, pointwise, counts = _repeated_runs(x, b, d, level, selection, threshold, guesses)
+    _warn_of_sign(x, b)
     fixed = threshold is not None or guesses is not None
     kind: Kind = "heuristic" if selection == "as_published" and not fixed else "statistical"
     words = "fixed" if fixed else selection
@@ -180,13 +219,27 @@ def audit_scores(
         text = f"{design.replace('_', ' ')}, fixed"
         curve = estimate(pointwise[order], pointwise[order], "nats", "statistical", text)
     audited = audited if single else np.zeros(0)
-    return ScoreAudit(found[0], found[1], design, words, d, audited, curve)
+    rows = counts.astype(np.int64)
+    return ScoreAudit(found[0], found[1], design, words, d, audited, curve, rows[0] if single else rows)
+
+
+def _warn_of_sign(x: FloatArray, b: BoolArray) -> None:
+    """Warn where members score lower than chance explains: the bounds of such scores say nothing."""
+    inside = b.sum(axis=1).astype(np.float64)
+    pairs = inside * (x.shape[1] - inside)
+    areas = np.atleast_1d(auc(x, b))
+    excess = (areas - 0.5) / np.sqrt((x.shape[1] + 1.0) / (12.0 * pairs))  # in standard errors without ties
+    if float(excess.sum()) < -_CLEARLY_LOWER * math.sqrt(len(x)):
+        warned(
+            f"scores must be higher for members, and here members score lower (AUC {areas.mean():.3f}), so that "
+            "the bounds say nothing: pass -scores."
+        )
 
 
 def _repeated_runs(
     x: FloatArray, b: BoolArray, delta: float, level: float, selection: str, threshold: Any, guesses: Any
-) -> tuple[list[list[FloatArray]], FloatArray, FloatArray]:
-    """Bounds of epsilon and of mu at both levels, (A,) each, and of one audit the thresholds and their own bounds."""
+) -> tuple[list[list[FloatArray]], FloatArray, FloatArray, FloatArray]:
+    """Bounds of epsilon and of mu at both levels, (A,) each, thresholds and their own bounds of one audit, counts."""
     if guesses is not None:
         raise DomainError(f"guesses must be left out for repeated runs; got {guesses!r}. Pass a threshold, or none.")
     fixed = None if threshold is None else _validate.scalar("threshold", threshold)
@@ -229,12 +282,12 @@ def _repeated_runs(
     audited = audited[np.unique(np.linspace(0, audited.size - 1, _MOST_POINTS).astype(np.intp))]
     rows = _counts_at(audited, inside, outside)
     pointwise = _bounds(rows, 0, delta, "product", 1.0 - level) if len(x) == 1 else np.zeros(0)
-    return bounds, audited, pointwise
+    return bounds, audited, pointwise, np.concatenate(candidates[0][0])
 
 
 def _one_run(
     x: FloatArray, b: BoolArray, delta: float, level: float, selection: str, threshold: Any, guesses: Any
-) -> tuple[list[list[FloatArray]], FloatArray, FloatArray]:
+) -> tuple[list[list[FloatArray]], FloatArray, FloatArray, FloatArray]:
     """As ``_repeated_runs``, of the canaries of one run each."""
     if threshold is not None:
         raise DomainError(f"threshold must be left out for one run; got {threshold!r}. Pass guesses, or none.")
@@ -266,15 +319,16 @@ def _one_run(
     rows[:, :, 2] = m
     share = 1 if selection == "as_published" else len(numbers)
     flat = rows.reshape(-1, 3)
-    bounds = [
+    each = [
         [
-            _bounds(flat, quantity, delta, "exact", error / share).reshape(rows.shape[:2]).max(axis=1)
+            _bounds(flat, quantity, delta, "exact", error / share).reshape(rows.shape[:2])
             for error in (1.0 - level, 1.0 - _HALVED)
         ]
         for quantity in range(2)
     ]
+    bounds = [[one.max(axis=1) for one in numbers] for numbers in each]
     pointwise = _bounds(rows[0], 0, delta, "exact", 1.0 - level) if len(x) == 1 else np.zeros(0)
-    return bounds, np.array(numbers, dtype=np.float64), pointwise
+    return bounds, np.array(numbers, dtype=np.float64), pointwise, rows[np.arange(len(x)), each[0][0].argmax(axis=1)]
 
 
 def _bounds(rows: FloatArray, quantity: int, delta: float, form: str, error: float) -> FloatArray:

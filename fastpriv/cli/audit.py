@@ -6,6 +6,8 @@ import argparse
 import json
 import sys
 
+from .shared_options import warnings_on_one_line
+
 __all__ = ["add_options", "run"]
 
 
@@ -27,7 +29,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="how the threshold is chosen; as_published pays nothing for it and is FALSE")  # fmt: skip
     add("--threshold", metavar="T", type=float, help="fixed without these scores: claimed is what scores at least T")
     add("--guesses", metavar="R", type=int, help="fixed before the run, of --one-run")
-    add("--claim", metavar="EPSILON", type=float, help="exit with code 1 if the bound exceeds this epsilon")
+    add("--claim", metavar="EPSILON", type=float, help="say whether the bound refutes this epsilon, and exit with "
+        "code 1 if it does")  # fmt: skip
     add("--figure", metavar="FILE", help="draw the bound against the threshold into this file")
     add("--json", action="store_true", help="print JSON instead of text")
     parser.epilog = "Example: fastpriv audit scores.csv --one-run --delta 1e-5 --claim 2"
@@ -37,29 +40,45 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compute, print and draw; return the exit code."""
     from .._files import atomic_write, json_safe
+    from ..assessment.summary import rounded_down
     from ..auditing import audit_scores, read_scores
+    from ..errors import DomainError
 
     scores, membership = read_scores(args.file, score=args.score, member=args.member)
-    found = audit_scores(
-        scores, membership, design="one_run" if args.one_run else "repeated_runs", delta=args.delta,
-        confidence=args.confidence, selection=args.selection, threshold=args.threshold, guesses=args.guesses,
-    )  # fmt: skip
+    if scores.ndim > 1 and not args.json:
+        raise DomainError(
+            f"FILE must have the scores of one audit to print; got {len(scores)} audits. Add --json, or write one row."
+        )
+    with warnings_on_one_line():
+        found = audit_scores(
+            scores, membership, design="one_run" if args.one_run else "repeated_runs", delta=args.delta,
+            confidence=args.confidence, selection=args.selection, threshold=args.threshold, guesses=args.guesses,
+        )  # fmt: skip
+    verdict = None if args.claim is None else found.verdict(args.claim)
+    refuted = args.claim is not None and float(found.epsilon.lower) > args.claim
     if args.figure is not None:
         from pathlib import Path
 
         from ..figures import audit
 
         with atomic_write(args.figure) as stream:
-            ax = audit(found, truth=args.claim)
+            ax = audit(found, claim=args.claim)
             ax.figure.savefig(stream, format=Path(args.figure).suffix[1:] or "png", bbox_inches="tight")
     if args.json:
         quantities = {"epsilon": found.epsilon, "mu": found.mu}
-        content = {name: one.to_dict() for name, one in quantities.items()} | {"delta": found.delta}
+        content = {name: one.to_dict() for name, one in quantities.items()} | {
+            "delta": found.delta, "members": int(membership.sum()), "non_members": int((~membership).sum()),
+            "counts": found.counts.tolist(),
+        }  # fmt: skip
+        if verdict is not None:
+            content |= {"claim": args.claim, "refuted": refuted, "verdict": verdict}
         sys.stdout.write(json.dumps(json_safe(content)) + "\n")
     else:
         said = "FALSE as published" if found.epsilon.kind == "heuristic" else f"confidence {args.confidence:g}"
         sys.stdout.write(
-            f"epsilon >= {found.epsilon.lower:.6g} nats at delta = {found.delta:g}\nmu >= {found.mu.lower:.6g}\n"
+            f"epsilon >= {rounded_down(float(found.epsilon.lower), 6)} nats at delta = {found.delta:g}\n"
+            f"mu >= {rounded_down(float(found.mu.lower), 6)}\n"
             f"{said}, {found.epsilon.method}, {membership.sum()} members of {membership.size}\n"
+            + ("" if verdict is None else f"{verdict}\n")
         )  # fmt: skip
-    return int(args.claim is not None and float(found.epsilon.lower) > args.claim)
+    return int(refuted)

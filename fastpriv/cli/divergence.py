@@ -7,9 +7,7 @@ import json
 import math
 import os
 import sys
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
 from importlib import import_module
@@ -18,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..errors import BackendMissingError, DomainError, SamplingWarning
-from .shared_options import GRID_FORMS
+from ..errors import BackendMissingError, DomainError
+from .shared_options import GRID_FORMS, warnings_on_one_line
 
 if TYPE_CHECKING:
     from ..distributions import GaussianMixture
@@ -151,7 +149,7 @@ def run(args: argparse.Namespace) -> int:
             "confidence", "side", "rtol", "atol", "max_samples", "max_seconds", "method", "interval", "n_jobs",
         )
     }  # fmt: skip
-    with _warnings_on_one_line():
+    with warnings_on_one_line():
         code = 0
         try:
             table = compute_table(
@@ -437,14 +435,3 @@ def _rounded(number: float, rounding: str) -> str:
         return str(number)
     short = Context(prec=_DIGITS, rounding=rounding).create_decimal_from_float(number)
     return f"{short.normalize():g}" if short else "0"
-
-
-@contextmanager
-def _warnings_on_one_line() -> Iterator[None]:
-    def print_warning(message: Warning | str, *location: Any, **more: Any) -> None:
-        print(f"fastpriv: warning: {' '.join(str(message).split())}", file=sys.stderr)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", SamplingWarning)
-        warnings.showwarning = print_warning
-        yield

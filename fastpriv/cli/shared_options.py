@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..errors import SamplingWarning
 
 if TYPE_CHECKING:
     from ..assessment.column_files import ColumnFile
 
-__all__ = ["FIGURE_FORMATS", "GRID_FORMS", "add_column_options", "figure_format", "open_table"]
+__all__ = ["FIGURE_FORMATS", "GRID_FORMS", "add_column_options", "figure_format", "open_table", "warnings_on_one_line"]
 
 FIGURE_FORMATS = ("png", "svg", "pdf", "none")  # choices of --figures; "none" draws nothing
 # The three ways to write a grid, for the help texts.
@@ -48,3 +53,16 @@ def open_table(args: argparse.Namespace, path: str, data: bytes | None = None) -
     if path != "-":
         return ColumnFile(path, **dialect)
     return ColumnFile("standard input", data=sys.stdin.buffer.read() if data is None else data, **dialect)
+
+
+@contextmanager
+def warnings_on_one_line() -> Iterator[None]:
+    """Print warnings about samples as one line each."""
+
+    def print_warning(message: Warning | str, *location: Any, **more: Any) -> None:
+        print(f"fastpriv: warning: {' '.join(str(message).split())}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", SamplingWarning)
+        warnings.showwarning = print_warning
+        yield

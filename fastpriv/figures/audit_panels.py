@@ -13,8 +13,10 @@ from .style import ALERT, FAINT, INK, axes_or_new, label, shade, styled
 __all__ = ["audit"]
 
 
-def audit(result: Any, *, truth: float | None = None, title: str = "Audit", ax: Any = None) -> Any:
-    """Draw the lower bound of epsilon at every threshold or number of guesses, the audit's own bound, and the truth.
+def audit(
+    result: Any, *, truth: float | None = None, claim: float | None = None, title: str = "Audit", ax: Any = None
+) -> Any:
+    """Draw the bound of epsilon at every threshold or number of guesses, the audit's own bound, and truth or claim.
 
     Parameters
     ----------
@@ -22,6 +24,8 @@ def audit(result: Any, *, truth: float | None = None, title: str = "Audit", ax: 
         Of one audit.
     truth : float, optional
         The epsilon that is proved or known, in nats.
+    claim : float, optional
+        The epsilon that is claimed, in nats; the legend says whether the bound refutes it.
     title : str
         The title, in any script.
     ax : matplotlib.axes.Axes, optional
@@ -69,9 +73,14 @@ def audit(result: Any, *, truth: float | None = None, title: str = "Audit", ax: 
     if truth is not None:
         number = _validate.scalar("truth", truth, "at least 0", lambda x: x >= 0)
         ax.axhline(number, color=FAINT, lw=1.6, ls=(0, (4, 2)), label="truth")
+    if claim is not None:
+        verdict, refuted = result.verdict(claim), float(result.epsilon.lower) > claim
+        ax.axhline(
+            float(claim), color=ALERT if refuted else FAINT, lw=1.6, ls=(0, (1, 1)), label=verdict.replace(": ", ":\n")
+        )
     ax.set(xlabel="guesses" if one_run else "threshold", ylabel=f"epsilon at delta = {result.delta:g}, nats")
     ax.set_xscale("log" if one_run else "linear")
     ax.set_ylim(bottom=0.0)
-    ax.legend(frameon=False, fontsize=9)
+    ax.legend(frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.14))
     text, font = label(title, 60)
     return styled(ax, text, **font)
