@@ -55,6 +55,7 @@
 /* bound: tested by enclosures/test_mixture_integrals - range / sigma below which the first term of the expansion in
  * 1 / sigma^2 is the information to rounding */
 #define FP_LOW_SIGNAL 1e-7
+/* bound: none - which path is taken, not what it states */
 #define FP_RARE 0x1p-30 /* prior of all inputs but the likeliest below which the information is computed in its units */
 #define FP_MAX_UNIT 960 /* log2 of the largest unit: products with it stay in the range of doubles */
 /* bound: none - relative distance from 0 of a difference that doubles decide */
