@@ -57,6 +57,7 @@
 #define FP_LOW_SIGNAL 1e-7
 /* bound: none - which path is taken, not what it states */
 #define FP_RARE 0x1p-30 /* prior of all inputs but the likeliest below which the information is computed in its units */
+/* bound: none - the largest power of two by which a prior is scaled, exactly */
 #define FP_MAX_UNIT 960 /* log2 of the largest unit: products with it stay in the range of doubles */
 /* bound: none - relative distance from 0 of a difference that doubles decide */
 #define FP_DECIDED 1e-6
