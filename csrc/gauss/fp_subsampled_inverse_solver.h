@@ -10,14 +10,18 @@
  *
  * The bounds need no property of the approximation.  H falls in epsilon and, by data processing, in sigma: an x at which
  * the upper bound of log H is below log delta is at least the least one, and an x at which the lower bound is above
- * log delta is at most that.  Both are sought at growing distances from the approximation, in the order of the doubles.
+ * log delta is at most that.  Both are sought at growing distances from the approximation, in the order of the doubles;
+ * where one of them is far from it, the other is sought again from there.
  *
  * No include guard: included once per instruction set, after fp_gauss_solver.h. */
 /* bounds: proved - the rounding of log delta, with a margin; the rest steers the search */
 
 /* bound: proved - relative error of a logarithm: fp_log errs by 0.85 ulp */
 #define FP_SUBSAMPLED_LOG_ERROR 4e-16
-enum { FP_NAME(FP_SUBSAMPLED_NEWTON_STEPS) = 60 };
+enum {
+    FP_NAME(FP_SUBSAMPLED_NEWTON_STEPS) = 60,
+    FP_NAME(FP_SUBSAMPLED_FAR) = 20 /* log2 of the doubles between a bound and an approximation that is not one */
+};
 
 /* The approximate u with log A(u) + log h(u) = log delta in the add direction */
 static double FP_NAME(fp_subsampled_add_u)(double rate, double r, double delta)
@@ -61,7 +65,7 @@ static double FP_NAME(fp_subsampled_approximate)(double rate, double known, doub
     }
     const double epsilon = known, rise = fp_expm1(epsilon);
     double mass = rate;
-    if (adding) {
+    if (adding && rate < 1.0) {
         mass = rate - (1.0 - rate) * rise;
         u = epsilon + fp_log(rate / mass);
     } else {
@@ -135,5 +139,12 @@ static fp_gauss_bounded FP_NAME(fp_subsampled_inverse)(double rate, double known
     out.value = x;
     out.upper = FP_NAME(fp_subsampled_search)(rate, known, x, INFINITY, log_delta, adding, unknown, 1);
     out.lower = FP_NAME(fp_subsampled_search)(rate, known, x, 0.0, log_delta, adding, unknown, -1);
+    const int64_t at = (int64_t)fp_bits(x), far = (int64_t)1 << FP_NAME(FP_SUBSAMPLED_FAR);
+    if (out.upper < INFINITY && (int64_t)fp_bits(out.upper) - at > far)
+        out.lower = FP_NAME(fp_subsampled_search)(rate, known, out.upper, out.lower, log_delta, adding, unknown, -1);
+    else if (out.lower > 0.0 && at - (int64_t)fp_bits(out.lower) > far)
+        out.upper = FP_NAME(fp_subsampled_search)(rate, known, out.lower, out.upper, log_delta, adding, unknown, 1);
+    if (!(out.lower <= x && x <= out.upper))
+        out.value = out.lower + 0.5 * (out.upper - out.lower);
     return out;
 }

@@ -129,10 +129,12 @@ static inline double *fp_lip_fill(fp_lip_atoms *side, int mirrored, int n, const
     return cursor;
 }
 
-/* `x` increases strictly. Returns 0, -1 when memory is short, 1 when the lengths are too far apart for doubles. */
+/* `x` increases strictly; `groups` may be NULL. Returns 0, -1 when memory is short, 1 when the lengths are too far apart for doubles. */
 static inline int fp_lip_build(fp_lip *lip, int n, const double *w, const double *x, double sigma,
                                const fp_lip_groups *groups)
 {
+    static const fp_lip_groups none = {0};
+    groups = groups ? groups : &none;
     size_t padded = (size_t)n + 2 * FP_LANES, grouped = groups->n ? (size_t)groups->n + 2 * FP_LANES : 0;
     size_t doubles = 9 * padded + 6 * grouped + (size_t)n + 2 * (size_t)n;
     size_t dds = 2 * ((size_t)n + 1) + (groups->n ? 2 * ((size_t)groups->n + 1) : 0);

@@ -57,7 +57,7 @@ typedef struct {
 typedef struct {
     int kind;
     double b, reach; /* order minus one; half-width that the root must have at least */
-    double unit;     /* of the information: its integrand is multiplied by it (fp_information_nodes); else 1 */
+    double unit;     /* of the information: its integrand is multiplied by it (fp_information_nodes); 0 stands for 1 */
     double target;   /* relative discretisation error to aim at */
     fp_gaussian_mixture p, q;
     const fp_log_ratio_terms *ratio; /* NULL: log(p/q) in doubles */
@@ -491,6 +491,7 @@ static inline void fp_integral_free(fp_integral *w)
 static inline int fp_integral_start(fp_integral *w)
 {
     const int n = w->p.n + w->q.n;
+    w->unit = w->unit > 0.0 ? w->unit : 1.0;
     w->scale = w->kind == FP_RENYI ? -INFINITY : w->unit == 1.0 ? 0.0 : -fp_log(w->unit);
     w->log_width = 0.0;
     w->sum = (fp_accumulator){0.0, 0.0};

@@ -65,10 +65,10 @@ def test_the_table_can_be_recomputed():
         assert (row["quantity"], row["order"]) == (quantity, order)
         assert laws(row["p"]) == p
         assert laws(row["q"]) == q
-        if max(p[2]) < 1e30 and max(map(abs, p[1])) < 1e30:
-            want = mpf(row["truth"])
-            assert abs(oracle.truth(quantity, order, p, q) - want) <= abs(want) * mpf(10) ** -17
-            mp.dps = 15
+        if max(p[2]) < 1e14 and max(map(abs, p[1])) < 1e14:  # a second or two each; more digits cost more
+            found = oracle.truth(quantity, order, p, q)
+            want = mpf(row["truth"])  # in the digits that the oracle has set
+            assert abs(found - want) <= abs(want) * mpf(10) ** -17
 
 
 @pytest.mark.parametrize("far", [1e-300, 1e300])

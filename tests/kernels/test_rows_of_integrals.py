@@ -42,11 +42,11 @@ def truth(quantity, p, q=None, order=0.0):
     if quantity == "entropy":
         return oracle.entropy(p)
     if quantity == "information":
-        value = oracle.mutual_information((p[1], p[0]), p[2][0])
+        value = oracle.mutual_information((p[1], p[0]), p[2][0], bits=160)  # of which the mass takes some
         with working_precision(300):
             mass = exact(sum(map(Fraction, p[0])))
             return value / mass + mass.log()
-    value = oracle.renyi(p, q, order, bits=160)  # of which the masses of the weights take some
+    value = oracle.renyi(p, q, order, bits=160)  # the same
     with working_precision(300):
         a = exact(order)
         return value - (a * log_mass(p) + (1 - a) * log_mass(q)) / (a - 1)

@@ -11,7 +11,10 @@ import pytest
 
 CSRC = Path(__file__).parents[2] / "csrc"
 COMPILER = shutil.which("cc") or shutil.which("gcc")
-FLAGS = ["-std=gnu11", "-w", "-DFP_HAVE_VARIANTS=0", "-ffp-contract=off", f"-I{CSRC}", "-x", "c"]
+#: A call that no longer fits a signature is an error, as in C of 2023 and in C++; older compilers only warn.
+ERRORS = ("incompatible-pointer-types", "int-conversion", "implicit-function-declaration")
+FLAGS = ["-std=gnu11", *(f"-Werror={name}" for name in ERRORS), "-DFP_HAVE_VARIANTS=0", "-ffp-contract=off",
+         f"-I{CSRC}", "-x", "c"]  # fmt: skip
 
 pytestmark = [
     pytest.mark.skipif(not (CSRC.is_dir() and COMPILER), reason="needs the source tree and a C compiler"),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from fastpriv import conversions, notions
+from fastpriv.conversions.vocabulary import FULL_SUPPORT
 from fastpriv.errors import DomainError
 from oracles import promises as brute
 
@@ -228,7 +229,8 @@ def chained(drawn, seen):
                     last = found.steps[-1]
                     given = {**last.arguments, **added}
                     words = ([step.conversion.function for step in found.steps], values, added, drawn.rows, drawn.prior)
-                    judged(drawn, last.conversion, given, found.estimate, source in OF_A_PRIOR, words)
+                    only_held = source in OF_A_PRIOR or FULL_SUPPORT in found.assumptions
+                    judged(drawn, last.conversion, given, found.estimate, only_held, words)
                     seen.add((source, target))
 
 
@@ -246,6 +248,19 @@ def test_no_chain_from_a_notion_promises_too_much():
     for seed in range(1):
         chained(Drawn(np.random.default_rng([8, seed])), seen)
     assert len(seen) > 100, len(seen)
+
+
+def test_a_chain_through_a_notion_of_a_prior_speaks_of_its_secrets_only():
+    """Three secrets that a release tells apart, one of them without mass: log 3 in all, log 2 among the other two."""
+    rows, prior = np.where(np.eye(3) > 0, 1 - 2e-6, 1e-6), np.array([0.0, 0.5, 0.5])
+    epsilon = notions.ldp_epsilon(None, rows)
+    found = conversions.convert("ci_lmip", "ldp", epsilon=epsilon, pi_min=0.5, unit="nats")
+    assert [step.conversion.function for step in found.steps] == ["mbp_from_ldp", "ci_lmip_from_mbp"]
+    assert brute.capacity_below(rows[prior > 0]) <= found.guarantee < brute.capacity_below(rows)
+    assert FULL_SUPPORT in found.assumptions
+    assert "assumes: the prior gives every secret a positive probability; otherwise it holds among" in found.summary()
+    everywhere = conversions.convert("ci_lmip", "ldp", epsilon=epsilon, unit="nats")
+    assert brute.capacity_below(rows) <= everywhere.guarantee
 
 
 @pytest.mark.slow
