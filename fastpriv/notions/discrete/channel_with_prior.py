@@ -5,6 +5,7 @@ A prior is a vector, a Pmf, a tuple with one prior for each factor of a product 
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -73,6 +74,8 @@ class ChannelWithPrior(NamedTuple):
     @property
     def gap(self) -> float:
         """How far the sum of the prior is from 1."""
+        if isinstance(self.prior, tuple):
+            return math.expm1(sum(power * math.log1p(prior_gap(prior)) for _, power, prior in self.factors or ()))
         return prior_gap(self.prior)
 
     @property
