@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from . import numerics
 from .errors import BackendMissingError, DomainError, EstimateGivenError, ShapeError
-from .numerics import LOG_2, FloatArray
+from .numerics import LOG_2, FloatArray, rounded_down, rounded_outward, rounded_up
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,8 +31,6 @@ Information = Literal["nats", "bits"]  # what a function with a keyword ``unit``
 _LISTED_ENTRIES = 6  # entries of an axis that fit in one line; of a longer one, the first and last three are listed
 _LISTED_METHODS = 8  # different methods that the one text of several estimates names
 _TABLE_ROWS = 20  # rows of a table that fit on one screen; of a longer one, the first and last ten are shown
-_PYTHON_PRECISION = 6  # digits of a format without a precision, as Python has it
-_DECIMAL_DIGITS = 800  # more than the 767 significant digits of any double
 _SHOWN_DIGITS = ".7g"  # of a number in a repr: enough to compare, few enough to read
 
 KINDS: tuple[str, ...] = ("exact", "certified", "statistical", "heuristic")  # of bounds, the strongest guarantee first
@@ -273,8 +271,8 @@ class Estimate:
         if not spec:
             return repr(self)
         value = _listed(self.value, lambda x: format(x, spec))
-        lower = _listed(self.lower, lambda x: _rounded_outward(x, spec, below=True))
-        upper = _listed(self.upper, lambda x: _rounded_outward(x, spec, below=False))
+        lower = _listed(self.lower, lambda x: rounded_outward(x, spec, below=True))
+        upper = _listed(self.upper, lambda x: rounded_outward(x, spec, below=False))
         return f"{value} [{lower}, {upper}]" if self.shape == () else f"{value}, lower={lower}, upper={upper}"
 
     def _repr_html_(self) -> str:
@@ -519,28 +517,9 @@ def _listed(number: float | FloatArray, shown: Callable[[float], str]) -> str:
     return f"[{', '.join(words)}]"
 
 
-def _rounded_outward(bound: float, spec: str, *, below: bool) -> str:
-    """A bound in the format of a float (``f``, ``e`` or ``g``), rounded toward the outside of its bracket."""
-    text = format(bound, spec)
-    if not math.isfinite(bound) or spec[-1:] not in "efgEFG":
-        return text
-    places = int(spec.rpartition(".")[2][:-1]) if "." in spec else _PYTHON_PRECISION
-    from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
-
-    digits = Decimal(repr(bound))  # the shortest that tell this double from all others
-    if spec[-1] in "fF":
-        last = -places
-    else:  # the leading digit and ``places`` more; with g one fewer, and at least one in all
-        last = digits.adjusted() - (places if spec[-1] in "eE" else max(places, 1) - 1)
-    with localcontext() as context:
-        context.prec = _DECIMAL_DIGITS + places
-        return format(float(digits.quantize(Decimal((0, (1,), last)), ROUND_FLOOR if below else ROUND_CEILING)), spec)
-
-
 def _bracket_cells(value: float, lower: float, upper: float) -> list[str]:
     """A value and its bounds, rounded outward, with seven digits each."""
-    return [f"{value:.7g}", _rounded_outward(float(lower), ".7g", below=True),
-            _rounded_outward(float(upper), ".7g", below=False)]
+    return [f"{value:.7g}", rounded_down(float(lower), 7), rounded_up(float(upper), 7)]
 
 
 def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:

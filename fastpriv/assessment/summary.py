@@ -11,14 +11,13 @@ import math
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context
 from typing import Any
 
 import numpy as np
 
 from ..estimate import html_table
 from ..figures.style import printable
-from ..numerics import FloatArray
+from ..numerics import FloatArray, rounded_down, rounded_up
 
 __all__ = [
     "assessment_summary",
@@ -31,8 +30,6 @@ __all__ = [
     "notebook_table",
     "question",
     "requirements",
-    "rounded_down",
-    "rounded_up",
     "shown_rows",
     "table",
 ]  # fmt: skip
@@ -206,20 +203,6 @@ def shown_rows(report: Any) -> list[int]:
     """Return the rows of the grid that tables show: all, or ten at equal distances."""
     count = len(report.grid)
     return sorted({round(i) for i in np.linspace(0, count - 1, min(count, _MAX_ROWS))})
-
-
-def rounded_up(number: float, digits: int = 3) -> str:
-    """Return at most ``digits`` significant digits of a number, never less than it."""
-    if not math.isfinite(number):
-        return str(number)
-    up = Context(prec=digits, rounding=ROUND_CEILING).create_decimal_from_float(number)
-    return f"{float(up):.{digits}g}"
-
-
-def rounded_down(number: float, digits: int = 3) -> str:
-    """Return at most ``digits`` significant digits of a number, never more than it."""
-    text = rounded_up(-number, digits) if number else "0"
-    return text.removeprefix("-") if text.startswith("-") or text == "0" else f"-{text}"
 
 
 def _rounded_up_from_log(log_number: float) -> str:

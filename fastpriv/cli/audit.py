@@ -40,7 +40,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compute, print and draw; return the exit code."""
     from .._files import atomic_write, json_safe
-    from ..assessment.summary import rounded_down
+    from ..numerics import rounded_down
     from ..auditing import audit_scores, read_scores
     from ..errors import DomainError
 

@@ -163,7 +163,8 @@ class Scoreboard:
                     for one, width in zip(numbers, (13, 9, 9), strict=True)
                 )
                 band = getattr(score, f"{kind}_band", None)
-                line += " " * 15 if band is None else f"{f'[{float(band.lower):.2f}, {float(band.upper):.2f}]':>15}"
+                ends = "" if band is None else f"{band:.2f}".partition(" ")[2]  # the bounds, without the value
+                line += f"{ends:>15}"
             lines.append(line.rstrip())
         return "\n".join(lines)
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..errors import DomainError
 from ..estimate import Estimate, Result, exact
-from ..numerics import UNIT_ROUNDOFF, FloatArray
+from ..numerics import UNIT_ROUNDOFF, FloatArray, rounded_up
 from ..risk import compare_mechanisms, membership_advantage_bound
 from .member_posteriors import MembershipPosterior, membership_posterior
 from .noises import GeneratorNoise, LaplaceNoise, NoNoise
@@ -341,7 +341,7 @@ def _theorem_12_profile_to_risk() -> PaperStatement:
     lost = [math.log(4.0) - _mutual_information(np.full(4, 0.25), one) for one in (both, alone)]
     return PaperStatement(
         "Theorem 12, (2) to (1)",
-        f"a privacy profile that is nowhere larger (here by {excess:.2g}) gives at least as much risk",
+        f"a privacy profile that is nowhere larger (here by {rounded_up(excess, 2)}) gives at least as much risk",
         "for one pair of memberships it does if the profiles are ordered by garbling; with more people it does not",
         "two people by fair coins; both bits through a binary symmetric channel (.1), or the first alone; right: the "
         "second release is the first with a bit left out",

@@ -199,10 +199,9 @@ def shown(one: Estimate | None) -> str:
     """A number with its interval, which is left out where it is narrower than the digits."""
     if one is None:
         return "-"
-    value, lower, upper = one.floats()
-    if upper - lower < 5e-7:
-        return f"{value:.4g}"
-    return f"{value:.3f} [{lower:.3f}, {upper:.3f}]"
+    if one.width < 5e-7:
+        return f"{one.value:.4g}"
+    return f"{one:.3f}"
 
 
 def _number(one: Estimate) -> str:

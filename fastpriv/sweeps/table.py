@@ -19,7 +19,7 @@ from .._files import atomic_write, write_csv
 from .._store import ResultStore
 from ..errors import BackendMissingError, DomainError
 from ..estimate import html_table, pandas
-from ..numerics import WordArray
+from ..numerics import WordArray, rounded_outward
 from .cells import NO_LABEL, BatchResults, unpack
 from .parameter_grid import BLOCK, ParameterGrid
 
@@ -256,7 +256,7 @@ class SweepTable:
                 columns = {name: _dense(values).tolist() for name, values in self._block(block).items()}
                 for cell in cells:
                     if cell // BLOCK == block:
-                        rows.append([_shown(values[cell - start]) for values in columns.values()])
+                        rows.append([_shown(name, values[cell - start]) for name, values in columns.items()])
         return html_table(self.names, rows, repr(self)[1:-1])
 
     def __getstate__(self) -> dict[str, Any]:
@@ -447,9 +447,12 @@ def _same(one: NDArray[Any], two: NDArray[Any]) -> bool:
     return bool(np.array_equal(one, two))
 
 
-def _shown(value: Any) -> str:
+def _shown(column: str, value: Any) -> str:
     if value is None or value != value:
         return ""
+    end = column.rpartition("_")[2]
+    if isinstance(value, float) and end in ("lower", "upper"):
+        return rounded_outward(value, ".7g", below=end == "lower")
     return f"{value:.7g}" if isinstance(value, float) else str(value)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fastpriv import DomainError, SamplingWarning
-from fastpriv.assessment.summary import rounded_down
+from fastpriv.numerics import rounded_down
 from fastpriv.auditing import OneRun, RepeatedRuns, audit_epsilon, audit_scores, read_scores
 from fastpriv.cli import main
 

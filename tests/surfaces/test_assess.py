@@ -13,7 +13,7 @@ import fastpriv
 from fastpriv import BackendMissingError, DomainError, Pmf, ShapeError, _grids, calibration, notions
 from fastpriv.assessment import assess, grids, quantities
 from fastpriv.assessment.result import COLUMNS
-from fastpriv.assessment.summary import rounded_up
+from fastpriv.numerics import rounded_up
 from fastpriv.mechanisms.gaussian import GaussianMechanism
 
 NAMES = [f"assessment.{kind}" for kind in ("csv", "parquet", "json", "png", "html")]
@@ -298,7 +298,7 @@ def test_the_summary_rounds_up_and_is_a_page_wide(report):
 
 @pytest.mark.parametrize(
     ("number", "text"),
-    [(0.0, "0"), (0.1234, "0.124"), (0.12, "0.12"), (0.9999, "1"), (1.23e-7, "1.24e-07"), (math.inf, "inf")],
+    [(0.0, "0"), (0.1234, "0.124"), (0.12, "0.12"), (0.9999, "1"), (1.23e-7, "1.23e-07"), (1.2301e-7, "1.24e-07"), (math.inf, "inf")],
 )
 def test_rounding_up(number, text):
     assert rounded_up(number) == text
