@@ -86,7 +86,7 @@ def _comparison_parts(comparison: Any) -> list[str]:
     for name in dict.fromkeys(assessment.name for assessment in comparison):
         assessments = [assessment for assessment in comparison if assessment.name == name]
         table = _upper_bounds(summary.comparison_table(assessments))
-        content = [definition_list(summary.facts(assessments[0])[:1]), table]
+        content = [definition_list(summary.column_facts(assessments)), table]
         if can_draw():
             images = [_panel_image(draw, text, legend=True) for text, draw in comparison_panels(comparison, name)]
             content.append(picture_gallery(images, _SWEEP_CAPTION))

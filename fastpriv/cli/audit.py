@@ -40,9 +40,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compute, print and draw; return the exit code."""
     from .._files import atomic_write, json_safe
-    from ..numerics import rounded_down
     from ..auditing import audit_scores, read_scores
     from ..errors import DomainError
+    from ..numerics import rounded_down
 
     scores, membership = read_scores(args.file, score=args.score, member=args.member)
     if scores.ndim > 1 and not args.json:

@@ -109,7 +109,13 @@ def program_parser() -> argparse.ArgumentParser:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line."""
+    """A parser whose errors are one line, and that takes options by their full names alone.
+
+    With abbreviations, ``--q 0.01`` would be ``--quiet`` and a file 0.01.
+    """
+
+    def __init__(self, **words: Any) -> None:
+        super().__init__(**{"allow_abbrev": False} | words)
 
     def error(self, message: str) -> NoReturn:
         self.exit(_report_error(f"{message}. See {self.prog} --help.", 2))

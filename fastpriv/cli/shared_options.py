@@ -57,7 +57,7 @@ def open_table(args: argparse.Namespace, path: str, data: bytes | None = None) -
 
 @contextmanager
 def warnings_on_one_line() -> Iterator[None]:
-    """Print warnings about samples as one line each."""
+    """Print warnings about samples and arguments as one line each."""
 
     def print_warning(message: Warning | str, *location: Any, **more: Any) -> None:
         print(f"fastpriv: warning: {' '.join(str(message).split())}", file=sys.stderr)

@@ -230,7 +230,8 @@ def _single_numbers(figure: PaperFigure) -> str:
         setting = ", ".join(f"{_symbol(name)} = {number:.6g}" for name, number in curve.setting.items())
         e = curve.estimate
         unit = "" if e.unit in ("1", "probability") else f" {e.unit}"
-        rows.append((curve.meaning, setting, f"{e.value:.12g}{unit}", f"[{rounded_down(e.lower, 15)}, {rounded_up(e.upper, 15)}]", e.kind))
+        bounds = f"[{rounded_down(e.lower, 15)}, {rounded_up(e.upper, 15)}]"
+        rows.append((curve.meaning, setting, f"{e.value:.12g}{unit}", bounds, e.kind))
     if not rows:
         return ""
     headings = ("number", "at", "value", "bounds", "kind")
@@ -354,8 +355,8 @@ def _observation4(figure: PaperFigure) -> str:
     vacuous = bound.axes["sigma_squared"][bound.estimate.lower > entropy]
     return (
         f"Equation (14) is {tenth:.3g} times too large where the mechanism leaks 0.1 bit, and says more than all there "
-        f"is to know ({entropy:.3g} bits) for σ² up to {rounded_down(vacuous.max(), 2)}. Keeping the two directions of LIP apart "
-        f"costs a factor of {both.min():.3g} to {both.max():.3g} instead."
+        f"is to know ({entropy:.3g} bits) for σ² up to {rounded_down(vacuous.max(), 2)}. Keeping the two directions of "
+        f"LIP apart costs a factor of {both.min():.3g} to {both.max():.3g} instead."
     )
 
 

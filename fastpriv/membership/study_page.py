@@ -53,6 +53,7 @@ def study_page(study: AttackStudy, files: Sequence[str] = (), *, drawn: bool = T
             f"attackers' references. Each attack sees {settings['n_releases']:,} releases of each defence. Intervals "
             f"hold at level {settings['confidence']:g} each; releases are the independent units."
         ),
+        *([paragraph(settings["data"])] if "data" in settings else []),
         section("Table", [_table_of(study), definition_list(_MEANINGS), _remarks(study)], "table"),
         *(_defence(study, defence, drawn) for defence in study.defences()),
         section("Beside them: a constant", [paragraph(

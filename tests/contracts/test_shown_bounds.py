@@ -39,6 +39,8 @@ def formatted_to_nearest(source):
                 return True
             if isinstance(expression, ast.Name):
                 return expression.id in bounds
+            if isinstance(expression, ast.Constant):  # of number["lower"], or of getattr(number, "lower")
+                return expression.value in ENDS
             called = expression.func if isinstance(expression, ast.Call) else None
             if isinstance(called, ast.Attribute) and called.attr in ENDS:  # text.upper()
                 return is_bound(called.value)
@@ -62,12 +64,13 @@ def formatted_to_nearest(source):
         for node in ast.walk(function):
             if id(node) in raised:  # an error tells what was measured, and claims nothing
                 continue
-            if isinstance(node, ast.FormattedValue) and node.format_spec and is_bound(node.value):
-                if ast.unparse(node.format_spec).rstrip("'\"")[-1:] in "efgEFG%":
+            if isinstance(node, ast.FormattedValue) and node.format_spec:
+                spec = ast.unparse(node.format_spec).rstrip("'\"")
+                if spec[-1:] in "efgEFG%" and is_bound(node.value):
                     lines.add(node.lineno)
-            elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("format", "round"):
-                if any(map(is_bound, node.args)):
-                    lines.add(node.lineno)
+            called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+            if called in ("format", "round") and any(map(is_bound, node.args)):
+                lines.add(node.lineno)
     return sorted(lines)
 
 
@@ -82,6 +85,7 @@ def test_no_bound_is_formatted_to_the_nearest_digit(module):
     ['f"{one.upper:.3g}"', 'f"{float(one.lower):.2f}"', 'format(one.upper, ".3g")', "round(one.lower, 3)",
      'f"{lower:.6g}"', 'bits = {n: r[n].to("bits").upper for n in names}\n    f"{bits[n][0]:.3g}"',
      'width = max((b.upper - b.lower) / b.value)\n    f"{width:.0e}"', 'for x in one.upper: f"{x:.3g}"',
+     'for end in ("value", "lower"): f"{one[end]:.3g}"', 'f"{getattr(one, \'upper\'):.3g}"',
      'low, high = one.lower, one.upper\n    f"{high:.{digits}g}"', '", ".join(f"{x:.3g}" for x in one.lower)'],
 )  # fmt: skip
 def test_the_lint_finds(code):
