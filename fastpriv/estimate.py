@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import numerics
+from ._text import escape_invisible
 from .errors import BackendMissingError, DomainError, EstimateGivenError, ShapeError
 from .numerics import LOG_2, FloatArray, rounded_down, rounded_outward, rounded_up
 
@@ -524,7 +525,10 @@ def _bracket_cells(value: float, lower: float, upper: float) -> list[str]:
 
 def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:
     """A table in HTML, of text that is escaped here."""
-    from html import escape
+    from html import escape as escape_html
+
+    def escape(text: str) -> str:
+        return escape_html(escape_invisible(text))
 
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in header)
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DomainError
-from .shared_options import FIGURE_FORMATS, GRID_FORMS, add_column_options, figure_format, open_table
+from .shared_options import FIGURE_FORMATS, GRID_FORMS, add_column_options, figure_format, open_table, print_text
 
 if TYPE_CHECKING:
     from ..assessment.column_files import ColumnFile
@@ -87,9 +87,9 @@ def run(args: argparse.Namespace) -> int:
         for piece in report.json_pieces():
             sys.stdout.write(piece)
     elif not args.quiet:
-        sys.stdout.write(report.summary() + "\n")
+        print_text(report.summary() + "\n")
         if written:
-            sys.stdout.write("\nWritten: " + ", ".join(str(path) for path in written) + "\n")
+            print_text("\nWritten: " + ", ".join(str(path) for path in written) + "\n")
     return 0
 
 

@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 
-from .shared_options import warnings_on_one_line
+from .shared_options import print_text, warnings_on_one_line
 
 __all__ = ["add_options", "run"]
 
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.write(json.dumps(json_safe(content)) + "\n")
     else:
         said = "FALSE as published" if found.epsilon.kind == "heuristic" else f"confidence {args.confidence:g}"
-        sys.stdout.write(
+        print_text(
             f"epsilon >= {rounded_down(float(found.epsilon.lower), 6)} nats at delta = {found.delta:g}\n"
             f"mu >= {rounded_down(float(found.mu.lower), 6)}\n"
             f"{said}, {found.epsilon.method}, {membership.sum()} members of {membership.size}\n"

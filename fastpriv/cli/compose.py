@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import math
 import sys
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import __version__
 from ..errors import DomainError
-from .shared_options import GRID_FORMS
+from .shared_options import GRID_FORMS, print_text
 
 if TYPE_CHECKING:
     from ..adapters.step_tables import ComposedStep
@@ -336,18 +335,19 @@ def _print_rows(
         }  # fmt: skip
         sys.stdout.write(json.dumps(json_safe(document), indent=1, default=str) + "\n")
     elif args.csv:
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(_COLUMNS)
-        writer.writerows(row.cells() for row in rows)
+        from .._files import write_csv_rows
+
+        lines = [row.cells() for row in rows]
         for one in answered:
             ends = dict(zip(_sides(one), one["answer"], strict=False))
             numbers = [ends.get(end, "") for end in ("estimate", "lower", "upper")]
             kind = "" if one["answer"] else f"{one['status']}: {one['error']}"
-            writer.writerow([one["accountant"], one["quantity"], one["at"], *numbers, "", "", "", kind, one["states"]])
+            lines.append([one["accountant"], one["quantity"], one["at"], *numbers, "", "", "", kind, one["states"]])
+        write_csv_rows(sys.stdout, _COLUMNS, lines)
     elif rows or answered:
-        sys.stdout.write(_text(rows, answered))
+        print_text(_text(rows, answered))
     if args.figure is not None and not args.json and not args.csv:
-        sys.stdout.write(f"Written: {args.figure}\n")
+        print_text(f"Written: {args.figure}\n")
     return 0
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from ..errors import BackendMissingError, DomainError
-from .shared_options import GRID_FORMS, warnings_on_one_line
+from .shared_options import GRID_FORMS, print_text, warnings_on_one_line
 
 if TYPE_CHECKING:
     from ..distributions import GaussianMixture
@@ -165,7 +165,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         sys.stdout.write(table.json_text())
     elif args.out is None or not args.quiet:
-        print(table.summary() + (f"\n\nWritten: {', '.join(map(str, written))}" if written else ""))
+        print_text(table.summary() + (f"\n\nWritten: {', '.join(map(str, written))}" if written else "") + "\n")
     return code
 
 

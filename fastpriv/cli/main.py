@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 from .. import __version__
+from .._text import escape_invisible
 from ..errors import NotConvergedError
 from . import assess, audit, compose, convert, divergence, figures, info, leakage, membership, posterior, sweep
 
@@ -156,7 +157,7 @@ def _discard_output() -> None:
 
 
 def _report_error(message: str, code: int) -> int:
-    print(f"fastpriv: error: {' '.join(message.split())}", file=sys.stderr)
+    print(f"fastpriv: error: {escape_invisible(' '.join(message.split()))}", file=sys.stderr)
     return code
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DomainError
-from .shared_options import FIGURE_FORMATS, figure_format
+from .shared_options import FIGURE_FORMATS, figure_format, print_text
 
 if TYPE_CHECKING:
     from ..membership.noises import Noise
@@ -96,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
     if out is not None:  # before the work, not after it
         writable_directory(out)
     if not args.json and not args.quiet:  # before the work, and before any number
-        sys.stdout.write(drawn + "\n\n")
+        print_text(drawn + "\n\n")
         sys.stdout.flush()
     study = attack_study(
         panel, references, prior, defences, attacks=args.attack or ["bayes", "lmmse", "fixed", "adaptive", "score"],
@@ -109,7 +109,7 @@ def run(args: argparse.Namespace) -> int:
         for piece in study.json_pieces():
             sys.stdout.write(piece)
     elif not args.quiet:
-        sys.stdout.write(_table(study) + "\nWritten: " + ", ".join(str(path) for path in written) + "\n")
+        print_text(_table(study) + "\nWritten: " + ", ".join(str(path) for path in written) + "\n")
     return 0
 
 
@@ -133,7 +133,7 @@ def _run_paper(args: argparse.Namespace, out: str | None, drawn: bool) -> int:
         sys.stdout.write(paper_json(found, statements))
     elif not args.quiet:
         names = ", ".join(str(path) for path in written)
-        sys.stdout.write(f"{found!r}\n\nStatements\n{statements!r}\n\nWritten: {names}\n")
+        print_text(f"{found!r}\n\nStatements\n{statements!r}\n\nWritten: {names}\n")
     return 0
 
 

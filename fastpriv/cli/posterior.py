@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DomainError
-from .shared_options import add_column_options, open_table, warnings_on_one_line
+from .shared_options import add_column_options, open_table, print_text, warnings_on_one_line
 
 if TYPE_CHECKING:
     from ..posteriors.result import Posterior
@@ -62,9 +62,9 @@ def run(args: argparse.Namespace) -> int:
             DenseLikelihood(_source(args, args.file, args.column), log=not args.plain), prior, log_prior=log_prior,
             top=args.top, out=args.out, n_jobs=args.n_jobs, progress=not args.quiet,
         )  # fmt: skip
-    sys.stdout.write(json.dumps(result.to_dict(), indent=1) + "\n" if args.json else _table(result))
+    print_text(json.dumps(result.to_dict(), indent=1) + "\n" if args.json else _table(result))
     if args.out is not None and not args.json:
-        sys.stdout.write(f"\nWritten: {args.out}\n")
+        print_text(f"\nWritten: {args.out}\n")
     return 0
 
 

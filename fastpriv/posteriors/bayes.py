@@ -230,7 +230,8 @@ def _warn_of_probabilities(likelihood: Likelihood) -> None:
     values = likelihood.values
     if callable(values) or hasattr(values, "__next__"):
         return
-    if isinstance(values, np.ndarray) and values.size and not 0.0 <= values.flat[0] <= 1.0:  # the usual case, at once
+    numbers = isinstance(values, np.ndarray) and values.dtype.kind in "fiu" and values.size > 0
+    if numbers and not 0.0 <= values.flat[0] <= 1.0:  # the usual case, at once
         return
     total, tolerance = 0.0, 0.0
     try:
@@ -242,7 +243,7 @@ def _warn_of_probabilities(likelihood: Likelihood) -> None:
                 return
             total += float(np.sum(block, dtype=np.float64))
             tolerance = _validate.sum_tolerance(block.dtype)
-    except (OSError, ValueError, ImportError, SourceError):
+    except (OSError, TypeError, ValueError, ImportError, SourceError):
         return
     if count > 1 and abs(total - 1.0) <= tolerance:
         warned(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
 import os
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import __version__, _validate
-from .._files import atomic_write, write_csv
+from .._files import atomic_write, write_csv, write_csv_rows
 from .._store import ResultStore
 from ..errors import BackendMissingError, DomainError
 from ..estimate import html_table, pandas
@@ -169,14 +168,16 @@ class SweepTable:
         return xarray.Dataset(results, coordinates, attributes)
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the table as CSV in UTF-8, atomically; what is not known is empty or ``nan``."""
+        """Write the table as CSV in UTF-8, atomically; what is not known is empty or ``nan``.
+
+        A text that a spreadsheet would take for a formula, since it begins with ``=``, ``+``, ``-`` or ``@``, gets an
+        apostrophe in front.
+        """
         write_csv(_validate.path("path", path), self.names, self._rows())
 
     def _write_csv(self, stream: Any) -> None:
         """Write the table as CSV to a stream of text."""
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(self.names)
-        writer.writerows(self._rows())
+        write_csv_rows(stream, self.names, self._rows())
 
     def _rows(self) -> Iterator[tuple[Any, ...]]:
         for block in self._blocks():
