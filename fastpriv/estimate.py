@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from . import numerics
 from ._text import escape_invisible
-from .errors import BackendMissingError, DomainError, EstimateGivenError, ShapeError
+from .errors import BackendMissingError, DomainError, EstimateGivenError, ShapeError, warned
 from .numerics import LOG_2, FloatArray, rounded_down, rounded_outward, rounded_up
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ Information = Literal["nats", "bits"]  # what a function with a keyword ``unit``
 _LISTED_ENTRIES = 6  # entries of an axis that fit in one line; of a longer one, the first and last three are listed
 _LISTED_METHODS = 8  # different methods that the one text of several estimates names
 _TABLE_ROWS = 20  # rows of a table that fit on one screen; of a longer one, the first and last ten are shown
+# bound: none - width up to which a bracket is one number for float(): absolute up to a value of 1, relative beyond
+_NARROW = 1e-6
 _SHOWN_DIGITS = ".7g"  # of a number in a repr: enough to compare, few enough to read
 
 KINDS: tuple[str, ...] = ("exact", "certified", "statistical", "heuristic")  # of bounds, the strongest guarantee first
@@ -64,7 +66,9 @@ class Estimate:
     Notes
     -----
     A guarantee quotes ``upper``, an attack quotes ``lower``. There is no arithmetic on an Estimate and no silent
-    conversion to an array: take ``.value`` (or ``float(e)``), ``.lower`` or ``.upper`` and say which one is meant.
+    conversion to an array: take ``.value``, ``.lower`` or ``.upper`` and say which one is meant. ``float(e)`` is the
+    value, and warns where a certified or statistical bracket is wider than 1e-6, or than 1e-6 times the value if that
+    is larger: there it would hide the bounds.
 
     Bounds of kind ``exact`` and ``certified`` rest on constants. BOUNDS.md, beside the sources, lists which of them are
     proved, computed by a script or only tested against arithmetic of more digits, and which function rests on which.
@@ -73,7 +77,7 @@ class Estimate:
     --------
     >>> from fastpriv import Estimate
     >>> e = Estimate(0.5, 0.4375, 0.625, kind="certified", unit="nats", method="example")
-    >>> float(e), e.width
+    >>> e.value, e.width
     (0.5, 0.1875)
     >>> e.to("bits").upper
     0.90168440055560...
@@ -238,6 +242,15 @@ class Estimate:
         return Estimate(value, lower, upper, **self._description(), cost=self.cost)
 
     def __float__(self) -> float:
+        """The value; with a warning where a certified or statistical bracket is too wide to be one number."""
+        if self.kind in ("certified", "statistical") and np.size(self.value) == 1:
+            value, lower, upper = (float(np.ravel(number)[0]) for number in self._numbers())
+            if upper > lower and not upper - lower <= _NARROW * max(1.0, abs(value)):
+                bounds = f"[{rounded_down(lower, 7)}, {rounded_up(upper, 7)}]"
+                warned(
+                    f"float() of this Estimate is its value, {value:.7g}, while its bounds are {bounds}. Take .upper "
+                    "for a guarantee, .lower for an attack, or .value.", UserWarning,
+                )  # fmt: skip
         return float(self.value)
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:

@@ -230,7 +230,7 @@ def _single_numbers(figure: PaperFigure) -> str:
         setting = ", ".join(f"{_symbol(name)} = {number:.6g}" for name, number in curve.setting.items())
         e = curve.estimate
         unit = "" if e.unit in ("1", "probability") else f" {e.unit}"
-        bounds = f"[{rounded_down(e.lower, 15)}, {rounded_up(e.upper, 15)}]"
+        bounds = f"[{rounded_down(float(e.lower), 15)}, {rounded_up(float(e.upper), 15)}]"
         rows.append((curve.meaning, setting, f"{e.value:.12g}{unit}", bounds, e.kind))
     if not rows:
         return ""
@@ -323,8 +323,8 @@ def _corrections2(figure: PaperFigure) -> tuple[tuple[str, str], ...]:
 def _observation3(figure: PaperFigure) -> str:
     parts = []
     for mu in (0.1, 0.01):
-        crossing = rounded_down(figure.curve("crossing", mu_bits=mu).estimate.lower, 6)
-        pointwise = rounded_down(figure.curve("pointwise_lmip", mu_bits=mu).estimate.lower)
+        crossing = rounded_down(float(figure.curve("crossing", mu_bits=mu).estimate.lower), 6)
+        pointwise = rounded_down(float(figure.curve("pointwise_lmip", mu_bits=mu).estimate.lower))
         parts.append(f"μ = {mu:g}: broken for ε < {crossing}, since one input alone leaks {pointwise} bit")
     return (
         f"Gaussian noise that leaks μ on average has a larger δ than the printed guarantee ({'; '.join(parts)}). "

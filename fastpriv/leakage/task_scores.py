@@ -159,7 +159,7 @@ class Scoreboard:
             for kind in kinds:
                 numbers = [getattr(score, name) for name in (kind, f"best_{kind}", f"{kind}_fraction")]
                 line += "".join(
-                    " " * width if one is None else f"{float(one):{width}.4f}"
+                    " " * width if one is None else f"{float(one.value):{width}.4f}"
                     for one, width in zip(numbers, (13, 9, 9), strict=True)
                 )
                 band = getattr(score, f"{kind}_band", None)
@@ -609,9 +609,9 @@ def _compared(
     each, optima = attained[:, 1] - chance, best[:, 1] - chance
     band = None
     if fraction is not None and name == "information":
-        band = _unbounded_band(each, optima, float(fraction), level)
+        band = _unbounded_band(each, optima, float(fraction.value), level)
     elif fraction is not None:
-        band = _band(each, optima, float(fraction), level, 2.0 * chance, 1.0 - chance)
+        band = _band(each, optima, float(fraction.value), level, 2.0 * chance, 1.0 - chance)
     return answer | {f"{name}_band": band}
 
 

@@ -206,7 +206,7 @@ def shown(one: Estimate | None) -> str:
 
 
 def _number(one: Estimate) -> str:
-    return f"{float(one):.6g}"
+    return f"{float(one.value):.6g}"
 
 
 def paper_json(comparisons: PaperComparisons, statements: PaperStatements) -> str:
