@@ -50,9 +50,21 @@ noise that meets a target.
 
 from __future__ import annotations
 
-from ._public import attach
+import sys as _sys
+from typing import Any as _Any
+
+from ._public import attach as _attach
 
 __version__ = "0.3.0"
 
-# The list of names is __init__.pyi. There is no __all__, for which help(fastpriv) would print every docstring in full.
-__getattr__, __dir__ = attach(__name__, __file__)[:2]
+_load, __dir__, _names = _attach(__name__, __file__)  # the list of names is __init__.pyi
+
+
+def __getattr__(name: str) -> _Any:
+    """Load a public name on first use; ``__all__`` lists them for ``from fastpriv import *``."""
+    if name != "__all__":
+        return _load(name)
+    # With __all__, help(fastpriv) would print every docstring in full; without it, pydoc prints the page above.
+    if _sys._getframe(1).f_globals.get("__name__") == "pydoc":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return list(_names)

@@ -28,11 +28,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _validate
+from ._text import spreadsheet_row
 from .errors import DomainError
 
 __all__ = [
     "FileArray", "NpyHeader", "atomic_write", "check_writable_file", "explain_write_errors", "file_state", "json_safe",
-    "memory_mapped_file", "read_npy_header", "read_npz", "writable_directory", "write_csv",
+    "memory_mapped_file", "read_npy_header", "read_npz", "writable_directory", "write_csv", "write_csv_rows",
 ]  # fmt: skip
 
 _LONG_INTEGER = re.compile(rb"(?<=\d)L(?=\s*[,)])")  # as Python 2 wrote lengths; NumPy warns of it
@@ -110,14 +111,19 @@ def atomic_write(path: str | os.PathLike[str], permissions: int = 0o666) -> Iter
 
 
 def write_csv(path: str | os.PathLike[str], header: Sequence[str], rows: Iterable[Iterable[Any]]) -> None:
-    """Write rows of cells as CSV in UTF-8, atomically; None is an empty cell."""
+    """Write rows of cells as CSV in UTF-8, atomically; None is an empty cell, and no text is a formula."""
     with atomic_write(path) as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(rows)
+        write_csv_rows(text, header, rows)
         text.flush()
         text.detach()
+
+
+def write_csv_rows(stream: Any, header: Sequence[str], rows: Iterable[Iterable[Any]]) -> None:
+    """Write rows of cells as CSV to a stream of text, as ``write_csv`` does."""
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(spreadsheet_row(header))
+    writer.writerows(map(spreadsheet_row, rows))
 
 
 def write_tables(folder: Path, stem: str, study: Any) -> list[Path]:

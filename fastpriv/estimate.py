@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import numerics
-from .errors import BackendMissingError, DomainError, EstimateGivenError, ShapeError
-from .numerics import LOG_2, FloatArray
+from ._text import escape_invisible
+from .errors import BackendMissingError, DomainError, EstimateGivenError, ShapeError, warned
+from .numerics import LOG_2, FloatArray, rounded_down, rounded_outward, rounded_up
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,8 +32,8 @@ Information = Literal["nats", "bits"]  # what a function with a keyword ``unit``
 _LISTED_ENTRIES = 6  # entries of an axis that fit in one line; of a longer one, the first and last three are listed
 _LISTED_METHODS = 8  # different methods that the one text of several estimates names
 _TABLE_ROWS = 20  # rows of a table that fit on one screen; of a longer one, the first and last ten are shown
-_PYTHON_PRECISION = 6  # digits of a format without a precision, as Python has it
-_DECIMAL_DIGITS = 800  # more than the 767 significant digits of any double
+# bound: none - width up to which a bracket is one number for float(): absolute up to a value of 1, relative beyond
+_NARROW = 1e-6
 _SHOWN_DIGITS = ".7g"  # of a number in a repr: enough to compare, few enough to read
 
 KINDS: tuple[str, ...] = ("exact", "certified", "statistical", "heuristic")  # of bounds, the strongest guarantee first
@@ -65,7 +66,9 @@ class Estimate:
     Notes
     -----
     A guarantee quotes ``upper``, an attack quotes ``lower``. There is no arithmetic on an Estimate and no silent
-    conversion to an array: take ``.value`` (or ``float(e)``), ``.lower`` or ``.upper`` and say which one is meant.
+    conversion to an array: take ``.value``, ``.lower`` or ``.upper`` and say which one is meant. ``float(e)`` is the
+    value, and warns where a certified or statistical bracket is wider than 1e-6, or than 1e-6 times the value if that
+    is larger: there it would hide the bounds.
 
     Bounds of kind ``exact`` and ``certified`` rest on constants. BOUNDS.md, beside the sources, lists which of them are
     proved, computed by a script or only tested against arithmetic of more digits, and which function rests on which.
@@ -74,7 +77,7 @@ class Estimate:
     --------
     >>> from fastpriv import Estimate
     >>> e = Estimate(0.5, 0.4375, 0.625, kind="certified", unit="nats", method="example")
-    >>> float(e), e.width
+    >>> e.value, e.width
     (0.5, 0.1875)
     >>> e.to("bits").upper
     0.90168440055560...
@@ -239,6 +242,15 @@ class Estimate:
         return Estimate(value, lower, upper, **self._description(), cost=self.cost)
 
     def __float__(self) -> float:
+        """The value; with a warning where a certified or statistical bracket is too wide to be one number."""
+        if self.kind in ("certified", "statistical") and np.size(self.value) == 1:
+            value, lower, upper = (float(np.ravel(number)[0]) for number in self._numbers())
+            if upper > lower and not upper - lower <= _NARROW * max(1.0, abs(value)):
+                bounds = f"[{rounded_down(lower, 7)}, {rounded_up(upper, 7)}]"
+                warned(
+                    f"float() of this Estimate is its value, {value:.7g}, while its bounds are {bounds}. Take .upper "
+                    "for a guarantee, .lower for an attack, or .value.", UserWarning,
+                )  # fmt: skip
         return float(self.value)
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
@@ -273,8 +285,8 @@ class Estimate:
         if not spec:
             return repr(self)
         value = _listed(self.value, lambda x: format(x, spec))
-        lower = _listed(self.lower, lambda x: _rounded_outward(x, spec, below=True))
-        upper = _listed(self.upper, lambda x: _rounded_outward(x, spec, below=False))
+        lower = _listed(self.lower, lambda x: rounded_outward(x, spec, below=True))
+        upper = _listed(self.upper, lambda x: rounded_outward(x, spec, below=False))
         return f"{value} [{lower}, {upper}]" if self.shape == () else f"{value}, lower={lower}, upper={upper}"
 
     def _repr_html_(self) -> str:
@@ -519,33 +531,17 @@ def _listed(number: float | FloatArray, shown: Callable[[float], str]) -> str:
     return f"[{', '.join(words)}]"
 
 
-def _rounded_outward(bound: float, spec: str, *, below: bool) -> str:
-    """A bound in the format of a float (``f``, ``e`` or ``g``), rounded toward the outside of its bracket."""
-    text = format(bound, spec)
-    if not math.isfinite(bound) or spec[-1:] not in "efgEFG":
-        return text
-    places = int(spec.rpartition(".")[2][:-1]) if "." in spec else _PYTHON_PRECISION
-    from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
-
-    digits = Decimal(repr(bound))  # the shortest that tell this double from all others
-    if spec[-1] in "fF":
-        last = -places
-    else:  # the leading digit and ``places`` more; with g one fewer, and at least one in all
-        last = digits.adjusted() - (places if spec[-1] in "eE" else max(places, 1) - 1)
-    with localcontext() as context:
-        context.prec = _DECIMAL_DIGITS + places
-        return format(float(digits.quantize(Decimal((0, (1,), last)), ROUND_FLOOR if below else ROUND_CEILING)), spec)
-
-
 def _bracket_cells(value: float, lower: float, upper: float) -> list[str]:
     """A value and its bounds, rounded outward, with seven digits each."""
-    return [f"{value:.7g}", _rounded_outward(float(lower), ".7g", below=True),
-            _rounded_outward(float(upper), ".7g", below=False)]
+    return [f"{value:.7g}", rounded_down(float(lower), 7), rounded_up(float(upper), 7)]
 
 
 def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:
     """A table in HTML, of text that is escaped here."""
-    from html import escape
+    from html import escape as escape_html
+
+    def escape(text: str) -> str:
+        return escape_html(escape_invisible(text))
 
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in header)
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)

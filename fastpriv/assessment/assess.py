@@ -26,7 +26,7 @@ from .checkpoint import Checkpoint
 from .families import MechanismFamily, family_of, required_parameters
 from .grids import check_size, default_epsilon, default_level, default_sigma
 from .quantities import QuantityGrid, compute_quantities
-from .result import Assessment, Comparison
+from .result import Assessment, Comparison, SensitivitySource
 from .secret import MAX_CATEGORIES, SecretDistribution, assign_inputs, secret_distribution
 
 __all__ = ["assess"]
@@ -70,15 +70,18 @@ def assess(
         (equal steps) or ``"1..1000:31"`` (equal ratios) is a grid. Default: round numbers from a tenth of the column's
         standard deviation to a hundred times it.
     level : array_like, shape (s,), or str, optional
-        Levels of the local mechanisms, in nats, positive. Default: 21 from 0.1 to 10.
+        Levels of the local mechanisms, in nats, positive. Default: 21 from 0.1 to 10, but beside ``epsilon`` it must be
+        given, so that neither is taken for the other.
     epsilon : array_like, shape (e,), or str, optional
-        Epsilons of the curves, in nats. Default: 81 from 0.01 to 100.
+        Epsilons of the curves, in nats; not the LDP epsilon of a mechanism, which is its ``level``. Default: 81 from
+        0.01 to 100.
     bins : int, optional
         A release that rounds each number to the centre of one of this many equal bins over the range, and then adds
         noise or answers. None, the default, is a release of the values as they are, however many there are.
     sensitivity : float, optional
         Largest distance between two possible numbers, for LDP. Default: the range of the values as they are, also with
-        ``bins``. Only for mechanisms that add noise to numbers.
+        ``bins``. That is computed from the private data: it is no bound that is known beforehand, and table, page and
+        files say so. Only for mechanisms that add noise to numbers.
     name, source : str
         What the column is called and where it comes from, for table and figure.
     n_jobs : int, optional
@@ -102,8 +105,9 @@ def assess(
     DomainError
         For NaN or infinite data, numbers that doubles do not hold, names where numbers are needed, fractions for noise
         on whole numbers without bins, a parameter that the mechanism does not have, a non-positive sigma or level, a
-        negative epsilon, a constant column, more than 2**20 values for a mechanism of categories, a grid of more than
-        5,000,000 cells, no column, no mechanism, one named twice, or a checkpoint that another run writes.
+        negative epsilon, an epsilon without a level for a mechanism that has one, a constant column, more than 2**20
+        values for a mechanism of categories, a grid of more than 5,000,000 cells, no column, no mechanism, one named
+        twice, or a checkpoint that another run writes.
     ShapeError
         For empty or multi-dimensional data, or a channel with another number of inputs than there are values.
     MemoryError
@@ -181,6 +185,7 @@ class _Case:
     sensitivity: float
     grid: FloatArray
     epsilon: FloatArray
+    sensitivity_source: SensitivitySource
 
     def block(self, rows: slice) -> dict[str, QuantityGrid]:
         """Compute some rows of the grid."""
@@ -206,7 +211,7 @@ class _Case:
         return Assessment(
             self.name, self.source, self.secret, self.family.name, self.family.noise, self.family.parameter,
             self.sensitivity, self.grid, self.epsilon, quantities,
-            required_parameters(self.secret, self.family, self.sensitivity),
+            required_parameters(self.secret, self.family, self.sensitivity), self.sensitivity_source,
         )  # fmt: skip
 
 
@@ -276,7 +281,9 @@ def _case(
     if isinstance(mechanism, AnyChannel):
         secret = assign_inputs(secret, mechanism.inputs)
     span = secret.span
+    origin: SensitivitySource = "given"
     if sensitivity is None:
+        origin = "none" if not family.has_sensitivity else "distribution" if isinstance(data, Pmf) else "data"
         sensitivity = span
     elif not family.has_sensitivity:
         raise _unused_argument("sensitivity", family.name)
@@ -285,8 +292,13 @@ def _case(
             "sensitivity", sensitivity, f"finite and at least the range of the values, {span!r}",
             lambda x: np.isfinite(x) & (x >= span), remedy="Pass the largest distance between two possible values.",
         )  # fmt: skip
+    if family.parameter == "level" and level is None and epsilon is not None:
+        raise DomainError(
+            f"level must be given beside epsilon for a mechanism of a level; got epsilon alone with {family.name!r}. "
+            "Pass level= for the LDP epsilon of the mechanism; epsilon= says where the curves are computed."
+        )
     grid, epsilons = _grids(secret, family.parameter, sigma if level is None else level, epsilon)
-    return _Case(name, source, secret, family, sensitivity, grid, epsilons)
+    return _Case(name, source, secret, family, sensitivity, grid, epsilons, origin)
 
 
 def _uniform(channel: AnyChannel) -> Pmf:

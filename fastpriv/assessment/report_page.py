@@ -22,6 +22,7 @@ from ..figures.html_page import (
     table,
 )
 from ..figures.style import new_figure
+from ..numerics import rounded_down, rounded_up
 from . import summary
 from .quantities import QUANTITIES
 
@@ -85,7 +86,7 @@ def _comparison_parts(comparison: Any) -> list[str]:
     for name in dict.fromkeys(assessment.name for assessment in comparison):
         assessments = [assessment for assessment in comparison if assessment.name == name]
         table = _upper_bounds(summary.comparison_table(assessments))
-        content = [definition_list(summary.facts(assessments[0])[:1]), table]
+        content = [definition_list(summary.column_facts(assessments)), table]
         if can_draw():
             images = [_panel_image(draw, text, legend=True) for text, draw in comparison_panels(comparison, name)]
             content.append(picture_gallery(images, _SWEEP_CAPTION))
@@ -145,13 +146,12 @@ def _quantities_table(report: Any) -> str:
             continue
         title = f"{name} at epsilon = {report.epsilon[index]:g}" if quantity.curve else name
         for i in summary.shown_rows(report):
-            lower, value, upper = (
-                float(x[i][index] if quantity.curve else x[i]) for x in (grid.lower, grid.value, grid.upper)
-            )
+            at = (i, index) if quantity.curve else i
+            value, lower, upper = float(grid.value[at]), float(grid.lower[at]), float(grid.upper[at])
             parameter = [f"{report.grid[i]:.6g}"] if report.parameter else []
             rows.append(
                 [title, *parameter, "-" if grid.is_bound_only(i) else f"{value:.{_DIGITS}g}",
-                 summary.rounded_down(lower, _DIGITS), summary.rounded_up(upper, _DIGITS), quantity.unit, grid.kind[i]]
+                 rounded_down(lower, _DIGITS), rounded_up(upper, _DIGITS), quantity.unit, grid.kind[i]]
             )  # fmt: skip
     parameter = [report.parameter] if report.parameter else []
     headings = ["quantity", *parameter, "value", "lower", "upper", "unit", "kind"]

@@ -26,7 +26,7 @@ from .summary import assessment_summary, comparison_summary, notebook_table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COLUMNS", "FORMATS", "Assessment", "Comparison"]
+__all__ = ["COLUMNS", "FORMATS", "Assessment", "Comparison", "SensitivitySource"]
 
 # Columns of text; Parquet stores each distinct text once.
 _TEXT_COLUMNS = ("column", "mechanism", "quantity", "kind", "unit", "method")
@@ -36,6 +36,12 @@ _FLOAT_COLUMNS = ("sigma", "level", "epsilon", "value", "lower", "upper")
 COLUMNS = ("column", "mechanism", "quantity", *_FLOAT_COLUMNS, "kind", "unit", "method")
 FORMATS = ("csv", "parquet", "json", "html")  # file formats in which ``save`` writes a result
 PICTURES = ("png", "svg", "pdf")  # file formats of pictures
+SensitivitySource = Literal["given", "data", "distribution", "none"]
+# What JSON and Parquet say of each source.
+_SENSITIVITY_TEXTS = {
+    "given": "given by the caller", "distribution": "range of the distribution that was given",
+    "data": "range computed from the private data, no bound known beforehand; pass sensitivity to state one",
+}  # fmt: skip
 _INSTALL = "Run: pip install 'fastpriv[table]'"  # remedy for a missing pyarrow
 
 
@@ -198,6 +204,9 @@ class Assessment(_Report):
         The quantities on the grid.
     requirements : tuple of Requirement
         The parameter that some usual targets need.
+    sensitivity_source : {"given", "data", "distribution", "none"}
+        Where the sensitivity comes from: the caller, the range of the data, which are private, so that it is no bound
+        known beforehand, or the range of a distribution that was given instead of data; none where nothing rests on it.
 
     Notes
     -----
@@ -226,6 +235,7 @@ class Assessment(_Report):
     epsilon: FloatArray
     quantities: Mapping[str, QuantityGrid]
     requirements: tuple[Requirement, ...]
+    sensitivity_source: SensitivitySource = "given"
 
     @property
     def records(self) -> int:
@@ -318,6 +328,8 @@ class Assessment(_Report):
         if self.labels is None:
             data |= {"smallest": float(self.unrounded.values[0]), "largest": float(self.unrounded.values[-1])}
             mechanism["sensitivity"] = self.sensitivity
+            if self.sensitivity_source != "none":
+                mechanism["sensitivity_source"] = _SENSITIVITY_TEXTS[self.sensitivity_source]
         else:
             data |= {"categories": list(self.labels), "probabilities": self.prior.probabilities.tolist()}
         if self.bins is not None:

@@ -11,17 +11,17 @@ import math
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context
 from typing import Any
 
 import numpy as np
 
 from ..estimate import html_table
 from ..figures.style import printable
-from ..numerics import FloatArray
+from ..numerics import FloatArray, rounded_down, rounded_up
 
 __all__ = [
     "assessment_summary",
+    "column_facts",
     "comparison_summary",
     "comparison_table",
     "facts",
@@ -31,8 +31,6 @@ __all__ = [
     "notebook_table",
     "question",
     "requirements",
-    "rounded_down",
-    "rounded_up",
     "shown_rows",
     "table",
 ]  # fmt: skip
@@ -99,8 +97,8 @@ def comparison_summary(comparison: Any) -> str:
     lines = [question(comparison), ""]
     for name in dict.fromkeys(assessment.name for assessment in comparison):
         assessments = [assessment for assessment in comparison if assessment.name == name]
-        term, text = facts(assessments[0])[0]
-        lines += [f"  {term:<9}  {text}", "", *_aligned(comparison_table(assessments), left=1), ""]
+        lines += [*(f"  {term:<9}  {text}" for term, text in column_facts(assessments)), ""]
+        lines += [*_aligned(comparison_table(assessments), left=1), ""]
     lines += ["How to read it", *_meaning_lines(meanings(*comparison)), _kinds_line(comparison.assessments[0])]
     return "\n".join(lines)
 
@@ -131,15 +129,28 @@ def facts(report: Any) -> list[tuple[str, str]]:
     else:
         label = printable(report.labels[likeliest], _LABEL_WIDTH)
         values = f"{len(x):,} categories, {label} the likeliest ({100 * p[likeliest]:.3g} %)"
-    unit = f"; two values differ by at most {report.sensitivity:g}" if report.parameter == "sigma" else ""
+    unit = f"; two values differ by at most {rounded_up(report.sensitivity, 6)}" if report.parameter == "sigma" else ""
     rounding = [] if report.bins is None else [("rounding", report.rounding)]
     rows = f"{_counted(len(report.grid), report.parameter)} x " if report.parameter else ""
     return [
         ("data", f"{printable(report.source, _NAME_WIDTH)}: {records}{values}"),
         ("mechanism", f"{report.mechanism}: {report.noise}{unit}"),
+        *_range_fact([report]),
         *rounding,
         ("grid", f"{rows}{_counted(len(report.epsilon), 'epsilon')}; shown are upper bounds, rounded up"),
     ]
+
+
+def column_facts(assessments: Sequence[Any]) -> list[tuple[str, str]]:
+    """Return what the assessments of one column have in common: the data, and their range if a mechanism needs it."""
+    return [facts(assessments[0])[0], *_range_fact(assessments)]
+
+
+def _range_fact(assessments: Sequence[Any]) -> list[tuple[str, str]]:
+    """Return the range that noise and LDP rest on, where it was computed from the data."""
+    ranges = [one.sensitivity for one in assessments if one.sensitivity_source == "data"]
+    text = "computed from the private data, no bound known beforehand; pass sensitivity to state one"
+    return [("range", f"{rounded_up(max(ranges), 6)}, {text}")] if ranges else []
 
 
 def table(report: Any) -> list[list[str]]:
@@ -206,20 +217,6 @@ def shown_rows(report: Any) -> list[int]:
     """Return the rows of the grid that tables show: all, or ten at equal distances."""
     count = len(report.grid)
     return sorted({round(i) for i in np.linspace(0, count - 1, min(count, _MAX_ROWS))})
-
-
-def rounded_up(number: float, digits: int = 3) -> str:
-    """Return at most ``digits`` significant digits of a number, never less than it."""
-    if not math.isfinite(number):
-        return str(number)
-    up = Context(prec=digits, rounding=ROUND_CEILING).create_decimal_from_float(number)
-    return f"{float(up):.{digits}g}"
-
-
-def rounded_down(number: float, digits: int = 3) -> str:
-    """Return at most ``digits`` significant digits of a number, never more than it."""
-    text = rounded_up(-number, digits) if number else "0"
-    return text.removeprefix("-") if text.startswith("-") or text == "0" else f"-{text}"
 
 
 def _rounded_up_from_log(log_number: float) -> str:

@@ -26,12 +26,11 @@ from scipy import special
 
 from .. import _random, _validate
 from .._values import distinct_rows
-from ..assessment.summary import rounded_down
 from ..errors import DomainError, ShapeError, warned
 from ..estimate import Estimate, Kind, Result, Unit
 from ..membership.evaluation import auc
 from ..membership.panels import membership_array
-from ..numerics import BoolArray, FloatArray, IntArray
+from ..numerics import BoolArray, FloatArray, IntArray, rounded_down
 from ..sampling.statistics.intervals import least_rates, most_rates
 from .lower_bounds import epsilon_bounds, mu_bounds
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DomainError
-from .shared_options import FIGURE_FORMATS, GRID_FORMS, add_column_options, figure_format, open_table
+from .shared_options import FIGURE_FORMATS, GRID_FORMS, add_column_options, figure_format, open_table, print_text
 
 if TYPE_CHECKING:
     from ..assessment.column_files import ColumnFile
@@ -60,7 +60,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--curve", metavar="GRID", help="epsilons of the curves, in nats: same forms (default: 81 from 0.01 to 100)")
     add(
         "--sensitivity", metavar="S", help="largest distance between two possible values, in the unit of the column "
-        "(default: range of the column)",
+        "that is known without the data (default: range of the column, which is computed from the private data)",
     )  # fmt: skip
     add("--out", metavar="DIR", help="directory for the files (default: fastpriv-report; none with --json)")
     add("--format", metavar="LIST", help="comma-separated, of csv, parquet, json, html, or none (default: all)")
@@ -87,15 +87,16 @@ def run(args: argparse.Namespace) -> int:
         for piece in report.json_pieces():
             sys.stdout.write(piece)
     elif not args.quiet:
-        sys.stdout.write(report.summary() + "\n")
+        print_text(report.summary() + "\n")
         if written:
-            sys.stdout.write("\nWritten: " + ", ".join(str(path) for path in written) + "\n")
+            print_text("\nWritten: " + ", ".join(str(path) for path in written) + "\n")
     return 0
 
 
 def _assess(args: argparse.Namespace, out: str | None) -> Any:
     from ..assessment.assess import assess
     from ..assessment.families import FAMILIES, family_of
+    from ..assessment.grids import default_level
 
     names = [family_of(name.strip()).name for name in args.mechanism.split(",")]
     has_level = args.channel is None and any(FAMILIES[name].parameter == "level" for name in names)
@@ -110,7 +111,7 @@ def _assess(args: argparse.Namespace, out: str | None) -> Any:
         "progress": not args.quiet, "checkpoint": out, "resume": args.resume,
     }  # fmt: skip
     if has_level:
-        keywords["level"] = args.epsilon
+        keywords["level"] = default_level() if args.epsilon is None else args.epsilon
     if args.channel is not None:
         channel, data, name, source = _read_channel(args)
         return assess(data, mechanism=channel, name=name, source=source, **keywords)

@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 
-from .shared_options import warnings_on_one_line
+from .shared_options import print_text, warnings_on_one_line
 
 __all__ = ["add_options", "run"]
 
@@ -40,9 +40,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compute, print and draw; return the exit code."""
     from .._files import atomic_write, json_safe
-    from ..assessment.summary import rounded_down
     from ..auditing import audit_scores, read_scores
     from ..errors import DomainError
+    from ..numerics import rounded_down
 
     scores, membership = read_scores(args.file, score=args.score, member=args.member)
     if scores.ndim > 1 and not args.json:
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.write(json.dumps(json_safe(content)) + "\n")
     else:
         said = "FALSE as published" if found.epsilon.kind == "heuristic" else f"confidence {args.confidence:g}"
-        sys.stdout.write(
+        print_text(
             f"epsilon >= {rounded_down(float(found.epsilon.lower), 6)} nats at delta = {found.delta:g}\n"
             f"mu >= {rounded_down(float(found.mu.lower), 6)}\n"
             f"{said}, {found.epsilon.method}, {membership.sum()} members of {membership.size}\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import math
 import sys
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import __version__
 from ..errors import DomainError
-from .shared_options import GRID_FORMS
+from .shared_options import GRID_FORMS, print_text
 
 if TYPE_CHECKING:
     from ..adapters.step_tables import ComposedStep
@@ -336,19 +335,19 @@ def _print_rows(
         }  # fmt: skip
         sys.stdout.write(json.dumps(json_safe(document), indent=1, default=str) + "\n")
     elif args.csv:
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(_COLUMNS)
-        writer.writerows(row.cells() for row in rows)
+        from .._files import write_csv_rows
+
+        lines = [row.cells() for row in rows]
         for one in answered:
-            sides = ("lower", "upper") if one["states"] == "both" else (one["states"],)
-            ends = dict(zip(sides, one["answer"], strict=False))
+            ends = dict(zip(_sides(one), one["answer"], strict=False))
             numbers = [ends.get(end, "") for end in ("estimate", "lower", "upper")]
             kind = "" if one["answer"] else f"{one['status']}: {one['error']}"
-            writer.writerow([one["accountant"], one["quantity"], one["at"], *numbers, "", "", "", kind, one["states"]])
+            lines.append([one["accountant"], one["quantity"], one["at"], *numbers, "", "", "", kind, one["states"]])
+        write_csv_rows(sys.stdout, _COLUMNS, lines)
     elif rows or answered:
-        sys.stdout.write(_text(rows, answered))
+        print_text(_text(rows, answered))
     if args.figure is not None and not args.json and not args.csv:
-        sys.stdout.write(f"Written: {args.figure}\n")
+        print_text(f"Written: {args.figure}\n")
     return 0
 
 
@@ -360,14 +359,14 @@ def _text(rows: Sequence[_Answer], answered: Sequence[dict[str, Any]]) -> str:
         at = "delta" if quantity == "epsilon" else "epsilon"
         table = [[at, quantity, "at least", "at most", *(["log10"] if quantity == "delta" else [])]]
         for row in own:
-            ends = [_shown(_number(row.estimate, end)) for end in ("value", "lower", "upper")]
+            ends = [_shown(_number(row.estimate, end), end) for end in ("value", "lower", "upper")]
             powers = [] if row.log is None else [f"{float(row.log.value) / math.log(10.0):.6g}"]
             table.append([f"{row.at:g}", *ends, *powers])
         text += _aligned(table) + f"{own[0].estimate.kind}, {own[0].estimate.method}\n\n"
     if answered:
         table = [["accountant", "states", "question", "answer"]]
         for one in answered:
-            answer = " .. ".join(map(_shown, one["answer"])) or f"{one['status']}: {one['error']}"
+            answer = " .. ".join(map(_shown, one["answer"], _sides(one))) or f"{one['status']}: {one['error']}"
             table.append([one["accountant"], one["states"], f"{one['quantity']} at {one['at']:g}", answer])
         text += _aligned(table) + "\n"
     return text[:-1]
@@ -382,5 +381,13 @@ def _number(found: Estimate, end: str) -> float:
     return float(getattr(found, end))
 
 
-def _shown(number: float) -> str:
-    return f"{number:.{_DIGITS}g}"
+def _sides(answer: Mapping[str, Any]) -> tuple[str, ...]:
+    """The ends of the bracket that an accountant states, as many as its answer has numbers."""
+    return ("lower", "upper") if answer["states"] == "both" else (answer["states"],)
+
+
+def _shown(number: float, end: str) -> str:
+    from ..numerics import rounded_outward
+
+    spec = f".{_DIGITS}g"
+    return rounded_outward(number, spec, below=end == "lower") if end in ("lower", "upper") else format(number, spec)

@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from ..errors import DomainError
+from .shared_options import print_text
 
 __all__ = ["add_options", "run"]
 
@@ -50,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         if args.json:
             sys.stdout.write(json.dumps(rows, indent=1) + "\n")
         else:
-            sys.stdout.write(registry.markdown() if args.markdown else _list_text(rows))
+            print_text(registry.markdown() if args.markdown else _list_text(rows))
         return 0
     if args.target is None or args.source is None:
         raise DomainError("TARGET and --from must be given; got none. See fastpriv convert --list for what there is.")
@@ -59,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     if args.unit is not None:
         values["unit"] = args.unit
     result = convert(args.target, args.source, form=args.form, **values)
-    sys.stdout.write((json.dumps(result.to_dict(), indent=1) if args.json else result.summary()) + "\n")
+    print_text((json.dumps(result.to_dict(), indent=1) if args.json else result.summary()) + "\n")
     return 0
 
 

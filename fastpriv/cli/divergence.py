@@ -9,7 +9,6 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from ..errors import BackendMissingError, DomainError
-from .shared_options import GRID_FORMS, warnings_on_one_line
+from .shared_options import GRID_FORMS, print_text, warnings_on_one_line
 
 if TYPE_CHECKING:
     from ..distributions import GaussianMixture
@@ -166,7 +165,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         sys.stdout.write(table.json_text())
     elif args.out is None or not args.quiet:
-        print(table.summary() + (f"\n\nWritten: {', '.join(map(str, written))}" if written else ""))
+        print_text(table.summary() + (f"\n\nWritten: {', '.join(map(str, written))}" if written else "") + "\n")
     return code
 
 
@@ -238,15 +237,17 @@ class DivergenceTable:
 
     def _cells(self) -> list[list[str]]:
         """Return the heading and the rows of the table that is shown."""
+        from ..numerics import rounded_down, rounded_up
+
         rows = list(self.rows())
         shown = [name for name in ("direction", "epsilon", "order") if rows[0][name] is not None]
         if not self.options.get("both"):
             shown = [name for name in shown if name != "direction"]
-        rounding = {"value": ROUND_HALF_EVEN, "lower": ROUND_FLOOR, "upper": ROUND_CEILING}
-        cells = [[*shown, *rounding]]
+        cells = [[*shown, "value", "lower", "upper"]]
         for row in rows:
             texts = [row[name] if name == "direction" else f"{row[name]:.6g}" for name in shown]
-            cells.append(texts + [_rounded(row[name], mode) for name, mode in rounding.items()])
+            bracket = (rounded_down(row["lower"], _DIGITS), rounded_up(row["upper"], _DIGITS))
+            cells.append([*texts, f"{row['value']:.{_DIGITS}g}", *bracket])
         return cells
 
     def _notes(self) -> dict[str, str]:
@@ -428,10 +429,3 @@ def _epsilon_grid(text: str) -> Any:
             "the curves are smooth."
         )
     return points.build()
-
-
-def _rounded(number: float, rounding: str) -> str:
-    if not math.isfinite(number):
-        return str(number)
-    short = Context(prec=_DIGITS, rounding=rounding).create_decimal_from_float(number)
-    return f"{short.normalize():g}" if short else "0"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from .shared_options import FIGURE_FORMATS, figure_format
+from .shared_options import FIGURE_FORMATS, figure_format, print_text
 
 __all__ = ["add_options", "run"]
 
@@ -43,6 +43,5 @@ def run(args: argparse.Namespace) -> int:
         for piece in computed.json_pieces():
             sys.stdout.write(piece)
     elif not args.quiet:
-        print(computed.summary())
-        print("\nWritten: " + ", ".join(str(path) for path in written))
+        print_text(f"{computed.summary()}\n\nWritten: {', '.join(str(path) for path in written)}\n")
     return 0

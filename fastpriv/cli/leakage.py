@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DomainError
-from .shared_options import FIGURE_FORMATS, add_column_options, figure_format
+from .shared_options import FIGURE_FORMATS, add_column_options, figure_format, print_text
 
 if TYPE_CHECKING:
     from ..leakage.protections import Protection
@@ -127,7 +127,7 @@ def run(args: argparse.Namespace) -> int:
         for piece in study.json_pieces():
             sys.stdout.write(piece)
     elif not args.quiet:
-        sys.stdout.write(_table(study) + "\nWritten: " + ", ".join(str(path) for path in written) + "\n")
+        print_text(_table(study) + "\nWritten: " + ", ".join(str(path) for path in written) + "\n")
     return 0
 
 
@@ -279,7 +279,7 @@ def _judge_scores(args: argparse.Namespace, out: str | None) -> int:
     if args.json:
         sys.stdout.write(json.dumps(json_safe({"table": board.rows()}), indent=1) + "\n")
     elif not args.quiet:
-        sys.stdout.write(f"{board}\n\nWritten: {', '.join(str(path) for path in written)}\n")
+        print_text(f"{board}\n\nWritten: {', '.join(str(path) for path in written)}\n")
     return 0
 
 
@@ -294,5 +294,5 @@ def _write_tasks(args: argparse.Namespace) -> int:
         paths.append(folder / f"{task.name}.npz")
         task.to_npz(paths[-1])
     if not args.quiet:
-        sys.stdout.write("Written: " + ", ".join(str(path) for path in paths) + "\n")
+        print_text("Written: " + ", ".join(str(path) for path in paths) + "\n")
     return 0

@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 from .. import __version__
+from .._text import escape_invisible
 from ..errors import NotConvergedError
 from . import assess, audit, compose, convert, divergence, figures, info, leakage, membership, posterior, sweep
 
@@ -109,7 +110,13 @@ def program_parser() -> argparse.ArgumentParser:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line."""
+    """A parser whose errors are one line, and that takes options by their full names alone.
+
+    With abbreviations, ``--q 0.01`` would be ``--quiet`` and a file 0.01.
+    """
+
+    def __init__(self, **words: Any) -> None:
+        super().__init__(**{"allow_abbrev": False} | words)
 
     def error(self, message: str) -> NoReturn:
         self.exit(_report_error(f"{message}. See {self.prog} --help.", 2))
@@ -150,7 +157,7 @@ def _discard_output() -> None:
 
 
 def _report_error(message: str, code: int) -> int:
-    print(f"fastpriv: error: {' '.join(message.split())}", file=sys.stderr)
+    print(f"fastpriv: error: {escape_invisible(' '.join(message.split()))}", file=sys.stderr)
     return code
 
 

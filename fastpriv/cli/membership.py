@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DomainError
-from .shared_options import FIGURE_FORMATS, figure_format
+from .shared_options import FIGURE_FORMATS, figure_format, print_text
 
 if TYPE_CHECKING:
     from ..membership.noises import Noise
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["add_options", "run"]
 
 _POOL = 16  # people who may be members, unless told otherwise: few enough for the exact attack on 1,000 releases
-_ATTRIBUTES = 24  # attributes that are released, unless told otherwise
+_ATTRIBUTES = 24  # attributes of the simulated genotypes that are released, unless told otherwise
+_OWN_ATTRIBUTES = 1000  # the same of a file, which is taken whole up to here: a run of about two minutes of two cores
+_NAME_WIDTH = 60  # columns of a terminal for the name of the file; a longer one is shortened
 _UTILITY = 0.06  # mean absolute noise of the default defences: less than a constant loses, and attacks err
 _ADULT = 2000  # people of the Adult data that are drawn from
 _SETUP_SEED = 0x6D656D62  # keeps the split of people apart from the releases of the same seed
@@ -39,8 +42,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--references", metavar="FILE", help="people who are no members (default: those of FILE beyond the pool)")
     add("--pool", metavar="K", type=int, default=_POOL, help=f"people who may be members, drawn at random (default: "
         f"{_POOL}; up to 24 are attacked exactly)")  # fmt: skip
-    add("--attributes", metavar="M", type=int, default=_ATTRIBUTES, help=f"attributes that are released, drawn among "
-        f"those that vary (default: {_ATTRIBUTES}; 0 for all)")  # fmt: skip
+    add("--attributes", metavar="M", type=int, help=f"attributes that are released, drawn among those that vary "
+        f"(default: all of FILE, up to {_OWN_ATTRIBUTES:,}; {_ATTRIBUTES} without FILE; 0 for all)")  # fmt: skip
     prior = parser.add_mutually_exclusive_group()
     prior.add_argument("--members", metavar="N", type=int, help="how many are members (default: half of the pool)")
     prior.add_argument("--probability", metavar="Q", type=float, help="probability with which each is a member")
@@ -86,23 +89,27 @@ def run(args: argparse.Namespace) -> int:
         raise DomainError(f"--seed must be at least 0; got {args.seed}. Take 0.")
     if args.paper:
         return _run_paper(args, out, figure is not None)
-    panel, references = _people(args)
+    panel, references, drawn = _people(args)
     prior = _prior(args, panel.n_people)
     size = panel.n_people * args.probability if args.probability is not None else _members(args, panel.n_people)
     defences = _defences(args, panel.n_attributes, size)
     if out is not None:  # before the work, not after it
         writable_directory(out)
+    if not args.json and not args.quiet:  # before the work, and before any number
+        print_text(drawn + "\n\n")
+        sys.stdout.flush()
     study = attack_study(
         panel, references, prior, defences, attacks=args.attack or ["bayes", "lmmse", "fixed", "adaptive", "score"],
         n_releases=args.releases, n_training=args.training, clip=args.clip, fpr=args.fpr, gamma=args.gamma,
         confidence=args.confidence, rng=args.seed, store=args.store, n_jobs=args.n_jobs, progress=not args.quiet,
     )  # fmt: skip
+    study = replace(study, settings={**study.settings, "data": drawn})
     written = [] if out is None else save_study(study, out, figure=figure)
     if args.json:
         for piece in study.json_pieces():
             sys.stdout.write(piece)
     elif not args.quiet:
-        sys.stdout.write(_table(study) + "\nWritten: " + ", ".join(str(path) for path in written) + "\n")
+        print_text(_table(study) + "\nWritten: " + ", ".join(str(path) for path in written) + "\n")
     return 0
 
 
@@ -126,7 +133,7 @@ def _run_paper(args: argparse.Namespace, out: str | None, drawn: bool) -> int:
         sys.stdout.write(paper_json(found, statements))
     elif not args.quiet:
         names = ", ".join(str(path) for path in written)
-        sys.stdout.write(f"{found!r}\n\nStatements\n{statements!r}\n\nWritten: {names}\n")
+        print_text(f"{found!r}\n\nStatements\n{statements!r}\n\nWritten: {names}\n")
     return 0
 
 
@@ -147,8 +154,8 @@ def _adult_panel() -> Panel:
     return Panel(np.stack(columns, axis=1))
 
 
-def _people(args: argparse.Namespace) -> tuple[Panel, Panel]:
-    """The pool and the references, of attributes that vary among them."""
+def _people(args: argparse.Namespace) -> tuple[Panel, Panel, str]:
+    """The pool and the references, of attributes that vary among them, and a sentence of what was drawn."""
     import numpy as np
 
     from ..membership.files import read_panel
@@ -178,13 +185,39 @@ def _people(args: argparse.Namespace) -> tuple[Panel, Panel]:
         )
     total = pool.counts(np.ones(pool.n_people, dtype=bool)) + rest.counts(np.ones(rest.n_people, dtype=bool))
     varying = np.flatnonzero((total > 0) & (total < pool.n_people + rest.n_people))
-    if args.attributes < 0:
-        raise DomainError(f"--attributes must be at least 0; got {args.attributes}. Take 0 for all.")
+    count = args.attributes
+    if count is None:
+        count = _ATTRIBUTES if args.file is None else _OWN_ATTRIBUTES
+    if count < 0:
+        raise DomainError(f"--attributes must be at least 0; got {count}. Take 0 for all.")
     if not varying.size:
         raise DomainError("FILE must have attributes that vary; got none that does. Check the file.")
-    if 0 < args.attributes < varying.size:
-        varying = np.sort(random.choice(varying, args.attributes, replace=False))
-    return pool.select(attributes=varying), rest.select(attributes=varying)
+    found = varying.size
+    if 0 < count < found:
+        varying = np.sort(random.choice(varying, count, replace=False))
+    drawn = _sentence(args, people.n_people, rest.n_people, varying.size, found, people.n_attributes)
+    return pool.select(attributes=varying), rest.select(attributes=varying), drawn
+
+
+def _sentence(
+    args: argparse.Namespace, people: int, references: int, released: int, varying: int, attributes: int
+) -> str:
+    """What of the data takes part, and what was drawn at random."""
+    from ..figures.style import printable
+
+    name = "the simulated genotypes that ship" if args.file is None else printable(args.file, _NAME_WIDTH)
+    if args.pool < people:
+        pool = f"{args.pool} of {people:,} people drawn at random (--pool) may be members"
+    else:
+        pool = f"all {people:,} people may be members"
+    others = "the others are references" if args.references is None else f"{references:,} references of a file"
+    if released < varying:
+        chosen = f"{released:,} attributes drawn at random of the {varying:,} that vary (--attributes; 0 takes all)"
+    elif varying < attributes:
+        chosen = f"all {varying:,} attributes that vary, of {attributes:,}"
+    else:
+        chosen = f"all {varying:,} attributes"
+    return f"Data: {name}: {pool}; {others}; {chosen}."
 
 
 def _members(args: argparse.Namespace, people: int) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DomainError
-from .shared_options import add_column_options, open_table
+from .shared_options import add_column_options, open_table, print_text, warnings_on_one_line
 
 if TYPE_CHECKING:
     from ..posteriors.result import Posterior
@@ -57,13 +57,14 @@ def run(args: argparse.Namespace) -> int:
         raise DomainError("FILE and --prior must not both be standard input; got - twice. Name a file for one of them.")
     prior_source = None if args.prior is None else _source(args, args.prior, args.prior_column)
     prior, log_prior = (None, prior_source) if args.log_prior else (prior_source, None)
-    result = posterior(
-        DenseLikelihood(_source(args, args.file, args.column), log=not args.plain), prior, log_prior=log_prior,
-        top=args.top, out=args.out, n_jobs=args.n_jobs, progress=not args.quiet,
-    )  # fmt: skip
-    sys.stdout.write(json.dumps(result.to_dict(), indent=1) + "\n" if args.json else _table(result))
+    with warnings_on_one_line():
+        result = posterior(
+            DenseLikelihood(_source(args, args.file, args.column), log=not args.plain), prior, log_prior=log_prior,
+            top=args.top, out=args.out, n_jobs=args.n_jobs, progress=not args.quiet,
+        )  # fmt: skip
+    print_text(json.dumps(result.to_dict(), indent=1) + "\n" if args.json else _table(result))
     if args.out is not None and not args.json:
-        sys.stdout.write(f"\nWritten: {args.out}\n")
+        print_text(f"\nWritten: {args.out}\n")
     return 0
 
 
@@ -95,12 +96,15 @@ def _npy_array(data: bytes) -> Any:
 
 
 def _table(posterior: Posterior) -> str:
+    from ..numerics import rounded_down, rounded_up
+
     rows = [("quantity", "value", "at least", "at most", "unit", "kind")]
     numbers = posterior.to_dict()
     for name, number in numbers.items():
         if isinstance(number, dict) and "lower" in number:
-            ends = (f"{number[end]:.{_DIGITS}g}" for end in ("value", "lower", "upper"))
-            rows.append((name.replace("_", " "), *ends, number["unit"], number["kind"]))
+            bracket = (rounded_down(number["lower"], _DIGITS), rounded_up(number["upper"], _DIGITS))
+            value = f"{number['value']:.{_DIGITS}g}"
+            rows.append((name.replace("_", " "), value, *bracket, number["unit"], number["kind"]))
     widths = [max(len(row[k]) for row in rows) for k in range(6)]
     text = "".join("  ".join(cell.ljust(widths[k]) for k, cell in enumerate(row)).rstrip() + "\n" for row in rows)
     text += f"\n{posterior.size} secrets; the most probable is {posterior.map_index}"

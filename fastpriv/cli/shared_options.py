@@ -10,12 +10,16 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
+from .._text import escape_invisible
 from ..errors import SamplingWarning
 
 if TYPE_CHECKING:
     from ..assessment.column_files import ColumnFile
 
-__all__ = ["FIGURE_FORMATS", "GRID_FORMS", "add_column_options", "figure_format", "open_table", "warnings_on_one_line"]
+__all__ = [
+    "FIGURE_FORMATS", "GRID_FORMS", "add_column_options", "figure_format", "open_table", "print_text",
+    "warnings_on_one_line",
+]  # fmt: skip
 
 FIGURE_FORMATS = ("png", "svg", "pdf", "none")  # choices of --figures; "none" draws nothing
 # The three ways to write a grid, for the help texts.
@@ -55,12 +59,17 @@ def open_table(args: argparse.Namespace, path: str, data: bytes | None = None) -
     return ColumnFile("standard input", data=sys.stdin.buffer.read() if data is None else data, **dialect)
 
 
+def print_text(text: str) -> None:
+    """Write text for people to standard output; characters without a shape, which names may hold, are escaped."""
+    sys.stdout.write(escape_invisible(text))
+
+
 @contextmanager
 def warnings_on_one_line() -> Iterator[None]:
-    """Print warnings about samples as one line each."""
+    """Print warnings about samples and arguments as one line each."""
 
     def print_warning(message: Warning | str, *location: Any, **more: Any) -> None:
-        print(f"fastpriv: warning: {' '.join(str(message).split())}", file=sys.stderr)
+        print(f"fastpriv: warning: {escape_invisible(' '.join(str(message).split()))}", file=sys.stderr)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", SamplingWarning)

@@ -7,7 +7,9 @@ import json
 import sys
 from typing import Any
 
+from .._text import escape_invisible
 from ..errors import DomainError
+from .shared_options import print_text
 
 __all__ = ["add_options", "run"]
 
@@ -69,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
         n_jobs=args.n_jobs, progress=not args.quiet, dry_run=args.dry_run,
     )  # fmt: skip
     if isinstance(found, SweepPlan):
-        sys.stdout.write((json.dumps(found.to_dict(), indent=1) if args.json else found.summary()) + "\n")
+        print_text((json.dumps(found.to_dict(), indent=1) if args.json else found.summary()) + "\n")
         return 0
     whole = out is None and (args.out == "-" or args.store is None)
     if args.json:
@@ -78,10 +80,12 @@ def run(args: argparse.Namespace) -> int:
         found._write_csv(sys.stdout)
     elif not args.quiet:
         where = ", ".join(filter(None, (args.store, out)))
-        sys.stdout.write(f"{len(found):,} cells, {found.failed:,} failed. Written: {where}\n")
+        print_text(f"{len(found):,} cells, {found.failed:,} failed. Written: {where}\n")
     error = next(found.errors(), None)
     if error is not None and not args.quiet:
-        sys.stderr.write(f"fastpriv: {found.failed:,} of {len(found):,} cells failed, the first with: {error}\n")
+        sys.stderr.write(escape_invisible(
+            f"fastpriv: {found.failed:,} of {len(found):,} cells failed, the first with: {error}\n"
+        ))  # fmt: skip
     return 0
 
 
@@ -93,7 +97,7 @@ def _print_quantities(args: argparse.Namespace) -> int:
         sys.stdout.write(json.dumps(names, indent=1) + "\n")
     else:
         width = max(map(len, names))
-        sys.stdout.write("".join(f"{name:{width}}  {parameters}\n" for name, parameters in names.items()))
+        print_text("".join(f"{name:{width}}  {parameters}\n" for name, parameters in names.items()))
     return 0
 
 
@@ -107,7 +111,7 @@ def _print_status(args: argparse.Namespace) -> int:
         words = {"rate": progress.rate, "seconds_left": progress.seconds_left}
         sys.stdout.write(json.dumps(identity | vars(progress) | words, indent=1) + "\n")
     else:
-        sys.stdout.write(f"{identity.get('quantity')}: {progress}\n")
+        print_text(f"{identity.get('quantity')}: {progress}\n")
     return 0
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..numerics import FloatArray
+from ..numerics import FloatArray, rounded_outward, rounded_up
 from .style import BAR, FAINT, INK, axes_or_new, check_report, label, new_figure, positive, shade, styled
 
 __all__ = [
@@ -95,7 +95,9 @@ def assessment(report: Any) -> Any:
     rounding = "" if report.bins is None else f" rounded to {report.bins} bins"
     noise = report.noise
     if noisy:
-        noise = f"each released once as {noise.replace('sigma^2', 'σ²')}; range {report.sensitivity:g}"
+        span = "data range" if report.sensitivity_source == "data" else "range"
+        text = rounded_up(report.sensitivity, 6)
+        noise = f"each released once as {noise.replace('sigma^2', 'σ²')}; {span} {text}"
     source, font = label(report.source, _SOURCE_WIDTH)
     text = f"{source}: {records}{len(report.unrounded):,} distinct values{rounding}, {noise}"
     figure.text(0.068, 0.912, text, fontsize=10.5 if noisy else 9.5, color=INK, **font)
@@ -237,10 +239,10 @@ def information(report: Any, ax: Any = None) -> Any:
     rows = _noise_rows(report)
     for i in rows:
         ax.plot(report.sigma[i], bits.value[i], "o", ms=7.5, color=_noise_colour(rows, i), mec="white", mew=1.0)
-    width = float(np.max((bits.upper - bits.lower) / np.maximum(bits.value, 1e-300)))
+    width = rounded_outward(float(np.max(bits.width / np.maximum(bits.value, 1e-300))), ".0e", below=False)
     ax.text(
-        0.03, 0.05, f"bounds ({bits.kind}): within {width:.0e} of the value", fontsize=8,
-        color=FAINT, transform=ax.transAxes,
+        0.03, 0.05, f"bounds ({bits.kind}): within {width} of the value", fontsize=8, color=FAINT,
+        transform=ax.transAxes,
     )  # fmt: skip
     least = float(np.min(bits.value[bits.value > 0], initial=entropy))
     ax.set(xscale="log", yscale="log", xlabel=r"noise $\sigma$, unit of the column", ylabel="bits")
@@ -275,7 +277,7 @@ def leakage(report: Any, ax: Any = None) -> Any:
         most = max(float(upper[0]) for upper in bits.values())
         ax.barh(range(len(bits)), [float(upper[0]) for upper in bits.values()], color=BAR, height=0.7)
         for row, (name, text, *_) in enumerate(_LEAKAGE_LINES):
-            ax.text(0.01 * most, row, f"{text}: {bits[name][0]:.3g}", va="center", fontsize=9, color=INK)
+            ax.text(0.01 * most, row, f"{text}: {rounded_up(bits[name][0])}", va="center", fontsize=9, color=INK)
         ax.set(xlabel="bits, upper bound", xlim=(0, None), yticks=[])
         at_level = rf" at level {report.grid[0]:g}" if report.parameter else ""
         return styled(ax, f"What a release tells{at_level}")

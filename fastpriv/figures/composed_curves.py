@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from .. import _validate
 from ..errors import DomainError, ShapeError
 from ..estimate import Estimate
-from ..numerics import FloatArray
+from ..numerics import FloatArray, rounded_up
 from .style import ALERT, INK, axes_or_new, label, shade, styled
 
 __all__ = ["composed_profile"]
@@ -150,7 +150,9 @@ def _gap(lower: FloatArray, upper: FloatArray) -> str:
     widest = float(np.max(widths, initial=0.0))
     if not math.isfinite(widest):
         return "reach 0: any factor"
-    return f"at most {math.expm1(widest):.1g}" if widest < 1.0 else f"at most a factor of {math.exp(widest):.2g}"
+    if widest < 1.0:
+        return f"at most {rounded_up(math.expm1(widest), 1)}"
+    return f"at most a factor of {rounded_up(math.exp(widest), 2)}"
 
 
 def _write_powers(ax: Any, floor: float) -> None:

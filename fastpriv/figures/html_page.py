@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from .. import __version__
+from .._text import escape_invisible
 from ..kernels import _special
 
 __all__ = [
@@ -180,6 +181,5 @@ def run_description(settings: Mapping[str, str]) -> str:
 
 
 def _text(text: str) -> str:
-    """Escape a text for content or an attribute; characters that HTML does not allow are written as Python does."""
-    allowed = (c if c in "\t\n" or c.isprintable() or ord(c) >= 160 else repr(c)[1:-1] for c in text)
-    return escape("".join(allowed).encode("utf-8", "backslashreplace").decode("utf-8"), quote=True)
+    """Escape a text for content or an attribute; characters without a shape are written as Python does."""
+    return escape(escape_invisible(text), quote=True)

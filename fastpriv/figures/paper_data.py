@@ -144,7 +144,7 @@ def _figure1() -> tuple[dict[str, str], list[PaperCurve]]:
     curves = []
     for mu in (0.5, 0.1, 0.01):
         sigma = sigma_from_ci_lmip(mu, 10, math.sqrt(10.0), rtol=1e-12, unit="bits")
-        setting, noisy = {"mu_bits": mu}, {"mu_bits": mu, "sigma": float(sigma)}
+        setting, noisy = {"mu_bits": mu}, {"mu_bits": mu, "sigma": float(sigma.value)}
         gaussian = _over_sigma_bracket(sigma, lambda s: GaussianMechanism(s, 2.0 * math.sqrt(10.0)).delta(_EPSILON))
         curves += [
             PaperCurve("ldp_delta_achievable", "achievable LDP curve of any mu-CI-LMIP mechanism, eq. (10)",
@@ -190,7 +190,9 @@ def _figure3() -> tuple[dict[str, str], list[PaperCurve]]:
     for mu in (0.1, 0.01):
         sigma = sigma_from_cd_lmip(mu, prior, unit="bits")
         noise = GaussianMechanism(sigma.value)
-        setting, noisy, along = {"mu_bits": mu}, {"mu_bits": mu, "sigma": float(sigma)}, {"epsilon_nats": _EPSILON}
+        setting, along = {"mu_bits": mu}, {"epsilon_nats": _EPSILON}
+        noisy = setting | {"sigma": float(sigma.value)}
+        noisy = setting | {"sigma": float(sigma.value)}
 
         def exact(epsilon: FloatArray, sigma: Estimate = sigma) -> Estimate:
             return _over_sigma_bracket(sigma, lambda s: lip_delta(prior, GaussianMechanism(s), epsilon))
@@ -247,7 +249,7 @@ def _figure4() -> tuple[dict[str, str], list[PaperCurve]]:
         PaperCurve("entropy", "entropy of the input, all there is to leak", _entropy(prior)),
         PaperCurve("ratio_at_tenth", "that ratio where the optimum is 0.1 bit",
               _ratio(cd_lmip_from_lip_curve(LipCurve(prior, there), rtol=1e-8), cd_lmip(prior, there)),
-              {"mu_bits": 0.1, "sigma": float(marked)}),
+              {"mu_bits": 0.1, "sigma": float(marked.value)}),
     ]  # fmt: skip
     parameters = {
         "d": "1", "Delta": "1", "sigma^2": "46 round numbers from 0.1 to 200, about 20 a decade up to 1.5, then 10",
@@ -265,7 +267,7 @@ def _prior() -> Pmf:
 
 def _over_sigma_bracket(sigma: Estimate, quantity: Callable[[float], Estimate]) -> Estimate:
     """Bound a quantity that falls as sigma grows, for all sigma within their bracket and the rounding of sqrt(d)."""
-    middle = quantity(float(sigma))
+    middle = quantity(float(sigma.value))
     _, least, largest = sigma.floats()
     above, below = quantity(least * (1.0 - _ROUNDING)), quantity(largest * (1.0 + _ROUNDING))
     lower, upper = np.minimum(below.lower, middle.lower), np.maximum(above.upper, middle.upper)

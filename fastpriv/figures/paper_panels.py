@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import _validate
+from ..numerics import rounded_down, rounded_up
 from .paper_data import PaperCurve, PaperFigure
 from .style import ALERT, FAINT, INK, axes_or_new, new_figure, positive, shade, styled
 
@@ -135,18 +136,18 @@ def _achievable_lip(mu: float) -> Callable[[PaperFigure, Any], Any]:
         between = printed.estimate.value, exact.estimate.value
         ax.fill_between(epsilon, *between, where=broken, color=ALERT, alpha=0.22, lw=0)
         _draw_curve(ax, exact, color=shade(0.0), lw=2.2, label="Gaussian noise, exact, eq. (6)")
-        worst = figure.curve("pointwise_lmip", mu_bits=mu).estimate.value
+        worst = figure.curve("pointwise_lmip", mu_bits=mu).estimate.upper
         _draw_curve(ax, tight, color=shade(0.95), lw=2.2, label="tight for CD-LMIP, worst input")
-        label = rf"(13) for the worst input, {worst:.3g} bit: valid"
+        label = rf"(13) for the worst input, {rounded_up(float(worst))} bit: valid"
         _draw_curve(ax, pointwise, color=shade(0.66), lw=1.8, ls=(0, (6, 1.5, 1.2, 1.5)), label=label)
         _draw_curve(ax, printed, color=shade(0.34), lw=2.0, ls=_DASHED, label="(13) as printed: no guarantee")
         limit = figure.curve("saturation", mu_bits=mu).estimate.value
         ax.axhline(limit, color=shade(0.34), lw=1.0, ls=_DOTTED, label=r"its limit $1 - 2^{-\mu}$")
-        crossing = figure.curve("crossing", mu_bits=mu).estimate.value
+        crossing = figure.curve("crossing", mu_bits=mu).estimate.lower
         height = float(np.interp(crossing, epsilon, printed.estimate.value))
         ax.plot([crossing], [height], "o", ms=7, color=ALERT, mec="white", mew=1.0)
         ax.annotate(
-            rf"(13) is broken for $\varepsilon$ < {crossing:.5g}", (crossing, height), (0.03, 0.53),
+            rf"(13) is broken for $\varepsilon$ < {rounded_down(float(crossing), 5)}", (crossing, height), (0.03, 0.53),
             textcoords=ax.transAxes, color=ALERT, fontsize=10,
             arrowprops={"arrowstyle": "-", "color": ALERT, "lw": 0.8, "shrinkB": 4},
         )  # fmt: skip

@@ -21,6 +21,7 @@ import numpy as np
 from .. import __version__, _validate
 from .._files import atomic_write, json_safe, writable_directory, write_csv
 from .._parallel import Progress, ordered_map
+from ..numerics import rounded_down, rounded_outward, rounded_up
 from .html_page import (
     details,
     file_links,
@@ -229,7 +230,8 @@ def _single_numbers(figure: PaperFigure) -> str:
         setting = ", ".join(f"{_symbol(name)} = {number:.6g}" for name, number in curve.setting.items())
         e = curve.estimate
         unit = "" if e.unit in ("1", "probability") else f" {e.unit}"
-        rows.append((curve.meaning, setting, f"{e.value:.12g}{unit}", f"[{e.lower:.15g}, {e.upper:.15g}]", e.kind))
+        bounds = f"[{rounded_down(float(e.lower), 15)}, {rounded_up(float(e.upper), 15)}]"
+        rows.append((curve.meaning, setting, f"{e.value:.12g}{unit}", bounds, e.kind))
     if not rows:
         return ""
     headings = ("number", "at", "value", "bounds", "kind")
@@ -247,7 +249,8 @@ def _accuracy(figure: PaperFigure) -> str:
         known = (value > 1e-300) & np.isfinite(e.upper)
         widest = max(widest, float(np.max(np.where(known, e.width / np.maximum(value, 1e-300), 0.0))))
     counted = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())
-    return f"{sum(kinds.values()):,} numbers ({counted}), bounds within {widest:.0e} of the value"
+    width = rounded_outward(widest, ".0e", below=False)
+    return f"{sum(kinds.values()):,} numbers ({counted}), bounds within {width} of the value"
 
 
 def _number(figure: PaperFigure) -> str:
@@ -320,9 +323,9 @@ def _corrections2(figure: PaperFigure) -> tuple[tuple[str, str], ...]:
 def _observation3(figure: PaperFigure) -> str:
     parts = []
     for mu in (0.1, 0.01):
-        crossing = figure.curve("crossing", mu_bits=mu).estimate.value
-        pointwise = figure.curve("pointwise_lmip", mu_bits=mu).estimate.value
-        parts.append(f"μ = {mu:g}: broken for ε < {crossing:.6g}, since one input alone leaks {pointwise:.3g} bit")
+        crossing = rounded_down(float(figure.curve("crossing", mu_bits=mu).estimate.lower), 6)
+        pointwise = rounded_down(float(figure.curve("pointwise_lmip", mu_bits=mu).estimate.lower))
+        parts.append(f"μ = {mu:g}: broken for ε < {crossing}, since one input alone leaks {pointwise} bit")
     return (
         f"Gaussian noise that leaks μ on average has a larger δ than the printed guarantee ({'; '.join(parts)}). "
         "The tight guarantee for the rarest of the 21 inputs hardly falls with ε. The shape of (13) is right for a "
@@ -352,8 +355,8 @@ def _observation4(figure: PaperFigure) -> str:
     vacuous = bound.axes["sigma_squared"][bound.estimate.lower > entropy]
     return (
         f"Equation (14) is {tenth:.3g} times too large where the mechanism leaks 0.1 bit, and says more than all there "
-        f"is to know ({entropy:.3g} bits) for σ² up to {vacuous.max():.2g}. Keeping the two directions of LIP apart "
-        f"costs a factor of {both.min():.3g} to {both.max():.3g} instead."
+        f"is to know ({entropy:.3g} bits) for σ² up to {rounded_down(vacuous.max(), 2)}. Keeping the two directions of "
+        f"LIP apart costs a factor of {both.min():.3g} to {both.max():.3g} instead."
     )
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from .. import _validate
+from .._text import escaped, has_shape
 from ..errors import BackendMissingError, DomainError
 from ..numerics import FloatArray, IntArray
 
@@ -30,7 +31,6 @@ __all__ = [
 INK, FAINT, BAR, ALERT = "#1f2430", "#8a90a0", "#cfd6e4", "#c8553d"
 _PANEL_SIZE = (6.4, 4.4)  # inches
 _PALETTE_END = 0.85  # of viridis, whose last colours are too light on white
-_JOINERS = "\u200c\u200d"  # characters without a shape that join or separate letters in some scripts
 
 
 def new_figure(size: tuple[float, float]) -> Any:
@@ -97,7 +97,7 @@ def positive(numbers: FloatArray, least: float) -> FloatArray:
 
 def printable(text: str, width: int | None = None) -> str:
     """Escape characters without a shape, and leave out the middle of a text wider than ``width`` columns."""
-    return _shortened(((c if _has_shape(c) else _escaped(c)) for c in text), width)
+    return _shortened(((c if has_shape(c) else escaped(c)) for c in text), width)
 
 
 def label(text: str, width: int | None = None, weight: str = "normal") -> tuple[str, dict[str, Any]]:
@@ -111,23 +111,15 @@ def label(text: str, width: int | None = None, weight: str = "normal") -> tuple[
     codepoints = [_codepoints(path) for path in _font_paths(tuple(families), weight)]
     tokens = []
     for c in text:
-        drawn = _has_shape(c)
+        drawn = has_shape(c)
         if drawn and not any(_contains(known, c) for known in codepoints):
             fallback = _fallback_font(c)
             drawn = fallback is not None
             if fallback is not None:
                 families.append(fallback[0])
                 codepoints.append(_codepoints(fallback[1]))
-        tokens.append(c if drawn else _escaped(c))
+        tokens.append(c if drawn else escaped(c))
     return _shortened(tokens, width), {"parse_math": False, "usetex": False, "fontfamily": families}
-
-
-def _has_shape(character: str) -> bool:
-    return character.isprintable() or character in _JOINERS or unicodedata.category(character) == "Zs"
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")
 
 
 def _shortened(tokens: Iterable[str], width: int | None) -> str:

@@ -127,7 +127,7 @@ def _number_text(one: Estimate | None) -> str:
     """Three digits, and those of the interval where it is wider."""
     if one is None or one.upper - one.lower >= _NARROW:
         return shown(one)
-    return f"{float(one):.3f}"
+    return f"{one.value:.3f}"
 
 
 def save_leakage(
@@ -171,7 +171,7 @@ def save_scoreboard(
     for kind, title, text in _SCORED:
         rows = [
             (one.task, f"{one.found} of {one.trials}", *(
-                shown(number) if name == f"{kind}_band" else f"{float(number):.4f}"
+                shown(number) if name == f"{kind}_band" else f"{float(number.value):.4f}"
                 for name in (kind, f"best_{kind}", f"{kind}_fraction", f"{kind}_band")
                 if (number := getattr(one, name, None)) is not None
             ))

@@ -159,11 +159,12 @@ class Scoreboard:
             for kind in kinds:
                 numbers = [getattr(score, name) for name in (kind, f"best_{kind}", f"{kind}_fraction")]
                 line += "".join(
-                    " " * width if one is None else f"{float(one):{width}.4f}"
+                    " " * width if one is None else f"{float(one.value):{width}.4f}"
                     for one, width in zip(numbers, (13, 9, 9), strict=True)
                 )
                 band = getattr(score, f"{kind}_band", None)
-                line += " " * 15 if band is None else f"{f'[{float(band.lower):.2f}, {float(band.upper):.2f}]':>15}"
+                ends = "" if band is None else f"{band:.2f}".partition(" ")[2]  # the bounds, without the value
+                line += f"{ends:>15}"
             lines.append(line.rstrip())
         return "\n".join(lines)
 
@@ -608,9 +609,9 @@ def _compared(
     each, optima = attained[:, 1] - chance, best[:, 1] - chance
     band = None
     if fraction is not None and name == "information":
-        band = _unbounded_band(each, optima, float(fraction), level)
+        band = _unbounded_band(each, optima, float(fraction.value), level)
     elif fraction is not None:
-        band = _band(each, optima, float(fraction), level, 2.0 * chance, 1.0 - chance)
+        band = _band(each, optima, float(fraction.value), level, 2.0 * chance, 1.0 - chance)
     return answer | {f"{name}_band": band}
 
 

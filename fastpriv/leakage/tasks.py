@@ -198,7 +198,7 @@ class LeakageTask:
             error = likelihood.summation_error + float(evidence.width) + _ROUNDINGS * UNIT_ROUNDOFF * (
                 abs(log) + abs(likelihood.constant) + abs(prior) + 1.0
             )  # fmt: skip
-            answer.append((min(log + prior - float(evidence), 0.0), error))
+            answer.append((min(log + prior - float(evidence.value), 0.0), error))
         return answer
 
     def pairs_of_members(self, trial: int) -> tuple[tuple[float, float], tuple[float, float]]:

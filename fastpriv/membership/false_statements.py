@@ -21,7 +21,7 @@ import numpy as np
 
 from ..errors import DomainError
 from ..estimate import Estimate, Result, exact
-from ..numerics import UNIT_ROUNDOFF, FloatArray
+from ..numerics import UNIT_ROUNDOFF, FloatArray, rounded_up
 from ..risk import compare_mechanisms, membership_advantage_bound
 from .member_posteriors import MembershipPosterior, membership_posterior
 from .noises import GeneratorNoise, LaplaceNoise, NoNoise
@@ -143,8 +143,8 @@ class PaperStatements(Result):
         return [
             (
                 one.name, "false" if one.fails else "holds here", one.printed, one.right, one.counterexample,
-                float(one.printed_left), one.printed_relation, float(one.printed_right), float(one.right_left),
-                one.right_relation, float(one.right_right),
+                float(one.printed_left.value), one.printed_relation, float(one.printed_right.value),
+                float(one.right_left.value), one.right_relation, float(one.right_right.value),
             )
             for one in self.statements
         ]  # fmt: skip
@@ -152,8 +152,8 @@ class PaperStatements(Result):
     def __repr__(self) -> str:
         lines = []
         for one in self.statements:
-            sides = f"{float(one.printed_left):.6g} {one.printed_relation} {float(one.printed_right):.6g}"
-            right = f"{float(one.right_left):.6g} {one.right_relation} {float(one.right_right):.6g}"
+            sides = f"{float(one.printed_left.value):.6g} {one.printed_relation} {float(one.printed_right.value):.6g}"
+            right = f"{float(one.right_left.value):.6g} {one.right_relation} {float(one.right_right.value):.6g}"
             verdict = "false" if one.fails else "holds here"
             lines.append(f"{one.name}: {one.printed}\n    {verdict}: {sides}; right: {one.right} ({right})")
         return "\n".join(lines)
@@ -210,7 +210,7 @@ def _theorem_5_identity() -> PaperStatement:
     total_correlation = alone[0].output + alone[1].output - joint.output
     parts = alone[0].risk + alone[1].risk
     # the releases are functions of b: given it, their total correlation is 0
-    right = parts - float(prior.entropy(4)) + total_correlation
+    right = parts - float(prior.entropy(4).value) + total_correlation
     return PaperStatement(
         "Theorem 5, identity",
         "the risk of a composition is the sum of the risks plus the entropy of the outputs or their divergence from "
@@ -341,7 +341,7 @@ def _theorem_12_profile_to_risk() -> PaperStatement:
     lost = [math.log(4.0) - _mutual_information(np.full(4, 0.25), one) for one in (both, alone)]
     return PaperStatement(
         "Theorem 12, (2) to (1)",
-        f"a privacy profile that is nowhere larger (here by {excess:.2g}) gives at least as much risk",
+        f"a privacy profile that is nowhere larger (here by {rounded_up(excess, 2)}) gives at least as much risk",
         "for one pair of memberships it does if the profiles are ordered by garbling; with more people it does not",
         "two people by fair coins; both bits through a binary symmetric channel (.1), or the first alone; right: the "
         "second release is the first with a bit left out",

@@ -53,6 +53,7 @@ def study_page(study: AttackStudy, files: Sequence[str] = (), *, drawn: bool = T
             f"attackers' references. Each attack sees {settings['n_releases']:,} releases of each defence. Intervals "
             f"hold at level {settings['confidence']:g} each; releases are the independent units."
         ),
+        *([paragraph(settings["data"])] if "data" in settings else []),
         section("Table", [_table_of(study), definition_list(_MEANINGS), _remarks(study)], "table"),
         *(_defence(study, defence, drawn) for defence in study.defences()),
         section("Beside them: a constant", [paragraph(
@@ -199,14 +200,13 @@ def shown(one: Estimate | None) -> str:
     """A number with its interval, which is left out where it is narrower than the digits."""
     if one is None:
         return "-"
-    value, lower, upper = one.floats()
-    if upper - lower < 5e-7:
-        return f"{value:.4g}"
-    return f"{value:.3f} [{lower:.3f}, {upper:.3f}]"
+    if one.width < 5e-7:
+        return f"{one.value:.4g}"
+    return f"{one:.3f}"
 
 
 def _number(one: Estimate) -> str:
-    return f"{float(one):.6g}"
+    return f"{float(one.value):.6g}"
 
 
 def paper_json(comparisons: PaperComparisons, statements: PaperStatements) -> str:

@@ -1,4 +1,4 @@
-"""Double precision, once for the whole package: array types, constants, outward rounding, log-sum-exp.
+"""Double precision, once for the whole package: array types, constants, outward rounding, log-sum-exp, texts of bounds.
 
 A double has a significand of 53 bits. A single addition, multiplication, division or square root, rounded to nearest,
 has a relative error of at most ``UNIT_ROUNDOFF`` where its result is normal (Higham, Accuracy and Stability of
@@ -18,6 +18,7 @@ __all__ = [
     "LARGEST_DOUBLE", "LOG_2", "LOG_2_ABOVE", "MACHINE_EPSILON", "SMALLEST_NORMAL", "SMALLEST_SUBNORMAL", "SQRT_LOG_2",
     "SQRT_LOG_2_ABOVE", "UNIT_ROUNDOFF", "BoolArray", "FloatArray", "IndexArray", "IntArray", "LongDoubleArray",
     "RealArray", "WordArray", "enclosure", "log_sum_exp", "next_above", "next_below", "reconcile_bounds",
+    "rounded_down", "rounded_outward", "rounded_up",
 ]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
@@ -41,6 +42,9 @@ LOG_2_ABOVE = math.nextafter(LOG_2, 1.0)  # bounds the Jensen-Shannon divergence
 SQRT_LOG_2 = math.sqrt(LOG_2)  # the largest square root of a Jensen-Shannon divergence in nats (ABP), rounded
 # bound: proved - the square root of a rounded number, rounded, is less than one step off here
 SQRT_LOG_2_ABOVE = math.nextafter(SQRT_LOG_2, 1.0)
+
+_PYTHON_PRECISION = 6  # digits of a format without a precision, as Python has it
+_DECIMAL_DIGITS = 800  # more than the 767 significant digits of any double
 
 Number = TypeVar("Number", float, FloatArray, float | FloatArray)
 
@@ -105,6 +109,37 @@ def reconcile_bounds(
     disagree = ~(lower <= upper)
     lower = np.where(disagree, np.fmin(bounds[0], other[0]), lower)
     return lower, np.where(disagree, np.fmax(bounds[1], other[1]), upper), disagree
+
+
+def rounded_outward(bound: float, spec: str, *, below: bool) -> str:
+    """A bound in the format of a float (``f``, ``e`` or ``g``), rounded toward the outside of its bracket.
+
+    The text, read as a double, is at most ``bound`` if that is a bound from ``below``, else at least ``bound``.
+    """
+    text = format(bound, spec)
+    if not math.isfinite(bound) or spec[-1:] not in "efgEFG":
+        return text
+    places = int(spec.rpartition(".")[2][:-1]) if "." in spec else _PYTHON_PRECISION
+    from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+
+    digits = Decimal(repr(float(bound)))  # the shortest that tell this double from all others
+    if spec[-1] in "fF":
+        last = -places
+    else:  # the leading digit and ``places`` more; with g one fewer, and at least one in all
+        last = digits.adjusted() - (places if spec[-1] in "eE" else max(places, 1) - 1)
+    with localcontext() as context:
+        context.prec = _DECIMAL_DIGITS + places
+        return format(float(digits.quantize(Decimal((0, (1,), last)), ROUND_FLOOR if below else ROUND_CEILING)), spec)
+
+
+def rounded_up(bound: float, digits: int = 3) -> str:
+    """An upper bound with at most ``digits`` significant digits, never less than it."""
+    return rounded_outward(bound, f".{digits}g", below=False)
+
+
+def rounded_down(bound: float, digits: int = 3) -> str:
+    """A lower bound with at most ``digits`` significant digits, never more than it."""
+    return rounded_outward(bound, f".{digits}g", below=True)
 
 
 def log_sum_exp(terms: FloatArray, axis: int = -1) -> Any:

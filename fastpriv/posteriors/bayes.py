@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
+import numpy as np
 from numpy.random import BitGenerator, Generator, SeedSequence
 from numpy.typing import ArrayLike
 
@@ -18,7 +19,8 @@ from ..channels import likelihoods
 from ..channels.base import DefaultColumn, ProductColumn
 from ..channels.likelihoods import DenseLikelihood, Likelihood
 from ..channels.subset_likelihoods import SubsetLikelihood
-from ..errors import DomainError
+from ..channels.vector_sources import BLOCK, SourceError, source_of
+from ..errors import DomainError, warned
 from ..numerics import FloatArray
 from . import dense
 from .dense import Mode
@@ -65,7 +67,8 @@ def posterior(
         to the product of the odds of its members; for a ``ShardedLikelihood`` as for dense ones, or another
         ``ShardedLikelihood``.
     log : bool, optional
-        Whether a plain array, file or function holds natural logarithms; a ``Likelihood`` says so itself.
+        Whether a plain array, file or function holds natural logarithms; a ``Likelihood`` says so itself. A warning
+        comes where logarithms look like probabilities: numbers in [0, 1] that sum to 1.
     log_prior : optional
         Natural logarithms of the prior instead of ``prior``, in the same forms.
     top : int, optional
@@ -143,6 +146,7 @@ def posterior(
             "executor and store must be None for a likelihood without shards; got "
             f"{_validate.shown(likelihood)}. Pass fastpriv.ShardedLikelihood."
         )
+    _warn_of_probabilities(validated)
     method = next((method for kind, method in METHODS.items() if isinstance(validated, kind)), "dense")
     result: Posterior = import_module(f".{method}", __package__).posterior(validated, one_prior, options)
     return result
@@ -199,6 +203,7 @@ def posterior_mode(
         raise DomainError(
             f"likelihood must be dense for its mode alone; got {_validate.shown(likelihood)}. Use fastpriv.posterior."
         )
+    _warn_of_probabilities(validated)
     options = Options(n_jobs=n_jobs, progress=progress, log_prior=log_prior is not None)
     return dense.mode(validated, _one_prior(prior, log_prior), options)
 
@@ -208,6 +213,44 @@ def _as_likelihood(likelihood: LikelihoodLike, log: bool) -> Likelihood:
     converted = likelihoods.as_likelihood(likelihood)
     plain = converted is not likelihood and isinstance(converted, DenseLikelihood)
     return DenseLikelihood(likelihood, log=log) if plain else converted
+
+
+def _warn_of_probabilities(likelihood: Likelihood) -> None:
+    """Warn of logarithms that look like probabilities: several numbers in [0, 1] that sum to 1 within rounding.
+
+    Arrays and files are looked at, block by block up to the first that is none; what is computed or can be read once
+    only is not. An error of reading is left to the pass that follows.
+    """
+    if isinstance(likelihood, likelihoods.ProductLikelihood):
+        for factor in likelihood.factors:
+            _warn_of_probabilities(factor)
+        return
+    if not isinstance(likelihood, DenseLikelihood) or not likelihood.log:
+        return
+    values = likelihood.values
+    if callable(values) or hasattr(values, "__next__"):
+        return
+    numbers = isinstance(values, np.ndarray) and values.dtype.kind in "fiu" and values.size > 0
+    if numbers and not 0.0 <= values.flat[0] <= 1.0:  # the usual case, at once
+        return
+    total, tolerance = 0.0, 0.0
+    try:
+        source = source_of("likelihood", values)
+        count = source.known_length()
+        for start in range(0, count, BLOCK):
+            block = source.take(start, min(start + BLOCK, count))
+            if not ((block >= 0.0) & (block <= 1.0)).all():
+                return
+            total += float(np.sum(block, dtype=np.float64))
+            tolerance = _validate.sum_tolerance(block.dtype)
+    except (OSError, TypeError, ValueError, ImportError, SourceError):
+        return
+    if count > 1 and abs(total - 1.0) <= tolerance:
+        warned(
+            f"likelihood must hold natural logarithms; got {count} numbers in [0, 1] that sum to 1, as probabilities "
+            "do. Pass log=False (--plain) if they are probabilities. If they are logarithms, subtract 1 from each: "
+            "only the evidence changes, and this warning is not given.", UserWarning,
+        )  # fmt: skip
 
 
 def _one_prior(prior: PriorLike, log_prior: PriorLike) -> PriorLike:

@@ -307,7 +307,7 @@ def _estimates(likelihood: SubsetLikelihood, prior: _SubsetPrior, sums: _PassSum
         by_kl, slack = estimates["kl"], 4.0 * UNIT_ROUNDOFF * log_n
         width = float(by_kl.width)
         if width + slack < error:
-            value, error = log_n - float(by_kl), width + slack
+            value, error = log_n - float(by_kl.value), width + slack
         elif 2.0 * error + slack < width:
             estimates["kl"] = bounded(log_n - value, error + slack, 0.0, most)
     estimates["entropy"] = bounded(value, error, 0.0, log_n * (1.0 + 4.0 * UNIT_ROUNDOFF))

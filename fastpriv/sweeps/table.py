@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
 import os
@@ -15,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import __version__, _validate
-from .._files import atomic_write, write_csv
+from .._files import atomic_write, write_csv, write_csv_rows
 from .._store import ResultStore
 from ..errors import BackendMissingError, DomainError
 from ..estimate import html_table, pandas
-from ..numerics import WordArray
+from ..numerics import WordArray, rounded_outward
 from .cells import NO_LABEL, BatchResults, unpack
 from .parameter_grid import BLOCK, ParameterGrid
 
@@ -169,14 +168,16 @@ class SweepTable:
         return xarray.Dataset(results, coordinates, attributes)
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the table as CSV in UTF-8, atomically; what is not known is empty or ``nan``."""
+        """Write the table as CSV in UTF-8, atomically; what is not known is empty or ``nan``.
+
+        A text that a spreadsheet would take for a formula, since it begins with ``=``, ``+``, ``-`` or ``@``, gets an
+        apostrophe in front.
+        """
         write_csv(_validate.path("path", path), self.names, self._rows())
 
     def _write_csv(self, stream: Any) -> None:
         """Write the table as CSV to a stream of text."""
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(self.names)
-        writer.writerows(self._rows())
+        write_csv_rows(stream, self.names, self._rows())
 
     def _rows(self) -> Iterator[tuple[Any, ...]]:
         for block in self._blocks():
@@ -256,7 +257,7 @@ class SweepTable:
                 columns = {name: _dense(values).tolist() for name, values in self._block(block).items()}
                 for cell in cells:
                     if cell // BLOCK == block:
-                        rows.append([_shown(values[cell - start]) for values in columns.values()])
+                        rows.append([_shown(name, values[cell - start]) for name, values in columns.items()])
         return html_table(self.names, rows, repr(self)[1:-1])
 
     def __getstate__(self) -> dict[str, Any]:
@@ -447,9 +448,12 @@ def _same(one: NDArray[Any], two: NDArray[Any]) -> bool:
     return bool(np.array_equal(one, two))
 
 
-def _shown(value: Any) -> str:
+def _shown(column: str, value: Any) -> str:
     if value is None or value != value:
         return ""
+    end = column.rpartition("_")[2]
+    if isinstance(value, float) and end in ("lower", "upper"):
+        return rounded_outward(value, ".7g", below=end == "lower")
     return f"{value:.7g}" if isinstance(value, float) else str(value)
 
 

@@ -512,7 +512,7 @@ def test_missing_values_of_every_kind():
             integers("x", value)
         if name in ("Int64", "Float64", "category", "index", "arrow in pandas", "arrow", "arrow chunks", "arrow words"):
             with pytest.raises(DomainError, match="data must have no missing values"):
-                fp.assess(value, mechanism="rr", epsilon=[1.0])
+                fp.assess(value, mechanism="rr", level=[1.0], epsilon=[1.0])
     try:
         import polars
     except ImportError:

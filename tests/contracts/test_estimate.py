@@ -16,9 +16,36 @@ def made(value=0.5, lower=0.25, upper=0.75, **words):
     return Estimate(value, lower, upper, **({"kind": "certified", "unit": "nats", "method": "test"} | words))
 
 
+@pytest.mark.parametrize("kind", ["certified", "statistical"])
+@pytest.mark.parametrize(
+    ("value", "width"),
+    [(0.0, 1.1e-6), (0.5, 2e-6), (-0.9, 1.2e-6), (1e6, 1.1), (-1e9, 2e3), (1.0, math.inf), (1e-9, 1e-3)],
+)
+def test_float_warns_where_it_hides_the_bounds(kind, value, width):
+    level = {"confidence": 0.95} if kind == "statistical" else {}
+    for wide in (made(value, value - width, value), made(value, value, value + width, kind=kind, **level)):
+        with pytest.warns(UserWarning, match=r"float\(\) of this Estimate is its value, .* Take .upper for a") as told:
+            assert float(wide) == value
+        assert told[0].filename == __file__
+
+
+@pytest.mark.parametrize("kind", ["certified", "statistical"])
+@pytest.mark.parametrize(
+    ("value", "width"),
+    [(0.0, 0.0), (0.0, 9e-7), (0.5, 9e-7), (1e6, 0.9), (-1e9, 9e2), (math.inf, 0.0), (1e-300, 1e-301)],
+)
+def test_float_of_a_narrow_bracket_is_its_value(kind, value, width):
+    level = {"confidence": 0.95} if kind == "statistical" else {}
+    assert float(made(value, value, value + width, kind=kind, **level)) == value  # a warning would be an error
+
+
+def test_float_of_other_kinds_is_the_value():
+    assert float(made(0.5, 0.0, 1.0, kind="exact")) == float(made(0.5, 0.0, 1.0, kind="heuristic")) == 0.5
+
+
 def test_scalars_are_floats_and_arrays_are_frozen():
     e = made()
-    assert (type(e.value), e.shape, float(e), e.width) == (float, (), 0.5, 0.5)
+    assert (type(e.value), e.shape, e.width) == (float, (), 0.5)
     array = np.array([1.0, 2.0])
     e = made(array, array - 1, array + 1)
     array[0] = 99.0

@@ -90,6 +90,26 @@ def test_every_name_is_there(name):
     assert name in dir(fastpriv)
 
 
+@pytest.mark.parametrize("package", ["fastpriv", *(f"fastpriv.{room}" for room in ROOMS)])
+def test_star_import_gives_the_public_names(package):
+    module, imported = import_module(package), {}
+    exec(f"from {package} import *", imported)
+    # The functions of nb are compiled when their names are first used, a second each, so that it exports none at once.
+    expected = [] if package == "fastpriv.nb" else [name for name in dir(module) if not name.startswith("__")]
+    assert sorted(imported.keys() - {"__builtins__"}) == sorted(expected)
+    assert all(imported[name] is getattr(module, name) for name in expected)
+
+
+def test_star_import_of_a_fresh_process_gives_the_public_names():
+    code = (
+        "import fastpriv, sys; assert not hasattr(sys.modules['fastpriv'], 'assessment'); names = {}; "
+        "exec('from fastpriv import *', names); print(*sorted(names.keys() - {'__builtins__'}))"
+    )
+    imported = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert imported == sorted([*NAMES, *ROOMS])
+    assert not {"annotations", "attach", "sys", "Any"} & set(imported)
+
+
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="module 'fastpriv' has no attribute 'no_such_name'"):
         fastpriv.no_such_name

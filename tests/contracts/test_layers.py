@@ -9,7 +9,7 @@ ROOT = Path(fastpriv.__file__).parent
 
 # lower number = deeper; a module may import only from strictly deeper layers, or from its own room
 LAYERS = {
-    "errors": 0, "_include": 0, "numerics": 0, "_public": 0, "estimate": 1,
+    "errors": 0, "_include": 0, "numerics": 0, "_public": 0, "_text": 0, "estimate": 1,
     "_remedies": 0, "_validate": 1, "_values": 1, "_monotone": 2, "_parallel": 2, "_random": 2, "_files": 2,
     "_grids": 2,
     "kernels": 2,

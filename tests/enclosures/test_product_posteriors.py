@@ -116,7 +116,7 @@ def test_the_integral_of_one_part_is_its_sum():
 
 
 def test_priors_of_factors_and_of_coordinates():
-    logs = np.array([0.0, 1.0])
+    logs = np.array([0.0, 1.5])
     one, two = np.array([0.25, 0.75]), np.array([0.5, 0.5])
     of_factors = posterior(ProductLikelihood([logs], [3]), [one])
     of_coordinates = posterior(ProductLikelihood([logs], [3]), [one, one, one])
@@ -133,11 +133,11 @@ def test_priors_of_factors_and_of_coordinates():
 
 
 def test_products_inside_products_and_other_factors():
-    inner = ProductLikelihood([[0.0, 1.0], DefaultLikelihood(3, 0.0, [2], [0.5])])
+    inner = ProductLikelihood([[0.0, 1.5], DefaultLikelihood(3, 0.0, [2], [0.5])])
     outer = ProductLikelihood([inner, IndexLikelihood(lambda d: 0.1 * d, 4), DenseLikelihood([0.5, 0.25], log=False)],
                               [2, 1, 1])  # fmt: skip
     found = posterior(outer)
-    flat = [np.array(x) for x in ([0.0, 1.0], [0.0, 0.0, 0.5], [0.0, 1.0], [0.0, 0.0, 0.5], [0.0, 0.1, 0.2, 0.1 * 3])]
+    flat = [np.array(x) for x in ([0.0, 1.5], [0.0, 0.0, 0.5], [0.0, 1.5], [0.0, 0.0, 0.5], [0.0, 0.1, 0.2, 0.1 * 3])]
     logs = np.zeros(1)
     for part in [*flat, np.log([0.5, 0.25])]:
         logs = (logs[:, None] + part).reshape(-1)

@@ -13,8 +13,8 @@ import fastpriv
 from fastpriv import BackendMissingError, DomainError, Pmf, ShapeError, _grids, calibration, notions
 from fastpriv.assessment import assess, grids, quantities
 from fastpriv.assessment.result import COLUMNS
-from fastpriv.assessment.summary import rounded_up
 from fastpriv.mechanisms.gaussian import GaussianMechanism
+from fastpriv.numerics import rounded_up
 
 NAMES = [f"assessment.{kind}" for kind in ("csv", "parquet", "json", "png", "html")]
 DATA = [31.0, 40.0, 40.0, 58.0]
@@ -298,8 +298,9 @@ def test_the_summary_rounds_up_and_is_a_page_wide(report):
 
 @pytest.mark.parametrize(
     ("number", "text"),
-    [(0.0, "0"), (0.1234, "0.124"), (0.12, "0.12"), (0.9999, "1"), (1.23e-7, "1.24e-07"), (math.inf, "inf")],
-)
+    [(0.0, "0"), (0.1234, "0.124"), (0.12, "0.12"), (0.9999, "1"), (1.23e-7, "1.23e-07"), (1.2301e-7, "1.24e-07"),
+     (math.inf, "inf")],
+)  # fmt: skip
 def test_rounding_up(number, text):
     assert rounded_up(number) == text
     assert float(text) >= number
@@ -334,3 +335,35 @@ def test_the_range_is_rounded_up():
     found = fastpriv.assess(Pmf([low, high], [0.5, 0.5]), sigma=1e16, epsilon=1)
     assert found.sensitivity >= high - low
     assert fastpriv.assess(Pmf([-1.0, 1e-17], [0.5, 0.5]), sigma=1, epsilon=1).sensitivity == 1.0 + 2.0**-52
+
+
+FROM_DATA = "computed from the private data, no bound known beforehand; pass sensitivity to state one"
+
+
+@pytest.mark.parametrize(
+    ("data", "words", "source"),
+    [([31, 40, 58], {}, "data"), ([31, 40, 58], {"sensitivity": 100.0}, "given"),
+     (Pmf([0.0, 1.0], [0.5, 0.5]), {}, "distribution"),
+     ([31, 40, 58], {"mechanism": "geometric", "level": [1.0]}, "data"),
+     ([31, 40, 58], {"mechanism": "laplace-discrete", "level": [1.0], "sensitivity": 90}, "given"),
+     ([31, 40, 58], {"mechanism": "rr", "level": [1.0]}, "none")],
+)  # fmt: skip
+def test_a_range_of_the_private_data_is_called_one(data, words, source, tmp_path):
+    report = fastpriv.assess(data, **({} if "level" in words else {"sigma": [10.0]}), epsilon=[1.0], **words)
+    assert report.sensitivity_source == source
+    report.to_html(tmp_path / "page.html")
+    shown = (report.summary(), (tmp_path / "page.html").read_text())
+    assert [FROM_DATA in text for text in shown] == [source == "data"] * 2
+    assert ("private data" in report.settings()["mechanism"].get("sensitivity_source", "")) == (source == "data")
+    figure = report.plot() if pytest.importorskip("matplotlib") else None
+    subtitle = " ".join(text.get_text() for text in figure.texts)
+    assert ("data range" in subtitle) == (source == "data" and "level" not in words)
+
+
+def test_the_range_of_a_comparison_is_called_one_too(tmp_path):
+    report = fastpriv.assess({"age": [31, 40, 58]}, mechanism=["rr", "geometric"], level=[1.0], epsilon=[1.0])
+    assert f"range      27, {FROM_DATA}" in report.summary()
+    report.to_html(tmp_path / "page.html")
+    assert FROM_DATA in (tmp_path / "page.html").read_text()
+    known = fastpriv.assess([31, 40, 58], mechanism=["rr", "geometric"], level=[1.0], epsilon=[1.0], sensitivity=50)
+    assert FROM_DATA not in known.summary()

@@ -482,3 +482,23 @@ def test_bad_files_name_the_row_and_the_remedy(inside, capsys, arguments, messag
     assert said.err.count("\n") == 1
     assert message in said.err
     assert not list(inside.glob("**/assessment.*"))
+
+
+@pytest.mark.parametrize("name", ["rr", "oue", "subset", "exponential", "geometric"])
+def test_epsilon_alone_is_not_taken_for_the_level(name):
+    numbers = [1, 2, 2, 3]
+    with pytest.raises(DomainError, match=f"level must be given .* got epsilon alone with '{name}'. Pass level="):
+        fastpriv.assess(numbers, mechanism=name, epsilon=[1.0])
+    with pytest.raises(DomainError, match="level must be given beside epsilon"):
+        fastpriv.assess({"a": numbers}, mechanism=["gaussian", name], epsilon=[1.0])
+    assert fastpriv.assess(numbers, mechanism=name, level=[1.0], epsilon=[1.0]).grid.tolist() == [1.0]
+    assert len(fastpriv.assess(numbers, mechanism=name).grid) == 21
+
+
+def test_the_command_has_one_option_for_the_level_and_one_for_the_curves(tmp_path, capsys):
+    (tmp_path / "a.csv").write_text("x\na\nb\nb\n")
+    words = ["assess", str(tmp_path / "a.csv"), "--mechanism", "rr", "--json"]
+    assert main([*words, "--epsilon", "1"]) == 0
+    assert json.loads(capsys.readouterr().out)["grid"]["level"] == 1
+    assert main([*words, "--curve", "1"]) == 0
+    assert json.loads(capsys.readouterr().out)["grid"] == {"level": 21, "epsilon": 1}

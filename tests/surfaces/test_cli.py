@@ -1,5 +1,6 @@
 """The command line end to end: what it prints and writes, exit codes, one-line errors, kills."""
 
+import argparse
 import contextlib
 import csv
 import json
@@ -15,7 +16,7 @@ import pytest
 import fastpriv
 from fastpriv import DomainError
 from fastpriv._store import ResultStore
-from fastpriv.cli import main
+from fastpriv.cli.main import main, program_parser
 
 HOME = str(Path(fastpriv.__file__).parents[1])
 HERE = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (HOME, os.environ.get("PYTHONPATH"))))}
@@ -65,6 +66,30 @@ def test_json_goes_to_the_screen_and_nothing_to_the_disk(inside, capsys):
     document = json.loads(capsys.readouterr().out)
     assert document["data"]["name"] == "education-num"
     assert os.listdir(inside) == []
+
+
+def _commands():
+    (group,) = (one for one in program_parser()._actions if isinstance(one, argparse._SubParsersAction))
+    return sorted(group.choices)
+
+
+@pytest.mark.parametrize("command", [None, *_commands()])
+def test_options_have_no_abbreviations(command, inside, capsys):
+    words = [] if command is None else [command]
+    for option in ("--hel", "--vers", "--quie", "--q", "--jso", "--fig", "--ou"):
+        with pytest.raises(SystemExit) as ended:  # --hel would print the help and end with 0
+            main([*words, option])
+        assert ended.value.code == 2, option
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert said.err.startswith("fastpriv: error: ")
+    assert os.listdir(inside) == []
+
+
+def test_an_abbreviation_is_no_option_and_no_file(inside, capsys):
+    with pytest.raises(SystemExit):
+        main(["membership", "--q", "0.01", "--releases", "20", "--figure", "none"])
+    assert "unrecognized arguments: --q" in capsys.readouterr().err
 
 
 def test_quiet_says_nothing(inside, capsys):

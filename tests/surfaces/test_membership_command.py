@@ -94,3 +94,37 @@ def test_bad_files(tmp_path, capsys):
     np.save(tmp_path / "d.npy", BITS)
     assert main(["membership", str(tmp_path / "d.npy"), "--quiet", "--references", str(tmp_path / "c.npy")]) == 2
     assert "--references must have the 12 attributes of FILE; got 5" in capsys.readouterr().err
+
+
+def _first_line(words, capsys):
+    short = ["--releases", "20", "--training", "20", "--attack", "score", "--figure", "none"]
+    assert main(["membership", *words, *short]) == 0
+    return capsys.readouterr().out.splitlines()[0]
+
+
+def test_a_file_is_taken_whole_and_the_first_line_says_so(panel, tmp_path, capsys):
+    out = tmp_path / "out"
+    said = _first_line([panel, "--out", str(out)], capsys)
+    assert said.endswith(
+        "panel.npy: 16 of 60 people drawn at random (--pool) may be members; the others are references; "
+        "all 12 attributes."
+    )
+    settings = json.loads((out / "membership.json").read_text())["settings"]
+    assert settings["attributes"] == 12
+    assert settings["data"] == said
+    assert "16 of 60 people drawn at random" in (out / "membership.html").read_text()
+
+
+def test_what_is_drawn_is_said_first(panel, tmp_path, capsys):
+    words = [panel, "--out", str(tmp_path / "out")]
+    drawn = _first_line([*words, "--attributes", "5", "--pool", "8"], capsys)
+    assert "8 of 60 people drawn at random (--pool) may be members" in drawn
+    assert "5 attributes drawn at random of the 12 that vary (--attributes; 0 takes all)" in drawn
+    shipped = _first_line(words[1:], capsys)
+    assert "the simulated genotypes that ship: 16 of 1,000 people drawn" in shipped
+    assert "24 attributes drawn at random of the " in shipped
+    for name, seed in (("wide", 1), ("others", 2)):
+        np.save(tmp_path / f"{name}.npy", (np.random.default_rng(seed).random((6, 1200)) < 0.4).astype(int))
+    wide, others = (str(tmp_path / f"{name}.npy") for name in ("wide", "others"))
+    wide = _first_line([wide, "--pool", "6", "--references", others, *words[1:]], capsys)
+    assert "all 6 people may be members; 6 references of a file; 1,000 attributes drawn at random of the " in wide

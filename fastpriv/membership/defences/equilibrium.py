@@ -231,7 +231,7 @@ def membership_equilibrium(
     value, lower, upper = (float(x) for x in (rate.value, rate.lower, rate.upper))
     h = prior.entropy(panel.n_people)
     risk = Estimate(
-        max(float(h) - value, 0.0), max(next_below(float(h.lower) - upper), 0.0),
+        max(float(h.value) - value, 0.0), max(next_below(float(h.lower) - upper), 0.0),
         max(next_above(float(h.upper) - lower), 0.0), kind="certified", unit="nats", method=rate.method,
     )  # fmt: skip
     constant = float((types.probabilities @ distortion).min())

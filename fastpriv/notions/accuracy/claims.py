@@ -8,12 +8,12 @@ undecided otherwise.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import Literal, TypeAlias
 
 from ... import _validate
 from ...errors import DomainError, ShapeError
 from ...estimate import KINDS, Estimate, Kind, Unit
+from ...numerics import rounded_down, rounded_up
 
 __all__ = ["Verdict", "abp_claim", "mbp_claim"]
 
@@ -157,7 +157,7 @@ def _verdict(name: str, leakage: Estimate, epsilon: float, miss: Estimate, beta:
     for subject, known, bound in parts:
         _, least, largest = known.floats()
         answer: Answer = "holds" if largest <= bound else "fails" if least > bound else "undecided"
-        lower, upper = _four_digits(least, ROUND_FLOOR), _four_digits(largest, ROUND_CEILING)
+        lower, upper = rounded_down(least, 4), rounded_up(largest, 4)
         words = {"holds": f"at most {upper}", "fails": f"at least {lower}", "undecided": f"between {lower} and {upper}"}
         answers.append(answer)
         reasons.append(f"{subject} {words[answer]}, claimed {bound:.4g}")
@@ -168,8 +168,3 @@ def _verdict(name: str, leakage: Estimate, epsilon: float, miss: Estimate, beta:
     kind = max((known.kind for known in used), key=KINDS.index)
     errors = [1.0 - known.confidence for known in used if known.confidence is not None]
     return Verdict(overall, tuple(reasons), kind, max(0.0, 1.0 - sum(errors)) if errors else None)
-
-
-def _four_digits(bound: float, direction: str) -> str:
-    """Four digits, rounded outward."""
-    return f"{float(Context(prec=4, rounding=direction).create_decimal(repr(float(bound)))):.4g}"
