@@ -8,9 +8,11 @@ membership; TPR(t) = E sum_k b_rk 1[s_rk >= t] / E sum_k b_rk and FPR(t) the sam
 Independence. Releases are independent, the people of one release are not: they share its noise, and its size. So the
 unit of every interval is the release. Where a release has one target (K = 1) the units are single outcomes, and
 intervals of rates are those of Clopper and Pearson. Otherwise a rate is a ratio of means, E H / E N with 0 <= H <= N <=
-K in each release, and the candidate p is refused by bets on H - p N: each factor of the wealth 1 + c (H - p N) is
-decreasing in p, so that the candidates that are left are an interval, found by bisection. Its level is exact for any
-number of releases and any dependence within one.
+K in each release, and the candidate p is refused by bets on H - p N. The level is exact for any number of releases and
+any dependence within one. Bets are of two kinds. Those of ``fixed_samples`` are nearly as sharp as a normal
+approximation; they test the candidates one after another, and serve for single bounds. Those of
+``confidence_sequences`` have factors 1 + c (H - p N) that decrease in p, so that the candidates that are left are an
+interval, found by bisection; they serve for many thresholds at once. An AUC is the mean of the AUCs of disjoint groups.
 
 Thresholds. A level is not paid for by looking at fixed thresholds: the threshold t* at which the population's FPR is
 ``fpr``, or at which the population's advantage is largest, is one number, however unknown. An upper bound over all t of
@@ -18,7 +20,8 @@ bounds that hold at one t each therefore holds for the best t. A lower bound is 
 releases have chosen. Where both ends of a rate are bounded at a few thresholds, those between follow, as rates fall in
 t.
 
-Sources: Mann and Whitney 1947; Clopper and Pearson 1934; Waudby-Smith and Ramdas 2023 (bets); Thompson 1936 (intervals
+Sources: Mann and Whitney 1947; Clopper and Pearson 1934; Waudby-Smith and Ramdas 2023 (bets); Hoeffding 1963 (disjoint
+groups); Thompson 1936 (intervals
 of quantiles); Yeom et al. 2018 (membership advantage).
 """
 
@@ -37,6 +40,7 @@ from ..estimate import Estimate, Result
 from ..kernels import _concordance
 from ..numerics import BoolArray, FloatArray, IntArray, next_above
 from ..sampling.statistics.confidence_sequences import BoundedMean
+from ..sampling.statistics.fixed_samples import bounded_mean_interval, ratio_lower_bound
 from ..sampling.statistics.intervals import binomial_interval
 from .attackers import empirical_threshold
 from .evaluation_by_release import bwma_of_posteriors, bwma_of_releases, means_over_releases, with_interval
@@ -45,9 +49,16 @@ from .panels import membership_array
 __all__ = ["AttackEvaluation", "RocCurve", "auc", "evaluate_attack", "roc_curve", "tpr_of_single_targets"]
 
 _HALVINGS = 16  # of the bisection for a ratio: the bound is within 2^-16 of the estimate of the best one
-_GROUPS, _LARGEST_GROUP = 400, 16  # groups that the bets on an AUC need; releases, or targets of a kind, of one group
+# Groups that the bets on an AUC need, and releases of one group.
+_GROUPS, _LARGEST_GROUP = 400, 16
+# Targets of a kind in one group, over the fourth root of all: larger groups waste fewer pairs, more groups allow bolder
+# bets.
+_TARGETS_PER_ROOT = 0.8
+# Columns and releases up to which the sharper bets serve, which test their candidates one after another.
+_SHARP_COLUMNS, _SHARP_RELEASES = 4, 20_000
 # Levels of FPR and of TPR at whose thresholds a band is computed: even ones, and small ones for the ends.
 _BAND_LEVELS = np.concatenate([np.linspace(0.0, 1.0, 41), np.geomspace(1e-4, 0.03, 6)])
+_FINE_LEVELS = np.concatenate([np.linspace(0.0, 1.0, 401), np.geomspace(1e-4, 0.03, 20)])  # of single targets
 # Why a bound is trivial.
 _FEW_PEOPLE = "{} releases are too few: people of one release may be claimed all at once"
 _FEW_OUTCOMES = "{} non-members are too few: at least {} are needed"  # to prove the FPR of any threshold
@@ -108,7 +119,7 @@ class AttackEvaluation(Result):
     >>> membership = np.arange(4000) % 2 == 0
     >>> scores = np.random.default_rng(1).normal(size=4000) + membership
     >>> print(f"{evaluate_attack(scores, membership).auc:.3f}")
-    0.75... [0.72..., 0.78...]
+    0.758 [0.736, 0.771]
     """
 
     auc: Estimate
@@ -285,7 +296,7 @@ def evaluate_attack(
     >>> scores = np.random.default_rng(1).normal(size=4000) + membership
     >>> found = evaluate_attack(scores, membership, fpr=0.1)
     >>> print(f"{found.tpr_at_fpr:.3f} {found.advantage:.3f}")
-    0.370 [0.318, 0.434] 0.375 [0.307, 0.445]
+    0.370 [0.318, 0.434] 0.375 [0.332, 0.429]
     """
     x, b = _of_releases(scores, membership)
     level = _level(confidence)
@@ -351,6 +362,33 @@ class _Outcomes:
         columns = [((self.scores >= t) & of_kind).sum(axis=1) for t in thresholds]
         return np.stack(columns, axis=1) if columns else np.zeros((len(self.scores), 0), dtype=np.int64)
 
+    def groups_of_targets(self, per_root: float) -> list[FloatArray]:
+        """Return scores of members and of non-members in disjoint groups, (groups, members) and (groups, others).
+
+        A group has so many of the rarer kind over the fourth root of all of it, at least one.
+        """
+        order = _order(len(self.scores))
+        kinds = [self.scores[order, 0][self.membership[order, 0] == kind] for kind in (True, False)]
+        fewest = min(map(len, kinds))
+        groups = fewest // max(1, round(per_root * fewest**0.25))
+        return [kind[: len(kind) // groups * groups].reshape(groups, -1) for kind in kinds]
+
+    def gains(
+        self, thresholds: FloatArray, reward: FloatArray, price: FloatArray, *, joint: bool
+    ) -> list[FloatArray]:  # fmt: skip
+        """Return independent numbers whose mean is reward x rate of members - price x rate of others, per threshold.
+
+        They are means over the people of a release (``joint``), or over groups of targets.
+        """
+        if joint:
+            worth = [np.where(self.membership, r, -p) for r, p in zip(reward.tolist(), price.tolist(), strict=True)]
+            return [((self.scores >= t) * w).mean(axis=1) for t, w in zip(thresholds, worth, strict=True)]
+        members, others = self.groups_of_targets(0.0)
+        return [
+            r * (members >= t).mean(axis=1) - p * (others >= t).mean(axis=1)
+            for t, r, p in zip(thresholds, reward, price, strict=True)
+        ]
+
     def rate_bounds(
         self, kind: int, thresholds: FloatArray, error: float, *, joint: bool = False
     ) -> tuple[FloatArray, FloatArray]:
@@ -358,6 +396,14 @@ class _Outcomes:
 
         They are of the rate among those of the kind, or (``joint``) of the probability to be of the kind and claimed.
         """
+        if self.people == 1:
+            scores = np.sort(self.scores[self.membership == bool(kind)])
+            claimed = scores.size - np.searchsorted(scores, thresholds)
+            total = len(self.scores) if joint else scores.size
+            if total == 0:
+                return np.zeros(claimed.shape), np.ones(claimed.shape)
+            lower = binomial_interval(claimed, total, 1.0 - error, "lower").lower
+            return np.asarray(lower), np.asarray(binomial_interval(claimed, total, 1.0 - error, "upper").upper)
         hits = self.claimed(kind, thresholds)
         totals = np.full(len(hits), self.people) if joint else self.totals[kind]
         return lower_ratio(hits, totals, self.people, error), 1.0 - lower_ratio(
@@ -372,6 +418,9 @@ def lower_ratio(hits: IntArray, totals: IntArray, most: int, error: float) -> Fl
         return np.zeros(hits.shape[1])
     if most == 1:
         return np.asarray(binomial_interval(hits.sum(axis=0), total, 1.0 - error, "lower").lower)
+    if hits.shape[1] <= _SHARP_COLUMNS and len(hits) <= _SHARP_RELEASES:
+        outcomes = len(hits) * most
+        return np.array([ratio_lower_bound(row, totals, most, error, outcomes=outcomes) for row in hits.T])
     accepted = hits.sum(axis=0) / total
     refused = np.zeros_like(accepted)
     for _ in range(_HALVINGS):
@@ -397,13 +446,9 @@ def _pooled_auc(outcomes: _Outcomes, level: float) -> Estimate:
     value, lower, upper = float(auc(x.ravel(), b.ravel())), 0.0, 1.0
     order = _order(len(x))
     if outcomes.people == 1:
-        kinds = [x[order, 0][b[order, 0] == kind] for kind in (True, False)]
-        fewest = min(map(len, kinds))
-        groups = max(min(fewest, _GROUPS), fewest // _LARGEST_GROUP)
-        rows = [kind[: len(kind) // groups * groups].reshape(groups, -1) for kind in kinds]
-        mean = BoundedMean()
-        mean.update(auc(np.hstack(rows), np.arange(rows[0].shape[1] + rows[1].shape[1]) < rows[0].shape[1]))
-        _, lower, upper = mean.interval(level)
+        rows = outcomes.groups_of_targets(_TARGETS_PER_ROOT)
+        areas = auc(np.hstack(rows), np.arange(rows[0].shape[1] + rows[1].shape[1]) < rows[0].shape[1])
+        _, lower, upper = bounded_mean_interval(areas, level, outcomes=rows[0].size)
         return with_interval(value, lower, upper, level, "probability", "Mann-Whitney, bets on groups of targets")
     size = min(max(2, len(x) // _GROUPS), _LARGEST_GROUP)
     groups = len(x) // size
@@ -416,7 +461,7 @@ def _pooled_auc(outcomes: _Outcomes, level: float) -> Estimate:
         most = (size * outcomes.people) ** 2 // 2
         error = (1.0 - level) / 2.0
         lower, rest = (
-            float(lower_ratio(hits[:, None], totals, most, error)[0]) for hits in (across, totals - across)
+            ratio_lower_bound(hits, totals, most, error, outcomes=x.size) for hits in (across, totals - across)
         )
         upper = 1.0 - rest
     return with_interval(value, lower, upper, level, "probability", "Mann-Whitney, bets on groups of releases")
@@ -484,7 +529,8 @@ def _best_threshold(
     scale = float(outcomes.people) if joint else 1.0
     choosing, judging = outcomes.halves()
     value, lower = np.zeros(len(reward)), np.zeros(len(reward))
-    grid = np.union1d(-math.inf, _band_thresholds(outcomes.scores, outcomes.membership))
+    levels = _FINE_LEVELS if outcomes.people == 1 else _BAND_LEVELS
+    grid = np.union1d(-math.inf, _band_thresholds(outcomes.scores, outcomes.membership, levels))
     # every threshold is -inf or between a grid point and the next, which it may equal, or above all of them
     most_true = outcomes.rate_bounds(1, np.r_[-math.inf, _next_threshold(grid)], error, joint=joint)[1]
     least_false = np.r_[outcomes.rate_bounds(0, grid, error, joint=joint)[0], 0.0]
@@ -502,18 +548,28 @@ def _best_threshold(
         hits = [judging.claimed(kind, chosen).sum(axis=0) for kind in (0, 1)]
         sizes = [judging.scores.size if joint else int(total.sum()) for total in judging.totals]
         value = np.where(np.isnan(chosen), 0.0, reward * hits[1] / sizes[1] - price * hits[0] / sizes[0])
-        lowest = judging.rate_bounds(1, chosen, error, joint=joint)[0]
-        highest = judging.rate_bounds(0, chosen, error, joint=joint)[1]
-        lower = np.maximum(reward * lowest - price * highest, 0.0)  # no claim at all has advantage 0
+        if joint or outcomes.people == 1:
+            gains_of_units = judging.gains(chosen, reward, price, joint=joint)
+            bounds = [
+                bounded_mean_interval(row, 1.0 - 2.0 * error, "lower", low=-p, high=r, outcomes=judging.scores.size)
+                for row, p, r in zip(gains_of_units, price.tolist(), reward.tolist(), strict=True)
+            ]
+            lower = np.maximum([bound.lower for bound in bounds], 0.0)  # no claim at all has advantage 0
+        else:
+            lowest = judging.rate_bounds(1, chosen, error)[0]
+            highest = judging.rate_bounds(0, chosen, error)[1]
+            lower = np.maximum(reward * lowest - price * highest, 0.0)
     value = np.clip(value, 0.0, reward)
     method = f"{name} of the best threshold: chosen by half the releases, judged by the others; band above"
     return with_interval(value * scale, lower * scale, np.minimum(upper, reward) * scale, level, "1", method)
 
 
-def _band_thresholds(scores: FloatArray, membership: BoolArray) -> FloatArray:
+def _band_thresholds(
+    scores: FloatArray, membership: BoolArray, levels: FloatArray = _BAND_LEVELS
+) -> FloatArray:  # fmt: skip
     """Distinct scores, ascending, near the levels of FPR and TPR where a band is computed."""
     groups = (scores[membership], scores[~membership])
-    quantiles = [np.quantile(group, 1.0 - _BAND_LEVELS, method="nearest") for group in groups if group.size]
+    quantiles = [np.quantile(group, 1.0 - levels, method="nearest") for group in groups if group.size]
     return np.unique(np.concatenate([np.zeros(0), *quantiles]))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import DomainError
 from ..estimate import Estimate, Unit
 from ..numerics import BoolArray, FloatArray
-from ..sampling.statistics.confidence_sequences import BoundedMean
+from ..sampling.statistics.fixed_samples import bounded_mean_interval
 from .attackers import empirical_threshold
 
 __all__ = ["bwma_of_posteriors", "bwma_of_releases", "means_over_releases", "with_interval"]
@@ -38,9 +38,8 @@ def _bwma_of_gains(
     """Means of gains a person of each release, between ``low`` and 1 - gamma, for each gamma."""
     numbers = []
     for values, lowest, weight in zip(gains, low.tolist(), gamma.tolist(), strict=True):
-        mean = BoundedMean(low=lowest, high=1.0 - weight)
-        mean.update(np.clip(values, lowest, 1.0 - weight))
-        numbers.append(np.array(mean.interval(level)) * x.shape[1])
+        found = bounded_mean_interval(values, level, low=lowest, high=1.0 - weight, outcomes=x.size)
+        numbers.append(np.array(found) * x.shape[1])
     value, lower, upper = np.array(numbers).reshape(-1, 3).T
     return with_interval(value, lower, upper, level, "1", method)
 
@@ -79,9 +78,8 @@ def means_over_releases(
     for name, unit, values in zip(
         ("AUC", "TPR", "advantage"), units, (np.asarray(auc(x, b)), tpr, advantage), strict=True
     ):  # fmt: skip
-        mean = BoundedMean()
-        mean.update(values)
-        numbers.append(with_interval(*mean.interval(level), level, unit, f"mean {name} of a release, bets on releases"))
+        found = bounded_mean_interval(values, level, outcomes=x.size)
+        numbers.append(with_interval(*found, level, unit, f"mean {name} of a release, bets on releases"))
     return numbers[0], numbers[1], numbers[2]
 
 

@@ -1,6 +1,20 @@
 """The notions of a secret in one dimension behind Gaussian noise.
 
 Notation: X is the secret with prior pi on points x, M the mechanism, P_x the distribution of M(x), P_M that of M(X).
+
+The largest divergence
+----------------------
+Lengths are in units of sigma, q is the density of M(X), Z a standard normal number, and D(x) = KL(P_x || P_M), which is
+-E log q(x + Z) less the entropy of the noise, for every real x. Its second derivative is 1 - E Var(X | M(X) = x + Z).
+A variance is at most a quarter of the square of the range, so that D is convex where the range of the points is at most
+2: one of the two outermost points has the largest divergence.
+
+If the range is larger, that largest divergence is at least the capacity of two inputs 2 apart, 0.33 nats: errors may be
+absolute. Points near each other are interpolated. The derivative of order k is -E log q(x + Z) He_k(Z), at most
+sqrt(k!) times the L2 norm of log q(x + Z). Let the points and the nodes t_j lie in an interval of length 2 d, and let W
+be the mass of the parts of q whose centres lie within 1 of it. Then q(x + z) is between W e^-(|z| + 2 d + 1)^2 / 2 and
+the mass of q, and the norm is at most |log W| + (3^(1/4) + 2 d + 1)^2 / 2, 3^(1/4) being the L4 norm of Z. The
+polynomial through k nodes misses D(x) by at most prod |x - t_j| / k! times that derivative.
 """
 
 # bounds: tested by enclosures/test_notions - rounding of the caps by which values of the secret are left out
@@ -8,7 +22,7 @@ Notation: X is the secret with prior pi on points x, M the mechanism, P_x the di
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,10 +34,10 @@ from ..distributions.pmf import GroupedAtoms, grouped_atoms
 from ..divergences.one_dimension.integrals import kl_divergence
 from ..divergences.one_dimension.monotone_pieces import MAX_DOUBLE_WIDTH, curve_estimate, with_mass_gaps
 from ..errors import DomainError
-from ..estimate import Estimate
+from ..estimate import Estimate, Kind
 from ..kernels import _lip
 from ..mechanisms.gaussian import GaussianMechanism
-from ..numerics import FloatArray, next_above, next_below
+from ..numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
 
 __all__ = ["ldp_delta", "lip_curves", "lip_epsilon", "lip_rows", "pointwise_lmip", "sigmas_of", "validated"]
 
@@ -33,7 +47,9 @@ _COST = ("evaluations", "double_double", "tails", "undecided")  # what the kerne
 _DENSITY_REACH = 16.0  # standard deviations within which the density of grouped values is close to that of all
 # bound: proved - the mass of a normal beyond 16 deviations, e^-128, times the log of a density, which is below e^10
 _BEYOND_REACH_ERROR = 1e-50
-_MANY_VALUES = 2048  # values from which grouping saves time
+_MANY_VALUES = 2048  # values from which grouping saves time of LIP curves
+_MANY_DIVERGENCES = 256  # values from which grouping saves time of a divergence
+_GROUPING_TOLERANCE = 4e-14  # relative error of the density that is asked of grouping
 _CROSSING_ROOM = 2.0  # times the least bound of a crossing: how far from the values grouped ones serve as well
 _GROUPING_SQUARE = 100.0  # what the square of the radius has to exceed that of a crossing by, and 10 to spare
 _CLEAR_DIVERGENCE = 0.1  # nats; the error of grouping is small beside such a divergence
@@ -43,6 +59,16 @@ _CAP_ROUNDING = 2e-13
 _TIE = 1e-12
 _CAP_REACH = 30.0  # standard deviations beyond which values add nothing to a cap: e^-450
 _CAP_ROWS = 256  # values whose caps are computed at a time
+_INTERPOLATE_AFTER = 8  # divergences that are computed one by one before points are interpolated
+_CELL_HALF = 2.0  # standard deviations on either side of a point that are interpolated together
+_MAX_NODES = 40  # of one interpolation
+# bound: proved - rounding of a coefficient, a quotient of two products of k differences, and of its product and sum;
+# 10 units of rounding a factor
+_PRODUCT_ROUNDING = 10 * UNIT_ROUNDOFF
+_LOG_REMAINDER = math.log(1e-14)  # of the interpolation that is asked for; each point has its own remainder
+_MAX_REMAINDER = 1e-13  # nats; points that would miss more are computed one by one
+# bound: proved - the fourth root of 3, rounded up
+_FOURTH_ROOT_OF_3 = 1.3160741
 
 
 def ldp_delta(prior: Any, mechanism: Any, epsilon: ArrayLike) -> Estimate:
@@ -167,36 +193,114 @@ def _groups_for_tails(prior: Pmf, sigma: float, epsilon: float) -> tuple[FloatAr
 
 
 def pointwise_lmip(prior: Any, mechanism: Any, *, certified: bool = False) -> Estimate:
-    """Pointwise local mutual-information privacy, sup over x of KL(P_x || P_M), in nats."""
+    """Pointwise local mutual-information privacy, sup over x of KL(P_x || P_M), in nats.
+
+    The text at the head of this module says which divergences are computed.
+    """
     prior, sigma = validated(prior, mechanism)
     certified = _validate.flag("certified", certified)
-    release = prior.through_gaussian(sigma)
-    grouping_error = 0.0
-    grouped = grouped_atoms(prior.values, prior.probabilities, sigma, radius=_DENSITY_REACH)
-    cap = _divergence_caps(prior, sigma, grouped) + 4 * release.mass_gap
-    if len(prior) > _MANY_VALUES and 2 * grouped.values.size < len(prior) and cap.max() > _CLEAR_DIVERGENCE:
-        grouping_error = 1.01 * (grouped.error + 2 * release.mass_gap) + _BEYOND_REACH_ERROR
-        release = GaussianMixture(grouped.weights, grouped.values, sigma)
+    x, release, grouping_error = prior.values, prior.through_gaussian(sigma), 0.0
+    convex = next_above(float(x[-1] - x[0])) <= 2 * sigma
+    cap = np.zeros(x.size)
+    if convex:
+        cap[[0, -1]] = 0.5 * (float(x[-1] - x[0]) / sigma) ** 2 * (1 + 1e-9) + 4 * release.mass_gap
+    if not convex or (x.size > _MANY_DIVERGENCES and cap[0] > _CLEAR_DIVERGENCE):
+        grouped = grouped_atoms(x, prior.probabilities, sigma, radius=_DENSITY_REACH, tolerance=_GROUPING_TOLERANCE)
+        cap = cap if convex else _divergence_caps(prior, sigma, grouped) + 4 * release.mass_gap
+        if x.size > _MANY_DIVERGENCES and 2 * grouped.values.size < x.size and cap.max() > _CLEAR_DIVERGENCE:
+            grouping_error = 1.01 * (grouped.error + 2 * release.mass_gap) + _BEYOND_REACH_ERROR
+            release = GaussianMixture(grouped.weights, grouped.values, sigma)
     largest: Estimate | None = None
-    lower = upper = 0.0
-    kinds, evaluations = set(), 0
+    lower = upper = value = 0.0
+    kinds: set[Kind] = set()
+    evaluations = evaluated_alone = 0
+    visited = np.zeros(x.size, dtype=bool)
     for i in np.argsort(-cap, kind="stable"):
+        if visited[i]:
+            continue
         if largest is not None and cap[i] <= max(lower, upper + _TIE * upper):
             upper = max(upper, float(cap[i]))
             break
-        point = GaussianMixture.single(float(prior.values[i]), sigma)
-        divergence = kl_divergence(point, release, certified=certified)
-        evaluations += 1
-        kinds.add(divergence.kind)
-        lower = max(lower, float(divergence.lower) - grouping_error)
-        upper = max(upper, float(divergence.upper) + grouping_error)
-        largest = divergence if largest is None or divergence.value > largest.value else largest
+        interpolation = None
+        if evaluated_alone >= _INTERPOLATE_AFTER and not convex:
+            near = slice(*np.searchsorted(x, (x[i] - _CELL_HALF * sigma, x[i] + _CELL_HALF * sigma)))
+            cell = near.start + np.flatnonzero(~visited[near] & (cap[near] > lower))
+            interpolation = _interpolation(x[cell], release, sigma)
+        nodes = x[i : i + 1] if interpolation is None else interpolation.nodes
+        divergences = [
+            kl_divergence(GaussianMixture.single(float(node), sigma), release, certified=certified) for node in nodes
+        ]
+        evaluations += len(divergences)
+        kinds.update(divergence.kind for divergence in divergences)
+        if interpolation is None:
+            evaluated_alone += 1
+            visited[i] = True
+            found = float(divergences[0].value), float(divergences[0].lower), float(divergences[0].upper)
+        else:
+            visited[cell] = True
+            found = interpolation.largest(divergences)
+        largest, value = divergences[0], max(value, found[0])
+        lower, upper = max(lower, found[1] - grouping_error), max(upper, found[2] + grouping_error)
     assert largest is not None
-    kind = next(kind for kind in ("heuristic", "certified", "exact") if kind in kinds)
+    kinds_from_weakest: tuple[Kind, ...] = ("heuristic", "certified", "exact")
+    kind = next(kind for kind in kinds_from_weakest if kind in kinds)
     return Estimate(
-        largest.value, min(lower, largest.value), upper, kind=kind, unit="nats",
+        value, min(lower, value), max(upper, value), kind=kind, unit="nats",
         method=f"largest divergence; {largest.method}", cost={"divergences": evaluations},
     )  # fmt: skip
+
+
+class _Interpolation(NamedTuple):
+    """Interpolation of D at some points from its values at ``nodes``."""
+
+    nodes: FloatArray
+    coefficients: FloatArray  # of the values at the nodes, (points, nodes)
+    remainder: FloatArray  # bound of what the polynomial misses at every point
+
+    def largest(self, divergences: list[Estimate]) -> tuple[float, float, float]:
+        """Return the largest interpolated value, and bounds of the largest divergence of the points."""
+        values = np.array([float(d.value) for d in divergences])
+        errors = np.array([max(float(d.upper - d.value), float(d.value - d.lower)) for d in divergences])
+        errors += _PRODUCT_ROUNDING * values.size * np.abs(values)
+        middle = self.coefficients @ values
+        error = (np.abs(self.coefficients) @ errors) * (1 + 1e-9) + self.remainder
+        return float(middle.max()), float((middle - error).max()), float((middle + error).max())
+
+
+def _interpolation(points: FloatArray, release: GaussianMixture, sigma: float) -> _Interpolation | None:
+    """Interpolation of D from fewer nodes than there are points; None if that is not accurate."""
+    if points.size <= 2:
+        return None
+    half = 0.5 * float(points[-1] - points[0])
+    centre = float(points[0]) + half
+    if not half > 0:
+        return None
+    d = half / sigma * (1 + 1e-9)
+    in_reach = np.abs(release.means - centre) <= half + sigma
+    mass = float(release.weights[in_reach].sum())
+    if not mass > 0:
+        return None
+    norm = 1e-6 + abs(math.log(mass)) + 0.5 * (_FOURTH_ROOT_OF_3 + 2 * d + 1) ** 2 * (1 + 1e-9)
+    for count in range(2, min(points.size, _MAX_NODES + 1)):
+        if math.log(2 * norm) + count * math.log(0.5 * d) - 0.5 * math.lgamma(count + 1) <= _LOG_REMAINDER:
+            break
+    else:
+        return None
+    angles = (np.arange(count) + 0.5) * (math.pi / count)
+    nodes = np.unique(np.clip(centre - half * np.cos(angles), points[0], points[-1]))
+    if nodes.size < count:
+        return None
+    apart = (nodes[:, None] - nodes) / half
+    np.fill_diagonal(apart, 1.0)
+    away = (points[:, None] - nodes) / half
+    before = np.cumprod(np.hstack([np.ones((points.size, 1)), away[:, :-1]]), axis=1)
+    behind = np.cumprod(np.hstack([np.ones((points.size, 1)), away[:, :0:-1]]), axis=1)[:, ::-1]
+    coefficients = before * behind / apart.prod(axis=1)
+    scale = norm * math.exp(count * math.log(d) - 0.5 * math.lgamma(count + 1)) * (1 + 1e-9)
+    remainder = np.abs(away.prod(axis=1)) * scale
+    if not np.isfinite(coefficients).all() or not (remainder <= _MAX_REMAINDER).all():
+        return None
+    return _Interpolation(nodes, coefficients, remainder)
 
 
 def _divergence_caps(prior: Pmf, sigma: float, grouped: GroupedAtoms) -> FloatArray:
