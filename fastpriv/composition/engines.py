@@ -59,7 +59,7 @@ from .pairs import certified
 from .simple_bounds import simple_bounds
 from .smoothed_sums import smoothed_bounds
 from .steps import AtomStep, BoundingSteps, CurveStep, LaplaceStep, LossStep, MixtureStep, Step, reversed_step
-from .two_sampled_gaussians import two_release_bounds
+from .two_sampled_gaussians import sampled_pair, two_release_bounds
 
 __all__ = [
     "Quantity", "curve_bounds", "extended_root", "gaussian_bounds", "infinite_log_mass", "largest_loss", "root_bounds",
@@ -220,11 +220,31 @@ def _bounds_of_steps(steps: Sequence[Step], epsilon: FloatArray, quantity: Quant
         for row, numbers in zip(rows, found.numbers, strict=True):
             row[~at_end] = numbers
         return LogBounds(rows[0], rows[1], rows[2], found.cost, found.method)
-    found = _sampled_gaussian_bounds(steps, epsilon) if quantity == "delta" else None
-    if found is None:
+    if quantity != "delta":
         return _by_gaps(steps, epsilon, quantity)
-    wide = _wider(found, _NARROW)
-    return _tightened(found, wide, _by_gaps(steps, epsilon[wide], quantity)) if wide.any() else found
+    found = _sampled_gaussian_bounds(steps, epsilon)
+    wide = _wider(found, _NARROW) if found is not None else np.ones(epsilon.size, dtype=bool)
+    if wide.any():
+        other = _by_gaps(steps, epsilon[wide], quantity)
+        found = other if found is None else _tightened(found, wide, other)
+        wide = _wider(found, _WIDE)
+    return _at_least_of_fewer(steps, epsilon, found, wide) if wide.any() else found
+
+
+def _at_least_of_fewer(steps: Sequence[Step], epsilon: FloatArray, found: LogBounds, wide: BoolArray) -> LogBounds:
+    """Lower bounds no less than those of one release alone, or of two of sampled Gaussians, where brackets are wide.
+
+    It asks for measures of mass 1: of the gaps, those of sampled Gaussians are no lack of mass.
+    """
+    if sum(step.count for step in steps) == 1 or any(_log_gaps(s) != (0.0,) * 4 and not sampled_pair(s) for s in steps):
+        return found
+    lower = found.lower.copy()
+    for step in steps:
+        if isinstance(step, (MixtureStep, LaplaceStep, CurveStep)):
+            few = replace(step, count=2 if step.count > 2 and sampled_pair(step) else 1)
+            lower[wide] = np.maximum(lower[wide], _bounds_of_steps([few], epsilon[wide], "delta").lower)
+    lower = np.minimum(lower, found.upper)
+    return found._replace(value=np.maximum(found.value, lower), lower=lower)
 
 
 def _sampled_gaussian_bounds(steps: Sequence[Step], epsilon: FloatArray) -> LogBounds | None:

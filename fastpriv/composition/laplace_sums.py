@@ -229,19 +229,22 @@ def _tables(a: float, largest: int, rests: tuple[float, float]) -> tuple[FloatAr
 
 @lru_cache(maxsize=16)
 def gauss_legendre(count: int, extended: bool = False) -> tuple[Any, Any, Any]:
-    """Nodes x on (0, 1), 1 - x and weights, each right to rounding: a step of Newton in extended precision, which
-    ``extended`` keeps.
-    """
-    node: Any = np.polynomial.legendre.leggauss(count)[0].astype(np.longdouble)
-    for _ in range(3):
-        before, value = np.ones_like(node), node
-        for n in range(2, count + 1):
-            before, value = value, ((2 * n - 1) * node * value - (n - 1) * before) / n
-        slope = count * (before - node * value) / (1 - node * node)
-        node = node - value / slope
-    kind = np.longdouble if extended else np.float64
-    found = 0.5 * (1 + node), 0.5 * (1 - node), 1 / ((1 - node) * (1 + node) * slope**2)
-    return found[0].astype(kind), found[1].astype(kind), found[2].astype(kind)
+    """Nodes x on (0, 1), 1 - x and weights, each right to rounding, in doubles or in extended precision."""
+    from decimal import Decimal, localcontext  # slow to load
+
+    kind, rows = np.longdouble if extended else np.float64, []
+    with localcontext() as context:
+        context.prec = 40
+        for start in np.polynomial.legendre.leggauss(count)[0].tolist():
+            node = Decimal(start)
+            for _ in range(2):  # steps of Newton from 15 digits
+                before, value = Decimal(1), node
+                for n in range(2, count + 1):
+                    before, value = value, ((2 * n - 1) * node * value - (n - 1) * before) / n
+                slope = count * (before - node * value) / (1 - node * node)
+                node -= value / slope
+            rows.append([kind(str(x)) for x in ((1 + node) / 2, (1 - node) / 2, 1 / ((1 - node * node) * slope**2))])
+    return tuple(np.array(rows, dtype=kind).T)
 
 
 def _nodes(a: float, largest: int) -> int:

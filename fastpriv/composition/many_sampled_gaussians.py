@@ -59,32 +59,37 @@ _MOST_HALVINGS = 12
 
 
 def small_rate_bounds(steps: Sequence[Step], epsilon: FloatArray) -> LogBounds | None:
-    """Bounds of log delta at each epsilon >= 0; None where the steps are not sampled Gaussians of small rates."""
+    """Bounds of log delta at each epsilon >= 0; None where the steps are not sampled Gaussians of small rates.
+
+    Those of neighbouring epsilons share a path, of a cell of a grid of c that the steps give: the result at an epsilon
+    does not depend on the others.
+    """
     pairs = [(sampled_pair(step), step.count) for step in steps]
-    first = pairs[0][0]
-    if first is None or any(pair is None or pair.removes != first.removes for pair, _ in pairs):
+    known = [(pair, count) for pair, count in pairs if pair is not None]
+    total = sum(count for _, count in known)
+    if len(known) < len(pairs) or total > _MOST_RELEASES:
         return None
-    count = sum(number for _, number in pairs)
-    if count > _MOST_RELEASES or any(pair.rate > _LARGEST_RATE for pair, _ in pairs if pair):
+    removes = known[0][0].removes
+    if any(pair.removes != removes or pair.rate > _LARGEST_RATE for pair, _ in known):
         return None
-    rows = np.full((2, epsilon.size), -math.inf)
-    rows[1] = 0.0
-    sides = (0,) if all(pair.exact for pair, _ in pairs if pair) else (0, 1)
-    nodes: dict[tuple[int, bool], _Moments] = {}
-    for i, level in enumerate(epsilon.tolist()):
-        for side in sides if level <= _LARGEST_LEVEL else ():
-            for extended in (False, True):
-                if (side, extended) not in nodes:
-                    nodes[side, extended] = _Moments.of(pairs, side, extended)
-                low, high = _log_delta(nodes[side, extended], level, first.removes)
-                if side == sides[0]:
-                    rows[0, i] = max(rows[0, i], low)
-                if side == sides[-1]:
-                    rows[1, i] = min(rows[1, i], high)
-                if not first.removes or not _NARROW < high - low < math.inf:
-                    break
+    rows = np.array([np.full(epsilon.size, -math.inf), np.zeros(epsilon.size)])
+    exact = all(pair.exact for pair, _ in known)
+    used = np.flatnonzero(epsilon <= _LARGEST_LEVEL)
+    for extended in (False, True) if removes else (False,):
+        for side in (0,) if exact else (0, 1):
+            bounds = _log_deltas(_Moments.of(known, side, extended), epsilon[used], removes)
+            if exact or side == 0:
+                rows[0, used] = np.maximum(rows[0, used], bounds[0])
+            if exact or side == 1:
+                rows[1, used] = np.minimum(rows[1, used], bounds[1])
+        with np.errstate(invalid="ignore"):
+            wide = rows[1] - rows[0]
+        used = used[(wide[used] > _NARROW) & (wide[used] < math.inf)]
+        if not used.size:
+            break
     lower, upper = rows[0], np.maximum(rows[1], rows[0])
-    value = np.where(lower > -math.inf, lower + 0.5 * (upper - lower), upper)
+    with np.errstate(invalid="ignore"):
+        value = np.where(lower > -math.inf, lower + 0.5 * (upper - lower), upper)
     return LogBounds(value, lower, upper, {}, "sum along a turned contour")
 
 
@@ -111,16 +116,18 @@ class _Moments:
     least: Any
     turn: float  # beta
     unit: float
+    cell: float  # log of the ratio of both ends of a cell of c
 
     @classmethod
-    def of(cls, pairs: Sequence[tuple[SampledPair | None, int]], side: int, extended: bool) -> _Moments:
+    def of(cls, pairs: Sequence[tuple[SampledPair, int]], side: int, extended: bool) -> _Moments:
         kind: Any = np.longdouble if extended else np.float64
         unit = 0.5 * float(np.finfo(kind).eps)
         total = sum(number for _, number in pairs)
-        nodes = tuple(_nodes(pair.ratio[side], pair.rate, number, total, kind) for pair, number in pairs if pair)
-        least = sum((-number * np.log1p(-kind(pair.rate)) for pair, number in pairs if pair), kind(0.0))
+        nodes = tuple(_nodes(pair.ratio[side], pair.rate, number, total, kind) for pair, number in pairs)
+        least = sum((-number * np.log1p(-kind(pair.rate)) for pair, number in pairs), kind(0.0))
         turn = 0.9 * min(float(-np.angle(one.losses).max()) for one in nodes)
-        return cls(nodes, least, turn, unit)
+        spread = min(pair.ratio[0] for pair, _ in pairs) / math.sqrt(total)  # of S, relative to L
+        return cls(nodes, least, turn, unit, math.log1p(min(0.125, 0.5 * spread)))
 
     def log_sizes(self, z: Any) -> FloatArray:
         """log of prod (sum |terms|)^k at z, an upper bound."""
@@ -128,6 +135,7 @@ class _Moments:
         for one in self.pairs:
             losses = np.asarray(one.losses, dtype=np.complex128)
             exponents = one.log_sizes - z.real[..., None] * losses.real + z.imag[..., None] * losses.imag
+            exponents += 1e-15 * np.abs(z)[..., None] * np.abs(losses)
             top = exponents.max(axis=-1)
             sums = np.log(np.exp(exponents - top[..., None]).sum(axis=-1)) + top
             total += one.count * (sums + 1e-13 * (10.0 + np.abs(sums)))
@@ -150,10 +158,10 @@ class _Moments:
         for one in self.pairs:
             falls = [np.exp(-t[:, None] * losses) for losses in one.real_losses]
             above = [fall[:, :-1] @ one.masses[1:-1] + one.masses[0] + fall[:, -1] * one.masses[-1] for fall in falls]
-            below = falls[0][:, 1:] @ one.masses[1:-1]
+            below = falls[0][:, 1:] @ one.masses[1:-1]  # masses to 1e-11 at least
             tau = 1.001 * (above[0] * one.factors[0] + above[1] * one.factors[1] + one.beyond)
-            total += one.count * np.log(above[0] * (1.0 + 1e-12))
-            error += one.count * np.log1p(tau / np.maximum(below * (1.0 - 1e-12), 1e-300))
+            total += one.count * np.log(above[0] * (1.0 + 1e-11))
+            error += one.count * np.log1p(tau / np.maximum(below * (1.0 - 1e-11), 1e-300))
         return total, error
 
 
@@ -171,12 +179,10 @@ def _nodes(a: float, rate: float, count: int, total: int, kind: Any) -> _Nodes:
         real, imaginary = size * np.cos(a * y), size * np.sin(a * y)
         return 0.5 * np.log1p(2.0 * real + size * size) - 1j * np.arctan2(imaginary, 1.0 + real)
 
-    logs = np.log(step / np.sqrt(2 * kind(np.pi))) - 0.5 * (x * x - eta * eta) + 1j * eta * x
+    logs = np.log(step / np.sqrt(2 * _pi(kind))) - 0.5 * (x * x - eta * eta) + 1j * eta * x
     y, h, points = float(eta), float(step), np.asarray(x, dtype=np.float64)
-    below = special.ndtr(points)
-    masses = np.concatenate([below[:1], np.diff(below), special.ndtr(-points[-1:])])
-    masses = masses * (1.0 + 1e-12) + 1e-17 * np.exp(-0.5 * points[0] ** 2)
-    masses[1:-1] = np.where(points[:-1] > 0.0, -np.diff(special.ndtr(-points)), masses[1:-1])
+    below, above = special.ndtr(points), special.ndtr(-points)
+    masses = np.concatenate([below[:1], np.where(points[:-1] < 0.0, np.diff(below), -np.diff(above)), above[-1:]])
     fall = 1.0 / math.expm1(2.0 * math.pi * y / h * (1.0 - 1e-12))
     ends = sum(float(special.ndtr(-abs(p))) + h * math.exp(-0.5 * p * p) for p in (points[0], points[-1]))
     real = tuple(np.asarray(turned(line).real, dtype=np.float64) * (1.0 - 1e-14) for line in (kind(0.0), 2 * eta))
@@ -188,55 +194,64 @@ def _nodes(a: float, rate: float, count: int, total: int, kind: Any) -> _Nodes:
                   (fall, fall * math.exp(2.0 * y * y)), math.exp(0.5 * y * y) * ends, rounding)  # fmt: skip
 
 
-def _log_delta(moments: _Moments, epsilon: float, removes: bool) -> tuple[float, float]:
-    """Bounds of log delta at one epsilon."""
-    kind = type(moments.least)
-    c = moments.least + (epsilon if removes else -epsilon)
-    slip = 4.0 * moments.unit * (float(moments.least) * len(moments.pairs) + epsilon)  # of c
-    if not float(c) > 4.0 * slip:
-        return (-math.inf, 0.0) if removes or float(c) > -slip else (-math.inf, -math.inf)
-    log_scale, value, error = _contour(moments, c, slip)
-    if not removes:
-        low, high = value - error, value + error
-        logs = [log_scale + float(np.log(x)) if x > 0.0 else -math.inf for x in (low, high)]
-        moved = 1e-15 * (2.0 + abs(log_scale) + max(map(abs, logs)) if logs[0] > -math.inf else 2.0 + abs(log_scale))
-        return logs[0] - moved, min(logs[1] + moved, 0.0)
-    level = kind(epsilon)
-    scale = np.exp(level + log_scale)
-    centre = scale * value - np.expm1(level)
-    wrong = float(scale * error) * (1.0 + 1e-12)
-    wrong += 16.0 * moments.unit * (float(scale * value) * (2.0 + abs(log_scale)) + math.expm1(epsilon))
-    low, high = float(centre) - wrong, float(centre) + wrong
-    if not high < math.inf:
-        return -math.inf, 0.0
-    return (math.log(low) - 1e-15 * (1.0 - math.log(low)) if low > 0.0 else -math.inf,
-            min(math.log(high) + 1e-15 * (1.0 + abs(math.log(high))), 0.0) if high > 0.0 else 0.0)  # fmt: skip
+def _pi(kind: Any) -> Any:
+    return 4 * np.arctan(kind(1.0))
 
 
-def _contour(moments: _Moments, c: Any, slip: float) -> tuple[float, Any, float]:
-    """J(c) as e^scale times a value with its error."""
-    size, turn = float(c), moments.turn
-    tilts = _TILTS / size
+def _log_deltas(moments: _Moments, epsilon: FloatArray, removes: bool) -> FloatArray:
+    """Bounds of log delta at each epsilon, two rows."""
+    kind: Any = type(moments.least)
+    size, level = float(moments.least), epsilon.astype(kind)
+    c = moments.least + (level if removes else -level)
+    slip = 4.0 * moments.unit * (size * len(moments.pairs) + epsilon)  # of c
+    rows = np.array([np.full(epsilon.size, -math.inf), np.where((c > -slip) | removes, 0.0, -math.inf)])
+    used = np.flatnonzero(c > 4.0 * slip)
+    index = np.floor(np.log(np.asarray(c[used] / moments.least, dtype=np.float64)) / moments.cell)
+    for cell in np.unique(index):
+        chosen = used[index == cell]
+        low, high = (size * math.exp((cell + end) * moments.cell) for end in (-1e-9, 1.0 + 1e-9))
+        log_scale, value, error = _contour(moments, low, high, c[chosen])
+        error = error + 1.01 * slip[chosen]  # J changes by P(U < c) times that of c at most, less than e^scale
+        if removes:
+            scale = np.exp(level[chosen] + log_scale)
+            grown = np.expm1(level[chosen])
+            rounding = scale * np.abs(value) * (2.0 + np.abs(log_scale)) + grown
+            wrong = scale * error * (1.0 + 1e-12) + 16.0 * moments.unit * rounding
+            ends = [scale * value - grown + side * wrong for side in (-1.0, 1.0)]
+            log_scale = np.zeros(chosen.size)
+        else:
+            ends = [value - error, value + error]
+        for row, outward, end in zip(rows, (-1.0, 1.0), ends, strict=True):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                logs = np.log(np.maximum(np.asarray(end, dtype=np.float64), 0.0))
+                row[chosen] = logs + log_scale + outward * 1e-15 * (2.0 + np.abs(log_scale) + np.abs(logs))
+    rows[0, np.isnan(rows[0])], rows[1, np.isnan(rows[1])] = -math.inf, 0.0
+    return np.minimum(rows, 0.0)
+
+
+def _contour(moments: _Moments, lowest: float, highest: float, c: Any) -> tuple[FloatArray, Any, FloatArray]:
+    """J at each c between two, as e^scale times a value with its error."""
+    middle, turn = 0.5 * (lowest + highest), moments.turn
+    mantissa, exponent = np.frexp(_TILTS / middle)
+    tilts = np.ldexp(np.round(mantissa * 2.0**20), exponent - 20)  # of few bits: halves of multiples of t are exact
     with np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore"):
         log_moments, log_growth = moments.at_tilts(tilts)
-    exponents = size * tilts + log_moments - np.log(tilts * (tilts + 1.0))
+    exponents = middle * tilts + log_moments - np.log(tilts * (tilts + 1.0))
     best = int(np.argmin(np.where(np.isnan(exponents), math.inf, exponents)))
-    t = float(tilts[best])
-    log_scale = float(size * t + log_moments[best])
+    t, log_moment = float(tilts[best]), float(log_moments[best])
     error = math.expm1(min(float(log_growth[best]), 700.0)) / (2.0 * t)
-    error += 1.01 * slip  # J changes by P(U < c) times that of c at most
     direction = complex(-math.sin(turn), math.cos(turn))
 
     def log_bound(z: Any) -> FloatArray:
-        """Of |f z (z + 1)|, less the scale."""
-        return np.asarray(size * z.real + moments.log_sizes(z) - log_scale)
+        """Of |f z (z + 1)|, less the scale, at all c between both ends."""
+        away = z.real - t
+        return np.asarray(np.maximum(lowest * away, highest * away) + moments.log_sizes(z) - log_moment)
 
     aim = math.log(0.05 * moments.unit / t)
     ends = [0.0, t]
     while True:
-        z = np.array([t + direction * ends[-1]])
-        fall = size * math.sin(turn) * (ends[-1] * math.cos(turn)) ** 2
-        beyond = float(log_bound(z)[0]) - math.log(fall)
+        fall = lowest * math.sin(turn) * (ends[-1] * math.cos(turn)) ** 2
+        beyond = float(log_bound(np.array([t + direction * ends[-1]]))[0]) - math.log(fall)
         if beyond < aim or len(ends) > 60:
             break
         ends.append(2.0 * ends[-1])
@@ -244,34 +259,35 @@ def _contour(moments: _Moments, c: Any, slip: float) -> tuple[float, Any, float]
     low, high = np.array(ends[:-1]), np.array(ends[1:])
     cells: list[tuple[FloatArray, FloatArray]] = []
     for halving in range(_MOST_HALVINGS + 1):
-        middle, half = 0.5 * (low + high), 0.5 * (high - low)
+        centre, half = 0.5 * (low + high), 0.5 * (high - low)
         along, across = ellipse_axes(half)
-        centre = t + direction * middle
-        corners = [centre + direction * (side * along + 1j * across * end) for side in (-1, 1) for end in (-1, 1)]
+        z = t + direction * centre
         reach = np.hypot(along, across)
-        near, nearer = np.abs(centre) - reach, np.abs(centre + 1.0) - reach
+        near, nearer = np.abs(z) - reach, np.abs(z + 1.0) - reach
+        corners = [z + direction * (side * along + 1j * end * across) for side in (-1, 1) for end in (-1, 1)]
         bound = np.maximum.reduce([log_bound(corner) for corner in corners])
         known = (near > 0.0) & (nearer > 0.0)
         bound = np.where(known, bound - np.log(np.where(known, near, 1.0) * np.where(known, nearer, 1.0)), math.inf)
         quadrature = log_quadrature_error(bound, _NODES) + np.log(half)
         used = (quadrature < aim) | (halving == _MOST_HALVINGS)
         error += float(np.exp(np.minimum(quadrature[used], 700.0)).sum()) * 1.001
-        cells.append((middle[used], half[used]))
-        low, middle, high = low[~used], middle[~used], high[~used]
-        low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
+        cells.append((centre[used], half[used]))
+        low, centre, high = low[~used], centre[~used], high[~used]
+        low, high = np.concatenate([low, centre]), np.concatenate([centre, high])
         if not low.size:
             break
-    kind = type(moments.least)
-    middle, half = (np.concatenate(column).astype(kind)[:, None] for column in zip(*cells, strict=True))
-    x, weights = gauss_legendre(_NODES, extended=kind is np.longdouble)[::2]
-    s, weights = (middle + half * (2 * x - 1)).ravel(), (2 * half * weights).ravel()
-    z = t + s * kind(1.0) * direction
-    logs, growth = moments.log_products(z)
-    exponents = c * z + logs - log_scale
-    f = np.exp(exponents) / (z * (z + 1))
-    value = (weights * (f * direction).imag).sum() / kind(np.pi)
-    sizes = np.asarray(weights * np.abs(f), dtype=np.float64)
-    rounding = moments.unit * (96.0 + 8.0 * np.abs(np.asarray(c * z, dtype=np.complex128))
-                               + 8.0 * np.abs(np.asarray(logs, dtype=np.complex128)) + 4.0 * abs(log_scale))  # fmt: skip
-    error += float((sizes * (np.expm1(np.minimum(growth, 700.0)) + rounding)).sum()) / math.pi
-    return log_scale, value, error * (1.0 + 1e-9) + abs(float(value)) * 16.0 * moments.unit
+    kind: Any = type(moments.least)
+    centre, half = (np.concatenate(column).astype(kind)[:, None] for column in zip(*cells, strict=True))
+    x, _, weights = gauss_legendre(_NODES, extended=kind is np.longdouble)
+    s, weights = (centre + half * (2 * x - 1)).ravel(), (2 * half * weights).ravel()
+    path = t + s * direction
+    logs, growth = moments.log_products(path)
+    shift = np.asarray(logs, dtype=np.complex128)
+    growth = np.expm1(np.minimum(growth, 700.0)) + moments.unit * (96.0 + 8.0 * np.abs(shift) + 4.0 * abs(log_moment))
+    growth += 8.0 * moments.unit * highest * np.asarray(np.abs(path), dtype=np.float64)
+    factors = weights * direction / (path * (path + 1))
+    terms = factors * np.exp(c[:, None] * (path - t) + (logs - log_moment))
+    value = terms.imag.sum(axis=1) / _pi(kind)
+    errors = (np.asarray(np.abs(terms), dtype=np.float64) * growth).sum(axis=1) / math.pi
+    errors = (errors + error) * (1.0 + 1e-9) + np.asarray(np.abs(value), dtype=np.float64) * 16.0 * moments.unit
+    return np.asarray(c * t + log_moment, dtype=kind), value, errors

@@ -320,6 +320,7 @@ def _sums(f: _Integrand, growth_of: FloatArray, cells: list[Any], log_error: Flo
     base = np.where(np.isfinite(top), top, 0.0)
     terms = np.exp(logs - base[index][:, None])
     rounding = 8.0 * UNIT_ROUNDOFF * (4.0 + np.abs(logs) + np.abs(base[index][:, None]))
+    rounding += (4.0 * UNIT_ROUNDOFF * (np.abs(middle) + half) / half)[:, None]  # gaps between cells
     value = np.bincount(index, terms.sum(axis=1), n)
     error = np.bincount(index, (terms * (errors + rounding)).sum(axis=1), n) * (1.0 + 1e-9)
     error += value * UNIT_ROUNDOFF * (index.size + 2.0 * _NODES) + np.exp(log_error[0] - base)
