@@ -323,7 +323,7 @@ def _sums(f: _Integrand, growth_of: FloatArray, cells: list[Any], log_error: Flo
     rounding += (4.0 * UNIT_ROUNDOFF * (np.abs(middle) + half) / half)[:, None]  # gaps between cells
     value = np.bincount(index, terms.sum(axis=1), n)
     error = np.bincount(index, (terms * (errors + rounding)).sum(axis=1), n) * (1.0 + 1e-9)
-    error += value * UNIT_ROUNDOFF * (index.size + 2.0 * _NODES) + np.exp(log_error[0] - base)
+    error += value * UNIT_ROUNDOFF * (np.bincount(index, minlength=n) + 2.0 * _NODES) + np.exp(log_error[0] - base)
     lower, upper = value - error, value + error + np.exp(np.minimum(log_error[1] - base, 700.0))
     lower = np.where(lower > 0.0, np.log(np.maximum(lower, 1e-300)) + base, -math.inf)
     upper = np.where(np.isfinite(top), np.log(upper) + base, np.logaddexp(log_error[0], log_error[1]))
