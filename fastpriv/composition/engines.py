@@ -8,6 +8,8 @@ Engines
 * Only normal pairs of equal sigmas: the closed curve of one pair with mu^2 = sum k (m - m')^2 / sigma^2 (Dong, Roth and
   Su 2022, corollary 3.3). mu / 2 is enclosed by two doubles in rational arithmetic.
 * One release of one pair: its certified hockey-stick divergence.
+* Two releases of sampled Gaussians: an integral of the curve of one.
+* Sampled Gaussians at small rates: a sum along a turned contour, as far as delta is not far below epsilon.
 * Discrete pairs alone: exact sums over types.
 * Laplace noise alone, few releases: sums over the numbers of extreme losses.
 * All others: sums along a contour; with a little noise where the loss has atoms and nothing else falls.
@@ -52,10 +54,12 @@ from .common_grids import grid_bounds
 from .contour import contour_bounds
 from .laplace_sums import laplace_bounds
 from .log_bounds import LogBounds
+from .many_sampled_gaussians import small_rate_bounds
 from .pairs import certified
 from .simple_bounds import simple_bounds
 from .smoothed_sums import smoothed_bounds
 from .steps import AtomStep, BoundingSteps, CurveStep, LaplaceStep, LossStep, MixtureStep, Step, reversed_step
+from .two_sampled_gaussians import sampled_pair, two_release_bounds
 
 __all__ = [
     "Quantity", "curve_bounds", "extended_root", "gaussian_bounds", "infinite_log_mass", "largest_loss", "root_bounds",
@@ -216,6 +220,41 @@ def _bounds_of_steps(steps: Sequence[Step], epsilon: FloatArray, quantity: Quant
         for row, numbers in zip(rows, found.numbers, strict=True):
             row[~at_end] = numbers
         return LogBounds(rows[0], rows[1], rows[2], found.cost, found.method)
+    if quantity != "delta":
+        return _by_gaps(steps, epsilon, quantity)
+    found = _sampled_gaussian_bounds(steps, epsilon)
+    wide = _wider(found, _NARROW) if found is not None else np.ones(epsilon.size, dtype=bool)
+    if wide.any():
+        other = _by_gaps(steps, epsilon[wide], quantity)
+        found = other if found is None else _tightened(found, wide, other)
+        wide = _wider(found, _WIDE)
+    return _at_least_of_fewer(steps, epsilon, found, wide) if wide.any() else found
+
+
+def _at_least_of_fewer(steps: Sequence[Step], epsilon: FloatArray, found: LogBounds, wide: BoolArray) -> LogBounds:
+    """Lower bounds no less than those of one release alone, or of two of sampled Gaussians, where brackets are wide.
+
+    It asks for measures of mass 1: of the gaps, those of sampled Gaussians are no lack of mass.
+    """
+    if sum(step.count for step in steps) == 1 or any(_log_gaps(s) != (0.0,) * 4 and not sampled_pair(s) for s in steps):
+        return found
+    lower = found.lower.copy()
+    for step in steps:
+        if isinstance(step, (MixtureStep, LaplaceStep, CurveStep)):
+            few = replace(step, count=2 if step.count > 2 and sampled_pair(step) else 1)
+            lower[wide] = np.maximum(lower[wide], _bounds_of_steps([few], epsilon[wide], "delta").lower)
+    lower = np.minimum(lower, found.upper)
+    return found._replace(value=np.maximum(found.value, lower), lower=lower)
+
+
+def _sampled_gaussian_bounds(steps: Sequence[Step], epsilon: FloatArray) -> LogBounds | None:
+    """Bounds of sampled Gaussians with weights of exactly 1 - rate and rate, of which there is no gap; else None."""
+    found = two_release_bounds(steps, epsilon)
+    return small_rate_bounds(steps, epsilon) if found is None else found
+
+
+def _by_gaps(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity) -> LogBounds:
+    """Bounds of the numbers of the steps, made wider by their gaps."""
     gaps = [[step.count * gap for gap in _log_gaps(step)] for step in steps]
     down, up, factor_up, factor_down = (math.fsum(column) * (1 + 1e-12) for column in zip(*gaps, strict=True))
     if down == up == 0.0:

@@ -55,7 +55,7 @@ from .log_bounds import LogBounds
 from .steps import LaplaceStep
 from .type_weights import WEIGHT_ERROR, count_weights, count_windows, logarithm, sum_above, sum_below
 
-__all__ = ["laplace_bounds"]
+__all__ = ["gauss_legendre", "laplace_bounds"]
 
 Quantity = Literal["delta", "tail"]
 
@@ -198,7 +198,7 @@ def _log_integrals(
 @lru_cache(maxsize=8)
 def _tables(a: float, largest: int, rests: tuple[float, float]) -> tuple[FloatArray, FloatArray]:
     """I_m(n + rest) and T_m(n + rest) for both rests, m <= ``largest`` and n < ``largest``."""
-    x, y, w = _gauss_legendre(_nodes(a, largest))
+    x, y, w = gauss_legendre(_nodes(a, largest))
     cells = np.arange(largest)[:, None]
     parts = []  # i_s and t_s from each integer to the next, and to the rests beyond it
     for length in (1.0, *rests):
@@ -228,20 +228,23 @@ def _tables(a: float, largest: int, rests: tuple[float, float]) -> tuple[FloatAr
 
 
 @lru_cache(maxsize=16)
-def _gauss_legendre(count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Nodes x on (0, 1), 1 - x and weights, each right to rounding: a step of Newton in extended precision."""
-    node: Any = np.polynomial.legendre.leggauss(count)[0].astype(np.longdouble)
-    for _ in range(3):
-        before, value = np.ones_like(node), node
-        for n in range(2, count + 1):
-            before, value = value, ((2 * n - 1) * node * value - (n - 1) * before) / n
-        slope = count * (before - node * value) / (1 - node * node)
-        node = node - value / slope
-    return _doubles(0.5 * (1 + node)), _doubles(0.5 * (1 - node)), _doubles(1 / ((1 - node) * (1 + node) * slope**2))
+def gauss_legendre(count: int, extended: bool = False) -> tuple[Any, Any, Any]:
+    """Nodes x on (0, 1), 1 - x and weights, each right to rounding, in doubles or in extended precision."""
+    from decimal import Decimal, localcontext  # slow to load
 
-
-def _doubles(x: Any) -> FloatArray:
-    return np.asarray(x, dtype=np.float64)
+    kind, rows = np.longdouble if extended else np.float64, []
+    with localcontext() as context:
+        context.prec = 40
+        for start in np.polynomial.legendre.leggauss(count)[0].tolist():
+            node = Decimal(start)
+            for _ in range(2):  # steps of Newton from 15 digits
+                before, value = Decimal(1), node
+                for n in range(2, count + 1):
+                    before, value = value, ((2 * n - 1) * node * value - (n - 1) * before) / n
+                slope = count * (before - node * value) / (1 - node * node)
+                node -= value / slope
+            rows.append([kind(str(x)) for x in ((1 + node) / 2, (1 - node) / 2, 1 / ((1 - node * node) * slope**2))])
+    return tuple(np.array(rows, dtype=kind).T)
 
 
 def _nodes(a: float, largest: int) -> int:

@@ -115,7 +115,7 @@ def _read_subsampled(mechanism: PoissonSampledGaussian) -> ReadPair:
 
     def step(centres: FloatArray) -> tuple[Step, ...]:
         p, q = GaussianMixture(weights, centres, mechanism.sigma), GaussianMixture.single(0.0, mechanism.sigma)
-        return (MixtureStep(p, q, 1, gap, 0.0),)
+        return (MixtureStep(p, q, 1, gap, 0.0, mechanism.rate if mechanism.group_size == 1 else 0.0),)
 
     if bool(exact.all()):
         steps = BoundingSteps(step(means))

@@ -31,15 +31,20 @@ Side = Literal["exact", "upper", "lower"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MixtureStep(ValueObject):
-    """Mixtures on the line, with the gaps of their weights."""
+    """Mixtures on the line, with the gaps of their weights.
 
-    _fields = ("p", "q", "count", "p_gap", "q_gap")
+    Where ``rate`` is not 0 one of them is the normal distribution of the other with the weight 1 - rate, exactly, and
+    another with the weight rate, a double: the gaps are the rounding of 1 - rate alone.
+    """
+
+    _fields = ("p", "q", "count", "p_gap", "q_gap", "rate")
 
     p: GaussianMixture
     q: GaussianMixture
     count: int
     p_gap: float = 0.0
     q_gap: float = 0.0
+    rate: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,7 +125,7 @@ _REVERSAL_ERROR = 2.0**-52
 def reversed_step(step: Step) -> Step:
     """The step of Q against P."""
     if isinstance(step, MixtureStep):
-        return MixtureStep(step.q, step.p, step.count, step.q_gap, step.p_gap)
+        return MixtureStep(step.q, step.p, step.count, step.q_gap, step.p_gap, step.rate)
     if isinstance(step, AtomStep):
         return AtomStep(step.q, step.p, step.count, step.q_gap, step.p_gap)
     if isinstance(step, CurveStep):

@@ -4,7 +4,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from mpmath import exp, log, loggamma, mp, mpf
+from mpmath import erfc, exp, log, loggamma, mp, mpf, pi, quad, sqrt
 
 __all__ = [
     "binomial_log_delta",
@@ -13,6 +13,7 @@ __all__ = [
     "delta_of_masses",
     "log_delta_of_mixtures",
     "tilted_nodes",
+    "two_sampled_releases",
 ]
 
 
@@ -147,3 +148,32 @@ def log_delta_of_mixtures(p, q, count, epsilon, t, period, frequencies):
         term = np.exp(count * np.log(m) + 1j * w * (count * mean - np.longdouble(epsilon))) / (z * (z + 1))
         total += term.real * (np.longdouble(0.5) if n == 0 else 1)
     return float(np.log(total * h / np.longdouble(np.pi)) + count * log_total - np.longdouble(epsilon) * t)
+
+
+def two_sampled_releases(first, second, epsilon, removes=True, digits=30):
+    """Delta of two releases (rate, distance over sigma), the mixture against the noise if ``removes``: the integral, over
+    x of the first release, of what the best test of the second leaves. Absolute digits: deep tails ask for more.
+    """
+    with mp.workdps(digits):
+        (q, a), (r, b) = (tuple(mpf(x) for x in one) for one in (first, second))
+        level = exp(mpf(epsilon))
+
+        def above(x):
+            return erfc(x / sqrt(2)) / 2
+
+        def best(x):
+            d = 1 - q + q * exp(a * x - a * a / 2)
+            odds = 1 + ((level / d if removes else 1 / (level * d)) - 1) / r
+            y = log(odds) / b + b / 2 if odds > 0 else -mp.inf
+            if removes:
+                gained = d * ((1 - r) * above(y) + r * above(y - b)) - level * above(y) if odds > 0 else d - level
+            else:
+                gained = above(-y) - level * d * ((1 - r) * above(-y) + r * above(b - y)) if odds > 0 else 0
+            return exp(-x * x / 2) / sqrt(2 * pi) * gained
+
+        odds = 1 + ((level if removes else 1 / level) / (1 - r) - 1) / q
+        points = [mpf(x) for x in range(-20, 21)]
+        if odds > 0:  # beyond this end the second release can only gain, or only lose
+            end = log(odds) / a + a / 2
+            points += [end + side * mpf(2) ** -j for j in range(0, 24, 2) for side in (-1, 1)] + [end, end + 8]
+        return quad(best, sorted(set(points)))
