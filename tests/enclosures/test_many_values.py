@@ -238,6 +238,61 @@ def test_pointwise_information_of_grouped_values(part):
     assert found.upper - found.lower <= 2e-12 * found.upper
 
 
+def tight_clusters(centres, width, n):
+    part = (np.arange(1, n + 1) * 0.6180339887498949) % 1.0
+    points = np.unique(np.asarray(centres)[np.arange(n) % len(centres)] + width * np.sort(part))
+    weights = 1.0 + (np.arange(points.size) ** 2 * 0.41421356237309503) % 1.0
+    return Pmf(points, weights / weights.sum())
+
+
+@pytest.mark.parametrize(("centres", "width", "sigma"), [
+    ((0.0, 1.0), 1e-3, 0.5), ((0.0, 1.0), 1e-3, 0.51), ((0.0, 1.0), 1e-3, 3.0), ((0.0, 1.0), 1e-12, 0.3),
+    ((0.0, 1.0), 0.1, 0.3), ((0.0, 10.0, 20.0), 0.1, 3.0), ((0.0, 1.0, 7.0), 1.0, 2.5), ((1e6, 1e6 + 1), 1e-6, 0.4),
+    ((0.0,), 1.0, 0.05), ((0.0, 4e-200), 1e-203, 1e-200), ((0.0, 4e200), 1e199, 1e200),
+])  # fmt: skip
+@pytest.mark.parametrize(("after", "many"), [(0, 2048), (0, 20), (8, 256)])
+def test_pointwise_information_of_clusters_is_the_largest_of_all(centres, width, sigma, after, many, monkeypatch):
+    """Neither convexity nor interpolation loses the largest divergence; none of the comparison uses them."""
+    monkeypatch.setattr(gaussian_notions, "_INTERPOLATE_AFTER", after)
+    monkeypatch.setattr(gaussian_notions, "_MANY_DIVERGENCES", many)
+    prior = tight_clusters(centres, width, 90)
+    found = notions.pointwise_lmip(prior, GaussianMechanism(sigma), certified=True)
+    release = prior.through_gaussian(sigma)
+    each = [kl_divergence(GaussianMixture.single(x, sigma), release, certified=True) for x in prior.values.tolist()]
+    assert found.lower <= max(e.upper for e in each)
+    assert max(e.lower for e in each) <= found.upper
+    assert found.lower <= found.value <= found.upper <= found.lower + 2e-12 * found.upper
+    assert found.cost["divergences"] < 60
+
+
+@pytest.mark.parametrize("part", [0.3, 2.0, 4.0])
+def test_interpolated_divergences_are_those_of_each_point(part):
+    prior = tight_clusters((0.0, 1.0, 2.5), 0.9, 120)
+    release = prior.through_gaussian(1.0)
+    points = prior.values[prior.values <= prior.values[0] + part]
+    interpolation = gaussian_notions._interpolation(points, release, 1.0)
+    at_nodes = [kl_divergence(GaussianMixture.single(x, 1.0), release, certified=True) for x in interpolation.nodes]
+    middle = interpolation.coefficients @ [float(e.value) for e in at_nodes]
+    for x, value, remainder in zip(points, middle, interpolation.remainder, strict=True):
+        want = kl_divergence(GaussianMixture.single(x, 1.0), release, certified=True)
+        assert abs(value - want.value) <= remainder + 1e-13
+
+
+def test_the_remainder_of_interpolation_covers_what_a_polynomial_misses(monkeypatch):
+    """With few nodes the polynomial misses visibly, and by less than the bound."""
+    monkeypatch.setattr(gaussian_notions, "_LOG_REMAINDER", math.log(1e-2))
+    monkeypatch.setattr(gaussian_notions, "_MAX_REMAINDER", 1.0)
+    prior = tight_clusters((0.0, 3.0), 0.9, 120)
+    release = prior.through_gaussian(1.0)
+    points = prior.values
+    interpolation = gaussian_notions._interpolation(points, release, 1.0)
+    value = [kl_divergence(GaussianMixture.single(x, 1.0), release).value for x in interpolation.nodes]
+    want = [kl_divergence(GaussianMixture.single(x, 1.0), release).value for x in points]
+    missed = np.abs(interpolation.coefficients @ value - want)
+    assert missed.max() > 1e-8
+    assert (missed <= interpolation.remainder + 1e-13).all()
+
+
 @pytest.mark.parametrize("spread", [0.03, 0.3, 3.0, 300.0, 1e4])
 @pytest.mark.parametrize("shape", ["uniform", "normal", "log-normal", "clusters"])
 def test_lip_curves_of_grouped_values_meet_those_of_all_values(shape, spread):
@@ -254,8 +309,8 @@ def test_lip_curves_of_grouped_values_meet_those_of_all_values(shape, spread):
     epsilon = np.concatenate([[0.0], np.geomspace(1e-3, 20, 25)])
     curves = notions.lip_curves(prior, GaussianMechanism(sigma), epsilon)
     groups = gaussian_notions._groups_for_tails(prior, sigma, 20.0)
-    # Grouping saves little for these shapes and at the ends of the spreads.
-    assert groups is not None or shape in ("log-normal", "clusters") or not 0.1 < spread < 1e3
+    saves_little = shape in ("log-normal", "clusters") or not 0.1 < spread < 1e3
+    assert groups is not None or saves_little
     whole, _ = _lip.lip_curves(prior.probabilities, prior.values, np.array([sigma]), epsilon[None], 2e-12, True)
     for curve, column in zip(curves, (0, 3), strict=True):
         assert (np.asarray(curve.lower) <= whole[0, :, column + 2]).all()
