@@ -2,10 +2,12 @@
 
 A suite that was started in the background ignores interrupts, and so would the processes that tests interrupt. Every
 test starts with the same number of digits in mpmath (``MPMATH_DIGITS`` of its module, or 60) and in ball arithmetic,
-whatever the tests before it have set.
+whatever the tests before it have set. With FASTPRIV_SKIPS=listed in the environment, as ``.ci/run`` sets it, a run
+fails if a test was skipped for a reason that is not one of LISTED_SKIPS.
 """
 
 import os
+import re
 import signal
 
 import flint
@@ -14,6 +16,12 @@ import pytest
 from hypothesis import settings
 
 DIGITS, BITS = 60, 256
+#: Packages outside of the extra ``test``, and what a machine may lack; everything else is there where all tests run.
+LISTED_SKIPS = re.compile(
+    r"could not import '(dask|distributed|dp_accounting|polars|ray|riskcal|torch|xarray)\b|dask.distributed is not "
+    r"installed|not run: this CPU has no|this machine lacks it|no extended precision here|root writes everywhere"
+    r"|plain samples do not see the rare component|SciPy is older than 1.15"
+)
 mpmath.mp.dps = DIGITS  # for what modules compute when they are imported
 
 
@@ -27,3 +35,28 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 @pytest.fixture(autouse=True)
 def _digits_of_every_test(request):
     mpmath.mp.dps, flint.ctx.prec = getattr(request.module, "MPMATH_DIGITS", DIGITS), BITS
+
+
+_unlisted_skips = []
+
+
+def pytest_runtest_logreport(report):
+    if os.environ.get("FASTPRIV_SKIPS") == "listed" and report.skipped and not hasattr(report, "wasxfail"):
+        *_, reason = report.longrepr if isinstance(report.longrepr, tuple) else (str(report.longrepr),)
+        if not LISTED_SKIPS.match(reason.removeprefix("Skipped: ")):
+            _unlisted_skips.append(f"{report.nodeid}: {reason}")
+
+
+pytest_collectreport = pytest_runtest_logreport  # of files that are skipped as a whole
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session):
+    if _unlisted_skips and not session.exitstatus:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter):
+    if _unlisted_skips:
+        terminalreporter.section("skipped for a reason that tests/conftest.py does not list")
+        terminalreporter.line("\n".join(_unlisted_skips))

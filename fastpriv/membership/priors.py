@@ -29,9 +29,8 @@ from .panels import membership_array
 __all__ = ["BernoulliMembership", "FixedSizeMembership", "MembershipPrior", "PriorTerms"]
 
 _EXACT_PEOPLE, _EXACT_MEMBERS = 2**14, 1000  # up to either, a binomial coefficient is made exactly in a millisecond
-# bound: tested by membership/test_priors - relative error of the logarithm of other binomial coefficients
-_LOG_COEFFICIENT_ERROR = 1e-13
-# bound: tested by membership/test_priors - its error for each person, as K log 2 cancels in it
+# bound: tested by membership/test_priors - error of the logarithm of other binomial coefficients for each person, as
+# K log 2 cancels in it
 _LOG_COEFFICIENT_CANCELLATION = 1e-15
 
 
@@ -266,7 +265,7 @@ class FixedSizeMembership(MembershipPrior):
             error = 4 * UNIT_ROUNDOFF * value
         else:
             value = float(log_binomial_coefficients(count, self.n0))
-            error = _LOG_COEFFICIENT_ERROR * value + _LOG_COEFFICIENT_CANCELLATION * count
+            error = _LOG_COEFFICIENT_CANCELLATION * count
         return exact(value, error, unit="nats", method="closed form", least=0.0)
 
     def draw(self, count: int, n_people: int, rng: RNGLike = None) -> NDArray[np.bool_]:

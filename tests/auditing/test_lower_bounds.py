@@ -16,7 +16,7 @@ from fastpriv.auditing import (
     audit_p_value,
     audit_parameter,
 )
-from fastpriv.auditing.one_run import exceeds_level, level_p_value, p_value, published_p_value
+from fastpriv.auditing.one_run import exceeds_level, greatest_excluded, level_p_value, p_value, published_p_value
 from fastpriv.auditing.repeated_runs import product_p_value
 
 ONE_RUN = [(5, 4, 5, 1.0, 0.01), (5, 5, 20, 0.3, 0.001), (10, 2, 10, 0.0, 0.05), (20, 15, 30, 1.0, 1e-3),
@@ -164,6 +164,14 @@ def test_two_bounds_are_those_of_clopper_and_pearson():
     other = RepeatedRuns(n0 - fp, n0, n1 - tp, n1)  # in and out exchanged, as the definition is symmetric
     assert audit_epsilon(other, form="two_bounds").lower == pytest.approx(
         audit_epsilon(runs, form="two_bounds").lower, rel=1e-9)  # fmt: skip
+
+
+def test_the_greatest_parameter_that_is_excluded_is_found_by_halving():
+    high = np.array([1.0, 8.0, 700.0, 1e-3, 40.0])
+    ends = np.array([0.3, 7.9, 1e-9, 0.0, 40.0])  # of what is excluded, of each row
+    found = greatest_excluded(lambda x: x <= ends, high)
+    np.testing.assert_allclose(found, ends, rtol=0, atol=high.max() * 2.0**-47)
+    assert np.all((found <= ends) & (ends - found <= high * 2.0**-47))
 
 
 def test_one_run_without_delta_is_the_binomial_bound():

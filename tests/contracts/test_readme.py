@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import fastpriv
-from contracts.public import ROOMS
 from contracts.test_layers import LAYERS
 
 ROOT = Path(__file__).parents[2]
@@ -78,13 +77,6 @@ def test_the_python_examples_run(tmp_path):
     assert 1e-6 < vulnerability < 2e-6
     value, lower, upper = numbers_of(" ".join(of("p, q =")[1].split()[:3]))
     assert lower <= value <= upper
-
-
-def test_the_names_in_the_readme_exist():
-    for name in set(re.findall(r"`fastpriv\.([a-z_]+)\b", README)):
-        assert hasattr(fastpriv, name), name
-    for name in set(re.findall(r"`([a-z_]+)\(", README)):
-        assert any(hasattr(room, name) for room in (fastpriv, *ROOMS.values())), name
 
 
 @pytest.mark.parametrize("paper", ["README.md", "CAPABILITIES.md", "CONTRIBUTING.md", "ARCHITECTURE.md"])

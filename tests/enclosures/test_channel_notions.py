@@ -216,6 +216,13 @@ def test_leakage_of_renyi_order(case):
         last = found.value
 
 
+def test_a_default_without_a_prior_is_one_under_the_uniform_prior():
+    channel = DefaultChannel(7, [0.25, 0.25, 0.5], [4, 1], [[0.875, 0.125, 0.0], [0.25, 0.25, 0.5]])
+    found, want = channel._type_classes(None), channel._type_classes(np.full(7, 1 / 7))
+    for name in ("log_outputs", "log_total", "starts", "log_relative", "mass", "log_largest", "log_smallest"):
+        np.testing.assert_allclose(getattr(found, name), getattr(want, name), rtol=1e-14, atol=1e-15)
+
+
 STRUCTURED = [
     RandomizedResponse(4, 1.3), RandomizedResponse(2, 1e-9), RandomizedResponse(5, 20.0), UnaryEncoding(4, 1.0),
     UnaryEncoding.optimized(5, 0.4), UnaryEncoding.rappor(3, 0.5), SubsetSelection(6, 0.8, 2), SubsetSelection(5, 2.0),

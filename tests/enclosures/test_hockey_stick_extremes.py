@@ -323,9 +323,10 @@ def random_pair(rng, family):
     def one():
         size = int(rng.integers(1, 5))
         means, sigmas = rng.normal(0, 3, size), np.exp(rng.normal(0, 0.7, size))
-        if family == "extreme":
-            sigmas = 10.0 ** rng.uniform(-299, 299, size)
-            means = np.where(rng.random(size) < 0.4, 0.0, 10.0 ** rng.uniform(-299, 299, size))
+        if family in ("far", "extreme"):
+            most = 30 if family == "far" else 299
+            sigmas = 10.0 ** rng.uniform(-most, most, size)
+            means = np.where(rng.random(size) < 0.4, 0.0, 10.0 ** rng.uniform(-most, most, size))
         if family == "scales":
             sigmas = 10.0 ** rng.uniform(-10, 10, size)
             means = means * 10.0 ** rng.uniform(-6, 6)
@@ -346,15 +347,18 @@ def random_pair(rng, family):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", ["ordinary", "near", "scales", "extreme"])
-def test_random_pairs(family):
+@pytest.mark.parametrize(
+    ("family", "count"), [("ordinary", 300), ("near", 300), ("scales", 300), ("far", 100), ("extreme", 5)]
+)
+def test_random_pairs(family, count):
+    """Ball arithmetic needs half a second for a far pair, and ten for an extreme one, up to 2^14 bits."""
     rng = np.random.default_rng(31)
     narrow = 0
-    for _ in range(300):
+    for _ in range(count):
         p, q = random_pair(rng, family)
         epsilon = float(rng.choice([0.0, 10.0 ** rng.uniform(-12, 3), 1.0]))
         narrow += check(p, q, epsilon) <= 1e-9
-    assert narrow >= 290
+    assert narrow >= 0.96 * count
 
 
 def test_a_narrow_component_among_broad_ones_of_nearly_one_sigma():

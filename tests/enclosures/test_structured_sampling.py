@@ -17,7 +17,13 @@ from fastpriv import (
     RandomAllocation,
     compose,
 )  # fmt: skip
-from fastpriv.composition.log_normal_sums import log_normal_sum, log_normal_sum_near
+from fastpriv.composition.log_normal_sums import (
+    SumBounds,
+    _AtomicLaw,
+    _LawsOfSum,
+    log_normal_sum,
+    log_normal_sum_near,
+)
 from oracles import structured_sampling as oracle
 
 DIRECTIONS = ("forward", "backward")
@@ -218,3 +224,14 @@ def test_no_delta_is_claimed_to_be_zero(epsilon):
             assert found.lower == 0.0
             assert 0.0 < found.upper < 1e-250
     assert RandomAllocation(2.0, 10).epsilon(log_delta=-1000.0, direction="forward").upper == math.inf
+
+
+def test_what_lies_at_infinity_is_added_to_the_upper_bound_once():
+    """Two terms that are 1, but for parts at infinity whose means are 0.25 and 0.125: E (S - x)^+ is 2 - x and those."""
+    below = _AtomicLaw(np.ones(1), np.ones(1))
+    first, second = (_LawsOfSum(below, _AtomicLaw(np.ones(1), np.ones(1), more), 0.0, 0.0) for more in (0.25, 0.125))
+    level = np.array([0.5, 1.5])
+    _, lower, upper = SumBounds(first, second, 2).excesses(level, deficit=False)
+    np.testing.assert_allclose(lower, 2 - level, rtol=1e-13)
+    np.testing.assert_allclose(upper, 2 - level + 0.375, rtol=1e-13)
+    assert np.all((lower <= 2 - level) & (upper >= 2 - level + 0.375))

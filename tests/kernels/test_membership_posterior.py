@@ -79,3 +79,28 @@ def test_a_model_of_chains_that_does_not_fit():
     model = _membership_gibbs.Model(*numbers, False, [absolute])
     with pytest.raises(ValueError, match="there must be a state for each temperature, four words and a sweep"):
         model.run(np.ones((2, 3), dtype=np.uint8), np.zeros(4, dtype=np.uint64), 1)
+
+
+def test_the_second_parts_of_a_quadratic_term_count():
+    """The exponent of b is b' G b, each entry of G in two parts, of any size here, by brute force."""
+    rng = np.random.default_rng(3)
+    low, high = 3, 2
+    people, subsets = low + high, 1 << low
+    first, second = (rng.integers(-9, 9, (people, people)) / 8 for _ in range(2))
+    first, second = first + first.T, second + second.T
+    members = (np.arange(1 << people)[:, None] >> np.arange(people) & 1).astype(float)
+    parts = [np.einsum("bi,ij,bj->b", members, part, members) for part in (first, second)]
+    vectors = np.array([[*first[h], first[h, h], *second[h], second[h, h]] for h in range(low, people)])
+    factor = np.zeros((2, high + 1, subsets))
+    factor[0] = 1.0
+    term = {"kind": "quadratic", "vectors": vectors, "low": np.array([part[:subsets] for part in parts]),
+            "factor": factor}  # fmt: skip
+    sizes = members[:subsets].sum(axis=1)
+    model = _membership_posterior.Model(
+        low, high, np.zeros((2, high + 1, subsets)), np.zeros((2, high)), sizes, 0.0, [term]
+    )
+    out = np.empty((3, 1 << high))
+    model.rows(0, 1 << high, out)
+    exponents = np.add(*parts).reshape(1 << high, subsets)
+    np.testing.assert_allclose(out[0], exponents.max(axis=1), rtol=1e-14)
+    np.testing.assert_allclose(out[1], np.exp(exponents - exponents.max(axis=1, keepdims=True)).sum(axis=1), rtol=1e-14)

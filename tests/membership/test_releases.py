@@ -383,6 +383,13 @@ def test_what_is_refused():
         CombinedReleases([])
     with pytest.raises(DomainError, match="releases must be of the same people under the same prior; got .* at index "):
         CombinedReleases([release, model("gauss", 1.0, prior=prior)])
+    named, others = (
+        Panel(PANEL.to_array(), people=[f"{letter}{k}" for k in range(5)]) for letter in "ab"
+    )  # fmt: skip
+    for panels in ([PANEL, named], [named, PANEL], [named, named]):  # names are compared where both panels have some
+        CombinedReleases([model("gauss", 1.0, panel=panel) for panel in panels])
+    with pytest.raises(DomainError, match="releases must be of the same people under the same prior; got .* at index "):
+        CombinedReleases([model("gauss", 1.0, panel=panel) for panel in (named, others)])
     both = CombinedReleases([release, model("laplace", 1.0)])
     with pytest.raises(ShapeError, match="released must have one array for each of 2 releases; got 1"):
         both.log_likelihood([[0.5] * 4], [1] * 5)

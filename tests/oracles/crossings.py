@@ -30,7 +30,7 @@ from flint import arb, arb_series, ctx, fmpq
 __all__ = ["FIRST_PRECISION", "Precision", "exact", "positive_part", "sign_changes", "square", "working_precision"]
 
 FIRST_PRECISION = 128
-LAST_PRECISION = 1 << 13
+LAST_PRECISION = 1 << 14
 _CELLS = 40_000
 
 

@@ -205,6 +205,30 @@ def test_links_and_files_of_others_are_refused(path, tmp_path, monkeypatch):
         ResultStore.open(path, identity=IDENTITY)
 
 
+def test_the_lock_of_a_store_is_that_of_its_user_and_of_this_process_alone(path):
+    """Nobody else may open it, whatever the umask; a program that is started inherits nothing, an old lock is reused."""
+    before = os.umask(0)
+    try:
+        with ResultStore.open(path, identity=IDENTITY):
+            (lock,) = path.parent.glob("*-lock")
+            held = [fd for fd in map(int, os.listdir("/dev/fd")) if _is_open(fd, lock)]
+            assert stat.S_IMODE(lock.stat().st_mode) == 0o600
+            assert held
+            assert not any(os.get_inheritable(fd) for fd in held)
+    finally:
+        os.umask(before)
+    lock.write_bytes(b"")  # of a writer that was killed
+    with ResultStore.open(path, identity=IDENTITY):
+        pass
+
+
+def _is_open(descriptor, path):
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except OSError:
+        return False
+
+
 def test_a_store_that_cannot_be_made_is_a_sentence(tmp_path):
     with pytest.raises(OSError, match="path must be a file that can be written; got .*Make its directory first"):
         ResultStore.open(tmp_path / "no" / "store", identity=IDENTITY)
