@@ -99,6 +99,7 @@ def leakage_page(
         paragraph(
             f"Attacks that name records at random have a C1 of {shown(null)}: compare with this, and not with 0."
         ),
+        _guesses(study),
         *(_pictures(study, data) if drawn else ()),
         section("Table", [
             table(_HEADINGS, summary_rows(study), caption="Attacks under each protection, and exact values",
@@ -228,6 +229,18 @@ def _whole_width(image: str) -> str:
 def _kinds(study: LeakageStudy) -> set[str]:
     """Kinds of the exact values: heuristic where the posterior was sampled."""
     return {one.exact.c1.kind for one in study.outcomes if one.exact is not None}
+
+
+def _guesses(study: LeakageStudy) -> str:
+    """What the attacks of some protections do not say, or nothing."""
+    labels = [one.label for one in study.outcomes if one.no_better_than_guessing]
+    if not labels:
+        return ""
+    every = "all protections" if len(labels) == len(study.outcomes) else ", ".join(labels)
+    return paragraph(
+        f"Under {every}: attack no better than guessing, or not shown to be, which says nothing about privacy. Compare "
+        "with the best possible recovery, or try another attack."
+    )
 
 
 def _remarks(study: LeakageStudy) -> str:

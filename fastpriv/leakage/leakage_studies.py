@@ -62,7 +62,7 @@ from .privacy_estimates import (
     bayesian_privacy_estimate,
 )
 from .protections import Protection
-from .study_results import ExactLeakage, LeakageOutcome, LeakageStudy, ReconstructionExample
+from .study_results import ExactLeakage, LeakageOutcome, LeakageStudy, ReconstructionExample, guessing_remark
 from .trainable_models import checked_labels, checked_records, checked_weights
 
 __all__ = ["leakage_study"]  # fmt: skip
@@ -431,6 +431,8 @@ def _study(
     for c, (label, guard) in enumerate(grid.items()):
         rows = [details[_UPDATE, c, m] for m in range(models)]
         exact, remark = _exact_leakage([row[1:] for row in rows], size, cells.pool.size, estimates[c].smoothing)
+        recovered, chance = float(estimates[c].recovered.value), size / cells.pool.size
+        remark = "; ".join(filter(None, (remark, guessing_remark(recovered, chance, models, confidence))))
         distance = _total_variation(guards[reference], guard, cells.trainings[c])
         accuracy = None
         if cells.utility_rounds:

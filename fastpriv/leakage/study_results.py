@@ -16,7 +16,26 @@ from ..numerics import BoolArray, FloatArray, IntArray
 from .privacy_estimates import BayesianPrivacyEstimate
 from .protections import Protection
 
-__all__ = ["ExactLeakage", "LeakageOutcome", "LeakageStudy", "ReconstructionExample", "outcome_numbers"]
+__all__ = [
+    "ExactLeakage", "LeakageOutcome", "LeakageStudy", "ReconstructionExample", "guessing_remark", "outcome_numbers",
+]  # fmt: skip
+
+
+_GUESSING = "better than guessing"  # in the remark on attacks that are not
+
+
+def guessing_remark(recovered: float, chance: float, models: int, confidence: float) -> str:
+    """What to say of attacks that recover no more than names at random, or not enough more to tell; "" for others.
+
+    Of independent models, each with a mean in [0, 1] that is ``chance`` under guesses, the mean exceeds ``recovered``
+    with probability exp(-models KL(recovered || chance)) at most (Hoeffding 1963, theorem 1).
+    """
+    if recovered > chance:
+        left = (1.0 - recovered) * math.log((1.0 - recovered) / (1.0 - chance)) if recovered < 1.0 else 0.0
+        if models * (recovered * math.log(recovered / chance) + left) >= -math.log(1.0 - confidence):
+            return ""
+    word = "no" if recovered <= chance else "not shown to be"
+    return f"attack {word} {_GUESSING} (which recovers {chance:.3g} of the batch): says nothing about privacy"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -92,7 +111,7 @@ class LeakageOutcome(Result):
     accuracy : Estimate or None
         Fraction of held-out records that models trained under this protection classify well; None if not asked for.
     remark : str
-        Why there is no exact value.
+        Why there is no exact value, and whether the attacks recovered no more than names at random would.
 
     Examples
     --------
@@ -114,6 +133,11 @@ class LeakageOutcome(Result):
     distortion: Estimate
     accuracy: Estimate | None = None
     remark: str = ""
+
+    @property
+    def no_better_than_guessing(self) -> bool:
+        """Whether the attacks are not shown to recover more of the batch than names at random."""
+        return _GUESSING in self.remark
 
     def fractions(self) -> dict[str, Estimate]:
         """What the attacks attain as fractions of the exact optimum, with the bounds of both.

@@ -24,3 +24,17 @@ class Everything:
 
     def reconstruct(self, updates, rng):
         return SimpleNamespace(records=RECORDS[POOL[BATCH]][::-1])
+
+
+class Guesses:
+    """An attack that names two records of the pool at random."""
+
+    def reconstruct(self, updates, rng):
+        return SimpleNamespace(records=RECORDS[POOL[rng.choice(POOL.size, 2, replace=False)]])
+
+
+class WrongOnes:
+    """An attack that always names the same two records, which are not in the batch."""
+
+    def reconstruct(self, updates, rng):
+        return SimpleNamespace(records=RECORDS[POOL[[0, 1]]])

@@ -7,11 +7,16 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy import stats
 
+from fastpriv.cli.leakage import _table
 from fastpriv.errors import DomainError, NotConvergedError, ShapeError
 from fastpriv.leakage import MultilayerPerceptron, Protection, SoftmaxRegression, leakage_study
+from fastpriv.leakage.leakage_pages import leakage_page
 from fastpriv.leakage.leakage_studies import _total_variation
-from leakage.attacks_that_know import BATCH, LABELS, POOL, RECORDS, Everything, HalfOfThem
+from fastpriv.leakage.record_files import labelled_records
+from fastpriv.leakage.study_results import guessing_remark
+from leakage.attacks_that_know import BATCH, LABELS, POOL, RECORDS, Everything, Guesses, HalfOfThem, WrongOnes
 
 MODEL = SoftmaxRegression(5, 3)
 GRID = {
@@ -203,3 +208,38 @@ def test_what_is_not_there():
 def test_a_gradient_that_is_nan_is_named():
     with pytest.raises(NotConvergedError, match="gradient must be finite; got .* in round"):
         study(records=RECORDS * 1e308, rounds=3)
+
+
+WORDS = "better than guessing (which recovers 0.167 of the batch): says nothing about privacy"
+
+
+@pytest.mark.parametrize("attack", [Guesses(), WrongOnes()])
+def test_an_attack_that_guesses_is_called_one(attack, tmp_path):
+    found = study(attack=attack, n_models=8, n_attacks=4)
+    assert all(one.no_better_than_guessing for one in found.outcomes)
+    assert all(WORDS in one.remark for one in found.outcomes)
+    rows = json.loads("".join(found.json_pieces()))["table"]
+    assert all(WORDS in row["remark"] for row in rows)
+    assert "normal noise, or none" in found["laplace"].remark  # the other remark stays
+    page = leakage_page(found, labelled_records(RECORDS, LABELS, source="made up"), drawn=False)
+    assert "Under all protections: attack no better than guessing" in page
+    assert WORDS in _table(found)
+
+
+@pytest.mark.parametrize("attack", [Everything(), HalfOfThem()])
+def test_an_attack_that_knows_is_not(attack):
+    found = study(attack=attack, n_models=24)
+    assert not any(one.no_better_than_guessing for one in found.outcomes)
+    page = leakage_page(found, labelled_records(RECORDS, LABELS, source="made up"), drawn=False)
+    assert "better than guessing" not in page + _table(found)
+
+
+@pytest.mark.parametrize(("models", "chance"), [(2, 0.04), (8, 0.04), (8, 0.3), (40, 0.1), (200, 0.01)])
+def test_guesses_are_seldom_called_better(models, chance):
+    hits = stats.binom(models, chance)  # the largest spread of means in [0, 1]
+    better = [k for k in range(models + 1) if not guessing_remark(k / models, chance, models, 0.95)]
+    assert sum(hits.pmf(k) for k in better) <= 0.05
+    assert not guessing_remark(1.0, chance, models, 0.95)
+    assert guessing_remark(chance, chance, models, 0.95).startswith("attack no better")
+    unclear = [guessing_remark(k / models, chance, models, 0.95) for k in range(models + 1) if k / models > chance]
+    assert all(text.startswith("attack not shown to be better than guessing") for text in unclear if text)
