@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..errors import SamplingWarning
-
 if TYPE_CHECKING:
     from ..assessment.column_files import ColumnFile
 
@@ -56,13 +54,14 @@ def open_table(args: argparse.Namespace, path: str, data: bytes | None = None) -
 
 
 @contextmanager
-def warnings_on_one_line() -> Iterator[None]:
-    """Print warnings about samples as one line each."""
+def warnings_on_one_line(*, shown: bool = True) -> Iterator[None]:
+    """Print warnings about samples and about long runs as one line each, unless they are not to be shown."""
 
     def print_warning(message: Warning | str, *location: Any, **more: Any) -> None:
-        print(f"fastpriv: warning: {' '.join(str(message).split())}", file=sys.stderr)
+        if shown:
+            print(f"fastpriv: warning: {' '.join(str(message).split())}", file=sys.stderr)
 
     with warnings.catch_warnings():
-        warnings.simplefilter("always", SamplingWarning)
+        warnings.simplefilter("always", UserWarning)
         warnings.showwarning = print_warning
         yield
