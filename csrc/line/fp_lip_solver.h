@@ -428,6 +428,54 @@ static fp_bracket FP_NAME(fp_lip_double_double)(fp_lip *lip, int i, double epsil
     return out;
 }
 
+/* H(M||N_a) for atom i, whose crossings are enclosed, from its complement
+ *     sum w_j P_j(t_L < t < t_R) + e^eps (Phi(t_L) + Phi(-t_R)) - (sum w_j - 1):
+ * where H is near 1, these positive terms keep the digits of log H.  Points of the interval farther from all atoms than
+ * the groups serve have at most 4e-22 of 1 - H, which is at least the least weight. */
+static fp_bracket FP_NAME(fp_lip_complement)(fp_lip *lip, int i, double epsilon)
+{
+    const fp_lip_atoms *atoms = lip->group[0].n ? &lip->group[0] : &lip->side[0];
+    double a = lip->side[0].x[i], end[2] = {INFINITY, INFINITY}, slip = 0.0, q = 0.0, q_error = 0.0,
+           loss = 0.0;
+    fp_dd total = fp_dd_set(0.0);
+    for (int which = 0; which < 2; ++which) {
+        int k = which ? lip->n - 1 - i : i;
+        const fp_lip_tail *tail = &lip->tail[which][k];
+        if (k == lip->n - 1)
+            continue;
+        double low, t = tail->t, square = fp_half_square(t, &low);
+        fp_dd scale = fp_two_sum(epsilon, -square);
+        scale = fp_two_sum(scale.hi, scale.lo - low);
+        double mass = FP_NAME(fp_lip_unscaled)(scale, fp_mills(t) * FP_INV_SQRT_2PI);
+        end[which] = t;
+        q += mass;
+        q_error += (4.0 * FP_ROUND + tail->theta) * mass;
+        loss += FP_NAME(fp_lip_unscaled)(tail->scale_above, tail->loss);
+    }
+    for (int j = 0; j < atoms->n && !lip->stop.status; ++j) {
+        double d = (atoms->x[j] - a) * lip->inverse, high = end[0] - d, below = -end[1] - d, w = atoms->weight[j];
+        int mirrored = below > 0.0;
+        double most = fp_ndtr(mirrored ? -below : high), least = fp_ndtr(mirrored ? -high : below);
+        double density = high < INFINITY ? fp_exp(-0.5 * high * high) * (2.0 * fabs(d) + end[0]) : 0.0;
+        density += below > -INFINITY ? fp_exp(-0.5 * below * below) * (2.0 * fabs(d) + end[1]) : 0.0;
+        total = fp_dd_add_d(total, w * (most - least));
+        slip += w * (4.0 * (most + least) + density);
+        fp_stop_requested(&lip->stop, 16);
+    }
+    double sum = total.hi, c = sum + q - lip->excess;
+    double error = FP_ROUND * (slip + 4.0 * (sum + q + fabs(lip->excess))) + q_error
+                   + (lip->group[0].n ? lip->group_error : 0.0) * sum + 1e-20 * (sum + q) + 1e-300;
+    double least = c - error - loss, most = c + error;
+    fp_bracket out = {1.0 - c, 0.0, 1.0, fp_log1p(-c), -INFINITY, INFINITY};
+    if (least > 0.0 && most < 0.7) {
+        out.lower = nextafter(1.0 - most, 0.0);
+        out.upper = nextafter(1.0 - least, INFINITY);
+        out.log_lower = fp_log1p(-most) * (1.0 + 1e-15);
+        out.log_upper = fp_log1p(-least) * (1.0 - 1e-15);
+    }
+    return out;
+}
+
 /* The intersection of two valid brackets, with the value of the narrower one. */
 static void FP_NAME(fp_bracket_intersect)(fp_bracket *one, const fp_bracket *other)
 {
@@ -444,9 +492,11 @@ static void FP_NAME(fp_bracket_intersect)(fp_bracket *one, const fp_bracket *oth
 static double FP_NAME(fp_lip_width)(const fp_lip *lip, const fp_bracket *h)
 {
     double size = fabs(h->log_upper);
-    if (h->value > 1e-280)
-        return (h->upper - h->lower)
-               / (lip->target * h->value * (lip->logs && h->value > 0.3 && size < 1.0 ? size : 1.0));
+    if (h->value > 1e-280) {
+        double plain = (h->upper - h->lower) / (lip->target * h->value),
+               log_width = (h->log_upper - h->log_lower) / (lip->target * size);
+        return lip->logs && h->value > 0.3 && size < 1.0 && !(log_width <= plain) ? log_width : plain;
+    }
     return (h->log_upper - h->log_lower) / (lip->target * (size > 700.0 ? size / 700.0 : 1.0));
 }
 
@@ -489,6 +539,11 @@ static int FP_NAME(fp_lip_visit_atom)(fp_lip *lip, int i, double epsilon, ptrdif
     double width = FP_NAME(fp_lip_width)(lip, &h), wide = FP_LIP_WIDE / lip->target;
     int first[2] = {0, 0}, count[2] = {0, 0};
     int suited = !(left->resolved && left->t > 0x1p25) && !(right->resolved && right->t > 0x1p25);
+    if (width > 1.0 && lip->logs && h.value > 0.5 && (right->resolved || i == lip->n - 1) && (left->resolved || i == 0)) {
+        fp_bracket better = FP_NAME(fp_lip_complement)(lip, i, epsilon);
+        FP_NAME(fp_bracket_intersect)(&h, &better);
+        width = FP_NAME(fp_lip_width)(lip, &h);
+    }
     if (width > 1.0 && suited && epsilon <= 1e12) {
         for (int s = 0; s < 2; ++s)
             FP_NAME(fp_lip_window)(lip, &lip->side[s], lip->side[s].x[s ? lip->n - 1 - i : i], s ? left->t : right->t,

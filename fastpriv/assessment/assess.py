@@ -20,7 +20,7 @@ from .._grids import Grid, parse_grid
 from .._parallel import Progress, blocks, ordered_map
 from ..channels import AnyChannel
 from ..distributions import Pmf
-from ..errors import DomainError
+from ..errors import DomainError, warned
 from ..numerics import FloatArray
 from .checkpoint import Checkpoint
 from .families import MechanismFamily, family_of, required_parameters
@@ -33,6 +33,11 @@ __all__ = ["assess"]
 
 Data = ArrayLike | Pmf
 _MAX_BLOCKS = 512  # of one column under one mechanism: enough for all threads, few enough files for a checkpoint
+# Seconds on one core: of a level of epsilon of a curve; of a value under one noise level, and at one level of epsilon.
+_SECONDS_OF_LEVEL, _SECONDS_OF_VALUE, _SECONDS_OF_VALUE_AND_LEVEL = 3e-4, 2e-6, 7e-8
+_LONG_RUN = 10.0  # seconds from which a run is announced
+_MANY_VALUES = 2000  # different values from which rounding them is advised
+_ADVISED_BINS = 1000
 # What to do about a refused grid.
 _SIGMA_REMEDY = "Pass standard deviations in the unit of the column, such as 1,10,100."
 _LEVEL_REMEDY = "Pass levels of LDP in nats, such as 0.5,1,2 (--epsilon)."  # remedy for levels that cannot be read
@@ -115,6 +120,9 @@ def assess(
 
     Notes
     -----
+    A run that is expected to last more than 10 seconds begins with a warning that says how long, from the numbers of
+    values and of levels; that of mechanisms other than Gaussian noise is not estimated.
+
     Nothing is rounded unasked. With bins, every number speaks of the mechanism "round, then release": a guess is one of
     the rounded value, all other quantities are the same for both; table, figure and files say so. The quantities are
     those of ``fastpriv.notions``, whose docstrings give the sources.
@@ -195,6 +203,14 @@ class _Case:
         ]
         return {name: QuantityGrid.stack([row[name] for row in estimates]) for name in estimates[0]}
 
+    def expected_seconds(self, rows: slice) -> float:
+        """Roughly how long some rows of the grid take on one core; 0 for mechanisms other than Gaussian noise."""
+        if self.family.parameter != "sigma":
+            return 0.0
+        values, levels = len(self.secret.prior), self.epsilon.size
+        of_value = _SECONDS_OF_VALUE + _SECONDS_OF_VALUE_AND_LEVEL * levels
+        return float((rows.stop - rows.start) * (_SECONDS_OF_LEVEL * levels + of_value * values))
+
     def checkpoint(self, parent: str | os.PathLike[str], resume: bool, stack: ExitStack) -> Checkpoint:
         """Open the checkpoint, which the end of ``stack`` closes."""
         secret, family = self.secret, self.family
@@ -239,6 +255,7 @@ def _run_cases(
                 done[position] = kept
                 report(len(done))
         missing = [position for position in range(len(tasks)) if position not in done]
+        _announce_long_run(cases, [tasks[position] for position in missing], n_jobs)
         computed = ordered_map(compute, [tasks[position] for position in missing], n_jobs=n_jobs)
         for position, block in zip(missing, computed, strict=True):
             index, rows = tasks[position]
@@ -258,6 +275,34 @@ def _run_cases(
             if store is not None:
                 store.store.remove()
     return assessments
+
+
+def _announce_long_run(cases: list[_Case], tasks: list[tuple[int, slice]], n_jobs: int | None) -> None:
+    """Warn of a run that lasts, with its expected time and what shortens it."""
+    seconds = sum(cases[index].expected_seconds(rows) for index, rows in tasks)
+    if seconds < _LONG_RUN:
+        return
+    backend, workers = _parallel.configured_workers(n_jobs)
+    workers = max(1, min(int(backend.effective_n_jobs(workers)), len(tasks)))
+    if seconds / workers < _LONG_RUN:
+        return
+    index = max({index for index, _ in tasks}, key=lambda index: len(cases[index].secret.prior))
+    values, levels = len(cases[index].secret.prior), sum(rows.stop - rows.start for _, rows in tasks)
+    remedy = "Pass fewer levels of sigma or epsilon (--sigma, --curve) for an answer sooner."
+    if values > _MANY_VALUES:
+        remedy = f"Pass bins={_ADVISED_BINS} (--bins {_ADVISED_BINS}) to release rounded values, which is much faster."
+    warned(
+        f"data has {values:,} different values, and {levels:,} noise levels take about "
+        f"{_duration(seconds / workers)} on {workers} worker{'s' if workers > 1 else ''}. {remedy}",
+        UserWarning,
+    )
+
+
+def _duration(seconds: float) -> str:
+    for unit, size in (("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} seconds"
 
 
 def _block(cases: list[_Case], task: tuple[int, slice]) -> dict[str, QuantityGrid]:

@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DomainError
-from .shared_options import FIGURE_FORMATS, GRID_FORMS, add_column_options, figure_format, open_table, print_text
+from .shared_options import (
+    FIGURE_FORMATS,
+    GRID_FORMS,
+    add_column_options,
+    figure_format,
+    open_table,
+    print_text,
+    warnings_on_one_line,
+)
 
 if TYPE_CHECKING:
     from ..assessment.column_files import ColumnFile
@@ -81,7 +89,8 @@ def run(args: argparse.Namespace) -> int:
     """Assess, print and write; return the exit code."""
     formats, figure = _formats(args), figure_format(args)
     out = args.out if args.out is not None else None if args.json else "fastpriv-report"
-    report = _assess(args, out)
+    with warnings_on_one_line(shown=not args.quiet):
+        report = _assess(args, out)
     written = [] if out is None else report.save(out, formats=formats, figure=figure)
     if args.json:
         for piece in report.json_pieces():

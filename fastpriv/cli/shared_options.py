@@ -11,7 +11,6 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._text import escape_invisible
-from ..errors import SamplingWarning
 
 if TYPE_CHECKING:
     from ..assessment.column_files import ColumnFile
@@ -65,13 +64,14 @@ def print_text(text: str) -> None:
 
 
 @contextmanager
-def warnings_on_one_line() -> Iterator[None]:
-    """Print warnings about samples and arguments as one line each."""
+def warnings_on_one_line(*, shown: bool = True) -> Iterator[None]:
+    """Print warnings about samples, arguments and long runs as one line each, unless they are not to be shown."""
 
     def print_warning(message: Warning | str, *location: Any, **more: Any) -> None:
-        print(f"fastpriv: warning: {escape_invisible(' '.join(str(message).split()))}", file=sys.stderr)
+        if shown:
+            print(f"fastpriv: warning: {escape_invisible(' '.join(str(message).split()))}", file=sys.stderr)
 
     with warnings.catch_warnings():
-        warnings.simplefilter("always", SamplingWarning)
+        warnings.simplefilter("always", UserWarning)
         warnings.showwarning = print_warning
         yield

@@ -7,10 +7,12 @@ import pytest
 from mpmath import mp, mpf
 
 from fastpriv import GaussianMechanism, GaussianMixture, Pmf, kl_divergence, mutual_information, notions
+from fastpriv.distributions.pmf import grouped_atoms
 from fastpriv.divergences.one_dimension import integrals
 from fastpriv.kernels import _lip
 from fastpriv.notions import gaussian as gaussian_notions
 from fastpriv.posteriors.gaussian import gaussian_abp
+from oracles import lip as lip_oracle
 
 
 def spread(n):
@@ -317,3 +319,25 @@ def test_lip_curves_of_grouped_values_meet_those_of_all_values(shape, spread):
         assert (np.asarray(curve.upper) >= whole[0, :, column + 1]).all()
         width, allowed = np.asarray(curve.upper) - curve.lower, whole[0, :, column + 2] - whole[0, :, column + 1]
         assert (np.nan_to_num(width) <= 2 * np.nan_to_num(allowed) + 1e-9 * np.abs(whole[0, :, column])).all()
+
+
+@pytest.mark.parametrize(("sigma", "epsilon"), [(0.8, 1.0), (0.9, 0.0), (0.7, 30.0)])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_the_logarithm_of_a_delta_near_1_keeps_its_digits(sigma, epsilon, grouped):
+    """log delta to 2e-12 of itself where delta is nearly 1, from all atoms and from groups, against many digits.
+
+    The last value lies far from all others, so that it has the largest divergence.
+    """
+    prior = Pmf(np.append(spread(250).values[:-1], 30.0), spread(250).probabilities)
+    tools = grouped_atoms(prior.values, prior.probabilities, sigma, radius=40.0)
+    assert tools.values.size < len(prior)
+    groups = (tools.weights, tools.values, tools.error, tools.radius) if grouped else None
+    rows, cost = _lip.lip_curves(
+        prior.probabilities, prior.values, np.array([sigma]), np.array([[epsilon]]), 2e-12, True, groups
+    )
+    want = mp.log(lip_oracle.divergence_at(prior.values, prior.probabilities, sigma, epsilon, len(prior) - 1, 25))
+    value, lower, upper = rows[0, 0, 3:]
+    assert -0.05 < want < -1e-3
+    assert lower <= want <= upper
+    assert upper - lower <= 2e-12 * abs(value)
+    assert cost[1] == 0, "sums in double-doubles"
