@@ -6,13 +6,16 @@ Run: pytest benches/bench_compose.py. The peer discretises with an interval that
 import numpy as np
 import pytest
 
-from fastpriv import GaussianMixture, compose
+from fastpriv import GaussianMixture, PoissonSampledGaussian, compose
 from fastpriv.composition import contour
 
 SIGMA, RATE = 2.0, 0.01
 #: count -> epsilon with log delta near -10 and its value, by contours in 60 digits (tests/oracles/contours.py)
 TRUTHS = {3000: (1.0, -9.976374281896600782), 1_000_000: (30.0, -6.999371868065242389)}
 COUNTS = {100: 0.1, 3000: 1.0, 10_000: 2.0, 1_000_000: 30.0}
+
+#: releases at the rate 1e-6 and sigma 1 -> log delta(4e-6), by integrals (tests/enclosures/test_small_rates.py)
+SMALL_RATES = {2: -16.1589257656793, 3: -15.72942605226789, 10: -14.4839159635}
 
 
 def composition(count):
@@ -71,3 +74,13 @@ def test_warm(benchmark, count, points):
 def test_cold_curve(benchmark, count):
     check(count)
     benchmark(log_delta, count, np.linspace(0.0, 2 * COUNTS[count], 100))
+
+
+@pytest.mark.parametrize("count", SMALL_RATES)
+@pytest.mark.benchmark(group="composition, few releases at a small rate")
+def test_small_rate(benchmark, count):
+    few = compose(PoissonSampledGaussian(1.0, 1e-6), count)
+    found = few.log_delta(4e-6)
+    assert found.value == pytest.approx(SMALL_RATES[count], abs=1e-10)
+    assert found.width < 1e-9
+    benchmark(few.log_delta, 4e-6)

@@ -1,14 +1,14 @@
 """Delta of releases of Poisson-sampled Gaussians near epsilon = 0, however small the rates are.
 
 Notation of ``two_sampled_gaussians``; release i comes k_i times. Under Q the loss of one release is log(1 - q_i) + u_i,
-u_i = log(1 + r_i Y_i) > 0 with r_i = q_i / (1 - q_i). L = -sum k_i log(1 - q_i), U is the sum of all u, so that S = U -
-L, and m_i(z) = E e^(-z u_i) under Q. For c > 0, t > 0, by the transform of (1 - e^-y)^+,
+u_i = log(1 + r_i Y_i) > 0 with r_i = q_i / (1 - q_i). L = -sum k_i log(1 - q_i), U is the sum of all u, so that S =
+U - L, and m_i(z) = E e^(-z u_i) under Q. For c > 0, t > 0, by the transform of (1 - e^-y)^+,
 
     J(c) = E (1 - e^(U - c))^+ = (1/pi) Im of the integral of f(z) dz from t to t + i inf,
     f(z) = e^(c z) prod m_i(z)^k_i / (z (z + 1)).
 
-Of Q against P, delta(epsilon) = J(L - epsilon). Of P against Q it is E (e^S - e^epsilon)^+ under Q, which is E (e^epsilon
-- e^S)^+ + E e^S - e^epsilon:
+Of Q against P, delta(epsilon) = J(L - epsilon). Of P against Q it is E (e^S - e^epsilon)^+ under Q, which is the mean
+of (e^epsilon - e^S)^+ + e^S - e^epsilon:
 
     delta(epsilon) = e^epsilon J(L + epsilon) - (e^epsilon - 1),
 
@@ -16,16 +16,16 @@ with fewer digits where delta is far below epsilon. A sum along a contour of P h
 these are of the small losses, and z of the order of 1 / c.
 
 Moments. With x - i eta for x, 0 < a eta <= pi/4, -pi/2 <= arg u(x - i y) <= 0 for 0 <= y <= 2 eta, as Y turns by -a y.
-On 0 <= arg z <= pi/2 the integrand phi(x - i y) e^(-z u) is thus at most e^(y^2/2) phi(x) e^(-t Re u(x - i y)), t = Re z,
-and its trapezoidal sum with the step h at y = eta differs from m by at most (N(0) + N(2 eta)) / (e^(2 pi eta / h) - 1), N
-the integrals of these bounds (Trefethen and Weideman 2014, theorem 5.1); e^(-t Re u) falls with x, so that its values
-at the left ends of cells bound N. Terms beyond the last nodes are at most those of e^(eta^2/2) phi. With tau the sum of
-these errors, prod m^k changes by at most prod (m(t) + tau)^k - prod m(t)^k, and J by that times e^(c t) / (2 t).
+On 0 <= arg z <= pi/2 the integrand phi(x - i y) e^(-z u) is thus at most e^(y^2/2) phi(x) e^(-t Re u(x - i y)), t =
+Re z, and its trapezoidal sum with the step h at y = eta differs from m by at most (N(0) + N(2 eta)) / (e^(2 pi eta / h)
+- 1), N the integrals of these bounds (Trefethen and Weideman 2014, theorem 5.1); e^(-t Re u) falls with x, so that its
+values at the left ends of cells bound N. Terms beyond the last nodes are at most those of e^(eta^2/2) phi. With tau the
+sum of these errors, prod m^k changes by at most prod (m(t) + tau)^k - prod m(t)^k, and J by that times e^(c t) / (2 t).
 
 Path. The finite sums are entire functions of z. Where all nodes have arg u <= -beta their terms stay bounded up to arg
 z = pi/2 + beta, so that the path may turn left: z = t + s e^(i psi), psi = pi/2 + beta, along which e^(c z) falls. The
-integral over s is a sum of Gauss and Legendre over cells, with the error bound of ``two_sampled_gaussians``. log|f| but for
-z (z + 1) is at most c Re z + sum k log(sum |terms|), a convex function of z: the corners of a rectangle around the
+integral over s is a sum of Gauss and Legendre over cells, with the error bound of ``two_sampled_gaussians``. log|f| but
+for z (z + 1) is at most c Re z + sum k log(sum |terms|), a convex function of z: the corners of a rectangle around the
 ellipse bound it. On the path |e^(-z u)| falls with s, which bounds the integral beyond the last cell.
 """
 

@@ -12,23 +12,24 @@ The mean of (1 - X)^+ is the curve delta_1 of the first release, so that all ter
 
     delta(epsilon) = delta_1(epsilon) + q_2 I(epsilon),    I(epsilon) = integral of p_1(x) V(v(x)) dx.
 
-For Q against P the same steps give delta_1'(epsilon) + q_2 e^epsilon I(-epsilon), delta_1' the curve of Q_1 against P_1.
+For Q against P the same steps give delta_1'(epsilon) + q_2 e^epsilon I(-epsilon), delta_1' the curve of Q_1 against
+P_1.
 
 The integral. v falls with x; it is 1 at x_0, where D_1 = e^epsilon, and 0 at x_c. V rises up to x_0 and falls beyond
 it: times the largest p_1 it bounds the integral over a cell, and both ends. Gauss-Legendre sums with N nodes over a
-cell on one side of x_0 err by (64/15) h M rho^(-2N) / (1 - rho^-2), h half its length, M a bound of the integrand on the
-ellipse of rho around it (Trefethen, Approximation Theory and Practice, theorem 19.3), within |Im x| <= B. There |p_1|
-is at most e^(B^2/2) times its value at Re x; Re D_1 and |Im D_1| are bounded by those of Y_1, as arg Y_1 = a_1 Im x,
-which bounds Re v > 0 and arg v; and with log v = a_2 (y - a_2/2), V(v) = Phi(a_2 - y) - v Phi(-y), or v Phi(y) -
-Phi(y - a_2), where |Phi(y)| <= e^((Im y)^2 / 2) Phi(Re y), as the density has that factor on a line of constant Im y.
-Cells are halved until these bounds are small.
+cell on one side of x_0 err by (64/15) h M rho^(-2N) / (1 - rho^-2), h half its length, M a bound of the integrand on
+the ellipse of rho around it (Trefethen, Approximation Theory and Practice, theorem 19.3), within |Im x| <= B. There
+|p_1| is at most e^(B^2/2) times its value at Re x; Re D_1 and |Im D_1| are bounded by those of Y_1, as arg Y_1 =
+a_1 Im x, which bounds Re v > 0 and arg v; and with log v = a_2 (y - a_2/2), V(v) = Phi(a_2 - y) - v Phi(-y), or v
+Phi(y) - Phi(y - a_2), where |Phi(y)| <= e^((Im y)^2 / 2) Phi(Re y), as the density has that factor on a line of
+constant Im y. Cells are halved until these bounds are small.
 
 Rounding. |dV/dv| is Phi(-y) for v >= 1 and Phi(y) below, which turns the errors of v and of the nodes into those of V.
 delta rises with a_i (a farther mean dominates), so that doubles around a_i bound it; q_i is taken as exact. A split at
 another point than x_0 lowers delta_1 by the second order of the distance.
 """
 
-# bounds: tested by enclosures/test_two_sampled_gaussians - roundings of integrands and sums; truncation is proved above
+# bounds: tested by enclosures/test_small_rates - roundings of integrands and sums; truncation is proved above
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ _AT_ONCE = 64  # epsilons whose cells are refined together
 _BEYOND = 60.0
 # bound: none - ratios of distance and sigma, and rates, outside of which others compute
 _RATIOS, _RATES, _LARGEST_EPSILON = (1e-2, 40.0), (1e-100, 0.9), 300.0
-# bound: tested by enclosures/test_two_sampled_gaussians - relative errors of log G and of log Phi
+# bound: tested by enclosures/test_small_rates - relative errors of log G and of log Phi
 _CURVE_ERROR = 4e-15
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
@@ -96,6 +97,7 @@ class SampledPair:
 
     @property
     def exact(self) -> bool:
+        """Whether a is a double."""
         return self.ratio[0] == self.ratio[1]
 
 
@@ -140,7 +142,8 @@ def _log_delta(first: SampledPair, second: SampledPair, side: int, epsilon: Floa
     for one, inner, outward in ((low, inner_low, -1.0), (high, inner_high, 1.0)):
         with np.errstate(invalid="ignore"):
             total = np.logaddexp(one, log_factor + inner)
-            total += outward * 8 * UNIT_ROUNDOFF * (2.0 + np.abs(log_factor) + np.where(np.isfinite(total), -total, 0.0))
+            size = 2.0 + np.abs(log_factor) + np.where(np.isfinite(total), np.abs(total), 0.0)
+            total += outward * 8 * UNIT_ROUNDOFF * size
         bounds.append(np.minimum(np.where(np.isnan(total), -math.inf, total), 0.0))
     return bounds[0], bounds[1]
 
@@ -306,7 +309,9 @@ def _log_sums(index: Any, logs: FloatArray, n: int) -> FloatArray:
         return np.asarray(np.log(np.bincount(index, np.exp(logs - base[index]), n)) + base + 1e-9)
 
 
-def _sums(f: _Integrand, growth_of: FloatArray, cells: list[Any], log_error: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _sums(
+    f: _Integrand, growth_of: FloatArray, cells: list[Any], log_error: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Bounds of log I by the sums over the nodes of all cells."""
     index, middle, half, call = cells
     n = growth_of.size

@@ -7,7 +7,7 @@ import pytest
 from mpmath import exp, log, mp, mpf, quad
 
 from fastpriv.composition.contour import contour_bounds
-from fastpriv.composition.laplace_sums import _gauss_legendre, laplace_bounds
+from fastpriv.composition.laplace_sums import gauss_legendre, laplace_bounds
 from fastpriv.composition.steps import LaplaceStep
 
 
@@ -80,7 +80,7 @@ def test_many_releases_agree_with_sums_along_a_contour(scale, count, epsilon, qu
 @pytest.mark.parametrize("count", [1, 2, 17, 97])
 def test_nodes_of_gauss_and_legendre(count):
     with mp.workdps(40):
-        for x, y, w in list(zip(*_gauss_legendre(count), strict=True))[:: max(1, count // 12)]:
+        for x, y, w in list(zip(*gauss_legendre(count), strict=True))[:: max(1, count // 12)]:
             node = mp.findroot(lambda u: mp.legendre(count, u), mpf(float(x)) - mpf(float(y)))
             slope = count * mp.legendre(count - 1, node) / (1 - node**2)
             for found, truth in ((x, (1 + node) / 2), (y, (1 - node) / 2), (w, 1 / ((1 - node**2) * slope**2))):

@@ -1,4 +1,4 @@
-"""Few releases of Poisson-sampled Gaussians at small rates: narrow bounds near epsilon = 0, against independent truth."""
+"""Few releases of Poisson-sampled Gaussians at small rates: narrow bounds near epsilon = 0 that hold the truth."""
 
 import math
 
@@ -98,7 +98,8 @@ def check_both_methods(seed, count):
         pairs = random_pair(rng)
         largest = -sum(number * math.log1p(-rate) for _, rate, number in pairs)
         for direction in ("forward", "backward"):
-            levels = 10.0 ** rng.uniform(-2.0, 1.0, 2) * pairs[0][1] if direction == "forward" else rng.random(2) * largest
+            forward, backward = 10.0 ** rng.uniform(-2.0, 1.0, 2) * pairs[0][1], rng.random(2) * largest
+            levels = forward if direction == "forward" else backward
             epsilon, steps = np.array([0.0, *levels]), steps_of(pairs, direction)
             one, other = two_release_bounds(steps, epsilon), small_rate_bounds(steps, epsilon)
             assert (one.lower <= other.upper).all(), (pairs, direction, epsilon)
@@ -165,7 +166,9 @@ def test_negative_epsilons_and_the_largest_loss():
     assert both.delta(-0.99 * least, direction="backward").upper < 1e-12
 
 
-@pytest.mark.parametrize("kinds", [[(20.0, 1e-6, 10)], pytest.param([(20.0, 1e-6, 3), (8.0, 1e-5, 1)], marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kinds", [
+    [(20.0, 1e-6, 10)], pytest.param([(20.0, 1e-6, 3), (8.0, 1e-5, 1)], marks=pytest.mark.slow),
+])  # fmt: skip
 def test_lower_bounds_are_at_least_those_of_fewer_releases(kinds):
     """At this epsilon no sum reaches delta."""
     epsilon = 1e-4

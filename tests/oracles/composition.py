@@ -151,8 +151,8 @@ def log_delta_of_mixtures(p, q, count, epsilon, t, period, frequencies):
 
 
 def two_sampled_releases(first, second, epsilon, removes=True, digits=30):
-    """Delta of two releases (rate, distance over sigma), the mixture against the noise if ``removes``: the integral, over
-    x of the first release, of what the best test of the second leaves. Absolute digits: deep tails ask for more.
+    """Delta of two releases (rate, distance over sigma), the mixture against the noise if ``removes``: the integral
+    over the first release of the best test of the second. The digits are absolute: deep tails ask for more.
     """
     with mp.workdps(digits):
         (q, a), (r, b) = (tuple(mpf(x) for x in one) for one in (first, second))
