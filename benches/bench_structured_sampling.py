@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import integrate
 
 from fastpriv import BandedMatrixMechanism, RandomAllocation
 from fastpriv.composition import log_normal_sums, random_allocation
@@ -73,6 +74,27 @@ def test_epsilon_beside_an_accountant(benchmark, how):
         peer.gaussian_allocation_epsilon_configurable, (), {"params": params, "config": config}, rounds=1
     )
     benchmark.extra_info["epsilon"] = found
+
+
+@pytest.mark.benchmark(group="banded matrix, few bins, delta(1)")
+@pytest.mark.parametrize("bins", [2, 3, 4, "SciPy, 2 bins"])
+def test_few_bins(benchmark, bins):
+    if bins == "SciPy, 2 bins":  # what one would write: adaptive quadrature in two dimensions
+        g, s = 1.25 / 4.0, 0.5 / 4.0
+
+        def excess(x, y):
+            u, v = np.sqrt(g) * x, s / np.sqrt(g) * x + np.sqrt(g - s**2 / g) * y
+            ratio = 0.5 * (np.exp(u - g / 2) + np.exp(v - g / 2))
+            return max(ratio - np.e, 0.0) * np.exp(-0.5 * (x * x + y * y)) / (2.0 * np.pi)
+
+        found = benchmark.pedantic(
+            integrate.dblquad, (excess, -9.0, 9.0, -9.0, 9.0), {"epsabs": 1e-6, "epsrel": 1e-4}, rounds=1
+        )
+        truth = BandedMatrixMechanism([1.0, 0.5], 2.0, 2).delta(1.0, direction="forward")
+        assert abs(found[0] / truth.value - 1.0) < 1e-2
+        return
+    one = BandedMatrixMechanism([1.0, 0.5], 2.0, bins)
+    assert benchmark(one.delta, 1.0).width < 1e-9
 
 
 @pytest.mark.benchmark(group="banded matrix, 100 bins, delta 1e-4")

@@ -52,6 +52,7 @@ from ..numerics import LARGEST_DOUBLE, UNIT_ROUNDOFF, BoolArray, FloatArray, nex
 from .atom_sums import atom_bounds
 from .common_grids import grid_bounds
 from .contour import contour_bounds
+from .few_bins import FewBinsCurve
 from .laplace_sums import laplace_bounds
 from .log_bounds import LogBounds
 from .many_sampled_gaussians import small_rate_bounds
@@ -580,6 +581,8 @@ def _of_one_release(step: MixtureStep | LaplaceStep | CurveStep, epsilon: FloatA
         found = log_hockey_stick_divergence(step.p, step.q, epsilon)
     elif isinstance(step, LaplaceStep):
         found = LaplaceMechanism(step.scale, step.shift).delta(epsilon).to("log probability")
+    elif isinstance(step.forward, FewBinsCurve):
+        found = step.forward.log_delta(epsilon)
     else:
         found = certified(step.forward, epsilon).to("log probability")
     value, lower, upper = found.arrays()

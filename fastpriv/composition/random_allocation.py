@@ -11,7 +11,9 @@ independent log-normal variables with mean 1 and log standard deviation a, so th
 
     delta_remove = E (R - e^epsilon)^+,        delta_add = E (1 - e^epsilon R)^+.
 
-Neither exceeds the delta of the Gaussian mechanism with the same noise, by the joint convexity of delta.
+Neither exceeds the delta of the Gaussian mechanism with the same noise, by the joint convexity of delta. Neither is
+below that with sqrt(t) times the noise: given the mean of all coordinates, R is on average the likelihood ratio of that
+mean. Up to four steps have the curve of ``few_bins``.
 
 Balls in bins. A record is put in one of t bins once, and takes part in the step of its bin in each of k epochs: the
 means are orthogonal and of length a sqrt(k). It is the allocation with the sensitivity s sqrt(k).
@@ -26,6 +28,7 @@ dominates); Feldman and Shenfeld 2025 (random allocation); Choquette-Choo, Ganes
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -37,11 +40,14 @@ from .._monotone import monotone
 from .._values import ValueObject
 from ..estimate import Estimate, NumberLike
 from ..numerics import UNIT_ROUNDOFF, FloatArray, IndexArray, next_above
+from .few_bins import MAX_FEW_BINS, few_bins_curves
 from .log_normal_sums import SumBounds, log_normal_sum, log_normal_sum_near
-from .pairs import Pair, PairObject
+from .pairs import Curve, Pair, PairObject
 from .steps import BoundingSteps, CurveStep
 
-__all__ = ["IMPROVED_DELTAS", "AllocationCurve", "BallsInBins", "RandomAllocation", "StructuredSampling"]
+__all__ = [
+    "IMPROVED_DELTAS", "AllocationCurve", "BallsInBins", "RandomAllocation", "StructuredSampling", "allocation_curves",
+]  # fmt: skip
 
 Direction = Literal["forward", "backward", "worst"]
 
@@ -60,6 +66,8 @@ _MOST_BREAKS = 25  # near which that law is good
 # bound: none - of what is evaluated by laws near a level: smaller deltas have wider and wider bounds
 _LEAST_IMPROVED = 1e-250
 IMPROVED_DELTAS = (_LEAST_IMPROVED, 1.0)  # of curves of which nothing else is known
+# a below which the atoms of a law are not told apart: the two Gaussian mechanisms at the head remain
+_LEAST_SCALE = 1e-10
 _LARGEST_SCALE = 25.0  # beyond it, where sigma is less than 0.04 sensitivities, other steps are left out of account
 # bound: none - width of epsilon, from that of delta and its slope, that is not improved
 _ACCEPTED_EPSILON = 2e-4
@@ -101,6 +109,8 @@ class AllocationCurve(ValueObject):
         elif self.scale > _LARGEST_SCALE:
             if not self.adds:  # R is at least one of its t terms
                 rows[1] = self._of_one_step(next_above(inside + next_above(math.log(self.steps))), -1.0)
+        elif 0.0 < self.scale < _LEAST_SCALE:
+            rows[1] = self._of_one_step(inside, -1.0, math.sqrt(self.steps))
         elif self.scale > 0.0:
             self._improve(inside, rows, np.flatnonzero(levels == inside))
         rows[1, (levels > inside) | (rows[1] < _LEAST_KNOWN)] = 0.0
@@ -161,9 +171,9 @@ class AllocationCurve(ValueObject):
         upper = np.minimum(rows[2, at], upper * (1.0 + 8 * UNIT_ROUNDOFF))
         rows[:, at] = np.clip(value, lower, upper), lower, upper
 
-    def _of_one_step(self, epsilon: FloatArray, side: float) -> FloatArray:
-        """A bound of delta of the Gaussian mechanism with the same noise, from above (1) or from below (-1)."""
-        half = 0.5 * self.scale * (1.0 + side * 2 * UNIT_ROUNDOFF)
+    def _of_one_step(self, epsilon: FloatArray, side: float, noise: float = 1.0) -> FloatArray:
+        """A bound of delta of the Gaussian mechanism with ``noise`` times the noise, from above (1) or below (-1)."""
+        half = 0.5 * self.scale / noise * (1.0 + side * 4 * UNIT_ROUNDOFF)
         return np.asarray(special.gaussian_delta(half, epsilon) * (1.0 + side * _GAUSSIAN_ERROR))
 
 
@@ -319,7 +329,7 @@ class RandomAllocation(StructuredSampling):
     and secret; later steps may depend on the outputs of earlier ones.
 
     One epoch is the law of a sum of ``steps`` log-normal variables, between two laws with atoms; the cost grows like
-    the logarithm of their number. ``epsilon`` of one epoch looks closer at deltas near the one that is asked for, and
+    the logarithm of their number. Up to four steps have bounds that are about 1e-10 apart or closer. ``epsilon`` of one epoch looks closer at deltas near the one that is asked for, and
     is faster than that of ``compose``. Epochs are composed.
 
     **Accuracy** ``tests/enclosures/test_structured_sampling.py``.
@@ -344,7 +354,7 @@ class RandomAllocation(StructuredSampling):
         self._set(**_checked(sigma, "steps", steps, sensitivity, epochs))
 
     def _steps(self, deltas: tuple[float, float] = IMPROVED_DELTAS) -> BoundingSteps:
-        return _allocation(self.sensitivity / self.sigma, self.steps, self.epochs, deltas)
+        return _allocation(self.sensitivity, self.sigma, self.steps, deltas, composed=self.epochs)
 
 
 class BallsInBins(StructuredSampling):
@@ -394,7 +404,7 @@ class BallsInBins(StructuredSampling):
         self._set(**_checked(sigma, "bins", bins, sensitivity, epochs))
 
     def _steps(self, deltas: tuple[float, float] = IMPROVED_DELTAS) -> BoundingSteps:
-        return _allocation(self.sensitivity * math.sqrt(self.epochs) / self.sigma, self.bins, 1, deltas)
+        return _allocation(self.sensitivity, self.sigma, self.bins, deltas, added=self.epochs)
 
 
 def _deltas_near(delta: Any, log_delta: Any) -> tuple[float, float]:
@@ -409,10 +419,21 @@ def _deltas_near(delta: Any, log_delta: Any) -> tuple[float, float]:
     return max(math.exp(low - _AROUND), _LEAST_IMPROVED), math.exp(min(high + _AROUND, 0.0))
 
 
-def _allocation(scale: float, steps: int, epochs: int, deltas: tuple[float, float]) -> BoundingSteps:
-    near = deltas if epochs == 1 else IMPROVED_DELTAS
-    removal, addition = (AllocationCurve(scale, steps, adds, near) for adds in (False, True))
-    return BoundingSteps((CurveStep(removal, addition, epochs),))
+def _allocation(
+    sensitivity: float, sigma: float, steps: int, deltas: tuple[float, float], *, added: int = 1, composed: int = 1
+) -> BoundingSteps:
+    """One choice for ``added`` epochs, whose contributions add up, and as many choices as ``composed`` says."""
+    near = deltas if composed == 1 else IMPROVED_DELTAS
+    curves = allocation_curves(sensitivity * math.sqrt(added) / sigma, steps, near)
+    if steps <= MAX_FEW_BINS:
+        square = added * (Fraction(sensitivity) / Fraction(sigma)) ** 2
+        curves = few_bins_curves((square, *(Fraction(0),) * (steps - 1)), curves, curves) or curves
+    return BoundingSteps((CurveStep(*curves, composed),))
+
+
+def allocation_curves(scale: float, steps: int, deltas: tuple[float, float]) -> tuple[Curve, Curve]:
+    """Of removal and addition."""
+    return AllocationCurve(scale, steps, False, deltas), AllocationCurve(scale, steps, True, deltas)
 
 
 def _checked(sigma: Any, name: str, steps: Any, sensitivity: Any, epochs: Any) -> dict[str, Any]:

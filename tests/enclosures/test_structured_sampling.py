@@ -12,6 +12,7 @@ import pytest
 from fastpriv import (
     BallsInBins,
     BandedMatrixMechanism,
+    Estimate,
     GaussianMechanism,
     PoissonSampledGaussian,
     RandomAllocation,
@@ -24,6 +25,7 @@ from fastpriv.composition.log_normal_sums import (
     log_normal_sum,
     log_normal_sum_near,
 )
+from fastpriv.composition.random_allocation import IMPROVED_DELTAS, AllocationCurve
 from oracles import structured_sampling as oracle
 
 DIRECTIONS = ("forward", "backward")
@@ -47,12 +49,18 @@ def test_one_step_is_the_gaussian_mechanism(scale):
     (0.2, 3, 0.1), (0.5, 3, 0.7),
 ])  # fmt: skip
 def test_two_and_three_steps(scale, steps, epsilon):
-    for direction, truth in zip(DIRECTIONS, oracle.allocation_deltas(scale, steps, epsilon), strict=True):
+    gram = oracle.toeplitz([1.0], 1.0 / scale, steps)
+    for direction in DIRECTIONS:
+        lattice = min(0.25, 0.2 / scale), 9.0 + scale
+        truth = (math.exp(oracle.bins_log_delta(gram, epsilon, direction == "backward", *lattice)) if steps == 2
+                 else oracle.bins_delta(gram, epsilon, direction == "backward", *lattice))  # fmt: skip
         found = RandomAllocation(1.0 / scale, steps).delta(epsilon, direction=direction)
-        assert found.lower <= truth * (1 + 1e-9), (direction, truth, found)
-        assert truth * (1 - 1e-9) <= found.upper, (direction, truth, found)
-        assert found.upper <= 1.01 * found.lower, (direction, found)
-        assert found.value == pytest.approx(truth, rel=1e-4), (direction, found)
+        law = AllocationCurve(scale, steps, direction == "backward", IMPROVED_DELTAS)(np.array([epsilon]))
+        for bounds, width in ((found, 1e-10), (law, 0.01)):
+            assert bounds.lower <= truth * (1 + 1e-12), (direction, truth, bounds)
+            assert truth * (1 - 1e-12) <= bounds.upper, (direction, truth, bounds)
+            assert bounds.upper <= (1.0 + width) * bounds.lower, (direction, bounds)
+        assert law.value == pytest.approx(truth, rel=1e-4), (direction, law)
 
 
 @pytest.mark.parametrize("steps", [2, 3, 4, 5, 7, 12])
@@ -135,6 +143,10 @@ def test_extreme_parameters():
         assert (found.lower >= 0.0).all()
         assert (found.upper <= 1.0).all()
     assert RandomAllocation(1e9, 50).delta(0.0).upper < 1e-9
+    for sigma in (1e11, 1e13, 1e90, 1e300):  # delta(0) is nearly that of the Gaussian mechanism with sqrt(50) sigma
+        found, truth = RandomAllocation(sigma, 50).delta(0.0), 1.0 / (sigma * math.sqrt(2.0 * math.pi * 50))
+        assert found.lower <= truth * (1 + 1e-9)
+        assert truth <= found.upper <= 8.0 * truth + 1e-299
     assert RandomAllocation(0.03, 50).delta(0.0).lower > 0.9
     assert RandomAllocation(1.0, 10**9).epsilon(1e-6, direction="forward").upper < 1e-3
 
@@ -194,12 +206,14 @@ def test_bins_over_epochs_are_an_allocation_of_longer_contributions():
 
 
 @pytest.mark.parametrize(("second", "epochs", "epsilon"), [(0.5, 1, 0.5), (1.0, 2, 2.0), (0.1, 3, 1.0)])
-def test_two_correlated_bins(second, epochs, epsilon):
+def test_two_correlated_bins(monkeypatch, second, epochs, epsilon):
     one = BandedMatrixMechanism([1.0, second], 2.0, 2, epochs=epochs)
-    correlation = (epochs * second + (epochs - 1) * second) / (epochs * (1 + second**2))
-    truth = oracle.two_bins_delta(one.scale, correlation, epsilon)
+    truth = oracle.bins_delta(oracle.toeplitz([1.0, second], 2.0, 2, epochs), epsilon, False, 0.2, 10.0)
     found = one.delta(epsilon, direction="forward")
-    assert found.lower <= truth <= found.upper
+    assert found.lower <= truth * (1 + 1e-12)
+    assert truth * (1 - 1e-12) <= found.upper
+    nothing = Estimate(0.5, 0.0, 1.0, kind="certified", unit="probability", method="")  # samples alone
+    monkeypatch.setattr(BandedMatrixMechanism, "delta", lambda *arguments, **options: nothing, raising=False)
     sampled = one.sampled_delta(epsilon, rng=3, confidence=0.9999, max_samples=30_000)
     assert sampled.kind == "statistical"
     assert sampled.lower <= truth <= sampled.upper

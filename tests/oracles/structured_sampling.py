@@ -1,10 +1,9 @@
-"""Truth for allocations to at most three steps: integrals of smooth functions of normal variables.
-
-E (Y - x)^+ of one log-normal variable has infinitely many derivatives in x, 0 included, so that the trapezoid rule over
-the other variables converges faster than any power of its step, once the step moves x by less than Y varies.
-"""
+"""Truth for one step, and for few steps or bins by integrals of smooth functions of normal variables."""
 
 from __future__ import annotations
+
+import itertools
+import math
 
 import mpmath
 import numpy as np
@@ -18,35 +17,77 @@ def one_step(scale: float, epsilon: float) -> float:
         return float(mpmath.ncdf(a / 2 - e / a) - mpmath.exp(e) * mpmath.ncdf(-a / 2 - e / a))
 
 
-def allocation_deltas(scale: float, steps: int, epsilon: float) -> tuple[float, float]:
-    """delta of removal and of addition for two steps, or for three of a moderate scale, to 10 digits."""
-    step = 2.0**-13 if steps == 2 else 2.0**-5
-    z = np.arange(-9.0, 9.0 + scale, step)
-    y, mass = np.exp(scale * z - scale**2 / 2), np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) * step
-    others, weights = y, mass
-    if steps == 3:
-        others, weights = np.add.outer(y, y).ravel(), np.multiply.outer(mass, mass).ravel()
-    found = []
-    for level, sign in ((steps * np.exp(epsilon), 1.0), (steps * np.exp(-epsilon), -1.0)):
-        x = level - others
-        d = (scale**2 / 2 - np.log(np.maximum(x, 1e-300))) / scale
-        over = special.ndtr(sign * d) - x * special.ndtr(sign * (d - scale))
-        inside = np.where(x > 0.0, sign * over, np.maximum(sign * (1.0 - x), 0.0))
-        found.append(float(weights @ inside) / steps)
-    return found[0], found[1] * float(np.exp(epsilon))
+def toeplitz(coefficients: list[float], sigma: float, bins: int, epochs: int = 1) -> list[list[mpmath.mpf]]:
+    """Inner products of the sums of a record's columns in units of the noise, from the columns themselves.
 
-
-def two_bins_delta(scale: float, correlation: float, epsilon: float) -> float:
-    """delta of removal for two bins whose log ratios have this scale and correlation, given the first by a closed form.
-
-    Given z_1, the second is log-normal with the mean e^(rho a z_1 - rho^2 a^2 / 2) and the scale a sqrt(1 - rho^2).
+    Each column is complete: the columns of epoch e begin at the step e * bins + bin.
     """
-    step = 2.0**-13
-    z = np.arange(-9.0, 9.0 + scale, step)
-    mass = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) * step
-    x = 2 * np.exp(epsilon) - np.exp(scale * z - scale**2 / 2)
-    mean = np.exp(correlation * scale * z - (correlation * scale) ** 2 / 2)
-    rest = scale * np.sqrt(1 - correlation**2)
-    d = (rest**2 / 2 - np.log(np.maximum(x / mean, 1e-300))) / rest
-    over = mean * special.ndtr(d) - x * special.ndtr(d - rest)
-    return float(mass @ np.where(x > 0.0, over, mean - x)) / 2
+    columns = []
+    for bin_ in range(bins):
+        column = [mpmath.mpf(0)] * (bins * epochs + len(coefficients))
+        for epoch in range(epochs):
+            for j, c in enumerate(coefficients):
+                column[epoch * bins + bin_ + j] += mpmath.mpf(c)
+        columns.append(column)
+    return [[sum(x * y for x, y in zip(u, v, strict=True)) / mpmath.mpf(sigma) ** 2 for v in columns] for u in columns]
+
+
+def bins_log_delta(gram: list[list[mpmath.mpf]], epsilon: float, adds: bool, step: float, reach: float) -> float:
+    """log delta of few bins, in 40 digits, by the trapezoid rule over all directions but one.
+
+    That one is a weighted mean of the log ratios, with weights that are not equal, on which all of them depend with
+    slopes v_i > 0: R rises along it, and beyond its root the integral is a closed form. ``bins_delta`` is the same in
+    double precision.
+    """
+    with mpmath.workdps(40):
+        b = len(gram)
+        g, p = mpmath.matrix(gram), mpmath.matrix([mpmath.mpf(i + 2) for i in range(b)])
+        v = g * p / mpmath.sqrt((p.T * g * p)[0])
+        values, vectors = mpmath.eigsy(g - v * v.T)
+        b_rows = [[vectors[i, j] * mpmath.sqrt(max(values[j], 0)) for j in range(1, b)] for i in range(b)]
+        target = mpmath.log(b) + (-epsilon if adds else epsilon)
+        total, h = mpmath.mpf(0), mpmath.mpf(step)
+        numbers = range(-math.ceil(reach / step), math.ceil(reach / step) + 1)
+        for point in itertools.product(numbers, repeat=b - 1):
+            z = [h * n for n in point]
+            if sum(x**2 for x in z) > reach**2:
+                continue
+            w = [sum(x * y for x, y in zip(row, z, strict=True)) - gram[i][i] / 2 for i, row in enumerate(b_rows)]
+            root = min((target - w[i]) / v[i] for i in range(b))
+            for _ in range(200):  # Newton on a convex function, from its right
+                terms = [mpmath.exp(v[i] * root + w[i] - target) for i in range(b)]
+                moved = mpmath.log(sum(terms)) * sum(terms) / sum(x * y for x, y in zip(v, terms, strict=True))
+                root -= moved
+                if abs(moved) < mpmath.mpf(10) ** -35:
+                    break
+            masses = [mpmath.exp(w[i] + v[i] ** 2 / 2) / b for i in range(b)]
+            if adds:
+                parts = [m * mpmath.ncdf(root - x) for m, x in zip(masses, v, strict=True)]
+                value = mpmath.ncdf(root) - mpmath.exp(epsilon) * sum(parts)
+            else:
+                parts = [m * mpmath.ncdf(x - root) for m, x in zip(masses, v, strict=True)]
+                value = sum(parts) - mpmath.exp(epsilon) * mpmath.ncdf(-root)
+            total += value * mpmath.exp(-sum(x**2 for x in z) / 2)
+        return float(mpmath.log(total) + (b - 1) * mpmath.log(h / mpmath.sqrt(2 * mpmath.pi)))
+
+
+def bins_delta(gram: list[list[mpmath.mpf]], epsilon: float, adds: bool, step: float, reach: float) -> float:
+    """delta by ``bins_log_delta`` in double precision, of moderate deltas."""
+    g = np.array([[float(x) for x in row] for row in gram])
+    b = len(g)
+    p = np.arange(2.0, b + 2.0)
+    v = g @ p / np.sqrt(p @ g @ p)
+    values, vectors = np.linalg.eigh(g - np.outer(v, v))
+    axis = np.arange(-math.ceil(reach / step), math.ceil(reach / step) + 1) * step
+    z = np.stack([x.ravel() for x in np.meshgrid(*[axis] * (b - 1), indexing="ij")])
+    w = (vectors[:, 1:] * np.sqrt(values[1:])) @ z - 0.5 * np.diagonal(g)[:, None]
+    target, v = np.log(b) + (-epsilon if adds else epsilon), v[:, None]
+    root = ((target - w) / v).min(axis=0)
+    for _ in range(60):
+        terms = np.exp(v * root + w - target)
+        root -= np.log(terms.sum(axis=0)) * terms.sum(axis=0) / (v * terms).sum(axis=0)
+    masses, sign = np.exp(w + v**2 / 2) / b, -1.0 if adds else 1.0
+    c = np.exp(epsilon)
+    values = sign * ((c if adds else 1.0) * (masses * special.ndtr(sign * (v - root))).sum(axis=0)
+                     - (1.0 if adds else c) * special.ndtr(-sign * root))  # fmt: skip
+    return float(values @ np.exp(-(z**2).sum(axis=0) / 2) * (step / np.sqrt(2 * np.pi)) ** (b - 1))
