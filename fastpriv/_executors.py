@@ -407,7 +407,7 @@ def _how_it_ended(worker: _Worker) -> str:
 
 
 def serve(descriptor: int) -> None:
-    """Be a worker: read a function and then tasks from a socket, and send back outcomes, until the socket closes or is idle."""
+    """Be a worker: read a function and then tasks from a socket, and send back outcomes, until it closes or is idle."""
     from multiprocessing.connection import Connection
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the process that started this one, and ends both
