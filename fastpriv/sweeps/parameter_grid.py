@@ -350,7 +350,9 @@ def _distinct(names: list[str], path: Path) -> list[str]:
     """Return the names of columns, if each is there once."""
     for name, count in Counter(names).items():
         if count > 1:
-            raise DomainError(f"table must have each column once; got {_validate.shown(name)} twice in {str(path)!r}. Drop one.")
+            raise DomainError(
+                f"table must have each column once; got {_validate.shown(name)} twice in {str(path)!r}. Drop one."
+            )
     return names
 
 

@@ -286,7 +286,7 @@ def test_a_store_that_cannot_be_written_is_read(path, read_only, tmp_path):
     with ResultStore.open(path, identity=IDENTITY) as store:
         assert dict(store.items()) == RESULTS
         store.put_many([], {"done": "5"})  # a remark alone is left out
-        with pytest.raises(OSError, match="store must be a file that can be written; got .*readonly database. Check pa"):
+        with pytest.raises(OSError, match="store must be a file that can be written; got .*readonly database. Check"):
             store.put_many([(6, b"new")])
     with pytest.raises(DomainError, match="store must be one of the same quantity; got"):
         ResultStore.open(path, identity=IDENTITY | {"quantity": "g"})
