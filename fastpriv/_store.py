@@ -38,6 +38,7 @@ _FORMAT = 1  # version of the tables below, the user_version in the header of a 
 _DIGEST_BYTES = 16  # of a row: an accident that leaves the digest in agreement has probability 2^-128
 # Errors of the system where a file or its directory cannot be written to.
 _NO_WRITING = (errno.EROFS, errno.EACCES, errno.EPERM)
+# Those of SQLite.
 _READ_ONLY_CODES = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN)
 _LONGEST_REASON = 150  # characters of the error of a parser that are repeated
 _SIDE_FILES = ("", "-wal", "-shm", "-lock")  # endings of the files that belong to a store

@@ -10,6 +10,7 @@ import time
 import traceback
 import warnings
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from fastpriv.errors import ShapeError
 from fastpriv.leakage.record_files import read_records
 from fastpriv.membership import matrix_files
 from fastpriv.sampling import engine, replicates
+from fastpriv.sweeps.cells import BatchResults, pack, unpack
 
 MIXTURE = {"weights": [0.5, 0.25, 0.25], "means": [0.0, 1.0, 2.5], "sigmas": [1.0, 2.0, 0.5]}
 MATRIX = [[0.5, 0.25, 0.25], [0.125, 0.125, 0.75]]
@@ -236,6 +238,25 @@ def test_rows_of_a_store_whose_digest_was_forged(tmp_path):
     assert refused > 20
     with pytest.raises(DomainError, match="one cannot be read: error: unpack_from requires a buffer .*remove this one"):
         sweep(**words, store=tmp_path / "0")
+
+
+def test_what_a_row_of_a_sweep_must_hold():
+    keys, ones = np.zeros((2, 2), dtype=np.uint64), np.ones(2)
+    numbers, labels = {"x": np.zeros((3, 2))}, {"x": np.zeros(2)}
+    whole = BatchResults(keys, ones, np.array([-1, 0]), ("wrong",), numbers, labels, (("", ""),))
+    assert unpack(pack(whole, slice(None))).texts == ("wrong",)
+    for change in ({"texts": (3,)}, {"words": ((None, ""),)}):
+        with pytest.raises(ValueError, match="names, texts and units must be texts"):
+            unpack(pack(replace(whole, **change), slice(None)))
+    for change in ({"errors": np.array([-2, 0])}, {"errors": np.array([0, 1])}, {"labels": {"x": ones}}):
+        with pytest.raises(ValueError, match="codes must be those of texts and units in the head"):
+            unpack(pack(replace(whole, **change), slice(None)))
+
+
+def test_a_cell_of_a_table_of_steps_has_a_length(tmp_path):
+    (tmp_path / "steps.csv").write_text("kind,sigma\ngaussian," + "9" * 200_000)
+    with pytest.raises(DomainError, match="line 2 of .*steps.csv' must be a line of CSV; got one that is none: field"):
+        read_steps(tmp_path / "steps.csv")
 
 
 @pytest.mark.parametrize("kind", ["posterior", "summary", "sampling"])
