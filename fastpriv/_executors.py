@@ -7,7 +7,8 @@
   fresh interpreter with one socket: no pool that breaks, no thread of a manager, and no import of ``__main__``;
 * a ``concurrent.futures.Executor``;
 * a ``distributed.Client``: tasks go to the scheduler one by one (joblib's own backend of dask waits for ever for a task
-  that ends its worker);
+  that ends its worker). A worker runs them in a child process: dask gives a task that ends its worker to the next one,
+  by default three times, and a local cluster does not replace workers that die in their start or again and again;
 * "ray": the cluster that ``ray.init`` joined, or a local one.
 
 A task whose worker died is tried again when nothing else runs: whatever dies then dies of this task. Results are bytes
@@ -42,6 +43,7 @@ ExecutorLike = Any  # None, "processes", "ray", a concurrent.futures.Executor or
 _TASKS_AHEAD = 2  # tasks in flight for each worker of an engine that queues them: none waits for the caller
 _LAST_TASKS = 0.5  # seconds that closing waits for tasks of threads, which cannot be stopped
 _FAILED_STARTS = 3  # processes in a row that die before they have read the function: the machine cannot run it
+_IDLE = 600.0  # seconds without a task after which a process ends: who started it may have forgotten it
 _WORKERS_KNOWN_FOR = 5.0  # seconds until the size of a cluster is asked again: it may grow and shrink
 _NO_WORKERS = 300.0  # seconds without any worker after which a cluster is given up: pods and nodes start in less
 _TASKS_OF_GROUP = 16  # short tasks that are sent together: a cluster takes milliseconds for each
@@ -405,7 +407,7 @@ def _how_it_ended(worker: _Worker) -> str:
 
 
 def serve(descriptor: int) -> None:
-    """Be a worker: read a function and then tasks from a socket, and send back outcomes, until the socket closes."""
+    """Be a worker: read a function and then tasks from a socket, and send back outcomes, until it closes or is idle."""
     from multiprocessing.connection import Connection
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the process that started this one, and ends both
@@ -415,7 +417,7 @@ def serve(descriptor: int) -> None:
         function = connection.recv_bytes()
         # what every task would say if the function cannot be read is said once
         connection.send_bytes(_parallel.run_pickled("", _parallel.pickled(_read), _parallel.pickled(function)))
-        while True:
+        while connection.poll(_IDLE):
             connection.send_bytes(_parallel.run_pickled(key, function, connection.recv_bytes()))
 
 
@@ -464,9 +466,14 @@ class _Futures:
             except Exception as error:  # pickling runs code of the caller's objects, which may raise anything
                 self.finished.put((index, Outcome(error=error)))
                 return
-            future = self._send(data)
-        else:
-            future = self.executor.submit(_run, self.local, task)
+        try:
+            future = self._send(data) if self.local is None else self.executor.submit(_run, self.local, task)
+        except BrokenExecutor as error:
+            raise _broken(error) from error
+        except RuntimeError as error:  # that executors raise which were shut down
+            raise DomainError(
+                f"executor must be one that takes tasks; got {_validate.shown(self.executor)}: {error}. Make a new one."
+            ) from error
         self.futures[index] = future
         future.add_done_callback(lambda future: self.finished.put((index, future)))
 
@@ -485,14 +492,19 @@ class _Futures:
         try:
             return future.result()  # type: ignore[no-any-return]
         except BrokenExecutor as error:
-            raise WorkerDiedError(
-                f"executor must outlive its tasks; got one that a dying worker broke: {error}. What was yielded is "
-                "complete; executor='processes' replaces workers that die."
-            ) from error
+            raise _broken(error) from error
 
     def close(self) -> None:
         for future in self.futures.values():
             future.cancel()
+
+
+def _broken(error: BrokenExecutor) -> WorkerDiedError:
+    reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+    return WorkerDiedError(
+        f"executor must outlive its tasks; got one that a dying worker broke: {reason}. What was yielded is complete. "
+        "Make a new executor, or pass executor='processes', which replaces workers that die."
+    )
 
 
 class _Dask(_Futures):
@@ -502,8 +514,7 @@ class _Dask(_Futures):
 
     def __init__(self, function: Callable[[Any], Any], client: Any, n_jobs: int | None) -> None:
         super().__init__(function, client, n_jobs)
-        # the result of a task: the scheduler sends it to each worker once, and has it again if all of them die
-        self.held = client.submit(bytes, self.function, pure=False)
+        self.held: Any = None
         self.seen = monotonic()  # when there were workers
 
     def _count_workers(self) -> int:
@@ -527,7 +538,11 @@ class _Dask(_Futures):
             )
 
     def _send(self, data: bytes) -> Any:
-        return self.executor.submit(_parallel.run_pickled, self.key, self.held, data, pure=False)
+        if self.held is None or self.held.status not in ("pending", "finished"):
+            # The function is the result of a task: the scheduler sends it to each worker once, and has it again if all
+            # of them die. That task fails too if it was in the queues of several workers that died.
+            self.held = self.executor.submit(bytes, self.function, pure=False)
+        return self.executor.submit(_run_in_child, self.key, self.held, data, pure=False)
 
     def _outcome(self, future: Any) -> bytes | Outcome | _Death:
         from distributed import KilledWorker
@@ -535,7 +550,8 @@ class _Dask(_Futures):
 
         while True:
             try:
-                return future.result(timeout=self.patience)  # type: ignore[no-any-return]
+                result = future.result(timeout=self.patience)
+                return _Death(result) if isinstance(result, str) else result
             except KilledWorker as error:
                 return _Death(" ".join(str(error).split()).rstrip("."))
             except Expired:  # the worker that had the result died: it is computed again
@@ -544,6 +560,48 @@ class _Dask(_Futures):
     def close(self) -> None:
         with suppress(Exception):  # the cluster may be gone
             self.executor.cancel(list(self.futures.values()), force=True)
+            self.executor.run(_end_children, self.key, wait=False)
+
+
+def _run_in_child(key: str, function: bytes, task: bytes) -> bytes | str:
+    """``run_pickled`` in a child process of this worker of dask; how the child ended, if the task ends it."""
+    with _children_lock:
+        idle = _children.setdefault(key, [])
+        child = idle.pop() if idle else None
+    if child is not None and child.process.poll() is not None:
+        child.end()
+        child = None
+    if child is None:
+        child = _Worker(function)
+    try:
+        if not child.ready:
+            message = child.connection.recv_bytes()
+            if pickle.loads(message)[0].error is not None:  # the function cannot be read here
+                child.end()
+                return message
+            child.ready = True
+        child.connection.send_bytes(task)
+        message = child.connection.recv_bytes()
+    except (EOFError, OSError):
+        return _how_it_ended(child)
+    with _children_lock:
+        if key in _children:
+            _children[key].append(child)
+            return message
+    child.end()
+    return message
+
+
+async def _end_children(key: str) -> None:  # of coroutines alone dask waits for none
+    """End the idle child processes of a run that is over; busy ones end with their task."""
+    with _children_lock:
+        idle = _children.pop(key, [])
+    for child in idle:
+        child.end()
+
+
+_children: dict[str, list[_Worker]] = {}  # in a worker of dask: the idle child processes by the key of their function
+_children_lock = threading.Lock()
 
 
 class _Ray(_Futures):

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,10 @@ from .errors import DomainError
 
 __all__ = [
     "FileArray", "NpyHeader", "atomic_write", "check_writable_file", "explain_write_errors", "file_state", "json_safe",
-    "memory_mapped_file", "read_npy_header", "read_npz", "writable_directory", "write_csv", "write_csv_rows",
+"lines_of", "memory_mapped_file", "parse_json", "parse_toml", "read_npy_header", "read_npz", "writable_directory",
+    "write_csv", "write_csv_rows",
+    "lines_of", "memory_mapped_file", "parse_json", "parse_toml", "read_npy_header", "read_npz", "writable_directory",
+    "write_csv", "write_csv_rows",
 ]  # fmt: skip
 
 _LONG_INTEGER = re.compile(rb"(?<=\d)L(?=\s*[,)])")  # as Python 2 wrote lengths; NumPy warns of it
@@ -56,6 +59,9 @@ _REMEDIES = {
 # bound: none - bytes that one byte of an archive may stand for; zlib packs at most 1032 into one
 _MAX_COMPRESSION_RATIO = 1100
 _UNPACKED_ALLOWANCE = 2**16  # bytes that a member may have beyond that ratio: small members pack to almost nothing
+_TOO_DEEP = "arrays and objects lie too deep within each other"  # fault of a JSON or TOML file
+_CHECKED_CHARACTERS = 2**24  # of a text that is read between two looks at the free memory
+_BYTES_OF_CELLS = 24  # of memory that a character of a table may take: a cell of one digit, as text of 50 bytes
 _MAX_MESSAGE_LENGTH = 150  # characters of another package's error that are repeated
 
 
@@ -223,6 +229,54 @@ def _link_descriptor(descriptor: int, name: Path) -> bool:
     finally:
         os.close(root)
     return True
+
+
+def lines_of(stream: TextIO, file: Path, longest: int, name: str = "file") -> Iterator[str]:
+    """Yield the lines of a text, which may be unpacked on the way, as long as they fit into memory.
+
+    A line of more than ``longest`` characters is refused before the rest of it is read: a few bytes of a packed file
+    may stand for many of them.
+    """
+    number, size = 0, 0
+    while line := stream.readline(longest + 1):
+        number, size = number + 1, size + len(line)
+        if len(line) > longest:
+            raise DomainError(
+                f"{name} must have lines of at most {longest:,} characters; got more in line {number} of "
+                f"{str(file)!r}. Check that it is the file that is meant, and that its lines end."
+            )
+        if size >= _CHECKED_CHARACTERS:
+            size = 0
+            _validate.memory(name, _BYTES_OF_CELLS * _CHECKED_CHARACTERS, "Keep fewer rows or columns of it.")
+        yield line
+
+
+def parse_json(text: str, object_pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
+    """Return the content of JSON; ``ValueError`` if it is none. An interrupt is heard at the next number."""
+    import json
+
+    try:
+        return json.loads(text, parse_float=_parse_float, parse_int=_parse_int, object_pairs_hook=object_pairs_hook)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+
+
+def _parse_float(text: str) -> float:  # Python hears interrupts where it calls its functions, json alone does not
+    return float(text)
+
+
+def _parse_int(text: str) -> int:
+    return int(text)
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Return the content of TOML; ``ValueError`` if it is none."""
+    import tomllib
+
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
 
 
 class NpyHeader(NamedTuple):

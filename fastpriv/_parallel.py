@@ -10,6 +10,7 @@ import traceback
 import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeVar
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _validate
-from .errors import DomainError, warned
+from .errors import DomainError, WorkerDiedError, warned
 
 __all__ = [
     "Progress", "TaskOutcome", "blocks", "checked", "configured_workers", "on_one_worker", "ordered_map", "pickled",
@@ -179,6 +180,19 @@ def _process_results(
     function: NDArray[np.uint8], tasks: Sequence[Any], n_jobs: int, backend: Any
 ) -> Generator[Any, None, None]:
     """Results of other processes, with the errors and warnings that arose there."""
+    try:
+        yield from _backend_results(function, tasks, n_jobs, backend)
+    except BrokenExecutor as error:
+        reason = str(error).partition("\n")[0].rstrip(". ") or type(error).__name__
+        raise WorkerDiedError(
+            f"joblib must have workers that outlive their tasks; got one that died: {reason}. Look for a lack of "
+            "memory, or a crash in the function; executor='processes', where there is this argument, replaces workers."
+        ) from error
+
+
+def _backend_results(
+    function: NDArray[np.uint8], tasks: Sequence[Any], n_jobs: int, backend: Any
+) -> Generator[Any, None, None]:
     import joblib
 
     key = os.urandom(16).hex()  # of the function in the cache of each worker

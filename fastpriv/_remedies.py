@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["for_non_integer", "for_out_of_range", "for_wrong_type", "shown"]
+__all__ = ["for_non_integer", "for_out_of_range", "for_wrong_type", "shortened", "shown"]
 
 
 def for_wrong_type(value: Any, remedy: str | None = None) -> str:
@@ -101,8 +101,15 @@ def shown(value: Any) -> str:
         return f"2**{value.bit_length() - 1}"
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 1000:
         return f"an integer of {value.bit_length()} bits"
+    if isinstance(value, (str, bytes)) and len(value) > 1000:
+        value = value[:1000]
     try:
         text = " ".join(repr(value).split())
     except Exception:
         text = f"an object of type {type(value).__name__}"
+    return shortened(text)
+
+
+def shortened(text: str) -> str:
+    """A text, cut to 60 characters."""
     return text if len(text) <= 60 else text[:57] + "..."

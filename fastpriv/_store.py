@@ -19,10 +19,11 @@ import os
 import sqlite3
 import stat
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
+from typing import TypeVar
 
 from . import _validate
 from ._files import explain_write_errors
@@ -30,9 +31,16 @@ from .errors import DomainError
 
 __all__ = ["DamagedStoreError", "ResultStore"]
 
+Result = TypeVar("Result")
+
 _APPLICATION = 0x66707276  # "fprv", the application id in the header of a store
 _FORMAT = 1  # version of the tables below, the user_version in the header of a store
 _DIGEST_BYTES = 16  # of a row: an accident that leaves the digest in agreement has probability 2^-128
+# Errors of the system where a file or its directory cannot be written to.
+_NO_WRITING = (errno.EROFS, errno.EACCES, errno.EPERM)
+# Those of SQLite.
+_READ_ONLY_CODES = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN)
+_LONGEST_REASON = 150  # characters of the error of a parser that are repeated
 _SIDE_FILES = ("", "-wal", "-shm", "-lock")  # endings of the files that belong to a store
 # The tables of a store.
 _TABLES = """
@@ -80,7 +88,9 @@ class ResultStore:
     def open(
         cls, path: str | os.PathLike[str], *, identity: Mapping[str, str], resume: bool = True, name: str = "store"
     ) -> ResultStore:
-        """Open a store to write into it, and make it if there is none.
+        """Open a store to write into it, and make it if there is none; one that cannot be written to is read.
+
+        A run that is finished can so be resumed from a read-only disk. What is to be added to such a store raises.
 
         Parameters
         ----------
@@ -102,6 +112,21 @@ class ResultStore:
             If the file cannot be written.
         """
         target = _validate.path(name, path)
+        try:
+            return cls._open_to_write(target, identity, resume, name)
+        except OSError as error:
+            if not resume or error.errno not in _NO_WRITING or not target.is_file():
+                raise
+        store = cls.read(target, name=name)
+        try:
+            _check_identity(store.identity, identity, target, name)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    @classmethod
+    def _open_to_write(cls, target: Path, identity: Mapping[str, str], resume: bool, name: str) -> ResultStore:
         lock_file = _lock(target, name)
         connection = None
         try:
@@ -174,6 +199,8 @@ class ResultStore:
     def put_many(self, items: Iterable[tuple[int, bytes]], notes: Mapping[str, str] | None = None) -> None:
         """Write results, and remarks by name, in one transaction: all are kept, or none."""
         rows = [(key, payload, self._digest(key, payload)) for key, payload in items]
+        if not rows and self._lock_file is None and self.path is not None:
+            return  # remarks on a run that adds nothing to a store that cannot be written to
         with self._transaction() as connection:
             connection.executemany("insert or replace into results values (?, ?, ?)", rows)
             connection.executemany("insert or replace into notes values (?, ?)", (notes or {}).items())
@@ -203,6 +230,19 @@ class ResultStore:
             if len(rows) < 64 or rows[-1][0] >= last:
                 return
             first = rows[-1][0] + 1
+
+    def unpacked(self, payload: bytes, unpack: Callable[[bytes], Result]) -> Result:
+        """Return what a result holds; its digest was forged if it is none that fastpriv packs."""
+        try:
+            return unpack(payload)
+        except MemoryError:
+            raise
+        except Exception as error:  # what a parser raises for bytes that nobody foresaw
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            raise DamagedStoreError(
+                f"{self._name} must hold results that fastpriv wrote; got {str(self.path)!r}, in which one cannot be "
+                f"read: {reason[:_LONGEST_REASON].rstrip('.')}. Name another file, or remove this one to start afresh."
+            ) from None
 
     def notes(self) -> dict[str, str]:
         """Return the remarks that were written with the results."""
@@ -282,6 +322,7 @@ def _explained(path: Path | None, name: str) -> Iterator[None]:
             explained = OSError(
                 f"{name} must be a file that can be written; got {shown}: {error}. Check path and rights."
             )
+            explained.errno = errno.EROFS if code in _READ_ONLY_CODES else None
         raise explained from None
 
 

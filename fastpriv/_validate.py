@@ -28,14 +28,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _remedies
-from ._remedies import shown
+from ._remedies import shortened, shown
 from .errors import DomainError, EstimateGivenError, ShapeError
 from .numerics import FloatArray, next_above
 
 __all__ = [
     "SAFE_SUM_TOLERANCE", "array", "broadcastable", "choice", "copied", "count", "flag", "grid", "instance",
     "integers", "memory", "path", "probabilities", "real", "rounded_sum_gap", "scalar", "sequence", "short_vector",
-    "shown", "sum_gap", "sum_tolerance", "univariate", "vector", "whole_file", "with_argument_name",
+    "shortened", "shown", "sum_gap", "sum_tolerance", "univariate", "vector", "whole_file", "with_argument_name",
 ]  # fmt: skip
 
 # bound: none - sums farther from 1 are refused; smaller misses widen the bounds by their gap
@@ -51,6 +51,7 @@ _SHORT = 64  # entries of a vector up to which Python's own loops are faster tha
 _PLAIN_NUMBERS = {float, int, np.float64}  # types that ``float`` converts exactly, or refuses
 _CPU_DEVICES = (1, 3, 11, 13)  # DLPack's numbers of memory that the CPU reads: its own, and pinned or managed by others
 _COPY_BLOCK = 2**22  # numbers copied between two checks for Ctrl-C: some milliseconds
+_LONGEST_PATH = 4096  # characters of the name of a file: no system opens longer ones
 _UNCHECKED_BYTES = 2**28  # requests up to this size are made without a look at the free memory
 _BYTES_PER_INPUT = 10  # a double and the booleans of its check
 _BYTES_PER_ANSWER = 64  # a double, the three of its Estimate, and as many intermediate ones
@@ -392,6 +393,10 @@ def path(name: str, value: Any) -> Path:
         text = os.fspath(value)
         if not isinstance(text, str):
             text = os.fsdecode(text)
+        if len(text) > _LONGEST_PATH:
+            raise DomainError(
+                f"{name} must be a name of at most {_LONGEST_PATH} characters; got {len(text)}. Take a shorter one."
+            )
         if text and "\0" not in text:
             return Path(text)
     except TypeError:

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import _validate
+from .._files import parse_toml
 from ..errors import DomainError, ShapeError
 
 __all__ = ["KINDS", "ComposedStep", "make_step", "read_steps"]
@@ -181,7 +182,7 @@ def _csv_entries(file: Path) -> Iterator[tuple[str, dict[str, str]]]:
         return
     head = numbered[0][1]
     separator = max(",;\t", key=head.count)
-    names = [name.strip() for name in next(csv.reader([head], delimiter=separator))]
+    names = _cells(head, separator, f"line {numbered[0][0]} of {str(file)!r}")
     for name in names:
         if name not in ("kind", "count", *_COLUMNS):
             raise DomainError(
@@ -191,8 +192,8 @@ def _csv_entries(file: Path) -> Iterator[tuple[str, dict[str, str]]]:
         if names.count(name) > 1:
             raise DomainError(f"columns of {str(file)!r} must have different names; got {name!r} twice. Leave one out.")
     for number, line in numbered[1:]:
-        cells = [cell.strip() for cell in next(csv.reader([line], delimiter=separator))]
         place = f"line {number} of {str(file)!r}"
+        cells = _cells(line, separator, place)
         if len(cells) > len(names):
             raise DomainError(
                 f"{place} must have {len(names)} cells, as the first; got {len(cells)}. Write one cell a column."
@@ -200,13 +201,18 @@ def _csv_entries(file: Path) -> Iterator[tuple[str, dict[str, str]]]:
         yield place, dict(zip(names, cells, strict=False))
 
 
+def _cells(line: str, separator: str, place: str) -> list[str]:
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=separator))]
+    except csv.Error as error:
+        raise DomainError(f"{place} must be a line of CSV; got one that is none: {error}. Correct it.") from None
+
+
 def _toml_entries(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each entry ``[[step]]`` of a TOML file, and its place in words."""
-    import tomllib
-
     try:
-        content = tomllib.loads(file.read_text(encoding="utf-8-sig"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        content = parse_toml(file.read_text(encoding="utf-8-sig"))
+    except ValueError as error:
         raise DomainError(f"{str(file)!r} must be a TOML file; got {error}. Correct it.") from None
     entries = content.get("step")
     if set(content) != {"step"} or not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries):

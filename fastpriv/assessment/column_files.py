@@ -22,13 +22,16 @@ from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
 from .. import _validate
+from .._files import lines_of
 from ..errors import BackendMissingError, DomainError
 
 __all__ = ["ColumnFile", "is_number"]
 
 _SEPARATORS = ",;\t|"  # those that are looked for
 _SAMPLE_LINES, _SAMPLE_SIZE = 1000, 2**20  # lines and characters in which they are looked for
+_LONGEST_LINE = 2**21  # characters: a hundred thousand columns of twenty, which take a second
 _PARQUET_MAGIC = b"PAR1"  # the first bytes of a Parquet file
+_UNPACKED_AT_ONCE = 2**26  # bytes of a packed Parquet file
 _BYTE_ORDER_MARKS = (  # longer marks first: that of UTF-32 begins with that of UTF-16
     (b"\xff\xfe\x00\x00", "utf-32"), (b"\x00\x00\xfe\xff", "utf-32"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"),
 )  # fmt: skip
@@ -124,7 +127,7 @@ class ColumnFile:
     def column_index(self, column: str | None) -> int:
         """Return the index of the column of this name; for None, that of the only one."""
         labels = self.names
-        shown = ", ".join(labels[:20]) + (", ..." if len(labels) > 20 else "")
+        shown = ", ".join(map(_validate.shortened, labels[:20])) + (", ..." if len(labels) > 20 else "")
         if column is None:
             if len(labels) != 1:
                 raise DomainError(
@@ -312,8 +315,12 @@ class ColumnFile:
             ) from None
         source: Any = self.file
         if self._data is not None or self.packing:
+            pieces: list[bytes] = []
             with self._open_bytes() as stream:
-                source = arrow.BufferReader(stream.read())
+                while piece := stream.read(_UNPACKED_AT_ONCE):
+                    pieces.append(piece)
+                    _validate.memory("file", 2 * sum(map(len, pieces)), "Unpack it.")
+            source = arrow.BufferReader(b"".join(pieces))
         try:
             return read(parquet, source)
         except (arrow.ArrowException, OSError) as error:
@@ -361,7 +368,7 @@ class _TextLines:
     def __iter__(self) -> Iterator[str]:
         number, encoding = 0, _encoding_name(self._stream.encoding)
         try:
-            for line in self._stream:
+            for line in lines_of(self._stream, self._file, _LONGEST_LINE):
                 if "\0" in line:
                     raise DomainError(
                         f"file must be text; got the character 0 in line {number + 1} of {str(self._file)!r}. Pass the "

@@ -74,8 +74,9 @@ def read_scores(
     for name in names:
         if name not in table.names:
             raise DomainError(
-                f"path must be a file with a column {name!r}; got {', '.join(table.names[:10])} in {str(file)!r}. Name "
-                "the columns of scores and of memberships."
+                f"path must be a file with a column {name!r}; got "
+                f"{', '.join(map(_validate.shortened, table.names[:10]))} in {str(file)!r}. Name the columns of "
+                "scores and of memberships."
             )
     scores = open_column(table, names[0], "error").numbers()
     words = [str(word) for word in read_categories(file, names[1])]

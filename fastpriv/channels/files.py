@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from .. import _validate
-from .._files import FileArray, atomic_write, read_npy_header, read_npz
+from .._files import FileArray, atomic_write, parse_json, read_npy_header, read_npz
 from ..errors import BackendMissingError, DomainError
 from .base import MAX_INPUTS, AnyChannel
 from .composite import ProductChannel
@@ -297,7 +297,7 @@ def _read_parquet(file: Path) -> AnyChannel:
 
 def _read_json(file: Path) -> AnyChannel:
     _validate.memory("file", 6 * file.stat().st_size, "Write it as .npz.")
-    return _channel_of_json(json.loads(file.read_text(encoding="utf-8-sig")))
+    return _channel_of_json(parse_json(file.read_text(encoding="utf-8-sig")))
 
 
 def _json_object(channel: AnyChannel) -> dict[str, Any]:

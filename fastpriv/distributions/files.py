@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import _validate
-from .._files import atomic_write, read_npz
+from .._files import atomic_write, parse_json, read_npz
 from ..errors import DomainError
 from .mixtures import GaussianMixture
 
@@ -137,18 +137,16 @@ def _read_archive(file: Path) -> dict[str, Any]:
 
 
 def _read_json(file: Path) -> dict[str, Any]:
-    import json
-
     def checked(items: list[tuple[str, Any]]) -> dict[str, Any]:
         _check_keys(file, [key for key, _ in items])
         return dict(items)
 
     _validate.memory("file", _BYTES_A_CHARACTER * file.stat().st_size, "Write it as .npz.")
     try:
-        content = json.loads(file.read_text(encoding="utf-8-sig"), object_pairs_hook=checked)
+        content = parse_json(file.read_text(encoding="utf-8-sig"), checked)
     except DomainError:
         raise
-    except (ValueError, RecursionError) as fault:
+    except ValueError as fault:
         raise DomainError(
             f"file must be a NumPy archive or JSON in UTF-8; got {str(file)!r}, which is neither: {fault}. {_REMEDY}"
         ) from None

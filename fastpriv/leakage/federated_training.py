@@ -16,6 +16,7 @@ import math
 import os
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -318,7 +319,9 @@ class Training(ValueObject):
             try:
                 for index in range(self.rounds):
                     before[index] = current
-                    kept = None if store is None else self._stored_round(store.get(index), current, len(x))
+                    kept, payload = None, None if store is None else store.get(index)
+                    if store is not None and payload is not None:
+                        kept = store.unpacked(payload, partial(self._stored_round, current))
                     if kept is None:
                         members = self._drawn(root, index, len(x))
                         stream = np.random.default_rng(_random.stream_words(root, (_NOISE, index), 4))
@@ -406,10 +409,10 @@ class Training(ValueObject):
                 "seed": f"{root.entropy} {root.spawn_key}",
                 "data": f"{len(x)} records, labels and starting weights: {digest}"}  # fmt: skip
 
-    def _stored_round(self, payload: bytes | None, current: FloatArray, n: int) -> tuple[FloatArray, IntArray] | None:
-        """A round of a checkpoint; None where there is none that fits."""
+    def _stored_round(self, current: FloatArray, payload: bytes) -> tuple[FloatArray, IntArray] | None:
+        """A round of a checkpoint; None where it started from other weights."""
         width = 8 * current.size
-        if payload is None or payload[:width] != current.tobytes():
+        if payload[:width] != current.tobytes():
             return None
         return np.frombuffer(payload[width : 2 * width]), np.frombuffer(payload[2 * width :], dtype=np.int64).copy()
 

@@ -371,7 +371,9 @@ def _computed(
     """Results of all cells in order, those of the store first of all."""
     found: dict[int, FloatArray] = {}
     if store is not None:
-        found = {key: np.frombuffer(payload) for key, payload in store.items() if key in set(keys)}
+        found = {
+            key: store.unpacked(payload, np.frombuffer) for key, payload in store.items() if key in set(keys)
+        }
     missing = [i for i, key in enumerate(keys) if key not in found]
     report, close = _parallel.progress_reporter(progress, len(tasks))
     backend, workers = _parallel.configured_workers(n_jobs)

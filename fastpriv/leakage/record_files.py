@@ -165,7 +165,9 @@ def _npy(file: Path) -> tuple[Any, Any]:
 def _table(file: ColumnFile, label: str | None) -> tuple[Any, Any]:
     """Features and labels of a file of columns."""
     if len(file.names) < 2:
-        raise DomainError(f"path must have a column of labels beside features; got {file.names} alone. Add it.")
+        raise DomainError(
+            f"path must have a column of labels beside features; got {_validate.shown(file.names)} alone. Add it."
+        )
     if label is not None:
         place = file.column_index(label)
     else:

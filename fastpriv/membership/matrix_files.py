@@ -6,6 +6,7 @@ import csv
 import gzip
 import zlib
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _validate
-from .._files import read_npy_header, read_npz
+from .._files import lines_of, read_npy_header, read_npz
 from ..errors import DomainError
 from .genotype_blocks import ABSENT, BLOCK_ATTRIBUTES, GenotypeBlock, damaged_file
 from .panels import Panel
 
 __all__ = ["matrix_blocks", "read_matrix_file"]
 
+_LONGEST_LINE = 2**26  # characters of a CSV: tens of millions of attributes
 _MISSING_CELLS = {"", "na", "nan", ".", "-9"}  # of a CSV, in lower case
 
 
@@ -82,14 +84,14 @@ def _read_csv(file: Path) -> tuple[NDArray[Any], list[str] | None, list[str] | N
         file, encoding="utf-8-sig", newline=""
     ) as stream:
         try:
-            reader = csv.reader(stream, strict=True)
+            reader = csv.reader(lines_of(stream, file, _LONGEST_LINE, "path"), strict=True)
             first = next(reader, [])
             with_people = bool(first) and first[0].strip().lower() == "person"
             if not all(_is_number(cell) for cell in first) or with_people:
                 names = [cell.strip() for cell in first[with_people:]]
                 lines: Iterator[list[str]] = reader
             else:
-                lines = iter([first, *reader])
+                lines = chain([first], reader)
             for cells in lines:
                 if not cells:
                     continue
@@ -126,7 +128,7 @@ def _number(file: Path, cell: str, line: int, column: int, names: list[str] | No
         name = str(column) if names is None else names[column]
         raise DomainError(
             f"path must be a table of numbers; got {_validate.shown(cell)} in line {line} of {str(file)!r} at "
-            f"attribute {name!r}. Replace it by 0, 1 or 2."
+            f"attribute {_validate.shown(name)}. Replace it by 0, 1 or 2."
         ) from None
 
 

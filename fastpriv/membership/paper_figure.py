@@ -182,7 +182,7 @@ def paper_comparisons(
             for done, (name, maker) in enumerate(makers.items(), start=1):
                 key = every.index(name)
                 payload = None if kept is None else kept.get(key)
-                if payload is None:
+                if kept is None or payload is None:
                     checkpoint = None if kept is None else f"{os.fspath(store)}-{key}.pt"  # type: ignore[arg-type]
                     found[name] = maker(_seed(root, 2 + key), found, checkpoint)
                     if kept is not None:
@@ -190,7 +190,7 @@ def paper_comparisons(
                         with suppress(FileNotFoundError):
                             Path(str(checkpoint)).unlink()
                 else:
-                    found[name] = _unpacked(payload)
+                    found[name] = kept.unpacked(payload, _unpacked)
                 report(done)
     finally:
         close()

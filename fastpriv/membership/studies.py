@@ -354,15 +354,19 @@ def _kept_scores(
 ) -> tuple[FloatArray | None, str, str]:  # fmt: skip
     """Scores of an attack, from the store where it has them."""
     payload = None if kept is None else kept.get(key)
-    if payload is not None:
-        line, _, data = payload.partition(b"\n")
-        title, remark, shape = json.loads(line)
-        scores = None if shape is None else np.frombuffer(data, dtype=np.float64).reshape(shape)
-        return scores, title, remark
+    if kept is not None and payload is not None:
+        return kept.unpacked(payload, _unpacked_scores)
     scores, title, remark = attack_scores(name, model, references, released, training, stream, n_jobs)
     if kept is not None:
         line = json.dumps([title, remark, None if scores is None else scores.shape]).encode()
         kept.put_many([(key, line + b"\n" + (b"" if scores is None else np.ascontiguousarray(scores).tobytes()))])
+    return scores, title, remark
+
+
+def _unpacked_scores(payload: bytes) -> tuple[FloatArray | None, str, str]:
+    line, _, data = payload.partition(b"\n")
+    title, remark, shape = json.loads(line)
+    scores = None if shape is None else np.frombuffer(data, dtype=np.float64).reshape(shape)
     return scores, title, remark
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -229,7 +228,7 @@ class PosteriorOutput:
                 "Pass a function that returns a fresh iterator."
             )
         if isinstance(out, (str, os.PathLike)):
-            if Path(out).suffix.lower() != ".npy":
+            if _validate.path("out", out).suffix.lower() != ".npy":
                 raise DomainError(f"out must be a .npy file; got {os.fspath(out)!r}. Name it so, or pass an array.")
             check_writable_file(out)
             return

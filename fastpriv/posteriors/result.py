@@ -203,6 +203,6 @@ def write_probabilities(out: Any, size: int, probabilities: Callable[[int, int],
             f"out must be an array, or the path of a file that can hold all secrets; got {_validate.shown(out)} for "
             f"{_validate.shown(size)} secrets. Ask for probabilities(start, stop) instead."
         )
-    with npy_stream(out, size) as stream:
+    with npy_stream(_validate.path("out", out), size) as stream:
         for start, stop in parts:
             stream.write(probabilities(start, stop).tobytes())

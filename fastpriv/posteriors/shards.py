@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from string import Formatter
 from typing import Any
 
 import numpy as np
@@ -37,6 +40,7 @@ __all__ = ["concatenated", "opened_store", "posterior", "run_pass", "shard_range
 _SHARDS_OF_ONE_PART = 64  # unless a number is given: enough for the workers of one machine to end together
 _MAX_ATTEMPTS = 4  # of a shard whose worker dies: nodes of a cluster are taken away now and then
 _FLOATS_OF_ROWS = 13, 6  # of a node of the first pass and of the second
+_LONG_FIELD = re.compile(r"\d{4}|[{]")  # in the format of a number that may have thousands of characters
 _INDEX_COLUMNS = slice(4, 7)  # of a row of the first pass that are numbers of secrets
 
 
@@ -105,7 +109,7 @@ def posterior(likelihood: ShardedLikelihood, prior: Any, options: Options) -> Po
             payloads = run_pass(_Pass(inputs, options.top, None), shards, 0, store, report, **where)
             first, largest = dense.evidence_tree(), (np.empty(0), np.empty(0, dtype=np.int64))
             for payload in payloads:
-                nodes, own = _unpacked(payload, 0)
+                nodes, own = store.unpacked(payload, partial(_unpacked, stage=0))
                 for node in nodes:
                     first.add(node)
                 largest = dense.largest_of(options.top, largest, own)
@@ -114,7 +118,7 @@ def posterior(likelihood: ShardedLikelihood, prior: Any, options: Options) -> Po
             if out is not None:  # a file may be lost since its shard was finished
                 where["usable"] = lambda index: Path(_part_path(out, shards[index])).is_file()
             for payload in run_pass(_Pass(inputs, 0, evidence, out), shards, 1, store, report, **where):
-                for node in _unpacked(payload, 1)[0]:
+                for node in store.unpacked(payload, partial(_unpacked, stage=1))[0]:
                     second.add(node)
         finally:
             close()
@@ -176,9 +180,12 @@ def run_pass(
 
 def _checked_pattern(out: Any) -> str:
     """The pattern of the files of the posterior, whose field is the number of the first secret of a shard."""
-    pattern = os.fspath(out) if isinstance(out, (str, os.PathLike)) else ""
+    is_name = isinstance(out, (str, os.PathLike)) and _validate.path("out", out)
+    pattern = os.fspath(out) if is_name else ""
     try:
-        names = {pattern.format(first=number) for number in (0, BLOCK)}
+        # A width or a precision of many digits, or one within another, would make names of as many characters.
+        short = not any(_LONG_FIELD.search(spec or "") for _, _, spec, _ in Formatter().parse(pattern))
+        names = {pattern.format(first=number) for number in (0, BLOCK)} if short else set()
     except (IndexError, KeyError, ValueError):
         names = set()
     if len(names) != 2 or not pattern.endswith((".npy", ".parquet")):

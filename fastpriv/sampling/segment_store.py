@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,7 @@ class SegmentStore:
     def get(self, index: int) -> SegmentSum | None:
         """The sums of a segment; None if they are not there, or damaged."""
         payload = self.store.get(self._key(index))
-        return None if payload is None else self._unpacked(index, payload)
+        return None if payload is None else self.store.unpacked(payload, partial(self._unpacked, index))
 
     def put(self, index: int, sums: SegmentSum) -> None:
         """Keep the sums of a segment."""

@@ -6,6 +6,7 @@ what is left is for a later batch. An error of a cell is its result. The bits of
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import struct
@@ -151,8 +152,13 @@ def unpack(payload: bytes) -> BatchResults:
     for name in head["names"]:
         numbers[name] = take("<f8", 3 * count).reshape(3, count)
         labels[name] = take("<u2", count)
-    words = tuple((kind, unit) for kind, unit in head["words"])
-    return BatchResults(keys, seconds, errors, tuple(head["texts"]), numbers, labels, words)
+    words, texts = tuple((kind, unit) for kind, unit in head["words"]), tuple(head["texts"])
+    if not all(isinstance(word, str) for word in (*texts, *numbers, *itertools.chain(*words))):
+        raise ValueError("names, texts and units must be texts")
+    codes = [(errors, -1, len(texts)), *((label[label != NO_LABEL], 0, len(words)) for label in labels.values())]
+    if any(((code < least) | (code >= count)).any() for code, least, count in codes):
+        raise ValueError("codes must be those of texts and units in the head")
+    return BatchResults(keys, seconds, errors, texts, numbers, labels, words)
 
 
 def _stack(quantity: SweepQuantity, batch: Batch) -> BatchOutcome:

@@ -15,6 +15,7 @@ import hashlib
 import math
 import os
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _validate
+from .._files import parse_toml
 from .._grids import parse_grid
 from ..errors import BackendMissingError, DomainError, ShapeError
 from ..numerics import WordArray
@@ -184,12 +186,10 @@ def read_spec(spec: str | os.PathLike[str] | Mapping[str, Any]) -> dict[str, Any
     """Read a specification: a mapping, or a TOML file with the keys quantity, grid, zip, table, replicates and seed."""
     folder = Path()
     if not isinstance(spec, Mapping):
-        import tomllib
-
         path = _validate.path("spec", spec)
         try:
-            content = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            content = parse_toml(path.read_text(encoding="utf-8"))
+        except ValueError as error:
             raise DomainError(f"spec must be a TOML file; got {str(path)!r}: {error}. Correct it.") from None
         spec, folder = content, path.parent
     for word in spec:
@@ -322,8 +322,11 @@ def _file_columns(path: Path) -> dict[str, Any]:
             ) from None
         try:
             table = parquet.read_table(path)
-        except ValueError as error:  # the one of Arrow for a file of another format
-            raise DomainError(f"table must be a Parquet file; got {str(path)!r}: {error}. Write it anew.") from None
+        except (ValueError, OSError) as error:  # of Arrow, for a file of another format or a damaged one
+            if not path.is_file():
+                raise
+            reason = str(error).splitlines()[0]
+            raise DomainError(f"table must be a Parquet file; got {str(path)!r}: {reason}. Write it anew.") from None
         return {name: table[name].to_numpy() for name in _distinct(table.column_names, path)}
     try:
         with open(path, newline="", encoding="utf-8-sig") as stream:
@@ -345,9 +348,11 @@ def _file_columns(path: Path) -> dict[str, Any]:
 
 def _distinct(names: list[str], path: Path) -> list[str]:
     """Return the names of columns, if each is there once."""
-    for name in names:
-        if names.count(name) > 1:
-            raise DomainError(f"table must have each column once; got {name!r} twice in {str(path)!r}. Drop one.")
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise DomainError(
+                f"table must have each column once; got {_validate.shown(name)} twice in {str(path)!r}. Drop one."
+            )
     return names
 
 

@@ -100,7 +100,7 @@ class SweepQuantity:
             if self.optional is not None and name not in (*self.required, *self.optional):
                 known = ", ".join((*self.required, *self.optional)) or "none"
                 raise DomainError(
-                    f"settings must name parameters of {self.name}; got {name!r}. It has: {known}."
+                    f"settings must name parameters of {self.name}; got {_validate.shown(name)}. It has: {known}."
                 )
         missing = [name for name in self.required if name not in names]
         if missing:
@@ -253,7 +253,7 @@ def _imported(place: str) -> Callable[..., Any]:
             spec.loader.exec_module(module)
         else:
             if "" not in sys.path:
-                sys.path.insert(0, "")
+                sys.path.append("")  # last, so that no file of the directory stands in for a module that is installed
             module = importlib.import_module(module_name)
         function = getattr(module, name)
     except (ImportError, AttributeError, OSError) as error:

@@ -324,7 +324,7 @@ class _Run:
         base = self.bases[block] = block_key(keys)
         self.rows[block], have, failed = 0, np.empty((0, 2), dtype=np.uint64), 0
         for key, payload in self.store.items(base, base + ROWS - 1):
-            evaluated = unpack(payload)
+            evaluated = self.store.unpacked(payload, unpack)
             have, failed = np.concatenate([have, evaluated.keys]), failed + int((evaluated.errors >= 0).sum())
             self.rows[block] = key - base + 1
         for other in self.others:
@@ -352,7 +352,7 @@ class _Run:
         """Put rows of other places under the key of this block."""
         items = []
         for payload in rows:
-            evaluated = unpack(payload)
+            evaluated = self.store.unpacked(payload, unpack)
             if _without(evaluated.keys, have).size:
                 items.append((self.bases[block] + self.rows[block], payload))
                 self.rows[block] += 1
@@ -494,7 +494,7 @@ class _CellIndex:
         count = 0
         for store in stores:
             for key, payload in store.items():
-                found = unpack(payload).keys
+                found = store.unpacked(payload, unpack).keys
                 count += len(found)
                 if count > _INDEXED_CELLS:
                     break
@@ -512,7 +512,7 @@ class _CellIndex:
             store, key = self.places[place]
             payload = store.get(key)
             if payload is not None:
-                evaluated = unpack(payload)
+                evaluated = store.unpacked(payload, unpack)
                 cells = positions_in(evaluated.keys, wanted)
                 yield pack(evaluated, np.unique(cells[cells >= 0]))
 

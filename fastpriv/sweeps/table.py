@@ -290,7 +290,7 @@ class SweepTable:
 
     def _parts(self, store: ResultStore, keys: WordArray) -> list[BatchResults]:
         base = block_key(keys)
-        return [unpack(payload) for _, payload in store.items(base, base + ROWS - 1)]
+        return [store.unpacked(payload, unpack) for _, payload in store.items(base, base + ROWS - 1)]
 
     def _columns_of(self, store: ResultStore, block: int, outputs: tuple[str, ...]) -> dict[str, Any]:
         cells = self.settings.block(block)

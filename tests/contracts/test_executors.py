@@ -17,7 +17,20 @@ import pytest
 
 from contracts.executor_tasks import DEADLY, Unreadable, dying, dying_once, slow_square, square, truth
 from contracts.random_kills import children, killer, workers_of_dask, workers_of_ray
-from fastpriv import DomainError, GaussianMixture, Sampling, _executors, hockey_stick_divergence
+from fastpriv import (
+    DomainError,
+    GaussianMixture,
+    IndexLikelihood,
+    Sampling,
+    ShardedChannel,
+    ShardedLikelihood,
+    _executors,
+    _parallel,
+    hockey_stick_divergence,
+    notions,
+    posterior,
+    sweep,
+)
 from fastpriv._executors import completed, ordered
 from fastpriv.errors import WorkerDiedError
 
@@ -146,6 +159,57 @@ def test_an_executor_that_breaks_says_so_after_what_is_complete():
         assert next(results) == (0, _executors.Outcome(36))
         with pytest.raises(WorkerDiedError, match="executor must outlive its tasks; got one that a dying worker broke"):
             next(results)
+
+
+def pool_of(kind):
+    from joblib.externals.loky import ProcessPoolExecutor
+
+    kinds = {"concurrent": concurrent.futures.ProcessPoolExecutor, "loky": ProcessPoolExecutor}
+    return kinds.get(kind, concurrent.futures.ThreadPoolExecutor)(1)
+
+
+MIXTURES = [GaussianMixture(np.full(30, 1 / 30), np.arange(360.0).reshape(30, 12) % k, 2.0) for k in (5, 7)]
+# Short, but enough for several tasks.
+SAMPLED = {"rng": 1, "rtol": 0.0, "max_samples": 2e5, "max_seconds": np.inf, "method": "direct random"}
+CALLS = {
+    "sweep": lambda pool: sweep(square, grid={"x": range(3)}, executor=pool),
+    "sampling": lambda pool: hockey_stick_divergence(*MIXTURES, 0.5, executor=pool, **SAMPLED),
+    "guaranteed": lambda pool: hockey_stick_divergence(*MIXTURES, 0.5, executor=pool, interval="guaranteed", **SAMPLED),
+    "posterior": lambda pool: posterior(ShardedLikelihood(IndexLikelihood(np.sqrt, 999), shards=2), executor=pool),
+    "summary": lambda pool: notions.summary(None, ShardedChannel((np.full((9, 2), 0.5)), shards=2), executor=pool),
+}
+
+
+@pytest.mark.parametrize("kind", ["concurrent", "loky"])
+def test_a_pool_that_was_broken_when_it_was_handed_in_is_said_in_each_call(kind):
+    with pool_of(kind) as pool:
+        with pytest.raises(concurrent.futures.BrokenExecutor):
+            pool.submit(os._exit, 1).result()
+        for call in CALLS.values():
+            said = "executor must outlive its tasks; got one that a dying worker broke: .*Make a new executor, or pass"
+            with pytest.raises(WorkerDiedError, match=said):
+                call(pool)
+
+
+@pytest.mark.parametrize("kind", ["concurrent", "loky", "threads"])
+def test_a_pool_that_was_shut_down_is_said_in_each_call(kind):
+    pool = pool_of(kind)
+    pool.shutdown()
+    for call in CALLS.values():
+        said = "executor must be one that takes tasks; got .*cannot schedule new futures after.*Make a new one"
+        with pytest.raises(DomainError, match=said):
+            call(pool)
+
+
+def test_a_worker_of_joblib_that_dies_is_said():
+    def work(x):
+        os._exit(x)
+
+    with joblib.parallel_config("loky", n_jobs=2), pytest.raises(WorkerDiedError) as error:
+        list(_parallel.ordered_map(work, range(1, 4)))
+    assert "joblib must have workers that outlive their tasks; got one that died: A worker process" in str(error.value)
+    with joblib.parallel_config("loky", n_jobs=2):  # the next call has new workers
+        assert list(_parallel.ordered_map(abs, range(4))) == [0, 1, 2, 3]
 
 
 def test_closing_ends_processes_at_once_and_leaves_threads(tmp_path):

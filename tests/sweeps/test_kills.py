@@ -259,6 +259,27 @@ def test_the_same_table_on_dask_with_workers_killed(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_deadly_cell_on_dask_with_its_own_defaults_is_a_row_and_ends_no_worker(workers):
+    """A local cluster does not replace workers that die in their start, as they do when dask itself tries again."""
+    distributed = pytest.importorskip("distributed")
+    import dask
+
+    options = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 3}),
+        distributed.LocalCluster(processes=True, **options) as cluster, distributed.Client(cluster) as client,
+    ):  # fmt: skip
+        before = client.run(os.getpid)
+        found = sweep(functions.deadly, grid={"x": range(12, 24)}, executor=client)
+        assert np.flatnonzero(np.isnan(found["value"])).tolist() == [5]
+        assert found["error"][5].startswith("WorkerDiedError: the worker process must survive the cell")
+        assert client.run(os.getpid) == before
+        assert not any(client.run(functions.keys_of_idle_children).values())
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
 def test_the_same_table_on_ray_with_workers_killed(tmp_path):
     ray = pytest.importorskip("ray")
     ray.init(num_cpus=2, _temp_dir=mkdtemp(), include_dashboard=False, log_to_driver=False)

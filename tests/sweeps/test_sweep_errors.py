@@ -1,6 +1,8 @@
 """Bad input of a sweep is one clear error, and what was finished before it is kept."""
 
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -288,3 +290,26 @@ def test_progress_on_a_terminal(monkeypatch, capsys):
     assert "7 of 7 cells done (100.0%), 2 failed, " in said
     assert said.endswith("\r")
     assert "0 of 7 cells done (0.0%), 0 failed, 0 cells/s, unknown time left" in said
+
+
+FROM_A_DIRECTORY = """
+import sys
+from fastpriv.cli import main
+sys.exit(main(["sweep", "cells:double", "--grid", "x=1,2", "--n-jobs", sys.argv[1], "--quiet"]))
+"""
+
+
+@pytest.mark.parametrize("n_jobs", ["1", "2"])
+def test_the_directory_of_a_function_stands_in_for_no_module(tmp_path, n_jobs):
+    (tmp_path / "cells.py").write_text("import helper\n\ndef double(x):\n    return helper.two() * x\n")
+    (tmp_path / "helper.py").write_text("def two():\n    return 2.0\n")
+    for name in ("cloudpickle", "json", "joblib", "random", "pickle", "struct", "numba", "sqlite3", "_queue", "pandas"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'loaded')!r}, 'a').write('{name} ')\n")
+    home = str(Path(fastpriv.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", FROM_A_DIRECTORY, n_jobs], cwd=tmp_path, env=os.environ | {"PYTHONPATH": home},
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert [line.split(",")[1] for line in done.stdout.splitlines()] == ["value", "2.0", "4.0"]
+    assert not (tmp_path / "loaded").exists(), (tmp_path / "loaded").read_text()

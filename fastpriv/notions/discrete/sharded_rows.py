@@ -160,7 +160,7 @@ class ShardedRowBlocks(RowBlocks):
             close()
         tree = BlockTree(work.merged)
         for payload in payloads:
-            for node in _unpacked(payload):
+            for node in self.store.unpacked(payload, _unpacked):
                 tree.add(node)
         total = tree.total()
         if stage == 0:
