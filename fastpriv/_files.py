@@ -33,8 +33,6 @@ from .errors import DomainError
 
 __all__ = [
     "FileArray", "NpyHeader", "atomic_write", "check_writable_file", "explain_write_errors", "file_state", "json_safe",
-"lines_of", "memory_mapped_file", "parse_json", "parse_toml", "read_npy_header", "read_npz", "writable_directory",
-    "write_csv", "write_csv_rows",
     "lines_of", "memory_mapped_file", "parse_json", "parse_toml", "read_npy_header", "read_npz", "writable_directory",
     "write_csv", "write_csv_rows",
 ]  # fmt: skip
