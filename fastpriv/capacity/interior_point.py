@@ -62,9 +62,11 @@ _GEOMETRIC_STEPS = 60  # Newton steps for a geometric mechanism, far more than c
 _SMALLEST_EPSILON = 1e-3  # below it K is so near to singular that its inverse is useless
 # bound: proved - the largest |x| of nearly equal rows: what is left out of h is then below u/2 of the sum
 _NEARLY_EQUAL = 2.0**-10
-_LEAST_CELL = 1e-250  # of nearly equal rows: the least q x^2, with x = 2^-53, is far from underflow
+# bound: proved - the least cell of nearly equal rows: the least q x^2, with x = 2^-53, is far from underflow
+_LEAST_CELL = 1e-250
 _AMPLIFIED = 2.0**-14  # |x| of the channel r + tD, whose best input is that of nearly equal rows
-_LEAST_SUPPORT = 1e-7  # probability in it below which an input is taken to be unused
+# bound: none - probability in it below which an input is taken to be unused
+_LEAST_SUPPORT = 1e-7
 _CENTRED_STEPS = 8  # Newton steps for nearly equal rows; they converge quadratically
 _LARGEST_EPSILON = 700.0  # beyond it e^-epsilon nearly underflows
 
