@@ -33,12 +33,12 @@ __all__ = ["assess"]
 
 Data = ArrayLike | Pmf
 _MAX_BLOCKS = 512  # of one column under one mechanism: enough for all threads, few enough files for a checkpoint
-# Seconds on one core: of a noise level; of one of its values, which are grouped if they are many; of one that is not,
-# and of that at one level of epsilon.
+# bound: none - seconds on one core: of a noise level; of one of its values, which are grouped if they are many; of one
+# that is not, and of that at one level of epsilon.
 _SECONDS_OF_NOISE, _SECONDS_OF_GROUPING, _SECONDS_OF_VALUE, _SECONDS_OF_CURVE = 1.5e-3, 1.3e-6, 1.5e-5, 1e-7
 _LONG_RUN = 10.0  # seconds from which a run is announced
 _MANY_VALUES = 2000  # different values from which they are grouped, and rounding them is advised
-_ADVISED_BINS = 1000
+_ADVISED_BINS = 1000  # equal bins that the announcement of a long run names
 # What to do about a refused grid.
 _SIGMA_REMEDY = "Pass standard deviations in the unit of the column, such as 1,10,100."
 _LEVEL_REMEDY = "Pass levels of LDP in nats, such as 0.5,1,2 (--epsilon)."  # remedy for levels that cannot be read
