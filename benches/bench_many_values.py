@@ -6,7 +6,7 @@ Run: pytest benches/bench_many_values.py
 import numpy as np
 import pytest
 
-from fastpriv import GaussianMechanism, Pmf, mutual_information, notions
+from fastpriv import GaussianMechanism, Pmf, assess, mutual_information, notions
 from fastpriv.distributions.pmf import grouped_atoms
 
 
@@ -64,3 +64,18 @@ def test_grouping(benchmark):
     w = np.full(x.size, 1 / x.size)
     found = benchmark.pedantic(grouped_atoms, (x, w, 60.0), rounds=3)
     assert found.values.size < 10_000
+
+
+@pytest.mark.benchmark(group="assess of 100,000 different values")
+def test_assess(benchmark):
+    values = np.random.default_rng(0).lognormal(10, 1, 100_000)
+    found = benchmark.pedantic(assess, (values,), {"n_jobs": 1}, rounds=1)
+    assert len(found.prior) == 100_000
+
+
+@pytest.mark.benchmark(group="LIP curve of 100,000 values where delta is near 1")
+def test_logarithms_near_zero(benchmark):
+    prior = Pmf.from_data(np.random.default_rng(0).lognormal(10, 1, 100_000))
+    arguments = prior, GaussianMechanism(1.5e5), np.geomspace(0.01, 100, 81)
+    _, logarithm = benchmark.pedantic(notions.lip_curves, arguments, rounds=3)
+    assert (logarithm.upper - logarithm.lower <= 1e-10 * np.abs(logarithm.value)).all()

@@ -22,7 +22,8 @@
 
 #define FP_LARGEST_SHARE 0.95  /* of the wealth that a bet may lose */
 #define FP_PART_OF_TARGET 0.99 /* the option pays 1 / (0.99 a): near its pay the bets vanish, and never reach it */
-#define FP_LEAST_WEALTH 1e-280 /* a test that has lost so much is given up */
+/* bound: none - a test that has lost so much is given up, and refuses nothing */
+#define FP_LEAST_WEALTH 1e-280
 /* bound: proved - rounding of one factor of the wealth and of its product */
 #define FP_FACTOR_ROUNDING 0x1p-50
 

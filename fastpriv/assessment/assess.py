@@ -33,11 +33,12 @@ __all__ = ["assess"]
 
 Data = ArrayLike | Pmf
 _MAX_BLOCKS = 512  # of one column under one mechanism: enough for all threads, few enough files for a checkpoint
-# Seconds on one core: of a level of epsilon of a curve; of a value under one noise level, and at one level of epsilon.
-_SECONDS_OF_LEVEL, _SECONDS_OF_VALUE, _SECONDS_OF_VALUE_AND_LEVEL = 3e-4, 2e-6, 7e-8
+# bound: none - seconds on one core: of a noise level; of one of its values, which are grouped if they are many; of one
+# that is not, and of that at one level of epsilon.
+_SECONDS_OF_NOISE, _SECONDS_OF_GROUPING, _SECONDS_OF_VALUE, _SECONDS_OF_CURVE = 1.5e-3, 1.3e-6, 1.5e-5, 1e-7
 _LONG_RUN = 10.0  # seconds from which a run is announced
-_MANY_VALUES = 2000  # different values from which rounding them is advised
-_ADVISED_BINS = 1000
+_MANY_VALUES = 2000  # different values from which they are grouped, and rounding them is advised
+_ADVISED_BINS = 1000  # equal bins that the announcement of a long run names
 # What to do about a refused grid.
 _SIGMA_REMEDY = "Pass standard deviations in the unit of the column, such as 1,10,100."
 _LEVEL_REMEDY = "Pass levels of LDP in nats, such as 0.5,1,2 (--epsilon)."  # remedy for levels that cannot be read
@@ -207,9 +208,10 @@ class _Case:
         """Roughly how long some rows of the grid take on one core; 0 for mechanisms other than Gaussian noise."""
         if self.family.parameter != "sigma":
             return 0.0
-        values, levels = len(self.secret.prior), self.epsilon.size
-        of_value = _SECONDS_OF_VALUE + _SECONDS_OF_VALUE_AND_LEVEL * levels
-        return float((rows.stop - rows.start) * (_SECONDS_OF_LEVEL * levels + of_value * values))
+        values = len(self.secret.prior)
+        of_value = _SECONDS_OF_VALUE + _SECONDS_OF_CURVE * self.epsilon.size
+        of_row = _SECONDS_OF_NOISE + _SECONDS_OF_GROUPING * values + of_value * min(values, _MANY_VALUES)
+        return float((rows.stop - rows.start) * of_row)
 
     def checkpoint(self, parent: str | os.PathLike[str], resume: bool, stack: ExitStack) -> Checkpoint:
         """Open the checkpoint, which the end of ``stack`` closes."""

@@ -49,7 +49,8 @@ _DENSITY_REACH = 16.0  # standard deviations within which the density of grouped
 _BEYOND_REACH_ERROR = 1e-50
 _MANY_VALUES = 2048  # values from which grouping saves time of LIP curves
 _MANY_DIVERGENCES = 256  # values from which grouping saves time of a divergence
-_GROUPING_TOLERANCE = 4e-14  # relative error of the density that is asked of grouping
+# bound: none - relative error of the density that is asked of grouping, which says what it attains
+_GROUPING_TOLERANCE = 4e-14
 _CROSSING_ROOM = 2.0  # times the least bound of a crossing: how far from the values grouped ones serve as well
 _GROUPING_SQUARE = 100.0  # what the square of the radius has to exceed that of a crossing by, and 10 to spare
 _CLEAR_DIVERGENCE = 0.1  # nats; the error of grouping is small beside such a divergence
@@ -66,7 +67,8 @@ _MAX_NODES = 40  # of one interpolation
 # 10 units of rounding a factor
 _PRODUCT_ROUNDING = 10 * UNIT_ROUNDOFF
 _LOG_REMAINDER = math.log(1e-14)  # of the interpolation that is asked for; each point has its own remainder
-_MAX_REMAINDER = 1e-13  # nats; points that would miss more are computed one by one
+# bound: none - nats; points that would miss more are computed one by one
+_MAX_REMAINDER = 1e-13
 # bound: proved - the fourth root of 3, rounded up
 _FOURTH_ROOT_OF_3 = 1.3160741
 
