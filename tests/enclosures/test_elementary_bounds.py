@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 from enclosures.test_needles import KINDS, pair_with_needles
-from fastpriv import GaussianMixture, MixtureStack, hockey_stick_divergence
+from fastpriv import (
+    GaussianMixture,
+    MixtureStack,
+    hockey_stick_divergence,
+    kl_divergence,
+    renyi_divergence,
+    total_variation,
+)
+from fastpriv.divergences import jensen_shannon
 from fastpriv.divergences.one_dimension import monotone_pieces
 from fastpriv.kernels import _hockey_stick_curves
 
@@ -72,3 +80,20 @@ def test_rows_of_stacks_are_closed_too():
     got = hockey_stick_divergence(stack, Q, 0.5)
     assert np.all(got.value == hockey_stick_divergence(P, Q, 0.5).value)
     assert "contradicted" not in got.cost
+
+
+@pytest.mark.parametrize("gap", [5e-10, -5e-10])
+def test_one_reading_of_weights_whose_sum_misses_one(gap):
+    """The bounds of every divergence hold for the weights divided by their sum."""
+    rough = GaussianMixture([0.25, 0.75 + gap], [0.0, 2.0], [1.0, 0.5])
+    exact = GaussianMixture(rough.weights / rough.weights.sum(), rough.means, rough.sigmas)
+    calls = [
+        lambda p, q: hockey_stick_divergence(p, q, 0.5), lambda p, q: hockey_stick_divergence(p, q, -0.5),
+        total_variation, kl_divergence, jensen_shannon, lambda p, q: renyi_divergence(p, q, 2.0),
+        lambda p, q: renyi_divergence(p, q, 0.5),
+    ]  # fmt: skip
+    for call in calls:
+        for wide, narrow in ((call(rough, Q), call(exact, Q)), (call(Q, rough), call(Q, exact))):
+            assert wide.lower <= narrow.upper
+            assert narrow.lower <= wide.upper
+            assert wide.lower - 1e-15 <= narrow.value <= wide.upper + 1e-15
