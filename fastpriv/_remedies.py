@@ -8,7 +8,11 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["for_non_integer", "for_out_of_range", "for_wrong_type", "shortened", "shown"]
+__all__ = ["LIP_LEVELS", "for_non_integer", "for_out_of_range", "for_wrong_type", "shortened", "shown"]
+
+
+# remedy for negative levels of local information privacy
+LIP_LEVELS = "Local information privacy bounds |log ratio| by epsilon: pass 0 or more."
 
 
 def for_wrong_type(value: Any, remedy: str | None = None) -> str:
@@ -75,7 +79,7 @@ def for_out_of_range(constraint: str, worst: float) -> str:
         if worst < 0.0:
             return "Take exp() of it if it is a logarithm."
     if worst < 0.0:
-        return "Check its sign: take the absolute value if that is meant."
+        return "Check its sign, and what it was computed from."
     if worst == 0.0:
         return "Pass the smallest number that is meant instead of 0."
     return "Check its unit, and what it was computed from."

@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Estimate", "Information", "Kind", "NumberLike", "Result", "Unit", "combined_costs", "exact", "stacked",
-    "stacked_arrays",
+    "stacked_arrays", "with_negative_levels",
 ]  # fmt: skip
 
+# bound: tested by enclosures/test_negative_levels - of 1 - a + a H, relative, and of its logarithm
+_REFLECTED_ERROR = 4e-15
 Kind = Literal["exact", "certified", "statistical", "heuristic"]
 Unit = Literal["nats", "bits", "probability", "log probability", "1"]
 Information = Literal["nats", "bits"]  # what a function with a keyword ``unit`` takes and gives
@@ -412,6 +414,46 @@ def stacked(
         *numbers, kind=kind, unit=found[0].unit, method="; ".join(methods[:_LISTED_METHODS] + others), cost=cost,
         confidence=min(levels) if kind == "statistical" else None,
     )  # fmt: skip
+
+
+def with_negative_levels(
+    epsilon: FloatArray, curve: Callable[[FloatArray], Estimate], opposite: Callable[[FloatArray], Estimate],
+    *, log: bool = False, gap: float = 0.0,
+) -> Estimate:  # fmt: skip
+    """H_a(P||Q), a = e^epsilon, at any epsilon, from the curves of P||Q and of Q||P at epsilon >= 0.
+
+    The integral of p - a q is 1 - a, so that H_a(P||Q) = 1 - a + a H_{1/a}(Q||P), a sum of two positive terms. ``gap``
+    bounds what each mass misses 1 by. ``log``: the curves are logarithms. Levels are on the last axes of the answers.
+    """
+    negative = epsilon < 0.0
+    if not negative.any():
+        return curve(epsilon)
+    back = opposite(np.maximum(-epsilon, 0.0))
+    levels = np.broadcast_to(np.minimum(epsilon, 0.0), np.shape(back.value))
+    numbers = []
+    with np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore"):
+        rest, factor = -np.expm1(levels), np.exp(levels)
+        for number, side in ((back.value, 0.0), (back.lower, -1.0), (back.upper, 1.0)):
+            if log:
+                slack = gap * (1.0 + factor) / rest
+                total = np.logaddexp(np.log(rest), levels + number)
+                outward = _REFLECTED_ERROR * (1.0 + np.abs(total)) + (1.01 * slack if gap else 0.0)
+                total = np.minimum(total + side * outward, 0.0)
+            else:
+                total = rest + factor * number
+                total = np.clip(total + side * (_REFLECTED_ERROR * total + 1.01 * gap * (1.0 + factor)), 0.0, 1.0)
+            numbers.append(total)
+    value, lower, upper = numbers
+    whole, numbers = back, [np.clip(value, lower, upper), lower, upper]
+    if not negative.all():
+        ahead = curve(np.maximum(epsilon, 0.0))
+        whole, which = stacked((ahead, back), (2,)), np.broadcast_to(negative, levels.shape)
+        numbers = [np.where(which, x, y) for x, y in zip(numbers, (ahead.value, ahead.lower, ahead.upper), strict=True)]
+    if not levels.shape:
+        numbers = [float(x) for x in numbers]
+    return Estimate(
+        *numbers, kind=whole.kind, unit=whole.unit, method=whole.method, cost=whole.cost, confidence=whole.confidence
+    )
 
 
 def stacked_arrays(arrays: Sequence[Any], shape: tuple[int, ...], missing: float) -> Any:

@@ -63,22 +63,22 @@ def pair_curve(const double[::1] w, const double[::1] m, const double[::1] s, co
 
     Returns rows of value, lower, upper and their logarithms, shape (len(epsilon), 6), and the cost: evaluations of the
     log-ratio, sums in double-doubles, monotone pieces, intervals left undecided because a budget was spent or because
-    the lengths are too far apart for doubles, and the number of ``epsilon`` that were not done at the ``deadline`` (by
-    ``time.monotonic``), whose brackets are wide.
+    the lengths are too far apart for doubles, the number of ``epsilon`` that were not done at the ``deadline`` (by
+    ``time.monotonic``), whose brackets are wide, and the number of brackets that elementary bounds contradicted.
     """
     result = np.empty((epsilon.shape[0], 6))
     cdef double[:, ::1] out = result
-    cdef long cost[5]
+    cdef long cost[6]
     cdef int status
     check_mixtures(w, m, s, v, n, t)
     if epsilon.shape[0] == 0:
-        return result, (0, 0, 0, 0, 0)
+        return result, (0, 0, 0, 0, 0, 0)
     with nogil:
         status = kernels(<int>w.shape[0], &w[0], &m[0], &s[0], <int>v.shape[0], &v[0], &n[0], &t[0], &epsilon[0],
                         epsilon.shape[0], target, logs, interrupted, deadline, <fp_bracket *>&out[0, 0],
                         cost)
     finished(status, "components")
-    return result, (cost[0], cost[1], cost[2], cost[3], cost[4])
+    return result, (cost[0], cost[1], cost[2], cost[3], cost[4], cost[5])
 
 
 def wide_brackets(const double[:, ::1] rows, double width):
@@ -128,15 +128,15 @@ cdef class PairAnalysis:
         """As ``pair_curve``, but for the evaluations of the analysis; the bits of a row do not depend on the others."""
         result = np.empty((epsilon.shape[0], 6))
         cdef double[:, ::1] out = result
-        cdef long cost[5]
+        cdef long cost[6]
         cdef int status
         if epsilon.shape[0] == 0:
-            return result, (0, 0, 0, 0, 0)
+            return result, (0, 0, 0, 0, 0, 0)
         with nogil:
             status = analysis_kernels(&self.analysis, &epsilon[0], epsilon.shape[0], target, logs, interrupted, deadline,
                                       <fp_bracket *>&out[0, 0], cost)
         finished(status, "components")
-        return result, (cost[0], cost[1], cost[2], cost[3], cost[4])
+        return result, (cost[0], cost[1], cost[2], cost[3], cost[4], cost[5])
 
 
 def stack_curves(tuple p, tuple q, const double[:, :] epsilon, const Py_ssize_t[::1] rows, tuple shape, double target,
@@ -145,7 +145,7 @@ def stack_curves(tuple p, tuple q, const double[:, :] epsilon, const Py_ssize_t[
 
     ``p`` and ``q`` hold weights, means and standard deviations of shape ``shape + (components,)`` with any strides;
     components of weight 0 are left out. ``epsilon`` of shape (len(rows), E) has a contiguous last axis. ``out`` of
-    shape (len(rows), E, 6) and ``cost`` (len(rows), 5) are filled. Rows that begin after the ``deadline`` have the
+    shape (len(rows), E, 6) and ``cost`` (len(rows), 6) are filled. Rows that begin after the ``deadline`` have the
     bracket [0, 1].
     """
     cdef int axes = len(shape), kp = p[0].shape[axes], kq = q[0].shape[axes], i, j, side, status = 0, np_, nq_
@@ -163,9 +163,9 @@ def stack_curves(tuple p, tuple q, const double[:, :] epsilon, const Py_ssize_t[
     if any(a.dtype != "float64" or a.shape != (*shape, k) for side, k in ((p, kp), (q, kq)) for a in side):
         raise ValueError("p and q must hold weights, means and standard deviations of shape (*shape, components)")
     if not (epsilon.shape[0] == out.shape[0] == cost.shape[0] == count and out.shape[1] == points
-            and out.shape[2] == 6 and cost.shape[1] == 5
+            and out.shape[2] == 6 and cost.shape[1] == 6
             and (epsilon.strides[1] == sizeof(double) or points <= 1)):
-        raise ValueError("shapes must fit: epsilon (rows, levels), contiguous, out (rows, levels, 6), cost (rows, 5)")
+        raise ValueError("shapes must fit: epsilon (rows, levels), contiguous, out (rows, levels, 6), cost (rows, 6)")
     if count == 0 or points == 0:
         return
     left = 1
@@ -194,7 +194,7 @@ def stack_curves(tuple p, tuple q, const double[:, :] epsilon, const Py_ssize_t[
                     bracket = <fp_bracket *>&out[k, e, 0]
                     bracket.value, bracket.lower, bracket.upper = 0.5, 0.0, 1.0
                     bracket.log_value, bracket.log_lower, bracket.log_upper = -0.6931471805599453, -INFINITY, 0.0
-                cost[k, 0] = cost[k, 1] = cost[k, 2] = cost[k, 3] = 0
+                cost[k, 0] = cost[k, 1] = cost[k, 2] = cost[k, 3] = cost[k, 5] = 0
                 cost[k, 4] = points
                 continue
             for j in range(6):

@@ -142,9 +142,11 @@ static int FP_NAME(fp_hockey_stick_curve)(int np, const double *w, const double 
         return FP_NAME(fp_monotone_pieces_curve)(np, w, m, s, nq, v, n, t, epsilon, count, target, logs, interrupted,
                                                  deadline, out, cost);
     }
-    cost[0] = cost[1] = cost[2] = cost[3] = cost[4] = 0;
+    cost[0] = cost[1] = cost[2] = cost[3] = cost[4] = cost[5] = 0;
     if (!status)
         status = FP_NAME(fp_remaining_curve)(&pair, epsilon, count, target, logs, interrupted, deadline, out, cost);
     cost[1] += sums;
+    if (!status)
+        cost[5] += FP_NAME(fp_close_curve)(np, w, m, s, nq, v, n, t, epsilon, count, out);
     return status;
 }

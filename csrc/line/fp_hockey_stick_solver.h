@@ -8,6 +8,7 @@
 #include "line/fp_monotone_pieces_solver.h"
 #include "line/fp_hockey_stick_set_solver.h"
 #include "line/fp_scaled_sum_loops.h"
+#include "line/fp_elementary_bounds.h"
 #include "line/fp_hockey_stick_sum_loops.h"
 
 /* log of an upper bound of H, from P(E) alone and what E may lack; not to be used when it was stopped. */
@@ -162,6 +163,19 @@ static int FP_NAME(fp_pair_analysis_build)(fp_pair_analysis *analysis, int np, c
     return status == FP_EXPIRED ? 0 : status;
 }
 
+/* Close the brackets of every eps by bounds of another kind; returns how many of them these contradicted. */
+static long FP_NAME(fp_close_curve)(int np, const double *w, const double *m, const double *s, int nq, const double *v,
+                                    const double *n, const double *t, const double *epsilon, ptrdiff_t count,
+                                    fp_bracket *out)
+{
+    FP_NAME(fp_elementary_bounds) known;
+    long contradicted = 0;
+    FP_NAME(fp_elementary_bounds_build)(np, w, m, s, nq, v, n, t, &known);
+    for (ptrdiff_t k = 0; k < count; ++k)
+        contradicted += FP_NAME(fp_close_bracket)(&known, epsilon[k], &out[k]);
+    return contradicted;
+}
+
 /* H for every eps, with the stop token and the workspace of `r`; returns and cost as fp_pair_analysis_curve. */
 static int FP_NAME(fp_curve_from_pieces)(const fp_log_ratio *r, const fp_pieces *pieces, double scale,
                                          const double *epsilon, ptrdiff_t count, double target, int logs,
@@ -171,7 +185,7 @@ static int FP_NAME(fp_curve_from_pieces)(const fp_log_ratio *r, const fp_pieces 
     fp_optimal_sets sets = {0};
     ptrdiff_t done = 0;
     int status = 0;
-    cost[0] = cost[1] = cost[4] = 0;
+    cost[0] = cost[1] = cost[4] = cost[5] = 0;
     cost[2] = pieces->count;
     cost[3] = pieces->undecided + r->unresolved;
     while (done < count && !status && (r->unresolved || (!stop->status && !pieces->expired))) {
@@ -204,7 +218,7 @@ static int FP_NAME(fp_curve_from_pieces)(const fp_log_ratio *r, const fp_pieces 
 /* H of P from Q for every eps; returns -1 when memory is short, FP_INTERRUPTED when the caller stopped it. cost:
  * evaluations of L (those of the analysis not included), sums in double-doubles, pieces, intervals of the line whose
  * budget was spent or which could not be resolved, and the number of eps that were not done at the deadline: their
- * brackets are valid but wide. */
+ * brackets are valid but wide; and the number of brackets that elementary bounds contradicted and widened. */
 static int FP_NAME(fp_pair_analysis_curve)(const fp_pair_analysis *analysis, const double *epsilon, ptrdiff_t count,
                                            double target, int logs, fp_interrupted interrupted, double deadline,
                                            fp_bracket *out, long *cost)
@@ -216,6 +230,8 @@ static int FP_NAME(fp_pair_analysis_curve)(const fp_pair_analysis *analysis, con
     int status = r.scratch ? FP_NAME(fp_curve_from_pieces)(&r, &analysis->pieces, analysis->scale, epsilon, count,
                                                            target, logs, interrupted, deadline, out, cost)
                            : -1;
+    if (!status && !r.underflowed)
+        cost[5] = FP_NAME(fp_close_curve)(r.np, r.w, r.m, r.s, r.nq, r.v, r.n, r.t, epsilon, count, out);
     free(r.scratch);
     return status;
 }
@@ -235,6 +251,8 @@ static int FP_NAME(fp_monotone_pieces_curve)(int np, const double *w, const doub
         status = FP_NAME(fp_curve_from_pieces)(&analysis.r, &analysis.pieces, analysis.scale, epsilon, count, target,
                                                logs, interrupted, deadline, out, cost);
     cost[0] += analysis.pieces.evaluations;
+    if (!status)
+        cost[5] = FP_NAME(fp_close_curve)(np, w, m, s, nq, v, n, t, epsilon, count, out);
     fp_pair_analysis_free(&analysis);
     return status;
 }

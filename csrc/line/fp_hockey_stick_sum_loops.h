@@ -216,10 +216,6 @@ static void FP_NAME(fp_hockey_stick_in_double_doubles)(const fp_log_ratio *r, do
 /* Masses of intervals of the line with their errors, for all eps: of cells between some of the means, which cover
  * the line, and of the pieces of L. Those for which the time did not suffice are not counted. */
 typedef struct {
-    double p, p_error, q, q_error;
-} FP_NAME(fp_interval_mass);
-
-typedef struct {
     FP_NAME(fp_interval_mass) *cell, *piece;
     int cells, pieces;
     double all; /* an upper bound of the mass of P */
@@ -274,15 +270,8 @@ static int FP_NAME(fp_interval_masses_build)(const fp_log_ratio *r, const fp_pie
 static void FP_NAME(fp_hockey_stick_from_masses)(const fp_pieces *pieces, const FP_NAME(fp_interval_masses) * known,
                                                  double epsilon, fp_bracket *out)
 {
-    double sum = 0.0, error = 0.0, below = 0.0, least, most, factor = epsilon < 600.0 ? fp_exp(epsilon) : INFINITY;
-    for (int k = 0; k < known->cells && factor < INFINITY; ++k) {
-        const FP_NAME(fp_interval_mass) *s = &known->cell[k];
-        double gain = s->p - factor * s->q;
-        if (gain > 0.0) {
-            sum += gain;
-            error += s->p_error + factor * s->q_error + FP_ROUND * (s->p + factor * s->q);
-        }
-    }
+    double sum = 0.0, below = 0.0, least, most, factor = epsilon < 600.0 ? fp_exp(epsilon) : INFINITY;
+    double lower = factor < INFINITY ? FP_NAME(fp_lower_bound_from_cells)(known->cell, known->cells, factor, &sum) : 0.0;
     for (int k = 0; k < known->pieces; ++k) {
         const FP_NAME(fp_interval_mass) *s = &known->piece[k];
         double gain = 0.0;
@@ -293,8 +282,7 @@ static void FP_NAME(fp_hockey_stick_from_masses)(const fp_pieces *pieces, const 
             gain = factor * (s->q - s->q_error) * (1.0 - FP_ROUND);
         below += gain > 0.0 ? gain : 0.0;
     }
-    double rounding = 2.3e-16 * (known->cells + known->pieces + 4),
-           lower = sum * (1.0 - rounding) - error * (1.0 + 1e-9);
+    double rounding = 2.3e-16 * (known->cells + known->pieces + 4);
     double upper = (known->all - below * (1.0 - rounding)) * (1.0 + 1e-15) + 1e-300;
     lower = lower > 0.0 ? lower : 0.0;
     upper = upper < 1.0 ? upper > lower ? upper : lower : 1.0;

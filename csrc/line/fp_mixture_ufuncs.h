@@ -83,7 +83,7 @@ static inline void fp_gap_shifts(double epsilon, double p_gap, double q_gap, dou
 static int fp_curve_with_gaps(fp_hockey_stick_kernel kernel, const fp_mixture_row *p, const fp_mixture_row *q,
                               double *grid, ptrdiff_t count, int logs, fp_bracket *rows)
 {
-    long cost[5];
+    long cost[6];
     const int gaps = p->gap > 0.0 || q->gap > 0.0;
     for (ptrdiff_t i = 0; i < count && gaps; i++)
         fp_gap_shifts(grid[i], p->gap, q->gap, &grid[count + i], &grid[2 * count + i]);

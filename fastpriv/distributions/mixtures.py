@@ -37,8 +37,9 @@ class GaussianMixture(ValueObject):
     Parameters
     ----------
     weights : array_like, shape (k,)
-        Probabilities of the components. They must sum to 1 within 1e-9 and are never renormalised: the mixture is the
-        measure with exactly these weights. Components of weight zero are dropped.
+        Probabilities of the components, which must sum to 1 within 1e-9 and are stored as they are. What a sum misses 1
+        by is rounding: the bounds of every quantity hold for the weights divided by their sum. Components of weight
+        zero are dropped.
     means : array_like, shape (k,) or (k, d)
         Means, in any unit. Shapes (k,) and (k, 1) give a univariate mixture.
     sigmas : array_like, optional

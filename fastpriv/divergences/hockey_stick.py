@@ -12,9 +12,11 @@ from numpy.typing import ArrayLike
 from .. import _validate
 from .._monotone import monotone
 from ..distributions import LogRatio
-from ..estimate import Estimate, NumberLike, stacked
+from ..errors import DomainError
+from ..estimate import Estimate, NumberLike, stacked, with_negative_levels
+from ..numerics import FloatArray
 from ..sampling.options import Request, Sampling, SamplingOptions, sampling_request
-from .arguments import Distribution, dispatch_of, exact_estimate, is_stack
+from .arguments import Dispatch, Distribution, dispatch_of, exact_estimate, is_stack
 from .one_dimension import monotone_pieces
 
 __all__ = ["hockey_stick_divergence", "log_hockey_stick_divergence", "total_variation"]
@@ -33,8 +35,9 @@ def hockey_stick_divergence(
         Any two distributions; neither equal covariances nor a common support are asked for. Of a stack every row is
         answered for: leading axes broadcast, and the last axis of ``epsilon`` belongs to each row.
     epsilon : array_like or Estimate
-        Non-negative, in nats, any shape; infinity gives 0. All of them share one analysis of the pair, or one set of
-        samples. Sampled bounds hold at their level for each epsilon by itself.
+        In nats, any shape; infinity gives 0. All of them share one analysis of the pair, or one set of samples; those
+        below 0 take that of Q||P, by H_a(P||Q) = 1 - a + a H_{1/a}(Q||P). Sampled bounds hold at their level for each
+        epsilon by itself.
     both : bool, default False
         Also the other direction, with a leading axis of length 2: P||Q, then Q||P.
     sampling, **options : Sampling, and its fields by name, which override it
@@ -50,7 +53,7 @@ def hockey_stick_divergence(
     Raises
     ------
     DomainError
-        For a negative or NaN epsilon, arguments that are no distributions, or keywords out of range.
+        For a NaN epsilon, arguments that are no distributions, or keywords out of range.
     ShapeError
         For distributions of different dimensions.
 
@@ -92,7 +95,7 @@ def log_hockey_stick_divergence(
     p, q : GaussianMixture, MixtureStack or Density, of one dimension; or p a LogRatio, and no q
         Any two distributions.
     epsilon : array_like or Estimate
-        Non-negative, in nats, any shape.
+        In nats, any shape.
     both : bool, default False
         Also the other direction, with a leading axis of length 2.
     sampling, **options : Sampling, and its fields by name, which override it
@@ -186,17 +189,38 @@ def _hockey_stick(
 ) -> Estimate:
     """The divergences, or their logarithms; the arguments that come first are checked first."""
     both = _validate.flag("both", both)
-    if is_stack(p, q):
+    dispatch = None if is_stack(p, q) else dispatch_of(p, q)
+    grid = _validate.real("epsilon", epsilon, "a number", lambda e: e == e)
+    request = make_request()
+    if not (grid < 0.0).any():
+        return _nonnegative_levels(p, q, grid, dispatch, request, logs=logs, both=both)
+    if isinstance(p, LogRatio):
+        raise DomainError(
+            f"epsilon must be at least 0 with a LogRatio, which samples in one order; got {float(grid.min())!r}. Pass "
+            "the ratio of Q and P and -epsilon: H_a(P||Q) = 1 - a + a H_{1/a}(Q||P), a = e^epsilon."
+        )
+    gap = sum(float(np.max(getattr(x, "mass_gaps", getattr(x, "mass_gap", 0.0)))) for x in (p, q))
+
+    def curve(p: Any, q: Any) -> Callable[[FloatArray], Estimate]:
+        return lambda levels: _nonnegative_levels(p, q, levels, dispatch, request, logs=logs, both=False)
+
+    forward, backward = curve(p, q), curve(q, p)
+    pairs = ((forward, backward), (backward, forward)) if both else ((forward, backward),)
+    found = [with_negative_levels(grid, *pair, log=logs, gap=gap) for pair in pairs]
+    return stacked(found, (2,)) if both else found[0]
+
+
+def _nonnegative_levels(
+    p: Any, q: Any, grid: FloatArray, dispatch: Dispatch | None, request: Request, *, logs: bool, both: bool
+) -> Estimate:
+    """The curve of P||Q at epsilon >= 0; ``dispatch`` is None for stacks."""
+    if dispatch is None:
         from . import rows_of_stacks
 
         function = log_hockey_stick_divergence if logs else hockey_stick_divergence
-        grid, request = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0), make_request()
         pairs = ((p, q), (q, p)) if both else ((p, q),)
         found = [rows_of_stacks.hockey_stick(*pair, grid, request, logs=logs, function=function) for pair in pairs]
         return stacked(found, (2,)) if both else found[0]
-    dispatch = dispatch_of(p, q)
-    grid = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
-    request = make_request()
     methods = monotone_pieces.hockey_stick_divergence, "hockey_stick_divergence"
     estimate = exact_estimate(dispatch, request, *methods, p, q, grid, logs=logs, n_jobs=request.n_jobs)
     if estimate is not None and both:

@@ -37,7 +37,7 @@ __all__ = ["hockey_stick", "quantity"]
 _BLOCK_WORK = 50_000  # of a block of rows, in units of ``_work_of_row``: some milliseconds, up to 0.1 s
 _MAX_BLOCK_ROWS = 2048  # rows whose brackets stand in memory beside the answer
 _ROWS_AT_ONCE = 16  # rows of a block of quantities that are computed one by one, 0.1 to some milliseconds each
-_BITS = 1 << np.arange(5)  # one for each count of the kernel
+_BITS = 1 << np.arange(6)  # one for each count of the kernel
 _ROW_STREAM = 8  # key of the random streams of rows below the root of the call
 
 Row = tuple[GaussianMixture, ...]
@@ -199,7 +199,7 @@ def _curves(
         return np.broadcast_to(shared, (len(part), count)) if flat is None else flat[part]
 
     def kernel(part: IndexArray, levels: FloatArray) -> tuple[FloatArray, Any]:
-        out, cost = np.empty((*levels.shape, 6)), np.zeros((len(part), 5), dtype=np.int64)
+        out, cost = np.empty((*levels.shape, 6)), np.zeros((len(part), 6), dtype=np.int64)
         _hockey_stick_curves.stack_curves(
             *fields, levels, part, both.shape, monotone_pieces.MAX_DOUBLE_WIDTH, logs, deadline.expiry, out, cost
         )
@@ -213,7 +213,7 @@ def _curves(
             out, cost = kernel(part, epsilons(part))
             redone = monotone_pieces.is_wide(out).any(axis=-1)
         else:
-            out, cost = np.empty((len(part), count, 6)), np.zeros((len(part), 5), dtype=np.int64)
+            out, cost = np.empty((len(part), count, 6)), np.zeros((len(part), 6), dtype=np.int64)
             redone = np.zeros(len(part), dtype=bool)
             if not with_gap.all():
                 out[~with_gap], cost[~with_gap] = kernel(part[~with_gap], epsilons(part[~with_gap]))
@@ -224,8 +224,8 @@ def _curves(
             redone[with_gap] = monotone_pieces.is_wide(three).any(axis=-1)
             out[with_gap] = monotone_pieces.rows_for_gaps(three, own[0])
         stopped = cost[:, 4] > 0
-        redone &= ~stopped
-        costs = monotone_pieces.named_costs([*cost[~redone, :4].sum(axis=0).tolist(), 0])
+        redone = (redone | (cost[:, 5] > 0)) & ~stopped  # also where elementary bounds contradict the bracket
+        costs = monotone_pieces.named_costs([*cost[~redone, :4].sum(axis=0).tolist(), 0, 0])
         signs = sorted(set(((cost[~redone] > 0) @ _BITS).tolist()))  # of the counts, one bit each
         counted = (monotone_pieces.named_costs([bits & bit for bit in _BITS.tolist()]) for bits in signs)
         methods = {monotone_pieces.curve_method(counts, closed=False): None for counts in counted}

@@ -21,7 +21,7 @@ from .._monotone import monotone
 from .._values import ValueObject
 from ..distributions import GaussianMixture, MixtureStack, Pmf, PmfStack
 from ..errors import DomainError
-from ..estimate import Estimate, NumberLike, Unit
+from ..estimate import Estimate, NumberLike, Unit, with_negative_levels
 from ..kernels import _gaussian_mechanism
 from ..numerics import LARGEST_DOUBLE, BoolArray, FloatArray, next_above, next_below
 
@@ -154,8 +154,8 @@ class GaussianMechanism(ValueObject):
         Parameters
         ----------
         epsilon : array_like or Estimate
-            At least 0, in nats; inf is allowed and gives 0. NaN, negative numbers and a mechanism without sensitivity
-            raise ``DomainError``, shapes that do not broadcast ``ShapeError``.
+            In nats, of either sign; inf is allowed and gives 0. NaN and a mechanism without sensitivity raise
+            ``DomainError``, shapes that do not broadcast ``ShapeError``.
 
         Returns
         -------
@@ -277,10 +277,13 @@ class GaussianMechanism(ValueObject):
         return r, np.where((span == 0.0) | (low < 0), 0.0, low), np.where(span == 0.0, 0.0, high)
 
     def _privacy_curve(self, epsilon: ArrayLike, log: bool, unit: Unit) -> Estimate:
-        """The curve by one call of the kernel; what it marks as extreme is computed again by ``_extreme_curve``."""
+        """The curve by one call of the kernel; what it marks as extreme is computed again by ``_extreme_curve``.
+
+        Exchanging both distributions changes nothing, so that one curve serves negative levels too.
+        """
         level = _validate.array("epsilon", epsilon)
         if level.dtype != np.float64 or self.sensitivity is None:
-            level = _validate.real("epsilon", epsilon, "at least 0", lambda x: x >= 0)
+            level = _validate.real("epsilon", epsilon, "a number", lambda x: x == x)
         sigma, span, own_shape = self._arrays_of_curve()
         _validate.broadcastable("epsilon", level, "sigma and sensitivity", np.broadcast_to(0.0, own_shape))
         shape = np.broadcast_shapes(level.shape, own_shape)
@@ -293,7 +296,9 @@ class GaussianMechanism(ValueObject):
                 *(x if x.size == 1 else x[part] for x in columns), *out[:, part], log
             )
         if extreme:
-            _validate.real("epsilon", epsilon, "at least 0", lambda x: x >= 0)
+            whole = _validate.real("epsilon", epsilon, "a number", lambda x: x == x)
+            if (whole < 0.0).any():
+                return with_negative_levels(whole, *2 * (lambda x: self._privacy_curve(x, log, unit),), log=log)
             marked = np.flatnonzero(np.isnan(out[1]))
             level, sigma, span = (x[0] if x.size == 1 else x[marked] for x in columns)
             for row, numbers in zip(out, GaussianMechanism(sigma, span)._extreme_curve(level, log), strict=True):
@@ -308,7 +313,7 @@ class GaussianMechanism(ValueObject):
         Bounds are moved outward by the relative error of the formula and by three steps, for subnormal results and for
         the rounding of that product.
         """
-        level = _validate.real("epsilon", epsilon, "at least 0", lambda x: x >= 0)
+        level = _validate.real("epsilon", epsilon, "a number", lambda x: x == x)
         curve = special.gaussian_log_delta if log else special.gaussian_delta
         value, low, high = (np.asarray(curve(r, level)) for r in self._ratio())
         zero = self._delta_is_zero(level)

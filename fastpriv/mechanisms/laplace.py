@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from .. import _validate
 from .._monotone import monotone
 from .._values import ValueObject
-from ..estimate import Estimate, NumberLike
+from ..estimate import Estimate, NumberLike, with_negative_levels
 from ..numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
 
 __all__ = ["LaplaceMechanism"]
@@ -80,7 +80,7 @@ class LaplaceMechanism(ValueObject):
         Parameters
         ----------
         epsilon : array_like or Estimate
-            At least 0, in nats, any shape; others raise ``DomainError``.
+            In nats, of either sign, any shape; NaN raises ``DomainError``.
 
         Returns
         -------
@@ -98,7 +98,9 @@ class LaplaceMechanism(ValueObject):
         >>> LaplaceMechanism(scale=1.0, sensitivity=1.0).delta(0.5).value
         0.22119921692859...
         """
-        level = _validate.real("epsilon", epsilon, "at least 0", lambda x: x >= 0)
+        level = _validate.real("epsilon", epsilon, "a number", lambda x: x == x)
+        if (level < 0.0).any():
+            return with_negative_levels(level, self.delta, self.delta)  # exchanging both distributions changes nothing
         low, high = self._loss_bounds()
 
         def curve(loss: float, outward: float) -> FloatArray:

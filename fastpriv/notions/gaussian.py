@@ -29,6 +29,7 @@ from numpy.typing import ArrayLike
 
 from .. import _validate
 from .._parallel import Progress, blocks, ordered_map
+from .._remedies import LIP_LEVELS
 from ..distributions import GaussianMixture, Pmf
 from ..distributions.pmf import GroupedAtoms, grouped_atoms
 from ..divergences.one_dimension.integrals import kl_divergence
@@ -117,7 +118,8 @@ def _rows_of_levels(sigma: FloatArray, epsilon: ArrayLike) -> tuple[FloatArray, 
 
     The leading axes of epsilon broadcast with those of sigma, and a single sigma takes levels of any shape.
     """
-    levels = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
+    numbers = _validate.real("epsilon", epsilon, "at least 0", lambda e: e == e)
+    levels = _validate.real("epsilon", numbers, "at least 0", lambda e: e >= 0, remedy=LIP_LEVELS)
     if sigma.ndim == 0:
         return sigma, levels.reshape(-1), levels.shape
     rows = np.atleast_1d(levels)

@@ -21,9 +21,10 @@ from ..channels import ChannelStack
 from ..distributions import PmfStack
 from ..divergences.information import information_of_settings
 from ..divergences.one_dimension.integrals import mutual_information
-from ..estimate import Estimate, Information, NumberLike
+from ..estimate import Estimate, Information, NumberLike, with_negative_levels
 from ..mechanisms import GaussianMechanism
 from ..mechanisms.broadcasting import broadcasting
+from ..numerics import FloatArray
 from . import gaussian
 from .bayesian import xi
 from .discrete import delta_curves
@@ -123,8 +124,8 @@ def ldp_delta(
         How the release depends on the secret. Of a Gaussian mechanism, sigma is used; the sensitivity is the distance
         of the outermost points.
     epsilon : array_like or Estimate
-        Non-negative, any shape; one pass serves them all. With a stack, or an array of sigmas, its last axis belongs to
-        each channel or sigma, and the axes before it broadcast with theirs.
+        Any shape; one pass serves them all. With a stack, or an array of sigmas, its last axis belongs to each channel
+        or sigma, and the axes before it broadcast with theirs.
 
     Returns
     -------
@@ -135,7 +136,7 @@ def ldp_delta(
     Raises
     ------
     DomainError
-        For a negative epsilon, a prior that is no Pmf with a mechanism that is no channel, or as ``mbp``.
+        For a NaN epsilon, a prior that is no Pmf with a mechanism that is no channel, or as ``mbp``.
 
     Notes
     -----
@@ -158,12 +159,23 @@ def ldp_delta(
     """
     _parallel.checked(n_jobs, progress)
     on_support = _validate.flag("on_support", on_support)
+    levels = _validate.real("epsilon", epsilon, "a number", lambda e: e == e)
+
+    def curve(levels: FloatArray) -> Estimate:
+        if isinstance(mechanism, ChannelStack):
+            return delta_curves.ldp_delta_of_stack(prior, mechanism, levels, on_support, n_jobs, progress)
+        if is_channel(mechanism):
+            model = channel_with_prior(prior, mechanism)
+            return delta_curves.ldp_delta(model, levels, on_support, n_jobs, progress)
+        return gaussian.ldp_delta(prior, mechanism, levels)
+
+    if not (levels < 0.0).any():
+        return curve(levels)
     if isinstance(mechanism, ChannelStack):
-        return delta_curves.ldp_delta_of_stack(prior, mechanism, epsilon, on_support, n_jobs, progress)
-    if is_channel(mechanism):
-        model = channel_with_prior(prior, mechanism)
-        return delta_curves.ldp_delta(model, epsilon, on_support, n_jobs, progress)
-    return gaussian.ldp_delta(prior, mechanism, epsilon)
+        gap = float(np.max(mechanism.mass_gaps, initial=0.0))
+    else:
+        gap = channel_with_prior(prior, mechanism).channel.mass_gap if is_channel(mechanism) else 0.0
+    return with_negative_levels(levels, curve, curve, gap=gap)  # the pairs of secrets are ordered in both ways
 
 
 @monotone(falling="epsilon")

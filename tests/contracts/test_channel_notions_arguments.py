@@ -32,7 +32,7 @@ BIG = GeometricMechanism(2**40, 0.1)
     (lambda: notions.mbp(PRIOR, [[0.5, 0.6], [0.5, 0.5]]), DomainError, "each row of mechanism must sum to 1"),
     (lambda: notions.mbp([1.0, 1e-305], ROWS), DomainError, "prior must be 0 or at least 1e-300 at every secret"),
     (lambda: notions.cd_lmip(None, BIG), DomainError, "to be gone through row by row"),
-    (lambda: notions.ldp_delta(None, ROWS, -1.0), DomainError, "epsilon must be at least 0"),
+    (lambda: notions.ldp_delta(None, ROWS, np.nan), DomainError, "epsilon must be a number"),
     (lambda: notions.ldp_epsilon(None, ROWS, on_support=1), DomainError, "on_support must be True or False"),
     (lambda: notions.abp(PRIOR, ROWS, release=[1, 0], secret=0), DomainError, "release must be None where secret"),
     (lambda: notions.abp(PRIOR, ROWS, release=[1.0]), ShapeError, "release must have one entry for each"),

@@ -123,9 +123,9 @@ def test_laws_must_be_laws_of_one_dimension(name):
             call(P, wrong)
 
 
-@pytest.mark.parametrize("epsilon", [-1e-9, np.nan, -np.inf, [0.0, np.nan], "one", 1j])
+@pytest.mark.parametrize("epsilon", [np.nan, [0.0, np.nan], "one", 1j])
 @pytest.mark.parametrize("call", [hockey_stick_divergence, log_hockey_stick_divergence])
-def test_epsilons_must_be_numbers_of_at_least_0(call, epsilon):
+def test_epsilons_must_be_numbers(call, epsilon):
     with pytest.raises(DomainError, match="epsilon must be"):
         call(P, Q, epsilon)
 

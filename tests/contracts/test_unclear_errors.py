@@ -64,7 +64,7 @@ def told(mechanism):
          r"ax must be axes of matplotlib; got 'here'. Pass Figure\(\).add_subplot\(\), or leave it out"),
         (lambda: REPORT.to_figure("figure.doc"), DomainError,
          r"path must be a name that ends in .png, .svg or .pdf; got 'figure.doc'. Choose one of these endings"),
-        (lambda: NOISE.delta("1"), DomainError, r"epsilon must be at least 0; got '1'. Convert it with float\(\)"),
+        (lambda: NOISE.delta("1"), DomainError, r"epsilon must be a number; got '1'. Convert it with float\(\)"),
         (lambda: notions.lip_delta(PRIOR, NOISE, None), DomainError, "epsilon must be at least 0; got None. Pass"),
         (lambda: hockey_stick_divergence(NORMAL, OTHER, 1 + 2j), DomainError, "got .1.2j.. Take its real part if that"),
         (lambda: conversions.mbp_from_lip([[1], [1, 2]]), DomainError, "epsilon .*Make all rows the same length"),

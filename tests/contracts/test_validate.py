@@ -49,7 +49,7 @@ def test_real_names_argument_constraint_value_and_remedy(value, shown, remedy):
 @pytest.mark.parametrize(
     ("value", "constraint", "remedy"),
     [
-        (-1.0, "at least 0", "Check its sign: take the absolute value if that is meant"),
+        (-1.0, "at least 0", "Check its sign, and what it was computed from"),
         (0.0, "positive", "Pass the smallest number that is meant instead of 0"),
         (np.inf, "positive and finite", "Look where the infinity comes from"),
         (np.nan, "positive", "Remove NaN entries, or fill them with numbers"),

@@ -106,7 +106,7 @@ def test_blocks_broadcast_and_check_as_before(settings):
     assert not whole.value.flags.writeable
     bad = np.ones(COUNT)
     bad[7] = np.nan
-    with pytest.raises(DomainError, match="epsilon must be at least 0; got nan"):
+    with pytest.raises(DomainError, match="epsilon must be a number; got nan"):
         GaussianMechanism(2.0, 1.0).delta(bad)
     with pytest.raises(ShapeError, match="epsilon must be of a shape that broadcasts with sigma and sensitivity"):
         GaussianMechanism(sigma, 1.0).delta(np.ones(5))

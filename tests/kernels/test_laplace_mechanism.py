@@ -43,7 +43,7 @@ def test_what_is_refused():
     for call, text in (
         (lambda: LaplaceMechanism(0.0), "scale must be positive and finite"),
         (lambda: LaplaceMechanism(1.0, -1.0), "sensitivity must be at least 0 and finite"),
-        (lambda: LaplaceMechanism(1.0).delta(-1.0), "epsilon must be at least 0"),
+        (lambda: LaplaceMechanism(1.0).delta(np.nan), "epsilon must be a number; got nan"),
         (lambda: LaplaceMechanism(1.0).epsilon(2.0), "delta must be between 0 and 1"),
     ):
         with pytest.raises(DomainError, match=text):

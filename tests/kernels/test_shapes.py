@@ -36,7 +36,7 @@ def pairs(p=(ONE, ONE, ONE), q=(ONE, ONE, ONE)):
     return _hockey_stick_curves.pair_curve(*p, *q, ONE, 1e-9, False)
 
 
-def stacks(p=((3, 2),) * 3, levels=(3, 1), rows=(0, 1, 2), shape=(3,), out=(3, 1, 6), cost=(3, 5), dtype=float):
+def stacks(p=((3, 2),) * 3, levels=(3, 1), rows=(0, 1, 2), shape=(3,), out=(3, 1, 6), cost=(3, 6), dtype=float):
     fields = tuple(np.ones(one, dtype) for one in p)
     _hockey_stick_curves.stack_curves(
         fields, fields, np.ones(levels), np.array(rows), shape, 1e-9, False, np.inf, np.zeros(out), counts(cost)

@@ -92,7 +92,7 @@ CASES = {
     "line/fp_hockey_stick.h": (
         """const double one = 1.0, zero = 0.0;
         fp_bracket out;
-        long cost[5];
+        long cost[6];
         const int status = fp_hockey_stick_curve_baseline(1, &one, &zero, &one, 1, &one, &one, &one, &one, 1, 1e-12, 0,
                                                           NULL, INFINITY, &out, cost);
         printf("%d %.17g %.17g %.17g", status, out.value, out.lower, out.upper);""",

@@ -14,10 +14,7 @@ width and goes into the upper bound, as does every rounding. Where doubles cance
 double-double arithmetic. Intervals that stay undecided when their budget is spent widen the upper bound; then the
 following bounds in closed form are intersected with it.
 
-* Separated scales. When the components fall into groups, c, with P = sum_c P_c and Q = sum_c Q_c, H differs from
-  sum_c H_a(P_c||Q_c) by at most the integrals of min(w_i N_i, a v_j N_j) over pairs i, j of different groups: both
-  are sums of positive parts, and (f + g)^+ >= f^+ + g^+ - min(f^+, g^-) - min(f^-, g^+). Each group is computed in its
-  own unit of length, so that lengths of 1e-300 and 1e300 meet within the range of doubles.
+* Parts. Components in different places or of different scales are computed apart (separated_scales.py).
 * Tails. q >= v_j N_j for each j, so H <= sum_i w_i min_j P_i(log(N_i / N_j) > epsilon + log v_j).
 * Relative entropy. H <= TV <= sqrt(KL / 2) (Pinsker) and TV <= sqrt(1 - e^-KL) (Bretagnolle and Huber 1979, lemma 2.1).
 
@@ -30,7 +27,7 @@ Brackets of many epsilons are rows of six numbers: value, lower, upper, and the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -41,10 +38,11 @@ from ... import _parallel
 from ...distributions import GaussianMixture
 from ...estimate import Estimate, Unit
 from ...kernels import _hockey_stick_curves
-from ...numerics import LOG_2, MACHINE_EPSILON, BoolArray, FloatArray, IndexArray, next_above, next_below
+from ...numerics import MACHINE_EPSILON, FloatArray, IndexArray, next_above, next_below
 from . import closed_forms
 from .integrals import kl_divergence
-from .quadrature import NO_DEADLINE, STOPPED, TIME_SPENT, Deadline, all_single_gaussians, identical
+from .quadrature import DISAGREE, NO_DEADLINE, STOPPED, TIME_SPENT, Deadline, all_single_gaussians, identical
+from .separated_scales import MAX_PAIRS, WIDE_BRACKET, Components, is_wide, narrow_by_parts
 
 __all__ = [
     "COST_FIELDS", "MAX_DOUBLE_WIDTH", "curve_estimate", "curve_method", "epsilons_for_gaps",
@@ -52,13 +50,11 @@ __all__ = [
     "rows_for_gaps", "with_mass_gaps",
 ]  # fmt: skip
 
-Components = tuple[FloatArray, FloatArray, FloatArray]  # weights, means, standard deviations
 # bound: none - relative width of a bracket above which sums in doubles are formed again in double-doubles
 MAX_DOUBLE_WIDTH = 5e-13
 COST_FIELDS = ("evaluations", "double_double", "pieces", "undecided")  # what the kernel counts
-# bound: none - relative width of a bracket from which on closed bounds are tried
-_WIDE_BRACKET = 1e-9
-_WIDE_AFTER_BOUNDS = 1e-2  # the same, from which on the bound by relative entropy is tried too
+# bound: none - relative width of a bracket from which on the bound by relative entropy is tried
+_WIDE_AFTER_BOUNDS = 1e-2
 _MAX_SIGMA_RATIO, _MAX_KL_COMPONENTS = 1e6, 200  # ratio of scales, and components, up to which that bound is cheap
 # bound: tested by enclosures/test_hockey_stick_extremes - rounding of the logarithms of the closed bounds, with 1e-12
 #    of their size
@@ -68,14 +64,9 @@ _MAX_DIVERGENCE_WIDTH = 1e-12
 _BLOCK_EPSILONS = 512  # of a block of a long grid: half a millisecond to some tens of them, the analysis not included
 _MAX_CLOSED_FORM_COMPONENTS = 2  # of mixtures whose pair the kernel may compute in closed form
 _MAX_ONE_SIDED_COMPONENTS = 64  # the same, of a mixture to one side of a single Gaussian of its sigma
-_COST_OF_ANALYSIS = (False, False, True, True, False)  # counts that belong to the analysis, not to its epsilons
+_COST_OF_ANALYSIS = (False, False, True, True, False, False)  # counts that belong to the analysis, not to its epsilons
 _LEAST_EXPONENT = -104  # 2^-104 is the least epsilon, but 0, that the search for the max-divergence tries first
 _GRID_POINTS = 66  # of epsilon in each round of that search
-_MAX_PAIRS = 4_000_000  # of components, times the number of epsilons, for which closed bounds are computed
-# Overlaps below these, relative to the smaller component, do not join two components to one group.
-_NEGLIGIBLE_OVERLAPS = (1e-25, 1e-16, 1e-9, 1e-3)
-# bound: proved - a window of a normal distribution leaves out at most e^-70 of it, which is added
-_WINDOW_LOG_MASS = 70.0
 
 
 def hockey_stick_divergence(
@@ -101,15 +92,23 @@ def curve_method(cost: Mapping[str, Any], *, closed: bool) -> str:
         method = "monotone pieces, double-double sums" if cost["double_double"] else "monotone pieces, double sums"
     if closed:
         method += ", closed bounds"
+    if "contradicted" in cost:
+        method += DISAGREE
     if stopped:
         return method + TIME_SPENT
     return method + ", budget spent" if undecided else method
 
 
 def named_costs(counts: Sequence[int]) -> dict[str, Any]:
-    """The counts of the kernel as an entry ``cost``; the last is that of epsilons that were not done in time."""
-    cost: dict[str, Any] = dict(zip(COST_FIELDS, counts[:-1], strict=True))
-    return cost | STOPPED if counts[-1] else cost
+    """The counts of the kernel as an entry ``cost``.
+
+    The last two are those of epsilons that were not done in time, and of brackets that other bounds contradicted.
+    """
+    *fields, late, contradicted = counts
+    cost: dict[str, Any] = dict(zip(COST_FIELDS, fields, strict=True))
+    if contradicted:
+        cost["contradicted"] = contradicted
+    return cost | STOPPED if late else cost
 
 
 def max_divergence(p: GaussianMixture, q: GaussianMixture, *, deadline: Deadline = NO_DEADLINE) -> Estimate:
@@ -169,12 +168,32 @@ def hockey_stick_rows(
         long = grid.size > _BLOCK_EPSILONS and not _may_be_closed_form(p, q)
         function = partial(_rows_in_blocks, n_jobs=n_jobs) if long else _hockey_stick_curves.pair_curve
         components = p.weights, p.means, p.sigmas, q.weights, q.means, q.sigmas
-        rows, counts = function(*components, grid, width, logs, deadline.expiry)
-        closed = _tighten_with_closed_bounds(rows, p, q, grid, width, logs, deadline)
-        return rows, named_costs(counts)
+        rows, (*counts, contradicted) = function(*components, grid, width, logs, deadline.expiry)
+        closed, disagree = _tighten_with_closed_bounds(rows, p, q, grid, width, logs, deadline)
+        return rows, named_costs((*counts, contradicted + disagree))
 
     rows, cost = with_mass_gaps(rows_of, epsilon, p.mass_gap, q.mass_gap)
+    if rows_that_rise := _widen_rows_that_rise(rows, epsilon):
+        cost["contradicted"] = cost.get("contradicted", 0) + rows_that_rise
     return rows, cost, closed
+
+
+def _widen_rows_that_rise(rows: FloatArray, epsilon: FloatArray) -> int:
+    """Widen brackets of which one says that H rises with epsilon, in place; their number.
+
+    One of the two is false at least: below and above each of them only what the other one allows is left out.
+    """
+    if epsilon.size < 2:
+        return 0
+    order = np.argsort(epsilon, kind="stable")
+    widened = 0
+    for lower, upper, least, most in ((1, 2, 0.0, 1.0), (4, 5, -np.inf, 0.0)):
+        too_high = rows[order, lower] > np.minimum.accumulate(rows[order, upper])
+        if too_high.any():
+            too_low = rows[order, upper] < np.maximum.accumulate(rows[order[::-1], lower])[::-1]
+            rows[order[too_high], lower], rows[order[too_low], upper] = least, most
+            widened = max(widened, int((too_high | too_low).sum()))
+    return widened
 
 
 def _may_be_closed_form(p: GaussianMixture, q: GaussianMixture) -> bool:
@@ -191,7 +210,7 @@ def _rows_in_blocks(*arguments: Any, n_jobs: int | None) -> tuple[FloatArray, li
     """``pair_curve``, its epsilons in blocks on threads."""
     *components, grid, width, logs, expiry = arguments
     analysis = _hockey_stick_curves.PairAnalysis(*components, expiry)
-    rows, counts = np.empty((grid.size, 6)), [analysis.evaluations, 0, 0, 0, 0]
+    rows, counts = np.empty((grid.size, 6)), [analysis.evaluations, 0, 0, 0, 0, 0]
     blocks = _parallel.blocks(grid.size, _BLOCK_EPSILONS)
 
     def block_rows(block: slice) -> tuple[int, ...]:
@@ -251,11 +270,14 @@ def _log1p(x: float | FloatArray) -> Any:
 def _tighten_with_closed_bounds(
     rows: FloatArray, p: GaussianMixture, q: GaussianMixture, epsilon: FloatArray, width: float, logs: bool,
     deadline: Deadline,
-) -> bool:  # fmt: skip
-    """Intersect wide brackets with closed bounds, in place, while there is time; whether there were any."""
-    marks = _hockey_stick_curves.wide_brackets(rows, _WIDE_BRACKET)
+) -> tuple[bool, bool]:  # fmt: skip
+    """Intersect wide brackets with closed bounds, in place, while there is time.
+
+    Returns whether there were any, and whether some contradicted the bracket.
+    """
+    marks = _hockey_stick_curves.wide_brackets(rows, WIDE_BRACKET)
     if marks is None:
-        return False
+        return False, False
     wide = np.flatnonzero(marks)
     first, second = (p.weights, p.means, p.sigmas), (q.weights, q.means, q.sigmas)
 
@@ -265,10 +287,9 @@ def _tighten_with_closed_bounds(
             _hockey_stick_curves.pair_curve(*arrays, np.ascontiguousarray(grid), width, logs, deadline.expiry)[0]
         )
 
-    for separated in () if deadline.expired else _separated_scale_rows(first, second, epsilon[wide], rows_of):
-        _intersect(rows, wide, separated)
-        if not is_wide(rows[wide]).any() or deadline.expired:
-            break
+    narrowed = np.ascontiguousarray(rows[wide])
+    disagree = narrow_by_parts(narrowed, first, second, epsilon[wide], rows_of, lambda: deadline.expired)
+    rows[wide] = narrowed
     remaining = wide[is_wide(rows[wide])]
     in_time = not deadline.expired
     if remaining.size and in_time:
@@ -293,136 +314,17 @@ def _tighten_with_closed_bounds(
         if rows[k, 2] > 1e-300 and rows[k, 0] in (rows[k, 1], rows[k, 2]):
             rows[k, 0] = (rows[k, 1] + rows[k, 2]) / 2
             rows[k, 3] = np.clip(math.log(rows[k, 0]) if rows[k, 0] > 0 else -math.inf, rows[k, 4], rows[k, 5])
-    return in_time
-
-
-def is_wide(rows: FloatArray, width: float = _WIDE_BRACKET) -> BoolArray:
-    """Whether a bracket is far wider than rounding explains; for tiny divergences, whether it is trivial."""
-    wide = _hockey_stick_curves.wide_brackets(np.ascontiguousarray(rows).reshape(-1, 6), width)
-    return np.zeros(rows.shape[:-1], dtype=np.bool_) if wide is None else np.asarray(wide).reshape(rows.shape[:-1])
-
-
-def _intersect(rows: FloatArray, index: IndexArray, other: FloatArray) -> None:
-    """Both brackets hold: replace rows by their intersection, with the value of the narrower one."""
-    for k in (0, 3):
-        old, new = rows[index, k : k + 3], other[:, k : k + 3]
-        better = new[:, 2] - new[:, 1] < old[:, 2] - old[:, 1]
-        value = np.where(better | ~np.isfinite(old[:, 0]), new[:, 0], old[:, 0])
-        lower, upper = np.maximum(old[:, 1], new[:, 1]), np.minimum(old[:, 2], new[:, 2])
-        rows[index, k], rows[index, k + 1], rows[index, k + 2] = np.clip(value, lower, upper), lower, upper
+    return in_time, disagree
 
 
 def _lower_the_upper_bounds(rows: FloatArray, index: IndexArray, upper: FloatArray, log_upper: FloatArray) -> None:
     rows[index, 2], rows[index, 5] = np.minimum(rows[index, 2], upper), np.minimum(rows[index, 5], log_upper)
 
 
-def _separated_scale_rows(
-    p: Components, q: Components, epsilon: FloatArray,
-    rows_of: Callable[[Components, Components, FloatArray], FloatArray],
-) -> Iterator[FloatArray]:  # fmt: skip
-    """Rows for each level at which components count as separated; ``rows_of`` gives those of one group."""
-    if len(p[0]) * len(q[0]) * epsilon.size > _MAX_PAIRS:
-        return
-    overlaps = [_log_overlaps(p, q, float(e)) for e in epsilon]
-    smaller = [np.minimum(np.log(p[0])[:, None], np.log(q[0])[None, :] + e) for e in epsilon]
-    for negligible in _NEGLIGIBLE_OVERLAPS:
-        limits = [size + math.log(negligible) for size in smaller]
-        labels, omitted = zip(*map(_overlap_groups, overlaps, limits), strict=True)
-        rows = np.tile([0.5, 0.0, 1.0, -LOG_2, -np.inf, 0.0], (epsilon.size, 1))
-        for label in set(labels):
-            group = np.array(label)
-            if group.max() == 0:
-                continue
-            index = [k for k in range(epsilon.size) if labels[k] == label]
-            groups_p, groups_q = group[: len(p[0])], group[len(p[0]) :]
-            parts = [
-                _group_rows([x[groups_p == c] for x in p], [x[groups_q == c] for x in q], epsilon[index], rows_of)
-                for c in range(group.max() + 1)
-                if np.any(groups_p == c)
-            ]
-            rows[index] = _sum_of_groups(np.array(parts), np.array([omitted[k] for k in index]))
-        yield rows
-
-
-def _log_overlaps(p: Components, q: Components, epsilon: float) -> FloatArray:
-    """Upper bounds of log of the integral of min(w_i N_i, a v_j N_j), shape (len(p), len(q)).
-
-    They are the least of three: the smaller mass, the affinity (integral of the root of the product, in closed form),
-    and a window around the mean of the narrow component, in which the wide one is at most ``height``.
-    """
-    (w, m, s), (v, n, t) = p, q
-    a, b = np.log(w)[:, None], np.log(v)[None, :] + epsilon
-    least, most = np.minimum(a, b), np.maximum(s[:, None], t[None, :])
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-        ratio = np.minimum(s[:, None], t[None, :]) / most
-        log_ratio = -np.abs(np.log(s)[:, None] - np.log(t)[None, :])  # the ratio itself may underflow
-        distance = np.abs(m[:, None] - n[None, :]) / most  # in units of the wider sigma
-        affinity = 0.5 * (a + b) - distance**2 / (4 * (1 + ratio**2)) + 0.5 * (log_ratio + np.log(2 / (1 + ratio**2)))
-        p_is_narrow = s[:, None] < t[None, :]
-        narrow, wide = np.where(p_is_narrow, a, b), np.where(p_is_narrow, b, a)
-        half_window = math.sqrt(2) * np.sqrt(np.maximum(narrow - wide, 0.0) + _WINDOW_LOG_MASS)  # in narrow sigmas
-        height = -0.5 * np.maximum(distance - half_window * ratio, 0.0) ** 2
-        inside = wide + np.minimum(np.log(half_window) + log_ratio - 0.2257 + height, 0.0)  # 0.2257 < log(sqrt(pi / 2))
-        inside = np.maximum(np.where(np.isnan(inside), wide, inside), least - 2000.0)
-        by_window = np.logaddexp(inside, least - _WINDOW_LOG_MASS)
-    bound = np.fmin(np.fmin(affinity, by_window), least)
-    bound += _OUTWARD + 1e-12 * np.abs(np.where(np.isinf(bound), 0.0, bound))
-    return np.asarray(np.minimum(bound, least + 1e-15 * np.abs(least)))
-
-
-def _overlap_groups(overlaps: FloatArray, limit: FloatArray) -> tuple[tuple[int, ...], float]:
-    """The group of each component of P, then of Q, and the log of the sum of all overlaps between groups."""
-    joined = overlaps > limit
-    k, n = joined.shape
-    labels = np.full(k + n, -1)
-    for start in range(k + n):
-        if labels[start] >= 0:
-            continue
-        label, reached = labels.max() + 1, np.arange(k + n) == start
-        while reached.any():  # what the components that were reached last are joined to
-            labels[reached] = label
-            joined_to = joined[reached[:k]].any(axis=0), joined[:, reached[k:]].any(axis=1)
-            reached = np.concatenate(joined_to[::-1]) & (labels < 0)
-    across = labels[:k, None] != labels[None, k:]
-    return tuple(labels.tolist()), float(np.logaddexp.reduce(overlaps[across], initial=-np.inf))
-
-
-def _group_rows(p: Any, q: Any, epsilon: FloatArray, rows_of: Callable[..., FloatArray]) -> FloatArray:
-    """Rows of one group; its mass where it has no component of Q."""
-    if q[0].size:
-        return rows_of(tuple(p), tuple(q), epsilon)
-    mass = math.fsum(p[0])
-    row = np.array([mass, np.nextafter(mass, 0.0), np.nextafter(mass, np.inf)])
-    row = np.append(row, np.log(row) + np.array([0.0, -1.0, 1.0]) * 1e-15 * (1.0 + np.abs(np.log(row))))
-    rows = np.tile(row, (epsilon.size, 1))
-    rows[epsilon == np.inf] = [0.0, 0.0, 0.0, -np.inf, -np.inf, -np.inf]
-    return rows
-
-
-def _sum_of_groups(parts: FloatArray, log_omitted: FloatArray) -> FloatArray:
-    """Sums over the groups, widened by the overlaps between them."""
-    rows = np.empty(parts.shape[1:])
-    rows[:, :3], rows[:, 3:] = parts[:, :, :3].sum(axis=0), np.logaddexp.reduce(parts[:, :, 3:], axis=0)
-    rounding = MACHINE_EPSILON * (len(parts) + 2)
-    omitted = np.exp(log_omitted)
-    rows[:, 1] = np.maximum(rows[:, 1] * (1 - rounding) - omitted, 0.0)
-    rows[:, 2] = np.minimum(rows[:, 2] * (1 + rounding) + omitted, 1.0)
-    rows[:, 5] = np.logaddexp(rows[:, 5], log_omitted)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        rows[:, 4] += np.log1p(-np.minimum(np.exp(log_omitted - rows[:, 4]), 1.0))
-        rows[:, 4] = np.where(np.isnan(rows[:, 4]), -np.inf, rows[:, 4])
-        rows[:, 4] -= rounding * (1.0 + np.abs(np.where(np.isinf(rows[:, 4]), 0.0, rows[:, 4])))
-    rows[:, 5] += rounding * (1.0 + np.abs(np.where(np.isinf(rows[:, 5]), 0.0, rows[:, 5])))
-    rows[:, 5] = np.minimum(rows[:, 5], 0.0)
-    for value in (0, 3):
-        rows[:, value] = np.clip(rows[:, value], rows[:, value + 1], rows[:, value + 2])
-    return rows
-
-
 def _log_tail_bounds(p: Components, q: Components, epsilon: FloatArray) -> FloatArray:
     """Upper bounds of log H by tails."""
     best = np.zeros(epsilon.size)
-    if len(p[0]) * len(q[0]) * epsilon.size > _MAX_PAIRS:
+    if len(p[0]) * len(q[0]) * epsilon.size > MAX_PAIRS:
         return best
     (w, m, s), (v, n, t) = p, q
     for k, e in enumerate(epsilon):

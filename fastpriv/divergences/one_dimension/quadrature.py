@@ -22,7 +22,7 @@ from ...kernels import _quadrature
 from ...numerics import LARGEST_DOUBLE
 
 __all__ = [
-    "MAX_EXPONENTIALS", "NO_DEADLINE", "STOPPED", "TIME_SPENT", "Deadline", "all_single_gaussians",
+    "DISAGREE", "MAX_EXPONENTIALS", "NO_DEADLINE", "STOPPED", "TIME_SPENT", "Deadline", "all_single_gaussians",
     "estimate_and_status", "identical", "kind_and_method", "narrowed", "quantity_and_status", "rescaled",
 ]  # fmt: skip
 
@@ -31,6 +31,7 @@ MAX_EXPONENTIALS = 1_000_000_000
 _MAX_UNSCALED_EXPONENT = 16  # standard deviations around 2^16 or 2^-16 cost no accuracy
 _SHORT = 64  # components up to which Python's own loops are faster than those of NumPy
 _MAX_EXPONENT = 990  # means and standard deviations stay below 2^990 when they are rescaled
+DISAGREE = ", widened to bounds that disagree"  # of the ``method`` where two enclosures contradict each other
 TIME_SPENT = ", time spent"  # end of the ``method`` of an answer that max_seconds cut short
 STOPPED: dict[str, Any] = {"stopped": "max_seconds", "repeatable": False}  # its ``cost``
 
@@ -127,7 +128,7 @@ def kind_and_method(bits: int) -> tuple[Kind, str]:
         _quadrature.BINOMIAL_SUM: "binomial sum", _quadrature.PANEL_BOUNDS: "bounds on panels",
         _quadrature.LOW_SIGNAL: "half the variance over that of the noise",
         _quadrature.RATIO: "double-double ratio", _quadrature.BUDGET_SPENT: "budget spent",
-        _quadrature.BOUNDS_DISAGREE: "widened to bounds that disagree",
+        _quadrature.BOUNDS_DISAGREE: DISAGREE.removeprefix(", "),
     }  # fmt: skip
     method = ", ".join(text for bit, text in names.items() if bits & bit)
     method += TIME_SPENT if bits & _quadrature.TIME_SPENT else ""

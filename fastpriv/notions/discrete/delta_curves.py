@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike
 
 from ... import _parallel, _validate
 from ..._parallel import Progress
+from ..._remedies import LIP_LEVELS
 from ...capacity import structured
 from ...channels import AnyChannel, Channel, ChannelStack, RowPair, SparseChannel, TypeClasses
 from ...estimate import Estimate
@@ -280,7 +281,8 @@ def _validated_levels(epsilon: ArrayLike) -> FloatArray:
 
 
 def _validated(epsilon: ArrayLike) -> FloatArray:
-    return _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
+    numbers = _validate.real("epsilon", epsilon, "at least 0", lambda e: e == e)
+    return _validate.real("epsilon", numbers, "at least 0", lambda e: e >= 0, remedy=LIP_LEVELS)
 
 
 def _curve_estimate(
