@@ -259,4 +259,5 @@ def _mixture_of_gaussians(deviation: Any, sensitivities: Any, probabilities: Any
 
 def _unordered(composition: Composition) -> Composition:
     """The same without an order of its two distributions."""
-    return Composition(composition.forward_steps, composition.backward_steps, composition.count, False)
+    steps = composition.forward_steps, composition.backward_steps
+    return Composition(*steps, composition.count, False, composition.releases)

@@ -6,6 +6,7 @@ import argparse
 import json
 import math
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_options", "run"]
 
+_MOST_SHOWN = 4  # kinds of steps in the first line of the output
 _DIGITS = 10  # significant digits that are printed
 _MAX_POINTS = 100_000  # of a grid of epsilons or deltas; the curves are smooth
 _CURVE_POINTS, _ASKED_POINTS = 121, 13  # epsilons of the picture: of the curve, and of the accountants
@@ -104,7 +106,8 @@ def run(args: argparse.Namespace) -> int:
     epsilons = None if args.epsilon is None else _grid("epsilon", args.epsilon, "finite")
     deltas = None if args.delta is None else _grid("delta", args.delta, "from 0 to 1")
     if args.least_sigma or args.largest_count:
-        return _print_rows(args, [_search(args, epsilons, deltas, direction)], [], [])
+        summary = _Summary(_search_text(args), _assumptions(args), args.direction or "that of the mechanism")
+        return _print_rows(args, [_search(args, epsilons, deltas, direction)], [], [], summary)
     from ..composition import compose
 
     events = args.file is not None and Path(args.file).suffix.lower() == ".json"
@@ -125,14 +128,67 @@ def run(args: argparse.Namespace) -> int:
 
         _figure_kind(args.figure)
         check_writable_file(args.figure)
-    rows = _delta_rows(composition, epsilons, direction) if epsilons is not None else []
-    if deltas is not None:
-        found = composition.epsilon(delta=deltas, direction=direction)
+    summary = _summary(args, composition, steps)
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        rows = _delta_rows(composition, epsilons, direction) if epsilons is not None else []
+        found = None if deltas is None else composition.epsilon(delta=deltas, direction=direction)
+    for one in given:
+        if one.category is UserWarning:
+            summary.assumed.append(f"{str(one.message)[0].upper()}{str(one.message)[1:]}")
+        else:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    if deltas is not None and found is not None:
         rows += [_Answer("epsilon", float(deltas[k]), found[k]) for k in range(len(deltas))]
     answered = _accountant_answers(args, steps, rows, direction) if args.accountants else []
     if args.figure is not None:
         _draw(args, composition, steps, epsilons, direction)
-    return _print_rows(args, rows, answered, steps)
+    return _print_rows(args, rows, answered, steps, summary)
+
+
+class _Summary(NamedTuple):
+    """What was composed, what was assumed where an option was left out, and the direction of the answers."""
+
+    composed: str
+    assumed: list[str]
+    direction: str
+
+    def text(self) -> str:
+        """The first lines of the output."""
+        return "".join(f"{line}\n" for line in (f"{self.composed}; direction: {self.direction}", *self.assumed)) + "\n"
+
+
+def _summary(args: argparse.Namespace, composition: Composition, steps: Sequence[ComposedStep]) -> _Summary:
+    words = {"forward": "forward (remove a record)", "backward": "backward (add a record)",
+             "worst": "worst, the larger delta of removing and adding a record"}  # fmt: skip
+    if composition.forward_steps == composition.backward_steps:
+        direction = "both have the same delta"
+    elif args.direction is None and composition.ordered:
+        direction = "forward, p against q as they are written"
+    else:
+        direction = words[_DIRECTIONS[args.direction or "worst"]]
+    plural = "" if composition.count == 1 else "s"
+    text = "; ".join(_step_text(step) for step in steps[:_MOST_SHOWN])
+    text += f"; {len(steps) - _MOST_SHOWN} more kinds" if len(steps) > _MOST_SHOWN else ""
+    composed = f"{composition.count:,} release{plural}: {text or Path(args.file).name}"
+    return _Summary(composed, [] if args.file is not None else _assumptions(args), direction)
+
+
+def _search_text(args: argparse.Namespace) -> str:
+    given = ", ".join(f"{name} {getattr(args, name):g}" for name in ("sigma", "rate", "count")
+                      if getattr(args, name) is not None)  # fmt: skip
+    step = "sampled gaussian" if args.rate is not None else "gaussian"
+    step = step if args.file is None else Path(args.file).name
+    return f"{step}{', ' if given else ''}{given}"
+
+
+def _assumptions(args: argparse.Namespace) -> list[str]:
+    """What stands for options that were left out."""
+    if args.file is not None:
+        return []
+    left_out = {"count": "--count was not given: 1 release.", "rate": "--rate was not given: no sampling, rate 1."}
+    return [text for name, text in left_out.items() if getattr(args, name) is None
+            and not (name == "count" and args.largest_count)]  # fmt: skip
 
 
 def _composition_of_events(args: argparse.Namespace) -> Composition:
@@ -290,13 +346,15 @@ def _draw(
 def _title(args: argparse.Namespace, steps: Sequence[ComposedStep]) -> str:
     if not 1 <= len(steps) <= 2:
         return f"Composition of {Path(args.file).name}"
-    shown = []
-    for step in steps:
-        numbers = (f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
-                   for name, value in step.parameters.items() if (name, value) not in
-                   (("sensitivity", 1.0), ("group_size", 1.0), ("k", 2.0)))  # fmt: skip
-        shown.append(f"{step.count:,} x {step.kind.replace('_', ' ')}, {', '.join(numbers)}")
-    return "; ".join(shown)
+    return "; ".join(map(_step_text, steps))
+
+
+def _step_text(step: ComposedStep) -> str:
+    """A step with its count and the parameters that are not those by default."""
+    numbers = (f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
+               for name, value in step.parameters.items() if (name, value) not in
+               (("sensitivity", 1.0), ("group_size", 1.0), ("k", 2.0)))  # fmt: skip
+    return f"{step.count:,} x {step.kind.replace('_', ' ')}, {', '.join(numbers)}"
 
 
 def _figure_kind(path: str) -> str:
@@ -322,14 +380,16 @@ def _grid(name: str, text: str, constraint: str) -> FloatArray:
 
 
 def _print_rows(
-    args: argparse.Namespace, rows: Sequence[_Answer], answered: Sequence[dict[str, Any]], steps: Sequence[ComposedStep]
-) -> int:
+    args: argparse.Namespace, rows: Sequence[_Answer], answered: Sequence[dict[str, Any]],
+    steps: Sequence[ComposedStep], summary: _Summary,
+) -> int:  # fmt: skip
     """Print the table, as text, CSV or JSON."""
     if args.json:
         from .._files import json_safe
 
         document = {
-            "fastpriv": __version__, "direction": args.direction,
+            "fastpriv": __version__, "composed": summary.composed, "assumed": summary.assumed,
+            "direction": summary.direction,
             "steps": [{"kind": step.kind, "count": step.count} | step.parameters for step in steps],
             "table": [dict(zip(_COLUMNS, row.cells(), strict=True)) for row in rows], "accountants": list(answered),
         }  # fmt: skip
@@ -337,6 +397,7 @@ def _print_rows(
     elif args.csv:
         from .._files import write_csv_rows
 
+        sys.stderr.write("".join(f"fastpriv: {line}\n" for line in summary.assumed))
         lines = [row.cells() for row in rows]
         for one in answered:
             ends = dict(zip(_sides(one), one["answer"], strict=False))
@@ -345,7 +406,7 @@ def _print_rows(
             lines.append([one["accountant"], one["quantity"], one["at"], *numbers, "", "", "", kind, one["states"]])
         write_csv_rows(sys.stdout, _COLUMNS, lines)
     elif rows or answered:
-        print_text(_text(rows, answered))
+        print_text(summary.text() + _text(rows, answered))
     if args.figure is not None and not args.json and not args.csv:
         print_text(f"Written: {args.figure}\n")
     return 0

@@ -20,22 +20,23 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _validate
 from .._monotone import monotone
-from ..errors import DomainError, ShapeError
+from ..errors import DomainError, ShapeError, warned
 from ..estimate import Estimate, NumberLike
 from ..numerics import UNIT_ROUNDOFF, FloatArray, next_below
 from . import engines, epsilon_search
+from .closing_checks import WIDENED, checked, reconciled
 from .log_bounds import LogBounds
 from .pairs import Pair, PairObject
 from .renyi_sums import renyi_bounds
-from .step_readers import ReadPair, read_pair
-from .steps import BoundingSteps, Step
+from .step_readers import ReadPair, has_groups, pair_text, read_group, read_pair
+from .steps import AtomStep, BoundingSteps, LaplaceStep, MixtureStep, Step
 
 __all__ = ["Composition", "Direction", "compose", "largest_loss_of"]
 
@@ -43,11 +44,16 @@ Direction: TypeAlias = Literal["forward", "backward", "worst"]
 
 # bound: none - probabilities below which the lower tail is computed by itself, not as what the upper leaves of 1
 _SMALL = 0.05
+# bound: none - width of a bracket of log delta from which on single releases bound it from below
+_WIDE = 1e-3
+# bound: none - log delta below which a text has the logarithm
+_DEEP = -600.0
 # bound: none - epsilons from which on e^-epsilon is not a factor of its own
 _FAR = 600.0
 # bound: none - signs
 _OUTWARD = np.array([[-1.0], [1.0]])  # signs of what a lower and an upper bound are moved by
 _MAX_COUNT = 2**62  # releases of one composition
+_MOST_SHOWN = 4  # releases in the text of a composition
 _MOST_ALTERNATIVES = 8  # compositions that bound from below
 
 
@@ -82,6 +88,10 @@ def compose(pairs: Any, counts: Any = 1) -> Composition:
     -----
     A later release may depend on earlier ones, as long as each one's pair is dominated by the one given here.
 
+    A tuple ``(p, q)`` means itself, in this order: by default ``delta`` is that of p against q, the removal of a record
+    where p is the distribution with it. Its addition, q against p, can lose more from two releases on; of two data sets
+    either may be p, so pass ``direction="worst"`` there. Mechanisms have no order and answer for both.
+
     Of a channel, the pair is that of the two secrets that are the easiest to tell apart, if these are the same at every
     epsilon; if not, upper bounds hold for the worst secrets release by release, and lower bounds for some fixed two.
 
@@ -107,7 +117,7 @@ def compose(pairs: Any, counts: Any = 1) -> Composition:
     read: dict[int, Composition] = {}
     for name, pair in zip(names, given, strict=True):
         if id(pair) not in read:
-            read[id(pair)] = pair if isinstance(pair, Composition) else _of_one_pair(read_pair(name, pair))
+            read[id(pair)] = pair if isinstance(pair, Composition) else _of_one_pair(read_pair(name, pair), pair)
     return _joined([read[id(pair)] for pair in given], numbers)
 
 
@@ -122,6 +132,8 @@ class Composition(PairObject):
         Number of releases.
     ordered : bool
         Whether every pair came with an order of its two distributions. If not, ``direction=None`` means ``"worst"``.
+    releases : tuple of Release, optional
+        What was composed, for texts and for groups of records; no part of equality.
 
     Notes
     -----
@@ -129,30 +141,38 @@ class Composition(PairObject):
     ``compose``, ``fastpriv.risk`` and ``fastpriv.adapters``.
 
     ``direction`` of the methods is ``"forward"``, P against Q, ``"backward"``, Q against P in every release, or
-    ``"worst"``, the larger of both. Forward is the removal of a record where a mechanism has such an order.
+    ``"worst"``, the larger of both. Forward is the removal of a record where a mechanism has such an order. ``method``
+    of an answer names the direction. Where all pairs are ordered, the default is forward, and a warning says if
+    backward is larger; ``direction="forward"`` is silent.
 
     Examples
     --------
     >>> from fastpriv import GaussianMechanism, LaplaceMechanism, compose
     >>> both = compose([GaussianMechanism(2.0, 1.0), LaplaceMechanism(4.0)], [3, 2])
     >>> both
-    <Composition of 5 releases of 2 pairs>
+    <Composition of 5 releases: 3 x GaussianMechanism(sigma=2.0, sensitivity=1.0), 2 x ...; both directions alike>
     >>> both.epsilon(0.0).upper
     inf
     """
 
-    __slots__ = ("backward_steps", "count", "forward_steps", "ordered")
+    __slots__ = ("backward_steps", "count", "forward_steps", "ordered", "releases")
     _fields = ("forward_steps", "backward_steps", "count", "ordered")
 
     forward_steps: BoundingSteps
     backward_steps: BoundingSteps
     count: int
     ordered: bool
+    releases: tuple[Release, ...]
 
     def __init__(
-        self, forward_steps: BoundingSteps, backward_steps: BoundingSteps, count: int, ordered: bool
-    ) -> None:
-        self._set(forward_steps=forward_steps, backward_steps=backward_steps, count=count, ordered=ordered)
+        self, forward_steps: BoundingSteps, backward_steps: BoundingSteps, count: int, ordered: bool,
+        releases: tuple[Release, ...] = (),
+    ) -> None:  # fmt: skip
+        self._set(forward_steps=forward_steps, backward_steps=backward_steps, count=count, ordered=ordered,
+                  releases=releases)  # fmt: skip
+
+    def __reduce__(self) -> Any:
+        return type(self), (*self._arrays(), self.releases)
 
     @property
     def reversed(self) -> Composition:
@@ -162,10 +182,11 @@ class Composition(PairObject):
         --------
         >>> from fastpriv import compose
         >>> c = compose(([0.5, 0.5], [0.25, 0.75]), 2)
-        >>> c.reversed.delta(0.5) == c.delta(0.5, direction="backward")
+        >>> c.reversed.delta(0.5).value == c.delta(0.5, direction="backward").value
         True
         """
-        return Composition(self.backward_steps, self.forward_steps, self.count, self.ordered)
+        releases = tuple(one.reversed() for one in self.releases)
+        return Composition(self.backward_steps, self.forward_steps, self.count, self.ordered, releases)
 
     @property
     def infinite_loss(self) -> Estimate:
@@ -293,13 +314,16 @@ class Composition(PairObject):
             rounding = np.zeros(logs.shape)
         directions = self._directions(direction)
         found = epsilon_search.least_epsilon(
-            lambda levels: _worst([_curve(steps, levels) for steps in directions]),
+            lambda levels: _worst([_curve(steps, levels) for steps in directions], levels),
             logs.ravel(), rounding.ravel(),
             np.maximum.reduce([np.array(_infinite_log_mass(steps)) for steps in directions]),
             lambda: tuple(map(max, zip(*map(largest_loss_of, directions), strict=True))),
         )
+        if direction is None:
+            self._warn_of_backward(found.rows[2], logs.ravel() + rounding.ravel())
         value, lower, upper = (row.reshape(logs.shape) for row in found.rows)
-        return Estimate(value, lower, upper, kind="certified", unit="nats", method=found.method, cost=found.cost)
+        text = ", the larger of both directions" if directions[1:] else self._direction_text(direction)
+        return Estimate(value, lower, upper, kind="certified", unit="nats", method=found.method + text, cost=found.cost)
 
     @monotone(falling="epsilon")
     def tail_probabilities(
@@ -425,7 +449,13 @@ class Composition(PairObject):
             forward, backward, of_one_pair=exact, ordered=self.ordered or forward is backward,
             gaussian=None if distance is None else (distance, 1.0), squared_distance=square,
             tails=(lambda e: _tails(self.forward_steps, e), lambda e: _tails(self.backward_steps, e)),
+            group=self._pair_of_group if self.releases and all(one.mechanism for one in self.releases) else None,
         )  # fmt: skip
+
+    def _pair_of_group(self, group: int) -> Pair:
+        """The releases where this number of records changes at once; every release is of a mechanism with groups."""
+        parts = [one.of_group(group) for one in self.releases]
+        return _joined(parts, [one.times for one in self.releases])._as_pair()
 
     def _directions(self, direction: Any) -> list[BoundingSteps]:
         """The steps of the directions of which the larger delta is meant."""
@@ -439,15 +469,45 @@ class Composition(PairObject):
         both = [self.forward_steps, self.backward_steps]
         return both[:1] if both[0] == both[1] else both
 
-    def _log_delta(self, epsilon: Any, direction: Any) -> Estimate:
-        directions = self._directions(direction)
-        return self._estimate(directions, _validate.real("epsilon", epsilon))
+    def _direction_text(self, direction: Any) -> str:
+        """The end of ``method``: of which direction the answer is, where both differ."""
+        if self.forward_steps == self.backward_steps:
+            return ""
+        meant = "forward" if direction is None and self.ordered else direction
+        return {"forward": ", forward: P against Q", "backward": ", backward: Q against P"}.get(meant, "")
 
-    def _estimate(self, directions: list[BoundingSteps], grid: FloatArray) -> Estimate:
+    def _log_delta(self, epsilon: Any, direction: Any, *, quiet: bool = False) -> Estimate:
+        directions = self._directions(direction)
+        grid = _validate.real("epsilon", epsilon)
+        found = self._estimate(directions, grid, self._direction_text(direction))
+        if direction is None and not quiet:
+            self._warn_of_backward(grid.ravel(), np.asarray(found.upper).ravel())
+        return found
+
+    def _warn_of_backward(self, epsilon: FloatArray, upper: FloatArray) -> None:
+        """Warn where Q against P is proved to be larger than these bounds, at a few epsilons of pairs in an order."""
+        asked = np.flatnonzero((epsilon >= 0.0) & np.isfinite(epsilon) & (upper < 0.0))
+        if not self.ordered or self.forward_steps == self.backward_steps or asked.size == 0:
+            return
+        asked = np.unique(asked[[0, asked.size // 2, -1]])
+        lower = _curve(self.backward_steps, epsilon[asked]).lower
+        larger = np.flatnonzero(lower > upper[asked])
+        if larger.size:
+            k = larger[0]
+            logs = float(upper[asked[k]]), float(lower[k])
+            name, ends = ("delta", [math.exp(x) for x in logs]) if logs[0] > _DEEP else ("log delta", logs)
+            warned(
+                "the answer is that of p against q as passed, direction 'forward', and that of q against p is larger: "
+                f"at epsilon = {epsilon[asked[k]]:.6g} {name} is {ends[0]:.6g} forward and {ends[1]:.6g} backward. "
+                "Pass direction='worst' for neighbours of which either may be p, and direction='forward' for this "
+                "order alone.", UserWarning,
+            )  # fmt: skip
+
+    def _estimate(self, directions: list[BoundingSteps], grid: FloatArray, text: str = "") -> Estimate:
         flat = np.ascontiguousarray(grid).reshape(-1)
-        found = _worst([_curve(steps, flat) for steps in directions])
+        found = _worst([_curve(steps, flat) for steps in directions], flat)
         rows = (row.reshape(grid.shape) for row in found.numbers)
-        return Estimate(*rows, kind="certified", unit="log probability", method=found.method, cost=found.cost)
+        return Estimate(*rows, kind="certified", unit="log probability", method=found.method + text, cost=found.cost)
 
     def _tail_estimates(self, epsilon: Any, direction: str) -> tuple[Estimate, Estimate, Estimate, Estimate]:
         """P(S > epsilon), Q(S > epsilon), P(S <= epsilon) and Q(S <= epsilon)."""
@@ -471,8 +531,25 @@ class Composition(PairObject):
         return estimates[0], estimates[1], estimates[2], estimates[3]
 
     def __repr__(self) -> str:
-        pairs = len(self.forward_steps.above)
-        return f"<Composition of {self.count} release{_s(self.count)} of {pairs} pair{_s(pairs)}>"
+        parts = [f"{one.times:,} x {one.text}" for one in self.releases[:_MOST_SHOWN]]
+        more = len(self.releases) - len(parts)
+        parts += [f"{more} more"] if more else []
+        what = f": {', '.join(parts)}" if parts else f" of {len(self.forward_steps.above)} pairs"
+        return f"<Composition of {self.count:,} release{_s(self.count)}{what}; {self.default_direction}>"
+
+    @property
+    def default_direction(self) -> str:
+        """What ``delta`` answers for where no direction is passed, in words.
+
+        Examples
+        --------
+        >>> from fastpriv import PoissonSampledGaussian, compose
+        >>> compose(PoissonSampledGaussian(1.0, 0.01)).default_direction
+        'worst direction'
+        """
+        if self.forward_steps == self.backward_steps:
+            return "both directions alike"
+        return "direction forward, p against q" if self.ordered else "worst direction"
 
 
 def _s(number: int) -> str:
@@ -491,8 +568,28 @@ def _counts(counts: Any, pairs: int) -> list[int]:
     return numbers
 
 
-def _of_one_pair(pair: ReadPair) -> Composition:
-    return Composition(pair.forward, pair.backward, 1, pair.ordered)
+class Release(NamedTuple):
+    """What is released so many times: its text, and the mechanism where it is one with a sensitivity."""
+
+    text: str
+    times: int
+    mechanism: Any = None
+    is_reversed: bool = False
+
+    def of_group(self, group: int) -> Composition:
+        """One release where this number of records changes at once."""
+        one = _of_one_pair(read_group(self.mechanism, group), self.mechanism)
+        return one.reversed if self.is_reversed else one
+
+    def reversed(self) -> Release:
+        """The same with P and Q exchanged."""
+        text = self.text.removeprefix("reversed ") if self.is_reversed else f"reversed {self.text}"
+        return self._replace(text=text, is_reversed=not self.is_reversed)
+
+
+def _of_one_pair(pair: ReadPair, given: Any) -> Composition:
+    release = Release(pair_text(given), 1, given if has_groups(given) else None)
+    return Composition(pair.forward, pair.backward, 1, pair.ordered, (release,))
 
 
 def _joined(compositions: list[Composition], counts: list[int]) -> Composition:
@@ -502,10 +599,24 @@ def _joined(compositions: list[Composition], counts: list[int]) -> Composition:
     if total > _MAX_COUNT:
         raise DomainError(f"counts must add up to at most {_MAX_COUNT}; got {total}. Pass smaller counts.")
     ordered = all(one.ordered for one in compositions)
+    releases = _joined_releases(used)
     forward = _joined_steps([(one.forward_steps, count) for one, count in used])
     if all(one.forward_steps == one.backward_steps for one, _ in used):
-        return Composition(forward, forward, total, ordered)
-    return Composition(forward, _joined_steps([(one.backward_steps, count) for one, count in used]), total, ordered)
+        return Composition(forward, forward, total, ordered, releases)
+    backward = _joined_steps([(one.backward_steps, count) for one, count in used])
+    return Composition(forward, backward, total, ordered, releases)
+
+
+def _joined_releases(parts: list[tuple[Composition, int]]) -> tuple[Release, ...]:
+    """Each different release once, with the sum of its counts; none where some composition does not name its own."""
+    totals: dict[Release, int] = {}
+    for part, times in parts:
+        for release in part.releases:
+            single = release._replace(times=1)
+            totals[single] = totals.get(single, 0) + release.times * times
+    if any(not part.releases for part, _ in parts):
+        return ()
+    return tuple(release._replace(times=count) for release, count in totals.items())
 
 
 def _joined_steps(parts: list[tuple[BoundingSteps, int]]) -> BoundingSteps:
@@ -544,21 +655,45 @@ def largest_loss_of(steps: BoundingSteps) -> tuple[float, float]:
     return min(low, high), high
 
 
-def _worst(bounds: list[LogBounds]) -> LogBounds:
-    """The larger curve of several, at each epsilon."""
+def _worst(bounds: list[LogBounds], epsilon: FloatArray) -> LogBounds:
+    """The larger curve of one or both directions, at each epsilon; at 0 both have the same."""
     if len(bounds) == 1:
         return bounds[0]
-    rows = [np.maximum.reduce([one.numbers[i] for one in bounds]) for i in range(3)]
-    return LogBounds(rows[0], rows[1], rows[2], bounds[0].cost, f"{bounds[0].method}, the larger of both directions")
+    first, other = bounds
+    method = f"{first.method}, the larger of both directions"
+    if WIDENED in other.method and WIDENED not in method:
+        method = f"{method}, {WIDENED}"
+    rows = [np.maximum(a, b) for a, b in zip(first.numbers, other.numbers, strict=True)]
+    found = LogBounds(rows[0], rows[1], rows[2], first.cost, method)
+    same = epsilon == 0.0
+    if not same.any():
+        return found
+    return reconciled(found, np.where(same, np.minimum(first.lower, other.lower), -np.inf),
+                      np.where(same, np.minimum(first.upper, other.upper), 0.0))  # fmt: skip
+
+
+def _checked_curve(steps: BoundingSteps, epsilon: FloatArray) -> LogBounds:
+    """Bounds of log delta at epsilon >= 0, that meet the elementary ones, and at wide ones those of single releases."""
+    found = checked(steps, epsilon, engines.curve_bounds(steps, epsilon))
+    with np.errstate(invalid="ignore"):
+        wide = ~(found.upper - found.lower <= _WIDE) & (found.upper > -np.inf)
+    if WIDENED in found.method or not wide.any():
+        return found
+    lower = np.full(epsilon.size, -np.inf)
+    for step in {step for part in (steps.below or (steps.above,)) for step in part}:
+        if isinstance(step, (MixtureStep, LaplaceStep, AtomStep)) and step.count > 1:
+            one = engines.curve_bounds(BoundingSteps((replace(step, count=1),)), epsilon[wide])
+            lower[wide] = np.maximum(lower[wide], one.lower)
+    return reconciled(found, lower, np.zeros(epsilon.size))
 
 
 def _curve(steps: BoundingSteps, epsilon: FloatArray) -> LogBounds:
     """Bounds of log delta at any epsilon."""
     ahead = epsilon >= 0.0
     if ahead.all():
-        return engines.curve_bounds(steps, epsilon)
-    forward = engines.curve_bounds(steps, epsilon[ahead])
-    behind = engines.curve_bounds(steps.reversed(), -epsilon[~ahead])
+        return _checked_curve(steps, epsilon)
+    forward = _checked_curve(steps, epsilon[ahead])
+    behind = _checked_curve(steps.reversed(), -epsilon[~ahead])
     rows = np.empty((3, epsilon.size))
     level = epsilon[~ahead]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):

@@ -64,7 +64,8 @@ class Pair:
     means and the common standard deviation of two normal distributions, ``squared_distance`` the exact square of their
     quotient where the distance is rounded, to half a unit of extended precision; ``discrete`` the probabilities of two
     discrete ones, ``tails`` those of large and of other losses for both curves, at epsilon >= 0. ``ordered`` is False
-    where either of two neighbours may be P: ``worst`` makes of it the larger curve, with both ``orders``.
+    where either of two neighbours may be P: ``worst`` makes of it the larger curve, with both ``orders``. ``group``
+    makes the pair of several records that change at once, where every release is a mechanism with a sensitivity.
     """
 
     forward: Curve
@@ -76,6 +77,7 @@ class Pair:
     squared_distance: Fraction | None = None
     ordered: bool = True
     orders: tuple[Pair, Pair] | None = None
+    group: Callable[[int], Pair] | None = None
 
     def worst(self) -> Pair:
         """What holds for both orders of the pair, if it has none of its own."""
@@ -94,7 +96,10 @@ class Pair:
         """The pair of Q and P."""
         discrete = None if self.discrete is None else self.discrete.swapped()
         tails = None if self.tails is None else (self.tails[1], self.tails[0])
-        return replace(self, forward=self.backward, backward=self.forward, discrete=discrete, tails=tails)
+        group = None if self.group is None else lambda records, of_group=self.group: of_group(records).swapped()
+        return replace(
+            self, forward=self.backward, backward=self.forward, discrete=discrete, tails=tails, group=group
+        )
 
 
 class PairObject(ValueObject):

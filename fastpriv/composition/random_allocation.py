@@ -200,6 +200,11 @@ class StructuredSampling(PairObject):
         """The steps of the removal of a record, with narrow bounds for deltas between two numbers."""
         raise NotImplementedError
 
+    def __repr__(self) -> str:
+        fields = ((name, getattr(self, name)) for name in self._fields)
+        shown = (f"{name}={x.tolist() if isinstance(x, np.ndarray) else x!r}" for name, x in fields)
+        return f"{type(self).__name__}({', '.join(shown)})"
+
     def _composed(self) -> Any:
         from .compositions import compose
 

@@ -18,7 +18,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from fractions import Fraction
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -38,11 +39,12 @@ from .pairs import PairObject, WorstPairCurve, certified, pair_of
 from .random_allocation import StructuredSampling
 from .steps import AtomStep, BoundingSteps, CurveStep, LaplaceStep, LossStep, MixtureStep, Step, bounding_atoms
 
-__all__ = ["ReadPair", "read_pair"]
+__all__ = ["ReadPair", "has_groups", "pair_text", "read_group", "read_pair"]
 
 # bound: proved - relative errors of p and q between a dominating pair of rows and what stands for it; the roundings of
 #    both curves in extended precision are far below it
 _DOMINATION_SLACK = 2.0**-46
+_LONGEST_TEXT = 80  # characters of a pair in the text of a composition
 _MAX_COMPARED_ROWS = 64  # rows of a channel whose pairs are compared in full
 _MAX_COMPARED_TERMS = 2**22  # pairs times kinks times releases that are compared: 0.1 s
 _MOST_CANDIDATES = 3  # single pairs of rows whose compositions bound from below
@@ -76,6 +78,38 @@ def read_pair(name: str, pair: Any) -> ReadPair:
     )
 
 
+def has_groups(pair: Any) -> bool:
+    """Whether ``read_group`` takes this: a mechanism that is known by the sensitivity of its noise."""
+    return isinstance(pair, _MechanismWithGroups)
+
+
+def read_group(mechanism: _MechanismWithGroups, group: int) -> ReadPair:
+    """The steps of one release where ``group`` records change at once, by as much and in the same direction each.
+
+    Noise is added to a sum whose records may all contribute in the same direction, so that data sets attain ``group``
+    times the sensitivity; log-concave noise makes the pair of this distance dominate all smaller ones.
+    """
+    if isinstance(mechanism, PoissonSampledGaussian):
+        s = mechanism
+        return _read_subsampled(PoissonSampledGaussian(s.sigma, s.rate, s.sensitivity, s.group_size * group))
+    if isinstance(mechanism, LaplaceMechanism):
+        return _read_laplace(mechanism, group)
+    return _read_gaussian(mechanism, group)
+
+
+def pair_text(pair: Any) -> str:
+    """A pair in the text of a composition: the mechanism with its parameters, or what kind of pair it is."""
+    if isinstance(pair, tuple):
+        texts = [_validate.shown(one) for one in pair]
+        if max(map(len, texts)) > _LONGEST_TEXT:
+            texts = [type(one).__name__ for one in pair]
+        return f"pair ({', '.join(texts)})"
+    if isinstance(pair, AnyChannel) and len(repr(pair)) > _LONGEST_TEXT:
+        return f"{type(pair).__name__} of {pair.inputs} inputs"
+    text = repr(pair) if isinstance(pair, (PairObject, *_MechanismWithGroups.__args__, AnyChannel)) else ""
+    return text if text and len(text) <= _LONGEST_TEXT else type(pair).__name__
+
+
 def _symmetric(steps: BoundingSteps, ordered: bool = False) -> ReadPair:
     """A pair whose two curves are the same."""
     return ReadPair(steps, steps, ordered)
@@ -93,17 +127,27 @@ def _ordered(steps: BoundingSteps) -> ReadPair:
     return ReadPair(steps, steps.reversed(), ordered=True)
 
 
-def _read_gaussian(mechanism: GaussianMechanism) -> ReadPair:
+def _read_gaussian(mechanism: GaussianMechanism, group: int = 1) -> ReadPair:
     sigma = _validate.scalar("sigma", mechanism.sigma)
     if mechanism.sensitivity is None:
         mechanism.delta(0.0)  # raises
     span = _validate.scalar("sensitivity", mechanism.sensitivity)
-    p, q = GaussianMixture.single(span, sigma), GaussianMixture.single(0.0, sigma)
-    return _symmetric(BoundingSteps((MixtureStep(p, q, 1),)))
+    q = GaussianMixture.single(0.0, sigma)
+    return _at_distance(span, group, lambda distance: MixtureStep(GaussianMixture.single(distance, sigma), q, 1))
 
 
-def _read_laplace(mechanism: LaplaceMechanism) -> ReadPair:
-    return _symmetric(BoundingSteps((LaplaceStep(mechanism.scale, mechanism.sensitivity, 1),)))
+def _read_laplace(mechanism: LaplaceMechanism, group: int = 1) -> ReadPair:
+    return _at_distance(mechanism.sensitivity, group, lambda distance: LaplaceStep(mechanism.scale, distance, 1))
+
+
+def _at_distance(span: float, group: int, step: Callable[[float], Step]) -> ReadPair:
+    """A pair of two equal laws at ``group`` times this distance, between two doubles where it is none."""
+    distance = _validate.scalar("group times sensitivity", group * span, "finite", np.isfinite)
+    exact = Fraction(span) * group
+    if distance == exact:
+        return _symmetric(BoundingSteps((step(distance),)))
+    ends = (distance, next_above(distance)) if distance < exact else (next_below(distance), distance)
+    return _symmetric(BoundingSteps((step(float(ends[1])),), ((step(float(ends[0])),),)))
 
 
 def _read_subsampled(mechanism: PoissonSampledGaussian) -> ReadPair:
@@ -283,6 +327,8 @@ def _reduced(p: GaussianMixture, q: GaussianMixture) -> ReadPair:
     exact = all(factor.exact for factor in factors)
     return _ordered(BoundingSteps(tuple(above), () if exact else (tuple(below),)))
 
+
+_MechanismWithGroups: TypeAlias = GaussianMechanism | LaplaceMechanism | PoissonSampledGaussian
 
 # Who reads what: the first class that fits
 _READERS: tuple[tuple[type, Callable[[Any], ReadPair]], ...] = (

@@ -94,7 +94,7 @@ def _count_of(
 
     def bounds(count: int) -> tuple[float, float, float]:
         if count not in known:
-            known[count] = compose(one, count).log_delta(epsilon, direction=direction).floats()
+            known[count] = compose(one, count)._log_delta(epsilon, direction, quiet=True).floats()
         return known[count]
 
     log_target = math.log(target) if target > 0.0 else -math.inf
@@ -201,7 +201,7 @@ def _evaluation(composition: Composition, epsilon: float, delta: float, directio
         least, most = _largest_losses(composition, direction)
         return Evaluation(_LARGEST_RESIDUAL if most > epsilon else -_LARGEST_RESIDUAL, 0.0, most <= epsilon,
                           least > epsilon, "certified")  # fmt: skip
-    value, lower, upper = composition.log_delta(epsilon, direction=direction).floats()
+    value, lower, upper = composition._log_delta(epsilon, direction, quiet=True).floats()
     target = math.log(delta)
     rounding = 2 * UNIT_ROUNDOFF * abs(target)
     proved = upper <= target - rounding, lower >= target + rounding

@@ -555,6 +555,9 @@ def _information(task: LeakageTask, t: int, scores: FloatArray) -> tuple[list[fl
     prior = task.n_records * _coin_entropy(np.array(m))
     with np.errstate(divide="ignore"):
         member, other = np.log(scores), np.log1p(-scores)
+    # a score of 0 or 1 stands for all probabilities that round to it where the posterior may be one of them
+    member = np.where((scores == 0.0) & (low <= 0.0), math.log(5e-324), member)
+    other = np.where((scores == 1.0) & (high >= 1.0), math.log(0.5 * UNIT_ROUNDOFF), other)
 
     def log_score(chance: FloatArray) -> FloatArray:
         """What each record adds, of this probability: linear in it."""
@@ -587,8 +590,8 @@ def _compared(
     method = "mean over trials of expectations under the exact posterior"
     rounding = 1.0 + np.array([-1.0, 0.0, 1.0]) * UNIT_ROUNDOFF * (len(best) + 4.0)
 
-    def certified(ends: FloatArray, unit: Any) -> Estimate:
-        value, ordered = float(ends[1]), np.sort(ends)
+    def certified(ends: FloatArray, unit: Any, most: float) -> Estimate:
+        value, ordered = min(float(ends[1]), most), np.minimum(np.sort(ends), most)
         return Estimate(
             value, min(float(ordered[0]), value), max(float(ordered[2]), value), kind="certified", unit=unit,
             method=method,
@@ -598,13 +601,16 @@ def _compared(
         return np.where(means >= 0, means * rounding, means * rounding[::-1])
 
     mean, optimum = outward(attained.mean(axis=0)), outward(best.mean(axis=0))
-    answer: dict[str, Estimate | None] = {name: certified(mean, unit), f"best_{name}": certified(optimum, unit)}
+    largest = math.inf if name == "information" else 1.0
+    answer: dict[str, Estimate | None] = {
+        name: certified(mean, unit, largest), f"best_{name}": certified(optimum, unit, largest)
+    }  # fmt: skip
     gain, most = mean - chance, optimum - chance
     fraction = None
     if most[0] > 0.0:
         quotients = np.array([gain[0] / (most[2] if gain[0] >= 0 else most[0]), gain[1] / most[1],
                               gain[2] / (most[0] if gain[2] >= 0 else most[2])])  # fmt: skip
-        fraction = certified(outward(quotients), "1")
+        fraction = certified(outward(quotients), "1", 1.0)  # nothing exceeds the optimum
     answer[f"{name}_fraction"] = fraction
     each, optima = attained[:, 1] - chance, best[:, 1] - chance
     band = None
@@ -617,10 +623,12 @@ def _compared(
 
 def _unbounded_band(gain: FloatArray, most: FloatArray, value: float, level: float) -> Estimate | None:
     """Interval of E gain / E most over new releases, where gain has no lower bound: Student's, of the quotient made
-    linear; None where there is one trial, or a loss is infinite."""
+    linear; None where there is one trial, a loss is infinite, or the trials do not differ."""
     if len(gain) < 2 or not np.isfinite(gain).all():
         return None
     found = replicate_interval(value + (gain - value * most) / most.mean(), level)
+    if not math.isfinite(float(found.lower)):
+        return None
     return Estimate(
         value, min(float(found.lower), value), max(min(float(found.upper), 1.0), value), kind="heuristic", unit="1",
         method=f"Student's interval of {len(gain)} trials",

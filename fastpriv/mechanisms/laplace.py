@@ -152,6 +152,9 @@ class LaplaceMechanism(ValueObject):
         upper = np.where(exact, high, np.where(upper > 0.0, next_above(upper), 0.0))
         return _estimate(value, np.where(exact, low, lower), upper, "nats")
 
+    def __repr__(self) -> str:
+        return f"LaplaceMechanism(scale={self.scale!r}, sensitivity={self.sensitivity!r})"
+
     def _loss_bounds(self) -> tuple[float, float]:
         """Bounds of a = sensitivity / scale, equal where the quotient is exact."""
         try:

@@ -104,6 +104,12 @@ class PoissonSampledGaussian(ValueObject):
         means = np.arange(self.group_size + 1) * self.sensitivity
         return GaussianMixture(weights, means, self.sigma), GaussianMixture.single(0.0, self.sigma)
 
+    def __repr__(self) -> str:
+        group = "" if self.group_size == 1 else f", group_size={self.group_size}"
+        return (
+            f"PoissonSampledGaussian(sigma={self.sigma!r}, rate={self.rate!r}, sensitivity={self.sensitivity!r}{group})"
+        )
+
     def _weights(self) -> tuple[FloatArray, float]:
         """Weights of the components, and the largest relative error of their rounding, rounded up."""
         from fractions import Fraction  # slow to load

@@ -24,7 +24,7 @@ from .._monotone import in_unit
 from .._random import RNGLike
 from ..errors import DomainError
 from ..estimate import Estimate, Information, Result, exact
-from ..numerics import FloatArray
+from ..numerics import FloatArray, next_above
 from .likelihood_terms import releases_of
 from .member_posteriors import membership_posterior
 from .posterior_enumeration import MAX_PEOPLE
@@ -130,7 +130,12 @@ def joint_risk_composition(
 
     found = mean_over_releases(model, terms, samples, confidence, rng, low=-math.inf, high=math.inf)
     count = len(parts) + 1
-    parts_of = [tuple(x[i] for x in found) for i in (0, slice(1, count), count, count + 1)]
+    # 0 <= H(b | ..) <= H(b); TC(x) = sum I(b; r_i) - I(b; x), of which I(b; x) is at least each term of the sum
+    entropy = float(prior.upper)
+    low = np.array([0.0] * (count + 1) + [-len(parts) * entropy])
+    high = np.array([entropy] * count + [(len(parts) - 1) * entropy, len(parts) * entropy])
+    clipped = [np.clip(x, low, next_above(high)) for x in found]
+    parts_of = [tuple(x[i] for x in clipped) for i in (0, slice(1, count), count, count + 1)]
     joint, separate, correlation, residual = (statistical(one, "nats", confidence, samples) for one in parts_of)
     none = exact(0.0, 0.0, unit="nats", method="independent given the membership")
     return JointRiskComposition(joint, separate, prior, correlation, none, residual)

@@ -10,6 +10,7 @@ delta being the curve of the likelier of the two against the other exchanged: of
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,11 @@ from numpy.typing import ArrayLike
 
 from .. import _validate
 from .._monotone import monotone
-from ..composition.pairs import certified, pair_of
+from ..composition.engines import Quantity, gaussian_bounds
+from ..composition.pairs import Pair, certified, pair_of
 from ..conversions.differential_privacy import membership_advantage_from_dp
 from ..estimate import Estimate, NumberLike
-from ..numerics import FloatArray, next_above, next_below
+from ..numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
 from .group_privacy import group_pair, group_size
 from .trade_off import curve_of_pair
 
@@ -28,6 +30,10 @@ __all__ = ["advantage", "bayes_risk", "membership_advantage_bound", "privacy_pro
 
 # bound: proved - rounding of 1 - pi, of a quotient and of a logarithm, relative to the logarithm of the odds or to 1
 _LOGIT_ERROR = 1e-15
+# bound: proved - an exponential, relative to 1 + the size of its exponent
+_EXP_ERROR = 4 * UNIT_ROUNDOFF
+# bound: none - one minus delta below which it is computed by itself
+_SMALL = 0.05
 
 
 def advantage(p: Any, q: Any = None) -> Estimate:
@@ -86,7 +92,8 @@ def bayes_risk(p: Any, q: Any = None, prior: ArrayLike = 0.5) -> Estimate:
 
     Notes
     -----
-    **Accuracy** that of the privacy curve of the pair, of which one minus it counts; ``tests/enclosures/test_risk.py``.
+    **Accuracy** that of the privacy curve of the pair, of which one minus it counts; small risks of normal and discrete
+    pairs and of compositions are relative to themselves. ``tests/enclosures/test_risk.py``.
 
     Source: Kaissis, Ziller, Kolek, Riess and Rueckert 2024, section 3.
 
@@ -111,14 +118,70 @@ def bayes_risk(p: Any, q: Any = None, prior: ArrayLike = 0.5) -> Estimate:
             value[some] = least[some] * (1.0 - np.asarray(nearest.value))
             high = certified(curve, np.maximum(odds[some] - slack[some], 0.0)).upper
             low = certified(curve, odds[some] + slack[some]).lower
-            lower[some] = next_below(least[some] * next_below(1.0 - np.asarray(high)), 2)
-            upper[some] = next_above(least[some] * next_above(1.0 - np.asarray(low)), 2)
+            complement = next_below(1.0 - np.asarray(high)), next_above(1.0 - np.asarray(low))
+            small = complement[0] < _SMALL
+            if small.any():
+                one = pair if curve is pair.forward else pair.swapped()
+                levels = np.maximum(odds[some][small] - slack[some][small], 0.0), odds[some][small] + slack[some][small]
+                found = _complement_bounds(one, *levels)
+                if found is not None:
+                    for end, sharp, own in zip(complement, found, (np.maximum, np.minimum), strict=True):
+                        end[small] = own(end[small], sharp)
+                    value[some] = least[some] * np.where(
+                        small, 0.5 * complement[0] + 0.5 * complement[1], 1.0 - np.asarray(nearest.value)
+                    )
+            lower[some] = next_below(least[some] * complement[0], 2)
+            upper[some] = next_above(least[some] * complement[1], 2)
     lower = np.where(least == 0.0, 0.0, np.clip(lower, 0.0, least))
     upper = np.clip(upper, lower, least)
     return Estimate(
         np.clip(value, lower, upper), lower, upper, kind="certified", unit="probability",
         method="one minus the privacy curve at the prior odds",
     )  # fmt: skip
+
+
+def _complement_bounds(pair: Pair, below: FloatArray, above: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+    """Bounds of 1 - delta between two epsilons >= 0, which rises, with digits of its own: integral of min(p, x q) is
+    P(L <= epsilon) + x Q(L > epsilon). None where a pair is known by its curves alone."""
+    low: Any
+    high: Any
+    if pair.orders is not None:
+        one, other = (_complement_bounds(order, below, above) for order in pair.orders)
+        if one is None or other is None:
+            return None
+        low, high = (np.minimum(a, b) for a, b in zip(one, other, strict=True))
+    elif pair.gaussian is not None:
+        square = pair.squared_distance
+        if square is None:
+            distance, sigma = pair.gaussian
+            rest = np.longdouble(distance) - np.longdouble(float(distance))
+            square = ((Fraction(float(distance)) + Fraction(float(rest))) / Fraction(sigma)) ** 2
+        if square == 0:
+            return None
+        low, high = np.zeros(below.shape), np.zeros(above.shape)
+        quantities: tuple[Quantity, ...] = ("lower", "tail")
+        for quantity in quantities:
+            least, most = gaussian_bounds(square, below, quantity).lower, gaussian_bounds(square, above, quantity).upper
+            with np.errstate(under="ignore", invalid="ignore"):
+                low += np.nan_to_num(np.exp(least) * (1.0 - _EXP_ERROR * (1.0 + np.abs(least))))
+                high += np.nan_to_num(np.exp(most) * (1.0 + _EXP_ERROR * (1.0 + np.abs(most))), posinf=np.inf)
+    elif pair.tails is not None:
+        first, second = pair.tails[0](below), pair.tails[0](above)
+        with np.errstate(over="ignore", invalid="ignore"):
+            low = np.nan_to_num(first[2, 0] + next_below(next_below(np.exp(below), 2) * first[1, 0]))
+            high = np.nan_to_num(second[2, 1] + next_above(next_above(np.exp(above), 2) * second[1, 1]), nan=1.0)
+    elif pair.discrete is not None:
+        p, q = pair.discrete.p.astype(np.longdouble), pair.discrete.q.astype(np.longdouble)
+        gap = 1.1 * max(pair.discrete.p_gap, pair.discrete.q_gap) + (p.size + 40) * float(np.finfo(np.longdouble).eps)
+        with np.errstate(over="ignore", invalid="ignore"):
+            low, high = (
+                np.array([np.minimum(p, np.where(q > 0, np.exp(np.longdouble(e)) * q, 0)).sum() for e in level])
+                for level in (below, above)
+            )
+        low, high = (np.asarray(x * (1.0 + sign * gap), dtype=np.float64) for x, sign in ((low, -1.0), (high, 1.0)))
+    else:
+        return None
+    return np.maximum(next_below(low, 2), 0.0), next_above(high, 2)
 
 
 def reconstruction_robustness(p: Any, q: Any = None, baseline: ArrayLike = 0.01) -> Estimate:
@@ -214,8 +277,8 @@ def privacy_profile(p: Any, q: Any = None, epsilon: ArrayLike = 0.0, *, group: A
     epsilon : array_like
         Real numbers in nats, any shape; infinities allowed.
     group : int, default 1
-        Records that change, at most 1024. Exact for normal distributions; of other pairs the bound delta(epsilon / g)
-        (e^epsilon - 1) / (e^(epsilon / g) - 1).
+        Records that change, at most 1024, as in ``trade_off_curve``: exact where a mechanism has a sensitivity; of
+        other pairs at least the profile of one record and at most that of the iterated trade-off curve.
 
     Returns
     -------
@@ -240,14 +303,16 @@ def privacy_profile(p: Any, q: Any = None, epsilon: ArrayLike = 0.0, *, group: A
     >>> risk.privacy_profile([0.75, 0.25], [0.25, 0.75], [-1.0, 0.0, 0.5]).value.round(6)
     array([0.65803, 0.5    , 0.33782])
     """
-    pair = group_pair(pair_of(p, q).worst(), group_size(group))
+    records = group_size(group)
+    pair = group_pair(pair_of(p, q), records)
     levels = _validate.real("epsilon", epsilon)
     numbers: FloatArray = np.empty((3, *levels.shape))
     positive = np.asarray(levels >= 0)
-    kind = "exact"
+    kind, method = "exact", "privacy curves of both directions"
     for some, curve in ((positive, pair.forward), (~positive, pair.backward)):
         if some.any():
             found = certified(curve, np.abs(levels[some]))
+            method = f"privacy curves of both directions, {found.method}" if records > 1 else method
             kind = found.kind if found.kind != "exact" else kind
             numbers[:, some] = found.arrays()
     x = np.exp(np.where(positive, 0.0, levels))
@@ -257,4 +322,4 @@ def privacy_profile(p: Any, q: Any = None, epsilon: ArrayLike = 0.0, *, group: A
     upper = np.where(positive, upper, next_above(next_above(rest, 2) + next_above(x * upper, 4)))
     lower, upper = np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
     value = np.clip(np.where(positive, value, rest + x * value), lower, upper)
-    return Estimate(value, lower, upper, kind=kind, unit="probability", method="privacy curves of both directions")  # type: ignore[arg-type]
+    return Estimate(value, lower, upper, kind=kind, unit="probability", method=method)  # type: ignore[arg-type]

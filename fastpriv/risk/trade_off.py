@@ -23,7 +23,7 @@ have the polygon through the tests that reject the outcomes of the largest ratio
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,10 +33,12 @@ from ..composition.pairs import DiscretePair, Pair, certified, pair_of
 from ..conversions._closed_forms import gaussian_trade_off
 from ..estimate import Estimate, Result
 from ..numerics import FloatArray, LongDoubleArray, next_above, next_below
-from .group_privacy import group_pair, group_size
+from .group_privacy import exact_group_pair, group_pair, group_size
 from .neyman_pearson import best_tests
 
 __all__ = ["TradeOffCurve", "curve_of_pair", "trade_off_curve", "true_positive_rate"]
+
+Role: TypeAlias = Literal["p", "q"]
 
 # bound: proved - g and its lines in extended precision, relative to their largest term: an exponential to 16 units,
 #    two products, two quotients and three sums
@@ -86,7 +88,9 @@ class TradeOffCurve(Result):
     advantage: Estimate
 
 
-def trade_off_curve(p: Any, q: Any = None, alpha: ArrayLike = 0.05, *, group: ArrayLike = 1) -> TradeOffCurve:
+def trade_off_curve(
+    p: Any, q: Any = None, alpha: ArrayLike = 0.05, *, null: Role = "p", group: ArrayLike = 1
+) -> TradeOffCurve:
     """The trade-off curve of a pair, as arrays alpha and beta, certified, and the advantage.
 
     Parameters
@@ -96,11 +100,16 @@ def trade_off_curve(p: Any, q: Any = None, alpha: ArrayLike = 0.05, *, group: Ar
         channel the curve of its worst pairs of rows; rows are vectors. Functions of an array epsilon, 0 to inf, return
         an Estimate of its shape: p the curve of P against Q, q that of Q against P, or None if they are the same.
     alpha : array_like
-        Between 0 and 1, any shape.
+        Errors under the null hypothesis, between 0 and 1, any shape.
+    null : {"p", "q"}, default "p"
+        Which of the two is the null hypothesis; the other one is the alternative. Of mechanisms and channels, whose
+        pairs have no order, both give the same.
     group : int, default 1
         Records that change, at most 1024: the test is of the first against the last of ``group`` + 1 distributions,
-        each neighbouring two of which are at most as far apart as the pair. Exact for normal distributions; of other
-        pairs the bound 1 - F(..F(alpha)), F the largest power, and for the advantage ``group`` times it.
+        each neighbouring two of which are at most as far apart as the pair. Exact for normal distributions and for
+        Gaussian, Laplace and Poisson-sampled Gaussian mechanisms and their compositions, whose records are all removed
+        or all added. Of other pairs only bounds are known: one record from the one side, which an attack may quote, and
+        the iterated curve 1 - F(..F(alpha)), F the largest power, from the other, which a guarantee may.
 
     Returns
     -------
@@ -116,9 +125,10 @@ def trade_off_curve(p: Any, q: Any = None, alpha: ArrayLike = 0.05, *, group: Ar
 
     Notes
     -----
-    Of composed releases pass what ``compose`` returns. Where its pairs have an order, as ``compose((p, q), k)``, the
-    test is of that P against that Q, and ``reversed`` has the other order. Of mechanisms and channels, which have none,
-    every function here takes the worse of both orders.
+    Of composed releases pass what ``compose`` returns. Where its pairs have an order, as ``compose((p, q), k)``, P is
+    the null hypothesis unless ``null="q"``. In (mixture, base), as sampled steps have it, the base is the world without
+    the record and the null hypothesis of an attack on membership: ``null="q"``. Of mechanisms and channels, which have
+    no order, every function here takes the worse of both orders.
 
     **Accuracy** relative width 1e-12 down to alpha = 1e-300 for two normal distributions of one sigma and for discrete
     pairs; otherwise absolute width 1e-12 where the privacy curve is that sharp. Tested against the closed curve, sums
@@ -137,23 +147,27 @@ def trade_off_curve(p: Any, q: Any = None, alpha: ArrayLike = 0.05, *, group: Ar
     >>> risk.trade_off_curve([0.75, 0.25], [0.25, 0.75], 0.25).beta.value
     0.25
     """
-    pair, records = pair_of(p, q).worst(), group_size(group)
+    pair, records = _oriented(pair_of(p, q), null), group_size(group)
     errors = _validate.real("alpha", alpha, "between 0 and 1", lambda a: (a >= 0) & (a <= 1))
     advantage = certified(group_pair(pair, records).forward, np.zeros(()))
     return TradeOffCurve(errors, _of_group(pair, errors, False, records), advantage)
 
 
 def true_positive_rate(
-    p: Any, q: Any = None, false_positive_rate: ArrayLike = 0.05, *, group: ArrayLike = 1
+    p: Any, q: Any = None, false_positive_rate: ArrayLike = 0.05, *, null: Role = "p", group: ArrayLike = 1
 ) -> Estimate:
     """The largest true positive rate of an attack at each false positive rate: the curve of its best tests (ROC).
 
     Parameters
     ----------
     p, q
-        As ``trade_off_curve``; the attack says Q, rightly under Q and wrongly under P.
+        As ``trade_off_curve``; the attack claims the alternative, rightly under it and wrongly under the null.
     false_positive_rate : array_like
         Between 0 and 1, any shape.
+    null : {"p", "q"}, default "p"
+        The distribution under which claims are false; the other one is the alternative. An attack on membership claims
+        that the record is there, and its null is the distribution without it: ``null="q"`` for ``compose((mixture,
+        base))``, as delta in the direction forward is of such claims.
     group : int, default 1
         As ``trade_off_curve``.
 
@@ -180,24 +194,38 @@ def true_positive_rate(
     >>> from fastpriv import GaussianMechanism, risk
     >>> risk.true_positive_rate(GaussianMechanism(1.0, 1.0), None, [1e-300, 0.01]).value
     array([7.65717206e-285, 9.23622481e-002])
+    >>> from fastpriv import GaussianMixture
+    >>> mixture, base = GaussianMixture([0.9, 0.1], [0.0, 3.0], 1.0), GaussianMixture.single(0.0, 1.0)
+    >>> risk.true_positive_rate(mixture, base, 0.001, null="q").value  # who claims that the record is there
+    0.0473...
     """
-    pair, records = pair_of(p, q).worst(), group_size(group)
+    pair, records = _oriented(pair_of(p, q), null), group_size(group)
     rates = _validate.real("false_positive_rate", false_positive_rate, "between 0 and 1", lambda a: (a >= 0) & (a <= 1))
     return _of_group(pair, rates, True, records)
 
 
+def _oriented(pair: Pair, null: Any) -> Pair:
+    """The pair with the null hypothesis as its P."""
+    return pair if _validate.choice("null", null, ("p", "q")) == "p" else pair.swapped()
+
+
 def _of_group(pair: Pair, alpha: FloatArray, power: bool, group: int) -> Estimate:
     """Beta, or the power, of a test of the first against the last of ``group`` + 1 distributions."""
-    if group == 1 or pair.gaussian is not None:
-        return curve_of_pair(group_pair(pair, group), alpha, power)
-    lower = upper = alpha
+    known = exact_group_pair(pair, group)
+    if known is not None:
+        return curve_of_pair(known.worst(), alpha, power)
+    pair = pair.worst()
+    one = curve_of_pair(pair, alpha, power)
+    least = alpha
     for _ in range(group):
-        found = curve_of_pair(pair, np.stack([lower, upper]), power=True)
-        lower, upper = np.asarray(found.lower)[0], np.asarray(found.upper)[1]
-    if not power:
-        lower, upper = np.maximum(next_below(1.0 - upper), 0.0), np.minimum(next_above(1.0 - lower), 1.0)
-    middle = lower + 0.5 * (upper - lower)
-    return Estimate(middle, lower, upper, kind="certified", unit="probability", method=f"{found.method}, iterated")
+        least = np.asarray(curve_of_pair(pair, least, power=True).upper)
+    if power:
+        lower, upper = np.asarray(one.lower), np.maximum(least, one.upper)
+    else:
+        lower, upper = np.minimum(np.maximum(next_below(1.0 - least), 0.0), one.lower), np.asarray(one.upper)
+    method = f"between one record and the iterated curve, {one.method}"
+    value = lower + 0.5 * (upper - lower)
+    return Estimate(value, lower, upper, kind="certified", unit="probability", method=method)
 
 
 def curve_of_pair(pair: Pair, alpha: FloatArray, power: bool = False) -> Estimate:

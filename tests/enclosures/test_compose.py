@@ -112,7 +112,7 @@ def brute(p, q, count, level):
 def test_discrete_pairs_are_sums_over_outcomes(p, q):
     composition = compose((np.array(p), np.array(q)), 4)
     for level in (0.0, 0.4, 1.5):
-        found = composition.delta(level)
+        found = composition.delta(level, direction="forward")
         assert found.lower <= brute(p, q, 4, level) * (1 + 1e-14)
         assert found.upper >= brute(p, q, 4, level) * (1 - 1e-14)
         behind = composition.delta(level, direction="backward").value
@@ -126,7 +126,7 @@ def test_discrete_pairs_are_sums_over_outcomes(p, q):
 @pytest.mark.parametrize("pair", [MIXTURES, (MIXTURES[0], ONE), (ONE, MIXTURES[0])])
 def test_one_release_is_its_pair(pair):
     levels = np.array([0.0, 0.01, 0.2, 1.0, 4.0])
-    found, truth = compose(pair).delta(levels), hockey_stick_divergence(*pair, levels)
+    found, truth = compose(pair).delta(levels, direction="forward"), hockey_stick_divergence(*pair, levels)
     assert ((found.lower <= truth.upper) & (truth.lower <= found.upper)).all()
     assert np.allclose(found.value, truth.value, rtol=1e-12)
 
@@ -177,10 +177,10 @@ def test_measured_losses():
     assert isinstance(compose(on_grid).forward_steps.above[0], LossStep)
     assert isinstance(compose(free).forward_steps.above[0], AtomStep)
     for level in (0.0, 0.4, 1.3):
-        found = compose(on_grid, 3).delta(level)
+        found = compose(on_grid, 3).delta(level, direction="forward")
         truth = delta_of_masses(-4, 0.125, on_grid.masses, 0.1, 3, [level])[0]
         assert found.lower <= truth <= found.upper
-        found, truth = compose(free, 2).delta(level), 1 - 0.875**2
+        found, truth = compose(free, 2).delta(level, direction="forward"), 1 - 0.875**2
         for i, j in product(range(3), repeat=2):
             truth += masses[i] * masses[j] * max(0.0, 1 - math.exp(level - free.losses[i] - free.losses[j]))
         assert found.value == pytest.approx(truth, rel=1e-12)
@@ -288,7 +288,7 @@ class TestEpsilon:
         bounded = compose(RandomizedResponse(2, 0.5), 10)
         assert bounded.epsilon(0.0).value == pytest.approx(5.0, rel=1e-14)
         assert bounded.epsilon(1e-300).upper <= 5.0 * (1 + 1e-14)
-        added = compose((ONE, MIXTURES[0]), 3).epsilon(0.0)
+        added = compose((ONE, MIXTURES[0]), 3).epsilon(0.0, direction="forward")
         assert added.lower <= 3 * renyi_divergence(ONE, MIXTURES[0], math.inf).value <= added.upper
 
     def test_infinite_ends_have_a_reason(self):
@@ -345,7 +345,10 @@ class TestObject:
         assert pickle.loads(pickle.dumps(first)) == first
         assert first != compose(pairs, [1, 2, 3, 5])
         assert first.count == 10
-        assert repr(first) == "<Composition of 10 releases of 4 pairs>"
+        start = "<Composition of 10 releases: 1 x GaussianMechanism(sigma=1.0, sensitivity=1.0), 2 x pair ("
+        assert repr(first).startswith(start)
+        assert repr(first).endswith("4 x RandomizedResponse(3, 1.0); worst direction>")
+        assert repr(pickle.loads(pickle.dumps(first))) == repr(first) == repr(first.reversed.reversed)
         assert first.reversed.reversed == first
         channel = Channel([[0.5, 0.3, 0.2], [0.2, 0.5, 0.3], [0.3, 0.2, 0.5]])  # with no worst pair
         assert pickle.loads(pickle.dumps(compose(channel, 2))) == compose(channel, 2)

@@ -4,8 +4,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from mpmath import erfc, exp, mp, mpf, ncdf, sqrt
+from mpmath import erfc, exp, log, mp, mpf, ncdf, sqrt
 
+import fastpriv
 from fastpriv import (
     Channel,
     DomainError,
@@ -47,6 +48,32 @@ def test_bayes_risk_of_normal_distributions(prior):
             truth = a * ncdf(-t) + (1 - a) * ncdf(t - 1)
         assert found.lower <= truth <= found.upper
         assert found.width <= 5e-15 * min(prior, 1 - prior)
+
+
+@pytest.mark.parametrize("mu", [6.0, 20.0, 60.0])
+@pytest.mark.parametrize("prior", [0.5, 1e-3, 1 - 2.0**-20])
+def test_small_risks_have_digits_of_their_own(mu, prior):
+    """One minus delta had a floor of one unit of rounding: [0, 1.1e-16] for 7.6e-24 at mu = 20."""
+    with mp.workdps(60):
+        odds = log((1 - mpf(prior)) / prior)
+        truth = (prior * ncdf((odds - mpf(mu) ** 2 / 2) / mu)
+                 + (1 - mpf(prior)) * ncdf((-odds - mpf(mu) ** 2 / 2) / mu))  # fmt: skip
+    mechanism = GaussianMechanism(1.0, mu)
+    for pair in (mechanism, fastpriv.compose(GaussianMechanism(4.0, mu), 16)):
+        found = bayes_risk(pair, None, prior)
+        assert found.lower <= truth <= found.upper
+        assert found.width <= 1e-11 * found.value
+
+
+def test_small_risks_of_outcomes_and_of_compositions():
+    p, q = [1 - 2.0**-40, 2.0**-40], [2.0**-45, 1 - 2.0**-45]
+    found = bayes_risk(p, q, [0.5, 0.25, 0.0, 1.0])
+    truth = [Fraction(1, 2**41) + Fraction(1, 2**46), Fraction(1, 2**42) + Fraction(3, 2**47), 0, 0]
+    for k, risk in enumerate(truth):
+        assert Fraction(float(found.lower[k])) <= risk <= Fraction(float(found.upper[k]))
+    assert (found.width <= 1e-14 * found.value).all()
+    noise = fastpriv.compose(fastpriv.LaplaceMechanism(1.0), 100)
+    assert bayes_risk(noise).width <= 1e-9 * bayes_risk(noise).value
 
 
 def test_bayes_risk_of_discrete_pairs():

@@ -7,7 +7,7 @@ import mpmath
 import numpy as np
 import pytest
 from mpmath import erfc, erfinv, findroot, log, mp, mpf, ncdf, sqrt
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 import fastpriv
 from fastpriv import (
@@ -270,18 +270,50 @@ def test_groups():
     exact = trade_off_curve(mechanism, None, alpha, group=4)
     assert exact.beta == trade_off_curve(GaussianMechanism(1.0, 1.0), None, alpha).beta
     bound = trade_off_curve(mechanism.delta, None, alpha, group=4)
-    assert np.allclose(bound.beta.value, exact.beta.value, atol=1e-9)
+    assert np.allclose(bound.beta.lower, exact.beta.value, atol=1e-9)
     assert (bound.beta.lower <= exact.beta.upper).all()
+    assert (bound.beta.upper == trade_off_curve(mechanism.delta, None, alpha).beta.upper).all()  # of one record
     assert exact.advantage == GaussianMechanism(1.0, 1.0).delta(0.0)
     assert bound.advantage.upper >= exact.advantage.upper
     power = true_positive_rate(mechanism.delta, None, alpha, group=4)
-    assert np.allclose(power.value, true_positive_rate(mechanism, None, alpha, group=4).value, rtol=1e-9)
+    assert np.allclose(power.upper, true_positive_rate(mechanism, None, alpha, group=4).value, rtol=1e-9)
     wide = privacy_profile(mechanism.delta, None, [-1.0, 0.0, 1.0], group=4)
     assert (wide.upper >= privacy_profile(mechanism, None, [-1.0, 0.0, 1.0], group=4).upper).all()
-    one = mechanism.delta(0.25).value
-    assert wide.value[2] == pytest.approx(one * np.expm1(1.0) / np.expm1(0.25))
+    assert (wide.lower <= privacy_profile(mechanism, None, [-1.0, 0.0, 1.0]).lower * (1 + 1e-12)).all()
     response = RandomizedResponse(2, 0.5)
-    assert true_positive_rate(response, None, 1e-3, group=3).value == pytest.approx(1e-3 * np.exp(1.5))
+    power = true_positive_rate(response, None, 1e-3, group=3)
+    assert power.upper == pytest.approx(1e-3 * np.exp(1.5))
+    assert power.lower == pytest.approx(1e-3 * np.exp(0.5))
+
+
+def test_the_null_hypothesis_of_an_attack_on_membership_is_the_base():
+    """Of (mixture, base) the claim "the record is there" has false alarms under the base, as delta forward counts."""
+    base = fastpriv.GaussianMixture.single(0.0, 1.0)
+    mixture = fastpriv.GaussianMixture([0.9, 0.1], [0.0, 3.0], 1.0)
+    rate = np.array([1e-4, 0.01, 0.3])
+    claims = true_positive_rate(mixture, base, rate, null="q")
+    cut = -ndtri(rate)  # the ratio rises with the release
+    truth = 0.9 * rate + 0.1 * ndtr(3.0 - cut)
+    assert np.allclose(claims.value, truth, rtol=1e-9)
+    swapped = true_positive_rate(base, mixture, rate)
+    assert (np.abs(swapped.value - claims.value) <= 1e-12).all()
+    pair = fastpriv.compose((mixture, base))
+    found = true_positive_rate(pair, None, rate, null="q")
+    assert ((found.lower <= claims.upper) & (claims.lower <= found.upper)).all()
+    other = true_positive_rate(pair.reversed, None, rate)
+    assert ((found.lower <= other.upper) & (other.lower <= found.upper)).all()
+    assert (true_positive_rate(pair, None, rate).upper < found.lower)[:2].all()  # null="p", which says "it is absent"
+    beta = trade_off_curve(pair, None, rate, null="q").beta
+    assert np.allclose(beta.value, 1.0 - truth, rtol=1e-9)
+    delta = pair.delta(1.0, direction="forward")
+    best = found.upper - np.e * rate  # power - e^epsilon level of this test is at most delta of the direction forward
+    assert (true_positive_rate(pair, None, rate, null="q").lower - np.e * rate <= delta.upper).all()
+    assert best.max() > 0.0
+    step = fastpriv.PoissonSampledGaussian(1.0, 0.1)
+    both = [true_positive_rate(step, None, rate, null=role) for role in ("p", "q")]
+    assert np.allclose(both[0].value, both[1].value, rtol=1e-9)
+    with pytest.raises(DomainError, match="null must be one of p, q; got 'base'"):
+        true_positive_rate(pair, None, rate, null="base")
 
 
 def test_what_powers_refuse():

@@ -321,3 +321,22 @@ def test_parquet_without_pyarrow(tmp_path, monkeypatch):
     (tmp_path / "scores.parquet").write_text("no")
     with pytest.raises(ImportError, match="pyarrow must be installed to read Parquet; got none"):
         read_task_scores(tmp_path / "scores.parquet", TASKS[:1])
+
+
+@pytest.mark.parametrize("name", ["gaussian-triples", "digits-triples-trained"])
+def test_the_best_attack_has_no_fraction_above_one(name):
+    """1.0000000000000107 was shown, and a probability of 1 that is rounded had the lower bound -inf."""
+    (task,) = leakage_tasks(name)
+    best = score_attack(task, [task.posterior(t).inclusion.value for t in range(task.trials)], probabilities=True)
+    for kind in ("success", "auc", "information"):
+        fraction = getattr(best, f"{kind}_fraction")
+        assert fraction.value <= fraction.upper <= 1.0
+        assert np.isfinite(fraction.lower)
+        band = getattr(best, f"{kind}_band")
+        assert band is None or np.isfinite(band.lower)
+    for kind in ("success", "auc"):
+        assert getattr(best, kind).upper <= 1.0
+    assert best.information_fraction.lower > 1.0 - 1e-6
+    wrong = score_attack(task, [1.0 - np.round(task.posterior(t).inclusion.value) for t in range(task.trials)],
+                         probabilities=True)  # fmt: skip
+    assert wrong.information.value == -np.inf  # certain, and false

@@ -137,3 +137,17 @@ def test_what_is_refused():
         covariance_bound(model, samples=8)
     with pytest.raises(DomainError, match="confidence must be strictly between 0 and 1; got 0"):
         subjective_risk(model, prior, confidence=0.0)
+
+
+def test_bounds_are_what_always_holds_where_nothing_is_learnt():
+    """All releases alike: the replicates do not differ, and the interval of their mean was [-inf, inf]."""
+    one = FrequencyRelease(Panel([[1], [1], [1]]), FixedSizeMembership(1), GaussianNoise(0.5))
+    for parts in (2,):
+        found = joint_risk_composition(CombinedReleases([one] * parts), samples=64, rng=1)
+        entropy = np.log(3.0)
+        for risk in (found.joint, found.separate):
+            assert (np.asarray(risk.lower) >= 0.0).all()
+            assert (np.abs(np.asarray(risk.upper) - entropy) <= 1e-12).all()
+            assert (np.asarray(risk.value) <= np.asarray(risk.upper)).all()
+        assert 0.0 <= found.total_correlation.lower <= found.total_correlation.upper <= (parts - 1) * entropy + 1e-12
+        assert abs(found.residual.lower) <= parts * entropy + 1e-12

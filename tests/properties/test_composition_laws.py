@@ -19,6 +19,9 @@ from fastpriv import (
 )
 from fastpriv.composition import PrivacyLossDistribution
 
+# Laws hold for the default direction too, whichever is the larger one.
+pytestmark = pytest.mark.filterwarnings("ignore:the answer is that of p against q as passed:UserWarning")
+
 LEVELS = np.array([-3.0, -0.7, -0.05, 0.0, 0.05, 0.7, 3.0])
 FEW = settings(max_examples=5, deadline=None)
 COUNTS = st.integers(1, 40)
@@ -88,9 +91,13 @@ class TestDuality:
         composition = compose(pair, count)
         assert composition.reversed.reversed == composition
         ahead, behind, worst = (composition.delta(LEVELS, direction=d) for d in ("forward", "backward", "worst"))
-        assert composition.reversed.delta(LEVELS, direction="forward") == behind
-        assert (worst.upper == np.maximum(ahead.upper, behind.upper)).all()
-        assert (worst.lower == np.maximum(ahead.lower, behind.lower)).all()
+        ahead_of_reversed = composition.reversed.delta(LEVELS, direction="forward")
+        for one, other in zip(ahead_of_reversed.arrays(), behind.arrays(), strict=True):
+            assert (one == other).all()
+        positive = LEVELS != 0.0  # at 0 both are one number, and the worst their intersection
+        assert (worst.upper == np.maximum(ahead.upper, behind.upper))[positive].all()
+        assert (worst.lower == np.maximum(ahead.lower, behind.lower))[positive].all()
+        assert ((worst.lower <= behind.upper) & (worst.upper >= ahead.lower))[~positive].all()
         if isinstance(pair, tuple):
             assert meet(compose(pair[::-1], count).delta(LEVELS), behind)
 
@@ -266,5 +273,5 @@ def test_measured_losses_of_both_directions():
     losses, masses = np.arange(-6, 10) * 0.25, np.r_[np.full(6, 1.0 / 64), np.full(10, 5.0 / 64)]
     masses[-1] += 1.0 - masses.sum() - 1.0 / 128
     composition = compose(PrivacyLossDistribution(losses, masses, 1.0 / 128), 5)
-    there, back = composition.delta(LEVELS), composition.delta(-LEVELS, direction="backward")
+    there, back = composition.delta(LEVELS, direction="forward"), composition.delta(-LEVELS, direction="backward")
     assert np.allclose(1.0 - there.value, np.exp(LEVELS) * (1.0 - back.value), rtol=1e-12, atol=1e-13)

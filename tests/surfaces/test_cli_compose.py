@@ -96,6 +96,54 @@ def test_searches(capsys):
     assert found["lower"] == found["upper"] == 7.0
 
 
+@pytest.mark.parametrize(
+    ("words", "first", "assumed"),
+    [
+        ("--sigma 2", "1 release: 1 x gaussian, sigma 2; direction: both have the same delta", ["count", "rate"]),
+        ("--sigma 2 --count 3", "3 releases: 3 x gaussian, sigma 2; direction: both", ["rate"]),
+        ("--sigma 2 --rate 0.5", "1 release: 1 x sampled gaussian, sigma 2, rate 0.5; direction: worst", ["count"]),
+        ("--sigma 2 --rate 0.5 --count 3000 --direction add",
+         "3,000 releases: 3,000 x sampled gaussian, sigma 2, rate 0.5; direction: backward (add a record)", []),
+    ],
+)  # fmt: skip
+def test_the_output_says_what_was_composed_and_assumed(capsys, words, first, assumed):
+    """A forgotten --count was one release without a word, and --rate no sampling."""
+    said = {"count": "--count was not given: 1 release.", "rate": "--rate was not given: no sampling, rate 1."}
+    assert main(["compose", *words.split(), "--epsilon", "1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(first)
+    assert lines[1 : lines.index("")] == [said[name] for name in assumed]
+    assert main(["compose", *words.split(), "--epsilon", "1", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert f"{document['composed']}; direction: {document['direction']}" == lines[0]
+    assert document["assumed"] == lines[1 : lines.index("")]
+    assert main(["compose", *words.split(), "--epsilon", "1", "--csv"]) == 0
+    streams = capsys.readouterr()
+    assert streams.err.splitlines() == [f"fastpriv: {said[name]}" for name in assumed]
+    assert streams.out.startswith("source,quantity")
+
+
+def test_searches_say_what_they_search(capsys):
+    target = ["--epsilon", "2", "--delta", "1e-6"]
+    assert main(["compose", "--rate", "0.01", *target, "--least-sigma"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "sampled gaussian, rate 0.01; direction: that of the mechanism"
+    assert lines[1] == "--count was not given: 1 release."
+    assert main(["compose", "--sigma", "2", "--rate", "0.1", *target, "--largest-count"]) == 0
+    first = "sampled gaussian, sigma 2, rate 0.1; direction: that of the mechanism"
+    assert capsys.readouterr().out.startswith(first + "\n\n")
+
+
+def test_an_ordered_pair_names_its_direction_and_the_larger_one(tmp_path, capsys):
+    (tmp_path / "a.csv").write_text("kind,p,q,count\ndiscrete,.5 .5,.25 .75,2\n")
+    assert main(["compose", str(tmp_path / "a.csv"), "--epsilon", "0.0953"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].endswith("direction: forward, p against q as they are written")
+    assert "that of q against p is larger: at epsilon = 0.0953 delta is 0.268755 forward and 0.287503" in lines[1]
+    assert main(["compose", str(tmp_path / "a.csv"), "--epsilon", "0.0953", "--direction", "forward"]) == 0
+    assert "larger" not in capsys.readouterr().out
+
+
 def test_directions(capsys):
     words = ("--sigma", 1, "--rate", 0.1, "--count", 50, "--epsilon", 1)
     values = {}
