@@ -87,6 +87,8 @@ _WIDE_TAIL = 1e-10
 _SMALL_GAP = 1e-9
 # bound: none - log delta of mixtures, and their releases, beyond which grids take long and reach less
 _DEEPEST, _MOST_RELEASES = -100.0, 1e9
+# bound: none - rates up to which two releases alone are tried as a lower bound
+_SMALL_RATE = 1e-3
 # bound: none - losses between the extremes of Laplace noise, on average, up to which they are counted first: the terms
 #    along a contour stop falling at e to minus this number
 _FEW_BETWEEN = 36.0
@@ -223,17 +225,18 @@ def _bounds_of_steps(steps: Sequence[Step], epsilon: FloatArray, quantity: Quant
         return LogBounds(rows[0], rows[1], rows[2], found.cost, found.method)
     if quantity != "delta":
         return _by_gaps(steps, epsilon, quantity)
-    found = _sampled_gaussian_bounds(steps, epsilon)
-    wide = _wider(found, _NARROW) if found is not None else np.ones(epsilon.size, dtype=bool)
-    if wide.any():
-        other = _by_gaps(steps, epsilon[wide], quantity)
-        found = other if found is None else _tightened(found, wide, other)
-        wide = _wider(found, _WIDE)
+    sampled = _sampled_gaussian_bounds(steps, epsilon)
+    if sampled is None:
+        found = _by_gaps(steps, epsilon, quantity)
+    else:
+        wide = _wider(sampled, _NARROW)
+        found = _tightened(sampled, wide, _by_gaps(steps, epsilon[wide], quantity)) if wide.any() else sampled
+    wide = _wider(found, _WIDE)
     return _at_least_of_fewer(steps, epsilon, found, wide) if wide.any() else found
 
 
 def _at_least_of_fewer(steps: Sequence[Step], epsilon: FloatArray, found: LogBounds, wide: BoolArray) -> LogBounds:
-    """Lower bounds no less than those of one release alone, or of two of sampled Gaussians, where brackets are wide.
+    """Lower bounds no less than those of one release alone, or of two at a small rate, where brackets are wide.
 
     It asks for measures of mass 1: of the gaps, those of sampled Gaussians are no lack of mass.
     """
@@ -242,7 +245,8 @@ def _at_least_of_fewer(steps: Sequence[Step], epsilon: FloatArray, found: LogBou
     lower = found.lower.copy()
     for step in steps:
         if isinstance(step, (MixtureStep, LaplaceStep, CurveStep)):
-            few = replace(step, count=2 if step.count > 2 and sampled_pair(step) else 1)
+            pair = sampled_pair(step)
+            few = replace(step, count=2 if step.count > 2 and pair and pair.rate <= _SMALL_RATE else 1)
             lower[wide] = np.maximum(lower[wide], _bounds_of_steps([few], epsilon[wide], "delta").lower)
     lower = np.minimum(lower, found.upper)
     return found._replace(value=np.maximum(found.value, lower), lower=lower)

@@ -19,7 +19,7 @@ Moments. With x - i eta for x, 0 < a eta <= pi/4, -pi/2 <= arg u(x - i y) <= 0 f
 On 0 <= arg z <= pi/2 the integrand phi(x - i y) e^(-z u) is thus at most e^(y^2/2) phi(x) e^(-t Re u(x - i y)), t =
 Re z, and its trapezoidal sum with the step h at y = eta differs from m by at most (N(0) + N(2 eta)) / (e^(2 pi eta / h)
 - 1), N the integrals of these bounds (Trefethen and Weideman 2014, theorem 5.1); e^(-t Re u) falls with x, so that its
-values at the left ends of cells bound N. Terms beyond the last nodes are at most those of e^(eta^2/2) phi. With tau the
+values at the left ends of cells bound N. Terms beyond the nodes are at most e^(eta^2/2) phi e^(-t Re u). With tau the
 sum of these errors, prod m^k changes by at most prod (m(t) + tau)^k - prod m(t)^k, and J by that times e^(c t) / (2 t).
 
 Path. The finite sums are entire functions of z. Where all nodes have arg u <= -beta their terms stay bounded up to arg
@@ -104,7 +104,7 @@ class _Nodes:
     real_losses: tuple[FloatArray, FloatArray]  # Re u at y = 0 and 2 eta
     masses: FloatArray  # of the normal distribution between the nodes, and beyond them
     factors: tuple[float, float]  # of N(0) and N(2 eta)
-    beyond: float
+    beyond: tuple[float, float]  # terms below and above the nodes, without e^(-t Re u)
     rounding: FloatArray  # of terms, and of u
 
 
@@ -159,7 +159,8 @@ class _Moments:
             falls = [np.exp(-t[:, None] * losses) for losses in one.real_losses]
             above = [fall[:, :-1] @ one.masses[1:-1] + one.masses[0] + fall[:, -1] * one.masses[-1] for fall in falls]
             below = falls[0][:, 1:] @ one.masses[1:-1]  # masses to 1e-11 at least
-            tau = 1.001 * (above[0] * one.factors[0] + above[1] * one.factors[1] + one.beyond)
+            tau = above[0] * one.factors[0] + above[1] * one.factors[1]
+            tau = 1.001 * (tau + one.beyond[0] + falls[1][:, -1] * one.beyond[1])
             total += one.count * np.log(above[0] * (1.0 + 1e-11))
             error += one.count * np.log1p(tau / np.maximum(below * (1.0 - 1e-11), 1e-300))
         return total, error
@@ -170,7 +171,7 @@ def _nodes(a: float, rate: float, count: int, total: int, kind: Any) -> _Nodes:
     eta = kind(min(0.999 * math.pi / (4.0 * a), 1.5 / math.sqrt(total), 1.2))
     step = kind(2.0 * math.pi * float(eta) / (digits + 2.0 * float(eta) ** 2))
     end = math.sqrt(2.0 * digits) + 0.7
-    x = np.arange(-math.ceil((end + 2.0) / step), math.ceil(end / step) + 1) * step
+    x = np.arange(-math.ceil((end + 2.0 + 0.8 / a) / step), math.ceil(end / step) + 1) * step
     ratio = rate / (1 - kind(rate))
 
     def turned(y: Any) -> Any:
@@ -184,14 +185,15 @@ def _nodes(a: float, rate: float, count: int, total: int, kind: Any) -> _Nodes:
     below, above = special.ndtr(points), special.ndtr(-points)
     masses = np.concatenate([below[:1], np.where(points[:-1] < 0.0, np.diff(below), -np.diff(above)), above[-1:]])
     fall = 1.0 / math.expm1(2.0 * math.pi * y / h * (1.0 - 1e-12))
-    ends = sum(float(special.ndtr(-abs(p))) + h * math.exp(-0.5 * p * p) for p in (points[0], points[-1]))
+    ends = [float(special.ndtr(-abs(p))) + h * math.exp(-0.5 * p * p) for p in (points[0], points[-1])]
+    beyond = math.exp(0.5 * y * y) * ends[0], math.exp(0.5 * y * y) * ends[1]
     real = tuple(np.asarray(turned(line).real, dtype=np.float64) * (1.0 - 1e-14) for line in (kind(0.0), 2 * eta))
     square = points * points
     losses = turned(eta)
     sizes = np.asarray(np.abs(losses), dtype=np.float64)
     rounding = np.stack([64.0 + 8.0 * square, (24.0 + 16.0 * a * np.abs(points) + 4.0 * a * a) * sizes])
     return _Nodes(count, logs, losses, np.asarray(logs.real, dtype=np.float64), (real[0], real[1]), masses,
-                  (fall, fall * math.exp(2.0 * y * y)), math.exp(0.5 * y * y) * ends, rounding)  # fmt: skip
+                  (fall, fall * math.exp(2.0 * y * y)), beyond, rounding)  # fmt: skip
 
 
 def _pi(kind: Any) -> Any:
@@ -226,7 +228,7 @@ def _log_deltas(moments: _Moments, epsilon: FloatArray, removes: bool) -> FloatA
                 logs = np.log(np.maximum(np.asarray(end, dtype=np.float64), 0.0))
                 row[chosen] = logs + log_scale + outward * 1e-15 * (2.0 + np.abs(log_scale) + np.abs(logs))
     rows[0, np.isnan(rows[0])], rows[1, np.isnan(rows[1])] = -math.inf, 0.0
-    return np.minimum(rows, 0.0)
+    return np.asarray(np.minimum(rows, 0.0))
 
 
 def _contour(moments: _Moments, lowest: float, highest: float, c: Any) -> tuple[FloatArray, Any, FloatArray]:

@@ -176,7 +176,8 @@ class _Integrand:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             log_v = np.where(excess > -0.5, np.log1p(np.maximum(excess, -0.5)), np.log(np.maximum(v, 0.0)))
             distance = np.maximum(np.where(call, log_v, -log_v), 0.0)
-            return np.where(call, 0.0, np.minimum(log_v, 0.0)) + special.gaussian_log_delta(0.5 * self.b, distance)
+            log_factor = np.where(call, 0.0, np.minimum(log_v, 0.0))
+            return np.asarray(log_factor + special.gaussian_log_delta(0.5 * self.b, distance))
 
     def log_density(self, low: FloatArray, high: FloatArray) -> FloatArray:
         """Upper bound of log p_1 between two x."""
@@ -265,7 +266,8 @@ def _log_integral(f: _Integrand, level: FloatArray, log_rest: FloatArray) -> tup
             if not index.size:
                 break
             growth, middle, half = growth_of[index], 0.5 * (low + high), 0.5 * (high - low)
-            largest = f.log_value(*f.odds(np.where(call, high, low), growth)[2:], call)
+            _, _, v, excess = f.odds(np.where(call, high, low), growth)
+            largest = f.log_value(v, excess, call)
             whole = f.log_density(low, high) + np.log(high - low) + largest * (1.0 - 1e-13) + 1e-9
             quadrature = log_quadrature_error(f.log_modulus(middle, half, growth, call), _NODES) + np.log(half)
             centre = f.log_terms(middle, np.zeros(middle.size), growth, call)[0] + np.log(high - low)
