@@ -66,7 +66,7 @@ _MOST_BREAKS = 25  # near which that law is good
 # bound: none - of what is evaluated by laws near a level: smaller deltas have wider and wider bounds
 _LEAST_IMPROVED = 1e-250
 IMPROVED_DELTAS = (_LEAST_IMPROVED, 1.0)  # of curves of which nothing else is known
-# a below which the atoms of a law are not told apart: the two Gaussian mechanisms at the head remain
+# bound: none - a below which the atoms of a law are not told apart: the two Gaussian mechanisms at the head remain
 _LEAST_SCALE = 1e-10
 _LARGEST_SCALE = 25.0  # beyond it, where sigma is less than 0.04 sensitivities, other steps are left out of account
 # bound: none - width of epsilon, from that of delta and its slope, that is not improved
@@ -334,8 +334,9 @@ class RandomAllocation(StructuredSampling):
     and secret; later steps may depend on the outputs of earlier ones.
 
     One epoch is the law of a sum of ``steps`` log-normal variables, between two laws with atoms; the cost grows like
-    the logarithm of their number. Up to four steps have bounds that are about 1e-10 apart or closer. ``epsilon`` of one epoch looks closer at deltas near the one that is asked for, and
-    is faster than that of ``compose``. Epochs are composed.
+    the logarithm of their number. Up to four steps have bounds that are about 1e-10 apart or closer. ``epsilon`` of one
+    epoch looks closer at deltas near the one that is asked for, and is faster than that of ``compose``. Epochs are
+    composed.
 
     **Accuracy** ``tests/enclosures/test_structured_sampling.py``.
 
