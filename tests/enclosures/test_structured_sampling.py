@@ -241,7 +241,7 @@ def test_no_delta_is_claimed_to_be_zero(epsilon):
 
 
 def test_what_lies_at_infinity_is_added_to_the_upper_bound_once():
-    """Two terms that are 1, but for parts at infinity whose means are 0.25 and 0.125: E (S - x)^+ is 2 - x and those."""
+    """Two terms that are 1, but for parts at infinity whose means are 0.25 and 0.125: E (S - x)^+ = 2 - x + those."""
     below = _AtomicLaw(np.ones(1), np.ones(1))
     first, second = (_LawsOfSum(below, _AtomicLaw(np.ones(1), np.ones(1), more), 0.0, 0.0) for more in (0.25, 0.125))
     level = np.array([0.5, 1.5])

@@ -9,8 +9,12 @@ import pytest
 
 from fastpriv import special
 from fastpriv.channels import matrix_channels
+from fastpriv.composition import engines, log_normal_sums, random_allocation
+from fastpriv.conversions import differential_privacy, mutual_information_privacy
 from fastpriv.kernels import _awgn
 from fastpriv.posteriors import ball_arithmetic
+from fastpriv.risk import gaussian_fits
+from kernels import test_gaussian_mechanism, test_lmip_accuracy, test_special_accuracy
 
 CSRC = Path(__file__).parents[2] / "csrc"
 
@@ -102,3 +106,25 @@ def test_functions_of_numpy_are_as_exact_as_balls_and_channels_take_them_to_be(n
         library = ball_arithmetic._LIBRARY
         allowed = min(library, matrix_channels._EXP_ERROR) if name == "exp" else library
         assert max(errors) <= allowed, (name, x[int(np.argmax(errors))], max(errors) * 2**53)
+
+
+ULP = 2.0**-52  # at most, relative
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "tested"),
+    [
+        (differential_privacy, "_GAUSSIAN_DELTA_ERROR", test_gaussian_mechanism.DELTA_RELATIVE),
+        (gaussian_fits, "_CURVE_ERROR", test_gaussian_mechanism.DELTA_RELATIVE),
+        (random_allocation, "_GAUSSIAN_ERROR", test_gaussian_mechanism.DELTA_RELATIVE),
+        (engines, "_GAUSSIAN_ERROR", test_gaussian_mechanism.LOG_RELATIVE),
+        (mutual_information_privacy, "_RELATIVE_ERROR", test_lmip_accuracy.RELATIVE),
+        (mutual_information_privacy, "_RELATIVE_ERROR_CD", test_lmip_accuracy.RELATIVE_ATOM),
+        (engines, "_NORMAL_ERROR", ULP * test_special_accuracy.UNARY["log_ndtr"][0]),
+        (log_normal_sums, "_NORMAL_ERROR", ULP * 6),  # of ndtr_difference, as its docstring and its test have it
+    ],
+    ids=lambda word: getattr(word, "__name__", None),
+)  # fmt: skip
+def test_errors_of_kernels_are_not_smaller_than_their_tests_know(module, name, tested):
+    """The test that BOUNDS.md names for such a constant knows the kernel alone, not the modules that rest on it."""
+    assert tested <= getattr(module, name) <= 4 * tested

@@ -46,8 +46,8 @@ def test_weights_marginals_and_entropy(prior, people, words):
 
 
 @pytest.mark.parametrize(("people", "members"), [(800, 400), (16384, 5000), (16385, 5000), (10**6, 3), (10**6, 1001),
-                                                 (10**6, 499_999), (10**9, 10**8), (249_712_111, 56_121), (57_490, 1001),
-                                                 (8_655_710_399, 9684)])  # fmt: skip
+                                                 (10**6, 499_999), (10**9, 10**8), (249_712_111, 56_121),
+                                                 (57_490, 1001), (8_655_710_399, 9684)])  # fmt: skip
 def test_entropy_of_many_people(people, members):
     with mpmath.workdps(60):
         truth = mpmath.loggamma(people + 1) - mpmath.loggamma(members + 1) - mpmath.loggamma(people - members + 1)

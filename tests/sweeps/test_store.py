@@ -209,7 +209,7 @@ def test_links_and_files_of_others_are_refused(path, tmp_path, monkeypatch):
 
 
 def test_the_lock_of_a_store_is_that_of_its_user_and_of_this_process_alone(path):
-    """Nobody else may open it, whatever the umask; a program that is started inherits nothing, an old lock is reused."""
+    """Nobody else may open it, whatever the umask; a program that is started inherits nothing; an old lock serves."""
     before = os.umask(0)
     try:
         with ResultStore.open(path, identity=IDENTITY):
