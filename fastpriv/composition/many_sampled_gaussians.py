@@ -55,7 +55,7 @@ _LARGEST_RATE, _MOST_RELEASES, _LARGEST_LEVEL = 1e-3, 10_000, 1.0
 # bound: none - width of log delta from which extended precision is tried
 _NARROW = 1e-9
 _TILTS = np.geomspace(1e-1, 1e4, 121)  # values of c t that are tried
-_MOST_HALVINGS = 12
+_MOST_HALVINGS, _MOST_CELLS = 12, 200
 
 
 def small_rate_bounds(steps: Sequence[Step], epsilon: FloatArray) -> LogBounds | None:
@@ -271,7 +271,7 @@ def _contour(moments: _Moments, lowest: float, highest: float, c: Any) -> tuple[
         known = (near > 0.0) & (nearer > 0.0)
         bound = np.where(known, bound - np.log(np.where(known, near, 1.0) * np.where(known, nearer, 1.0)), math.inf)
         quadrature = log_quadrature_error(bound, _NODES) + np.log(half)
-        used = (quadrature < aim) | (halving == _MOST_HALVINGS)
+        used = (quadrature < aim) | (halving == _MOST_HALVINGS) | (low.size > _MOST_CELLS)
         error += float(np.exp(np.minimum(quadrature[used], 700.0)).sum()) * 1.001
         cells.append((centre[used], half[used]))
         low, centre, high = low[~used], centre[~used], high[~used]
