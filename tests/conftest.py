@@ -18,9 +18,9 @@ from hypothesis import settings
 DIGITS, BITS = 60, 256
 #: Packages outside of the extra ``test``, and what a machine may lack; everything else is there where all tests run.
 LISTED_SKIPS = re.compile(
-    r"could not import '(dask|distributed|dp_accounting|polars|ray|riskcal|torch|xarray)\b|dask.distributed is not "
-    r"installed|not run: this CPU has no|this machine lacks it|no extended precision here|root writes everywhere"
-    r"|plain samples do not see the rare component|SciPy is older than 1.15"
+    r"could not import '(jax|polars|ray|riskcal|torch|xarray)\b|not run: this CPU has no|this machine lacks it"
+    r"|no extended precision here|root writes everywhere|plain samples do not see the rare component"
+    r"|SciPy is older than 1.15"
 )
 mpmath.mp.dps = DIGITS  # for what modules compute when they are imported
 
