@@ -56,8 +56,8 @@ _NEGLIGIBLE_OVERLAPS = (1e-25, 1e-16, 1e-9, 1e-3)
 _WINDOW_LOG_MASS = 70.0
 # bound: none - ratio of neighbouring scales from which on the smaller ones are taken as clusters
 _LEAST_GAP = 1e6
-# bound: none - the same, from which on parts of a pair are parted before the kernel is tried
-_GAP_FOR_PARTS = 1e13
+# bound: none - ratio of scales up to which clusters and what is left of the wide components are taken
+_MAX_RATIO = 1e13
 _MAX_NARROW = 500  # narrow components, whose distances are all compared
 # bound: proved - at most e^-790 of a component lies outside of its window, which is added
 _OUTSIDE = 790.0
@@ -94,17 +94,12 @@ def narrow_by_parts(
 
     def rows_of(p: Components, q: Components, grid: FloatArray) -> FloatArray:
         nonlocal disagree
-        gap, _ = _largest_gap(p, q)
-        in_parts = gap >= _GAP_FOR_PARTS and len(p[0]) + len(q[0]) > 2  # the kernel would spend its budget
-        rows = np.tile(_TRIVIAL, (grid.size, 1)) if in_parts else kernel(p, q, grid)
+        rows = kernel(p, q, grid)
         wide = np.flatnonzero(is_wide(rows))
         if wide.size:
             part = rows[wide]
             disagree |= narrow_by_parts(part, p, q, grid[wide], kernel, expired, thorough=False)
             rows[wide] = part
-        wide = np.flatnonzero(is_wide(rows)) if in_parts else wide[:0]
-        if wide.size:
-            disagree |= intersect_rows(rows, wide, kernel(p, q, grid[wide]))
         return rows
 
     groups = _rows_of_groups(p, q, epsilon, rows_of)
@@ -143,7 +138,8 @@ def _rows_of_clusters(p: Components, q: Components, epsilon: FloatArray, rows_of
     wide_p, wide_q = (_select(side, side[2] > limit) for side in (p, q))
     narrow_p, narrow_q = (_select(side, side[2] <= limit) for side in (p, q))
     clusters = [_Cluster(*parts, wide_p, wide_q, reach) for parts in _clusters(narrow_p, narrow_q, reach)]
-    if not all(cluster.is_local for cluster in clusters):
+    scales = np.concatenate([wide_p[2], wide_q[2]])
+    if not all(cluster.is_local for cluster in clusters) or scales.max() * (1.0 / _MAX_RATIO) > scales.min():
         return
     rows = _measure_rows(wide_p, wide_q, epsilon, rows_of)
     low, high, log_low, log_high = rows[:, 1], rows[:, 2], rows[:, 4], rows[:, 5]
@@ -217,7 +213,8 @@ class _Cluster:
         part = _MAX_PART * min(float(side[2].min(initial=math.inf)) for side in (wide_p, wide_q))
         steepest = max(abs(side.g) for side in self.density)
         self.scale = min(self.radius * _MAX_STRETCH, part, 2.0 / steepest if steepest else math.inf)
-        self.is_local = self.scale >= _MIN_STRETCH * self.radius
+        # a pair of more scales than that is not left to the monotone pieces
+        self.is_local = self.scale >= _MIN_STRETCH * self.radius and self.scale / float(sigmas.min()) <= _MAX_RATIO
         # Where a difference of two means is not exact the place of a component would be lost, and c stays where it is;
         # doubles within a factor of 2 have exact differences, so that |c| is at most 4 R there.
         exact = bool(np.all((offsets + self.centre == means) & (means - offsets == self.centre)))
