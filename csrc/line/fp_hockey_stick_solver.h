@@ -101,7 +101,7 @@ static int FP_NAME(fp_hockey_stick_evaluate)(const fp_log_ratio *r, const fp_pie
         FP_NAME(fp_bracket_round_outward)(out);
         return r->stop->status;
     }
-    int narrow = FP_NAME(fp_hockey_stick_from_tails)(epsilon, set, target, logs, out);
+    int narrow = FP_NAME(fp_hockey_stick_from_tails)(r, epsilon, set, target, logs, out);
     if (!narrow && !(set->p.hi > FP_FAR_OUT)) /* tails end with the table, doubles have their relative accuracy */
         narrow = FP_NAME(fp_hockey_stick_in_doubles)(r, epsilon, set, target, logs, out);
     if (r->stop->status)

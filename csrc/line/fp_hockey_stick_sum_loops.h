@@ -93,7 +93,9 @@ static void FP_NAME(fp_optimal_sets_sum)(const fp_log_ratio *r, fp_optimal_set *
     int sign[FP_LANES], filled = 0;
     for (int e = 0; e < count; ++e) {
         fp_optimal_set *set = &sets[e];
-        int unbounded = set->count && set->interval[2 * set->count - 1].hi == INFINITY;
+        /* a crossing beyond all doubles leaves the empty interval [inf, inf], whose left end is not subtracted below */
+        int last = 2 * set->count - 1;
+        int unbounded = set->count && set->interval[last].hi == INFINITY && set->interval[last - 1].hi < INFINITY;
         const double *all_p = r->p.before + 2 * r->np, *all_q = r->q.before + 2 * r->nq;
         set->p = unbounded ? fp_dd_make(all_p[0], all_p[1]) : fp_dd_set(0.0);
         set->q = unbounded ? fp_dd_make(all_q[0], all_q[1]) : fp_dd_set(0.0);
@@ -117,11 +119,20 @@ static void FP_NAME(fp_optimal_sets_sum)(const fp_log_ratio *r, fp_optimal_set *
         FP_NAME(fp_optimal_set_add_ends)(r, x, sign, owner, filled);
 }
 
-/* P(E) - e^eps Q(E) from these sums; returns 0 when the relative width is above the target. */
-static int FP_NAME(fp_hockey_stick_from_tails)(double epsilon, const fp_optimal_set *set, double target, int logs,
-                                               fp_bracket *out)
+/* Whether both sums lie between 0 and the mass of the whole line. */
+static int FP_NAME(fp_masses_of_a_set)(const fp_log_ratio *r, const fp_optimal_set *set)
 {
-    if (!(epsilon < 600.0))
+    double all_p = r->p.before[2 * r->np], all_q = r->q.before[2 * r->nq];
+    return set->p.hi >= -set->p_error && set->p.hi <= all_p * (1.0 + 1e-15) + set->p_error
+           && set->q.hi >= -set->q_error && set->q.hi <= all_q * (1.0 + 1e-15) + set->q_error;
+}
+
+/* P(E) - e^eps Q(E) from these sums; returns 0 when the relative width is above the target, or when they are no masses
+ * of a set. */
+static int FP_NAME(fp_hockey_stick_from_tails)(const fp_log_ratio *r, double epsilon, const fp_optimal_set *set,
+                                               double target, int logs, fp_bracket *out)
+{
+    if (!(epsilon < 600.0) || !FP_NAME(fp_masses_of_a_set)(r, set))
         return 0;
     fp_dd factor = fp_dd_exp(fp_dd_set(epsilon)), part = fp_dd_mul(factor, set->q), sum = fp_dd_sub(set->p, part);
     double error = (set->p_error + factor.hi * set->q_error + 0x1p-97 * (fabs(set->p.hi) + fabs(part.hi))) * 1.01;

@@ -411,6 +411,31 @@ def test_a_needle_whose_place_in_q_matters():
     assert got.upper - got.lower < 1e-14
 
 
+def test_crossings_beyond_all_positions():
+    """The widest components have one sigma and means that hardly differ: L crosses epsilon 1e70 sigmas away.
+
+    The half-line behind such a crossing was counted as the whole line. H falls with epsilon, and both orders agree.
+    """
+    rng = np.random.default_rng(3)
+    epsilon = np.linspace(-1.0, 1.0, 41)
+
+    def side(size):
+        s = 10.0 ** rng.uniform(-25, 0, size)
+        w, m = rng.dirichlet(np.ones(size)), s * 10.0 ** rng.uniform(-60, -20, size) * rng.choice([-1, 0, 1], size)
+        s[-1], w[-1] = 1.0, 10.0 ** -rng.uniform(8, 30)
+        m[-1] = 10.0 ** rng.uniform(-90, -70) * rng.choice([-1, 1])
+        return w / w.sum(), m, s
+
+    for _ in range(100):
+        size = int(rng.integers(2, 5))
+        first, second = side(size), side(size)
+        rows, _ = _hockey_stick_curves.pair_curve(*first, *second, epsilon, 5e-13, False)
+        other, _ = _hockey_stick_curves.pair_curve(*second, *first, epsilon, 5e-13, False)
+        assert np.all(np.diff(rows[:, 0]) <= 1e-12), (first, second, rows)
+        turned = 1 - np.exp(epsilon) + np.exp(epsilon) * other[::-1, 0]
+        assert np.all(np.abs(rows[:, 0] - turned) <= 1e-10), (first, second, rows, turned)
+
+
 def test_positions_near_the_largest_double():
     """Cells whose length is below the spacing of doubles, and ends at which L overflows."""
     p = [np.array(x) for x in ([1 / 6, 1 / 6, 1 / 3, 1 / 3], [-1.3e298, 7.8e298, 4.7e299, -3.5e299],
