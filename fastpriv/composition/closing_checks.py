@@ -40,7 +40,7 @@ _HALF_LINES = 96  # events of a release
 _MOST_OUTCOMES = 512  # of a discrete pair whose events are tried
 # bound: none - epsilons at which the best event is found beforehand; delta falls between them
 _LEVELS = np.concatenate([[0.0], np.geomspace(1e-6, 700.0, 191)])
-_LEVEL_LIST = _LEVELS.tolist()
+_LEVEL_LIST = _LEVELS.tolist()  # the same as Python's numbers, for a bisection
 
 
 class _Elementary(NamedTuple):

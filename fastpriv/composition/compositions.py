@@ -29,7 +29,7 @@ from .. import _validate
 from .._monotone import monotone
 from ..errors import DomainError, ShapeError, warned
 from ..estimate import Estimate, NumberLike
-from ..numerics import UNIT_ROUNDOFF, FloatArray, next_below
+from ..numerics import UNIT_ROUNDOFF, FloatArray, next_below, rounded_down, rounded_up
 from . import engines, epsilon_search
 from .closing_checks import WIDENED, checked, reconciled
 from .log_bounds import LogBounds
@@ -498,8 +498,9 @@ class Composition(PairObject):
             name, ends = ("delta", [math.exp(x) for x in logs]) if logs[0] > _DEEP else ("log delta", logs)
             warned(
                 "the answer is that of p against q as passed, direction 'forward', and that of q against p is larger: "
-                f"at epsilon = {epsilon[asked[k]]:.6g} {name} is {ends[0]:.6g} forward and {ends[1]:.6g} backward. "
-                "Pass direction='worst' for neighbours of which either may be p, and direction='forward' for this "
+                f"at epsilon = {float(epsilon[asked[k]])!r} {name} is at most {rounded_up(ends[0], 6)} forward and at "
+                f"least {rounded_down(ends[1], 6)} backward. Pass direction='worst' for neighbours of which either may "
+                "be p, and direction='forward' for this "
                 "order alone.", UserWarning,
             )  # fmt: skip
 

@@ -49,7 +49,7 @@ from .two_sampled_gaussians import SampledPair, ellipse_axes, log_quadrature_err
 
 __all__ = ["small_rate_bounds"]
 
-_NODES = 24
+_NODES = 24  # of the Gauss-Legendre rule of a cell
 # bound: none - rates, releases and levels beyond which other sums are quicker
 _LARGEST_RATE, _MOST_RELEASES, _LARGEST_LEVEL = 1e-3, 10_000, 1.0
 # bound: none - width of log delta from which extended precision is tried

@@ -50,7 +50,7 @@ from .steps import MixtureStep, Step
 
 __all__ = ["SampledPair", "ellipse_axes", "log_quadrature_error", "sampled_pair", "two_release_bounds"]
 
-_NODES = 20
+_NODES = 20  # of the Gauss-Legendre rule of a cell
 _RHO = np.array([1.4, 2.0, 3.0, 5.0, 9.0])[:, None]  # of the ellipses around a cell
 # bound: none - error of a cell relative to delta at which it is not halved; the bounds contain it
 _CELL_ERROR = 1e-14
@@ -62,7 +62,7 @@ _BEYOND = 60.0
 _RATIOS, _RATES, _LARGEST_EPSILON = (1e-2, 40.0), (1e-100, 0.9), 300.0
 # bound: tested by enclosures/test_small_rates - relative errors of log G and of log Phi
 _CURVE_ERROR = 4e-15
-_HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
+_HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)  # of the normal density
 
 
 def two_release_bounds(steps: Sequence[Step], epsilon: FloatArray) -> LogBounds | None:
@@ -136,7 +136,7 @@ def _log_delta(first: SampledPair, second: SampledPair, side: int, epsilon: Floa
     _, low, high = curve(first.rate, first.sigma[side], epsilon)
     sign = 1.0 if first.removes else -1.0
     log_factor = math.log(second.rate) + (0.0 if first.removes else epsilon)
-    integrand = _Integrand(first.ratio[side], first.rate, second.ratio[side], second.rate)
+    integrand = _ReleaseIntegrand(first.ratio[side], first.rate, second.ratio[side], second.rate)
     inner_low, inner_high = _log_integral(integrand, sign * epsilon, np.asarray(high - log_factor))
     bounds = []
     for one, inner, outward in ((low, inner_low, -1.0), (high, inner_high, 1.0)):
@@ -149,7 +149,7 @@ def _log_delta(first: SampledPair, second: SampledPair, side: int, epsilon: Floa
 
 
 @dataclass(frozen=True, slots=True)
-class _Integrand:
+class _ReleaseIntegrand:
     """p_1 V(v) for the ratios and rates of both releases; ``growth`` is expm1(level) / q_2."""
 
     a: float
@@ -246,7 +246,7 @@ def log_quadrature_error(log_modulus: FloatArray, nodes: int) -> FloatArray:
     return np.asarray((log_modulus + fall).min(axis=0))
 
 
-def _log_integral(f: _Integrand, level: FloatArray, log_rest: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _log_integral(f: _ReleaseIntegrand, level: FloatArray, log_rest: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Bounds of log I at each level; ``log_rest`` is log of what it is added to."""
     n = level.size
     growth_of = np.expm1(level) / f.q_inner
@@ -288,7 +288,7 @@ def _log_integral(f: _Integrand, level: FloatArray, log_rest: FloatArray) -> tup
         return _sums(f, growth_of, [np.concatenate(column) for column in zip(*accepted, strict=True)], log_error)
 
 
-def _ends(f: _Integrand, start: FloatArray, end: FloatArray, growth: FloatArray) -> FloatArray:
+def _ends(f: _ReleaseIntegrand, start: FloatArray, end: FloatArray, growth: FloatArray) -> FloatArray:
     """Logarithms of what is left beyond the cells: rows of errors of both signs, and of what adds only."""
     rest = np.full((2, start.size), -math.inf)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -312,7 +312,7 @@ def _log_sums(index: Any, logs: FloatArray, n: int) -> FloatArray:
 
 
 def _sums(
-    f: _Integrand, growth_of: FloatArray, cells: list[Any], log_error: FloatArray
+    f: _ReleaseIntegrand, growth_of: FloatArray, cells: list[Any], log_error: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Bounds of log I by the sums over the nodes of all cells."""
     index, middle, half, call = cells

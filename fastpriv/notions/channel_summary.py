@@ -32,8 +32,8 @@ from .discrete.channel_with_prior import (
     with_all_rows,
     with_distinct_rows,
 )
-from .discrete.closing_checks import closing_checks
 from .discrete.quantities import UNITS, brackets, log_ratio_bounds
+from .discrete.relations import check_relations
 from .discrete.sharded_rows import ShardedRowBlocks, model_of_rows
 from .discrete.stack_quantities import quantities
 from .discrete.type_class_quantities import type_classes
@@ -187,7 +187,7 @@ def summary(
         results, arrays, passes = _from_rows(model, posteriors, release, secret, n_jobs, progress)
     else:
         results = brackets(model, UNITS, n_jobs=n_jobs, progress=progress, omit_unavailable=True)
-    numbers = _estimates(closing_checks(results, model))
+    numbers = _estimates(check_relations(results, model))
     shift = None
     if not (release is None and secret is None and belief is None) or _abp_is_cheap(model):
         shifts = abp.posterior_shifts(model, release, secret, belief, n_jobs, None, passes)

@@ -47,7 +47,7 @@ CALLS = {
     ),
     "log_lip_delta, 1e6 atoms": (
         "prior = Pmf(np.sort(np.random.default_rng(0).normal(size=10**6)) * 1000, np.full(10**6, 1e-6))",
-        "notions.log_lip_delta(prior, GaussianMechanism(300.0), np.linspace(0.1, 3, 50))",
+        "notions.log_lip_delta(prior, GaussianMechanism(300.0), np.linspace(0.1, 3, 3000))",
     ),
     "bac_capacity, 1e8 cells": ("a = np.linspace(0, 1, 10**4)", "bac_capacity(a[:, None], a)"),
     "special.bac_capacity, 1e8": (_GRID, "special.bac_capacity(a, 0.3)"),

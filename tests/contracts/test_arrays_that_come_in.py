@@ -23,6 +23,9 @@ from fastpriv import (
 )  # fmt: skip
 from fastpriv._validate import array, integers, real
 
+# Logarithms between 0 and 1 are rare outside of these tests, and warned of.
+pytestmark = pytest.mark.filterwarnings("ignore:.*must hold natural logarithms:UserWarning")
+
 PMF = fp.Pmf([20.0, 40.0], [0.5, 0.5])
 P = fp.GaussianMixture([0.5, 0.5], [[0.0, 1.0], [2.0, 3.0]], 1.0)
 LINE = fp.GaussianMixture([0.5, 0.5], [0.0, 2.0], 1.0)

@@ -16,6 +16,9 @@ from fastpriv import (
     posterior,
 )  # fmt: skip
 
+# Logarithms between 0 and 1 are rare outside of these tests, and warned of.
+pytestmark = pytest.mark.filterwarnings("ignore:.*must hold natural logarithms:UserWarning")
+
 DEFAULT = DefaultLikelihood(10**12, -1.0, [3], [0.0])
 
 

@@ -14,6 +14,9 @@ from fastpriv._files import FileArray, memory_mapped_file
 from fastpriv.channels.matrix_channels import _unpickled_channel
 from fastpriv.channels.vector_sources import source_of
 
+# Logarithms between 0 and 1 are rare outside of these tests, and warned of.
+pytestmark = pytest.mark.filterwarnings("ignore:.*must hold natural logarithms:UserWarning")
+
 LOGS = np.log(np.arange(1.0, 2001.0) / 2000.0)
 OTHER = LOGS[::-1].copy()
 ROWS = np.stack([np.linspace(0.1, 0.9, 50), 1.0 - np.linspace(0.1, 0.9, 50)], axis=1)

@@ -36,7 +36,7 @@ def test_intervals_hold_the_exact_posterior(pool, scale, size):
         assert found.inclusion.kind == found.entropy.kind == found.log_evidence.kind == "statistical"
         assert found.vulnerability.kind == "heuristic"
         for i, name in enumerate(("log_evidence", "entropy")):
-            number, true = getattr(found, name), float(getattr(truth, name))
+            number, true = getattr(found, name), getattr(truth, name).value
             misses[i] += not number.lower - 1e-9 <= true <= number.upper + 1e-9
         chance = truth.inclusion.value
         wrong += np.sum((chance < found.inclusion.lower) | (chance > found.inclusion.upper))
@@ -44,7 +44,7 @@ def test_intervals_hold_the_exact_posterior(pool, scale, size):
         assert found.size == truth.size
         if scale >= 1.0:
             assert found.map_index == truth.map_index
-            assert float(found.vulnerability) == pytest.approx(float(truth.vulnerability), rel=0.2)
+            assert found.vulnerability.value == pytest.approx(truth.vulnerability.value, rel=0.2)
     most = binom.ppf(1 - 1e-4, runs, 0.2)
     assert misses.max() <= most, misses
     assert wrong <= 0.35 * runs * pool  # of correlated intervals of 0.8
@@ -73,7 +73,7 @@ def test_batches_that_cannot_be_visited():
     found = sampled_subset_posterior(likelihood, sweeps=128, rng=1)
     assert found.map_index == tuple(batch)
     assert found.inclusion.value[batch].min() > 0.9
-    assert float(found.entropy) < 1.0
+    assert found.entropy.value < 1.0
     assert found.size == math.comb(120, 20)
 
 

@@ -63,10 +63,11 @@ _MAX_NARROW = 500  # narrow components, whose distances are all compared
 _OUTSIDE = 790.0
 # bound: none - S over R, and S over the least wide sigma, at most: errors of local densities and of differences balance
 _MAX_STRETCH, _MAX_PART = 2.0**18, 2.0**-4
+# bound: none - S over R, at least
 _MIN_STRETCH = 2.0**8
 # bound: tested by enclosures/test_needles - relative rounding of a local density, for each unit of its logarithm
 _ROUNDING = 2e-15
-_LOG_SQRT_2_PI = 0.9189385332046727
+_LOG_SQRT_2_PI = 0.9189385332046727  # log(2 pi) / 2, of the normal density
 _TRIVIAL = [0.5, 0.0, 1.0, -LOG_2, -np.inf, 0.0]  # the row of which nothing is known
 # bound: proved - e^-790, ten times; and more than that, as a double
 _LOG_OUTSIDE, _TINY = 3.0 - _OUTSIDE, 1e-320

@@ -23,8 +23,8 @@ from ...kernels import _channel_quantities
 from ...numerics import BoolArray, FloatArray, IndexArray, RealArray
 from . import dense_quantities as dense
 from .channel_with_prior import ChannelWithPrior, Mechanism, Prior, channel_with_prior, estimate
-from .closing_checks import closing_checks
 from .quantities import UNITS, brackets
+from .relations import check_relations
 from .sharded_rows import model_of_rows
 
 __all__ = [
@@ -176,7 +176,7 @@ def quantities(
     if isinstance(mechanism, ChannelStack):
         return stack_quantities(prior, mechanism, names, n_jobs, progress)
     model = model_of_rows(prior, mechanism)
-    found = closing_checks(brackets(model, names, n_jobs=n_jobs, progress=progress), model)
+    found = check_relations(brackets(model, names, n_jobs=n_jobs, progress=progress), model)
     return {name: estimate(found[name], UNITS[name]) for name in names}
 
 

@@ -11,7 +11,7 @@ prior, L the maximal leakage, pi the prior:
 Two brackets that contradict a relation become wider, so that they agree, and lose their claim: kind "heuristic".
 """
 
-# bounds: tested by properties/test_closing_checks - when two brackets count as a contradiction
+# bounds: tested by properties/test_relations_of_quantities - when two brackets count as a contradiction
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ import numpy as np
 from ...channels import Channel
 from .channel_with_prior import Bracket, ChannelWithPrior
 
-__all__ = ["closing_checks"]
+__all__ = ["check_relations"]
 
 # The first quantity of each pair is at most the second.
 _RELATIONS = (
@@ -33,12 +33,12 @@ _RELATIONS = (
 )  # fmt: skip
 _WRITTEN_CELLS = 2**12  # written channels of at least so many cells take longer than the bounds of their information
 _GAPS = 8.0  # the relations hold within this many gaps of the sums of rows and priors from 1
-# bound: tested by properties/test_closing_checks - excess of a right bracket over another one
+# bound: tested by properties/test_relations_of_quantities - excess of a right bracket over another one
 _ROUNDING = 1e-12  # relative excess that is not called a contradiction
 _CONTRADICTED = ", contradicts another quantity"  # what ``method`` says of a widened bracket
 
 
-def closing_checks(results: dict[str, Bracket], model: ChannelWithPrior) -> dict[str, Bracket]:
+def check_relations(results: dict[str, Bracket], model: ChannelWithPrior) -> dict[str, Bracket]:
     """The brackets, of which those that contradict each other are widened and marked as heuristic."""
     checked = dict(results)
     for smaller, larger in _RELATIONS:
