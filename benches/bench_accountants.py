@@ -389,10 +389,12 @@ def test_certified_values(benchmark):
     assert all(float(one.lower) <= float(one.upper) for one in found)
 
 
-def test_scoreboard():
+def test_scoreboard(request, tmp_path):
     assert len(SETTINGS) == 30
-    cells = all_cells(SETTINGS, [Truth.of(setting) for setting in SETTINGS])
-    folder = Path(os.environ.get("FASTPRIV_SCOREBOARD", ".benchmarks/accountants"))
+    trial = request.config.getoption("benchmark_disable")  # two settings, which show that the board is written
+    settings = SETTINGS[:2] if trial else SETTINGS
+    cells = all_cells(settings, [Truth.of(setting) for setting in settings])
+    folder = tmp_path if trial else Path(os.environ.get("FASTPRIV_SCOREBOARD", ".benchmarks/accountants"))
     paths = write_board(cells, folder)
     print()
     for cell in cells:

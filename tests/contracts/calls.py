@@ -77,6 +77,10 @@ class Call:
 
 
 class _Recording(ast.NodeTransformer):
+    def visit_FunctionDef(self, node):
+        """A function that a decorator compiles takes no calls of Python's."""
+        return node if node.decorator_list else self.generic_visit(node)
+
     def visit_Call(self, node):
         self.generic_visit(node)
         return ast.copy_location(
@@ -163,7 +167,8 @@ def methods(directory):
     add(fastpriv.SparseChannel, rows, 0.0)
     add(fastpriv.UnaryEncoding.rappor, 3, 1.0)
     noise, prior = fastpriv.GaussianMechanism(1.0, 1.0), fastpriv.Pmf([0.0, 1.0], [0.5, 0.5])
-    add(noise.release, prior)
+    add(noise.output_distribution, prior)
+    add(noise.conditional_distribution, 0.5)
     add(prior.through_gaussian, 1.0)
     add(fastpriv.posterior([0.0, -1.0, -2.0]).probabilities, 0, 2)
     report = fastpriv.assess([1, 2, 2, 3], sigma=[1.0], epsilon=[0.5])
