@@ -74,6 +74,7 @@ _LITTLE_NOISE = 1e-5
 _TOTAL_VARIATION_ERROR = 1e-9
 # bound: none - terms of an average are right to this part of them, beside the bounds of the probabilities
 _ROUNDING = 1e-13
+_MOST_REPETITIONS = 2**20  # models, and attacks on each: years of work, and lists that fit in memory
 _CHAINS = 4  # of a posterior that is sampled: the fewest whose disagreement is a sign
 _STORED_TOGETHER = 16  # cells that are written in one transaction: at most these are lost with the process
 # First entry of the key of a random stream, with what follows it
@@ -170,7 +171,8 @@ def leakage_study(
         raise DomainError(f"rng must be an integer with a store; got {_validate.shown(rng)}. Pass rng=0, say.")
     x = checked_records(model, records)
     y = checked_labels(model, labels, len(x))
-    models, attacks = _validate.count("n_models", n_models), _validate.count("n_attacks", n_attacks)
+    models = _validate.count("n_models", n_models, 1, _MOST_REPETITIONS)
+    attacks = _validate.count("n_attacks", n_attacks, 1, _MOST_REPETITIONS)
     _executors.checked(executor, n_jobs)
     _parallel.checked(n_jobs, progress)
     first = _validate.count("reference", reference, 0, len(grid) - 1)

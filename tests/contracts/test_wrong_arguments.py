@@ -8,6 +8,7 @@ nothing at all.
 import functools
 import inspect
 import re
+import signal
 import warnings
 
 import numpy as np
@@ -60,6 +61,17 @@ LEFT_OUT = {"main", "PaperFigure.curve"}  # the command line; what is a KeyError
 USERS_OWN = {"progress", "rng"}  # called, and what they raise is theirs
 
 
+class TooLong(BaseException):
+    """A call with a wrong argument has not ended in time."""
+
+
+def _too_long(signum, frame):
+    raise TooLong
+
+
+LONGEST = 20  # seconds
+
+
 def fault_of(call, parameter, kind):
     """What is wrong with how a call takes a wrong argument; None for nothing."""
     try:
@@ -68,6 +80,8 @@ def fault_of(call, parameter, kind):
         return None
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
+        signal.signal(signal.SIGALRM, _too_long)
+        signal.alarm(LONGEST)
         try:
             wrong()
             fault = None
@@ -82,6 +96,10 @@ def fault_of(call, parameter, kind):
             own_word = isinstance(error, OSError) and re.search(r"must be an existing|directory", str(error))
             called = parameter in USERS_OWN and "argument" in str(error)
             fault = None if own_word or called else f"{type(error).__name__}: {error}"
+        except TooLong:
+            fault = f"no answer within {LONGEST} s"
+        finally:
+            signal.alarm(0)
     others = [one for one in seen if not issubclass(one.category, SamplingWarning)]
     if fault is None and others:
         fault = f"{others[0].category.__name__}: {others[0].message}"
