@@ -326,7 +326,7 @@ def probabilities(name: str, value: Any) -> FloatArray:
     return values
 
 
-def broadcastable(name: str, array: FloatArray, other: str, partner: FloatArray) -> None:
+def broadcastable(name: str, array: NDArray[Any], other: str, partner: NDArray[Any]) -> None:
     """Check that two arrays broadcast, and that the broadcast array and its answers fit in memory."""
     try:
         shape = _broadcast_shape(array.shape, partner.shape)

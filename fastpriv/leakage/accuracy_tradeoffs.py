@@ -217,10 +217,10 @@ def accuracy_tradeoff(
     widths = _validate.vector("scales", scales, "positive and finite", lambda x: (x > 0) & (x < np.inf))
     edge = _validate.scalar("alpha", alpha, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf))
     centre = points[0] if target is None else _validate.vector("target", target)
-    for name, number in (("alpha", edge), ("target", centre)):  # what is exponentiated is a quotient
-        most = _LARGEST_QUOTIENT * min(1.0, float(widths.min()))
-        _validate.real(name, number, f"at most {_LARGEST_QUOTIENT:g} times the least scale",
-                       lambda x, most=most: np.abs(x) <= most)  # fmt: skip
+    most = _LARGEST_QUOTIENT * min(1.0, float(widths.min()))
+    for name, number in (("alpha", edge), ("outputs", points), ("target", centre)):
+        constraint = f"at most {_LARGEST_QUOTIENT:g} times the least scale"
+        _validate.real(name, number, constraint, lambda x: np.abs(x) <= most)
     if centre.shape != points.shape[1:]:
         raise ShapeError(
             f"target must have {points.shape[1]} numbers, as an output; got {centre.size}. Pass what is estimated."

@@ -111,6 +111,7 @@ def test_private_mean_and_private_model():
         ({"alpha": -1.0}, "alpha must be at least 0 and finite; got -1.0"),
         ({"target": [1.0, 2.0]}, "target must have 1 numbers, as an output; got 2"),
         ({"prior": [1.0, 0.0]}, "prior must be 2 positive probabilities, one a data set; got"),
+        ({"outputs": [[0.0], [1e301]]}, "outputs must be at most 1e\\+300 times the least scale; got 1e\\+301"),
         ({"alpha": 1e308}, "alpha must be at most 1e\\+300 times the least scale; got 1e\\+308"),
         ({"norm": np.eye(2)}, "norm must be 1, 2 or inf; got 0.0"),
         ({"norm": 3}, "norm must be 1, 2 or inf; got 3"),
