@@ -87,7 +87,7 @@ def atomic_write(path: str | os.PathLike[str], permissions: int = 0o666) -> Iter
     to a hidden neighbour that is removed on error. They reach the disk before the name does. An error of the system
     names the path and the remedy; other exceptions of the block pass unchanged.
     """
-    target = Path(path)
+    target = _validate.path("path", path)
     hidden = target.parent / f".{os.getpid()}.{os.urandom(8).hex()}.part"
     check_writable_file(target)
     with explain_write_errors(target):

@@ -33,9 +33,10 @@ from .errors import DomainError, EstimateGivenError, ShapeError
 from .numerics import FloatArray, next_above
 
 __all__ = [
-    "SAFE_SUM_TOLERANCE", "array", "broadcastable", "choice", "copied", "count", "flag", "grid", "instance",
-    "integers", "memory", "path", "probabilities", "real", "rounded_sum_gap", "scalar", "sequence", "short_vector",
-    "shortened", "shown", "sum_gap", "sum_tolerance", "univariate", "vector", "whole_file", "with_argument_name",
+    "MOST_ENTRIES", "SAFE_SUM_TOLERANCE", "array", "broadcastable", "choice", "copied", "count", "flag", "flat", "grid",
+    "instance", "integers", "memory", "path", "probabilities", "real", "rounded_sum_gap", "scalar", "sequence",
+    "short_vector", "shortened", "shown", "sum_gap", "sum_tolerance", "text", "univariate", "vector", "whole_file",
+    "with_argument_name",
 ]  # fmt: skip
 
 # bound: none - sums farther from 1 are refused; smaller misses widen the bounds by their gap
@@ -45,6 +46,7 @@ SAFE_SUM_TOLERANCE = 0.5e-9  # within it a sum that was rounded in any order is 
 _SUM_TOLERANCE_SINGLE = 2e-6  # 2^-19: what division by a sum in float32 leaves, whatever adds the numbers up
 _SINGLE_TOLERANCE = 1e-5  # a sum this close to 1 was probably normalised in float32, and the remedy says so
 _EXACT_SUM_SIZE = 2**16  # numbers that math.fsum adds exactly in a few milliseconds
+MOST_ENTRIES = 2**31  # of one axis: draws, rounds, people, of which there is an array
 _LARGEST_CONSECUTIVE_INTEGER = 2**53  # doubles beyond it are more than 1 apart
 _MASKED_ENTRY = "a masked entry"  # text of errors
 _SHORT = 64  # entries of a vector up to which Python's own loops are faster than those of NumPy
@@ -278,6 +280,14 @@ def vector(
     return np.ascontiguousarray(values)
 
 
+def flat(
+    name: str, value: Any, constraint: str = "finite numbers", valid: Callable[[FloatArray], Any] = np.isfinite
+) -> FloatArray:
+    """One number, or a vector."""
+    numbers = real(name, value, constraint, valid)
+    return numbers if numbers.ndim == 0 else vector(name, numbers, constraint, valid)
+
+
 def sum_tolerance(kind: Any) -> float:
     """How far a sum of probabilities of this dtype may be from 1: 1e-9, or 2e-6 for float32."""
     return _SUM_TOLERANCE_SINGLE if np.dtype(kind) == np.float32 else _SUM_TOLERANCE
@@ -316,7 +326,7 @@ def probabilities(name: str, value: Any) -> FloatArray:
     return values
 
 
-def broadcastable(name: str, array: FloatArray, other: str, partner: FloatArray) -> None:
+def broadcastable(name: str, array: NDArray[Any], other: str, partner: NDArray[Any]) -> None:
     """Check that two arrays broadcast, and that the broadcast array and its answers fit in memory."""
     try:
         shape = _broadcast_shape(array.shape, partner.shape)
@@ -428,6 +438,13 @@ def memory(name: str, needed: int, remedy: str) -> None:
         raise MemoryError(
             f"{name} must fit in memory; got a need of {_gigabytes(needed)} GB with {free / 1e9:.4g} GB free. {remedy}"
         )
+
+
+def text(name: str, value: Any) -> str:
+    """Text of any kind."""
+    if not isinstance(value, str):
+        raise DomainError(f"{name} must be text; got {shown(value)}. Put it in quotes.")
+    return value
 
 
 def choice(name: str, value: Any, options: tuple[str, ...]) -> str:

@@ -66,6 +66,9 @@ def read_scores(
     (array([0.5 , 0.25]), array([ True, False]))
     """
     file = _validate.path("path", path)
+    for name, column in (("score", score), ("member", member)):
+        if column is not None:
+            _validate.text(name, column)
     if file.suffix.lower() == ".npz":
         return _from_archive(file, score or "scores", member or "membership")
     table = ColumnFile(file)

@@ -417,8 +417,10 @@ def _epsilon_of_rates(x: FloatArray, claimed: FloatArray, missed: FloatArray, ro
 
 def _delta_of_rates(x: FloatArray, claimed: FloatArray, missed: FloatArray, rows: FloatArray) -> FloatArray:
     """The delta at which F(x) = claimed = 1 - missed; rows end with epsilon."""
-    factor = np.exp(rows[:, 4])
-    return np.maximum(np.maximum(claimed - factor * x, 1.0 - x - factor * missed), 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        factor = np.exp(rows[:, 4])
+        taken, left = (np.where(rate == 0.0, 0.0, factor * rate) for rate in (x, missed))
+    return np.maximum(np.maximum(claimed - taken, 1.0 - x - left), 0.0)
 
 
 def _mu_of_rates(x: FloatArray, claimed: FloatArray, missed: FloatArray, rows: FloatArray) -> FloatArray:
@@ -512,7 +514,9 @@ def _rows(outcomes: Outcomes, *more: FloatArray) -> tuple[FloatArray, Any, tuple
     columns = np.broadcast_arrays(*outcomes._arrays(), *more)
     shape = columns[0].shape
     if columns[0].size == 0:
-        raise ShapeError(f"outcomes must have one or more audits; got shape {shape}. Pass counts.")
+        raise ShapeError(
+            f"outcomes must have one or more audits; got shape {shape} with epsilon or delta. Pass numbers in them."
+        )
     return *distinct_rows(np.stack([column.ravel() for column in columns], axis=1)), shape
 
 

@@ -82,5 +82,5 @@ def audit(
     ax.set_xscale("log" if one_run else "linear")
     ax.set_ylim(bottom=0.0)
     ax.legend(frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.14))
-    text, font = label(title, 60)
+    text, font = label(_validate.text("title", title), 60)
     return styled(ax, text, **font)

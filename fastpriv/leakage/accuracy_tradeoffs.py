@@ -44,6 +44,8 @@ __all__ = ["AccuracyTradeoff", "accuracy_tradeoff", "neighbour_outputs"]
 
 # bound: tested by leakage/test_accuracy_tradeoffs - relative error of logarithms of sums, and of tails of Laplace noise
 _RELATIVE_ERROR = 1e-12
+# bound: none - distances are at most this many scales, so that no quotient overflows
+_LARGEST_QUOTIENT = 1e300
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -127,6 +129,10 @@ def neighbour_outputs(
     >>> leakage.neighbour_outputs(np.mean, [0.0, 1.0, 5.0], neighbours=2, rng=1).shape
     (3, 1)
     """
+    if not callable(statistic):
+        raise DomainError(
+            f"statistic must be a function of records; got {_validate.shown(statistic)}. Pass one, as numpy.mean."
+        )
     data = _validate.real("records", records)
     if data.ndim == 0 or len(data) < 2:
         raise ShapeError(f"records must have at least two rows; got shape {data.shape}. Pass one row a record.")
@@ -135,7 +141,7 @@ def neighbour_outputs(
         raise ShapeError(f"labels must have one entry a record, {len(data)}; got shape {tags.shape}. Pass a flat list.")
     stream = _random.generator(rng)
     outputs = []
-    for k in range(_validate.count("neighbours", neighbours) + 1):
+    for k in range(_validate.count("neighbours", neighbours, 1, _validate.MOST_ENTRIES) + 1):
         x, y = data.copy(), None if tags is None else tags.copy()
         if k:
             replaced, by = stream.choice(len(data), 2, replace=False)
@@ -211,6 +217,10 @@ def accuracy_tradeoff(
     widths = _validate.vector("scales", scales, "positive and finite", lambda x: (x > 0) & (x < np.inf))
     edge = _validate.scalar("alpha", alpha, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf))
     centre = points[0] if target is None else _validate.vector("target", target)
+    most = _LARGEST_QUOTIENT * min(1.0, float(widths.min()))
+    for name, number in (("alpha", edge), ("outputs", points), ("target", centre)):
+        constraint = f"at most {_LARGEST_QUOTIENT:g} times the least scale"
+        _validate.real(name, number, constraint, lambda x: np.abs(x) <= most)
     if centre.shape != points.shape[1:]:
         raise ShapeError(
             f"target must have {points.shape[1]} numbers, as an output; got {centre.size}. Pass what is estimated."
@@ -224,8 +234,8 @@ def accuracy_tradeoff(
                 f"prior must be {len(points)} positive probabilities, one a data set; got {_validate.shown(prior)}. "
                 "Leave out data sets that cannot be."
             )
-    if norm not in (1, 2, math.inf):
-        raise DomainError(f"norm must be 1, 2 or inf; got {_validate.shown(norm)}. Choose one of these.")
+    norm = _validate.scalar("norm", norm, "1, 2 or inf", lambda x: (x == 1) | (x == 2) | (x == np.inf),
+                            remedy="Choose one of these.")  # fmt: skip
     distances = np.abs(points[:, None] - points).sum(axis=2)
     relative = (points.shape[1] + 8) * UNIT_ROUNDOFF
     largest = distances.max() / widths

@@ -181,8 +181,8 @@ class Training(ValueObject):
         guard = Protection() if protection is None else protection
         _validate.instance("protection", guard, Protection)
         self._set(
-            model=checked_model(model), rounds=_validate.count("rounds", rounds),
-            local_steps=_validate.count("local_steps", local_steps),
+            model=checked_model(model), rounds=_validate.count("rounds", rounds, 1, _validate.MOST_ENTRIES),
+            local_steps=_validate.count("local_steps", local_steps, 1, _validate.MOST_ENTRIES),
             learning_rate=_validate.scalar("learning_rate", learning_rate, "positive and finite",
                                            lambda x: (x > 0) & (x < np.inf)),
             batch=kind, batch_size=None if batch_size is None else _validate.count("batch_size", batch_size),
@@ -245,7 +245,7 @@ class Training(ValueObject):
         >>> print(f"{training.epsilon(1e-5, n_records=1800):.3f}")
         0.798 [0.798, 0.799]
         """
-        pool = _validate.count("n_records", n_records)
+        pool = _validate.count("n_records", n_records, 1, _validate.MOST_ENTRIES)
         level = _validate.scalar("delta", delta, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
         mu = sensitivity_of_round(self.protection, self.local_steps, self.batch, self.expected_size(pool))
         return epsilon_of_training(mu, self.sampling_rate or 1.0, self.rounds, level)

@@ -63,7 +63,7 @@ from .privacy_estimates import (
 )
 from .protections import Protection
 from .study_results import ExactLeakage, LeakageOutcome, LeakageStudy, ReconstructionExample, guessing_remark
-from .trainable_models import checked_labels, checked_records, checked_weights
+from .trainable_models import checked_labels, checked_model, checked_records, checked_weights
 
 __all__ = ["leakage_study"]  # fmt: skip
 
@@ -169,14 +169,15 @@ def leakage_study(
     root = _random.root(rng)
     if store is not None and not isinstance(rng, (int, np.integer)):
         raise DomainError(f"rng must be an integer with a store; got {_validate.shown(rng)}. Pass rng=0, say.")
-    x = checked_records(model, records)
+    x = checked_records(checked_model(model), records)
     y = checked_labels(model, labels, len(x))
+    farthest = _validate.scalar("threshold", threshold, "at least 0", lambda d: d >= 0)
     models = _validate.count("n_models", n_models, 1, _MOST_REPETITIONS)
     attacks = _validate.count("n_attacks", n_attacks, 1, _MOST_REPETITIONS)
     _executors.checked(executor, n_jobs)
     _parallel.checked(n_jobs, progress)
     first = _validate.count("reference", reference, 0, len(grid) - 1)
-    extent = _validate.count("utility_rounds", utility_rounds, 0)
+    extent = _validate.count("utility_rounds", utility_rounds, 0, _validate.MOST_ENTRIES)
     chosen = _indices("pool", pool, len(x), _generator(root, _POOL))
     members = _indices("batch", batch, chosen.size, _generator(root, _BATCH))
     attacker = _default_attack() if attack is None else attack
@@ -194,14 +195,14 @@ def leakage_study(
                  protection=one)
         for one in grid.values()
     )  # fmt: skip
-    cells = _Cells(trainings, attacker, x, y, chosen, members, starts, extent, threshold, root)
+    cells = _Cells(trainings, attacker, x, y, chosen, members, starts, extent, farthest, root)
     tasks = [_Task(kind, c, m, t) for c in range(len(grid)) for m in range(models)
              for kind, count in ((_ATTACK, attacks), (_UPDATE, 1), (_UTILITY, min(extent, 1)))
              for t in range(count)]  # fmt: skip
     settings = {
         "protections": {name: repr(one) for name, one in grid.items()}, "attack": _described(attacker),
         "pool": int(chosen.size), "batch_size": int(members.size), "n_models": models, "n_attacks": attacks,
-        "training": repr(trainings[first]), "reference": first, "threshold": threshold, "pseudo_count": pseudo_count,
+        "training": repr(trainings[first]), "reference": first, "threshold": farthest, "pseudo_count": pseudo_count,
         "utility_rounds": extent, "confidence": confidence,
         "rng": int(rng) if isinstance(rng, (int, np.integer)) else None,
     }  # fmt: skip

@@ -300,7 +300,7 @@ class _Counts(NamedTuple):
 
 def _prior(pool: Any) -> FloatArray:
     if isinstance(pool, (int, np.integer)) and not isinstance(pool, bool):
-        size = _validate.count("pool", pool)
+        size = _validate.count("pool", pool, 1, _validate.MOST_ENTRIES)
         return np.full(size, 1.0 / size)
     prior = _validate.probabilities("pool", pool)
     if not np.all(prior > 0.0):

@@ -122,6 +122,7 @@ class Protection(ValueObject):
 
         longest, multiplier = positive("clip", clip), positive("noise_multiplier", noise_multiplier)
         deviation = multiplier * longest / positive("batch_size", batch_size)
+        _validate.scalar("clip * noise_multiplier / batch_size", deviation, "finite", np.isfinite)
         return cls(clip_example=longest, noise="gaussian", scale=deviation, every_step=True)
 
     @property

@@ -295,9 +295,7 @@ def leakage_scoreboard(
     task ...
     gaussian-triples ...
     """
-    chosen = leakage_tasks() if tasks is None else tuple(tasks)
-    for task in chosen:
-        _validate.instance("tasks", task, LeakageTask)
+    chosen = _checked_tasks(tasks)
     options: dict[str, Any] = {"probabilities": probabilities, "confidence": confidence}
     if callable(scores) or _is_attack(scores):
         root = _random.root(rng)
@@ -309,10 +307,19 @@ def leakage_scoreboard(
         table: Mapping[str, ArrayLike] = scores
         _check_names("scores", list(scores), chosen)
     else:
-        table = read_task_scores(scores, chosen)
+        table = read_task_scores(_validate.path("scores", scores), chosen)
     if not table:
         raise DomainError("scores must be those of at least one task; got none. Pass scores by the names of tasks.")
     return Scoreboard(tuple(score_attack(task, table[task.name], **options) for task in chosen if task.name in table))
+
+
+def _checked_tasks(tasks: Any) -> tuple[LeakageTask, ...]:
+    if tasks is None:
+        return leakage_tasks()
+    chosen: tuple[LeakageTask, ...] = _validate.sequence("tasks", tasks, "LeakageTask objects")
+    for task in chosen:
+        _validate.instance("tasks", task, LeakageTask)
+    return chosen
 
 
 def _is_attack(value: Any) -> bool:
@@ -379,7 +386,7 @@ def read_task_scores(
         raise DomainError(f"path must end in .csv, .npz or .parquet; got {str(file)!r}. Convert the file.")
     if not file.is_file():
         raise FileNotFoundError(f"path must be an existing file; got {str(file)!r}. Check the path.")
-    by_name = {task.name: task for task in (leakage_tasks() if tasks is None else tasks)}
+    by_name = {task.name: task for task in _checked_tasks(tasks)}
     if file.suffix == ".npz":
         remedy = "Score fewer tasks at a time."
         arrays = read_npz(file, lambda keys: _check_names("path", keys, tuple(by_name.values())), remedy)
@@ -496,7 +503,7 @@ def _validated_scores(task: LeakageTask, scores: ArrayLike, probabilities: bool 
 
 def _of_trials(name: str, task: LeakageTask, values: Sequence[Any]) -> list[Any]:
     """One validated guess a trial."""
-    rows = list(values)
+    rows = _validate.sequence(name, values, "batches, one a trial")
     if len(rows) != task.trials:
         raise ShapeError(f"{name} must have one entry a trial, {task.trials}; got {len(rows)}. Attack every trial.")
     poisson = task.members is None
@@ -514,7 +521,7 @@ def _matched(task: LeakageTask, records: Sequence[ArrayLike]) -> list[Any]:
     """The different records of the pool that are nearest to reconstructed ones."""
     batches = [
         _validate.with_argument_name("reconstructions", "records", partial(match_to_pool, one, task.records))
-        for one in records
+        for one in _validate.sequence("records", records, "tables, one a trial")
     ]
     for t, batch in enumerate(batches):
         if np.any(batch < 0):

@@ -84,7 +84,7 @@ class _ReferenceAttack:
 
         for _ in _parallel.ordered_map(write, parts, n_jobs=n_jobs, shared=True, brief=rows.size < 2**16):
             pass
-        return answer.reshape(*r.shape[:-1], -1)
+        return answer.reshape(*r.shape[:-1], self.panel.n_people)
 
     def decision_function(self, released: ArrayLike) -> FloatArray:
         """The same as ``scores``, under scikit-learn's name."""

@@ -211,9 +211,7 @@ class SequentialBeacon:
             Source of the random order.
         """
         m = self.references.n_attributes
-        d = _validate.array("targets", targets)
-        if d.dtype != np.bool_:
-            d = _validate.integers("targets", d, 0, 1, constraint="0 or 1, or True or False") == 1
+        d = _booleans("targets", targets)
         if d.ndim != 2 or d.shape[1] != m:
             raise ShapeError(
                 f"targets must have one entry an attribute, here {m}, in each row; got shape {d.shape}. Put a single "
@@ -237,7 +235,7 @@ class SequentialBeacon:
             else:
                 reply = replies[index, chosen]
             queried[:, step], answered[:, step] = chosen, reply
-            log_ratios[:, step + 1] = log_ratios[:, step] + self.log_ratio(chosen, d[index, chosen], reply)
+            log_ratios[:, step + 1] = log_ratios[:, step] + self._log_ratio(chosen, d[index, chosen], reply)
         return BeaconRun(queried, answered, log_ratios)
 
     def power(
@@ -270,7 +268,7 @@ class SequentialBeacon:
         array([0, 1, 2])
         """
         checked_references(panel, self.references)
-        trials = _validate.count("count", count)
+        trials = _validate.count("count", count, 1, _validate.MOST_ENTRIES)
         if self.n_members >= panel.n_people:
             raise DomainError(
                 f"n_members must be fewer than the {panel.n_people} people of the panel, so that there are targets who "
@@ -308,12 +306,19 @@ class SequentialBeacon:
         >>> SequentialBeacon(Panel([[1, 0], [0, 0]]), n_members=3, error=0.01).log_ratio(0, True, [0, 1])
         array([-3.912...,  0.131...])
         """
-        p = self._frequencies[np.asarray(attribute)]
-        a = np.asarray(answer, dtype=np.float64)
+        j = _validate.integers("attribute", attribute, 0, self.references.n_attributes - 1)
+        d = _booleans("has", has)
+        a = _validate.real("answer", answer, "finite numbers", np.isfinite)
+        _validate.broadcastable("has", d, "attribute", j)
+        _validate.broadcastable("answer", a, "attribute and has", np.broadcast_arrays(j, d)[0])
+        return self._log_ratio(j, d, a)
+
+    def _log_ratio(self, attribute: IntArray, d: BoolArray, a: FloatArray) -> FloatArray:
+        p = self._frequencies[attribute]
         if self.answers == "presence":
-            none, rest = self._no(p, np.asarray(has))
+            none, rest = self._no(p, d)
             return np.asarray(np.where(a > 0.5, _log_rest(rest) - _log_rest(none), rest - none))
-        (mean, variance), (other, narrower) = self._moments(p, np.asarray(has))
+        (mean, variance), (other, narrower) = self._moments(p, d)
         return 0.5 * np.asarray((a - mean) ** 2 / variance - (a - other) ** 2 / narrower + np.log(variance / narrower))
 
     def _no(self, p: FloatArray, d: BoolArray) -> tuple[FloatArray, FloatArray]:
@@ -387,6 +392,13 @@ class SequentialBeacon:
 
     def __repr__(self) -> str:
         return f"<SequentialBeacon of {self.n_members} members, {self.answers}, {self.order}>"
+
+
+def _booleans(name: str, value: Any) -> BoolArray:
+    d = _validate.array(name, value)
+    if d.dtype != np.bool_:
+        d = _validate.integers(name, d, 0, 1, constraint="0 or 1, or True or False") == 1
+    return np.asarray(d)
 
 
 def _times(log_probability: FloatArray, value: FloatArray) -> FloatArray:

@@ -105,7 +105,7 @@ def calibration_check(
         raise DomainError(
             f"attacker must have a method predict_proba; got {_validate.shown(attacker)}. Calibrate its scores first."
         )
-    count = _validate.count("n_releases", n_releases, _FEWEST_RELEASES)
+    count = _validate.count("n_releases", n_releases, _FEWEST_RELEASES, _validate.MOST_ENTRIES)
     level = _validate.scalar("confidence", confidence, "strictly between 0 and 1", lambda x: (x > 0) & (x < 1))
     simulated = model.simulate(count, rng=rng)
     chance = np.asarray(attacker.predict_proba(simulated.released), dtype=np.float64)

@@ -196,8 +196,10 @@ class GaussianNoise(_ScaledNoise):
         **Accuracy**: delta at ``epsilon`` is at most ``delta``, with all roundings, and sigma exceeds the least one by
         at most 2e-13 of it; tests/membership/test_releases.py.
         """
+        levels = _validate.flat("epsilon", epsilon, "finite and at least 0", lambda x: (x >= 0) & np.isfinite(x))
+        chances = _validate.flat("delta", delta, "strictly between 0 and 1", lambda x: (x > 0) & (x < 1))
         sensitivity = next_above(np.sqrt(np.float64(_attributes(n_attributes))) / _members(n), 2)
-        return cls(GaussianMechanism.calibrated(epsilon, delta, sensitivity).sigma)
+        return cls(GaussianMechanism.calibrated(levels, chances, sensitivity).sigma)
 
     def _standard(self, shape: tuple[int, int], rng: Any) -> FloatArray:
         return np.asarray(rng.standard_normal(shape))
@@ -507,8 +509,8 @@ def _members(n: Any) -> FloatArray:
 
 
 def _attributes(n_attributes: Any) -> int:
-    return _validate.count("n_attributes", n_attributes)
+    return _validate.count("n_attributes", n_attributes, 1, _validate.MOST_ENTRIES)
 
 
 def _epsilon(epsilon: Any) -> FloatArray:
-    return _validate.real("epsilon", epsilon, "positive and finite", lambda x: (x > 0) & (x < np.inf))
+    return _validate.flat("epsilon", epsilon, "positive and finite", lambda x: (x > 0) & (x < np.inf))

@@ -129,7 +129,7 @@ class Panel(ValueObject):
         array([[1, 0, 1],
                [0, 0, 1]])
         """
-        count = _validate.count("n_attributes", n_attributes)
+        count = _validate.count("n_attributes", n_attributes, 1, _validate.MOST_ENTRIES)
         found = _validate.array("bits", bits)
         if found.ndim != 2 or found.shape[0] == 0 or found.shape[1] != -(-count // 8):
             raise ShapeError(

@@ -153,7 +153,7 @@ def paper_comparisons(
     _validate.instance("panel", panel, Panel)
     if adult is not None:
         _validate.instance("adult", adult, Panel)
-    count = _validate.count("n_releases", n_releases, 100)
+    count = _validate.count("n_releases", n_releases, 100, _validate.MOST_ENTRIES)
     if not isinstance(panels, str) or not panels or set(panels) - set(_LETTERS):
         raise DomainError(f"panels must be letters from a to f; got {_validate.shown(panels)}. Write 'abcdef' for all.")
     sizes = NETWORKS[_validate.choice("networks", networks, tuple(NETWORKS))]

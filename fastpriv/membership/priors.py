@@ -28,6 +28,7 @@ from .panels import membership_array
 
 __all__ = ["BernoulliMembership", "FixedSizeMembership", "MembershipPrior", "PriorTerms"]
 
+_MOST_PEOPLE = 2**53  # counts up to here are doubles
 _EXACT_PEOPLE, _EXACT_MEMBERS = 2**14, 1000  # up to either, a binomial coefficient is made exactly in a millisecond
 # bound: tested by membership/test_priors - error of the logarithm of other binomial coefficients for each person, as
 # K log 2 cancels in it
@@ -111,7 +112,7 @@ class BernoulliMembership(MembershipPrior):
         self._set(q=float(found) if found.ndim == 0 else found)
 
     def _probabilities(self, n_people: int) -> FloatArray:
-        count = _validate.count("n_people", n_people)
+        count = _validate.count("n_people", n_people, 1, _MOST_PEOPLE)
         if isinstance(self.q, np.ndarray) and self.q.size != count:
             raise ShapeError(
                 f"q must have one entry for each of {count} people; got {self.q.size}. Pass one number for all, or as "
@@ -171,7 +172,7 @@ class BernoulliMembership(MembershipPrior):
         array([1, 1, 1])
         """
         q = self._probabilities(n_people)
-        size, random = _validate.count("count", count, 0), _random.generator(rng)
+        size, random = _validate.count("count", count, 0, _validate.MOST_ENTRIES), _random.generator(rng)
         logs = np.log1p(-q)
         reached = -np.expm1(np.cumsum(logs))  # P(a member among the first k)
         first = np.searchsorted(reached, random.random(size) * reached[-1], side="right")
@@ -219,7 +220,7 @@ class FixedSizeMembership(MembershipPrior):
         self._set(n0=_validate.count("n0", n0, 1, remedy="A prior without members says nothing."))
 
     def _people(self, n_people: int) -> int:
-        count = _validate.count("n_people", n_people)
+        count = _validate.count("n_people", n_people, 1, _MOST_PEOPLE)
         if count < self.n0:
             raise DomainError(f"n0 must be at most the number of people, {count}; got {self.n0}. Pass a smaller one.")
         return count
@@ -278,7 +279,7 @@ class FixedSizeMembership(MembershipPrior):
         array([2, 2, 2])
         """
         people = self._people(n_people)
-        size, random = _validate.count("count", count, 0), _random.generator(rng)
+        size, random = _validate.count("count", count, 0, _validate.MOST_ENTRIES), _random.generator(rng)
         drawn = np.zeros((size, people), dtype=np.bool_)
         chosen = np.argpartition(random.random((size, people)), self.n0 - 1, axis=1)[:, : self.n0]
         np.put_along_axis(drawn, chosen, True, axis=1)

@@ -222,6 +222,7 @@ class FrequencyRelease(ValueObject):
         """
         found = self.checked_release(released)
         frequencies, sizes = self._frequencies_and_sizes(b)
+        _validate.broadcastable("released", found, "b", frequencies)
         return self.noise.log_likelihood(found, frequencies, sizes, self.clip)
 
     def checked_release(self, released: ArrayLike, name: str = "released") -> FloatArray:

@@ -110,10 +110,10 @@ def joint_risk_from_mmse(
         raise DomainError(
             f"model must have Gaussian noise of one sigma without clipping; got {model!r}. Use bgp_risk for others."
         )
-    _validate.count("samples", samples, 64)
-    _validate.count("sweeps", sweeps, 16)
-    _validate.count("chains", chains, 2)
-    _validate.count("temperatures", temperatures, 1)
+    _validate.count("samples", samples, 64, _validate.MOST_ENTRIES)
+    _validate.count("sweeps", sweeps, 16, _validate.MOST_ENTRIES)
+    _validate.count("chains", chains, 2, _validate.MOST_ENTRIES)
+    _validate.count("temperatures", temperatures, 1, _validate.MOST_ENTRIES)
     level = _validate.scalar("confidence", confidence, "strictly between 0 and 1", lambda x: (x > 0) & (x < 1))
     prior = model.prior.entropy(model.n_people)
     first, *streams = _random.root(rng).spawn(_REPLICATES + 1)

@@ -244,7 +244,7 @@ class _Line(NamedTuple):
 def _checked(model: Any, method: str, samples: Any, confidence: Any) -> tuple[tuple[FrequencyRelease, ...], str]:
     parts = releases_of(model)
     _validate.choice("method", method, _METHODS)
-    _validate.count("samples", samples, 2 * _REPLICATES)
+    _validate.count("samples", samples, 2 * _REPLICATES, _validate.MOST_ENTRIES)
     _validate.scalar("confidence", confidence, "strictly between 0 and 1", lambda x: (x > 0) & (x < 1))
     return parts, method
 
@@ -480,7 +480,7 @@ def mean_over_releases(
     model: Any, function: Any, samples: int, confidence: float, rng: RNGLike, high: float, low: float = 0.0
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Student's interval over replicates of the mean of a function of releases, one column a quantity."""
-    _validate.count("samples", samples, 2 * _REPLICATES)
+    _validate.count("samples", samples, 2 * _REPLICATES, _validate.MOST_ENTRIES)
     _validate.scalar("confidence", confidence, "strictly between 0 and 1", lambda x: (x > 0) & (x < 1))
     root = _random.root(rng)
     each = -(-int(samples) // _REPLICATES)

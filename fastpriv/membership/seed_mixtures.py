@@ -97,7 +97,7 @@ class SeedMixtureAttacker(BayesAttacker):
         self.confidence = _validate.scalar(
             "confidence", confidence, "strictly between 0 and 1", lambda x: (x > 0) & (x < 1)
         )
-        count = _validate.count("seeds", seeds, _GROUPS)
+        count = _validate.count("seeds", seeds, _GROUPS, _validate.MOST_ENTRIES)
         noise: Any = model.noise
         self.seeds = _random.generator(rng).random((count, noise.n_seeds))
 

@@ -273,13 +273,14 @@ def attack_study(
     1.0
     """
     names = _checked_names(attacks)
+    _validate.instance("references", references, Panel)
     if not isinstance(defences, Mapping) or not defences:
         raise DomainError(
             f"defences must be a mapping of at least one name to its noise; got {_validate.shown(defences)}. Pass "
             '{"none": NoNoise()}.'
         )
-    count = _validate.count("n_releases", n_releases, 2)
-    training = _validate.count("n_training", n_training, 2)
+    count = _validate.count("n_releases", n_releases, 2, _validate.MOST_ENTRIES)
+    training = _validate.count("n_training", n_training, 2, _validate.MOST_ENTRIES)
     level = _validate.scalar("confidence", confidence, "between 0 and 1, exclusive", lambda x: (x > 0) & (x < 1))
     weight = _validate.scalar("gamma", gamma, "between 0 and 1, exclusive", lambda x: (x > 0) & (x < 1))
     rate = _validate.scalar("fpr", fpr, "between 0 and 1, exclusive", lambda x: (x > 0) & (x < 1))
@@ -294,7 +295,6 @@ def attack_study(
         "attacks": list(names), "n_releases": count, "n_training": training, "clip": bool(clip), "fpr": rate,
         "gamma": weight, "confidence": level, "rng": int(rng) if isinstance(rng, (int, np.integer)) else None,
     }  # fmt: skip
-    _validate.instance("references", references, Panel)
     report, close = _parallel.progress_reporter(progress, len(models) * len(names))
     outcomes, examples, done = [], [], 0
     try:
@@ -327,7 +327,7 @@ def attack_study(
 def _checked_names(attacks: Any) -> tuple[str, ...]:
     names = _validate.sequence("attacks", attacks, "names of attacks")
     for name in names:
-        if name not in ATTACKS:
+        if not isinstance(name, str) or name not in ATTACKS:
             raise DomainError(
                 f"attacks must be among {', '.join(ATTACKS)}; got {_validate.shown(name)}. Choose among these."
             )

@@ -192,7 +192,7 @@ def sampled_subset_posterior(
     _parallel.checked(n_jobs, progress)
     level = _validate.scalar("confidence", confidence, "strictly between 0 and 1", lambda x: (x > 0) & (x < 1))
     number = _validate.count("chains", chains, 2, _MOST_CHAINS)
-    block = -(-_validate.count("sweeps", sweeps, _BLOCKS) // _BLOCKS)
+    block = -(-_validate.count("sweeps", sweeps, _BLOCKS, _validate.MOST_ENTRIES) // _BLOCKS)
     pool, members = likelihood.linear.size, likelihood.members
     if members is None or not (np.isfinite(likelihood.linear).all() and np.isfinite(likelihood.pairwise).all()):
         raise DomainError(

@@ -150,6 +150,13 @@ def test_sequences_and_paths():
     for value in (1, "12", None):
         with pytest.raises(DomainError, match="s must be a sequence of numbers; got .*Put a single one in a list"):
             _validate.sequence("s", value, "numbers")
+    assert _validate.text("t", "a") == "a"
+    for value in (None, b"a", ["a"]):
+        with pytest.raises(DomainError, match="t must be text; got .*Put it in quotes"):
+            _validate.text("t", value)
+    assert [_validate.flat("n", value).shape for value in (2, [2, 3])] == [(), (2,)]
+    with pytest.raises(ShapeError, match="n must be one-dimensional; got shape"):
+        _validate.flat("n", [[1.0]])
     assert _validate.path("p", b"a/b").name == "b"
     for value in (1, None, "", "a\0b", ["a"]):
         with pytest.raises(DomainError, match="p must be the name of a file or a directory; got .*Pass text or a"):

@@ -111,6 +111,9 @@ def test_private_mean_and_private_model():
         ({"alpha": -1.0}, "alpha must be at least 0 and finite; got -1.0"),
         ({"target": [1.0, 2.0]}, "target must have 1 numbers, as an output; got 2"),
         ({"prior": [1.0, 0.0]}, "prior must be 2 positive probabilities, one a data set; got"),
+        ({"outputs": [[0.0], [1e301]]}, "outputs must be at most 1e\\+300 times the least scale; got 1e\\+301"),
+        ({"alpha": 1e308}, "alpha must be at most 1e\\+300 times the least scale; got 1e\\+308"),
+        ({"norm": np.eye(2)}, "norm must be 1, 2 or inf; got 0.0"),
         ({"norm": 3}, "norm must be 1, 2 or inf; got 3"),
     ],
 )
@@ -125,6 +128,8 @@ def test_errors_of_neighbours():
         neighbour_outputs(np.mean, [1.0])
     with pytest.raises(ShapeError, match="labels must have one entry a record, 2; got shape"):
         neighbour_outputs(lambda x, y: x, [1.0, 2.0], [1])
+    with pytest.raises(DomainError, match="statistic must be a function of records; got 3. Pass one, as numpy.mean"):
+        neighbour_outputs(3, [1.0, 2.0])
     lengths = iter([1, 2, 3])
     with pytest.raises(ShapeError, match=r"statistic must return vectors of one length; got \[1, 2\]"):
         neighbour_outputs(lambda x: np.zeros(next(lengths)), [1.0, 2.0], neighbours=1)

@@ -192,6 +192,8 @@ def test_total_variation_of_normal_noises():
         ({"store": "x.db", "rng": None}, "rng must be an integer with a store; got None"),
         ({"attack": 3}, r"attack must have a method reconstruct\(updates, rng=\); got 3"),
         ({"weights": np.zeros((2, 18))}, r"weights must have one row a model, 3; got shape \(2, 18\)"),
+        ({"model": 3}, "model must be a trainable model, with n_features, .*; got 3"),
+        ({"threshold": -1.0}, "threshold must be at least 0; got -1.0"),
         ({"reference": 4}, "reference must be an integer of at least 0 and at most 3; got 4"),
     ],
 )  # fmt: skip

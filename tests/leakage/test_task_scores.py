@@ -305,6 +305,8 @@ def test_what_is_told_when_something_is_wrong(tmp_path):
          r"weights must be a stack of matrices, one a release; got shape \(2, 4\)"),
         (lambda: task.posterior(3), domain, "trial must be"),
         (lambda: leakage_scoreboard({"smal": scores}, [task]), domain, "scores must name tasks, such as small"),
+        (lambda: leakage_scoreboard(3, [task]), domain, "scores must be the name of a file or a directory; got 3"),
+        (lambda: leakage_scoreboard({}, 3), domain, "tasks must be a sequence of LeakageTask objects; got 3"),
         (lambda: leakage_scoreboard({}, [task]), domain, "scores must be those of at least one task; got none"),
         (lambda: read_task_scores(tmp_path / "no.csv", [task]), FileNotFoundError, "path must be an existing file"),
         (lambda: read_task_scores("scores.txt", [task]), domain, "path must end in .csv, .npz or .parquet; got"),

@@ -170,6 +170,8 @@ def test_a_target_that_is_excluded_stays_so():
          "membership must have at least one member in each row; got none in 1 rows"),
         (lambda: SequentialBeacon(drawn()[1], 150).power(drawn()[0], queries=1), DomainError,
          "n_members must be fewer than the 150 people of the panel, so that there are targets who are no members"),
+        (lambda: beacon().log_ratio(4, True, 1), DomainError, "attribute must be integers from 0 to 3; got 4"),
+        (lambda: beacon().log_ratio([0, 1], [True] * 3, 1), ShapeError, "has must be of a shape that broadcasts with"),
         (lambda: beacon().power(Panel([[1], [0]]), queries=1), ShapeError, "references must have the 1 at"),
     ],
 )  # fmt: skip

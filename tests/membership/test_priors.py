@@ -108,11 +108,11 @@ def test_priors_that_are_refused():
     with pytest.raises(ShapeError, match="q must have one entry for each of 3 people; got 2"):
         BernoulliMembership([0.5, 0.5]).marginals(3)
     for n0 in (0, -1):
-        with pytest.raises(DomainError, match="n0 must be an integer of at least 1; got"):
+        with pytest.raises(DomainError, match="n0 must be an integer of at least 1.*; got"):
             FixedSizeMembership(n0)
     with pytest.raises(DomainError, match="n0 must be at most the number of people, 3; got 4"):
         FixedSizeMembership(4).draw(1, 3)
-    with pytest.raises(DomainError, match="count must be an integer of at least 0; got -1"):
+    with pytest.raises(DomainError, match="count must be an integer of at least 0.*; got -1"):
         FixedSizeMembership(1).draw(-1, 3)
 
 

@@ -296,7 +296,8 @@ def attribute_weights_over_count(weights: ArrayLike | None, m: int) -> FloatArra
     if weights is None:
         return np.full(m, 1.0 / m)
     given = _validate.vector(
-        "attribute_weights", weights, "finite numbers of at least 0", lambda x: (x >= 0) & np.isfinite(x)
+        "attribute_weights", weights, "finite numbers of at least 0 and at most 1e300",
+        lambda x: (x >= 0) & (x <= 1e300),
     )
     if given.size != m:
         raise ShapeError(f"attribute_weights must have {m} entries; got {given.size}. Give one an attribute.")

@@ -150,7 +150,7 @@ class FiniteDefence(Result):
         grid = np.linspace(0.0, 1.0, count)
         releases = np.stack(np.meshgrid(*[grid] * m, indexing="ij"), axis=-1).reshape(-1, m)
         edges = 0.5 * (grid[1:] + grid[:-1])
-        number = _validate.count("seeds", seeds)
+        number = _validate.count("seeds", seeds, 1, _validate.MOST_ENTRIES)
         nu = _random.generator(rng).random((number, noise.n_seeds)) if isinstance(noise, GeneratorNoise) else None
         table = np.empty((len(members), len(releases)))
         scales = dither.scale_of(members.sum(axis=1))

@@ -213,7 +213,10 @@ def judge_defence(
     if attribute_weights is None and isinstance(defence, TrainedGenerator):
         attribute_weights = defence.attribute_weights
     weights = attribute_weights_over_count(attribute_weights, panel.n_attributes)
-    number, most = _validate.count("training", training, 2), _validate.count("releases", releases, _REPLICATES)
+    number, most = (
+        _validate.count("training", training, 2, _validate.MOST_ENTRIES),
+        _validate.count("releases", releases, _REPLICATES, _validate.MOST_ENTRIES),
+    )  # fmt: skip
     level = _validate.scalar("confidence", confidence, "between 0 and 1, exclusive", lambda x: (x > 0) & (x < 1))
     root = _random.root(rng)
     chosen = _attackers(attackers, references, panel, root)
