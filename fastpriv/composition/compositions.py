@@ -559,9 +559,10 @@ def _s(number: int) -> str:
 
 def _counts(counts: Any, pairs: int) -> list[int]:
     """One count for each pair."""
-    if np.ndim(counts) == 0:
+    if not isinstance(counts, (list, tuple)) and np.ndim(counts) == 0:
         return [_validate.count("counts", counts, 0, _MAX_COUNT)] * pairs
-    numbers = [_validate.count(f"counts[{i}]", number, 0, _MAX_COUNT) for i, number in enumerate(counts)]
+    each = _validate.sequence("counts", counts, "numbers of releases")
+    numbers = [_validate.count(f"counts[{i}]", number, 0, _MAX_COUNT) for i, number in enumerate(each)]
     if len(numbers) != pairs:
         raise ShapeError(
             f"counts must have one entry for each of the {pairs} pairs; got {len(numbers)}. Pass one each."
@@ -725,8 +726,8 @@ def _tails(steps: BoundingSteps, epsilon: FloatArray) -> FloatArray:
         rows[0] = np.exp(delta) * (1.0 + _OUTWARD * _exp_error(delta)) + power * (1.0 + _OUTWARD * _exp_error(tail))
     far = ~(epsilon < _FAR)
     if far.any():  # e^-epsilon underflows
-        level = tail[:, far] - finite[far]
         with np.errstate(under="ignore", over="ignore"):
+            level = tail[:, far] - finite[far]
             rows[1][:, far] = np.exp(level) * (1.0 + _OUTWARD * (_exp_error(tail[:, far]) + _exp_error(finite[far])))
     np.minimum(rows[:2], 1.0, out=rows[:2])
     rows[2:] = 1.0 - rows[:2, ::-1] + _OUTWARD * UNIT_ROUNDOFF

@@ -51,6 +51,7 @@ __all__ = ["SampledSubsetPosterior", "sampled_subset_posterior"]
 
 _BLOCKS = 32  # of the sweeps of a chain: enough to tell their spread within a sixth
 _WARM_UP = _BLOCKS // 4  # blocks that are dropped
+_MOST_SWEEPS = 2**30  # of a chain
 _MOST_CHAINS = 1024  # more of them are threads and memory for nothing
 _MOST_TEMPERATURES = 256  # of each chain: log likelihoods that differ by 1e9 nats, of 64 members
 _DRAWN = 64  # subsets from the prior that tell how much log likelihoods differ
@@ -192,7 +193,7 @@ def sampled_subset_posterior(
     _parallel.checked(n_jobs, progress)
     level = _validate.scalar("confidence", confidence, "strictly between 0 and 1", lambda x: (x > 0) & (x < 1))
     number = _validate.count("chains", chains, 2, _MOST_CHAINS)
-    block = -(-_validate.count("sweeps", sweeps, _BLOCKS) // _BLOCKS)
+    block = -(-_validate.count("sweeps", sweeps, _BLOCKS, _MOST_SWEEPS) // _BLOCKS)
     pool, members = likelihood.linear.size, likelihood.members
     if members is None or not (np.isfinite(likelihood.linear).all() and np.isfinite(likelihood.pairwise).all()):
         raise DomainError(
