@@ -191,7 +191,7 @@ class SubsetLikelihood(Likelihood):
         >>> SubsetLikelihood.combined([one, one]).log_likelihood([[0, 1], [1, 2]])
         array([ 0., -4.])
         """
-        parts = list(likelihoods)
+        parts = _validate.sequence("likelihoods", likelihoods, "SubsetLikelihood")
         if not parts or not all(isinstance(one, SubsetLikelihood) for one in parts):
             raise DomainError(
                 f"likelihoods must be SubsetLikelihoods, at least one; got {_validate.shown(likelihoods)}. "

@@ -79,6 +79,7 @@ _LEAST_LOG_DELTA = -690.0  # below which values would underflow: the cut is 1 th
 _LARGEST_REST = 7.0  # logarithm of the remainder relative to delta, beyond which there is no bound
 # bound: proved - relative error of a value f: sums of at most 4096 exponentials, exponents below 2^12 with 8 roundings
 _VALUE_ERROR = 1e-10
+_MOST_SAMPLES = 10**12  # more take weeks
 _DEFAULT_SAMPLES, _DEFAULT_VALUES = (2**14, 2**21), 2**26  # at most, and numbers y of all: about ten seconds
 _DEFAULT_TOLERANCE = 0.1  # of a sampled bound, relative to the value
 
@@ -261,7 +262,7 @@ class BandedMatrixMechanism(StructuredSampling):
         tolerance = _validate.scalar("rtol", rtol, "positive", lambda x: x > 0)
         fewest, most = _DEFAULT_SAMPLES
         budget = min(max(_DEFAULT_VALUES // self.bins, fewest), most)
-        budget = budget if max_samples is None else _validate.count("max_samples", max_samples)
+        budget = budget if max_samples is None else _validate.count("max_samples", max_samples, 1, _MOST_SAMPLES)
         _parallel.checked(n_jobs)
         root = _random.root(rng)
         proved = self.delta(level, direction=direction)

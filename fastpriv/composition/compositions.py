@@ -29,7 +29,7 @@ from .. import _validate
 from .._monotone import monotone
 from ..errors import DomainError, ShapeError, warned
 from ..estimate import Estimate, NumberLike
-from ..numerics import UNIT_ROUNDOFF, FloatArray, next_below, rounded_down, rounded_up
+from ..numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below, rounded_down, rounded_up
 from . import engines, epsilon_search
 from .closing_checks import WIDENED, checked, reconciled
 from .log_bounds import LogBounds
@@ -525,10 +525,17 @@ class Composition(PairObject):
             at, before = behind[..., : levels.size], behind[..., levels.size :]
             strict, loose = (np.stack([a[:, 0], b[:, 1]], 1) for a, b in ((before, at), (at, before)))  # of -S < -e, <=
             numbers[..., ~ahead] = np.stack([strict[3], strict[2], loose[1], loose[0]])
+        crossed = ~(numbers[:, 0] <= numbers[:, 1])  # or NaN: what the complement leaves is taken, or nothing is claimed
+        numbers[:, 0][crossed], numbers[:, 1][crossed] = 0.0, 1.0
+        for k, other in enumerate((2, 3, 0, 1)):
+            least, most = np.maximum(next_below(1.0 - numbers[other, 1]), 0.0), next_above(1.0 - numbers[other, 0])
+            numbers[k, 0] = np.where(crossed[k], least, numbers[k, 0])
+            numbers[k, 1] = np.where(crossed[k], np.minimum(most, 1.0), numbers[k, 1])
         estimates = []
+        method = "tail of the sum of losses" + (", bounds that cross left out" if crossed.any() else "")
         for lower, upper in numbers:
             rows = (x.reshape(grid.shape) for x in (lower + 0.5 * (upper - lower), lower, upper))
-            estimates.append(Estimate(*rows, kind="certified", unit="probability", method="tail of the sum of losses"))
+            estimates.append(Estimate(*rows, kind="certified", unit="probability", method=method))
         return estimates[0], estimates[1], estimates[2], estimates[3]
 
     def __repr__(self) -> str:
@@ -559,9 +566,10 @@ def _s(number: int) -> str:
 
 def _counts(counts: Any, pairs: int) -> list[int]:
     """One count for each pair."""
-    if np.ndim(counts) == 0:
+    if not isinstance(counts, (list, tuple)) and np.ndim(counts) == 0:
         return [_validate.count("counts", counts, 0, _MAX_COUNT)] * pairs
-    numbers = [_validate.count(f"counts[{i}]", number, 0, _MAX_COUNT) for i, number in enumerate(counts)]
+    each = _validate.sequence("counts", counts, "numbers of releases")
+    numbers = [_validate.count(f"counts[{i}]", number, 0, _MAX_COUNT) for i, number in enumerate(each)]
     if len(numbers) != pairs:
         raise ShapeError(
             f"counts must have one entry for each of the {pairs} pairs; got {len(numbers)}. Pass one each."
@@ -725,8 +733,8 @@ def _tails(steps: BoundingSteps, epsilon: FloatArray) -> FloatArray:
         rows[0] = np.exp(delta) * (1.0 + _OUTWARD * _exp_error(delta)) + power * (1.0 + _OUTWARD * _exp_error(tail))
     far = ~(epsilon < _FAR)
     if far.any():  # e^-epsilon underflows
-        level = tail[:, far] - finite[far]
         with np.errstate(under="ignore", over="ignore"):
+            level = tail[:, far] - finite[far]
             rows[1][:, far] = np.exp(level) * (1.0 + _OUTWARD * (_exp_error(tail[:, far]) + _exp_error(finite[far])))
     np.minimum(rows[:2], 1.0, out=rows[:2])
     rows[2:] = 1.0 - rows[:2, ::-1] + _OUTWARD * UNIT_ROUNDOFF

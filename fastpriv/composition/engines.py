@@ -445,7 +445,8 @@ def _by_contour(
     if other is None:
         return found
     value, lower, upper = (row + epsilon[wide] for row in other.numbers)
-    outward = 2 * UNIT_ROUNDOFF * (np.abs(epsilon[wide]) + np.where(np.isfinite(upper), np.abs(upper), 0.0))
+    with np.errstate(over="ignore"):
+        outward = 2 * UNIT_ROUNDOFF * (np.abs(epsilon[wide]) + np.where(np.isfinite(upper), np.abs(upper), 0.0))
     return _tightened(found, wide, LogBounds(value, lower - outward, upper + outward, other.cost, other.method))
 
 
@@ -562,9 +563,11 @@ def _gaussian_bounds(low: float, high: float, epsilon: FloatArray, quantity: Qua
             # a = e^epsilon Phi(-r - epsilon / 2r) is not monotone in r: both arguments are bounded term by term
             largest, least = (low + 0.5 * epsilon / high) / rounding, (high + 0.5 * epsilon / low) * rounding
             below, above = epsilon + special.log_ndtr(-least), epsilon + special.log_ndtr(-largest)
-        slack = 4 * UNIT_ROUNDOFF * (epsilon + np.abs(below)) + _NORMAL_ERROR * np.abs(below - epsilon)
-        lower, upper = next_below(below - slack), np.minimum(next_above(above + slack), epsilon)
-        with np.errstate(invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):  # logarithms beyond all doubles are minus infinity
+            slack = 4 * UNIT_ROUNDOFF * (epsilon + np.abs(below)) + _NORMAL_ERROR * np.abs(below - epsilon)
+            lower, upper = next_below(below - slack), np.minimum(next_above(above + slack), epsilon)
+            lower = np.where(np.isneginf(below), below, lower)
+            upper = np.where(np.isneginf(above), -LARGEST_DOUBLE, np.where(np.isnan(upper), epsilon, upper))
             value = np.where(np.isfinite(lower), 0.5 * (lower + upper), upper)
         return LogBounds(value, lower, upper, {}, _METHOD_GAUSSIAN)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -628,6 +631,6 @@ def _tail_of_curve(
         upper, lower = upper + outward, lower - outward
     upper = next_above(np.minimum(upper, epsilon), 2)
     lower = np.minimum(next_below(lower, 2), upper)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         value = np.where(np.isfinite(lower), 0.5 * (lower + upper), upper)
     return LogBounds(value, lower, upper, found.cost, f"{found.method}, difference quotients")

@@ -103,7 +103,7 @@ def information(nats: Any, unit: Information, method: str, *, of: Any = np.nan, 
 def same_number(unit: Unit, method: str = "the same number", **value: ArrayLike) -> Estimate:
     """The number that was given, checked, in its unit, without rounding."""
     (checked,) = validated(**value)
-    if unit not in ("1", "probability"):
+    if not (isinstance(unit, str) and unit in ("1", "probability")):
         _validate.choice("unit", unit, ("nats", "bits"))
     return bounded(checked, unit, method, unrounded=True)
 

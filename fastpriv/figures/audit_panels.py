@@ -58,6 +58,7 @@ def audit(
         raise DomainError(
             f"result must be a ScoreAudit of one audit; got {_validate.shown(result)}. Audit one row of scores."
         )
+    _validate.instance("title", title, str)
     ax = axes_or_new(ax)
     bounds, one_run = np.asarray(result.pointwise.lower), result.design == "one_run"
     finite = np.isfinite(result.audited)

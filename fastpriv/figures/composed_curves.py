@@ -82,6 +82,7 @@ def composed_profile(
             "epsilons of the curve."
         )
     _validate.instance("title", title, str)
+    answers = [_accountant(one) for one in _validate.sequence("accountants", accountants, "(name, side, deltas)")]
     ax = axes_or_new(ax)
     order = np.argsort(x, kind="stable")
     to_powers = 1.0 / math.log(10.0)
@@ -92,19 +93,29 @@ def composed_profile(
     drawn = np.where(finite, value, np.nan)[order] * to_powers
     ax.fill_between(x[order], *band, color=shade(0.35), alpha=0.35, lw=0, zorder=3)
     ax.plot(x[order], drawn, color=INK, lw=1.8, zorder=4, label=f"certified, bounds {_gap(lower, upper)} apart")
-    for k, (name, side, deltas) in enumerate(accountants):
+    for k, (name, side, deltas) in enumerate(answers):
         numbers = _answers(name, deltas, x)
-        wrong = _draw_accountant(ax, (k, len(accountants)), name, side, numbers, (x, lower, upper))
+        wrong = _draw_accountant(ax, (k, len(answers)), name, side, numbers, (x, lower, upper))
         if wrong.any():
             at = np.nan_to_num(_powers(numbers)[wrong], nan=floor)
             ax.plot(x[wrong], np.maximum(at, floor), "o", mfc="none", mec=ALERT, ms=9, mew=1.5, zorder=6)
     ax.set(xlabel="epsilon (nats)", ylabel="delta", ylim=(floor, 0.0 + 0.02 * abs(floor)))
     _write_powers(ax, floor)
-    legend = ax.legend(frameon=False, fontsize=8.5, loc="lower left" if accountants else "upper right")
+    legend = ax.legend(frameon=False, fontsize=8.5, loc="lower left" if answers else "upper right")
     for text in legend.get_texts():
         text.set(parse_math=False, usetex=False)
     text, font = label(title, _TITLE_WIDTH)
     return styled(ax, text, **font)
+
+
+def _accountant(one: Any) -> tuple[str, str, ArrayLike]:
+    parts: Any = _validate.sequence("accountants", one, "(name, side, deltas)")
+    if len(parts) != 3 or not isinstance(parts[0], str):
+        raise DomainError(
+            f"accountants must be triples of name, side and deltas; got {_validate.shown(one)}. Put a single one "
+            "in a list."
+        )
+    return parts
 
 
 def _draw_accountant(

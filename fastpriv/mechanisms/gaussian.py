@@ -243,7 +243,7 @@ class GaussianMechanism(ValueObject):
 
     def conditional_distribution(self, x: ArrayLike) -> GaussianMixture | MixtureStack:
         """Distribution of the output when the secret is ``x``: N(x, sigma^2); a stack for arrays, which broadcast."""
-        centre = _validate.real("x", x)
+        centre = _validate.real("x", x, "at most 1e300 in size", lambda x: np.abs(x) <= 1e300)
         if centre.ndim == 0 and np.ndim(self.sigma) == 0:
             return GaussianMixture.single(float(centre), float(self.sigma))
         _validate.broadcastable("x", centre, "sigma", np.asarray(self.sigma))

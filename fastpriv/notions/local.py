@@ -105,6 +105,7 @@ def lip_epsilon(
     >>> notions.lip_epsilon([0.5, 0.5], [[0.75, 0.25], [0.25, 0.75]]).value  # log 2
     0.693147180...
     """
+    _parallel.checked(n_jobs, progress)
     return xi(prior, mechanism, n_jobs, progress)
 
 

@@ -26,6 +26,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -178,8 +179,10 @@ def compare_mechanisms(pair_1: Any, pair_2: Any, *, tolerance: ArrayLike = _TOLE
     'incomparable'
     """
     pairs = [
-        pair_of(*(one if isinstance(one, tuple) and len(one) == 2 else (one, None))).worst() for one in (pair_1, pair_2)
-    ]
+        _validate.with_argument_name("p must be a", f"{name} must be a", partial(
+            pair_of, *(one if isinstance(one, tuple) and len(one) == 2 else (one, None))
+        )).worst() for name, one in (("pair_1", pair_1), ("pair_2", pair_2))
+    ]  # fmt: skip
     most = _validate.scalar("tolerance", tolerance, "from 1e-15 to 0.1", lambda x: (x >= 1e-15) & (x <= 0.1))
     first, second = pairs
     if first.gaussian is not None and second.gaussian is not None:

@@ -161,9 +161,9 @@ def make_parameter_grid(
     axes: list[Axis] = []
     if table is not None:
         axes.append(Axis(_table_columns(table, words)))
-    if zip_:
+    if zip_ is not None and len(_mapping("zip", zip_)):
         axes.append(_zip_axis(_mapping("zip", zip_), words))
-    for name, values in _mapping("grid", grid or {}).items():
+    for name, values in _mapping("grid", {} if grid is None else grid).items():
         axes.append(Axis({name: _column(f"grid[{name!r}]", values, _is_text(name, words))}))
     count = _validate.count("replicates", replicates, maximum=MAX_CELLS)
     names = [name for axis in axes for name in axis.columns]

@@ -208,6 +208,7 @@ def sweep(
         )  # fmt: skip
     _parallel.checked(n_jobs, progress)
     _executors.checked(executor, n_jobs)
+    merge = _validate.sequence("merge", merge, "files")
     found = find_quantity(quantity)
     settings = make_parameter_grid(table, grid, zip, replicates, found.is_word)
     found.check_parameters(tuple(name for name in settings.names if name != "replicate"))

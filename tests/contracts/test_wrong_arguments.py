@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+import fastpriv
 from contracts.calls import public_calls
 from fastpriv.errors import (
     BackendMissingError,
@@ -107,7 +108,7 @@ def fault_of(call, parameter, kind):
         except MemoryError as error:
             fault = None if "must fit in memory" in str(error) else f"MemoryError: {error}"
         except (OSError, ValueError, TypeError, AttributeError, ArithmeticError, LookupError, RuntimeError) as error:
-            own_word = isinstance(error, OSError) and re.search(r"must be an existing|directory", str(error))
+            own_word = isinstance(error, OSError) and re.search(r"must be (an existing|a file)|directory", str(error))
             called = parameter in USERS_OWN and "argument" in str(error)
             called |= parameter in FUNCTIONS and kind in ("class", "function")
             fault = None if own_word or called else f"{type(error).__name__}: {error}"
@@ -160,3 +161,20 @@ def test_a_fault_would_be_seen():
         call.with_argument = lambda name, value, function=function: lambda: function(value)
         assert "f(x=None)" in fault_of(call, "x", "None")
     assert list(inspect.signature(plain).parameters) == ["x"]
+
+
+@pytest.mark.parametrize("epsilon", [1e160, 1e308, -1e308, -np.inf])
+def test_the_tails_of_normal_noise_are_0_or_1_beyond_all_losses(epsilon):
+    one = fastpriv.compose(fastpriv.GaussianMechanism(10.0, 1.0), 100)
+    tails = (one.tail_probabilities(epsilon), epsilon < 0), (one.lower_tail_probabilities(epsilon), epsilon > 0)
+    for sides, value in tails:
+        for side in sides:
+            assert side.lower <= value <= side.upper
+            assert side.upper - side.lower < 1e-15
+
+
+def test_accountants_are_triples():
+    with pytest.raises(DomainError, match="accountants must be triples of name, side and deltas; got"):
+        fastpriv.figures.composed_profile(
+            fastpriv.GaussianMechanism(1.0, 1.0).log_delta([0.0, 1.0]), [0.0, 1.0], accountants=[("a", "upper")]
+        )

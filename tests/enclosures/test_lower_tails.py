@@ -121,3 +121,14 @@ def test_levels_next_to_the_largest_loss():
         power = risk.true_positive_rate(composition, None, level)
         assert power.value == pytest.approx(truth, rel=1e-7)
         assert power.width <= 1e-9 * power.value
+
+
+@pytest.mark.parametrize("level", [-1e308, -1e10, 1e10, 1e300, 1e308])
+def test_tails_beyond_all_losses_are_numbers(level):
+    """Far out the contours end; the bounds of both tails still hold 0 and 1, whatever their width."""
+    for pair in (PoissonSampledGaussian(1.0, 0.01), GaussianMechanism(1.0, 1.0)):
+        both = compose(pair, 10)
+        for above, below in zip(both.tail_probabilities(level), both.lower_tail_probabilities(level), strict=True):
+            truth = float(level < 0)
+            assert above.lower <= truth <= above.upper
+            assert below.lower <= 1.0 - truth <= below.upper
