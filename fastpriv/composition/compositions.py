@@ -29,7 +29,7 @@ from .. import _validate
 from .._monotone import monotone
 from ..errors import DomainError, ShapeError, warned
 from ..estimate import Estimate, NumberLike
-from ..numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below, rounded_down, rounded_up
+from ..numerics import UNIT_ROUNDOFF, FloatArray, next_below, rounded_down, rounded_up
 from . import engines, epsilon_search
 from .closing_checks import WIDENED, checked, reconciled
 from .log_bounds import LogBounds
@@ -525,12 +525,10 @@ class Composition(PairObject):
             at, before = behind[..., : levels.size], behind[..., levels.size :]
             strict, loose = (np.stack([a[:, 0], b[:, 1]], 1) for a, b in ((before, at), (at, before)))  # of -S < -e, <=
             numbers[..., ~ahead] = np.stack([strict[3], strict[2], loose[1], loose[0]])
-        crossed = ~(numbers[:, 0] <= numbers[:, 1])  # or NaN: what the complement leaves is taken, or nothing is claimed
+        # Bounds that cross or are no probabilities are left out, with those of the complement: nothing is claimed there.
+        crossed = ~((numbers[:, 0] <= numbers[:, 1]) & (numbers[:, 0] >= 0.0) & (numbers[:, 1] <= 1.0))
+        crossed |= crossed[[2, 3, 0, 1]]
         numbers[:, 0][crossed], numbers[:, 1][crossed] = 0.0, 1.0
-        for k, other in enumerate((2, 3, 0, 1)):
-            least, most = np.maximum(next_below(1.0 - numbers[other, 1]), 0.0), next_above(1.0 - numbers[other, 0])
-            numbers[k, 0] = np.where(crossed[k], least, numbers[k, 0])
-            numbers[k, 1] = np.where(crossed[k], np.minimum(most, 1.0), numbers[k, 1])
         estimates = []
         method = "tail of the sum of losses" + (", bounds that cross left out" if crossed.any() else "")
         for lower, upper in numbers:

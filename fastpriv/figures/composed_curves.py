@@ -115,7 +115,8 @@ def _accountant(one: Any) -> tuple[str, str, ArrayLike]:
             f"accountants must be triples of name, side and deltas; got {_validate.shown(one)}. Put a single one "
             "in a list."
         )
-    return parts
+    name, side, deltas = parts
+    return name, side, deltas
 
 
 def _draw_accountant(

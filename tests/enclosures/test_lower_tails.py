@@ -4,12 +4,15 @@ Given the loss l of the pair, S is normal about l + mu^2 / 2 with the standard d
 of Phi((epsilon - l) / mu - mu / 2).
 """
 
+import math
+
 import mpmath
 import numpy as np
 import pytest
 from mpmath import mp
 
 from fastpriv import GaussianMechanism, GaussianMixture, LaplaceMechanism, compose, risk
+from fastpriv.composition import compositions
 
 MU = 6.0
 ONE = GaussianMixture.single(0.0, 1.0)
@@ -125,10 +128,20 @@ def test_levels_next_to_the_largest_loss():
 
 @pytest.mark.parametrize("level", [-1e308, -1e10, 1e10, 1e300, 1e308])
 def test_tails_beyond_all_losses_are_numbers(level):
-    """Far out the contours end; the bounds of both tails still hold 0 and 1, whatever their width."""
-    for pair in (PoissonSampledGaussian(1.0, 0.01), GaussianMechanism(1.0, 1.0)):
-        both = compose(pair, 10)
-        for above, below in zip(both.tail_probabilities(level), both.lower_tail_probabilities(level), strict=True):
-            truth = float(level < 0)
-            assert above.lower <= truth <= above.upper
-            assert below.lower <= 1.0 - truth <= below.upper
+    """Far out nothing is divided or multiplied by what overflows, whatever the width of the bounds."""
+    both = compose(GaussianMechanism(1.0, 1.0), 10)
+    for above, below in zip(both.tail_probabilities(level), both.lower_tail_probabilities(level), strict=True):
+        truth = float(level < 0)
+        assert above.lower <= truth <= above.upper
+        assert below.lower <= 1.0 - truth <= below.upper
+
+
+def test_tails_that_contradict_themselves_claim_nothing(monkeypatch):
+    both = compose(GaussianMechanism(1.0, 1.0), 10)
+    for false in ([1.0, 0.0], [math.nan, 0.5], [-math.inf, 0.0]):
+        numbers = np.array([false, [0.25, 0.25], [1.0, 1.0], [0.75, 0.75]])[..., None]
+        monkeypatch.setattr(compositions, "_tails", lambda steps, levels, numbers=numbers: numbers.copy())
+        above, below = both.tail_probabilities(1.0)[0], both.lower_tail_probabilities(1.0)[0]
+        assert (above.lower, above.upper, below.lower, below.upper) == (0.0, 1.0, 0.0, 1.0)
+        assert above.method.endswith("bounds that cross left out")
+        assert both.tail_probabilities(1.0)[1].value == 0.25
