@@ -525,7 +525,7 @@ class Composition(PairObject):
             at, before = behind[..., : levels.size], behind[..., levels.size :]
             strict, loose = (np.stack([a[:, 0], b[:, 1]], 1) for a, b in ((before, at), (at, before)))  # of -S < -e, <=
             numbers[..., ~ahead] = np.stack([strict[3], strict[2], loose[1], loose[0]])
-        # Bounds that cross or are no probabilities are left out, with those of the complement: nothing is claimed there.
+        # Bounds that cross or are no probabilities are left out with those of the complement: nothing is claimed there.
         crossed = ~((numbers[:, 0] <= numbers[:, 1]) & (numbers[:, 0] >= 0.0) & (numbers[:, 1] <= 1.0))
         crossed |= crossed[[2, 3, 0, 1]]
         numbers[:, 0][crossed], numbers[:, 1][crossed] = 0.0, 1.0
