@@ -170,15 +170,15 @@ class TestDpAccounting:
             assert (compose(made).delta(epsilon).upper == back.upper).all()
 
     def test_its_own_pessimistic_delta_falls_below_the_truth(self):
-        """10,000 steps: no rounding of its transform is in its answer."""
-        epsilon, steps = 7.25, 10_000
+        """10,000 steps: roundings of its transform, which differ from processor to processor, exceed a delta of 1e-14."""
+        epsilon, steps = np.linspace(7.0, 8.0, 21), 10_000
         truth = GaussianMechanism(1.0, 1.0).delta(epsilon)
         made = self.pld.from_gaussian_mechanism(100.0)  # pessimistic by default
-        assert made.self_compose(steps).get_delta_for_epsilon(epsilon) < 0.9 * truth.lower
-        found = compose(made, steps).delta(epsilon)
-        assert found.upper >= truth.lower
-        own = compose(dp_accounting_pld(GaussianMechanism(100.0, 1.0)), steps).delta(epsilon)
-        assert truth.lower <= own.upper <= 1.01 * truth.upper
+        theirs = np.array([made.self_compose(steps).get_delta_for_epsilon(e) for e in epsilon])
+        assert (theirs < 0.9 * truth.lower).any()
+        assert (compose(made, steps).delta(epsilon).upper >= truth.lower).all()
+        own = compose(dp_accounting_pld(GaussianMechanism(100.0, 1.0)), steps).delta(epsilon[5])
+        assert truth.lower[5] <= own.upper <= 1.01 * truth.upper[5]
 
     def test_its_pairs_agree_with_ours(self):
         ours = dp_accounting_pld(*PAIRS["subsampled, remove"], interval=1e-3)
