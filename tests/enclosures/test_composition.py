@@ -170,7 +170,7 @@ class TestDpAccounting:
             assert (compose(made).delta(epsilon).upper == back.upper).all()
 
     def test_its_own_pessimistic_delta_falls_below_the_truth(self):
-        """10,000 steps: roundings of its transform, which differ from processor to processor, exceed a delta of 1e-14."""
+        """Over 10,000 steps the roundings of its transform, other on other processors, exceed a delta of 1e-14."""
         epsilon, steps = np.linspace(7.0, 8.0, 21), 10_000
         truth = GaussianMechanism(1.0, 1.0).delta(epsilon)
         made = self.pld.from_gaussian_mechanism(100.0)  # pessimistic by default
