@@ -22,7 +22,7 @@ from mpmath import mp, mpf
 from fastpriv import compose
 from fastpriv.adapters.accountants import ACCOUNTANTS, CompositionQuestion, ProgramOutcome, answers
 from fastpriv.adapters.step_tables import make_step
-from fastpriv.figures import html_page as html
+from fastpriv.report import html_page as html
 
 # An answer on the wrong side of the truth by no more than this, relative, is taken for rounding.
 ROUNDING = 1e-9

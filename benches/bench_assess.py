@@ -14,7 +14,7 @@ EPSILON = np.linspace(0.0, 4.0, 41)
 
 @pytest.fixture(scope="module")
 def ages():
-    return fastpriv.datasets.adult("age")
+    return fastpriv.studies.datasets.adult("age")
 
 
 def by_hand(ages):

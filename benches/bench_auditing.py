@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 from scipy.optimize import brentq
 
-from fastpriv.auditing import OneRun, RepeatedRuns, audit_epsilon, audit_gaussian_dp, audit_scores
+from fastpriv.studies.auditing import OneRun, RepeatedRuns, audit_epsilon, audit_gaussian_dp, audit_scores
 
 RNG = np.random.default_rng(3)
 TRUE, FALSE = RNG.binomial(1000, 0.4, 5000), RNG.binomial(1000, 0.1, 5000)

@@ -8,13 +8,13 @@ import pytest
 from scipy.special import ndtri
 from scipy.stats import qmc
 
-from fastpriv import _random
+from fastpriv.base import random_streams
 from fastpriv.kernels import _draw
 from fastpriv.sampling import sobol
 
 SHAPES = {"d=1": (1, 65536), "d=16": (16, 4096), "d=1000": (1000, 64)}
-ROOT = _random.root(0)
-WORDS = _random.stream_words(ROOT, (0,), _draw.SEED_WORDS)
+ROOT = random_streams.root(0)
+WORDS = random_streams.stream_words(ROOT, (0,), _draw.SEED_WORDS)
 
 
 def fastpriv_random(d, n):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from fastpriv.kernels import _gradient_matching, instruction_sets
-from fastpriv.leakage import (
+from fastpriv.studies.leakage import (
     GradientMatching,
     GradientProductAttack,
     MultilayerPerceptron,
@@ -22,7 +22,7 @@ from fastpriv.leakage import (
     Training,
     invert_single_record,
 )
-from fastpriv.leakage.gradient_inversion import _orthonormal_rows
+from fastpriv.studies.leakage.gradient_inversion import _orthonormal_rows
 
 SIZE, CLASSES, FEATURES = 4, 10, 64
 

@@ -8,8 +8,14 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
-from fastpriv import datasets
-from fastpriv.leakage import Protection, SoftmaxRegression, bayesian_privacy_estimate, leakage_study, match_to_pool
+from fastpriv.studies import datasets
+from fastpriv.studies.leakage import (
+    Protection,
+    SoftmaxRegression,
+    bayesian_privacy_estimate,
+    leakage_study,
+    match_to_pool,
+)
 
 PIXELS, LABELS = datasets.digits()
 POOL = PIXELS / 16.0

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from fastpriv.leakage import MultilayerPerceptron, Protection, SoftmaxRegression, Training
+from fastpriv.studies.leakage import MultilayerPerceptron, Protection, SoftmaxRegression, Training
 
 MODELS = {"softmax": (), "one hidden layer of 32": (32,)}
 BATCHES = (4, 64)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from fastpriv.membership import (
+from fastpriv.studies.membership import (
     AdaptiveThresholdLRT,
     DworkScore,
     FixedSizeMembership,

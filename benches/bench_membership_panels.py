@@ -6,7 +6,7 @@ Each group has the line of NumPy that one would write, on the matrix of doubles 
 import numpy as np
 import pytest
 
-from fastpriv.membership import FixedSizeMembership, FrequencyRelease, GaussianNoise, Panel
+from fastpriv.studies.membership import FixedSizeMembership, FrequencyRelease, GaussianNoise, Panel
 
 PEOPLE, ATTRIBUTES, RELEASES = 800, 5000, 1000
 

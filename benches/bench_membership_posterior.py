@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fastpriv.kernels import instruction_sets
-from fastpriv.membership import (
+from fastpriv.studies.membership import (
     BernoulliMembership,
     FrequencyRelease,
     GaussianNoise,

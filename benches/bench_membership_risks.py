@@ -10,7 +10,7 @@ import pytest
 from scipy.integrate import dblquad
 from scipy.stats import norm
 
-from fastpriv.membership import (
+from fastpriv.studies.membership import (
     BernoulliMembership,
     FrequencyRelease,
     GaussianNoise,

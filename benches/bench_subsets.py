@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from fastpriv import BatchGradient, SubsetLikelihood, posterior, rank_of_subset, sampled_subset_posterior
-from fastpriv.leakage import leakage_scoreboard, leakage_tasks
+from fastpriv.studies.leakage import leakage_scoreboard, leakage_tasks
 
 BATCH = (123, 777, 1500)
 SIGMAS = (3.0, 1.0, 0.5, 0.3, 0.2, 0.1, 0.05, 0.03)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fastpriv import GaussianMechanism, GaussianMixture, compose
-from fastpriv.risk import gaussian_dp_fit, trade_off_curve, true_positive_rate
+from fastpriv.composition import gaussian_dp_fit, trade_off_curve, true_positive_rate
 
 SIGMA, RATE, COUNT = 2.0, 0.01, 1000
 ALPHA = np.concatenate([np.geomspace(1e-10, 0.5, 5000), 1 - np.geomspace(1e-10, 0.5, 5000)])

@@ -53,10 +53,12 @@ from __future__ import annotations
 import sys as _sys
 from typing import Any as _Any
 
-from ._public import attach as _attach
+from .base.old_addresses import install as _install
+from .base.public_names import attach as _attach
 
 __version__ = "0.3.0"
 
+_install()
 _load, __dir__, _names = _attach(__name__, __file__)  # the list of names is __init__.pyi
 
 

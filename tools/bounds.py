@@ -404,7 +404,7 @@ def _python_imports(root: Path) -> dict[str, set[str]]:
             found |= {name for name in modules if name.startswith(room)}
         path = modules[module]
         stub = path.with_suffix(".pyi").exists()  # then the stub says where a name comes from
-        if path.name == "__init__.py" and not stub and module not in ("fastpriv", "fastpriv.numerics"):  # used whole
+        if path.name == "__init__.py" and not stub and module != "fastpriv":
             found |= {name for name in modules if name.rpartition(".")[0] == module}
         below[module] = found
     return below

@@ -1,4 +1,4 @@
-"""Makes fastpriv/datasets/genotypes.npz: carriers of alleles at neighbouring sites, simulated with msprime.
+"""Makes fastpriv/studies/datasets/genotypes.npz: carriers of alleles at neighbouring sites, simulated with msprime.
 
 ``python tools/simulate_genotypes.py`` needs msprime 1.x, which is no dependency of the package, and writes the file
 that ``fastpriv.datasets.genotypes`` reads. 1,000 diploid people of the OutOfAfrica model of Gutenkunst et al. (2009),

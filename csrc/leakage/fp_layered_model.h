@@ -2,7 +2,7 @@
  *
  * Notation: layer l = 0 ... L - 1 maps width[l] numbers to width[l + 1]: z = W [a; 1], the intercept in the last column of
  * W; a = f(z) below the last layer, whose z are logits.  Weights are the matrices one after another, row by row.  The
- * formulas and their source are at the head of fastpriv/leakage/layered_models.py.
+ * formulas and their source are at the head of fastpriv/studies/leakage/layered_models.py.
  * Gradient matching of one softmax layer alone, with its Gauss-Newton steps, is in fp_gradient_matching.h.
  *
  * Memory.  Rows of tables are padded to a multiple of FP_LANES: `rows` holds W, `columns` its transpose, so that every

@@ -9,6 +9,6 @@ function is called.
 
 from __future__ import annotations
 
-from .._public import attach
+from ..base.public_names import attach
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__)  # the list is __init__.pyi

@@ -14,12 +14,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .. import _validate
+from ..base import validate
+from ..base.errors import DomainError
 from ..composition.compositions import Composition, compose
 from ..composition.engines import root_bounds
 from ..composition.steps import AtomStep, BoundingSteps
 from ..distributions import GaussianMixture
-from ..errors import DomainError
 from ..mechanisms.gaussian import GaussianMechanism
 from ..mechanisms.geometric import GeometricMechanism
 from ..mechanisms.laplace import LaplaceMechanism
@@ -72,7 +72,7 @@ def composition_from_dp_events(event: Any, *, relation: Relation = "add_or_remov
     >>> print(f"{adapters.composition_from_dp_events(events).epsilon(1e-5):.6f}")
     4.377178 [4.377178, 4.377179]
     """
-    _validate.choice("relation", relation, ("add_or_remove", "replace_one"))
+    validate.choice("relation", relation, ("add_or_remove", "replace_one"))
     return _composition(event, relation, 0)
 
 
@@ -110,7 +110,7 @@ def composition_from_opacus(history: Any) -> Composition:
     rows = history.get("history") if isinstance(history, Mapping) else getattr(history, "history", history)
     if not isinstance(rows, (list, tuple)) or not all(isinstance(row, (list, tuple)) and len(row) == 3 for row in rows):
         raise DomainError(
-            f"history must be a list of (noise_multiplier, sample_rate, num_steps); got {_validate.shown(history)}. "
+            f"history must be a list of (noise_multiplier, sample_rate, num_steps); got {validate.shown(history)}. "
             "Pass accountant.history, or accountant.state_dict()."
         )
     pairs = [_sampled_gaussian(noise, rate) for noise, rate, _ in rows]
@@ -128,7 +128,7 @@ def _fields(event: Any) -> tuple[str, Callable[[str], Any]]:
 
     def field(key: str) -> Any:
         if key not in source:
-            raise DomainError(f"event must have {key} in a {name}; got {_validate.shown(event)}. Add it.")
+            raise DomainError(f"event must have {key} in a {name}; got {validate.shown(event)}. Add it.")
         return source[key]
 
     return str(name), field
@@ -154,7 +154,7 @@ def _composition(event: Any, relation: str, depth: int) -> Composition:
         scale = _noise(field("noise_multiplier"))
         return compose(LaplaceMechanism(scale, float(moved))) if scale else _without_privacy()
     if name == "DiscreteLaplaceDpEvent":
-        span = _validate.count("sensitivity", field("sensitivity"), 1)
+        span = validate.count("sensitivity", field("sensitivity"), 1)
         return compose(GeometricMechanism(moved * span + 1, field("noise_parameter")))
     if name == "RandomizedResponseDpEvent":
         _require(relation == "replace_one", name, "replace_one", "it hides what a record is, not whether it is there")
@@ -168,7 +168,7 @@ def _composition(event: Any, relation: str, depth: int) -> Composition:
     raise DomainError(
         "event must be a NoOp, NonPrivate, Gaussian, Laplace, DiscreteLaplace, RandomizedResponse or "
         "MixtureOfGaussians event, a Gaussian on a Poisson sample, or a composition of these; got "
-        f"{_validate.shown(event)}. Compose others from pairs that dominate them, by fastpriv.compose."
+        f"{validate.shown(event)}. Compose others from pairs that dominate them, by fastpriv.compose."
     )
 
 
@@ -182,7 +182,7 @@ def _require(met: bool, name: str, relation: str, reason: str) -> None:
 
 
 def _noise(multiplier: Any) -> float:
-    return _validate.scalar("noise_multiplier", multiplier, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf))
+    return validate.scalar("noise_multiplier", multiplier, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf))
 
 
 def _without_privacy() -> Composition:
@@ -193,13 +193,13 @@ def _sampled_gaussian(multiplier: Any, rate: Any) -> Any:
     sigma = _noise(multiplier)
     if sigma:
         return PoissonSampledGaussian(sigma, rate)
-    share = _validate.scalar("sample_rate", rate, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
+    share = validate.scalar("sample_rate", rate, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
     return _unordered(compose((np.array([1.0 - share, share]), np.array([1.0, 0.0]))))
 
 
 def _poisson_sampled(event: Any, rate: Any) -> Composition:
     """Gaussians on one Poisson sample."""
-    share = _validate.scalar("sampling_probability", rate, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
+    share = validate.scalar("sampling_probability", rate, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
     sigmas = _gaussians(event)
     if share == 0.0 or not sigmas:
         return compose([])
@@ -224,20 +224,20 @@ def _gaussians(event: Any, depth: int = 0) -> list[tuple[float, int]]:
     if name == "GaussianDpEvent":
         return [(_noise(field("noise_multiplier")), 1)]
     if name == "SelfComposedDpEvent" and depth < _MAX_DEPTH:
-        count = _validate.count("count", field("count"), 0)
+        count = validate.count("count", field("count"), 0)
         return [(sigma, n * count) for sigma, n in _gaussians(field("event"), depth + 1) if count]
     if name == "ComposedDpEvent" and depth < _MAX_DEPTH:
         return [one for part in field("events") for one in _gaussians(part, depth + 1)]
     raise DomainError(
         f"event must be a Gaussian, or a composition of them, inside a PoissonSampledDpEvent; got "
-        f"{_validate.shown(event)}. Compose others from pairs that dominate them, by fastpriv.compose."
+        f"{validate.shown(event)}. Compose others from pairs that dominate them, by fastpriv.compose."
     )
 
 
 def _randomized_response(noise: Any, buckets: Any) -> Composition:
     """The truth with probability 1 - noise, else any of the buckets."""
-    share = _validate.scalar("noise_parameter", noise, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
-    k = _validate.count("num_buckets", buckets, 1)
+    share = validate.scalar("noise_parameter", noise, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
+    k = validate.count("num_buckets", buckets, 1)
     if k == 1:
         return compose([])
     lie = Fraction(share) / k

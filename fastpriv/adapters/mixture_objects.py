@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import _validate
+from ..base import validate
+from ..base.errors import BackendMissingError, DomainError, ShapeError
 from ..distributions import GaussianMixture
-from ..errors import BackendMissingError, DomainError, ShapeError
 
 __all__ = ["mixture_from_scipy", "mixture_from_sklearn", "scipy_from_mixture", "sklearn_from_mixture"]
 
@@ -49,10 +49,10 @@ def mixture_from_sklearn(fitted: Any) -> GaussianMixture:
         covariances = np.asarray(fitted.covariances_)
     except AttributeError:
         raise DomainError(
-            f"fitted must be a fitted GaussianMixture of scikit-learn; got {_validate.shown(fitted)}. Call its fit "
+            f"fitted must be a fitted GaussianMixture of scikit-learn; got {validate.shown(fitted)}. Call its fit "
             "method first."
         ) from None
-    _validate.choice("covariance_type", kind, ("full", "tied", "diag", "spherical"))
+    validate.choice("covariance_type", kind, ("full", "tied", "diag", "spherical"))
     if kind in ("full", "tied"):
         return GaussianMixture(weights, means, covariances=covariances)
     return GaussianMixture(weights, means, np.sqrt(covariances))
@@ -91,7 +91,7 @@ def sklearn_from_mixture(mixture: GaussianMixture) -> Any:
     >>> adapters.sklearn_from_mixture(p).predict([[-1.0], [4.0]])  # doctest: +SKIP
     array([0, 1])
     """
-    _validate.instance("mixture", mixture, GaussianMixture)
+    validate.instance("mixture", mixture, GaussianMixture)
     try:
         from sklearn import mixture as sklearn_mixture
     except ImportError:
@@ -148,7 +148,7 @@ def mixture_from_scipy(distribution: Any) -> GaussianMixture:
     if not all(isinstance(one, stats.Normal) for one in components):
         raise DomainError(
             "distribution must be a scipy.stats.Mixture of Normal components; got "
-            f"{_validate.shown(distribution)}. Write shifted and scaled components with mu and sigma."
+            f"{validate.shown(distribution)}. Write shifted and scaled components with mu and sigma."
         )
     weights = getattr(distribution, "weights", [1.0])
     return GaussianMixture(weights, [float(one.mu) for one in components], [float(one.sigma) for one in components])
@@ -184,7 +184,7 @@ def scipy_from_mixture(mixture: GaussianMixture) -> Any:
     1.5
     """
     stats = _scipy_stats("scipy_from_mixture")
-    _validate.instance("mixture", mixture, GaussianMixture)
+    validate.instance("mixture", mixture, GaussianMixture)
     if mixture.dimension != 1:
         raise ShapeError(
             f"mixture must have dimension 1 for scipy.stats; got {mixture.dimension}. Take mixture.marginal(0)."

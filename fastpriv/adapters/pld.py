@@ -8,14 +8,14 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from .. import _validate
-from .._monotone import monotone
+from ..base import validate
+from ..base.errors import BackendMissingError, DomainError
+from ..base.estimate import Estimate, NumberLike
+from ..base.monotone import monotone
 from ..composition.compositions import compose
 from ..composition.discretised_losses import discretised
 from ..composition.measured_losses import is_dp_accounting_pld
 from ..composition.pairs import pair_of
-from ..errors import BackendMissingError, DomainError
-from ..estimate import Estimate, NumberLike
 
 __all__ = ["PldCurve", "dp_accounting_pld"]
 
@@ -127,7 +127,7 @@ class PldCurve:
     def __init__(self, pld: Any) -> None:
         if not is_dp_accounting_pld(pld):
             raise DomainError(
-                f"pld must be a PrivacyLossDistribution of dp_accounting; got {_validate.shown(pld)}. Make one by "
+                f"pld must be a PrivacyLossDistribution of dp_accounting; got {validate.shown(pld)}. Make one by "
                 "dp_accounting.pld.privacy_loss_distribution, or by dp_accounting_pld."
             )
         self._composition = compose(pld)
@@ -141,9 +141,9 @@ class PldCurve:
 def _arguments(p: Any, q: Any, interval: ArrayLike, tail_mass: ArrayLike, pessimistic: bool) -> tuple[Any, ...]:
     """Both curves and the checked keywords."""
     pair = pair_of(p, q)
-    step = _validate.scalar("interval", interval, "from 1e-9 to 10", lambda x: (x >= 1e-9) & (x <= 10))
-    tail = _validate.scalar("tail_mass", tail_mass, "from 1e-250 to 0.1", lambda x: (x >= 1e-250) & (x <= 0.1))
-    pessimistic = _validate.flag("pessimistic", pessimistic)
+    step = validate.scalar("interval", interval, "from 1e-9 to 10", lambda x: (x >= 1e-9) & (x <= 10))
+    tail = validate.scalar("tail_mass", tail_mass, "from 1e-250 to 0.1", lambda x: (x >= 1e-250) & (x <= 0.1))
+    pessimistic = validate.flag("pessimistic", pessimistic)
     if not (pessimistic or pair.of_one_pair):
         raise DomainError(
             "pessimistic must be True for a channel; got False. Its worst pairs of rows have no curve of their own."

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .. import _validate
-from .._files import parse_toml
-from ..errors import DomainError, ShapeError
+from ..base import validate
+from ..base.errors import DomainError, ShapeError
+from ..base.files import parse_toml
 
 __all__ = ["KINDS", "ComposedStep", "make_step", "read_steps"]
 
@@ -76,8 +76,8 @@ def _randomized_response(folder: Path, epsilon: float, k: float) -> Any:
 
 def _approximate_dp(folder: Path, epsilon: float, delta: float) -> Any:
     """Of all (epsilon, delta) private mechanisms, the pair that dominates (Kairouz, Oh and Viswanath 2015, eq. 18)."""
-    level = _validate.scalar("epsilon", epsilon, "at least 0 and finite", lambda x: (x >= 0) & (x < math.inf))
-    infinite = _validate.scalar("delta", delta, "from 0 to below 1", lambda x: (x >= 0) & (x < 1))
+    level = validate.scalar("epsilon", epsilon, "at least 0 and finite", lambda x: (x >= 0) & (x < math.inf))
+    infinite = validate.scalar("delta", delta, "from 0 to below 1", lambda x: (x >= 0) & (x < 1))
     odds = 1.0 / (1.0 + math.exp(-level))
     likely, unlikely = (1.0 - infinite) * odds, (1.0 - infinite) * math.exp(-level) * odds
     return [infinite, likely, unlikely, 0.0], [0.0, unlikely, likely, infinite]
@@ -94,8 +94,8 @@ def _discrete(folder: Path, p: Any, q: Any) -> Any:
     for name, given in (("p", p), ("q", q)):
         words = given.split() if isinstance(given, str) else given
         if not isinstance(words, list):
-            raise DomainError(f"{name} must be a list of numbers; got {_validate.shown(words)}. Write [0.25, 0.75].")
-        pair.append(_validate.probabilities(name, [_number(name, word) for word in words]))
+            raise DomainError(f"{name} must be a list of numbers; got {validate.shown(words)}. Write [0.25, 0.75].")
+        pair.append(validate.probabilities(name, [_number(name, word) for word in words]))
     if pair[0].size != pair[1].size:
         raise DomainError(
             f"p and q must have one probability for each outcome; got {pair[0].size} and {pair[1].size}. Write 0 for "
@@ -132,7 +132,7 @@ def read_steps(path: str | os.PathLike[str]) -> list[ComposedStep]:
     OSError
         When the file cannot be read.
     """
-    file = _validate.path("steps", path)
+    file = validate.path("steps", path)
     read = _toml_entries if file.suffix.lower() == ".toml" else _csv_entries
     steps = []
     for place, entry in read(file):
@@ -150,13 +150,13 @@ def make_step(entry: Mapping[str, Any], folder: Path = Path()) -> ComposedStep:
     given = {name: value for name, value in entry.items() if value is not None and value != ""}
     kind = given.pop("kind", None)
     if not isinstance(kind, str) or kind not in KINDS:
-        raise DomainError(f"kind must be one of {', '.join(KINDS)}; got {_validate.shown(kind)}. Choose one of them.")
+        raise DomainError(f"kind must be one of {', '.join(KINDS)}; got {validate.shown(kind)}. Choose one of them.")
     count = _whole_count(given.pop("count", 1))
     defaults = KINDS[kind].parameters
     for name in given:
         if name not in defaults:
             raise DomainError(
-                f"{name} must be left empty for {kind}; got {_validate.shown(given[name])}. It takes "
+                f"{name} must be left empty for {kind}; got {validate.shown(given[name])}. It takes "
                 f"{', '.join(defaults)} and count."
             )
     parameters = {}
@@ -187,7 +187,7 @@ def _csv_entries(file: Path) -> Iterator[tuple[str, dict[str, str]]]:
         if name not in ("kind", "count", *_COLUMNS):
             raise DomainError(
                 f"columns of {str(file)!r} must be among kind, count, {', '.join(_COLUMNS)}; got "
-                f"{_validate.shown(name)}. Name each column in the first line."
+                f"{validate.shown(name)}. Name each column in the first line."
             )
         if names.count(name) > 1:
             raise DomainError(f"columns of {str(file)!r} must have different names; got {name!r} twice. Leave one out.")
@@ -217,7 +217,7 @@ def _toml_entries(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     entries = content.get("step")
     if set(content) != {"step"} or not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries):
         raise DomainError(
-            f"{str(file)!r} must have entries [[step]] and nothing else; got {_validate.shown(list(content))}. "
+            f"{str(file)!r} must have entries [[step]] and nothing else; got {validate.shown(list(content))}. "
             "Write [[step]] above the kind of each step."
         )
     for k, entry in enumerate(entries, start=1):
@@ -230,13 +230,13 @@ def _number(name: str, value: Any) -> float:
             return float(value)
         except ValueError:
             raise DomainError(f"{name} must be a number; got {value!r}. Write 0.5 or 1e-3.") from None
-    return _validate.scalar(name, value, "a number", lambda x: x == x)
+    return validate.scalar(name, value, "a number", lambda x: x == x)
 
 
 def _whole_count(value: Any) -> int:
     """Return a count, also from the text of a float that is whole, such as 1e6."""
     number = _number("count", value)
-    return _validate.count("count", _whole(number), minimum=0)
+    return validate.count("count", _whole(number), minimum=0)
 
 
 def _whole(number: float) -> Any:

@@ -4,6 +4,6 @@ All answers are an ``Estimate`` of sigma, unit 1, whose ``upper`` is the safe si
 bound, is at most the target. ``gaussian_noise`` holds the functions, ``root_search`` the search between two proofs.
 """
 
-from .._public import attach
+from ..base.public_names import attach
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__)  # the list is __init__.pyi

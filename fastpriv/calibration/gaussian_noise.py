@@ -24,17 +24,17 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _parallel, _validate
-from .._monotone import monotone
+from ..base import parallel, validate
+from ..base.errors import NotConvergedError
+from ..base.estimate import Estimate, Information, NumberLike
+from ..base.monotone import monotone
+from ..base.numerics import LOG_2, UNIT_ROUNDOFF, FloatArray
 from ..capacity.awgn import awgn_sigma_from_capacity
 from ..distributions import Pmf, PmfStack
 from ..divergences.one_dimension.integrals import mutual_information
-from ..errors import NotConvergedError
-from ..estimate import Estimate, Information, NumberLike
 from ..mechanisms.broadcasting import broadcasting
 from ..mechanisms.gaussian import GaussianMechanism
 from ..notions import lip_curves, pointwise_lmip
-from ..numerics import LOG_2, UNIT_ROUNDOFF, FloatArray
 from .root_search import Evaluation, Level, least_sigma, validated_rtol
 
 __all__ = [
@@ -177,8 +177,8 @@ def sigma_from_lip(
     >>> calibration.sigma_from_lip(0.5, [1e-6, 0.1, 0.9], prior).upper
     array([193.21068747,  36.40876464,   0.        ])
     """
-    _parallel.checked(n_jobs)
-    targets = _validate.real(
+    parallel.checked(n_jobs)
+    targets = validate.real(
         "delta", delta, "strictly between 0 and 1", lambda x: (x > 0) & (x < 1),
         remedy="delta = 0 needs infinite noise, delta = 1 needs none.",
     )  # fmt: skip
@@ -215,8 +215,8 @@ def sigma_from_lip_log_delta(
     >>> round(calibration.sigma_from_lip_log_delta(0.5, -1000.0, Pmf([0.0, 1.0], [0.5, 0.5])).upper, 6)
     53.420551
     """
-    _parallel.checked(n_jobs)
-    targets = _validate.real(
+    parallel.checked(n_jobs)
+    targets = validate.real(
         "log_delta", log_delta, "finite and below 0", lambda x: (x > -np.inf) & (x < 0),
         remedy="Pass the natural logarithm of a delta strictly between 0 and 1.",
     )  # fmt: skip
@@ -227,8 +227,8 @@ def _sigma_from_lip(
     epsilon: ArrayLike, name: str, targets: FloatArray, prior: Pmf, rtol: float, n_jobs: int | None
 ) -> Estimate:
     rtol = validated_rtol(rtol)
-    levels = _validate.real("epsilon", epsilon, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf))
-    _validate.broadcastable("epsilon", levels, name, targets)
+    levels = validate.real("epsilon", epsilon, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf))
+    validate.broadcastable("epsilon", levels, name, targets)
     logs = name == "log_delta"
     levels, targets = np.broadcast_arrays(levels, targets)
     pi_min = float(prior.probabilities.min())
@@ -272,7 +272,7 @@ def _sigma_from_lip(
 
 def _single(prior: Pmf | PmfStack) -> Pmf:
     """The prior of one setting; a stack is taken apart before."""
-    _validate.instance("prior", prior, Pmf)
+    validate.instance("prior", prior, Pmf)
     return prior  # type: ignore[return-value]
 
 
@@ -334,7 +334,7 @@ def sigma_from_cd_lmip(
     >>> calibration.sigma_from_cd_lmip([0.1, 1e-6, 2.0], prior).upper
     array([  29.74816667, 9899.48998687,    0.        ])
     """
-    _parallel.checked(n_jobs)
+    parallel.checked(n_jobs)
     prior = _single(prior)
     entropy = -math.fsum(prior.probabilities * np.log(prior.probabilities))
     distances = _distances_from_mean(prior)
@@ -385,7 +385,7 @@ def sigma_from_pointwise_lmip(
     >>> calibration.sigma_from_pointwise_lmip([0.1, 1e-6, 3.0], prior).upper
     array([   47.59473219, 15556.34416198,     0.        ])
     """
-    _parallel.checked(n_jobs)
+    parallel.checked(n_jobs)
     prior = _single(prior)
     limit = -math.log(float(prior.probabilities.min()))
 
@@ -446,8 +446,8 @@ def sigma_from_ci_lmip(
     >>> round(calibration.sigma_from_ci_lmip(0.5, 1, 1.0).upper, 6)
     0.707...
     """
-    _parallel.checked(n_jobs)
-    target = _validate.real(
+    parallel.checked(n_jobs)
+    target = validate.real(
         "mu", mu, "positive and finite", lambda x: (x > 0) & (x < np.inf), remedy="mu = 0 needs infinite noise.",
     )  # fmt: skip
     return awgn_sigma_from_capacity(target, dimension, amplitude, rtol=rtol, unit=unit, n_jobs=n_jobs)
@@ -458,9 +458,9 @@ def _sigma_from_information(
     information: Callable[[float], Estimate], limit: float, deviation: float, zero: str,
 ) -> Estimate:  # fmt: skip
     """The inverse of a level in nats that falls from ``limit`` without noise like (deviation / sigma)^2 / 2."""
-    _validate.choice("unit", unit, ("nats", "bits"))
+    validate.choice("unit", unit, ("nats", "bits"))
     rtol = validated_rtol(rtol)
-    targets = _validate.real(
+    targets = validate.real(
         "mu", mu, "positive", lambda x: x > 0, remedy="mu = 0 needs infinite noise, if there is a secret at all.",
     )  # fmt: skip
     nats = LOG_2 if unit == "bits" else 1.0

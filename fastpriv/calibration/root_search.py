@@ -17,11 +17,11 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from .. import _validate
-from .._parallel import blocks, ordered_map
-from ..errors import DomainError, NotConvergedError
-from ..estimate import Estimate, Kind
-from ..numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
+from ..base import validate
+from ..base.errors import DomainError, NotConvergedError
+from ..base.estimate import Estimate, Kind
+from ..base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
+from ..base.parallel import blocks, ordered_map
 
 __all__ = ["Evaluation", "Level", "least_sigma", "validated_rtol"]
 
@@ -70,7 +70,7 @@ Level: TypeAlias = Callable[[float], Evaluation]
 
 def validated_rtol(rtol: float) -> float:
     """The relative width of the bracket at which the search stops."""
-    return _validate.scalar("rtol", rtol, "at least 1e-15 and below 1", lambda x: (x >= 1e-15) & (x < 1))
+    return validate.scalar("rtol", rtol, "at least 1e-15 and below 1", lambda x: (x >= 1e-15) & (x < 1))
 
 
 def least_sigma(

@@ -5,6 +5,6 @@ asymmetric channel; ``finite`` about finite channels, solved by ``interior_point
 ``structured``; ``gaussian`` about Gaussian signals in Gaussian noise, and ``saddle_point`` about the game between them.
 """
 
-from .._public import attach
+from ..base.public_names import attach
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__)  # the list is __init__.pyi

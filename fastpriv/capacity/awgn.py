@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import _parallel, _validate
-from .._monotone import monotone
-from ..estimate import Estimate, Information, NumberLike, Unit
-from ..numerics import LOG_2, FloatArray
+from ..base import parallel, validate
+from ..base.estimate import Estimate, Information, NumberLike, Unit
+from ..base.monotone import monotone
+from ..base.numerics import LOG_2, FloatArray
 from .awgn_solver import BLOCK, ROUNDING, SolvedArray, inverse_block, solve, solve_all
 
 __all__ = ["AwgnCapacity", "awgn_capacity", "awgn_sigma_from_capacity"]
@@ -84,7 +84,7 @@ class AwgnCapacity(Estimate):
 @monotone(rising="amplitude", falling="sigma")
 def awgn_capacity(
     dimension: ArrayLike, amplitude: NumberLike, sigma: NumberLike = 1.0, *, rtol: float = 1e-9,
-    unit: Information = "nats", n_jobs: int | None = None, progress: _parallel.Progress = None,
+    unit: Information = "nats", n_jobs: int | None = None, progress: parallel.Progress = None,
 ) -> AwgnCapacity:  # fmt: skip
     """Capacity of Y = X + N(0, sigma^2 I_d) with ||X|| <= amplitude: the optimal CI-LMIP parameter of Gaussian noise.
 
@@ -144,17 +144,17 @@ def awgn_capacity(
     >>> awgn_capacity([1, 2, 4], 3.0).value
     array([0.881..., 1.503..., 2.274...])
     """
-    _parallel.checked(n_jobs, progress)
-    _validate.choice("unit", unit, ("nats", "bits"))
+    parallel.checked(n_jobs, progress)
+    validate.choice("unit", unit, ("nats", "bits"))
     if type(rtol) is not float or not 1e-13 <= rtol <= 0.1:
-        rtol = _validate.scalar("rtol", rtol, "between 1e-13 and 0.1", lambda x: (x >= 1e-13) & (x <= 0.1))
+        rtol = validate.scalar("rtol", rtol, "between 1e-13 and 0.1", lambda x: (x >= 1e-13) & (x <= 0.1))
     if _are_ordinary(dimension, amplitude, sigma):
         return _scalar_capacity(float(dimension), float(amplitude), float(sigma), rtol).to(unit)  # type: ignore[arg-type]
     d = _dimension(dimension)
-    a = _validate.real("amplitude", amplitude, "not negative and finite", lambda x: (x >= 0) & np.isfinite(x))
-    s = _validate.real("sigma", sigma, "positive", lambda x: x > 0)
-    _validate.broadcastable("dimension", d, "amplitude", a)
-    _validate.broadcastable("dimension and amplitude", d + a, "sigma", s)
+    a = validate.real("amplitude", amplitude, "not negative and finite", lambda x: (x >= 0) & np.isfinite(x))
+    s = validate.real("sigma", sigma, "positive", lambda x: x > 0)
+    validate.broadcastable("dimension", d, "amplitude", a)
+    validate.broadcastable("dimension and amplitude", d + a, "sigma", s)
     d, a, s = np.broadcast_arrays(d, a, s)
     with np.errstate(over="ignore", under="ignore"):
         solved = solve_all(d.ravel(), a.ravel(), s.ravel(), rtol, n_jobs, progress)
@@ -174,24 +174,24 @@ def awgn_sigma_from_capacity(
     two to six times as wide, and more where the capacity cannot be had to ``rtol``. ``calibration.sigma_from_ci_lmip``
     documents the arguments.
     """
-    _parallel.checked(n_jobs)
-    _validate.choice("unit", unit, ("nats", "bits"))
-    rtol = _validate.scalar("rtol", rtol, "between 1e-12 and 0.1", lambda x: (x >= 1e-12) & (x <= 0.1))
+    parallel.checked(n_jobs)
+    validate.choice("unit", unit, ("nats", "bits"))
+    rtol = validate.scalar("rtol", rtol, "between 1e-12 and 0.1", lambda x: (x >= 1e-12) & (x <= 0.1))
     if _are_ordinary(dimension, amplitude, 1.0, capacity):
         size, nats = float(amplitude), float(capacity) * (LOG_2 if unit == "bits" else 1.0)  # type: ignore[arg-type]
         ((low, high, middle),) = inverse_block([(float(dimension), nats)], rtol).tolist()  # type: ignore[arg-type]
         return _sigma_estimate(size / middle, size / high, size / low)
-    target = _validate.real("capacity", capacity, "positive and finite", lambda x: (x > 0) & np.isfinite(x))
+    target = validate.real("capacity", capacity, "positive and finite", lambda x: (x > 0) & np.isfinite(x))
     d = _dimension(dimension)
-    a = _validate.real("amplitude", amplitude, "positive and finite", lambda x: (x > 0) & np.isfinite(x))
-    _validate.broadcastable("capacity", target, "dimension", d)
-    _validate.broadcastable("capacity and dimension", target + d, "amplitude", a)
+    a = validate.real("amplitude", amplitude, "positive and finite", lambda x: (x > 0) & np.isfinite(x))
+    validate.broadcastable("capacity", target, "dimension", d)
+    validate.broadcastable("capacity and dimension", target + d, "amplitude", a)
     target, d, a = np.broadcast_arrays(target * (LOG_2 if unit == "bits" else 1.0), d, a)
     bounds = np.empty((target.size, 3))
     order = np.lexsort((target.ravel(), d.ravel()))
     pairs = list(zip(d.ravel()[order].tolist(), target.ravel()[order].tolist(), strict=True))
-    blocks = _parallel.blocks(len(pairs), BLOCK)
-    results = _parallel.ordered_map(lambda block: inverse_block(pairs[block], rtol), blocks, n_jobs=n_jobs)
+    blocks = parallel.blocks(len(pairs), BLOCK)
+    results = parallel.ordered_map(lambda block: inverse_block(pairs[block], rtol), blocks, n_jobs=n_jobs)
     for block, rows in zip(blocks, results, strict=True):
         bounds[order[block]] = rows
     low, high, middle = bounds.reshape(*target.shape, 3).transpose(-1, *range(target.ndim))
@@ -208,7 +208,7 @@ def _sigma_estimate(value: Any, lower: Any, upper: Any) -> Estimate:
 
 
 def _dimension(dimension: ArrayLike) -> FloatArray:
-    return _validate.real(
+    return validate.real(
         "dimension", dimension, f"a whole number from 1 to {_MAX_DIMENSION}",
         lambda x: (x >= 1) & (x <= _MAX_DIMENSION) & (x == np.floor(x)),
     )  # fmt: skip

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import _parallel
-from ..numerics import FloatArray, IndexArray
+from ..base import parallel
+from ..base.numerics import FloatArray, IndexArray
 
 __all__ = [
     "BLOCK", "ROUNDING", "SolvedArray", "SolvedSetting", "inverse_block", "solve", "solve_all",
@@ -90,7 +90,7 @@ class SolvedArray:
 
 
 def solve_all(
-    d: FloatArray, a: FloatArray, s: FloatArray, rtol: float, n_jobs: int | None, progress: _parallel.Progress
+    d: FloatArray, a: FloatArray, s: FloatArray, rtol: float, n_jobs: int | None, progress: parallel.Progress
 ) -> SolvedArray:
     """Solve the settings of three flat arrays, equal ones once, in ascending order of R = a/s for each dimension."""
     from ..kernels import _awgn
@@ -110,14 +110,14 @@ def solve_all(
     runs = [
         slice(start + block.start, start + block.stop)
         for start, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
-        for block in _parallel.blocks(end - start, _ONE_SPHERE_RUN)
+        for block in parallel.blocks(end - start, _ONE_SPHERE_RUN)
     ]
 
     def one_sphere(run: slice) -> FloatArray:
         radii = np.where(solvable[run], radius[run], 1.0)
         return np.asarray(_awgn.one_sphere(float(d[run.start]), radii, rtol - _RESERVED))
 
-    for run, rows in zip(runs, _parallel.ordered_map(one_sphere, runs, n_jobs=n_jobs), strict=True):
+    for run, rows in zip(runs, parallel.ordered_map(one_sphere, runs, n_jobs=n_jobs), strict=True):
         numbers[run] = rows
     solutions = {
         k: replace(_solved_setting(_awgn.closed_form(d[k], radius[k], log_radius[k]), radius[k]), state=None)
@@ -125,8 +125,8 @@ def solve_all(
     }
     remaining = np.flatnonzero(solvable & (numbers[:, 1] < 0.0))
     of_dimensions = np.split(remaining, np.flatnonzero(np.diff(d[remaining])) + 1)
-    tasks = [part[block] for part in of_dimensions for block in _parallel.blocks(part.size, BLOCK)]
-    results = _parallel.ordered_map(
+    tasks = [part[block] for part in of_dimensions for block in parallel.blocks(part.size, BLOCK)]
+    results = parallel.ordered_map(
         lambda part: _solve_block(d[part], radius[part], rtol), tasks, n_jobs=n_jobs, progress=progress
     )
     for part, block_solutions in zip(tasks, results, strict=True):

@@ -14,10 +14,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _validate, special
-from .._monotone import Ends, monotone
-from ..estimate import Estimate, Information, NumberLike
-from ..numerics import FloatArray
+from .. import special
+from ..base import validate
+from ..base.estimate import Estimate, Information, NumberLike
+from ..base.monotone import Ends, monotone
+from ..base.numerics import FloatArray
 
 __all__ = ["bac_capacity", "binary_entropy"]
 
@@ -91,7 +92,7 @@ def binary_entropy(
     >>> f"{binary_entropy(1.0, complement=1e-300).value:.9e}"
     '6.917755279e-298'
     """
-    _validate.choice("unit", unit, ("nats", "bits"))
+    validate.choice("unit", unit, ("nats", "bits"))
     probability = _probability("p", p)
     if complement is None:
         value = special.binary_entropy(probability)
@@ -140,30 +141,30 @@ def bac_capacity(
     >>> bac_capacity([0.0, 0.01, 0.25], [0.0, 0.01, 0.75], unit="bits").value
     array([1.        , 0.91920686, 0.        ])
     """
-    _validate.choice("unit", unit, ("nats", "bits"))
+    validate.choice("unit", unit, ("nats", "bits"))
     first, second = _probability("a", a), _probability("b", b)
-    _validate.broadcastable("a", first, "b", second)
+    validate.broadcastable("a", first, "b", second)
     if complement_a is None and complement_b is None:
         value = special.bac_capacity(first, second)
     else:
         pair_a = _with_complement("a", first, "complement_a", 1.0 - first if complement_a is None else complement_a)
         pair_b = _with_complement("b", second, "complement_b", 1.0 - second if complement_b is None else complement_b)
-        _validate.broadcastable("a and complement_a", np.add(*pair_a), "b and complement_b", np.add(*pair_b))
+        validate.broadcastable("a and complement_a", np.add(*pair_a), "b and complement_b", np.add(*pair_b))
         value = special.bac_capacity_with_complements(*pair_a, *pair_b)
     return _nonnegative_estimate(value, _CAPACITY_ERROR, "Halley's method on the input weight").to(unit)
 
 
 def _probability(name: str, value: ArrayLike) -> FloatArray:
-    return _validate.real(name, value, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
+    return validate.real(name, value, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
 
 
 def _with_complement(
     name: str, probability: FloatArray, other: str, complement: ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
     rest = _probability(other, complement)
-    _validate.broadcastable(name, probability, other, rest)
+    validate.broadcastable(name, probability, other, rest)
     gap = np.abs((probability - 0.5) + (rest - 0.5))
-    _validate.real(
+    validate.real(
         other, np.broadcast_to(rest, gap.shape), f"1 - {name} to rounding", lambda x: gap <= _COMPLEMENT_GAP,
         remedy=f"Leave {other} out unless {name} is closer to 1 than doubles resolve.",
     )  # fmt: skip

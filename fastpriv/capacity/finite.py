@@ -23,14 +23,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _parallel, _validate
+from ..base import parallel, validate
+from ..base.errors import DomainError, ShapeError
+from ..base.estimate import Estimate, Information, Kind, Result
+from ..base.numerics import LOG_2, BoolArray, FloatArray, IntArray
 from ..channels import AnyChannel, Channel, ChannelStack, DefaultChannel, ProductChannel, ShardedChannel
-from ..errors import DomainError, ShapeError
-from ..estimate import Estimate, Information, Kind, Result
 from ..kernels import _channel_capacity, _channel_quantities
 from ..mechanisms import MechanismStack
 from ..mechanisms.broadcasting import broadcasting
-from ..numerics import LOG_2, BoolArray, FloatArray, IntArray
 from . import interior_point, structured
 
 __all__ = ["ChannelCapacity", "channel_capacity", "maximal_leakage"]
@@ -166,14 +166,14 @@ def channel_capacity(
     >>> channel_capacity(RandomizedResponse(10**12, 30.0).power(100)).capacity.value
     2497.44...
     """
-    _parallel.checked(n_jobs)
+    parallel.checked(n_jobs)
     if not (type(rtol) is float and 1e-14 <= rtol <= 1):
-        rtol = _validate.scalar("rtol", rtol, "between 1e-14 and 1", lambda x: (x >= 1e-14) & (x <= 1))
-    _validate.choice("unit", unit, ("nats", "bits"))
-    steps = _validate.count("max_iterations", max_iterations, minimum=0, maximum=1_000_000)
+        rtol = validate.scalar("rtol", rtol, "between 1e-14 and 1", lambda x: (x >= 1e-14) & (x <= 1))
+    validate.choice("unit", unit, ("nats", "bits"))
+    steps = validate.count("max_iterations", max_iterations, minimum=0, maximum=1_000_000)
     seconds = math.inf
     if max_seconds is not None:
-        seconds = _validate.scalar("max_seconds", max_seconds, "positive", lambda x: x > 0)
+        seconds = validate.scalar("max_seconds", max_seconds, "positive", lambda x: x > 0)
     if type(channel) is Channel and channel._plain and max(channel.cells.shape) <= _channel_capacity.SMALL_SIZE:
         result = _solve_small(channel, rtol, steps)
     else:
@@ -280,9 +280,9 @@ def _solve_cells(channel: Any, rtol: float, steps: int, deadline: float, n_jobs:
         return _solve_large(stack[part.start], gaps[part.start], rtol, allowed, deadline, start)
 
     if not small:
-        _validate.memory("channel", 16 * n * (m + 1), "Fewer inputs or outputs will do.")
-    tasks = _parallel.blocks(len(stack), _CHANNELS_PER_TASK if small else 1)
-    parts = _parallel.ordered_map(solve_part, tasks, n_jobs=n_jobs, shared=True)
+        validate.memory("channel", 16 * n * (m + 1), "Fewer inputs or outputs will do.")
+    tasks = parallel.blocks(len(stack), _CHANNELS_PER_TASK if small else 1)
+    parts = parallel.ordered_map(solve_part, tasks, n_jobs=n_jobs, shared=True)
     empty = (np.empty((0, 5)), np.empty((0, n)), np.empty((0, m)), np.empty((0, n)))
     numbers, p, q, k = (np.concatenate(rows) for rows in zip(empty, *parts, strict=True))
     method = _METHOD_BY_STRUCTURE if geometric else _BINARY_METHOD if (n, m) == (2, 2) else _METHOD
@@ -333,20 +333,20 @@ def _checked_cells(channel: Any) -> tuple[FloatArray, FloatArray]:
     elif callable(matrix := getattr(channel, "matrix", None)):
         probabilities = matrix()
     try:
-        cells = _validate.array("channel", probabilities)
+        cells = validate.array("channel", probabilities)
     except ShapeError:  # rows of different lengths
         cells = np.empty(0, dtype=object)
-    tolerance = _validate.sum_tolerance((channel.cells if isinstance(channel, Channel) else cells).dtype)
+    tolerance = validate.sum_tolerance((channel.cells if isinstance(channel, Channel) else cells).dtype)
     if cells.dtype.kind not in "fiub":
         constraint = "rows of probabilities of one length"
-        cells = _validate.real("channel", probabilities, constraint, remedy=_REMEDY, answer=False)
+        cells = validate.real("channel", probabilities, constraint, remedy=_REMEDY, answer=False)
     if cells.ndim < 2:
         raise ShapeError(f"channel must be of shape (n, m) or (..., n, m); got shape {cells.shape}. {_REMEDY}")
     if 0 in cells.shape[-2:]:
         raise ShapeError(f"channel must have an input and an output at least; got shape {cells.shape}. {_REMEDY}")
     cells = np.ascontiguousarray(cells, dtype=np.float64)
-    if _validate.map_of(cells) is not None:  # another process may truncate its file
-        _validate.memory("channel", cells.nbytes, "Take a smaller channel.")
+    if validate.map_of(cells) is not None:  # another process may truncate its file
+        validate.memory("channel", cells.nbytes, "Take a smaller channel.")
         cells = np.array(cells)
     gaps = _channel_capacity.row_gaps(cells.reshape(-1, cells.shape[-1])).reshape(cells.shape[:-1])
     good = (gaps >= 0) & (gaps <= tolerance)
@@ -420,7 +420,7 @@ def maximal_leakage(
     >>> float(maximal_leakage([[0.75, 0.25], [0.25, 0.75]], unit="bits"))
     0.58496250072...
     """
-    _validate.choice("unit", unit, ("nats", "bits"))
+    validate.choice("unit", unit, ("nats", "bits"))
     cells, gaps = _checked_cells(channel)
     shape, stack = cells.shape[:-2], cells.reshape(-1, *cells.shape[-2:])
     numbers = _channel_quantities.maximal_leakages(stack, gaps.max(axis=1, initial=0.0)).T.copy()

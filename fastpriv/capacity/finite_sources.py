@@ -26,11 +26,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _validate
+from ..base import validate
+from ..base.errors import DomainError, NotConvergedError, ShapeError
+from ..base.estimate import Estimate, Result
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray, IndexArray, enclosure
 from ..channels import Channel
-from ..errors import DomainError, NotConvergedError, ShapeError
-from ..estimate import Estimate, Result
-from ..numerics import UNIT_ROUNDOFF, FloatArray, IndexArray, enclosure
 
 __all__ = ["RateDistortion", "rate_distortion"]
 
@@ -136,18 +136,18 @@ def rate_distortion(
     >>> print(f"{point.rate.value:.4f} at {point.distortion.value:.4f}, slope {point.slope:.4f}")
     0.1308 at 0.2500, slope 1.0986
     """
-    theta = _validate.probabilities("source", source)
+    theta = validate.probabilities("source", source)
     d = _distortions(distortion, theta.size)
-    tolerance = _validate.scalar("atol", atol, "a positive number", lambda x: x > 0)
+    tolerance = validate.scalar("atol", atol, "a positive number", lambda x: x > 0)
     if (slope is None) == (level is None):
         raise DomainError("slope must be given if level is not, and only then; got both or neither. Give one of them.")
     problem = _Problem(theta, d, tolerance)
     if slope is not None:
-        s = _validate.scalar("slope", slope, "a finite number of at least 0", lambda x: (x >= 0) & np.isfinite(x))
+        s = validate.scalar("slope", slope, "a finite number of at least 0", lambda x: (x >= 0) & np.isfinite(x))
         solution = problem.solve(s, None)
         return problem.checked(solution, solution, 1.0)
     least = float(theta @ d.min(axis=1))
-    wanted = _validate.scalar("level", level, "a finite number of at least 0", lambda x: (x >= 0) & np.isfinite(x))
+    wanted = validate.scalar("level", level, "a finite number of at least 0", lambda x: (x >= 0) & np.isfinite(x))
     if wanted < least:
         raise DomainError(
             f"level must be at least the least possible distortion, {least!r}; got {wanted!r}. Ask for a larger one."
@@ -233,7 +233,7 @@ class _Problem:
         d = self.all_excess[:, used] + self.least[:, None]
         products = np.where(cells > 0, cells * np.where(np.isfinite(d), d, 0.0), 0.0)
         mean = float(self.all_theta @ products.sum(axis=1))
-        error = mean * ((sum(products.shape) + 8) * UNIT_ROUNDOFF + _validate.sum_gap(self.all_theta))
+        error = mean * ((sum(products.shape) + 8) * UNIT_ROUNDOFF + validate.sum_gap(self.all_theta))
         value, lower, upper = enclosure(mean, error, 0.0)
         distortion = Estimate(value, lower, upper, kind="certified", unit="1", method="sum over the channel")
         rate_lower = max(max(part.lower - part.slope * upper for part in (low, high)), 0.0)
@@ -285,7 +285,7 @@ class _Problem:
         start = -float(self.theta @ logs) + s * self.offset
         terms = float(self.theta @ np.abs(logs)) + s * self.offset
         error = float(self.theta @ z_error) * 1.01 + (n + 8) * UNIT_ROUNDOFF * terms
-        error += (_validate.rounded_sum_gap(self.all_theta) + _validate.sum_gap(q)) * (1.0 + terms)
+        error += (validate.rounded_sum_gap(self.all_theta) + validate.sum_gap(q)) * (1.0 + terms)
         excess = np.where(kernel > 0, kernel * np.where(np.isfinite(self.excess), self.excess, 0.0), 0.0)
         mean = self.offset + float((self.theta / z) @ (excess @ q))
         gap = max(float(np.log(np.max(c + c_error))), 0.0)
@@ -301,7 +301,7 @@ class _Problem:
 
 
 def _distortions(distortion: ArrayLike, n: int) -> FloatArray:
-    d = _validate.real(
+    d = validate.real(
         "distortion", distortion, "numbers of at least 0, +inf allowed", lambda x: x >= 0, answer=False,
         remedy="Give one row a symbol and one column a reproduction.",
     )  # fmt: skip
@@ -310,7 +310,7 @@ def _distortions(distortion: ArrayLike, n: int) -> FloatArray:
             f"distortion must have one row for each of the {n} symbols; got shape {d.shape}. "
             "Give one row a symbol and one column a reproduction."
         )
-    _validate.memory(f"distortion of shape {d.shape}", 8 * 6 * d.size, "Merge symbols or reproductions that are equal.")
+    validate.memory(f"distortion of shape {d.shape}", 8 * 6 * d.size, "Merge symbols or reproductions that are equal.")
     bad = np.flatnonzero(~np.isfinite(d.min(axis=1)))
     if bad.size:
         raise DomainError(

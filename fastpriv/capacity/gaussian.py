@@ -34,13 +34,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _validate
-from .._monotone import monotone
+from ..base import validate
+from ..base.errors import DomainError, ShapeError
+from ..base.estimate import Estimate, Information, Kind, NumberLike
+from ..base.exact_linear_algebra import integer_determinant, scaled_integers
+from ..base.monotone import monotone
+from ..base.numerics import LOG_2, UNIT_ROUNDOFF, BoolArray, FloatArray, IntArray
 from ..distributions.covariances import MAX_ASYMMETRY, scaling_exponents
-from ..errors import DomainError, ShapeError
-from ..estimate import Estimate, Information, Kind, NumberLike
-from ..numerics import LOG_2, UNIT_ROUNDOFF, BoolArray, FloatArray, IntArray
-from ..numerics.exact_linear_algebra import integer_determinant, scaled_integers
 
 __all__ = [
     "average_power_capacity", "covariance", "gaussian_information", "log1p_ratio", "nonnegative_bounds", "scaled",
@@ -108,7 +108,7 @@ def gaussian_information(
     >>> gaussian_information([1.0, 1.0], [1.0, 0.0]).value
     inf
     """
-    _validate.choice("unit", unit, ("nats", "bits"))
+    validate.choice("unit", unit, ("nats", "bits"))
     x, y = _broadcast_pair(covariance("signal", signal), covariance("noise", noise))
     if x.ndim == 1:
         value, lower, upper = _diagonal_information(x[None], y[None])[:, 0]
@@ -180,14 +180,14 @@ def average_power_capacity(
     >>> average_power_capacity([1, 4, 100], 2.0, 1.0, unit="bits").value
     array([1.16096405, 2.        , 2.82917642])
     """
-    _validate.choice("unit", unit, ("nats", "bits"))
-    d = _validate.real(
+    validate.choice("unit", unit, ("nats", "bits"))
+    d = validate.real(
         "dimension", dimension, "whole numbers from 1 to 2^53", lambda x: (x >= 1) & (x < 2.0**53) & (x == np.floor(x))
     )
-    a = _validate.real("amplitude", amplitude, "finite and at least 0", lambda x: (x >= 0) & (x < np.inf))
-    s = _validate.real("sigma", sigma, "positive and finite", lambda x: (x > 0) & (x < np.inf))
-    _validate.broadcastable("dimension", d, "amplitude", a)
-    _validate.broadcastable("sigma", s, "dimension and amplitude", d + a)
+    a = validate.real("amplitude", amplitude, "finite and at least 0", lambda x: (x >= 0) & (x < np.inf))
+    s = validate.real("sigma", sigma, "positive and finite", lambda x: (x > 0) & (x < np.inf))
+    validate.broadcastable("dimension", d, "amplitude", a)
+    validate.broadcastable("sigma", s, "dimension and amplitude", d + a)
     with np.errstate(over="ignore", under="ignore", divide="ignore"):
         ratio = a / s
         per = np.where(ratio < 1e-140, (ratio * np.sqrt(d)) * ratio / np.sqrt(d), d * np.log1p(ratio * ratio / d))
@@ -354,8 +354,8 @@ def covariance(name: str, value: ArrayLike) -> FloatArray:
     except ValueError:  # rows of different lengths
         ndim = 0
     if ndim < 2:
-        return _validate.real(name, value, "finite and at least 0", lambda x: (x >= 0) & (x < np.inf))
-    k = _validate.real(name, value, "made of finite numbers", np.isfinite)
+        return validate.real(name, value, "finite and at least 0", lambda x: (x >= 0) & (x < np.inf))
+    k = validate.real(name, value, "made of finite numbers", np.isfinite)
     if k.shape[-1] != k.shape[-2] or k.size == 0:
         raise ShapeError(
             f"{name} must be a square matrix or a stack of them; got shape {k.shape}. "
@@ -394,7 +394,7 @@ def _broadcast_pair(first: FloatArray, second: FloatArray) -> tuple[FloatArray, 
         signal, noise = (np.array(np.broadcast_to(a, (dimension,))) for a in arrays)
         return signal, noise
     signal, noise = (a if a.ndim >= 2 else a[..., None] * np.eye(dimension) for a in arrays)
-    _validate.broadcastable("signal", signal, "noise", noise)
+    validate.broadcastable("signal", signal, "noise", noise)
     signal, noise = np.broadcast_arrays(signal, noise)
     return signal, noise
 

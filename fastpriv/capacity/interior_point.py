@@ -42,10 +42,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray, IndexArray
 from ..kernels import _channel_capacity
 from ..mechanisms import GeometricMechanism
 from ..mechanisms.geometric import geometric_smoothing
-from ..numerics import UNIT_ROUNDOFF, FloatArray, IndexArray
 
 __all__ = [
     "InputDistribution", "certified_bounds", "geometric_input", "is_geometric", "nearly_equal_rows", "solve",

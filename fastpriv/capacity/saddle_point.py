@@ -33,12 +33,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _validate
-from .._monotone import monotone
+from ..base import validate
+from ..base.errors import DomainError, ShapeError
+from ..base.estimate import Estimate, Information, Kind, NumberLike, Result
+from ..base.monotone import monotone
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
 from ..distributions.covariances import scaling_exponents
-from ..errors import DomainError, ShapeError
-from ..estimate import Estimate, Information, Kind, NumberLike, Result
-from ..numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
 from .gaussian import covariance, gaussian_information, log1p_ratio, nonnegative_bounds, scaled
 
 __all__ = [
@@ -147,7 +147,7 @@ def water_filling(noise: ArrayLike, power: NumberLike) -> WaterFilling:
     (array([3., 1., 0.]), 4.0, 0.836988216786)
     """
     eigenvalues, low, high, axes = _eigenvalues("noise", noise)
-    p = _validate.scalar("power", power, "finite and at least 0", lambda x: (x >= 0) & (x < np.inf))
+    p = validate.scalar("power", power, "finite and at least 0", lambda x: (x >= 0) & (x < np.inf))
     value, signal, level = _water_filling(eigenvalues, p)
     least, most = _water_filling(high, p)[0][1], _water_filling(low, p)[0][2]
     return WaterFilling(_enclosing(value, least, most, "water-filling by sorting"), _covariance(axes, signal), level)
@@ -195,7 +195,7 @@ def noise_filling(signal: ArrayLike, power: NumberLike) -> NoiseFilling:
     (array([1.805665, 1.194335, 0.      ]), 0.888097357)
     """
     eigenvalues, low, high, axes = _eigenvalues("signal", signal)
-    p = _validate.scalar("power", power, "finite and at least 0", lambda x: (x >= 0) & (x < np.inf))
+    p = validate.scalar("power", power, "finite and at least 0", lambda x: (x >= 0) & (x < np.inf))
     value, noise, multiplier = _noise_filling(eigenvalues, p)
     least, most = _noise_filling(low, p)[0][1], _noise_filling(high, p)[0][2]
     estimate = _enclosing(value, least, most, "inverse filling, Newton on the multiplier")
@@ -297,10 +297,10 @@ def gaussian_game(
     >>> game.value.value, game.signal, game.noise
     (2.0, 1.0, 1.0)
     """
-    _validate.choice("unit", unit, ("nats", "bits"))
-    d = _validate.count("dimension", dimension, 1, 2**53)
-    p = _validate.scalar("signal_power", signal_power, "positive and finite", lambda x: (x > 0) & (x < np.inf))
-    n = _validate.scalar("noise_power", noise_power, "positive and finite", lambda x: (x > 0) & (x < np.inf))
+    validate.choice("unit", unit, ("nats", "bits"))
+    d = validate.count("dimension", dimension, 1, 2**53)
+    p = validate.scalar("signal_power", signal_power, "positive and finite", lambda x: (x > 0) & (x < np.inf))
+    n = validate.scalar("noise_power", noise_power, "positive and finite", lambda x: (x > 0) & (x < np.inf))
     value = 0.5 * d * float(log1p_ratio(np.asarray(p), np.asarray(n)))
     lower, upper = nonnegative_bounds(np.asarray(value), 2e-15 * value, False)
     estimate = Estimate(value, lower, upper, kind="exact", unit="nats", method="saddle point in closed form")
@@ -514,7 +514,7 @@ def _power_bound(name: str, power: float | None, k: FloatArray) -> float:
         ) from None
     if power is None:
         return trace
-    return _validate.scalar(
+    return validate.scalar(
         name, power, f"finite and at least the trace {trace!r} of its covariance",
         lambda x: (x * (1 + _TRACE_RTOL) >= trace) & (x < np.inf),
         remedy="The pair must lie inside both constraint sets.",

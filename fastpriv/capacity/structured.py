@@ -25,10 +25,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray
 from ..channels import AnyChannel, DefaultChannel, ProductChannel, TypeClasses
 from ..mechanisms import RandomizedResponse, SubsetSelection, UnaryEncoding
 from ..mechanisms.set_valued import log_expit
-from ..numerics import UNIT_ROUNDOFF, FloatArray
 
 __all__ = [
     "FSUM_LIMIT", "LONG_SUM_ERROR", "CapacitySolution", "accurate_sum", "default_capacity", "information",

@@ -7,6 +7,6 @@ likelihood of one release over all secrets, ``vector_sources`` long vectors in m
 writes channels.
 """
 
-from .._public import attach
+from ..base.public_names import attach
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__)

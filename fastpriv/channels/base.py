@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import _random, _validate
-from .._values import ValueObject
-from ..errors import DomainError, ShapeError
-from ..numerics import FloatArray, RealArray
+from ..base import random_streams, validate
+from ..base.errors import DomainError, ShapeError
+from ..base.numerics import FloatArray, RealArray
+from ..base.values import ValueObject
 from .type_classes import ExtremeLogRatios, RowPair, TypeClasses, classes_of_matrix, validated_prior
 
 __all__ = [
@@ -147,10 +147,10 @@ class AnyChannel(ValueObject):
         Probabilities, or with ``log`` their natural logarithms; read-only where they are stored so. Secrets that do not
         exist raise ``DomainError``, more than the memory that is free raises ``MemoryError``.
         """
-        first = _validate.count("start", start, 0, self.inputs)
-        last = self.inputs if stop is None else _validate.count("stop", stop, first, self.inputs)
+        first = validate.count("start", start, 0, self.inputs)
+        last = self.inputs if stop is None else validate.count("stop", stop, first, self.inputs)
         self._check_memory("rows", last - first, "Ask for fewer rows at a time.")
-        return self._rows(first, last, _validate.flag("log", log))
+        return self._rows(first, last, validate.flag("log", log))
 
     def matrix(self) -> RealArray:
         """All rows, if they fit in memory."""
@@ -165,7 +165,7 @@ class AnyChannel(ValueObject):
 
     def _check_memory(self, name: str, rows: int, remedy: str) -> None:
         bits = math.log2(max(rows, 1)) + self._log2_shape()[1] + 3  # of the number of bytes, 8 a cell
-        _validate.memory(name, 2 ** int(min(bits, 1e5)) if bits > 100 else rows * self.outputs * 8, remedy)
+        validate.memory(name, 2 ** int(min(bits, 1e5)) if bits > 100 else rows * self.outputs * 8, remedy)
 
     def column(self, output: ArrayLike) -> RealArray | DefaultColumn | ProductColumn:
         """Log likelihoods of one release under every secret.
@@ -186,16 +186,16 @@ class AnyChannel(ValueObject):
             For a release that does not exist; for more than the memory that is free.
         """
         index = self._output_index(output)
-        _validate.memory("column", min(self.inputs * 8, 2**1000), "Use a channel with fewer secrets.")
+        validate.memory("column", min(self.inputs * 8, 2**1000), "Use a channel with fewer secrets.")
         step = max(1, _BLOCK_CELLS // self.outputs)
         return np.concatenate([
             self._rows(i, min(i + step, self.inputs), True)[:, index] for i in range(0, self.inputs, step)
         ])  # fmt: skip
 
     def _output_index(self, output: Any) -> int:
-        return _validate.count("output", output, 0, self.outputs - 1)
+        return validate.count("output", output, 0, self.outputs - 1)
 
-    def sample(self, secrets: ArrayLike, *, rng: _random.RNGLike = None) -> Any:
+    def sample(self, secrets: ArrayLike, *, rng: random_streams.RNGLike = None) -> Any:
         """One release for each secret.
 
         Parameters
@@ -211,7 +211,7 @@ class AnyChannel(ValueObject):
             Of the shape of ``secrets``; sets, bits and tuples add an axis at the end. Secrets that do not exist raise
             ``DomainError``.
         """
-        return self._sample(self._validated_secrets(secrets), _random.generator(rng))
+        return self._sample(self._validated_secrets(secrets), random_streams.generator(rng))
 
     def _sample(self, secrets: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
         """Inverse transform sampling, one row a distinct secret."""
@@ -225,7 +225,7 @@ class AnyChannel(ValueObject):
 
     def _validated_secrets(self, secrets: ArrayLike) -> NDArray[Any]:
         """Secrets that exist, as integers of 64 bits where these can hold them all, else as Python integers."""
-        return _validate.integers("secrets", secrets, 0, self.inputs - 1)
+        return validate.integers("secrets", secrets, 0, self.inputs - 1)
 
     def then(self, post: AnyChannel | ArrayLike) -> AnyChannel:
         """The cascade: this channel, and then another step that sees only the release.
@@ -267,7 +267,7 @@ class AnyChannel(ValueObject):
         """The product of this many copies: a ``ProductChannel``, or the channel itself for ``exponent`` 1."""
         from .composite import ProductChannel
 
-        copies = _validate.count("exponent", exponent, 1, MAX_COPIES, remedy=COPIES_REMEDY)
+        copies = validate.count("exponent", exponent, 1, MAX_COPIES, remedy=COPIES_REMEDY)
         return self if copies == 1 else ProductChannel((self,), (copies,))
 
     def type_classes(self, prior: ArrayLike | None = None) -> TypeClasses | None:
@@ -312,7 +312,7 @@ def validated_powers(powers: ArrayLike | None, factors: int, maximum: int) -> li
     """How many copies there are of each of the factors of a product; None is one of each."""
     if powers is None:
         return [1] * factors
-    copies: list[int] = np.atleast_1d(_validate.integers("powers", powers, 1, maximum, remedy=COPIES_REMEDY)).tolist()
+    copies: list[int] = np.atleast_1d(validate.integers("powers", powers, 1, maximum, remedy=COPIES_REMEDY)).tolist()
     if len(copies) != factors:
         raise ShapeError(
             f"powers must have one entry for each of the {factors} factors; got {len(copies)}. Pass one power a factor."
@@ -325,5 +325,5 @@ def check_countable(name: str, bits: float, max_bits: int, channel: AnyChannel) 
     if bits > max_bits:
         raise DomainError(
             f"{name} must be a number of at most {max_bits} bits to be written; got one of about {bits:.4g} bits for "
-            f"{_validate.shown(channel)}. Ask for quantities that never count them, or take a smaller channel."
+            f"{validate.shown(channel)}. Ask for quantities that never count them, or take a smaller channel."
         )

@@ -12,11 +12,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _parallel, _validate
-from .._values import Index, Stack, is_read_only
-from ..errors import DomainError, ShapeError
+from ..base import parallel, validate
+from ..base.errors import DomainError, ShapeError
+from ..base.numerics import BoolArray, FloatArray, RealArray
+from ..base.values import Index, Stack, is_read_only
 from ..kernels import _channel_capacity
-from ..numerics import BoolArray, FloatArray, RealArray
 from .matrix_channels import Channel
 
 __all__ = ["ChannelStack"]
@@ -101,12 +101,12 @@ class ChannelStack(Stack):
     records: bool
 
     def __init__(self, matrices: ArrayLike, *, errors: Literal["raise", "record"] = "raise") -> None:
-        records = _validate.choice("errors", errors, ("raise", "record")) == "record"
+        records = validate.choice("errors", errors, ("raise", "record")) == "record"
         cells = _stack_cells(matrices)
         self._set(cells=cells, shape=cells.shape[:-2], inputs=cells.shape[-2], outputs=cells.shape[-1], records=records)
         flat = cells.reshape(-1, self.outputs)
         gaps = np.empty(len(flat))
-        for part in _parallel.blocks(len(flat), max(1, _BLOCK_CELLS // self.outputs)):
+        for part in parallel.blocks(len(flat), max(1, _BLOCK_CELLS // self.outputs)):
             with np.errstate(invalid="ignore"):
                 gaps[part] = _channel_capacity.row_gaps(np.ascontiguousarray(flat[part], dtype=np.float64))
         gaps = gaps.reshape((*self.shape, self.inputs))
@@ -119,7 +119,7 @@ class ChannelStack(Stack):
     @property
     def tolerance(self) -> float:
         """How far the sum of a row may be from 1."""
-        return _validate.sum_tolerance(self.cells.dtype)
+        return validate.sum_tolerance(self.cells.dtype)
 
     def _refuse(self, invalid: BoolArray) -> None:
         """Raise the error of the first invalid channel, or note those of all and replace their cells by 1/m."""
@@ -175,19 +175,19 @@ def at_position(text: str, item: str, index: Index, invalid: int, size: int) -> 
 def _stack_cells(matrices: ArrayLike) -> RealArray:
     """The cells as C-contiguous floats: the array itself where nobody can write to it, else a copy."""
     try:
-        array = _validate.array("matrices", matrices)
+        array = validate.array("matrices", matrices)
     except ShapeError:  # rows of different lengths
         array = np.empty(0, dtype=object)
     if array.dtype.kind not in "fiub":
         constraint = "rows of probabilities of one length"
-        array = _validate.real("matrices", matrices, constraint, remedy=_REMEDY, answer=False)
+        array = validate.real("matrices", matrices, constraint, remedy=_REMEDY, answer=False)
     if array.ndim < 2 or 0 in array.shape[-2:]:
         raise ShapeError(f"matrices must have a secret and a release at least; got shape {array.shape}. {_REMEDY}")
     kind = array.dtype if array.dtype in (np.float32, np.float64) and array.dtype.isnative else np.dtype(np.float64)
-    if array.dtype == kind and array.flags.c_contiguous and _validate.map_of(array) is None and is_read_only(array):
+    if array.dtype == kind and array.flags.c_contiguous and validate.map_of(array) is None and is_read_only(array):
         return array.view(np.ndarray)
-    _validate.memory("matrices", array.size * kind.itemsize, "Pass fewer channels at a time.")
-    return _validate.copied(array, kind, "C")
+    validate.memory("matrices", array.size * kind.itemsize, "Pass fewer channels at a time.")
+    return validate.copied(array, kind, "C")
 
 
 def _unpickled(cells: RealArray, records: bool, errors: dict[Index, str]) -> ChannelStack:

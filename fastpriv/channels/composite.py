@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import _random, _validate
-from ..errors import DomainError, ShapeError
+from ..base import random_streams, validate
+from ..base.errors import DomainError, ShapeError
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray, IntArray, LongDoubleArray
 from ..kernels import _matrix_product
-from ..numerics import UNIT_ROUNDOFF, FloatArray, IntArray, LongDoubleArray
 from .base import COPIES_REMEDY, MAX_COPIES, AnyChannel, ProductColumn, check_countable, validated_powers
 from .matrix_channels import Channel
 from .type_classes import ExtremeLogRatios, RowPair, TypeClasses, ordered_pairs, validated_prior
@@ -47,14 +47,14 @@ def cascade(first: AnyChannel, post: AnyChannel | ArrayLike) -> AnyChannel:
     if isinstance(post, AnyChannel):
         second: AnyChannel = post
     else:
-        step = _validate.array("post", post)
+        step = validate.array("post", post)
         if step.ndim == 1:
             return _relabelled(first, step)
-        second = _validate.with_argument_name("matrix", "post", lambda: Channel(step))
+        second = validate.with_argument_name("matrix", "post", lambda: Channel(step))
     if second.inputs != first.outputs:
         raise ShapeError(
-            f"post must take the {_validate.shown(first.outputs)} releases of the channel before it; got one of "
-            f"{_validate.shown(second.inputs)} secrets. Pass one row a release."
+            f"post must take the {validate.shown(first.outputs)} releases of the channel before it; got one of "
+            f"{validate.shown(second.inputs)} secrets. Pass one row a release."
         )
     closed = first._closed_cascade(second)
     if closed is not None:
@@ -71,10 +71,10 @@ def _relabelled(first: AnyChannel, labels: NDArray[Any]) -> Channel:
     remedy = "Pass one natural number a release, or a matrix of two dimensions."
     if labels.size != first.outputs:
         raise ShapeError(
-            f"post must have one label for each of the {_validate.shown(first.outputs)} releases; got {labels.size}. "
+            f"post must have one label for each of the {validate.shown(first.outputs)} releases; got {labels.size}. "
             f"{remedy}"
         )
-    labels = _validate.integers("labels of post", labels, constraint="integers of at least 0", remedy=remedy)
+    labels = validate.integers("labels of post", labels, constraint="integers of at least 0", remedy=remedy)
     cells = _empty_cells(first.inputs, int(labels.max()) + 1, 0)
     cells[:] = 0.0
     order = np.argsort(labels, kind="stable")
@@ -93,7 +93,7 @@ def _row_blocks(channel: AnyChannel) -> Iterable[tuple[int, int]]:
 
 def _empty_cells(inputs: int, outputs: int, further_rows: int) -> FloatArray:
     """A matrix for a cascade, if it fits in memory together with a second step of so many rows."""
-    _validate.memory("cascade", min((inputs + further_rows) * outputs * 8, 2**1000),
+    validate.memory("cascade", min((inputs + further_rows) * outputs * 8, 2**1000),
                      "Merge releases of the second step, or take fewer secrets.")  # fmt: skip
     return np.empty((inputs, outputs))
 
@@ -131,9 +131,9 @@ class ProductChannel(AnyChannel):
     powers: tuple[int, ...]
 
     def __init__(self, factors: Sequence[AnyChannel], powers: ArrayLike | None = None) -> None:
-        channels = _validate.sequence("factors", factors, "channels")
+        channels = validate.sequence("factors", factors, "channels")
         for factor in channels:
-            _validate.instance("factors", factor, AnyChannel)
+            validate.instance("factors", factor, AnyChannel)
         if not channels:
             raise ShapeError("factors must have at least one entry; got none. Pass one channel for each part.")
         copies = validated_powers(powers, len(channels), MAX_COPIES)
@@ -144,7 +144,7 @@ class ProductChannel(AnyChannel):
             elif power == 1 or len(factor.factors) == 1:
                 _check_listable(len(flat) + len(factor.factors))
                 flat += [
-                    (inner_factor, _validate.count("powers", inner * power, 1, MAX_COPIES, remedy=COPIES_REMEDY))
+                    (inner_factor, validate.count("powers", inner * power, 1, MAX_COPIES, remedy=COPIES_REMEDY))
                     for inner_factor, inner in factor._factors_with_powers()
                 ]
             else:
@@ -179,7 +179,7 @@ class ProductChannel(AnyChannel):
         if coordinates > _MAX_COORDINATES:
             raise DomainError(
                 f"powers must be at most {_MAX_COORDINATES} copies where coordinates are enumerated; got "
-                f"{_validate.shown(coordinates)}. Ask for quantities, which count equal copies together."
+                f"{validate.shown(coordinates)}. Ask for quantities, which count equal copies together."
             )
         return [factor for factor, power in self._factors_with_powers() for _ in range(power)]
 
@@ -207,11 +207,11 @@ class ProductChannel(AnyChannel):
             if len(factors) > _MAX_DIGITS:
                 raise DomainError(
                     f"output must hold one release for each of the {len(factors)} coordinates where they exceed "
-                    f"{_MAX_DIGITS}; got {_validate.shown(output)}. Pass a sequence instead of a number."
+                    f"{_MAX_DIGITS}; got {validate.shown(output)}. Pass a sequence instead of a number."
                 )
             releases: list[Any] = mixed_radix_digits(self._output_index(output), [factor.outputs for factor in factors])
         else:
-            releases = list(_validate.sequence("output", output, "releases"))
+            releases = list(validate.sequence("output", output, "releases"))
             if len(releases) != len(factors):
                 raise ShapeError(
                     f"output must have one entry for each of the {len(factors)} coordinates; got {len(releases)}. "
@@ -219,13 +219,13 @@ class ProductChannel(AnyChannel):
                 )
         return ProductColumn(tuple(factor.column(release) for factor, release in zip(factors, releases, strict=True)))
 
-    def sample(self, secrets: ArrayLike, *, rng: _random.RNGLike = None) -> Any:
+    def sample(self, secrets: ArrayLike, *, rng: random_streams.RNGLike = None) -> Any:
         """One release for each tuple of secrets along the last axis, shape (..., coordinates).
 
         Returns an array of the same shape, or a tuple of arrays where some releases are sets or bits.
         """
         t = len(self._factor_of_coordinates())
-        tuples: NDArray[Any] = _validate.array("secrets", secrets)
+        tuples: NDArray[Any] = validate.array("secrets", secrets)
         if tuples.size == 0 and tuples.shape[-1:] == (0,):
             tuples = np.empty((0, t), dtype=np.int64)
         if tuples.ndim == 0 or tuples.shape[-1] != t:
@@ -233,7 +233,7 @@ class ProductChannel(AnyChannel):
                 f"secrets must be tuples of {t} along the last axis; got shape {tuples.shape}. "
                 "Pass one secret a coordinate."
             )
-        generator = _random.generator(rng)
+        generator = random_streams.generator(rng)
         releases: list[NDArray[Any]] = []
         for factor, power in self._factors_with_powers():
             part = factor.sample(tuples[..., len(releases) : len(releases) + power], rng=generator)
@@ -328,7 +328,7 @@ def _check_listable(factors: int) -> None:
     if factors > _MAX_COORDINATES:
         raise DomainError(
             f"factors must be at most {_MAX_COORDINATES}, with all products flattened; got "
-            f"{_validate.shown(factors)}. Put equal factors together with powers, as in q.power(1000)."
+            f"{validate.shown(factors)}. Put equal factors together with powers, as in q.power(1000)."
         )
 
 

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import _validate
-from .._files import FileArray, atomic_write, parse_json, read_npy_header, read_npz
-from ..errors import BackendMissingError, DomainError
+from ..base import validate
+from ..base.errors import BackendMissingError, DomainError
+from ..base.files import FileArray, atomic_write, parse_json, read_npy_header, read_npz
 from .base import MAX_INPUTS, AnyChannel
 from .composite import ProductChannel
 from .matrix_channels import Channel, DefaultChannel, SparseChannel
@@ -81,7 +81,7 @@ def read_channel(path: str | os.PathLike[str]) -> AnyChannel:
     >>> read_channel(path)
     RandomizedResponse(1000000000, 1.0)
     """
-    file = _validate.path("path", path)
+    file = validate.path("path", path)
     read = {".npy": _read_npy, ".npz": _read_npz, ".csv": _read_csv, ".parquet": _read_parquet,
             ".json": _read_json}[_ending(file)]  # fmt: skip
     if not file.is_file():
@@ -128,8 +128,8 @@ def write_channel(path: str | os.PathLike[str], channel: AnyChannel) -> None:
     >>> read_channel(path) == q
     True
     """
-    _validate.instance("channel", channel, AnyChannel)
-    ending = _ending(_validate.path("path", path))
+    validate.instance("channel", channel, AnyChannel)
+    ending = _ending(validate.path("path", path))
     if ending == ".json":
         text = json.dumps(_json_object(channel), indent=1, allow_nan=True) + "\n"
         with atomic_write(path) as stream:
@@ -142,7 +142,7 @@ def write_channel(path: str | os.PathLike[str], channel: AnyChannel) -> None:
         _write_matrix(path, ending, channel)
     else:
         raise DomainError(
-            f"channel must be one that a {ending} file can hold; got {_validate.shown(channel)}. Use .json for "
+            f"channel must be one that a {ending} file can hold; got {validate.shown(channel)}. Use .json for "
             "channels known by parameters, .npz for sparse ones and logarithms, or write Channel(channel.matrix())."
         )
 
@@ -195,7 +195,7 @@ def _read_npy(file: Path) -> AnyChannel:
     with open(file, "rb") as stream:
         head = read_npy_header(stream, os.fstat(stream.fileno()).st_size)
     if head.dtype not in (np.float64, np.float32) or head.fortran or not head.entries:
-        _validate.memory("file", 2 * head.entries * head.dtype.itemsize, "Write it in rows of float64 or float32.")
+        validate.memory("file", 2 * head.entries * head.dtype.itemsize, "Write it in rows of float64 or float32.")
         flat = FileArray("matrix", file, head.dtype, head.start, head.entries).take(0, head.entries)
         return Channel(flat.reshape(head.shape, order="F" if head.fortran else "C"))
     return Channel(np.memmap(file, head.dtype, "r", head.start, head.shape))
@@ -206,12 +206,12 @@ def _read_npz(file: Path) -> AnyChannel:
     if arrays.keys() == _SPARSE_KEYS:
         from scipy.sparse import csr_array
 
-        shape = _validate.integers("shape", arrays["shape"], 1).tolist()
+        shape = validate.integers("shape", arrays["shape"], 1).tolist()
         if len(shape) != 2:
-            raise DomainError(f"shape must be two integers; got {_validate.shown(shape)}")
+            raise DomainError(f"shape must be two integers; got {validate.shown(shape)}")
         data = arrays["data"]
-        indices = _validate.integers("indices", arrays["indices"], 0, shape[1] - 1)
-        indptr = _validate.integers("indptr", arrays["indptr"], 0, data.size)
+        indices = validate.integers("indices", arrays["indices"], 0, shape[1] - 1)
+        indptr = validate.integers("indptr", arrays["indptr"], 0, data.size)
         if not indices.shape == data.shape == (data.size,) or indptr.shape != (shape[0] + 1,):
             raise DomainError(
                 "data, indices and indptr must be those of a sparse matrix in rows; got shapes "
@@ -231,7 +231,7 @@ def _check_npz_keys(names: list[str]) -> None:
 
 
 def _read_csv(file: Path) -> AnyChannel:
-    _validate.memory("file", 2 * file.stat().st_size, "Write it as .npy.")
+    validate.memory("file", 2 * file.stat().st_size, "Write it as .npy.")
     rows: list[np.ndarray[Any, Any]] = []
     log, header = False, ""
     with open(file, encoding="utf-8-sig") as stream:
@@ -255,7 +255,7 @@ def _read_csv(file: Path) -> AnyChannel:
                 raise DomainError(f"line {number} must be numbers, as many as in the rows before; got {fault}{hint}")
             rows.append(np.array(cells, dtype=np.float64))
     if not rows:
-        after = f" after the names {_validate.shown(header)}" if header else ""
+        after = f" after the names {validate.shown(header)}" if header else ""
         raise DomainError(f"the table must have at least one row of numbers separated by commas; got none{after}")
     return Channel(np.stack(rows), log=log)
 
@@ -296,7 +296,7 @@ def _read_parquet(file: Path) -> AnyChannel:
 
 
 def _read_json(file: Path) -> AnyChannel:
-    _validate.memory("file", 6 * file.stat().st_size, "Write it as .npz.")
+    validate.memory("file", 6 * file.stat().st_size, "Write it as .npz.")
     return _channel_of_json(parse_json(file.read_text(encoding="utf-8-sig")))
 
 
@@ -304,7 +304,7 @@ def _json_object(channel: AnyChannel) -> dict[str, Any]:
     name = type(channel).__name__
     if name not in _JSON_KEYS:
         raise DomainError(
-            f"channel must be one that JSON can hold; got {_validate.shown(channel)}. Use .npz for a sparse one."
+            f"channel must be one that JSON can hold; got {validate.shown(channel)}. Use .npz for a sparse one."
         )
     if isinstance(channel, ProductChannel):
         return {"channel": name, "factors": [_json_object(factor) for factor in channel.factors],
@@ -323,7 +323,7 @@ def _json_object(channel: AnyChannel) -> dict[str, Any]:
 def _channel_of_json(parsed: Any) -> AnyChannel:
     if not isinstance(parsed, dict) or str(parsed.get("channel")) not in _JSON_KEYS:
         raise DomainError(
-            f"the object must have the key channel, one of {', '.join(_JSON_KEYS)}; got {_validate.shown(parsed)}"
+            f"the object must have the key channel, one of {', '.join(_JSON_KEYS)}; got {validate.shown(parsed)}"
         )
     name = parsed["channel"]
     keys, constructor = _JSON_KEYS[name], getattr(import_module("fastpriv"), name)
@@ -335,15 +335,15 @@ def _channel_of_json(parsed: Any) -> AnyChannel:
             constructor = _unary_encoding_of_logits
     dtype = arguments.pop("dtype", "float64") if name == "Channel" else None
     if dtype not in (None, *_MATRIX_DTYPES):
-        raise DomainError(f"dtype must be one of {', '.join(_MATRIX_DTYPES)}; got {_validate.shown(dtype)}")
+        raise DomainError(f"dtype must be one of {', '.join(_MATRIX_DTYPES)}; got {validate.shown(dtype)}")
     if not set(keys) - _OPTIONAL_KEYS <= arguments.keys() <= set(keys):
         raise DomainError(f"the keys of {name} must be {', '.join(keys)}; got {sorted(arguments)}")
     if dtype is not None:
-        matrix = _validate.real("matrix", arguments["matrix"], "rows of numbers, all of one length").astype(dtype)
+        matrix = validate.real("matrix", arguments["matrix"], "rows of numbers, all of one length").astype(dtype)
         arguments = {"log": False} | arguments | {"matrix": matrix}
     if name == "ProductChannel":
         if not isinstance(arguments["factors"], list):
-            raise DomainError(f"factors must be a list of channels; got {_validate.shown(arguments['factors'])}")
+            raise DomainError(f"factors must be a list of channels; got {validate.shown(arguments['factors'])}")
         arguments["factors"] = [_channel_of_json(factor) for factor in arguments["factors"]]
     channel: AnyChannel = constructor(**arguments)
     return channel
@@ -352,7 +352,7 @@ def _channel_of_json(parsed: Any) -> AnyChannel:
 def _unary_encoding_of_logits(k: Any, logit_p: Any, logit_q: Any, epsilon: Any) -> AnyChannel:
     """Build an encoding from its logits in a file; all four are checked, since a file may hold any numbers."""
     yes, other, level = (
-        _validate.scalar(name, value, "a number", lambda x: x == x)
+        validate.scalar(name, value, "a number", lambda x: x == x)
         for name, value in (("logit_p", logit_p), ("logit_q", logit_q), ("epsilon", epsilon))
     )
     difference = 0.0 if yes == other else yes - other
@@ -361,5 +361,5 @@ def _unary_encoding_of_logits(k: Any, logit_p: Any, logit_q: Any, epsilon: Any) 
             f"epsilon must be logit_p - logit_q, {difference!r}; got {level!r}. Give k and epsilon, or k, p and q."
         )
     encoding = import_module("fastpriv").UnaryEncoding
-    channel: AnyChannel = encoding._of_logits(_validate.count("k", k, maximum=MAX_INPUTS), yes, other, level)
+    channel: AnyChannel = encoding._of_logits(validate.count("k", k, maximum=MAX_INPUTS), yes, other, level)
     return channel

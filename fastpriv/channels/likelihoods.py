@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import _validate
-from .._values import ValueObject
-from ..errors import DomainError, ShapeError
-from ..numerics import FloatArray
+from ..base import validate
+from ..base.errors import DomainError, ShapeError
+from ..base.numerics import FloatArray
+from ..base.values import ValueObject
 from .base import AnyChannel, DefaultColumn, ProductColumn, validated_powers
 from .vector_sources import source_of, sources_of
 
@@ -52,7 +52,7 @@ class Likelihood(ValueObject):
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(size={_validate.shown(self.size)})"
+        return f"{type(self).__name__}(size={validate.shown(self.size)})"
 
 
 class DenseLikelihood(Likelihood):
@@ -84,7 +84,7 @@ class DenseLikelihood(Likelihood):
 
     def __init__(self, values: Any, *, log: bool = True) -> None:
         object.__setattr__(self, "values", values)  # not by _set, which would make the caller's array read-only
-        object.__setattr__(self, "log", _validate.flag("log", log))
+        object.__setattr__(self, "log", validate.flag("log", log))
 
     @property
     def size(self) -> int:
@@ -92,7 +92,7 @@ class DenseLikelihood(Likelihood):
         return source_of("likelihood", self.values).known_length()
 
     def __repr__(self) -> str:
-        return f"DenseLikelihood({_validate.shown(self.values)}, log={self.log})"
+        return f"DenseLikelihood({validate.shown(self.values)}, log={self.log})"
 
     def __reduce__(self) -> Any:
         return partial(DenseLikelihood, log=self.log), (self.values,)
@@ -135,8 +135,8 @@ class DefaultLikelihood(Likelihood):
     values: FloatArray
 
     def __init__(self, size: int, default: float, indices: ArrayLike, values: ArrayLike) -> None:
-        count = _validate.count("size", size)
-        level = _validate.scalar("default", default, "a log likelihood below infinity", lambda x: x < np.inf)
+        count = validate.count("size", size)
+        level = validate.scalar("default", default, "a log likelihood below infinity", lambda x: x < np.inf)
         listed, logs = _sorted_exceptions(count, indices, values)
         self._set(size=count, default=level, indices=listed, values=logs)
 
@@ -173,13 +173,13 @@ class ProductLikelihood(Likelihood):
     powers: tuple[int, ...]
 
     def __init__(self, factors: Sequence[Any], powers: ArrayLike | None = None) -> None:
-        parts = tuple(as_likelihood(factor) for factor in _validate.sequence("factors", factors, "likelihoods"))
+        parts = tuple(as_likelihood(factor) for factor in validate.sequence("factors", factors, "likelihoods"))
         if not parts:
             raise ShapeError("factors must have at least one entry; got none. Pass one likelihood for each part.")
         copies = tuple(validated_powers(powers, len(parts), 2**63 - 1))
         if sum(copies) > _MAX_SIZE_BITS:
             raise DomainError(
-                f"powers must add up to at most {_MAX_SIZE_BITS}; got {_validate.shown(sum(copies))}. Quantities of a "
+                f"powers must add up to at most {_MAX_SIZE_BITS}; got {validate.shown(sum(copies))}. Quantities of a "
                 "product add up: multiply those of one copy."
             )
         self._set(factors=parts, powers=copies)
@@ -251,11 +251,11 @@ class IndexLikelihood(Likelihood):
     ) -> None:  # fmt: skip
         for name, call in (("function", function), ("bound", bound)):
             if not callable(call) and not (name == "bound" and call is None):
-                raise DomainError(f"{name} must be a function; got {_validate.shown(call)}. Pass one of secrets.")
+                raise DomainError(f"{name} must be a function; got {validate.shown(call)}. Pass one of secrets.")
         self._set(
-            function=function, size=_validate.count("size", size), bound=bound,
-            budget=_validate.count("budget", budget),
-            rtol=_validate.scalar("rtol", rtol, "between 0 and 1", lambda x: (x > 0) & (x < 1)),
+            function=function, size=validate.count("size", size), bound=bound,
+            budget=validate.count("budget", budget),
+            rtol=validate.scalar("rtol", rtol, "between 0 and 1", lambda x: (x > 0) & (x < 1)),
         )  # fmt: skip
 
 
@@ -300,8 +300,8 @@ class ShardedLikelihood(Likelihood):
         if several and not parts:
             raise ShapeError("parts must have at least one entry; got none. Pass the parts of one vector.")
         object.__setattr__(self, "parts", tuple(parts) if several else (parts,))  # arrays stay writable
-        object.__setattr__(self, "shards", None if shards is None else _validate.count("shards", shards))
-        object.__setattr__(self, "log", _validate.flag("log", log))
+        object.__setattr__(self, "shards", None if shards is None else validate.count("shards", shards))
+        object.__setattr__(self, "log", validate.flag("log", log))
 
     @property
     def size(self) -> int:
@@ -334,7 +334,7 @@ def as_likelihood(likelihood: Any) -> Likelihood:
         return ProductLikelihood(likelihood.columns)
     if isinstance(likelihood, AnyChannel):
         raise DomainError(
-            f"likelihood must be of one release; got a channel, {_validate.shown(likelihood)}. "
+            f"likelihood must be of one release; got a channel, {validate.shown(likelihood)}. "
             "Pass channel.column(release)."
         )
     return DenseLikelihood(likelihood)
@@ -343,10 +343,10 @@ def as_likelihood(likelihood: Any) -> Likelihood:
 def _sorted_exceptions(size: int, indices: ArrayLike, values: ArrayLike) -> tuple[NDArray[Any], FloatArray]:
     """Different secrets in increasing order, and their log likelihoods."""
     logs = np.atleast_1d(
-        _validate.real("values", values, "log likelihoods below infinity", lambda x: x < np.inf, answer=False)
+        validate.real("values", values, "log likelihoods below infinity", lambda x: x < np.inf, answer=False)
     )
-    listed = _validate.integers(
-        "indices", indices, 0, size - 1, constraint=f"different secrets from 0 to {_validate.shown(size - 1)}",
+    listed = validate.integers(
+        "indices", indices, 0, size - 1, constraint=f"different secrets from 0 to {validate.shown(size - 1)}",
         remedy="Give the number of each secret, counted from 0.",
     ).reshape(-1)  # fmt: skip
     if listed.size != logs.size or logs.ndim != 1:
@@ -355,7 +355,7 @@ def _sorted_exceptions(size: int, indices: ArrayLike, values: ArrayLike) -> tupl
     listed, logs = listed[order], logs[order]
     if np.any(listed[1:] == listed[:-1]):
         raise DomainError(
-            f"indices must be different secrets from 0 to {_validate.shown(size - 1)}; got "
-            f"{_validate.shown(listed.tolist())}. Name each exception once."
+            f"indices must be different secrets from 0 to {validate.shown(size - 1)}; got "
+            f"{validate.shown(listed.tolist())}. Name each exception once."
         )
     return listed, logs

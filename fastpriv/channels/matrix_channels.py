@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import _validate
-from .._files import FileArray, memory_mapped_file
-from .._values import is_read_only
-from ..errors import DomainError, ShapeError
+from ..base import validate
+from ..base.errors import DomainError, ShapeError
+from ..base.files import FileArray, memory_mapped_file
+from ..base.numerics import FloatArray, IndexArray, IntArray, LongDoubleArray, RealArray
+from ..base.values import is_read_only
 from ..kernels import _channel_capacity
-from ..numerics import FloatArray, IndexArray, IntArray, LongDoubleArray, RealArray
 from .base import ENUMERABLE_CELLS, AnyChannel, DefaultColumn
 from .type_classes import (
     RowPair,
@@ -99,10 +99,10 @@ class Channel(AnyChannel):
     _plain: bool  # whether the cells are probabilities in memory
 
     def __init__(self, matrix: ArrayLike, *, log: bool = False) -> None:
-        logs = _validate.flag("log", log)
+        logs = validate.flag("log", log)
         cells = _contiguous_cells(matrix)
         self._set(cells=cells, log=logs, _file=memory_mapped_file("matrix", cells))
-        self._set(_plain=not logs and _validate.map_of(cells) is None)
+        self._set(_plain=not logs and validate.map_of(cells) is None)
         self._set(mass_gap=self._largest_gap())
 
     def _largest_gap(self) -> float:
@@ -122,9 +122,9 @@ class Channel(AnyChannel):
         """Rows as they are stored."""
         if self._file is None:
             block = self.cells[start:stop]
-            if _validate.map_of(block) is None:
+            if validate.map_of(block) is None:
                 return block
-            _validate.whole_file("matrix", block)
+            validate.whole_file("matrix", block)
             return np.array(block)
         m = self.outputs
         rows = self._file.take(start * m, stop * m).reshape(stop - start, m)
@@ -133,7 +133,7 @@ class Channel(AnyChannel):
 
     def _stored_cells(self) -> RealArray:
         """All cells, where they are few or read once."""
-        _validate.whole_file("matrix", self.cells)
+        validate.whole_file("matrix", self.cells)
         return self.cells
 
     def _arrays(self) -> tuple[Any, ...]:
@@ -176,7 +176,7 @@ class Channel(AnyChannel):
     def __reduce__(self) -> Any:
         cells = self._stored_cells()
         if self._file is None:  # another process opens a file by its name
-            cells = np.array(cells) if _validate.map_of(cells) is not None else cells
+            cells = np.array(cells) if validate.map_of(cells) is not None else cells
         return _unpickled_channel, (np.asarray(cells), self.log, None if self._file is None else self._file.state)
 
     def __repr__(self) -> str:
@@ -230,13 +230,13 @@ class SparseChannel(AnyChannel):
     def __init__(self, exceptions: Any, background: ArrayLike = 0.0) -> None:
         if not hasattr(exceptions, "tocsr") or getattr(exceptions, "ndim", 2) != 2 or 0 in exceptions.shape:
             raise ShapeError(
-                f"exceptions must be a SciPy sparse matrix of shape (n, m); got {_validate.shown(exceptions)}. "
+                f"exceptions must be a SciPy sparse matrix of shape (n, m); got {validate.shown(exceptions)}. "
                 "Use Channel for a dense one."
             )
         for name in ("indices", "indptr", "row", "col", "offsets"):  # SciPy would drop fractions of these
             if isinstance(index_array := getattr(exceptions, name, None), np.ndarray):
-                _validate.integers(f"{name} of exceptions", index_array, -(2**63))
-        _validate.array("exceptions", getattr(exceptions, "data", 0.0))
+                validate.integers(f"{name} of exceptions", index_array, -(2**63))
+        validate.array("exceptions", getattr(exceptions, "data", 0.0))
         csr = exceptions.tocsr(copy=True)
         if csr.data.dtype.kind not in "fiub":
             raise DomainError(
@@ -250,7 +250,7 @@ class SparseChannel(AnyChannel):
             ) from None
         csr.sum_duplicates()
         n, m = csr.shape
-        base = _validate.real("background", background, "probabilities", lambda b: (b >= 0) & (b <= 1))
+        base = validate.real("background", background, "probabilities", lambda b: (b >= 0) & (b <= 1))
         base = base.reshape(1, -1) if base.ndim < 2 else base
         if base.shape not in ((1, 1), (1, m), (n, 1)):
             raise ShapeError(
@@ -265,7 +265,7 @@ class SparseChannel(AnyChannel):
 
     def _largest_gap(self) -> float:
         """The largest distance of a row's sum from 1, rounded up; an error for a row that is not a distribution."""
-        tolerance = _validate.sum_tolerance(self.data.dtype)
+        tolerance = validate.sum_tolerance(self.data.dtype)
         wrong = ~((self.data >= 0) & (self.data <= 1 + tolerance))
         if wrong.any():
             index = int(np.argmax(wrong))
@@ -404,13 +404,13 @@ class DefaultChannel(AnyChannel):
     indices: IntArray
 
     def __init__(self, inputs: int, default: ArrayLike, indices: ArrayLike, rows: ArrayLike) -> None:
-        size = _validate.count("inputs", inputs, maximum=2**63)
-        default_row = np.atleast_2d(_validate.real("default", default, "one row of probabilities", answer=False))
+        size = validate.count("inputs", inputs, maximum=2**63)
+        default_row = np.atleast_2d(validate.real("default", default, "one row of probabilities", answer=False))
         m = default_row.size
-        listed = _validate.integers(
-            "indices", indices, 0, size - 1, constraint=f"distinct integers from 0 to {_validate.shown(size - 1)}"
+        listed = validate.integers(
+            "indices", indices, 0, size - 1, constraint=f"distinct integers from 0 to {validate.shown(size - 1)}"
         )
-        cells = _validate.real("rows", rows, "probabilities", answer=False) if listed.size else np.empty((0, m))
+        cells = validate.real("rows", rows, "probabilities", answer=False) if listed.size else np.empty((0, m))
         if listed.ndim != 1 or cells.shape != (listed.size, m) or len(default_row) != 1:
             raise ShapeError(
                 f"rows must have one row for each of the {listed.size} indices and one column for each of the "
@@ -418,14 +418,14 @@ class DefaultChannel(AnyChannel):
             )
         if np.unique(listed).size < listed.size:
             raise DomainError(
-                f"indices must be distinct integers from 0 to {size - 1}; got {_validate.shown(indices)}. "
+                f"indices must be distinct integers from 0 to {size - 1}; got {validate.shown(indices)}. "
                 "List each secret once."
             )
         if listed.size == size:  # no secret would have the default row, but LDP would include it
             raise DomainError(f"indices must be fewer than the {size} inputs; got {listed.size}. Use Channel(rows).")
         order = np.argsort(listed, kind="stable")
         matrix = np.concatenate([cells[order], default_row])
-        distinct = _validate.with_argument_name("matrix", "rows with default", lambda: Channel(matrix))
+        distinct = validate.with_argument_name("matrix", "rows with default", lambda: Channel(matrix))
         self._set(size=size, distinct_rows=distinct, indices=listed[order])
 
     @property
@@ -513,11 +513,11 @@ def _unpickled_sparse_channel(data: FloatArray, indices: Any, indptr: Any, shape
 def _contiguous_cells(matrix: ArrayLike) -> RealArray:
     """The matrix as C-contiguous floats: itself where nobody can write to it, else a copy."""
     try:
-        array = _validate.array("matrix", matrix)
+        array = validate.array("matrix", matrix)
     except ShapeError:  # ragged
         array = np.asarray(matrix, dtype=object)
     if array.dtype.kind not in "fiub":
-        array = _validate.real("matrix", matrix, "numbers", answer=False)
+        array = validate.real("matrix", matrix, "numbers", answer=False)
     if array.ndim != 2 or array.size == 0:
         raise ShapeError(
             f"matrix must have one row a secret and one column a release; got shape {array.shape}. Pass shape (n, m)."
@@ -525,8 +525,8 @@ def _contiguous_cells(matrix: ArrayLike) -> RealArray:
     dtype = array.dtype if array.dtype in _STORED_DTYPES and array.dtype.isnative else np.dtype(np.float64)
     if array.dtype == dtype and array.flags.c_contiguous and (isinstance(matrix, np.memmap) or is_read_only(array)):
         return array.view(np.ndarray)
-    _validate.memory("matrix", array.size * dtype.itemsize, "Save it as .npy and pass numpy.load(path, mmap_mode='r').")
-    return _validate.copied(array, dtype, "C")
+    validate.memory("matrix", array.size * dtype.itemsize, "Save it as .npy and pass numpy.load(path, mmap_mode='r').")
+    return validate.copied(array, dtype, "C")
 
 
 def largest_gap(rows: RealArray, log: bool, start: int) -> float:
@@ -534,7 +534,7 @@ def largest_gap(rows: RealArray, log: bool, start: int) -> float:
 
     The first one is row ``start`` of the channel; ``log`` says whether they are logarithms.
     """
-    tolerance = _validate.sum_tolerance(rows.dtype)
+    tolerance = validate.sum_tolerance(rows.dtype)
     with np.errstate(invalid="ignore", over="ignore"):
         weights = np.exp(rows, dtype=np.float64) if log else np.asarray(rows, dtype=np.float64)
         gaps = _channel_capacity.row_gaps(np.ascontiguousarray(weights))  # negative for NaN and negative cells

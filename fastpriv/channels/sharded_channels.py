@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import _validate
-from ..errors import DomainError, ShapeError
-from ..numerics import FloatArray, RealArray
+from ..base import validate
+from ..base.errors import DomainError, ShapeError
+from ..base.numerics import FloatArray, RealArray
 from .vector_sources import ConcatenatedSource, VectorSource, sources_of
 
 __all__ = ["ShardedChannel"]
@@ -72,13 +72,13 @@ class ShardedChannel:
         several = isinstance(parts, (list, tuple)) and not _is_one_part(parts)
         if several and not parts:
             raise ShapeError("parts must have at least one entry; got none. Pass the parts of one table.")
-        self.log = _validate.flag("log", log)
-        self.shards = None if shards is None else _validate.count("shards", shards)
+        self.log = validate.flag("log", log)
+        self.shards = None if shards is None else validate.count("shards", shards)
         self.parts = len(parts) if several else 1
         sources: list[VectorSource] = []
         for part in parts if several else (parts,):
             if isinstance(part, tuple) and len(part) == 2 and callable(part[0]):
-                sources.append(_RowFunction(part[0], _validate.count("number of secrets", part[1])))
+                sources.append(_RowFunction(part[0], validate.count("number of secrets", part[1])))
             else:
                 sources += sources_of("parts", part, ndim=2)
         self._source = ConcatenatedSource("parts", sources)

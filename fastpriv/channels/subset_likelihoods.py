@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import _validate
-from ..errors import DomainError, ShapeError
-from ..numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IntArray
+from ..base import validate
+from ..base.errors import DomainError, ShapeError
+from ..base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IntArray
 from .likelihoods import Likelihood
 
 __all__ = ["SubsetLikelihood", "rank_of_subset", "subset_of_rank", "validated_subset"]
@@ -91,10 +91,10 @@ class SubsetLikelihood(Likelihood):
         self, linear: ArrayLike, pairwise: ArrayLike | None, members: int | None, constant: float = 0.0,
         error: float = 0.0,
     ) -> None:  # fmt: skip
-        single = _validate.vector("linear", linear, _TERM_CONSTRAINT, _valid_terms)
-        count = None if members is None else _validate.count("members", members, 1, single.size)
+        single = validate.vector("linear", linear, _TERM_CONSTRAINT, _valid_terms)
+        count = None if members is None else validate.count("members", members, 1, single.size)
         alone = pairwise is None and count == 1
-        pairs = _validate.real("pairwise", np.empty((0, 0)) if alone else pairwise, _TERM_CONSTRAINT, _valid_terms,
+        pairs = validate.real("pairwise", np.empty((0, 0)) if alone else pairwise, _TERM_CONSTRAINT, _valid_terms,
                                answer=False)  # fmt: skip
         if not alone and pairs.shape != (single.size, single.size):
             raise ShapeError(
@@ -104,8 +104,8 @@ class SubsetLikelihood(Likelihood):
         self._set(
             linear=single, pairwise=_validated_symmetric(np.ascontiguousarray(pairs)),
             members=count,
-            constant=_validate.scalar("constant", constant, "a finite number", np.isfinite),
-            error=_validate.scalar("error", error, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf)),
+            constant=validate.scalar("constant", constant, "a finite number", np.isfinite),
+            error=validate.scalar("error", error, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf)),
         )  # fmt: skip
 
     @classmethod
@@ -143,15 +143,15 @@ class SubsetLikelihood(Likelihood):
         >>> posterior(likelihood).map_index
         (0,)
         """
-        noise = _validate.scalar("sigma", sigma, "positive and finite", lambda x: (x > 0) & (x < np.inf))
-        inner = _validate.vector("products", products)
-        square = _validate.real("gram", gram, "finite numbers", np.isfinite, answer=False)
+        noise = validate.scalar("sigma", sigma, "positive and finite", lambda x: (x > 0) & (x < np.inf))
+        inner = validate.vector("products", products)
+        square = validate.real("gram", gram, "finite numbers", np.isfinite, answer=False)
         if square.shape != (inner.size, inner.size):
             raise ShapeError(
                 f"gram must be a square with one row a vector, {inner.size}; got shape {square.shape}. "
                 "Pass the inner product of each pair of vectors."
             )
-        count = _validate.count("members", members, 1, inner.size)
+        count = validate.count("members", members, 1, inner.size)
         scale = float(count) * noise * noise
         with np.errstate(over="ignore"):
             single, norms = inner / scale, np.diagonal(square) / (2.0 * count * scale)
@@ -191,10 +191,10 @@ class SubsetLikelihood(Likelihood):
         >>> SubsetLikelihood.combined([one, one]).log_likelihood([[0, 1], [1, 2]])
         array([ 0., -4.])
         """
-        parts = _validate.sequence("likelihoods", likelihoods, "SubsetLikelihood")
+        parts = validate.sequence("likelihoods", likelihoods, "SubsetLikelihood")
         if not parts or not all(isinstance(one, SubsetLikelihood) for one in parts):
             raise DomainError(
-                f"likelihoods must be SubsetLikelihoods, at least one; got {_validate.shown(likelihoods)}. "
+                f"likelihoods must be SubsetLikelihoods, at least one; got {validate.shown(likelihoods)}. "
                 "Pass what column() returns for each release."
             )
         first, roundings = parts[0], (len(parts) - 1.0) * UNIT_ROUNDOFF
@@ -311,12 +311,12 @@ def subset_of_rank(rank: ArrayLike, pool: int, size: int) -> IntArray:
     array([[   0,    1,    2],
            [1794, 1795, 1796]])
     """
-    records = _validate.count("pool", pool, 1, _MAX_POOL)
-    members = _validate.count("size", size, 1, records)
+    records = validate.count("pool", pool, 1, _MAX_POOL)
+    members = validate.count("size", size, 1, records)
     _check_table_size(records, members)
     total = math.comb(records, members)
-    ranks = _validate.integers(
-        "rank", rank, 0, total - 1, constraint=f"an integer from 0 to {_validate.shown(total - 1)}",
+    ranks = validate.integers(
+        "rank", rank, 0, total - 1, constraint=f"an integer from 0 to {validate.shown(total - 1)}",
         remedy="Count the subsets from 0.",
     )  # fmt: skip
     remaining = ranks.reshape(-1)
@@ -361,7 +361,7 @@ def rank_of_subset(subset: ArrayLike, pool: int) -> int | NDArray[Any]:
     >>> rank_of_subset([1795, 1796, 1794], pool=1797)
     965534089
     """
-    records = _validate.count("pool", pool, 1, _MAX_POOL)
+    records = validate.count("pool", pool, 1, _MAX_POOL)
     members = validated_subset("subset", subset, records)
     size = members.shape[-1]
     _check_table_size(records, size)
@@ -376,14 +376,14 @@ def rank_of_subset(subset: ArrayLike, pool: int) -> int | NDArray[Any]:
 def validated_subset(name: str, subset: ArrayLike, pool: int, *, least: int = 1) -> IntArray:
     """Members in increasing order, different ones of 0 ... pool - 1, at least so many."""
     wanted, remedy = f"different records from 0 to {pool - 1}", "Name each member once, by its index in the pool."
-    array = _validate.array(name, subset)
+    array = validate.array(name, subset)
     if array.ndim and array.shape[-1] == 0 == least:
         return np.empty(array.shape, dtype=np.int64)
     if array.ndim == 0 or array.shape[-1] == 0:
         raise ShapeError(f"{name} must have members along its last axis; got shape {array.shape}. Pass one or more.")
-    members = np.sort(_validate.integers(name, array, 0, pool - 1, constraint=wanted, remedy=remedy), axis=-1)
+    members = np.sort(validate.integers(name, array, 0, pool - 1, constraint=wanted, remedy=remedy), axis=-1)
     if (members[..., 1:] == members[..., :-1]).any():
-        raise DomainError(f"{name} must be {wanted}; got {_validate.shown(array.tolist())}. {remedy}")
+        raise DomainError(f"{name} must be {wanted}; got {validate.shown(array.tolist())}. {remedy}")
     return members
 
 
@@ -393,7 +393,7 @@ def _check_table_size(pool: int, size: int) -> None:
     if (pool + 1) * size * (1 + int(bits) // _LONG_INTEGER_BITS) > _MAX_TABLE_ENTRIES:
         raise DomainError(
             f"pool and size must be small enough for tables of binomial coefficients, with {_MAX_TABLE_ENTRIES} "
-            f"entries in all; got {_validate.shown(pool)} records and {_validate.shown(size)} members. Draw subsets "
+            f"entries in all; got {validate.shown(pool)} records and {validate.shown(size)} members. Draw subsets "
             "with numpy.random.Generator.choice, which needs no ranks."
         )
 

@@ -20,10 +20,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _validate
-from .._values import ValueObject
-from ..errors import ShapeError
-from ..numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IntArray, RealArray
+from ..base import validate
+from ..base.errors import ShapeError
+from ..base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IntArray, RealArray
+from ..base.values import ValueObject
 
 __all__ = [
     "DistinctProbabilities", "ExtremeLogRatios", "RowPair", "TypeClasses", "classes_of_groups", "classes_of_matrix",
@@ -61,10 +61,10 @@ class DistinctProbabilities(NamedTuple):
 
 def validated_prior(prior: ArrayLike, inputs: int) -> FloatArray:
     """Return the prior as an array; raise unless it has one probability for each secret."""
-    probabilities = _validate.probabilities("prior", prior)
+    probabilities = validate.probabilities("prior", prior)
     if probabilities.size != inputs:
         raise ShapeError(
-            f"prior must have one entry for each of the {_validate.shown(inputs)} secrets; got {probabilities.size}. "
+            f"prior must have one entry for each of the {validate.shown(inputs)} secrets; got {probabilities.size}. "
             "Pass None for the uniform distribution."
         )
     return probabilities
@@ -72,7 +72,7 @@ def validated_prior(prior: ArrayLike, inputs: int) -> FloatArray:
 
 def prior_gap(prior: FloatArray | None) -> float:
     """Distance of the sum from 1; 0 for None, the uniform distribution."""
-    return 0.0 if prior is None else _validate.sum_gap(prior)
+    return 0.0 if prior is None else validate.sum_gap(prior)
 
 
 def distinct_probabilities(prior: FloatArray | None, size: int) -> DistinctProbabilities:

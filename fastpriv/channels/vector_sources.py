@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _validate
-from .._files import FileArray, file_state, memory_mapped_file, read_npy_header
-from ..errors import BackendMissingError, DomainError, ShapeError
-from ..numerics import RealArray
+from ..base import validate
+from ..base.errors import BackendMissingError, DomainError, ShapeError
+from ..base.files import FileArray, file_state, memory_mapped_file, read_npy_header
+from ..base.numerics import RealArray
 
 __all__ = ["BLOCK", "ConcatenatedSource", "SourceError", "VectorSource", "source_of", "sources_of"]
 
@@ -81,7 +81,7 @@ def source_of(name: str, values: Any, ndim: int = 1) -> VectorSource:
     if isinstance(values, VectorSource):
         return values
     if isinstance(values, np.ndarray):
-        return _array_source(name, _validate.array(name, values), ndim)
+        return _array_source(name, validate.array(name, values), ndim)
     if isinstance(values, tuple) and len(values) == 2 and isinstance(values[0], (str, os.PathLike)):
         return _file_source(name, Path(values[0]), values[1], ndim)
     if isinstance(values, (str, os.PathLike)):
@@ -91,8 +91,8 @@ def source_of(name: str, values: Any, ndim: int = 1) -> VectorSource:
     if hasattr(values, "__next__"):
         return _FunctionSource(name, None, values)
     if ndim == 2:
-        return _ArraySource(name, _validate.array(name, values), ndim)
-    return _ArraySource(name, _validate.vector(name, values, "numbers", lambda x: np.ones(x.shape, dtype=bool)))
+        return _ArraySource(name, validate.array(name, values), ndim)
+    return _ArraySource(name, validate.vector(name, values, "numbers", lambda x: np.ones(x.shape, dtype=bool)))
 
 
 def sources_of(name: str, part: Any, ndim: int = 1) -> list[VectorSource]:
@@ -225,7 +225,7 @@ class _MappedSource(_ArraySource):
 
     def take(self, start: int, stop: int) -> RealArray:
         part = self.values[start:stop]
-        _validate.whole_file(self.name, part)
+        validate.whole_file(self.name, part)
         return _floats(self.name, np.array(part))
 
     def __reduce__(self) -> Any:  # another process opens the file by its name
@@ -257,7 +257,7 @@ class _FileSource(VectorSource):
 
 def _array_source(name: str, values: NDArray[Any], ndim: int) -> VectorSource:
     """An array, or the file behind it; copy-on-write maps may differ from their file and are read as arrays."""
-    if _validate.map_of(values) is None:
+    if validate.map_of(values) is None:
         return _ArraySource(name, values, ndim)
     numbers = memory_mapped_file(name, _checked_vector(name, values, ndim))
     return _MappedSource(name, values, ndim) if numbers is None else _FileSource(name, numbers, values.shape[1:])
@@ -459,7 +459,7 @@ class _FunctionSource(VectorSource):
                 return
             except Exception as cause:
                 raise SourceError(self.name, arrays, entries, cause) from cause
-            array = _validate.array(self.name, values)
+            array = validate.array(self.name, values)
             arrays, entries = arrays + 1, entries + array.size
             yield array
 

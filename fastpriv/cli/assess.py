@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import DomainError
+from ..base.errors import DomainError
 from .shared_options import (
     FIGURE_FORMATS,
     GRID_FORMS,
@@ -21,7 +21,7 @@ from .shared_options import (
 )
 
 if TYPE_CHECKING:
-    from ..assessment.column_files import ColumnFile
+    from ..base.column_files import ColumnFile
 
 __all__ = ["add_options", "run"]
 
@@ -103,9 +103,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _assess(args: argparse.Namespace, out: str | None) -> Any:
-    from ..assessment.assess import assess
-    from ..assessment.families import FAMILIES, family_of
-    from ..assessment.grids import default_level
+    from ..studies.assessment.assess import assess
+    from ..studies.assessment.default_grids import default_level
+    from ..studies.assessment.families import FAMILIES, family_of
 
     names = [family_of(name.strip()).name for name in args.mechanism.split(",")]
     has_level = args.channel is None and any(FAMILIES[name].parameter == "level" for name in names)
@@ -135,10 +135,10 @@ def _assess(args: argparse.Namespace, out: str | None) -> Any:
 
 def _columns(args: argparse.Namespace, mechanisms: list[str]) -> tuple[dict[str, Any], str]:
     """Return the columns by name, and the text that says where they come from."""
-    from ..assessment.families import FAMILIES
+    from ..studies.assessment.families import FAMILIES
 
     if args.file is None:
-        from ..datasets import ADULT_CATEGORIES, ADULT_COLUMNS, adult
+        from ..studies.datasets import ADULT_CATEGORIES, ADULT_COLUMNS, adult
 
         unused = [name for name in ("sep", "decimal", "encoding", "header") if getattr(args, name) is not None]
         if unused:
@@ -148,7 +148,7 @@ def _columns(args: argparse.Namespace, mechanisms: list[str]) -> tuple[dict[str,
         if args.missing == "drop":
             columns = {k: x[x != "?"] if k in ADULT_CATEGORIES else x for k, x in columns.items()}
         return columns, "Adult data set (UCI)"
-    from ..assessment.columns import open_column
+    from ..distributions.columns import open_column
 
     numeric = all(FAMILIES[name].domain != "values" for name in mechanisms)
     table = open_table(args, args.file)
@@ -193,7 +193,7 @@ def _read_channel(args: argparse.Namespace) -> tuple[Any, Any, str, str]:
         return channel, *columns.values(), f"{next(iter(columns))} through {name}", source
     if args.prior is None:
         return channel, None, name, "uniform prior"
-    from ..assessment.columns import open_column
+    from ..distributions.columns import open_column
 
     table = open_table(args, args.prior)
     names = _column_names(args.column, table.names)

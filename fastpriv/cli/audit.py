@@ -39,10 +39,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compute, print and draw; return the exit code."""
-    from .._files import atomic_write, json_safe
-    from ..auditing import audit_scores, read_scores
-    from ..errors import DomainError
-    from ..numerics import rounded_down
+    from ..base.errors import DomainError
+    from ..base.files import atomic_write, json_safe
+    from ..base.numerics import rounded_down
+    from ..studies.auditing import audit_scores, read_scores
 
     scores, membership = read_scores(args.file, score=args.score, member=args.member)
     if scores.ndim > 1 and not args.json:
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     if args.figure is not None:
         from pathlib import Path
 
-        from ..figures import audit
+        from ..report import audit
 
         with atomic_write(args.figure) as stream:
             ax = audit(found, claim=args.claim)

@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import __version__
-from ..errors import DomainError
+from ..base.errors import DomainError
 from .shared_options import GRID_FORMS, print_text
 
 if TYPE_CHECKING:
     from ..adapters.step_tables import ComposedStep
+    from ..base.estimate import Estimate
+    from ..base.numerics import FloatArray
     from ..composition import Composition
     from ..composition.compositions import Direction
-    from ..estimate import Estimate
-    from ..numerics import FloatArray
 
 __all__ = ["add_options", "run"]
 
@@ -124,7 +124,7 @@ def run(args: argparse.Namespace) -> int:
     if epsilons is None and deltas is None and args.figure is None:
         raise DomainError("--epsilon, --delta or --figure must be given; got none. Write --epsilon 1,2,4.")
     if args.figure is not None:
-        from .._files import check_writable_file
+        from ..base.files import check_writable_file
 
         _figure_kind(args.figure)
         check_writable_file(args.figure)
@@ -277,8 +277,8 @@ def _accountant_answers(
     args: argparse.Namespace, steps: Sequence[ComposedStep], rows: Sequence[_Answer], direction: Direction | None
 ) -> list[dict[str, Any]]:
     """What the installed accountants answer to the questions of the rows."""
-    from .._parallel import progress_reporter
     from ..adapters.accountants import ACCOUNTANTS, CompositionQuestion, answers
+    from ..base.parallel import progress_reporter
 
     questions = [
         CompositionQuestion(
@@ -310,9 +310,9 @@ def _draw(
     """Draw the curve over the epsilons of the grid, or down to deltas of 1e-40."""
     import numpy as np
 
-    from .._files import write_picture
     from ..adapters.accountants import ACCOUNTANTS, CompositionQuestion, answers
-    from ..figures import composed_profile
+    from ..base.files import write_picture
+    from ..report import composed_profile
 
     if epsilons is not None and len(epsilons) > 1:
         low, high = float(epsilons[0]), float(epsilons[-1])
@@ -365,7 +365,7 @@ def _figure_kind(path: str) -> str:
 
 
 def _grid(name: str, text: str, constraint: str) -> FloatArray:
-    from .._grids import parse_grid
+    from ..base.grids import parse_grid
 
     def valid(x: FloatArray) -> Any:
         return (x >= 0.0) & (x <= 1.0) if name == "delta" else abs(x) < math.inf
@@ -385,7 +385,7 @@ def _print_rows(
 ) -> int:  # fmt: skip
     """Print the table, as text, CSV or JSON."""
     if args.json:
-        from .._files import json_safe
+        from ..base.files import json_safe
 
         document = {
             "fastpriv": __version__, "composed": summary.composed, "assumed": summary.assumed,
@@ -395,7 +395,7 @@ def _print_rows(
         }  # fmt: skip
         sys.stdout.write(json.dumps(json_safe(document), indent=1, default=str) + "\n")
     elif args.csv:
-        from .._files import write_csv_rows
+        from ..base.files import write_csv_rows
 
         sys.stderr.write("".join(f"fastpriv: {line}\n" for line in summary.assumed))
         lines = [row.cells() for row in rows]
@@ -448,7 +448,7 @@ def _sides(answer: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _shown(number: float, end: str) -> str:
-    from ..numerics import rounded_outward
+    from ..base.numerics import rounded_outward
 
     spec = f".{_DIGITS}g"
     return rounded_outward(number, spec, below=end == "lower") if end in ("lower", "upper") else format(number, spec)

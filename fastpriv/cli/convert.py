@@ -7,7 +7,7 @@ import json
 import sys
 from typing import Any
 
-from ..errors import DomainError
+from ..base.errors import DomainError
 from .shared_options import print_text
 
 __all__ = ["add_options", "run"]

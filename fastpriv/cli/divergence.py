@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..errors import BackendMissingError, DomainError
+from ..base.errors import BackendMissingError, DomainError
 from .shared_options import GRID_FORMS, print_text, warnings_on_one_line
 
 if TYPE_CHECKING:
+    from ..base.estimate import Estimate, Information
     from ..distributions import GaussianMixture
-    from ..estimate import Estimate, Information
 
 __all__ = ["COLUMNS", "QUANTITIES", "DivergenceTable", "add_options", "check_destination", "compute_table", "run"]
 
@@ -209,7 +209,7 @@ class DivergenceTable:
 
     def page(self, files: Sequence[str] = ()) -> str:
         """The report page, one self-contained HTML file; ``files`` are the names of files beside it."""
-        from ..figures import html_page as html
+        from ..report import html_page as html
 
         first, *rows = self._cells()
         caption = "Values with both bounds, rounded outward"
@@ -237,7 +237,7 @@ class DivergenceTable:
 
     def _cells(self) -> list[list[str]]:
         """Return the heading and the rows of the table that is shown."""
-        from ..numerics import rounded_down, rounded_up
+        from ..base.numerics import rounded_down, rounded_up
 
         rows = list(self.rows())
         shown = [name for name in ("direction", "epsilon", "order") if rows[0][name] is not None]
@@ -272,9 +272,9 @@ class DivergenceTable:
 
     def _images(self) -> list[str]:
         """Return the pictures of the page: the curve over epsilon, and the densities of distributions on the line."""
-        from ..figures import html_page as html
-        from ..figures.privacy_profile import profile
-        from ..figures.style import new_figure
+        from ..report import html_page as html
+        from ..report.privacy_profile import profile
+        from ..report.style import new_figure
 
         images = []
         if "epsilon" in self.options and self.options["epsilon"].size > 1:
@@ -291,7 +291,7 @@ class DivergenceTable:
 
     def json_text(self) -> str:
         """Return the JSON document."""
-        from .._files import json_safe
+        from ..base.files import json_safe
 
         mixtures = {
             which: {"file": name, "components": len(mixture), "dimension": mixture.dimension, "form": mixture.form}
@@ -309,7 +309,7 @@ class DivergenceTable:
 
         A name that ends in .html gets the page alone. Each file is written atomically.
         """
-        from .._files import atomic_write, write_csv
+        from ..base.files import atomic_write, write_csv
 
         target = check_destination(path)
         page = target.with_suffix(".html")
@@ -334,7 +334,7 @@ class DivergenceTable:
         """Draw the densities of P and Q on the line, over all points near a component."""
         import numpy as np
 
-        from ..figures.style import new_figure, shade, styled
+        from ..report.style import new_figure, shade, styled
 
         lower = min(float(np.min(mixture.means - _SIGMAS_SHOWN * mixture.sigmas)) for mixture in self.mixtures)
         upper = max(float(np.max(mixture.means + _SIGMAS_SHOWN * mixture.sigmas)) for mixture in self.mixtures)
@@ -381,7 +381,7 @@ def compute_table(
         options["epsilon"] = _epsilon_grid("0" if epsilon is None else epsilon)
     if "order" in entry.takes:
         options["order"] = 2.0 if order is None else order
-    from ..estimate import Estimate
+    from ..base.estimate import Estimate
 
     function = getattr(import_module(f"fastpriv.divergences.{entry.module}"), entry.name)
     names, distributions = zip(*mixtures, strict=True)
@@ -400,7 +400,7 @@ def compute_table(
 
 def check_destination(path: str | os.PathLike[str]) -> Path:
     """Return the path of a table; raise before the work, not after it, if it cannot be written."""
-    from .._files import writable_directory
+    from ..base.files import writable_directory
 
     target = Path(path)
     if target.suffix.lower() not in (".csv", ".parquet", ".html"):
@@ -418,7 +418,7 @@ def check_destination(path: str | os.PathLike[str]) -> Path:
 
 
 def _epsilon_grid(text: str) -> Any:
-    from .._grids import parse_grid
+    from ..base.grids import parse_grid
 
     points = parse_grid(
         "epsilon", text, "at least 0 and finite", lambda x: (x >= 0) & (x < math.inf), "Epsilons are in nats."

@@ -29,8 +29,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compute, print and write the figures; return the exit code."""
-    from .._files import writable_directory
-    from ..figures.paper_report import figure_names, paper
+    from ..base.files import writable_directory
+    from ..studies.papers.paper_report import figure_names, paper
 
     figure = figure_format(args)
     figure_names(args.name)

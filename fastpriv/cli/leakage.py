@@ -8,13 +8,13 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ..errors import DomainError
+from ..base.errors import DomainError
 from .shared_options import FIGURE_FORMATS, add_column_options, figure_format, print_text
 
 if TYPE_CHECKING:
-    from ..leakage.protections import Protection
-    from ..leakage.record_files import LabelledRecords
-    from ..leakage.study_results import LeakageStudy
+    from ..studies.leakage.protections import Protection
+    from ..studies.leakage.record_files import LabelledRecords
+    from ..studies.leakage.study_results import LeakageStudy
 
 __all__ = ["add_options", "run"]
 
@@ -88,9 +88,9 @@ def run(args: argparse.Namespace) -> int:
     """Compute, print and write; return the exit code."""
     import numpy as np
 
-    from .._files import writable_directory
-    from ..leakage.leakage_pages import save_leakage
-    from ..leakage.leakage_studies import leakage_study
+    from ..base.files import writable_directory
+    from ..studies.leakage.leakage_pages import save_leakage
+    from ..studies.leakage.leakage_studies import leakage_study
 
     if args.write_tasks is not None:
         return _write_tasks(args)
@@ -132,13 +132,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _data(args: argparse.Namespace) -> LabelledRecords:
-    from ..leakage.record_files import labelled_records, read_records
+    from ..studies.leakage.record_files import labelled_records, read_records
 
     shape = None if args.shape is None else _shape(args.shape)
     if args.file is not None:
         dialect = {"sep": args.sep, "decimal": args.decimal, "encoding": args.encoding, "header": args.header}
         return read_records(args.file, label=args.label, shape=shape, **dialect)
-    from ..datasets import digits
+    from ..studies.datasets import digits
 
     pixels, labels = digits()
     return labelled_records(pixels.reshape(-1, 8, 8), labels, shape=shape, source="1,797 digits (UCI)")
@@ -154,7 +154,7 @@ def _shape(text: str) -> tuple[int, ...]:
 
 
 def _model(args: argparse.Namespace, data: LabelledRecords) -> Any:
-    from ..leakage.layered_models import MultilayerPerceptron, SoftmaxRegression
+    from ..studies.leakage.layered_models import MultilayerPerceptron, SoftmaxRegression
 
     width, classes = data.records.shape[1], len(data.classes)
     if args.model == "softmax":
@@ -169,8 +169,8 @@ def _model(args: argparse.Namespace, data: LabelledRecords) -> Any:
 
 
 def _attack(name: str, data: LabelledRecords, pool: Any, others: Any) -> Any:
-    from ..leakage.gradient_inversion import GradientMatching
-    from ..leakage.pool_attacks import PoolPursuit
+    from ..studies.leakage.gradient_inversion import GradientMatching
+    from ..studies.leakage.pool_attacks import PoolPursuit
 
     if name == "pursuit":
         return PoolPursuit(data.records[pool], data.labels[pool])
@@ -186,7 +186,7 @@ def _attack(name: str, data: LabelledRecords, pool: Any, others: Any) -> Any:
 
 def _grid(texts: Any, batch: int) -> dict[str, Protection]:
     """Protections by name; a text with lists or ranges stands for one of each value."""
-    from ..leakage.protections import Protection
+    from ..studies.leakage.protections import Protection
 
     found: dict[str, Protection] = {}
     for text in texts:
@@ -234,7 +234,7 @@ def _choices(part: str, text: str, batch: int) -> list[tuple[str, dict[str, Any]
 def _numbers(values: str, text: str) -> list[float]:
     import numpy as np
 
-    from .._grids import parse_grid
+    from ..base.grids import parse_grid
 
     if not values.strip():
         raise DomainError(f"--protection must have a number after each colon; got {text!r}. {_FORMS}")
@@ -245,8 +245,8 @@ def _numbers(values: str, text: str) -> list[float]:
 
 
 def _table(study: LeakageStudy) -> str:
-    from ..leakage.leakage_pages import summary_rows
-    from ..membership.study_page import shown
+    from ..studies.leakage.leakage_pages import summary_rows
+    from ..studies.membership.study_page import shown
 
     head = ("protection", "C1", "exact C1", "recovered", "best", "distortion", "accuracy")
     count = len(head) - (study.outcomes[0].accuracy is None)
@@ -266,9 +266,9 @@ def _judge_scores(args: argparse.Namespace, out: str | None) -> int:
     """The scores of another tool, judged."""
     import json
 
-    from .._files import json_safe, writable_directory
-    from ..leakage.leakage_pages import save_scoreboard
-    from ..leakage.task_scores import leakage_scoreboard
+    from ..base.files import json_safe, writable_directory
+    from ..studies.leakage.leakage_pages import save_scoreboard
+    from ..studies.leakage.task_scores import leakage_scoreboard
 
     if not os.path.isfile(args.scores):  # before the tasks are made
         raise DomainError(f"--scores must be an existing file; got {args.scores!r}. Check the path.")
@@ -285,8 +285,8 @@ def _judge_scores(args: argparse.Namespace, out: str | None) -> int:
 
 def _write_tasks(args: argparse.Namespace) -> int:
     """The fixed tasks, as files."""
-    from .._files import writable_directory
-    from ..leakage.tasks import leakage_tasks
+    from ..base.files import writable_directory
+    from ..studies.leakage.tasks import leakage_tasks
 
     folder = writable_directory(args.write_tasks)
     paths = []

@@ -21,8 +21,8 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 from .. import __version__
-from .._text import escape_invisible
-from ..errors import NotConvergedError
+from ..base.errors import NotConvergedError
+from ..base.escaping import escape_invisible
 from . import assess, audit, compose, convert, divergence, figures, info, leakage, membership, posterior, sweep
 
 __all__ = ["main", "program_parser"]

@@ -7,14 +7,14 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..errors import DomainError
+from ..base.errors import DomainError
 from .shared_options import FIGURE_FORMATS, figure_format, print_text
 
 if TYPE_CHECKING:
-    from ..membership.noises import Noise
-    from ..membership.panels import Panel
-    from ..membership.priors import MembershipPrior
-    from ..membership.studies import AttackStudy
+    from ..studies.membership.noises import Noise
+    from ..studies.membership.panels import Panel
+    from ..studies.membership.priors import MembershipPrior
+    from ..studies.membership.studies import AttackStudy
 
 __all__ = ["add_options", "run"]
 
@@ -79,9 +79,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compute, print and write; return the exit code."""
-    from .._files import writable_directory
-    from ..membership.studies import attack_study
-    from ..membership.study_page import save_study
+    from ..base.files import writable_directory
+    from ..studies.membership.studies import attack_study
+    from ..studies.membership.study_page import save_study
 
     figure = figure_format(args)
     out = args.out if args.out is not None else None if args.json else "fastpriv-membership"
@@ -115,11 +115,11 @@ def run(args: argparse.Namespace) -> int:
 
 def _run_paper(args: argparse.Namespace, out: str | None, drawn: bool) -> int:
     """The comparisons of the figure, and the statements."""
-    from .._files import writable_directory
-    from ..datasets import genotypes
-    from ..membership.false_statements import paper_statements
-    from ..membership.paper_figure import paper_comparisons
-    from ..membership.study_page import paper_json, save_paper
+    from ..base.files import writable_directory
+    from ..studies.datasets import genotypes
+    from ..studies.membership.study_page import paper_json, save_paper
+    from ..studies.papers.false_statements import paper_statements
+    from ..studies.papers.membership_figure import paper_comparisons
 
     if out is not None:
         writable_directory(out)
@@ -141,8 +141,8 @@ def _adult_panel() -> Panel:
     """The first people of the Adult data as binary attributes: numbers above quartiles, one attribute a category."""
     import numpy as np
 
-    from ..datasets import ADULT_CATEGORIES, ADULT_COLUMNS, adult
-    from ..membership.panels import Panel
+    from ..studies.datasets import ADULT_CATEGORIES, ADULT_COLUMNS, adult
+    from ..studies.membership.panels import Panel
 
     columns = []
     for name in ADULT_COLUMNS:
@@ -158,11 +158,11 @@ def _people(args: argparse.Namespace) -> tuple[Panel, Panel, str]:
     """The pool and the references, of attributes that vary among them, and a sentence of what was drawn."""
     import numpy as np
 
-    from ..membership.files import read_panel
+    from ..studies.membership.files import read_panel
 
     words = {"counted_allele": args.counted_allele, "coding": args.coding, "missing": args.missing}
     if args.file is None:
-        from ..datasets import genotypes
+        from ..studies.datasets import genotypes
 
         people = genotypes()
     else:
@@ -203,7 +203,7 @@ def _sentence(
     args: argparse.Namespace, people: int, references: int, released: int, varying: int, attributes: int
 ) -> str:
     """What of the data takes part, and what was drawn at random."""
-    from ..figures.style import printable
+    from ..report.style import printable
 
     name = "the simulated genotypes that ship" if args.file is None else printable(args.file, _NAME_WIDTH)
     if args.pool < people:
@@ -225,7 +225,7 @@ def _members(args: argparse.Namespace, people: int) -> int:
 
 
 def _prior(args: argparse.Namespace, people: int) -> MembershipPrior:
-    from ..membership.priors import BernoulliMembership, FixedSizeMembership
+    from ..studies.membership.priors import BernoulliMembership, FixedSizeMembership
 
     if args.probability is not None:
         return BernoulliMembership(args.probability)
@@ -236,7 +236,7 @@ def _defences(args: argparse.Namespace, attributes: int, size: float) -> dict[st
     """Names and noises."""
     import math
 
-    from ..membership.noises import GaussianNoise, LaplaceNoise, LInfinityNoise, NoNoise
+    from ..studies.membership.noises import GaussianNoise, LaplaceNoise, LInfinityNoise, NoNoise
 
     if args.noise is None:
         if not (args.utility > 0 and math.isfinite(args.utility)):
@@ -270,7 +270,7 @@ def _defences(args: argparse.Namespace, attributes: int, size: float) -> dict[st
 
 
 def _table(study: AttackStudy) -> str:
-    from ..membership.study_page import numbers_of, shown
+    from ..studies.membership.study_page import numbers_of, shown
 
     head = ("defence", "attack", "AUC", f"TPR at FPR {study.settings['fpr']:g}", "advantage",
             f"BWMA, gamma={study.settings['gamma']:g}", "utility loss")  # fmt: skip

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import DomainError
+from ..base.errors import DomainError
 from .shared_options import add_column_options, open_table, print_text, warnings_on_one_line
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _source(args: argparse.Namespace, path: str, column: str | None) -> Any:
     """Return the path of a file that is read in blocks, or the array of one that is text or comes through a pipe."""
     if path != "-" and (Path(path).suffix.lower() in (".npy", ".parquet") or not Path(path).is_file()):
         return path if column is None else (path, column)
-    from ..assessment.columns import open_column
+    from ..distributions.columns import open_column
 
     data = sys.stdin.buffer.read() if path == "-" else None
     if data is not None and data.startswith(b"\x93NUMPY"):
@@ -84,7 +84,7 @@ def _npy_array(data: bytes) -> Any:
     """Return the array in the bytes of a .npy file."""
     import io
 
-    from .._files import read_npy_header
+    from ..base.files import read_npy_header
 
     try:
         header = read_npy_header(io.BytesIO(data), len(data))
@@ -96,7 +96,7 @@ def _npy_array(data: bytes) -> Any:
 
 
 def _table(posterior: Posterior) -> str:
-    from ..numerics import rounded_down, rounded_up
+    from ..base.numerics import rounded_down, rounded_up
 
     rows = [("quantity", "value", "at least", "at most", "unit", "kind")]
     numbers = posterior.to_dict()

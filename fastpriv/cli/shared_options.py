@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
-from .._text import escape_invisible
+from ..base.escaping import escape_invisible
 
 if TYPE_CHECKING:
-    from ..assessment.column_files import ColumnFile
+    from ..base.column_files import ColumnFile
 
 __all__ = [
     "FIGURE_FORMATS", "GRID_FORMS", "add_column_options", "figure_format", "open_table", "print_text",
@@ -50,7 +50,7 @@ def figure_format(args: argparse.Namespace) -> Literal["png", "svg", "pdf"] | No
 
 def open_table(args: argparse.Namespace, path: str, data: bytes | None = None) -> ColumnFile:
     """Open a file of columns with these options; ``-`` is standard input, or ``data`` where that was read from it."""
-    from ..assessment.column_files import ColumnFile
+    from ..base.column_files import ColumnFile
 
     dialect = {"sep": args.sep, "decimal": args.decimal, "encoding": args.encoding, "header": args.header}
     if path != "-":

@@ -7,8 +7,8 @@ import json
 import sys
 from typing import Any
 
-from .._text import escape_invisible
-from ..errors import DomainError
+from ..base.errors import DomainError
+from ..base.escaping import escape_invisible
 from .shared_options import print_text
 
 __all__ = ["add_options", "run"]
@@ -102,7 +102,7 @@ def _print_quantities(args: argparse.Namespace) -> int:
 
 
 def _print_status(args: argparse.Namespace) -> int:
-    from .._store import ResultStore
+    from ..base.store import ResultStore
     from ..sweeps.runs import SweepProgress
 
     with ResultStore.read(args.status) as store:
@@ -116,7 +116,7 @@ def _print_status(args: argparse.Namespace) -> int:
 
 
 def _print_json(found: Any, args: argparse.Namespace, whole: bool) -> None:
-    from .._files import json_safe
+    from ..base.files import json_safe
 
     content = found.to_dict() if whole else found.metadata()
     content |= {"failed": found.failed, "store": args.store, "out": args.out}

@@ -6,6 +6,6 @@ releases, and how little noise, a target allows.
 
 from __future__ import annotations
 
-from .._public import attach
+from ..base.public_names import attach
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__)  # the list is __init__.pyi

@@ -35,8 +35,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray, IntArray, LongDoubleArray, next_above, next_below
 from ..kernels import _type_sums
-from ..numerics import UNIT_ROUNDOFF, FloatArray, IntArray, LongDoubleArray, next_above, next_below
 from .discretised_losses import PrivacyLoss
 from .log_bounds import LogBounds
 from .steps import AtomStep

@@ -54,12 +54,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _parallel, _random, _validate, special
-from .._random import RNGLike
-from ..errors import DomainError
-from ..estimate import Estimate
+from .. import special
+from ..base import parallel, random_streams, validate
+from ..base.errors import DomainError
+from ..base.estimate import Estimate
+from ..base.numerics import FloatArray
+from ..base.random_streams import RNGLike
 from ..kernels import _matrix_product
-from ..numerics import FloatArray
 from ..sampling.statistics.confidence_sequences import BoundedMean
 from .few_bins import MAX_FEW_BINS, few_bins_curves
 from .mixture_sampling import Covariances, Proposals, fitted_proposals, log_remainder
@@ -148,14 +149,14 @@ class BandedMatrixMechanism(StructuredSampling):
     def __init__(
         self, coefficients: ArrayLike, sigma: ArrayLike, bins: int, sensitivity: ArrayLike = 1.0, epochs: int = 1
     ) -> None:
-        column = _validate.vector(
+        column = validate.vector(
             "coefficients", coefficients, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf),
             remedy="The worst contributions of a record are known for matrices without negative entries only.",
         ).copy()  # fmt: skip
-        noise = _validate.scalar("sigma", sigma, "positive and finite", lambda x: (x > 0) & (x < np.inf))
-        number = _validate.count("bins", bins, 1, _MAX_BINS)
+        noise = validate.scalar("sigma", sigma, "positive and finite", lambda x: (x > 0) & (x < np.inf))
+        number = validate.count("bins", bins, 1, _MAX_BINS)
         at_least_0 = "at least 0 and finite"
-        span = _validate.scalar("sensitivity", sensitivity, at_least_0, lambda x: (x >= 0) & (x < np.inf))
+        span = validate.scalar("sensitivity", sensitivity, at_least_0, lambda x: (x >= 0) & (x < np.inf))
         if column[0] == 0.0:
             raise DomainError(
                 f"coefficients must have a positive first entry; got {float(column[0])!r}. Pass the column of C from "
@@ -167,7 +168,7 @@ class BandedMatrixMechanism(StructuredSampling):
                 "bins."
             )
         self._set(coefficients=column, sigma=noise, bins=number, sensitivity=span,
-                  epochs=_validate.count("epochs", epochs))  # fmt: skip
+                  epochs=validate.count("epochs", epochs))  # fmt: skip
 
     @property
     def scale(self) -> float:
@@ -256,22 +257,22 @@ class BandedMatrixMechanism(StructuredSampling):
         >>> found.kind, bool(found.upper < 1.2 * found.value)
         ('statistical', True)
         """
-        level = _validate.scalar("epsilon", epsilon, "between 0 and 600", lambda x: (x >= 0) & (x <= 600))
-        side = _validate.choice("direction", direction, ("forward", "backward"))
-        level_of_bounds = _validate.scalar("confidence", confidence, "between 0 and 1", lambda x: (x > 0) & (x < 1))
-        tolerance = _validate.scalar("rtol", rtol, "positive", lambda x: x > 0)
+        level = validate.scalar("epsilon", epsilon, "between 0 and 600", lambda x: (x >= 0) & (x <= 600))
+        side = validate.choice("direction", direction, ("forward", "backward"))
+        level_of_bounds = validate.scalar("confidence", confidence, "between 0 and 1", lambda x: (x > 0) & (x < 1))
+        tolerance = validate.scalar("rtol", rtol, "positive", lambda x: x > 0)
         fewest, most = _DEFAULT_SAMPLES
         budget = min(max(_DEFAULT_VALUES // self.bins, fewest), most)
-        budget = budget if max_samples is None else _validate.count("max_samples", max_samples, 1, _MOST_SAMPLES)
-        _parallel.checked(n_jobs)
-        root = _random.root(rng)
+        budget = budget if max_samples is None else validate.count("max_samples", max_samples, 1, _MOST_SAMPLES)
+        parallel.checked(n_jobs)
+        root = random_streams.root(rng)
         proved = self.delta(level, direction=direction)
         sampler = _sampler(self, level, side == "backward", root, budget)
         size, high, state = sampler.size, sampler.largest, BoundedMean(1)
         done = 0
         while True:
             blocks = max(1, min(max(done, 8), budget // size - done))
-            results = _parallel.ordered_map(sampler, range(done, done + blocks), n_jobs=n_jobs)
+            results = parallel.ordered_map(sampler, range(done, done + blocks), n_jobs=n_jobs)
             for values in results:
                 state.update(np.minimum(values / high, 1.0)[:, None])
             done += blocks
@@ -353,7 +354,7 @@ class _MixtureSampler:
 
 
 def _stream(root: Any, block: int) -> np.random.Generator:
-    return _random.generator(np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, block)))
+    return random_streams.generator(np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, block)))
 
 
 @dataclass(frozen=True, eq=False)

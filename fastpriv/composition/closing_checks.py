@@ -25,8 +25,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import special
+from ..base.numerics import LARGEST_DOUBLE, FloatArray, log_sum_exp, reconcile_bounds
 from ..distributions import GaussianMixture
-from ..numerics import LARGEST_DOUBLE, FloatArray, log_sum_exp, reconcile_bounds
 from .log_bounds import LogBounds
 from .steps import AtomStep, BoundingSteps, LaplaceStep, MixtureStep, Step, reversed_step
 

@@ -23,11 +23,11 @@ from typing import Literal
 
 import numpy as np
 
+from ..base.errors import DomainError
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray, LongDoubleArray, next_above, next_below
 from ..divergences import hockey_stick_divergence
-from ..errors import DomainError
 from ..kernels import _type_sums
 from ..mechanisms.laplace import LaplaceMechanism
-from ..numerics import UNIT_ROUNDOFF, FloatArray, LongDoubleArray, next_above, next_below
 from .discretised_losses import PrivacyLoss, discretised
 from .log_bounds import LogBounds
 from .pairs import Curve

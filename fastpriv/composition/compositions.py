@@ -25,11 +25,11 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _validate
-from .._monotone import monotone
-from ..errors import DomainError, ShapeError, warned
-from ..estimate import Estimate, NumberLike
-from ..numerics import UNIT_ROUNDOFF, FloatArray, next_below, rounded_down, rounded_up
+from ..base import validate
+from ..base.errors import DomainError, ShapeError, warned
+from ..base.estimate import Estimate, NumberLike
+from ..base.monotone import monotone
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_below, rounded_down, rounded_up
 from . import engines, epsilon_search
 from .closing_checks import WIDENED, checked, reconciled
 from .log_bounds import LogBounds
@@ -138,7 +138,7 @@ class Composition(PairObject):
     Notes
     -----
     Compositions are immutable, equal when their steps are, hashable and picklable. They are pairs themselves: for
-    ``compose``, ``fastpriv.risk`` and ``fastpriv.adapters``.
+    ``compose``, ``fastpriv.composition`` and ``fastpriv.adapters``.
 
     ``direction`` of the methods is ``"forward"``, P against Q, ``"backward"``, Q against P in every release, or
     ``"worst"``, the larger of both. Forward is the removal of a record where a mechanism has such an order. ``method``
@@ -305,12 +305,12 @@ class Composition(PairObject):
                 "the one that is known."
             )
         if delta is not None:
-            target = _validate.real("delta", delta, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
+            target = validate.real("delta", delta, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
             with np.errstate(divide="ignore"):
                 logs = np.log(target)
             rounding = np.where(np.isfinite(logs), 2 * UNIT_ROUNDOFF * np.abs(logs), 0.0)
         else:
-            logs = _validate.real("log_delta", log_delta, "at most 0", lambda x: x <= 0)
+            logs = validate.real("log_delta", log_delta, "at most 0", lambda x: x <= 0)
             rounding = np.zeros(logs.shape)
         directions = self._directions(direction)
         found = epsilon_search.least_epsilon(
@@ -417,7 +417,7 @@ class Composition(PairObject):
         >>> round(compose([GaussianMechanism(2.0, 1.0), LaplaceMechanism(4.0)], [8, 2]).renyi_divergence(2.0).value, 9)
         2.113127044
         """
-        orders = _validate.real("order", order, "at least 1", lambda x: x >= 1)
+        orders = validate.real("order", order, "at least 1", lambda x: x >= 1)
         directions = self._directions(direction)
         rows, method = np.empty((2, orders.size)), ""
         for i, one in enumerate(orders.ravel().tolist()):
@@ -461,7 +461,7 @@ class Composition(PairObject):
         """The steps of the directions of which the larger delta is meant."""
         if direction is None:
             direction = "forward" if self.ordered else "worst"
-        _validate.choice("direction", direction, ("forward", "backward", "worst"))
+        validate.choice("direction", direction, ("forward", "backward", "worst"))
         if direction == "forward":
             return [self.forward_steps]
         if direction == "backward":
@@ -478,7 +478,7 @@ class Composition(PairObject):
 
     def _log_delta(self, epsilon: Any, direction: Any, *, quiet: bool = False) -> Estimate:
         directions = self._directions(direction)
-        grid = _validate.real("epsilon", epsilon)
+        grid = validate.real("epsilon", epsilon)
         found = self._estimate(directions, grid, self._direction_text(direction))
         if direction is None and not quiet:
             self._warn_of_backward(grid.ravel(), np.asarray(found.upper).ravel())
@@ -512,8 +512,8 @@ class Composition(PairObject):
 
     def _tail_estimates(self, epsilon: Any, direction: str) -> tuple[Estimate, Estimate, Estimate, Estimate]:
         """P(S > epsilon), Q(S > epsilon), P(S <= epsilon) and Q(S <= epsilon)."""
-        grid = _validate.real("epsilon", epsilon)
-        _validate.choice("direction", direction, ("forward", "backward"))
+        grid = validate.real("epsilon", epsilon)
+        validate.choice("direction", direction, ("forward", "backward"))
         steps = self.forward_steps if direction == "forward" else self.backward_steps
         flat = np.ascontiguousarray(grid).reshape(-1)
         numbers = np.empty((4, 2, flat.size))
@@ -565,9 +565,9 @@ def _s(number: int) -> str:
 def _counts(counts: Any, pairs: int) -> list[int]:
     """One count for each pair."""
     if not isinstance(counts, (list, tuple)) and np.ndim(counts) == 0:
-        return [_validate.count("counts", counts, 0, _MAX_COUNT)] * pairs
-    each = _validate.sequence("counts", counts, "numbers of releases")
-    numbers = [_validate.count(f"counts[{i}]", number, 0, _MAX_COUNT) for i, number in enumerate(each)]
+        return [validate.count("counts", counts, 0, _MAX_COUNT)] * pairs
+    each = validate.sequence("counts", counts, "numbers of releases")
+    numbers = [validate.count(f"counts[{i}]", number, 0, _MAX_COUNT) for i, number in enumerate(each)]
     if len(numbers) != pairs:
         raise ShapeError(
             f"counts must have one entry for each of the {pairs} pairs; got {len(numbers)}. Pass one each."

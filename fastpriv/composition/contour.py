@@ -19,9 +19,9 @@ from typing import Literal
 
 import numpy as np
 
+from ..base.numerics import FloatArray
 from ..distributions import GaussianMixture
 from ..kernels import _contour
-from ..numerics import FloatArray
 from .log_bounds import LogBounds
 from .steps import AtomStep, LaplaceStep, MixtureStep, Step
 

@@ -30,9 +30,9 @@ from typing import Any
 
 import numpy as np
 
-from .._values import ValueObject
-from ..errors import DomainError
-from ..numerics import FloatArray, LongDoubleArray, next_above, next_below
+from ..base.errors import DomainError
+from ..base.numerics import FloatArray, LongDoubleArray, next_above, next_below
+from ..base.values import ValueObject
 from .pairs import Curve, certified
 
 __all__ = ["PrivacyLoss", "discretised"]

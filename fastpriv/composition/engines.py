@@ -44,11 +44,11 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from .. import special
+from ..base.errors import DomainError
+from ..base.numerics import LARGEST_DOUBLE, UNIT_ROUNDOFF, BoolArray, FloatArray, next_above, next_below
 from ..divergences.hockey_stick import log_hockey_stick_divergence
 from ..divergences.kl_and_renyi import renyi_divergence
-from ..errors import DomainError
 from ..mechanisms.laplace import LaplaceMechanism
-from ..numerics import LARGEST_DOUBLE, UNIT_ROUNDOFF, BoolArray, FloatArray, next_above, next_below
 from .atom_sums import atom_bounds
 from .common_grids import grid_bounds
 from .contour import contour_bounds

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..numerics import LARGEST_DOUBLE, UNIT_ROUNDOFF, FloatArray
+from ..base.numerics import LARGEST_DOUBLE, UNIT_ROUNDOFF, FloatArray
 from .log_bounds import LogBounds
 
 __all__ = ["FoundEpsilon", "least_epsilon"]

@@ -57,10 +57,10 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import special
-from .._values import ValueObject
-from ..estimate import Estimate
-from ..numerics import LARGEST_DOUBLE, UNIT_ROUNDOFF, FloatArray, IndexArray, reconcile_bounds
-from ..numerics.exact_linear_algebra import square_root_enclosure
+from ..base.estimate import Estimate
+from ..base.exact_linear_algebra import square_root_enclosure
+from ..base.numerics import LARGEST_DOUBLE, UNIT_ROUNDOFF, FloatArray, IndexArray, reconcile_bounds
+from ..base.values import ValueObject
 from .pairs import Curve, certified
 
 __all__ = ["MAX_FEW_BINS", "FewBinsCurve", "few_bins_curves"]

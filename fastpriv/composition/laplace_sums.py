@@ -50,7 +50,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..numerics import UNIT_ROUNDOFF, FloatArray, IntArray, next_above, next_below
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray, IntArray, next_above, next_below
 from .log_bounds import LogBounds
 from .steps import LaplaceStep
 from .type_weights import WEIGHT_ERROR, count_weights, count_windows, logarithm, sum_above, sum_below

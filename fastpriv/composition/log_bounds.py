@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ..numerics import FloatArray
+from ..base.numerics import FloatArray
 
 __all__ = ["LogBounds"]
 

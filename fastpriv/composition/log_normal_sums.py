@@ -40,8 +40,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import special
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray
 from ..kernels import _positive_sums
-from ..numerics import UNIT_ROUNDOFF, FloatArray
 
 __all__ = ["SumBounds", "log_normal_sum", "log_normal_sum_near"]
 

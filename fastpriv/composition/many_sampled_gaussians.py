@@ -41,7 +41,7 @@ from typing import Any
 import numpy as np
 
 from .. import special
-from ..numerics import FloatArray
+from ..base.numerics import FloatArray
 from .laplace_sums import gauss_legendre
 from .log_bounds import LogBounds
 from .steps import Step

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _validate
-from .._values import ValueObject
-from ..errors import DomainError, ShapeError
-from ..numerics import FloatArray, LongDoubleArray
+from ..base import validate
+from ..base.errors import DomainError, ShapeError
+from ..base.numerics import FloatArray, LongDoubleArray
+from ..base.values import ValueObject
 from .discretised_losses import PrivacyLoss
 from .steps import BoundingSteps, LossStep, bounding_atoms
 
@@ -76,15 +76,15 @@ class PrivacyLossDistribution(ValueObject):
     infinite_mass: float
 
     def __init__(self, losses: ArrayLike, masses: ArrayLike, infinite_mass: ArrayLike = 0.0) -> None:
-        values = _validate.vector("losses", losses, "finite", lambda x: np.isfinite(x))
-        weights = _validate.vector("masses", masses, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf))
-        beyond = _validate.scalar("infinite_mass", infinite_mass, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
+        values = validate.vector("losses", losses, "finite", lambda x: np.isfinite(x))
+        weights = validate.vector("masses", masses, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf))
+        beyond = validate.scalar("infinite_mass", infinite_mass, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
         if values.shape != weights.shape:
             raise ShapeError(
                 f"masses must have one entry for each of the {values.size} losses; got {weights.size}. Pass one each."
             )
-        _validate.with_argument_name(
-            "weights", "masses with infinite_mass", lambda: _validate.probabilities("weights", [*weights, beyond])
+        validate.with_argument_name(
+            "weights", "masses with infinite_mass", lambda: validate.probabilities("weights", [*weights, beyond])
         )
         order = np.argsort(values, kind="stable")
         values, weights = values[order], weights[order]
@@ -133,7 +133,7 @@ def losses_of_dp_accounting(name: str, pld: Any) -> list[PrivacyLoss]:
         ]  # fmt: skip
     except AttributeError:
         raise DomainError(
-            f"{name} must be a PrivacyLossDistribution of dp_accounting; got {_validate.shown(pld)}. Make one by "
+            f"{name} must be a PrivacyLossDistribution of dp_accounting; got {validate.shown(pld)}. Make one by "
             "dp_accounting.pld.privacy_loss_distribution, or by dp_accounting_pld."
         ) from None
 

@@ -46,10 +46,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import _random, special
-from .._values import distinct_rows
+from .. import special
+from ..base import random_streams
+from ..base.numerics import FloatArray
+from ..base.values import distinct_rows
 from ..kernels import _matrix_product
-from ..numerics import FloatArray
 
 __all__ = ["Covariances", "Proposals", "fitted_proposals", "log_remainder"]
 
@@ -140,7 +141,7 @@ def fitted_proposals(covariances: Covariances, epsilon: float, adds: bool, root:
     log_delta = -math.inf
     for turn in range(_PILOT_ROUNDS + 1):
         one = Proposals(covariances, epsilon, adds, tilts, shifts, variances, levels, weights, log_delta)
-        rng = _random.generator(np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, 2**31 + turn)))
+        rng = random_streams.generator(np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, 2**31 + turn)))
         values, parts = one.log_values(rng, _PILOT_SAMPLES)
         top = float(values.max())
         if top == -math.inf:

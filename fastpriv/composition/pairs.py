@@ -17,18 +17,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import _validate
-from .._values import ValueObject
+from ..base import validate
+from ..base.errors import DomainError, ShapeError
+from ..base.estimate import Estimate
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray, enclosure
+from ..base.values import ValueObject
 from ..channels import AnyChannel
 from ..distributions import Density, GaussianMixture, Pmf
 from ..divergences import hockey_stick_divergence
-from ..errors import DomainError, ShapeError
-from ..estimate import Estimate
 from ..mechanisms.gaussian import GaussianMechanism
 from ..mechanisms.laplace import LaplaceMechanism
 from ..mechanisms.subsampled_gaussian import PoissonSampledGaussian
 from ..notions.local import ldp_delta
-from ..numerics import UNIT_ROUNDOFF, FloatArray, enclosure
 
 __all__ = ["Curve", "DiscretePair", "Pair", "PairObject", "Tails", "WorstPairCurve", "certified", "pair_of"]
 
@@ -133,10 +133,10 @@ def pair_of(p: Any, q: Any) -> Pair:
         return p._as_pair()
     if isinstance(p, GaussianMechanism):
         _refuse_second("a GaussianMechanism", q)
-        sigma = _validate.scalar("sigma", p.sigma)
+        sigma = validate.scalar("sigma", p.sigma)
         if p.sensitivity is None:
             p.delta(0.0)  # raises
-        return Pair(p.delta, p.delta, gaussian=(_validate.scalar("sensitivity", p.sensitivity), sigma))
+        return Pair(p.delta, p.delta, gaussian=(validate.scalar("sensitivity", p.sensitivity), sigma))
     if isinstance(p, (LaplaceMechanism, PoissonSampledGaussian)):
         from .compositions import compose  # which reads its pairs here
 
@@ -151,7 +151,7 @@ def pair_of(p: Any, q: Any) -> Pair:
         if not all(on_line):
             wrong, name, other = (q, "q", "p") if on_line[0] else (p, "p", "q")
             raise DomainError(
-                f"{name} must be a GaussianMixture or a Density, as {other} is; got {_validate.shown(wrong)}. Pass two "
+                f"{name} must be a GaussianMixture or a Density, as {other} is; got {validate.shown(wrong)}. Pass two "
                 "distributions on the same line."
             )
         curves = partial(hockey_stick_divergence, p, q), partial(hockey_stick_divergence, q, p)
@@ -163,11 +163,11 @@ def pair_of(p: Any, q: Any) -> Pair:
     if not callable(p):
         raise DomainError(
             "p must be a GaussianMixture, a Pmf, a vector of probabilities, a GaussianMechanism, a channel or a "
-            f"function of epsilon; got {_validate.shown(p)}. Build one of these."
+            f"function of epsilon; got {validate.shown(p)}. Build one of these."
         )
     if q is not None and not callable(q):
         raise DomainError(
-            f"q must be a function of epsilon, the curve of Q against P, or None; got {_validate.shown(q)}. Leave it "
+            f"q must be a function of epsilon, the curve of Q against P, or None; got {validate.shown(q)}. Leave it "
             "out where both curves are the same."
         )
     forward = _CurveOfCaller("p", p)
@@ -199,7 +199,7 @@ def _discrete_pair(p: Any, q: Any) -> DiscretePair | None:
     """Probabilities of two Pmfs on the union of their points, or of two vectors."""
     if isinstance(p, Pmf) or isinstance(q, Pmf):
         for name, one in (("p", p), ("q", q)):
-            _validate.instance(name, one, Pmf)
+            validate.instance(name, one, Pmf)
         points = np.union1d(p.values, q.values)
         rows = np.zeros((2, points.size))
         for row, one in zip(rows, (p, q), strict=True):
@@ -207,7 +207,7 @@ def _discrete_pair(p: Any, q: Any) -> DiscretePair | None:
     else:
         if any(one is None or callable(one) or isinstance(one, (str, bytes, Estimate)) for one in (p, q)):
             return None
-        vectors = [_validate.probabilities(name, one) for name, one in (("p", p), ("q", q))]
+        vectors = [validate.probabilities(name, one) for name, one in (("p", p), ("q", q))]
         if vectors[0].shape != vectors[1].shape:
             raise ShapeError(
                 f"q must have one probability for each of p, {vectors[0].size}; got {vectors[1].size}. Both must be on "
@@ -215,7 +215,7 @@ def _discrete_pair(p: Any, q: Any) -> DiscretePair | None:
             )
         rows = np.stack(vectors)
     rows = rows[:, (rows > 0.0).any(axis=0)]
-    return DiscretePair(rows[0], rows[1], *(_validate.rounded_sum_gap(row) for row in rows))
+    return DiscretePair(rows[0], rows[1], *(validate.rounded_sum_gap(row) for row in rows))
 
 
 def _discrete_curve(pair: DiscretePair, epsilon: FloatArray) -> Estimate:
@@ -252,7 +252,7 @@ def _positive_parts(pair: DiscretePair, levels: FloatArray) -> tuple[FloatArray,
 def _refuse_second(noun: str, q: Any) -> None:
     if q is not None:
         raise DomainError(
-            f"q must be left out with {noun}, which is a pair already; got {_validate.shown(q)}. Drop it."
+            f"q must be left out with {noun}, which is a pair already; got {validate.shown(q)}. Drop it."
         )
 
 
@@ -272,7 +272,7 @@ class _CurveOfCaller(ValueObject):
         if not isinstance(answer, Estimate) or answer.shape != epsilon.shape:
             raise DomainError(
                 f"{self.name} must return an Estimate of the shape of epsilon, {epsilon.shape}; got "
-                f"{_validate.shown(answer)}. Return Estimate(value, lower, upper, kind='certified', "
+                f"{validate.shown(answer)}. Return Estimate(value, lower, upper, kind='certified', "
                 "unit='probability', method='...')."
             )
         if answer.unit not in ("probability", "log probability"):

@@ -35,11 +35,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _validate, special
-from .._monotone import monotone
-from .._values import ValueObject
-from ..estimate import Estimate, NumberLike
-from ..numerics import UNIT_ROUNDOFF, FloatArray, IndexArray, next_above
+from .. import special
+from ..base import validate
+from ..base.estimate import Estimate, NumberLike
+from ..base.monotone import monotone
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray, IndexArray, next_above
+from ..base.values import ValueObject
 from .few_bins import MAX_FEW_BINS, few_bins_curves
 from .log_normal_sums import SumBounds, log_normal_sum, log_normal_sum_near
 from .pairs import Curve, Pair, PairObject
@@ -444,8 +445,8 @@ def allocation_curves(scale: float, steps: int, deltas: tuple[float, float]) -> 
 
 def _checked(sigma: Any, name: str, steps: Any, sensitivity: Any, epochs: Any) -> dict[str, Any]:
     """The arguments of both constructors."""
-    noise = _validate.scalar("sigma", sigma, "positive and finite", lambda x: (x > 0) & (x < np.inf))
-    number = _validate.count(name, steps, 1, _MAX_STEPS)
+    noise = validate.scalar("sigma", sigma, "positive and finite", lambda x: (x > 0) & (x < np.inf))
+    number = validate.count(name, steps, 1, _MAX_STEPS)
     at_least_0 = "at least 0 and finite"
-    span = _validate.scalar("sensitivity", sensitivity, at_least_0, lambda x: (x >= 0) & (x < np.inf))
-    return {"sigma": noise, name: number, "sensitivity": span, "epochs": _validate.count("epochs", epochs)}
+    span = validate.scalar("sensitivity", sensitivity, at_least_0, lambda x: (x >= 0) & (x < np.inf))
+    return {"sigma": noise, name: number, "sensitivity": span, "epochs": validate.count("epochs", epochs)}

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base.numerics import UNIT_ROUNDOFF
 from ..divergences import renyi_divergence
-from ..numerics import UNIT_ROUNDOFF
 from .steps import AtomStep, BoundingSteps, LaplaceStep, LossStep, MixtureStep, Step
 
 __all__ = ["renyi_bounds"]

@@ -22,10 +22,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..base.errors import DomainError, NotConvergedError
+from ..base.numerics import LARGEST_DOUBLE, FloatArray
 from ..divergences.hockey_stick import log_hockey_stick_divergence
 from ..divergences.kl_and_renyi import renyi_divergence
-from ..errors import DomainError, NotConvergedError
-from ..numerics import LARGEST_DOUBLE, FloatArray
 from .log_bounds import LogBounds
 from .steps import MixtureStep, Step
 

@@ -37,8 +37,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, next_above, next_below
 from ..distributions import GaussianMixture
-from ..numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, next_above, next_below
 from .contour import contour_bounds, contour_tilts
 from .log_bounds import LogBounds
 from .steps import AtomStep, LaplaceStep, MixtureStep, Step

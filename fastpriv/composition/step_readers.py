@@ -23,17 +23,17 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from .. import _validate
-from .._values import distinct_rows
+from ..base import validate
+from ..base.errors import DomainError
+from ..base.numerics import FloatArray, LongDoubleArray, next_above, next_below
+from ..base.values import distinct_rows
 from ..channels import AnyChannel, Channel, RowPair
 from ..distributions import GaussianMixture
 from ..divergences.reductions.independent_factors import equal_measures, independent_factors
-from ..errors import DomainError
 from ..mechanisms.categorical import RandomizedResponse
 from ..mechanisms.gaussian import GaussianMechanism
 from ..mechanisms.laplace import LaplaceMechanism
 from ..mechanisms.subsampled_gaussian import PoissonSampledGaussian
-from ..numerics import FloatArray, LongDoubleArray, next_above, next_below
 from .measured_losses import PrivacyLossDistribution, is_dp_accounting_pld, losses_of_dp_accounting
 from .pairs import PairObject, WorstPairCurve, certified, pair_of
 from .random_allocation import StructuredSampling
@@ -74,7 +74,7 @@ def read_pair(name: str, pair: Any) -> ReadPair:
         return _of_curves(pair, None, ordered=False)
     raise DomainError(
         f"{name} must be a tuple (p, q) of two distributions, a mechanism, a channel, a PrivacyLossDistribution, a "
-        f"Composition or a certified curve; got {_validate.shown(pair)}. Pass several pairs as a list."
+        f"Composition or a certified curve; got {validate.shown(pair)}. Pass several pairs as a list."
     )
 
 
@@ -100,7 +100,7 @@ def read_group(mechanism: _MechanismWithGroups, group: int) -> ReadPair:
 def pair_text(pair: Any) -> str:
     """A pair in the text of a composition: the mechanism with its parameters, or what kind of pair it is."""
     if isinstance(pair, tuple):
-        texts = [_validate.shown(one) for one in pair]
+        texts = [validate.shown(one) for one in pair]
         if max(map(len, texts)) > _LONGEST_TEXT:
             texts = [type(one).__name__ for one in pair]
         return f"pair ({', '.join(texts)})"
@@ -128,10 +128,10 @@ def _ordered(steps: BoundingSteps) -> ReadPair:
 
 
 def _read_gaussian(mechanism: GaussianMechanism, group: int = 1) -> ReadPair:
-    sigma = _validate.scalar("sigma", mechanism.sigma)
+    sigma = validate.scalar("sigma", mechanism.sigma)
     if mechanism.sensitivity is None:
         mechanism.delta(0.0)  # raises
-    span = _validate.scalar("sensitivity", mechanism.sensitivity)
+    span = validate.scalar("sensitivity", mechanism.sensitivity)
     q = GaussianMixture.single(0.0, sigma)
     return _at_distance(span, group, lambda distance: MixtureStep(GaussianMixture.single(distance, sigma), q, 1))
 
@@ -142,7 +142,7 @@ def _read_laplace(mechanism: LaplaceMechanism, group: int = 1) -> ReadPair:
 
 def _at_distance(span: float, group: int, step: Callable[[float], Step]) -> ReadPair:
     """A pair of two equal laws at ``group`` times this distance, between two doubles where it is none."""
-    distance = _validate.scalar("group times sensitivity", group * span, "finite", np.isfinite)
+    distance = validate.scalar("group times sensitivity", group * span, "finite", np.isfinite)
     exact = Fraction(span) * group
     if distance == exact:
         return _symmetric(BoundingSteps((step(distance),)))
@@ -283,14 +283,14 @@ def _read_two(name: str, p: Any, q: Any) -> ReadPair:
     for one in (p, q):
         if isinstance(one, (PairObject, *(kind for kind, _ in _READERS))):
             raise DomainError(
-                f"{name} must be a list if it has several pairs; got a tuple with {_validate.shown(one)}, which is a "
+                f"{name} must be a list if it has several pairs; got a tuple with {validate.shown(one)}, which is a "
                 "pair already. Write [first, second]."
             )
     if isinstance(p, GaussianMixture) and isinstance(q, GaussianMixture):
         if p.dimension == q.dimension > 1:
             return _reduced(p, q)
         if p.dimension == q.dimension:
-            gaps = _validate.sum_gap(p.weights), _validate.sum_gap(q.weights)
+            gaps = validate.sum_gap(p.weights), validate.sum_gap(q.weights)
             step = MixtureStep(p, q, 1, *gaps)
             symmetric = len(p) == len(q) == 1 and p.sigmas[0] == q.sigmas[0] and gaps == (0.0, 0.0)
             return _symmetric(BoundingSteps((step,)), ordered=True) if symmetric else _ordered(BoundingSteps((step,)))
@@ -316,7 +316,7 @@ def _reduced(p: GaussianMixture, q: GaussianMixture) -> ReadPair:
             f"p and q must be mixtures whose means lie on a line, or that have independent coordinates, in more than "
             f"one dimension; got dimension {p.dimension}. Pass what the pair is dominated by, or a certified curve."
         )
-    gaps = [_validate.sum_gap(one.weights) for one in (p, q)]
+    gaps = [validate.sum_gap(one.weights) for one in (p, q)]
     above: list[Step] = []
     below: list[Step] = []
     for factor in factors:

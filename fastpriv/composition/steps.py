@@ -15,9 +15,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._values import ValueObject
+from ..base.numerics import BoolArray, FloatArray
+from ..base.values import ValueObject
 from ..distributions import GaussianMixture
-from ..numerics import BoolArray, FloatArray
 from .discretised_losses import PrivacyLoss
 from .pairs import Curve
 

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import _validate
-from .._monotone import monotone
+from ..base import validate
+from ..base.errors import DomainError
+from ..base.estimate import Estimate, NumberLike
+from ..base.monotone import monotone
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray
 from ..calibration.root_search import Evaluation, Level, validated_rtol
 from ..calibration.root_search import least_sigma as search_of_sigma
-from ..errors import DomainError
-from ..estimate import Estimate, NumberLike
-from ..numerics import UNIT_ROUNDOFF, FloatArray
 from .compositions import Composition, Direction, compose, largest_loss_of
 
 __all__ = ["largest_count", "least_sigma"]
@@ -73,7 +73,7 @@ def largest_count(
     7.0
     """
     levels, targets = _targets(epsilon, delta)
-    most = _validate.count("limit", limit, 1, _LIMIT)
+    most = validate.count("limit", limit, 1, _LIMIT)
     one = compose(pair)
     rows = np.empty((3, levels.size))
     evaluations = 0
@@ -168,11 +168,11 @@ def least_sigma(
     """
     if not callable(pair_of_sigma):
         raise DomainError(
-            f"pair_of_sigma must be a function of sigma; got {_validate.shown(pair_of_sigma)}. Pass, for example, "
+            f"pair_of_sigma must be a function of sigma; got {validate.shown(pair_of_sigma)}. Pass, for example, "
             "lambda sigma: GaussianMechanism(sigma, 1.0)."
         )
     levels, targets = _targets(epsilon, delta)
-    number = _validate.count("count", count, 0)
+    number = validate.count("count", count, 0)
     tolerance = validated_rtol(rtol)
 
     def level(row: FloatArray) -> Level:
@@ -214,8 +214,8 @@ def _evaluation(composition: Composition, epsilon: float, delta: float, directio
 
 
 def _targets(epsilon: Any, delta: Any) -> tuple[FloatArray, FloatArray]:
-    levels = _validate.real("epsilon", epsilon, "at least 0", lambda x: x >= 0)
-    targets = _validate.real("delta", delta, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
-    _validate.broadcastable("epsilon", levels, "delta", targets)
+    levels = validate.real("epsilon", epsilon, "at least 0", lambda x: x >= 0)
+    targets = validate.real("delta", delta, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
+    validate.broadcastable("epsilon", levels, "delta", targets)
     both = np.broadcast_arrays(levels, targets)
     return np.array(both[0]), np.array(both[1])

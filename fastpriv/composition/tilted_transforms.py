@@ -40,7 +40,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..numerics import UNIT_ROUNDOFF, FloatArray, LongDoubleArray, next_above, next_below
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray, LongDoubleArray, next_above, next_below
 from .discretised_losses import PrivacyLoss
 
 __all__ = ["composed_bounds", "composed_log_bounds", "infinite_log_mass", "tilted_moments"]

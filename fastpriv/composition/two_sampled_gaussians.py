@@ -43,7 +43,7 @@ from typing import Any
 import numpy as np
 
 from .. import special
-from ..numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
 from .laplace_sums import gauss_legendre
 from .log_bounds import LogBounds
 from .steps import MixtureStep, Step

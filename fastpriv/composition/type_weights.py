@@ -15,8 +15,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray, IntArray, next_above, next_below
 from ..kernels import _type_sums
-from ..numerics import UNIT_ROUNDOFF, FloatArray, IntArray, next_above, next_below
 
 __all__ = ["WEIGHT_ERROR", "count_weights", "count_windows", "exact", "logarithm", "pair", "sum_above", "sum_below"]
 

@@ -6,6 +6,6 @@ A conversion is declared beside its function (``declaration.py``); everything el
 
 from __future__ import annotations
 
-from .._public import attach
+from ..base.public_names import attach
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__)  # the list is __init__.pyi

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _validate, special
-from ..errors import ShapeError
-from ..estimate import Estimate, Information, Kind, Unit
-from ..numerics import LARGEST_DOUBLE, LOG_2, UNIT_ROUNDOFF, FloatArray
+from .. import special
+from ..base import validate
+from ..base.errors import ShapeError
+from ..base.estimate import Estimate, Information, Kind, Unit
+from ..base.numerics import LARGEST_DOUBLE, LOG_2, UNIT_ROUNDOFF, FloatArray
 from .vocabulary import PARAMETERS
 
 __all__ = [
@@ -46,16 +47,16 @@ _ARTANH = 1.0 / np.arange(3.0, 33.0, 2.0)  # artanh z = z + z^3/3 + z^5/5 + ...,
 
 def validated(*, unit: Any = "nats", **values: ArrayLike) -> tuple[FloatArray, ...]:
     """Each number checked by its range, all broadcast to one shape; amounts of information, in ``unit``, as nats."""
-    _validate.choice("unit", unit, ("nats", "bits"))
+    validate.choice("unit", unit, ("nats", "bits"))
     checked: dict[str, FloatArray] = {}
     for name, value in values.items():
         parameter = PARAMETERS[name]
-        array = _validate.real(name, value, parameter.constraint, parameter.valid)
+        array = validate.real(name, value, parameter.constraint, parameter.valid)
         for other, partner in checked.items():
-            _validate.broadcastable(name, array, other, partner)
+            validate.broadcastable(name, array, other, partner)
         checked[name] = array * LOG_2 if unit == "bits" and parameter.information else array
     if len(checked) > 2:  # every pair of them fits
-        _validate.grid(" with ".join(checked), np.broadcast_shapes(*(array.shape for array in checked.values())))
+        validate.grid(" with ".join(checked), np.broadcast_shapes(*(array.shape for array in checked.values())))
     return tuple(np.broadcast_arrays(*checked.values()))
 
 
@@ -63,7 +64,7 @@ def points_and_values(
     name: str, points: ArrayLike, values_name: str, values: ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
     """The one-dimensional points of a curve, and its values, whose last axis runs over the points; both checked."""
-    grid = _validate.vector(name, points, PARAMETERS[name].constraint, PARAMETERS[name].valid)
+    grid = validate.vector(name, points, PARAMETERS[name].constraint, PARAMETERS[name].valid)
     (columns,) = validated(**{values_name: values})
     if columns.ndim == 0 or columns.shape[-1] != grid.size:
         raise ShapeError(
@@ -93,7 +94,7 @@ def bounded(
 def information(nats: Any, unit: Information, method: str, *, of: Any = np.nan, unrounded: Any = False) -> Estimate:
     """An amount of information, computed in nats, in ``unit``; not rounded where the parameter ``of`` which it is a
     function is 0, or is infinite as the amount is."""
-    _validate.choice("unit", unit, ("nats", "bits"))
+    validate.choice("unit", unit, ("nats", "bits"))
     with np.errstate(over="ignore"):
         value = nats / LOG_2 if unit == "bits" else nats
     ends = (of == 0.0) | (np.isinf(of) & np.isinf(nats))
@@ -104,7 +105,7 @@ def same_number(unit: Unit, method: str = "the same number", **value: ArrayLike)
     """The number that was given, checked, in its unit, without rounding."""
     (checked,) = validated(**value)
     if not (isinstance(unit, str) and unit in ("1", "probability")):
-        _validate.choice("unit", unit, ("nats", "bits"))
+        validate.choice("unit", unit, ("nats", "bits"))
     return bounded(checked, unit, method, unrounded=True)
 
 

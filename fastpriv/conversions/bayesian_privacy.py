@@ -36,9 +36,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _validate
-from ..estimate import Estimate, Information, NumberLike
-from ..numerics import BoolArray, FloatArray
+from ..base import validate
+from ..base.estimate import Estimate, Information, NumberLike
+from ..base.numerics import BoolArray, FloatArray
 from ._closed_forms import (
     bounded,
     dominating_epsilon,
@@ -406,7 +406,7 @@ def robustness_from_mbp(
     0.005
     """
     if form == "as_published":
-        _validate.real(
+        validate.real(
             "xi", xi, "between 0 and 1", lambda x: (x >= 0) & (x <= 1), remedy="Use form 'tight' for a larger one.",
         )  # fmt: skip
         xi, beta = validated(xi=xi, beta=beta)

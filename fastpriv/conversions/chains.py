@@ -16,10 +16,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .. import _validate
-from ..errors import DomainError
-from ..estimate import Estimate, Result
-from ..numerics import FloatArray
+from ..base import validate
+from ..base.errors import DomainError
+from ..base.estimate import Estimate, Result
+from ..base.numerics import FloatArray
 from .declaration import Conversion, Form
 from .registry import CONVERSIONS
 from .vocabulary import EVERY_PAIR, FULL_SUPPORT, NOTIONS, Assumption
@@ -212,10 +212,10 @@ def convert(target: str, source: str, *, form: Form | None = None, **values: Any
     MBP -> LDP: ldp_from_mbp(xi=0.5)
     """
     names = tuple(NOTIONS)
-    _validate.choice("target", target, names)
-    _validate.choice("source", source, names)
+    validate.choice("target", target, names)
+    validate.choice("source", source, names)
     if form is not None:
-        _validate.choice("form", form, _RANK)
+        validate.choice("form", form, _RANK)
     if not values:
         raise DomainError(
             f"values must be given by name; got none. From {source} to {target}: {_signatures(target, source)}."

@@ -25,10 +25,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import _validate
-from ..errors import DomainError
-from ..estimate import Estimate
-from ..numerics import LARGEST_DOUBLE, SMALLEST_SUBNORMAL, FloatArray
+from ..base import validate
+from ..base.errors import DomainError
+from ..base.estimate import Estimate
+from ..base.numerics import LARGEST_DOUBLE, SMALLEST_SUBNORMAL, FloatArray
 
 __all__ = ["CheckedCurve", "IntegralBracket", "Weight", "integral_of_function", "integral_of_samples"]
 
@@ -279,7 +279,7 @@ class CheckedCurve:
     def _numbers(self, answer: Any) -> tuple[Any, Any, Any]:
         if not isinstance(answer, Estimate):
             self.proved = self.bounded = False
-            value = _validate.array(self.name, answer)
+            value = validate.array(self.name, answer)
             try:
                 if answer is None or value.dtype.kind == "c":
                     raise TypeError

@@ -16,10 +16,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, ParamSpec
 
-from .. import _validate
-from .._monotone import monotone
-from ..errors import DomainError
-from ..estimate import Estimate
+from ..base import validate
+from ..base.errors import DomainError
+from ..base.estimate import Estimate
+from ..base.monotone import monotone
 from .vocabulary import NOTIONS, OPTIONS, PARAMETERS, Assumption
 
 __all__ = ["DECLARED", "BoundOrPublished", "Conversion", "Form", "Formula", "TightOrPublished", "conversion"]
@@ -177,7 +177,7 @@ def conversion(
 
             @functools.wraps(public)
             def dispatch(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Estimate:
-                form: Any = _validate.choice("form", kwargs.get("form", default), tuple(by_form))
+                form: Any = validate.choice("form", kwargs.get("form", default), tuple(by_form))
                 _check_exclusive(form, {**dict(zip(parameters, args, strict=False)), **kwargs}, exclusive, parameters)
                 return by_form[form](*args, **kwargs)
 

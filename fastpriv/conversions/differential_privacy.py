@@ -30,10 +30,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _validate, special
-from ..errors import DomainError
-from ..estimate import Estimate, Information, NumberLike, Unit
-from ..numerics import FloatArray
+from .. import special
+from ..base import validate
+from ..base.errors import DomainError
+from ..base.estimate import Estimate, Information, NumberLike, Unit
+from ..base.numerics import FloatArray
 from ._closed_forms import (
     bounded,
     dominating_delta,
@@ -333,7 +334,7 @@ def tradeoff_from_dp_curve(epsilon: NumberLike, delta: NumberLike, type_one: Num
     """
     grid, levels = points_and_values("epsilon", epsilon, "delta", delta)
     (false_alarm,) = validated(type_one=type_one)
-    _validate.broadcastable("type_one", false_alarm, "delta without its last axis", levels[..., 0])
+    validate.broadcastable("type_one", false_alarm, "delta without its last axis", levels[..., 0])
     best = _highest_line(grid[0], levels[..., 0], false_alarm)
     for k in range(1, grid.size):
         best = np.maximum(best, _highest_line(grid[k], levels[..., k], false_alarm))
@@ -377,7 +378,7 @@ def dp_delta_from_tradeoff(type_one: ArrayLike, type_two: NumberLike, epsilon: N
             "Sort the points and add the ends."
         )
     (target,) = validated(epsilon=epsilon)
-    _validate.broadcastable("epsilon", target, "type_two without its last axis", misses[..., 0])
+    validate.broadcastable("epsilon", target, "type_two without its last axis", misses[..., 0])
     best = np.zeros(np.broadcast_shapes(target.shape, misses.shape[:-1]))
     with np.errstate(over="ignore", invalid="ignore"):
         slope = np.exp(target)

@@ -38,9 +38,9 @@ from typing import cast
 
 import numpy as np
 
-from .. import _validate
-from ..estimate import Estimate, Information, NumberLike
-from ..numerics import LOG_2, BoolArray, FloatArray
+from ..base import validate
+from ..base.estimate import Estimate, Information, NumberLike
+from ..base.numerics import LOG_2, BoolArray, FloatArray
 from ._closed_forms import (
     bennett,
     bounded,
@@ -301,7 +301,7 @@ def maximal_leakage_from_mbp(
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         least = np.minimum(xi, np.log1p((1.0 - pi_min) / pi_min * -np.expm1(-xi)))
     value = np.where((pi_min == 0.0) | (xi == 0.0), xi, least)
-    nats = _validate.choice("unit", unit, ("nats", "bits")) == "nats"
+    nats = validate.choice("unit", unit, ("nats", "bits")) == "nats"
     unrounded = ((pi_min == 0.0) & nats) | (xi == 0.0)
     return information(value, unit, "min(xi, ln(1 + (1 - e^-xi) (1 - pi_min) / pi_min))", unrounded=unrounded)
 

@@ -31,11 +31,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _validate
-from .._monotone import weakest
-from ..errors import DomainError, ShapeError
-from ..estimate import Estimate, Information, NumberLike
-from ..numerics import LARGEST_DOUBLE, LOG_2, LOG_2_ABOVE, FloatArray, next_below
+from ..base import validate
+from ..base.errors import DomainError, ShapeError
+from ..base.estimate import Estimate, Information, NumberLike
+from ..base.monotone import weakest
+from ..base.numerics import LARGEST_DOUBLE, LOG_2, LOG_2_ABOVE, FloatArray, next_below
 from .curve_integrals import CheckedCurve, IntegralBracket, Weight, integral_of_function, integral_of_samples
 from .declaration import Formula, conversion
 from .vocabulary import EVERY_PAIR, NGO
@@ -155,7 +155,7 @@ def ci_lmip_from_dp_curve(
     """
     from ..mechanisms.gaussian import GaussianMechanism
 
-    _validate.choice("form", form, ("as_published", "two_inputs"))
+    validate.choice("form", form, ("as_published", "two_inputs"))
     options = _integral_options(decay, rtol, max_evaluations, unit)
     if isinstance(curve, GaussianMechanism):
         estimate = _gaussian_published(curve) if form == "as_published" else _gaussian_two_inputs(curve)
@@ -255,12 +255,12 @@ def cd_lmip_from_hockey_sticks(
 
 
 def _integral_options(decay: Any, rtol: Any, max_evaluations: Any, unit: Any) -> tuple[float | None, float, int | None]:
-    _validate.choice("unit", unit, ("nats", "bits"))
+    validate.choice("unit", unit, ("nats", "bits"))
     if decay is not None:
-        decay = _validate.scalar("decay", decay, "positive and finite", lambda x: (x > 0) & (x < np.inf))
-    rtol = _validate.scalar("rtol", rtol, "between 1e-15 and 1", lambda x: (x >= 1e-15) & (x <= 1))
+        decay = validate.scalar("decay", decay, "positive and finite", lambda x: (x > 0) & (x < np.inf))
+    rtol = validate.scalar("rtol", rtol, "between 1e-15 and 1", lambda x: (x >= 1e-15) & (x <= 1))
     if max_evaluations is not None:
-        max_evaluations = _validate.count("max_evaluations", max_evaluations, minimum=100, maximum=100_000_000)
+        max_evaluations = validate.count("max_evaluations", max_evaluations, minimum=100, maximum=100_000_000)
     return decay, rtol, max_evaluations
 
 
@@ -280,7 +280,7 @@ def _integral(
 
 
 def _samples(name: str, epsilon: Any, delta: Any) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    grid = _validate.vector(
+    grid = validate.vector(
         "epsilon", epsilon, "at least 0 and finite", lambda e: (e >= 0) & (e < np.inf),
         remedy="Leave the infinite epsilon out; state decay, or end with a delta of 0.",
     )  # fmt: skip
@@ -290,20 +290,20 @@ def _samples(name: str, epsilon: Any, delta: Any) -> tuple[FloatArray, FloatArra
             raise DomainError(f"delta must be a probability; got an Estimate in {delta.unit!r}. Pass deltas.")
         columns = [delta.value, delta.lower, delta.upper]
     value, low, high = (
-        _validate.vector("delta", column, "between 0 and 1", lambda x: (x >= 0) & (x <= 1)) for column in columns
+        validate.vector("delta", column, "between 0 and 1", lambda x: (x >= 0) & (x <= 1)) for column in columns
     )
     if value.size != grid.size:
         raise ShapeError(
             f"epsilon and delta must have equal lengths; got {grid.size} and {value.size}. Pass one delta a point."
         )
     rises = np.append(True, np.diff(grid) > 0)
-    _validate.real(
+    validate.real(
         "epsilon", grid, "strictly increasing", lambda e: rises, remedy="Sort the pairs and drop repeated epsilons."
     )
     if not isinstance(delta, Estimate):
         low, high = value * (1 - _SAMPLE_ERROR), np.minimum(value * (1 + _SAMPLE_ERROR), 1.0)
     falls = np.append(True, low[1:] <= high[:-1])
-    _validate.real(
+    validate.real(
         "delta", value, "non-increasing in epsilon", lambda d: falls,
         remedy=f"More epsilon cannot need more delta: check {name}.",
     )  # fmt: skip

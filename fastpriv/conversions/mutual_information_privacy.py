@@ -27,10 +27,11 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _validate, special
-from .._monotone import monotone
-from ..estimate import Estimate, Information, NumberLike, Result
-from ..numerics import MACHINE_EPSILON, FloatArray
+from .. import special
+from ..base import validate
+from ..base.estimate import Estimate, Information, NumberLike, Result
+from ..base.monotone import monotone
+from ..base.numerics import MACHINE_EPSILON, FloatArray
 from ._closed_forms import ABSOLUTE_ERROR, bounded, validated
 from .declaration import Formula, TightOrPublished, conversion
 from .vocabulary import NGO, PROVED
@@ -329,8 +330,8 @@ def _delta(value: FloatArray, mu: FloatArray, relative_error: float, method: str
 
 def _probability(pi_min: ArrayLike, mu: FloatArray) -> FloatArray:
     """The prior probability of a value, which may be any, of a shape that broadcasts with mu and epsilon."""
-    probability = _validate.real("pi_min", pi_min, "between 0 and 1", lambda p: (p >= 0) & (p <= 1))
-    _validate.broadcastable("pi_min", probability, "mu and epsilon", mu)
+    probability = validate.real("pi_min", pi_min, "between 0 and 1", lambda p: (p >= 0) & (p <= 1))
+    validate.broadcastable("pi_min", probability, "mu and epsilon", mu)
     return probability
 
 

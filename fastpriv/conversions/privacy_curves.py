@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _validate
-from .._monotone import monotone
+from ..base import validate
+from ..base.estimate import Estimate, NumberLike
+from ..base.monotone import monotone
+from ..base.numerics import FloatArray, IndexArray, next_above
 from ..distributions import GaussianMixture, Pmf
 from ..divergences.one_dimension.monotone_pieces import MAX_DOUBLE_WIDTH, curve_estimate, hockey_stick_rows
-from ..estimate import Estimate, NumberLike
 from ..mechanisms.gaussian import GaussianMechanism
 from ..notions.gaussian import lip_rows
-from ..numerics import FloatArray, IndexArray, next_above
 
 __all__ = ["HockeyStickCurve", "LipCurve", "WorstHockeyStickCurve"]
 
@@ -71,9 +71,9 @@ class HockeyStickCurve:
     __slots__ = ("_log_moments", "p", "q")
 
     def __init__(self, p: GaussianMixture, q: GaussianMixture) -> None:
-        _validate.instance("p", p, GaussianMixture)
-        _validate.instance("q", q, GaussianMixture)
-        _validate.univariate(p=p, q=q)
+        validate.instance("p", p, GaussianMixture)
+        validate.instance("q", q, GaussianMixture)
+        validate.univariate(p=p, q=q)
         self.p, self.q = p, q
         self._log_moments = _log_moments(p, q)
 
@@ -129,7 +129,7 @@ class LipCurve:
     @monotone(falling="epsilon")
     def __call__(self, epsilon: NumberLike) -> Estimate:
         """The curve at ``epsilon``, at least 0, any shape."""
-        points = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
+        points = validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
         flat = np.ascontiguousarray(points).reshape(-1)
         rows, method, cost = lip_rows(self._prior, self._sigma, flat, _ACCEPTED_WIDTH, logs=False)
         return curve_estimate(rows[:, :3], points, "probability", method, cost)
@@ -181,7 +181,7 @@ class WorstHockeyStickCurve:
 
     def __init__(self, prior: Pmf, mechanism: GaussianMechanism, released_first: bool) -> None:
         self._release = _release_distribution(prior, mechanism)
-        self._released_first = _validate.flag("released_first", released_first)
+        self._released_first = validate.flag("released_first", released_first)
         self._points = [GaussianMixture.single(float(x), float(self._release.sigmas[0])) for x in self._release.means]
         self._log_moments = np.maximum(*(_log_moments(self._release, point) for point in _outermost(self._release)))
         self._vanishes_from = _vanishes_from(self._release)
@@ -194,7 +194,7 @@ class WorstHockeyStickCurve:
     @monotone(falling="epsilon")
     def __call__(self, epsilon: NumberLike) -> Estimate:
         """The curve at ``epsilon``, at least 0, any shape."""
-        grid = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
+        grid = validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
         flat = grid.reshape(-1)
         index = np.searchsorted(self._stations, flat, side="right") - 1
         inner = index < _STATIONS - 1
@@ -239,21 +239,21 @@ class WorstHockeyStickCurve:
 
 def _pair(p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, width: float) -> Estimate:
     """As ``hockey_stick_divergence``, with doubles wherever they give this relative width."""
-    grid = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
+    grid = validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
     rows, cost, _ = hockey_stick_rows(p, q, np.ascontiguousarray(grid).reshape(-1), width, logs=False)
     return curve_estimate(rows[:, :3], grid, "probability", "monotone pieces", cost)
 
 
 def _checked_tail(epsilon: Any, rate: Any) -> tuple[float, float]:
     """The arguments of a tail, checked."""
-    start = _validate.scalar("epsilon", epsilon, "at least 0", lambda e: e >= 0)
-    return start, _validate.scalar("rate", rate, "between -1 and 1", lambda r: np.abs(r) <= 1)
+    start = validate.scalar("epsilon", epsilon, "at least 0", lambda e: e >= 0)
+    return start, validate.scalar("rate", rate, "between -1 and 1", lambda r: np.abs(r) <= 1)
 
 
 def _release_distribution(prior: Pmf, mechanism: Any) -> GaussianMixture:
-    _validate.instance("prior", prior, Pmf)
-    _validate.instance("mechanism", mechanism, GaussianMechanism)
-    return prior.through_gaussian(_validate.scalar("sigma", mechanism.sigma))
+    validate.instance("prior", prior, Pmf)
+    validate.instance("mechanism", mechanism, GaussianMechanism)
+    return prior.through_gaussian(validate.scalar("sigma", mechanism.sigma))
 
 
 def _outermost(release: GaussianMixture) -> tuple[GaussianMixture, GaussianMixture]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .. import _validate
+from ..base import validate
 from . import (
     average_bayesian_privacy,
     bayesian_privacy,
@@ -54,7 +54,7 @@ def rows(target: str | None = None, source: str | None = None) -> list[dict[str,
     """
     for name, notion in (("target", target), ("source", source)):
         if notion is not None:
-            _validate.choice(name, notion, tuple(NOTIONS))
+            validate.choice(name, notion, tuple(NOTIONS))
     return [
         {column: getattr(row, column) for column in _COLUMNS} for row in CONVERSIONS
         if target in (None, row.target) and source in (None, row.source)

@@ -24,9 +24,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _validate
-from ..estimate import Estimate, Information, NumberLike, Unit
-from ..numerics import BoolArray, FloatArray, next_above
+from ..base import validate
+from ..base.estimate import Estimate, Information, NumberLike, Unit
+from ..base.numerics import BoolArray, FloatArray, next_above
 from ._closed_forms import (
     bounded,
     information,
@@ -106,7 +106,7 @@ def kl_from_rdp(renyi: NumberLike, order: NumberLike = 1.0, *, unit: Information
     0.25
     """
     renyi, order = validated(renyi=renyi, order=order)
-    nats = _validate.choice("unit", unit, ("nats", "bits")) == "nats"
+    nats = validate.choice("unit", unit, ("nats", "bits")) == "nats"
     return information(renyi, unit, "monotonicity in the order", unrounded=nats)
 
 
@@ -249,8 +249,8 @@ def _curve(
     """The divergences, their orders, and the target, which broadcasts with the other axes of the divergences."""
     row, columns = points_and_values("orders", orders, "renyi", renyi)
     (checked,) = validated(**{name: target})
-    _validate.broadcastable(name, checked, "renyi without its last axis", columns[..., 0])
-    _validate.grid(f"{name} with renyi", np.broadcast_shapes((*checked.shape, 1), columns.shape))
+    validate.broadcastable(name, checked, "renyi without its last axis", columns[..., 0])
+    validate.grid(f"{name} with renyi", np.broadcast_shapes((*checked.shape, 1), columns.shape))
     return columns, row, checked
 
 
@@ -317,7 +317,7 @@ def kl_from_zcdp(rho: NumberLike, *, unit: Information = "nats") -> Estimate:
     0.25
     """
     (rho,) = validated(rho=rho)
-    nats = _validate.choice("unit", unit, ("nats", "bits")) == "nats"
+    nats = validate.choice("unit", unit, ("nats", "bits")) == "nats"
     return information(rho, unit, "order 1", unrounded=nats)
 
 

@@ -31,7 +31,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..numerics import FloatArray
+from ..base.numerics import FloatArray
 from ._closed_forms import minus_log1pmx
 
 __all__ = ["TERM_ERROR", "TangentBound", "delta_by_tangents", "epsilon_by_tangents", "smaller_by_tangents"]

@@ -8,6 +8,6 @@ user's functions, which ``user_functions`` calls on arrays of samples and checks
 and ``PmfStack`` (``pmf_stacks``) have leading axes. ``files`` reads and writes mixtures.
 """
 
-from .._public import attach
+from ..base.public_names import attach
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__)  # the list is __init__.pyi

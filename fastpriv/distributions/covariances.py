@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _validate
-from .._values import is_read_only
-from ..errors import DomainError, ShapeError
-from ..numerics import BoolArray, FloatArray, IndexArray, IntArray
+from ..base import validate
+from ..base.errors import DomainError, ShapeError
+from ..base.numerics import BoolArray, FloatArray, IndexArray, IntArray
+from ..base.values import is_read_only
 from .packed import MAX_MAGNITUDE
 
 __all__ = [
@@ -54,7 +54,7 @@ _DEFINITENESS_REMEDY = (
 
 def validated_sigmas(sigmas: Any) -> FloatArray:
     """Standard deviations of any shape, checked."""
-    return _validate.real(
+    return validate.real(
         "sigmas", sigmas, "positive and between 1e-300 and 1e300",
         lambda s: (s >= 1 / MAX_MAGNITUDE) & (s <= MAX_MAGNITUDE),
         remedy="Pass standard deviations; a point mass has no density.",
@@ -133,7 +133,7 @@ def factors_and_refused(covariances: FloatArray) -> tuple[FloatArray, list[tuple
     The factors of the refused matrices, singular to rounding or indefinite, hold no meaningful numbers.
     """
     count, dimension, _ = covariances.shape
-    _validate.memory("covariances", covariances.nbytes, _MEMORY_REMEDY)
+    validate.memory("covariances", covariances.nbytes, _MEMORY_REMEDY)
     factors = np.empty_like(covariances)
     refused: list[tuple[int, float]] = []
     for rows in _matrix_blocks(count, dimension):
@@ -174,7 +174,7 @@ def _as_stack(value: Any, count: int, dimension: int) -> NDArray[Any]:
     """The value as (1, d, d) or (count, d, d), without a copy where it is an array of numbers already."""
     stack = _rectangular("covariances", value)
     if stack.dtype.kind not in "fiub":
-        stack = _validate.real("covariances", value, "made of finite numbers", np.isfinite, answer=False)
+        stack = validate.real("covariances", value, "made of finite numbers", np.isfinite, answer=False)
     square = (dimension, dimension)
     if stack.shape not in (square, (1, *square), (count, *square)):
         remedy = "Pass one matrix for all components or one a component; standard deviations go to sigmas."
@@ -188,7 +188,7 @@ def _as_stack(value: Any, count: int, dimension: int) -> NDArray[Any]:
 def _rectangular(name: str, value: Any) -> NDArray[Any]:
     """The value as an array, of objects where its rows have different lengths."""
     try:
-        return _validate.array(name, value)
+        return validate.array(name, value)
     except ShapeError:
         return np.asarray(value, dtype=object)
 
@@ -202,7 +202,7 @@ def _shape_error(shape: tuple[int, ...], k: int, d: int, remedy: str) -> ShapeEr
 
 def _examine(stack: NDArray[Any], used: BoolArray) -> tuple[bool, bool, bool]:
     """Whether all used matrices are exactly symmetric, diagonal, equal; raises for what is no covariance matrix."""
-    _validate.memory("covariances", 9 * stack.shape[1] ** 2, _MEMORY_REMEDY)  # one matrix and a mask of its entries
+    validate.memory("covariances", 9 * stack.shape[1] ** 2, _MEMORY_REMEDY)  # one matrix and a mask of its entries
     symmetric = diagonal = equal = True
     memory_checked = False
     first = None
@@ -221,7 +221,7 @@ def _examine(stack: NDArray[Any], used: BoolArray) -> tuple[bool, bool, bool]:
         if not (memory_checked or diagonal or equal):  # known long before all of a large stack is read
             memory_checked = True
             copies = 1 if _can_be_kept(stack) else 2
-            _validate.memory("covariances", stack.size * 8 * copies, _MEMORY_REMEDY)
+            validate.memory("covariances", stack.size * 8 * copies, _MEMORY_REMEDY)
     return symmetric, diagonal, equal
 
 
@@ -238,7 +238,7 @@ def _private_copy(stack: NDArray[Any], index: IndexArray, symmetric: bool) -> Fl
 def _can_be_kept(stack: NDArray[Any]) -> bool:
     """Whether this array can be kept as it is; not a memory map, whose file may be truncated at any time."""
     plain = stack.dtype == np.float64 and stack.flags.c_contiguous and stack.flags.aligned
-    return plain and is_read_only(stack) and _validate.map_of(stack) is None
+    return plain and is_read_only(stack) and validate.map_of(stack) is None
 
 
 def _cholesky(unit: FloatArray) -> tuple[FloatArray, IntArray]:

@@ -12,10 +12,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _random, _validate
-from .._values import ValueObject
-from ..errors import DomainError
-from ..numerics import FloatArray, WordArray
+from ..base import random_streams, validate
+from ..base.errors import DomainError
+from ..base.numerics import FloatArray, WordArray
+from ..base.values import ValueObject
 from .packed import point_rows
 from .user_functions import (
     CallCosts,
@@ -54,9 +54,9 @@ class _UserDefined(ValueObject):
 
     def _set_arguments(self, argument: str, arguments: dict[str, Any]) -> None:
         function, vectorized, jit = arguments[argument], arguments["vectorized"], arguments["jit"]
-        dimension = _validate.count("dimension", arguments["dimension"])
-        _validate.flag("vectorized", vectorized)
-        _validate.flag("jit", jit)
+        dimension = validate.count("dimension", arguments["dimension"])
+        validate.flag("vectorized", vectorized)
+        validate.flag("jit", jit)
         name = arguments["name"]
         if name is not None and not isinstance(name, str):
             raise DomainError(f"name must be a string or None; got {name!r}. Pass a word for messages to use.")
@@ -217,9 +217,9 @@ class Density(_UserDefined):
         -------
         ndarray, shape (n, d); in one dimension (n,)
         """
-        n = _validate.count("size", size, minimum=0)
-        _validate.memory("size", n * self.dimension * 16, "Draw and use the points in parts.")
-        drawn = self.draw(_random.stream_words(_random.root(rng), (), 4), n)
+        n = validate.count("size", size, minimum=0)
+        validate.memory("size", n * self.dimension * 16, "Draw and use the points in parts.")
+        drawn = self.draw(random_streams.stream_words(random_streams.root(rng), (), 4), n)
         return drawn[0] if self.dimension == 1 else np.ascontiguousarray(drawn.T)
 
     def evaluate(self, x: FloatArray, *, drawn_from: object = None, block: int | None = None) -> FloatArray:

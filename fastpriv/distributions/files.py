@@ -7,9 +7,9 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from .. import _validate
-from .._files import atomic_write, parse_json, read_npz
-from ..errors import DomainError
+from ..base import validate
+from ..base.errors import DomainError
+from ..base.files import atomic_write, parse_json, read_npz
 from .mixtures import GaussianMixture
 
 __all__ = ["read_mixture", "write_mixture"]
@@ -55,7 +55,7 @@ def read_mixture(path: str | os.PathLike[str]) -> GaussianMixture:
     >>> read_mixture(path)
     GaussianMixture([0.5, 0.5], [0.0, 3.0], [1.0, 2.0])
     """
-    file = _validate.path("path", path)
+    file = validate.path("path", path)
     if not file.is_file():
         fault = IsADirectoryError if file.is_dir() else FileNotFoundError
         raise fault(f"file must be an existing .npz or .json file; got {str(file)!r}. Check the path.")
@@ -102,8 +102,8 @@ def write_mixture(path: str | os.PathLike[str], mixture: GaussianMixture) -> Non
     >>> read_mixture(path) == p
     True
     """
-    _validate.instance("mixture", mixture, GaussianMixture)
-    ending = _validate.path("path", path).suffix.lower()
+    validate.instance("mixture", mixture, GaussianMixture)
+    ending = validate.path("path", path).suffix.lower()
     if ending not in (".npz", ".json"):
         raise DomainError(f"path must be a name that ends in .npz or .json; got {str(path)!r}. Choose one of these.")
     arrays = {"weights": mixture.weights, "means": mixture.means}
@@ -141,7 +141,7 @@ def _read_json(file: Path) -> dict[str, Any]:
         _check_keys(file, [key for key, _ in items])
         return dict(items)
 
-    _validate.memory("file", _BYTES_A_CHARACTER * file.stat().st_size, "Write it as .npz.")
+    validate.memory("file", _BYTES_A_CHARACTER * file.stat().st_size, "Write it as .npz.")
     try:
         content = parse_json(file.read_text(encoding="utf-8-sig"), checked)
     except DomainError:
@@ -153,7 +153,7 @@ def _read_json(file: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise DomainError(
             f"file must hold an object with the keys {', '.join(_KEYS[:3])}; got {str(file)!r} with "
-            f"{_validate.shown(content)}. {_REMEDY}"
+            f"{validate.shown(content)}. {_REMEDY}"
         )
     return content
 
@@ -162,7 +162,7 @@ def _check_keys(file: Path, keys: list[str]) -> None:
     """Raise for a key that is misspelt, which must not be ignored, or occurs twice."""
     for i, key in enumerate(keys):
         if key not in _KEYS or key in keys[:i]:
-            fault = "the key " + _validate.shown(key) + (" twice" if key in keys[:i] else "")
+            fault = "the key " + validate.shown(key) + (" twice" if key in keys[:i] else "")
             raise DomainError(
                 f"file must hold no keys but {', '.join(_KEYS)}, each once; got {str(file)!r} with {fault}. "
                 "Rename or remove it."

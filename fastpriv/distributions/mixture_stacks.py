@@ -4,7 +4,7 @@ Notation: ``shape`` are the leading axes of a stack, k its number of components,
 at one position of the leading axes.
 """
 
-# bounds: proved - sums within half a unit of the last place of 1 round to 1, as ``_validate.rounded_sum_gap`` has it
+# bounds: proved - sums within half a unit of the last place of 1 round to 1, as ``validate.rounded_sum_gap`` has it
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import _validate
-from .._values import Index, Stack
-from ..errors import DomainError, ShapeError
-from ..numerics import BoolArray, FloatArray
+from ..base import validate
+from ..base.errors import DomainError, ShapeError
+from ..base.numerics import BoolArray, FloatArray
+from ..base.values import Index, Stack
 from . import covariances as matrices
 from .mixtures import GaussianMixture
 from .packed import MAX_MAGNITUDE
@@ -107,8 +107,8 @@ class MixtureStack(Stack):
         self, weights: ArrayLike, means: ArrayLike, sigmas: ArrayLike | None = None, *,
         covariances: ArrayLike | None = None, dimension: int = 1, errors: Literal["raise", "record"] = "raise",
     ) -> None:  # fmt: skip
-        records = _validate.choice("errors", errors, ("raise", "record")) == "record"
-        d = _validate.count("dimension", dimension)
+        records = validate.choice("errors", errors, ("raise", "record")) == "record"
+        d = validate.count("dimension", dimension)
         if (sigmas is None) == (covariances is None) or (covariances is not None and d == 1):
             passed = "neither" if sigmas is None and covariances is None else "both"
             passed = "covariances in one dimension" if sigmas is None and covariances is not None else passed
@@ -198,9 +198,9 @@ class MixtureStack(Stack):
         >>> both.shape, both[1] == narrow
         ((2,), True)
         """
-        rows = _validate.sequence("mixtures", mixtures, "GaussianMixture")
+        rows = validate.sequence("mixtures", mixtures, "GaussianMixture")
         for index, row in enumerate(rows):
-            _validate.instance(f"mixtures[{index}]", row, GaussianMixture)
+            validate.instance(f"mixtures[{index}]", row, GaussianMixture)
             if row.dimension != rows[0].dimension:
                 raise ShapeError(
                     f"mixtures must all have one dimension; got {rows[0].dimension} and {row.dimension}, the latter at "
@@ -260,7 +260,7 @@ class MixtureStack(Stack):
             rounding = own.shape[-1] * float(np.finfo(np.longdouble).eps)
             rough = np.abs(np.sum(own, axis=-1, dtype=np.longdouble) - 1)
             for index in map(tuple, np.argwhere(rough > 2.0**-54 - rounding)):
-                gaps[index] = _validate.rounded_sum_gap(own[index][own[index] > 0])
+                gaps[index] = validate.rounded_sum_gap(own[index][own[index] > 0])
             gaps[~(own > 0).any(axis=-1)] = 0.0
             self._set(_gaps=np.broadcast_to(gaps, self.shape))
         return self._gaps  # type: ignore[return-value]
@@ -316,16 +316,16 @@ def _rebuilt(
 
 def _numbers(name: str, value: Any) -> FloatArray:
     """A copy as doubles; NaN and infinities are refused later, row by row."""
-    values: NDArray[Any] = _validate.array(name, value)
+    values: NDArray[Any] = validate.array(name, value)
     if values.dtype.kind not in "fiub":
-        return _validate.real(name, value, answer=False)
-    _validate.grid(name, values.shape, 10)
-    return _validate.copied(values, np.float64)
+        return validate.real(name, value, answer=False)
+    validate.grid(name, values.shape, 10)
+    return validate.copied(values, np.float64)
 
 
 def _invalid_weights(w: FloatArray, k: int) -> BoolArray:
     """Rows of weights that are no probabilities, or do not sum to 1."""
-    tolerance = _validate.sum_tolerance(np.float64)
+    tolerance = validate.sum_tolerance(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
         invalid = ~((w >= 0) & (w <= 1 + tolerance)).all(axis=-1)
         total = np.sum(np.broadcast_to(w, (*w.shape[:-1], k)), axis=-1, dtype=np.longdouble).astype(np.float64)

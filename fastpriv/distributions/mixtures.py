@@ -13,10 +13,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _parallel, _validate
-from .._values import ValueObject
-from ..errors import DomainError, ShapeError
-from ..numerics import FloatArray
+from ..base import parallel, validate
+from ..base.errors import DomainError, ShapeError
+from ..base.numerics import FloatArray
+from ..base.values import ValueObject
 from . import covariances as matrices
 from .packed import (
     MAX_MAGNITUDE,
@@ -116,9 +116,9 @@ class GaussianMixture(ValueObject):
     ) -> None:  # fmt: skip
         if covariances is None and self._set_short(weights, means, sigmas):
             return
-        w = _validate.probabilities("weights", weights)
+        w = validate.probabilities("weights", weights)
         in_range = ("finite and at most 1e300 in size", lambda x: np.abs(x) <= MAX_MAGNITUDE)
-        m = _validate.real("means", means, *in_range, answer=False)
+        m = validate.real("means", means, *in_range, answer=False)
         if (sigmas is None) == (covariances is None):
             passed = "neither" if sigmas is None else "both"
             raise DomainError(
@@ -126,7 +126,7 @@ class GaussianMixture(ValueObject):
                 "Pass standard deviations as sigmas, or matrices as covariances=."
             )
         if m.ndim <= 1 and covariances is None:
-            self._set_univariate(w, _validate.vector("means", m), sigmas)
+            self._set_univariate(w, validate.vector("means", m), sigmas)
             return
         m = m.reshape(-1, 1) if m.ndim <= 1 else m
         if m.ndim != 2 or m.size == 0:
@@ -153,14 +153,14 @@ class GaussianMixture(ValueObject):
 
         What is found wrong here is left to the checks of all other arguments, which say what it is.
         """
-        w, m = _validate.short_vector(weights), _validate.short_vector(means)
+        w, m = validate.short_vector(weights), validate.short_vector(means)
         if w is None or m is None:
             return False
         k = len(w)
-        s = [sigmas] * k if type(sigmas) is float else _validate.short_vector(sigmas)
+        s = [sigmas] * k if type(sigmas) is float else validate.short_vector(sigmas)
         if s is None or not len(m) == len(s) == k:
             return False
-        if not (min(w) > 0.0 and abs(math.fsum(w) - 1.0) < _validate.SAFE_SUM_TOLERANCE):
+        if not (min(w) > 0.0 and abs(math.fsum(w) - 1.0) < validate.SAFE_SUM_TOLERANCE):
             return False
         if not (min(s) >= 1 / MAX_MAGNITUDE and max(s) <= MAX_MAGNITUDE >= max(max(m), -min(m))):
             return False
@@ -175,7 +175,7 @@ class GaussianMixture(ValueObject):
         return True
 
     def _set_univariate(self, w: FloatArray, m: FloatArray, sigmas: ArrayLike | None) -> None:
-        s = _validate.vector("sigmas", matrices.validated_sigmas(sigmas))
+        s = validate.vector("sigmas", matrices.validated_sigmas(sigmas))
         if s.size == 1:
             s = np.full(w.shape, s[0])
         if not w.shape == m.shape == s.shape:
@@ -196,14 +196,14 @@ class GaussianMixture(ValueObject):
         """
         if {type(mean), type(sigma)} == {float} and covariance is None:
             return cls([1.0], [mean], sigma)  # type: ignore[arg-type]
-        centre = _validate.real("mean", mean, answer=False)
+        centre = validate.real("mean", mean, answer=False)
         if centre.ndim == 0:
             if covariance is None:
-                return cls([1.0], [float(centre)], None if sigma is None else [_validate.scalar("sigma", sigma)])
+                return cls([1.0], [float(centre)], None if sigma is None else [validate.scalar("sigma", sigma)])
             centre = centre.reshape(1)
-        row = _validate.vector("mean", centre)[None, :]
+        row = validate.vector("mean", centre)[None, :]
         if sigma is not None:
-            spread = _validate.real("sigma", sigma, answer=False)
+            spread = validate.real("sigma", sigma, answer=False)
             if spread.shape not in ((), (1,), row[0].shape):
                 raise ShapeError(
                     f"sigma must be a number or of shape {row[0].shape}; got {spread.shape}. "
@@ -256,7 +256,7 @@ class GaussianMixture(ValueObject):
         try:
             return self._gap
         except AttributeError:
-            object.__setattr__(self, "_gap", _validate.rounded_sum_gap(self.weights))
+            object.__setattr__(self, "_gap", validate.rounded_sum_gap(self.weights))
             return self._gap
 
     def log_density(self, x: ArrayLike, *, n_jobs: int | None = None) -> FloatArray:
@@ -294,7 +294,7 @@ class GaussianMixture(ValueObject):
         >>> p.log_density([[0.0, 0.0], [1e8, 0.0]])
         array([-692.61340496,   -1.83787707])
         """
-        _parallel.checked(n_jobs)
+        parallel.checked(n_jobs)
         rows, single = point_rows("x", x, self.dimension)
         values = mixture_log_density(self, rows, n_jobs)
         return values[0] if single else values
@@ -329,8 +329,8 @@ class GaussianMixture(ValueObject):
         >>> p.sample(1000, rng=1).shape
         (1000, 2)
         """
-        n = _validate.count("size", size, minimum=0)
-        _validate.memory("size", n * self.dimension * 8, "Draw and use the points in parts.")
+        n = validate.count("size", size, minimum=0)
+        validate.memory("size", n * self.dimension * 8, "Draw and use the points in parts.")
         samples = draw_samples(self, n, rng)
         return samples[:, 0] if self.means.ndim == 1 else samples
 
@@ -363,7 +363,7 @@ class GaussianMixture(ValueObject):
         wanted = f"different integers from 0 to {self.dimension - 1}"
         remedy = "Count coordinates from 0 and name each once."
         index = np.atleast_1d(
-            _validate.integers("indices", indices, 0, self.dimension - 1, constraint=wanted, remedy=remedy)
+            validate.integers("indices", indices, 0, self.dimension - 1, constraint=wanted, remedy=remedy)
         )
         if index.ndim != 1 or index.size == 0:
             raise DomainError(f"indices must be one or more integers; got {indices!r}. Name the coordinates to keep.")
@@ -371,7 +371,7 @@ class GaussianMixture(ValueObject):
             raise DomainError(f"indices must be {wanted}; got {index.tolist()}. {remedy}")
         m = self.means.reshape(len(self), -1)[:, index]
         if self.covariances is not None:
-            _validate.memory("indices", len(self.covariances) * index.size**2 * 8, "Keep fewer coordinates.")
+            validate.memory("indices", len(self.covariances) * index.size**2 * 8, "Keep fewer coordinates.")
             stack = self.covariances[:, index[:, None], index]
             stack.setflags(write=False)
             return GaussianMixture(self.weights, m, covariances=stack)
@@ -407,8 +407,8 @@ class GaussianMixture(ValueObject):
         >>> p.affine([[0.6, 0.8]])
         GaussianMixture([0.5, 0.5], [0.0, 5.0], [1.0, 1.0])
         """
-        a = _validate.real("matrix", matrix, "made of finite numbers", np.isfinite, answer=False)
-        b = _validate.real("shift", shift, "made of finite numbers", np.isfinite, answer=False)
+        a = validate.real("matrix", matrix, "made of finite numbers", np.isfinite, answer=False)
+        b = validate.real("shift", shift, "made of finite numbers", np.isfinite, answer=False)
         d = self.dimension
         if a.ndim > 2 or (a.ndim and (a.shape[-1] != d or not 1 <= len(a) <= d)):
             raise ShapeError(

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _parallel, _random, _validate
-from ..errors import DomainError, ShapeError
+from ..base import parallel, random_streams, validate
+from ..base.errors import DomainError, ShapeError
+from ..base.numerics import FloatArray, LongDoubleArray
 from ..kernels import _density, _matrix_product
-from ..numerics import FloatArray, LongDoubleArray
 
 if TYPE_CHECKING:
     from .mixtures import GaussianMixture
@@ -252,15 +252,15 @@ def mixture_log_density(mixture: GaussianMixture, x: FloatArray, n_jobs: int | N
         for rows in _blocks(len(points), max(1, _BLOCK_NUMBERS // d)):
             log_density(packed, np.ascontiguousarray(points[rows].T), values[rows])
 
-    parts = _parallel.blocks(n, max(1, _THREAD_NUMBERS // d))
-    for _ in _parallel.ordered_map(fill, parts, n_jobs=n_jobs, shared=True):
+    parts = parallel.blocks(n, max(1, _THREAD_NUMBERS // d))
+    for _ in parallel.ordered_map(fill, parts, n_jobs=n_jobs, shared=True):
         pass
     return out
 
 
 def draw_samples(mixture: GaussianMixture, size: int, rng: Any) -> FloatArray:
     """Independent draws, shape (size, d)."""
-    generator = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(_random.root(rng))
+    generator = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(random_streams.root(rng))
     k, d = len(mixture), mixture.dimension
     means = mixture.means.reshape(k, d)
     cumulative = np.cumsum(mixture.weights)
@@ -296,7 +296,7 @@ def affine_image(
         stretch = np.broadcast_to(np.abs(matrix), (d,))
         if mixture.covariances is None:
             return means * matrix + shift, mixture.sigmas.reshape(k, -1) * stretch, None
-        _validate.memory("matrix", mixture.covariances.nbytes, "The image has as many matrices.")
+        validate.memory("matrix", mixture.covariances.nbytes, "The image has as many matrices.")
         outer = np.broadcast_to(matrix, (d,))[:, None] * np.broadcast_to(matrix, (d,))
         return means * matrix + shift, None, mixture.covariances * outer
     rows = len(matrix)
@@ -307,7 +307,7 @@ def affine_image(
         if mixture.shared:
             spread = spread[:1]
     count = len(spread if factors is None else factors)
-    _validate.memory("matrix", count * rows * rows * 8, "Map to fewer dimensions.")
+    validate.memory("matrix", count * rows * rows * 8, "Map to fewer dimensions.")
     images = np.empty((count, rows, rows))
     sigmas = np.empty(k)
     for i in range(count):
@@ -326,7 +326,7 @@ def _blocks(count: int, step: int) -> Iterator[slice]:
 
 def point_rows(name: str, x: ArrayLike, dimension: int) -> tuple[FloatArray, bool]:
     """Points as rows of coordinates, and whether a single one was passed without its axis."""
-    points = _validate.real(name, x, "made of finite numbers", np.isfinite, answer=False)
+    points = validate.real(name, x, "made of finite numbers", np.isfinite, answer=False)
     single = points.ndim == (0 if dimension == 1 else 1)
     rows = points.reshape(-1, 1) if dimension == 1 and points.ndim < 2 else np.atleast_2d(points)
     if rows.ndim != 2 or rows.shape[1] != dimension:

@@ -35,11 +35,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _validate
-from .._values import ValueObject
-from ..errors import DomainError, ShapeError
+from ..base import validate
+from ..base.errors import DomainError, ShapeError
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray, IndexArray
+from ..base.values import ValueObject
 from ..kernels import _grouping
-from ..numerics import UNIT_ROUNDOFF, FloatArray, IndexArray
 from .mixtures import GaussianMixture
 from .packed import MAX_MAGNITUDE
 
@@ -87,8 +87,8 @@ class Pmf(ValueObject):
     probabilities: FloatArray
 
     def __init__(self, values: ArrayLike, probabilities: ArrayLike) -> None:
-        x = _validate.vector("values", values, "finite and at most 1e300 in size", lambda v: np.abs(v) <= MAX_MAGNITUDE)
-        p = _validate.probabilities("probabilities", probabilities)
+        x = validate.vector("values", values, "finite and at most 1e300 in size", lambda v: np.abs(v) <= MAX_MAGNITUDE)
+        p = validate.probabilities("probabilities", probabilities)
         if x.shape != p.shape:
             raise ShapeError(
                 f"values and probabilities must have equal lengths; got {x.size} and {p.size}. "
@@ -116,10 +116,10 @@ class Pmf(ValueObject):
             Round every record to the centre of one of this many equal bins over the column's range; None keeps the
             exact values.
         """
-        x = _validate.vector("column", column)
+        x = validate.vector("column", column)
         if bins is not None:
-            number = _validate.count("bins", bins, minimum=1)
-            _validate.count("bins", number, maximum=2**53)  # their edges are doubles
+            number = validate.count("bins", bins, minimum=1)
+            validate.count("bins", number, maximum=2**53)  # their edges are doubles
             low, high = float(x.min()), float(x.max())
             if low < high:
                 cell = np.minimum(((x - low) / (high - low) * number).astype(np.int64), number - 1)
@@ -133,11 +133,11 @@ class Pmf(ValueObject):
     @property
     def mass_gap(self) -> float:
         """Distance of the sum from 1, a relative error of all probabilities; 0 where it is 1 as a double."""
-        return _validate.rounded_sum_gap(self.probabilities)
+        return validate.rounded_sum_gap(self.probabilities)
 
     def through_gaussian(self, sigma: float) -> GaussianMixture:
         """The distribution of value + N(0, sigma^2) noise."""
-        return GaussianMixture(self.probabilities, self.values, _validate.scalar("sigma", sigma))
+        return GaussianMixture(self.probabilities, self.values, validate.scalar("sigma", sigma))
 
     def __repr__(self) -> str:
         if len(self) > 6:

@@ -13,10 +13,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _validate
-from .._values import Index, Stack
-from ..errors import DomainError, ShapeError
-from ..numerics import FloatArray
+from ..base import validate
+from ..base.errors import DomainError, ShapeError
+from ..base.numerics import FloatArray
+from ..base.values import Index, Stack
 from .mixture_stacks import MixtureStack
 from .packed import MAX_MAGNITUDE
 from .pmf import Pmf
@@ -24,7 +24,7 @@ from .pmf import Pmf
 __all__ = ["PmfStack"]
 
 # bound: none - sums nearer to 1 are not checked again; the tolerance of ``Pmf`` less the rounding of a sum
-_SURE_TOLERANCE = _validate.sum_tolerance(np.float64) * (1 - 1e-6)
+_SURE_TOLERANCE = validate.sum_tolerance(np.float64) * (1 - 1e-6)
 
 
 class PmfStack(Stack):
@@ -91,7 +91,7 @@ class PmfStack(Stack):
     def __init__(
         self, values: ArrayLike, probabilities: ArrayLike, *, errors: Literal["raise", "record"] = "raise"
     ) -> None:
-        records = _validate.choice("errors", errors, ("raise", "record")) == "record"
+        records = validate.choice("errors", errors, ("raise", "record")) == "record"
         x, p = (
             np.atleast_1d(_numbers(name, given))
             for name, given in (("values", values), ("probabilities", probabilities))
@@ -150,9 +150,9 @@ class PmfStack(Stack):
         >>> both.shape, both[1]
         ((2,), Pmf([2.0], [1.0]))
         """
-        rows = _validate.sequence("pmfs", pmfs, "Pmf")
+        rows = validate.sequence("pmfs", pmfs, "Pmf")
         for index, row in enumerate(rows):
-            _validate.instance(f"pmfs[{index}]", row, Pmf)
+            validate.instance(f"pmfs[{index}]", row, Pmf)
         points = max(map(len, rows), default=1)
         x, p = np.zeros((len(rows), points)), np.zeros((len(rows), points))
         for index, row in enumerate(rows):
@@ -173,8 +173,8 @@ class PmfStack(Stack):
 
     def through_gaussian(self, sigma: ArrayLike) -> MixtureStack:
         """The distributions of value + N(0, sigma^2) noise; sigma broadcasts with ``shape``."""
-        noise = _validate.real("sigma", sigma, answer=False)
-        _validate.broadcastable("sigma", noise, "the leading axes", np.broadcast_to(0.0, self.shape))
+        noise = validate.real("sigma", sigma, answer=False)
+        validate.broadcastable("sigma", noise, "the leading axes", np.broadcast_to(0.0, self.shape))
         stack = MixtureStack(
             self.probabilities, self.values, noise[..., None], errors="record" if self.records else "raise"
         )
@@ -200,9 +200,9 @@ class PmfStack(Stack):
 
 def _numbers(name: str, given: ArrayLike) -> FloatArray:
     """An array of doubles; NaN stays, for the check of its row."""
-    array = _validate.array(name, given)
+    array = validate.array(name, given)
     if array.dtype.kind not in "fiub":
-        return _validate.real(name, given, "numbers", answer=False)
+        return validate.real(name, given, "numbers", answer=False)
     return array.astype(np.float64)
 
 

@@ -19,11 +19,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _validate
-from .._values import distinct_rows
-from ..errors import DomainError, ShapeError, warned
+from ..base import validate
+from ..base.errors import DomainError, ShapeError, warned
+from ..base.numerics import BoolArray, FloatArray, WordArray
+from ..base.values import distinct_rows
 from ..kernels.jit import point_loops
-from ..numerics import BoolArray, FloatArray, WordArray
 
 __all__ = [
     "CallCosts", "PointFunction", "Sampler", "check_function", "check_sampler", "function_name", "invalid_values",
@@ -92,7 +92,7 @@ class PointFunction:
         return out
 
     def _call_vectorized(self, x: FloatArray) -> FloatArray:
-        return _validate.array(self.argument, self.function(np.array(x.T, order="C")))
+        return validate.array(self.argument, self.function(np.array(x.T, order="C")))
 
     def _call_each(self, x: FloatArray) -> FloatArray:
         function, out = self.function, np.empty(x.shape[1])
@@ -156,7 +156,7 @@ class Sampler:
                 f"{self.argument} must draw {n} points; got {type(fault).__name__}: {fault} from {self.name!r}. "
                 f"{self._calling_convention()}"
             ) from fault
-        x = drawn if self.jitted else self._as_columns(_validate.array(self.argument, drawn), n)
+        x = drawn if self.jitted else self._as_columns(validate.array(self.argument, drawn), n)
         finite = np.isfinite(x)
         if not finite.all():
             j, k = (int(i) for i in np.argwhere(~finite)[0])

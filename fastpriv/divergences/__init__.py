@@ -24,6 +24,6 @@ An interruption (Ctrl-C) raises KeyboardInterrupt; its attribute ``best`` carrie
 was one.
 """
 
-from .._public import attach
+from ..base.public_names import attach
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__)  # the list is __init__.pyi

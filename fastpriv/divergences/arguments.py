@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable
 from typing import Any, Literal
 
-from .. import _validate
+from ..base import validate
+from ..base.errors import DomainError, ShapeError
+from ..base.estimate import Estimate
 from ..distributions import Density, GaussianMixture, LogRatio, MixtureStack
-from ..errors import DomainError, ShapeError
-from ..estimate import Estimate
 from ..sampling.options import Request
 from .one_dimension.quadrature import Deadline
 
@@ -32,14 +32,14 @@ def dispatch_of(p: Any, q: Any) -> Dispatch:
     if isinstance(p, LogRatio):
         if q is not None:
             raise DomainError(
-                f"q must be left out with a LogRatio, which holds both distributions; got {_validate.shown(q)}. "
+                f"q must be left out with a LogRatio, which holds both distributions; got {validate.shown(q)}. "
                 "Pass the ratio alone, and what follows by its name: epsilon=, order=."
             )
         return "sampled"
     for name, distribution in (("p", p), ("q", q)):
         if not isinstance(distribution, (GaussianMixture, Density)):
             raise DomainError(
-                f"{name} must be a GaussianMixture or a Density; got {_validate.shown(distribution)}. "
+                f"{name} must be a GaussianMixture or a Density; got {validate.shown(distribution)}. "
                 "Build one of these, or pass a LogRatio as p alone."
             )
     if p.dimension != q.dimension:

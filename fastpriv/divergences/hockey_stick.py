@@ -9,12 +9,12 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _validate
-from .._monotone import monotone
+from ..base import validate
+from ..base.errors import DomainError
+from ..base.estimate import Estimate, NumberLike, stacked, with_negative_levels
+from ..base.monotone import monotone
+from ..base.numerics import FloatArray
 from ..distributions import LogRatio
-from ..errors import DomainError
-from ..estimate import Estimate, NumberLike, stacked, with_negative_levels
-from ..numerics import FloatArray
 from ..sampling.options import Request, Sampling, SamplingOptions, sampling_request
 from .arguments import Dispatch, Distribution, dispatch_of, exact_estimate, is_stack
 from .one_dimension import monotone_pieces
@@ -188,9 +188,9 @@ def _hockey_stick(
     p: Any, q: Any, epsilon: ArrayLike, make_request: Callable[[], Request], *, logs: bool, both: bool
 ) -> Estimate:
     """The divergences, or their logarithms; the arguments that come first are checked first."""
-    both = _validate.flag("both", both)
+    both = validate.flag("both", both)
     dispatch = None if is_stack(p, q) else dispatch_of(p, q)
-    grid = _validate.real("epsilon", epsilon, "a number", lambda e: e == e)
+    grid = validate.real("epsilon", epsilon, "a number", lambda e: e == e)
     request = make_request()
     if not (grid < 0.0).any():
         return _nonnegative_levels(p, q, grid, dispatch, request, logs=logs, both=both)

@@ -7,12 +7,12 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from .. import _validate
-from .._monotone import in_unit, monotone
-from .._parallel import Progress
+from ..base import validate
+from ..base.estimate import Estimate, Information, NumberLike
+from ..base.monotone import in_unit, monotone
+from ..base.numerics import FloatArray
+from ..base.parallel import Progress
 from ..distributions import GaussianMixture, MixtureStack, Pmf, PmfStack
-from ..estimate import Estimate, Information, NumberLike
-from ..numerics import FloatArray
 from ..sampling.options import Sampling, SamplingOptions, sampling_request
 from .arguments import Dispatch, exact_estimate, refuse_certified
 from .one_dimension import integrals
@@ -63,7 +63,7 @@ def entropy(
     >>> entropy(GaussianMixture([0.5, 0.5], [-1.0, 1.0], 1.0)).value
     1.75...
     """
-    certified = _validate.flag("certified", certified)
+    certified = validate.flag("certified", certified)
     if isinstance(p, MixtureStack):
         from . import rows_of_stacks
 
@@ -72,7 +72,7 @@ def entropy(
             {"p": p}, request, integrals.entropy, entropy, trivial=anything, integral="entropy",
             certified=certified,
         )
-    _validate.instance("p", p, GaussianMixture)
+    validate.instance("p", p, GaussianMixture)
     request = sampling_request(entropy, sampling, options)
     dispatch: Dispatch = "one dimension" if p.dimension == 1 else "mixtures"
     methods = integrals.entropy, "entropy"
@@ -133,13 +133,13 @@ def label_information(
     >>> label_information(corners, rng=1).to("bits")
     Estimate(1.0..., unit='bits', kind='statistical', confidence=0.95, method='direct sobol sampling')
     """
-    certified = _validate.flag("certified", certified)
+    certified = validate.flag("certified", certified)
     if isinstance(p, MixtureStack):
         from . import rows_of_stacks
 
         request = sampling_request(label_information, sampling, options)
         return rows_of_stacks.quantity({"p": p}, request, None, label_information, certified=certified)
-    _validate.instance("p", p, GaussianMixture)
+    validate.instance("p", p, GaussianMixture)
     request = sampling_request(label_information, sampling, options)
     estimate = exact_estimate("mixtures", request, None, "mutual_information", p, certified=certified)
     if estimate is not None:
@@ -199,8 +199,8 @@ def mutual_information(
     >>> mutual_information(Pmf([0.0, 1.0], [0.5, 0.5]), 0.5).to("bits").value
     0.48...
     """
-    certified = _validate.flag("certified", certified)
-    noise = _validate.real("sigma", sigma, "positive and finite", lambda x: (x > 0) & np.isfinite(x))
+    certified = validate.flag("certified", certified)
+    noise = validate.real("sigma", sigma, "positive and finite", lambda x: (x > 0) & np.isfinite(x))
     if isinstance(prior, Pmf) and noise.ndim == 0:
         return integrals.mutual_information(prior, float(noise), certified=certified)
     return information_of_settings(prior, noise, certified, n_jobs, None)
@@ -213,9 +213,9 @@ def information_of_settings(
     from . import rows_of_stacks
 
     if not isinstance(prior, PmfStack):
-        _validate.instance("prior", prior, Pmf)
+        validate.instance("prior", prior, Pmf)
         prior = PmfStack(prior.values, prior.probabilities)
-    _validate.broadcastable("sigma", sigma, "the leading axes of prior", np.broadcast_to(0.0, prior.shape))
+    validate.broadcastable("sigma", sigma, "the leading axes of prior", np.broadcast_to(0.0, prior.shape))
     request = Sampling(n_jobs=n_jobs, progress=progress, max_seconds=math.inf).request()
     integral = "information" if prior.values.shape[-1] <= integrals.MAX_UNGROUPED else ""
 

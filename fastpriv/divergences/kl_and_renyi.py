@@ -6,12 +6,12 @@ import functools
 import math
 from typing import Any, Unpack
 
-from .. import _validate
-from .._monotone import in_unit, monotone
+from ..base import validate
+from ..base.errors import DomainError
+from ..base.estimate import Estimate, Information, NumberLike, stacked
+from ..base.monotone import in_unit, monotone
+from ..base.numerics import LOG_2_ABOVE, FloatArray
 from ..distributions import GaussianMixture, LogRatio
-from ..errors import DomainError
-from ..estimate import Estimate, Information, NumberLike, stacked
-from ..numerics import LOG_2_ABOVE, FloatArray
 from ..sampling.options import Sampling, SamplingOptions, sampling_request
 from .arguments import Distribution, dispatch_of, exact_estimate, is_stack, refuse_certified
 from .one_dimension import integrals
@@ -89,7 +89,7 @@ def kl_divergence(
     >>> kl_divergence(p, q, rng=1)
     Estimate(0.36..., kind='statistical', confidence=0.95, method='direct sobol sampling')
     """
-    certified, both = _validate.flag("certified", certified), _validate.flag("both", both)
+    certified, both = validate.flag("certified", certified), validate.flag("both", both)
     if is_stack(p, q):
         from . import rows_of_stacks
 
@@ -155,7 +155,7 @@ def jensen_shannon(
     >>> jensen_shannon(GaussianMixture.single(-1.0, 1.0), GaussianMixture.single(1.0, 1.0)).value
     0.33...
     """
-    certified = _validate.flag("certified", certified)
+    certified = validate.flag("certified", certified)
     if is_stack(p, q):
         from . import rows_of_stacks
 
@@ -236,8 +236,8 @@ def renyi_divergence(
     >>> renyi_divergence(p, q, 2.0).value
     0.000171...
     """
-    certified = _validate.flag("certified", certified)
-    orders = _validate.real("order", order, "positive", lambda x: x > 0)
+    certified = validate.flag("certified", certified)
+    orders = validate.real("order", order, "positive", lambda x: x > 0)
     if is_stack(p, q):
         from . import rows_of_stacks
 

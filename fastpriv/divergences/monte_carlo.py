@@ -20,11 +20,11 @@ from typing import Any, ParamSpec
 
 import numpy as np
 
+from ..base.errors import DomainError, interruption, warned
+from ..base.estimate import Estimate, Unit, stacked
+from ..base.numerics import LOG_2, LOG_2_ABOVE, SMALLEST_SUBNORMAL, BoolArray, FloatArray, IndexArray
 from ..distributions import GaussianMixture
 from ..distributions.packed import pack_together
-from ..errors import DomainError, interruption, warned
-from ..estimate import Estimate, Unit, stacked
-from ..numerics import LOG_2, LOG_2_ABOVE, SMALLEST_SUBNORMAL, BoolArray, FloatArray, IndexArray
 from ..sampling.engine import RunOutcome, run
 from ..sampling.guaranteed import Truncation, entropy_truncation, kl_truncation, run_guaranteed
 from ..sampling.options import Request

@@ -22,12 +22,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import _parallel, _validate
+from ..base import parallel, validate
+from ..base.errors import DomainError, ShapeError
+from ..base.estimate import KINDS, Estimate, Kind, Unit, combined_costs
+from ..base.numerics import LOG_2, FloatArray, IndexArray
 from ..distributions import GaussianMixture, MixtureStack
-from ..errors import DomainError, ShapeError
-from ..estimate import KINDS, Estimate, Kind, Unit, combined_costs
 from ..kernels import _hockey_stick_curves, _quadrature
-from ..numerics import LOG_2, FloatArray, IndexArray
 from ..sampling.options import Request, Sampling
 from .one_dimension import monotone_pieces
 from .one_dimension.quadrature import MAX_EXPONENTIALS, STOPPED, TIME_SPENT, Deadline, kind_and_method
@@ -103,7 +103,7 @@ def stacks_of(distributions: Mapping[str, Any], axes: tuple[int, ...] = ()) -> S
             one = MixtureStack._of_one(one)
         if not isinstance(one, MixtureStack):
             raise DomainError(
-                f"{name} must be a GaussianMixture or a MixtureStack beside a stack; got {_validate.shown(one)}. Build "
+                f"{name} must be a GaussianMixture or a MixtureStack beside a stack; got {validate.shown(one)}. Build "
                 "one of these."
             )
         if stacks and one.dimension != stacks[0].dimension:
@@ -121,7 +121,7 @@ def stacks_of(distributions: Mapping[str, Any], axes: tuple[int, ...] = ()) -> S
             f"{' and '.join(distributions)} must have leading axes that broadcast; got "
             f"{' and '.join(map(str, shapes))}{more}. Add axes of length 1 for a grid."
         ) from None
-    _validate.grid("stacks", shape)
+    validate.grid("stacks", shape)
     errors: dict[int, str] = {}
     numbers = np.arange(math.prod(shape)).reshape(shape) if any(stack.errors for stack in stacks) else None
     for stack in stacks:
@@ -143,7 +143,7 @@ def hockey_stick(
     both = stacks_of({"p": p, "q": q}, epsilon.shape[:-1])
     points = epsilon.shape[-1:]
     unit: Unit = "log probability" if logs else "probability"
-    _validate.grid("epsilon with stacks", both.shape + points)
+    validate.grid("epsilon with stacks", both.shape + points)
     grid = np.broadcast_to(epsilon, both.shape + points)
     if both.in_one_dimension(request):
         return _curves(both, grid, points, request, logs=logs, unit=unit)
@@ -246,8 +246,8 @@ def _curves(
     size = min(max(1, _BLOCK_WORK // _work_of_row(k, count)), _MAX_BLOCK_ROWS)
     cost: Mapping[str, Any] = dict.fromkeys(monotone_pieces.COST_FIELDS, 0)
     methods: dict[str, None] = {}
-    parts = _parallel.blocks(len(rows), size) if count else []
-    results = _parallel.ordered_map(block, parts, n_jobs=request.n_jobs, progress=request.progress, shared=True)
+    parts = parallel.blocks(len(rows), size) if count else []
+    results = parallel.ordered_map(block, parts, n_jobs=request.n_jobs, progress=request.progress, shared=True)
     for more, names in results:
         cost = combined_costs((cost, more))
         methods |= names
@@ -368,8 +368,8 @@ def _row_by_row(
     if kernel is not None:
         work = _work_of_row(sum(stack.components for stack in stacks.stacks), 1) * max(math.prod(points), 1)
         size = min(max(1, _BLOCK_WORK // work), _MAX_BLOCK_ROWS)
-    parts = _parallel.blocks(len(rows), size) if math.prod(points) else []
-    results = _parallel.ordered_map(block, parts, n_jobs=request.n_jobs, progress=request.progress, shared=True)
+    parts = parallel.blocks(len(rows), size) if math.prod(points) else []
+    results = parallel.ordered_map(block, parts, n_jobs=request.n_jobs, progress=request.progress, shared=True)
     for estimates, settled in results:
         kinds |= {kind for kind, _ in settled.methods}
         methods |= dict.fromkeys(method for _, method in settled.methods)

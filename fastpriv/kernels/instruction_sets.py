@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..errors import DomainError
+from ..base.errors import DomainError
 from . import _special
 
 __all__ = ["INSTRUCTION_SETS", "check_forced", "of_this_machine"]

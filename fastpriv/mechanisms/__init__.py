@@ -7,6 +7,6 @@ makes one mechanism of several releases of one secret. ``MechanismStack``
 (``mechanism_stacks``) has leading axes of them; by ``broadcasting`` functions take it, one call for each setting.
 """
 
-from .._public import attach
+from ..base.public_names import attach
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__)

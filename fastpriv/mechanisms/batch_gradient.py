@@ -24,12 +24,12 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _random, _validate
-from .._values import ValueObject
+from ..base import random_streams, validate
+from ..base.errors import DomainError, ShapeError
+from ..base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
+from ..base.values import ValueObject
 from ..channels.subset_likelihoods import SubsetLikelihood, validated_subset
-from ..errors import DomainError, ShapeError
 from ..kernels import _matrix_product
-from ..numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
 from .binomial import HALF_LOG_2PI
 
 __all__ = ["BatchGradient"]
@@ -101,15 +101,15 @@ class BatchGradient(ValueObject):
             raise ShapeError(
                 f"features must have one row a record, {len(left)}; got {len(right)}. Pass them in the order of errors."
             )
-        noise = _validate.scalar("sigma", sigma, _SCALE_CONSTRAINT, _valid_scale)
+        noise = validate.scalar("sigma", sigma, _SCALE_CONSTRAINT, _valid_scale)
         rate, divisor = None, size
         if sampling_rate is None:
-            divisor = _validate.count("size", size, 1, len(left))
+            divisor = validate.count("size", size, 1, len(left))
         else:
-            rate = _validate.scalar(
+            rate = validate.scalar(
                 "sampling_rate", sampling_rate, "strictly between 0 and 1", lambda x: (x > 0) & (x < 1)
             )
-            divisor = _validate.scalar("size", size, _SCALE_CONSTRAINT, _valid_scale)
+            divisor = validate.scalar("size", size, _SCALE_CONSTRAINT, _valid_scale)
         self._set(errors=left, features=right, size=divisor, sigma=noise, sampling_rate=rate)
 
     @classmethod
@@ -157,7 +157,7 @@ class BatchGradient(ValueObject):
                 f"weights must have {x.shape[1]} columns, or one more for the intercept; got {w.shape[1]}. "
                 "Pass one row a class."
             )
-        y = _validate.integers("labels", labels, 0, len(w) - 1, remedy="There is one class a row of the weights.")
+        y = validate.integers("labels", labels, 0, len(w) - 1, remedy="There is one class a row of the weights.")
         if y.shape != (len(x),):
             raise ShapeError(f"labels must have one entry a record, {len(x)}; got shape {y.shape}. Pass a flat list.")
         if w.shape[1] > x.shape[1]:
@@ -207,7 +207,7 @@ class BatchGradient(ValueObject):
 
     def gram(self) -> FloatArray:
         """Inner products of all pairs of gradients, shape (N, N)."""
-        _validate.memory("gram", 32 * len(self.errors) ** 2, "Take a smaller pool.")
+        validate.memory("gram", 32 * len(self.errors) ** 2, "Take a smaller pool.")
         products = _row_products(self.errors, self.errors)
         products *= _row_products(self.features, self.features)
         return products
@@ -224,10 +224,10 @@ class BatchGradient(ValueObject):
             raise ShapeError(f"batch must be a list of {number}records; got shape {members.shape}. Name all of them.")
         return np.asarray(_matrix_product.product(self.errors[members].T, self.features[members].T) / self.size)
 
-    def sample(self, batch: ArrayLike, *, rng: _random.RNGLike = None) -> FloatArray:
+    def sample(self, batch: ArrayLike, *, rng: random_streams.RNGLike = None) -> FloatArray:
         """A release of this batch: ``gradient(batch)`` with noise, shape (C, D); ``rng`` is a seed or a Generator."""
         mean = self.gradient(batch)
-        stream = np.random.Generator(np.random.Philox(_random.root(rng)))
+        stream = np.random.Generator(np.random.Philox(random_streams.root(rng)))
         return mean + self.sigma * stream.standard_normal(mean.shape)
 
     def column(self, output: ArrayLike) -> SubsetLikelihood:
@@ -257,7 +257,7 @@ class BatchGradient(ValueObject):
         ``tests/enclosures/test_subset_likelihoods.py``.
         """
         classes, width = self.errors.shape[1], self.features.shape[1]
-        y = _validate.real("output", output, _ENTRY_CONSTRAINT, lambda x: np.abs(x) < _LARGEST)
+        y = validate.real("output", output, _ENTRY_CONSTRAINT, lambda x: np.abs(x) < _LARGEST)
         if y.shape not in ((classes, width), (classes * width,)):
             raise ShapeError(
                 f"output must be of the shape of a gradient, {(classes, width)}; got shape {y.shape}. "
@@ -328,7 +328,7 @@ def _valid_scale(x: FloatArray) -> BoolArray:
 
 
 def _table(name: str, value: ArrayLike) -> FloatArray:
-    array = np.array(_validate.real(name, value, _ENTRY_CONSTRAINT, lambda x: np.abs(x) < _LARGEST, answer=False),
+    array = np.array(validate.real(name, value, _ENTRY_CONSTRAINT, lambda x: np.abs(x) < _LARGEST, answer=False),
                      order="C")  # fmt: skip
     if array.ndim != 2 or 0 in array.shape:
         raise ShapeError(f"{name} must be a table with at least one row and one column; got shape {array.shape}. "
@@ -340,7 +340,7 @@ def _clipped(errors: FloatArray, features: FloatArray, clip: float | None) -> Fl
     """Errors scaled so that no gradient is longer than ``clip``."""
     if clip is None:
         return errors
-    longest = _validate.scalar("clip", clip, "positive and finite", lambda x: (x > 0) & (x < np.inf))
+    longest = validate.scalar("clip", clip, "positive and finite", lambda x: (x > 0) & (x < np.inf))
     length = np.linalg.norm(errors, axis=1) * np.linalg.norm(features, axis=1)
     with np.errstate(over="ignore"):
         return np.asarray(errors * np.minimum(1.0, longest / np.maximum(length, 1e-300))[:, None])

@@ -15,12 +15,12 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from .. import _parallel, _validate
-from .._values import Index
+from ..base import parallel, validate
+from ..base.errors import DomainError, NotConvergedError, ShapeError
+from ..base.estimate import Estimate, stacked, stacked_arrays
+from ..base.values import Index
 from ..channels import ChannelStack
 from ..distributions import Pmf, PmfStack
-from ..errors import DomainError, NotConvergedError, ShapeError
-from ..estimate import Estimate, stacked, stacked_arrays
 from .gaussian import GaussianMechanism
 from .mechanism_stacks import MechanismStack, with_position
 
@@ -64,7 +64,7 @@ def broadcasting(
             for name in without.split():
                 if bound.arguments.get(name) is not None:
                     raise DomainError(
-                        f"{name} must be None for a stack; got {_validate.shown(bound.arguments[name])}. Take its "
+                        f"{name} must be None for a stack; got {validate.shown(bound.arguments[name])}. Take its "
                         "settings one by one."
                     )
             answer: Answer = _each_setting(function, bound, signature, of_levels, of_elements)
@@ -120,7 +120,7 @@ def _each_setting(
         raise ShapeError(
             f"leading axes must be of shapes that broadcast; got {text}. Add axes of length 1 for a grid.{last}"
         ) from None
-    _validate.grid(" with ".join(columns), shape)
+    validate.grid(" with ".join(columns), shape)
     records = any(getattr(argument, "records", False) for argument in given.values())
     alone = {"n_jobs": 1} if "n_jobs" in signature.parameters else {}
 
@@ -144,9 +144,9 @@ def _each_setting(
         return [answer_at(index) for index in positions[part]]
 
     positions = list(np.ndindex(shape))
-    parts = _parallel.blocks(len(positions), _SETTINGS_PER_TASK)
+    parts = parallel.blocks(len(positions), _SETTINGS_PER_TASK)
     if positions:
-        results = _parallel.ordered_map(answers_of, parts, n_jobs=n_jobs, progress=progress, shared=True)
+        results = parallel.ordered_map(answers_of, parts, n_jobs=n_jobs, progress=progress, shared=True)
         answers = [answer for part in results for answer in part]
     else:
         answers = []
@@ -176,12 +176,12 @@ def _column(name: str, argument: Any, of_channels: bool, is_level: bool, is_elem
         noise = np.broadcast_to(sigma, shape)
         return _SettingsOf(shape, lambda at: GaussianMechanism(noise[at], None if spread is None else spread[at]))
     if is_level or is_element:
-        numbers = _validate.array(name, argument)
+        numbers = validate.array(name, argument)
         if numbers.ndim == 0 or (is_level and numbers.ndim == 1):
             return None
         return _SettingsOf(numbers.shape[:-1] if is_level else numbers.shape, numbers.__getitem__)
     if name == "prior" and argument is not None and not isinstance(argument, (tuple, Pmf)):
-        priors = _validate.array(name, argument)
+        priors = validate.array(name, argument)
         if priors.ndim > 1:
             return _SettingsOf(priors.shape[:-1], lambda index: np.array(priors[index]))
     return None

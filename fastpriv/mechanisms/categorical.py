@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import _validate
+from ..base import validate
+from ..base.errors import ShapeError
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray
 from ..channels.base import AnyChannel, DefaultColumn
 from ..channels.type_classes import ExtremeLogRatios, RowPair, TypeClasses, distinct_probabilities
-from ..errors import ShapeError
-from ..numerics import UNIT_ROUNDOFF, FloatArray
 
 __all__ = ["ExponentialMechanism", "RandomizedResponse", "log_mixture", "validated_epsilon"]
 
@@ -59,7 +59,7 @@ class RandomizedResponse(AnyChannel):
     epsilon: float
 
     def __init__(self, k: int, epsilon: float) -> None:
-        self._set(k=_validate.count("k", k), epsilon=validated_epsilon(epsilon))
+        self._set(k=validate.count("k", k), epsilon=validated_epsilon(epsilon))
 
     def _input_count(self) -> int:
         return self.k
@@ -178,16 +178,16 @@ class ExponentialMechanism(AnyChannel):
     sensitivity: float
 
     def __init__(self, scores: ArrayLike, epsilon: float, sensitivity: float | None = None) -> None:
-        table = _validate.real("scores", scores, "finite", np.isfinite, answer=False)
+        table = validate.real("scores", scores, "finite", np.isfinite, answer=False)
         if table.ndim != 2 or table.size == 0:
             raise ShapeError(
                 f"scores must have one row a secret and one column a release; got shape {table.shape}. "
                 "Pass shape (n, m)."
             )
-        level = _validate.scalar("epsilon", epsilon, "finite and at least 0", lambda e: (e >= 0) & (e < np.inf))
+        level = validate.scalar("epsilon", epsilon, "finite and at least 0", lambda e: (e >= 0) & (e < np.inf))
         if sensitivity is None:
             sensitivity = float(np.max(table.max(axis=0) - table.min(axis=0))) or 1.0
-        span = _validate.scalar("sensitivity", sensitivity, "positive and finite", lambda s: (s > 0) & (s < np.inf))
+        span = validate.scalar("sensitivity", sensitivity, "positive and finite", lambda s: (s > 0) & (s < np.inf))
         self._set(scores=np.array(table, order="C"), epsilon=level, sensitivity=span)
 
     def _input_count(self) -> int:
@@ -208,7 +208,7 @@ class ExponentialMechanism(AnyChannel):
 
 def validated_epsilon(epsilon: float) -> float:
     """A level of privacy from 0 to infinity."""
-    return _validate.scalar("epsilon", epsilon, "at least 0", lambda e: e >= 0)
+    return validate.scalar("epsilon", epsilon, "at least 0", lambda e: e >= 0)
 
 
 def log_mixture(weight: float, exponent: float) -> float:

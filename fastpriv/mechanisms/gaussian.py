@@ -16,14 +16,15 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _validate, special
-from .._monotone import monotone
-from .._values import ValueObject
+from .. import special
+from ..base import validate
+from ..base.errors import DomainError
+from ..base.estimate import Estimate, NumberLike, Unit, with_negative_levels
+from ..base.monotone import monotone
+from ..base.numerics import LARGEST_DOUBLE, BoolArray, FloatArray, next_above, next_below
+from ..base.values import ValueObject
 from ..distributions import GaussianMixture, MixtureStack, Pmf, PmfStack
-from ..errors import DomainError
-from ..estimate import Estimate, NumberLike, Unit, with_negative_levels
 from ..kernels import _gaussian_mechanism
-from ..numerics import LARGEST_DOUBLE, BoolArray, FloatArray, next_above, next_below
 
 __all__ = ["GaussianMechanism"]
 
@@ -69,15 +70,15 @@ class GaussianMechanism(ValueObject):
     sensitivity: float | FloatArray | None
 
     def __init__(self, sigma: ArrayLike, sensitivity: ArrayLike | None = None) -> None:
-        noise = _validate.real(
+        noise = validate.real(
             "sigma", sigma, "positive and finite", lambda x: (x > 0) & (x < np.inf),
             remedy="Pass the standard deviation of the noise; without noise there is no privacy curve.",
         )  # fmt: skip
         span = None
         if sensitivity is not None:
             at_least_0 = "at least 0 and finite"
-            span = _validate.real("sensitivity", sensitivity, at_least_0, lambda x: (x >= 0) & (x < np.inf))
-            _validate.broadcastable("sigma", noise, "sensitivity", span)
+            span = validate.real("sensitivity", sensitivity, at_least_0, lambda x: (x >= 0) & (x < np.inf))
+            validate.broadcastable("sigma", noise, "sensitivity", span)
         self._set(sigma=_float_or_copy(noise), sensitivity=None if span is None else _float_or_copy(span))
 
     @classmethod
@@ -102,7 +103,7 @@ class GaussianMechanism(ValueObject):
         >>> round(GaussianMechanism.calibrated(epsilon=1.0, delta=1e-5, sensitivity=1.0).sigma, 9)
         3.730631635
         """
-        target = _validate.real(
+        target = validate.real(
             "delta", delta, "strictly between 0 and 1", lambda x: (x > 0) & (x < 1),
             remedy="delta = 0 needs infinite noise, delta = 1 needs none.",
         )  # fmt: skip
@@ -123,7 +124,7 @@ class GaussianMechanism(ValueObject):
         >>> round(GaussianMechanism.calibrated_from_log_delta(1.0, -2302.585, 1.0).sigma, 6)
         67.668627
         """
-        target = _validate.real(
+        target = validate.real(
             "log_delta", log_delta, "finite and below 0", lambda x: (x > -np.inf) & (x < 0),
             remedy="Pass the natural logarithm of a delta strictly between 0 and 1.",
         )  # fmt: skip
@@ -133,14 +134,14 @@ class GaussianMechanism(ValueObject):
     def _of_least_noise(
         cls, noise: np.ufunc, epsilon: ArrayLike, name: str, target: FloatArray, sensitivity: ArrayLike
     ) -> GaussianMechanism:
-        level = _validate.real("epsilon", epsilon, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf))
-        span = _validate.real("sensitivity", sensitivity, "positive and finite", lambda x: (x > 0) & (x < np.inf))
-        _validate.broadcastable("epsilon", level, name, target)
+        level = validate.real("epsilon", epsilon, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf))
+        span = validate.real("sensitivity", sensitivity, "positive and finite", lambda x: (x > 0) & (x < np.inf))
+        validate.broadcastable("epsilon", level, name, target)
         ratio = np.asarray(noise(level, target))
-        _validate.broadcastable("sensitivity", span, "epsilon and " + name, ratio)
+        validate.broadcastable("sensitivity", span, "epsilon and " + name, ratio)
         with np.errstate(over="ignore"):
             sigma = np.nextafter(ratio * span, np.inf)  # the product may have been rounded down
-        _validate.real(
+        validate.real(
             "epsilon", np.where(np.isfinite(sigma), 0.0, np.broadcast_to(level, sigma.shape)),
             "large enough for a finite sigma", lambda x: np.isfinite(sigma),
             remedy=f"Raise epsilon or {name}: the noise needed exceeds the largest double.",
@@ -224,7 +225,7 @@ class GaussianMechanism(ValueObject):
         >>> round(GaussianMechanism(sigma=4.0, sensitivity=1.0).epsilon(1e-6).value, 9)
         1.060701862
         """
-        target = _validate.real("delta", delta, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
+        target = validate.real("delta", delta, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
         return self._inverse("delta", target, special.gaussian_epsilon, special.gaussian_epsilon_below)
 
     @monotone(falling="log_delta")
@@ -237,22 +238,22 @@ class GaussianMechanism(ValueObject):
         >>> round(GaussianMechanism(sigma=4.0, sensitivity=1.0).epsilon_from_log_delta(-2302.585).value, 6)
         16.956989
         """
-        target = _validate.real("log_delta", log_delta, "at most 0", lambda x: x <= 0)
+        target = validate.real("log_delta", log_delta, "at most 0", lambda x: x <= 0)
         above, below = special.gaussian_epsilon_from_log_delta, special.gaussian_epsilon_below_from_log_delta
         return self._inverse("log_delta", target, above, below)
 
     def conditional_distribution(self, x: ArrayLike) -> GaussianMixture | MixtureStack:
         """Distribution of the output when the secret is ``x``: N(x, sigma^2); a stack for arrays, which broadcast."""
-        centre = _validate.real("x", x, "at most 1e300 in size", lambda x: np.abs(x) <= 1e300)
+        centre = validate.real("x", x, "at most 1e300 in size", lambda x: np.abs(x) <= 1e300)
         if centre.ndim == 0 and np.ndim(self.sigma) == 0:
             return GaussianMixture.single(float(centre), float(self.sigma))
-        _validate.broadcastable("x", centre, "sigma", np.asarray(self.sigma))
+        validate.broadcastable("x", centre, "sigma", np.asarray(self.sigma))
         return MixtureStack([1.0], centre[..., None], np.asarray(self.sigma)[..., None])
 
     def output_distribution(self, prior: Pmf | PmfStack) -> GaussianMixture | MixtureStack:
         """Distribution of the output when the secret is drawn from ``prior``; a stack for a stack or several sigmas."""
         if not isinstance(prior, PmfStack):
-            _validate.instance("prior", prior, Pmf)
+            validate.instance("prior", prior, Pmf)
             if np.ndim(self.sigma) == 0:
                 return prior.through_gaussian(float(self.sigma))
             prior = PmfStack(prior.values, prior.probabilities)
@@ -281,11 +282,11 @@ class GaussianMechanism(ValueObject):
 
         Exchanging both distributions changes nothing, so that one curve serves negative levels too.
         """
-        level = _validate.array("epsilon", epsilon)
+        level = validate.array("epsilon", epsilon)
         if level.dtype != np.float64 or self.sensitivity is None:
-            level = _validate.real("epsilon", epsilon, "a number", lambda x: x == x)
+            level = validate.real("epsilon", epsilon, "a number", lambda x: x == x)
         sigma, span, own_shape = self._arrays_of_curve()
-        _validate.broadcastable("epsilon", level, "sigma and sensitivity", np.broadcast_to(0.0, own_shape))
+        validate.broadcastable("epsilon", level, "sigma and sensitivity", np.broadcast_to(0.0, own_shape))
         shape = np.broadcast_shapes(level.shape, own_shape)
         columns = [_single_or_flat(array, shape) for array in (level, sigma, span)]
         out = np.empty((3, math.prod(shape)))
@@ -296,7 +297,7 @@ class GaussianMechanism(ValueObject):
                 *(x if x.size == 1 else x[part] for x in columns), *out[:, part], log
             )
         if extreme:
-            whole = _validate.real("epsilon", epsilon, "a number", lambda x: x == x)
+            whole = validate.real("epsilon", epsilon, "a number", lambda x: x == x)
             if (whole < 0.0).any():
                 return with_negative_levels(whole, *2 * (lambda x: self._privacy_curve(x, log, unit),), log=log)
             marked = np.flatnonzero(np.isnan(out[1]))
@@ -313,7 +314,7 @@ class GaussianMechanism(ValueObject):
         Bounds are moved outward by the relative error of the formula and by three steps, for subnormal results and for
         the rounding of that product.
         """
-        level = _validate.real("epsilon", epsilon, "a number", lambda x: x == x)
+        level = validate.real("epsilon", epsilon, "a number", lambda x: x == x)
         curve = special.gaussian_log_delta if log else special.gaussian_delta
         value, low, high = (np.asarray(curve(r, level)) for r in self._ratio())
         zero = self._delta_is_zero(level)
@@ -333,7 +334,7 @@ class GaussianMechanism(ValueObject):
 
     def _inverse(self, name: str, target: FloatArray, above: np.ufunc, below: np.ufunc) -> Estimate:
         r, low, high = self._ratio()
-        _validate.broadcastable(name, target, "sigma and sensitivity", r)
+        validate.broadcastable(name, target, "sigma and sensitivity", r)
         upper = np.asarray(above(high, target))
         infinite = "; inf where delta = 0: normal noise has no finite epsilon there" if np.isposinf(upper).any() else ""
         lower = np.minimum(below(low, target), upper)

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import _validate
+from ..base import validate
+from ..base.numerics import FloatArray, IntArray
 from ..channels.base import AnyChannel
 from ..channels.type_classes import ExtremeLogRatios, RowPair
-from ..numerics import FloatArray, IntArray
 from .categorical import validated_epsilon
 
 __all__ = ["DiscreteLaplace", "GeometricMechanism", "geometric_smoothing"]
@@ -63,7 +63,7 @@ class GeometricMechanism(AnyChannel):
     epsilon: float
 
     def __init__(self, n: int, epsilon: float) -> None:
-        self._set(n=_validate.count("n", n, maximum=_MAX_INTEGER), epsilon=validated_epsilon(epsilon))
+        self._set(n=validate.count("n", n, maximum=_MAX_INTEGER), epsilon=validated_epsilon(epsilon))
 
     def _input_count(self) -> int:
         return self.n
@@ -87,7 +87,7 @@ class GeometricMechanism(AnyChannel):
     def column(self, output: ArrayLike) -> FloatArray:
         """Log likelihoods of one release, shape (n,)."""
         index = self._output_index(output)
-        _validate.memory("column", 32 * self.n, "Use fewer secrets.")
+        validate.memory("column", 32 * self.n, "Use fewer secrets.")
         if self.n == 1:
             return np.zeros(1)
         return self._log_probabilities(np.abs(np.arange(self.n) - index), index in (0, self.n - 1))
@@ -188,13 +188,13 @@ class DiscreteLaplace(GeometricMechanism):
     scale: float
 
     def __init__(self, n: int, scale: float) -> None:
-        width = _validate.scalar("scale", scale, "positive and finite", lambda s: (s > 0) & (s < np.inf))
-        self._set(n=_validate.count("n", n, maximum=_MAX_INTEGER), epsilon=1.0 / width, scale=width)
+        width = validate.scalar("scale", scale, "positive and finite", lambda s: (s > 0) & (s < np.inf))
+        self._set(n=validate.count("n", n, maximum=_MAX_INTEGER), epsilon=1.0 / width, scale=width)
 
     def column(self, output: ArrayLike) -> FloatArray:
         """Log likelihoods of one release, any integer, shape (n,)."""
-        release = _validate.count("output", output, -_MAX_INTEGER, _MAX_INTEGER)
-        _validate.memory("column", 32 * self.n, "Use fewer secrets.")
+        release = validate.count("output", output, -_MAX_INTEGER, _MAX_INTEGER)
+        validate.memory("column", 32 * self.n, "Use fewer secrets.")
         return self._log_probabilities(np.abs(np.arange(self.n) - release), False)
 
     def _sample(self, secrets: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:

@@ -17,11 +17,11 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _validate
-from .._monotone import monotone
-from .._values import ValueObject
-from ..estimate import Estimate, NumberLike, with_negative_levels
-from ..numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
+from ..base import validate
+from ..base.estimate import Estimate, NumberLike, with_negative_levels
+from ..base.monotone import monotone
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
+from ..base.values import ValueObject
 
 __all__ = ["LaplaceMechanism"]
 
@@ -68,9 +68,9 @@ class LaplaceMechanism(ValueObject):
     sensitivity: float
 
     def __init__(self, scale: ArrayLike, sensitivity: ArrayLike = 1.0) -> None:
-        width = _validate.scalar("scale", scale, "positive and finite", lambda x: (x > 0) & (x < np.inf))
+        width = validate.scalar("scale", scale, "positive and finite", lambda x: (x > 0) & (x < np.inf))
         at_least_0 = "at least 0 and finite"
-        span = _validate.scalar("sensitivity", sensitivity, at_least_0, lambda x: (x >= 0) & (x < np.inf))
+        span = validate.scalar("sensitivity", sensitivity, at_least_0, lambda x: (x >= 0) & (x < np.inf))
         self._set(scale=width, sensitivity=span)
 
     @monotone(falling="epsilon")
@@ -98,7 +98,7 @@ class LaplaceMechanism(ValueObject):
         >>> LaplaceMechanism(scale=1.0, sensitivity=1.0).delta(0.5).value
         0.22119921692859...
         """
-        level = _validate.real("epsilon", epsilon, "a number", lambda x: x == x)
+        level = validate.real("epsilon", epsilon, "a number", lambda x: x == x)
         if (level < 0.0).any():
             return with_negative_levels(level, self.delta, self.delta)  # exchanging both distributions changes nothing
         low, high = self._loss_bounds()
@@ -139,7 +139,7 @@ class LaplaceMechanism(ValueObject):
         >>> LaplaceMechanism(scale=1.0, sensitivity=1.0).epsilon(0.1).value
         0.78927896868434...
         """
-        target = _validate.real("delta", delta, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
+        target = validate.real("delta", delta, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
         low, high = self._loss_bounds()
         with np.errstate(divide="ignore"):
             change = 2.0 * np.log1p(-target)

@@ -12,11 +12,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .. import _validate
-from .._values import Index, Stack
+from ..base import validate
+from ..base.errors import DomainError, ShapeError
+from ..base.values import Index, Stack
 from ..channels.base import AnyChannel
 from ..channels.channel_stacks import ChannelStack
-from ..errors import DomainError, ShapeError
 
 __all__ = ["MechanismStack"]
 
@@ -93,10 +93,10 @@ class MechanismStack(Stack):
         self, kind: Callable[..., AnyChannel], *parameters: Any, errors: Literal["raise", "record"] = "raise",
         **named: Any,
     ) -> None:  # fmt: skip
-        records = _validate.choice("errors", errors, ("raise", "record")) == "record"
+        records = validate.choice("errors", errors, ("raise", "record")) == "record"
         if not callable(kind):
             raise DomainError(
-                f"kind must be a class of mechanisms; got {_validate.shown(kind)}. Pass RandomizedResponse or another; "
+                f"kind must be a class of mechanisms; got {validate.shown(kind)}. Pass RandomizedResponse or another; "
                 "MechanismStack.of takes mechanisms themselves."
             )
         try:
@@ -116,7 +116,7 @@ class MechanismStack(Stack):
             raise ShapeError(
                 f"parameters must be of shapes that broadcast; got {text}. Add axes of length 1 for a grid."
             ) from None
-        _validate.grid("parameters", shape)
+        validate.grid("parameters", shape)
         spread = {name: np.broadcast_to(column, shape) for name, column in columns.items()}
         made: list[AnyChannel | None] = []
         found: dict[Index, str] = {}
@@ -130,7 +130,7 @@ class MechanismStack(Stack):
                 found[index] = str(error)
                 made.append(None)
                 continue
-            _validate.instance("kind(...)", one, AnyChannel)
+            validate.instance("kind(...)", one, AnyChannel)
             made.append(one)
         self._set(mechanisms=tuple(made), shape=shape, errors=MappingProxyType(found), records=records)
 
@@ -145,10 +145,10 @@ class MechanismStack(Stack):
         >>> notions.ldp_epsilon(None, stack).value
         array([1., 2.])
         """
-        records = _validate.choice("errors", errors, ("raise", "record")) == "record"
-        items = _validate.sequence("mechanisms", mechanisms, "channels")
+        records = validate.choice("errors", errors, ("raise", "record")) == "record"
+        items = validate.sequence("mechanisms", mechanisms, "channels")
         for index, one in enumerate(items):
-            _validate.instance(f"mechanisms[{index}]", one, AnyChannel)
+            validate.instance(f"mechanisms[{index}]", one, AnyChannel)
         return _rebuilt(tuple(items), (len(items),), records, {})
 
     def matrices(self) -> ChannelStack:
@@ -171,7 +171,7 @@ class MechanismStack(Stack):
                 "different sizes. Take the stack itself."
             )
         (n, m) = next(iter(sizes))
-        _validate.memory("matrices", 16 * n * m * self.size, "Take the stack itself.")
+        validate.memory("matrices", 16 * n * m * self.size, "Take the stack itself.")
         missing = np.full((n, m), np.nan)
         cells = np.array([missing if one is None else one.matrix() for one in self.mechanisms])
         written = ChannelStack(cells.reshape(*self.shape, n, m), errors="record" if self.records else "raise")
@@ -205,7 +205,7 @@ def _column(name: str, given: Any) -> Any:
         column = np.empty((), dtype=object)
         column[()] = given
         return column
-    array = _validate.array(name, given)
+    array = validate.array(name, given)
     if own == 0:
         return array.astype(object)
     if array.ndim < own:

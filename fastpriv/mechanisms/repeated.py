@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _validate
+from ..base import validate
+from ..base.errors import DomainError, ShapeError
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray, LongDoubleArray, next_above, next_below
 from ..channels import AnyChannel, Channel, RowPair, TypeClasses
 from ..channels.composite import compositions, log_multinomials, product_pairs, weighted_sums
 from ..channels.type_classes import prior_gap, relative_logs
-from ..errors import DomainError, ShapeError
-from ..numerics import UNIT_ROUNDOFF, FloatArray, LongDoubleArray, next_above, next_below
 from .gaussian import GaussianMechanism
 
 __all__ = ["RepeatedChannel", "repeated_releases"]
@@ -78,13 +78,13 @@ class RepeatedChannel(AnyChannel):
     def __init__(self, channels: Sequence[AnyChannel], counts: Sequence[int]) -> None:
         factors = tuple(channels)
         for factor in factors:
-            _validate.instance("channels", factor, AnyChannel)
+            validate.instance("channels", factor, AnyChannel)
         if not factors or any(factor.inputs != factors[0].inputs for factor in factors):
             raise ShapeError(
                 "channels must have one number of secrets, at least one channel; got "
-                f"{_validate.shown([factor.inputs for factor in factors])} secrets. All release the same secret."
+                f"{validate.shown([factor.inputs for factor in factors])} secrets. All release the same secret."
             )
-        repeats = [_validate.count("counts", count, 1, _MOST_RELEASES) for count in counts]
+        repeats = [validate.count("counts", count, 1, _MOST_RELEASES) for count in counts]
         if len(repeats) != len(factors):
             raise ShapeError(
                 f"counts must have one entry for each of the {len(factors)} channels; got {len(repeats)}. "
@@ -97,7 +97,7 @@ class RepeatedChannel(AnyChannel):
         if cells > _MOST_CELLS:
             raise DomainError(
                 f"counts must give at most {_MOST_CELLS} products of a secret and a type of releases; got "
-                f"{_validate.shown(cells)}. Merge releases of the channel with then(labels), or bound the leakage by "
+                f"{validate.shown(cells)}. Merge releases of the channel with then(labels), or bound the leakage by "
                 "count times that of one release."
             )
         log_total, relative = np.zeros(1, np.longdouble), np.zeros((1, factors[0].inputs), np.longdouble)
@@ -207,7 +207,7 @@ def repeated_releases(mechanism: Any, count: ArrayLike = 1) -> RepeatedChannel |
     )
     mechanisms = list(mechanism) if several else [mechanism]
     counts = np.broadcast_to(
-        _validate.integers("count", count, 1, _MOST_RELEASES), np.shape(count) or (len(mechanisms),)
+        validate.integers("count", count, 1, _MOST_RELEASES), np.shape(count) or (len(mechanisms),)
     ).tolist()
     if len(counts) != len(mechanisms):
         raise ShapeError(
@@ -218,7 +218,7 @@ def repeated_releases(mechanism: Any, count: ArrayLike = 1) -> RepeatedChannel |
         return _gaussian(mechanisms, counts)
     channels = [
         one if isinstance(one, AnyChannel)
-        else _validate.with_argument_name("matrix", "mechanism", lambda one=one: Channel(one))  # type: ignore[misc]
+        else validate.with_argument_name("matrix", "mechanism", lambda one=one: Channel(one))  # type: ignore[misc]
         for one in mechanisms
     ]  # fmt: skip
     return RepeatedChannel(channels, counts)
@@ -230,9 +230,9 @@ def _gaussian(mechanisms: list[GaussianMechanism], counts: list[int]) -> Gaussia
     if len(sensitivities) != 1 or any(one is not None and np.ndim(one) for one in listed):
         raise DomainError(
             "mechanism must have one sensitivity, as all releases are of one value; got "
-            f"{_validate.shown(listed)}. Rescale sigma with the sensitivity."
+            f"{validate.shown(listed)}. Rescale sigma with the sensitivity."
         )
-    sigmas = [Fraction(_validate.scalar("sigma", one.sigma)) for one in mechanisms]
+    sigmas = [Fraction(validate.scalar("sigma", one.sigma)) for one in mechanisms]
     precision = sum((count / sigma**2 for sigma, count in zip(sigmas, counts, strict=True)), Fraction(0))
     scale = max(sigmas)  # keeps the quotient in the range of doubles
     sigma = next_above(float(scale) / math.sqrt(precision * scale**2), 2)

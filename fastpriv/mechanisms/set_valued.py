@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import _validate
+from ..base import validate
+from ..base.errors import DomainError
+from ..base.numerics import LOG_2, BoolArray, FloatArray, IntArray
 from ..channels.base import MAX_INPUTS, AnyChannel, DefaultColumn, check_countable
 from ..channels.type_classes import (
     DistinctProbabilities,
@@ -27,8 +29,6 @@ from ..channels.type_classes import (
     distinct_probabilities,
     underflow_error,
 )
-from ..errors import DomainError
-from ..numerics import LOG_2, BoolArray, FloatArray, IntArray
 from .binomial import log_binomial_coefficients, log_binomial_pmf, log_comb
 from .categorical import log_mixture, validated_epsilon
 
@@ -86,9 +86,9 @@ class UnaryEncoding(AnyChannel):
     def __init__(
         self, k: int, epsilon: float | None = None, *, p: float | None = None, q: float | None = None
     ) -> None:
-        size = _validate.count("k", k, maximum=MAX_INPUTS)
+        size = validate.count("k", k, maximum=MAX_INPUTS)
         if [epsilon is None, p is None, q is None] not in ([False, True, True], [True, False, False]):
-            shown = ", ".join(f"{x}={_validate.shown(y)}" for x, y in (("epsilon", epsilon), ("p", p), ("q", q)))
+            shown = ", ".join(f"{x}={validate.shown(y)}" for x, y in (("epsilon", epsilon), ("p", p), ("q", q)))
             raise DomainError(
                 f"epsilon must be given, or else both p and q; got {shown}. "
                 "Pass epsilon for the symmetric encoding."
@@ -111,7 +111,7 @@ class UnaryEncoding(AnyChannel):
     def optimized(cls, k: int, epsilon: float) -> UnaryEncoding:
         """Optimised unary encoding (OUE) of k secrets at LDP level epsilon: p = 1/2, q = 1 / (1 + e^epsilon)."""
         level = validated_epsilon(epsilon)
-        return cls._of_logits(_validate.count("k", k, maximum=MAX_INPUTS), 0.0, -level, level)
+        return cls._of_logits(validate.count("k", k, maximum=MAX_INPUTS), 0.0, -level, level)
 
     @classmethod
     def rappor(cls, k: int, f: float, *, p: float = 0.0, q: float = 1.0) -> UnaryEncoding:
@@ -131,7 +131,7 @@ class UnaryEncoding(AnyChannel):
         noise, low, high = _probability("f", f), _probability("p", p), _probability("q", q)
         if (low, high) == (0.0, 1.0):
             logit = math.inf if noise == 0 else math.log((2 - noise) / noise)
-            return cls._of_logits(_validate.count("k", k, maximum=MAX_INPUTS), logit, -logit, 2 * logit)
+            return cls._of_logits(validate.count("k", k, maximum=MAX_INPUTS), logit, -logit, 2 * logit)
         uniform = 0.5 * noise * (low + high)
         return cls(k, p=uniform + (1 - noise) * high, q=uniform + (1 - noise) * low)
 
@@ -172,7 +172,7 @@ class UnaryEncoding(AnyChannel):
         output : int, or array_like of bool, shape (k,)
             The release, as the integer whose bits it is or as the bits themselves.
         """
-        bits = _validate.array("output", output)
+        bits = validate.array("output", output)
         if bits.shape != (self.k,) or bits.dtype != bool:
             number = self._output_index(output)
             octets = np.frombuffer(number.to_bytes((self.k + 7) // 8, "little"), dtype=np.uint8)
@@ -191,7 +191,7 @@ class UnaryEncoding(AnyChannel):
         return DefaultColumn(self.k, default, indices, np.full(indices.size, value))
 
     def _sample(self, secrets: NDArray[Any], generator: np.random.Generator) -> BoolArray:
-        _validate.memory("sample", 9 * secrets.size * self.k, "Draw fewer at a time.")
+        validate.memory("sample", 9 * secrets.size * self.k, "Draw fewer at a time.")
         uniform = generator.random((*secrets.shape, self.k))
         bits = uniform < self.q
         true_bits = np.take_along_axis(uniform, secrets[..., None], axis=-1) < self.p
@@ -300,9 +300,9 @@ class SubsetSelection(AnyChannel):
     size: int
 
     def __init__(self, k: int, epsilon: float, size: int | None = None) -> None:
-        inputs, level = _validate.count("k", k, maximum=MAX_INPUTS), validated_epsilon(epsilon)
+        inputs, level = validate.count("k", k, maximum=MAX_INPUTS), validated_epsilon(epsilon)
         chosen = _best_size(inputs, level) if size is None else size
-        self._set(k=inputs, epsilon=level, size=_validate.count("size", chosen, 1, max(1, inputs - 1)))
+        self._set(k=inputs, epsilon=level, size=validate.count("size", chosen, 1, max(1, inputs - 1)))
 
     def _input_count(self) -> int:
         return self.k
@@ -334,11 +334,11 @@ class SubsetSelection(AnyChannel):
         output : int, or array_like of int, shape (size,)
             The release: its rank, or the secrets in the set.
         """
-        if _validate.array("output", output).ndim == 1:
-            members = np.unique(_validate.integers("output", output, 0, self.k - 1))
+        if validate.array("output", output).ndim == 1:
+            members = np.unique(validate.integers("output", output, 0, self.k - 1))
             if members.size != self.size:
                 raise DomainError(
-                    f"output must hold {self.size} different secrets; got {_validate.shown(output)}. Pass one set."
+                    f"output must hold {self.size} different secrets; got {validate.shown(output)}. Pass one set."
                 )
         else:
             members = _set_of_rank(self._output_index(output), self.size, self.k)
@@ -348,10 +348,10 @@ class SubsetSelection(AnyChannel):
     def _sample(self, secrets: NDArray[Any], generator: np.random.Generator) -> IntArray:
         if self.k > 2**63:
             raise DomainError(
-                f"k must be at most 2**63 for sets to be drawn; got {_validate.shown(self.k)}. Take fewer secrets."
+                f"k must be at most 2**63 for sets to be drawn; got {validate.shown(self.k)}. Take fewer secrets."
             )
         listed = self.k if 50 * self.size > self.k else 0  # Generator.choice lists all then
-        _validate.memory("sample", 8 * (secrets.size * self.size + listed), "Draw fewer at a time.")
+        validate.memory("sample", 8 * (secrets.size * self.size + listed), "Draw fewer at a time.")
         releases = np.empty((secrets.size, self.size), dtype=np.int64)
         contains = generator.random(secrets.size) < self.size / self.k * math.exp(self.log_inside)
         for row, (secret, inside) in enumerate(zip(secrets.ravel().tolist(), contains.tolist(), strict=True)):
@@ -486,7 +486,7 @@ def _set_extremes(prior: FloatArray | None, k: int, fewest: int, most: int, epsi
 
 
 def _probability(name: str, value: float | None) -> float:
-    return _validate.scalar(name, value, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
+    return validate.scalar(name, value, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
 
 
 def log_expit(x: float) -> float:

@@ -18,11 +18,11 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _validate
-from .._values import ValueObject
+from ..base import validate
+from ..base.errors import DomainError
+from ..base.numerics import FloatArray, next_above
+from ..base.values import ValueObject
 from ..distributions import GaussianMixture
-from ..errors import DomainError
-from ..numerics import FloatArray, next_above
 
 __all__ = ["PoissonSampledGaussian"]
 
@@ -78,11 +78,11 @@ class PoissonSampledGaussian(ValueObject):
     def __init__(
         self, sigma: ArrayLike, rate: ArrayLike, sensitivity: ArrayLike = 1.0, group_size: int = 1
     ) -> None:
-        noise = _validate.scalar("sigma", sigma, "positive and finite", lambda x: (x > 0) & (x < np.inf))
-        sampling = _validate.scalar("rate", rate, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
+        noise = validate.scalar("sigma", sigma, "positive and finite", lambda x: (x > 0) & (x < np.inf))
+        sampling = validate.scalar("rate", rate, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
         at_least_0 = "at least 0 and finite"
-        span = _validate.scalar("sensitivity", sensitivity, at_least_0, lambda x: (x >= 0) & (x < np.inf))
-        group = _validate.count("group_size", group_size, 1, _MAX_GROUP)
+        span = validate.scalar("sensitivity", sensitivity, at_least_0, lambda x: (x >= 0) & (x < np.inf))
+        group = validate.count("group_size", group_size, 1, _MAX_GROUP)
         least = min(sampling, 1.0 - sampling)
         if least > 0.0 and group > 1 and group * math.log(least) < math.log(_LEAST_WEIGHT):
             raise DomainError(

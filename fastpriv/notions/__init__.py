@@ -7,6 +7,6 @@ privacy and accuracy at once. ``gaussian`` computes the notions of Gaussian nois
 channels.
 """
 
-from .._public import attach
+from ..base.public_names import attach
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__)  # the list is __init__.pyi

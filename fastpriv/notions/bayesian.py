@@ -12,16 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _parallel
-from .._parallel import Progress
+from ..base import parallel
+from ..base.errors import DomainError
+from ..base.estimate import Estimate, Result
+from ..base.numerics import FloatArray, IndexArray
+from ..base.parallel import Progress
 from ..channels import ChannelStack
 from ..channels.type_classes import prior_gap
-from ..errors import DomainError
-from ..estimate import Estimate, Result
 from ..kernels import _channel_blocks
 from ..mechanisms import GaussianMechanism
 from ..mechanisms.broadcasting import broadcasting
-from ..numerics import FloatArray, IndexArray
 from ..posteriors.gaussian import gaussian_abp
 from . import gaussian
 from .discrete.abp import PosteriorShifts, is_one_task, posterior_shifts, shifts_of_channels
@@ -119,7 +119,7 @@ def mbp(
     >>> notions.mbp(None, RandomizedResponse(2**200, 1.0)).xi.value
     1.0
     """
-    _parallel.checked(n_jobs, progress)
+    parallel.checked(n_jobs, progress)
     if not is_channel(mechanism):
         xi = gaussian.lip_epsilon(prior, mechanism)
         return MaximumBayesianPrivacy(xi, xi, xi)
@@ -234,7 +234,7 @@ def abp(
     >>> notions.abp(None, bits).maximum.value, notions.abp(([0.25, 0.75],), bits).maximum.value
     (0.012478..., 0.016203...)
     """
-    _parallel.checked(n_jobs, progress)
+    parallel.checked(n_jobs, progress)
     if isinstance(mechanism, ChannelStack):
         if release is not None or secret is not None or belief is not None:
             raise DomainError(
@@ -284,7 +284,7 @@ def _abp_of_stack(pairs: StackWithPriors, n_jobs: int | None, progress: Progress
     of_priors = np.array([prior_gap(prior) for prior in ([None] if pairs.priors is None else pairs.priors)])
     gaps = 2.1 * pairs.gaps[pairs.channel] + 1.1 * of_priors[pairs.prior]
     blocks = pairs.blocks(max(n, 16))
-    for _ in _parallel.ordered_map(of_block, blocks, n_jobs=n_jobs, progress=progress, shared=True):
+    for _ in parallel.ordered_map(of_block, blocks, n_jobs=n_jobs, progress=progress, shared=True):
         pass
     method = "expected posterior, centred" if valid.any() else "no channel"
     estimates = (stack_estimate(pairs, numbers, "certified", method, "1") for numbers in (per_value, *others))

@@ -10,14 +10,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import _executors, _parallel, _validate
-from .._files import atomic_write
-from .._parallel import Progress
+from ..base import executors, parallel, validate
+from ..base.errors import DomainError, ShapeError
+from ..base.estimate import Estimate, Result
+from ..base.files import atomic_write
+from ..base.numerics import FloatArray, IndexArray
+from ..base.parallel import Progress
 from ..channels import Channel, ChannelStack, DefaultChannel, ProductChannel, ShardedChannel
-from ..errors import DomainError, ShapeError
-from ..estimate import Estimate, Result
 from ..mechanisms.broadcasting import broadcasting
-from ..numerics import FloatArray, IndexArray
 from .bayesian import AverageBayesianPrivacy, average_bayesian_privacy, larger_side
 from .discrete import abp, product_channels
 from .discrete import dense_quantities as dense
@@ -98,7 +98,7 @@ class ChannelSummary(Result):
 def summary(
     prior: Prior, mechanism: Mechanism, *, posteriors: Posteriors = None, release: ArrayLike | None = None,
     secret: ArrayLike | None = None, belief: ArrayLike | None = None, n_jobs: int | None = None,
-    progress: Progress = None, executor: _executors.ExecutorLike = None, store: str | os.PathLike[str] | None = None,
+    progress: Progress = None, executor: executors.ExecutorLike = None, store: str | os.PathLike[str] | None = None,
 ) -> ChannelSummary:  # fmt: skip
     """LDP, MBP, LIP, mutual information, vulnerability, leakage, ABP and all posteriors of a channel under a prior.
 
@@ -156,8 +156,8 @@ def summary(
     >>> round(quantities.cd_lmip.value, 6), round(quantities.abp.mean.value, 6)
     (0.085111, 0.048265)
     """
-    _parallel.checked(n_jobs, progress)
-    _executors.checked(executor, n_jobs)
+    parallel.checked(n_jobs, progress)
+    executors.checked(executor, n_jobs)
     one_by_one = not (posteriors is None and release is None and secret is None and belief is None)
     if isinstance(mechanism, ShardedChannel):
         if one_by_one:
@@ -169,7 +169,7 @@ def summary(
         return _from_shards(rows)
     if not (executor is None and store is None):
         raise DomainError(
-            f"executor and store must be None for a channel without shards; got {_validate.shown(mechanism)}. Pass "
+            f"executor and store must be None for a channel without shards; got {validate.shown(mechanism)}. Pass "
             "fastpriv.ShardedChannel."
         )
     if isinstance(mechanism, ChannelStack):
@@ -288,5 +288,5 @@ def _check_posteriors(posteriors: Any, shape: tuple[int, int]) -> None:
     if not (good and posteriors.shape == shape and posteriors.flags.c_contiguous and posteriors.flags.writeable):
         raise ShapeError(
             f"posteriors must be a contiguous array of float32 or float64 of shape {shape} that can be written to, or "
-            f"a path; got {_validate.shown(posteriors)}. Pass numpy.empty({shape})."
+            f"a path; got {validate.shown(posteriors)}. Pass numpy.empty({shape})."
         )

@@ -27,18 +27,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _validate
-from .._parallel import Progress, blocks, ordered_map
-from .._remedies import LIP_LEVELS
+from ..base import validate
+from ..base.errors import DomainError
+from ..base.estimate import Estimate, Kind
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
+from ..base.parallel import Progress, blocks, ordered_map
+from ..base.remedies import LIP_LEVELS
 from ..distributions import GaussianMixture, Pmf
 from ..distributions.pmf import GroupedAtoms, grouped_atoms
 from ..divergences.one_dimension.integrals import kl_divergence
 from ..divergences.one_dimension.monotone_pieces import MAX_DOUBLE_WIDTH, curve_estimate, with_mass_gaps
-from ..errors import DomainError
-from ..estimate import Estimate, Kind
 from ..kernels import _lip
 from ..mechanisms.gaussian import GaussianMechanism
-from ..numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
 
 __all__ = ["ldp_delta", "lip_curves", "lip_epsilon", "lip_rows", "pointwise_lmip", "sigmas_of", "validated"]
 
@@ -109,7 +109,7 @@ def lip_curves(
 def _with_sigmas(prior: Any, mechanism: Any) -> tuple[Pmf, FloatArray]:
     """The prior and every sigma of a Gaussian mechanism."""
     sigma = sigmas_of(mechanism)
-    _validate.instance("prior", prior, Pmf)
+    validate.instance("prior", prior, Pmf)
     return prior, sigma
 
 
@@ -118,12 +118,12 @@ def _rows_of_levels(sigma: FloatArray, epsilon: ArrayLike) -> tuple[FloatArray, 
 
     The leading axes of epsilon broadcast with those of sigma, and a single sigma takes levels of any shape.
     """
-    numbers = _validate.real("epsilon", epsilon, "at least 0", lambda e: e == e)
-    levels = _validate.real("epsilon", numbers, "at least 0", lambda e: e >= 0, remedy=LIP_LEVELS)
+    numbers = validate.real("epsilon", epsilon, "at least 0", lambda e: e == e)
+    levels = validate.real("epsilon", numbers, "at least 0", lambda e: e >= 0, remedy=LIP_LEVELS)
     if sigma.ndim == 0:
         return sigma, levels.reshape(-1), levels.shape
     rows = np.atleast_1d(levels)
-    _validate.broadcastable("epsilon", rows, "sigma", sigma[..., None])
+    validate.broadcastable("epsilon", rows, "sigma", sigma[..., None])
     leading = np.broadcast_shapes(rows.shape[:-1], sigma.shape)
     shape = leading + (rows.shape[-1:] if levels.ndim else ())
     return np.broadcast_to(sigma, leading), rows, shape
@@ -202,7 +202,7 @@ def pointwise_lmip(prior: Any, mechanism: Any, *, certified: bool = False) -> Es
     The text at the head of this module says which divergences are computed.
     """
     prior, sigma = validated(prior, mechanism)
-    certified = _validate.flag("certified", certified)
+    certified = validate.flag("certified", certified)
     x, release, grouping_error = prior.values, prior.through_gaussian(sigma), 0.0
     convex = next_above(float(x[-1] - x[0])) <= 2 * sigma
     cap = np.zeros(x.size)
@@ -343,7 +343,7 @@ def lip_epsilon(prior: Any, mechanism: Any) -> Estimate:
 def validated(prior: Any, mechanism: Any) -> tuple[Pmf, float]:
     """The prior and sigma of a Gaussian mechanism, the one family of noise whose notions are computed here."""
     prior, sigma = _with_sigmas(prior, mechanism)
-    return prior, _validate.scalar("sigma", sigma)
+    return prior, validate.scalar("sigma", sigma)
 
 
 def sigmas_of(mechanism: Any) -> FloatArray:
@@ -351,6 +351,6 @@ def sigmas_of(mechanism: Any) -> FloatArray:
     if not isinstance(mechanism, GaussianMechanism):
         raise DomainError(
             f"mechanism must be a channel, rows of probabilities or a GaussianMechanism; got "
-            f"{_validate.shown(mechanism)}. Build one of these."
+            f"{validate.shown(mechanism)}. Build one of these."
         )
     return np.asarray(mechanism.sigma)

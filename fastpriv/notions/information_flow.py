@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import _parallel, _validate
-from .._monotone import in_unit, monotone
-from .._parallel import Progress
+from ..base import parallel, validate
+from ..base.estimate import Estimate, Information, NumberLike
+from ..base.monotone import in_unit, monotone
+from ..base.numerics import FloatArray, IndexArray
+from ..base.parallel import Progress
 from ..channels import ChannelStack
-from ..estimate import Estimate, Information, NumberLike
 from ..mechanisms.broadcasting import broadcasting
-from ..numerics import FloatArray, IndexArray
 from .discrete.channel_with_prior import Bracket, ChannelWithPrior, Mechanism, Prior, channel_with_prior, with_all_rows
 from .discrete.dense_quantities import RowBlocks, column_statistics
 from .discrete.quantities import brackets
@@ -160,8 +160,8 @@ def renyi_leakage(
     >>> notions.renyi_leakage([0.5, 0.5], [[0.75, 0.25], [0.25, 0.75]], [1.0, 2.0, float("inf")]).value
     array([0.13081204, 0.22314355, 0.40546511])
     """
-    _parallel.checked(n_jobs, progress)
-    orders: FloatArray = _validate.real("order", order, "positive", lambda x: x > 0)
+    parallel.checked(n_jobs, progress)
+    orders: FloatArray = validate.real("order", order, "positive", lambda x: x > 0)
     if isinstance(mechanism, ChannelStack):
         pairs, rows = pairs_with_levels(stack_with_priors(prior, mechanism), orders, "order")
         found = each_pair(pairs, lambda one, index: _renyi_leakage(one, rows[index], 1, None), n_jobs, progress)
@@ -222,7 +222,7 @@ def map_secrets(
     >>> notions.map_secrets([0.2, 0.8], [[0.75, 0.25], [0.25, 0.75]])
     array([1, 1])
     """
-    _parallel.checked(n_jobs, progress)
+    parallel.checked(n_jobs, progress)
     if isinstance(mechanism, ChannelStack):
         pairs = stack_with_priors(prior, mechanism)
         secrets = np.full((pairs.size, mechanism.outputs), -1, dtype=np.intp)
@@ -234,7 +234,7 @@ def map_secrets(
             for index in (part.start + np.flatnonzero(status)).tolist():
                 secrets[index] = _map_secrets(pairs.pair(index), 1, None)
 
-        for _ in _parallel.ordered_map(of_block, pairs.blocks(), n_jobs=n_jobs, progress=progress, shared=True):
+        for _ in parallel.ordered_map(of_block, pairs.blocks(), n_jobs=n_jobs, progress=progress, shared=True):
             pass
         secrets[pairs.invalid] = -1
         return secrets.reshape(*pairs.shape, mechanism.outputs)

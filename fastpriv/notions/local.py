@@ -13,18 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from .. import _parallel, _validate
-from .._monotone import in_unit, monotone
-from .._parallel import Progress
+from ..base import parallel, validate
+from ..base.estimate import Estimate, Information, NumberLike, with_negative_levels
+from ..base.monotone import in_unit, monotone
+from ..base.numerics import FloatArray
+from ..base.parallel import Progress
 from ..capacity.finite import channel_capacity
 from ..channels import ChannelStack
 from ..distributions import PmfStack
 from ..divergences.information import information_of_settings
 from ..divergences.one_dimension.integrals import mutual_information
-from ..estimate import Estimate, Information, NumberLike, with_negative_levels
 from ..mechanisms import GaussianMechanism
 from ..mechanisms.broadcasting import broadcasting
-from ..numerics import FloatArray
 from . import gaussian
 from .bayesian import xi
 from .discrete import delta_curves
@@ -71,8 +71,8 @@ def ldp_epsilon(
     >>> notions.ldp_epsilon(None, RandomizedResponse(2, 1.0).power(200)).value
     200.0
     """
-    _parallel.checked(n_jobs, progress)
-    on_support = _validate.flag("on_support", on_support)
+    parallel.checked(n_jobs, progress)
+    on_support = validate.flag("on_support", on_support)
     if not is_channel(mechanism):
         return gaussian.lip_epsilon(prior, mechanism)  # both are 0 or infinite
     return quantity("ldp_on_support" if on_support else "ldp_epsilon", prior, mechanism, n_jobs, progress)
@@ -105,7 +105,7 @@ def lip_epsilon(
     >>> notions.lip_epsilon([0.5, 0.5], [[0.75, 0.25], [0.25, 0.75]]).value  # log 2
     0.693147180...
     """
-    _parallel.checked(n_jobs, progress)
+    parallel.checked(n_jobs, progress)
     return xi(prior, mechanism, n_jobs, progress)
 
 
@@ -158,9 +158,9 @@ def ldp_delta(
     >>> notions.ldp_delta(None, [[0.75, 0.25], [0.25, 0.75]], [0.0, 0.5, 2.0]).value.round(6)
     array([0.5    , 0.33782, 0.     ])
     """
-    _parallel.checked(n_jobs, progress)
-    on_support = _validate.flag("on_support", on_support)
-    levels = _validate.real("epsilon", epsilon, "a number", lambda e: e == e)
+    parallel.checked(n_jobs, progress)
+    on_support = validate.flag("on_support", on_support)
+    levels = validate.real("epsilon", epsilon, "a number", lambda e: e == e)
 
     def curve(levels: FloatArray) -> Estimate:
         if isinstance(mechanism, ChannelStack):
@@ -281,7 +281,7 @@ def lip_curves(
     >>> delta.value, log_delta.value
     (0.46869..., -0.75779...)
     """
-    _parallel.checked(n_jobs, progress)
+    parallel.checked(n_jobs, progress)
     if isinstance(mechanism, ChannelStack):
         delta = delta_curves.lip_delta_of_stack(prior, mechanism, epsilon, n_jobs, progress)
         return delta, delta.to("log probability")
@@ -332,8 +332,8 @@ def cd_lmip(
     >>> notions.cd_lmip([0.5, 0.5], [[0.75, 0.25], [0.25, 0.75]]).value
     0.13081203594113...
     """
-    _parallel.checked(n_jobs, progress)
-    certified = _validate.flag("certified", certified)
+    parallel.checked(n_jobs, progress)
+    certified = validate.flag("certified", certified)
     if is_channel(mechanism):
         return quantity("cd_lmip", prior, mechanism, n_jobs, progress)
     if isinstance(prior, PmfStack) or (isinstance(mechanism, GaussianMechanism) and np.ndim(mechanism.sigma)):
@@ -386,7 +386,7 @@ def ci_lmip(
     >>> notions.ci_lmip(RandomizedResponse(2, 1.0).power(200)).value
     22.1888...
     """
-    _parallel.checked(n_jobs)
+    parallel.checked(n_jobs)
     channel = mechanism if isinstance(mechanism, ChannelStack) else channel_with_prior(None, mechanism).channel
     return channel_capacity(channel, rtol=rtol, n_jobs=n_jobs).capacity
 
@@ -428,8 +428,8 @@ def pointwise_lmip(
     >>> notions.pointwise_lmip([0.2, 0.8], [[0.75, 0.25], [0.25, 0.75]]).value
     0.33272717777831...
     """
-    _parallel.checked(n_jobs, progress)
-    certified = _validate.flag("certified", certified)
+    parallel.checked(n_jobs, progress)
+    certified = validate.flag("certified", certified)
     if is_channel(mechanism):
         return quantity("pointwise_lmip", prior, mechanism, n_jobs, progress)
     return gaussian.pointwise_lmip(prior, mechanism, certified=certified)

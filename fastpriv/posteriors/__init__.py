@@ -6,6 +6,6 @@ secrets but a few; ``products`` tuples; ``index_functions`` functions of the sec
 a pool. ``gaussian`` has average Bayesian privacy of Gaussian noise.
 """
 
-from .._public import attach
+from ..base.public_names import attach
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__)  # the list is __init__.pyi

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..numerics import LOG_2, UNIT_ROUNDOFF
+from ..base.numerics import LOG_2, UNIT_ROUNDOFF
 
 __all__ = ["Ball", "log_of_count", "quotient", "select", "stack"]
 

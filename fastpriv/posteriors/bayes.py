@@ -14,14 +14,14 @@ import numpy as np
 from numpy.random import BitGenerator, Generator, SeedSequence
 from numpy.typing import ArrayLike
 
-from .. import _executors, _parallel, _validate
+from ..base import executors, parallel, validate
+from ..base.errors import DomainError, warned
+from ..base.numerics import FloatArray
 from ..channels import likelihoods
 from ..channels.base import DefaultColumn, ProductColumn
 from ..channels.likelihoods import DenseLikelihood, Likelihood
 from ..channels.subset_likelihoods import SubsetLikelihood
 from ..channels.vector_sources import BLOCK, SourceError, source_of
-from ..errors import DomainError, warned
-from ..numerics import FloatArray
 from . import dense
 from .dense import Mode
 from .result import Options, Posterior
@@ -47,8 +47,8 @@ METHODS: dict[type[Likelihood], str] = {
 def posterior(
     likelihood: LikelihoodLike, prior: PriorLike = None, *, log: bool = True, log_prior: PriorLike = None,
     top: int = 10, out: FloatArray | Path | None = None, n_jobs: int | None = None,
-    progress: _parallel.Progress = None, rng: SeedLike = None, resume: object = None,
-    executor: _executors.ExecutorLike = None, store: Path | None = None,
+    progress: parallel.Progress = None, rng: SeedLike = None, resume: object = None,
+    executor: executors.ExecutorLike = None, store: Path | None = None,
 ) -> Posterior:  # fmt: skip
     """The posterior over the secrets after one release.
 
@@ -135,16 +135,16 @@ def posterior(
     >>> result.top.indices, result.top.probabilities
     (array([1, 0]), array([0.66666667, 0.33333333]))
     """
-    _parallel.checked(n_jobs, progress)
+    parallel.checked(n_jobs, progress)
     one_prior = _one_prior(prior, log_prior)
-    top = _validate.count("top", top, 0)
-    _executors.checked(executor, n_jobs)
+    top = validate.count("top", top, 0)
+    executors.checked(executor, n_jobs)
     options = Options(top, out, n_jobs, progress, log_prior is not None, rng, resume, executor, store)
     validated = _as_likelihood(likelihood, log)
     if not (executor is None and store is None) and not isinstance(validated, likelihoods.ShardedLikelihood):
         raise DomainError(
             "executor and store must be None for a likelihood without shards; got "
-            f"{_validate.shown(likelihood)}. Pass fastpriv.ShardedLikelihood."
+            f"{validate.shown(likelihood)}. Pass fastpriv.ShardedLikelihood."
         )
     _warn_of_probabilities(validated)
     method = next((method for kind, method in METHODS.items() if isinstance(validated, kind)), "dense")
@@ -154,7 +154,7 @@ def posterior(
 
 def posterior_mode(
     likelihood: LikelihoodLike, prior: PriorLike = None, *, log: bool = True, log_prior: PriorLike = None,
-    n_jobs: int | None = None, progress: _parallel.Progress = None,
+    n_jobs: int | None = None, progress: parallel.Progress = None,
 ) -> Mode:  # fmt: skip
     """The most probable secret, and nothing else, in one pass.
 
@@ -197,11 +197,11 @@ def posterior_mode(
     >>> posterior_mode([-2.0, -0.5, -1.0], [0.8, 0.1, 0.1]).index
     0
     """
-    _parallel.checked(n_jobs, progress)
+    parallel.checked(n_jobs, progress)
     validated = _as_likelihood(likelihood, log)
     if not isinstance(validated, DenseLikelihood):
         raise DomainError(
-            f"likelihood must be dense for its mode alone; got {_validate.shown(likelihood)}. Use fastpriv.posterior."
+            f"likelihood must be dense for its mode alone; got {validate.shown(likelihood)}. Use fastpriv.posterior."
         )
     _warn_of_probabilities(validated)
     options = Options(n_jobs=n_jobs, progress=progress, log_prior=log_prior is not None)
@@ -242,7 +242,7 @@ def _warn_of_probabilities(likelihood: Likelihood) -> None:
             if not ((block >= 0.0) & (block <= 1.0)).all():
                 return
             total += float(np.sum(block, dtype=np.float64))
-            tolerance = _validate.sum_tolerance(block.dtype)
+            tolerance = validate.sum_tolerance(block.dtype)
     except (OSError, TypeError, ValueError, ImportError, SourceError):
         return
     if count > 1 and abs(total - 1.0) <= tolerance:

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import _parallel, _validate
-from .._files import check_writable_file, explain_write_errors
+from ..base import parallel, validate
+from ..base.errors import DomainError, ShapeError
+from ..base.files import check_writable_file, explain_write_errors
+from ..base.numerics import BoolArray, FloatArray, RealArray
 from ..channels.likelihoods import DenseLikelihood
 from ..channels.vector_sources import BLOCK, VectorSource, source_of
-from ..errors import DomainError, ShapeError
-from ..numerics import BoolArray, FloatArray, RealArray
 from .result import npy_stream
 
 __all__ = ["Block", "LikelihoodAndPrior", "PosteriorOutput", "no_secrets"]
@@ -147,7 +147,7 @@ class LikelihoodAndPrior:
 
         starts = range(skip, self.block_count, _BLOCKS_PER_TASK)
         tasks = [range(i, min(i + _BLOCKS_PER_TASK, self.block_count)) for i in starts]
-        for results, failure in _parallel.ordered_map(work_on, tasks, n_jobs=n_jobs, shared=True):
+        for results, failure in parallel.ordered_map(work_on, tasks, n_jobs=n_jobs, shared=True):
             yield from results
             if failure is not None:
                 raise failure
@@ -175,7 +175,7 @@ class LikelihoodAndPrior:
         while not exhausted:
             failure: BaseException | None = None
             try:
-                rounds = _parallel.ordered_map(work_on_next, range(_BLOCKS_PER_ROUND), n_jobs=n_jobs, shared=True)
+                rounds = parallel.ordered_map(work_on_next, range(_BLOCKS_PER_ROUND), n_jobs=n_jobs, shared=True)
                 failure = next((error for error in list(rounds) if error is not None), None)
             except BaseException as error:
                 failure = error
@@ -228,14 +228,14 @@ class PosteriorOutput:
                 "Pass a function that returns a fresh iterator."
             )
         if isinstance(out, (str, os.PathLike)):
-            if _validate.path("out", out).suffix.lower() != ".npy":
+            if validate.path("out", out).suffix.lower() != ".npy":
                 raise DomainError(f"out must be a .npy file; got {os.fspath(out)!r}. Name it so, or pass an array.")
             check_writable_file(out)
             return
         plain = isinstance(out, np.ndarray) and out.dtype == np.float64 and out.flags.c_contiguous
         if not plain or not out.flags.writeable:
             raise DomainError(
-                f"out must be a contiguous array of float64 that can be written to; got {_validate.shown(out)}. "
+                f"out must be a contiguous array of float64 that can be written to; got {validate.shown(out)}. "
                 "Pass numpy.empty(size), or the path of a .npy file."
             )
         if any(np.may_share_memory(out, getattr(s, "values", None)) or s.is_file_of(out) for s in inputs.sources):

@@ -23,10 +23,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._parallel import Progress, progress_reporter
+from ..base.numerics import LOG_2, FloatArray, IntArray, log_sum_exp
+from ..base.parallel import Progress, progress_reporter
 from ..channels.likelihoods import IndexLikelihood
 from ..kernels import _posterior
-from ..numerics import LOG_2, FloatArray, IntArray, log_sum_exp
 from .dense import FirstPassSums
 from .index_functions import checked_bound, checked_function, index_range, require_enclosed
 

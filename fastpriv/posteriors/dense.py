@@ -36,13 +36,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import _parallel, _validate
+from ..base import parallel, validate
+from ..base.errors import DomainError, NotConvergedError
+from ..base.estimate import Estimate, Unit, exact
+from ..base.numerics import LOG_2_ABOVE, MACHINE_EPSILON, UNIT_ROUNDOFF, FloatArray, IntArray
 from ..channels.likelihoods import DenseLikelihood
 from ..channels.vector_sources import BLOCK, SourceError
-from ..errors import DomainError, NotConvergedError
-from ..estimate import Estimate, Unit, exact
 from ..kernels import _posterior
-from ..numerics import LOG_2_ABOVE, MACHINE_EPSILON, UNIT_ROUNDOFF, FloatArray, IntArray
 from .block_tree import BlockTree, Node
 from .blocks import Block, LikelihoodAndPrior, PosteriorOutput, no_secrets
 from .result import Options, Posterior, Top
@@ -162,7 +162,7 @@ def mode(likelihood: DenseLikelihood, prior: Any, options: Options) -> Mode:
     """The mode of a ``DenseLikelihood``, by comparisons alone."""
     inputs = LikelihoodAndPrior(likelihood, prior, options.log_prior)
     sums: Any = None
-    report, close = _parallel.progress_reporter(options.progress, inputs.block_count or 0)
+    report, close = parallel.progress_reporter(options.progress, inputs.block_count or 0)
     results = inputs.map_blocks(lambda block: first_pass(inputs, block, 0, False)[0], 0, options.n_jobs)
     try:
         for done, (_, row) in enumerate(results, 1):
@@ -198,12 +198,12 @@ class _Passes:
         if options.resume is not None:
             self._resume(options.resume)
         total = (inputs.block_count or 0) * (2 if inputs.rereadable else 1)
-        self.report, self.close = _parallel.progress_reporter(options.progress, total)
+        self.report, self.close = parallel.progress_reporter(options.progress, total)
 
     def _resume(self, best: Any) -> None:
         if not isinstance(best, PosteriorCheckpoint):
             raise DomainError(
-                f"resume must be what an error of posterior carries; got {_validate.shown(best)}. "
+                f"resume must be what an error of posterior carries; got {validate.shown(best)}. "
                 "Pass error.best, with the same likelihood and prior."
             )
         inputs = self.inputs
@@ -323,7 +323,7 @@ def _probability_function(inputs: LikelihoodAndPrior, evidence: Evidence) -> Cal
     """Make the function that reads a range of secrets again and returns their posterior."""
 
     def probabilities(start: int, stop: int) -> FloatArray:
-        _validate.memory("probabilities", 8 * (stop - start), "Ask for fewer at a time, or pass out=.")
+        validate.memory("probabilities", 8 * (stop - start), "Ask for fewer at a time, or pass out=.")
         result = np.empty(stop - start)
         for block in inputs.blocks(start // BLOCK):
             if block.start >= stop:
@@ -390,7 +390,7 @@ def evidence_of(sums: FirstPassSums, size: int, inputs: LikelihoodAndPrior) -> E
             "Such a release cannot happen: check likelihood and prior."
         )
     mass = float(sums.mass_high + sums.mass_low)
-    tolerance = _validate.sum_tolerance(np.float32 if inputs.single_precision else np.float64)
+    tolerance = validate.sum_tolerance(np.float32 if inputs.single_precision else np.float64)
     if inputs.prior is not None and not abs(mass - 1.0) <= tolerance:
         raise DomainError(
             f"{inputs.prior_name} must sum to 1 within {tolerance:g}; got a sum of "

@@ -18,12 +18,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import _validate, special
+from .. import special
+from ..base import validate
+from ..base.estimate import Estimate
+from ..base.numerics import LOG_2, BoolArray, FloatArray, next_above, next_below
 from ..distributions import Pmf
 from ..distributions.pmf import grouped_atoms
-from ..estimate import Estimate
 from ..kernels import _abp
-from ..numerics import LOG_2, BoolArray, FloatArray, next_above, next_below
 
 __all__ = ["gaussian_abp"]
 
@@ -98,8 +99,8 @@ def gaussian_abp(prior: Pmf, sigma: float) -> Estimate:
     >>> gaussian_abp(Pmf([0.0, 1.0], [0.5, 0.5]), 0.5).value
     array([0.20434..., 0.20434...])
     """
-    _validate.instance("prior", prior, Pmf)
-    noise = _validate.scalar("sigma", sigma, "positive and finite", lambda s: (s > 0) & (s < np.inf))
+    validate.instance("prior", prior, Pmf)
+    noise = validate.scalar("sigma", sigma, "positive and finite", lambda s: (s > 0) & (s < np.inf))
     js, error, nodes = _divergences(_grouped_prior(prior, noise), prior.values)
     value, lower, upper = (np.sqrt(np.clip(x, 0.0, LOG_2)) for x in (js, js - error, js + error))
     return Estimate(value, lower, upper, kind="heuristic", unit="1", method="trapezoidal rule", cost={"nodes": nodes})

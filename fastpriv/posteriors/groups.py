@@ -28,13 +28,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _validate
-from .._values import distinct_rows
+from ..base import validate
+from ..base.errors import DomainError, ShapeError
+from ..base.estimate import Estimate, Kind, Unit
+from ..base.numerics import LOG_2, LOG_2_ABOVE, MACHINE_EPSILON, FloatArray, IntArray
+from ..base.values import distinct_rows
 from ..channels.base import DefaultColumn
 from ..channels.likelihoods import DefaultLikelihood, DenseLikelihood, as_likelihood
-from ..errors import DomainError, ShapeError
-from ..estimate import Estimate, Kind, Unit
-from ..numerics import LOG_2, LOG_2_ABOVE, MACHINE_EPSILON, FloatArray, IntArray
 from .ball_arithmetic import Ball, log_of_count, quotient, select, stack
 from .result import Options, Posterior, Top, index_array, write_probabilities
 
@@ -229,7 +229,7 @@ def posterior(likelihood: DefaultLikelihood, prior: Any, options: Options) -> Po
     if domain is None:
         from . import dense
 
-        _validate.memory("likelihood", 8 * likelihood.size, "Give the prior as a DefaultLikelihood.")
+        validate.memory("likelihood", 8 * likelihood.size, "Give the prior as a DefaultLikelihood.")
         values = np.full(likelihood.size, likelihood.default)
         values[likelihood.indices] = likelihood.values
         return dense.posterior(DenseLikelihood(values), prior, options)
@@ -260,8 +260,8 @@ def default_domain(likelihood: DefaultLikelihood, prior: Any) -> GroupedDomain |
     else:
         if prior.size != likelihood.size:
             raise ShapeError(
-                f"prior must have one entry for each of the {_validate.shown(likelihood.size)} secrets; got "
-                f"{_validate.shown(prior.size)}. Pass one of the same size, or None for the uniform prior."
+                f"prior must have one entry for each of the {validate.shown(likelihood.size)} secrets; got "
+                f"{validate.shown(prior.size)}. Pass one of the same size, or None for the uniform prior."
             )
         exceptions = np.union1d(likelihood.indices, prior.indices)
         columns = np.stack([_values_with_default(source, exceptions) for source in (likelihood, prior)], axis=1)
@@ -317,7 +317,7 @@ def _probability_function(domain: GroupedDomain, of_group: FloatArray) -> Callab
     of_group = np.append(of_group, 0.0)
 
     def probabilities(start: int, stop: int) -> FloatArray:
-        _validate.memory("probabilities", 8 * (stop - start), "Ask for fewer at a time.")
+        validate.memory("probabilities", 8 * (stop - start), "Ask for fewer at a time.")
         result = np.full(stop - start, of_group[domain.default])
         first, last = (int(np.searchsorted(domain.exceptions, end)) for end in (start, stop))
         result[(domain.exceptions[first:last] - start).astype(np.int64)] = of_group[domain.member[first:last]]

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _validate
+from ..base import validate
+from ..base.errors import DomainError, interruption
+from ..base.estimate import Estimate, Unit
+from ..base.numerics import FloatArray
 from ..channels.likelihoods import DenseLikelihood, IndexLikelihood
 from ..channels.vector_sources import BLOCK, VectorSource
-from ..errors import DomainError, interruption
-from ..estimate import Estimate, Unit
 from ..kernels.jit import point_loops
-from ..numerics import FloatArray
 from .result import INT64_LIMIT, Options, Posterior, Top, index_array, write_probabilities
 
 __all__ = [
@@ -63,7 +63,7 @@ def posterior(likelihood: IndexLikelihood, prior: Any, options: Options) -> Post
     if prior is not None or likelihood.size > _SIZE_LIMIT:
         raise DomainError(
             "prior must be None, and size at most 2**1000, for more secrets than half the budget; got "
-            f"{_validate.shown(likelihood.size)} secrets and a budget of {likelihood.budget}. Raise the budget, or add "
+            f"{validate.shown(likelihood.size)} secrets and a budget of {likelihood.budget}. Raise the budget, or add "
             "the log prior to the function and take the uniform prior."
         )
     return (_by_sampling if likelihood.bound is None else _by_branch_and_bound)(likelihood, options)
@@ -157,7 +157,7 @@ def checked_function(likelihood: IndexLikelihood) -> Callable[[NDArray[Any]], Fl
     if point_loops.is_jitted(function):
         if likelihood.size > INT64_LIMIT:
             raise DomainError(
-                f"size must be at most 2**63 for a jitted function; got {_validate.shown(likelihood.size)}. Pass a "
+                f"size must be at most 2**63 for a jitted function; got {validate.shown(likelihood.size)}. Pass a "
                 "vectorised function of an array of Python integers."
             )
         loop = point_loops.index_loop("function", function)
@@ -174,7 +174,7 @@ def checked_function(likelihood: IndexLikelihood) -> Callable[[NDArray[Any]], Fl
                 f"function must return a log likelihood for every secret; got {type(fault).__name__}: {fault} in "
                 f"{_position(indices)}. Mend it for these secrets."
             ) from fault
-        logs = _validate.array("function", returned)
+        logs = validate.array("function", returned)
         if logs.dtype == object:  # arithmetic with indices beyond 64 bits makes objects
             with suppress(TypeError, ValueError, OverflowError):
                 logs = logs.astype(np.float64)
@@ -202,7 +202,7 @@ def range_evaluator(likelihood: IndexLikelihood) -> Callable[[int, int], FloatAr
     function = checked_function(likelihood)
 
     def log_likelihoods(start: int, stop: int) -> FloatArray:
-        _validate.memory("probabilities", 8 * (stop - start), "Ask for fewer at a time.")
+        validate.memory("probabilities", 8 * (stop - start), "Ask for fewer at a time.")
         logs = np.empty(stop - start)
         for first in range(start, stop, _EVALUATED_AT_ONCE):
             last = min(first + _EVALUATED_AT_ONCE, stop)

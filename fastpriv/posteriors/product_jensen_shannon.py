@@ -35,7 +35,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..numerics import UNIT_ROUNDOFF, FloatArray, IntArray
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray, IntArray
 from .ball_arithmetic import Ball, select
 
 __all__ = ["PosteriorMasses", "product_jensen_shannon", "product_type_jensen_shannon"]

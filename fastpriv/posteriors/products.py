@@ -21,13 +21,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _validate
+from ..base import validate
+from ..base.errors import DomainError, ShapeError
+from ..base.numerics import FloatArray
 from ..channels import likelihoods
 from ..channels.base import DefaultColumn
 from ..channels.likelihoods import Likelihood, ProductLikelihood
 from ..channels.vector_sources import source_of
-from ..errors import DomainError, ShapeError
-from ..numerics import FloatArray
 from .ball_arithmetic import Ball, stack
 from .groups import GroupedDomain, GroupPosterior, closed_form_posterior, default_domain, dense_domain
 from .index_functions import range_evaluator
@@ -94,7 +94,7 @@ def _coordinates(likelihood: Likelihood, prior: Any) -> list[tuple[Likelihood, A
         if not several or len(prior) not in (count, total):
             raise ShapeError(
                 f"prior must be a sequence with one prior for each of the {count} factors, or of the {total} "
-                f"coordinates; got {_validate.shown(prior)}. Pass a list; None among them is uniform."
+                f"coordinates; got {validate.shown(prior)}. Pass a list; None among them is uniform."
             )
         priors = repeated(prior) if len(prior) == count else list(prior)
     pairs = zip(repeated(likelihood.factors), priors, strict=True)
@@ -128,7 +128,7 @@ def _log_likelihoods(likelihood: Likelihood) -> FloatArray:
         words = "log likelihoods below infinity" if likelihood.log else "finite likelihoods of at least 0"
         source = source_of("factors", likelihood.values)
         blocks = [source.take(0, source.known_length())] if source.random_access else list(source.blocks())
-        values = _validate.vector("factors", np.concatenate(blocks), words, valid)
+        values = validate.vector("factors", np.concatenate(blocks), words, valid)
         with np.errstate(divide="ignore"):
             return values if likelihood.log else np.log(values)
     if not isinstance(likelihood, (likelihoods.DefaultLikelihood, likelihoods.IndexLikelihood)):
@@ -140,7 +140,7 @@ def _log_likelihoods(likelihood: Likelihood) -> FloatArray:
     if size > _DENSE_LIMIT:
         raise DomainError(
             f"factors must have at most {_DENSE_LIMIT} secrets where they are written out; got "
-            f"{_validate.shown(size)}. Use a DefaultLikelihood with a DefaultLikelihood as prior, or more factors with "
+            f"{validate.shown(size)}. Use a DefaultLikelihood with a DefaultLikelihood as prior, or more factors with "
             "fewer secrets each."
         )
     if isinstance(likelihood, likelihoods.IndexLikelihood):
@@ -154,9 +154,9 @@ def _dense_prior(prior: Any, size: int, log_prior: bool) -> FloatArray | None:
     if prior is None:
         return None
     if log_prior:
-        values = _validate.vector("log_prior", prior, "logarithms of probabilities", lambda x: x <= 1e-9)
+        values = validate.vector("log_prior", prior, "logarithms of probabilities", lambda x: x <= 1e-9)
     else:
-        values = _validate.probabilities("prior", prior)
+        values = validate.probabilities("prior", prior)
     if values.size != size:
         raise ShapeError(
             f"prior must have one entry for each of the {size} secrets of a factor; got {values.size}. Match them."
@@ -214,7 +214,7 @@ def _probability_function(parts: list[_Coordinate], order: list[int]) -> Callabl
     logs = [np.append(part.posterior.log_posterior, -np.inf) for part in parts]
 
     def probabilities(start: int, stop: int) -> FloatArray:
-        _validate.memory("probabilities", 40 * (stop - start), "Ask for fewer at a time.")
+        validate.memory("probabilities", 40 * (stop - start), "Ask for fewer at a time.")
         total, offsets, first = np.zeros(stop - start), np.arange(stop - start), start
         for kind in reversed(order):  # tuple numbers first + offsets, of which the last coordinate is taken off
             domain = parts[kind].domain

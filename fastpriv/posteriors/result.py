@@ -13,12 +13,12 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _validate
-from .._files import atomic_write
-from .._parallel import Progress
-from ..errors import DomainError, ShapeError
-from ..estimate import KINDS, Estimate, Result
-from ..numerics import FloatArray, next_above, next_below
+from ..base import validate
+from ..base.errors import DomainError, ShapeError
+from ..base.estimate import KINDS, Estimate, Result
+from ..base.files import atomic_write
+from ..base.numerics import FloatArray, next_above, next_below
+from ..base.parallel import Progress
 
 __all__ = ["INT64_LIMIT", "Options", "Posterior", "Top", "index_array", "npy_stream", "write_probabilities"]
 
@@ -130,12 +130,12 @@ class Posterior(Result):
 
     def probabilities(self, start: int = 0, stop: int | None = None) -> FloatArray:
         """Posterior probabilities of the secrets ``start`` to ``stop - 1``."""
-        first = _validate.count("start", start, 0)
-        last = self.size if stop is None else _validate.count("stop", stop, 0)
+        first = validate.count("start", start, 0)
+        last = self.size if stop is None else validate.count("stop", stop, 0)
         if not first <= last <= self.size:
             raise DomainError(
-                f"start and stop must be in order, from 0 to {_validate.shown(self.size)}; got "
-                f"{_validate.shown(start)} and {_validate.shown(stop)}. Count from 0."
+                f"start and stop must be in order, from 0 to {validate.shown(self.size)}; got "
+                f"{validate.shown(start)} and {validate.shown(stop)}. Count from 0."
             )
         if self._probabilities is None:
             raise DomainError(
@@ -167,7 +167,7 @@ class Posterior(Result):
         names = ("log_evidence", "entropy", "kl", "js", "xi", "vulnerability")
         numbers = ((name, getattr(self, name)) for name in names)
         text = ", ".join(f"{name}={estimate:{spec or '.6g'}}" for name, estimate in numbers if estimate is not None)
-        return f"Posterior(size={_validate.shown(self.size)}, {text}, map_index={_validate.shown(self.map_index)})"
+        return f"Posterior(size={validate.shown(self.size)}, {text}, map_index={validate.shown(self.map_index)})"
 
 
 def index_array(indices: list[int], size: int) -> NDArray[Any]:
@@ -192,7 +192,7 @@ def write_probabilities(out: Any, size: int, probabilities: Callable[[int, int],
     if isinstance(out, np.ndarray):
         if out.shape != (size,) or out.dtype != np.float64:
             raise ShapeError(
-                f"out must be a float64 array with one entry a secret, {_validate.shown(size)}; got {out.dtype} of "
+                f"out must be a float64 array with one entry a secret, {validate.shown(size)}; got {out.dtype} of "
                 f"shape {out.shape}. Pass np.empty of that size, or a path."
             )
         for start, stop in parts:
@@ -200,9 +200,9 @@ def write_probabilities(out: Any, size: int, probabilities: Callable[[int, int],
         return
     if not isinstance(out, (str, os.PathLike)) or size > _FILE_LIMIT:
         raise DomainError(
-            f"out must be an array, or the path of a file that can hold all secrets; got {_validate.shown(out)} for "
-            f"{_validate.shown(size)} secrets. Ask for probabilities(start, stop) instead."
+            f"out must be an array, or the path of a file that can hold all secrets; got {validate.shown(out)} for "
+            f"{validate.shown(size)} secrets. Ask for probabilities(start, stop) instead."
         )
-    with npy_stream(_validate.path("out", out), size) as stream:
+    with npy_stream(validate.path("out", out), size) as stream:
         for start, stop in parts:
             stream.write(probabilities(start, stop).tobytes())

@@ -22,13 +22,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import __version__, _executors, _parallel, _validate
-from .._files import atomic_write, check_writable_file
-from .._store import ResultStore
+from .. import __version__
+from ..base import executors, parallel, validate
+from ..base.errors import BackendMissingError, DomainError, WorkerDiedError
+from ..base.files import atomic_write, check_writable_file
+from ..base.numerics import FloatArray, IntArray
+from ..base.store import ResultStore
 from ..channels.likelihoods import DenseLikelihood, IndexLikelihood, ShardedLikelihood
 from ..channels.vector_sources import BLOCK, ConcatenatedSource, VectorSource, sources_of
-from ..errors import BackendMissingError, DomainError, WorkerDiedError
-from ..numerics import FloatArray, IntArray
 from . import dense
 from .block_tree import BlockTree, Node
 from .blocks import LikelihoodAndPrior
@@ -89,7 +90,7 @@ def posterior(likelihood: ShardedLikelihood, prior: Any, options: Options) -> Po
     """The posterior; shards that are in the store are not computed again."""
     if options.resume is not None:
         raise DomainError(
-            f"resume must be None for a ShardedLikelihood; got {_validate.shown(options.resume)}. Pass store= instead."
+            f"resume must be None for a ShardedLikelihood; got {validate.shown(options.resume)}. Pass store= instead."
         )
     out = None if options.out is None else _checked_pattern(options.out)
     name = "log_prior" if options.log_prior else "prior"
@@ -104,7 +105,7 @@ def posterior(likelihood: ShardedLikelihood, prior: Any, options: Options) -> Po
     shards = shard_ranges(count, likelihood.shards, len(likelihood.parts))
     where: dict[str, Any] = {"executor": options.executor, "n_jobs": options.n_jobs}
     with opened_store(options.store, _identity(inputs, len(shards), options.top, out)) as store:
-        report, close = _parallel.progress_reporter(options.progress, 2 * len(shards))
+        report, close = parallel.progress_reporter(options.progress, 2 * len(shards))
         try:
             payloads = run_pass(_Pass(inputs, options.top, None), shards, 0, store, report, **where)
             first, largest = dense.evidence_tree(), (np.empty(0), np.empty(0, dtype=np.int64))
@@ -144,7 +145,7 @@ def shard_ranges(blocks: int, number: int | None, parts: int) -> list[range]:
 
 def run_pass(
     work: Callable[[range], bytes], shards: list[range], stage: int, store: ResultStore, report: Callable[[int], None],
-    *, executor: _executors.ExecutorLike, n_jobs: int | None, usable: Callable[[int], bool] = lambda index: True,
+    *, executor: executors.ExecutorLike, n_jobs: int | None, usable: Callable[[int], bool] = lambda index: True,
 ) -> list[bytes]:  # fmt: skip
     """What the shards return in this pass, in order; those in the store are not computed again where ``usable``."""
     offset = stage * len(shards)
@@ -153,7 +154,7 @@ def run_pass(
     report(offset + len(found))
     missing = [index for index in range(len(shards)) if index not in found]
     died: list[tuple[int, BaseException]] = []
-    outcomes = _executors.completed(
+    outcomes = executors.completed(
         work, (shards[index] for index in missing), executor=executor, n_jobs=n_jobs, max_attempts=_MAX_ATTEMPTS
     )
     try:
@@ -180,7 +181,7 @@ def run_pass(
 
 def _checked_pattern(out: Any) -> str:
     """The pattern of the files of the posterior, whose field is the number of the first secret of a shard."""
-    is_name = isinstance(out, (str, os.PathLike)) and _validate.path("out", out)
+    is_name = isinstance(out, (str, os.PathLike)) and validate.path("out", out)
     pattern = os.fspath(out) if is_name else ""
     try:
         # A width or a precision of many digits, or one within another, would make names of as many characters.
@@ -191,7 +192,7 @@ def _checked_pattern(out: Any) -> str:
     if len(names) != 2 or not pattern.endswith((".npy", ".parquet")):
         raise DomainError(
             "out must be a name with the field {first} that ends with .npy or .parquet, for a ShardedLikelihood; got "
-            f"{_validate.shown(out)}. Write for instance 'parts/{{first:015d}}.npy': the first secret of each file."
+            f"{validate.shown(out)}. Write for instance 'parts/{{first:015d}}.npy': the first secret of each file."
         )
     for name in names:
         check_writable_file(name)

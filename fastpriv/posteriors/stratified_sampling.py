@@ -23,11 +23,11 @@ import numpy as np
 from numpy.random import Generator, Philox, SeedSequence
 from numpy.typing import NDArray
 
-from .. import _random
-from .._parallel import Progress, ordered_map
+from ..base import random_streams
+from ..base.errors import warned
+from ..base.numerics import LOG_2, FloatArray
+from ..base.parallel import Progress, ordered_map
 from ..channels.likelihoods import IndexLikelihood
-from ..errors import warned
-from ..numerics import LOG_2, FloatArray
 from ..sampling.statistics.intervals import Interval, replicate_interval
 from ..sampling.statistics.tail_index import LargestValues, PointMoments, tail_verdict
 from .branch_and_bound import convex_js, convex_kl
@@ -64,7 +64,7 @@ def sample_domain(
 
     An interruption ends the run with the replicates that are complete, if they are enough for an interval.
     """
-    size, function, root = likelihood.size, checked_function(likelihood), _random.root(rng)
+    size, function, root = likelihood.size, checked_function(likelihood), random_streams.root(rng)
     per_draw = _BUDGET_PER_DRAW if size <= INT64_LIMIT else _BUDGET_PER_LONG_DRAW
     ranges = min(max(4, likelihood.budget // per_draw // _REPLICATES), size)
     tasks = [(i, start) for i in range(_REPLICATES) for start in range(0, ranges, _BLOCK)]

@@ -27,14 +27,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import _parallel, _random, _validate
-from .._parallel import Progress
-from .._random import RNGLike
+from ..base import parallel, random_streams, validate
+from ..base.errors import DomainError, warned
+from ..base.estimate import Estimate, Result
+from ..base.numerics import FloatArray
+from ..base.parallel import Progress
+from ..base.random_streams import RNGLike
 from ..channels.subset_likelihoods import SubsetLikelihood
-from ..errors import DomainError, warned
-from ..estimate import Estimate, Result
 from ..kernels import _subset_gibbs
-from ..numerics import FloatArray
 from ..sampling.statistics.chain_convergence import (
     LEAST_SAMPLES,
     R_HAT_LIMIT,
@@ -188,21 +188,21 @@ def sampled_subset_posterior(
     >>> found.map_index, found.mixed
     ((0, 1, 2, 3, 4, 5, 6, 7), True)
     """
-    _validate.instance("likelihood", likelihood, SubsetLikelihood)
-    _parallel.checked(n_jobs, progress)
-    level = _validate.scalar("confidence", confidence, "strictly between 0 and 1", lambda x: (x > 0) & (x < 1))
-    number = _validate.count("chains", chains, 2, _MOST_CHAINS)
-    block = -(-_validate.count("sweeps", sweeps, _BLOCKS, _validate.MOST_ENTRIES) // _BLOCKS)
+    validate.instance("likelihood", likelihood, SubsetLikelihood)
+    parallel.checked(n_jobs, progress)
+    level = validate.scalar("confidence", confidence, "strictly between 0 and 1", lambda x: (x > 0) & (x < 1))
+    number = validate.count("chains", chains, 2, _MOST_CHAINS)
+    block = -(-validate.count("sweeps", sweeps, _BLOCKS, validate.MOST_ENTRIES) // _BLOCKS)
     pool, members = likelihood.linear.size, likelihood.members
     if members is None or not (np.isfinite(likelihood.linear).all() and np.isfinite(likelihood.pairwise).all()):
         raise DomainError(
-            f"likelihood must be of a fixed number of members, with finite terms; got {_validate.shown(likelihood)}. "
+            f"likelihood must be of a fixed number of members, with finite terms; got {validate.shown(likelihood)}. "
             "Ask fastpriv.posterior, or leave out records that cannot be members."
         )
     pairs = np.triu(likelihood.pairwise, 1) if likelihood.pairwise.size else np.zeros((pool, pool))
     pairs += pairs.T
-    root = _random.root(rng)
-    start = np.random.default_rng(_random.stream_words(root, (0,), 4).tolist())
+    root = random_streams.root(rng)
+    start = np.random.default_rng(random_streams.stream_words(root, (0,), 4).tolist())
     ladder = _ladder(likelihood, start, temperatures)
     starts = [
         np.array([start.choice(pool, members, replace=False) for _ in ladder], dtype=np.int32) for _ in range(number)
@@ -211,7 +211,7 @@ def sampled_subset_posterior(
     def run(chain: int) -> _Chain:
         state, blocks = starts[chain], []
         for i in range(_BLOCKS):
-            words = _random.stream_words(root, (1 + chain, i), 4)
+            words = random_streams.stream_words(root, (1 + chain, i), 4)
             blocks.append(_subset_gibbs.run(likelihood.linear, pairs, ladder, state, words, block))
         kept = blocks[_WARM_UP:]
         best = max(blocks, key=lambda one: float(one[5]))
@@ -221,10 +221,10 @@ def sampled_subset_posterior(
             tuple(sorted(best[4].tolist())), float(best[5]),
         )  # fmt: skip
 
-    report, close = _parallel.progress_reporter(progress, number)
+    report, close = parallel.progress_reporter(progress, number)
     found = []
     try:
-        for one in _parallel.ordered_map(run, range(number), n_jobs=n_jobs, shared=True):
+        for one in parallel.ordered_map(run, range(number), n_jobs=n_jobs, shared=True):
             found.append(one)
             report(len(found))
     finally:
@@ -240,7 +240,7 @@ def _ladder(likelihood: SubsetLikelihood, start: np.random.Generator, temperatur
     ratio = 1.0 - 1.0 / (1.0 + math.sqrt(members))  # neighbours' log likelihoods, of deviation sqrt(S) / t, overlap
     steps = max(1, math.ceil(math.log(max(spread, 1.0)) / -math.log(ratio)) + 1)
     if temperatures is not None:
-        count = _validate.count("temperatures", temperatures, 2, _MOST_TEMPERATURES)
+        count = validate.count("temperatures", temperatures, 2, _MOST_TEMPERATURES)
         ratio, steps = max(spread, 2.0) ** (-1.0 / max(count - 2, 1)), count - 1
     return np.concatenate([ratio ** np.arange(min(steps, _MOST_TEMPERATURES - 1)), [0.0]])
 

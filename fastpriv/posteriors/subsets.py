@@ -32,12 +32,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import _parallel, _validate
+from ..base import parallel, validate
+from ..base.errors import DomainError
+from ..base.estimate import Estimate, Unit
+from ..base.numerics import LOG_2_ABOVE, UNIT_ROUNDOFF, FloatArray, IntArray
 from ..channels.subset_likelihoods import SubsetLikelihood, subset_of_rank
-from ..errors import DomainError
-from ..estimate import Estimate, Unit
 from ..kernels import _posterior, _subset_posterior
-from ..numerics import LOG_2_ABOVE, UNIT_ROUNDOFF, FloatArray, IntArray
 from . import subsets_of_any_size
 from .dense import FirstPassSums
 from .result import Options, Posterior, Top
@@ -90,12 +90,12 @@ def posterior(likelihood: SubsetLikelihood, prior: Any, options: Options) -> Pos
     _require_enumerable(pool, members, total)
     if options.out is not None:
         raise DomainError(
-            f"out must be None for subsets; got {_validate.shown(options.out)}. "
+            f"out must be None for subsets; got {validate.shown(options.out)}. "
             "Ask the posterior for probabilities(start, stop), some at a time."
         )
     if options.resume is not None:
         raise DomainError(
-            f"resume must be None for subsets; got {_validate.shown(options.resume)}. Start again: nothing is kept."
+            f"resume must be None for subsets; got {validate.shown(options.resume)}. Start again: nothing is kept."
         )
     subset_prior = _prior(prior, options.log_prior, pool, members)
     top = min(options.top, total)
@@ -109,7 +109,7 @@ def posterior(likelihood: SubsetLikelihood, prior: Any, options: Options) -> Pos
         return np.asarray(np.exp((logs - log_z) + log_w))
 
     def probabilities(start: int, stop: int) -> FloatArray:
-        _validate.memory("stop - start", 8 * (stop - start), "Ask for fewer at a time.")
+        validate.memory("stop - start", 8 * (stop - start), "Ask for fewer at a time.")
         pieces = [np.arange(i, min(i + _EVALUATED_AT_ONCE, stop)) for i in range(start, stop, _EVALUATED_AT_ONCE)]
         return np.concatenate([np.empty(0), *(of_subsets(subset_of_rank(ranks, pool, members)) for ranks in pieces)])
 
@@ -205,7 +205,7 @@ def _passes(
     pool, total = likelihood.linear.size, likelihood.size
     records = _subset_posterior.SubsetPool(likelihood.linear, likelihood.pairwise, members, prior.odds)
     ranges = list(_ranges(pool, members, max(_RANGE_SIZE, total // 1024)))
-    report, close = _parallel.progress_reporter(options.progress, 2 * len(ranges))
+    report, close = parallel.progress_reporter(options.progress, 2 * len(ranges))
 
     def first_pass(part: _SubsetRange) -> Any:
         weights, ranks = np.empty(top), np.empty(top, dtype=np.intp)
@@ -220,7 +220,7 @@ def _passes(
 
     def results(work: Any, done_before: int) -> Iterator[Any]:
         brief = total < _SERIAL_LIMIT
-        partial_sums = _parallel.ordered_map(work, ranges, n_jobs=options.n_jobs, brief=brief, shared=True)
+        partial_sums = parallel.ordered_map(work, ranges, n_jobs=options.n_jobs, brief=brief, shared=True)
         for done, result in enumerate(partial_sums, start=done_before + 1):
             report(done)
             yield result

@@ -26,12 +26,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import _validate
+from ..base import validate
+from ..base.errors import DomainError, ShapeError
+from ..base.estimate import Estimate
+from ..base.numerics import LOG_2_ABOVE, UNIT_ROUNDOFF, FloatArray
 from ..channels.likelihoods import DenseLikelihood
 from ..channels.subset_likelihoods import SubsetLikelihood
-from ..errors import DomainError, ShapeError
-from ..estimate import Estimate
-from ..numerics import LOG_2_ABOVE, UNIT_ROUNDOFF, FloatArray
 from . import dense
 from .result import Options, Posterior
 
@@ -56,7 +56,7 @@ def posterior(likelihood: SubsetLikelihood, prior: Any, options: Options) -> Pos
         )
     log_odds = validated_log_odds(name, prior, pool)
     size = 2**pool
-    _validate.memory("likelihood", 8 * 5 * size, "Leave out records that are unlikely alone.")
+    validate.memory("likelihood", 8 * 5 * size, "Leave out records that are unlikely alone.")
     normalisers = np.logaddexp(0.0, log_odds)
     sizes = np.sum(np.abs(log_odds), where=np.isfinite(log_odds)) + np.sum(normalisers) + pool
     error = UNIT_ROUNDOFF * (pool + 3) * float(sizes)  # roundings of a sum, and of logarithms three times
@@ -91,9 +91,9 @@ def validated_log_odds(name: str, prior: Any, pool: int) -> FloatArray:
     """Logarithms of the odds of each record, from a prior of this name."""
     remedy = f"Give {name} one number a record, the odds of its being in the batch."
     if name == "log_prior":
-        log_odds = _validate.vector(name, prior, "below infinity", lambda x: x < np.inf, remedy=remedy)
+        log_odds = validate.vector(name, prior, "below infinity", lambda x: x < np.inf, remedy=remedy)
     else:
-        odds = _validate.vector(name, prior, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf), remedy=remedy)
+        odds = validate.vector(name, prior, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf), remedy=remedy)
         with np.errstate(divide="ignore"):
             log_odds = np.log(odds)
     if log_odds.size != pool:

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from .._executors import ordered
+from ..base.errors import DomainError
+from ..base.executors import ordered
 from ..distributions.packed import Packed
-from ..errors import DomainError
 from .options import Request
 from .problem import SamplingProblem
 from .replicates import (

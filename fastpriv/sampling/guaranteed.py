@@ -25,10 +25,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.random import SeedSequence
 
-from .._executors import ordered
+from ..base.executors import ordered
+from ..base.numerics import BoolArray, FloatArray
 from ..distributions import GaussianMixture
 from ..distributions.packed import Packed
-from ..numerics import BoolArray, FloatArray
 from .engine import RunOutcome, compare_normalisation, measured_pace, merged_log_ratios
 from .options import Request
 from .problem import SamplingProblem

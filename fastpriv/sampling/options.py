@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import numpy as np
 
-from .. import _executors, _parallel, _random, _validate
-from .._executors import ExecutorLike
-from .._parallel import Progress
-from .._random import RNGLike
-from ..errors import DomainError
+from ..base import executors, parallel, random_streams, validate
+from ..base.errors import DomainError
+from ..base.executors import ExecutorLike
+from ..base.parallel import Progress
+from ..base.random_streams import RNGLike
 
 if TYPE_CHECKING:
     from numpy.random import SeedSequence
@@ -144,34 +144,34 @@ class Sampling:
     store: StorePath = None
 
     def __post_init__(self) -> None:
-        _parallel.checked(self.n_jobs, self.progress)
-        _executors.checked(self.executor)
+        parallel.checked(self.n_jobs, self.progress)
+        executors.checked(self.executor)
         _, points = _split_method(self.method)
-        interval = _validate.choice("interval", self.interval, INTERVALS)
+        interval = validate.choice("interval", self.interval, INTERVALS)
         if interval == "guaranteed" and points not in (None, "random"):
             raise DomainError(
                 f"method must leave the points open for interval='guaranteed', which is proved for random ones; got "
                 f"{self.method!r}. Name a distribution alone, or take interval='replicates'."
             )
-        seconds = _validate.scalar(
+        seconds = validate.scalar(
             "max_seconds", self.max_seconds, "positive", lambda x: x > 0,
             remedy="Pass seconds, or infinity for no limit.",
         )  # fmt: skip
-        confidence = _validate.scalar(
+        confidence = validate.scalar(
             "confidence", self.confidence, "between 0 and 1, both excluded", lambda x: (x > 0) & (x < 1),
             remedy="Write 0.95 for 95 %.",
         )  # fmt: skip
-        side = _validate.choice("side", self.side, SIDES)
+        side = validate.choice("side", self.side, SIDES)
         tolerance = ("at least 0 and finite", lambda x: (x >= 0) & np.isfinite(x))
-        rtol, atol = (_validate.scalar(name, getattr(self, name), *tolerance) for name in ("rtol", "atol"))
+        rtol, atol = (validate.scalar(name, getattr(self, name), *tolerance) for name in ("rtol", "atol"))
         samples = _whole_samples(self.max_samples)
-        _random.checked(self.rng)
+        random_streams.checked(self.rng)
         if self.store is not None:
-            _validate.path("store", self.store)
+            validate.path("store", self.store)
             if self.rng is None or interval == "guaranteed":
                 raise DomainError(
                     "store must be None without rng, whose streams name the pieces, and with interval='guaranteed'; "
-                    f"got {_validate.shown(self.store)}. Pass rng=1 and interval='replicates'."
+                    f"got {validate.shown(self.store)}. Pass rng=1 and interval='replicates'."
                 )
         validated = {
             "confidence": confidence, "side": side, "rtol": rtol, "atol": atol, "max_samples": samples,
@@ -206,7 +206,7 @@ class Sampling:
         fields = request.__dict__
         fields.update(vars(self))
         if self.rng is not None:  # a generator is asked once a call, also where the answer then takes no samples
-            fields["rng"] = _random.root(self.rng)
+            fields["rng"] = random_streams.root(self.rng)
         fields["time_budget"] = TimeBudget(self.max_seconds)
         return request
 
@@ -223,7 +223,7 @@ class Request(Sampling):
     @functools.cached_property
     def root(self) -> SeedSequence:
         """Root of all random streams of the call."""
-        return _random.root(self.rng)
+        return random_streams.root(self.rng)
 
     @property
     def sample_budget(self) -> int:
@@ -296,7 +296,7 @@ def never_expired() -> bool:
 def sampling_request(function: Callable[..., Any], sampling: Sampling | None, options: SamplingOptions) -> Request:
     """Validate the sampling options of a call of ``function``: those of ``sampling``, overridden by ``options``."""
     chosen = _DEFAULT if sampling is None else sampling
-    _validate.instance("sampling", chosen, Sampling)
+    validate.instance("sampling", chosen, Sampling)
     if options:
         names = [field.name for field in dataclasses.fields(Sampling)]
         for name in options:
@@ -315,7 +315,7 @@ def _whole_samples(value: Any) -> int:
     """A whole number of samples; a whole float is accepted, since 1e8 is how people write it."""
     if isinstance(value, (float, np.floating)) and math.isfinite(value) and value == int(value):
         value = int(value)
-    return _validate.count("max_samples", value, minimum=MIN_SAMPLES, maximum=MAX_SAMPLES)
+    return validate.count("max_samples", value, minimum=MIN_SAMPLES, maximum=MAX_SAMPLES)
 
 
 def _split_method(method: Any) -> tuple[str | None, str | None]:

@@ -20,13 +20,13 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.random import SeedSequence
 
-from .. import _random
-from .._parallel import blocks
+from ..base import random_streams
+from ..base.errors import DomainError
+from ..base.numerics import FloatArray, IntArray, WordArray
+from ..base.parallel import blocks
 from ..distributions import Density, GaussianMixture, LogRatio
 from ..distributions.packed import Packed, log_density, log_density_information, pack, pack_together
-from ..errors import DomainError
 from ..kernels import _sample_terms
-from ..numerics import FloatArray, IntArray, WordArray
 from .options import UNLIMITED, TimeBudget
 from .statistics.normalisation import compare_integrals_and_warn
 
@@ -417,7 +417,7 @@ def _density_and_sources(distribution: Any) -> tuple[Packed | EvaluableDensity, 
 def _try_densities(p: Any, q: Any, root: SeedSequence, time_budget: TimeBudget) -> bool:
     """Call every function on a few points, compare the integrals if there are draws; return whether that warned."""
     cost = 0.0
-    words = [_random.stream_words(root, (9, index), 4) for index in range(2)]
+    words = [random_streams.stream_words(root, (9, index), 4) for index in range(2)]
     draws = [_trial_draws(distribution, words[index]) for index, distribution in enumerate((p, q))]
     for distribution, own_draws, other_draws, seed in zip((p, q), draws, draws[::-1], words, strict=True):
         if isinstance(distribution, Density):
@@ -429,7 +429,7 @@ def _try_densities(p: Any, q: Any, root: SeedSequence, time_budget: TimeBudget) 
 
 
 def _try_ratio(ratio: LogRatio, root: SeedSequence, time_budget: TimeBudget) -> bool:
-    words = _random.stream_words(root, (9, 0), 4)
+    words = random_streams.stream_words(root, (9, 0), 4)
     n = _affordable_draws(ratio.trial(words).evaluate * len(ratio.sides), time_budget)
     log_ratios = {side: ratio.evaluate(ratio.draw(words, n, side), drawn_from=side) for side in ratio.sides}
     return compare_integrals_and_warn(log_ratios["p"], log_ratios.get("q")).verdict != "equal"

@@ -27,11 +27,11 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
-from .. import _random
-from .._parallel import blocks
+from ..base import random_streams
+from ..base.numerics import FloatArray, WordArray
+from ..base.parallel import blocks
 from ..distributions.packed import Packed
 from ..kernels import _draw, _matrix_product
-from ..numerics import FloatArray, WordArray
 from .problem import LogDensities, SampleSource, SamplingProblem
 from .sobol import scrambled
 from .statistics.normalisation import LogRatioSums
@@ -206,7 +206,7 @@ def add_q_samples(
     for index, source in enumerate(problem.q_sources):
         component = _component_at(source, (np.arange(n) + 0.5) / n)
         for tile in blocks(n, tile_size(problem.dimension)):
-            words = _random.stream_words(root, (*key, index, tile.start), _draw.SEED_WORDS)
+            words = random_streams.stream_words(root, (*key, index, tile.start), _draw.SEED_WORDS)
             densities, _ = _drawn(problem, source, component[tile], words)
             log_ratios.update(densities.lp, densities.lq, source.distribution is problem.p)
 
@@ -266,11 +266,11 @@ def _batch_tiles(
 ) -> Iterator[FloatArray]:  # fmt: skip
     """f of ``count`` points of a source in every batch, a tile at a time."""
     uniforms = np.empty(count * batches)
-    _draw.uniforms(_random.stream_words(root, (*key, 0), _draw.SEED_WORDS), uniforms)
+    _draw.uniforms(random_streams.stream_words(root, (*key, 0), _draw.SEED_WORDS), uniforms)
     positions = ((np.arange(count)[:, np.newaxis] + uniforms.reshape(count, batches)) / count).ravel()
     component = _component_at(source, positions)
     for tile in blocks(positions.size, tile_size(problem.dimension)):
-        words = _random.stream_words(root, (*key, 1, tile.start), _draw.SEED_WORDS)
+        words = random_streams.stream_words(root, (*key, 1, tile.start), _draw.SEED_WORDS)
         densities, weights = _drawn(problem, source, component[tile], words)
         if log_ratios is not None:
             log_ratios.update(densities.lp, densities.lq, source.distribution is problem.p, weights)
@@ -281,7 +281,7 @@ def _tiles(segment: Segment) -> Iterator[Tile]:
     """Tiles of a segment of one replicate. No tile reaches over the end of a source."""
     problem, key, root, n = segment.problem, (*segment.key, segment.begin), segment.root, segment.n
     start = np.empty(1)
-    _draw.uniforms(_random.stream_words(root, (*key, 0), _draw.SEED_WORDS), start)
+    _draw.uniforms(random_streams.stream_words(root, (*key, 0), _draw.SEED_WORDS), start)
     net = scrambled(problem.dimension, root, (*key, 1)) if segment.points == "sobol" else None
     size = tile_size(problem.dimension)
     largest = min(size, segment.last - segment.first)  # a small replicate need not touch the memory of a whole tile
@@ -316,14 +316,15 @@ def _side_by_side_tiles(segment: Segment) -> Iterator[Tile]:
     problem, root, count = segment.problem, segment.root, segment.count
     key, points, d = (*segment.key, segment.begin), segment.points, problem.dimension
     start = np.empty(count)
-    _draw.uniforms(_random.stream_words(root, (*key, 0), _draw.SEED_WORDS), start)
+    _draw.uniforms(random_streams.stream_words(root, (*key, 0), _draw.SEED_WORDS), start)
     net = scrambled(d, root, (*key, 1), count) if points == "sobol" else None
     for source, first, last in problem.source_ranges(segment.n):
         n = last - first
         if not n:
             continue
         if not isinstance(source.distribution, Packed):
-            x = source.distribution.draw(_random.stream_words(root, (*key, 2, first), _draw.SEED_WORDS), count * n)
+            words = random_streams.stream_words(root, (*key, 2, first), _draw.SEED_WORDS)
+            x = source.distribution.draw(words, count * n)
             yield source, problem.densities(x, source.distribution), None
             continue
         runs, z = _ComponentRuns(source, n, start, points), np.empty((d, count * n))
@@ -331,7 +332,7 @@ def _side_by_side_tiles(segment: Segment) -> Iterator[Tile]:
             _draw.sobol_normals(*net, first, z.reshape(d * count, n))
             words = np.empty(0, dtype=np.uint64)
         else:
-            words = _random.stream_words(root, (*key, 2, first), _draw.SEED_WORDS)
+            words = random_streams.stream_words(root, (*key, 2, first), _draw.SEED_WORDS)
             _draw.normals(words, runs.in_pairs, z)
         component = np.empty(count * n, dtype=np.int32)
         runs.fill(0, words, component)
@@ -342,7 +343,7 @@ def _streams(root: SeedSequence, key: tuple[int, ...], count: int) -> WordArray:
     """Words of ``count`` streams, one a tile: a SeedSequence of its own for each would cost 13 us a tile."""
     if not count:
         return np.empty((0, _draw.SEED_WORDS), dtype=np.uint64)
-    return _random.stream_words(root, key, count * _draw.SEED_WORDS).reshape(count, _draw.SEED_WORDS)
+    return random_streams.stream_words(root, key, count * _draw.SEED_WORDS).reshape(count, _draw.SEED_WORDS)
 
 
 def _densities_at(
@@ -433,7 +434,7 @@ def _component_moments(
     tile_values = []
     for tile in blocks(component.size, tile_size(problem.dimension)):
         z = np.empty((problem.dimension, tile.stop - tile.start))
-        _draw.normals(_random.stream_words(root, (*key, tile.start), _draw.SEED_WORDS), True, z)
+        _draw.normals(random_streams.stream_words(root, (*key, tile.start), _draw.SEED_WORDS), True, z)
         _draw.affine_map(mixture.form, mixture.means, mixture.spreads, component[tile], z, z)
         tile_values.append(problem.values(problem.densities(z, mixture), None))
     values = np.concatenate(tile_values, axis=1).reshape(len(tile_values[0]), -1, each)

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from .. import __version__
-from .._store import ResultStore
-from ..numerics import FloatArray
+from ..base.numerics import FloatArray
+from ..base.store import ResultStore
 from .options import Request
 from .replicates import Segments, SegmentSum, batch_values, empty_sums
 

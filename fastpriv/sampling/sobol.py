@@ -23,9 +23,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.random import SeedSequence
 
-from .. import _random
+from ..base import random_streams
+from ..base.numerics import IndexArray, WordArray
 from ..kernels import _draw
-from ..numerics import IndexArray, WordArray
 
 __all__ = ["COLUMNS", "DIMENSIONS", "generators", "scrambled"]
 
@@ -39,7 +39,7 @@ def scrambled(dimension: int, root: SeedSequence, key: tuple[int, ...], count: i
     columns = np.empty((dimension * count, COLUMNS), dtype=np.uint64)
     shifts = np.empty(dimension * count, dtype=np.uint64)
     plain = generators(dimension) if count == 1 else np.repeat(generators(dimension), count, axis=0)
-    _draw.scramble(_random.stream_words(root, key, _draw.SEED_WORDS), plain, columns, shifts)
+    _draw.scramble(random_streams.stream_words(root, key, _draw.SEED_WORDS), plain, columns, shifts)
     return columns, shifts
 
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..numerics import BoolArray, FloatArray
+from ..base.numerics import BoolArray, FloatArray
 from .options import Request
 from .problem import SamplingProblem
 from .statistics.intervals import analysis_confidence, stage_interval, student_factor

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _validate
-from ..errors import BackendMissingError, DomainError, NotConvergedError, ShapeError
-from ..estimate import Estimate, Result
-from ..numerics import FloatArray, WordArray
+from ..base import validate
+from ..base.errors import BackendMissingError, DomainError, NotConvergedError, ShapeError
+from ..base.estimate import Estimate, Result
+from ..base.numerics import FloatArray, WordArray
 from .parameter_grid import REPLICATE
 from .quantities import SweepQuantity
 
@@ -301,7 +301,7 @@ def _shaped(numbers: tuple[Any, ...], count: int, quantity: SweepQuantity) -> tu
 
 def _no_number(quantity: SweepQuantity, found: Any) -> _NoNumber:
     return _NoNumber(
-        f"quantity must return a number, an Estimate or a dict of these; got {_validate.shown(found)} from "
+        f"quantity must return a number, an Estimate or a dict of these; got {validate.shown(found)} from "
         f"{quantity.name}. What was finished before is kept in the store."
     )
 

@@ -25,11 +25,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _validate
-from .._files import parse_toml
-from .._grids import parse_grid
-from ..errors import BackendMissingError, DomainError, ShapeError
-from ..numerics import WordArray
+from ..base import validate
+from ..base.errors import BackendMissingError, DomainError, ShapeError
+from ..base.files import parse_toml
+from ..base.grids import parse_grid
+from ..base.numerics import WordArray
 
 __all__ = ["BLOCK", "MAX_CELLS", "REPLICATE", "Axis", "ParameterGrid", "make_parameter_grid", "read_spec"]
 
@@ -165,7 +165,7 @@ def make_parameter_grid(
         axes.append(_zip_axis(_mapping("zip", zip_), words))
     for name, values in _mapping("grid", {} if grid is None else grid).items():
         axes.append(Axis({name: _column(f"grid[{name!r}]", values, _is_text(name, words))}))
-    count = _validate.count("replicates", replicates, maximum=MAX_CELLS)
+    count = validate.count("replicates", replicates, maximum=MAX_CELLS)
     names = [name for axis in axes for name in axis.columns]
     repeated = [name for name in names if names.count(name) > 1]
     if repeated:
@@ -186,7 +186,7 @@ def read_spec(spec: str | os.PathLike[str] | Mapping[str, Any]) -> dict[str, Any
     """Read a specification: a mapping, or a TOML file with the keys quantity, grid, zip, table, replicates and seed."""
     folder = Path()
     if not isinstance(spec, Mapping):
-        path = _validate.path("spec", spec)
+        path = validate.path("spec", spec)
         try:
             content = parse_toml(path.read_text(encoding="utf-8"))
         except ValueError as error:
@@ -195,7 +195,7 @@ def read_spec(spec: str | os.PathLike[str] | Mapping[str, Any]) -> dict[str, Any
     for word in spec:
         if word not in _SPEC_WORDS:
             raise DomainError(
-                f"spec must have the keys {', '.join(_SPEC_WORDS)}; got {_validate.shown(word)}. Parameters stand "
+                f"spec must have the keys {', '.join(_SPEC_WORDS)}; got {validate.shown(word)}. Parameters stand "
                 "under grid or zip."
             )
     if "quantity" not in spec:
@@ -209,7 +209,7 @@ def read_spec(spec: str | os.PathLike[str] | Mapping[str, Any]) -> dict[str, Any
 def _mapping(name: str, value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping) or not all(isinstance(word, str) and word for word in value):
         raise DomainError(
-            f"{name} must be a mapping of parameters to values; got {_validate.shown(value)}. Write "
+            f"{name} must be a mapping of parameters to values; got {validate.shown(value)}. Write "
             f"{name}={{'sigma': [1, 2], 'epsilon': [0.5, 1]}}."
         )
     return value
@@ -239,7 +239,7 @@ def _column(name: str, values: Any, text: bool | None = None) -> NDArray[Any]:
             values = [values]
         else:
             finite = parse_grid(name, values, "finite numbers", np.isfinite, "Pass finite numbers.")
-            _validate.grid(name, (finite.count,))
+            validate.grid(name, (finite.count,))
             return finite.build()
     if isinstance(values, (bool, int, float, np.number, np.bool_)):
         values = [values]
@@ -260,7 +260,7 @@ def _column(name: str, values: Any, text: bool | None = None) -> NDArray[Any]:
                     "text."
                 )
             return np.array(values, dtype=object)
-    array = _validate.array(name, values)
+    array = validate.array(name, values)
     if array.ndim != 1:
         raise ShapeError(f"{name} must be one-dimensional; got shape {array.shape}. {_COLUMN_REMEDY}")
     if not array.size:
@@ -274,29 +274,29 @@ def _column(name: str, values: Any, text: bool | None = None) -> NDArray[Any]:
         return array
     if kind in "iu" and int(array.max()) < 2**63:
         return array.astype(np.int64)
-    return _validate.vector(name, array, "numbers", lambda x: ~np.isnan(x), remedy="Leave cells without a number out.")
+    return validate.vector(name, array, "numbers", lambda x: ~np.isnan(x), remedy="Leave cells without a number out.")
 
 
 def _no_column(name: str, values: Any) -> DomainError:
-    return DomainError(f"{name} must be a sequence of values; got {_validate.shown(values)}. {_COLUMN_REMEDY}")
+    return DomainError(f"{name} must be a sequence of values; got {validate.shown(values)}. {_COLUMN_REMEDY}")
 
 
 def _table_columns(table: Any, words: Mapping[str, bool] | None) -> dict[str, NDArray[Any]]:
     """Return the columns of a file, a data frame or a list of dicts."""
     if isinstance(table, (str, os.PathLike)):
-        columns = _file_columns(_validate.path("table", table))
+        columns = _file_columns(validate.path("table", table))
     elif isinstance(table, Mapping):
         raise DomainError(
-            f"table must be rows of settings; got {_validate.shown(table)}. Pass a mapping as grid= for all "
+            f"table must be rows of settings; got {validate.shown(table)}. Pass a mapping as grid= for all "
             "combinations or as zip= for columns."
         )
     elif hasattr(table, "columns") or hasattr(table, "column_names"):  # Arrow, polars and pandas
         names = table.column_names if hasattr(table, "column_names") else list(table.columns)
         columns = {str(name): np.asarray(table[name]) for name in names}
     else:
-        rows = _validate.sequence("table", table, "dicts")
+        rows = validate.sequence("table", table, "dicts")
         if not all(isinstance(row, Mapping) for row in rows):
-            raise DomainError(f"table must be a sequence of dicts; got {_validate.shown(table)}. Pass one for a cell.")
+            raise DomainError(f"table must be a sequence of dicts; got {validate.shown(table)}. Pass one for a cell.")
         for index, row in enumerate(rows):
             if set(row) != set(rows[0]):
                 raise DomainError(
@@ -351,7 +351,7 @@ def _distinct(names: list[str], path: Path) -> list[str]:
     for name, count in Counter(names).items():
         if count > 1:
             raise DomainError(
-                f"table must have each column once; got {_validate.shown(name)} twice in {str(path)!r}. Drop one."
+                f"table must have each column once; got {validate.shown(name)} twice in {str(path)!r}. Drop one."
             )
     return names
 

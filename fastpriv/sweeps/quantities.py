@@ -27,10 +27,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _validate
-from ..errors import DomainError
-from ..estimate import Estimate, Unit
-from ..numerics import FloatArray
+from ..base import validate
+from ..base.errors import DomainError
+from ..base.estimate import Estimate, Unit
+from ..base.numerics import FloatArray
 
 if TYPE_CHECKING:
     from ..distributions import MixtureStack
@@ -100,7 +100,7 @@ class SweepQuantity:
             if self.optional is not None and name not in (*self.required, *self.optional):
                 known = ", ".join((*self.required, *self.optional)) or "none"
                 raise DomainError(
-                    f"settings must name parameters of {self.name}; got {_validate.shown(name)}. It has: {known}."
+                    f"settings must name parameters of {self.name}; got {validate.shown(name)}. It has: {known}."
                 )
         missing = [name for name in self.required if name not in names]
         if missing:
@@ -123,7 +123,7 @@ def find_quantity(quantity: Any) -> SweepQuantity:
         return _user_quantity(quantity)
     if not isinstance(quantity, str):
         raise DomainError(
-            f"quantity must be a name or a function; got {_validate.shown(quantity)}. fastpriv sweep --list names all."
+            f"quantity must be a name or a function; got {validate.shown(quantity)}. fastpriv sweep --list names all."
         )
     if ":" in quantity:
         return _user_quantity(_imported(quantity))
@@ -267,7 +267,7 @@ def _imported(place: str) -> Callable[..., Any]:
             f"{error}. Correct the module."
         ) from error
     if not callable(function):
-        raise DomainError(f"quantity must be the place of a function; got {_validate.shown(function)} at {place!r}.")
+        raise DomainError(f"quantity must be the place of a function; got {validate.shown(function)} at {place!r}.")
     return function  # type: ignore[no-any-return]
 
 
@@ -370,7 +370,7 @@ def subsampled_gaussian_renyi(*, sigma: Any, q: Any, order: Any, direction: str 
     """Renyi divergence of the subsampled Gaussian pair, in nats."""
     from ..divergences.kl_and_renyi import renyi_divergence
 
-    order = _validate.real("order", order, "positive", lambda x: x > 0)
+    order = validate.real("order", order, "positive", lambda x: x > 0)
     pair = _subsampled_pair(sigma, q, direction)
     return _certified(renyi_divergence(*pair, order[..., None], certified=True)[..., 0])
 
@@ -398,9 +398,9 @@ def _subsampled_curve(name: str, unit: Unit, sigma: Any, q: Any, epsilon: Any, d
     """Return the curve of the pair by one call of its kernel."""
     from .. import special
 
-    _validate.choice("direction", direction, ("remove", "add"))
+    validate.choice("direction", direction, ("remove", "add"))
     sigma = _noise(sigma)
-    epsilon = _validate.real("epsilon", epsilon, "at least 0", lambda x: x >= 0)
+    epsilon = validate.real("epsilon", epsilon, "at least 0", lambda x: x >= 0)
     curve = getattr(special, f"subsampled_gaussian_{name}_{direction}")
     value, lower, upper = (np.asarray(numbers) for numbers in curve(_sampling_rate(q), sigma, epsilon))
     method = f"closed form of two points against one, direction {direction}"
@@ -411,7 +411,7 @@ def _subsampled_pair(sigma: Any, q: Any, direction: str) -> tuple[MixtureStack, 
     """Return the pair as stacks with a row for each cell."""
     from ..distributions import MixtureStack
 
-    _validate.choice("direction", direction, ("remove", "add"))
+    validate.choice("direction", direction, ("remove", "add"))
     sigma, rate = np.broadcast_arrays(_noise(sigma), _sampling_rate(q))
     center = MixtureStack([1.0], [0.0], sigma[..., None])
     mixed = MixtureStack(np.stack([1.0 - rate, rate], axis=-1), [0.0, 1.0], np.stack([sigma, sigma], axis=-1))
@@ -419,8 +419,8 @@ def _subsampled_pair(sigma: Any, q: Any, direction: str) -> tuple[MixtureStack, 
 
 
 def _noise(sigma: Any) -> FloatArray:
-    return _validate.real("sigma", sigma, "positive and finite", lambda x: (x > 0) & np.isfinite(x))
+    return validate.real("sigma", sigma, "positive and finite", lambda x: (x > 0) & np.isfinite(x))
 
 
 def _sampling_rate(q: Any) -> FloatArray:
-    return _validate.real("q", q, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
+    return validate.real("q", q, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))

@@ -25,11 +25,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import __version__, _executors, _parallel, _validate
-from .._files import check_writable_file
-from .._store import ResultStore
-from ..errors import DomainError, WorkerDiedError
-from ..numerics import WordArray
+from .. import __version__
+from ..base import executors, parallel, validate
+from ..base.errors import DomainError, WorkerDiedError
+from ..base.files import check_writable_file
+from ..base.numerics import WordArray
+from ..base.store import ResultStore
 from .cells import Batch, BatchOutcome, evaluate, failed_cells, pack, unpack
 from .parameter_grid import BLOCK, MAX_CELLS, ParameterGrid, make_parameter_grid, read_spec
 from .quantities import SweepQuantity, find_quantity
@@ -206,9 +207,9 @@ def sweep(
             store=store, resume=resume, out=out, shard=shard, merge=merge, n_jobs=n_jobs, executor=executor,
             progress=progress, dry_run=dry_run,
         )  # fmt: skip
-    _parallel.checked(n_jobs, progress)
-    _executors.checked(executor, n_jobs)
-    merge = _validate.sequence("merge", merge, "files")
+    parallel.checked(n_jobs, progress)
+    executors.checked(executor, n_jobs)
+    merge = validate.sequence("merge", merge, "files")
     found = find_quantity(quantity)
     settings = make_parameter_grid(table, grid, zip, replicates, found.is_word)
     found.check_parameters(tuple(name for name in settings.names if name != "replicate"))
@@ -220,11 +221,11 @@ def sweep(
             f"run {-(-settings.count // MAX_CELLS):,} shards or more (--shard i/n, shard=(i, n)), each with a store."
         )
     if seed is not None:
-        seed = _validate.count("seed", seed, 0)
-    if _validate.flag("dry_run", dry_run):
+        seed = validate.count("seed", seed, 0)
+    if validate.flag("dry_run", dry_run):
         return _plan(found, settings, seed or 0, n_jobs)
     target = None if out is None else _checked_target(out)
-    keep = _validate.flag("resume", resume)
+    keep = validate.flag("resume", resume)
     with ExitStack() as stack:
         if store is None:
             seed = _fresh_seed() if seed is None else seed
@@ -239,7 +240,7 @@ def sweep(
         if target is not None:
             made.save(target)
     if store is not None:
-        made._reopen(_validate.path("store", store))
+        made._reopen(validate.path("store", store))
     return made
 
 
@@ -267,7 +268,7 @@ class _Run:
         in_process = executor is None or isinstance(executor, ThreadPoolExecutor)
         if not in_process:
             try:
-                _parallel.pickled(self.function)
+                parallel.pickled(self.function)
             except Exception as error:  # pickling runs code of the caller's objects, which may raise anything
                 raise DomainError(
                     f"quantity must be a function that other processes can be sent; got {quantity.name}: "
@@ -276,7 +277,7 @@ class _Run:
         self.is_risky = in_process and quantity.together is None and store.path is not None
         notes = store.notes() if self.is_risky else {}
         self.suspects = _suspects(notes)  # by the first word of the key: deaths of the process while the cell was alone
-        if self.suspects and _parallel.pickled_or_none(self.function) is not None:
+        if self.suspects and parallel.pickled_or_none(self.function) is not None:
             self.n_jobs = _workers(n_jobs) if executor is None else executor._max_workers
             self.executor, self.suspects, self.is_risky = "processes", {}, False
         # Numbers of the remarks on cells that run: those of killed runs stand before those of this one.
@@ -394,7 +395,7 @@ class _Run:
         """Evaluate cells in batches; return what is left of them."""
         tasks = [
             (block, batch.select(part)) for block, batch in missing
-            for part in _parallel.blocks(len(batch.keys), self.batch_cells)
+            for part in parallel.blocks(len(batch.keys), self.batch_cells)
         ]  # fmt: skip
         # A batch that ends its worker is halved at once; a cell is tried again when there are cells alone.
         attempts = 1 if any(len(batch.keys) > 1 for _, batch in tasks) else _ATTEMPTS
@@ -410,7 +411,7 @@ class _Run:
                     self._note_running(slots[index], batch)
                 yield batch
 
-        with closing(_executors.completed(
+        with closing(executors.completed(
             self.function, started(), executor=self.executor, n_jobs=self.n_jobs, max_attempts=attempts
         )) as outcomes:  # fmt: skip
             for index, outcome in outcomes:
@@ -439,7 +440,7 @@ class _Run:
                 self.store.put_many([], {f"{_RUNNING} {slot}": "" for slot in range(first, self.last_slot)})
 
     def _took(
-        self, block: int, batch: Batch, outcome: _executors.Outcome, times: list[tuple[float, int]], attempts: int
+        self, block: int, batch: Batch, outcome: executors.Outcome, times: list[tuple[float, int]], attempts: int
     ) -> list[Batch]:
         """Commit the outcome of a batch; return the batches that are left to do."""
         if isinstance(outcome.error, WorkerDiedError):  # one of the cells ends its process: halves tell which
@@ -541,17 +542,17 @@ def _merged(spec: dict[str, Any], **given: Any) -> dict[str, Any]:
 
 
 def _shard(shard: Any) -> tuple[int, int]:
-    pair = _validate.sequence("shard", shard, "two numbers")
+    pair = validate.sequence("shard", shard, "two numbers")
     if len(pair) != 2:
         raise DomainError(
-            f"shard must be two numbers (i, n); got {_validate.shown(shard)}. Pass (1, 10) for the first of ten."
+            f"shard must be two numbers (i, n); got {validate.shown(shard)}. Pass (1, 10) for the first of ten."
         )
-    shards = _validate.count("shard", pair[1])
-    return _validate.count("shard", pair[0], maximum=shards), shards
+    shards = validate.count("shard", pair[1])
+    return validate.count("shard", pair[0], maximum=shards), shards
 
 
 def _checked_target(out: Any) -> Path:
-    target = _validate.path("out", out)
+    target = validate.path("out", out)
     if target.suffix.lower() not in (".parquet", ".csv"):
         raise DomainError(f"out must end in .parquet or .csv; got {str(target)!r}. Choose one of these endings.")
     check_writable_file(target)
@@ -566,7 +567,7 @@ def _seed(quantity: SweepQuantity, seed: int | None, store: Any, keep: bool) -> 
     """Return the seed; that of the store where none is given."""
     if seed is not None or not quantity.takes_rng:
         return seed or 0
-    if keep and _validate.path("store", store).is_file():
+    if keep and validate.path("store", store).is_file():
         with ResultStore.read(store) as found:
             text = found.identity.get("seed", "")
             if text.isdecimal():
@@ -588,7 +589,7 @@ def _shard_store(path: Any, results: ResultStore) -> ResultStore:
             store.close()
             raise DomainError(
                 f"merge must be stores of the same {word}; got {str(store.path)!r}, which has "
-                f"{_validate.shown(store.identity.get(word))} and not {_validate.shown(value)}. Leave it out."
+                f"{validate.shown(store.identity.get(word))} and not {validate.shown(value)}. Leave it out."
             )
     return store
 
@@ -597,7 +598,7 @@ def _workers(n_jobs: int | None) -> int:
     """Return the number of workers, as joblib counts them."""
     if n_jobs == 1:
         return 1
-    backend, workers = _parallel.configured_workers(n_jobs)
+    backend, workers = parallel.configured_workers(n_jobs)
     return max(int(backend.effective_n_jobs(workers)), 1)
 
 

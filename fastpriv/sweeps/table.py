@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import __version__, _validate
-from .._files import atomic_write, write_csv, write_csv_rows
-from .._store import ResultStore
-from ..errors import BackendMissingError, DomainError
-from ..estimate import html_table, pandas
-from ..numerics import WordArray, rounded_outward
+from .. import __version__
+from ..base import validate
+from ..base.errors import BackendMissingError, DomainError
+from ..base.estimate import html_table, pandas
+from ..base.files import atomic_write, write_csv, write_csv_rows
+from ..base.numerics import WordArray, rounded_outward
+from ..base.store import ResultStore
 from .cells import NO_LABEL, BatchResults, unpack
 from .parameter_grid import BLOCK, ParameterGrid
 
@@ -173,7 +174,7 @@ class SweepTable:
         A text that a spreadsheet would take for a formula, since it begins with ``=``, ``+``, ``-`` or ``@``, gets an
         apostrophe in front.
         """
-        write_csv(_validate.path("path", path), self.names, self._rows())
+        write_csv(validate.path("path", path), self.names, self._rows())
 
     def _write_csv(self, stream: Any) -> None:
         """Write the table as CSV to a stream of text."""
@@ -191,7 +192,7 @@ class SweepTable:
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write the table as Parquet with the metadata in its schema, atomically."""
-        target = _validate.path("path", path)
+        target = validate.path("path", path)
         try:
             import pyarrow as arrow
             import pyarrow.parquet as parquet
@@ -215,7 +216,7 @@ class SweepTable:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the table to a file whose ending, ``.parquet`` or ``.csv``, gives the format; return its path."""
-        target = _validate.path("path", path)
+        target = validate.path("path", path)
         if target.suffix.lower() not in (".parquet", ".csv"):
             raise DomainError(f"path must end in .parquet or .csv; got {str(target)!r}. Choose one of these endings.")
         (self.to_parquet if target.suffix.lower() == ".parquet" else self.to_csv)(target)

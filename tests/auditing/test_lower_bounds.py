@@ -7,7 +7,7 @@ from scipy import stats
 from scipy.optimize import linprog
 
 from fastpriv import DomainError, GaussianMechanism, ShapeError
-from fastpriv.auditing import (
+from fastpriv.studies.auditing import (
     OneRun,
     RepeatedRuns,
     audit_delta,
@@ -16,8 +16,14 @@ from fastpriv.auditing import (
     audit_p_value,
     audit_parameter,
 )
-from fastpriv.auditing.one_run import exceeds_level, greatest_excluded, level_p_value, p_value, published_p_value
-from fastpriv.auditing.repeated_runs import product_p_value
+from fastpriv.studies.auditing.one_run import (
+    exceeds_level,
+    greatest_excluded,
+    level_p_value,
+    p_value,
+    published_p_value,
+)
+from fastpriv.studies.auditing.repeated_runs import product_p_value
 
 ONE_RUN = [(5, 4, 5, 1.0, 0.01), (5, 5, 20, 0.3, 0.001), (10, 2, 10, 0.0, 0.05), (20, 15, 30, 1.0, 1e-3),
            (20, 19, 30, 2.0, 1e-4), (8, 6, 8, 0.5, 0.2), (12, 11, 40, 0.0, 1e-5), (1, 1, 1, 0.7, 0.1)]  # fmt: skip

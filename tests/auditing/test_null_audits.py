@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fastpriv.auditing import (
+from fastpriv.studies.auditing import (
     OneRun,
     RepeatedRuns,
     audit_delta,
@@ -17,7 +17,7 @@ from fastpriv.auditing import (
     audit_gaussian_dp,
     audit_scores,
 )
-from fastpriv.auditing.one_run import p_value
+from fastpriv.studies.auditing.one_run import p_value
 
 AUDITS, LEVEL = 5000, 0.95
 FEW = 300  # audits of each form that are quick

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fastpriv import DomainError, ShapeError, figures
-from fastpriv.auditing import OneRun, RepeatedRuns, audit_epsilon, audit_gaussian_dp, audit_scores
+from fastpriv.studies.auditing import OneRun, RepeatedRuns, audit_epsilon, audit_gaussian_dp, audit_scores
 
 RNG = np.random.default_rng(5)
 MEMBER = RNG.random(600) < 0.5

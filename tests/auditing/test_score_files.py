@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from fastpriv import DomainError, SamplingWarning
-from fastpriv.auditing import OneRun, RepeatedRuns, audit_epsilon, audit_scores, read_scores
+from fastpriv.base.numerics import rounded_down
 from fastpriv.cli import main
-from fastpriv.numerics import rounded_down
+from fastpriv.studies.auditing import OneRun, RepeatedRuns, audit_epsilon, audit_scores, read_scores
 
 RNG = np.random.default_rng(8)
 MEMBER = RNG.random(300) < 0.5

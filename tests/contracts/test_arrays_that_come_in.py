@@ -16,12 +16,11 @@ from fastpriv import (
     Estimate,
     GaussianMechanism,
     RandomizedResponse,
-    auditing,
     calibration,
-    membership,
     notions,
-)  # fmt: skip
-from fastpriv._validate import array, integers, real
+)
+from fastpriv.base.validate import array, integers, real
+from fastpriv.studies import auditing, membership  # fmt: skip
 
 # Logarithms between 0 and 1 are rare outside of these tests, and warned of.
 pytestmark = pytest.mark.filterwarnings("ignore:.*must hold natural logarithms:UserWarning")

@@ -7,20 +7,20 @@ import sys
 
 import pytest
 
-from fastpriv import _files
+from fastpriv.base import files
 
 
 @pytest.fixture(params=["nameless", "hidden"])
 def either_way(request, monkeypatch):
     if request.param == "hidden":
-        monkeypatch.setattr(_files, "_open_nameless", lambda directory, rights: None)
+        monkeypatch.setattr(files, "_open_nameless", lambda directory, rights: None)
 
 
 @pytest.mark.usefixtures("either_way")
 class TestWrittenWhole:
     def test_a_file_appears_at_the_end(self, tmp_path):
         path = tmp_path / "a.txt"
-        with _files.atomic_write(path) as stream:
+        with files.atomic_write(path) as stream:
             stream.write(b"whole")
             assert not path.exists()
         assert path.read_bytes() == b"whole"
@@ -32,7 +32,7 @@ class TestWrittenWhole:
         path.write_bytes(b"old")
 
         def stopped():
-            with _files.atomic_write(path) as stream:
+            with files.atomic_write(path) as stream:
                 stream.write(b"half")
                 raise KeyboardInterrupt
 
@@ -44,12 +44,12 @@ class TestWrittenWhole:
     def test_an_old_file_is_replaced(self, tmp_path):
         path = tmp_path / "a.txt"
         path.write_bytes(b"old")
-        with _files.atomic_write(path) as stream:
+        with files.atomic_write(path) as stream:
             stream.write(b"new")
         assert path.read_bytes() == b"new"
 
     def test_no_directory_is_an_error(self, tmp_path):
-        with pytest.raises(FileNotFoundError), _files.atomic_write(tmp_path / "none" / "a.txt"):
+        with pytest.raises(FileNotFoundError), files.atomic_write(tmp_path / "none" / "a.txt"):
             pass
 
 
@@ -57,7 +57,7 @@ class TestWrittenWhole:
 def test_a_kill_while_writing_leaves_nothing_half_written(tmp_path, how):
     code = """
 import sys, time
-from fastpriv._files import atomic_write
+from fastpriv.base.files import atomic_write
 with atomic_write(sys.argv[1]) as stream:
     stream.write(b"half" * 100000)
     stream.flush()
@@ -69,16 +69,16 @@ with atomic_write(sys.argv[1]) as stream:
         run.stdout.readline()
         run.send_signal(how)
     assert not [name for name in os.listdir(tmp_path) if not name.startswith(".")]
-    if sys.platform == "linux" and _files._open_nameless(tmp_path, 0o600) is not None:
+    if sys.platform == "linux" and files._open_nameless(tmp_path, 0o600) is not None:
         assert os.listdir(tmp_path) == []
 
 
 def test_a_writable_directory_is_made_and_left_empty(tmp_path):
-    made = _files.writable_directory(tmp_path / "a" / "b")
+    made = files.writable_directory(tmp_path / "a" / "b")
     assert os.listdir(made) == []
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError):
-        _files.writable_directory(tmp_path / "file")
+        files.writable_directory(tmp_path / "file")
 
 
 def umask():

@@ -32,13 +32,12 @@ from fastpriv import (
     RandomizedResponse,
     SparseChannel,
     SubsetLikelihood,
-    _parallel,
     calibration,
-    leakage,
-    membership,
     notions,
 )
-from fastpriv.errors import NotConvergedError, SamplingWarning, warned
+from fastpriv.base import parallel
+from fastpriv.base.errors import NotConvergedError, SamplingWarning, warned
+from fastpriv.studies import leakage, membership
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # worker processes do not find this file
 RNG = np.random.default_rng(0)
@@ -246,7 +245,7 @@ def maps(monkeypatch):
     ran = Maps()
 
     def counted(name, word):
-        function = getattr(_parallel, name)
+        function = getattr(parallel, name)
 
         def counting(task, *arguments):
             ran.append(word)
@@ -254,7 +253,7 @@ def maps(monkeypatch):
             ran.modules |= {getattr(of, "__module__", None) or type(of).__module__}
             return function(task, *arguments)
 
-        monkeypatch.setattr(_parallel, name, counting)
+        monkeypatch.setattr(parallel, name, counting)
 
     counted("_thread_results", "threads")
     counted("_process_results", "processes")
@@ -325,7 +324,7 @@ def test_every_caller_of_the_map_is_among_the_calls():
     # the engine hands over the tasks of replicates, dense_quantities those of sibson
     elsewhere = {"fastpriv.sampling.replicates", "fastpriv.notions.discrete.sibson"}
     reached = set.union(*REACHED.values()) - elsewhere | {"fastpriv.sampling.engine"}
-    assert callers - {"fastpriv.figures.paper_report", "fastpriv._executors"} == reached
+    assert callers - {"fastpriv.studies.papers.paper_report", "fastpriv.base.executors"} == reached
 
 
 # backends of other people, functions of other people
@@ -421,14 +420,14 @@ def test_errors_and_warnings_of_processes_arrive_as_they_are(backend):
     seen = []
     with joblib.parallel_config(backend, n_jobs=2):
         with pytest.warns(SamplingWarning) as told:
-            done = list(_parallel.ordered_map(troubled, range(4), progress=lambda *pair: seen.append(pair)))
+            done = list(parallel.ordered_map(troubled, range(4), progress=lambda *pair: seen.append(pair)))
         with pytest.warns(SamplingWarning), pytest.raises(NotConvergedError, match="rtol must be larger") as failed:
-            list(_parallel.ordered_map(troubled, [0, 1, 5, 2]))
+            list(parallel.ordered_map(troubled, [0, 1, 5, 2]))
         # distributed, where another test has imported it, makes every error one that can be pickled
         with pytest.warns(SamplingWarning), pytest.raises((RuntimeError, Stubborn), match="one and two"):
-            list(_parallel.ordered_map(troubled, [0, 6]))
+            list(parallel.ordered_map(troubled, [0, 6]))
         with pytest.raises(KeyboardInterrupt):
-            list(_parallel.ordered_map(troubled, [7, 7]))
+            list(parallel.ordered_map(troubled, [7, 7]))
     assert [task for task, _ in done] == [0, 1, 2, 3]
     assert backend == "plain" or os.getpid() not in {process for _, process in done}
     assert seen == [(i, 4) for i in range(1, 5)]

@@ -10,7 +10,7 @@ import pytest
 
 import fastpriv as fp
 from fastpriv import Channel, DomainError, cli, posterior, read_channel, read_mixture, write_channel, write_mixture
-from fastpriv.errors import ShapeError
+from fastpriv.base.errors import ShapeError
 
 HEADS = {  # what the head says: what is said about it
     "{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000000000,), }": "must hold all entries that its hea",

@@ -16,13 +16,15 @@ import numpy as np
 import pytest
 
 import fastpriv as fp
-from fastpriv import DomainError, _files, _validate, auditing, membership, sweep
-from fastpriv._store import ResultStore
+from fastpriv import DomainError, sweep
 from fastpriv.adapters.step_tables import read_steps
-from fastpriv.errors import ShapeError
-from fastpriv.leakage.record_files import read_records
-from fastpriv.membership import matrix_files
+from fastpriv.base import files, validate
+from fastpriv.base.errors import ShapeError
+from fastpriv.base.store import ResultStore
 from fastpriv.sampling import engine, replicates
+from fastpriv.studies import auditing, membership
+from fastpriv.studies.leakage.record_files import read_records
+from fastpriv.studies.membership import matrix_files
 from fastpriv.sweeps.cells import BatchResults, pack, unpack
 
 MIXTURE = {"weights": [0.5, 0.25, 0.25], "means": [0.0, 1.0, 2.5], "sigmas": [1.0, 2.0, 0.5]}
@@ -313,9 +315,9 @@ def test_lines_that_do_not_fit_into_memory_end_in_a_sentence(tmp_path, monkeypat
     path = tmp_path / "column.csv.gz"
     path.write_bytes(gzip.compress(b"age\n" + b"1\n" * 10_000))
     assert column(path).size == 10_000
-    monkeypatch.setattr(_files, "_CHECKED_CHARACTERS", 2**10)
-    monkeypatch.setattr(_validate, "_UNCHECKED_BYTES", 0)
-    monkeypatch.setattr(_validate, "_free_memory", lambda: 2**14)
+    monkeypatch.setattr(files, "_CHECKED_CHARACTERS", 2**10)
+    monkeypatch.setattr(validate, "_UNCHECKED_BYTES", 0)
+    monkeypatch.setattr(validate, "_free_memory", lambda: 2**14)
     with pytest.raises(MemoryError, match="file must fit in memory; got a need of .*Keep fewer rows or columns of it"):
         column(path)
 
@@ -324,8 +326,8 @@ def test_a_packed_parquet_file_that_does_not_fit_into_memory_ends_in_a_sentence(
     path = tmp_path / "column.parquet.gz"
     path.write_bytes(gzip.compress(parquet(age=[1.0, 2.0])))
     assert column(path).tolist() == [1.0, 2.0]
-    monkeypatch.setattr(_validate, "_UNCHECKED_BYTES", 0)
-    monkeypatch.setattr(_validate, "_free_memory", lambda: 16)
+    monkeypatch.setattr(validate, "_UNCHECKED_BYTES", 0)
+    monkeypatch.setattr(validate, "_free_memory", lambda: 16)
     with pytest.raises(MemoryError, match=r"file must fit in memory; got a need of .*Unpack it\."):
         column(path)
 
@@ -338,12 +340,12 @@ def test_json_of_many_numbers_hears_an_interrupt(text, number):
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
         start = time.perf_counter()
-        assert _files.parse_json(content) == json.loads(content)
+        assert files.parse_json(content) == json.loads(content)
         whole = time.perf_counter() - start
         signal.setitimer(signal.ITIMER_REAL, whole / 20)
         start = time.perf_counter()
         with pytest.raises(KeyboardInterrupt) as error:
-            _files.parse_json(content)
+            files.parse_json(content)
         names = [frame.name for frame in traceback.extract_tb(error.value.__traceback__)]
         assert names[-1] in ("_parse_float", "_parse_int")
     finally:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fastpriv import BackendMissingError, Density, DomainError, LogRatio, SamplingWarning, ShapeError, total_variation
-from fastpriv._random import root, stream_words
+from fastpriv.base.random_streams import root, stream_words
 from fastpriv.kernels.jit import point_loops
 from oracles import user_densities as given
 from oracles.user_densities import D, points

@@ -7,9 +7,9 @@ import pytest
 
 import fastpriv as fp
 from fastpriv import Estimate, ShapeError, calibration, conversions, notions
-from fastpriv._monotone import UNITS, monotone, weakest
+from fastpriv.base.errors import DomainError
+from fastpriv.base.monotone import UNITS, monotone, weakest
 from fastpriv.conversions.vocabulary import PARAMETERS
-from fastpriv.errors import DomainError
 from sizes import few_first
 
 LN2 = math.log(2.0)

@@ -24,15 +24,14 @@ from fastpriv import (
     Sampling,
     ShardedChannel,
     ShardedLikelihood,
-    _executors,
-    _parallel,
     hockey_stick_divergence,
     notions,
     posterior,
     sweep,
 )
-from fastpriv._executors import completed, ordered
-from fastpriv.errors import WorkerDiedError
+from fastpriv.base import executors, parallel
+from fastpriv.base.errors import WorkerDiedError
+from fastpriv.base.executors import completed, ordered
 
 COUNT = 40
 
@@ -106,7 +105,7 @@ def test_a_suspect_is_tried_again_when_nothing_else_runs(tmp_path):
 
     tasks = [("deadly", 0.0), *((f"other {i}", 0.02) for i in range(20))]
     order = list(completed(during, tasks, executor="processes", n_jobs=3))
-    assert order[-1] == (0, _executors.Outcome(["deadly", "tried"]))
+    assert order[-1] == (0, executors.Outcome(["deadly", "tried"]))
 
 
 def test_tasks_are_taken_as_workers_become_free():
@@ -121,7 +120,7 @@ def test_tasks_are_taken_as_workers_become_free():
 
 def test_objects_of_main_and_lambdas_go_to_processes_and_back():
     program = """
-from fastpriv._executors import completed
+from fastpriv.base.executors import completed
 class Thing:
     def __init__(self, x): self.x = x
 found = dict(completed(lambda thing: Thing(thing.x + 1), map(Thing, range(5)), executor="processes", n_jobs=2))
@@ -156,7 +155,7 @@ def test_processes_that_cannot_start_end_the_run(monkeypatch):
 def test_an_executor_that_breaks_says_so_after_what_is_complete():
     with concurrent.futures.ProcessPoolExecutor(1) as executor:
         results = completed(dying, range(6, 9), executor=executor, n_jobs=1)
-        assert next(results) == (0, _executors.Outcome(36))
+        assert next(results) == (0, executors.Outcome(36))
         with pytest.raises(WorkerDiedError, match="executor must outlive its tasks; got one that a dying worker broke"):
             next(results)
 
@@ -206,10 +205,10 @@ def test_a_worker_of_joblib_that_dies_is_said():
         os._exit(x)
 
     with joblib.parallel_config("loky", n_jobs=2), pytest.raises(WorkerDiedError) as error:
-        list(_parallel.ordered_map(work, range(1, 4)))
+        list(parallel.ordered_map(work, range(1, 4)))
     assert "joblib must have workers that outlive their tasks; got one that died: A worker process" in str(error.value)
     with joblib.parallel_config("loky", n_jobs=2):  # the next call has new workers
-        assert list(_parallel.ordered_map(abs, range(4))) == [0, 1, 2, 3]
+        assert list(parallel.ordered_map(abs, range(4))) == [0, 1, 2, 3]
 
 
 def test_closing_ends_processes_at_once_and_leaves_threads(tmp_path):
@@ -227,7 +226,7 @@ def test_closing_ends_processes_at_once_and_leaves_threads(tmp_path):
 def test_processes_end_with_their_parent(tmp_path):
     program = f"""
 import os, time
-from fastpriv._executors import completed
+from fastpriv.base.executors import completed
 def wait(x):
     with open({str(tmp_path / 'pid')!r} + str(x), "w") as stream: stream.write(str(os.getpid()))
     time.sleep(100)
@@ -329,7 +328,7 @@ def test_a_dask_cluster_whose_workers_are_killed_loses_nothing(monkeypatch):
         start = time.monotonic()
         results.close()
         assert time.monotonic() - start < 5.0
-    monkeypatch.setattr(_executors, "_NO_WORKERS", 1.0)
+    monkeypatch.setattr(executors, "_NO_WORKERS", 1.0)
     nobody = pytest.raises(WorkerDiedError, match="executor must have workers; got a cluster of dask without any for")
     with distributed.LocalCluster(**options | {"n_workers": 0}) as empty, distributed.Client(empty) as client, nobody:
         list(completed(square, [1], executor=client))

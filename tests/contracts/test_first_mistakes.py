@@ -5,7 +5,7 @@ import pytest
 
 import fastpriv
 from fastpriv import Channel, IndexLikelihood, RandomizedResponse, cli, notions
-from fastpriv.errors import DomainError, SamplingWarning
+from fastpriv.base.errors import DomainError, SamplingWarning
 
 CHANNEL = Channel([[0.8, 0.2], [0.1, 0.9]])
 

@@ -18,7 +18,6 @@ from contracts.long_calls import CALLS, measured
 from fastpriv import (
     GaussianMixture,
     Pmf,
-    _validate,
     channel_capacity,
     entropy,
     hockey_stick_divergence,
@@ -29,7 +28,8 @@ from fastpriv import (
     special,
     total_variation,
 )
-from fastpriv._values import distinct_rows
+from fastpriv.base import validate
+from fastpriv.base.values import distinct_rows
 from fastpriv.capacity import interior_point
 from fastpriv.divergences.one_dimension import integrals, monotone_pieces
 from fastpriv.divergences.one_dimension.quadrature import Deadline
@@ -164,10 +164,10 @@ def test_large_step_is_given_up_at_the_deadline(monkeypatch):
 
 def test_large_arrays_are_copied_in_pieces(monkeypatch):
     a = np.arange(3000, dtype=np.float32).reshape(3, 100, 10)
-    monkeypatch.setattr(_validate, "_COPY_BLOCK", 64)
+    monkeypatch.setattr(validate, "_COPY_BLOCK", 64)
     for given in (a, a.T, a[:1], a[0], a[::2, ::3], np.asfortranarray(a), a.astype(int), a.astype(object)):
         for order in ("C", "K"):
-            got = _validate.copied(given, np.float64, order)
+            got = validate.copied(given, np.float64, order)
             assert got.dtype == np.float64
             assert np.array_equal(got, given)
             assert got.flags.c_contiguous or order == "K"
@@ -196,4 +196,4 @@ def test_different_rows_are_those_of_numpy(rows, columns):
 def test_no_comparison_of_numpy_turns_an_interruption_into_a_type_error():
     found = [file.name for file in Path(fastpriv.__file__).parent.rglob("*.py")
              if file.name != "_values.py" and re.search(r"np\.unique\(.*axis=", file.read_text())]
-    assert not found, "use fastpriv._values.distinct_rows"
+    assert not found, "use fastpriv.base.values.distinct_rows"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fastpriv import Channel, DomainError, GaussianMixture, channel_capacity, posterior, posterior_mode, read_channel
-from fastpriv._files import FileArray, memory_mapped_file
+from fastpriv.base.files import FileArray, memory_mapped_file
 from fastpriv.channels.matrix_channels import _unpickled_channel
 from fastpriv.channels.vector_sources import source_of
 

@@ -10,7 +10,8 @@ import pytest
 from scipy.stats import multivariate_normal
 
 import fastpriv as fp
-from fastpriv import DomainError, GaussianMixture, Pmf, ShapeError, _validate
+from fastpriv import DomainError, GaussianMixture, Pmf, ShapeError
+from fastpriv.base import validate
 
 HALF = [0.5, 0.5]
 TWO = np.array([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]])
@@ -291,8 +292,8 @@ def test_points_and_sources_are_checked():
 def test_requests_beyond_the_machine_are_refused(monkeypatch):
     with pytest.raises(MemoryError, match="size must fit in memory; got a need of 2.4e.07 GB with .* GB free. Draw an"):
         LAWS[0].sample(10**15)
-    monkeypatch.setattr(_validate, "_UNCHECKED_BYTES", 0)
-    monkeypatch.setattr(_validate, "_free_memory", lambda: 100.0)
+    monkeypatch.setattr(validate, "_UNCHECKED_BYTES", 0)
+    monkeypatch.setattr(validate, "_free_memory", lambda: 100.0)
     with pytest.raises(MemoryError, match="covariances must fit in memory; .* Cholesky factors take as much again as"):
         GaussianMixture(HALF, TWO, covariances=STACK)
     lasting = STACK.copy()
@@ -305,9 +306,9 @@ def test_requests_beyond_the_machine_are_refused(monkeypatch):
         LAWS[0].affine(np.eye(3))
     with pytest.raises(MemoryError, match="matrix must fit in memory; .* The image has as many matrices"):
         LAWS[2].affine(2.0)
-    monkeypatch.setattr(_validate, "_free_memory", lambda: 300.0)
+    monkeypatch.setattr(validate, "_free_memory", lambda: 300.0)
     assert GaussianMixture(HALF, TWO, covariances=lasting) == LAWS[2]
-    monkeypatch.setattr(_validate, "_free_memory", lambda: 200.0)
+    monkeypatch.setattr(validate, "_free_memory", lambda: 200.0)
     with pytest.raises(MemoryError, match="covariances must fit in memory; got a need of 2.88e-07 GB with 2e-07 GB fr"):
         GaussianMixture(HALF, TWO, covariances=STACK)
 
@@ -346,7 +347,7 @@ def test_what_scikit_learn_fits_is_taken_as_the_docstring_says(kind):
 
 
 def test_free_memory_is_known():
-    assert 2**20 < _validate._free_memory() < 2**60
+    assert 2**20 < validate._free_memory() < 2**60
 
 
 def test_a_curve_of_the_line_refuses_more_dimensions():

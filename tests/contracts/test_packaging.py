@@ -58,7 +58,7 @@ def test_the_first_command_installs_from_the_sdist_what_works_from_another_direc
     names = {line.partition(",")[0] for line in record.read_text().splitlines()}
     assert "fastpriv/py.typed" in names
     assert "fastpriv/__init__.pyi" in names
-    assert {f"fastpriv/datasets/{name}" for name in ("adult.csv", "digits.npz", "genotypes.npz")} <= names
+    assert {f"fastpriv/studies/datasets/{name}" for name in ("adult.csv", "digits.npz", "genotypes.npz")} <= names
     assert {"fastpriv/special.pxd", "fastpriv/include/fastpriv.h", "fastpriv/include/gauss/fp_gauss.h"} <= names
     assert not [name for name in names if name.startswith(("csrc/", "tests/")) or name.endswith((".c", ".pyx"))]
     elsewhere = tmp_path / "elsewhere"

@@ -16,12 +16,12 @@ from fastpriv import (
     GaussianMechanism,
     GaussianMixture,
     Pmf,
-    _parallel,
     awgn_capacity,
     kl_divergence,
     notions,
-)  # fmt: skip
-from fastpriv._parallel import blocks, ordered_map
+)
+from fastpriv.base import parallel  # fmt: skip
+from fastpriv.base.parallel import blocks, ordered_map
 
 PRIOR, NOISE, CHANNEL = Pmf([0.0, 1.0], [0.5, 0.5]), GaussianMechanism(1.0), [[0.75, 0.25], [0.25, 0.75]]
 LAW = GaussianMixture.single(0.0, 1.0)
@@ -58,7 +58,7 @@ def test_none_means_what_joblib_is_told():
 
 def test_more_workers_than_any_machine_has_are_refused():
     with pytest.raises(DomainError, match="n_jobs must be at most 65536 in size; got 1000000000. Pass -1"):
-        _parallel.checked(10**9)
+        parallel.checked(10**9)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ import os, sys, warnings
 warnings.simplefilter("ignore", DeprecationWarning)
 import fastpriv
 import numpy as np
-from fastpriv._parallel import ordered_map
+from fastpriv.base.parallel import ordered_map
 prior = fastpriv.Pmf.from_data([1.0, 2.0, 4.0])
 def work(sigma):
     p = prior.through_gaussian(sigma)

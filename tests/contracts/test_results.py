@@ -13,7 +13,7 @@ import pytest
 
 import fastpriv
 from fastpriv import DomainError, Estimate
-from fastpriv.estimate import Result
+from fastpriv.base.estimate import Result
 
 
 def estimate(value, lower, upper, **words):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fastpriv import Density, DomainError, GaussianMixture, Sampling, kl_divergence
-from fastpriv._store import ResultStore
+from fastpriv.base.store import ResultStore
 from fastpriv.sampling import engine, replicates
 
 RNG = np.random.default_rng(3)

@@ -16,8 +16,8 @@ import pytest
 from joblib.externals.loky.backend.reduction import cloudpickle
 
 from fastpriv import Channel, DomainError, ShapeError, ShardedChannel, ShardedLikelihood, channel_capacity, notions
-from fastpriv.errors import WorkerDiedError
-from fastpriv.estimate import Estimate
+from fastpriv.base.errors import WorkerDiedError
+from fastpriv.base.estimate import Estimate
 from fastpriv.notions.discrete.dense_quantities import rows_of_block
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # worker processes do not find this file

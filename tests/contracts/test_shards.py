@@ -16,8 +16,8 @@ import pytest
 from joblib.externals.loky.backend.reduction import cloudpickle
 
 from fastpriv import DomainError, IndexLikelihood, ShapeError, ShardedLikelihood, posterior
+from fastpriv.base.errors import WorkerDiedError
 from fastpriv.channels.vector_sources import BLOCK
-from fastpriv.errors import WorkerDiedError
 from fastpriv.posteriors.block_tree import BlockTree, Node
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # worker processes do not find this file

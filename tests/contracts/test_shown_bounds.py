@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import fastpriv
 from fastpriv import Channel, Pmf
-from fastpriv.numerics import rounded_down, rounded_outward, rounded_up
+from fastpriv.base.numerics import rounded_down, rounded_outward, rounded_up
 
 ROOT = Path(fastpriv.__file__).parent
 MODULES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
@@ -77,7 +77,7 @@ def formatted_to_nearest(source):
 @pytest.mark.parametrize("module", MODULES, ids=str)
 def test_no_bound_is_formatted_to_the_nearest_digit(module):
     lines = formatted_to_nearest((ROOT / module).read_text())
-    assert not lines, f"{module}, lines {lines}: use rounded_up, rounded_down or rounded_outward of fastpriv.numerics"
+    assert not lines, f"{module}, lines {lines}: use rounded_up, rounded_down or rounded_outward of base.numerics"
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_the_bounds_of_a_channel_are_rounded_up_in_its_picture():
     pytest.importorskip("matplotlib")
     channel = Channel([[0.93, 0.05, 0.02], [0.08, 0.86, 0.06], [0.01, 0.37, 0.62]])
     report = fastpriv.assess(Pmf([0.0, 1.0, 2.0], [0.5, 0.2, 0.3]), mechanism=channel, epsilon=[1.0])
-    shown = dict(text.get_text().split(": ") for text in fastpriv.figures.leakage(report).texts)
+    shown = dict(text.get_text().split(": ") for text in fastpriv.report.leakage(report).texts)
     names = {"maximal leakage": "maximal_leakage", "capacity": "capacity", "mutual information": "mutual_information",
              "min-entropy leakage": "min_entropy_leakage"}  # fmt: skip
     assert shown.keys() == names.keys()

@@ -14,7 +14,7 @@ from numpy.testing import assert_array_equal
 
 import fastpriv as fp
 from fastpriv import GaussianMixture, MixtureStack
-from fastpriv.errors import DomainError, ShapeError
+from fastpriv.base.errors import DomainError, ShapeError
 
 LINE = GaussianMixture([0.25, 0.75], [0.0, 1.0], 1.0)
 BASE = GaussianMixture.single(0.0, 1.0)

@@ -3,7 +3,7 @@
 import pytest
 
 from fastpriv import BallsInBins, BandedMatrixMechanism, RandomAllocation
-from fastpriv.errors import DomainError
+from fastpriv.base.errors import DomainError
 
 
 @pytest.mark.parametrize(("make", "text"), [

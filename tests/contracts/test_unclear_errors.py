@@ -36,8 +36,8 @@ from fastpriv import (
     saddle_point_gaps,
     subset_of_rank,
 )  # fmt: skip
+from fastpriv.base.errors import NotConvergedError
 from fastpriv.conversions import lip_delta_from_pointwise_lmip
-from fastpriv.errors import NotConvergedError
 from fastpriv.sampling import engine
 
 NORMAL, OTHER = GaussianMixture.single(0.0, 1.0), GaussianMixture.single(1.0, 1.0)

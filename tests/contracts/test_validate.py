@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from fastpriv import DomainError, ShapeError, _validate
+from fastpriv import DomainError, ShapeError
+from fastpriv.base import validate
 
 
 def positive(x):
@@ -11,12 +12,12 @@ def positive(x):
 
 
 def test_real_takes_numbers_of_any_shape():
-    assert _validate.real("x", 3).dtype == np.float64
-    assert _validate.real("x", [[1, 2], [3, 4]]).shape == (2, 2)
-    assert _validate.real("x", np.float32(0.5)) == 0.5
-    assert _validate.real("x", [True, False]).tolist() == [1.0, 0.0]
-    assert _validate.real("x", np.inf) == np.inf
-    assert _validate.real("x", [10**400 // 10**390, 2]).tolist() == [1e10, 2.0]
+    assert validate.real("x", 3).dtype == np.float64
+    assert validate.real("x", [[1, 2], [3, 4]]).shape == (2, 2)
+    assert validate.real("x", np.float32(0.5)) == 0.5
+    assert validate.real("x", [True, False]).tolist() == [1.0, 0.0]
+    assert validate.real("x", np.inf) == np.inf
+    assert validate.real("x", [10**400 // 10**390, 2]).tolist() == [1e10, 2.0]
 
 
 @pytest.mark.parametrize(
@@ -43,7 +44,7 @@ def test_real_takes_numbers_of_any_shape():
 )  # fmt: skip
 def test_real_names_argument_constraint_value_and_remedy(value, shown, remedy):
     with pytest.raises(DomainError, match=f"^sigma must be positive; got {shown}.*{remedy}"):
-        _validate.real("sigma", value, "positive", positive, remedy="Pass a noise level.")
+        validate.real("sigma", value, "positive", positive, remedy="Pass a noise level.")
 
 
 @pytest.mark.parametrize(
@@ -60,22 +61,22 @@ def test_real_names_argument_constraint_value_and_remedy(value, shown, remedy):
 )
 def test_a_number_out_of_range_gets_a_remedy_and_not_the_rule_again(value, constraint, remedy):
     with pytest.raises(DomainError, match=f"x must be {constraint}; got {value!r}. {remedy}"):
-        _validate.real("x", value, constraint, lambda x: x == 7.0)
+        validate.real("x", value, constraint, lambda x: x == 7.0)
 
 
 def test_entries_that_are_none_are_missing():
     with pytest.raises(DomainError, match=r"x must have no missing values; got None at index 0 \(1 of 2 e"):
-        _validate.real("x", [None, 1.0])
+        validate.real("x", [None, 1.0])
 
 
 def test_none_gets_a_remedy():
     with pytest.raises(DomainError, match="x must be a real number; got None. Pass a number, or leave"):
-        _validate.real("x", None)
+        validate.real("x", None)
 
 
 def test_long_values_are_cut():
     with pytest.raises(DomainError, match=r"got \['a', .*\.\.\. Convert the text") as caught:
-        _validate.real("sigma", ["a"] * 1000)
+        validate.real("sigma", ["a"] * 1000)
     assert len(str(caught.value)) < 190
 
 
@@ -84,34 +85,34 @@ def test_any_value_is_shown_in_a_line():
         def __repr__(self):
             raise RuntimeError("no")
 
-    assert _validate.shown(Unseen()) == "an object of type Unseen"
-    assert _validate.shown(np.ones((3, 3))).count("\n") == 0
-    assert _validate.shown(3**100000) == "an integer of 158497 bits"
-    assert _validate.shown(2**100000) == "2**100000"
-    assert _validate.shown(True) == "True"
+    assert validate.shown(Unseen()) == "an object of type Unseen"
+    assert validate.shown(np.ones((3, 3))).count("\n") == 0
+    assert validate.shown(3**100000) == "an integer of 158497 bits"
+    assert validate.shown(2**100000) == "2**100000"
+    assert validate.shown(True) == "True"
 
 
 def test_scalar_and_vector_check_the_shape():
-    assert _validate.scalar("x", np.array(2)) == 2.0
-    assert _validate.vector("x", 2).tolist() == [2.0]
-    assert _validate.vector("x", np.arange(6)[::2]).flags.c_contiguous
+    assert validate.scalar("x", np.array(2)) == 2.0
+    assert validate.vector("x", 2).tolist() == [2.0]
+    assert validate.vector("x", np.arange(6)[::2]).flags.c_contiguous
     with pytest.raises(ShapeError, match=r"x must be a single number; got an array of shape \(1,\). Pass one number"):
-        _validate.scalar("x", [1.0])
+        validate.scalar("x", [1.0])
     with pytest.raises(ShapeError, match=r"x must be one-dimensional; got shape \(1, 2\). Pass a flat sequence"):
-        _validate.vector("x", [[1.0, 2.0]])
+        validate.vector("x", [[1.0, 2.0]])
     with pytest.raises(ShapeError, match=r"x must have at least one entry; got an empty sequence. Pass one or more"):
-        _validate.vector("x", [])
+        validate.vector("x", [])
     with pytest.raises(DomainError, match=r"x must be finite numbers; got inf at index 0 \(1 of 1 entries\)"):
-        _validate.vector("x", [np.inf])
+        validate.vector("x", [np.inf])
 
 
 def test_probabilities_are_never_renormalised():
     given = np.array([0.3, 0.7 + 5e-10])
-    assert _validate.probabilities("weights", given).tobytes() == given.tobytes()
+    assert validate.probabilities("weights", given).tobytes() == given.tobytes()
     with pytest.raises(DomainError, match=r"weights must sum to 1 within 1e-09; got a sum of 0\.8.* over 2 entries"):
-        _validate.probabilities("weights", [0.3, 0.6])
+        validate.probabilities("weights", [0.3, 0.6])
     with pytest.raises(DomainError, match=r"weights must be probabilities between 0 and 1; got -0.5 at index 0"):
-        _validate.probabilities("weights", [-0.5, 1.5])
+        validate.probabilities("weights", [-0.5, 1.5])
 
 
 @pytest.mark.parametrize(
@@ -126,62 +127,62 @@ def test_probabilities_are_never_renormalised():
 )  # fmt: skip
 def test_what_is_no_count(value, remedy):
     with pytest.raises(DomainError, match=f"^n must be an integer of at least 1 and at most 10; {remedy}"):
-        _validate.count("n", value, 1, 10)
+        validate.count("n", value, 1, 10)
 
 
 def test_counts_flags_and_choices():
-    assert _validate.count("n", np.int64(3)) == 3
-    assert _validate.flag("f", np.True_) is True
-    assert _validate.choice("c", "a", ("a", "b")) == "a"
+    assert validate.count("n", np.int64(3)) == 3
+    assert validate.flag("f", np.True_) is True
+    assert validate.choice("c", "a", ("a", "b")) == "a"
     with pytest.raises(DomainError, match="f must be True or False; got 1. Write True"):
-        _validate.flag("f", 1)
+        validate.flag("f", 1)
     with pytest.raises(DomainError, match="f must be True or False; got 'yes'. Write True or False without quotes"):
-        _validate.flag("f", "yes")
+        validate.flag("f", "yes")
     with pytest.raises(DomainError, match="f must be True or False; got None. Leave it out for the default"):
-        _validate.flag("f", None)
+        validate.flag("f", None)
     with pytest.raises(DomainError, match="c must be one of a, b; got 'd'. Choose one of these"):
-        _validate.choice("c", "d", ("a", "b"))
+        validate.choice("c", "d", ("a", "b"))
     with pytest.raises(DomainError, match="c must be one of a, b; got array"):
-        _validate.choice("c", np.array(["a", "b"]), ("a", "b"))
+        validate.choice("c", np.array(["a", "b"]), ("a", "b"))
 
 
 def test_sequences_and_paths():
-    assert _validate.sequence("s", (1, 2), "numbers") == (1, 2)
+    assert validate.sequence("s", (1, 2), "numbers") == (1, 2)
     for value in (1, "12", None):
         with pytest.raises(DomainError, match="s must be a sequence of numbers; got .*Put a single one in a list"):
-            _validate.sequence("s", value, "numbers")
-    assert _validate.text("t", "a") == "a"
+            validate.sequence("s", value, "numbers")
+    assert validate.text("t", "a") == "a"
     for value in (None, b"a", ["a"]):
         with pytest.raises(DomainError, match="t must be text; got .*Put it in quotes"):
-            _validate.text("t", value)
-    assert [_validate.flat("n", value).shape for value in (2, [2, 3])] == [(), (2,)]
+            validate.text("t", value)
+    assert [validate.flat("n", value).shape for value in (2, [2, 3])] == [(), (2,)]
     with pytest.raises(ShapeError, match="n must be one-dimensional; got shape"):
-        _validate.flat("n", [[1.0]])
-    assert _validate.path("p", b"a/b").name == "b"
+        validate.flat("n", [[1.0]])
+    assert validate.path("p", b"a/b").name == "b"
     for value in (1, None, "", "a\0b", ["a"]):
         with pytest.raises(DomainError, match="p must be the name of a file or a directory; got .*Pass text or a"):
-            _validate.path("p", value)
+            validate.path("p", value)
 
 
 def test_what_does_not_fit_is_refused_before_it_is_made():
     one = np.broadcast_to(1.0, 10**15)
     with pytest.raises(MemoryError, match=r"epsilon of shape \(10+,\) must fit in memory; got a need of 6.4e\+07 GB"):
-        _validate.real("epsilon", one)
+        validate.real("epsilon", one)
     with pytest.raises(MemoryError, match=r"weights of shape \(10+,\) must fit in memory; got a need of 1e\+07 GB"):
-        _validate.vector("weights", one)
+        validate.vector("weights", one)
     column, row = np.broadcast_to(1.0, (10**12, 1)), np.broadcast_to(1.0, (1, 10**12))
     with pytest.raises(MemoryError, match=r"epsilon with sigma of shape .*fewer entries at a time"):
-        _validate.broadcastable("epsilon", column, "sigma", row)
+        validate.broadcastable("epsilon", column, "sigma", row)
     with pytest.raises(MemoryError, match=r"channel must fit in memory; got a need of at least 1e301\d+ GB"):
-        _validate.memory("channel", 2**10_000_000, "Ask for less.")
+        validate.memory("channel", 2**10_000_000, "Ask for less.")
 
 
 @pytest.mark.parametrize("shapes", [((3,), (4,)), ((2, 3), (3, 1)), ((5, 1, 2), (4, 3))])
 def test_shapes_that_do_not_broadcast(shapes):
     with pytest.raises(ShapeError, match=r"a must be of a shape that broadcasts with b; got \(.*Add axes of length 1"):
-        _validate.broadcastable("a", np.ones(shapes[0]), "b", np.ones(shapes[1]))
+        validate.broadcastable("a", np.ones(shapes[0]), "b", np.ones(shapes[1]))
 
 
 @pytest.mark.parametrize("shapes", [((), (4,)), ((0,), (1,)), ((2, 1), (3,)), ((5, 1, 2), (4, 1)), ((0,), (0,))])
 def test_shapes_broadcast_as_numpy_has_them(shapes):
-    assert _validate._broadcast_shape(*shapes) == np.broadcast_shapes(*shapes)
+    assert validate._broadcast_shape(*shapes) == np.broadcast_shapes(*shapes)

@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 
 import fastpriv
 from contracts.calls import public_calls
-from fastpriv.errors import (
+from fastpriv.base.errors import (
     BackendMissingError,
     DomainError,
     EstimateGivenError,
@@ -191,6 +191,6 @@ def test_the_tails_of_normal_noise_are_0_or_1_beyond_all_losses(epsilon):
 
 def test_accountants_are_triples():
     with pytest.raises(DomainError, match="accountants must be triples of name, side and deltas; got"):
-        fastpriv.figures.composed_profile(
+        fastpriv.report.composed_profile(
             fastpriv.GaussianMechanism(1.0, 1.0).log_delta([0.0, 1.0]), [0.0, 1.0], accountants=[("a", "upper")]
         )

@@ -14,7 +14,7 @@ import numpy as np
 
 import fastpriv as fp
 from fastpriv import calibration, conversions, notions
-from fastpriv.errors import DomainError, NotConvergedError, SamplingWarning, ShapeError
+from fastpriv.base.errors import DomainError, NotConvergedError, SamplingWarning, ShapeError
 
 __all__ = ["CHANNELS", "OTHERS", "QUICK", "SIZES", "USES", "fault_of"]
 

@@ -15,7 +15,7 @@ from fastpriv import (
     kl_divergence,
     renyi_divergence,
 )  # fmt: skip
-from fastpriv.errors import DomainError
+from fastpriv.base.errors import DomainError
 
 
 def laplace(ratio, order):

@@ -15,7 +15,7 @@ from fastpriv import (
     compose,
     conversions,
 )
-from fastpriv.risk import gaussian_dp_fit, trade_off_curve, trade_off_excess
+from fastpriv.composition import gaussian_dp_fit, trade_off_curve, trade_off_excess
 
 
 def phi(x):

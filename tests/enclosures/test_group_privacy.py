@@ -22,7 +22,7 @@ from fastpriv import (
     compose,
     hockey_stick_divergence,
 )
-from fastpriv.risk import privacy_profile, trade_off_curve, true_positive_rate
+from fastpriv.composition import privacy_profile, trade_off_curve, true_positive_rate
 
 LEVELS = np.array([-0.7, 0.0, 0.2, 1.1])
 GROUPS = [1, 2, 3, 4, 5]

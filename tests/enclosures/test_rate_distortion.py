@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fastpriv import capacity
-from fastpriv.errors import DomainError, NotConvergedError, ShapeError
+from fastpriv.base.errors import DomainError, NotConvergedError, ShapeError
 
 mp = mpmath.MPContext()
 mp.dps = 40

@@ -30,9 +30,9 @@ from fastpriv import (
     renyi_divergence,
     total_variation,
 )  # fmt: skip
+from fastpriv.base import exact_linear_algebra
 from fastpriv.divergences.reductions import factored_quantities as reductions
 from fastpriv.divergences.reductions.independent_factors import independent_factors
-from fastpriv.numerics import exact_linear_algebra
 from oracles import gaussian_geometry as geometry
 from sizes import few_first
 

@@ -16,7 +16,7 @@ from fastpriv import (
     compose,
     hockey_stick_divergence,
 )
-from fastpriv.risk import (
+from fastpriv.composition import (
     advantage,
     bayes_risk,
     compare_mechanisms,

@@ -17,11 +17,11 @@ from fastpriv import (
     Pmf,
     RandomizedResponse,
     SparseChannel,
-    _validate,
     calibration,
     hockey_stick_divergence,
     notions,
 )
+from fastpriv.base import validate
 from fastpriv.channels import composite
 from oracles import channel_notions as truth
 
@@ -51,17 +51,17 @@ def test_the_gap_of_a_sum_is_rounded_up():
     for count in (1, 2, 5, 50, 1000, 2**16, 2**16 + 1):
         weights = shared(rng, count)
         exact = abs(Fraction(sum(int(math.ldexp(x, 200)) for x in weights.tolist()) - 2**200, 2**200))
-        gap = _validate.sum_gap(weights)
+        gap = validate.sum_gap(weights)
         spare = Fraction(1, 10**16) if count > 2**16 else 0
         assert exact <= Fraction(gap) <= exact * (1 + Fraction(1, 2**40)) + spare
         assert gap <= (count + 1) * 2.0**-53 + 1e-16  # what rounding explains
-    assert _validate.sum_gap([0.25, 0.75]) == 0.0
+    assert validate.sum_gap([0.25, 0.75]) == 0.0
     weights = shared(rng, 5)
     assert GaussianMixture(weights, range(5), 1.0).mass_gap == Pmf(range(5), weights).mass_gap
     for law in (Pmf([0, 1], [1.0, 2.0**-52]), GaussianMixture([1.0, 2.0**-52], [0, 1], 1.0)):
         assert law.mass_gap == pytest.approx(2.0**-52, rel=1e-15)
     assert Pmf([0, 1], [1.0, 1e-30]).mass_gap == 0.0
-    assert Channel([weights]).mass_gap == pytest.approx(_validate.sum_gap(weights), rel=1e-9)
+    assert Channel([weights]).mass_gap == pytest.approx(validate.sum_gap(weights), rel=1e-9)
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32])

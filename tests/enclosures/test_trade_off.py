@@ -24,7 +24,7 @@ from fastpriv import (
     total_variation,
 )
 from fastpriv.adapters import dp_accounting_pld
-from fastpriv.risk import privacy_profile, reconstruction_robustness, trade_off_curve, true_positive_rate
+from fastpriv.composition import privacy_profile, reconstruction_robustness, trade_off_curve, true_positive_rate
 
 ALPHA = np.array([0.0, 1e-12, 1e-4, 0.05, 0.3, 0.5, 0.9, 0.9999, 1.0])
 

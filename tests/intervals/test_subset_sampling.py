@@ -14,7 +14,7 @@ from fastpriv import (
     posterior,
     sampled_subset_posterior,
 )
-from fastpriv.datasets import digits
+from fastpriv.studies.datasets import digits
 from kernels.variants import each_variant, printed
 
 

@@ -4,7 +4,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from fastpriv.membership import Panel
+from fastpriv.studies.membership import Panel
 from kernels.variants import check_same_lines, each_wider_variant
 
 SIZES = [(1, 1, 1), (2, 7, 3), (3, 8, 4), (5, 9, 5), (8, 33, 1), (9, 64, 8), (17, 65, 2), (40, 513, 130),
@@ -70,7 +70,7 @@ def test_products_of_large_and_small_numbers():
 PROGRAM = """
 import hashlib
 import numpy as np
-from fastpriv.membership import Panel
+from fastpriv.studies.membership import Panel
 from kernels.test_bit_matrix import SIZES, bits
 for people, attributes, columns in SIZES:
     panel = Panel(bits(people, attributes))

@@ -9,11 +9,10 @@ import pytest
 
 from fastpriv import special
 from fastpriv.channels import matrix_channels
-from fastpriv.composition import engines, log_normal_sums, random_allocation
+from fastpriv.composition import engines, gaussian_fits, log_normal_sums, random_allocation
 from fastpriv.conversions import differential_privacy, mutual_information_privacy
 from fastpriv.kernels import _awgn
 from fastpriv.posteriors import ball_arithmetic
-from fastpriv.risk import gaussian_fits
 from kernels import test_gaussian_mechanism, test_lmip_accuracy, test_special_accuracy
 
 CSRC = Path(__file__).parents[2] / "csrc"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fastpriv import _random
+from fastpriv.base import random_streams
 from fastpriv.kernels import _draw
 from kernels.variants import check_same_lines, each_wider_variant
 
@@ -20,7 +20,7 @@ N = 1 << 19
 
 def normals(d, n, seed=0, antithetic=False):
     out = np.empty((d, n))
-    _draw.normals(_random.stream_words(_random.root(seed), (), _draw.SEED_WORDS), antithetic, out)
+    _draw.normals(random_streams.stream_words(random_streams.root(seed), (), _draw.SEED_WORDS), antithetic, out)
     return out
 
 
@@ -111,10 +111,10 @@ def test_a_stream_does_not_know_its_past(lag):
 
 def test_lanes_and_neighbouring_streams_are_uncorrelated():
     lanes = normals(1, N)[0].reshape(-1, 8).T
-    root = _random.root(5)
+    root = random_streams.root(5)
     streams = np.empty((32, N // 32))
     for key in range(32):
-        _draw.normals(_random.stream_words(root, (key,), _draw.SEED_WORDS), False, streams[key : key + 1])
+        _draw.normals(random_streams.stream_words(root, (key,), _draw.SEED_WORDS), False, streams[key : key + 1])
     for rows in (lanes, streams):
         for values in (rows, rows * rows):
             off = np.corrcoef(values)[np.triu_indices(len(rows), 1)]
@@ -268,7 +268,7 @@ from fastpriv.sampling import sobol
 def say(name, *arrays):
     print(name, hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest())
 
-words = _random.stream_words(_random.root(11), (3,), _draw.SEED_WORDS)
+words = random_streams.stream_words(random_streams.root(11), (3,), _draw.SEED_WORDS)
 z, u, bits = np.empty((7, 4005)), np.empty(9001), np.empty(9001, np.uint64)
 _draw.bits(words, bits)
 _draw.uniforms(words, u)
@@ -277,7 +277,7 @@ say("bits", bits)
 say("uniforms", u)
 say("normals", z)
 _draw.normals(words, True, z[:, :4004].copy())
-columns, shifts = sobol.scrambled(7, _random.root(11), (4,))
+columns, shifts = sobol.scrambled(7, random_streams.root(11), (4,))
 digits, q = np.empty((7, 4005), np.uint64), np.empty((7, 4005))
 _draw.sobol_bits(columns, shifts, 1003, digits)
 _draw.sobol_normals(columns, shifts, 1003, q)

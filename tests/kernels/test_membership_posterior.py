@@ -9,7 +9,7 @@ from kernels.variants import check_same_lines, each_wider_variant
 PROGRAM = """
 import warnings
 import numpy as np
-from fastpriv.membership import (BernoulliMembership, CombinedReleases, FixedSizeMembership, FrequencyRelease,
+from fastpriv.studies.membership import (BernoulliMembership, CombinedReleases, FixedSizeMembership, FrequencyRelease,
                                  GaussianNoise, LaplaceNoise, LInfinityNoise, Panel, membership_posterior)
 warnings.simplefilter("ignore")
 def bits(i, n):  # numbers that depend on no library

@@ -8,7 +8,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from fastpriv import numerics
+from fastpriv.base import numerics
 
 
 def test_constants_are_what_their_names_say():

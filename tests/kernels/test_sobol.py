@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from scipy.stats import qmc
 
-from fastpriv import _random
+from fastpriv.base import random_streams
 from fastpriv.kernels import _draw
 from fastpriv.sampling import sobol
 from sizes import few_or_all
@@ -58,7 +58,7 @@ def test_the_generators_are_triangular_and_kept():
 @pytest.mark.parametrize(("block", "m"), [(0, 10), (5, 10), (3, 7), (2**20 + 1, 8)])
 def test_every_aligned_block_is_a_net(scramble, block, m):
     d, n = 12, 2**m
-    columns, shifts = sobol.scrambled(d, _random.root(1), (2,)) if scramble else plain(d)
+    columns, shifts = sobol.scrambled(d, random_streams.root(1), (2,)) if scramble else plain(d)
     values = digits(columns, shifts, block * n, n)
     for row in values:
         for q in range(1, m + 1):
@@ -70,7 +70,7 @@ def test_every_aligned_block_is_a_net(scramble, block, m):
 
 
 def test_any_piece_of_the_sequence_is_the_same_as_in_one_go():
-    columns, shifts = sobol.scrambled(5, _random.root(3), (1,))
+    columns, shifts = sobol.scrambled(5, random_streams.root(3), (1,))
     whole, normals = digits(columns, shifts, 0, 5000), np.empty((5, 5000))
     _draw.sobol_normals(columns, shifts, 0, normals)
     for first, n in ((0, 1), (1, 1), (3, 4), (7, 9), (8, 8), (13, 100), (64, 64), (1021, 2050), (4999, 1)):
@@ -81,7 +81,7 @@ def test_any_piece_of_the_sequence_is_the_same_as_in_one_go():
 
 
 def test_points_are_what_their_index_says():
-    columns, shifts = sobol.scrambled(3, _random.root(8), (0,))
+    columns, shifts = sobol.scrambled(3, random_streams.root(8), (0,))
     for k in (0, 1, 6, 2**20 - 1, 2**20, 2**39 + 12345, 2**40 - 1):
         want = shifts.copy()
         for b in range(40):
@@ -91,7 +91,7 @@ def test_points_are_what_their_index_says():
 
 
 def test_normals_are_the_quantiles_of_the_points():
-    columns, shifts = sobol.scrambled(6, _random.root(3), (1,))
+    columns, shifts = sobol.scrambled(6, random_streams.root(3), (1,))
     z = np.empty((6, 4096))
     _draw.sobol_normals(columns, shifts, 0, z)
     u = (digits(columns, shifts, 0, 4096) >> np.uint64(12)) * 2.0**-52 + 2.0**-53
@@ -102,7 +102,7 @@ def test_normals_are_the_quantiles_of_the_points():
 
 def test_every_scrambled_point_is_uniform():
     """Over 3,000 scrambles: each of some points and coordinates, and pairs of them, the first digits of all."""
-    root, seeds = _random.root(12), 3000
+    root, seeds = random_streams.root(12), 3000
     values = np.array([digits(*sobol.scrambled(4, root, (seed,)), 5, 3).ravel() for seed in range(seeds)])
     u = values * 2.0**-64
     for column in u.T:
@@ -116,7 +116,7 @@ def test_every_scrambled_point_is_uniform():
 
 def test_means_over_scrambled_points_are_unbiased_and_far_better_than_random():
     d, n, seeds = 5, 256, 800
-    root = _random.root(20)
+    root = random_streams.root(20)
     weights = np.arange(1, d + 1) / d
     means = np.empty(seeds)
     z = np.empty((d, n))
@@ -131,10 +131,10 @@ def test_means_over_scrambled_points_are_unbiased_and_far_better_than_random():
 
 
 def test_scrambles_never_change():
-    columns, shifts = sobol.scrambled(9, _random.root(0), (1, 2))
+    columns, shifts = sobol.scrambled(9, random_streams.root(0), (1, 2))
     found = hashlib.sha256(columns.tobytes() + shifts.tobytes()).hexdigest()[:32]
     assert found == "a9e2939d178dbc41e9f916d9c1b9861d"
-    again = sobol.scrambled(9, _random.root(0), (1, 2))
+    again = sobol.scrambled(9, random_streams.root(0), (1, 2))
     assert (again[0] == columns).all()
     assert (again[1] == shifts).all()
-    assert (sobol.scrambled(9, _random.root(0), (1, 3))[1] != shifts).all()
+    assert (sobol.scrambled(9, random_streams.root(0), (1, 3))[1] != shifts).all()

@@ -6,8 +6,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from fastpriv.errors import DomainError, ShapeError
-from fastpriv.leakage import accuracy_tradeoff, neighbour_outputs
+from fastpriv.base.errors import DomainError, ShapeError
+from fastpriv.studies.leakage import accuracy_tradeoff, neighbour_outputs
 
 RNG = np.random.default_rng(8)
 PRIOR = np.array([0.5, 0.2, 0.2, 0.1])
@@ -82,7 +82,7 @@ def test_other_norms_are_sampled():
 
 
 def test_private_mean_and_private_model():
-    from fastpriv.leakage import SoftmaxRegression, Training
+    from fastpriv.studies.leakage import SoftmaxRegression, Training
 
     records, labels = RNG.random((40, 3)), np.arange(40) % 2
     means = neighbour_outputs(lambda x: x.mean(axis=0), records, neighbours=6, rng=1)

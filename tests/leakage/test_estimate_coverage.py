@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 
 from fastpriv.conversions import frequency_failure_from_trials
-from fastpriv.leakage import bayesian_privacy_estimate
-from fastpriv.leakage.privacy_estimates import average_bayesian_privacy
+from fastpriv.studies.leakage import bayesian_privacy_estimate
+from fastpriv.studies.leakage.privacy_estimates import average_bayesian_privacy
 
 SIZE, POOL, ATTACKS = 4, 100, 10
 PRIOR = np.append(np.full(SIZE, 1 / POOL), 1 - SIZE / POOL)

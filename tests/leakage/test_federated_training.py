@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from fastpriv import DomainError, NotConvergedError, ShapeError
-from fastpriv.leakage import MultilayerPerceptron, Protection, SoftmaxRegression, Training, check_gradient
+from fastpriv.studies.leakage import MultilayerPerceptron, Protection, SoftmaxRegression, Training, check_gradient
 
 RNG = np.random.default_rng(3)
 RECORDS, LABELS = RNG.random((30, 5)), RNG.integers(0, 3, 30)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fastpriv import BackendMissingError, DomainError, ShapeError
-from fastpriv.leakage import (
+from fastpriv.studies.leakage import (
     MultilayerPerceptron,
     SoftmaxRegression,
     TorchModel,

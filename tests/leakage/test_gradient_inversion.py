@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from fastpriv.errors import DomainError, ShapeError
-from fastpriv.leakage import (
+from fastpriv.base.errors import DomainError, ShapeError
+from fastpriv.studies.leakage import (
     GradientMatching,
     MultilayerPerceptron,
     Protection,
@@ -14,7 +14,7 @@ from fastpriv.leakage import (
     invert_single_record,
     recover_labels,
 )
-from fastpriv.leakage.gradient_inversion import observed_round
+from fastpriv.studies.leakage.gradient_inversion import observed_round
 from kernels.variants import check_same_lines, each_wider_variant
 
 RNG = np.random.default_rng(7)
@@ -275,7 +275,7 @@ def test_errors():
 
 SCRIPT = """
 import numpy as np
-from fastpriv.leakage import *
+from fastpriv.studies.leakage import *
 records, labels = (np.arange(1, 241) * 0.6180339887498949 % 1.0).reshape(20, 12), np.arange(20) % 6
 for model in (SoftmaxRegression(12, 6), MultilayerPerceptron(12, (9,), 6)):
     for noise in (None, Protection(noise="gaussian", scale=0.01), Protection(clip_example=0.2)):

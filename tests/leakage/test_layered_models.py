@@ -9,7 +9,7 @@ from mpmath import mp, mpf
 
 from fastpriv import BatchGradient, DomainError, ShapeError
 from fastpriv.kernels import _layered_model
-from fastpriv.leakage import MultilayerPerceptron, SoftmaxRegression, TrainableModel
+from fastpriv.studies.leakage import MultilayerPerceptron, SoftmaxRegression, TrainableModel
 from kernels.variants import check_same_lines, each_wider_variant
 from oracles import layered_models as oracle
 
@@ -21,7 +21,7 @@ MODELS = [
 SIZES = [1.0, 1e-8, 30.0, 700.0]  # of the weights: saturated units and underflowing probabilities at the end
 PROGRAM = """
 import numpy as np
-from fastpriv.leakage import MultilayerPerceptron, Protection, SoftmaxRegression, Training
+from fastpriv.studies.leakage import MultilayerPerceptron, Protection, SoftmaxRegression, Training
 rng = np.random.default_rng(5)
 for model in (SoftmaxRegression(13, 5), *(MultilayerPerceptron(13, (9, 21), 5, name)
                                           for name in ("sigmoid", "tanh", "softplus", "relu"))):

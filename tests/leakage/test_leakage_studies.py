@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from fastpriv.base.errors import DomainError, NotConvergedError, ShapeError
 from fastpriv.cli.leakage import _table
-from fastpriv.errors import DomainError, NotConvergedError, ShapeError
-from fastpriv.leakage import MultilayerPerceptron, Protection, SoftmaxRegression, leakage_study
-from fastpriv.leakage.leakage_pages import leakage_page
-from fastpriv.leakage.leakage_studies import _total_variation
-from fastpriv.leakage.record_files import labelled_records
-from fastpriv.leakage.study_results import guessing_remark
+from fastpriv.studies.leakage import MultilayerPerceptron, Protection, SoftmaxRegression, leakage_study
+from fastpriv.studies.leakage.leakage_pages import leakage_page
+from fastpriv.studies.leakage.leakage_studies import _total_variation
+from fastpriv.studies.leakage.record_files import labelled_records
+from fastpriv.studies.leakage.study_results import guessing_remark
 from leakage.attacks_that_know import BATCH, LABELS, POOL, RECORDS, Everything, Guesses, HalfOfThem, WrongOnes
 
 MODEL = SoftmaxRegression(5, 3)
@@ -37,7 +37,7 @@ def enumerated(model, guard, starts, rounds, rng):
     """C1, kappa_3, vulnerability, entropy and recovered over all pairs of the pool, by normal densities."""
     from numpy.random import SeedSequence
 
-    from fastpriv.leakage import Training
+    from fastpriv.studies.leakage import Training
 
     pairs = list(itertools.combinations(range(POOL.size), 2))
     training = Training(model, rounds=rounds, learning_rate=0.1, batch="full", protection=guard)
@@ -102,7 +102,7 @@ def test_without_noise_the_batch_is_identified():
 def test_a_posterior_that_is_sampled_agrees_with_all_batches(monkeypatch):
     guard = {"noise": Protection(noise="gaussian", scale=0.2)}
     exact = study(protections=guard).outcomes[0].exact
-    monkeypatch.setattr("fastpriv.leakage.leakage_studies._MOST_BATCHES", 10)
+    monkeypatch.setattr("fastpriv.studies.leakage.leakage_studies._MOST_BATCHES", 10)
     sampled = study(protections=guard).outcomes[0].exact
     assert sampled.c1.kind == "heuristic"
     assert sampled.method == "posterior over sampled batches"
@@ -167,7 +167,7 @@ def test_table_and_files():
 def test_total_variation_of_normal_noises():
     from scipy.stats import chi2
 
-    from fastpriv.leakage import Training
+    from fastpriv.studies.leakage import Training
 
     training = Training(MODEL, learning_rate=1.0, batch="full")
     one, two = Protection(noise="gaussian", scale=1.0), Protection(noise="gaussian", scale=1.1)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from fastpriv import BatchGradient, posterior
-from fastpriv.errors import DomainError, ShapeError
-from fastpriv.leakage import (
+from fastpriv.base.errors import DomainError, ShapeError
+from fastpriv.studies.leakage import (
     GradientProductAttack,
     LossAttack,
     MultilayerPerceptron,
@@ -17,7 +17,7 @@ from fastpriv.leakage import (
     SoftmaxRegression,
     Training,
 )
-from fastpriv.membership import auc
+from fastpriv.studies.membership import auc
 
 RNG = np.random.default_rng(11)
 POOL, LABELS = RNG.random((80, 8)), RNG.integers(0, 4, 80)

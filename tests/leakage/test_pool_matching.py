@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from fastpriv.errors import DomainError, ShapeError
-from fastpriv.leakage import match_to_pool
+from fastpriv.base.errors import DomainError, ShapeError
+from fastpriv.studies.leakage import match_to_pool
 
 RNG = np.random.default_rng(5)
 

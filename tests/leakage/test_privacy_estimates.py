@@ -6,8 +6,8 @@ import pickle
 import numpy as np
 import pytest
 
-from fastpriv.errors import DomainError, ShapeError
-from fastpriv.leakage import bayesian_privacy_estimate
+from fastpriv.base.errors import DomainError, ShapeError
+from fastpriv.studies.leakage import bayesian_privacy_estimate
 
 RNG = np.random.default_rng(3)
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from fastpriv import DomainError, ShapeError
-from fastpriv.datasets import digits
-from fastpriv.leakage import (
+from fastpriv.studies.datasets import digits
+from fastpriv.studies.leakage import (
     GradientMatching,
     GradientProductAttack,
     LeakageTask,
@@ -19,7 +19,7 @@ from fastpriv.leakage import (
     read_task_scores,
     score_attack,
 )
-from fastpriv.leakage.task_scores import _band, _unbounded_band
+from fastpriv.studies.leakage.task_scores import _band, _unbounded_band
 
 RNG = np.random.default_rng(5)
 RECORDS, LABELS = RNG.normal(size=(7, 3)), RNG.integers(0, 2, 7)

@@ -7,8 +7,8 @@ import pytest
 from scipy import integrate, optimize, stats
 
 from fastpriv import DomainError, GaussianMechanism
-from fastpriv.leakage import Protection, SoftmaxRegression, Training
-from fastpriv.leakage.training_privacy import epsilon_of_training
+from fastpriv.studies.leakage import Protection, SoftmaxRegression, Training
+from fastpriv.studies.leakage.training_privacy import epsilon_of_training
 
 MODEL = SoftmaxRegression(4, 2)
 

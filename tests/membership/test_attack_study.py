@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fastpriv import DomainError
-from fastpriv.membership import (
+from fastpriv.studies.membership import (
     AdaptiveThresholdLRT,
     BayesAttacker,
     BernoulliMembership,
@@ -20,7 +20,7 @@ from fastpriv.membership import (
     auc,
     evaluate_attack,
 )
-from fastpriv.membership.study_page import save_study, shown, study_page
+from fastpriv.studies.membership.study_page import save_study, shown, study_page
 
 BITS = np.random.default_rng(1).random((40, 24)) < 0.4
 PANEL, OTHERS, PRIOR = Panel(BITS[:8]), Panel(BITS[8:]), FixedSizeMembership(4)
@@ -52,7 +52,7 @@ def test_numbers_are_those_of_the_attacks_on_the_same_releases(tmp_path):
     b = seen["b"]
     released = PANEL.counts(b) / b.sum(axis=1, keepdims=True) + seen["noise"]
     one = found["noise", "bayes"].evaluation
-    from fastpriv.membership import FrequencyRelease
+    from fastpriv.studies.membership import FrequencyRelease
 
     scores = BayesAttacker(FrequencyRelease(PANEL, PRIOR, GaussianNoise(0.3))).predict_proba(released)
     assert one.auc.value == auc(scores.ravel(), b.ravel())

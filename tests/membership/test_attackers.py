@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fastpriv import DomainError, ShapeError
-from fastpriv.membership import (
+from fastpriv.studies.membership import (
     AdaptiveThresholdLRT,
     BernoulliMembership,
     DworkScore,
@@ -21,12 +21,12 @@ from fastpriv.membership import (
     auc,
     evaluate_attack,
 )
-from fastpriv.membership.attackers import Attacker
+from fastpriv.studies.membership.attackers import Attacker
 from kernels.variants import check_same_lines, each_wider_variant
 
 SCRIPT = """
 import numpy as np
-from fastpriv.membership import AdaptiveThresholdLRT, DworkScore, Panel
+from fastpriv.studies.membership import AdaptiveThresholdLRT, DworkScore, Panel
 bits = (np.arange(1, 20 * 203 + 1) * 0.6180339887498949 % 1.0).reshape(20, 203) < 0.3
 released = (np.arange(1, 5 * 203 + 1) * 0.41421356237 % 1.0).reshape(5, 203) * 1.2 - 0.1
 panel, references = Panel(bits[:8]), Panel(bits[8:])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fastpriv.membership import (
+from fastpriv.studies.membership import (
     AdaptiveThresholdLRT,
     BayesAttacker,
     BernoulliMembership,

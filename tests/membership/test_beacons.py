@@ -8,7 +8,7 @@ import pytest
 from scipy import integrate, stats
 
 from fastpriv import DomainError, ShapeError
-from fastpriv.membership import Panel, SequentialBeacon
+from fastpriv.studies.membership import Panel, SequentialBeacon
 
 REFERENCES = Panel(np.array([[1, 0, 1, 0], [1, 0, 0, 0], [0, 1, 0, 0], [1, 0, 0, 1], [1, 1, 0, 0]]))
 P = [0.8, 0.4, 0.2, 0.2]

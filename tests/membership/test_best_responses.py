@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fastpriv import DomainError, ShapeError
-from fastpriv.membership import (
+from fastpriv.studies.membership import (
     AdaptiveThresholdLRT,
     BayesAttacker,
     BernoulliMembership,

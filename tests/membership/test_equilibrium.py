@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fastpriv import DomainError, ShapeError
-from fastpriv.membership import BernoulliMembership, FixedSizeMembership, Panel, membership_equilibrium
+from fastpriv.studies.membership import BernoulliMembership, FixedSizeMembership, Panel, membership_equilibrium
 
 
 def _binary_entropy(p):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fastpriv import DomainError, ShapeError
-from fastpriv.membership import auc, evaluate_attack, roc_curve
+from fastpriv.studies.membership import auc, evaluate_attack, roc_curve
 
 SMALL = [0.1, 0.4, 0.35, 0.8], [0, 0, 1, 1]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fastpriv.membership import evaluate_attack, roc_curve
+from fastpriv.studies.membership import evaluate_attack, roc_curve
 
 LEVEL, FPR, GAMMAS = 0.9, 0.1, np.array([0.3, 0.5])
 

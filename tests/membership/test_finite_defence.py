@@ -9,7 +9,7 @@ import pytest
 from mpmath import mp, mpf
 
 from fastpriv import DomainError, ShapeError
-from fastpriv.membership import (
+from fastpriv.studies.membership import (
     BernoulliMembership,
     FiniteDefence,
     FixedSizeMembership,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fastpriv import BackendMissingError, DomainError, ShapeError
-from fastpriv.membership import (
+from fastpriv.studies.membership import (
     BernoulliMembership,
     FiniteDefence,
     FixedSizeMembership,
@@ -89,7 +89,7 @@ def test_the_same_seed_gives_the_same_bits(torch):
 
 
 def test_the_frozen_generator_is_that_of_pytorch(torch, monkeypatch):
-    from fastpriv.membership.defences import generators
+    from fastpriv.studies.membership.defences import generators
 
     kept = []
     training = generators._GeneratorTraining

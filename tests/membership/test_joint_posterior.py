@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fastpriv import DomainError, ShapeError
-from fastpriv.membership import (
+from fastpriv.studies.membership import (
     BernoulliMembership,
     FixedSizeMembership,
     FrequencyRelease,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fastpriv import DomainError
-from fastpriv.membership import (
+from fastpriv.studies.membership import (
     AdaptiveThresholdLRT,
     BernoulliMembership,
     DworkScore,

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from fastpriv.errors import DomainError
-from fastpriv.membership import (
+from fastpriv.base.errors import DomainError
+from fastpriv.studies.membership import (
     BernoulliMembership,
     CombinedReleases,
     FixedSizeMembership,

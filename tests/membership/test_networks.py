@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fastpriv import BackendMissingError, DomainError, ShapeError
-from fastpriv.membership import (
+from fastpriv.studies.membership import (
     BernoulliMembership,
     FrequencyRelease,
     GaussianNoise,
@@ -14,7 +14,7 @@ from fastpriv.membership import (
     Panel,
     auc,
 )
-from fastpriv.membership.attackers import Attacker
+from fastpriv.studies.membership.attackers import Attacker
 
 
 def model():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fastpriv import BackendMissingError, DomainError
-from fastpriv.membership import Panel, read_panel, write_panel
+from fastpriv.studies.membership import Panel, read_panel, write_panel
 
 LETTERS = {0: "00", 1: "10", 2: "11", -1: "01"}  # copies of A2 as the two bits of a genotype, high bit first
 
@@ -397,7 +397,7 @@ def test_a_bcf_without_check_sums(tmp_path):
 READ = """
 import sys, warnings
 from fastpriv import DomainError
-from fastpriv.membership import read_panel
+from fastpriv.studies.membership import read_panel
 warnings.simplefilter("error")
 for path in sys.argv[1:]:
     print(path, flush=True)
@@ -542,7 +542,7 @@ def test_a_million_snps_of_many_people_fit_in_a_gigabyte(tmp_path):
     program = textwrap.dedent(f"""
         import re
         import numpy as np
-        from fastpriv.membership import read_panel
+        from fastpriv.studies.membership import read_panel
         n, m = 2500, 1_000_000
         path = {str(tmp_path)!r} + "/a"
         block = np.random.default_rng(1).integers(0, 256, n // 4 * 1000, dtype=np.uint8)

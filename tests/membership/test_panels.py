@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fastpriv import DomainError, ShapeError
-from fastpriv.membership import Panel
+from fastpriv.studies.membership import Panel
 
 
 @pytest.fixture

@@ -8,18 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fastpriv import DomainError, Estimate, datasets
-from fastpriv.membership import (
-    GaussianNoise,
-    GeneratorNoise,
-    Panel,
-    figure_comparisons,
-    paper_comparisons,
-    paper_figure,
-    paper_statements,
-)
-from fastpriv.membership.figure_comparisons import Networks, Unit, _mean_auc, _order, looked_up
-from fastpriv.membership.study_page import save_paper
+from fastpriv import DomainError, Estimate
+from fastpriv.studies import datasets
+from fastpriv.studies.membership import GaussianNoise, GeneratorNoise, Panel, paper_comparisons, paper_statements
+from fastpriv.studies.membership.study_page import save_paper
+from fastpriv.studies.papers import figure_comparisons, membership_figure
+from fastpriv.studies.papers.figure_comparisons import Networks, Unit, _mean_auc, _order, looked_up
 
 GENOTYPES = datasets.genotypes()
 
@@ -66,9 +60,9 @@ def test_the_exact_attacker_is_enclosed_by_two_mixtures():
 
 
 def test_panels_without_generators(tmp_path, monkeypatch):
-    found_spec = paper_figure.find_spec
-    monkeypatch.setattr(paper_figure, "find_spec", lambda name: None if name == "torch" else found_spec(name))
-    monkeypatch.setattr(paper_figure, "_FEW", 8)  # 70 memberships to respond to, and not 252
+    found_spec = membership_figure.find_spec
+    monkeypatch.setattr(membership_figure, "find_spec", lambda name: None if name == "torch" else found_spec(name))
+    monkeypatch.setattr(membership_figure, "_FEW", 8)  # 70 memberships to respond to, and not 252
     adult = GENOTYPES.select(people=np.arange(200))
     found = paper_comparisons(GENOTYPES, adult, n_releases=100, rng=1, store=tmp_path / "store")
     assert [one.panel for one in found.comparisons] == list("abcdef")
@@ -101,7 +95,7 @@ def test_panels_of_generators_and_a_run_that_was_killed(tmp_path, monkeypatch):
     pytest.importorskip("torch")
     pytest.importorskip("sklearn")
     tiny = Networks((8,), (8,), (8,), (8,), 30, 2)
-    monkeypatch.setitem(paper_figure.NETWORKS, "small", tiny)
+    monkeypatch.setitem(membership_figure.NETWORKS, "small", tiny)
     monkeypatch.setattr(figure_comparisons, "_MIXTURE", 16)
 
     def stop(done, total):

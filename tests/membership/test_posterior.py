@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from fastpriv.errors import DomainError, ShapeError
-from fastpriv.membership import (
+from fastpriv.base.errors import DomainError, ShapeError
+from fastpriv.studies.membership import (
     BayesAttacker,
     BernoulliMembership,
     CombinedReleases,

@@ -6,8 +6,8 @@ import warnings
 import numpy as np
 import pytest
 
-from fastpriv.errors import DomainError, SamplingWarning
-from fastpriv.membership import (
+from fastpriv.base.errors import DomainError, SamplingWarning
+from fastpriv.studies.membership import (
     BernoulliMembership,
     CombinedReleases,
     FixedSizeMembership,

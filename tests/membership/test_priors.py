@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import chi2
 
 from fastpriv import DomainError, ShapeError
-from fastpriv.membership import BernoulliMembership, FixedSizeMembership
+from fastpriv.studies.membership import BernoulliMembership, FixedSizeMembership
 from oracles.membership import memberships, prior_weights
 
 PROBABILITIES = [

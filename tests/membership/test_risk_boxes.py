@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from mpmath import exp, inf, log, mp, mpf, ncdf, quad
 
-from fastpriv.membership import (
+from fastpriv.studies.membership import (
     BernoulliMembership,
     CombinedReleases,
     FixedSizeMembership,
@@ -18,9 +18,9 @@ from fastpriv.membership import (
     bwma,
     conditional_entropies,
 )
-from fastpriv.membership.risk_boxes import BoxModel
-from fastpriv.membership.risk_gains import box_gain
-from fastpriv.membership.risk_integrals import LineModel, positive_part
+from fastpriv.studies.membership.risk_boxes import BoxModel
+from fastpriv.studies.membership.risk_gains import box_gain
+from fastpriv.studies.membership.risk_integrals import LineModel, positive_part
 
 
 def memberships(model):

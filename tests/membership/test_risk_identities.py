@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fastpriv import DomainError
-from fastpriv.membership import (
+from fastpriv.studies.membership import (
     BernoulliMembership,
     CombinedReleases,
     FixedSizeMembership,

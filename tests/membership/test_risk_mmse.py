@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fastpriv import DomainError
-from fastpriv.membership import (
+from fastpriv.studies.membership import (
     BernoulliMembership,
     FixedSizeMembership,
     FrequencyRelease,
@@ -90,7 +90,7 @@ def test_an_interruption_says_what_it_is(monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt("interrupted while sampling")
 
-    monkeypatch.setattr("fastpriv.membership.risk_mmse.sample_posterior", interrupted)
+    monkeypatch.setattr("fastpriv.studies.membership.risk_mmse.sample_posterior", interrupted)
     model = FrequencyRelease(Panel([[1], [0], [1]]), FixedSizeMembership(1), GaussianNoise(0.5))
     with pytest.raises(KeyboardInterrupt, match="interrupted while drawing releases") as caught:
         joint_risk_from_mmse(model, samples=64, rng=1)

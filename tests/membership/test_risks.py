@@ -7,7 +7,8 @@ import pytest
 from mpmath import exp, findroot, inf, log, mp, mpf, ncdf, npdf, quad
 
 from fastpriv import DomainError, GaussianMixture
-from fastpriv.membership import (
+from fastpriv.composition import privacy_profile
+from fastpriv.studies.membership import (
     BernoulliMembership,
     CombinedReleases,
     FixedSizeMembership,
@@ -21,7 +22,6 @@ from fastpriv.membership import (
     bwma,
     conditional_entropies,
 )
-from fastpriv.risk import privacy_profile
 
 
 class Truth:

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from fastpriv import DomainError
-from fastpriv.membership import (
+from fastpriv.studies.membership import (
     BayesAttacker,
     BernoulliMembership,
     FixedSizeMembership,
@@ -19,7 +19,7 @@ from fastpriv.membership import (
     SeedMixtureAttacker,
     auc,
 )
-from fastpriv.membership.seed_mixtures import simulate_with_seeds
+from fastpriv.studies.membership.seed_mixtures import simulate_with_seeds
 
 PANEL = Panel([[1, 0], [1, 1], [0, 0]])
 PRIOR = BernoulliMembership(0.4)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastpriv import DomainError, read_categories, read_column
-from fastpriv.assessment.column_files import is_number
+from fastpriv.base.column_files import is_number
 
 MARKS = {"", "?", "na", "n/a", "nan", "null", "none"}
 CELL = st.text(

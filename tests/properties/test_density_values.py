@@ -7,8 +7,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from fastpriv import Density, GaussianMixture, LogRatio
-from fastpriv._parallel import ordered_map
-from fastpriv._random import root, stream_words
+from fastpriv.base.parallel import ordered_map
+from fastpriv.base.random_streams import root, stream_words
 from kernels.lock import lets_others_run
 from oracles import user_densities as given
 from oracles.user_densities import D

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from fastpriv import conversions, notions
+from fastpriv.base.errors import DomainError
 from fastpriv.conversions.vocabulary import FULL_SUPPORT
-from fastpriv.errors import DomainError
 from oracles import promises as brute
 
 RELATIVE, ABSOLUTE = 1e-9, 1e-12  # of brute force in doubles

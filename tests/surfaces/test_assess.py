@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 import fastpriv
-from fastpriv import BackendMissingError, DomainError, Pmf, ShapeError, _grids, calibration, notions
-from fastpriv.assessment import assess, grids, quantities
-from fastpriv.assessment.result import COLUMNS
+from fastpriv import BackendMissingError, DomainError, Pmf, ShapeError, calibration, notions
+from fastpriv.base import grids
+from fastpriv.base.numerics import rounded_up
 from fastpriv.mechanisms.gaussian import GaussianMechanism
-from fastpriv.numerics import rounded_up
+from fastpriv.studies.assessment import assess, default_grids, quantities
+from fastpriv.studies.assessment.result import COLUMNS
 
 NAMES = [f"assessment.{kind}" for kind in ("csv", "parquet", "json", "png", "html")]
 DATA = [31.0, 40.0, 40.0, 58.0]
@@ -102,7 +103,7 @@ def test_the_number_of_jobs_and_blocks_changes_no_bit(report):
     ],
 )  # fmt: skip
 def test_grids_are_read(text, points):
-    made = _grids.parse_grid("sigma", text, "positive", lambda x: x > 0, "Pass more.")
+    made = grids.parse_grid("sigma", text, "positive", lambda x: x > 0, "Pass more.")
     np.testing.assert_allclose(made.build(), points, rtol=1e-15)
 
 
@@ -117,18 +118,18 @@ def test_grids_are_read(text, points):
 )  # fmt: skip
 def test_faults_in_grids_are_named(text, message):
     with pytest.raises(DomainError, match=message):
-        _grids.parse_grid("sigma", text, "positive", lambda x: x > 0, "Pass more.")
+        grids.parse_grid("sigma", text, "positive", lambda x: x > 0, "Pass more.")
     with pytest.raises(DomainError, match="epsilon must be positive to be spaced by equal ratios; got '0..1:5'"):
-        _grids.parse_grid("epsilon", "0..1:5", "at least 0", lambda x: x >= 0, "Pass more.")
+        grids.parse_grid("epsilon", "0..1:5", "at least 0", lambda x: x >= 0, "Pass more.")
 
 
 def test_the_default_grids_are_round_and_increasing():
-    assert grids.default_sigma(13.6).tolist()[:4] == [1.5, 2.0, 3.0, 5.0]
+    assert default_grids.default_sigma(13.6).tolist()[:4] == [1.5, 2.0, 3.0, 5.0]
     for scale in (1e-6, 0.1, 1.0, 1e9):
-        sigma = grids.default_sigma(scale)
+        sigma = default_grids.default_sigma(scale)
         assert sigma[0] >= 0.08 * scale
         assert sigma[-1] >= 80 * scale
-    epsilon = grids.default_epsilon()
+    epsilon = default_grids.default_epsilon()
     assert {0.01, 0.1, 1.0, 10.0, 100.0} <= set(epsilon.tolist())
 
 
@@ -175,7 +176,7 @@ def test_faults_in_data_are_named(data, error, message):
 
 
 def test_many_values_are_released_as_they_are(monkeypatch):
-    monkeypatch.setattr("fastpriv.assessment.assess.required_parameters", lambda *_: ())  # seconds
+    monkeypatch.setattr("fastpriv.studies.assessment.assess.required_parameters", lambda *_: ())  # seconds
     data = np.random.default_rng(0).lognormal(2.0, 1.5, 600)
     found = fastpriv.assess(data, sigma=0.3, epsilon=1.0)
     assert (found.bins, found.rounding, found.prior) == (None, None, Pmf.from_data(data))
@@ -278,7 +279,7 @@ def test_a_million_distinct_values_pass_the_door(mechanism, monkeypatch):
         return {"ldp_delta": mechanism.delta(epsilon), "mutual_information": notions.cd_lmip(secret.prior, mechanism)}
 
     monkeypatch.setattr(quantities, "_gaussian_quantities", fast_quantities)
-    monkeypatch.setattr("fastpriv.assessment.assess.required_parameters", lambda *_: ())
+    monkeypatch.setattr("fastpriv.studies.assessment.assess.required_parameters", lambda *_: ())
     words = {"sigma": [1e5]} if mechanism == "gaussian" else {"level": [1.0]}
     data = np.arange(1_000_000.0)
     if mechanism == "exponential":

@@ -20,12 +20,12 @@ from fastpriv import (
     UnaryEncoding,
     notions,
 )
-from fastpriv._store import ResultStore
-from fastpriv.assessment import assess, quantities
-from fastpriv.assessment.families import FAMILIES
-from fastpriv.assessment.grids import default_level
-from fastpriv.assessment.secret import secret_distribution
+from fastpriv.base.store import ResultStore
 from fastpriv.cli import main
+from fastpriv.studies.assessment import assess, quantities
+from fastpriv.studies.assessment.default_grids import default_level
+from fastpriv.studies.assessment.families import FAMILIES
+from fastpriv.studies.assessment.secret import secret_distribution
 
 JOBS = ["nurse"] * 5 + ["clerk"] * 3 + ["judge"] * 2
 AGES = [31.0, 33.0, 33.0, 36.0]
@@ -117,7 +117,7 @@ def test_noise_on_integers_sees_the_empty_places():
 def test_a_wide_range_costs_the_values_that_occur_and_bounds_hold_beyond(monkeypatch, mechanism, level):
     data = [3, 3, 10, 11, 40]
     words = {"mechanism": mechanism, "level": [level], "epsilon": [0.1]}
-    monkeypatch.setattr("fastpriv.assessment.assess.required_parameters", lambda *_: ())
+    monkeypatch.setattr("fastpriv.studies.assessment.assess.required_parameters", lambda *_: ())
     whole = fastpriv.assess(data, **words)
     monkeypatch.setattr(quantities, "_MAX_ALL_CELLS", 0)
     few = fastpriv.assess(data, **words)
@@ -334,7 +334,7 @@ def test_pictures_are_drawn(report, several, tmp_path):
     alone.to_figure(tmp_path / "a.svg")
     assert b"input 1" in (tmp_path / "a.svg").read_bytes() or (tmp_path / "a.svg").stat().st_size > 1000
     many = fastpriv.assess([f"n{i}" for i in range(30)], mechanism="rr", level=[1.0], epsilon=[1.0])
-    texts = [text.get_text() for text in fastpriv.figures.categories(many).texts]
+    texts = [text.get_text() for text in fastpriv.report.categories(many).texts]
     assert texts[-1] == "18 others"
 
 

@@ -17,8 +17,8 @@ import pytest
 
 import fastpriv
 from fastpriv import Channel, DomainError, Pmf
-from fastpriv.assessment.checkpoint import Checkpoint
-from fastpriv.assessment.quantities import QuantityGrid
+from fastpriv.studies.assessment.checkpoint import Checkpoint
+from fastpriv.studies.assessment.quantities import QuantityGrid
 
 HOME = str(Path(fastpriv.__file__).parents[1])
 HERE = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (HOME, os.environ.get("PYTHONPATH"))))}

@@ -15,7 +15,7 @@ import pytest
 
 import fastpriv
 from fastpriv import DomainError
-from fastpriv._store import ResultStore
+from fastpriv.base.store import ResultStore
 from fastpriv.cli.main import main, program_parser
 
 HOME = str(Path(fastpriv.__file__).parents[1])
@@ -99,7 +99,7 @@ def test_quiet_says_nothing(inside, capsys):
 
 
 def test_a_long_run_says_first_how_long_it_takes(inside, capsys, monkeypatch):
-    monkeypatch.setattr("fastpriv.assessment.assess._LONG_RUN", 1e-9)
+    monkeypatch.setattr("fastpriv.studies.assessment.assess._LONG_RUN", 1e-9)
     words = ["assess", *SMALL, "--column", "education-num", "--format", "none", "--figure", "none"]
     assert main([*words, "--n-jobs", "1"]) == 0
     assert capsys.readouterr().err.startswith("fastpriv: warning: data has 16 different values, and ")
@@ -190,7 +190,7 @@ def test_too_little_memory_is_a_clear_error(inside, capsys, monkeypatch):
     def no_memory(*arguments, **words):
         raise MemoryError
 
-    monkeypatch.setattr("fastpriv.assessment.assess.assess", no_memory)
+    monkeypatch.setattr("fastpriv.studies.assessment.assess.assess", no_memory)
     assert main(["assess"]) == 2
     assert "the grid must fit into memory; got less memory than it needs" in capsys.readouterr().err
 

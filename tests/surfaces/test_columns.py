@@ -4,7 +4,8 @@
 import numpy as np
 import pytest
 
-from fastpriv import BackendMissingError, DomainError, datasets, read_categories, read_column
+from fastpriv import BackendMissingError, DomainError, read_categories, read_column
+from fastpriv.studies import datasets
 
 
 @pytest.fixture

@@ -103,7 +103,7 @@ def test_the_map_draws_every_pair(tmp_path):
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    ax = fastpriv.figures.conversions_diagram()
+    ax = fastpriv.report.conversions_diagram()
     drawn = {patch.get_gid() for patch in ax.patches}
     assert drawn == {f"{a.source}->{a.target}" for a in conversions.CONVERSIONS if a.source != a.target}
     red = pytest.approx((0.753, 0.224, 0.169), abs=1e-3)
@@ -120,4 +120,4 @@ def test_the_map_draws_every_pair(tmp_path):
         assert ax.figure.bbox.x0 <= box.x0 < box.x1 <= ax.figure.bbox.x1
         assert not any(box.overlaps(other) for other in boxes[:index])
     own = Figure().add_subplot()
-    assert fastpriv.figures.conversions_diagram(own) is own
+    assert fastpriv.report.conversions_diagram(own) is own

@@ -479,14 +479,14 @@ class TestCommand:
 
 def test_pictures_show_numbers_as_the_file_writes_them(write):
     pytest.importorskip("matplotlib")
-    from fastpriv.assessment.column_files import ColumnFile
-    from fastpriv.assessment.columns import open_column
+    from fastpriv.base.column_files import ColumnFile
+    from fastpriv.distributions.columns import open_column
 
     column = open_column(ColumnFile(write("price;x\n1,50;a\n2,25;b\n")), "price", "error")
     report = fastpriv.assess(column, mechanism="rr", level=1, epsilon=1)
-    assert [text.get_text() for text in fastpriv.figures.categories(report).texts] == ["1,50", "2,25"]
+    assert [text.get_text() for text in fastpriv.report.categories(report).texts] == ["1,50", "2,25"]
     close = fastpriv.assess([1234567, 1234568, 0.1], mechanism="rr", level=1, epsilon=1)
-    shown = [text.get_text() for text in fastpriv.figures.categories(close).texts]
+    shown = [text.get_text() for text in fastpriv.report.categories(close).texts]
     assert shown == ["0.1", "1234567", "1234568"]
 
 

@@ -18,10 +18,10 @@ import pytest
 
 import fastpriv
 from fastpriv import GaussianMixture, read_mixture, write_mixture
+from fastpriv.base.errors import DomainError, SamplingWarning
+from fastpriv.base.estimate import Estimate
 from fastpriv.cli import main
 from fastpriv.cli.divergence import COLUMNS, QUANTITIES, DivergenceTable
-from fastpriv.errors import DomainError, SamplingWarning
-from fastpriv.estimate import Estimate
 from fastpriv.sampling import replicates
 
 HOME = str(Path(fastpriv.__file__).parents[1])

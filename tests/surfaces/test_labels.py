@@ -11,7 +11,7 @@ import pytest
 
 import fastpriv
 from fastpriv.cli import main
-from fastpriv.figures import style
+from fastpriv.report import style
 
 matplotlib = pytest.importorskip("matplotlib")
 
@@ -75,7 +75,7 @@ def drawn_text(text, *words):
 
 @pytest.mark.usefixtures("no_fallback")
 def test_a_picture_shows_what_no_font_has(reports):
-    ax = fastpriv.figures.categories(reports[0])
+    ax = fastpriv.report.categories(reports[0])
     drawn = [text.get_text() for text in ax.texts]
     assert "$a$" in drawn
     assert r"\x07bell" in drawn
@@ -85,7 +85,7 @@ def test_a_picture_shows_what_no_font_has(reports):
     assert drawn_text("北京") == r"\u5317\u4eac"
     assert drawn_text("\ud800") == r"\ud800"
     assert drawn_text("\U000f0000", "bold") == r"\U000f0000"
-    assert fastpriv.figures.column(reports[1]).get_xlabel().startswith(r"\u5e74\u9f84 $a$ ")
+    assert fastpriv.report.column(reports[1]).get_xlabel().startswith(r"\u5e74\u9f84 $a$ ")
 
 
 @pytest.mark.usefixtures("no_fallback")

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from fastpriv import figures
-from fastpriv._store import ResultStore
+from fastpriv.base.errors import DomainError
+from fastpriv.base.store import ResultStore
 from fastpriv.cli import main
-from fastpriv.errors import DomainError
-from fastpriv.figures.leakage_panels import reconstruction_figure
-from fastpriv.leakage import (
+from fastpriv.report.leakage_panels import reconstruction_figure
+from fastpriv.studies.leakage import (
     GradientMatching,
     Protection,
     Reconstruction,
@@ -23,8 +23,8 @@ from fastpriv.leakage import (
     leakage_study,
     leakage_tasks,
 )
-from fastpriv.leakage.leakage_pages import leakage_page
-from fastpriv.leakage.record_files import labelled_records, read_records
+from fastpriv.studies.leakage.leakage_pages import leakage_page
+from fastpriv.studies.leakage.record_files import labelled_records, read_records
 
 RNG = np.random.default_rng(3)
 PICTURES, LABELS = RNG.integers(0, 17, (60, 3, 3)), np.arange(60) % 4
@@ -284,7 +284,7 @@ def test_the_figure_shows_every_protection(study):
             assert getattr(one.estimate, quantity).value in y
     with pytest.raises(DomainError, match="quantity must be"):
         figures.estimates_against_noise(found, quantity="c3")
-    with pytest.raises(DomainError, match="study must be what fastpriv.leakage.leakage_study returned"):
+    with pytest.raises(DomainError, match="study must be what fastpriv.studies.leakage.leakage_study returned"):
         figures.estimates_against_noise(3)
     picture = reconstruction_figure(found, data.records[found.pool[found.batch]], (3, 3))
     assert len(picture.axes) == 2 * 5
@@ -295,8 +295,8 @@ def test_the_figure_shows_every_protection(study):
 
 def test_scores_of_another_tool(tmp_path, capsys, monkeypatch):
     task, = leakage_tasks("gaussian-triples")
-    monkeypatch.setattr("fastpriv.leakage.task_scores.leakage_tasks", lambda: (task,))
-    monkeypatch.setattr("fastpriv.leakage.tasks.leakage_tasks", lambda: (task,))
+    monkeypatch.setattr("fastpriv.studies.leakage.task_scores.leakage_tasks", lambda: (task,))
+    monkeypatch.setattr("fastpriv.studies.leakage.tasks.leakage_tasks", lambda: (task,))
     scores, out = tmp_path / "scores.npz", tmp_path / "out"
     np.savez(scores, **{task.name: task.gradient_products()})
     assert main(["leakage", "--scores", str(scores), "--out", str(out)]) == 0

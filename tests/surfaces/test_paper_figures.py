@@ -17,8 +17,8 @@ import pytest
 
 import fastpriv
 from fastpriv import figures
+from fastpriv.base.errors import BackendMissingError, DomainError
 from fastpriv.cli import main
-from fastpriv.errors import BackendMissingError, DomainError
 
 HOME = str(Path(fastpriv.__file__).parents[1])
 HERE = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (HOME, os.environ.get("PYTHONPATH"))))}
@@ -209,7 +209,7 @@ def test_panels_take_and_return_an_ax(paper, figure):
 def test_text_stays_inside_the_picture_and_off_other_text(paper, figure):
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    from fastpriv.figures.paper_panels import figure_of_panels
+    from fastpriv.studies.papers.paper_panels import figure_of_panels
 
     sheet = figure_of_panels(paper[figure])
     FigureCanvasAgg(sheet).draw()
@@ -305,7 +305,7 @@ def test_a_place_that_cannot_be_written_is_found_before_the_work(tmp_path, monke
     def never(name):
         raise AssertionError(name)
 
-    monkeypatch.setattr("fastpriv.figures.paper_report.compute_figure", never)
+    monkeypatch.setattr("fastpriv.studies.papers.paper_report.compute_figure", never)
     (tmp_path / "taken").write_text("a file")
     assert main(["figures", "--quiet", "--out", str(tmp_path / "taken")]) == 2
     assert "path must be a directory that can be written; got" in capsys.readouterr().err
@@ -336,7 +336,7 @@ def test_an_interruption_leaves_whole_files_only(tmp_path):
 
 def test_an_interruption_inside_exec_ends_with_130_too(tmp_path):
     code = (
-        "import sys, fastpriv.cli as cli, fastpriv.figures.paper_report as work; "
+        "import sys, fastpriv.cli as cli, fastpriv.studies.papers.paper_report as work; "
         "work.compute_figure = lambda name: exec('raise KeyboardInterrupt'); "
         "sys.exit(cli.main(['figures', 'figure1', '--quiet', '--out', 'here']))"
     )
@@ -348,7 +348,7 @@ def test_an_interruption_inside_exec_ends_with_130_too(tmp_path):
 
 def test_pyplot_is_not_loaded():
     code = (
-        "import sys, fastpriv; fastpriv.figures.paper_panel(fastpriv.figures.paper(2)['figure2']); "
+        "import sys, fastpriv; fastpriv.report.paper_panel(fastpriv.report.paper(2)['figure2']); "
         "sys.exit('matplotlib.pyplot' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False, env=HERE).returncode == 0

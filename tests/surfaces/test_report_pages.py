@@ -9,7 +9,7 @@ import pytest
 import fastpriv
 from fastpriv import GaussianMixture, write_mixture
 from fastpriv.cli import main
-from fastpriv.figures import html_page
+from fastpriv.report import html_page
 
 pytest.importorskip("matplotlib")
 
@@ -107,7 +107,7 @@ def test_one_channel_and_one_point(tmp_path):
 
 
 def test_a_page_without_matplotlib_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr("fastpriv.assessment.report_page.can_draw", lambda: False)
+    monkeypatch.setattr("fastpriv.studies.assessment.report_page.can_draw", lambda: False)
     report = fastpriv.assess([31, 40, 58], sigma=[5], epsilon=[1.0])
     report.to_html(tmp_path / "page.html")
     page, _ = read(tmp_path / "page.html")

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 import fastpriv
 from fastpriv import Estimate
-from fastpriv._files import write_csv
-from fastpriv._text import escape_invisible, spreadsheet_row
+from fastpriv.base.escaping import escape_invisible, spreadsheet_row
+from fastpriv.base.files import write_csv
 from fastpriv.cli import main
-from fastpriv.figures import html_page
+from fastpriv.report import html_page
 
 FORMULAS = ["=1+1", "+SUM(A1)", "-cmd|' /C calc'!A0", "@x", "\t=1", "\r=1", "'=1", "''@x", "=", "-", "-1+2"]
 BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c"

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import fastpriv
-from fastpriv import Channel, DomainError, GaussianMixture, IndexLikelihood, _files, notions, posterior
+from fastpriv import Channel, DomainError, GaussianMixture, IndexLikelihood, notions, posterior
+from fastpriv.base import files
 from fastpriv.cli.divergence import compute_table
 
 MATRIX = np.array([[0.5, 0.5], [0.1, 0.9]])
@@ -81,12 +82,12 @@ def test_a_fault_while_writing_names_path_and_remedy(written, monkeypatch, code,
     def full(*_):
         raise OSError(code, os.strerror(code))
 
-    class Full(_files._TargetFile):
+    class Full(files._TargetFile):
         def write(self, data):
-            with _files.explain_write_errors(self._target):
+            with files.explain_write_errors(self._target):
                 full()
 
-    monkeypatch.setattr(_files, "_TargetFile", Full)
+    monkeypatch.setattr(files, "_TargetFile", Full)
     monkeypatch.setattr(os, "pwrite", full)
     path.write_bytes(b"before")
     with pytest.raises(OSError, match=rf"^path must be a file that can be written; got '{path}': {remedy}") as caught:
@@ -126,7 +127,7 @@ def test_a_directory_that_takes_no_file_is_named(written, monkeypatch, code, rem
             raise OSError(code, os.strerror(code), str(name))
         return real(name, flags, *more, **words)
 
-    monkeypatch.setattr(_files.os, "open", closed)
+    monkeypatch.setattr(files.os, "open", closed)
     with pytest.raises(OSError, match=f"got '{path}': {remedy}") as caught:
         write(path)
     assert (caught.value.errno, type(caught.value)) == (code, type(OSError(code, "")))
@@ -148,7 +149,7 @@ def test_devices_and_protected_files_stay_what_they_are(tmp_path, monkeypatch):
 
 def test_faults_of_what_is_read_are_not_told_of_what_is_written(tmp_path):
     def torn():
-        with _files.atomic_write(tmp_path / "a.npy"):
+        with files.atomic_write(tmp_path / "a.npy"):
             raise OSError(errno.EIO, "Input/output error", "the likelihood")
 
     with pytest.raises(OSError, match="the likelihood") as caught:

@@ -4,7 +4,8 @@ import os
 import signal
 import time
 
-from fastpriv import Estimate, _executors
+from fastpriv import Estimate
+from fastpriv.base import executors
 
 
 def product(x, y=1.0):
@@ -86,4 +87,4 @@ def leaving(x):
 
 def keys_of_idle_children():
     """In a worker of dask: the runs that left processes."""
-    return list(_executors._children)
+    return list(executors._children)

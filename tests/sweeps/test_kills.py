@@ -16,7 +16,7 @@ import pytest
 import fastpriv
 from contracts.random_kills import killer, workers_of_dask, workers_of_ray
 from fastpriv import sweep
-from fastpriv._store import ResultStore
+from fastpriv.base.store import ResultStore
 from fastpriv.sweeps.parameter_grid import BLOCK
 from sweeps import functions
 

@@ -15,7 +15,7 @@ import pytest
 
 import fastpriv
 from fastpriv import DomainError
-from fastpriv._store import ResultStore
+from fastpriv.base.store import ResultStore
 from sweeps import functions
 
 HOME = str(Path(fastpriv.__file__).parents[1])
@@ -83,7 +83,10 @@ def test_a_store_of_another_identity_is_refused(path):
     assert path.read_bytes() == before
 
 
-OPEN = "import sys; from fastpriv._store import ResultStore; s = ResultStore.open(sys.argv[1], identity={'a': 'b'}); "
+OPEN = (
+    "import sys; from fastpriv.base.store import ResultStore; "
+    "s = ResultStore.open(sys.argv[1], identity={'a': 'b'}); "
+)
 
 
 def test_a_store_has_one_writer_and_readers_beside_it(path):
@@ -203,7 +206,7 @@ def test_links_and_files_of_others_are_refused(path, tmp_path, monkeypatch):
         status[stat.ST_UID] += 1
         return os.stat_result(status)
 
-    monkeypatch.setattr("fastpriv._store.os.lstat", another)
+    monkeypatch.setattr("fastpriv.base.store.os.lstat", another)
     with pytest.raises(DomainError, match=r"store must be a plain file of the user's own; got one of user \d+"):
         ResultStore.open(path, identity=IDENTITY)
 
@@ -247,7 +250,7 @@ def test_a_closed_store_is_no_riddle(path):
 
 FULL = """
 import resource, sys
-from fastpriv._store import ResultStore
+from fastpriv.base.store import ResultStore
 resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
 with ResultStore.open(sys.argv[1], identity={"a": "b"}) as store:
     for key in range(1000):

@@ -11,7 +11,7 @@ import pytest
 
 import fastpriv
 from fastpriv import BackendMissingError, DomainError, ShapeError, sweep
-from fastpriv._store import ResultStore
+from fastpriv.base.store import ResultStore
 from fastpriv.cli import main
 from sweeps import functions
 

@@ -22,9 +22,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from ...base.estimate import Estimate
+from ...base.numerics import LARGEST_DOUBLE, SMALLEST_NORMAL, LongDoubleArray, next_above
 from ...distributions import GaussianMixture
-from ...estimate import Estimate
-from ...numerics import LARGEST_DOUBLE, SMALLEST_NORMAL, LongDoubleArray, next_above
 from .quadrature import NO_DEADLINE, Deadline
 
 __all__ = [

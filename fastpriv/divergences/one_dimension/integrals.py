@@ -33,13 +33,13 @@ from typing import Literal
 
 import numpy as np
 
-from ... import _validate
+from ...base import validate
+from ...base.errors import DomainError
+from ...base.estimate import Estimate
+from ...base.numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
 from ...distributions import GaussianMixture, Pmf
 from ...distributions.pmf import GroupedAtoms, grouped_atoms
-from ...errors import DomainError
-from ...estimate import Estimate
 from ...kernels._quadrature import SETTLED, UNDECIDED
-from ...numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
 from . import closed_forms
 from .quadrature import (
     NO_DEADLINE,
@@ -238,8 +238,8 @@ def _information_of_nodes(
     """The information of the grouped prior, with the error proved above; None where that widens its bounds too much."""
     estimate = _information(grouped.weights, grouped.values, sigma, certified, deadline)
     value, lower, upper = float(estimate.value), float(estimate.lower), float(estimate.upper)
-    prior_excess = _validate.sum_gap(prior.probabilities)
-    excess = _validate.sum_gap(grouped.weights) + prior_excess
+    prior_excess = validate.sum_gap(prior.probabilities)
+    excess = validate.sum_gap(grouped.weights) + prior_excess
     extra = _grouping_error(prior, sigma, grouped, value, max(upper - value, value - lower), excess)
     extra += 2 * prior_excess * (value + excess)
     if extra > _MAX_WIDENING * value:

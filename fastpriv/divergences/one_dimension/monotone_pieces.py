@@ -34,11 +34,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ... import _parallel
+from ...base import parallel
+from ...base.estimate import Estimate, Unit
+from ...base.numerics import MACHINE_EPSILON, FloatArray, IndexArray, next_above, next_below
 from ...distributions import GaussianMixture
-from ...estimate import Estimate, Unit
 from ...kernels import _hockey_stick_curves
-from ...numerics import MACHINE_EPSILON, FloatArray, IndexArray, next_above, next_below
 from . import closed_forms
 from .integrals import kl_divergence
 from .quadrature import DISAGREE, NO_DEADLINE, STOPPED, TIME_SPENT, Deadline, all_single_gaussians, identical
@@ -211,13 +211,13 @@ def _rows_in_blocks(*arguments: Any, n_jobs: int | None) -> tuple[FloatArray, li
     *components, grid, width, logs, expiry = arguments
     analysis = _hockey_stick_curves.PairAnalysis(*components, expiry)
     rows, counts = np.empty((grid.size, 6)), [analysis.evaluations, 0, 0, 0, 0, 0]
-    blocks = _parallel.blocks(grid.size, _BLOCK_EPSILONS)
+    blocks = parallel.blocks(grid.size, _BLOCK_EPSILONS)
 
     def block_rows(block: slice) -> tuple[int, ...]:
         rows[block], cost = analysis.curve(grid[block], width, logs, expiry)
         return tuple(cost)
 
-    for cost in _parallel.ordered_map(block_rows, blocks, n_jobs=n_jobs, shared=True):
+    for cost in parallel.ordered_map(block_rows, blocks, n_jobs=n_jobs, shared=True):
         for field in range(len(counts)):
             shared = _COST_OF_ANALYSIS[field]
             counts[field] = cost[field] if shared else counts[field] + cost[field]

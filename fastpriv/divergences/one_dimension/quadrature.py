@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...base.estimate import Estimate, Kind
+from ...base.numerics import LARGEST_DOUBLE
 from ...distributions import GaussianMixture
-from ...estimate import Estimate, Kind
 from ...kernels import _quadrature
-from ...numerics import LARGEST_DOUBLE
 
 __all__ = [
     "DISAGREE", "MAX_EXPONENTIALS", "NO_DEADLINE", "STOPPED", "TIME_SPENT", "Deadline", "all_single_gaussians",

@@ -37,8 +37,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...base.numerics import LOG_2, MACHINE_EPSILON, BoolArray, FloatArray, IndexArray, reconcile_bounds
 from ...kernels import _hockey_stick_curves
-from ...numerics import LOG_2, MACHINE_EPSILON, BoolArray, FloatArray, IndexArray, reconcile_bounds
 
 __all__ = ["MAX_PAIRS", "WIDE_BRACKET", "Components", "intersect_rows", "is_wide", "narrow_by_parts"]
 

@@ -29,10 +29,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..._values import distinct_rows
-from ...distributions import GaussianMixture
-from ...numerics import UNIT_ROUNDOFF, FloatArray
-from ...numerics.exact_linear_algebra import (
+from ...base.exact_linear_algebra import (
     exact_difference,
     inverse_quadratic_form,
     least_eigenvalue_bound,
@@ -40,6 +37,9 @@ from ...numerics.exact_linear_algebra import (
     square_root_enclosure,
     unit_diagonal_scaling,
 )  # fmt: skip
+from ...base.numerics import UNIT_ROUNDOFF, FloatArray
+from ...base.values import distinct_rows
+from ...distributions import GaussianMixture
 
 __all__ = [
     "FIRST_COMPONENTS", "OneDimensionalFactor", "all_rows_equal", "clearly_not_collinear", "collinear_factor",

@@ -64,10 +64,10 @@ from typing import ParamSpec
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...base.estimate import KINDS, Estimate, Kind, Unit
+from ...base.exact_linear_algebra import log_determinant
+from ...base.numerics import LOG_2_ABOVE, UNIT_ROUNDOFF, FloatArray, next_above, next_below
 from ...distributions import GaussianMixture, Pmf
-from ...estimate import KINDS, Estimate, Kind, Unit
-from ...numerics import LOG_2_ABOVE, UNIT_ROUNDOFF, FloatArray, next_above, next_below
-from ...numerics.exact_linear_algebra import log_determinant
 from ..one_dimension import integrals, monotone_pieces
 from ..one_dimension.closed_forms import LOG_2_PI_E
 from ..one_dimension.quadrature import NO_DEADLINE, STOPPED, Deadline

@@ -25,10 +25,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from ...distributions import GaussianMixture
-from ...estimate import Estimate
-from ...numerics import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF, FloatArray
-from ...numerics.exact_linear_algebra import (
+from ...base.estimate import Estimate
+from ...base.exact_linear_algebra import (
     exact_difference,
     integer_determinant,
     inverse_quadratic_form,
@@ -36,6 +34,8 @@ from ...numerics.exact_linear_algebra import (
     scaled_integers,
     unit_diagonal_scaling,
 )  # fmt: skip
+from ...base.numerics import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF, FloatArray
+from ...distributions import GaussianMixture
 from ..one_dimension.closed_forms import excess, variance_term
 
 __all__ = ["first_sigmas", "renyi_divergence"]

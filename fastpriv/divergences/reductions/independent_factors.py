@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
+from ...base.numerics import BoolArray, FloatArray, IntArray
 from ...distributions import GaussianMixture
-from ...numerics import BoolArray, FloatArray, IntArray
 from .collinear_means import (
     FIRST_COMPONENTS,
     Arrays,

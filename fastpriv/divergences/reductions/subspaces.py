@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...base.numerics import FloatArray
 from ...distributions import GaussianMixture
-from ...numerics import FloatArray
 from ..one_dimension.closed_forms import LOG_2_PI_E
 from .collinear_means import FIRST_COMPONENTS, all_rows_equal, row_blocks
 from .independent_factors import common_covariance

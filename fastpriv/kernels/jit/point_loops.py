@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import BackendMissingError, DomainError
+from ...base.errors import BackendMissingError, DomainError
 
 __all__ = ["compiled", "filling_loop", "index_loop", "is_jitted", "value_loop", "vectorized_function"]
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from ... import _validate
-from ...errors import DomainError, ShapeError
-from ...estimate import KINDS, Estimate, Kind, Unit
-from ...numerics import rounded_down, rounded_up
+from ...base import validate
+from ...base.errors import DomainError, ShapeError
+from ...base.estimate import KINDS, Estimate, Kind, Unit
+from ...base.numerics import rounded_down, rounded_up
 
 __all__ = ["Verdict", "abp_claim", "mbp_claim"]
 
@@ -139,18 +139,18 @@ def _single_number(leakage: Estimate | float, unit: Unit) -> Estimate:
         if converted.shape != ():
             raise ShapeError(f"leakage must be a single number; got shape {converted.shape}. Take one entry of it.")
         return converted
-    number = _validate.scalar("leakage", leakage, "at least 0", lambda x: x >= 0)
+    number = validate.scalar("leakage", leakage, "at least 0", lambda x: x >= 0)
     return Estimate(number, number, number, kind="exact", unit=unit, method="given")
 
 
 def _verdict(name: str, leakage: Estimate, epsilon: float, miss: Estimate, beta: float) -> Verdict:
-    claimed = _validate.scalar("epsilon", epsilon, "at least 0", lambda x: x >= 0)
-    _validate.instance("miss", miss, Estimate)
+    claimed = validate.scalar("epsilon", epsilon, "at least 0", lambda x: x >= 0)
+    validate.instance("miss", miss, Estimate)
     if miss.unit != "probability":
         raise DomainError(f"miss must be a probability; got the unit {miss.unit!r}. Pass what pac_accuracy returns.")
     if miss.shape != ():
         raise ShapeError(f"miss must be of one alpha; got shape {miss.shape}. Take the entry of the claimed alpha.")
-    allowed = _validate.scalar("beta", beta, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
+    allowed = validate.scalar("beta", beta, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
     parts = [(f"{name} is", leakage, claimed), ("a miss has a probability of", miss, allowed)]
     answers: list[Answer] = []
     reasons = []

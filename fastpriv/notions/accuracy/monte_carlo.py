@@ -19,10 +19,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.random import SeedSequence
 
-from ... import _random
-from ..._parallel import ordered_map
+from ...base import random_streams
+from ...base.numerics import FloatArray, IntArray
+from ...base.parallel import ordered_map
 from ...distributions.user_functions import Sampler
-from ...numerics import FloatArray, IntArray
 from ...sampling.options import Request
 from ...sampling.statistics.intervals import Interval, analysis_confidence, binomial_interval, student_factor
 from .exact_accuracy import distances
@@ -76,7 +76,7 @@ class _BlockMisses:
     root: SeedSequence
 
     def __call__(self, block: _SampleBlock) -> IntArray:
-        words = _random.stream_words(self.root, (block.secret, block.stream, block.number), 4)
+        words = random_streams.stream_words(self.root, (block.secret, block.stream, block.number), 4)
         points = self.samplers[block.secret](words, block.samples).T
         distance = distances(points, self.target, self.norm)
         if self.alpha.size <= _FEW_ALPHAS:

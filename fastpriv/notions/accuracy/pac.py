@@ -14,17 +14,17 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ... import _parallel, _validate
-from ..._monotone import monotone
-from ..._parallel import Progress
-from ..._random import RNGLike
+from ...base import parallel, validate
+from ...base.errors import DomainError, ShapeError, interruption
+from ...base.estimate import Estimate, NumberLike, Result
+from ...base.monotone import monotone
+from ...base.numerics import FloatArray, IndexArray
+from ...base.parallel import Progress
+from ...base.random_streams import RNGLike
 from ...channels import AnyChannel
 from ...distributions.user_functions import Sampler
-from ...errors import DomainError, ShapeError, interruption
-from ...estimate import Estimate, NumberLike, Result
 from ...mechanisms import DiscreteLaplace
 from ...mechanisms.gaussian import GaussianMechanism
-from ...numerics import FloatArray, IndexArray
 from ...sampling.options import Request, Sampling, Side
 from .exact_accuracy import Bounds, discrete_laplace_misses, gaussian_misses, has_gaussian_form, row_misses
 from .monte_carlo import count_misses
@@ -128,7 +128,7 @@ def pac_accuracy(
     >>> miss.kind, bool((miss.lower <= miss.value).all())
     ('statistical', True)
     """
-    _parallel.checked(n_jobs, progress)
+    parallel.checked(n_jobs, progress)
     question = _question(target, alpha, norm, method)
     sampling = _sampling(confidence, side, rtol, atol, max_samples, max_seconds, rng, n_jobs, progress)
     per_secret, _ = _misses(mechanism, [secret], decode, question, sampling)
@@ -205,13 +205,13 @@ def robust_accuracy(
     >>> accuracy.per_neighbour.shape, accuracy.maximum.lower < 0.0952 < accuracy.maximum.upper
     ((2,), True)
     """
-    _parallel.checked(n_jobs, progress)
+    parallel.checked(n_jobs, progress)
     question = _question(target, alpha, norm, method)
     sampling = _sampling(confidence, side, rtol, atol, max_samples, max_seconds, rng, n_jobs, progress)
     listed = isinstance(neighbours, (Sequence, np.ndarray)) and not isinstance(neighbours, (str, bytes))
     if not listed or getattr(neighbours, "ndim", 1) == 0 or len(neighbours) == 0:
         raise DomainError(
-            f"neighbours must be a sequence of at least one secret; got {_validate.shown(neighbours)}. List those "
+            f"neighbours must be a sequence of at least one secret; got {validate.shown(neighbours)}. List those "
             "whose accuracy counts."
         )
     per_secret, maximum = _misses(mechanism, list(neighbours), decode, question, sampling, "neighbours")
@@ -242,12 +242,12 @@ class _Question(NamedTuple):
 
 
 def _question(target: ArrayLike, alpha: Any, norm: float, method: str) -> _Question:
-    centre = _validate.vector("target", target, remedy="Pass the number or vector that releases estimate.")
-    edges = _validate.real("alpha", alpha, "at least 0 and finite", lambda x: (x >= 0) & np.isfinite(x))
+    centre = validate.vector("target", target, remedy="Pass the number or vector that releases estimate.")
+    edges = validate.real("alpha", alpha, "at least 0 and finite", lambda x: (x >= 0) & np.isfinite(x))
     if isinstance(norm, bool) or not isinstance(norm, (int, float, np.number)) or norm not in (1, 2, math.inf):
-        raise DomainError(f"norm must be 1, 2 or inf; got {_validate.shown(norm)}. Choose one of these.")
+        raise DomainError(f"norm must be 1, 2 or inf; got {validate.shown(norm)}. Choose one of these.")
     distinct, inverse = np.unique(edges, return_inverse=True)
-    sampled = _validate.choice("method", method, ("auto", "sampled")) == "sampled"
+    sampled = validate.choice("method", method, ("auto", "sampled")) == "sampled"
     return _Question(centre, distinct, inverse.reshape(-1), edges.shape, float(norm), sampled)
 
 
@@ -272,7 +272,7 @@ def _misses(
     exact: Callable[[int], Bounds] | None
     if decode is not None and not isinstance(mechanism, AnyChannel):
         raise DomainError(
-            f"decode must be left out for anything but a channel; got one with {_validate.shown(mechanism)}. "
+            f"decode must be left out for anything but a channel; got one with {validate.shown(mechanism)}. "
             "Let the mechanism return numbers."
         )
     if isinstance(mechanism, GaussianMechanism):
@@ -285,7 +285,7 @@ def _misses(
         samplers = [Sampler("mechanism", function, question.target.size) for function in functions]
     else:
         raise DomainError(
-            f"mechanism must be a GaussianMechanism, a channel or a function; got {_validate.shown(mechanism)}. "
+            f"mechanism must be a GaussianMechanism, a channel or a function; got {validate.shown(mechanism)}. "
             "Pass a function of (rng, n) that returns n releases."
         )
     if question.alpha.size == 0:
@@ -307,10 +307,10 @@ def _with_maximum(
 
 
 def _gaussian_methods(mechanism: GaussianMechanism, secrets: list[Any], question: _Question, name: str) -> _Methods:
-    sigma = _validate.scalar("sigma", mechanism.sigma)
+    sigma = validate.scalar("sigma", mechanism.sigma)
     centres = []
     for secret in secrets:
-        centre = _validate.vector(name, secret, remedy="Pass the value that noise is added to.")
+        centre = validate.vector(name, secret, remedy="Pass the value that noise is added to.")
         if centre.shape != question.target.shape:
             raise ShapeError(
                 f"{name} must have as many coordinates as target; got {centre.size} and {question.target.size}. "
@@ -331,22 +331,22 @@ def _gaussian_methods(mechanism: GaussianMechanism, secrets: list[Any], question
 def _channel_methods(
     channel: AnyChannel, secrets: list[Any], decode: Any, question: _Question, name: str
 ) -> _Methods:
-    inputs = [_validate.count(name, secret, 0, channel.inputs - 1) for secret in secrets]
+    inputs = [validate.count(name, secret, 0, channel.inputs - 1) for secret in secrets]
     target, alpha = question.target, question.alpha
     integers = channel.sample([0], rng=0).shape == (1,)
     if decode is None and not integers:
         raise DomainError(
             f"decode must be given for a channel whose releases are sets, bits or tuples; got None for "
-            f"{_validate.shown(channel)}. Pass a function of releases that returns estimates."
+            f"{validate.shown(channel)}. Pass a function of releases that returns estimates."
         )
     listable = channel._log2_shape()[1] <= 60
     small = listable and channel.outputs <= _MOST_OUTPUTS
     points = None
     if decode is not None and not callable(decode):
-        points = _validate.real("decode", decode, "finite numbers", np.isfinite)
+        points = validate.real("decode", decode, "finite numbers", np.isfinite)
         if points.ndim not in (1, 2) or not listable or len(points) != channel.outputs:
             raise ShapeError(
-                f"decode must have one entry or row for each of the {_validate.shown(channel.outputs)} outputs; got "
+                f"decode must have one entry or row for each of the {validate.shown(channel.outputs)} outputs; got "
                 f"shape {points.shape}. Pass a function for channels with many."
             )
     elif integers and small and not isinstance(channel, DiscreteLaplace):  # whose releases are all integers

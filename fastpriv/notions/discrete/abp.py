@@ -22,15 +22,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import _parallel, _validate
-from ..._parallel import Progress
+from ...base import parallel, validate
+from ...base.errors import DomainError, ShapeError
+from ...base.numerics import SQRT_LOG_2, SQRT_LOG_2_ABOVE, FloatArray, IndexArray, RealArray
+from ...base.numerics import UNIT_ROUNDOFF as U
+from ...base.parallel import Progress
 from ...capacity import structured
 from ...channels import DefaultChannel
-from ...errors import DomainError, ShapeError
 from ...kernels import _channel_blocks, _matrix_product
 from ...mechanisms.set_valued import count_times_log
-from ...numerics import SQRT_LOG_2, SQRT_LOG_2_ABOVE, FloatArray, IndexArray, RealArray
-from ...numerics import UNIT_ROUNDOFF as U
 from . import product_channels
 from .channel_with_prior import ChannelWithPrior, with_all_rows, with_distinct_rows
 from .dense_quantities import ColumnStatistics, RowBlocks, column_statistics, row_statistics
@@ -188,10 +188,10 @@ def _shifts_under(
         return _sums_under_changes(change, t, pi, b, columns, relative, gap)
 
     step = max(1, _BLOCK_CELLS // m)
-    row_parts = _parallel.blocks(n, step)
-    tasks = [(chosen, part) for chosen in _parallel.blocks(count, _BLOCK_RELEASES) for part in row_parts]
+    row_parts = parallel.blocks(n, step)
+    tasks = [(chosen, part) for chosen in parallel.blocks(count, _BLOCK_RELEASES) for part in row_parts]
     sums = np.zeros((3, count))
-    results = _parallel.ordered_map(sums_of_block, tasks, n_jobs=rows.n_jobs, progress=rows.progress, shared=True)
+    results = parallel.ordered_map(sums_of_block, tasks, n_jobs=rows.n_jobs, progress=rows.progress, shared=True)
     for (chosen, _), block in zip(tasks, results, strict=True):
         sums[:, chosen] += block
     return _roots_of_sums(sums, len(tasks) + step, weight)
@@ -375,7 +375,7 @@ def _pairwise_shifts(model: ChannelWithPrior, secret: Any) -> PosteriorShifts:
 
 
 def _validated_secrets(secret: Any, n: int) -> NDArray[Any]:
-    secrets = _validate.integers("secret", secret, 0, n - 1).reshape(-1)
+    secrets = validate.integers("secret", secret, 0, n - 1).reshape(-1)
     if secrets.size == 0:
         raise ShapeError("secret must be at least one secret; got none. Leave it out for all of them.")
     return secrets
@@ -405,7 +405,7 @@ def _checked_support(secrets: IndexArray, prior: FloatArray) -> IndexArray:
 
 
 def _validated_belief(belief: Any, n: int) -> FloatArray:
-    vector = _validate.probabilities("belief", getattr(belief, "probabilities", belief))
+    vector = validate.probabilities("belief", getattr(belief, "probabilities", belief))
     if vector.size != n:
         raise ShapeError(f"belief must have one entry for each of the {n} secrets; got {vector.size}. Pass one vector.")
     return np.asarray(vector / float(np.sum(vector, dtype=np.longdouble)))
@@ -414,7 +414,7 @@ def _validated_belief(belief: Any, n: int) -> FloatArray:
 def _validated_change(release: Any, rows: RowBlocks, first: ColumnStatistics) -> FloatArray:
     """The given distribution of the release less q."""
     m = first.q.size
-    vector = _validate.probabilities("release", release)
+    vector = validate.probabilities("release", release)
     if vector.size != m:
         raise ShapeError(f"release must have one entry for each of the {m} releases; got {vector.size}. Pass one row.")
     if (vector[~first.occurs] > 0).any():

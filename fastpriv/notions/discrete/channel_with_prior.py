@@ -11,16 +11,16 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ... import _validate
+from ...base import validate
+from ...base.errors import DomainError, TooLargeError
+from ...base.estimate import Estimate, Kind, Unit
+from ...base.numerics import FloatArray
 from ...channels import AnyChannel, Channel, ChannelStack, DefaultChannel, ProductChannel, ShardedChannel
 from ...channels.type_classes import prior_gap
 from ...distributions import Pmf, PmfStack
-from ...errors import DomainError, TooLargeError
-from ...estimate import Estimate, Kind, Unit
 from ...kernels import _channel_quantities
 from ...mechanisms import MechanismStack, SubsetSelection, UnaryEncoding
 from ...mechanisms.gaussian import GaussianMechanism
-from ...numerics import FloatArray
 
 __all__ = [
     "LEAST_PRIOR",
@@ -41,7 +41,7 @@ Prior: TypeAlias = "ArrayLike | Pmf | PmfStack | tuple[ArrayLike | None, ...] | 
 Mechanism: TypeAlias = "AnyChannel | ChannelStack | MechanismStack | ShardedChannel | ArrayLike | GaussianMechanism"
 
 LEAST_PRIOR = _channel_quantities.LEAST_PRIOR  # smaller positive prior probabilities are refused
-_SUM_TOLERANCE = _validate.sum_tolerance(np.float64)  # how far the sum of a prior may be from 1
+_SUM_TOLERANCE = validate.sum_tolerance(np.float64)  # how far the sum of a prior may be from 1
 _MOST_CELLS = 2**37  # cells that one call goes through at most: minutes of one core
 _MOST_SET_CELLS = 2**25  # the same for channels whose rows list all sets, which are built at once in memory
 _MOST_ENTRIES = 2**28  # secrets, and releases, for which vectors are held in memory
@@ -68,7 +68,7 @@ class ChannelWithPrior(NamedTuple):
         """Prior probability of each secret."""
         n = self.channel.inputs
         if self.prior is None:
-            _validate.memory("prior", 8 * n, "This quantity lists all secrets: take a channel with fewer.")
+            validate.memory("prior", 8 * n, "This quantity lists all secrets: take a channel with fewer.")
         return np.full(n, 1.0 / n) if self.prior is None else np.asarray(self.prior)
 
     @property
@@ -99,7 +99,7 @@ def channel_with_prior(prior: Prior | AnyChannel, mechanism: Mechanism) -> Chann
         return ChannelWithPrior(mechanism, prior)
     if isinstance(prior, AnyChannel):
         raise DomainError(
-            f"prior must be probabilities, a Pmf or None; got a channel, {_validate.shown(prior)}. The prior goes "
+            f"prior must be probabilities, a Pmf or None; got a channel, {validate.shown(prior)}. The prior goes "
             "first, then the channel."
         )
     if isinstance(mechanism, ShardedChannel):
@@ -109,7 +109,7 @@ def channel_with_prior(prior: Prior | AnyChannel, mechanism: Mechanism) -> Chann
         )
     channel: Any = mechanism
     if not isinstance(mechanism, AnyChannel):
-        channel = _validate.with_argument_name("matrix", "mechanism", lambda: Channel(mechanism))  # type: ignore[arg-type]
+        channel = validate.with_argument_name("matrix", "mechanism", lambda: Channel(mechanism))  # type: ignore[arg-type]
     weights: Any = prior.probabilities if isinstance(prior, Pmf) else prior
     if isinstance(weights, list) and isinstance(channel, ProductChannel):
         weights = tuple(weights) if any(np.ndim(marginal) == 1 for marginal in weights) else weights
@@ -152,7 +152,7 @@ def with_all_rows(model: ChannelWithPrior) -> ChannelWithPrior:
     if not rows_are_enumerable(channel):
         raise TooLargeError(
             f"mechanism must have at most {'2**25' if _lists_sets(channel) else '2**37'} cells, 2**28 secrets and "
-            f"2**28 releases to be gone through row by row; got {_validate.shown(channel)}. "
+            f"2**28 releases to be gone through row by row; got {validate.shown(channel)}. "
             "This quantity is known in closed form for fewer families and priors."
         )
     if isinstance(prior, tuple):

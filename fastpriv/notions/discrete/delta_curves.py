@@ -24,15 +24,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ... import _parallel, _validate
-from ..._parallel import Progress
-from ..._remedies import LIP_LEVELS
+from ...base import parallel, validate
+from ...base.estimate import Estimate
+from ...base.numerics import LOG_2, BoolArray, FloatArray, IndexArray, next_above, next_below
+from ...base.numerics import UNIT_ROUNDOFF as U
+from ...base.parallel import Progress
+from ...base.remedies import LIP_LEVELS
 from ...capacity import structured
 from ...channels import AnyChannel, Channel, ChannelStack, RowPair, SparseChannel, TypeClasses
-from ...estimate import Estimate
 from ...kernels import _channel_blocks, _channel_pairs, _channel_quantities
-from ...numerics import LOG_2, BoolArray, FloatArray, IndexArray, next_above, next_below
-from ...numerics import UNIT_ROUNDOFF as U
 from . import product_channels
 from .channel_with_prior import ChannelWithPrior, Prior, with_distinct_rows
 from .dense_quantities import ColumnStatistics, RowBlocks, column_statistics, is_one_block, is_plain
@@ -171,7 +171,7 @@ def ldp_delta_of_stack(
         return np.asarray(curves[0])
 
     tasks = pairs.blocks(max(1, 3 * n * levels.shape[1] // 8))
-    parts = _parallel.ordered_map(of_block, tasks, n_jobs=n_jobs, progress=progress, shared=True)
+    parts = parallel.ordered_map(of_block, tasks, n_jobs=n_jobs, progress=progress, shared=True)
     values = np.concatenate([np.empty((0, 3 * levels.shape[1])), *parts])
     ends = _flat_upper(end, pairs, levels)
     numbers = np.stack(_ldp_bounds(values, levels, gap, ends, stack.outputs, 0.0, True))
@@ -248,7 +248,7 @@ def _plain_lip_curves(
         return np.stack([value, lower, upper, np.broadcast_to(scaled[:, None], value.shape)])
 
     tasks = pairs.blocks(max(1, n // 2))
-    parts = list(_parallel.ordered_map(of_block, tasks, n_jobs=n_jobs, progress=progress, shared=True))
+    parts = list(parallel.ordered_map(of_block, tasks, n_jobs=n_jobs, progress=progress, shared=True))
     numbers = np.concatenate([np.empty((4, 0, n)), *parts], axis=1)
     return numbers[:3], _tiny_cells(pairs, levels), (numbers[3] > 0).any(axis=1)
 
@@ -281,8 +281,8 @@ def _validated_levels(epsilon: ArrayLike) -> FloatArray:
 
 
 def _validated(epsilon: ArrayLike) -> FloatArray:
-    numbers = _validate.real("epsilon", epsilon, "at least 0", lambda e: e == e)
-    return _validate.real("epsilon", numbers, "at least 0", lambda e: e >= 0, remedy=LIP_LEVELS)
+    numbers = validate.real("epsilon", epsilon, "at least 0", lambda e: e == e)
+    return validate.real("epsilon", numbers, "at least 0", lambda e: e >= 0, remedy=LIP_LEVELS)
 
 
 def _curve_estimate(
@@ -323,8 +323,8 @@ def _has_tiny_cells(channel: AnyChannel, secrets: IndexArray, n_jobs: int | None
         logs = channel._log_rows(part.start, part.stop)[chosen[part]]
         return bool(((logs > -np.inf) & (logs < -_LARGEST_EXPONENT)).any())
 
-    parts = _parallel.blocks(channel.inputs, max(1, _BLOCK_CELLS // channel.outputs))
-    return any(_parallel.ordered_map(in_block, parts, n_jobs=n_jobs, shared=True))
+    parts = parallel.blocks(channel.inputs, max(1, _BLOCK_CELLS // channel.outputs))
+    return any(parallel.ordered_map(in_block, parts, n_jobs=n_jobs, shared=True))
 
 
 def _level_shift(gap: Any) -> Any:
@@ -407,7 +407,7 @@ def _full_curve(
     progress: Progress,
 ) -> FloatArray:  # fmt: skip
     """The maximum over all pairs, each of which is evaluated."""
-    parts = _parallel.blocks(secrets.size, max(1, _BLOCK_CELLS // channel.outputs))
+    parts = parallel.blocks(secrets.size, max(1, _BLOCK_CELLS // channel.outputs))
 
     def of_blocks(task: tuple[slice, slice]) -> FloatArray:
         rows, others = (_rows_as_doubles(channel, secrets[part]) for part in task)
@@ -420,7 +420,7 @@ def _full_curve(
 
     tasks = [(parts[i], parts[j]) for j in range(len(parts)) for i in range(j + 1)]
     largest = np.zeros(excess.size)
-    for divergence in _parallel.ordered_map(of_blocks, tasks, n_jobs=n_jobs, progress=progress, shared=True):
+    for divergence in parallel.ordered_map(of_blocks, tasks, n_jobs=n_jobs, progress=progress, shared=True):
         largest = np.maximum(largest, divergence)
     return largest
 
@@ -439,7 +439,7 @@ def _screened_curve(
         rows = _rows_as_doubles(channel, secrets)
         rows = np.ascontiguousarray(rows[_clustered_order(rows)])
     step = math.isqrt(_SCREENED_TERMS // (m * (first.size - 1)))
-    parts = _parallel.blocks(n, min(max(step // 16, 1), 64) * 16)
+    parts = parallel.blocks(n, min(max(step // 16, 1), 64) * 16)
     largest = np.zeros(excess.size)
 
     def block(part: slice) -> FloatArray:
@@ -455,7 +455,7 @@ def _screened_curve(
         extreme = np.concatenate([rows.argmax(axis=0), rows.argmin(axis=0)])
         _channel_pairs.raise_to_pairs(rows[np.unique(extreme)[:_MOST_FIRST_ROWS]], None, excess, first, largest)
     tasks = [(parts[i], parts[j]) for j in range(len(parts)) for i in range(j + 1)]
-    for found in _parallel.ordered_map(of_blocks, tasks, n_jobs=n_jobs, progress=progress, shared=True):
+    for found in parallel.ordered_map(of_blocks, tasks, n_jobs=n_jobs, progress=progress, shared=True):
         np.maximum(largest, found, out=largest)
     return largest
 

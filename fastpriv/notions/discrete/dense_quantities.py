@@ -31,13 +31,13 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import _parallel
-from ..._parallel import Progress
+from ...base import parallel
+from ...base.estimate import Kind
+from ...base.numerics import LOG_2, MACHINE_EPSILON, BoolArray, FloatArray, IndexArray, IntArray, RealArray
+from ...base.numerics import UNIT_ROUNDOFF as U
+from ...base.parallel import Progress
 from ...channels import AnyChannel, Channel, ShardedChannel, SparseChannel
-from ...estimate import Kind
 from ...kernels import _channel_blocks, _channel_quantities
-from ...numerics import LOG_2, MACHINE_EPSILON, BoolArray, FloatArray, IndexArray, IntArray, RealArray
-from ...numerics import UNIT_ROUNDOFF as U
 from ...posteriors.block_tree import BlockTree, Node
 from .channel_with_prior import Bracket, ChannelWithPrior
 
@@ -79,7 +79,7 @@ class RowBlocks:
         self.prior = np.ascontiguousarray(model.weights)
         self.gap = model.gap
         n, m = self.channel.shape
-        self.slices = _parallel.blocks(n, rows_of_block(m))
+        self.slices = parallel.blocks(n, rows_of_block(m))
         self.log = has_logs(self.channel)
         self.log_scale: FloatArray | None = None  # natural logarithms; of powers of 2 where cells are plain
 
@@ -103,7 +103,7 @@ class RowBlocks:
     def map(self, task: Callable[[slice], Task], *, silent: bool = False) -> Iterator[Task]:
         """Results of a task for each block, in order, with the threads and (unless ``silent``) the progress reports."""
         progress = None if silent else self.progress
-        return _parallel.ordered_map(task, self.slices, n_jobs=self.n_jobs, progress=progress, shared=True)
+        return parallel.ordered_map(task, self.slices, n_jobs=self.n_jobs, progress=progress, shared=True)
 
     def merged(
         self, task: Callable[[RowBlocks, slice, RealArray], State], merge: Callable[[State, State], State],
@@ -408,7 +408,7 @@ def plain_brackets(model: ChannelWithPrior, names: Collection[str], progress: Pr
     if numbers is None:
         return None
     if progress:
-        report, close = _parallel.progress_reporter(progress, 1)
+        report, close = parallel.progress_reporter(progress, 1)
         report(1)
         close()
     return {name: _bracket(name, *numbers[(start := 3 * NAMES.index(name)) : start + 3]) for name in names}

@@ -26,15 +26,15 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ... import _validate
-from ..._values import distinct_rows
+from ...base import validate
+from ...base.errors import DomainError, TooLargeError
+from ...base.numerics import UNIT_ROUNDOFF as U
+from ...base.numerics import BoolArray, FloatArray, IndexArray, IntArray, LongDoubleArray
+from ...base.values import distinct_rows
 from ...capacity import structured
 from ...channels import AnyChannel, Channel, RowPair, SparseChannel, TypeClasses
 from ...channels.composite import compositions, log_multinomials, mixed_radix_digits, product_pairs
-from ...errors import DomainError, TooLargeError
 from ...mechanisms import RandomizedResponse
-from ...numerics import UNIT_ROUNDOFF as U
-from ...numerics import BoolArray, FloatArray, IndexArray, IntArray, LongDoubleArray
 from ...posteriors.ball_arithmetic import Ball
 from ...posteriors.product_jensen_shannon import product_type_jensen_shannon
 from .channel_with_prior import ChannelWithPrior
@@ -99,7 +99,7 @@ def expected_posteriors(model: ChannelWithPrior, secret: Any) -> TypeDivergences
     if kinds is None or model.factors is None:
         return None
     if secret is not None:
-        requested = _validate.integers("secret", secret, 0, model.channel.inputs - 1).reshape(-1).tolist()
+        requested = validate.integers("secret", secret, 0, model.channel.inputs - 1).reshape(-1).tolist()
         counts, mass, error = _types_of_secrets(model, kinds, requested)
     elif model.channel.inputs <= _MOST_LISTED_SECRETS:
         counts, mass, error = _types_of_all_secrets(model, kinds)
@@ -108,7 +108,7 @@ def expected_posteriors(model: ChannelWithPrior, secret: Any) -> TypeDivergences
     else:
         raise TooLargeError(
             f"secret must be given for a product whose secrets are of more than {_MOST_TYPES} types; got None for "
-            f"{_validate.shown(number)} types. Pass the true secrets of interest."
+            f"{validate.shown(number)} types. Pass the true secrets of interest."
         )
     distinct, index = distinct_rows(counts)
     js = product_type_jensen_shannon([posterior for of_factor in kinds for posterior in of_factor.posteriors], distinct)
@@ -168,7 +168,7 @@ def _types_of_secrets(model: ChannelWithPrior, kinds: list[_SecretKinds], secret
             counts[row, first[i] + (0 if kind is None else int(kind[digit]))] += 1
         if log_mass[row] == -np.inf:
             raise DomainError(
-                f"secret must be one that the prior gives mass; got {_validate.shown(secret)}. The posterior is not "
+                f"secret must be one that the prior gives mass; got {validate.shown(secret)}. The posterior is not "
                 "defined at releases that the prior rules out."
             )
     mass = np.asarray(np.exp(log_mass - log_mass.max()), dtype=np.float64)

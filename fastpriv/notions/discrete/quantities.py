@@ -14,11 +14,11 @@ import sys
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from ..._parallel import Progress
+from ...base.estimate import Kind, Unit
+from ...base.numerics import UNIT_ROUNDOFF as U
+from ...base.parallel import Progress
 from ...capacity import structured
 from ...channels import AnyChannel, Channel, DefaultChannel
-from ...estimate import Kind, Unit
-from ...numerics import UNIT_ROUNDOFF as U
 from . import dense_quantities as dense
 from . import type_class_quantities as type_classes
 from .channel_with_prior import (

@@ -5,7 +5,7 @@ returns the states of its nodes in the tree of ``block_tree``: a few numbers for
 of secrets. The first pass also adds up the prior and checks the sums of the rows.
 """
 
-# bounds: tested by contracts/test_sharded_channels - rounding of the sum of a prior, as in ``_validate.sum_gap``
+# bounds: tested by contracts/test_sharded_channels - rounding of the sum of a prior, as in ``validate.sum_gap``
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from ... import _parallel, _validate
-from ..._executors import ExecutorLike
-from ..._parallel import Progress
+from ...base import parallel, validate
+from ...base.errors import DomainError, ShapeError
+from ...base.executors import ExecutorLike
+from ...base.numerics import FloatArray, RealArray
+from ...base.parallel import Progress
 from ...channels import ShardedChannel, ShardedLikelihood
 from ...channels.matrix_channels import largest_gap
 from ...channels.vector_sources import ConcatenatedSource, sources_of
 from ...distributions import Pmf
-from ...errors import DomainError, ShapeError
-from ...numerics import FloatArray, RealArray
 from ...posteriors.block_tree import BlockTree, Node
 from ...posteriors.shards import concatenated, opened_store, run_pass, shard_ranges
 from .channel_with_prior import LEAST_PRIOR, ChannelWithPrior, channel_with_prior
@@ -149,7 +149,7 @@ class ShardedRowBlocks(RowBlocks):
         """The states of all blocks, merged by the tree; the first pass finds the facts too."""
         stage, self.stage = self.stage, self.stage + 1
         work = _ShardPass(self, task, merge, with_facts=stage == 0)
-        report, close = _parallel.progress_reporter(self.progress, len(self.shards))
+        report, close = parallel.progress_reporter(self.progress, len(self.shards))
         offset = stage * len(self.shards)
         try:
             payloads = run_pass(
@@ -173,7 +173,7 @@ class ShardedRowBlocks(RowBlocks):
         if self.source is not None:  # by halves in a block, then by halves of all blocks, in two doubles
             distance = float(abs((facts[0] - 1.0) + facts[1]))
             gap = distance * (1 + 2.0**-50) + 256 * float(np.finfo(np.longdouble).eps)
-        if gap > (tolerance := _validate.sum_tolerance(np.float64)):
+        if gap > (tolerance := validate.sum_tolerance(np.float64)):
             raise DomainError(
                 f"prior must sum to 1 within {tolerance:g}; got a sum of {float(facts[0])!r}. "
                 "Divide by the sum if they are weights."

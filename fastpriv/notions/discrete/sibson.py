@@ -22,11 +22,11 @@ import math
 
 import numpy as np
 
-from ..._parallel import Progress
+from ...base.numerics import LOG_2, FloatArray
+from ...base.numerics import UNIT_ROUNDOFF as U
+from ...base.parallel import Progress
 from ...capacity import structured
 from ...channels import TypeClasses
-from ...numerics import LOG_2, FloatArray
-from ...numerics import UNIT_ROUNDOFF as U
 from .channel_with_prior import Bracket, ChannelWithPrior, with_distinct_rows
 from .dense_quantities import RowBlocks, column_statistics
 from .type_class_quantities import type_classes

@@ -11,16 +11,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ... import _parallel, _validate
-from ..._parallel import Progress
-from ..._values import Index, distinct_rows
+from ...base import parallel, validate
+from ...base.errors import DomainError, ShapeError
+from ...base.estimate import Estimate, Kind, Unit
+from ...base.numerics import BoolArray, FloatArray, IndexArray, RealArray
+from ...base.parallel import Progress
+from ...base.values import Index, distinct_rows
 from ...channels import Channel, ChannelStack
 from ...channels.channel_stacks import at_position
 from ...distributions import Pmf, PmfStack
-from ...errors import DomainError, ShapeError
-from ...estimate import Estimate, Kind, Unit
 from ...kernels import _channel_quantities
-from ...numerics import BoolArray, FloatArray, IndexArray, RealArray
 from . import dense_quantities as dense
 from .channel_with_prior import ChannelWithPrior, Mechanism, Prior, channel_with_prior, estimate
 from .quantities import UNITS, brackets
@@ -35,7 +35,7 @@ __all__ = [
 _CELLS_PER_TASK = 2**18  # cells of the channels in one task: about a millisecond
 _PAIRS_PER_TASK = 4096  # pairs in one task at most: their results take 1 MB
 _ZERO = np.zeros(1, dtype=np.intp)  # the position of the only channel and prior of a stack of one
-_SUM_TOLERANCE = _validate.sum_tolerance(np.float64)  # how far the sum of a prior may be from 1
+_SUM_TOLERANCE = validate.sum_tolerance(np.float64)  # how far the sum of a prior may be from 1
 
 
 class StackWithPriors(NamedTuple):
@@ -102,7 +102,7 @@ class StackWithPriors(NamedTuple):
     def blocks(self, operations: int = 1) -> list[slice]:
         """Blocks of pairs, each a task, for work of this many operations a cell."""
         cells = self.cells.shape[1] * self.cells.shape[2] * operations
-        return _parallel.blocks(self.size, max(1, min(_PAIRS_PER_TASK, _CELLS_PER_TASK // cells)))
+        return parallel.blocks(self.size, max(1, min(_PAIRS_PER_TASK, _CELLS_PER_TASK // cells)))
 
 
 def stack_with_priors(prior: Prior, stack: ChannelStack) -> StackWithPriors:
@@ -112,9 +112,9 @@ def stack_with_priors(prior: Prior, stack: ChannelStack) -> StackWithPriors:
     if prior is None:
         zeros = np.zeros(stack.size, dtype=np.intp)
         return StackWithPriors(cells, gaps, None, stack.shape, np.arange(stack.size), zeros, stack.errors)
-    values = prior.probabilities if isinstance(prior, (Pmf, PmfStack)) else _validate.array("prior", prior)
+    values = prior.probabilities if isinstance(prior, (Pmf, PmfStack)) else validate.array("prior", prior)
     if values.dtype.kind not in "fiub":
-        values = _validate.real("prior", prior, "probabilities between 0 and 1", answer=False)
+        values = validate.real("prior", prior, "probabilities between 0 and 1", answer=False)
     if values.ndim == 0 or values.shape[-1] != stack.inputs:
         raise ShapeError(
             f"prior must have one entry for each of the {stack.inputs} secrets along its last axis; got shape "
@@ -128,7 +128,7 @@ def stack_with_priors(prior: Prior, stack: ChannelStack) -> StackWithPriors:
             f"prior must have leading axes that broadcast with those of the stack; got {leading} and {stack.shape}. "
             "Add axes of length 1 for a grid."
         ) from None
-    _validate.grid("prior with the stack", shape)
+    validate.grid("prior with the stack", shape)
     priors = np.ascontiguousarray(values, dtype=np.float64).reshape(-1, stack.inputs)
     prior_gaps = _channel_quantities.prior_gaps(priors)
     invalid = ~((prior_gaps >= 0) & (prior_gaps <= _SUM_TOLERANCE))
@@ -172,7 +172,7 @@ def quantities(
     names: Collection[str], prior: Prior, mechanism: Mechanism, n_jobs: int | None, progress: Progress
 ) -> dict[str, Estimate]:
     """Estimates of several quantities of a channel, or of a stack of them."""
-    _parallel.checked(n_jobs, progress)
+    parallel.checked(n_jobs, progress)
     if isinstance(mechanism, ChannelStack):
         return stack_quantities(prior, mechanism, names, n_jobs, progress)
     model = model_of_rows(prior, mechanism)
@@ -185,7 +185,7 @@ def stack_quantities(
 ) -> dict[str, Estimate]:
     """Estimates of the named quantities, of the broadcast shape of the stack and the priors."""
     pairs = stack_with_priors(prior, stack)
-    _validate.memory("the answers", 24 * len(names) * pairs.size, "Pass fewer channels at a time.")
+    validate.memory("the answers", 24 * len(names) * pairs.size, "Pass fewer channels at a time.")
     wanted = dense.wanted(names)
     rows = [dense.NAMES.index(name) for name in names]
     one_block = dense.is_one_block(stack.inputs * stack.outputs)
@@ -204,7 +204,7 @@ def stack_quantities(
             numbers[index] = [found[name][:3] for name in names]
         return numbers
 
-    parts = list(_parallel.ordered_map(of_block, pairs.blocks(), n_jobs=n_jobs, progress=progress, shared=True))
+    parts = list(parallel.ordered_map(of_block, pairs.blocks(), n_jobs=n_jobs, progress=progress, shared=True))
     numbers = np.concatenate([np.empty((0, len(rows), 3)), *parts])
     return {
         name: stack_estimate(pairs, numbers[:, column].T, *dense.KINDS[name], UNITS[name])
@@ -224,7 +224,7 @@ def pairs_with_levels(
             f"{name} must have leading axes that broadcast with those of the stack; got {rows.shape[:-1]} and "
             f"{pairs.shape}. Its last axis belongs to each channel: add axes of length 1 before it for a grid."
         ) from None
-    _validate.grid(f"{name} with the stack", (*shape, rows.shape[-1]))
+    validate.grid(f"{name} with the stack", (*shape, rows.shape[-1]))
     if shape != pairs.shape:
         position = np.broadcast_to(np.arange(pairs.size).reshape(pairs.shape), shape)
         texts = dict(zip(pairs.invalid, pairs.errors.values(), strict=True))
@@ -244,7 +244,7 @@ def each_pair(
     def of_pair(index: int) -> Any:
         return None if index in invalid else compute(pairs.pair(index), index)
 
-    return list(_parallel.ordered_map(of_pair, range(pairs.size), n_jobs=n_jobs, progress=progress, shared=True))
+    return list(parallel.ordered_map(of_pair, range(pairs.size), n_jobs=n_jobs, progress=progress, shared=True))
 
 
 def stack_estimate(

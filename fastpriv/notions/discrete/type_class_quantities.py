@@ -13,11 +13,11 @@ import math
 
 import numpy as np
 
+from ...base.numerics import UNIT_ROUNDOFF as U
+from ...base.numerics import FloatArray
 from ...capacity import structured
 from ...channels import AnyChannel, ExtremeLogRatios, SparseChannel, TypeClasses
 from ...mechanisms import RandomizedResponse, RepeatedChannel, SubsetSelection, UnaryEncoding
-from ...numerics import UNIT_ROUNDOFF as U
-from ...numerics import FloatArray
 from .channel_with_prior import Bracket, ChannelWithPrior
 
 __all__ = ["chi_square_information", "log_ratio_bounds", "maximal_leakage", "mutual_information", "type_classes",

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray
 from ...kernels import _matrix_product
-from ...numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray
 from ..options import never_expired
 from .exponents import DiagonalExponentProblem, diagonal_solution, interior_start, solve
 

@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray
 from ...distributions.covariances import factors_and_refused
-from ...numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray
 
 __all__ = ["Factors", "certified_bounds", "cholesky_factors", "lower_factors"]
 

@@ -29,7 +29,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ...numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray
+from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray
 from ..options import never_expired
 
 __all__ = [

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray
+from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray
 from ..options import never_expired
 from .active_components import DiagonalTilting, TiltedNormals, exponents_by_component
 from .domination_certificates import Factors, certified_bounds, cholesky_factors

@@ -26,8 +26,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
+from ...base.numerics import FloatArray, IndexArray
 from ...distributions import GaussianMixture
-from ...numerics import FloatArray, IndexArray
 from .active_components import TiltedNormals
 from .domination_certificates import lower_factors
 

@@ -41,8 +41,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...base.numerics import MACHINE_EPSILON, FloatArray, IndexArray
 from ...distributions import GaussianMixture
-from ...numerics import MACHINE_EPSILON, FloatArray, IndexArray
 from ..options import never_expired
 from .active_components import DiagonalTilting, leading_components
 from .full_covariances import FullTilting, SharedTilting

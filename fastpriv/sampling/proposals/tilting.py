@@ -27,8 +27,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray, log_sum_exp
 from ...distributions import GaussianMixture
-from ...numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray, log_sum_exp
 from ..options import never_expired
 from .active_components import DiagonalTilting, TiltedNormals, leading_components
 from .full_covariances import FullTilting, SharedTilting

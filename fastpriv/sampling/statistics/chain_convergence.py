@@ -13,7 +13,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from ...numerics import FloatArray
+from ...base.numerics import FloatArray
 
 __all__ = [
     "LEAST_SAMPLES", "R_HAT_LIMIT", "effective_samples", "half_means", "normal_scores", "split_r_hat",

@@ -26,10 +26,10 @@ from typing import Any
 
 import numpy as np
 
-from ... import _validate
-from ...errors import DomainError, ShapeError
+from ...base import validate
+from ...base.errors import DomainError, ShapeError
+from ...base.numerics import BoolArray, FloatArray
 from ...kernels import _betting
-from ...numerics import BoolArray, FloatArray
 from ..options import Side
 from .intervals import Interval, error_of_one_bound, finished_interval
 
@@ -92,13 +92,13 @@ class BoundedMean:
         self, quantities: int | None = None, *, low: float = 0.0, high: float = 1.0, batch: int = 1
     ) -> None:
         self._scalar = quantities is None
-        self.quantities = 1 if quantities is None else _validate.count("quantities", quantities)
-        self.low = _validate.scalar("low", low, "finite", np.isfinite)
-        self.high = _validate.scalar("high", high, "above low", lambda x: x > self.low)
+        self.quantities = 1 if quantities is None else validate.count("quantities", quantities)
+        self.low = validate.scalar("low", low, "finite", np.isfinite)
+        self.high = validate.scalar("high", high, "above low", lambda x: x > self.low)
         self._width = 1.0 if math.isinf(self.high) else self.high - self.low
         if math.isinf(self._width):
             raise DomainError(f"high must be within a finite distance of low; got {high!r}. Pass a range of doubles.")
-        self.batch = _validate.count("batch", batch)
+        self.batch = validate.count("batch", batch)
         self.count = 0  # observations taken in; of batches, their points
         self._sum = np.zeros(self.quantities)
         self._sides = 1 if math.isinf(self.high) else 2
@@ -227,7 +227,7 @@ def tail_excess(log_moment: float, order: float, threshold: float) -> float:
     >>> tail_excess(0.0, 1.0, 20.0)
     7.58...e-10
     """
-    order = _validate.scalar("order", order, "positive and finite", lambda x: (x > 0) & np.isfinite(x))
+    order = validate.scalar("order", order, "positive and finite", lambda x: (x > 0) & np.isfinite(x))
     exponent = log_moment - order * threshold - 1.0 - math.log(order)
     return math.exp(exponent) * (1.0 + 1e-12) if exponent < 709.0 else math.inf
 

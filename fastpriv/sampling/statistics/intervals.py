@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from ... import _validate
-from ...errors import ShapeError
-from ...numerics import BoolArray, FloatArray
+from ...base import validate
+from ...base.errors import ShapeError
+from ...base.numerics import BoolArray, FloatArray
 from ..options import SIDES, Side
 
 __all__ = [
@@ -133,14 +133,14 @@ def stage_interval(
     error = error_of_one_bound(confidence, side)
     pooled: dict[int, list[FloatArray]] = {}
     for points, means in stages:
-        size = _validate.count("points", points)
+        size = validate.count("points", points)
         pooled.setdefault(size, []).append(_replicates(means))
     if not pooled:
         raise ShapeError("stages must have at least one entry; got an empty sequence. Run one stage first.")
     groups = {size: np.concatenate(parts) for size, parts in pooled.items()}
     shape = next(iter(groups.values())).shape[1:]
-    point_skewness = np.broadcast_to(_validate.real("skewness", skewness, "a number"), shape).ravel()
-    point_deviation = np.broadcast_to(_validate.real("deviation", deviation, "a number"), shape).ravel()
+    point_skewness = np.broadcast_to(validate.real("skewness", skewness, "a number"), shape).ravel()
+    point_deviation = np.broadcast_to(validate.real("deviation", deviation, "a number"), shape).ravel()
     every = np.concatenate(list(groups.values()))
     infinite = [(every == end).any(axis=0).ravel() for end in (math.inf, -math.inf)]
     if np.any(infinite):
@@ -198,7 +198,7 @@ def analysis_confidence(confidence: float, analysis: int) -> float:
     [0.0375, 0.00625, 0.002083, 0.000139]
     """
     error = 1.0 - _level(confidence)
-    k = _validate.count("analysis", analysis)
+    k = validate.count("analysis", analysis)
     return 1.0 - (error * _FIRST_SHARE if k == 1 else error * (1.0 - _FIRST_SHARE) / (k * (k - 1.0)))
 
 
@@ -210,7 +210,7 @@ def student_factor(confidence: float, replicates: int, side: Side = "both") -> f
     >>> student_factor(0.95, 32)
     2.0395...
     """
-    freedom = _validate.count("replicates", replicates, 2) - 1.0
+    freedom = validate.count("replicates", replicates, 2) - 1.0
     return -float(special.stdtrit(freedom, error_of_one_bound(confidence, side)))
 
 
@@ -228,11 +228,11 @@ def binomial_interval(hits: Any, trials: Any, confidence: float, side: Side = "b
     >>> binomial_interval(0, 1000, 0.95, "upper").upper
     0.0029912...
     """
-    trial = _validate.real("trials", trials, "whole numbers of at least 1", lambda x: _whole(x) & (x >= 1))
-    hit = _validate.real("hits", hits, "whole numbers of at least 0", lambda x: _whole(x) & (x >= 0))
-    _validate.broadcastable("hits", hit, "trials", trial)
+    trial = validate.real("trials", trials, "whole numbers of at least 1", lambda x: _whole(x) & (x >= 1))
+    hit = validate.real("hits", hits, "whole numbers of at least 0", lambda x: _whole(x) & (x >= 0))
+    validate.broadcastable("hits", hit, "trials", trial)
     hit, trial = np.broadcast_arrays(hit, trial)
-    _validate.real("trials - hits", trial - hit, "at least 0", lambda x: x >= 0)
+    validate.real("trials - hits", trial - hit, "at least 0", lambda x: x >= 0)
     error = error_of_one_bound(confidence, side)
     lower, upper = least_rates(hit, trial, error), most_rates(hit, trial, error)
     return finished_interval(hit / trial, lower, upper, side, 0.0, 1.0, hit.shape)
@@ -264,7 +264,7 @@ def _in_pieces(quantile: Callable[..., FloatArray], a: Any, b: Any, error: Any) 
 
 
 def _replicates(means: Any) -> FloatArray:
-    array = _validate.real("means", means, "numbers")
+    array = validate.real("means", means, "numbers")
     if array.ndim not in (1, 2) or len(array) < 2:
         raise ShapeError(
             f"means must be of shape (R,) or (R, e) with R of at least 2; got {array.shape}. Run more replicates."
@@ -278,11 +278,11 @@ def _whole(x: FloatArray) -> BoolArray:
 
 def error_of_one_bound(confidence: float, side: Side) -> float:
     """The probability with which one bound may fail."""
-    return (1.0 - _level(confidence)) / (2.0 if _validate.choice("side", side, SIDES) == "both" else 1.0)
+    return (1.0 - _level(confidence)) / (2.0 if validate.choice("side", side, SIDES) == "both" else 1.0)
 
 
 def _level(confidence: float) -> float:
-    return _validate.scalar("confidence", confidence, "between 0 and 1, exclusive", lambda x: (x > 0) & (x < 1))
+    return validate.scalar("confidence", confidence, "between 0 and 1, exclusive", lambda x: (x > 0) & (x < 1))
 
 
 def _rule_of_three(

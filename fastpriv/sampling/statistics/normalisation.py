@@ -28,8 +28,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ...errors import warned
-from ...numerics import FloatArray
+from ...base.errors import warned
+from ...base.numerics import FloatArray
 from .tail_index import LargestValues
 
 __all__ = [

@@ -17,9 +17,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ... import _validate
-from ...errors import ShapeError
-from ...numerics import FloatArray
+from ...base import validate
+from ...base.errors import ShapeError
+from ...base.numerics import FloatArray
 
 __all__ = ["LargestValues", "PointMoments", "tail_index", "tail_verdict"]
 
@@ -47,8 +47,8 @@ class LargestValues:
     """
 
     def __init__(self, keep: int = 1000, quantities: int = 1) -> None:
-        self.keep = _validate.count("keep", keep, 2)
-        self.quantities = _validate.count("quantities", quantities)
+        self.keep = validate.count("keep", keep, 2)
+        self.quantities = validate.count("quantities", quantities)
         self.count = 0
         self._held: FloatArray = np.empty((self.quantities, 0))
 
@@ -122,7 +122,7 @@ class PointMoments:
     """
 
     def __init__(self, quantities: int = 1) -> None:
-        self.quantities = _validate.count("quantities", quantities)
+        self.quantities = validate.count("quantities", quantities)
         self.count = 0
         self.mean: FloatArray = np.zeros(self.quantities)
         self._second: FloatArray = np.zeros(self.quantities)
@@ -186,7 +186,7 @@ def tail_index(top_values: Any) -> FloatArray:
     >>> float(tail_index(1.0 / np.arange(1, 301)))  # Pareto quantiles with k = 1
     0.9...
     """
-    values = np.sort(_validate.real("top_values", top_values, "numbers"), axis=-1)
+    values = np.sort(validate.real("top_values", top_values, "numbers"), axis=-1)
     if values.ndim == 0 or values.shape[-1] <= _MIN_EXCEEDANCES:
         raise ShapeError(
             f"top_values must have at least {_MIN_EXCEEDANCES + 1} values in a list; got shape {values.shape}. Keep "

@@ -21,9 +21,9 @@ import math
 
 import numpy as np
 
+from ....base.numerics import UNIT_ROUNDOFF as U
+from ....base.numerics import FloatArray
 from ....kernels import _channel_blocks, _matrix_product
-from ....numerics import UNIT_ROUNDOFF as U
-from ....numerics import FloatArray
 from .mutual_information import STEP, TRAPEZOID, log_transform
 from .parameters import SetParameters
 

@@ -30,8 +30,8 @@ import math
 
 import numpy as np
 
-from ....numerics import UNIT_ROUNDOFF as U
-from ....numerics import FloatArray
+from ....base.numerics import UNIT_ROUNDOFF as U
+from ....base.numerics import FloatArray
 from ..channel_with_prior import Bracket
 from .parameters import SetParameters
 

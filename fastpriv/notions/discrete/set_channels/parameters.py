@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ....base.numerics import UNIT_ROUNDOFF as U
+from ....base.numerics import FloatArray
 from ....channels.type_classes import distinct_probabilities
 from ....mechanisms import SubsetSelection, UnaryEncoding
-from ....numerics import UNIT_ROUNDOFF as U
-from ....numerics import FloatArray
 from ..channel_with_prior import ChannelWithPrior
 
 __all__ = ["SetParameters", "set_parameters"]

@@ -1,0 +1,1 @@
+"""What every room stands on: errors, estimates, numbers, arguments, parallel work, files, stores."""

@@ -1,0 +1,486 @@
+"""A file of columns, as text: CSV of any usual dialect, packed or not, or Parquet. What is ambiguous is refused.
+
+A separator is looked for in the first lines: among comma, semicolon, tab and bar those that cut line 1 outside of its
+quotation marks. Where several do, it is the one that cuts all lines into equally many cells, none of which is cut
+further by another. The comma of a number (``36,5``) and one before a blank cut nothing.
+"""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import io
+import itertools
+import lzma
+import os
+import re
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, TextIO, cast
+
+from . import validate
+from .errors import BackendMissingError, DomainError
+from .files import lines_of
+
+__all__ = ["ColumnFile", "is_number"]
+
+_SEPARATORS = ",;\t|"  # those that are looked for
+_SAMPLE_LINES, _SAMPLE_SIZE = 1000, 2**20  # lines and characters in which they are looked for
+_LONGEST_LINE = 2**21  # characters: a hundred thousand columns of twenty, which take a second
+_PARQUET_MAGIC = b"PAR1"  # the first bytes of a Parquet file
+_UNPACKED_AT_ONCE = 2**26  # bytes of a packed Parquet file
+_BYTE_ORDER_MARKS = (  # longer marks first: that of UTF-32 begins with that of UTF-16
+    (b"\xff\xfe\x00\x00", "utf-32"), (b"\x00\x00\xfe\xff", "utf-32"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"),
+)  # fmt: skip
+# A tab, or a comma, semicolon or bar before other text: the line has several cells.
+_CELL_END = re.compile(r"[,;|](?=\S)|\t")
+_DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*")  # a number with a decimal comma, such as -1,5e3
+# A whole number in groups of three digits, such as 1,234,567.
+_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+\s*")
+# What the readers of compressed files raise if a file is damaged.
+_DAMAGE_ERRORS = (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+# Remedy for a first line of which it is unclear whether it is a header.
+_HEADER_REMEDY = "Pass header=True (--header) if it holds names, header=False (--no-header) if it is a record."
+
+
+class ColumnFile:
+    """A file of columns: their names, its dialect, and its cells.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    sep, decimal, encoding, header
+        As for ``read_column``.
+    data : bytes, optional
+        What the file holds, where it was read already; ``path`` is then but its name.
+
+    Attributes
+    ----------
+    names : list of str
+        Names of the columns, "1", "2" and so on where line 1 is a record.
+    separator : str or None
+        What stands between cells; None where there is one column, and for Parquet.
+    decimal : str or None
+        As it was given.
+    decimal_commas_likely : bool
+        Whether another column may have decimal commas, so that a point may separate thousands.
+    headerless : bool
+        Whether line 1 is a record.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, sep: str | None = None, decimal: str | None = None,
+        encoding: str | None = None, header: bool | None = None, data: bytes | None = None,
+    ) -> None:  # fmt: skip
+        self.file, self._data = validate.path("path", path), data
+        self.separator, self.decimal = _check_separator(sep), _check_decimal(decimal)
+        self._encoding = None if encoding is None else _check_encoding(encoding)
+        self._header = None if header is None else validate.flag("header", header)
+        self.decimal_commas_likely = self.headerless = False
+        self.packing = ""
+        with self._open_bytes() as stream:
+            start = stream.read(4)
+        self.parquet, self._first = start == _PARQUET_MAGIC, [""]
+        if not start:
+            raise DomainError(
+                f"file must have at least one record; got the empty file {str(self.file)!r}. Check the path."
+            )
+        if self.parquet:
+            for name, value in {"sep": sep, "decimal": decimal, "encoding": encoding, "header": header}.items():
+                if value is not None:
+                    raise DomainError(
+                        f"{name} must be left out for Parquet, which needs none; got {value!r} with "
+                        f"{str(self.file)!r}. Drop it."
+                    )
+            self.names = [str(name) for name in self._arrow(lambda parquet, source: parquet.read_schema(source).names)]
+            return
+        mark = next((name for mark, name in _BYTE_ORDER_MARKS if start.startswith(mark)), None)
+        if self._encoding is None and mark is not None:
+            raise DomainError(
+                f"file must be text in UTF-8; got the byte order mark of {mark.upper()} in {str(self.file)!r}. Pass "
+                f"encoding={mark!r} (--encoding {mark})."
+            )
+        self._read_dialect()
+
+    @property
+    def header_inferred(self) -> bool:
+        """Whether line 1 was taken for the header without an argument that says so."""
+        return not self.parquet and not self.headerless and self._header is None
+
+    def description(self, decimals: Sequence[str] = ()) -> str:
+        """Return the name of the file, and how it was read if it is not plain CSV."""
+        notes = []
+        if self.separator not in (None, ","):
+            notes.append("separator " + {"\t": "tab", " ": "blank"}.get(self.separator, repr(self.separator)))
+        if "," in decimals:
+            notes.append("decimal ','")
+        if self._encoding is not None and self._encoding != "utf-8":
+            notes.append(self._encoding)
+        if self.headerless:
+            notes.append("no line of names")
+        return self.file.name + (f" ({', '.join(notes)})" if notes else "")
+
+    def column_index(self, column: str | None) -> int:
+        """Return the index of the column of this name; for None, that of the only one."""
+        labels = self.names
+        shown = ", ".join(map(validate.shortened, labels[:20])) + (", ..." if len(labels) > 20 else "")
+        if column is None:
+            if len(labels) != 1:
+                raise DomainError(
+                    f"column must be named when a file has several; got {len(labels)} columns: {shown}. Pass "
+                    "--column NAME."
+                )
+            return 0
+        if column not in labels:
+            in_line_1 = self.headerless and self._header is None and column in self._first
+            more = f" Line 1 holds numbers alone. {_HEADER_REMEDY}" if in_line_1 else ""
+            repeat = " A name with a comma stands alone: repeat --column." if "," in column else ""
+            raise DomainError(
+                f"column must be one of the file's columns: {shown}; got {column!r}. Choose one of these.{repeat}{more}"
+            )
+        if labels.count(column) > 1:
+            raise DomainError(
+                f"column must be unique; got {labels.count(column)} columns called {column!r}. Rename one."
+            )
+        if not self.parquet and self._header is None and not self.headerless and is_number(column):
+            raise DomainError(
+                f"line 1 must hold names, or numbers alone; got the number {column!r} beside "
+                f"{next(name for name in labels if not is_number(name))!r}. {_HEADER_REMEDY}"
+            )
+        return labels.index(column)
+
+    def cells(self, column: str | None) -> list[str]:
+        """Return the cells of a column of a CSV file, in the order of the file."""
+        index = self.column_index(column)
+        cells = [row[index] for row in self.rows()]
+        if self.separator is None and _are_row_names(cells):
+            raise DomainError(
+                f"line 1 must name every column; got {self.names[0]!r} alone above lines that begin with 1, 2, 3. Name "
+                "the column of row numbers too, or pass sep=';' (--sep ';') if these are numbers with a decimal comma."
+            )
+        return cells
+
+    def rows(self) -> Iterator[list[str]]:
+        """Yield the cells of each record of a CSV file, in the order of the file."""
+        width, alone = len(self.names), self.separator is None
+        begins = ends = 0  # numbers of lines before the last record, and up to its end
+        with self._open_text() as stream:
+            lines = _TextLines(stream, self.file)
+            rows = self._reader(lines)
+            try:
+                if not self.headerless:
+                    next(rows)
+                    ends = rows.line_num
+                for row in rows:
+                    begins, ends = ends, rows.line_num
+                    if alone and len(row) > 1:
+                        row = self._joined(row, lines.line, ends)
+                    if len(row) == width:
+                        yield row
+                    elif row:
+                        raise self._ragged(ends, len(row))
+                    elif width == 1:
+                        yield [""]
+            except csv.Error as error:
+                raise DomainError(
+                    f"file must be a well-formed CSV file; got {str(self.file)!r}: {error}. Write it again."
+                ) from None
+        if ends > begins + 1:
+            self._check_quotation_closed(begins)
+
+    def arrow(self, column: str | None) -> tuple[str, Any, Any]:
+        """Return name and cells of a column of a Parquet file, and pyarrow."""
+        name = self.names[self.column_index(column)]
+        cells = self._arrow(lambda parquet, source: parquet.read_table(source, columns=[name]).column(0))
+        import pyarrow
+
+        return name, cells, pyarrow
+
+    def _read_dialect(self) -> None:
+        """Find separator, header and names in the first lines."""
+        with self._open_text() as stream:
+            lines, whole, size = [], True, 0
+            for line in _TextLines(stream, self.file):
+                lines.append(line)
+                size += len(line)
+                if len(lines) == _SAMPLE_LINES or size > _SAMPLE_SIZE:
+                    whole = False
+                    break
+        if not lines or not lines[0].strip():
+            raise DomainError(
+                "line 1 must hold the names of the columns; got an empty line. Remove it, or check the file."
+            )
+        if self.separator is None:
+            self.separator = _find_separator(lines, whole)
+        sample = _parse_sample(lines, self.separator or ",", whole)
+        self._first = [cell.strip() for cell in (sample[0] if sample else [])]
+        if self.separator is None:
+            self._first = [",".join(self._first)]
+        every = all(map(is_number, self._first))
+        self.headerless = every if self._header is None else not self._header
+        self.names = [str(i) for i in range(1, len(self._first) + 1)] if self.headerless else self._first
+        self.decimal_commas_likely = self.separator == ";" or any(
+            _DECIMAL_COMMA.fullmatch(cell) and not _THOUSANDS.fullmatch(cell) for row in sample for cell in row
+        )
+
+    def _reader(self, lines: Iterable[str], strict: bool = False) -> Any:
+        return csv.reader(
+            lines, delimiter=self.separator or ",", skipinitialspace=self.separator != " ", strict=strict
+        )
+
+    def _joined(self, row: list[str], line: str, number: int) -> list[str]:
+        """Return the only cell of a line of a file of one column, in which commas stand."""
+        text = ",".join(row)
+        is_number_with_commas = _DECIMAL_COMMA.fullmatch(text) or _THOUSANDS.fullmatch(text)
+        if '"' in line or not (is_number_with_commas or not _CELL_END.search(text)):
+            raise self._ragged(number, len(row))
+        return [text]
+
+    def _ragged(self, line: int, cells: int) -> DomainError:
+        width = len(self.names)
+        return DomainError(
+            f"line {line} must be of {width} cells like the first line; got {cells}. Correct that line (a stray "
+            "separator or an open quotation mark is the usual cause), or pass what separates cells, as in sep=';' "
+            "(--sep ';')."
+        )
+
+    def _check_quotation_closed(self, begins: int) -> None:
+        """Refuse a last record that swallowed lines behind a quotation mark which nothing closes."""
+        with self._open_text() as stream:
+            try:
+                list(self._reader(itertools.islice(_TextLines(stream, self.file), begins, None), strict=True))
+            except csv.Error as error:
+                if "end of data" in str(error):
+                    raise DomainError(
+                        f"line {begins + 1} must close the quotation mark that it opens; got none until the end of "
+                        f"{str(self.file)!r}. Close it, or write \"\" for a quotation mark in a cell."
+                    ) from None
+
+    def _open_bytes(self) -> BinaryIO:
+        """Open the file, unpacked."""
+        if self._data is None:
+            if self.file.is_dir() or not self.file.exists():
+                kind = IsADirectoryError if self.file.is_dir() else FileNotFoundError
+                raise kind(f"file must be an existing CSV or Parquet file; got {str(self.file)!r}. Check the path.")
+            packed: BinaryIO = open(self.file, "rb")  # noqa: SIM115 - closed with what is returned
+        else:
+            packed = io.BytesIO(self._data)
+        start = packed.read(10)
+        packed.seek(0)
+        if start[:2] == b"\x1f\x8b":
+            self.packing = "gzip"
+            return cast(BinaryIO, _UnpackedStream(gzip.GzipFile(fileobj=packed), packed, self.file))
+        if start[:3] == b"BZh" and start[4:10] == b"1AY&SY":
+            self.packing = "bzip2"
+            return cast(BinaryIO, _UnpackedStream(bz2.BZ2File(packed), packed, self.file))
+        if start[:6] == b"\xfd7zXZ\x00":
+            self.packing = "xz"
+            return cast(BinaryIO, _UnpackedStream(lzma.LZMAFile(packed), packed, self.file))
+        if start[:4] == b"PK\x03\x04":
+            self.packing = "zip"
+            return cast(BinaryIO, _UnpackedStream(self._member(packed), packed, self.file))
+        return packed
+
+    def _member(self, packed: BinaryIO) -> Any:
+        """Open the only file in a zip archive."""
+        try:
+            archive = zipfile.ZipFile(packed)
+            names = (name for name in archive.namelist() if not name.startswith("__MACOSX/"))
+            inside = [name for name in names if not name.endswith("/")]
+            if len(inside) == 1:
+                return archive.open(inside[0])
+            got = f"{len(inside)} files" + (", as in an Excel workbook" if "[Content_Types].xml" in inside else "")
+        except (*_DAMAGE_ERRORS, RuntimeError, NotImplementedError) as error:
+            got = str(error)
+        packed.close()
+        raise DomainError(
+            f"file must be CSV or Parquet, or an archive of one such file; got {str(self.file)!r} with {got}. Save it "
+            "as CSV in UTF-8."
+        )
+
+    def _open_text(self) -> TextIO:
+        return io.TextIOWrapper(self._open_bytes(), encoding=self._encoding or "utf-8", newline="")
+
+    def _arrow(self, read: Any) -> Any:
+        try:
+            import pyarrow as arrow
+            import pyarrow.parquet as parquet
+        except ImportError:
+            raise BackendMissingError(
+                "pyarrow must be installed to read Parquet; got none. Run: pip install 'fastpriv[table]'"
+            ) from None
+        source: Any = self.file
+        if self._data is not None or self.packing:
+            pieces: list[bytes] = []
+            with self._open_bytes() as stream:
+                while piece := stream.read(_UNPACKED_AT_ONCE):
+                    pieces.append(piece)
+                    validate.memory("file", 2 * sum(map(len, pieces)), "Unpack it.")
+            source = arrow.BufferReader(b"".join(pieces))
+        try:
+            return read(parquet, source)
+        except (arrow.ArrowException, OSError) as error:
+            reason = str(error).splitlines()[0]
+            raise DomainError(
+                f"file must be a whole Parquet file; got {str(self.file)!r}: {reason}. Write it again."
+            ) from None
+
+
+class _UnpackedStream(io.BufferedIOBase):
+    """The unpacked bytes of a packed file; errors name the damage, and closing closes both."""
+
+    def __init__(self, stream: Any, packed: BinaryIO, file: Path) -> None:
+        self._stream, self._packed, self._file = stream, packed, file
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        return self._read(self._stream.read, size)
+
+    def read1(self, size: int = -1, /) -> bytes:
+        return self._read(self._stream.read1, size)
+
+    def _read(self, read: Any, size: int | None) -> bytes:
+        try:
+            return bytes(read(-1 if size is None else size))
+        except _DAMAGE_ERRORS as error:
+            raise DomainError(
+                f"file must be packed without damage; got {str(self._file)!r}: {error}. Copy or write it again."
+            ) from None
+
+    def close(self) -> None:
+        self._stream.close()
+        self._packed.close()
+        super().close()
+
+
+class _TextLines:
+    """The lines of a text, of which the last one is kept; raises for bytes that are not text in this encoding."""
+
+    def __init__(self, stream: TextIO, file: Path) -> None:
+        self._stream, self._file, self.line = stream, file, ""
+
+    def __iter__(self) -> Iterator[str]:
+        number, encoding = 0, _encoding_name(self._stream.encoding)
+        try:
+            for line in lines_of(self._stream, self._file, _LONGEST_LINE):
+                if "\0" in line:
+                    raise DomainError(
+                        f"file must be text; got the character 0 in line {number + 1} of {str(self._file)!r}. Pass the "
+                        "encoding it has, such as encoding='utf-16-le' (--encoding utf-16-le), or save it as CSV in "
+                        "UTF-8."
+                    )
+                number += 1
+                self.line = line if number > 1 else line.removeprefix("\ufeff")
+                yield self.line
+        except UnicodeDecodeError as error:
+            raise DomainError(
+                f"file must be text in {encoding}; got byte 0x{error.object[error.start]:02x} "
+                f"in {str(self._file)!r}. Pass the encoding it has, such as encoding='latin-1', 'cp1252' or 'utf-16' "
+                "(--encoding latin-1), or save it in UTF-8."
+            ) from None
+        except UnicodeError as error:
+            raise DomainError(
+                f"file must be text in {encoding}; got {str(self._file)!r}: {error}. Pass the "
+                "encoding it has, such as encoding='utf-16-le' (--encoding utf-16-le)."
+            ) from None
+
+
+def is_number(text: str) -> bool:
+    """Whether a cell is a number, with a decimal point or comma or with commas between thousands."""
+    try:
+        float(text)
+    except ValueError:
+        return bool(_DECIMAL_COMMA.fullmatch(text) or _THOUSANDS.fullmatch(text))
+    return "_" not in text
+
+
+def _check_separator(sep: Any) -> str | None:
+    if sep is None:
+        return None
+    separator = {"tab": "\t", "\\t": "\t"}.get(sep, sep) if isinstance(sep, str) else sep
+    if not isinstance(separator, str) or len(separator) != 1 or separator in '"\r\n\0':
+        raise DomainError(
+            f"sep must be one character, no quotation mark and no end of line; got {validate.shown(sep)}. Pass ',', "
+            "';', '|' or 'tab' (--sep ';')."
+        )
+    return separator
+
+
+def _check_decimal(decimal: Any) -> str | None:
+    if not (decimal is None or (isinstance(decimal, str) and decimal in (".", ","))):
+        raise DomainError(
+            f"decimal must be '.' or ','; got {validate.shown(decimal)}. Pass what stands before the decimals."
+        )
+    return None if decimal is None else str(decimal)
+
+
+def _check_encoding(encoding: Any) -> str:
+    try:
+        with io.TextIOWrapper(io.BytesIO(), encoding=encoding) as stream:
+            return "utf-8" if _encoding_name(stream.encoding) == "UTF-8" else str(encoding).lower()
+    except (LookupError, TypeError, ValueError):
+        raise DomainError(
+            f"encoding must be a text encoding that Python knows; got {validate.shown(encoding)}. Pass utf-8, utf-16, "
+            "latin-1, cp1252 or another one."
+        ) from None
+
+
+def _encoding_name(encoding: str) -> str:
+    return "UTF-8" if encoding.lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig", "u8") else encoding
+
+
+def _parse_sample(lines: list[str], separator: str, whole: bool) -> list[list[str]]:
+    """Parse a sample; leave out empty lines and a last record that the sample may cut."""
+    rows: list[list[str]] = []
+    try:
+        rows += csv.reader(lines, delimiter=separator, skipinitialspace=separator != " ")
+    except csv.Error:  # reported when the whole file is read
+        return rows
+    if not whole and len(rows) > 1:
+        rows.pop()
+    return [row for row in rows if row]
+
+
+def _find_separator(lines: list[str], whole: bool) -> str | None:
+    """Find what separates cells; None for one column."""
+    samples = {separator: _parse_sample(lines, separator, whole) for separator in _SEPARATORS}
+    samples = {separator: rows for separator, rows in samples.items() if rows and len(rows[0]) > 1}
+    if len(samples) > 1:  # a cell in quotation marks ends with them
+        quoted = {sep: rows for sep, rows in samples.items() if _ends_inside_quotes(lines[0], sep)}
+        samples = quoted or samples
+    if len(samples) < 2:
+        return next(iter(samples), None)
+    fit = [
+        separator for separator, rows in samples.items()
+        if all(len(row) == len(rows[0]) and all(map(_is_one_cell, row)) for row in rows)
+    ]
+    if len(fit) == 1:
+        return fit[0]
+    shown = " and ".join(repr(separator) for separator in samples)
+    raise DomainError(
+        f"sep must be given where line 1 may be cut in several ways; got {shown} in {lines[0].strip()[:60]!r}. Pass "
+        "what separates cells: sep=';' (--sep ';')."
+    )
+
+
+def _ends_inside_quotes(line: str, separator: str) -> bool:
+    try:
+        list(csv.reader([line], delimiter=separator, skipinitialspace=True, strict=True))
+    except csv.Error as error:
+        return "end of data" in str(error)
+    return True
+
+
+def _is_one_cell(cell: str) -> bool:
+    return not _CELL_END.search(cell) or bool(_DECIMAL_COMMA.fullmatch(cell))
+
+
+def _are_row_names(cells: list[str]) -> bool:
+    """Whether the cells of a file without separators begin with 1, 2, 3 and a comma: row numbers without a name."""
+    return len(cells) > 1 and all(cell.startswith(f"{i},") for i, cell in enumerate(cells, start=1))

@@ -1,0 +1,77 @@
+"""Addresses of earlier versions: ``fastpriv.membership`` is ``fastpriv.studies.membership``, and so on.
+
+A finder answers ``import fastpriv.membership.releases`` with the module at its present address, so that programs and
+pickles of earlier versions are read; names of ``fastpriv.membership`` are looked up in its present packages.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+__all__ = ["install"]
+
+# Packages that have the names and modules of an earlier one.
+_PRESENT = {
+    "fastpriv.assessment": ["fastpriv.studies.assessment"],
+    "fastpriv.auditing": ["fastpriv.studies.auditing"],
+    "fastpriv.datasets": ["fastpriv.studies.datasets"],
+    "fastpriv.errors": ["fastpriv.base.errors"],
+    "fastpriv.estimate": ["fastpriv.base.estimate"],
+    "fastpriv.figures": ["fastpriv.report", "fastpriv.studies.papers"],
+    "fastpriv.leakage": ["fastpriv.studies.leakage"],
+    "fastpriv.membership": ["fastpriv.studies.membership", "fastpriv.studies.papers"],
+    "fastpriv.risk": ["fastpriv.composition"],
+}
+
+
+class _OldPackage(ModuleType):
+    """Package whose names are those of its present packages."""
+
+    def __getattr__(self, name: str) -> Any:
+        for package in map(import_module, () if name.startswith("__") else _PRESENT[self.__name__]):
+            if hasattr(package, name):
+                return getattr(package, name)
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
+    def __dir__(self) -> list[str]:
+        return sorted({name for package in map(import_module, _PRESENT[self.__name__]) for name in dir(package)})
+
+
+class _OldAddresses(MetaPathFinder, Loader):
+    """Finder and loader of the earlier packages and of their modules."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        package = ".".join(fullname.split(".")[:2])
+        return ModuleSpec(fullname, self, is_package=fullname == package) if package in _PRESENT else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return _OldPackage(spec.name) if spec.name in _PRESENT else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        name = module.__name__
+        if name in _PRESENT:
+            module.__doc__ = f"Earlier address of {' and '.join(_PRESENT[name])}."
+            return
+        package, below = ".".join(name.split(".")[:2]), name.split(".")[2:]
+        for address in (".".join((present, *below)) for present in _PRESENT[package]):
+            try:
+                sys.modules[name] = import_module(address)  # the import system returns what stands here
+                return
+            except ModuleNotFoundError as error:
+                if error.name != address:
+                    raise
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+def install() -> None:
+    """Let programs and pickles of earlier versions find what they import."""
+    if not any(isinstance(finder, _OldAddresses) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _OldAddresses())  # before finders of paths, which take an empty folder for a package

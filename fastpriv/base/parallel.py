@@ -1,0 +1,347 @@
+"""Work in blocks that depend neither on the number of workers nor on their kind: threads, or the processes or the
+cluster of a joblib backend that the caller configured. The one owner of joblib; ``_executors`` runs work that lasts."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import threading
+import traceback
+import warnings
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
+from contextlib import contextmanager
+from queue import SimpleQueue
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import validate
+from .errors import DomainError, WorkerDiedError, warned
+
+__all__ = [
+    "Progress", "TaskOutcome", "blocks", "checked", "configured_workers", "on_one_worker", "ordered_map", "pickled",
+    "progress_reporter", "run_pickled", "run_task",
+]  # fmt: skip
+
+Result = TypeVar("Result")
+Progress = bool | Callable[[int, int], None] | None
+
+_MAX_JOBS = 2**16  # threads or processes; more would only hold memory
+_TASKS_PER_WORKER = 8  # tasks of one round on backends that return whole lists: the delay before results are seen
+_CACHED_FUNCTIONS = 4  # latest calls; nested calls alternate between two or three
+_IGNORED_WARNINGS = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning)  # as Python does
+
+
+def blocks(total: int, size: int) -> list[slice]:
+    """Consecutive slices of at most ``size`` that cover ``range(total)``."""
+    return [slice(start, min(start + size, total)) for start in range(0, total, size)]
+
+
+def checked(n_jobs: Any, progress: Any = None) -> None:
+    """Check both arguments, also where the work is too short to use them."""
+    if n_jobs is not None:
+        whole = isinstance(n_jobs, (int, np.integer)) and not isinstance(n_jobs, (bool, np.bool_))
+        if not whole or n_jobs == 0:
+            raise DomainError(
+                f"n_jobs must be a non-zero integer or None; got {validate.shown(n_jobs)}. Pass -1 for all cores."
+            )
+        if abs(int(n_jobs)) > _MAX_JOBS:
+            raise DomainError(
+                f"n_jobs must be at most {_MAX_JOBS} in size; got {validate.shown(n_jobs)}. Pass -1 for all cores."
+            )
+    if not (progress is None or isinstance(progress, bool) or callable(progress)):
+        raise DomainError(
+            f"progress must be True or False, or a function; got {validate.shown(progress)}. "
+            "A function is called with the number of pieces done and the total."
+        )
+
+
+def ordered_map(
+    function: Callable[[Any], Result], tasks: Sequence[Any], *, n_jobs: int | None = None, progress: Progress = None,
+    brief: bool = False, shared: bool = False,
+) -> Generator[Result, None, None]:  # fmt: skip
+    """Yield ``function(task)`` in the order of ``tasks``, computed by the workers of joblib.
+
+    Workers are threads unless the caller of the library configured another backend. ``n_jobs=None`` means the number
+    set by ``joblib.parallel_config``, one worker when it sets none. ``brief`` says that all of the work takes a few
+    milliseconds: the caller's own thread does it. Results are yielded in order as they are ready, so a caller that is
+    interrupted keeps all that was yielded.
+
+    Processes and clusters are sent the function once, and then tasks: tasks should be small, and what they have in
+    common part of the function. ``shared`` says that the function is large, or writes into arrays of the caller:
+    threads do the tasks whatever the backend is. Threads also do them where the function cannot be pickled, not even by
+    cloudpickle, and in a daemonic process, which cannot have children.
+    """
+    checked(n_jobs, progress)
+    report, close = progress_reporter(progress, len(tasks))
+    results = _results(function, tasks, 1 if brief else n_jobs, shared)
+    try:
+        for done, result in enumerate(results, start=1):
+            report(done)
+            yield result
+    finally:
+        results.close()
+        close()
+
+
+def _results(
+    function: Callable[[Any], Result], tasks: Sequence[Any], n_jobs: int | None, shared: bool
+) -> Generator[Result, None, None]:
+    """Choose between the caller's thread, threads, and the processes of a backend."""
+    if len(tasks) <= 1 or n_jobs == 1:
+        yield from map(function, tasks)
+        return
+    from multiprocessing import current_process
+
+    from joblib.parallel import ThreadingBackend
+
+    backend, workers = configured_workers(n_jobs)
+    sent = None
+    if not getattr(backend, "supports_sharedmem", False):
+        sent = None if shared or current_process().daemon else pickled_or_none(function)
+        if sent is None:
+            backend = ThreadingBackend(nesting_level=backend.nesting_level)
+    if backend.effective_n_jobs(workers) <= 1:
+        yield from map(function, tasks)
+    elif sent is not None:
+        yield from _process_results(sent, tasks, workers, backend)
+    else:
+        threads = backend if isinstance(backend, ThreadingBackend) else "threading"
+        yield from _thread_results(function, tasks, workers, threads)
+
+
+def configured_workers(n_jobs: int | None) -> tuple[Any, int]:
+    """The joblib backend that the caller configured, or threads, and its number of workers, -1 for all cores."""
+    from joblib.parallel import get_active_backend
+
+    backend, configured = get_active_backend(prefer="threads")
+    workers = configured if n_jobs is None else n_jobs
+    return backend, backend.default_n_jobs if workers is None else workers
+
+
+def on_one_worker() -> Any:
+    """A context in which calls of the package use the caller's thread alone: for the inside of a task."""
+    import joblib
+
+    return joblib.parallel_config("threading", n_jobs=1)
+
+
+def _thread_results(
+    function: Callable[[Any], Result], tasks: Sequence[Any], n_jobs: int, backend: Any
+) -> Iterator[Result]:
+    """Yield the results of threads through a queue, since joblib polls for results only every 10 ms."""
+    import joblib
+
+    finished: SimpleQueue[tuple[int, Any, BaseException | None]] = SimpleQueue()
+    ended = False
+
+    def run_task(index: int) -> None:
+        if ended:
+            return
+        try:
+            finished.put((index, function(tasks[index]), None))
+        except BaseException as error:
+            finished.put((index, None, error))
+
+    run = _parallel_generator(n_jobs, backend=backend)
+    waiting: dict[int, Result] = {}  # results of later tasks, kept until they are due
+    with _closing(run(joblib.delayed(run_task)(index) for index in range(len(tasks)))):
+        try:
+            for index in range(len(tasks)):
+                while index not in waiting:
+                    finished_index, result, error = finished.get()
+                    if error is not None:
+                        raise error
+                    waiting[finished_index] = result
+                yield waiting.pop(index)
+        finally:
+            ended = True
+
+
+def pickled(item: Any) -> bytes:
+    """A 1-tuple of the item as cloudpickle writes it: what is of ``__main__`` travels with its code."""
+    import joblib
+
+    return pickle.dumps(joblib.wrap_non_picklable_objects((item,), keep_wrapper=False))
+
+
+def pickled_or_none(function: Callable[[Any], Any]) -> NDArray[np.uint8] | None:
+    """The pickled function, as an array, of which joblib and dask send one copy; None where it cannot be pickled."""
+    try:
+        return np.frombuffer(pickled(function), np.uint8)
+    except Exception:  # pickling runs code of the caller's objects, which may raise anything
+        return None
+
+
+def _process_results(
+    function: NDArray[np.uint8], tasks: Sequence[Any], n_jobs: int, backend: Any
+) -> Generator[Any, None, None]:
+    """Results of other processes, with the errors and warnings that arose there."""
+    try:
+        yield from _backend_results(function, tasks, n_jobs, backend)
+    except BrokenExecutor as error:
+        reason = str(error).partition("\n")[0].rstrip(". ") or type(error).__name__
+        raise WorkerDiedError(
+            f"joblib must have workers that outlive their tasks; got one that died: {reason}. Look for a lack of "
+            "memory, or a crash in the function; executor='processes', where there is this argument, replaces workers."
+        ) from error
+
+
+def _backend_results(
+    function: NDArray[np.uint8], tasks: Sequence[Any], n_jobs: int, backend: Any
+) -> Generator[Any, None, None]:
+    import joblib
+
+    key = os.urandom(16).hex()  # of the function in the cache of each worker
+    if backend.supports_return_generator:
+        run = _parallel_generator(n_jobs)
+        left = deque(tasks)
+        calls = (joblib.delayed(run_task)(key, function, left.popleft()) for _ in range(len(tasks)) if left)
+        with _closing(run(calls)) as outcomes:
+            for outcome in outcomes:
+                try:
+                    yield _result_of(outcome)
+                except BaseException:
+                    # the tasks that were sent end by themselves: loky may fail in a thread of its own when it is
+                    # closed (and kills its workers) just as it is sent another task
+                    left.clear()
+                    deque(outcomes, maxlen=0)
+                    raise
+        return
+    size = _TASKS_PER_WORKER * backend.effective_n_jobs(n_jobs)
+    with joblib.Parallel(n_jobs=n_jobs) as run:  # one pool for all rounds
+        for part in blocks(len(tasks), size):
+            indices = range(part.start, part.stop)
+            yield from map(_result_of, run(joblib.delayed(run_task)(key, function, tasks[i]) for i in indices))
+
+
+class TaskOutcome(NamedTuple):
+    """What a worker process sends back; an error is sent and not raised, so that no pool breaks."""
+
+    result: Any
+    error: BaseException | None
+    warnings: tuple[tuple[str, type[Warning]], ...]
+
+
+def run_pickled(key: str, function: bytes, task: bytes) -> bytes:
+    """The outcome of a task in another process; function, task and outcome are as ``pickled`` writes them."""
+    try:
+        outcome = run_task(key, function, pickle.loads(task)[0])
+    except BaseException as error:  # the task cannot be read here
+        outcome = TaskOutcome(None, _picklable(error), ())
+    try:
+        return pickled(outcome)
+    except Exception as error:
+        fault = DomainError(f"function must return what can be pickled; got {type(error).__name__}: {error}.")
+        return pickled(TaskOutcome(None, fault, outcome.warnings))
+
+
+def run_task(key: str, function: Any, task: Any) -> TaskOutcome:
+    """Run a task in another process, with its warnings where they can be recorded."""
+    if threading.current_thread() is not threading.main_thread():  # filters of warnings belong to all threads
+        return _outcome(key, function, task)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        outcome = _outcome(key, function, task)
+    relevant = (warning for warning in caught if not issubclass(warning.category, _IGNORED_WARNINGS))
+    kept = tuple((str(warning.message), warning.category) for warning in relevant)
+    return outcome._replace(warnings=kept)
+
+
+def _outcome(key: str, pickled_function: Any, task: Any) -> TaskOutcome:
+    try:
+        function = _function_cache.get(key)
+        if function is None:
+            (function,) = pickle.loads(pickled_function)
+            while len(_function_cache) >= _CACHED_FUNCTIONS:
+                _function_cache.pop(next(iter(_function_cache)), None)
+            _function_cache[key] = function
+        with on_one_worker():
+            return TaskOutcome(function(task), None, ())
+    except BaseException as error:
+        return TaskOutcome(None, _picklable(error), ())
+
+
+_function_cache: dict[str, Callable[[Any], Any]] = {}  # in a worker: the functions of the latest calls
+
+
+def _picklable(error: BaseException) -> BaseException:
+    """The error, with a note of its traceback; a RuntimeError that names it where it cannot be pickled."""
+    trace = "".join(traceback.format_exception(error))
+    try:
+        copy = pickle.loads(pickle.dumps(error))
+    except Exception:
+        copy = RuntimeError(f"{type(error).__name__}: {error}")
+    if not isinstance(copy, KeyboardInterrupt):
+        copy.add_note(f"In a worker process:\n{trace}")
+    return copy  # type: ignore[no-any-return]
+
+
+def _result_of(outcome: TaskOutcome) -> Any:
+    """Issue the warnings of a task in this process; then return its result or raise its error."""
+    for text, category in outcome.warnings:
+        warned(text, category)
+    if outcome.error is not None:
+        raise outcome.error
+    return outcome.result
+
+
+def _parallel_generator(n_jobs: int, **options: Any) -> Any:
+    """A ``joblib.Parallel`` that yields results, without its warning about those that were not consumed.
+
+    The warning is left out at its source: filters of warnings belong to all threads, and are lost or stay for ever
+    where two threads set and restore them at once.
+    """
+    import joblib
+
+    run = joblib.Parallel(n_jobs=n_jobs, return_as="generator", **options)
+    run._warn_exit_early = lambda: None
+    return run
+
+
+@contextmanager
+def _closing(results: Any) -> Iterator[Any]:
+    """Close the generator of joblib in any case."""
+    thread = threading.get_ident()
+    try:
+        yield results
+    finally:
+        if threading.get_ident() != thread:  # joblib warns where another thread closes it, not where it is exhausted
+            deque(results, maxlen=0)
+        results.close()
+
+
+def progress_reporter(progress: Progress, total: int) -> tuple[Callable[[int], None], Callable[[], None]]:
+    """Two functions: one of the number done, one that closes the display.
+
+    None and False show nothing. True shows a bar on stderr, once half a second has passed, if stderr is a terminal. A
+    callable is called with the number done and the total.
+    """
+    if progress is None or progress is False:
+        return (lambda done: None), (lambda: None)
+    if callable(progress):
+        call = progress
+        return (lambda done: call(done, total)), (lambda: None)
+    checked(None, progress)
+    return _progress_bar(total)
+
+
+def _progress_bar(total: int) -> tuple[Callable[[int], None], Callable[[], None]]:
+    import sys
+
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        terminal = sys.stderr.isatty()
+
+        def write_line(done: int) -> None:
+            if terminal:
+                sys.stderr.write(f"\r{done}/{total}")
+                sys.stderr.flush()
+
+        return write_line, lambda: print(file=sys.stderr) if terminal else None
+    bar = tqdm(total=total, unit="block", leave=False, delay=0.5, disable=None)
+    return (lambda done: bar.update(done - bar.n) if not bar.disable else None), bar.close

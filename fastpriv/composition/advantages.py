@@ -1,0 +1,325 @@
+"""What the best attack attains: its advantage, its probability of error, and what (epsilon, delta) promises against it.
+
+Notation: the best test of P against Q accepts Q where q / p is large; delta(x) = sup_E P(E) - x Q(E), x = e^epsilon.
+With prior pi of P the least probability of error is
+
+    integral of min(pi p, (1 - pi) q) = m (1 - delta(e^t)),   m = min(pi, 1 - pi),  t = |log(pi / (1 - pi))|,
+
+delta being the curve of the likelier of the two against the other exchanged: of P against Q where pi <= 1/2.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..base import validate
+from ..base.estimate import Estimate, NumberLike
+from ..base.monotone import monotone
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
+from ..conversions.differential_privacy import membership_advantage_from_dp
+from .engines import Quantity, gaussian_bounds
+from .group_privacy import group_pair, group_size
+from .pairs import Pair, certified, pair_of
+from .trade_off import curve_of_pair
+
+__all__ = ["advantage", "bayes_risk", "membership_advantage_bound", "privacy_profile", "reconstruction_robustness"]
+
+# bound: proved - rounding of 1 - pi, of a quotient and of a logarithm, relative to the logarithm of the odds or to 1
+_LOGIT_ERROR = 1e-15
+# bound: proved - an exponential, relative to 1 + the size of its exponent
+_EXP_ERROR = 4 * UNIT_ROUNDOFF
+# bound: none - one minus delta below which it is computed by itself
+_SMALL = 0.05
+
+
+def advantage(p: Any, q: Any = None) -> Estimate:
+    """The largest probability of a true alarm minus that of a false one: the total variation distance of a pair.
+
+    Parameters
+    ----------
+    p, q
+        As ``trade_off_curve``.
+
+    Returns
+    -------
+    Estimate
+        A probability, ``exact`` or ``certified``.
+
+    Raises
+    ------
+    DomainError, ShapeError
+        As ``trade_off_curve``.
+
+    Notes
+    -----
+    **Accuracy** that of the privacy curve of the pair; ``tests/enclosures/test_risk.py``.
+
+    Source: Yeom, Giacomelli, Fredrikson and Jha 2018, definition 4; lemma of Neyman and Pearson.
+
+    Examples
+    --------
+    >>> from fastpriv import risk
+    >>> risk.advantage([0.75, 0.25], [0.25, 0.75]).value
+    0.5
+    """
+    return certified(pair_of(p, q).forward, np.zeros(()))
+
+
+def bayes_risk(p: Any, q: Any = None, prior: ArrayLike = 0.5) -> Estimate:
+    """The least probability of error of who guesses whether a release came from P or from Q.
+
+    Parameters
+    ----------
+    p, q
+        As ``trade_off_curve``.
+    prior : array_like
+        Probability that it came from P, between 0 and 1, any shape.
+
+    Returns
+    -------
+    Estimate
+        Probabilities of the shape of ``prior``, at most min(prior, 1 - prior). Of a channel the least risk over its
+        ordered pairs of rows.
+
+    Raises
+    ------
+    DomainError, ShapeError
+        As ``trade_off_curve``, and for a prior outside of [0, 1].
+
+    Notes
+    -----
+    **Accuracy** that of the privacy curve of the pair, of which one minus it counts; small risks of normal and discrete
+    pairs and of compositions are relative to themselves. ``tests/enclosures/test_risk.py``.
+
+    Source: Kaissis, Ziller, Kolek, Riess and Rueckert 2024, section 3.
+
+    Examples
+    --------
+    >>> from fastpriv import GaussianMechanism, risk
+    >>> risk.bayes_risk(GaussianMechanism(1.0, 1.0), None, [0.1, 0.5]).value.round(6)
+    array([0.098664, 0.308538])
+    """
+    pair = pair_of(p, q).worst()
+    pi = validate.real("prior", prior, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
+    least = np.minimum(pi, 1.0 - pi)
+    with np.errstate(divide="ignore"):
+        odds = np.where(pi <= 0.5, np.log1p(-pi) - np.log(pi), np.log(pi) - np.log1p(-pi))
+    odds = np.where(pi == 0.5, 0.0, np.abs(odds))
+    slack = np.where((pi == 0.5) | np.isinf(odds), 0.0, _LOGIT_ERROR * (1.0 + odds))
+    value, lower, upper = (np.empty(pi.shape) for _ in range(3))
+    for some, curve in ((pi <= 0.5, pair.forward), (pi > 0.5, pair.backward)):
+        some = np.asarray(some)
+        if some.any():
+            nearest = certified(curve, odds[some])
+            value[some] = least[some] * (1.0 - np.asarray(nearest.value))
+            high = certified(curve, np.maximum(odds[some] - slack[some], 0.0)).upper
+            low = certified(curve, odds[some] + slack[some]).lower
+            complement = next_below(1.0 - np.asarray(high)), next_above(1.0 - np.asarray(low))
+            small = complement[0] < _SMALL
+            if small.any():
+                one = pair if curve is pair.forward else pair.swapped()
+                levels = np.maximum(odds[some][small] - slack[some][small], 0.0), odds[some][small] + slack[some][small]
+                found = _complement_bounds(one, *levels)
+                if found is not None:
+                    for end, sharp, own in zip(complement, found, (np.maximum, np.minimum), strict=True):
+                        end[small] = own(end[small], sharp)
+                    value[some] = least[some] * np.where(
+                        small, 0.5 * complement[0] + 0.5 * complement[1], 1.0 - np.asarray(nearest.value)
+                    )
+            lower[some] = next_below(least[some] * complement[0], 2)
+            upper[some] = next_above(least[some] * complement[1], 2)
+    lower = np.where(least == 0.0, 0.0, np.clip(lower, 0.0, least))
+    upper = np.clip(upper, lower, least)
+    return Estimate(
+        np.clip(value, lower, upper), lower, upper, kind="certified", unit="probability",
+        method="one minus the privacy curve at the prior odds",
+    )  # fmt: skip
+
+
+def _complement_bounds(pair: Pair, below: FloatArray, above: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+    """Bounds of 1 - delta between two epsilons >= 0, which rises, with digits of its own: integral of min(p, x q) is
+    P(L <= epsilon) + x Q(L > epsilon). None where a pair is known by its curves alone."""
+    low: Any
+    high: Any
+    if pair.orders is not None:
+        one, other = (_complement_bounds(order, below, above) for order in pair.orders)
+        if one is None or other is None:
+            return None
+        low, high = (np.minimum(a, b) for a, b in zip(one, other, strict=True))
+    elif pair.gaussian is not None:
+        square = pair.squared_distance
+        if square is None:
+            distance, sigma = pair.gaussian
+            rest = np.longdouble(distance) - np.longdouble(float(distance))
+            square = ((Fraction(float(distance)) + Fraction(float(rest))) / Fraction(sigma)) ** 2
+        if square == 0:
+            return None
+        low, high = np.zeros(below.shape), np.zeros(above.shape)
+        quantities: tuple[Quantity, ...] = ("lower", "tail")
+        for quantity in quantities:
+            least, most = gaussian_bounds(square, below, quantity).lower, gaussian_bounds(square, above, quantity).upper
+            with np.errstate(under="ignore", invalid="ignore"):
+                low += np.nan_to_num(np.exp(least) * (1.0 - _EXP_ERROR * (1.0 + np.abs(least))))
+                high += np.nan_to_num(np.exp(most) * (1.0 + _EXP_ERROR * (1.0 + np.abs(most))), posinf=np.inf)
+    elif pair.tails is not None:
+        first, second = pair.tails[0](below), pair.tails[0](above)
+        with np.errstate(over="ignore", invalid="ignore"):
+            low = np.nan_to_num(first[2, 0] + next_below(next_below(np.exp(below), 2) * first[1, 0]))
+            high = np.nan_to_num(second[2, 1] + next_above(next_above(np.exp(above), 2) * second[1, 1]), nan=1.0)
+    elif pair.discrete is not None:
+        p, q = pair.discrete.p.astype(np.longdouble), pair.discrete.q.astype(np.longdouble)
+        gap = 1.1 * max(pair.discrete.p_gap, pair.discrete.q_gap) + (p.size + 40) * float(np.finfo(np.longdouble).eps)
+        with np.errstate(over="ignore", invalid="ignore"):
+            low, high = (
+                np.array([np.minimum(p, np.where(q > 0, np.exp(np.longdouble(e)) * q, 0)).sum() for e in level])
+                for level in (below, above)
+            )
+        low, high = (np.asarray(x * (1.0 + sign * gap), dtype=np.float64) for x, sign in ((low, -1.0), (high, 1.0)))
+    else:
+        return None
+    return np.maximum(next_below(low, 2), 0.0), next_above(high, 2)
+
+
+def reconstruction_robustness(p: Any, q: Any = None, baseline: ArrayLike = 0.01) -> Estimate:
+    """The largest probability that a reconstruction succeeds whose success without the release has a given probability.
+
+    It is the blow-up function sup{P(E): Q(E) <= baseline}, the infimum over real epsilon of e^epsilon baseline +
+    delta(epsilon), and the true positive rate of the best test of Q against P.
+
+    Parameters
+    ----------
+    p, q
+        As ``trade_off_curve``: P with the record, Q without it.
+    baseline : array_like
+        The largest probability, between 0 and 1, that a fixed guess is near enough to a record drawn from the prior.
+
+    Returns
+    -------
+    Estimate
+        Probabilities of the shape of ``baseline``; a guarantee quotes ``upper``.
+
+    Raises
+    ------
+    DomainError, ShapeError
+        As ``trade_off_curve``, and for a baseline outside of [0, 1].
+
+    Notes
+    -----
+    The bound holds for a record whose release under each value is tested against one fixed Q, as with the removal of
+    the record, and for every measure of error.
+
+    **Accuracy** as ``true_positive_rate``; ``tests/enclosures/test_trade_off.py``.
+
+    Source: Hayes, Mahloujifar and Balle 2023, theorem 2; Balle, Cherubin and Hayes 2022; Kaissis et al. 2023.
+
+    Examples
+    --------
+    >>> from fastpriv import GaussianMechanism, risk
+    >>> risk.reconstruction_robustness(GaussianMechanism(1.0, 1.0), None, [0.001, 0.1]).value.round(6)
+    array([0.018298, 0.389144])
+    """
+    pair = pair_of(p, q).worst()
+    rates = validate.real("baseline", baseline, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
+    return curve_of_pair(pair.swapped(), rates, power=True)
+
+
+@monotone(rising="epsilon delta")
+def membership_advantage_bound(epsilon: NumberLike, delta: NumberLike = 0.0) -> Estimate:
+    """The largest membership advantage under (epsilon, delta): (e^epsilon - 1 + 2 delta) / (e^epsilon + 1).
+
+    It holds, and is attained, where the membership of one person is independent of the others'; with a fixed number
+    of members (epsilon, delta) has to hold for the exchange of two people.
+
+    Parameters
+    ----------
+    epsilon, delta : array_like or Estimate
+        epsilon at least 0, in nats, inf allowed; delta between 0 and 1.
+
+    Returns
+    -------
+    Estimate
+        Probabilities; a guarantee quotes ``upper``.
+
+    Raises
+    ------
+    DomainError, ShapeError
+        For numbers out of range, or shapes that do not broadcast.
+
+    Notes
+    -----
+    **Accuracy** relative 1e-14, at epsilon 1e-300 as at 1e3; ``tests/enclosures/test_risk.py``.
+
+    Source: Humphries et al. 2023, theorem 1.
+
+    Examples
+    --------
+    >>> from fastpriv import risk
+    >>> risk.membership_advantage_bound(1.0, 1e-5).value
+    0.46212253...
+    """
+    return membership_advantage_from_dp(epsilon, delta)
+
+
+def privacy_profile(p: Any, q: Any = None, epsilon: ArrayLike = 0.0, *, group: ArrayLike = 1) -> Estimate:
+    """The privacy profile: delta(epsilon) = sup over events E of P(E) - e^epsilon Q(E), at every real epsilon.
+
+    At negative epsilon it is 1 - e^epsilon + e^epsilon times the curve of Q against P at -epsilon: one direction over
+    all real epsilons says what both say over the positive ones.
+
+    Parameters
+    ----------
+    p, q
+        As ``trade_off_curve``.
+    epsilon : array_like
+        Real numbers in nats, any shape; infinities allowed.
+    group : int, default 1
+        Records that change, at most 1024, as in ``trade_off_curve``: exact where a mechanism has a sensitivity; of
+        other pairs at least the profile of one record and at most that of the iterated trade-off curve.
+
+    Returns
+    -------
+    Estimate
+        Probabilities of the shape of ``epsilon``, ``exact`` or ``certified``.
+
+    Raises
+    ------
+    DomainError, ShapeError
+        As ``trade_off_curve``, and for NaN.
+
+    Notes
+    -----
+    **Accuracy** that of the curve of the pair; ``tests/enclosures/test_risk.py``.
+
+    Source: Balle, Barthe and Gaboardi 2018, theorem 2; Zhu, Dong and Wang 2022, lemma 20; of groups Vadhan 2017,
+    section 2.1.
+
+    Examples
+    --------
+    >>> from fastpriv import risk
+    >>> risk.privacy_profile([0.75, 0.25], [0.25, 0.75], [-1.0, 0.0, 0.5]).value.round(6)
+    array([0.65803, 0.5    , 0.33782])
+    """
+    records = group_size(group)
+    pair = group_pair(pair_of(p, q), records)
+    levels = validate.real("epsilon", epsilon)
+    numbers: FloatArray = np.empty((3, *levels.shape))
+    positive = np.asarray(levels >= 0)
+    kind, method = "exact", "privacy curves of both directions"
+    for some, curve in ((positive, pair.forward), (~positive, pair.backward)):
+        if some.any():
+            found = certified(curve, np.abs(levels[some]))
+            method = f"privacy curves of both directions, {found.method}" if records > 1 else method
+            kind = found.kind if found.kind != "exact" else kind
+            numbers[:, some] = found.arrays()
+    x = np.exp(np.where(positive, 0.0, levels))
+    rest = -np.expm1(np.where(positive, 0.0, levels))
+    value, lower, upper = numbers
+    lower = np.where(positive, lower, next_below(next_below(rest, 2) + next_below(x * lower, 4)))
+    upper = np.where(positive, upper, next_above(next_above(rest, 2) + next_above(x * upper, 4)))
+    lower, upper = np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
+    value = np.clip(np.where(positive, value, rest + x * value), lower, upper)
+    return Estimate(value, lower, upper, kind=kind, unit="probability", method=method)  # type: ignore[arg-type]

@@ -1,0 +1,479 @@
+"""The order of two mechanisms, with its proof or its counterexample.
+
+Notation: a pair (P, Q) has the curve D(x) = sup_E Q(E) - x P(E) over x = e^epsilon in [0, infinity). For pairs 1 and 2
+these say the same (Dong, Roth and Su 2022, proposition 6; Blackwell 1953, for two hypotheses):
+
+    D_1(x) <= D_2(x) for all x: the privacy profile in both directions, as x < 1 is the other direction;
+    beta_1(alpha) >= beta_2(alpha) for all alpha;
+    for every prior q and weight gamma the weighted membership advantage of pair 1,
+        (1 - gamma) q D_1(x) with x = gamma (1 - q) / ((1 - gamma) q), is at most that of pair 2.
+
+Then pair 1 is a garbling of pair 2. Where one of the three fails at a point, the others fail at the points that belong
+to it: at q = 1/2, gamma = x / (1 + x), and at the alpha where a line of slope -x touches the curve beta of the pair
+that is less private.
+
+Proof of an order. Between neighbouring points D_1 lies below its chord, and D_2 above the lines through the two points
+before and the two points after: the largest excess of D_1 is at an end, or where these lines cross. Intervals that do
+not settle the order are halved. Left of the first point both curves are within x of 1; right of the last D_1 only falls
+and D_2 is at least D_2(infinity). Discrete pairs are compared in rational arithmetic, at the kinks of D_2, between
+which it is straight and D_1 is convex: the vectors divided by their sums stand for what was meant.
+"""
+
+# bounds: proved - rounding of the logarithm of odds; the tolerance is the caller's
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..base import validate
+from ..base.errors import DomainError
+from ..base.estimate import Estimate, Result
+from ..base.numerics import FloatArray, LongDoubleArray, next_above, next_below
+from .pairs import DiscretePair, Pair, certified, pair_of
+from .trade_off import curve_of_pair
+
+__all__ = ["MechanismComparison", "OrderCounterexample", "compare_mechanisms", "trade_off_excess"]
+
+# bound: none - excess of delta that counts as none unless the caller says otherwise
+_TOLERANCE = 1e-9
+_EPSILONS = np.geomspace(1e-3, 700.0, 60)  # nats: the points of the first round, with 0 and their opposites
+_AT_ONCE = 6  # points of the first round between two looks at where both curves have ended
+# bound: none - part of the tolerance below which a curve counts as ended
+_ENDED = 1e-3
+_MAX_POINTS = 2**17  # beyond which a comparison stays undecided
+_EXACT = "rational arithmetic at every kink"  # ``method`` of comparisons of discrete pairs
+_MAX_OUTCOMES = 4096  # of a discrete pair that is compared in rational arithmetic
+# bound: proved - chords and lines in extended precision, relative to 1: eight operations
+_ROUNDING = 32 * float(np.finfo(np.longdouble).eps)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class OrderCounterexample(Result):
+    """A point at which one pair is less private than the other, in all three forms.
+
+    Parameters
+    ----------
+    less_private : str
+        "first" or "second".
+    epsilon : float
+        A real epsilon at which its delta is larger, in nats.
+    delta_1, delta_2 : Estimate
+        sup_E Q(E) - e^epsilon P(E) of both pairs.
+    alpha : float
+        An error of the first kind at which its error of the second kind is smaller, where ``beta_1`` and ``beta_2``
+        prove it.
+    beta_1, beta_2 : Estimate
+        These errors of both pairs.
+    prior, gamma : float
+        A prior probability of Q and a weight for which its weighted membership advantage is larger.
+    advantage_1, advantage_2 : Estimate
+        These advantages, the largest (1 - gamma) prior Q(E) - gamma (1 - prior) P(E).
+
+    Notes
+    -----
+    **Accuracy** as ``compare_mechanisms``, which makes it.
+
+    Source: the head of fastpriv/composition/comparison.py.
+
+    Examples
+    --------
+    >>> from fastpriv import risk
+    >>> found = risk.compare_mechanisms(([0.9, 0.1], [0.1, 0.9]), ([0.6, 0.4, 0.0], [0.0, 0.4, 0.6]))
+    >>> one = found.counterexamples[0]
+    >>> one.less_private, round(one.epsilon, 3), one.delta_1.value, one.delta_2.value
+    ('first', 0.0, 0.8, 0.6)
+    """
+
+    less_private: str
+    epsilon: float
+    delta_1: Estimate
+    delta_2: Estimate
+    alpha: float
+    beta_1: Estimate
+    beta_2: Estimate
+    prior: float
+    gamma: float
+    advantage_1: Estimate
+    advantage_2: Estimate
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class MechanismComparison(Result):
+    """What ``compare_mechanisms`` proved.
+
+    Parameters
+    ----------
+    relation : str
+        "first at least as private", "second at least as private", "equally private", "incomparable" or "undecided".
+    excess_1, excess_2 : Estimate
+        The largest delta of the first pair minus that of the second over all real epsilons, and the reverse; at least
+        0, since both curves start at 1. An order is proved up to its ``upper``.
+    counterexamples : tuple of OrderCounterexample
+        One for each order that fails.
+
+    Notes
+    -----
+    **Accuracy** as ``compare_mechanisms``, which makes it.
+
+    Source: the head of fastpriv/composition/comparison.py.
+
+    Examples
+    --------
+    >>> from fastpriv import GaussianMechanism, risk
+    >>> found = risk.compare_mechanisms(GaussianMechanism(2.0, 1.0), GaussianMechanism(1.0, 1.0))
+    >>> found.relation, found.excess_1.value
+    ('first at least as private', 0.0)
+    """
+
+    relation: str
+    excess_1: Estimate
+    excess_2: Estimate
+    counterexamples: tuple[OrderCounterexample, ...]
+
+
+def compare_mechanisms(pair_1: Any, pair_2: Any, *, tolerance: ArrayLike = _TOLERANCE) -> MechanismComparison:
+    """Whether one mechanism is at least as private as another, against every test and for every prior and weight.
+
+    Parameters
+    ----------
+    pair_1, pair_2 : tuple (p, q), or a GaussianMechanism, a channel or a function
+        As p and q of ``trade_off_curve``.
+    tolerance : float, default 1e-9
+        Excess of delta that counts as none, from 1e-15 to 0.1. Orders of discrete pairs are decided exactly, but for
+        an excess that the rounding of their probabilities explains.
+
+    Returns
+    -------
+    MechanismComparison
+        The relation, the largest excess in both directions with bounds, and a counterexample to each order that fails.
+        "undecided" where the bounds of the curves prove neither an order up to the tolerance nor a counterexample.
+
+    Raises
+    ------
+    DomainError, ShapeError
+        As ``trade_off_curve``, and for a tolerance out of range.
+
+    Notes
+    -----
+    The order of the profile in both directions, of the trade-off curves, and of the weighted membership advantages for
+    all priors and weights are one order. Of a channel the worst pairs of its rows are compared, at each epsilon by
+    themselves.
+
+    **Accuracy** bounds of the excess hold by convexity; tested against rational arithmetic and closed curves by
+    ``tests/enclosures/test_risk.py``.
+
+    Source: Dong, Roth and Su 2022, proposition 6; Blackwell 1953, theorem 6; Kaissis et al. 2024, theorem 1.
+
+    Examples
+    --------
+    >>> from fastpriv import risk
+    >>> binary, erasure = ([0.9, 0.1], [0.1, 0.9]), ([0.6, 0.4, 0.0], [0.0, 0.4, 0.6])
+    >>> risk.compare_mechanisms(binary, erasure).relation
+    'incomparable'
+    """
+    pairs = [
+        validate.with_argument_name("p must be a", f"{name} must be a", partial(
+            pair_of, *(one if isinstance(one, tuple) and len(one) == 2 else (one, None))
+        )).worst() for name, one in (("pair_1", pair_1), ("pair_2", pair_2))
+    ]  # fmt: skip
+    most = validate.scalar("tolerance", tolerance, "from 1e-15 to 0.1", lambda x: (x >= 1e-15) & (x <= 0.1))
+    first, second = pairs
+    if first.gaussian is not None and second.gaussian is not None:
+        excesses, method = _excesses_of_normal_pairs(first, second), "distances of normal distributions"
+    elif first.discrete is not None and second.discrete is not None and _is_small(first) and _is_small(second):
+        one, other = first.discrete, second.discrete
+        excesses, method = [_excess_of_polygons(one, other), _excess_of_polygons(other, one)], _EXACT
+    else:
+        excesses, method = _excesses_of_curves(first, second, most), "chords and lines of both curves"
+    found = [Estimate(0.5 * (low + high) if low < high else low, low, high, kind="certified", unit="probability",
+                      method=method) for low, high, _ in excesses]  # fmt: skip
+    fails = [one.lower > (0.0 if method == _EXACT else most) for one in found]
+    holds = [not bad and one.upper <= most for bad, one in zip(fails, found, strict=True)]
+    counterexamples = tuple(
+        _counterexample(name, pairs, epsilon)
+        for name, bad, (_, _, epsilon) in zip(("first", "second"), fails, excesses, strict=True) if bad
+    )  # fmt: skip
+    if all(fails):
+        relation = "incomparable"
+    elif all(holds):
+        relation = "equally private"
+    elif holds[0]:
+        relation = "first at least as private"
+    elif holds[1]:
+        relation = "second at least as private"
+    else:
+        relation = "undecided"
+    return MechanismComparison(relation, found[0], found[1], counterexamples)
+
+
+def trade_off_excess(p: Any, q: Any = None, *, trade_off: Any, tolerance: ArrayLike = _TOLERANCE) -> Estimate:
+    """The largest amount by which a given trade-off function is above that of a pair: 0 if the pair is f-DP for it.
+
+    Parameters
+    ----------
+    p, q
+        As ``trade_off_curve``, for its order of P and Q.
+    trade_off : function
+        Of an array alpha between 0 and 1, to numbers between 0 and 1 or to an Estimate of its shape: convex and at most
+        1 - alpha.
+    tolerance : float, default 1e-9
+        Excess that counts as none, from 1e-15 to 0.1: how far the two sides are apart.
+
+    Returns
+    -------
+    Estimate
+        A probability, the largest f(alpha) - beta(alpha) over all alpha, at least 0. The pair is f-DP up to ``upper``,
+        and is not f-DP if ``lower`` is positive.
+
+    Raises
+    ------
+    DomainError, ShapeError
+        As ``trade_off_curve``, and for a function of another kind or a tolerance out of range.
+
+    Notes
+    -----
+    **Accuracy** between points f is below its chord and beta above the lines through neighbouring points;
+    ``tests/enclosures/test_gaussian_fits.py``.
+
+    Source: Dong, Roth and Su 2022, definition 2.3.
+
+    Examples
+    --------
+    >>> from fastpriv import GaussianMechanism, conversions, risk
+    >>> mechanism = GaussianMechanism(1.0, 1.0)
+    >>> risk.trade_off_excess(mechanism, trade_off=lambda a: conversions.tradeoff_from_gdp(1.01, a)).upper < 1e-9
+    True
+    >>> risk.trade_off_excess(mechanism, trade_off=lambda a: conversions.tradeoff_from_gdp(0.9, a)).value
+    0.0398776...
+    """
+    pair = pair_of(p, q).worst()
+    most = validate.scalar("tolerance", tolerance, "from 1e-15 to 0.1", lambda x: (x >= 1e-15) & (x <= 0.1))
+    if not callable(trade_off):
+        raise DomainError(
+            f"trade_off must be a function of alpha; got {validate.shown(trade_off)}. Compare two pairs with "
+            "compare_mechanisms."
+        )
+    small = np.geomspace(1e-15, 0.5, 100)
+    alpha = np.concatenate([[0.0], small, 1.0 - small[-2::-1], [1.0]])
+    rows = _function_and_beta(pair, trade_off, alpha)
+    while True:
+        bounds = _interval_excesses(alpha.astype(np.longdouble), rows[1], rows[2], rows[3])
+        low = max(float((rows[0] - rows[3]).max()), 0.0)
+        wide = bounds > low + most
+        middles = 0.5 * (alpha[:-1] + alpha[1:])[wide]
+        if middles.size == 0 or alpha.size + middles.size > _MAX_POINTS or not (middles > alpha[:-1][wide]).all():
+            break
+        order = np.argsort(np.concatenate([alpha, middles]), kind="stable")
+        rows = np.concatenate([rows, _function_and_beta(pair, trade_off, middles)], axis=1)[:, order]
+        alpha = np.concatenate([alpha, middles])[order]
+    upper = max(next_above(float(bounds.max())), low, 0.0)
+    return Estimate(low + 0.5 * (min(upper, 1.0) - low), low, min(upper, 1.0), kind="certified", unit="probability",
+                    method="chords of the function over lines of the trade-off curve")  # fmt: skip
+
+
+def _function_and_beta(pair: Pair, trade_off: Any, alpha: FloatArray) -> LongDoubleArray:
+    """Lower and upper bounds of a function that a caller passes, and of beta."""
+    answer = trade_off(alpha)
+    sides = answer.arrays()[1:] if isinstance(answer, Estimate) else (np.asarray(answer, dtype=np.float64),) * 2
+    if sides[0].shape != alpha.shape or not (np.isfinite(sides).all() and (sides[0] <= next_above(1.0 - alpha)).all()):
+        raise DomainError(
+            "trade_off must return numbers of the shape of alpha, between 0 and 1 - alpha; got "
+            f"{validate.shown(answer)}. Pass a trade-off function, such as conversions.tradeoff_from_gdp."
+        )
+    beta = curve_of_pair(pair, alpha)
+    return np.stack([*sides, np.asarray(beta.lower), np.asarray(beta.upper)]).astype(np.longdouble)
+
+
+def _is_small(pair: Pair) -> bool:
+    return pair.discrete is not None and pair.discrete.p.size <= _MAX_OUTCOMES
+
+
+def _excesses_of_normal_pairs(first: Pair, second: Pair) -> list[tuple[float, float, float]]:
+    """The order of distance / sigma, decided exactly; the excess of the larger one from the curves."""
+    left, right = (_squared_distance(pair) for pair in (first, second))
+    found = _excesses_of_curves(first, second, _TOLERANCE)
+    return [(0.0, 0.0, 0.0) if no_excess else one
+            for no_excess, one in zip((left <= right, right <= left), found, strict=True)]  # fmt: skip
+
+
+def _squared_distance(pair: Pair) -> Fraction:
+    if pair.squared_distance is not None:
+        return pair.squared_distance
+    distance, sigma = map(Fraction, pair.gaussian or ())
+    return (distance / sigma) ** 2
+
+
+def _excess_of_polygons(one: DiscretePair, other: DiscretePair) -> tuple[float, float, float]:
+    """Bounds of the largest D_one - D_other, and an epsilon where it is attained; 0 if rounding explains it."""
+    p, q = _normalised(one.p), _normalised(one.q)
+    r, s = _normalised(other.p), _normalised(other.q)
+    kinks = sorted({b / a for a, b in zip(r, s, strict=True) if a})
+    best, at = Fraction(0), Fraction(1)
+    for x, first, second in zip(kinks, _polygon(p, q, kinks), _polygon(r, s, kinks), strict=True):
+        if first - second > best:
+            best, at = first - second, x
+    if best <= (one.p.size + other.p.size) * Fraction(1, 2**53):
+        return 0.0, 0.0, 0.0
+    nearest = float(best)
+    return next_below(nearest), next_above(nearest), math.log(at)
+
+
+def _normalised(weights: FloatArray) -> list[Fraction]:
+    """Probabilities divided by their exact sum."""
+    exact = [Fraction(weight) for weight in weights.tolist()]
+    total = sum(exact)
+    return [weight / total for weight in exact]
+
+
+def _polygon(p: list[Fraction], q: list[Fraction], points: list[Fraction]) -> list[Fraction]:
+    """sum (q_i - x p_i)^+ at rising points x, by running sums over outcomes in the order of q / p."""
+    outcomes = sorted((b / a, a, b) for a, b in zip(p, q, strict=True) if a)
+    over_p, over_q = sum((a for _, a, _ in outcomes), Fraction(0)), sum(q, Fraction(0))
+    heights, index = [], 0
+    for x in points:
+        while index < len(outcomes) and outcomes[index][0] <= x:
+            over_p -= outcomes[index][1]
+            over_q -= outcomes[index][2]
+            index += 1
+        heights.append(over_q - x * over_p)
+    return heights
+
+
+def _excesses_of_curves(first: Pair, second: Pair, most: float) -> list[tuple[float, float, float]]:
+    """Bounds of the largest D_1 - D_2 and D_2 - D_1, each with an epsilon where the lower bound is attained."""
+    epsilon = np.concatenate([-_EPSILONS[::-1], [0.0], _EPSILONS])
+    curves: list[Any] = [_bounds_to_the_end(pair, epsilon, most) for pair in (first, second)]
+    ends = [np.longdouble(float(certified(pair.backward, np.asarray(np.inf)).lower)) for pair in (first, second)]
+    while True:
+        x = np.exp(epsilon.astype(np.longdouble))
+        lowest, bounds = [], []
+        for a, b in ((0, 1), (1, 0)):
+            lowest.append(np.maximum(curves[a][0] - curves[b][1], 0))
+            bounds.append(_interval_excesses(x, curves[a][1], *curves[b]))
+        goals = [max(most, 1.001 * float(low.max())) for low in lowest]
+        wide = (bounds[0] > goals[0]) | (bounds[1] > goals[1])
+        if not wide.any() or epsilon.size + int(wide.sum()) > _MAX_POINTS:
+            break
+        middles = 0.5 * (epsilon[:-1] + epsilon[1:])[wide]
+        if not ((middles > epsilon[:-1][wide]) & (middles < epsilon[1:][wide])).any():
+            break
+        order = np.argsort(np.concatenate([epsilon, middles]), kind="stable")
+        curves = [
+            tuple(np.concatenate(two)[order] for two in zip(curves[k], _both_bounds(pair, middles), strict=True))
+            for k, pair in enumerate((first, second))
+        ]
+        epsilon = np.concatenate([epsilon, middles])[order]
+    found = []
+    for (a, b), low, bound in zip(((0, 1), (1, 0)), lowest, bounds, strict=True):
+        high = max(bound.max(), curves[a][1][-1] - ends[b], x[0], low.max())
+        at = int(np.argmax(low))
+        lower, upper = max(next_below(float(low[at])), 0.0), next_above(float(high))
+        found.append((lower, min(max(upper, 0.0), 1.0), float(epsilon[at])))
+    return found
+
+
+def _bounds_to_the_end(pair: Pair, epsilon: FloatArray, most: float) -> tuple[LongDoubleArray, LongDoubleArray]:
+    """``_both_bounds`` at rising epsilons with their opposites: where a curve is as good as at its end, that is what
+    bounds it, as both fall.
+    """
+    positive = epsilon[epsilon >= 0.0]
+    rows: list[FloatArray] = []
+    for curve in (pair.backward, pair.forward):
+        if rows and pair.forward is pair.backward:
+            rows.append(rows[0])
+            break
+        end = float(certified(curve, np.asarray(np.inf)).lower)
+        bounds = np.full((2, positive.size), end)
+        for start in range(0, positive.size, _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            found = certified(curve, positive[part])
+            bounds[:, part] = found.lower, found.upper
+            last = float(np.asarray(found.upper)[-1])
+            if last <= end + _ENDED * most:
+                bounds[1, part.stop :] = last
+                break
+        rows.append(bounds)
+    return _in_extended_precision(epsilon, np.concatenate([rows[1][:, :0:-1], rows[0]], axis=1))
+
+
+def _both_bounds(pair: Pair, epsilon: FloatArray) -> tuple[LongDoubleArray, LongDoubleArray]:
+    """Lower and upper bounds of D at real epsilons, in extended precision."""
+    bounds = np.empty((2, epsilon.size))
+    positive = epsilon >= 0.0
+    for some, curve in ((positive, pair.backward), (~positive, pair.forward)):
+        if some.any():
+            delta = certified(curve, np.abs(epsilon[some]))
+            bounds[:, some] = np.asarray(delta.lower), np.asarray(delta.upper)
+    return _in_extended_precision(epsilon, bounds)
+
+
+def _in_extended_precision(epsilon: FloatArray, deltas: FloatArray) -> tuple[LongDoubleArray, LongDoubleArray]:
+    """Bounds of D from those of delta, of the other direction at negative epsilons."""
+    x, positive = np.exp(epsilon.astype(np.longdouble)), epsilon >= 0.0
+    bounds = np.where(positive, deltas, 1 - x + x * deltas)
+    return bounds[0] - np.where(positive, 0, _ROUNDING), bounds[1] + np.where(positive, 0, _ROUNDING)
+
+
+def _interval_excesses(x: Any, upper: Any, low: Any, high: Any) -> LongDoubleArray:
+    """Upper bounds of the excess over each interval: the chord of ``upper`` over the lines of the other curve."""
+    flat = np.zeros(1, dtype=np.longdouble)
+    fall = (high[:-1] - low[1:]) / np.diff(x)  # minus the steepest slope that the lower curve may have had before
+    rise = (high[1:] - low[:-1]) / np.diff(x)
+    before = np.concatenate([flat, -fall[:-1]])  # slopes of the lines from the left; none for the first interval
+    after = np.concatenate([rise[1:], flat])
+    left, right = low[:-1].copy(), low[1:]
+    left[0] = right[0]
+    width = np.diff(x)
+    with np.errstate(all="ignore"):
+        cross = (left - right - after * -width) / (after - before)  # from the left end
+        cross = np.where(np.isfinite(cross), np.clip(cross, 0, width), 0)
+    line = np.maximum(left + before * cross, right + after * (cross - width))
+    chord = upper[:-1] + (upper[1:] - upper[:-1]) * (cross / width)
+    ends = np.maximum(upper[:-1] - low[:-1], upper[1:] - low[1:])
+    return np.asarray(np.maximum(ends, chord - line) + _ROUNDING)
+
+
+def _counterexample(name: str, pairs: list[Pair], epsilon: float) -> OrderCounterexample:
+    """Both curves at this epsilon, at the alpha of a test and at a prior that belong to it."""
+    worse = pairs[0] if name == "first" else pairs[1]
+    deltas = [_estimate(*_both_bounds(pair, np.array([epsilon]))) for pair in pairs]
+    steps = np.array([1e-6, 1e-4, 1e-2, 0.1])
+    around = np.concatenate([epsilon - steps, [epsilon], epsilon + steps])
+    heights = np.mean(_both_bounds(worse, around), axis=0)
+    x = np.exp(around.astype(np.longdouble))
+    centre = steps.size
+    slopes = [(heights[k] - heights[centre]) / (x[centre] - x[k]) for k in range(around.size) if k != centre]
+    levels = np.clip(np.array(slopes, dtype=np.float64), 0.0, 1.0)
+    betas = [curve_of_pair(pair, levels) for pair in pairs]
+    gaps = np.asarray(betas[1].lower) - np.asarray(betas[0].upper)
+    if name == "second":
+        gaps = np.asarray(betas[0].lower) - np.asarray(betas[1].upper)
+    best = int(np.argmax(gaps))
+    with np.errstate(over="ignore"):
+        share = float(1.0 / (1.0 + np.exp(abs(epsilon))))
+    prior, gamma = (share, 0.5) if epsilon >= 0 else (0.5, share)
+    odds = float(np.log1p(-share) - np.log(share)) * (1.0 if epsilon >= 0 else -1.0)
+    slack = 1e-15 * (1.0 + abs(odds))
+    scale = np.longdouble(1 - gamma) * np.longdouble(prior)
+    advantages = []
+    for pair in pairs:
+        low, high = _both_bounds(pair, np.array([odds - slack, odds + slack]))
+        advantages.append(_estimate(low[1:] * scale, high[:1] * scale))
+    return OrderCounterexample(
+        name, epsilon, deltas[0], deltas[1], float(levels[best]), betas[0][best], betas[1][best], prior, gamma,
+        advantages[0], advantages[1],
+    )  # fmt: skip
+
+
+def _estimate(low: LongDoubleArray, high: LongDoubleArray) -> Estimate:
+    lower = max(next_below(float(low[0])), 0.0)
+    upper = max(next_above(float(high[0])), lower)
+    value = min(max(float((low[0] + high[0]) / 2), lower), upper)
+    return Estimate(value, lower, upper, kind="certified", unit="probability", method="privacy curves of both pairs")

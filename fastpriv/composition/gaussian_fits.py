@@ -1,0 +1,364 @@
+"""The least mu for which a pair is mu-GDP: no easier to tell apart than N(0, 1) and N(mu, 1).
+
+Notation: x = e^epsilon, D(x) = sup_E P(E) - x Q(E) and D_mu that of the two normal distributions; the pair is mu-GDP if
+D <= D_mu for all x > 0, which for x < 1 says the same of the other direction: two curves over x >= 1. As in
+``neyman_pearson`` a line T - A x in x stands for the point (A, T) of levels and powers.
+
+* A point: mu is at least the m with D_m(x) = D(x).
+* Between two points the convex D lies below its chord T - A x, which lies below D_m where the point (A, T) lies below
+  the trade-off curve of m: m = z(T) - z(A) with normal quantiles z. This proves all of the interval at once; intervals
+  that ask for more than the best point are halved. The same points (A, T) are the corners of the polygon of lines that
+  lies above the powers of the pair, and so prove a range of levels too: between them the polygon is straight and the
+  curve of m concave.
+* Beyond the last point: mixtures of one sigma are mixtures of normal pairs, so that the farthest two components bound m
+  from above by joint convexity; where one side is a single normal distribution, D(x) >= w D_m(x / w) with the weight w
+  of its farthest component, whose m is the limit for x to infinity. Losses of at most e have the m of randomised
+  response. Of independent releases m^2 adds up (Dong, Roth and Su 2022, theorem 3.5). Components of different largest
+  sigma have losses with exponential tails, infinite losses have D(infinity) > 0: no mu is large enough.
+"""
+
+# bounds: proved - units of rounding of chords in extended precision, and of sums of squares
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import special
+from ..base import validate
+from ..base.errors import DomainError
+from ..base.estimate import Estimate
+from ..base.numerics import FloatArray, next_above, next_below
+from ..conversions import gdp_from_ldp
+from ..conversions._closed_forms import normal_quantile
+from . import Composition, compose
+from .pairs import Curve, Pair, certified, pair_of
+from .steps import AtomStep, LaplaceStep, MixtureStep, Step
+from .trade_off import curve_of_pair
+
+__all__ = ["gaussian_dp_fit"]
+
+_FIRST_POINTS = 65  # of each curve, evenly from 0 to where it ends
+_LARGEST_EPSILON = 700.0  # nats: e^epsilon is a double
+# bound: none - which points are inverted
+_LEAST_DELTA = 1e-290  # delta below it has too few digits to be inverted
+_ROUNDS = 48  # of halvings at most
+_MOST_HALVED = 64  # intervals that are halved in one round: those that ask for most
+# bound: none - how far the two sides of mu may be apart, relative to it
+_TARGET = 1e-9
+# bound: proved - relative error of the inverse of the Gaussian curve (special.gaussian_noise), and of its reciprocal
+_INVERSE_ERROR = 2e-13
+# bound: proved - a chord in extended precision and its value as a double
+_ROUNDING = 2.0**-50
+# bound: proved - a distance over sigma, a square, a product and a sum of at most 2^10 of them in extended precision
+_SQUARES_ROUNDING = 2.0**-49
+# bound: tested by kernels/test_gaussian_mechanism - relative error of gaussian_delta
+_CURVE_ERROR = 4e-15
+# bound: proved - relative error of Phi(-y), for each unit of 1 + y^2, with that of its argument y
+_TAIL_ERROR = 1e-14
+
+
+def gaussian_dp_fit(
+    p: Any, q: Any = None, *, least_delta: ArrayLike = 0.0, alpha: tuple[float, float] | None = None
+) -> Estimate:
+    """The least mu for which a pair or a composition is mu-GDP, Gaussian differentially private.
+
+    Parameters
+    ----------
+    p, q
+        As ``trade_off_curve``. Both orders of the pair count, as the curve of Gaussian privacy is symmetric.
+    least_delta : float, default 0
+        Between 0 and 1. The curve delta(epsilon) has to be below that of mu only where it is at least this large, at
+        positive epsilon, in both orders: tails that no one will ever see may ask for a large or infinite mu.
+    alpha : tuple of two floats, optional
+        Least and largest level, strictly between 0 and 1: the trade-off curve of the pair has to be above that of mu
+        only there.
+
+    Returns
+    -------
+    Estimate
+        A pure number. Tests prove ``lower``: no smaller mu holds; the pair is ``upper``-GDP, in the range asked for.
+        Infinite where no mu holds, and ``upper`` infinite where nothing is known of the tails; ``method`` says why.
+
+    Raises
+    ------
+    DomainError, ShapeError
+        As ``trade_off_curve``, for ranges out of range, and for both at once.
+
+    Notes
+    -----
+    **Accuracy** the two sides are 1e-9 relative apart, and 1e-13 absolute, where the curve is that sharp and some test
+    at a finite epsilon asks for most; ``tests/enclosures/test_gaussian_fits.py``.
+
+    Source: Dong, Roth and Su 2022, definition 2.6; the head of fastpriv/composition/gaussian_fits.py.
+
+    Examples
+    --------
+    >>> from fastpriv import GaussianMechanism, PoissonSampledGaussian, compose, risk
+    >>> round(risk.gaussian_dp_fit(compose(GaussianMechanism(4.0, 1.0), 16)).value, 12)
+    1.0
+    >>> training = compose(PoissonSampledGaussian(sigma=2.0, rate=0.01), 100)
+    >>> round(risk.gaussian_dp_fit(training).value, 9)  # as all records might be sampled each time
+    5.0
+    >>> risk.gaussian_dp_fit([0.75, 0.25], [0.25, 0.75]).value
+    1.34897950...
+    """
+    pair = pair_of(p, q)
+    pair = pair if alpha is None else pair.worst()
+    least = validate.scalar("least_delta", least_delta, "between 0 and 1", lambda x: (x >= 0) & (x < 1))
+    levels = None if alpha is None else _levels(alpha)
+    if levels is not None and least > 0.0:
+        raise DomainError(
+            f"least_delta must be 0 with a range of alpha; got {least!r}. Ask for one range at a time."
+        )
+    if pair.gaussian is not None:
+        exact = float(np.longdouble(pair.gaussian[0]) / np.longdouble(pair.gaussian[1]))
+        known = 0.0 if exact == 0.0 else None
+        return _estimate(known if known is not None else next_below(exact), exact if known is None else 0.0,
+                         next_above(exact) if known is None else 0.0, "exact", "distance / sigma")  # fmt: skip
+    tail = _tail_of(p, q) if least == 0.0 and levels is None else _Tail(0.0, math.inf, "")
+    if tail.least == math.inf or 0.0 < tail.most <= tail.least * (1.0 + 16 * _SQUARES_ROUNDING):
+        return _estimate(tail.least, tail.least, tail.most, "certified", tail.reason)
+    searches = [_CurveIntervals(curve, least, levels, side, last)
+                for curve, side, last in zip((pair.forward, pair.backward), ("forward", "backward"), tail.largest_loss,
+                                             strict=True)]  # fmt: skip
+    ends = [search.infinite_mass() for search in searches] if least == 0.0 and levels is None else [0.0]
+    if max(ends) > 0.0:
+        return _estimate(math.inf, math.inf, math.inf, "certified", "infinite losses: delta never falls below "
+                         f"{max(ends):.6g}")  # fmt: skip
+    lower, upper = max(tail.least, *(search.lower for search in searches)), 0.0
+    if levels is not None:
+        lower, upper = _at_ends(pair, levels)
+    for _ in range(_ROUNDS):
+        lower = max(lower, *(search.lower for search in searches))
+        if levels is not None:
+            lower = max(lower, _at_corner(pair, searches))
+        goal = lower * (1.0 + _TARGET) + 1e-13
+        halved = [search.halve(goal) for search in searches]
+        if not any(halved):
+            break
+    upper = max(upper, lower, *(search.upper for search in searches))
+    method = "chords of the privacy curve"
+    if any(search.open_end for search in searches):
+        if tail.most < math.inf:
+            upper, method = max(lower, min(tail.most, math.inf)), tail.reason
+        else:
+            upper, method = math.inf, "nothing is known of delta at larger epsilons: give a least_delta"
+    elif tail.most < upper:
+        upper, method = max(lower, tail.most), tail.reason
+    value = upper if math.isinf(upper) or lower == upper else lower + 0.5 * (upper - lower)
+    return _estimate(lower, lower if math.isinf(upper) else value, upper, "certified", method)
+
+
+def _estimate(lower: float, value: float, upper: float, kind: Any, method: str) -> Estimate:
+    return Estimate(value, lower, upper, kind=kind, unit="1", method=method)
+
+
+def _levels(alpha: Any) -> tuple[float, float]:
+    ends = validate.real("alpha", alpha, "strictly between 0 and 1", lambda a: (a > 0) & (a < 1))
+    if ends.shape != (2,) or ends[0] > ends[1]:
+        raise DomainError(
+            f"alpha must be the least and the largest level; got {validate.shown(alpha)}. Pass two numbers in order."
+        )
+    return float(ends[0]), float(ends[1])
+
+
+class _Tail(NamedTuple):
+    """Bounds of mu from the structure of the pair, what they rest on, and upper bounds of the losses in both orders."""
+
+    least: float
+    most: float
+    reason: str
+    largest_loss: tuple[float, float] = (math.inf, math.inf)
+
+
+def _tail_of(p: Any, q: Any) -> _Tail:
+    """What is known of the largest losses of a pair that ``compose`` takes."""
+    try:
+        whole = p if isinstance(p, Composition) else compose(p if q is None else (p, q))
+    except DomainError:  # a pair of densities
+        return _Tail(0.0, math.inf, "")
+    exact = not whole.forward_steps.below
+    found = _tail_of_steps(whole.forward_steps.above)
+    forward, backward = (float(whole.epsilon(0.0, direction=one).upper) for one in ("forward", "backward"))
+    return found._replace(least=found.least if exact else 0.0, largest_loss=(forward, backward))
+
+
+def _tail_of_steps(steps: Iterable[Step]) -> _Tail:
+    most: Any
+    most, single_p, single_q = np.zeros(3, dtype=np.longdouble)
+    square: Any
+    reason = "the farthest components, or the largest losses, of each release"
+    for step in steps:
+        if isinstance(step, MixtureStep):
+            sides = [(one.means[one.weights > 0].reshape(-1), one.sigmas[one.weights > 0]) for one in (step.p, step.q)]
+            (a, s), (b, t) = sides
+            if s.max() != t.max():
+                return _Tail(math.inf, math.inf, "losses with exponential tails: the largest sigmas differ")
+            if s.min() != s.max() or t.min() != t.max():
+                most = math.inf
+                continue
+            a, b = a.astype(np.longdouble), b.astype(np.longdouble)
+            square = step.count * (max(abs(a.max() - b.min()), abs(b.max() - a.min())) / s[0]) ** 2
+            single_p += square if a.size == 1 else 0.0
+            single_q += square if b.size == 1 else 0.0
+        elif isinstance(step, LaplaceStep):
+            square = step.count * float(gdp_from_ldp(step.shift / step.scale * (1 + _ROUNDING)).upper) ** 2
+        elif isinstance(step, AtomStep):
+            one_sided = (step.p > 0.0) != (step.q > 0.0)
+            if one_sided.any():
+                return _Tail(math.inf, math.inf, "infinite losses: some outcomes prove which of both it was")
+            some = step.p > 0.0
+            loss = float(np.abs(np.log(step.p[some]) - np.log(step.q[some])).max()) + step.p_gap + step.q_gap + 1e-12
+            square = step.count * float(gdp_from_ldp(loss).upper) ** 2
+        else:
+            most = math.inf
+            continue
+        most += square
+    least = float(np.sqrt(max(single_p, single_q)))
+    return _Tail(least * (1 - _SQUARES_ROUNDING), float(np.sqrt(most)) * (1 + _SQUARES_ROUNDING), reason)
+
+
+class _CurveIntervals:
+    """One curve over epsilon >= 0: points, and the mu that each point and each interval asks for."""
+
+    def __init__(self, curve: Curve, least: float, levels: tuple[float, float] | None, side: str, last: float) -> None:
+        self.curve, self.least, self.levels, self.side, self.last = curve, least, levels, side, last
+        self.epsilon: FloatArray = np.empty(0)
+        self.low, self.high = np.empty((2, 0))
+        self.lower = 0.0
+        end = self._end()
+        self._add(np.linspace(0.0, end, _FIRST_POINTS))
+        self._add(end * np.array([1e-9, 1e-6, 1e-4, 1e-3]))
+        self.open_end = bool(self.high[-1] > self.least) if levels is None else False
+
+    def infinite_mass(self) -> float:
+        return float(np.asarray(certified(self.curve, np.asarray(np.inf)).lower))
+
+    def _end(self) -> float:
+        """An epsilon from which on the range asked for has ended, or delta is 0 or too small to be used."""
+
+        def ended(epsilon: float) -> bool:
+            delta = certified(self.curve, np.array([epsilon]))
+            high = float(np.asarray(delta.upper)[0])
+            if self.levels is None:
+                return high <= max(self.least, _LEAST_DELTA)
+            least = self.levels[0] if self.side == "backward" else 1.0 - self.levels[1]
+            if self.side == "backward":
+                return epsilon > -math.log(least) + 1.0 or high == 0.0
+            return high + 2.0 * math.exp(-epsilon) <= 0.1 * least or high <= 1e-3 * least
+
+        if self.last < _LARGEST_EPSILON:
+            return max(self.last, 1e-18)
+        epsilon = 1.0
+        if ended(epsilon):
+            while epsilon > 1e-18 and ended(0.5 * epsilon):
+                epsilon *= 0.5
+            return epsilon
+        while epsilon < _LARGEST_EPSILON and not ended(epsilon):
+            epsilon = min(2.0 * epsilon, _LARGEST_EPSILON)
+        return epsilon
+
+    def _add(self, epsilon: FloatArray) -> None:
+        delta = certified(self.curve, epsilon)
+        low, high = np.asarray(delta.lower), np.where(epsilon >= self.last, 0.0, np.asarray(delta.upper))
+        usable = (low > max(self.least, _LEAST_DELTA)) & (low < 1.0)
+        if usable.any() and self.levels is None:
+            sigma = np.asarray(special.gaussian_noise(epsilon[usable], low[usable]))
+            self.lower = max(self.lower, float((1.0 / sigma).max()) * (1.0 - _INVERSE_ERROR))
+        order = np.argsort(np.concatenate([self.epsilon, epsilon]), kind="stable")
+        self.epsilon, self.low, self.high = (
+            np.concatenate(two)[order]
+            for two in ((self.epsilon, epsilon), (self.low, low), (self.high, high))
+        )
+        self.high = np.minimum.accumulate(self.high)
+        self._measure()
+
+    def _measure(self) -> None:
+        """The point (A, T) of each interval, and the mu it asks for; 0 outside of the range."""
+        x = np.exp(self.epsilon.astype(np.longdouble))
+        high = self.high.astype(np.longdouble)
+        width = x[:-1] * np.expm1(np.diff(self.epsilon.astype(np.longdouble)))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            level = np.where(width > 0, (high[:-1] - high[1:]) / width, 0.0).astype(np.float64)
+        power = np.maximum(high[:-1] + x[:-1] * level, high[1:] + x[1:] * level).astype(np.float64) * (1 + _ROUNDING)
+        power = np.clip(next_above(power), 0.0, 1.0)
+        self.points = level, power
+        if self.levels is None:
+            used = self.high[:-1] > self.least
+        else:
+            alpha = level if self.side == "backward" else 1.0 - power
+            used = (alpha >= self.levels[0] * (1 - 1e-9)) & (alpha <= self.levels[1] + 1e-9 * (1 - self.levels[1]))
+        self.mu = np.where(used & (np.diff(self.epsilon) > 0), _separation(level, power, 1.0), 0.0)
+        self.upper = float(self.mu.max(initial=0.0))
+
+    def halve(self, goal: float) -> bool:
+        """Halve the intervals that ask for more than ``goal``; False if none does, or can be halved."""
+        wide = np.flatnonzero(self.mu > goal)
+        if self.levels is None and wide.size:
+            self.mu[wide[self._is_below(wide, goal)]] = goal
+            self.upper = float(self.mu.max(initial=0.0))
+            wide = np.flatnonzero(self.mu > goal)
+        middle = 0.5 * (self.epsilon[:-1] + self.epsilon[1:])
+        wide = wide[(middle[wide] > self.epsilon[:-1][wide]) & (middle[wide] < self.epsilon[1:][wide])]
+        if wide.size == 0:
+            return False
+        wide = wide[np.argsort(-self.mu[wide], kind="stable")[:_MOST_HALVED]]
+        self._add(middle[np.sort(wide)])
+        return True
+
+
+    def _is_below(self, index: Any, mu: float) -> Any:
+        """Whether the chords of these intervals are below the tangents of the curve of mu at their ends."""
+        ends = np.stack([self.epsilon[index], self.epsilon[index + 1]])
+        high = np.stack([self.high[index], self.high[index + 1]]).astype(np.longdouble)
+        argument = 0.5 * mu + ends / mu
+        error = _TAIL_ERROR * (1.0 + argument**2)
+        tail = special.ndtr(-argument)
+        over = np.asarray(special.gaussian_delta(0.5 * mu, ends)) * (1.0 - _CURVE_ERROR) - high
+        x = np.exp(ends.astype(np.longdouble))
+        width = x[0] * np.expm1(np.diff(ends.astype(np.longdouble), axis=0)[0])
+        fall = (high[0] - high[1]) / width
+        first, second = tail[0] * (1.0 + error[0]) - fall, fall - tail[1] * (1.0 - error[1])
+        crossing = over[0] * second + over[1] * first - first * second * width
+        terms = np.abs(over[0] * second) + np.abs(over[1] * first) + np.abs(first * second * width)
+        inside = (first > 0.0) & (second > 0.0)
+        return (over > 0.0).all(axis=0) & (~inside | (crossing > 2.0**-58 * terms))
+
+
+def _separation(level: FloatArray, power: FloatArray, side: float) -> FloatArray:
+    """z(T) - z(A) and its error to one side."""
+    (first, one), (second, other) = normal_quantile(level), normal_quantile(power)
+    with np.errstate(invalid="ignore"):
+        value = first - second
+        error = one + other + 2.0**-60 * (np.abs(first) + np.abs(second))
+        value = np.asarray(value + side * error, dtype=np.float64)
+    trivial = (power <= level) | np.isnan(value)
+    value = np.where((power >= 1.0) & (level < 1.0), np.inf, value)
+    return np.where(trivial & ~((power >= 1.0) & (level < 1.0)), 0.0, np.maximum(value, 0.0))
+
+
+def _at_ends(pair: Pair, levels: tuple[float, float]) -> tuple[float, float]:
+    """Bounds of the mu that the least and the largest level ask for."""
+    alpha = np.array(levels)
+    power = curve_of_pair(pair, alpha, power=True)
+    low = _separation(alpha, np.asarray(power.lower), -1.0)
+    return float(np.where(np.isinf(low), 0.0, low).max()), float(_separation(alpha, np.asarray(power.upper), 1.0).max())
+
+
+def _at_corner(pair: Pair, searches: list[_CurveIntervals]) -> float:
+    """The mu that is proved necessary at the level of the corner that asks for most."""
+    search = max(searches, key=lambda one: one.upper)
+    if search.mu.size == 0 or search.upper == 0.0:
+        return 0.0
+    level, power = (side[int(np.argmax(search.mu))] for side in search.points)
+    alpha = float(level) if search.side == "backward" else 1.0 - float(power)
+    if search.levels is not None:
+        alpha = min(max(alpha, search.levels[0]), search.levels[1])
+    found = np.asarray(curve_of_pair(pair, np.array([alpha]), power=True).lower)
+    low = float(_separation(np.array([alpha]), found, -1.0)[0])
+    return 0.0 if math.isinf(low) else low

@@ -1,0 +1,10 @@
+"""Pictures, by matplotlib: assessments, privacy profiles, batch gradients, conversions, and the figures of a paper.
+
+Every panel takes an ``ax`` and returns it; there is no global state.
+"""
+
+from __future__ import annotations
+
+from ..base.public_names import attach
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__)  # the list is __init__.pyi

@@ -1,0 +1,17 @@
+from .assessment_panels import assessment as assessment
+from .assessment_panels import categories as categories
+from .assessment_panels import column as column
+from .assessment_panels import comparison as comparison
+from .assessment_panels import curves as curves
+from .assessment_panels import information as information
+from .assessment_panels import leakage as leakage
+from .assessment_panels import levels as levels
+from .audit_panels import audit as audit
+from .batch_gradient_panels import batch_entropy as batch_entropy
+from .batch_gradient_panels import membership as membership
+from .composed_curves import composed_profile as composed_profile
+from .conversions_map import conversions_diagram as conversions_diagram
+from .leakage_panels import accuracy_against_privacy as accuracy_against_privacy
+from .leakage_panels import estimates_against_noise as estimates_against_noise
+from .leakage_panels import misses_against_privacy as misses_against_privacy
+from .privacy_profile import profile as profile

@@ -1,0 +1,176 @@
+"""``composed_profile``: delta over epsilon of a composition at any depth, and what accountants answer beside it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..base import validate
+from ..base.errors import DomainError, ShapeError
+from ..base.estimate import Estimate
+from ..base.numerics import FloatArray, rounded_up
+from .style import ALERT, INK, axes_or_new, label, shade, styled
+
+__all__ = ["composed_profile"]
+
+_TITLE_WIDTH, _LABEL_WIDTH = 64, 34  # characters for which there is room
+_MARKERS = "os^vDP*Xh<>p"  # of the accountants in turn
+_MAX_TICKS = 9  # of the axis of delta
+# bound: none - an answer this far on the wrong side of the bounds, in nats of log delta, is more than rounding
+_ROUNDING = 1e-9
+
+
+def composed_profile(
+    log_delta: Estimate, epsilon: ArrayLike, *, accountants: Sequence[tuple[str, str, ArrayLike]] = (),
+    title: str = "Composition", ax: Any = None,
+) -> Any:  # fmt: skip
+    """Draw the delta of a composition with its bounds, on an axis of its logarithm without a floor.
+
+    Parameters
+    ----------
+    log_delta : Estimate
+        Natural logarithms of delta, as ``log_delta`` of a composition returns them, one for each epsilon.
+    epsilon : array_like of shape (e,)
+        The epsilons, at least two, in nats.
+    accountants : sequence of (name, side, deltas), optional
+        Answers of other accountants at these epsilons. ``side`` is what they state: "upper", "lower" or "estimate".
+        A delta that is NaN is not drawn; one on the wrong side of the bounds has a red ring, at the foot of the axis
+        where it is not positive.
+    title : str
+        The title, in any script.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure of its own.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The vertical axis is log10(delta), with ticks written as powers of ten. The legend says how far apart the bounds
+        are.
+
+    Raises
+    ------
+    DomainError
+        For an Estimate that is no logarithm of delta, or another side.
+    ShapeError
+        For epsilons or answers of another shape than the Estimate.
+    BackendMissingError
+        When matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastpriv import GaussianMechanism, figures
+    >>> epsilon = np.linspace(0.0, 30.0, 31)
+    >>> ax = figures.composed_profile(GaussianMechanism(1.0, 1.0).log_delta(epsilon), epsilon)
+    >>> ax.get_ylabel()
+    'delta'
+    """
+    if not isinstance(log_delta, Estimate) or log_delta.unit != "log probability":
+        raise DomainError(
+            f"log_delta must be an Estimate of logarithms of delta; got {validate.shown(log_delta)}. Pass what "
+            "log_delta(epsilon) returned."
+        )
+    x = validate.vector("epsilon", epsilon, "finite", np.isfinite)
+    value, lower, upper = (np.asarray(getattr(log_delta, end)) for end in ("value", "lower", "upper"))
+    if x.size < 2 or value.shape != x.shape:
+        raise ShapeError(
+            f"epsilon must be at least two numbers, one for each log delta; got {x.shape} and {value.shape}. Pass the "
+            "epsilons of the curve."
+        )
+    validate.instance("title", title, str)
+    answers = [_accountant(one) for one in validate.sequence("accountants", accountants, "(name, side, deltas)")]
+    ax = axes_or_new(ax)
+    order = np.argsort(x, kind="stable")
+    to_powers = 1.0 / math.log(10.0)
+    finite = np.isfinite(value)
+    least = float(value[finite].min()) * to_powers if finite.any() else -1.0
+    floor = least - max(1.0, 0.06 * abs(least))
+    band = [np.maximum(part[order] * to_powers, floor) for part in (lower, upper)]
+    drawn = np.where(finite, value, np.nan)[order] * to_powers
+    ax.fill_between(x[order], *band, color=shade(0.35), alpha=0.35, lw=0, zorder=3)
+    ax.plot(x[order], drawn, color=INK, lw=1.8, zorder=4, label=f"certified, bounds {_gap(lower, upper)} apart")
+    for k, (name, side, deltas) in enumerate(answers):
+        numbers = _answers(name, deltas, x)
+        wrong = _draw_accountant(ax, (k, len(answers)), name, side, numbers, (x, lower, upper))
+        if wrong.any():
+            at = np.nan_to_num(_powers(numbers)[wrong], nan=floor)
+            ax.plot(x[wrong], np.maximum(at, floor), "o", mfc="none", mec=ALERT, ms=9, mew=1.5, zorder=6)
+    ax.set(xlabel="epsilon (nats)", ylabel="delta", ylim=(floor, 0.0 + 0.02 * abs(floor)))
+    _write_powers(ax, floor)
+    legend = ax.legend(frameon=False, fontsize=8.5, loc="lower left" if answers else "upper right")
+    for text in legend.get_texts():
+        text.set(parse_math=False, usetex=False)
+    text, font = label(title, _TITLE_WIDTH)
+    return styled(ax, text, **font)
+
+
+def _accountant(one: Any) -> tuple[str, str, ArrayLike]:
+    parts: Any = validate.sequence("accountants", one, "(name, side, deltas)")
+    if len(parts) != 3 or not isinstance(parts[0], str):
+        raise DomainError(
+            f"accountants must be triples of name, side and deltas; got {validate.shown(one)}. Put a single one "
+            "in a list."
+        )
+    name, side, deltas = parts
+    return name, side, deltas
+
+
+def _draw_accountant(
+    ax: Any, index: tuple[int, int], name: str, side: str, deltas: FloatArray, curve: tuple[FloatArray, ...]
+) -> Any:
+    """Draw what one of several accountants answers; return where that is on the wrong side of the bounds."""
+    k, several = index
+    validate.choice("side", side, ("upper", "lower", "estimate"))
+    x, lower, upper = curve
+    powers, answered = _powers(deltas), ~np.isnan(deltas)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(np.maximum(deltas, 0.0))
+        wrong = (side == "upper") & (logs < lower - _ROUNDING) | (side == "lower") & (logs > upper + _ROUNDING)
+    wrong = wrong & answered
+    text = label(name, _LABEL_WIDTH)[0] + f" ({side})" + (f", wrong side at {wrong.sum()}" if wrong.any() else "")
+    colour, dashes = shade(0.1 + 0.9 * k / max(1, several - 1)), {"upper": "-", "lower": "--"}.get(side, ":")
+    marker = _MARKERS[k % len(_MARKERS)]
+    look = {"color": colour, "ls": dashes, "marker": marker, "ms": 4, "lw": 0.9, "alpha": 0.9, "zorder": 5}
+    ax.plot(x[answered], powers[answered], label=text, **look)
+    return wrong
+
+
+def _answers(name: str, deltas: ArrayLike, x: FloatArray) -> FloatArray:
+    numbers = np.asarray(deltas, dtype=float)
+    if numbers.shape != x.shape:
+        raise ShapeError(
+            f"accountants must have one delta for each epsilon; got {numbers.shape} of {name} for {x.shape}. Write NaN "
+            "where there is no answer."
+        )
+    return numbers
+
+
+def _powers(deltas: FloatArray) -> FloatArray:
+    """Powers of ten of deltas; NaN for what a logarithmic axis does not have."""
+    with np.errstate(invalid="ignore"):
+        return np.log10(np.where(deltas > 0.0, deltas, np.nan))
+
+
+def _gap(lower: FloatArray, upper: FloatArray) -> str:
+    """How far apart the bounds are at most, as a relative difference of deltas."""
+    with np.errstate(invalid="ignore"):
+        widths = (upper - lower)[np.isfinite(upper)]
+    widest = float(np.max(widths, initial=0.0))
+    if not math.isfinite(widest):
+        return "reach 0: any factor"
+    if widest < 1.0:
+        return f"at most {rounded_up(math.expm1(widest), 1)}"
+    return f"at most a factor of {rounded_up(math.exp(widest), 2)}"
+
+
+def _write_powers(ax: Any, floor: float) -> None:
+    """Ticks at whole powers of ten."""
+    step = max(1, math.ceil(-floor / _MAX_TICKS))
+    step = next(s * 10**e for e in range(9) for s in (1, 2, 5) if s * 10**e >= step)
+    ticks = np.arange(0, math.floor(floor) - 1, -step)
+    ticks = ticks[ticks >= floor]
+    ax.set_yticks(ticks, [f"$10^{{{tick:d}}}$" if tick else "1" for tick in ticks])

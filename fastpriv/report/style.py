@@ -1,0 +1,192 @@
+"""The common style of all pictures: ink, palette, axes, and texts in any script, without pyplot or global state.
+
+The lightness of the palette's colours alone distinguishes them, so that it survives colour blindness and a grey
+printer.
+
+Names of columns and categories are shown as they are. A character that no available font has, or that has no shape (a
+control character), is written as Python writes it (``\\n``, ``\\x07``, ``\\u5317``). Fonts are looked for first among
+those of ``matplotlib.rcParams["font.family"]``, then among all installed ones.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..base import validate
+from ..base.errors import BackendMissingError, DomainError
+from ..base.escaping import escaped, has_shape
+from ..base.numerics import FloatArray, IntArray
+
+__all__ = [
+    "ALERT", "BAR", "FAINT", "INK", "axes_or_new", "check_axes", "check_report", "label", "new_figure", "positive",
+    "printable", "shade", "styled",
+]  # fmt: skip
+
+# Colours: of text and lines, of what is in the background, of bars, of what is false or broken.
+INK, FAINT, BAR, ALERT = "#1f2430", "#8a90a0", "#cfd6e4", "#c8553d"
+_PANEL_SIZE = (6.4, 4.4)  # inches
+_PALETTE_END = 0.85  # of viridis, whose last colours are too light on white
+
+
+def new_figure(size: tuple[float, float]) -> Any:
+    """Make an empty white figure of this size in inches."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise BackendMissingError(
+            "matplotlib must be installed to draw; got none. Run: pip install 'fastpriv[figures]'"
+        ) from None
+    return Figure(figsize=size, facecolor="white")
+
+
+def axes_or_new(ax: Any) -> Any:
+    """Return the axes given, or new ones in a figure of their own."""
+    return new_figure(_PANEL_SIZE).add_subplot() if ax is None else check_axes(ax)
+
+
+def check_axes(ax: Any) -> Any:
+    """Return ``ax`` if it is axes of matplotlib."""
+    if not hasattr(ax, "get_figure") or not hasattr(ax, "set_xscale"):
+        raise DomainError(
+            f"ax must be axes of matplotlib; got {validate.shown(ax)}. Pass Figure().add_subplot(), or leave it out."
+        )
+    return ax
+
+
+def check_report(report: Any, wanted: str = "Assessment") -> Any:
+    """Return ``report`` if it is of the class of this name, which is of a later layer."""
+    if wanted not in {kind.__name__ for kind in type(report).__mro__}:
+        of = "one column and one mechanism" if wanted == "Assessment" else "several columns or mechanisms"
+        raise DomainError(
+            f"report must be what fastpriv.assess returns for {of}; got {validate.shown(report)}. "
+            "Pass fastpriv.assess(...)."
+        )
+    return report
+
+
+def shade(position: float) -> Any:
+    """Return a colour by its position in the palette, from 0 (dark) to 1 (light)."""
+    import matplotlib
+
+    return matplotlib.colormaps["viridis"](_PALETTE_END * position)
+
+
+def styled(ax: Any, title: str, **text: Any) -> Any:
+    """Set title, grid and spines of a panel; return its axes."""
+    ax.set_title(title, loc="left", fontsize=11.5, color=INK, pad=8, **text)
+    ax.grid(True, which="major", color="#e6e9f0", lw=0.7)
+    ax.set_axisbelow(True)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        ax.spines[side].set_color(FAINT)
+    ax.tick_params(colors=INK, labelsize=9, which="both", width=0.6)
+    ax.tick_params(which="minor", length=2, color=FAINT)
+    return ax
+
+
+def positive(numbers: FloatArray, least: float) -> FloatArray:
+    """Replace numbers that a logarithmic axis does not show, those of at most ``least``, by NaN."""
+    return np.where(numbers > least, numbers, np.nan)
+
+
+def printable(text: str, width: int | None = None) -> str:
+    """Escape characters without a shape, and leave out the middle of a text wider than ``width`` columns."""
+    return _shortened(((c if has_shape(c) else escaped(c)) for c in text), width)
+
+
+def label(text: str, width: int | None = None, weight: str = "normal") -> tuple[str, dict[str, Any]]:
+    """Return a text that can be drawn as it is, and the keywords for ``ax.text`` that draw it.
+
+    Characters that no installed font has are escaped too. A dollar sign is a dollar sign.
+    """
+    from matplotlib import rcParams
+
+    families = list(rcParams["font.family"])
+    codepoints = [_codepoints(path) for path in _font_paths(tuple(families), weight)]
+    tokens = []
+    for c in text:
+        drawn = has_shape(c)
+        if drawn and not any(_contains(known, c) for known in codepoints):
+            fallback = _fallback_font(c)
+            drawn = fallback is not None
+            if fallback is not None:
+                families.append(fallback[0])
+                codepoints.append(_codepoints(fallback[1]))
+        tokens.append(c if drawn else escaped(c))
+    return _shortened(tokens, width), {"parse_math": False, "usetex": False, "fontfamily": families}
+
+
+def _shortened(tokens: Iterable[str], width: int | None) -> str:
+    """Join the tokens, with an ellipsis in the place of middle ones that do not fit."""
+    parts = list(tokens)
+    if width is None or sum(map(_columns, parts)) <= width:
+        return "".join(parts)
+    tail = _fitting(parts[::-1], (width - 1) // 3)[::-1]
+    head = _fitting(parts, width - 1 - sum(map(_columns, tail)))
+    return "".join((*head, "…", *tail))
+
+
+def _fitting(parts: list[str], width: int) -> list[str]:
+    """Return as many parts as fit."""
+    used = 0
+    for count, part in enumerate(parts):
+        used += _columns(part)
+        if used > width:
+            return parts[:count]
+    return parts
+
+
+def _columns(text: str) -> int:
+    """Return the number of columns of a terminal that the text takes."""
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+@lru_cache(maxsize=8)
+def _font_paths(families: tuple[str, ...], weight: str) -> tuple[str, ...]:
+    """Return the files of the families that are installed."""
+    from matplotlib.font_manager import FontProperties, findfont
+
+    paths = []
+    for family in families:
+        try:
+            paths.append(findfont(FontProperties(family=[family], weight=weight), fallback_to_default=False))
+        except ValueError:  # not installed
+            continue
+    return tuple(paths or [findfont(FontProperties(family=["DejaVu Sans"], weight=weight))])
+
+
+@lru_cache(maxsize=1024)
+def _fallback_font(character: str) -> tuple[str, str] | None:
+    """Return family and file of an installed font that has the character; None if there is none."""
+    return next(((name, path) for name, path in _installed_fonts() if _contains(_codepoints(path), character)), None)
+
+
+@lru_cache(maxsize=1)
+def _installed_fonts() -> tuple[tuple[str, str], ...]:
+    """Return family and file of the upright fonts of normal weight, those without serifs first."""
+    from matplotlib.font_manager import fontManager
+
+    fonts = {
+        (font.name, font.fname) for font in fontManager.ttflist
+        if font.style == "normal" and font.weight in (400, "normal", "regular") and "Last Resort" not in font.name
+    }  # fmt: skip
+    return tuple(sorted(fonts, key=lambda font: ("Sans" not in font[0], "Mono" in font[0], font)))
+
+
+@lru_cache(maxsize=1024)
+def _codepoints(path: str) -> IntArray:
+    """Return the characters of a font, sorted."""
+    from matplotlib.font_manager import get_font
+
+    return np.sort(np.fromiter(get_font(path).get_charmap(), dtype=np.int64))
+
+
+def _contains(codepoints: IntArray, character: str) -> bool:
+    index = int(np.searchsorted(codepoints, ord(character)))
+    return index < codepoints.size and int(codepoints[index]) == ord(character)

@@ -1,0 +1,381 @@
+"""``assess``: the quantities of columns under mechanisms, over grids.
+
+The work is cut into blocks that do not depend on the number of threads. With a checkpoint each block is kept on disk,
+so that a killed run can go on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...base import parallel, validate
+from ...base.errors import DomainError, warned
+from ...base.grids import Grid, parse_grid
+from ...base.numerics import FloatArray
+from ...base.parallel import Progress, blocks, ordered_map
+from ...channels import AnyChannel
+from ...distributions import Pmf
+from .checkpoint import Checkpoint
+from .default_grids import check_size, default_epsilon, default_level, default_sigma
+from .families import MechanismFamily, family_of, required_parameters
+from .quantities import QuantityGrid, compute_quantities
+from .result import Assessment, Comparison, SensitivitySource
+from .secret import MAX_CATEGORIES, SecretDistribution, assign_inputs, secret_distribution
+
+__all__ = ["assess"]
+
+Data = ArrayLike | Pmf
+_MAX_BLOCKS = 512  # of one column under one mechanism: enough for all threads, few enough files for a checkpoint
+# bound: none - seconds on one core: of a noise level; of one of its values, which are grouped if they are many; of one
+# that is not, and of that at one level of epsilon.
+_SECONDS_OF_NOISE, _SECONDS_OF_GROUPING, _SECONDS_OF_VALUE, _SECONDS_OF_CURVE = 1.5e-3, 1.3e-6, 1.5e-5, 1e-7
+_LONG_RUN = 10.0  # seconds from which a run is announced
+_MANY_VALUES = 2000  # different values from which they are grouped, and rounding them is advised
+_ADVISED_BINS = 1000  # equal bins that the announcement of a long run names
+# What to do about a refused grid.
+_SIGMA_REMEDY = "Pass standard deviations in the unit of the column, such as 1,10,100."
+_LEVEL_REMEDY = "Pass levels of LDP in nats, such as 0.5,1,2 (--epsilon)."  # remedy for levels that cannot be read
+_EPSILON_REMEDY = "Pass epsilons in nats, such as 0.1,1,10."  # remedy for epsilons that cannot be read
+
+
+def assess(
+    data: Data | Mapping[str, Data] | None = None, *,
+    mechanism: str | AnyChannel | Sequence[str | AnyChannel] = "gaussian", sigma: ArrayLike | str | None = None,
+    level: ArrayLike | str | None = None, epsilon: ArrayLike | str | None = None, bins: int | None = None,
+    sensitivity: float | None = None, name: str = "value", source: str = "data", n_jobs: int | None = None,
+    progress: Progress = None, checkpoint: str | os.PathLike[str] | None = None, resume: bool = False,
+) -> Assessment | Comparison:  # fmt: skip
+    """Tabulate what releasing each value of a column through a mechanism leaks, with bounds.
+
+    Several columns or several mechanisms make one table: each column under each mechanism.
+
+    Parameters
+    ----------
+    data : array_like of numbers or names, shape (n,), or Pmf, or mapping of str to these, optional
+        The sensitive column, or the distribution of its values. Its empirical distribution is the prior of the secret.
+        For a channel it may be left out: the secret is then uniform over the inputs; a Pmf of as many points as the
+        channel has inputs is a distribution over these.
+        For mechanisms of any values, integers that no double is are categories by exact value, in their order, and
+        everything that is not a number by its text: numbers by size, other text by alphabet. A mapping holds several
+        columns by name.
+    mechanism : str or AnyChannel, or sequence of these
+        ``gaussian`` adds N(0, sigma^2) to each number once. Local mechanisms of a level, which is their LDP epsilon
+        between the values that are farthest apart: ``rr`` (randomised response), ``oue``, ``sue`` (unary encodings),
+        ``rappor``, ``subset`` and ``exponential`` for any values, also names; ``geometric`` and ``laplace-discrete``
+        add noise to whole numbers. Or one channel, such as ``read_channel`` returns. With several, ``sigma`` is taken
+        by gaussian, ``level`` by all others.
+    sigma : array_like, shape (s,), or str, optional
+        Standard deviations of Gaussian noise, in the unit of the column. Text such as ``"1,2,5"``, ``"0:10:101"``
+        (equal steps) or ``"1..1000:31"`` (equal ratios) is a grid. Default: round numbers from a tenth of the column's
+        standard deviation to a hundred times it.
+    level : array_like, shape (s,), or str, optional
+        Levels of the local mechanisms, in nats, positive. Default: 21 from 0.1 to 10, but beside ``epsilon`` it must be
+        given, so that neither is taken for the other.
+    epsilon : array_like, shape (e,), or str, optional
+        Epsilons of the curves, in nats; not the LDP epsilon of a mechanism, which is its ``level``. Default: 81 from
+        0.01 to 100.
+    bins : int, optional
+        A release that rounds each number to the centre of one of this many equal bins over the range, and then adds
+        noise or answers. None, the default, is a release of the values as they are, however many there are.
+    sensitivity : float, optional
+        Largest distance between two possible numbers, for LDP. Default: the range of the values as they are, also with
+        ``bins``. That is computed from the private data: it is no bound that is known beforehand, and table, page and
+        files say so. Only for mechanisms that add noise to numbers.
+    name, source : str
+        What the column is called and where it comes from, for table and figure.
+    n_jobs : int, optional
+        Threads, as in joblib. The numbers do not depend on it.
+    progress : bool or callable, optional
+        True for a bar on stderr; a callable is called with (blocks done, blocks in all).
+    checkpoint : path-like, optional
+        A directory where finished blocks are kept, for this user alone, until the run is complete.
+    resume : bool
+        Take the blocks of an earlier run with the same data and settings from ``checkpoint``; a block that is damaged
+        or of another version or setting is computed again.
+
+    Returns
+    -------
+    Assessment or Comparison
+        Table, summary, files and figure. A mapping of columns or a sequence of mechanisms gives a ``Comparison``, whose
+        ``comparison[column, mechanism]`` is an ``Assessment``.
+
+    Raises
+    ------
+    DomainError
+        For NaN or infinite data, numbers that doubles do not hold, names where numbers are needed, fractions for noise
+        on whole numbers without bins, a parameter that the mechanism does not have, a non-positive sigma or level, a
+        negative epsilon, an epsilon without a level for a mechanism that has one, a constant column, more than 2**20
+        values for a mechanism of categories, a grid of more than 5,000,000 cells, no column, no mechanism, one named
+        twice, or a checkpoint that another run writes.
+    ShapeError
+        For empty or multi-dimensional data, or a channel with another number of inputs than there are values.
+    MemoryError
+        For more values than a mechanism of categories or whole numbers can be written out for.
+
+    Notes
+    -----
+    A run that is expected to last more than 10 seconds begins with a warning that says how long, from the numbers of
+    values and of levels; that of mechanisms other than Gaussian noise is not estimated.
+
+    Nothing is rounded unasked. With bins, every number speaks of the mechanism "round, then release": a guess is one of
+    the rounded value, all other quantities are the same for both; table, figure and files say so. The quantities are
+    those of ``fastpriv.notions``, whose docstrings give the sources.
+
+    **Accuracy** Every number carries bounds; ``kind`` says what they claim. ``tests/surfaces/test_assess.py`` and
+    ``test_assess_channels.py`` check that the table repeats the numbers of ``fastpriv.notions``.
+
+    Examples
+    --------
+    >>> import fastpriv
+    >>> report = fastpriv.assess([31, 40, 40, 58], sigma="10,100", epsilon=[0.5, 1.0])
+    >>> report["mutual_information"].upper.round(4)
+    array([0.3283, 0.0048])
+    >>> jobs = fastpriv.assess(["nurse", "nurse", "clerk", "judge"], mechanism="rr", level=[0.5, 1.0], epsilon=[0.1])
+    >>> jobs["mbp_xi"].upper.round(4)
+    array([0.3497, 0.6426])
+    >>> ages = {"age": [31, 40, 40, 58]}
+    >>> fastpriv.assess(ages, mechanism=["gaussian", "geometric"], sigma=[20], level=[1.0], epsilon=[0.1])
+    <Comparison of age under gaussian, geometric>
+    """
+    parallel.checked(n_jobs, progress)
+    one_mechanism = isinstance(mechanism, (str, AnyChannel)) or not np.iterable(mechanism)
+    if one_mechanism and not isinstance(data, Mapping):
+        case = _case(name, source, data, mechanism, sigma, level, epsilon, bins, sensitivity)
+        return _run_cases([case], n_jobs, progress, checkpoint, resume)[0]
+    columns: Mapping[str, Any] = data if isinstance(data, Mapping) else {name: data}
+    mechanisms = [mechanism] if one_mechanism else list(validate.sequence("mechanism", mechanism, "mechanisms"))
+    cases = _cases(columns, mechanisms, sigma, level, epsilon, bins, sensitivity, source)
+    return Comparison(tuple(_run_cases(cases, n_jobs, progress, checkpoint, resume)))
+
+
+def _cases(
+    columns: Mapping[str, Data], mechanisms: list[Any], sigma: Any, level: Any, epsilon: Any, bins: int | None,
+    sensitivity: float | None, source: str,
+) -> list[_Case]:  # fmt: skip
+    """Return each column under each mechanism, with the parameters that the mechanism takes."""
+    families = [family_of(selected) for selected in mechanisms]
+    names = [family.name for family in families]
+    duplicates = [selected for selected in names if names.count(selected) > 1]
+    if not columns or not mechanisms or duplicates:
+        shown = f"{duplicates[0]!r} twice" if duplicates else f"{len(columns)} columns and {len(mechanisms)} mechanisms"
+        raise DomainError(f"data and mechanism must be at least one each, all different; got {shown}. Name them.")
+    for name, value, takers in (
+        ("sigma", sigma, [family.parameter == "sigma" for family in families]),
+        ("level", level, [family.parameter == "level" for family in families]),
+        ("sensitivity", sensitivity, [family.has_sensitivity for family in families]),
+    ):
+        if value is not None and not any(takers):
+            raise _unused_argument(name, names[0])
+    return [
+        _case(
+            column, source, data, selected, sigma if family.parameter == "sigma" else None,
+            level if family.parameter == "level" else None, epsilon, bins,
+            sensitivity if family.has_sensitivity else None,
+        )
+        for column, data in columns.items() for selected, family in zip(mechanisms, families, strict=True)
+    ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Case:
+    """One column under one family of mechanisms."""
+
+    name: str
+    source: str
+    secret: SecretDistribution
+    family: MechanismFamily
+    sensitivity: float
+    grid: FloatArray
+    epsilon: FloatArray
+    sensitivity_source: SensitivitySource
+
+    def block(self, rows: slice) -> dict[str, QuantityGrid]:
+        """Compute some rows of the grid."""
+        estimates = [
+            compute_quantities(self.secret, self.family.build(parameter, self.sensitivity, self.secret), self.epsilon)
+            for parameter in self.grid[rows].tolist()
+        ]
+        return {name: QuantityGrid.stack([row[name] for row in estimates]) for name in estimates[0]}
+
+    def expected_seconds(self, rows: slice) -> float:
+        """Roughly how long some rows of the grid take on one core; 0 for mechanisms other than Gaussian noise."""
+        if self.family.parameter != "sigma":
+            return 0.0
+        values = len(self.secret.prior)
+        of_value = _SECONDS_OF_VALUE + _SECONDS_OF_CURVE * self.epsilon.size
+        of_row = _SECONDS_OF_NOISE + _SECONDS_OF_GROUPING * values + of_value * min(values, _MANY_VALUES)
+        return float((rows.stop - rows.start) * of_row)
+
+    def checkpoint(self, parent: str | os.PathLike[str], resume: bool, stack: ExitStack) -> Checkpoint:
+        """Open the checkpoint, which the end of ``stack`` closes."""
+        secret, family = self.secret, self.family
+        channel = None if family.parameter else family.build(1.0, self.sensitivity, secret)
+        settings = (
+            self.name, family.name, channel, secret.labels, secret.prior, secret.input_indices, secret.inputs,
+            secret.step, self.sensitivity, self.grid, self.epsilon,
+        )  # fmt: skip
+        checkpoint = Checkpoint.open(parent, settings, resume=resume)
+        stack.callback(checkpoint.store.close)
+        return checkpoint
+
+    def assessment(self, quantities: dict[str, QuantityGrid]) -> Assessment:
+        return Assessment(
+            self.name, self.source, self.secret, self.family.name, self.family.noise, self.family.parameter,
+            self.sensitivity, self.grid, self.epsilon, quantities,
+            required_parameters(self.secret, self.family, self.sensitivity), self.sensitivity_source,
+        )  # fmt: skip
+
+
+def _run_cases(
+    cases: list[_Case], n_jobs: int | None, progress: Progress, checkpoint: str | os.PathLike[str] | None, resume: bool
+) -> list[Assessment]:
+    """Compute all blocks of all cases; the checkpoints are removed when all are done."""
+    flag = validate.flag("resume", resume)
+    tasks = [
+        (index, rows) for index, case in enumerate(cases)
+        for rows in blocks(case.grid.size, -(-case.grid.size // _MAX_BLOCKS))
+    ]  # fmt: skip
+
+    def compute(task: tuple[int, slice]) -> dict[str, QuantityGrid]:
+        return _block(cases, task)
+
+    done: dict[int, dict[str, QuantityGrid]] = {}  # by position among the tasks
+    report, close = parallel.progress_reporter(progress, len(tasks))
+    with ExitStack() as stack:
+        stack.callback(close)
+        checkpoints = [None if checkpoint is None else case.checkpoint(checkpoint, flag, stack) for case in cases]
+        for position, (index, rows) in enumerate(tasks):
+            store = checkpoints[index]
+            if store is not None and (kept := store.load(rows)) is not None:
+                done[position] = kept
+                report(len(done))
+        missing = [position for position in range(len(tasks)) if position not in done]
+        _announce_long_run(cases, [tasks[position] for position in missing], n_jobs)
+        computed = ordered_map(compute, [tasks[position] for position in missing], n_jobs=n_jobs)
+        for position, block in zip(missing, computed, strict=True):
+            index, rows = tasks[position]
+            store = checkpoints[index]
+            if store is not None:
+                store.save(rows, block)
+            done[position] = block
+            report(len(done))
+        parts: list[list[dict[str, QuantityGrid]]] = [[] for _ in cases]
+        for position, (index, _) in enumerate(tasks):
+            parts[index].append(done[position])
+        assessments = [
+            case.assessment({name: QuantityGrid.concatenate([block[name] for block in own]) for name in own[0]})
+            for case, own in zip(cases, parts, strict=True)
+        ]
+        for store in checkpoints:
+            if store is not None:
+                store.store.remove()
+    return assessments
+
+
+def _announce_long_run(cases: list[_Case], tasks: list[tuple[int, slice]], n_jobs: int | None) -> None:
+    """Warn of a run that lasts, with its expected time and what shortens it."""
+    seconds = sum(cases[index].expected_seconds(rows) for index, rows in tasks)
+    if seconds < _LONG_RUN:
+        return
+    backend, workers = parallel.configured_workers(n_jobs)
+    workers = max(1, min(int(backend.effective_n_jobs(workers)), len(tasks)))
+    if seconds / workers < _LONG_RUN:
+        return
+    index = max({index for index, _ in tasks}, key=lambda index: len(cases[index].secret.prior))
+    values, levels = len(cases[index].secret.prior), sum(rows.stop - rows.start for _, rows in tasks)
+    remedy = "Pass fewer levels of sigma or epsilon (--sigma, --curve) for an answer sooner."
+    if values > _MANY_VALUES:
+        remedy = f"Pass bins={_ADVISED_BINS} (--bins {_ADVISED_BINS}) to release rounded values, which is much faster."
+    warned(
+        f"data has {values:,} different values, and {levels:,} noise levels take about "
+        f"{_duration(seconds / workers)} on {workers} worker{'s' if workers > 1 else ''}. {remedy}",
+        UserWarning,
+    )
+
+
+def _duration(seconds: float) -> str:
+    for unit, size in (("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} seconds"
+
+
+def _block(cases: list[_Case], task: tuple[int, slice]) -> dict[str, QuantityGrid]:
+    index, rows = task
+    return cases[index].block(rows)
+
+
+def _case(
+    name: str, source: str, data: Data | None, mechanism: Any, sigma: Any, level: Any, epsilon: Any,
+    bins: int | None, sensitivity: float | None,
+) -> _Case:  # fmt: skip
+    family = family_of(mechanism)
+    for parameter, value in (("sigma", sigma), ("level", level)):
+        if value is not None and family.parameter != parameter:
+            raise _unused_argument(parameter, family.name)
+    if data is None:
+        if not isinstance(mechanism, AnyChannel):
+            raise DomainError("data must be given unless the mechanism is a channel; got None. Pass a column.")
+        data = _uniform(mechanism)
+    secret = secret_distribution(data, bins, family.domain)
+    if isinstance(mechanism, AnyChannel):
+        secret = assign_inputs(secret, mechanism.inputs)
+    span = secret.span
+    origin: SensitivitySource = "given"
+    if sensitivity is None:
+        origin = "none" if not family.has_sensitivity else "distribution" if isinstance(data, Pmf) else "data"
+        sensitivity = span
+    elif not family.has_sensitivity:
+        raise _unused_argument("sensitivity", family.name)
+    else:
+        sensitivity = validate.scalar(
+            "sensitivity", sensitivity, f"finite and at least the range of the values, {span!r}",
+            lambda x: np.isfinite(x) & (x >= span), remedy="Pass the largest distance between two possible values.",
+        )  # fmt: skip
+    if family.parameter == "level" and level is None and epsilon is not None:
+        raise DomainError(
+            f"level must be given beside epsilon for a mechanism of a level; got epsilon alone with {family.name!r}. "
+            "Pass level= for the LDP epsilon of the mechanism; epsilon= says where the curves are computed."
+        )
+    grid, epsilons = _grids(secret, family.parameter, sigma if level is None else level, epsilon)
+    return _Case(name, source, secret, family, sensitivity, grid, epsilons, origin)
+
+
+def _uniform(channel: AnyChannel) -> Pmf:
+    """Return the uniform distribution over the inputs of a channel."""
+    size = channel.inputs
+    if size > MAX_CATEGORIES:
+        raise DomainError(
+            f"mechanism must have at most {MAX_CATEGORIES} inputs to be assessed; got {validate.shown(size)}. Use "
+            "fastpriv.notions, which never lists them."
+        )
+    return Pmf(np.arange(size), np.full(size, 1.0 / size))
+
+
+def _unused_argument(name: str, mechanism: str) -> DomainError:
+    return DomainError(f"{name} must be left out for a mechanism without it; got one with {mechanism!r}. Drop it.")
+
+
+def _grids(secret: SecretDistribution, parameter: str, points: Any, epsilon: Any) -> tuple[FloatArray, FloatArray]:
+    """Return the grids of the parameter and of epsilon, the default ones for None."""
+    if parameter == "sigma":
+        points = default_sigma(secret.deviation) if points is None else points
+        rows = parse_grid("sigma", points, "positive and finite", lambda x: (x > 0) & np.isfinite(x), _SIGMA_REMEDY)
+    elif parameter == "level":
+        points = default_level() if points is None else points
+        rows = parse_grid("level", points, "positive and finite", lambda x: (x > 0) & np.isfinite(x), _LEVEL_REMEDY)
+    else:
+        rows = Grid(1, lambda: np.zeros(1))
+    epsilon = default_epsilon() if epsilon is None else epsilon
+    epsilons = parse_grid(
+        "epsilon", epsilon, "at least 0 and finite", lambda x: (x >= 0) & np.isfinite(x), _EPSILON_REMEDY
+    )
+    check_size(parameter or "1", rows, epsilons)
+    return rows.build(), epsilons.build()

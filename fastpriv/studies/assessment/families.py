@@ -1,0 +1,239 @@
+"""The mechanisms that an assessment knows by name, each with one parameter, and the parameter that a target needs.
+
+To add a mechanism, add its row to ``FAMILIES``; the notions must know what it builds.
+"""
+
+# bounds: none - keeps a logarithm of 0 away
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from ... import calibration, notions
+from ...base import validate
+from ...base.errors import DomainError
+from ...base.estimate import Estimate
+from ...base.numerics import LOG_2
+from ...channels import AnyChannel
+from ...mechanisms import (
+    DiscreteLaplace,
+    ExponentialMechanism,
+    GeometricMechanism,
+    RandomizedResponse,
+    SubsetSelection,
+    UnaryEncoding,
+)
+from ...mechanisms.gaussian import GaussianMechanism
+from .quantities import mutual_information
+from .secret import Domain, SecretDistribution
+
+__all__ = ["FAMILIES", "MechanismFamily", "Parameter", "Requirement", "family_of", "required_parameters"]
+
+Parameter = Literal["sigma", "level", ""]
+_SCORE_COPIES = 3  # copies of the matrix of scores in memory while an exponential mechanism is made
+_RAPPOR_RESPONSE = {"p": 0.5, "q": 0.75}  # the instantaneous response of RAPPOR (Erlingsson et al. 2014, section 2)
+_MAX_CHANNEL_TEXT = 90  # characters of a channel's repr that a table shows
+_SEARCH_STEPS = 24  # of the search for a level: about 10 reach _LOG_TOLERANCE
+_LOG_STRIDE, _LOG_LIMIT = 1.0, 7.0  # in log(level): the search brackets in factors of e, from 0.001 to 1000
+_LOG_TOLERANCE = 5e-4  # in log(level): three digits of a level, as the table shows
+
+
+@dataclass(frozen=True)
+class MechanismFamily:
+    """A family of mechanisms with one parameter.
+
+    Attributes
+    ----------
+    name, noise : str
+        What it is called, and what it does in words of its parameter.
+    parameter : {"sigma", "level", ""}
+        Standard deviation of noise; LDP epsilon between the values that are farthest apart; none.
+    domain : {"numbers", "integers", "values"}
+        What values it takes.
+    build : callable
+        (parameter, sensitivity, secret) to the mechanism.
+    """
+
+    name: str
+    noise: str
+    parameter: Parameter
+    domain: Domain
+    build: Callable[[float, float, SecretDistribution], Any]
+
+    @property
+    def has_sensitivity(self) -> bool:
+        """Whether its noise is scaled by the largest distance of two values."""
+        return self.domain != "values"
+
+
+def family_of(mechanism: str | AnyChannel) -> MechanismFamily:
+    """Return a family by its name, or the family that consists of one channel."""
+    if not isinstance(mechanism, (AnyChannel, str)):
+        raise DomainError(
+            f"mechanism must be a name or a channel, or a sequence of these; got {validate.shown(mechanism)}. Wrap "
+            "rows of probabilities in fastpriv.Channel."
+        )
+    if isinstance(mechanism, str):
+        return FAMILIES[validate.choice("mechanism", mechanism, tuple(FAMILIES))]
+    text = repr(mechanism).strip("<>")
+    text = text if len(text) <= _MAX_CHANNEL_TEXT else text[: _MAX_CHANNEL_TEXT - 3] + "..."
+    return MechanismFamily("channel", text, "", "values", lambda *_: mechanism)
+
+
+def _exponential(level: float, secret: SecretDistribution) -> AnyChannel:
+    """Scores are minus the distance of two numbers; of categories 1 for the true one, else 0: randomised response."""
+    if secret.labels is not None and secret.integers is None:
+        return RandomizedResponse(secret.inputs, 0.5 * level)
+    validate.memory("data", _SCORE_COPIES * 8 * secret.inputs**2, "Pass bins, to release rounded values (--bins 256).")
+    x = secret.prior.values if secret.integers is None else np.array(secret.integers, dtype=object)
+    return ExponentialMechanism(-np.abs(x[:, None] - x).astype(np.float64), level)
+
+
+def _of_values(name: str, noise: str, build: Callable[[float, SecretDistribution], Any]) -> MechanismFamily:
+    return MechanismFamily(name, noise, "level", "values", lambda level, sensitivity, secret: build(level, secret))
+
+
+def _of_integers(name: str, noise: str, build: Callable[[int, float], Any]) -> MechanismFamily:
+    def build_with_step(level: float, sensitivity: float, secret: SecretDistribution) -> Any:
+        return build(secret.inputs, level * secret.step / sensitivity)
+
+    return MechanismFamily(name, noise, "level", "integers", build_with_step)
+
+
+FAMILIES: Mapping[str, MechanismFamily] = {
+    family.name: family
+    for family in (
+        MechanismFamily(
+            "gaussian", "value + N(0, sigma^2)", "sigma", "numbers",
+            lambda sigma, sensitivity, secret: GaussianMechanism(sigma, sensitivity),
+        ),
+        _of_values("rr", "randomised response: the value, or any other, e^level times less likely each",
+                   lambda level, secret: RandomizedResponse(secret.inputs, level)),
+        _of_values("oue", "optimised unary encoding: one bit a value, the true one kept with probability 1/2",
+                   lambda level, secret: UnaryEncoding.optimized(secret.inputs, level)),
+        _of_values("sue", "symmetric unary encoding: one bit a value, all flipped alike",
+                   lambda level, secret: UnaryEncoding(secret.inputs, level)),
+        _of_values("rappor", "one RAPPOR report (p = 1/2, q = 3/4) of permanent bits at the level",
+                   lambda level, secret: UnaryEncoding.rappor(
+                       secret.inputs, 2.0 * math.exp(-0.5 * level) / (1.0 + math.exp(-0.5 * level)),
+                       **_RAPPOR_RESPONSE)),
+        _of_values("subset", "subset selection: a set of values, e^level times as likely if it holds the true one",
+                   lambda level, secret: SubsetSelection(secret.inputs, level)),
+        _of_integers("geometric", "value + two-sided geometric noise, cut off at the ends",
+                     lambda n, step: GeometricMechanism(n, step)),
+        _of_integers("laplace-discrete", "value + discrete Laplace noise, any integer",
+                     lambda n, step: DiscreteLaplace(n, 1.0 / step)),
+        _of_values("exponential", "exponential mechanism: nearer values (of categories: the true one) score higher",
+                   _exponential),
+    )
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """The parameter that meets a target: the least noise (0: none is needed) or the highest level (0: none was found).
+
+    Attributes
+    ----------
+    target : str
+        The target, in words.
+    setting : float
+        The parameter whose upper bound of the leakage meets it.
+    kind : str
+        The kind of that bound.
+    """
+
+    target: str
+    setting: float
+    kind: str
+
+
+@dataclass(frozen=True)
+class _LevelTarget:
+    text: str
+    bound: float
+    quantity: Callable[[SecretDistribution, Any], Estimate]
+
+
+def _maximal_bayesian_privacy(secret: SecretDistribution, mechanism: Any) -> Estimate:
+    return notions.lip_epsilon(secret.input_probabilities, mechanism)
+
+
+# Text of a target of the report, and the mutual information in bits that it allows.
+_BIT_TARGETS = (("at most 0.1 bit on average", 0.1), ("at most 0.01 bit on average", 0.01))
+# Targets of the report for mechanisms with a level; bounds in nats.
+_LEVEL_TARGETS = (
+    *(_LevelTarget(text, bits * LOG_2, mutual_information) for text, bits in _BIT_TARGETS),
+    _LevelTarget("MBP, xi = 1", 1.0, _maximal_bayesian_privacy),
+)
+
+
+def _sigma_targets() -> tuple[tuple[str, Callable[[SecretDistribution, float], Estimate]], ...]:
+    """Targets of the report for Gaussian noise: text, and a function of secret and sensitivity for the least sigma."""
+    (average, bits), (average_of_few, few) = _BIT_TARGETS
+    return (
+        (average, lambda s, span: calibration.sigma_from_cd_lmip(bits, s.prior, unit="bits")),
+        (average_of_few, lambda s, span: calibration.sigma_from_cd_lmip(few, s.prior, unit="bits")),
+        ("LIP, epsilon = 1, delta = 1e-5", lambda s, span: calibration.sigma_from_lip(1.0, 1e-5, s.prior)),
+        ("LDP, epsilon = 1, delta = 1e-5", lambda s, span: calibration.sigma_from_ldp(1.0, 1e-5, span)),
+    )
+
+
+def required_parameters(
+    secret: SecretDistribution, family: MechanismFamily, sensitivity: float
+) -> tuple[Requirement, ...]:
+    """Find the parameter for the usual targets: sigma, which leaks less as it grows, or the level, which leaks more.
+
+    A release at a lower level is a release at a higher one, post-processed, except where the size of a set depends on
+    the level or scores are of any shape: there the level that is found meets its target, but a higher one might too.
+    """
+    if family.parameter == "sigma":
+        sigmas = ((text, calibrate(secret, sensitivity)) for text, calibrate in _sigma_targets())
+        return tuple(Requirement(text, float(sigma.upper), sigma.kind) for text, sigma in sigmas)
+    if family.parameter == "level":
+        return tuple(_highest_level(target, secret, family, sensitivity) for target in _LEVEL_TARGETS)
+    return ()
+
+
+def _highest_level(
+    target: _LevelTarget, secret: SecretDistribution, family: MechanismFamily, sensitivity: float
+) -> Requirement:
+    """Solve upper bound = target in log(level), by interpolation and, every third step, bisection."""
+
+    def log_excess(log_level: float) -> tuple[float, str]:
+        """Return log(upper bound / target), negative where the target is met, and the kind of the bound."""
+        estimate = target.quantity(secret, family.build(math.exp(log_level), sensitivity, secret))
+        return math.log(max(float(estimate.upper), 1e-300) / target.bound), estimate.kind
+
+    low = high = 0.0
+    at_low, kind = log_excess(0.0)
+    at_high = at_low
+    while at_low > 0.0 and low > -_LOG_LIMIT:
+        high, at_high, low = low, at_low, low - _LOG_STRIDE
+        at_low, kind = log_excess(low)
+    while at_high <= 0.0 and high < _LOG_LIMIT:
+        low, at_low, high = high, at_high, high + _LOG_STRIDE
+        at_high, kind_at_high = log_excess(high)
+        kind = kind if at_high > 0.0 else kind_at_high
+    if at_low > 0.0 or at_high <= 0.0:  # no bracket: no level meets the target, or every level does
+        return Requirement(target.text, 0.0 if at_low > 0.0 else math.exp(high), "certified" if at_low > 0.0 else kind)
+    for step in range(_SEARCH_STEPS):
+        width = high - low
+        if width < _LOG_TOLERANCE:
+            break
+        secant = low + width * at_low / (at_low - at_high) - 0.3 * _LOG_TOLERANCE
+        middle = min(max(secant, low + 0.1 * _LOG_TOLERANCE), high - 0.1 * _LOG_TOLERANCE)
+        middle = 0.5 * (low + high) if step % 3 == 2 else middle
+        at_middle, kind_at_middle = log_excess(middle)
+        if at_middle <= 0.0:
+            low, at_low, kind = middle, at_middle, kind_at_middle
+            if at_middle > -_LOG_TOLERANCE:
+                break
+        else:
+            high, at_high = middle, at_middle
+    return Requirement(target.text, math.exp(low), kind)

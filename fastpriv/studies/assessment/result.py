@@ -1,0 +1,408 @@
+"""``Assessment`` and ``Comparison``: the frozen results, their tidy table, and the files that they are written to."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from ... import __version__, report
+from ...base import validate
+from ...base.errors import BackendMissingError, DomainError
+from ...base.estimate import Estimate, equal_fields, pandas
+from ...base.files import atomic_write, json_safe, writable_directory, write_csv
+from ...base.numerics import FloatArray
+from ...distributions import Pmf
+from .families import Parameter, Requirement
+from .quantities import QUANTITIES, QuantityGrid
+from .report_page import report_page
+from .secret import SecretDistribution
+from .summary import assessment_summary, comparison_summary, notebook_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["COLUMNS", "FORMATS", "Assessment", "Comparison", "SensitivitySource"]
+
+# Columns of text; Parquet stores each distinct text once.
+_TEXT_COLUMNS = ("column", "mechanism", "quantity", "kind", "unit", "method")
+# Columns of doubles, NaN where they do not apply.
+_FLOAT_COLUMNS = ("sigma", "level", "epsilon", "value", "lower", "upper")
+# Columns of the tidy table, in order.
+COLUMNS = ("column", "mechanism", "quantity", *_FLOAT_COLUMNS, "kind", "unit", "method")
+FORMATS = ("csv", "parquet", "json", "html")  # file formats in which ``save`` writes a result
+PICTURES = ("png", "svg", "pdf")  # file formats of pictures
+SensitivitySource = Literal["given", "data", "distribution", "none"]
+# What JSON and Parquet say of each source.
+_SENSITIVITY_TEXTS = {
+    "given": "given by the caller", "distribution": "range of the distribution that was given",
+    "data": "range computed from the private data, no bound known beforehand; pass sensitivity to state one",
+}  # fmt: skip
+_INSTALL = "Run: pip install 'fastpriv[table]'"  # remedy for a missing pyarrow
+
+
+class _Report:
+    """What an assessment and a comparison have in common: rows, equality by value, and the files that hold them."""
+
+    def __eq__(self, other: object) -> Any:
+        return equal_fields(self, other)
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, repr(self)))
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """The tidy table row by row, in the order of ``COLUMNS``; None where a number does not apply."""
+        raise NotImplementedError
+
+    def settings(self) -> dict[str, Any]:
+        """Input, mechanisms, grid sizes and meanings, in plain types."""
+        raise NotImplementedError
+
+    def summary(self) -> str:
+        """The table that a person reads."""
+        raise NotImplementedError
+
+    def plot(self) -> Any:
+        """The figure, a ``matplotlib.figure.Figure``."""
+        raise NotImplementedError
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The tidy table as columns."""
+        return dict(zip(COLUMNS, map(list, zip(*self.rows(), strict=True)), strict=True))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Settings and tidy table in plain types, as ``to_json`` writes them; infinite numbers stay floats."""
+        return self.settings() | {"table": [dict(zip(COLUMNS, row, strict=True)) for row in self.rows()]}
+
+    def to_frame(self) -> pd.DataFrame:
+        """The tidy table as a ``pandas.DataFrame``; NaN where a number does not apply."""
+        frame: pd.DataFrame = pandas("to_frame").DataFrame(self.columns(), columns=list(COLUMNS))
+        return frame.astype(dict.fromkeys(_FLOAT_COLUMNS, "float64"))
+
+    def _repr_html_(self) -> str:
+        """The table of the summary, for notebooks."""
+        return notebook_table(self)
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write the tidy table as CSV in UTF-8, atomically."""
+        write_csv(validate.path("path", path), COLUMNS, self.rows())
+
+    def to_json(self, path: str | os.PathLike[str]) -> None:
+        """Write input, settings, meanings, what targets need and the table as JSON, atomically."""
+        with atomic_write(validate.path("path", path)) as stream:
+            for piece in self.json_pieces():
+                stream.write(piece.encode())
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Write the tidy table as Parquet with the settings in its metadata, atomically."""
+        target = validate.path("path", path)
+        try:
+            import pyarrow as arrow
+            import pyarrow.parquet as parquet
+        except ImportError:
+            raise BackendMissingError(f"pyarrow must be installed to write Parquet; got none. {_INSTALL}") from None
+        arrays = {
+            name: arrow.array(cells, arrow.string()).dictionary_encode() if name in _TEXT_COLUMNS
+            else arrow.array(cells, arrow.float64())
+            for name, cells in self.columns().items()
+        }  # fmt: skip
+        table = arrow.table(arrays).replace_schema_metadata({"fastpriv": json.dumps(json_safe(self.settings()))})
+        with atomic_write(target) as stream:
+            parquet.write_table(table, stream)
+
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Write one self-contained HTML page with table, pictures, explanations and settings, atomically.
+
+        The pictures are left out if matplotlib is not installed.
+        """
+        with atomic_write(validate.path("path", path)) as stream:
+            stream.write(report_page(self).encode())
+
+    def to_figure(self, path: str | os.PathLike[str], *, dpi: int = 160) -> None:
+        """Write the figure atomically; the ending of the name (png, svg, pdf) gives the format."""
+        target = validate.path("path", path)
+        kind = target.suffix.lstrip(".").lower() or "png"
+        if kind not in PICTURES:
+            raise DomainError(
+                f"path must be a name that ends in .png, .svg or .pdf; got {str(target)!r}. Choose one of these "
+                "endings."
+            )
+        dots = validate.scalar("dpi", dpi, "between 10 and 10000", lambda x: (x >= 10) & (x <= 10_000))
+        picture = self.plot()
+        with atomic_write(target) as stream:
+            picture.savefig(stream, format=kind, dpi=dots)
+
+    def save(
+        self,
+        directory: str | os.PathLike[str],
+        *,
+        formats: tuple[Literal["csv", "parquet", "json", "html"], ...] = ("csv", "parquet", "json", "html"),
+        figure: Literal["png", "svg", "pdf"] | None = "png",
+    ) -> list[Path]:
+        """Write ``assessment.<format>`` for each format, and the figure; return the paths.
+
+        The HTML page is written last, and links to the other files.
+        """
+        for name in validate.sequence("formats", formats, "formats"):
+            if not isinstance(name, str) or name not in FORMATS:
+                raise DomainError(
+                    f"formats must be among {', '.join(FORMATS)}; got {validate.shown(name)}. Choose among these."
+                )
+        if figure is not None:
+            validate.choice("figure", figure, PICTURES)
+        folder = writable_directory(validate.path("directory", directory))
+        paths = []
+        for kind in formats:
+            if kind != "html":
+                paths.append(folder / f"assessment.{kind}")
+                getattr(self, f"to_{kind}")(paths[-1])
+        if figure is not None:
+            paths.append(folder / f"assessment.{figure}")
+            self.to_figure(paths[-1])
+        if "html" in formats:
+            page = report_page(self, [path.name for path in paths])
+            paths.append(folder / "assessment.html")
+            with atomic_write(paths[-1]) as stream:
+                stream.write(page.encode())
+        return paths
+
+    def json_pieces(self) -> Iterator[str]:
+        """The JSON document in pieces, so that a long table is never in memory as text."""
+        yield json.dumps(json_safe(self.settings()), indent=1)[:-2] + ',\n "table": ['
+        for i, row in enumerate(self.rows()):
+            yield (",\n  " if i else "\n  ") + json.dumps(json_safe(dict(zip(COLUMNS, row, strict=True))))
+        yield "\n ]\n}\n"
+
+
+@dataclass(frozen=True, eq=False)
+class Assessment(_Report):
+    """What the release of a column leaks, over grids of a mechanism's parameter and of epsilon.
+
+    Parameters
+    ----------
+    name, source : str
+        What the column is called and where it comes from.
+    secret : SecretDistribution
+        The possible values and their distribution; ``records``, ``bins``, ``labels`` and ``prior`` are read from it.
+    mechanism : str
+        Name of the family of mechanisms.
+    noise : str
+        What it does, in words of its parameter.
+    parameter : {"sigma", "level", ""}
+        What the rows of the grid are: standard deviations of noise, levels of LDP, or nothing for a single mechanism.
+    sensitivity : float
+        Largest distance between two values, in the unit of the column; 1 for categories.
+    grid : ndarray of float64, shape (s,)
+        The parameter; ``sigma`` and ``level`` are other names for it.
+    epsilon : ndarray of float64, shape (e,)
+        Epsilons of the curves, in nats.
+    quantities : mapping of str to QuantityGrid
+        The quantities on the grid.
+    requirements : tuple of Requirement
+        The parameter that some usual targets need.
+    sensitivity_source : {"given", "data", "distribution", "none"}
+        Where the sensitivity comes from: the caller, the range of the data, which are private, so that it is no bound
+        known beforehand, or the range of a distribution that was given instead of data; none where nothing rests on it.
+
+    Notes
+    -----
+    ``assessment["lip_delta"]`` is an Estimate with arrays of shape (s, e) for a curve and (s,) for a number of each
+    row. In CSV and Parquet ``sigma``, ``level`` and ``epsilon`` are empty or null where they do not apply; in JSON
+    infinite numbers are the strings ``"inf"`` and ``"-inf"``. The mechanism with bins is ``gaussian, 256 bins``.
+
+    Examples
+    --------
+    >>> import fastpriv
+    >>> report = fastpriv.assess([31, 40, 40, 58], sigma=[10, 100], epsilon=[1])
+    >>> report["lip_delta"].shape
+    (2, 1)
+    >>> print(",".join(report.columns()))
+    column,mechanism,quantity,sigma,level,epsilon,value,lower,upper,kind,unit,method
+    """
+
+    name: str
+    source: str
+    secret: SecretDistribution
+    mechanism: str
+    noise: str
+    parameter: Parameter
+    sensitivity: float
+    grid: FloatArray
+    epsilon: FloatArray
+    quantities: Mapping[str, QuantityGrid]
+    requirements: tuple[Requirement, ...]
+    sensitivity_source: SensitivitySource = "given"
+
+    @property
+    def records(self) -> int:
+        """Number of records, 0 for a distribution that was given instead of data."""
+        return self.secret.records
+
+    @property
+    def bins(self) -> int | None:
+        """Number of bins to whose centres the release rounds values first; None where it takes them as they are."""
+        return self.secret.bins
+
+    @property
+    def rounding(self) -> str | None:
+        """What the release does first, in words; None where it takes values as they are."""
+        if self.bins is None:
+            return None
+        bins = f"{len(self.prior):,} of {self.bins:,} bins" if len(self.prior) < self.bins else f"{self.bins:,} bins"
+        return f"values are rounded to the centres of {bins} before the release"
+
+    @property
+    def prior(self) -> Pmf:
+        """The distribution of what the mechanism is given: values, rounded with bins; of categories, their indices."""
+        return self.secret.prior
+
+    @property
+    def unrounded(self) -> Pmf:
+        """The distribution of the values as they are; ``prior`` unless there are bins."""
+        return self.secret.unrounded
+
+    @property
+    def labels(self) -> tuple[str, ...] | None:
+        """Names of categories, in the order of ``prior.values``."""
+        return self.secret.labels
+
+    @property
+    def sigma(self) -> FloatArray:
+        """Standard deviations of the noise, in the unit of the column."""
+        return self._grid_of("sigma")
+
+    @property
+    def level(self) -> FloatArray:
+        """Levels of LDP, in nats, of a mechanism that has one as its parameter."""
+        return self._grid_of("level")
+
+    def _grid_of(self, parameter: str) -> FloatArray:
+        if self.parameter != parameter:
+            raise AttributeError(f"{self.mechanism} has no {parameter}; its grid holds: {self.parameter or 'nothing'}.")
+        return self.grid
+
+    def __getitem__(self, quantity: str) -> Estimate:
+        if quantity not in self.quantities:
+            raise DomainError(f"quantity must be one of {', '.join(self.quantities)}; got {quantity!r}. Choose one.")
+        grid = self.quantities[quantity]
+        kind: Any = grid.weakest_kind
+        method = "; ".join(sorted(set(grid.method)))
+        return Estimate(grid.value, grid.lower, grid.upper, kind=kind, unit=QUANTITIES[quantity].unit, method=method)
+
+    def __repr__(self) -> str:
+        grid = f"{len(self.grid)} {self.parameter}s x " if self.parameter else ""
+        return f"<Assessment of {self.name}: {grid}{len(self.epsilon)} epsilons, {self.mechanism}>"
+
+    def summary(self) -> str:
+        """The table that a person reads: upper bounds, what they mean, and what usual targets need."""
+        return assessment_summary(self)
+
+    def plot(self) -> Any:
+        """The figure, a ``matplotlib.figure.Figure``; single panels are in ``fastpriv.report``."""
+        return report.assessment(self)
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """The tidy table row by row, in the order of ``COLUMNS``; None where a number does not apply."""
+        mechanism = self.mechanism if self.bins is None else f"{self.mechanism}, {self.bins} bins"
+        for quantity, grid in self.quantities.items():
+            epsilons = self.epsilon.tolist() if QUANTITIES[quantity].curve else [None]
+            unit = QUANTITIES[quantity].unit
+            for i, parameter in enumerate(self.grid.tolist()):
+                sigma = parameter if self.parameter == "sigma" else None
+                level = parameter if self.parameter == "level" else None
+                numbers = (np.atleast_1d(x[i]).tolist() for x in (grid.value, grid.lower, grid.upper))
+                for cells in zip(epsilons, *numbers, strict=True):
+                    yield (self.name, mechanism, quantity, sigma, level, *cells, grid.kind[i], unit, grid.method[i])
+
+    def settings(self) -> dict[str, Any]:
+        """Input, mechanism, grid sizes, meanings and what targets need, in plain types."""
+        data: dict[str, Any] = {
+            "name": self.name, "source": self.source, "records": self.records, "bins": self.bins,
+            "values": len(self.unrounded),
+        }  # fmt: skip
+        mechanism: dict[str, Any] = {"name": self.mechanism, "noise": self.noise}
+        if self.labels is None:
+            data |= {"smallest": float(self.unrounded.values[0]), "largest": float(self.unrounded.values[-1])}
+            mechanism["sensitivity"] = self.sensitivity
+            if self.sensitivity_source != "none":
+                mechanism["sensitivity_source"] = _SENSITIVITY_TEXTS[self.sensitivity_source]
+        else:
+            data |= {"categories": list(self.labels), "probabilities": self.prior.probabilities.tolist()}
+        if self.bins is not None:
+            mechanism["rounding"] = self.rounding
+        size = {self.parameter: len(self.grid)} if self.parameter else {}
+        return {
+            "fastpriv": __version__,
+            "data": data,
+            "mechanism": mechanism,
+            "grid": size | {"epsilon": len(self.epsilon)},
+            "quantities": {
+                name: {"unit": QUANTITIES[name].unit, "meaning": QUANTITIES[name].meaning} for name in self.quantities
+            },
+            "required_noise": [
+                {"target": r.target, self.parameter: r.setting, "kind": r.kind} for r in self.requirements
+            ],
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison(_Report):
+    """The assessments of every column under every mechanism: one table, one summary, one figure.
+
+    Parameters
+    ----------
+    assessments : tuple of Assessment
+        Column by column, within a column mechanism by mechanism.
+
+    Examples
+    --------
+    >>> import fastpriv
+    >>> jobs = ["nurse", "nurse", "clerk", "judge"]
+    >>> comparison = fastpriv.assess({"job": jobs}, mechanism=["rr", "subset"], level=[0.5, 1.0], epsilon=[0.1])
+    >>> comparison["job", "rr"]["mutual_information"].upper.round(4)
+    array([0.0282, 0.1152])
+    >>> [assessment.mechanism for assessment in comparison.assessments]
+    ['rr', 'subset']
+    """
+
+    assessments: tuple[Assessment, ...]
+
+    def __getitem__(self, key: tuple[str, str]) -> Assessment:
+        for assessment in self.assessments:
+            if (assessment.name, assessment.mechanism) == key:
+                return assessment
+        keys = ", ".join(repr((assessment.name, assessment.mechanism)) for assessment in self.assessments)
+        raise DomainError(f"key must be a column and a mechanism, of {keys}; got {key!r}. Choose one of these.")
+
+    def __iter__(self) -> Iterator[Assessment]:
+        return iter(self.assessments)
+
+    def __len__(self) -> int:
+        return len(self.assessments)
+
+    def __repr__(self) -> str:
+        columns = dict.fromkeys(assessment.name for assessment in self)
+        mechanisms = dict.fromkeys(assessment.mechanism for assessment in self)
+        return f"<Comparison of {', '.join(columns)} under {', '.join(mechanisms)}>"
+
+    def summary(self) -> str:
+        """The summaries of all, the comparison of the mechanisms first."""
+        return comparison_summary(self)
+
+    def plot(self) -> Any:
+        """The figure: what the mechanisms leak of each column, over the LDP epsilon that they give."""
+        return report.comparison(self)
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """The rows of all assessments, one after the other."""
+        for assessment in self.assessments:
+            yield from assessment.rows()
+
+    def settings(self) -> dict[str, Any]:
+        """The settings of each assessment, in plain types."""
+        return {"fastpriv": __version__, "assessments": [assessment.settings() for assessment in self.assessments]}

@@ -1,0 +1,320 @@
+"""The summary of an assessment: a table of upper bounds, rounded up, and a sentence for what each number means.
+
+The functions without ``_summary`` in their names return the parts of a summary, of which the report page is made too.
+"""
+
+# bounds: none - how numbers are printed
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...base.estimate import html_table
+from ...base.numerics import FloatArray, rounded_down, rounded_up
+from ...report.style import printable
+
+__all__ = [
+    "assessment_summary",
+    "column_facts",
+    "comparison_summary",
+    "comparison_table",
+    "facts",
+    "index_nearest_to_one",
+    "kinds_of_bounds",
+    "meanings",
+    "notebook_table",
+    "question",
+    "requirements",
+    "shown_rows",
+    "table",
+]  # fmt: skip
+
+_MAX_ROWS = 10  # of a grid that the table shows
+_NAME_WIDTH, _LABEL_WIDTH = 60, 30  # columns of a terminal; longer names are shortened
+_LINE_WIDTH, _TERM_WIDTH = 110, 13  # characters of a line, and of the terms that begin it
+_TARGET_WIDTH = {"sigma": 32, "level": 33}  # characters for the text of a target, by the parameter of the mechanisms
+_LOG_10 = math.log(10.0)  # turns natural logarithms into decimal exponents
+# bound: none - taken off pure epsilons, relative, before they are rounded up, so that 0.5 is not shown as 0.501
+_RATIO_SLACK = 1e-11
+_NO_CELL = ("", "", lambda i: "-")  # both titles and the cells of a column that a mechanism does not have
+
+# A term of the table and its meaning, as in the tuples below.
+_INFORMATION = ("information", "what a release tells about the value on average (mutual information); 0 is nothing")
+# 0.833 is sqrt(log 2), the largest ABP.
+_ABP = ("ABP", "how far beliefs move on average about the worst value: 0 not at all, 0.833 certainty")
+_GAUSSIAN_MEANINGS = (
+    _INFORMATION,
+    ("LIP delta", "for all sets of releases, knowing the value changes their probability by at most a factor "
+     "e^epsilon, up to delta; people are taken to follow the distribution of this column"),
+    ("LDP delta", "the same between any two values within the range; nothing is assumed about people"),
+    ("LDP epsilon", "the factor e^epsilon between any two values that holds up to delta = 0.00001"),
+    _ABP,
+)  # fmt: skip
+# Terms of the table for mechanisms given by a channel, and their meanings.
+_CHANNEL_MEANINGS = (
+    _INFORMATION,
+    ("capacity", "the same for the prior that leaks most; nothing is assumed about people"),
+    ("LDP epsilon", "any two values make a release likelier or less likely by at most a factor e^epsilon"),
+    ("MBP xi", "no release changes the belief in any value by more than a factor e^xi"),
+    _ABP,
+    ("best guess", "chance that the likeliest value after a release is the true one"),
+    ("leakage", "log of how many times likelier any guess about the value can get, for any prior"),
+)
+# The mark of a number that is only an upper bound.
+_BOUND_ONLY_MEANING = ("*", "no more than a bound: there are more releases than can be gone through")
+
+
+@dataclass(frozen=True)
+class _TableColumn:
+    """A column of the table: two lines of heading, and the cell of row i of the grid."""
+
+    heading: str
+    subheading: str
+    cell: Callable[[int], str]
+
+
+def assessment_summary(report: Any) -> str:
+    """Return the summary of an ``Assessment``."""
+    lines = [question(report), "", *(f"  {term:<9}  {text}" for term, text in facts(report))]
+    lines += ["", *_aligned(table(report)), "", "How to read it", *_meaning_lines(meanings(report))]
+    lines.append(_kinds_line(report))
+    targets = requirements(report)
+    if targets:
+        heading = "Noise that a target needs" if report.parameter == "sigma" else "Level that meets a target"
+        width = _TARGET_WIDTH[report.parameter]
+        lines += ["", heading, *(f"  {target:<{width}}  {setting}" for target, setting in targets)]
+    return "\n".join(lines)
+
+
+def comparison_summary(comparison: Any) -> str:
+    """Return the summary of a ``Comparison``: a table for each column, then what the numbers mean."""
+    lines = [question(comparison), ""]
+    for name in dict.fromkeys(assessment.name for assessment in comparison):
+        assessments = [assessment for assessment in comparison if assessment.name == name]
+        lines += [*(f"  {term:<9}  {text}" for term, text in column_facts(assessments)), ""]
+        lines += [*_aligned(comparison_table(assessments), left=1), ""]
+    lines += ["How to read it", *_meaning_lines(meanings(*comparison)), _kinds_line(comparison.assessments[0])]
+    return "\n".join(lines)
+
+
+def question(report: Any) -> str:
+    """Return the question that an ``Assessment`` or a ``Comparison`` answers."""
+    if hasattr(report, "assessments"):
+        names = dict.fromkeys(assessment.name for assessment in report)
+        return f"What does one release of {', '.join(_quoted(name) for name in names)} leak?"
+    if report.mechanism == "channel":
+        return f"What does one release through {_quoted(report.name)} leak?"
+    noisy = "noisy " if report.parameter == "sigma" else ""
+    return f"What does one {noisy}release of {_quoted(report.name)} leak?"
+
+
+def facts(report: Any) -> list[tuple[str, str]]:
+    """Return what an ``Assessment`` is about: data, mechanism, rounding and grid."""
+    x, p = report.unrounded.values, report.unrounded.probabilities
+    records = f"{report.records:,} records, " if report.records else ""
+    likeliest = int(np.argmax(p))
+    if report.mechanism == "channel":
+        values = f"{len(x):,} of {report.secret.inputs:,} inputs"
+        if p.max() > p.min():
+            values += f", input {x[likeliest]:g} the likeliest ({100 * p.max():.3g} %)"
+    elif report.labels is None:
+        spread = f"mean {float(np.sum(x * p)):.4g}, standard deviation {report.secret.deviation:.4g}"
+        values = f"{len(x):,} values from {x[0]:g} to {x[-1]:g}, {spread}"
+    else:
+        label = printable(report.labels[likeliest], _LABEL_WIDTH)
+        values = f"{len(x):,} categories, {label} the likeliest ({100 * p[likeliest]:.3g} %)"
+    unit = f"; two values differ by at most {rounded_up(report.sensitivity, 6)}" if report.parameter == "sigma" else ""
+    rounding = [] if report.bins is None else [("rounding", report.rounding)]
+    rows = f"{_counted(len(report.grid), report.parameter)} x " if report.parameter else ""
+    return [
+        ("data", f"{printable(report.source, _NAME_WIDTH)}: {records}{values}"),
+        ("mechanism", f"{report.mechanism}: {report.noise}{unit}"),
+        *_range_fact([report]),
+        *rounding,
+        ("grid", f"{rows}{_counted(len(report.epsilon), 'epsilon')}; shown are upper bounds, rounded up"),
+    ]
+
+
+def column_facts(assessments: Sequence[Any]) -> list[tuple[str, str]]:
+    """Return what the assessments of one column have in common: the data, and their range if a mechanism needs it."""
+    return [facts(assessments[0])[0], *_range_fact(assessments)]
+
+
+def _range_fact(assessments: Sequence[Any]) -> list[tuple[str, str]]:
+    """Return the range that noise and LDP rest on, where it was computed from the data."""
+    ranges = [one.sensitivity for one in assessments if one.sensitivity_source == "data"]
+    text = "computed from the private data, no bound known beforehand; pass sensitivity to state one"
+    return [("range", f"{rounded_up(max(ranges), 6)}, {text}")] if ranges else []
+
+
+def table(report: Any) -> list[list[str]]:
+    """Return the cells of the table of an ``Assessment``: two rows of headings, then at most ten rows of the grid."""
+    return _cells(report, _columns(report))
+
+
+def comparison_table(assessments: Sequence[Any]) -> list[list[str]]:
+    """Return the cells of the table of one column under several mechanisms, whose names stand in the first column."""
+    rows: list[list[str]] = []
+    for assessment in assessments:
+        name = assessment.mechanism
+        mechanism = _TableColumn("mechanism", "", lambda i, name=name: name)  # type: ignore[misc]
+        cells = _cells(assessment, [mechanism, *_columns(assessment, brief=True)])
+        rows += cells[2:] if rows else cells
+    return rows
+
+
+def notebook_table(report: Any) -> str:
+    """Return the tables of an ``Assessment`` or a ``Comparison`` in HTML."""
+    if not hasattr(report, "assessments"):
+        return _html_table(table(report), question(report))
+    columns: dict[str, list[Any]] = {}
+    for assessment in report:
+        columns.setdefault(assessment.name, []).append(assessment)
+    return "".join(_html_table(comparison_table(assessments), name) for name, assessments in columns.items())
+
+
+def _html_table(cells: list[list[str]], caption: str) -> str:
+    header = [f"{heading} {below}".strip() for heading, below in zip(*cells[:2], strict=True)]
+    return html_table(header, cells[2:], f"{caption} (upper bounds, rounded up)")
+
+
+def meanings(*reports: Any) -> list[tuple[str, str]]:
+    """Return the terms of the tables of some assessments, and what they mean."""
+    terms: dict[tuple[str, str], None] = {}
+    for report in reports:
+        terms |= dict.fromkeys(_GAUSSIAN_MEANINGS if report.mechanism == "gaussian" else _CHANNEL_MEANINGS)
+        grids = report.quantities.values()
+        if report.mechanism != "gaussian" and any(g.is_bound_only(i) for g in grids for i in range(len(report.grid))):
+            terms[_BOUND_ONLY_MEANING] = None
+    return list(terms)
+
+
+def kinds_of_bounds(report: Any) -> str:
+    """Return the weakest kind of bounds of each quantity, as a list in words."""
+    return ", ".join(sorted({grid.weakest_kind for grid in report.quantities.values()}))
+
+
+def requirements(report: Any) -> list[tuple[str, str]]:
+    """Return the usual targets, and the noise or the level that meets each."""
+    rows = []
+    for need in report.requirements:
+        if report.parameter == "level":
+            rows.append((need.target, f"level = {rounded_down(need.setting, 4)}"))
+        else:
+            ratio = need.setting / report.secret.deviation
+            times = "" if math.isinf(need.setting) else f"  ({ratio:.3g} x standard deviation)"
+            rows.append((need.target, f"sigma = {rounded_up(need.setting, 4)}{times}"))
+    return rows
+
+
+def shown_rows(report: Any) -> list[int]:
+    """Return the rows of the grid that tables show: all, or ten at equal distances."""
+    count = len(report.grid)
+    return sorted({round(i) for i in np.linspace(0, count - 1, min(count, _MAX_ROWS))})
+
+
+def _rounded_up_from_log(log_number: float) -> str:
+    """Return two digits of exp(log_number), rounded up, also where no double holds it."""
+    if log_number == -math.inf:
+        return "0"
+    power = math.floor(log_number / _LOG_10)
+    leading = math.ceil(10.0 ** (log_number / _LOG_10 - power) * 10.0 * (1.0 + 1e-12)) / 10.0
+    return f"{leading:.1f}e{power}" if leading < 10.0 else f"1.0e{power + 1}"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" + "s" * (count > 1)
+
+
+def _quoted(name: str) -> str:
+    return f"'{printable(name, _NAME_WIDTH)}'"
+
+
+def _columns(report: Any, brief: bool = False) -> list[_TableColumn]:
+    """Return the columns of the table; ``brief`` columns are the same for all mechanisms of a comparison."""
+    grids = report.quantities
+    index = index_nearest_to_one(report.epsilon)
+    epsilon = f"at epsilon={report.epsilon[index]:g}"
+
+    def number(name: str, upper: FloatArray | None = None) -> Callable[[int], str]:
+        numbers = grids[name].upper if upper is None else upper
+        return lambda i: rounded_up(numbers[i]) + ("*" if grids[name].is_bound_only(i) else "")
+
+    def bits(name: str) -> Callable[[int], str]:
+        return number(name, report[name].to("bits").upper)
+
+    def ratio(name: str) -> Callable[[int], str]:
+        return lambda i: rounded_up(grids[name].upper[i] * (1.0 - _RATIO_SLACK))
+
+    def delta(name: str) -> Callable[[int], str]:
+        def cell(i: int) -> str:
+            upper = float(grids[name].upper[i][index])
+            if upper > 1e-290 or f"log_{name}" not in grids:
+                return rounded_up(min(upper, 1.0))
+            return _rounded_up_from_log(float(grids[f"log_{name}"].upper[i][index]))
+
+        return cell
+
+    information = _TableColumn("information", f"bits of {report.secret.entropy_bits:.3g}", bits("mutual_information"))
+    abp = _TableColumn("ABP", "worst value", number("abp_max"))
+    grid = [_TableColumn(report.parameter, "", lambda i: f"{report.grid[i]:.6g}")] if report.parameter else []
+    if report.mechanism == "gaussian" and brief:
+        none = _TableColumn(*_NO_CELL)
+        ldp = _TableColumn("LDP epsilon", "", number("pure_ldp_epsilon"))
+        mbp = _TableColumn("MBP", "xi", number("mbp_xi"))
+        return [*grid, information, none, ldp, mbp, abp, none, none]
+    if report.mechanism == "gaussian":
+        deviation = report.secret.deviation
+        return [
+            *grid, _TableColumn("/ std", "", lambda i: f"{report.grid[i] / deviation:.3g}"), information,
+            _TableColumn("LIP delta", epsilon, delta("lip_delta")),
+            _TableColumn("LDP delta", epsilon, delta("ldp_delta")),
+            _TableColumn("LDP epsilon", "at delta=1e-5", number("ldp_epsilon")), abp,
+        ]  # fmt: skip
+    prior_vulnerability = float(report.prior.probabilities.max())
+    return [
+        *grid, information, _TableColumn("capacity", "bits", bits("capacity")),
+        _TableColumn("LDP epsilon", "", ratio("pure_ldp_epsilon")), _TableColumn("MBP", "xi", ratio("mbp_xi")), abp,
+        _TableColumn("best guess", f"before {prior_vulnerability:.3g}", number("bayes_vulnerability")),
+        _TableColumn("leakage", "maximal, bits", bits("maximal_leakage")),
+    ]  # fmt: skip
+
+
+def _cells(report: Any, columns: Sequence[_TableColumn]) -> list[list[str]]:
+    rows = [[column.cell(i) for column in columns] for i in shown_rows(report)]
+    return [[column.heading for column in columns], [column.subheading for column in columns], *rows]
+
+
+def _aligned(rows: list[list[str]], left: int = 0) -> list[str]:
+    """Return the rows as lines with aligned columns, the first ``left`` of them to the left."""
+    widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
+    return [
+        "  " + "  ".join(
+            cell.ljust(width) if j < left else cell.rjust(width)
+            for j, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ) for row in rows
+    ]  # fmt: skip
+
+
+def _meaning_lines(terms: Sequence[tuple[str, str]]) -> list[str]:
+    lines = []
+    for term, text in terms:
+        first, *more = textwrap.wrap(text, _LINE_WIDTH - 2 - _TERM_WIDTH)
+        lines += [f"  {term:<{_TERM_WIDTH}}{first}", *(" " * (2 + _TERM_WIDTH) + line for line in more)]
+    return lines
+
+
+def _kinds_line(report: Any) -> str:
+    kinds = kinds_of_bounds(report)
+    return f"  Bounds here are {kinds}; every number with both its bounds and their kind is in the files."
+
+
+def index_nearest_to_one(epsilon: FloatArray) -> int:
+    """Return the index of the epsilon nearest to 1, in ratio, at which tables show a curve."""
+    return int(np.argmin(np.abs(np.log(np.maximum(epsilon, 1e-300)))))

@@ -1,0 +1,526 @@
+"""Lower bounds on privacy parameters, and p-values of privacy claims, from outcomes of attacks.
+
+Every bound inverts a test: a parameter is excluded where each mechanism that has it produces outcomes like these with
+probability at most 1 - confidence. The tests and their proofs are at the heads of ``repeated_runs`` and ``one_run``.
+The largest parameter that is excluded is the ``lower`` of an Estimate; its ``value`` is the same bound at confidence
+1/2, and nothing is known from above.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from ...base import validate
+from ...base.errors import DomainError, ShapeError
+from ...base.estimate import Estimate, Unit
+from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
+from ...base.values import distinct_rows
+from ...composition.pairs import certified, pair_of
+from ...sampling.statistics.intervals import most_rates
+from . import one_run, repeated_runs
+from .audit_outcomes import OneRun, Outcomes, RepeatedRuns
+
+__all__ = [
+    "FORMS",
+    "Form",
+    "audit_delta",
+    "audit_epsilon",
+    "audit_gaussian_dp",
+    "audit_p_value",
+    "audit_parameter",
+    "epsilon_bounds",
+    "mu_bounds",
+]  # fmt: skip
+
+Form = Literal["product", "two_bounds", "exact", "as_published"]
+FORMS = {RepeatedRuns: ("product", "two_bounds"), OneRun: ("exact", "as_published")}  # the first is the default
+_METHODS = {
+    "product": "repeated runs, product of two p-values", "two_bounds": "repeated runs, Clopper-Pearson bounds",
+    "exact": "one run, least p-value of the claim", "as_published": "one run, Steinke-Nasr-Jagielski p-value",
+}  # fmt: skip
+# bound: tested by auditing/test_lower_bounds - rounding of a parameter, relative to it and to 1
+_ROUNDING = 1e-11
+_LARGEST_MU = 40.0  # Phi(Phi^-1(x) - 40) is below 1e-300 for all x that counts can tell from 1
+_HALVED = 0.5  # the confidence of ``value``
+_LEVELS = np.r_[0.0, np.geomspace(1e-3, 100.0, 400)]  # epsilons of the lines above a curve: its slopes change by 3 %
+# bound: proved - an exponential, a product and two differences of numbers up to 1
+_LINE_ERROR = 8 * UNIT_ROUNDOFF
+_MOST_KINKS = 1000  # ratios of probabilities of a discrete pair that get lines of their own
+_BISECTIONS = 40  # of the bracket of a parameter of a family
+_MOST_GRID = 2**20  # products of rows and lines that are formed at a time: 8 MiB
+
+
+def audit_epsilon(
+    outcomes: Outcomes, *, delta: ArrayLike = 0.0, confidence: float = 0.95, form: Form | None = None
+) -> Estimate:
+    """The epsilon that outcomes of an attack show, whose ``lower`` is what an audit claims: smaller ones are excluded.
+
+    Parameters
+    ----------
+    outcomes : RepeatedRuns or OneRun
+        Counts; arrays are one audit an entry.
+    delta : array_like
+        Between 0 and 1, of a shape that broadcasts with the counts.
+    confidence : float
+        Level of each bound, between 0 and 1.
+    form : {"product", "two_bounds", "exact", "as_published"}, optional
+        Of repeated runs ``product`` (the default) or ``two_bounds`` (Clopper and Pearson, the usual way, which is
+        lower); of one run ``exact`` (the default) or ``as_published`` (Steinke et al., lower where delta > 0).
+
+    Returns
+    -------
+    Estimate
+        In nats, ``statistical``: ``lower`` is at most the true epsilon with probability at least ``confidence``,
+        ``value`` the same bound at confidence 1/2, which exceeds the true epsilon in up to half of all audits, and
+        ``upper`` infinite.
+
+    Raises
+    ------
+    DomainError, ShapeError
+        For other outcomes, a delta or a confidence out of range, a form of the other kind of outcomes.
+
+    Notes
+    -----
+    Both directions of the definition are used, and no price is paid for the second. The bound of one run is the least
+    that holds for all (epsilon, delta) mechanisms.
+
+    **Accuracy** 1e-9 below the exact bound at most; ``tests/auditing/test_lower_bounds.py`` compares with linear
+    programs and brute force, ``tests/auditing/test_null_audits.py`` counts misses in 5,000 null audits of each form.
+
+    Source: the heads of fastpriv/studies/auditing/repeated_runs.py and one_run.py, with proofs.
+
+    Examples
+    --------
+    >>> from fastpriv.auditing import OneRun, RepeatedRuns, audit_epsilon
+    >>> print(f"{audit_epsilon(RepeatedRuns(430, 1000, 40, 1000), delta=1e-5):.3f}")
+    2.278 [2.050, inf]
+    >>> print(f"{audit_epsilon(OneRun(180, 200, 1000), delta=1e-5):.3f}")
+    2.162 [1.798, inf]
+    """
+    numbers = validate.real("delta", delta, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
+    chosen, level = _form(outcomes, form), _level(confidence)
+    validate.broadcastable("delta", numbers, "the counts", getattr(outcomes, outcomes._fields[0]))
+    rows, index, shape = _rows(outcomes, numbers)
+    answers = [epsilon_bounds(rows, chosen, 1.0 - one)[index].reshape(shape) for one in (level, _HALVED)]
+    return _estimate(answers, level, "nats", _METHODS[chosen])
+
+
+def audit_gaussian_dp(outcomes: Outcomes, *, confidence: float = 0.95, form: Form | None = None) -> Estimate:
+    """The largest mu that outcomes of an attack exclude: no mu-Gaussian differential privacy has a smaller one.
+
+    Parameters
+    ----------
+    outcomes : RepeatedRuns or OneRun
+        Counts; arrays are one audit an entry.
+    confidence : float
+        Level of each bound, between 0 and 1.
+    form : {"product", "two_bounds"}, optional
+        Of repeated runs, as for ``audit_epsilon``.
+
+    Returns
+    -------
+    Estimate
+        mu, the sensitivity over sigma, ``statistical`` and from below as in ``audit_epsilon``.
+
+    Raises
+    ------
+    DomainError, ShapeError
+        As ``audit_epsilon``.
+
+    Notes
+    -----
+    It speaks of mechanisms whose trade-off curve is a Gaussian one, or lies above one. ``dp_epsilon_from_gdp`` of
+    ``fastpriv.conversions`` makes (epsilon, delta) of it.
+
+    **Accuracy** as ``audit_epsilon``; of one run the bound uses the sets of largest counts alone and is up to 7 %
+    of a standard error lower than the best.
+
+    Source: the heads of fastpriv/studies/auditing/repeated_runs.py and one_run.py, with proofs.
+
+    Examples
+    --------
+    >>> from fastpriv.auditing import OneRun, RepeatedRuns, audit_gaussian_dp
+    >>> print(f"{audit_gaussian_dp(RepeatedRuns(430, 1000, 40, 1000)):.3f}")
+    1.541 [1.412, inf]
+    >>> print(f"{audit_gaussian_dp(OneRun(120, 128, 1000)):.3f}")
+    1.077 [0.774, inf]
+    """
+    chosen, level = _form(outcomes, form), _level(confidence)
+    if chosen == "as_published":
+        raise DomainError("form must be exact for a Gaussian audit of one run; got 'as_published'. Leave it out.")
+    rows, index, shape = _rows(outcomes)
+    answers = [mu_bounds(rows, chosen, 1.0 - one)[index].reshape(shape) for one in (level, _HALVED)]
+    return _estimate(answers, level, "1", _METHODS[chosen])
+
+
+def audit_delta(
+    outcomes: Outcomes, epsilon: ArrayLike, *, confidence: float = 0.95, form: Form | None = None
+) -> Estimate:
+    """The largest delta that outcomes of an attack exclude at this epsilon.
+
+    Parameters
+    ----------
+    outcomes : RepeatedRuns or OneRun
+        Counts; arrays are one audit an entry.
+    epsilon : array_like
+        At least 0, in nats, finite, of a shape that broadcasts with the counts.
+    confidence, form
+        As for ``audit_epsilon``, without the form as published.
+
+    Returns
+    -------
+    Estimate
+        Probabilities, ``statistical`` and from below as in ``audit_epsilon``.
+
+    Raises
+    ------
+    DomainError, ShapeError
+        As ``audit_epsilon``, for an epsilon out of range.
+
+    Notes
+    -----
+    **Accuracy** as ``audit_epsilon``.
+
+    Source: the heads of fastpriv/studies/auditing/repeated_runs.py and one_run.py, with proofs.
+
+    Examples
+    --------
+    >>> from fastpriv.auditing import RepeatedRuns, audit_delta
+    >>> print(f"{audit_delta(RepeatedRuns(430, 1000, 40, 1000), 1.0):.3f}")
+    0.313 [0.274, 1.000]
+    """
+    levels = validate.real("epsilon", epsilon, "finite and at least 0", lambda x: (x >= 0) & np.isfinite(x))
+    chosen, level = _form(outcomes, form), _level(confidence)
+    if chosen == "as_published":
+        raise DomainError("form must be exact for delta of one run; got 'as_published'. Leave it out.")
+    validate.broadcastable("epsilon", levels, "the counts", getattr(outcomes, outcomes._fields[0]))
+    rows, index, shape = _rows(outcomes, levels)
+    answers = []
+    for error in (1.0 - level, 1.0 - _HALVED):
+        if chosen == "exact":
+            found = one_run.delta_of_level(rows, rows[:, 3], error)
+        else:
+            found = _by_rates(chosen)(rows, _delta_of_rates, error)
+        answers.append(found[index].reshape(shape))
+    return _estimate(answers, level, "probability", _METHODS[chosen])
+
+
+def audit_p_value(
+    outcomes: Outcomes, p: Any = None, q: Any = None, *, epsilon: ArrayLike | None = None, delta: ArrayLike = 0.0
+) -> float | FloatArray:
+    """The p-value of a privacy claim: how likely outcomes like these are at most if the claim is true.
+
+    Parameters
+    ----------
+    outcomes : RepeatedRuns or OneRun
+        Counts; arrays are one audit an entry.
+    p, q
+        The mechanism that is claimed, as for ``risk.trade_off_curve``: outputs without and with the target, or p alone
+        a GaussianMechanism, a channel or a privacy curve.
+    epsilon, delta : array_like
+        Or the (epsilon, delta) that is claimed, of shapes that broadcast with the counts.
+
+    Returns
+    -------
+    float or ndarray
+        Upper bounds of the p-values: small ones contradict the claim.
+
+    Raises
+    ------
+    DomainError, ShapeError
+        For numbers out of range, both kinds of claims or none, and pairs without certified bounds.
+
+    Notes
+    -----
+    A pair is replaced by 801 lines above its curve F, and those along the edges of a discrete one, so that its p-value
+    is never too small. One run uses the larger curve of both directions.
+
+    **Accuracy** ``tests/auditing/test_lower_bounds.py``: never below brute force, and near it.
+
+    Source: the heads of fastpriv/studies/auditing/repeated_runs.py and one_run.py, with proofs.
+
+    Examples
+    --------
+    >>> from fastpriv import GaussianMechanism
+    >>> from fastpriv.auditing import RepeatedRuns, audit_p_value
+    >>> outcomes = RepeatedRuns(430, 1000, 40, 1000)
+    >>> round(audit_p_value(outcomes, epsilon=2.2, delta=1e-5), 4), audit_p_value(outcomes, epsilon=4.0)
+    (0.2887, 1.0)
+    >>> audit_p_value(outcomes, GaussianMechanism(sigma=1.0, sensitivity=1.0)) < 1e-9
+    True
+    """
+    _form(outcomes, None)
+    if (p is None) == (epsilon is None):
+        raise DomainError(
+            f"epsilon must be given, or p and q, and not both; got p={validate.shown(p)}, epsilon={epsilon!r}. State "
+            "one claim."
+        )
+    if p is not None:
+        rows, index, shape = _rows(outcomes)
+        answer = _line_p_values(rows, _lines_above(p, q, isinstance(outcomes, OneRun)))[index].reshape(shape)
+        return float(answer) if shape == () else answer
+    levels = validate.real("epsilon", epsilon, "at least 0", lambda x: x >= 0)
+    numbers = validate.real("delta", delta, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
+    validate.broadcastable("delta", numbers, "epsilon", levels)
+    both = np.broadcast_arrays(levels, numbers)
+    validate.broadcastable("epsilon", both[0], "the counts", getattr(outcomes, outcomes._fields[0]))
+    rows, index, shape = _rows(outcomes, *both)
+    e, d = rows[:, -2], rows[:, -1]
+    if isinstance(outcomes, OneRun):
+        found = np.where(np.isinf(e), 1.0, one_run.p_value(rows, np.where(np.isinf(e), 0.0, e), d))
+    else:
+        found = repeated_runs.product_p_value(rows, _dp_rates)
+    answer = found[index].reshape(shape)
+    return float(answer) if shape == () else answer
+
+
+def audit_parameter(
+    outcomes: Outcomes, family: Callable[[float], Any], low: float, high: float, *, confidence: float = 0.95
+) -> Estimate:
+    """What outcomes of an attack exclude of a family of mechanisms, such as noise of every sigma.
+
+    Parameters
+    ----------
+    outcomes : RepeatedRuns or OneRun
+        Counts of one audit.
+    family : function
+        Of a number: a pair (p, q), or one object, as ``audit_p_value`` takes it. Privacy falls, or rises, all the way
+        from ``low`` to ``high``.
+    low, high : float
+        Ends of the parameter's range, low < high; on a logarithmic scale where both are positive.
+    confidence : float
+        Level of the bound.
+
+    Returns
+    -------
+    Estimate
+        The range that is left, ``statistical``: [bound, high] where larger parameters are less private, [low, bound]
+        where smaller ones are. ``value`` is the bound at confidence 1/2.
+
+    Raises
+    ------
+    DomainError, ShapeError
+        For several audits, ends out of order, and a family that is excluded as a whole.
+
+    Notes
+    -----
+    **Accuracy** 40 halvings of the range, on the safe side; ``tests/auditing/test_lower_bounds.py``.
+
+    Source: as ``audit_p_value``.
+
+    Examples
+    --------
+    >>> from fastpriv import GaussianMechanism
+    >>> from fastpriv.auditing import RepeatedRuns, audit_parameter
+    >>> noise = lambda sigma: GaussianMechanism(sigma, 1.0)
+    >>> print(f"{audit_parameter(RepeatedRuns(430, 1000, 40, 1000), noise, 0.1, 10.0):.3f}")
+    0.649 [0.100, 0.709]
+    """
+    _form(outcomes, None)
+    level = _level(confidence)
+    ends = [validate.scalar(name, x, "finite", np.isfinite) for name, x in (("low", low), ("high", high))]
+    if not ends[0] < ends[1]:
+        raise DomainError(f"low must be less than high; got {ends[0]!r} and {ends[1]!r}. Exchange them.")
+    rows, _, shape = _rows(outcomes)
+    if shape != ():
+        raise ShapeError(f"outcomes must be of one audit; got shape {shape}. Pass them one by one.")
+    if not callable(family):
+        raise DomainError(f"family must be a function of a number; got {validate.shown(family)}. Pass one.")
+
+    def lines(parameter: float) -> _TradeoffLines:
+        claim = family(parameter)
+        p, q = claim if isinstance(claim, tuple) and len(claim) == 2 else (claim, None)
+        return _lines_above(p, q, isinstance(outcomes, OneRun))
+
+    values = [float(_line_p_values(rows, lines(end))[0]) for end in ends]
+    if max(values) <= 1.0 - level:
+        raise DomainError(
+            f"family must hold a mechanism that the outcomes allow; got p-values of {values[0]:.3g} and "
+            f"{values[1]:.3g} at its ends. Widen the range."
+        )
+    falling = values[1] < values[0]  # larger parameters are more private
+    logarithmic = ends[0] > 0.0
+    bounds = []
+    for error in (1.0 - level, 1.0 - _HALVED):
+        excluded, allowed = ends[::-1] if falling else ends
+        if min(values) > error or max(values) <= error:
+            bounds.append(excluded if min(values) > error else allowed)
+            continue
+        for _ in range(_BISECTIONS):
+            middle = math.sqrt(excluded) * math.sqrt(allowed) if logarithmic else 0.5 * excluded + 0.5 * allowed
+            if _excluded_by_lines(rows, lines(middle), error):
+                excluded = middle
+            else:
+                allowed = middle
+        bounds.append(excluded)
+    sides = (ends[0], bounds[0]) if falling else (bounds[0], ends[1])
+    value = float(np.clip(bounds[1], *sides))
+    method = f"{'one run' if isinstance(outcomes, OneRun) else 'repeated runs'}, p-values of a family"
+    return Estimate(value, *sides, kind="statistical", unit="1", method=method, confidence=level)
+
+
+def epsilon_bounds(rows: FloatArray, form: str, error: float) -> FloatArray:
+    """The largest epsilon that is excluded, of each row of counts and delta."""
+    if form in ("product", "two_bounds"):
+        return _by_rates(form)(rows, _epsilon_of_rates, error)
+    v, r, delta = rows[:, 0], rows[:, 1], rows[:, 3]
+    wrong = most_rates(r - v, r, error)
+    with np.errstate(divide="ignore"):
+        pure = np.maximum(np.log1p(-wrong) - np.log(wrong), 0.0)  # of delta = 0
+    answer = np.zeros(len(rows))
+    done = delta == 0.0
+    answer[done] = pure[done]
+    rest = rows[~done]
+    if len(rest):
+        tested = one_run.p_value if form == "exact" else one_run.published_p_value
+        answer[~done] = one_run.greatest_excluded(lambda e: tested(rest, e, rest[:, 3]) <= error, pure[~done])
+    return np.maximum(answer - _ROUNDING * (1.0 + answer), 0.0)
+
+
+def mu_bounds(rows: FloatArray, form: str, error: float) -> FloatArray:
+    """The largest mu that is excluded, of each row of counts."""
+    if form in ("product", "two_bounds"):
+        return _by_rates(form)(rows, _mu_of_rates, error)
+
+    def excluded(mu: FloatArray) -> BoolArray:
+        return one_run.exceeds_level(rows, error, lambda x: special.ndtr(special.ndtri(x) - mu))
+
+    return one_run.greatest_excluded(excluded, np.full(len(rows), _LARGEST_MU))
+
+
+def _by_rates(form: str) -> Callable[[FloatArray, Any, float], FloatArray]:
+    """The test of repeated runs, with its bound moved outward by the rounding of the parameter."""
+    test = repeated_runs.excluded_by_product if form == "product" else repeated_runs.excluded_by_two_bounds
+
+    def bounds(rows: FloatArray, parameter: Any, error: float) -> FloatArray:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = test(rows, parameter, error)
+        return np.maximum(found - _ROUNDING * (1.0 + np.abs(found)), 0.0)
+
+    return bounds
+
+
+def _epsilon_of_rates(x: FloatArray, claimed: FloatArray, missed: FloatArray, rows: FloatArray) -> FloatArray:
+    """The epsilon at which F(x) = claimed = 1 - missed; rows end with delta."""
+    delta = rows[:, 4]
+    forward = np.log(np.maximum(claimed - delta, 0.0)) - np.log(x)
+    backward = np.log(np.maximum(1.0 - delta - x, 0.0)) - np.log(missed)
+    found = np.maximum(forward, backward)
+    return np.where(found > 0.0, found, 0.0)
+
+
+def _delta_of_rates(x: FloatArray, claimed: FloatArray, missed: FloatArray, rows: FloatArray) -> FloatArray:
+    """The delta at which F(x) = claimed = 1 - missed; rows end with epsilon."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        factor = np.exp(rows[:, 4])
+        taken, left = (np.where(rate == 0.0, 0.0, factor * rate) for rate in (x, missed))
+    return np.maximum(np.maximum(claimed - taken, 1.0 - x - left), 0.0)
+
+
+def _mu_of_rates(x: FloatArray, claimed: FloatArray, missed: FloatArray, rows: FloatArray) -> FloatArray:
+    """The mu at which F(x) = claimed = 1 - missed."""
+    found = np.where(missed < 0.5, -special.ndtri(missed), special.ndtri(claimed)) - special.ndtri(x)
+    return np.where(found > 0.0, found, 0.0)
+
+
+def _dp_rates(x: FloatArray, rows: FloatArray) -> FloatArray:
+    """F(x) of (epsilon, delta), with which rows end."""
+    epsilon, delta = rows[:, 4:6].T
+    with np.errstate(over="ignore", invalid="ignore"):
+        forward = np.where(x == 0.0, delta, delta + np.exp(epsilon) * x)
+    return np.asarray(np.clip(np.minimum(forward, 1.0 - np.exp(-epsilon) * (1.0 - delta - x)), 0.0, 1.0))
+
+
+class _TradeoffLines(NamedTuple):
+    """Lines e^epsilon x + delta above the trade-off curve F."""
+
+    epsilon: FloatArray
+    delta: FloatArray
+
+
+def _lines_above(p: Any, q: Any, both_directions: bool) -> _TradeoffLines:
+    """Lines above F of the pair (without, with the target), of the worse direction each if it has to serve both."""
+    pair = pair_of(p, q)
+    levels = _LEVELS
+    if pair.discrete is not None:  # its curve is straight between the ratios of probabilities
+        with np.errstate(divide="ignore"):
+            kinks = np.abs(np.log(pair.discrete.p) - np.log(pair.discrete.q))
+        levels = np.union1d(levels, kinks[kinks < levels[-1]][:_MOST_KINKS])
+    with_target, without = (np.asarray(certified(c, levels).upper) for c in (pair.backward, pair.forward))
+    if both_directions:
+        with_target = without = np.maximum(with_target, without)
+    below = 1.0 - np.exp(-levels[1:]) * (1.0 - without[1:]) + _LINE_ERROR  # at -epsilon
+    return _TradeoffLines(np.r_[levels, -levels[1:]], np.r_[with_target, np.minimum(below, 1.0)])
+
+
+def _line_p_values(rows: FloatArray, lines: _TradeoffLines) -> FloatArray:
+    """p-values of the claim that F is below all lines, of each row of counts."""
+    slopes = np.exp(lines.epsilon)
+    if rows.shape[1] == 4:
+        step = max(1, _MOST_GRID // slopes.size)
+
+        def curve(x: FloatArray, _: FloatArray) -> FloatArray:
+            parts = [x[i : i + step, None] * slopes + lines.delta for i in range(0, len(x), step)]
+            return np.asarray(np.minimum(np.concatenate([part.min(axis=1) for part in parts]), 1.0))
+
+        return repeated_runs.product_p_value(rows, curve)
+    answer = np.empty(len(rows))
+    for k in range(len(rows)):
+        row = rows[k : k + 1]
+        answer[k] = min(_single_line(row, lines), one_run.level_p_value(row, _inverse(lines)))
+    return answer
+
+
+def _excluded_by_lines(row: FloatArray, lines: _TradeoffLines, error: float) -> bool:
+    """Whether the p-value of one row is at most ``error``."""
+    if row.shape[1] == 4:
+        return bool(_line_p_values(row, lines)[0] <= error)
+    return _single_line(row, lines) <= error or bool(one_run.exceeds_level(row, error, _inverse(lines))[0])
+
+
+def _single_line(row: FloatArray, lines: _TradeoffLines) -> float:
+    """The least p-value of one run over single lines."""
+    return float(one_run.p_value(np.repeat(row, lines.delta.size, axis=0), lines.epsilon, lines.delta).min())
+
+
+def _inverse(lines: _TradeoffLines) -> Callable[[FloatArray], FloatArray]:
+    """F^-1 from below: the rate of false guesses that each rate of true ones needs at least."""
+    slopes = np.exp(lines.epsilon)
+    return lambda x: np.maximum(((x[:, None] - lines.delta) / slopes).max(axis=1), 0.0)
+
+
+def _form(outcomes: Any, form: str | None) -> str:
+    """The form, which must be one of these outcomes."""
+    if type(outcomes) not in FORMS:
+        raise DomainError(
+            f"outcomes must be RepeatedRuns or OneRun; got {validate.shown(outcomes)}. Build one of the counts."
+        )
+    options = FORMS[type(outcomes)]
+    return options[0] if form is None else validate.choice("form", form, options)
+
+
+def _level(confidence: Any) -> float:
+    return validate.scalar("confidence", confidence, "between 0 and 1, exclusive", lambda x: (x > 0) & (x < 1))
+
+
+def _rows(outcomes: Outcomes, *more: FloatArray) -> tuple[FloatArray, Any, tuple[int, ...]]:
+    """Distinct rows of counts and further numbers, which row each audit has, and the shape of the audits."""
+    columns = np.broadcast_arrays(*outcomes._arrays(), *more)
+    shape = columns[0].shape
+    if columns[0].size == 0:
+        raise ShapeError(
+            f"outcomes must have one or more audits; got shape {shape} with epsilon or delta. Pass numbers in them."
+        )
+    return *distinct_rows(np.stack([column.ravel() for column in columns], axis=1)), shape
+
+
+def _estimate(answers: list[FloatArray], level: float, unit: Unit, method: str) -> Estimate:
+    lower, value = answers[0], np.maximum(answers[0], answers[1])
+    upper = np.full_like(lower, 1.0 if unit == "probability" else np.inf)
+    return Estimate(value, lower, upper, kind="statistical", unit=unit, method=method, confidence=level)

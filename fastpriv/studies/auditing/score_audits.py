@@ -1,0 +1,421 @@
+"""Audits from scores and memberships: the threshold, or the number of guesses, is chosen and paid for.
+
+Notation: n1 members and n0 non-members are scored, higher for members; a = 1 - confidence.
+
+Repeated runs. ``simultaneous``: thresholds at ranks that are fixed before the scores are seen, the (k+1)-th largest of
+the non-members and the (k+1)-th smallest of the members for k = 0, 1, 2, 4, 8, ...; the audit at each has error a / K,
+K their number, and the best counts (proof at the head of ``repeated_runs``). ``split``: one half of the scores chooses
+the threshold, the other is audited there with error a. A threshold that is passed has error a too. ``as_published``:
+the best threshold of all with error a each, as is often done: **false**, the bound fails more often than a.
+
+One run. The attack guesses "in" for the k1 largest scores and "out" for the k0 smallest, k1 - k0 being 0 or 1; ties are
+in an order that does not depend on memberships. ``simultaneous``: n, n/2, n/4, ... guesses, down to 16, with error
+a / K each. A number of guesses that is passed has error a. ``as_published``: the best number with error a: **false**.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from ...base import random_streams, validate
+from ...base.errors import DomainError, ShapeError, warned
+from ...base.estimate import Estimate, Kind, Result, Unit
+from ...base.numerics import BoolArray, FloatArray, IntArray, rounded_down
+from ...base.values import distinct_rows
+from ...sampling.statistics.intervals import least_rates, most_rates
+from ..membership.evaluation import auc
+from ..membership.panels import membership_array
+from .lower_bounds import epsilon_bounds, mu_bounds
+
+__all__ = ["ScoreAudit", "audit_scores"]
+
+Design = Literal["repeated_runs", "one_run"]
+Selection = Literal["simultaneous", "split", "as_published"]
+_LEAST_GUESSES = 16  # of a list of numbers of guesses: all right, they show epsilon 1.6 at confidence 0.95
+# bound: none - a membership as uneven as this comes from fair coins once in 1e9 runs, and is refused
+_UNFAIR = 1e-9
+_MOST_POINTS = 200  # thresholds whose own bounds a single audit gives: finer steps are not seen in a figure
+_LARGEST_TABLE = 10_000  # trials for which all bounds of a rate are computed, and kept for the next audit of this size
+_CLEARLY_LOWER = 3.7  # standard errors of an AUC below 1/2: once in 10,000 audits by chance
+_HALVED = 0.5  # the confidence of ``value``
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ScoreAudit(Result):
+    """What scores of an attack exclude; see ``audit_scores``.
+
+    Parameters
+    ----------
+    epsilon : Estimate
+        Lower bounds at ``delta``, in nats, one for each audit.
+    mu : Estimate
+        Lower bounds of mu-Gaussian differential privacy. Each of both holds at the confidence level, not both together.
+    design, selection : str
+        As asked; the selection is "fixed" for a threshold or a number of guesses that was passed.
+    delta : float
+        As asked.
+    audited : ndarray
+        Of a single audit the thresholds of repeated runs (claimed is what scores at least that; at most
+        200 of them, even in rank), or the numbers of guesses of one run, in ascending order; empty for several audits.
+    pointwise : Estimate or None
+        The lower bound of epsilon at each of these, as if it alone had been fixed in advance.
+    counts : ndarray of int, shape (4,) or (3,), or (A, 4) or (A, 3)
+        What the bound of epsilon is computed from: members that are claimed, members, non-members that are claimed and
+        non-members; of one run right guesses, guesses and canaries.
+
+    Notes
+    -----
+    **Accuracy** as ``audit_scores``, which makes it.
+
+    Source: the head of fastpriv/studies/auditing/score_audits.py.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastpriv.auditing import audit_scores
+    >>> member = np.arange(2000) % 2 == 0
+    >>> audit = audit_scores(np.random.default_rng(1).normal(size=2000) + member, member, delta=1e-2)
+    >>> audit.selection, bool(audit.epsilon.lower < audit.pointwise.lower.max())
+    ('simultaneous', True)
+    >>> audit.verdict(2.0).partition(" (")[0]
+    'claim epsilon = 2 at delta = 0.01 is not refuted at confidence 0.95'
+    """
+
+    epsilon: Estimate
+    mu: Estimate
+    design: str
+    selection: str
+    delta: float
+    audited: FloatArray
+    pointwise: Estimate | None
+    counts: IntArray
+
+    def verdict(self, claim: float) -> str:
+        """Whether the bound refutes that epsilon is at most ``claim``, and the counts, in one sentence.
+
+        Raises
+        ------
+        DomainError
+            For a claim below 0, and a result of several audits.
+        """
+        number = validate.scalar("claim", claim, "at least 0", lambda x: x >= 0)
+        if self.pointwise is None:
+            raise DomainError(
+                f"claim must be judged by one audit; got {len(self.counts)} audits. Audit one row of scores."
+            )
+        lower = float(self.epsilon.lower)
+        said = "as published, which is FALSE"
+        if self.epsilon.confidence is not None:
+            said = f"at confidence {self.epsilon.confidence:g}"
+        n = self.counts.tolist()
+        counts = (
+            f"{n[0]} right of {n[1]} guesses about {n[2]} canaries" if self.design == "one_run"
+            else f"{n[0]} of {n[1]} members and {n[2]} of {n[3]} non-members claimed"
+        )  # fmt: skip
+        return (
+            f"claim epsilon = {number:g} at delta = {self.delta:g} is {'refuted' if lower > number else 'not refuted'} "
+            f"{said} (at least {rounded_down(lower, 4)}): {counts}"
+        )
+
+
+def audit_scores(
+    scores: ArrayLike, membership: ArrayLike, *, design: Design = "repeated_runs", delta: float = 0.0,
+    confidence: float = 0.95, selection: Selection = "simultaneous", threshold: float | None = None,
+    guesses: int | None = None,
+) -> ScoreAudit:  # fmt: skip
+    """Lower bounds on epsilon and on mu from the scores of an attack on membership, the choice of a threshold paid for.
+
+    Parameters
+    ----------
+    scores : array_like, shape (n,) or (A, n)
+        Scores, higher for members, of one audit or of A audits. No NaN; infinities are scores like others.
+    membership : array_like of bool, shape of scores or (n,)
+        Who was a member.
+    design : {"repeated_runs", "one_run"}
+        Whether each score is of an independent run of its own, or all are canaries of one run, each a member by the
+        toss of a fair coin.
+    delta : float
+        Between 0 and 1.
+    confidence : float
+        Level of each bound.
+    selection : {"simultaneous", "split", "as_published"}
+        How the threshold or the number of guesses is chosen; ``split`` is for repeated runs. **as_published is false**:
+        it takes the best without the price of the choice, and its estimates are ``heuristic``.
+    threshold : float, optional
+        Of repeated runs, chosen without these scores: claimed are scores of at least this.
+    guesses : int, optional
+        Of one run, chosen without these outcomes: half for the largest scores, half for the smallest.
+
+    Returns
+    -------
+    ScoreAudit
+        ``epsilon`` and ``mu``, each a lower bound with its value at confidence 1/2.
+
+    Raises
+    ------
+    DomainError, ShapeError
+        NaN, no members or no non-members, wrong shapes, numbers out of range, a threshold for one run or a number of
+        guesses for repeated ones, and memberships in one run that no fair coins gave.
+
+    Notes
+    -----
+    Canaries of one run are not independent runs: scores of one run audited as repeated ones give no bound. A warning
+    comes where members score clearly lower than non-members.
+
+    **Accuracy** ``tests/auditing/test_null_audits.py`` counts the misses in 5,000 null audits of each choice.
+
+    Source: Jagielski, Ullman and Oprea 2020; Steinke, Nasr and Jagielski 2023; the head of
+    fastpriv/studies/auditing/score_audits.py.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastpriv.auditing import audit_scores
+    >>> member = np.arange(4000) % 2 == 0
+    >>> scores = np.random.default_rng(1).normal(size=4000) + member  # mu = 1
+    >>> audit = audit_scores(scores, member, delta=1e-2)
+    >>> print(f"{audit.epsilon:.2f} {audit.mu:.2f}")
+    1.62 [1.48, inf] 0.91 [0.86, inf]
+    """
+    x, b = _checked_scores(scores, membership)
+    single = x.ndim == 1
+    x, b = np.atleast_2d(x), np.atleast_2d(b)
+    validate.choice("design", design, ("repeated_runs", "one_run"))
+    validate.choice("selection", selection, ("simultaneous", "split", "as_published"))
+    d = validate.scalar("delta", delta, "between 0 and 1", lambda p: (p >= 0) & (p <= 1))
+    level = validate.scalar("confidence", confidence, "between 0 and 1, exclusive", lambda p: (p > 0) & (p < 1))
+    if design == "one_run":
+        bounds, audited, pointwise, counts = _one_run(x, b, d, level, selection, threshold, guesses)
+    else:
+        bounds, audited, pointwise, counts = _repeated_runs(x, b, d, level, selection, threshold, guesses)
+    _warn_of_sign(x, b)
+    fixed = threshold is not None or guesses is not None
+    kind: Kind = "heuristic" if selection == "as_published" and not fixed else "statistical"
+    words = "fixed" if fixed else selection
+    method = f"{design.replace('_', ' ')}, {'FALSE as published' if kind == 'heuristic' else words}"
+
+    def estimate(lower: FloatArray, value: FloatArray, unit: Unit, of_kind: Kind, text: str) -> Estimate:
+        return Estimate(
+            np.maximum(lower, value), lower, np.full_like(lower, np.inf), kind=of_kind, unit=unit, method=text,
+            confidence=level if of_kind == "statistical" else None,
+        )  # fmt: skip
+
+    epsilon, mu = ([number[0] if single else number for number in numbers] for numbers in bounds)
+    found = (
+        estimate(epsilon[0], epsilon[1], "nats", kind, method), estimate(mu[0], mu[1], "1", kind, method)
+    )  # fmt: skip
+    curve = None
+    if single:
+        order = np.argsort(audited, kind="stable")
+        audited = audited[order]
+        text = f"{design.replace('_', ' ')}, fixed"
+        curve = estimate(pointwise[order], pointwise[order], "nats", "statistical", text)
+    audited = audited if single else np.zeros(0)
+    rows = counts.astype(np.int64)
+    return ScoreAudit(found[0], found[1], design, words, d, audited, curve, rows[0] if single else rows)
+
+
+def _warn_of_sign(x: FloatArray, b: BoolArray) -> None:
+    """Warn where members score lower than chance explains: the bounds of such scores say nothing."""
+    inside = b.sum(axis=1).astype(np.float64)
+    pairs = inside * (x.shape[1] - inside)
+    areas = np.atleast_1d(auc(x, b))
+    excess = (areas - 0.5) / np.sqrt((x.shape[1] + 1.0) / (12.0 * pairs))  # in standard errors without ties
+    if float(excess.sum()) < -_CLEARLY_LOWER * math.sqrt(len(x)):
+        warned(
+            f"scores must be higher for members, and here members score lower (AUC {areas.mean():.3f}), so that "
+            "the bounds say nothing: pass -scores."
+        )
+
+
+def _repeated_runs(
+    x: FloatArray, b: BoolArray, delta: float, level: float, selection: str, threshold: Any, guesses: Any
+) -> tuple[list[list[FloatArray]], FloatArray, FloatArray, FloatArray]:
+    """Bounds of epsilon and of mu at both levels, (A,) each, thresholds and their own bounds of one audit, counts."""
+    if guesses is not None:
+        raise DomainError(f"guesses must be left out for repeated runs; got {guesses!r}. Pass a threshold, or none.")
+    fixed = None if threshold is None else validate.scalar("threshold", threshold)
+    bounds = [[np.zeros(len(x)) for _ in range(2)] for _ in range(2)]
+    candidates: list[list[list[FloatArray]]] = [[[], []], [[], []]]  # rows of counts, by quantity and level
+    for scores, member in zip(x, b, strict=True):
+        inside, outside = np.sort(scores[member]), np.sort(scores[~member])
+        for k, error in enumerate((1.0 - level, 1.0 - _HALVED)):
+            if fixed is not None:
+                rows, share = _counts_at(np.array([fixed]), inside, outside), error
+            elif selection == "split":
+                halves = _halves(inside), _halves(outside)
+                thresholds = np.unique(np.r_[halves[0][0], halves[1][0]])
+                choosing = _counts_at(thresholds, *(np.sort(half[0]) for half in halves))
+                judged = _counts_at(thresholds, *(np.sort(half[1]) for half in halves))
+                for quantity in range(2):
+                    best = _screened(choosing, quantity, delta, error)
+                    candidates[quantity][k].append(judged[best : best + 1])
+                continue
+            elif selection == "simultaneous":
+                rows = _counts_at_ranks(inside, outside)
+                share = error / len(rows)
+            else:
+                rows, share = _counts_at(np.unique(scores), inside, outside), error
+            for quantity in range(2):  # the bound by two rates says at which threshold the other one is computed
+                best = _screened(rows, quantity, delta, share)
+                candidates[quantity][k].append(rows[best : best + 1])
+    form = "two_bounds" if selection == "as_published" and fixed is None else "product"
+    for quantity in range(2):
+        for k, error in enumerate((1.0 - level, 1.0 - _HALVED)):
+            chosen = np.concatenate(candidates[quantity][k])
+            errors = np.full(len(chosen), error)
+            if fixed is None and selection == "simultaneous":
+                errors = error / np.array([_rank_count(int(row[1]), int(row[3])) for row in chosen])
+            for one in np.unique(errors):
+                some = errors == one
+                bounds[quantity][k][some] = _bounds(chosen[some], quantity, delta, form, float(one))
+    inside, outside = np.sort(x[0][b[0]]), np.sort(x[0][~b[0]])
+    audited = np.unique(x[0]) if fixed is None else np.array([fixed])
+    audited = audited[np.unique(np.linspace(0, audited.size - 1, _MOST_POINTS).astype(np.intp))]
+    rows = _counts_at(audited, inside, outside)
+    pointwise = _bounds(rows, 0, delta, "product", 1.0 - level) if len(x) == 1 else np.zeros(0)
+    return bounds, audited, pointwise, np.concatenate(candidates[0][0])
+
+
+def _one_run(
+    x: FloatArray, b: BoolArray, delta: float, level: float, selection: str, threshold: Any, guesses: Any
+) -> tuple[list[list[FloatArray]], FloatArray, FloatArray, FloatArray]:
+    """As ``_repeated_runs``, of the canaries of one run each."""
+    if threshold is not None:
+        raise DomainError(f"threshold must be left out for one run; got {threshold!r}. Pass guesses, or none.")
+    if selection == "split":
+        raise DomainError("selection must be simultaneous or as_published for one run; got 'split'. Pass guesses.")
+    m = x.shape[1]
+    inside = b.sum(axis=1)
+    rarest = int(np.argmax(np.abs(inside - 0.5 * m)))
+    few = min(int(inside[rarest]), m - int(inside[rarest]))
+    if 2.0 * special.bdtr(few, m, 0.5) < _UNFAIR:
+        raise DomainError(
+            f"membership must come from fair coins in one run; got {int(inside[rarest])} members of {m}. Toss a coin "
+            "for each canary, or audit repeated runs."
+        )
+    if guesses is None:
+        numbers = [m]
+        while numbers[-1] // 2 >= _LEAST_GUESSES:
+            numbers.append(numbers[-1] // 2)
+    else:
+        numbers = [validate.count("guesses", guesses, 1, m)]
+    order = random_streams.generator(0).permutation(m)
+    order = order[np.argsort(-x[:, order], axis=1, kind="stable")]  # (A, n) from the largest score on
+    ranked = np.take_along_axis(b, order, axis=1)
+    found_in = np.concatenate([np.zeros((len(x), 1)), np.cumsum(ranked, axis=1)], axis=1)
+    rows = np.empty((len(x), len(numbers), 3))
+    for k, r in enumerate(numbers):
+        wrong_end = found_in[:, m] - found_in[:, m - r // 2]  # members among the smallest scores
+        rows[:, k] = np.stack([found_in[:, -(-r // 2)] + r // 2 - wrong_end, *np.full((2, len(x)), r)], axis=1)
+    rows[:, :, 2] = m
+    share = 1 if selection == "as_published" else len(numbers)
+    flat = rows.reshape(-1, 3)
+    each = [
+        [
+            _bounds(flat, quantity, delta, "exact", error / share).reshape(rows.shape[:2])
+            for error in (1.0 - level, 1.0 - _HALVED)
+        ]
+        for quantity in range(2)
+    ]
+    bounds = [[one.max(axis=1) for one in numbers] for numbers in each]
+    pointwise = _bounds(rows[0], 0, delta, "exact", 1.0 - level) if len(x) == 1 else np.zeros(0)
+    return bounds, np.array(numbers, dtype=np.float64), pointwise, rows[np.arange(len(x)), each[0][0].argmax(axis=1)]
+
+
+def _bounds(rows: FloatArray, quantity: int, delta: float, form: str, error: float) -> FloatArray:
+    """Lower bounds of epsilon (quantity 0) or of mu (1) of each row of counts, each distinct one computed once."""
+    distinct, index = distinct_rows(rows)
+    if quantity == 1:
+        return np.asarray(mu_bounds(distinct, form, error)[index])
+    with_delta = np.c_[distinct, np.full(len(distinct), delta)]
+    return np.asarray(epsilon_bounds(with_delta, form, error)[index])
+
+
+def _counts_at(thresholds: FloatArray, inside: FloatArray, outside: FloatArray) -> FloatArray:
+    """Rows (tp, n1, fp, n0) of claims of scores of at least each threshold, from sorted scores."""
+    counts = [n.size - np.searchsorted(n, thresholds, side="left") for n in (inside, outside)]
+    sizes = [np.full(thresholds.size, n.size) for n in (inside, outside)]
+    return np.stack([counts[0], sizes[0], counts[1], sizes[1]], axis=1).astype(np.float64)
+
+
+def _counts_at_ranks(inside: FloatArray, outside: FloatArray) -> FloatArray:
+    """Rows of counts at the thresholds of fixed ranks, whose own count is the rank even where scores are tied."""
+    rows = []
+    for k in _ranks(outside.size):  # claimed is what exceeds the (k+1)-th largest non-member
+        t = outside[outside.size - 1 - k]
+        rows.append((inside.size - np.searchsorted(inside, t, side="right"), inside.size, k, outside.size))
+    for k in _ranks(inside.size):  # claimed is what is at least the (k+1)-th smallest member
+        false = outside.size - np.searchsorted(outside, inside[k], side="left")
+        rows.append((inside.size - k, inside.size, false, outside.size))
+    return np.array(rows, dtype=np.float64)
+
+
+def _ranks(size: int) -> list[int]:
+    """0, 1, 2, 4, ... up to half of the scores."""
+    return [0, *(2**j for j in range(size.bit_length()) if 2 * 2**j <= size)]
+
+
+def _rank_count(members: int, non_members: int) -> int:
+    return len(_ranks(members)) + len(_ranks(non_members))
+
+
+def _screened(rows: FloatArray, quantity: int, delta: float, error: float) -> int:
+    """The row whose bound by two rates is largest, or near it; all rows have the same totals."""
+    lowest = _rates(rows[:, 0], float(rows[0, 1]), error / 2.0, False)
+    highest = _rates(rows[:, 2], float(rows[0, 3]), error / 2.0, True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if quantity == 1:
+            found = special.ndtri(lowest) - special.ndtri(highest)
+        else:
+            found = np.fmax((lowest - delta) / highest, (1.0 - delta - highest) / (1.0 - lowest))
+    return int(np.argmax(np.where(np.isnan(found), -np.inf, found)))
+
+
+def _rates(hits: FloatArray, trials: float, error: float, upper: bool) -> FloatArray:
+    """Bounds of a rate, from a table of all numbers of hits unless few of many are needed."""
+    if trials > max(_LARGEST_TABLE, 8 * hits.size):
+        return most_rates(hits, trials, error) if upper else least_rates(hits, trials, error)
+    return _rate_table(trials, error, upper)[hits.astype(np.intp)]
+
+
+@functools.lru_cache(maxsize=256)
+def _rate_table(trials: float, error: float, upper: bool) -> FloatArray:
+    """Bounds of a rate for every number of hits."""
+    hits = np.arange(trials + 1.0)
+    return most_rates(hits, trials, error) if upper else least_rates(hits, trials, error)
+
+
+def _halves(ordered: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """One half of the scores and the other, drawn without regard to their order."""
+    order = random_streams.generator(0).permutation(ordered.size)
+    return ordered[order[: ordered.size // 2]], ordered[order[ordered.size // 2 :]]
+
+
+def _checked_scores(scores: Any, membership: Any) -> tuple[FloatArray, BoolArray]:
+    """Scores of one or two dimensions and membership of their shape, with both kinds in every audit."""
+    x = validate.real("scores", scores, "numbers", answer=False)
+    if x.ndim not in (1, 2) or x.size == 0:
+        raise ShapeError(f"scores must be of shape (n,) or (A, n); got {x.shape}. Pass a row of scores for each audit.")
+    found = membership_array("membership", membership, x.shape[-1])
+    if found.shape not in (x.shape, x.shape[-1:]):
+        raise ShapeError(
+            f"membership must be of the shape of scores, {x.shape}, or of one row of them; got {found.shape}. Pass an "
+            "entry for each score."
+        )
+    b = np.broadcast_to(found, x.shape)
+    inside = b.sum(axis=-1)
+    bad = np.argwhere(np.atleast_1d((inside == 0) | (inside == x.shape[-1])))
+    if bad.size:
+        row = int(bad[0, 0])
+        kind = "non-members" if np.atleast_1d(inside)[row] else "members"
+        place = f" in audit {row} ({len(bad)} of {len(x)} audits)" if x.ndim == 2 else ""
+        raise DomainError(f"membership must have members and non-members; got no {kind}{place}. Score both kinds.")
+    return x, b

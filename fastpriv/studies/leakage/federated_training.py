@@ -1,0 +1,440 @@
+"""Training in rounds, and the updates that it shares.
+
+Notation: round r starts from weights w_r, draws a batch of the N records, takes k local steps of gradient descent on it
+with learning rate eta, to v_r, and shares the mean gradient of its steps u_r = (w_r - v_r) / (eta k), or the weights
+w_r - eta k u_r, with u_r protected. The next round starts from the weights that were shared. With one local step u_r is
+the gradient of the batch at w_r. The sum of gradients is divided by the size of the batch, of Poisson batches by the
+expected size q N, so that an empty batch has gradient 0.
+
+Source: B. McMahan et al. 2017 (federated averaging); M. Abadi et al. 2016 (DP-SGD).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ... import __version__
+from ...base import parallel, random_streams, validate
+from ...base.errors import DomainError, NotConvergedError, interruption
+from ...base.estimate import Estimate
+from ...base.numerics import SMALLEST_NORMAL, FloatArray, IntArray
+from ...base.random_streams import RNGLike
+from ...base.store import ResultStore
+from ...base.values import ValueObject
+from .gradient_check import check_gradient
+from .layered_models import LayeredModel
+from .protections import Protection
+from .trainable_models import checked_labels, checked_model, checked_records, checked_weights
+from .training_privacy import epsilon_of_training, sensitivity_of_round
+
+__all__ = ["Training", "Updates"]
+
+_BATCHES = ("fixed", "poisson", "full")  # how a round draws its batch
+_SHARED = ("gradient", "weights")  # what a round shares
+_CHECKED_RECORDS, _CHECKED_WEIGHTS = 8, 16  # of a model that is not fastpriv's own, compared with differences first
+# Keys of the random streams: starting weights; then, with the round, the batch and the noise.
+_INITIAL, _BATCH, _NOISE = 0, 1, 2
+
+
+@dataclass(frozen=True, eq=False)
+class Updates:
+    """What an attacker sees of a training, and who was in its batches. ``Training.run`` makes them.
+
+    Parameters
+    ----------
+    model : TrainableModel
+        The model.
+    training : Training
+        How it was trained.
+    before : ndarray, shape (rounds, P)
+        Weights that each round started from, which the attacker knows.
+    shared : ndarray, shape (rounds, P)
+        What each round shared: a mean gradient, or weights.
+    batches : list of ndarray
+        Indices of the records of each round's batch, ascending; the truth, for the evaluation of attacks.
+    weights : ndarray, shape (P,)
+        Weights after the last round.
+    n_records : int
+        Size of the pool that batches were drawn from.
+
+    Examples
+    --------
+    >>> from fastpriv.leakage import SoftmaxRegression, Training
+    >>> training = Training(SoftmaxRegression(1, 2), rounds=3, learning_rate=0.5, batch_size=2)
+    >>> updates = training.run([[0.0], [1.0], [2.0]], [0, 1, 1], rng=1)
+    >>> len(updates), updates.shared.shape, updates.batches[0]
+    (3, (3, 4), array([0, 1]))
+    """
+
+    model: Any
+    training: Training
+    before: FloatArray
+    shared: FloatArray
+    batches: list[IntArray]
+    weights: FloatArray
+    n_records: int
+
+    def __len__(self) -> int:
+        return len(self.before)
+
+    def gradient(self, round: int = 0) -> FloatArray:
+        """Mean gradient of a round as an attacker infers it, shape (P,).
+
+        Parameters
+        ----------
+        round : int
+            From 0. Where weights were shared it is (before - shared) / (learning_rate * local_steps).
+        """
+        index = validate.count("round", round, 0, len(self.before) - 1)
+        return self.training.gradient_of(self.before[index], self.shared[index])
+
+
+class Training(ValueObject):
+    """Gradient descent in rounds, of which each shares a gradient or the new weights.
+
+    Parameters
+    ----------
+    model : TrainableModel
+        What is trained.
+    rounds : int
+        Number of rounds.
+    local_steps : int
+        Steps of a round, all on the batch of the round.
+    learning_rate : float
+        Positive.
+    batch : {"fixed", "poisson", "full"}
+        Whether a round's batch is ``batch_size`` different records; those that are drawn, each by itself with
+        probability ``sampling_rate``; or all records.
+    batch_size : int, optional
+        Of fixed batches.
+    sampling_rate : float, optional
+        Of Poisson batches, in (0, 1].
+    share : {"gradient", "weights"}
+        What a round shares.
+    protection : Protection
+        What the shared vector goes through. It acts on the mean gradient of the round's steps, and where weights are
+        shared these are the old ones minus ``learning_rate * local_steps`` times the protected gradient; with
+        ``every_step``, as DP-SGD has it, it acts on the gradient of each local step instead.
+
+    Raises
+    ------
+    DomainError
+        For an object that is no model, numbers out of range, or a batch without its size or rate.
+
+    Notes
+    -----
+    The next round starts from the weights that follow from what was shared. Poisson batches divide sums of gradients by
+    their expected size. The same seed gives the same bits on every instruction set; streams belong to rounds, so that
+    a longer training begins like a shorter one.
+
+    **Accuracy** ``tests/leakage/test_federated_training.py`` trains by the definition. Source: as the head of
+    ``fastpriv/studies/leakage/federated_training.py``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastpriv.leakage import Protection, SoftmaxRegression, Training
+    >>> records, labels = np.eye(4), [0, 1, 0, 1]
+    >>> training = Training(SoftmaxRegression(4, 2), rounds=5, local_steps=2, learning_rate=0.5, batch="full",
+    ...                     share="weights", protection=Protection(clip_example=1.0))
+    >>> updates = training.run(records, labels, rng=1)
+    >>> bool(np.all(updates.shared[:-1] == updates.before[1:]))
+    True
+    """
+
+    __slots__ = _fields = (
+        "model", "rounds", "local_steps", "learning_rate", "batch", "batch_size", "sampling_rate", "share",
+        "protection",
+    )  # fmt: skip
+
+    model: Any
+    rounds: int
+    local_steps: int
+    learning_rate: float
+    batch: str
+    batch_size: int | None
+    sampling_rate: float | None
+    share: str
+    protection: Protection
+
+    def __init__(
+        self, model: Any, *, rounds: int = 1, local_steps: int = 1, learning_rate: float, batch: str = "fixed",
+        batch_size: int | None = None, sampling_rate: float | None = None, share: str = "gradient",
+        protection: Protection | None = None,
+    ) -> None:  # fmt: skip
+        kind = validate.choice("batch", batch, _BATCHES)
+        for name, value, needed in (("batch_size", batch_size, kind == "fixed"),
+                                    ("sampling_rate", sampling_rate, kind == "poisson")):
+            if (value is not None) != needed:
+                raise DomainError(
+                    f"{name} must be {'given' if needed else 'left out'} where batch is {kind!r}; got "
+                    f"{validate.shown(value)}. Fixed batches have a batch_size, Poisson batches a sampling_rate."
+                )
+        guard = Protection() if protection is None else protection
+        validate.instance("protection", guard, Protection)
+        self._set(
+            model=checked_model(model), rounds=validate.count("rounds", rounds, 1, validate.MOST_ENTRIES),
+            local_steps=validate.count("local_steps", local_steps, 1, validate.MOST_ENTRIES),
+            learning_rate=validate.scalar("learning_rate", learning_rate, "positive and finite",
+                                           lambda x: (x > 0) & (x < np.inf)),
+            batch=kind, batch_size=None if batch_size is None else validate.count("batch_size", batch_size),
+            sampling_rate=None if sampling_rate is None else validate.scalar(
+                "sampling_rate", sampling_rate, "above 0 and at most 1", lambda x: (x > 0) & (x <= 1)),
+            share=validate.choice("share", share, _SHARED), protection=guard,
+        )  # fmt: skip
+
+    def __reduce__(self) -> Any:
+        return _training, (self._arrays(),)
+
+    def __repr__(self) -> str:
+        given = ((name, getattr(self, name)) for name in self._fields[1:])
+        words = ", ".join(f"{name}={value!r}" for name, value in given if value is not None)
+        return f"Training({description_of(self.model)}, {words})"
+
+    def expected_size(self, n_records: int) -> float:
+        """The number that sums of gradients are divided by, out of a pool of ``n_records``."""
+        if self.batch == "poisson":
+            return float(self.sampling_rate) * n_records  # type: ignore[arg-type]
+        return float(n_records if self.batch == "full" else self.batch_size)  # type: ignore[arg-type]
+
+    def gradient_of(self, before: FloatArray, shared: FloatArray) -> FloatArray:
+        """The mean gradient that a shared vector stands for."""
+        return shared if self.share == "gradient" else (before - shared) / (self.learning_rate * self.local_steps)
+
+    def epsilon(self, delta: float, n_records: int) -> Estimate:
+        """Epsilon of the differential privacy of all that a training shares, at a given delta.
+
+        Parameters
+        ----------
+        delta : float
+            From 0 to 1.
+        n_records : int
+            Number of records of the pool, which is public: sums of gradients are divided by it, or by a fraction.
+
+        Returns
+        -------
+        Estimate
+            Nats, for data sets that differ by one record more or less. ``upper`` holds for every model and data in real
+            arithmetic; between ``lower`` and ``upper`` lies the least epsilon that holds for all of them.
+
+        Raises
+        ------
+        DomainError
+            For numbers out of range, and for a training of which no privacy is known here: without clipping of examples
+            and normal noise in every step, or with batches of a fixed size.
+
+        Notes
+        -----
+        Starting weights and settings must not depend on the data. **Accuracy**
+        ``tests/leakage/test_training_privacy.py``, against Gaussian mechanisms and numerical integration; source: as
+        the head of ``fastpriv/studies/leakage/training_privacy.py``.
+
+        Examples
+        --------
+        >>> from fastpriv.leakage import Protection, SoftmaxRegression, Training
+        >>> training = Training(SoftmaxRegression(64, 10), rounds=10, learning_rate=0.5, batch="poisson",
+        ...                     sampling_rate=0.1, protection=Protection.dp_sgd(1.0, 2.0, batch_size=180))
+        >>> print(f"{training.epsilon(1e-5, n_records=1800):.3f}")
+        0.798 [0.798, 0.799]
+        """
+        pool = validate.count("n_records", n_records, 1, validate.MOST_ENTRIES)
+        level = validate.scalar("delta", delta, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
+        mu = sensitivity_of_round(self.protection, self.local_steps, self.batch, self.expected_size(pool))
+        return epsilon_of_training(mu, self.sampling_rate or 1.0, self.rounds, level)
+
+    def run(
+        self, records: ArrayLike, labels: ArrayLike, *, rng: RNGLike = None, weights: ArrayLike | None = None,
+        checkpoint: str | os.PathLike[str] | None = None, resume: bool = True, progress: parallel.Progress = None,
+    ) -> Updates:  # fmt: skip
+        """Train, and return what was shared.
+
+        Parameters
+        ----------
+        records : array_like, shape (N, D)
+            The pool that batches are drawn from.
+        labels : array_like of int, shape (N,)
+            Classes, from 0.
+        rng : int, Generator or None
+            Source of starting weights, batches and noise; each round has a stream of its own.
+        weights : array_like, shape (P,), optional
+            Weights to start from; by default ``model.initial``.
+        checkpoint : path, optional
+            File that takes each round when it is done. A training with the same model, settings, data and integer seed
+            goes on from it, also for more rounds than before.
+        resume : bool
+            Whether the rounds of an existing checkpoint are kept; with False they are dropped.
+        progress : bool or callable, optional
+            Whether a bar counts the rounds, or a function of the number done and the total.
+
+        Returns
+        -------
+        Updates
+
+        Raises
+        ------
+        DomainError, ShapeError
+            For labels that are no classes, shapes that do not fit the model, a batch larger than the pool, a model
+            whose gradient disagrees with differences of its losses, a checkpoint of another training.
+        NotConvergedError
+            If a round's gradient is NaN or infinite: the error names the round; its ``best`` has those before.
+        """
+        x = checked_records(self.model, records)
+        y = checked_labels(self.model, labels, len(x))
+        if self.batch_size is not None and self.batch_size > len(x):
+            raise DomainError(
+                f"batch_size must be at most the number of records, {len(x)}; got {self.batch_size}. Take a smaller "
+                "batch, or batch='full'."
+            )
+        root = random_streams.root(rng)
+        start = self._start(root) if weights is None else checked_weights(self.model, weights)
+        if not isinstance(self.model, LayeredModel):
+            few = slice(0, _CHECKED_RECORDS)
+            check_gradient(self.model, start, x[few], y[few], coordinates=_CHECKED_WEIGHTS)
+        before, shared = np.empty((self.rounds, start.size)), np.empty((self.rounds, start.size))
+        batches: list[IntArray] = []
+        current = start.copy()
+
+        def done() -> Updates:
+            k = len(batches)
+            for array in (before, shared, current):
+                array.setflags(write=False)
+            return Updates(self.model, self, before[:k], shared[:k], batches, current, len(x))
+
+        report, close = parallel.progress_reporter(progress, self.rounds)
+        with ExitStack() as stack:
+            stack.callback(close)
+            store = None
+            if checkpoint is not None:
+                store = stack.enter_context(ResultStore.open(
+                    checkpoint, identity=self._identity(x, y, start, root), name="checkpoint",
+                    resume=validate.flag("resume", resume)))  # fmt: skip
+            try:
+                for index in range(self.rounds):
+                    before[index] = current
+                    kept, payload = None, None if store is None else store.get(index)
+                    if store is not None and payload is not None:
+                        kept = store.unpacked(payload, partial(self._stored_round, current))
+                    if kept is None:
+                        members = self._drawn(root, index, len(x))
+                        stream = np.random.default_rng(random_streams.stream_words(root, (_NOISE, index), 4))
+                        shared[index] = self._round(current, x, y, members, stream)
+                    else:
+                        shared[index], members = kept
+                    following = self._following(current, shared[index])
+                    if not np.isfinite(following).all():
+                        raise NotConvergedError(
+                            f"gradient must be finite; got {_first_fault(shared[index], following)} in round {index} "
+                            f"(of {self.rounds}, from 0). The {index} rounds before it are the attribute best of this "
+                            "error; take a smaller learning_rate, or smaller records.", done()
+                        )  # fmt: skip
+                    if store is not None and kept is None:
+                        store.put_many([(index, _packed(current, shared[index], members))])
+                    batches.append(members)
+                    current = following
+                    report(index + 1)
+            except KeyboardInterrupt:
+                raise interruption(done(), f"interrupted after {len(batches)} rounds") from None
+        return done()
+
+    def _start(self, root: Any) -> FloatArray:
+        made = self.model.initial(np.random.default_rng(random_streams.stream_words(root, (_INITIAL,), 4)))
+        return checked_weights(self.model, made)
+
+    def _drawn(self, root: Any, index: int, n: int) -> IntArray:
+        """The members of a round's batch, ascending."""
+        stream = np.random.default_rng(random_streams.stream_words(root, (_BATCH, index), 4))
+        if self.batch == "full":
+            return np.arange(n)
+        if self.batch == "poisson":
+            return np.flatnonzero(stream.random(n) < float(self.sampling_rate))  # type: ignore[arg-type]
+        return np.sort(stream.choice(n, size=self.batch_size, replace=False)).astype(np.int64)
+
+    def _round(self, w: FloatArray, x: FloatArray, y: IntArray, members: IntArray, stream: Any) -> FloatArray:
+        """What a round shares."""
+        size, rows, targets = self.expected_size(len(x)), x[members], y[members]
+        guard, rate, steps = self.protection, self.learning_rate, self.local_steps
+        with np.errstate(over="ignore", invalid="ignore"):
+            if isinstance(self.model, LayeredModel) and not guard.every_step:
+                total = self.model.descent(w, rows, targets, clip=self._clip, size=size, steps=steps, rate=rate)
+            else:
+                total, local = np.zeros(w.size), w
+                for _ in range(steps):
+                    step = self._mean_gradient(local, rows, targets, size)
+                    if guard.every_step:
+                        step = guard.protected(step, stream)
+                    total += step
+                    local = local - rate * step
+            mean = total / steps
+            if not guard.every_step:
+                mean = guard.protected(mean, stream)
+            return mean if self.share == "gradient" else w - rate * steps * mean
+
+    @property
+    def _clip(self) -> float:
+        return math.inf if self.protection.clip_example is None else self.protection.clip_example
+
+    def _mean_gradient(self, w: FloatArray, x: FloatArray, y: IntArray, size: float) -> FloatArray:
+        """Sum of the gradients of a batch, each clipped, divided by ``size``."""
+        clip = self._clip
+        if isinstance(self.model, LayeredModel):
+            return self.model.descent(w, x, y, clip=clip, size=size, steps=1, rate=0.0)
+        if len(x) == 0:
+            return np.zeros(w.size)
+        if clip == math.inf:
+            return np.asarray(self.model.gradient(w, x, y), dtype=np.float64) * (len(x) / size)
+        rows = np.asarray(self.model.per_example_gradients(w, x, y), dtype=np.float64)
+        scale = np.minimum(1.0, clip / np.maximum(np.linalg.norm(rows, axis=1), SMALLEST_NORMAL))
+        return np.asarray((rows * scale[:, None]).sum(axis=0) / size)
+
+    def _following(self, before: FloatArray, shared: FloatArray) -> FloatArray:
+        """Weights that the next round starts from."""
+        if self.share == "weights":
+            return shared.copy()
+        with np.errstate(over="ignore", invalid="ignore"):
+            return before - self.learning_rate * self.local_steps * shared
+
+    def _identity(self, x: FloatArray, y: IntArray, start: FloatArray, root: Any) -> dict[str, str]:
+        """What a checkpoint belongs to: all but the number of rounds."""
+        digest = hashlib.sha256(x.tobytes() + y.tobytes() + start.tobytes()).hexdigest()
+        words = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._fields[2:])
+        return {"version": __version__, "model": description_of(self.model), "training": words,
+                "seed": f"{root.entropy} {root.spawn_key}",
+                "data": f"{len(x)} records, labels and starting weights: {digest}"}  # fmt: skip
+
+    def _stored_round(self, current: FloatArray, payload: bytes) -> tuple[FloatArray, IntArray] | None:
+        """A round of a checkpoint; None where it started from other weights."""
+        width = 8 * current.size
+        if payload[:width] != current.tobytes():
+            return None
+        return np.frombuffer(payload[width : 2 * width]), np.frombuffer(payload[2 * width :], dtype=np.int64).copy()
+
+
+def description_of(model: Any) -> str:
+    """A model in words that do not change from one process to the next."""
+    text = repr(model)  # of an object without a repr of its own it has an address
+    return f"{type(model).__qualname__ if ' at 0x' in text else text}, {model.n_parameters} weights"
+
+
+def _training(fields: tuple[Any, ...]) -> Training:
+    """A training of these fields, for pickles."""
+    return Training(fields[0], **dict(zip(Training._fields[1:], fields[1:], strict=True)))
+
+
+def _first_fault(shared: FloatArray, following: FloatArray) -> str:
+    """The first number of what was shared that is not finite, or of the weights that follow from it."""
+    array = following if np.isfinite(shared).all() else shared
+    index = int(np.argmin(np.isfinite(array)))
+    return f"{float(array[index])!r} at weight {index}"
+
+
+def _packed(before: FloatArray, shared: FloatArray, members: IntArray) -> bytes:
+    return before.tobytes() + shared.tobytes() + members.astype(np.int64).tobytes()

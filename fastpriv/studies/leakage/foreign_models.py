@@ -1,0 +1,268 @@
+"""Models of PyTorch and scikit-learn as victims.
+
+Notation: as the head of ``fastpriv.leakage``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...base import random_streams, validate
+from ...base.errors import DomainError, ShapeError
+from ...base.numerics import FloatArray
+from ...base.random_streams import RNGLike
+from ..membership.networks import torch_module
+from .layered_models import MultilayerPerceptron, SoftmaxRegression
+from .trainable_models import checked_label_logits, checked_labels, checked_records, checked_weights
+
+__all__ = ["TorchModel", "from_scikit_learn"]
+
+# Names of activations in scikit-learn, and here.
+_SCIKIT_LEARN_ACTIVATIONS = {"logistic": "sigmoid", "tanh": "tanh", "relu": "relu"}
+
+
+class TorchModel:
+    """A module of PyTorch as a model, in double precision on the CPU.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        Maps a batch of records to logits, shape (S, C). A copy is kept, in doubles and in evaluation mode, so that what
+        a module draws or averages in training, such as dropout, is switched off.
+    n_features : int
+        Numbers of a record, D.
+    n_classes : int
+        Logits, C.
+    input_shape : sequence of int, optional
+        Shape that the module takes a record in, such as (1, 8, 8); by default flat, (D,).
+
+    Raises
+    ------
+    DomainError, ShapeError
+        For what is no module, a module without parameters, an input shape of another size, or logits of another shape.
+    BackendMissingError
+        Without PyTorch.
+
+    Notes
+    -----
+    Weights are the module's parameters in its own order, flattened one after another. Gradients of single records are
+    those of ``torch.func``. ``Training`` compares a few gradients with differences before it starts.
+
+    **Accuracy** ``tests/leakage/test_foreign_models.py`` compares with ``MultilayerPerceptron`` of the same weights.
+
+    Examples
+    --------
+    >>> import torch  # doctest: +SKIP
+    >>> from fastpriv.leakage import TorchModel
+    >>> model = TorchModel(torch.nn.Linear(64, 10), n_features=64, n_classes=10)  # doctest: +SKIP
+    >>> model.n_parameters  # doctest: +SKIP
+    650
+    """
+
+    def __init__(self, module: Any, n_features: int, n_classes: int, *, input_shape: Any = None) -> None:
+        import copy
+
+        torch = torch_module("TorchModel")
+        if not isinstance(module, torch.nn.Module):
+            raise DomainError(
+                f"module must be a torch.nn.Module; got {validate.shown(module)}. Pass one from records to logits."
+            )
+        self.n_features = validate.count("n_features", n_features)
+        self.n_classes = validate.count("n_classes", n_classes, 2)
+        sizes = (self.n_features,) if input_shape is None else tuple(
+            validate.count("input_shape", size) for size in validate.sequence("input_shape", input_shape, "sizes")
+        )
+        if int(np.prod(sizes)) != self.n_features:
+            raise ShapeError(
+                f"input_shape must be a shape of {self.n_features} numbers, the features; got {sizes}. Pass the shape "
+                "of one record."
+            )
+        self.input_shape = sizes
+        self.module = copy.deepcopy(module).double().cpu().eval()
+        self._names = [name for name, _ in self.module.named_parameters()]
+        self.n_parameters = sum(one.numel() for one in self.module.parameters())
+        if self.n_parameters == 0:
+            raise DomainError(f"module must have parameters; got a {type(module).__name__} without any. Pass another.")
+        with torch.no_grad():
+            found = tuple(self.module(torch.zeros((2, *sizes), dtype=torch.float64)).shape)
+        if found != (2, self.n_classes):
+            raise ShapeError(
+                f"module must map 2 records to logits of shape {(2, self.n_classes)}; got shape {found}. Check "
+                "n_classes and input_shape."
+            )
+
+    def initial(self, rng: RNGLike = None) -> FloatArray:
+        """Fresh weights, shape (P,): every submodule that has ``reset_parameters`` is reset; others keep theirs."""
+        import copy
+
+        torch = torch_module("TorchModel")
+        seed = int(random_streams.generator(rng).integers(2**63))
+        fresh = copy.deepcopy(self.module)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            for part in fresh.modules():
+                if callable(reset := getattr(part, "reset_parameters", None)):
+                    reset()
+        return np.concatenate([one.detach().numpy().ravel() for one in fresh.parameters()])
+
+    @property
+    def current(self) -> FloatArray:
+        """The weights that the module came with, shape (P,)."""
+        return np.concatenate([one.detach().numpy().ravel() for one in self.module.parameters()])
+
+    def logits(self, weights: ArrayLike, records: ArrayLike) -> FloatArray:
+        """Scores of the classes, shape (S, C), of records of shape (S, D)."""
+        torch = torch_module("TorchModel")
+        w, x = checked_weights(self, weights), checked_records(self, records)
+        with torch.no_grad():
+            return np.asarray(self._logits(self._parameters(torch, w), self._inputs(torch, x)).numpy())
+
+    def losses(self, weights: ArrayLike, records: ArrayLike, labels: ArrayLike) -> FloatArray:
+        """Cross-entropy of each record, shape (S,), in nats."""
+        torch, w, x, y = self._arguments(weights, records, labels)
+        with torch.no_grad():
+            found = torch.nn.functional.cross_entropy(self._logits(w, x), y, reduction="none")
+        return np.asarray(found.numpy())
+
+    def gradient(self, weights: ArrayLike, records: ArrayLike, labels: ArrayLike) -> FloatArray:
+        """Mean gradient of the records' losses by the weights, shape (P,)."""
+        torch, w, x, y = self._arguments(weights, records, labels)
+        found = torch.func.grad(lambda p: torch.nn.functional.cross_entropy(self._logits(p, x), y))(w)
+        return np.concatenate([found[name].detach().numpy().ravel() for name in self._names])
+
+    def per_example_gradients(self, weights: ArrayLike, records: ArrayLike, labels: ArrayLike) -> FloatArray:
+        """Gradient of each record's loss by the weights, shape (S, P)."""
+        torch, w, x, y = self._arguments(weights, records, labels)
+
+        def loss(parameters: Any, record: Any, label: Any) -> Any:
+            return torch.nn.functional.cross_entropy(self._logits(parameters, record[None]), label[None])
+
+        found = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(w, x, y)
+        return np.concatenate([found[name].detach().numpy().reshape(len(x), -1) for name in self._names], axis=1)
+
+    def matching(
+        self, weights: ArrayLike, records: ArrayLike, labels: ArrayLike, target: ArrayLike
+    ) -> tuple[float, FloatArray, FloatArray | None]:
+        """Squared distance of the mean gradient of records from a target, and its derivatives.
+
+        Arguments and answers are those of ``MultilayerPerceptron.matching``; derivatives are automatic.
+        """
+        torch = torch_module("TorchModel")
+        w, x = checked_weights(self, weights), checked_records(self, records)
+        goal = torch.from_numpy(checked_weights(self, target, "target").copy())
+        parameters = {name: one.requires_grad_() for name, one in self._parameters(torch, w).items()}
+        inputs = self._inputs(torch, x).requires_grad_()
+        soft = np.ndim(labels) == 2
+        if soft:
+            logits = torch.from_numpy(checked_label_logits(self, labels, len(x)).copy()).requires_grad_()
+            y = torch.softmax(logits, dim=1)
+        else:
+            y = torch.from_numpy(checked_labels(self, labels, len(x)).copy())
+        loss = torch.nn.functional.cross_entropy(self._logits(parameters, inputs), y)
+        rows = torch.autograd.grad(loss, list(parameters.values()), create_graph=True)
+        value = ((torch.cat([one.reshape(-1) for one in rows]) - goal) ** 2).sum()
+        found = torch.autograd.grad(value, [inputs, logits] if soft else [inputs])
+        by_records = found[0].numpy().reshape(len(x), -1)
+        return value.item(), by_records, found[1].numpy() if soft else None
+
+    def _arguments(self, weights: ArrayLike, records: ArrayLike, labels: ArrayLike) -> tuple[Any, Any, Any, Any]:
+        torch = torch_module("TorchModel")
+        w, x = checked_weights(self, weights), checked_records(self, records)
+        y = checked_labels(self, labels, len(x))
+        return torch, self._parameters(torch, w), self._inputs(torch, x), torch.from_numpy(y.copy())
+
+    def _parameters(self, torch: Any, weights: FloatArray) -> dict[str, Any]:
+        flat, start, found = torch.from_numpy(weights.copy()), 0, {}
+        for name, one in self.module.named_parameters():
+            found[name] = flat[start : start + one.numel()].reshape(one.shape)
+            start += one.numel()
+        return found
+
+    def _inputs(self, torch: Any, x: FloatArray) -> Any:
+        return torch.from_numpy(x.copy()).reshape(len(x), *self.input_shape)
+
+    def _logits(self, parameters: dict[str, Any], x: Any) -> Any:
+        return torch_module("TorchModel").func.functional_call(self.module, parameters, (x,))
+
+    def __repr__(self) -> str:
+        module = " ".join(repr(self.module).split())
+        return f"TorchModel({module}, {self.n_features}, {self.n_classes}, input_shape={self.input_shape})"
+
+
+def from_scikit_learn(estimator: Any) -> tuple[SoftmaxRegression | MultilayerPerceptron, FloatArray]:
+    """The model and the weights of a fitted classifier of scikit-learn.
+
+    Parameters
+    ----------
+    estimator : LogisticRegression, SGDClassifier or MLPClassifier
+        A fitted one whose probabilities are a softmax of scores: a ``LogisticRegression``; an ``SGDClassifier`` of two
+        classes with ``loss="log_loss"``; an ``MLPClassifier`` with the activation logistic, tanh or relu. Penalties of
+        weights are not part of the loss here.
+
+    Returns
+    -------
+    model : SoftmaxRegression or MultilayerPerceptron
+        Labels are the positions in ``estimator.classes_``. Of two classes the first has weights 0.
+    weights : ndarray, shape (P,)
+        Those of the estimator.
+
+    Raises
+    ------
+    DomainError
+        For other estimators, ones that are not fitted, and classifiers of one class against the rest.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from fastpriv.leakage import from_scikit_learn
+    >>> fitted = LogisticRegression().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    >>> model, weights = from_scikit_learn(fitted)
+    >>> model, weights.shape
+    (SoftmaxRegression(1, 2), (4,))
+    """
+    kinds = {one.__name__ for one in type(estimator).__mro__ if one.__module__.startswith("sklearn.")}
+    linear = bool(kinds & {"LogisticRegression", "SGDClassifier"})
+    if not linear and "MLPClassifier" not in kinds:
+        raise DomainError(
+            "estimator must be a LogisticRegression, SGDClassifier or MLPClassifier of scikit-learn; got "
+            f"{validate.shown(estimator)}. Wrap other models in TorchModel, or in a class with the methods of "
+            "TrainableModel."
+        )
+    if not hasattr(estimator, "classes_"):
+        raise DomainError(f"estimator must be fitted; got {validate.shown(estimator)}. Call its fit first.")
+    classes = len(estimator.classes_)
+    if linear:
+        one_against_rest = classes > 2 and (
+            "SGDClassifier" in kinds or estimator.solver == "liblinear"
+            or getattr(estimator, "multi_class", "auto") == "ovr"
+        )
+        if one_against_rest or ("SGDClassifier" in kinds and estimator.loss != "log_loss"):
+            raise DomainError(
+                "estimator must give the softmax of its scores as probabilities; got one of a class against the rest, "
+                f"or of another loss: {validate.shown(estimator)}. Take LogisticRegression with a solver like 'lbfgs'."
+            )
+        rows = np.concatenate([estimator.coef_, np.reshape(estimator.intercept_, (-1, 1))], axis=1)
+        return SoftmaxRegression(rows.shape[1] - 1, classes), _of_two_classes(rows, classes).ravel()
+    activation = _SCIKIT_LEARN_ACTIVATIONS.get(estimator.activation)
+    if activation is None or estimator.out_activation_ not in ("softmax", "logistic") or (
+        classes > 2 and estimator.out_activation_ == "logistic"
+    ):
+        raise DomainError(
+            "estimator must have the activation logistic, tanh or relu, and one label a record; got activation "
+            f"{estimator.activation!r} and output {estimator.out_activation_!r}. Fit one that has."
+        )
+    layers = [np.concatenate([matrix.T, np.reshape(intercept, (-1, 1))], axis=1)
+              for matrix, intercept in zip(estimator.coefs_, estimator.intercepts_, strict=True)]  # fmt: skip
+    layers[-1] = _of_two_classes(layers[-1], classes)
+    hidden = [len(layer) for layer in layers[:-1]]
+    model = MultilayerPerceptron(layers[0].shape[1] - 1, hidden, classes, activation)
+    return model, np.concatenate([layer.ravel() for layer in layers]).astype(np.float64)
+
+
+def _of_two_classes(rows: FloatArray, classes: int) -> FloatArray:
+    """Rows of all classes: scikit-learn has one row for two classes, the score of the second over the first."""
+    rows = np.asarray(rows, dtype=np.float64)
+    return np.concatenate([np.zeros_like(rows), rows]) if classes == 2 and len(rows) == 1 else rows

@@ -1,0 +1,761 @@
+"""Records from the gradient of their batch: in closed form, and by matching gradients.
+
+Notation: as the head of ``fastpriv.leakage``; errors e_i = dl_i / dz_i of record i by the outputs z of a layer, whose
+matrix has the gradient G = sum_i s_i e_i [x_i; 1]' with shares s_i = 1/S, or 1/(q N) in a Poisson batch, and less for a
+record whose gradient was clipped. Its last column, of the intercepts, is b = sum_i s_i e_i.
+
+* One record: G = s e [x; 1]', so that x is G's other columns divided by b, row by row; weighted by b^2, x = G'b / b'b.
+* Labels: the last layer's error is p_i - y_i, so that class c has n_c = S (mean of p_ic) - b_c / s records. As p is
+  positive n_c > -b_c / s, and if these least whole numbers add up to S they are the labels.
+* Batches: records whose gradient is nearest to the one that was seen, |g(x, y) - t|^2, searched in a box from random
+  starts. For softmax regression without noise the rows of G span the S < C records, and the search has S^2 unknowns.
+* Several local steps: the shared mean of the steps' gradients is near the gradient g at the weights half-way. With
+  F(x) the mean that simulated steps share, solving g(x') = t - F(x) + g(x) again and again makes F(x) = t; clipped
+  shares are those at the last x.
+
+Sources: L. T. Phong et al. 2017, Privacy-preserving deep learning: revisited and enhanced (one record); B. Zhao, K. R.
+Mopuri and H. Bilen 2020, iDLG (one label); L. Zhu, Z. Liu and S. Han 2019, Deep leakage from gradients, equation 3
+(matching); J. Geiping et al. 2020, Inverting gradients (a box, restarts, local steps).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...base import random_streams, validate
+from ...base.errors import DomainError, ShapeError
+from ...base.numerics import SMALLEST_NORMAL, FloatArray, IntArray
+from ...base.random_streams import RNGLike
+from ...base.values import ValueObject
+from ...kernels import _gradient_matching, _matrix_product
+from .federated_training import Updates
+from .layered_models import LayeredModel, SoftmaxRegression
+from .trainable_models import checked_labels, checked_model, checked_weights
+
+__all__ = [
+    "GradientMatching", "ObservedRound", "Reconstruction", "RecoveredLabels", "invert_single_record", "observed_round",
+    "recover_labels",
+]  # fmt: skip
+
+# bound: none - what rounding may add to a count of labels that is a whole number
+_COUNT_ROUNDING = 1e-9
+# bound: none - standard deviations of the noise of a count that are granted before a label is taken as present
+_COUNT_DEVIATIONS = 4.0
+_LABEL_SETS = 5  # most label multisets that are tried where the gradient leaves a choice
+_EXACT_LABEL_SETS = 60  # the same for softmax regression without noise, where a search takes less than a millisecond
+_LISTED_SETS = 5000  # label multisets that are listed in order to find the most plausible ones
+_FIRST_STARTS = 2  # in the space of the rows, for each of several label multisets
+_REDUCED_STARTS = 8  # in the space of the rows, which cost a tenth of one in the box, for each restart
+_REDUCED_SETS = 3  # label multisets that have so many starts
+_REDUCED_STEPS = 100  # damped steps of one of them
+_NETWORK_STEPS = 20  # of networks, from differences: a start that is good needs about ten
+# Damping of Gauss-Newton steps of networks, relative to the largest diagonal entry: the first, and that of the last.
+_FIRST_DAMPING, _MOST_DAMPING = 1e-3, 1e3
+# bound: none - damping below which steps are as good as plain ones
+_LEAST_DAMPING = 1e-12
+# bound: none - step of the differences; what it misses only slows the search down
+_DIFFERENCE = 2.0**-24
+_SLOWER = 16  # how many times fewer starts there are for networks, whose searches take longer
+# bound: none - objective relative to the squared length of the gradient at which a search has found a match
+_SOLVED = 1e-26
+# bound: none - the same for a search in the space of the rows, with the objective taken over all coordinates
+_ACCEPTED = 1e-18
+_OUTSIDE = 1e-6  # how far outside of the box a match may lie, relative to its width
+# bound: none - length of a row without its projection on others, relative to the longest, that is rounding
+_DEPENDENT = 1e-10
+# bound: none - relative decrease of the objective, twice in a row, below which a search ends
+_FLAT = 1e-7
+# bound: none - relative squared distance of a simulated update that is as good as none
+_SAME = 1e-13
+_MOST_CORRECTIONS = 30  # of simulated steps
+
+
+class Reconstruction(ValueObject):
+    """What an attack says was in a batch.
+
+    Parameters
+    ----------
+    records : ndarray, shape (S, D)
+        Reconstructed records, in no order.
+    labels : ndarray of int, shape (S,)
+        Their labels.
+    objective : float
+        Squared distance of their gradient from the one that was seen: of several reconstructions the least is taken.
+    members : ndarray of int, shape (S,), optional
+        Indices of the records in the pool, for attacks that choose from a pool.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastpriv.leakage import Reconstruction
+    >>> Reconstruction(np.zeros((4, 64)), np.array([0, 3, 3, 7]), 1e-9)
+    Reconstruction(4 records, objective=1e-09)
+    """
+
+    __slots__ = _fields = ("records", "labels", "objective", "members")
+
+    records: FloatArray
+    labels: IntArray
+    objective: float
+    members: IntArray | None
+
+    def __init__(
+        self, records: FloatArray, labels: IntArray, objective: float, members: IntArray | None = None
+    ) -> None:  # fmt: skip
+        self._set(records=records, labels=labels, objective=objective, members=members)
+
+    def __repr__(self) -> str:
+        return f"Reconstruction({len(self.records)} records, objective={self.objective:.4g})"
+
+
+class RecoveredLabels(ValueObject):
+    """Labels of a batch.
+
+    Parameters
+    ----------
+    labels : ndarray of int, shape (S,)
+        Ascending.
+    counts : ndarray of int, shape (C,)
+        Records of each class.
+    certain : bool
+        Whether no other labels give this gradient; True only without noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastpriv.leakage import RecoveredLabels
+    >>> RecoveredLabels(np.array([1, 1, 2]), np.array([0, 2, 1]), certain=True).labels
+    array([1, 1, 2])
+    """
+
+    __slots__ = _fields = ("labels", "counts", "certain")
+
+    labels: IntArray
+    counts: IntArray
+    certain: bool
+
+    def __init__(self, labels: IntArray, counts: IntArray, certain: bool) -> None:
+        self._set(labels=labels, counts=counts, certain=certain)
+
+
+class ObservedRound(NamedTuple):
+    """A round as an attacker sees it."""
+
+    model: Any
+    before: FloatArray  # (P,) weights that it started from
+    weights: FloatArray  # (P,) half-way to where it ended
+    gradient: FloatArray  # (P,) what it shared
+    size: int  # S
+    divisor: float  # of the sum of gradients
+    variance: float  # of the noise of a coordinate, about
+    steps: int
+    learning_rate: float
+    clip: float  # of a record's gradient
+
+    @property
+    def simulated(self) -> bool:
+        """Whether what was shared is not just the gradient at the weights that the round started from."""
+        return self.steps > 1 or self.clip < math.inf
+
+    def factors(self, records: FloatArray, labels: IntArray) -> FloatArray:
+        """The factor of each record's gradient in the sum."""
+        if self.clip == math.inf:
+            return np.full(len(records), 1.0 / self.divisor)
+        return self._clipping(self.model.per_example_gradients(self.weights, records, labels)) / self.divisor
+
+    def _clipping(self, gradients: FloatArray) -> FloatArray:
+        """What clipping multiplies each row by."""
+        lengths = np.sqrt((gradients * gradients).sum(axis=1))
+        return np.asarray(np.minimum(1.0, self.clip / np.maximum(lengths, SMALLEST_NORMAL)))
+
+    def update(self, records: FloatArray, labels: IntArray) -> FloatArray:
+        """The mean gradient that these records would have shared, without noise."""
+        if isinstance(self.model, LayeredModel):
+            return self.model.descent(self.before, records, labels, clip=self.clip, size=self.divisor, steps=self.steps,
+                                      rate=self.learning_rate) / self.steps  # fmt: skip
+        local, total = self.before, np.zeros(self.before.size)
+        for _ in range(self.steps):
+            rows = self.model.per_example_gradients(local, records, labels)
+            step = (rows * self._clipping(rows)[:, None]).sum(axis=0) / self.divisor
+            total += step
+            local = local - self.learning_rate * step
+        return np.asarray(total / self.steps)
+
+
+def observed_round(updates: Updates, index: int = 0) -> ObservedRound:
+    """What an attacker sees of a round."""
+    validate.instance("updates", updates, Updates)
+    training = updates.training
+    gradient = updates.gradient(index)
+    size = len(updates.batches[index])
+    guard, steps = training.protection, training.local_steps
+    variance = guard.scale**2 * (2.0 if guard.noise == "laplace" else 1.0) / (steps if guard.every_step else 1)
+    if guard.levels is not None:  # rounding, up or down, by at most the distance of two levels
+        variance += (2.0 * float(np.abs(gradient).max()) / (guard.levels - 1)) ** 2 / 6.0
+    if guard.keep_fraction < 1.0:  # what was set to 0 is smaller than all that was kept
+        kept = np.abs(gradient[gradient != 0.0])
+        variance += (1.0 - guard.keep_fraction) * (float(kept.min()) if kept.size else 0.0) ** 2 / 3.0
+    before = updates.before[index]
+    half_way = before - 0.5 * training.learning_rate * steps * gradient if steps > 1 else before
+    return ObservedRound(
+        updates.model, before, half_way, gradient, size, training.expected_size(updates.n_records), variance, steps,
+        training.learning_rate, math.inf if guard.clip_example is None else guard.clip_example,
+    )  # fmt: skip
+
+
+def invert_single_record(model: Any, gradient: ArrayLike) -> Reconstruction:
+    """The record and the label of a gradient of one record, in closed form.
+
+    Parameters
+    ----------
+    model : SoftmaxRegression or MultilayerPerceptron
+        The model whose gradient was seen; its weights are not needed.
+    gradient : array_like, shape (P,)
+        Gradient of the loss of one record, or any multiple of it, as after clipping.
+
+    Returns
+    -------
+    Reconstruction
+        With ``objective`` the squared distance of the first layer's gradient from that of such a record: 0 up to
+        rounding for one record, more with noise or for several records, of which it gives a mixture.
+
+    Raises
+    ------
+    DomainError, ShapeError
+        For another model, or a gradient of another length, that is not finite, or whose derivatives by the intercepts
+        of the first layer are all 0: no record can be read from it.
+
+    Notes
+    -----
+    **Accuracy** records to 1e-12 relative to their length; ``tests/leakage/test_gradient_inversion.py``. Source:
+    L. T. Phong et al. 2017, section 3; the label as B. Zhao et al. 2020, equation 4.
+
+    Examples
+    --------
+    >>> from fastpriv.leakage import SoftmaxRegression, invert_single_record
+    >>> model = SoftmaxRegression(3, 4)
+    >>> gradient = model.gradient(model.initial(rng=1), [[0.5, 0.25, 1.0]], [2])
+    >>> found = invert_single_record(model, gradient)
+    >>> found.records.round(12), found.labels
+    (array([[0.5 , 0.25, 1.  ]]), array([2]))
+    """
+    matrices = _matrices(model, gradient)
+    errors, rest = matrices[0][:, -1], matrices[0][:, :-1]
+    largest = float(np.abs(errors).max())
+    if not largest > 0.0:
+        raise DomainError(
+            "gradient must have a derivative by an intercept of the first layer that is not 0; got zeros only. The "
+            "record does not show in it: take another round."
+        )
+    weights = errors / largest
+    record = _matrix_product.product(rest.T, weights[None])[:, 0] / math.fsum((weights * errors).tolist())
+    gap = rest - errors[:, None] * record
+    label = np.array([int(np.argmin(matrices[-1][:, -1]))])
+    return Reconstruction(record[None], label, float((gap * gap).sum()))
+
+
+def recover_labels(
+    model: Any, gradient: ArrayLike, size: int, *, weights: ArrayLike | None = None, records: ArrayLike | None = None,
+    sigma: float = 0.0,
+) -> RecoveredLabels:  # fmt: skip
+    """How many records of each class are in a batch, from the gradient by the intercepts of the last layer.
+
+    Parameters
+    ----------
+    model : SoftmaxRegression or MultilayerPerceptron
+        The model whose gradient was seen.
+    gradient : array_like, shape (P,)
+        Mean gradient of the batch.
+    size : int
+        Number of records, S.
+    weights : array_like, shape (P,), optional
+        Weights at which it was taken; with ``records``.
+    records : array_like, shape (M, D), optional
+        Records like those of the batch: the mean of their class probabilities stands for that of the batch. By default
+        all classes are as probable.
+    sigma : float
+        Standard deviation of the noise of a coordinate of the gradient.
+
+    Returns
+    -------
+    RecoveredLabels
+        ``certain`` is True where the gradient leaves no choice: without noise, whenever every class has a mean
+        probability below 1/S, and often beyond.
+
+    Raises
+    ------
+    DomainError, ShapeError
+        For another model, shapes that do not fit it, or numbers out of range.
+
+    Notes
+    -----
+    **Accuracy** labels that are certain are those of the batch; ``tests/leakage/test_gradient_inversion.py``. Source:
+    B. Zhao et al. 2020 for one record; for batches the count at the head of
+    ``fastpriv/studies/leakage/gradient_inversion.py``.
+
+    Examples
+    --------
+    >>> from fastpriv.leakage import SoftmaxRegression, recover_labels
+    >>> model = SoftmaxRegression(3, 5)
+    >>> gradient = model.gradient(model.initial(rng=1), [[0.5, 0.2, 1.0], [0.1, 0.9, 0.0], [0.3, 0.3, 0.3]], [4, 1, 4])
+    >>> found = recover_labels(model, gradient, 3)
+    >>> found.labels, found.certain
+    (array([1, 4, 4]), True)
+    """
+    intercepts = _matrices(model, gradient)[-1][:, -1]
+    count = validate.count("size", size, 1, 2**31)
+    noise = validate.scalar("sigma", sigma, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf))
+    if (weights is None) != (records is None):
+        raise DomainError(
+            f"weights must be given with records, and only with them; got {'None' if weights is None else 'weights'}. "
+            "The probabilities of classes need both."
+        )
+    expected = np.full(model.n_classes, 1.0 / model.n_classes)
+    if weights is not None:
+        expected = _mean_probabilities(model, checked_weights(model, weights), records)
+    sets, certain = _label_sets(intercepts, count, count, expected, noise, 1)
+    return RecoveredLabels(np.repeat(np.arange(model.n_classes), sets[0]), sets[0], certain)
+
+
+class GradientMatching(ValueObject):
+    """Reconstruction of a batch by matching its gradient.
+
+    Parameters
+    ----------
+    restarts : int
+        Searches from random starts, of which the one with the least objective is taken.
+    max_evaluations : int
+        Of the objective in each search.
+    bounds : pair of float
+        Least and largest value of a feature; infinite ones bound nothing.
+    public_records : array_like, shape (M, D), optional
+        Records like those of the batch, M at least 2. Searches start near them; class probabilities for the recovery of
+        labels are theirs; and with noise their mean m and mean variance v are the prior: noise variance / v times
+        |x - m|^2 is added to the objective.
+    corrections : int
+        Most repetitions with simulated local steps and clipping; 0 takes what was shared as a gradient.
+
+    Raises
+    ------
+    DomainError, ShapeError
+        For numbers out of range, bounds that are not ascending, or public records that are no table.
+
+    Notes
+    -----
+    The search is limited-memory BFGS in the box with the analytic gradient. For softmax regression without noise a
+    search by damped Gauss-Newton steps in the space of the rows of the gradient comes first. Every batch whose gradient
+    is the same is as good a match: reconstructions are exact only where records are identifiable. Clipping of the mean
+    is not modelled; what is quantised or set to 0 counts as noise.
+
+    **Accuracy** derivatives against high-precision differences, recovery without noise to 1e-6;
+    ``tests/leakage/test_gradient_inversion.py``. Source: L. Zhu et al. 2019, equation 3; J. Geiping et al. 2020.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastpriv.leakage import GradientMatching, SoftmaxRegression, Training
+    >>> records, labels = np.random.default_rng(1).random((20, 6)).round(2), np.arange(20) % 5
+    >>> training = Training(SoftmaxRegression(6, 5), learning_rate=0.1, batch_size=2)
+    >>> updates = training.run(records, labels, rng=3)
+    >>> found = GradientMatching().reconstruct(updates, rng=1)
+    >>> truth = records[updates.batches[0]]
+    >>> float(min(np.abs(found.records - truth).max(), np.abs(found.records[::-1] - truth).max())) < 1e-9
+    True
+    """
+
+    __slots__ = _fields = ("restarts", "max_evaluations", "bounds", "public_records", "corrections")
+
+    restarts: int
+    max_evaluations: int
+    bounds: tuple[float, float]
+    public_records: FloatArray | None
+    corrections: int
+
+    def __init__(
+        self, restarts: int = 4, max_evaluations: int = 400, bounds: tuple[float, float] = (0.0, 1.0),
+        public_records: ArrayLike | None = None, corrections: int = 10,
+    ) -> None:  # fmt: skip
+        limits = validate.real("bounds", bounds, "a least and a largest value, ascending",
+                                lambda x: x.shape != (2,) or x[0] < x[-1])  # fmt: skip
+        if limits.shape != (2,):
+            raise ShapeError(f"bounds must be two numbers; got shape {limits.shape}. Pass the least and the largest.")
+        public = None
+        if public_records is not None:
+            public = np.ascontiguousarray(validate.real("public_records", public_records, "finite numbers",
+                                                         np.isfinite, answer=False))  # fmt: skip
+            if public.ndim != 2 or len(public) < 2:
+                raise ShapeError(
+                    f"public_records must be a table of at least two rows; got shape {public.shape}. Leave it out "
+                    "without such records."
+                )
+        self._set(
+            restarts=validate.count("restarts", restarts),
+            max_evaluations=validate.count("max_evaluations", max_evaluations, 2, 2**31 - 1),
+            bounds=(float(limits[0]), float(limits[1])), public_records=public,
+            corrections=validate.count("corrections", corrections, 0, _MOST_CORRECTIONS),
+        )  # fmt: skip
+
+    @property
+    def name(self) -> str:
+        """What tables and legends call it."""
+        return "gradient matching"
+
+    def reconstruct(
+        self, updates: Updates, *, rng: RNGLike = None, round: int = 0, labels: ArrayLike | None = None
+    ) -> Reconstruction:
+        """Reconstruct the batch of a round.
+
+        Parameters
+        ----------
+        updates : Updates
+            Of a training; its model must have the method ``matching``.
+        rng : int, Generator or None
+            Source of the starts.
+        round : int
+            From 0.
+        labels : array_like of int, shape (S,), optional
+            Labels that the attacker knows; by default they are recovered.
+
+        Returns
+        -------
+        Reconstruction
+            Of as many records as the batch has, which the attacker knows.
+
+        Raises
+        ------
+        DomainError, ShapeError
+            For a model without ``matching``, a model with unknown layers and no labels, labels or public records that
+            do not fit.
+        """
+        seen = observed_round(updates, round)
+        model = checked_model(seen.model)
+        if not hasattr(model, "matching"):
+            raise DomainError(
+                f"updates must be of a model with the method matching; got {validate.shown(model)}. Take "
+                "SoftmaxRegression or MultilayerPerceptron, or attack with a pool of candidates."
+            )
+        if self.public_records is not None and self.public_records.shape[1] != model.n_features:
+            raise ShapeError(
+                f"public_records must have {model.n_features} columns, the model's features; got "
+                f"{self.public_records.shape[1]}. Pass one row a record."
+            )
+        if seen.size == 0:
+            return Reconstruction(np.empty((0, model.n_features)), np.empty(0, dtype=np.int64), 0.0)
+        stream = random_streams.generator(rng)
+        if labels is not None:
+            sets = [checked_labels(model, labels, seen.size)]
+        else:
+            sets = self._label_sets(seen)
+        if seen.variance == 0.0 and not (seen.simulated and self.corrections):
+            sets, exact = self._in_row_space(seen, sets, stream)
+            if exact is not None:
+                return exact
+        best: Reconstruction | None = None
+        for target_labels in sets:  # one search each where there is a choice, then all others with the best labels
+            found = self._matched(seen, target_labels, self.restarts if len(sets) == 1 else 1, stream)
+            if best is None or found.objective < best.objective:
+                best = found
+        assert best is not None
+        if len(sets) > 1 and self.restarts > 1:
+            found = self._matched(seen, best.labels, self.restarts - 1, stream)
+            best = found if found.objective < best.objective else best
+        return best
+
+    def _in_row_space(
+        self, seen: ObservedRound, sets: list[IntArray], stream: np.random.Generator
+    ) -> tuple[list[IntArray], Reconstruction | None]:  # fmt: skip
+        """A match in the space of the gradient's rows, if one is found; and the label sets that come nearest."""
+        shares = np.full(seen.size, 1.0 / seen.divisor)
+        for starts in (_FIRST_STARTS, _REDUCED_STARTS * self.restarts):
+            values = []
+            for labels in sets:
+                problem = _MatchingProblem(seen, labels, shares, seen.gradient, self)
+                found = problem.in_row_space(starts, stream)
+                if found is not None and problem.accepts(found):
+                    return sets, Reconstruction(np.clip(found[0], *self.bounds), labels, found[1])
+                values.append(math.inf if found is None else found[1])
+            order = np.argsort(values, kind="stable")
+            sets = [sets[k] for k in order[: _REDUCED_SETS if values[order[0]] < math.inf else _LABEL_SETS]]
+            if not values[order[0]] < math.inf:
+                break
+        return sets, None
+
+    def _label_sets(self, seen: ObservedRound) -> list[IntArray]:
+        """The most plausible labels first."""
+        model = seen.model
+        intercepts = _matrices(model, seen.gradient)[-1][:, -1]
+        expected = np.full(model.n_classes, 1.0 / model.n_classes)
+        if self.public_records is not None:
+            expected = _mean_probabilities(model, seen.weights, self.public_records)
+        noise = math.sqrt(seen.variance)
+        exact = noise == 0.0 and not seen.simulated and isinstance(model, SoftmaxRegression)
+        sets, _ = _label_sets(intercepts, seen.size, seen.divisor, expected, noise,
+                              _EXACT_LABEL_SETS if exact else _LABEL_SETS)  # fmt: skip
+        return [np.repeat(np.arange(model.n_classes), counts) for counts in sets]
+
+    def _starts(self, seen: ObservedRound, many: int, stream: np.random.Generator) -> FloatArray:
+        """Random records, shape (many, S, D)."""
+        shape = (many, seen.size, seen.model.n_features)
+        low, high = self.bounds
+        if self.public_records is not None:
+            mean, deviation = self.public_records.mean(axis=0), self.public_records.std(axis=0)
+            return np.asarray(np.clip(mean + deviation * stream.standard_normal(shape), low, high))
+        if math.isfinite(low) and math.isfinite(high):
+            return np.asarray(low + (high - low) * stream.random(shape))
+        return np.asarray(np.clip(stream.standard_normal(shape), low, high))
+
+    def _prior(self, seen: ObservedRound) -> tuple[FloatArray, float]:
+        """Centre and weight of the ridge."""
+        if self.public_records is None or seen.variance == 0.0:
+            return np.zeros(seen.model.n_features), 0.0
+        spread = float(self.public_records.var(axis=0).mean())
+        return self.public_records.mean(axis=0), seen.variance / max(spread, SMALLEST_NORMAL)
+
+    def _matched(
+        self, seen: ObservedRound, labels: IntArray, restarts: int, stream: np.random.Generator
+    ) -> Reconstruction:  # fmt: skip
+        """The best of some searches with these labels."""
+        shares, target = np.full(seen.size, 1.0 / seen.divisor), seen.gradient
+        if seen.clip < math.inf and self.corrections:  # those of random records
+            typical = self._starts(seen, 1, stream)[0]
+            shares = np.full(seen.size, seen.factors(typical, labels).mean())
+        problem = _MatchingProblem(seen, labels, shares, target, self)
+        records, value = problem.best(restarts, stream)
+        if not (seen.simulated and self.corrections):
+            return Reconstruction(records, labels, value)
+        scale, previous = _square(seen.gradient), math.inf
+        best: Reconstruction | None = None
+        for _ in range(self.corrections + 1):
+            update = seen.update(records, labels)
+            miss = _square(update - seen.gradient)
+            if best is None or miss < best.objective:
+                best = Reconstruction(records, labels, miss)
+            if miss <= _SAME * scale or not miss < 0.999 * previous:
+                break
+            previous = miss
+            shares = seen.factors(records, labels)
+            target = seen.gradient - update + problem.gradient(records, shares)
+            problem = _MatchingProblem(seen, labels, shares, target, self)
+            records, _ = problem.search(records)
+        assert best is not None
+        return best
+
+
+class _MatchingProblem:
+    """Matching of one target with given labels and shares."""
+
+    def __init__(
+        self, seen: ObservedRound, labels: IntArray, shares: FloatArray, target: FloatArray, attack: GradientMatching
+    ) -> None:  # fmt: skip
+        self.seen, self.labels, self.shares, self.target, self.attack = seen, labels, shares, target, attack
+        self.centre, self.ridge = attack._prior(seen)
+        self.square = max(_square(target), SMALLEST_NORMAL)
+        self.kernel: Any = None
+        if isinstance(seen.model, SoftmaxRegression):
+            shape = seen.model.n_classes, seen.model.n_features + 1
+            self.weights, self.rows = seen.weights.reshape(shape), target.reshape(shape)
+            self.one_hot = np.zeros((len(labels), shape[0]))
+            self.one_hot[np.arange(len(labels)), labels] = 1.0
+            self.kernel = _gradient_matching.Matching(shares, self.weights, self.rows)
+
+    def best(self, restarts: int, stream: np.random.Generator) -> tuple[FloatArray, float]:
+        """The best of searches from random starts."""
+        found = self.in_row_space(_REDUCED_STARTS, stream) if self.seen.simulated else None
+        if found is not None and self.accepts(found):
+            return np.clip(found[0], *self.attack.bounds), found[1]
+        best: tuple[FloatArray, float] | None = None
+        starts = list(self.attack._starts(self.seen, restarts, stream))
+        for start in starts if found is None else [found[0], *starts]:
+            records, value = self.search(start)
+            if best is None or value < best[1]:
+                best = records, value
+            if best[1] <= _SOLVED * self.square:
+                break
+        assert best is not None
+        return best[0], self.distance(best[0])
+
+    def search(self, start: FloatArray) -> tuple[FloatArray, float]:
+        """The records of one search in the box, and their objective with its ridge."""
+        low, high = self.attack.bounds
+        most, solved = self.attack.max_evaluations, _SOLVED * self.square
+        if self.kernel is not None:
+            records, value, _ = self.kernel.search(start, self.one_hot, self.centre, self.ridge, low, high, _FLAT,
+                                                   solved, most)  # fmt: skip
+            return records, value
+        found, value, _ = _gradient_matching.bounded_minimum(self._objective, start.ravel(), low, high, _FLAT, solved,
+                                                             most)  # fmt: skip
+        return found.reshape(start.shape), value
+
+    def _objective(self, x: FloatArray) -> tuple[float, FloatArray]:
+        """The objective with its ridge, and its derivatives, of any model: clipping counts in the mean."""
+        records = x.reshape(len(self.labels), -1)
+        factor = float(self.shares.sum())  # of the mean gradient in the sum with its shares
+        value, slope, _ = self.seen.model.matching(self.seen.weights, records, self.labels, self.target / factor)
+        gap = records - self.centre
+        return value * factor**2 + self.ridge * float((gap * gap).sum()), slope * factor**2 + 2.0 * self.ridge * gap
+
+    def gradient(self, records: FloatArray, shares: FloatArray) -> FloatArray:
+        """The sum of the records' gradients times their shares."""
+        if isinstance(self.seen.model, LayeredModel) and np.all(shares == shares[0]):
+            mean = self.seen.model.gradient(self.seen.weights, records, self.labels)
+            return np.asarray(mean * (len(records) * shares[0]))
+        rows = self.seen.model.per_example_gradients(self.seen.weights, records, self.labels)
+        factors = shares if self.kernel is not None else np.full(len(shares), shares.mean())
+        return np.asarray((rows * factors[:, None]).sum(axis=0))
+
+    def distance(self, records: FloatArray) -> float:
+        """Squared distance of their gradient from the target."""
+        return _square(self.gradient(records, self.shares) - self.target)
+
+    def accepts(self, found: tuple[FloatArray, float]) -> bool:
+        """Whether these records match the target and lie in the box."""
+        return found[1] <= _ACCEPTED * self.square and self._inside(found[0])
+
+    def _inside(self, records: FloatArray) -> bool:
+        low, high = self.attack.bounds
+        slack = _OUTSIDE * (high - low if math.isfinite(high - low) else 1.0)
+        return bool(np.all((records >= low - slack) & (records <= high + slack)))
+
+    def _of_one_record(self) -> tuple[FloatArray, float] | None:
+        """The record in closed form, where there is one."""
+        if not isinstance(self.seen.model, LayeredModel):
+            return None
+        try:
+            record = invert_single_record(self.seen.model, self.target).records
+        except DomainError:
+            return None
+        return record, self.distance(record)
+
+    def in_row_space(self, many: int, stream: np.random.Generator) -> tuple[FloatArray, float] | None:
+        """Records spanned by the rows of the first layer's target, where these span those of the batch."""
+        size, model = len(self.labels), self.seen.model
+        if self.seen.variance > 0.0 or not isinstance(model, LayeredModel):
+            return None
+        if size == 1:
+            return self._of_one_record()
+        rows = model.matrices(self.target)[0]
+        if size >= len(rows):
+            return None
+        basis = _orthonormal_rows(rows[:, :-1], size)
+        if len(basis) < size:
+            return None
+        reduced = None
+        if self.kernel is not None:
+            weights, target = (np.concatenate([_matrix_product.product(a[:, :-1], basis), a[:, -1:]], axis=1)
+                               for a in (self.weights, self.rows))  # fmt: skip
+            reduced = _gradient_matching.Matching(self.shares, weights, target)
+        best: tuple[FloatArray, float] | None = None
+        solved = _SOLVED * self.square
+        for start in self.attack._starts(self.seen, many if reduced is not None else -(-many // _SLOWER), stream):
+            y = _matrix_product.product(start, basis)
+            if reduced is not None:
+                y, value, _ = reduced.descend(y, self.one_hot, np.zeros(size), 0.0, solved, _REDUCED_STEPS)
+            else:
+                y, value = self._in_span(y, basis, solved)
+            if best is not None and not value < best[1]:
+                continue
+            best = _matrix_product.product(y, basis.T), value
+            if value <= 100.0 * solved and self._inside(best[0]):
+                break
+        assert best is not None
+        return best[0], self.distance(best[0])
+
+    def _in_span(self, start: FloatArray, basis: FloatArray, solved: float) -> tuple[FloatArray, float]:
+        """Coefficients of records in a basis: damped Gauss-Newton steps with differences of gradients."""
+
+        def miss(y: FloatArray) -> FloatArray:
+            return self.gradient(_matrix_product.product(y.reshape(start.shape), basis.T), self.shares) - self.target
+
+        y, damping = start.ravel(), _FIRST_DAMPING
+        residual = miss(y)
+        value, n = _square(residual), y.size
+        for _ in range(_NETWORK_STEPS):
+            if value <= solved:
+                break
+            columns = np.stack([(miss(y + _DIFFERENCE * axis) - residual) / _DIFFERENCE for axis in np.eye(n)])
+            normal, slope = _matrix_product.product(columns, columns), _matrix_product.matrix_vector(columns, residual)
+            largest, before = float(np.diagonal(normal).max()), value
+            while damping <= _MOST_DAMPING and largest > 0.0:
+                moved = y - np.linalg.solve(normal + damping * largest * np.eye(n), slope)
+                tried = miss(moved)
+                if _square(tried) < value:
+                    y, residual, value = moved, tried, _square(tried)
+                    damping = max(0.1 * damping, _LEAST_DAMPING)
+                    break
+                damping *= 5.0
+            if before - value <= _FLAT * value:
+                break
+        return y.reshape(start.shape), value
+
+
+def _matrices(model: Any, gradient: ArrayLike) -> list[FloatArray]:
+    """The gradient's layers."""
+    if not isinstance(model, LayeredModel):
+        raise DomainError(
+            f"model must be a SoftmaxRegression or a MultilayerPerceptron; got {validate.shown(model)}. The "
+            "intercepts of other models are unknown: pass labels, or attack with a pool of candidates."
+        )
+    return model.matrices(checked_weights(model, gradient, "gradient"))
+
+
+def _mean_probabilities(model: Any, weights: FloatArray, records: Any) -> FloatArray:
+    """Mean of the class probabilities of some records."""
+    z = model.logits(weights, records)
+    p = np.exp(z - z.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    return np.asarray(p.mean(axis=0))
+
+
+def _label_sets(
+    intercepts: FloatArray, size: int, divisor: float, expected: FloatArray, noise: float, most: int
+) -> tuple[list[IntArray], bool]:  # fmt: skip
+    """Counts of classes, the most plausible ones first, at most ``most``; whether there is no choice."""
+    seen = -divisor * intercepts  # n_c - S (mean of p_c), for S records
+    slack = _COUNT_ROUNDING * max(1.0, float(size)) + _COUNT_DEVIATIONS * divisor * noise
+    least = np.maximum(np.ceil(seen - slack), 0.0).astype(np.int64)
+    wanted = seen + size * expected
+    left = size - int(least.sum())
+    if left < 0:  # more than there are: of a clipped gradient, or another size
+        least, left = np.zeros(len(seen), dtype=np.int64), size
+    certain = left == 0 and noise == 0.0
+    if left == 0:
+        return [least], certain
+    classes = len(seen)
+    if most > 1 and math.comb(classes + left - 1, left) <= _LISTED_SETS:
+        rows = np.array([np.bincount(extra, minlength=classes)
+                         for extra in itertools.combinations_with_replacement(range(classes), left)])  # fmt: skip
+        gaps = ((rows + least - wanted) ** 2).sum(axis=1)
+        return [rows[k] + least for k in np.argsort(gaps, kind="stable")[:most]], False
+    counts = least.copy()
+    for _ in range(left):  # each to the class that lacks most
+        counts[int(np.argmax(wanted - counts))] += 1
+    return [counts], False
+
+
+def _orthonormal_rows(rows: FloatArray, most: int) -> FloatArray:
+    """An orthonormal basis of the space of rows, shape (rank, D), of at most ``most`` of them: the longest first."""
+    rest = rows.copy()
+    basis: list[FloatArray] = []
+    squares = (rest * rest).sum(axis=1)
+    scale = math.sqrt(float(squares.max()))
+    while len(basis) < min(most, len(rows)):
+        k = int(np.argmax(squares))
+        if not math.sqrt(float(squares[k])) > _DEPENDENT * scale:
+            break
+        row = rest[k]
+        for known in basis:  # once more: what rounding left
+            row = row - float((row * known).sum()) * known
+        row = row / math.sqrt(float((row * row).sum()))
+        basis.append(row)
+        rest = rest - (rest * row).sum(axis=1)[:, None] * row
+        squares = (rest * rest).sum(axis=1)
+    return np.array(basis).reshape(len(basis), rows.shape[1])
+
+
+def _square(x: FloatArray) -> float:
+    return float((x * x).sum())

@@ -1,0 +1,615 @@
+"""Attacks on updates of one batch under a grid of protections, beside the exact posterior of the same updates.
+
+Notation: as ``privacy_estimates``. A pool of N records is given or drawn, and S of them are the batch, of which each
+of M models, with starting weights w_m of its own, shares a protected update. Each update is attacked T times; the
+reconstructions are matched to the pool.
+
+Exact values. Where the update is a mean gradient with normal noise and nothing else (``Protection.gaussian_sigma``),
+after examples were clipped, the posterior over all S-subsets of the pool given this very update is known, and so is the
+probability of inclusion p_d of every record. The belief about the record of a random place of the batch is p_d / S: it
+takes the place of f_m(d) in C1 and kappa_3. Of a batch drawn from the prior, no attack is expected to recover more than
+the S records with the largest p_d, nor the whole batch more often than the largest posterior probability. Of several
+rounds the log likelihoods add up, since the weights of a round follow from what was shared before. The posterior of
+more than 2e7 batches is sampled, and its values are then heuristic. Without noise the
+batch is identified if no other one has its gradient: that is so if with a little normal noise it would be the likeliest
+by far at this very gradient.
+
+Releases differ by at most the total variation of their noises: 0 for equal protections, that of two centred normal
+distributions where both are normal and clip alike, and 1 otherwise.
+
+Every cell has a random stream of its own, by its settings alone; starting weights and noises belong to the model, so
+that protections are compared on the same ones. Cells are kept in a store by their settings; a sweep keeps
+numbers alone, where cells here are vectors.
+
+Source: J. Zhang and K. Chen, Bridging Privacy and Robustness, appendices D to I, with the changes of
+``privacy_estimates``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import SeedSequence
+from numpy.typing import ArrayLike
+
+from ... import __version__
+from ...base import executors, parallel, random_streams, validate
+from ...base.errors import DomainError, SamplingWarning, ShapeError
+from ...base.estimate import Estimate
+from ...base.files import json_safe
+from ...base.numerics import LOG_2, SQRT_LOG_2_ABOVE, FloatArray, IntArray
+from ...base.parallel import Progress
+from ...base.random_streams import RNGLike
+from ...base.store import ResultStore
+from ...channels import SubsetLikelihood
+from ...conversions._closed_forms import jensen_shannon_generator
+from ...mechanisms import BatchGradient
+from ...posteriors import posterior
+from ...posteriors.subset_sampling import sampled_subset_posterior
+from .federated_training import Training, Updates
+from .layered_models import SoftmaxRegression
+from .pool_matching import match_to_pool
+from .privacy_estimates import (
+    average_bayesian_privacy,
+    bayesian_privacy_estimate,
+)
+from .protections import Protection
+from .study_results import ExactLeakage, LeakageOutcome, LeakageStudy, ReconstructionExample, guessing_remark
+from .trainable_models import checked_labels, checked_model, checked_records, checked_weights
+
+__all__ = ["leakage_study"]  # fmt: skip
+
+_MOST_BATCHES = 20_000_000  # of a pool whose posterior is enumerated for each update: half a second or so
+# bound: none - noise, in lengths of the longest gradient, with which a batch without noise must be the likeliest
+_LITTLE_NOISE = 1e-5
+# bound: tested by leakage/test_leakage_studies - error of SciPy's incomplete gamma functions in a total variation
+_TOTAL_VARIATION_ERROR = 1e-9
+# bound: none - terms of an average are right to this part of them, beside the bounds of the probabilities
+_ROUNDING = 1e-13
+_MOST_REPETITIONS = 2**20  # models, and attacks on each: years of work, and lists that fit in memory
+_CHAINS = 4  # of a posterior that is sampled: the fewest whose disagreement is a sign
+_STORED_TOGETHER = 16  # cells that are written in one transaction: at most these are lost with the process
+# First entry of the key of a random stream, with what follows it
+_POOL, _BATCH, _WEIGHTS, _UPDATE, _ATTACK, _UTILITY, _ESTIMATE = range(7)
+
+
+def leakage_study(
+    model: Any, records: ArrayLike, labels: ArrayLike, protections: Mapping[str, Protection] | Sequence[Protection], *,
+    attack: Any = None, pool: ArrayLike = 100, batch: ArrayLike = 4, n_models: int = 8, n_attacks: int = 10,
+    weights: ArrayLike | None = None, rounds: int = 1, local_steps: int = 1, learning_rate: float = 0.1,
+    share: str = "gradient", reference: int = 0, threshold: float = math.inf, pseudo_count: float = 1.0,
+    utility_rounds: int = 0, confidence: float = 0.95, rng: RNGLike = None,
+    store: str | os.PathLike[str] | None = None, resume: bool = True, n_jobs: int | None = None, executor: Any = None,
+    progress: Progress = None,
+) -> LeakageStudy:  # fmt: skip
+    """Attack the updates of one batch under each protection, and compare with the exact posterior of the same updates.
+
+    Parameters
+    ----------
+    model : TrainableModel
+        What is trained.
+    records : array_like, shape (R, D)
+        The data.
+    labels : array_like of int, shape (R,)
+        Classes, from 0.
+    protections : mapping of str to Protection, or sequence of Protection
+        The grid; labels are names, or ``Protection.label``.
+    attack : object with ``reconstruct(updates, rng=)``, optional
+        By default ``GradientMatching()``.
+    pool : int or array_like of int
+        Number of candidate records, drawn from the data, or their indices there.
+    batch : int or array_like of int
+        Number of records of the batch, drawn from the pool, or their places in the pool.
+    n_models, n_attacks : int
+        M models, and T attacks on the update of each.
+    weights : array_like, shape (M, P), optional
+        Starting weights of the models; by default ``model.initial``.
+    rounds, local_steps, learning_rate, share
+        As ``Training``; every round takes the whole batch.
+    reference : int
+        The protection, from 0, whose C1 and C2 give the interval of the leakage under the others.
+    threshold : float
+        Largest distance at which a reconstruction counts as a record of the pool.
+    pseudo_count, confidence
+        As ``bayesian_privacy_estimate``.
+    utility_rounds : int
+        If positive, each model is also trained so many rounds, on fixed batches of the same size out of four fifths of
+        the data, and judged on the rest.
+    rng : int, Generator or None
+        Source of all random numbers.
+    store : path, optional
+        A file that keeps finished cells: the same call goes on where it was stopped. It needs an integer ``rng``.
+    resume : bool
+        Whether cells of an existing store are kept; with False they are dropped.
+    n_jobs : int, optional
+        Number of workers: processes if there are several, since attacks are mostly Python.
+    executor : optional
+        Another engine, as ``sweep`` takes it.
+    progress : bool or callable, optional
+        Whether a bar counts cells, or a function of the number done and the total.
+
+    Returns
+    -------
+    LeakageStudy
+
+    Raises
+    ------
+    DomainError, ShapeError
+        For an empty grid, a batch larger than the pool, a pool larger than the data, labels out of range, a store of
+        another study, and what models, trainings and attacks raise. Cells that were finished are kept in the store.
+
+    Notes
+    -----
+    Exact values belong to the same updates as the estimates. They are certified for a pool with at most 2e7 batches,
+    beyond which the posterior is sampled: ``heuristic``, with a remark where chains did not mix.
+
+    **Accuracy** estimates as ``bayesian_privacy_estimate``; exact values are certified given the updates;
+    ``tests/leakage/test_leakage_studies.py``. Source: the head of fastpriv/studies/leakage/leakage_studies.py.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastpriv.leakage import Protection, SoftmaxRegression, leakage_study
+    >>> records, labels = np.random.default_rng(1).random((60, 6)), np.arange(60) % 3
+    >>> grid = [Protection(), Protection(noise="gaussian", scale=10.0)]
+    >>> study = leakage_study(SoftmaxRegression(6, 3), records, labels, grid, pool=40, batch=1, n_models=4,
+    ...                       n_attacks=2, rng=1)
+    >>> [round(one.exact.recovered.value, 1) for one in study.outcomes]
+    [1.0, 0.0]
+    """
+    grid = _checked_grid(protections)
+    root = random_streams.root(rng)
+    if store is not None and not isinstance(rng, (int, np.integer)):
+        raise DomainError(f"rng must be an integer with a store; got {validate.shown(rng)}. Pass rng=0, say.")
+    x = checked_records(checked_model(model), records)
+    y = checked_labels(model, labels, len(x))
+    farthest = validate.scalar("threshold", threshold, "at least 0", lambda d: d >= 0)
+    models = validate.count("n_models", n_models, 1, _MOST_REPETITIONS)
+    attacks = validate.count("n_attacks", n_attacks, 1, _MOST_REPETITIONS)
+    executors.checked(executor, n_jobs)
+    parallel.checked(n_jobs, progress)
+    first = validate.count("reference", reference, 0, len(grid) - 1)
+    extent = validate.count("utility_rounds", utility_rounds, 0, validate.MOST_ENTRIES)
+    chosen = _indices("pool", pool, len(x), _generator(root, _POOL))
+    members = _indices("batch", batch, chosen.size, _generator(root, _BATCH))
+    attacker = _default_attack() if attack is None else attack
+    if not callable(getattr(attacker, "reconstruct", None)):
+        raise DomainError(
+            f"attack must have a method reconstruct(updates, rng=); got {validate.shown(attacker)}. Pass "
+            "GradientMatching(), or leave it out."
+        )
+    if weights is None:
+        starts = np.array([model.initial(_generator(root, _WEIGHTS, m)) for m in range(models)])
+    else:
+        starts = np.array([checked_weights(model, one) for one in _rows("weights", weights, models)])
+    trainings = tuple(
+        Training(model, rounds=rounds, local_steps=local_steps, learning_rate=learning_rate, batch="full", share=share,
+                 protection=one)
+        for one in grid.values()
+    )  # fmt: skip
+    cells = _Cells(trainings, attacker, x, y, chosen, members, starts, extent, farthest, root)
+    tasks = [_Task(kind, c, m, t) for c in range(len(grid)) for m in range(models)
+             for kind, count in ((_ATTACK, attacks), (_UPDATE, 1), (_UTILITY, min(extent, 1)))
+             for t in range(count)]  # fmt: skip
+    settings = {
+        "protections": {name: repr(one) for name, one in grid.items()}, "attack": _described(attacker),
+        "pool": int(chosen.size), "batch_size": int(members.size), "n_models": models, "n_attacks": attacks,
+        "training": repr(trainings[first]), "reference": first, "threshold": farthest, "pseudo_count": pseudo_count,
+        "utility_rounds": extent, "confidence": confidence,
+        "rng": int(rng) if isinstance(rng, (int, np.integer)) else None,
+    }  # fmt: skip
+    # what cells have in their keys, and what estimates alone depend on, is not part of what a store belongs to
+    others = ("protections", "n_models", "n_attacks", "reference", "pseudo_count", "confidence")
+    belongs = {key: value for key, value in settings.items() if key not in others}
+    belongs["training"] = repr(Training(model, rounds=rounds, local_steps=local_steps, learning_rate=learning_rate,
+                                        batch="full", share=share))  # fmt: skip
+    identity = {"version": __version__, "study": json.dumps(json_safe(belongs), sort_keys=True),
+                "data": cells.digest()}  # fmt: skip
+    with nullcontext() if store is None else ResultStore.open(store, identity=identity, resume=resume) as kept:
+        results = _computed(cells, tasks, [_cell_key(one, cells) for one in tasks], kept, n_jobs, executor, progress)
+    return _study(grid, cells, tasks, results, first, attacks, pseudo_count, confidence, settings)
+
+
+class _Task(NamedTuple):
+    """A cell: what is done, for which protection and model, and which attack."""
+
+    kind: int
+    protection: int
+    model: int
+    attack: int
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """What all cells have in common; called with a task it returns the result of its cell, a vector."""
+
+    trainings: tuple[Training, ...]
+    attack: Any
+    records: FloatArray
+    labels: IntArray
+    pool: IntArray
+    batch: IntArray
+    starts: FloatArray
+    utility_rounds: int
+    threshold: float
+    root: SeedSequence
+
+    def __call__(self, task: _Task) -> FloatArray:
+        if task.kind == _UTILITY:
+            return self.utility(task)
+        updates = self.updates(task)
+        if task.kind == _UPDATE:
+            return self.update(task, updates)
+        words = _digest_words(repr(self.trainings[task.protection].protection).encode())
+        stream = _generator(self.root, _ATTACK, task.model, task.attack, *words)
+        found = self.attack.reconstruct(updates, rng=stream)
+        named = match_to_pool(found.records, self.records[self.pool], threshold=self.threshold).astype(np.float64)
+        if task.model or task.attack:
+            return named
+        places = match_to_pool(found.records, self.records[self.pool[self.batch]])
+        rest = np.setdiff1d(np.arange(places.size), places)  # for reconstructions with NaN
+        places[places < 0] = rest
+        order = np.argsort(places)
+        recovered = named[order] == self.batch
+        return np.concatenate([named, recovered, np.asarray(found.records, dtype=np.float64)[order].ravel()])
+
+    def updates(self, task: _Task) -> Updates:
+        """The updates of the batch that are attacked: the same for all attacks on a model."""
+        members = self.pool[self.batch]
+        return self.trainings[task.protection].run(
+            self.records[members], self.labels[members], rng=_stream(self.root, _UPDATE, task.model),
+            weights=self.starts[task.model],
+        )
+
+    def update(self, task: _Task, updates: Updates) -> FloatArray:
+        """Distortion of the shared gradient, and where it is known the exact posterior, as ``_Exact.of`` reads it."""
+        members, model = self.pool[self.batch], updates.model
+        mean = model.gradient(updates.before[0], self.records[members], self.labels[members])
+        length = float(np.linalg.norm(mean))
+        distortion = float(np.linalg.norm(updates.gradient(0) - mean)) / length if length > 0 else math.nan
+        stream = _stream(self.root, _UPDATE, task.model, *_digest_words(repr(updates.training.protection).encode()))
+        found = _exact_posterior(updates, self.records[self.pool], self.labels[self.pool], self.batch, stream)
+        return np.concatenate([[distortion], found])
+
+    def utility(self, task: _Task) -> FloatArray:
+        """The fraction of held-out records that a model trained under this protection classifies well."""
+        order = _generator(self.root, _UTILITY, task.model).permutation(len(self.records))
+        held, rest = order[: max(1, len(order) // 5)], order[max(1, len(order) // 5) :]
+        short = self.trainings[task.protection]
+        training = Training(
+            short.model, rounds=self.utility_rounds, local_steps=short.local_steps, learning_rate=short.learning_rate,
+            batch="fixed", batch_size=min(self.batch.size, rest.size), share=short.share, protection=short.protection,
+        )  # fmt: skip
+        end = training.run(
+            self.records[rest], self.labels[rest], rng=_stream(self.root, _UTILITY, task.model, 1),
+            weights=self.starts[task.model],
+        ).weights
+        return np.array([np.mean(short.model.logits(end, self.records[held]).argmax(axis=1) == self.labels[held])])
+
+    def digest(self) -> str:
+        """Of the data, the pool and the batch."""
+        state = hashlib.blake2b(digest_size=16)
+        for array in (self.records, self.labels, self.pool, self.batch):
+            state.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())
+        return state.hexdigest()
+
+
+def _exact_posterior(
+    updates: Updates, records: FloatArray, labels: IntArray, batch: IntArray, stream: SeedSequence
+) -> FloatArray:
+    """A code, and where it is not positive: vulnerability and entropy with bounds, whether identified, inclusion."""
+    training, guard = updates.training, updates.training.protection
+    plain = guard.clip_batch is None and guard.keep_fraction == 1.0 and guard.levels is None
+    if training.local_steps > 1 or not plain or guard.noise == "laplace":
+        return np.array([_UNKNOWN])
+    sampled = math.comb(len(records), batch.size) > _MOST_BATCHES
+    if sampled and guard.noise == "none":
+        return np.array([_TOO_MANY])
+    ordered = np.sort(batch)
+    if guard.noise == "none":
+        step = _step(updates, 0, records, labels, batch.size, 1.0)
+        longest = math.sqrt(float(np.max(np.einsum("nc,nc->n", step.errors, step.errors)
+                                         * np.einsum("nd,nd->n", step.features, step.features))))  # fmt: skip
+        if longest > 0.0:
+            step = BatchGradient(step.errors, step.features, batch.size, _LITTLE_NOISE * longest)
+        alone = posterior(step.column(updates.gradient(0)), n_jobs=1)
+        if not (float(alone.vulnerability.lower) > 0.5 and alone.map_index == tuple(ordered.tolist())):
+            return np.array([_ALIKE])
+        inside = np.isin(np.arange(len(records)), batch).astype(np.float64)
+        return np.concatenate([[_ENUMERATED], [1.0] * 3, [0.0] * 3, [1.0], inside, inside, inside])
+    likelihood = _likelihood(updates, records, labels, batch.size)
+    code = _ENUMERATED
+    if sampled:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SamplingWarning)  # said by the remark
+            found: Any = sampled_subset_posterior(likelihood, chains=_CHAINS, rng=stream, n_jobs=1)
+        code = _MIXED if found.mixed else _NOT_MIXED
+    else:
+        found = posterior(likelihood, n_jobs=1)
+    identified = float(found.map_index == tuple(ordered.tolist()))
+    numbers = found.vulnerability.floats(), found.entropy.floats()
+    return np.concatenate([[code], *numbers, [identified], *found.inclusion.arrays()])
+
+
+_ENUMERATED, _MIXED, _NOT_MIXED, _UNKNOWN, _TOO_MANY, _ALIKE = 0.0, -1.0, -2.0, 1.0, 2.0, 3.0
+# Why there is no exact value, by code; codes that are not positive say how it was reached.
+_REMARKS = {
+    _UNKNOWN: "the exact posterior is known for one local step with normal noise, or none, and nothing behind it",
+    _TOO_MANY: f"the pool has more than {_MOST_BATCHES:,} batches, which are not sampled without noise",
+    _ALIKE: "without noise, other batches have the gradient of this one, or nearly so",
+}  # fmt: skip
+
+
+def _step(
+    updates: Updates, index: int, records: FloatArray, labels: IntArray, size: int, sigma: float
+) -> BatchGradient:
+    """One round as a mechanism on the pool."""
+    model, clip, w = updates.model, updates.training.protection.clip_example, updates.before[index]
+    if isinstance(model, SoftmaxRegression):
+        matrix = w.reshape(model.n_classes, model.n_features + 1)
+        return BatchGradient.softmax_regression(records, labels, matrix, size, sigma, clip=clip)
+    return BatchGradient.from_gradients(model.per_example_gradients(w, records, labels), size, sigma, clip=clip)
+
+
+def _likelihood(updates: Updates, records: FloatArray, labels: IntArray, size: int) -> SubsetLikelihood:
+    """Log likelihoods of all rounds together."""
+    sigma = float(updates.training.protection.gaussian_sigma or 0.0)
+    return SubsetLikelihood.combined([
+        _step(updates, r, records, labels, size, sigma).column(updates.gradient(r)) for r in range(len(updates))
+    ])  # fmt: skip
+
+
+def _computed(
+    cells: _Cells, tasks: list[_Task], keys: list[int], store: ResultStore | None, n_jobs: int | None, executor: Any,
+    progress: Progress,
+) -> list[FloatArray]:  # fmt: skip
+    """Results of all cells in order, those of the store first of all."""
+    found: dict[int, FloatArray] = {}
+    if store is not None:
+        found = {
+            key: store.unpacked(payload, np.frombuffer) for key, payload in store.items() if key in set(keys)
+        }
+    missing = [i for i, key in enumerate(keys) if key not in found]
+    report, close = parallel.progress_reporter(progress, len(tasks))
+    backend, workers = parallel.configured_workers(n_jobs)
+    threads = workers != 1 and getattr(backend, "supports_sharedmem", False)
+    engine = executor
+    if executor is None and threads and len(missing) > _STORED_TOGETHER:
+        engine = "processes" if parallel.pickled_or_none(cells) is not None else None
+    waiting: list[tuple[int, bytes]] = []
+
+    def commit() -> None:
+        if store is not None and waiting:
+            store.put_many(waiting)
+        waiting.clear()
+
+    with ExitStack() as stack:
+        stack.callback(close)
+        stack.callback(commit)
+        results = executors.ordered(cells, [tasks[i] for i in missing], executor=engine, n_jobs=n_jobs)
+        stack.callback(results.close)
+        report(len(found))
+        for done, (i, result) in enumerate(zip(missing, results, strict=True), start=len(found) + 1):
+            found[keys[i]] = result
+            waiting.append((keys[i], np.ascontiguousarray(result).tobytes()))
+            if len(waiting) >= _STORED_TOGETHER:
+                commit()
+            report(done)
+    return [found[key] for key in keys]
+
+
+def _study(
+    grid: dict[str, Protection], cells: _Cells, tasks: list[_Task], results: list[FloatArray], reference: int,
+    attacks: int, pseudo_count: float, confidence: float, settings: Mapping[str, Any],
+) -> LeakageStudy:  # fmt: skip
+    """Estimates and exact values from the results of all cells."""
+    models, size = len(cells.starts), cells.batch.size
+    attributions = np.empty((len(grid), models, attacks, size), dtype=np.int64)
+    details: dict[tuple[int, int, int], FloatArray] = {}
+    examples: list[ReconstructionExample] = []
+    for (kind, c, m, t), result in zip(tasks, results, strict=True):
+        if kind == _ATTACK:
+            attributions[c, m, t] = result[:size]
+            if not m and not t:
+                examples.append(ReconstructionExample(
+                    list(grid)[c], result[2 * size :].reshape(size, -1), result[size : 2 * size] == 1.0
+                ))  # fmt: skip
+        else:
+            details[kind, c, m] = result
+    estimates = [
+        bayesian_privacy_estimate(
+            attributions[c], cells.pool.size, batch=cells.batch, pseudo_count=pseudo_count, confidence=confidence,
+            rng=_stream(cells.root, _ESTIMATE),
+        )
+        for c in range(len(grid))
+    ]  # fmt: skip
+    guards = list(grid.values())
+    outcomes = []
+    for c, (label, guard) in enumerate(grid.items()):
+        rows = [details[_UPDATE, c, m] for m in range(models)]
+        exact, remark = _exact_leakage([row[1:] for row in rows], size, cells.pool.size, estimates[c].smoothing)
+        recovered, chance = float(estimates[c].recovered.value), size / cells.pool.size
+        remark = "; ".join(filter(None, (remark, guessing_remark(recovered, chance, models, confidence))))
+        distance = _total_variation(guards[reference], guard, cells.trainings[c])
+        accuracy = None
+        if cells.utility_rounds:
+            rates = np.array([details[_UTILITY, c, m][0] for m in range(models)])
+            accuracy = _student_mean(rates, confidence, most=1.0)
+        outcomes.append(LeakageOutcome(
+            label, guard, estimates[c], exact, estimates[reference].leakage(distance), distance,
+            _student_mean(np.array([row[0] for row in rows]), confidence), accuracy, remark,
+        ))  # fmt: skip
+    return LeakageStudy(tuple(outcomes), cells.pool, cells.batch, attributions, settings, tuple(examples))
+
+
+def _exact_leakage(
+    rows: list[FloatArray], size: int, pool: int, smoothing: float
+) -> tuple[ExactLeakage | None, str]:
+    """Exact values from the posteriors of all models, or None and why."""
+    for row in rows:
+        if row[0] > 0.0:
+            return None, _REMARKS[float(row[0])]
+    codes = [float(row[0]) for row in rows]
+    table = np.array([row[1:] for row in rows])
+    middle, low, high = np.moveaxis(table[:, 7:].reshape(len(rows), 3, pool), 1, 0)  # (M, N) each
+    prior = np.full(pool, 1.0 / pool)
+    mean = middle.mean(axis=0)
+    c1 = float(average_bayesian_privacy(mean * (pool / size) - 1.0, prior))
+    width = _root_distance(mean / size, low.mean(axis=0) / size, high.mean(axis=0) / size) + _ROUNDING
+    method = "posterior over all batches" if min(codes) == _ENUMERATED else "posterior over sampled batches"
+    words: dict[str, Any] = {"kind": "certified" if min(codes) == _ENUMERATED else "heuristic", "method": method}
+    unmixed = codes.count(_NOT_MIXED)
+    remark = f"chains did not mix for {unmixed} of {len(rows)} updates" if unmixed else ""
+    ordered = [np.sort(one, axis=1)[:, -size:].sum(axis=1).mean() / size for one in (middle, low, high)]
+    numbers = {
+        "c1": Estimate(c1, max(c1 - width, 0.0), min(c1 + width, max(SQRT_LOG_2_ABOVE, c1)), unit="1", **words),
+        "recovered": _bracket(*(float(one) for one in ordered), unit="probability", **words),
+        "vulnerability": _bracket(*(float(one) for one in table[:, :3].mean(axis=0)), unit="probability", **words),
+        "entropy": _bracket(*(float(one) for one in table[:, 3:6].mean(axis=0)), unit="nats", **words),
+    }
+    for name, weight in (("kappa_3", 0.0), ("kappa_3_smoothed", smoothing)):
+        with np.errstate(divide="ignore"):
+            value, one, two = (np.log((1.0 - weight) * part * (pool / size) + weight) for part in (middle, low, high))
+        least = np.maximum(np.maximum(one, -two), 0.0).max()
+        numbers[name] = _bracket(float(np.abs(value).max()), float(least),
+                                 float(np.maximum(np.abs(one), np.abs(two)).max()), unit="nats", **words)  # fmt: skip
+    return ExactLeakage(**numbers, identified=float(table[:, 6].mean()), method=method), remark
+
+
+def _root_distance(belief: FloatArray, low: FloatArray, high: FloatArray) -> float:
+    """Bound of sqrt(JS) of a belief and any other one between low and high: a metric, and convex in each entry.
+
+    JS is also at most ln 2 times the total variation, which is at most what the lower bounds leave.
+    """
+    known = belief > 0.0
+    base = np.where(known, belief, 1.0)
+    terms = [base * jensen_shannon_generator(np.maximum(end / base - 1.0, -1.0)) for end in (low, high)]
+    worst = np.where(known, np.maximum(*terms), LOG_2 * high)
+    left = LOG_2 * (max(1.0 - float(low.sum()), 0.0) + _ROUNDING)
+    return math.sqrt(min(0.5 * float(worst.sum()), left) * (1.0 + _ROUNDING))
+
+
+def _bracket(value: float, lower: float, upper: float, **words: Any) -> Estimate:
+    """An estimate whose bounds are moved outward by the rounding of means and logarithms."""
+    lower = lower if math.isinf(lower) else lower - _ROUNDING * (abs(lower) + 1.0)
+    upper += _ROUNDING * (abs(upper) + 1.0)
+    most = 1.0 if words["unit"] == "probability" else math.inf
+    return Estimate(min(value, most), min(max(lower, 0.0), value), max(min(upper, most), min(value, most)), **words)
+
+
+def _student_mean(values: FloatArray, level: float, most: float = math.inf) -> Estimate:
+    """The mean over models, with Student's interval."""
+    from scipy.special import stdtrit
+
+    mean = float(values.mean())
+    half = 0.0
+    if values.size > 1:
+        half = float(stdtrit(values.size - 1, 0.5 + 0.5 * level) * values.std(ddof=1) / math.sqrt(values.size))
+    return Estimate(
+        mean, max(mean - half, 0.0), min(mean + half, most), kind="statistical", unit="1", method="mean over models",
+        confidence=level,
+    )  # fmt: skip
+
+
+def _total_variation(first: Protection, second: Protection, training: Training) -> float:
+    """A bound of the total variation of releases of the same batch under two protections."""
+    if first == second:
+        return 0.0
+    alike = (first.clip_example, first.every_step) == (second.clip_example, second.every_step)
+    one, two = first.gaussian_sigma, second.gaussian_sigma
+    if one is None or two is None or not alike or one == two:
+        return 1.0
+    dimension = training.model.n_parameters * training.rounds * training.local_steps
+    from scipy.special import gammainc
+
+    # the densities of two centred normal distributions are equal on a sphere of this squared radius
+    ratio = math.log(two / one)
+    square = 2.0 * dimension * ratio / (one**-2 - two**-2)
+    inside = (float(gammainc(0.5 * dimension, 0.5 * square / sigma**2)) for sigma in (one, two))
+    return min(1.0, abs(math.fsum((1.0, -1.0)[i] * mass for i, mass in enumerate(inside))) + _TOTAL_VARIATION_ERROR)
+
+
+def _checked_grid(protections: Any) -> dict[str, Protection]:
+    """Protections by label."""
+    if isinstance(protections, Mapping):
+        grid = {str(name): one for name, one in protections.items()}
+    else:
+        listed = validate.sequence("protections", protections, "protections")
+        for one in listed:
+            validate.instance("protections", one, Protection)
+        grid = {one.label: one for one in listed}
+        if len(grid) < len(listed):
+            raise DomainError(
+                f"protections must be different; got {len(listed)} of which {len(grid)} have different labels. Pass a "
+                "mapping of names."
+            )
+    if not grid:
+        raise DomainError("protections must have at least one entry; got none. Pass [Protection()].")
+    for one in grid.values():
+        validate.instance("protections", one, Protection)
+    return grid
+
+
+def _indices(name: str, value: Any, total: int, stream: np.random.Generator) -> IntArray:
+    """So many of ``total``, or those that are named, in increasing order."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        count = validate.count(name, value, 1, total)
+        return np.sort(stream.choice(total, count, replace=False))
+    named = validate.integers(name, value, 0, total - 1)
+    if named.ndim != 1 or named.size == 0 or np.unique(named).size != named.size:
+        raise ShapeError(
+            f"{name} must be a number of records, or a flat list of different indices; got {validate.shown(value)}. "
+            "Name each record once."
+        )
+    return np.sort(named)
+
+
+def _rows(name: str, value: Any, count: int) -> Any:
+    table = validate.real(name, value, "finite numbers", np.isfinite)
+    if table.ndim != 2 or len(table) != count:
+        raise ShapeError(
+            f"{name} must have one row a model, {count}; got shape {table.shape}. Pass starting weights of each."
+        )
+    return table
+
+
+def _default_attack() -> Any:
+    from .gradient_inversion import GradientMatching
+
+    return GradientMatching()
+
+
+def _described(thing: Any) -> str:
+    """A repr without an address."""
+    text = repr(thing)
+    return type(thing).__qualname__ if " at 0x" in text else text
+
+
+def _cell_key(task: _Task, cells: _Cells) -> int:
+    """The place of a cell in the store: by its settings alone, so that a grid may grow."""
+    guard, start = cells.trainings[task.protection].protection, cells.starts[task.model]
+    text = repr((task.kind, repr(guard), task.model, task.attack)).encode() + start.tobytes()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little", signed=True)
+
+
+def _digest_words(text: bytes) -> tuple[int, int]:
+    """Two words of 32 bits that stand for a text in the key of a stream."""
+    digest = hashlib.blake2b(text, digest_size=8).digest()
+    return int.from_bytes(digest[:4], "little"), int.from_bytes(digest[4:], "little")
+
+
+def _stream(root: SeedSequence, *key: int) -> SeedSequence:
+    return SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *key), pool_size=root.pool_size)
+
+
+def _generator(root: SeedSequence, *key: int) -> np.random.Generator:
+    return np.random.default_rng(_stream(root, *key))

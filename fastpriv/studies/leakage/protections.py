@@ -1,0 +1,206 @@
+"""What a shared vector goes through before anyone sees it.
+
+Notation: g in R^P, the mean gradient of a batch, or what a round changed the weights by in units of a gradient.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...base import random_streams, validate
+from ...base.errors import DomainError
+from ...base.numerics import FloatArray
+from ...base.random_streams import RNGLike
+from ...base.values import ValueObject
+
+__all__ = ["Protection"]
+
+_NOISES = ("none", "gaussian", "laplace")  # of the coordinates, independent of each other
+_MOST_LEVELS = 2**31  # of quantisation: beyond that a coordinate of 32 bits is not shortened
+
+
+class Protection(ValueObject):
+    """A chain of protections; the default protects nothing.
+
+    Applied in this order, each where it is given: every example's gradient is scaled down to length ``clip_example``
+    (L2); the mean is taken; it is scaled down to length ``clip_batch``; noise is added; the largest coordinates are
+    kept and the others set to 0; those that are kept are rounded to ``levels`` values.
+
+    Parameters
+    ----------
+    clip_example, clip_batch : float, optional
+        Largest L2 norms, positive.
+    noise : {"none", "gaussian", "laplace"}
+        Of every coordinate of the mean, independent.
+    scale : float
+        Standard deviation of normal noise, or scale b of Laplace noise (density exp(-|x| / b) / 2b), in the units of
+        the mean gradient. 0 without noise.
+    keep_fraction : float
+        Fraction of the coordinates that are kept, in (0, 1], rounded up; of equal ones the first.
+    levels : int, optional
+        Values that a coordinate can take, at least 2, equally far apart from -m to m, m the largest coordinate in size.
+        Rounding is stochastic, to the value below or above, and right in the mean (unbiased).
+    every_step : bool
+        Whether each local step of a round is protected, as in DP-SGD, and not what the round shares. Gradients of
+        examples are clipped in every step in both cases.
+
+    Raises
+    ------
+    DomainError
+        For numbers out of range, a noise without a scale, or a scale without noise.
+
+    Notes
+    -----
+    Source: M. Abadi et al. 2016 (clipping and normal noise); A. Aji and K. Heafield 2017 (largest coordinates);
+    D. Alistarh et al. 2017 (stochastic quantisation).
+
+    Examples
+    --------
+    >>> from fastpriv.leakage import Protection
+    >>> Protection(clip_batch=1.0, keep_fraction=0.5).apply([3.0, 0.1, -4.0, 0.2])
+    array([ 0.599..., 0.        , -0.799..., 0.        ])
+    >>> Protection.dp_sgd(clip=1.0, noise_multiplier=1.1, batch_size=64).label
+    'DP-SGD, clip 1, noise 0.0171875'
+    """
+
+    __slots__ = _fields = ("clip_example", "clip_batch", "noise", "scale", "keep_fraction", "levels", "every_step")
+
+    clip_example: float | None
+    clip_batch: float | None
+    noise: str
+    scale: float
+    keep_fraction: float
+    levels: int | None
+    every_step: bool
+
+    def __init__(
+        self, *, clip_example: float | None = None, clip_batch: float | None = None, noise: str = "none",
+        scale: float = 0.0, keep_fraction: float = 1.0, levels: int | None = None, every_step: bool = False,
+    ) -> None:  # fmt: skip
+        clips = [
+            None if value is None else
+            validate.scalar(name, value, "positive and finite", lambda x: (x > 0) & (x < np.inf))
+            for name, value in (("clip_example", clip_example), ("clip_batch", clip_batch))
+        ]  # fmt: skip
+        size = validate.scalar("scale", scale, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf))
+        kind = validate.choice("noise", noise, _NOISES)
+        if (kind == "none") != (size == 0.0):
+            raise DomainError(
+                f"scale must be positive with noise, and 0 without; got {size!r} with noise {kind!r}. Name the noise, "
+                "'gaussian' or 'laplace', and its scale."
+            )
+        self._set(
+            clip_example=clips[0], clip_batch=clips[1], noise=kind, scale=size,
+            keep_fraction=validate.scalar("keep_fraction", keep_fraction, "above 0 and at most 1",
+                                           lambda x: (x > 0) & (x <= 1)),
+            levels=None if levels is None else validate.count("levels", levels, 2, _MOST_LEVELS),
+            every_step=validate.flag("every_step", every_step),
+        )  # fmt: skip
+
+    def __reduce__(self) -> Any:
+        return _protection, (self._arrays(),)
+
+    @classmethod
+    def dp_sgd(cls, clip: float, noise_multiplier: float, batch_size: float) -> Protection:
+        """The protection of DP-SGD: examples clipped, normal noise of noise_multiplier * clip / batch_size a step.
+
+        Parameters
+        ----------
+        clip : float
+            Largest L2 norm of an example's gradient.
+        noise_multiplier : float
+            Standard deviation of the noise of the sum of gradients, in units of ``clip``; positive.
+        batch_size : float
+            Number of records that the sum is divided by: the size of fixed batches, the expected one of Poisson ones.
+        """
+        def positive(name: str, value: Any) -> float:
+            return validate.scalar(name, value, "positive and finite", lambda x: (x > 0) & (x < np.inf))
+
+        longest, multiplier = positive("clip", clip), positive("noise_multiplier", noise_multiplier)
+        deviation = multiplier * longest / positive("batch_size", batch_size)
+        validate.scalar("clip * noise_multiplier / batch_size", deviation, "finite", np.isfinite)
+        return cls(clip_example=longest, noise="gaussian", scale=deviation, every_step=True)
+
+    @property
+    def label(self) -> str:
+        """A few words for tables."""
+        parts = ["DP-SGD"] if self.every_step and self.noise == "gaussian" and self.clip_example else []
+        if self.clip_example is not None:
+            parts.append(f"clip {self.clip_example:g}")
+        if self.clip_batch is not None:
+            parts.append(f"clip mean {self.clip_batch:g}")
+        if self.noise != "none":
+            parts.append(f"{'noise' if parts[:1] == ['DP-SGD'] else self.noise} {self.scale:g}")
+        if self.keep_fraction < 1.0:
+            parts.append(f"largest {100 * self.keep_fraction:g} %")
+        if self.levels is not None:
+            parts.append(f"{self.levels} levels")
+        return ", ".join(parts) or "none"
+
+    @property
+    def gaussian_sigma(self) -> float | None:
+        """Standard deviation of the noise where the mean gradient with normal noise is all that is shared, else None.
+
+        The exact posterior of the batch then applies, with gradients clipped to ``clip_example``.
+        """
+        plain = self.clip_batch is None and self.keep_fraction == 1.0 and self.levels is None
+        return self.scale if plain and self.noise == "gaussian" else None
+
+    def apply(self, mean: ArrayLike, *, rng: RNGLike = None) -> FloatArray:
+        """What is shared of a mean gradient of clipped examples, shape (P,); ``rng`` is a seed or a Generator."""
+        vector = validate.vector("mean", mean)
+        return self.protected(vector, random_streams.generator(rng))
+
+    def protected(self, mean: FloatArray, stream: np.random.Generator) -> FloatArray:
+        """``apply`` without checks; NaN and infinities pass through."""
+        g = mean
+        if self.clip_batch is not None:
+            length = _length(g)
+            g = g * (self.clip_batch / length) if length > self.clip_batch else g
+        if self.noise != "none":
+            g = g + self.scale * (stream.standard_normal if self.noise == "gaussian" else stream.laplace)(size=g.size)
+        if self.keep_fraction < 1.0:
+            kept = np.argsort(-np.abs(g), kind="stable")[: math.ceil(self.keep_fraction * g.size)]
+            g, full = np.zeros(g.size), g
+            g[kept] = full[kept]
+        if self.levels is not None:
+            g = _quantised(g, self.levels, stream)
+        return g
+
+    def __repr__(self) -> str:
+        given = (f"{name}={getattr(self, name)!r}" for name in self._fields if getattr(self, name) != _DEFAULTS[name])
+        return f"Protection({', '.join(given)})"
+
+
+# What the constructor takes by default: a protection prints what differs from it.
+_DEFAULTS = {"clip_example": None, "clip_batch": None, "noise": "none", "scale": 0.0, "keep_fraction": 1.0,
+             "levels": None, "every_step": False}  # fmt: skip
+
+
+def _protection(fields: tuple[Any, ...]) -> Protection:
+    """A protection of these fields, for pickles."""
+    return Protection(**dict(zip(Protection._fields, fields, strict=True)))
+
+
+def _length(vector: FloatArray) -> float:
+    """The L2 norm, without overflow and summed in one order on every machine."""
+    largest = float(np.max(np.abs(vector), initial=0.0))
+    if not 0.0 < largest < math.inf:
+        return largest
+    return largest * math.sqrt(math.fsum((vector / largest) ** 2))
+
+
+def _quantised(g: FloatArray, levels: int, stream: np.random.Generator) -> FloatArray:
+    """Coordinates rounded at random to one of ``levels`` values, those of 0 kept."""
+    largest = np.max(np.abs(g), initial=0.0)
+    uniforms = stream.random(g.size)
+    if not 0.0 < largest < math.inf:
+        return g
+    position = (g / largest + 1.0) * (0.5 * (levels - 1))
+    lower = np.floor(position)
+    chosen = np.minimum(lower + (uniforms < position - lower), levels - 1)
+    return np.where(g == 0.0, 0.0, largest * (2.0 * chosen / (levels - 1) - 1.0))

@@ -1,0 +1,333 @@
+"""The exact equilibrium of small games of membership: the defender's best noise against the best attacker.
+
+Notation: membership b with prior theta, frequencies f(b), release r in [0, 1]^m with any distribution p(r | b), utility
+loss E d with d(b, r) = mean_j kappa_j |r_j - f_j(b)|. An attacker who is scored by cross-entropy, and who answers the
+release by the posterior, loses the joint risk H(b | R) = H(b) - I(b; R). With noise that may depend on b the
+defender's problem
+
+    minimise I(b; R) + s E d(b, R)   or   I(b; R) subject to E d <= D
+
+is that of rate-distortion theory: both best responses hold at its solution, which has a dual certificate (Cover and
+Thomas 2006, section 10.8; ``capacity.rate_distortion``).
+
+The releases may be taken from a finite grid. The dual asks that c(r) = sum_b theta_b exp(-s d(b, r)) / Z_b be at most
+1 for all r. In one coordinate, the others fixed, each term is convex between the frequencies f_j(b), so that c is, and
+its largest value in an interval between two of them is attained at an end, or outside of them at the first or the last.
+So the product of the frequencies of each attribute has a best set of releases, and its certificate holds for all r.
+"""
+
+# bounds: none - the bounds are those of capacity.rate_distortion
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ....base import random_streams, validate
+from ....base.errors import DomainError, ShapeError
+from ....base.estimate import Estimate, Result
+from ....base.numerics import UNIT_ROUNDOFF, FloatArray, IndexArray, enclosure, next_above, next_below
+from ....base.random_streams import RNGLike
+from ....base.values import distinct_rows
+from ....capacity import rate_distortion
+from ....channels import Channel
+from ..panels import Panel
+from ..priors import MembershipPrior
+from ..releases import SimulatedReleases
+
+__all__ = ["MembershipEquilibrium", "membership_equilibrium"]
+
+_MAX_PEOPLE = 20  # 2^20 memberships are grouped by their frequencies in seconds
+# bound: tested by membership/test_equilibrium - relative error of the probability of a membership, and of the sums of
+#    such over the memberships of a type
+_PRIOR_ROUNDING = 4096 * UNIT_ROUNDOFF
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class MembershipEquilibrium(Result):
+    """The defender's best strategy, and what the best attacker learns from it.
+
+    Parameters
+    ----------
+    information : Estimate
+        I(b; R), nats: the least for a defender with this utility loss.
+    joint_risk : Estimate
+        H(b | R), nats: the loss of the best attacker in cross-entropy.
+    marginal_risk : Estimate
+        sum_k H(b_k | R), nats: the loss of the best attacker who names a probability for each person.
+    utility_loss : Estimate
+        Mean over attributes of kappa_j E|r_j - f_j|.
+    lagrangian : Estimate
+        Least value of I + slope * utility loss, nats; its lower bound is the dual certificate.
+    constant_loss : float
+        Utility loss of the best release that says nothing.
+    slope : float
+        Nats that one unit of utility is worth.
+    frequencies : ndarray, shape (types, m)
+        The different f(b); memberships of equal f(b) are treated alike.
+    releases : ndarray, shape (outputs, m)
+        What is released.
+    channel : Channel
+        P(release | frequencies).
+    panel, prior : Panel, MembershipPrior
+        Of the game.
+
+    Notes
+    -----
+    **Accuracy** as ``membership_equilibrium``, which makes it.
+
+    Source: Cover and Thomas 2006, section 10.8.
+
+    Examples
+    --------
+    >>> from fastpriv.membership import FixedSizeMembership, Panel, membership_equilibrium
+    >>> game = membership_equilibrium(Panel([[1], [0], [1]]), FixedSizeMembership(2), slope=1e3)
+    >>> game.releases.ravel(), round(float(game.utility_loss), 6)
+    (array([0.5, 1. ]), 0.0)
+    """
+
+    information: Estimate
+    joint_risk: Estimate
+    marginal_risk: Estimate
+    utility_loss: Estimate
+    lagrangian: Estimate
+    constant_loss: float
+    slope: float
+    frequencies: FloatArray
+    releases: FloatArray
+    channel: Channel
+    panel: Panel
+    prior: MembershipPrior
+
+    def simulate(self, count: int, *, rng: RNGLike = None) -> SimulatedReleases:
+        """Memberships drawn from the prior, and what the defender releases.
+
+        Parameters
+        ----------
+        count : int
+            Number of releases.
+        rng : None, int, sequence of int, SeedSequence, Generator or BitGenerator, default None
+            The seed.
+
+        Examples
+        --------
+        >>> from fastpriv.membership import FixedSizeMembership, Panel, membership_equilibrium
+        >>> game = membership_equilibrium(Panel([[1], [0], [1]]), FixedSizeMembership(2), slope=1e3)
+        >>> game.simulate(4, rng=1).released.shape
+        (4, 1)
+        """
+        generator = random_streams.generator(rng)
+        membership = self.prior.draw(validate.count("count", count), self.panel.n_people, generator)
+        types = _type_of(self.frequencies, _frequencies(self.panel, membership))
+        cumulative = np.cumsum(self.channel.matrix(), axis=1)[types]
+        picked = (cumulative < generator.random((len(membership), 1)) * cumulative[:, -1:]).sum(axis=1)
+        return SimulatedReleases(membership, self.releases[picked])
+
+    def scores(self, released: ArrayLike) -> FloatArray:
+        """P(b_k = 1 | r) for releases of this game, shape (..., K): the exact Bayes attacker.
+
+        Parameters
+        ----------
+        released : array_like, shape (..., m)
+            Rows of ``releases``.
+
+        Examples
+        --------
+        >>> from fastpriv.membership import FixedSizeMembership, Panel, membership_equilibrium
+        >>> game = membership_equilibrium(Panel([[1], [0], [1]]), FixedSizeMembership(2), slope=1e3)
+        >>> game.scores([1.0]).round(6)
+        array([1., 0., 1.])
+        """
+        r = validate.real("released", released, "finite numbers", np.isfinite)
+        if r.shape[-1:] != self.releases.shape[1:]:
+            raise ShapeError(
+                f"released must have {self.releases.shape[1]} entries a release; got shape {r.shape}. Pass what "
+                "simulate gives."
+            )
+        types = _Types.of(self.panel, self.prior)
+        cells = np.asarray(self.channel.matrix(), dtype=float)
+        found = _posterior_marginals(types.probabilities, types.members, cells)[1]
+        index = _type_of(self.releases, r.reshape(-1, r.shape[-1]))
+        return found[index].reshape(*r.shape[:-1], self.panel.n_people)
+
+
+def membership_equilibrium(
+    panel: Panel, prior: MembershipPrior, *, slope: float | None = None, utility_budget: float | None = None,
+    attribute_weights: ArrayLike | None = None, atol: float = 1e-7,
+) -> MembershipEquilibrium:  # fmt: skip
+    """The defender's exact best strategy in a small game of membership, with its dual certificate.
+
+    Parameters
+    ----------
+    panel : Panel
+        K <= 20 people and few attributes: the releases are sought among the products of the frequencies of each one.
+    prior : BernoulliMembership or FixedSizeMembership
+        Who is a member.
+    slope : float
+        s >= 0: minimises I(b; R) + s E d, nats. Give this or ``utility_budget``.
+    utility_budget : float
+        Largest utility loss E d: minimises I(b; R).
+    attribute_weights : array_like, shape (m,), optional
+        kappa_j >= 0, of which one is positive; 1 for all by default.
+    atol : float, default 1e-7
+        Largest distance of the bounds of ``lagrangian``, nats.
+
+    Returns
+    -------
+    MembershipEquilibrium
+
+    Raises
+    ------
+    DomainError, ShapeError
+        For more than 20 people, weights that are negative or all 0, both or neither of slope and utility budget.
+    MemoryError
+        For too many attributes.
+    NotConvergedError
+        If the bounds do not meet; see ``rate_distortion``.
+
+    Notes
+    -----
+    No defender leaves the attacker more joint risk at this utility loss, whatever randomness it uses, and the release
+    of a constant, whose utility loss is ``constant_loss``, leaves all of H(b).
+
+    **Accuracy** Certified and within ``atol``; the certificate holds for all releases in [0, 1]^m, not only for those
+    of the grid: ``tests/membership/test_equilibrium.py``, which also looks for better releases off the grid and for
+    better defenders.
+
+    Source: Cover and Thomas 2006, section 10.8.
+
+    Examples
+    --------
+    >>> from fastpriv.membership import BernoulliMembership, Panel, membership_equilibrium
+    >>> game = membership_equilibrium(Panel([[1], [0], [1], [0]]), BernoulliMembership(0.5), utility_budget=0.1)
+    >>> print(f"{game.information.value:.4f} nats at {game.utility_loss.value:.4f}")
+    0.5209 nats at 0.1000
+    """
+    validate.instance("panel", panel, Panel)
+    validate.instance("prior", prior, MembershipPrior)
+    if (slope is None) == (utility_budget is None):
+        raise DomainError(
+            "slope must be given if utility_budget is not, and only then; got both or neither. Give one of them."
+        )
+    weights = attribute_weights_over_count(attribute_weights, panel.n_attributes)
+    types = _Types.of(panel, prior)
+    grid = _grid_of_releases(types.frequencies)
+    validate.memory(
+        f"releases of {len(types.probabilities)} x {len(grid)} cells", 60 * len(grid) * len(types.probabilities),
+        "Take fewer attributes or people.",
+    )  # fmt: skip
+    distortion = np.zeros((len(types.probabilities), len(grid)))
+    for column, weight in enumerate(weights):
+        distortion += weight * np.abs(types.frequencies[:, column, None] - grid[:, column])
+    point = validate.with_argument_name("level", "utility_budget", lambda: rate_distortion(
+        types.probabilities, distortion, slope=slope, level=utility_budget, atol=atol
+    ))  # fmt: skip
+    rounding = 8 * UNIT_ROUNDOFF * point.slope * float(weights.sum())  # of the frequencies and their differences
+    rate, lagrangian = _widened(point.rate, rounding), _widened(point.lagrangian, rounding)
+    value, lower, upper = (float(x) for x in (rate.value, rate.lower, rate.upper))
+    h = prior.entropy(panel.n_people)
+    risk = Estimate(
+        max(float(h.value) - value, 0.0), max(next_below(float(h.lower) - upper), 0.0),
+        max(next_above(float(h.upper) - lower), 0.0), kind="certified", unit="nats", method=rate.method,
+    )  # fmt: skip
+    constant = float((types.probabilities @ distortion).min())
+    return MembershipEquilibrium(
+        rate, risk, _marginal_risk(types, point.channel.matrix()), point.distortion, lagrangian, constant,
+        point.slope, types.frequencies, grid[point.reproductions], point.channel, panel, prior,
+    )  # fmt: skip
+
+
+class _Types(NamedTuple):
+    """Memberships grouped by their frequencies."""
+
+    frequencies: FloatArray  # (types, m)
+    probabilities: FloatArray  # (types,)
+    members: FloatArray  # (types, K): P(type and b_k = 1)
+    others: FloatArray  # (types, K): P(type and b_k = 0)
+
+    @classmethod
+    def of(cls, panel: Panel, prior: MembershipPrior) -> _Types:
+        k = panel.n_people
+        if k > _MAX_PEOPLE:
+            raise DomainError(
+                f"panel must have at most {_MAX_PEOPLE} people for an exact equilibrium; got {k}. Select some of them, "
+                "or train a generator."
+            )
+        b = (np.arange(1, 2**k, dtype=np.int64)[:, None] >> np.arange(k)) & 1 == 1
+        p = np.exp(prior.log_probability(b))
+        b, p = b[p > 0], p[p > 0]
+        f, index = distinct_rows(_frequencies(panel, b))
+        total, members, others = np.zeros(len(f)), np.zeros((len(f), k)), np.zeros((len(f), k))
+        np.add.at(total, index, p)
+        np.add.at(members, index, p[:, None] * b)
+        np.add.at(others, index, p[:, None] * ~b)
+        return cls(f, total, members, others)
+
+
+def _frequencies(panel: Panel, membership: NDArray[np.bool_]) -> FloatArray:
+    return np.asarray(panel.counts(membership) / membership.sum(axis=-1, keepdims=True))
+
+
+def _type_of(rows: FloatArray, wanted: FloatArray) -> IndexArray:
+    """The index of each wanted row among ``rows``, to the bit."""
+    order = {row.tobytes(): i for i, row in enumerate(np.ascontiguousarray(rows + 0.0))}
+    try:
+        return np.array([order[row.tobytes()] for row in np.ascontiguousarray(wanted + 0.0)], dtype=np.intp)
+    except KeyError:
+        raise DomainError(
+            "released must be rows of releases; got another release. Pass what simulate gives."
+        ) from None
+
+
+def _grid_of_releases(frequencies: FloatArray) -> FloatArray:
+    """The product of the different frequencies of each attribute."""
+    values = [np.unique(column) for column in frequencies.T]
+    cells = math.prod(len(column) for column in values)
+    validate.memory(f"grid of {cells} releases", 8 * cells * (len(values) + 6), "Take fewer attributes or people.")
+    return np.stack(np.meshgrid(*values, indexing="ij"), axis=-1).reshape(-1, len(values))
+
+
+def attribute_weights_over_count(weights: ArrayLike | None, m: int) -> FloatArray:
+    """kappa_j / m."""
+    if weights is None:
+        return np.full(m, 1.0 / m)
+    given = validate.vector(
+        "attribute_weights", weights, "finite numbers of at least 0 and at most 1e300",
+        lambda x: (x >= 0) & (x <= 1e300),
+    )
+    if given.size != m:
+        raise ShapeError(f"attribute_weights must have {m} entries; got {given.size}. Give one an attribute.")
+    if not given.any():
+        raise DomainError("attribute_weights must have a positive entry; got only zeros. Weigh what matters.")
+    return given / m
+
+
+def _marginal_risk(types: _Types, cells: FloatArray) -> Estimate:
+    """sum_k H(b_k | R) of a channel from the types, as sums of nonnegative terms, each off by a few roundings."""
+    output, members = _posterior_marginals(types.probabilities, types.members, cells)
+    _, others = _posterior_marginals(types.probabilities, types.others, cells)
+    terms = members * np.log(np.where(members > 0, members, 1.0)) + others * np.log(np.where(others > 0, others, 1.0))
+    value = -float(output @ terms.sum(axis=1))
+    error = (2 * sum(cells.shape) + 32) * UNIT_ROUNDOFF + _PRIOR_ROUNDING
+    value, lower, upper = enclosure(value, 2 * error * (value + terms.shape[1]), 0.0)
+    return Estimate(value, lower, upper, kind="certified", unit="nats", method="sum over releases")
+
+
+def _posterior_marginals(p: FloatArray, joint: FloatArray, cells: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """P(r), and the part of it that belongs to each column of ``joint``."""
+    output = p @ cells
+    return output, (cells.T @ joint) / output[:, None]
+
+
+def _widened(estimate: Estimate, error: float) -> Estimate:
+    """The estimate with bounds that also hold for what the probabilities and the distortions were before rounding."""
+    value, lower, upper = estimate.floats()
+    error += _PRIOR_ROUNDING * (1.0 + abs(value))
+    return Estimate(
+        max(value, 0.0), max(next_below(lower - error), 0.0), next_above(upper + error),
+        kind=estimate.kind, unit=estimate.unit, method=estimate.method,
+    )  # fmt: skip

@@ -1,0 +1,517 @@
+"""Noise that is added to the frequencies of the members, and the likelihood of what is released.
+
+Notation: frequencies f in [0, 1]^m of n members, noise y in R^m, and r = f + y, or r = clip(f + y, 0, 1). A clipped
+release is censored: an entry 0 says f + y <= 0, an entry 1 says f + y >= 1, others are as without clipping. The
+likelihood is the density with respect to the Lebesgue measure, plus for clipped releases an atom at 0 and at 1 in each
+entry. Scales may depend on n: an array holds those of n = 1, 2, ..., K.
+"""
+
+# bounds: proved - rounding of the few operations of a closed form, moved outward
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ... import special
+from ...base import validate
+from ...base.errors import DomainError, ShapeError
+from ...base.estimate import Estimate, exact
+from ...base.numerics import LOG_2, UNIT_ROUNDOFF, FloatArray, IntArray, next_above, next_below
+from ...base.values import ValueObject
+from ...mechanisms.binomial import HALF_LOG_2PI
+from ...mechanisms.gaussian import GaussianMechanism
+
+__all__ = ["GaussianNoise", "GeneratorNoise", "LInfinityNoise", "LaplaceNoise", "NoNoise", "Noise"]
+
+# bound: none - distance up to which a release without noise equals frequencies; those of different counts of up to K
+#    members differ by at least 1 / K^2, and equal ones by the rounding of doubles
+_SAME_FREQUENCY = 1e-12
+# bound: none - the largest noise of a generator, which is part of its statement of privacy
+GENERATOR_RANGE = 0.5  # the noise lies within +- this, as the release does not lie farther than 1 from any frequency
+
+
+class Noise(ValueObject):
+    """Base of the noises."""
+
+    __slots__ = ()
+
+    def draw(self, membership: NDArray[np.bool_], n_attributes: int, rng: Any) -> FloatArray:
+        """Noise for memberships of shape (R, K), shape (R, m)."""
+        raise NotImplementedError
+
+    def log_likelihood(self, released: FloatArray, frequencies: FloatArray, sizes: IntArray, clip: bool) -> FloatArray:
+        """Log likelihood of releases (..., m), given frequencies (..., m) of members of these sizes (...)."""
+        raise NotImplementedError
+
+    def epsilon(self, step: Estimate, n_attributes: int, size: int | None, delta: float) -> Estimate:
+        """Privacy where the frequencies of neighbours differ by at most ``step`` in each entry, attained in all.
+
+        ``size`` is that of both neighbours, None where it differs.
+        """
+        raise NotImplementedError
+
+    def check_people(self, n_people: int) -> None:
+        """Check that the noise is defined for all sizes up to that of the panel."""
+
+
+class NoNoise(Noise):
+    """No noise: the exact frequencies are released.
+
+    Examples
+    --------
+    >>> from fastpriv.membership import BernoulliMembership, FrequencyRelease, NoNoise, Panel
+    >>> release = FrequencyRelease(Panel([[1, 0], [1, 1]]), BernoulliMembership(0.5), NoNoise())
+    >>> release.log_likelihood([1.0, 0.5], [[True, True], [True, False]])
+    array([  0., -inf])
+    """
+
+    __slots__ = ()
+
+    def draw(self, membership: NDArray[np.bool_], n_attributes: int, rng: Any) -> FloatArray:
+        """Zeros."""
+        return np.zeros((len(membership), n_attributes))
+
+    def log_likelihood(self, released: FloatArray, frequencies: FloatArray, sizes: IntArray, clip: bool) -> FloatArray:
+        """0 where the frequencies agree within 1e-12, -inf elsewhere: probabilities of points, not densities."""
+        same = (np.abs(released - frequencies) <= _SAME_FREQUENCY).all(axis=-1)
+        return np.where(same, 0.0, -np.inf)
+
+    def epsilon(self, step: Estimate, n_attributes: int, size: int | None, delta: float) -> Estimate:
+        """Infinite, unless no frequency changes."""
+        return exact(math.inf if step.upper > 0 else 0.0, 0.0, unit="nats", method="no noise")
+
+    def __repr__(self) -> str:
+        return "NoNoise()"
+
+
+class _ScaledNoise(Noise):
+    """Noise with one parameter, a number or one for each number of members."""
+
+    __slots__ = ()
+
+    @property
+    def _parameter(self) -> float | FloatArray:
+        return getattr(self, self._fields[0])  # type: ignore[no-any-return]
+
+    def _set_parameter(self, value: ArrayLike) -> None:
+        (name,) = self._fields
+        found = validate.real(
+            name, value, "positive and finite", lambda x: (x > 0) & (x < np.inf),
+            remedy="Use NoNoise() for a release without noise.",
+        )  # fmt: skip
+        if found.ndim > 1 or found.size == 0:
+            raise ShapeError(
+                f"{name} must be one number, or one for each number of members; got shape {found.shape}. Pass a flat "
+                "sequence."
+            )
+        self._set(**{name: float(found) if found.ndim == 0 else found})
+
+    def scale_of(self, sizes: Any) -> FloatArray:
+        """The parameter for these numbers of members, of their shape."""
+        if isinstance(self._parameter, float):
+            return np.full(np.shape(sizes), self._parameter)
+        return np.asarray(self._parameter[np.asarray(sizes) - 1])
+
+    def check_people(self, n_people: int) -> None:
+        """Check that the noise is defined for all sizes up to that of the panel."""
+        if isinstance(self._parameter, np.ndarray) and self._parameter.size != n_people:
+            raise ShapeError(
+                f"{self._fields[0]} must be one number, or one for each number of members from 1 to {n_people}; got "
+                f"{self._parameter.size}. Pass as many as the panel has people."
+            )
+
+    def draw(self, membership: NDArray[np.bool_], n_attributes: int, rng: Any) -> FloatArray:
+        """Standard noise times the scale."""
+        scale = self.scale_of(membership.sum(axis=1))[:, None]
+        return np.asarray(self._standard((len(membership), n_attributes), rng) * scale)
+
+    def _standard(self, shape: tuple[int, int], rng: Any) -> FloatArray:
+        raise NotImplementedError
+
+    def _single(self, size: int | None) -> float:
+        """The scale of two neighbours, of which a statement of privacy is proved."""
+        if isinstance(self._parameter, float):
+            return self._parameter
+        if size is None:
+            raise DomainError(
+                f"{self._fields[0]} must be one number where neighbours differ in their number of members; got one for "
+                "each number, and no privacy is proved then. Use FixedSizeMembership, or one number."
+            )
+        return float(self._parameter[size - 1])
+
+    def __repr__(self) -> str:
+        shown = self._parameter if isinstance(self._parameter, float) else f"<{self._parameter.size} scales>"
+        return f"{type(self).__name__}({shown})"
+
+
+class GaussianNoise(_ScaledNoise):
+    """Independent normal noise in each entry.
+
+    Parameters
+    ----------
+    sigma : float or array_like, shape (K,)
+        Standard deviation, positive; an array holds that of n = 1, ..., K members.
+
+    Raises
+    ------
+    DomainError, ShapeError
+        For what is not positive and finite, or not flat.
+
+    Examples
+    --------
+    >>> from fastpriv.membership import GaussianNoise
+    >>> GaussianNoise.from_epsilon_delta(1.0, 1e-5, n=100, n_attributes=64)
+    GaussianNoise(0.29845...)
+    """
+
+    __slots__ = _fields = ("sigma",)
+
+    sigma: float | FloatArray
+
+    def __init__(self, sigma: ArrayLike) -> None:
+        self._set_parameter(sigma)
+
+    @classmethod
+    def from_epsilon_delta(
+        cls, epsilon: ArrayLike, delta: ArrayLike, n: ArrayLike, n_attributes: int
+    ) -> GaussianNoise:
+        """The least noise that is (epsilon, delta)-private where one of n members is replaced.
+
+        Parameters
+        ----------
+        epsilon, delta : float
+            epsilon at least 0, in nats; delta strictly between 0 and 1.
+        n : int or array_like of int, shape (K,)
+            Number of members; an array gives noise that depends on it.
+        n_attributes : int
+            Number of attributes m; the l2 sensitivity is sqrt(m) / n.
+
+        Notes
+        -----
+        **Accuracy**: delta at ``epsilon`` is at most ``delta``, with all roundings, and sigma exceeds the least one by
+        at most 2e-13 of it; tests/membership/test_releases.py.
+        """
+        levels = validate.flat("epsilon", epsilon, "finite and at least 0", lambda x: (x >= 0) & np.isfinite(x))
+        chances = validate.flat("delta", delta, "strictly between 0 and 1", lambda x: (x > 0) & (x < 1))
+        sensitivity = next_above(np.sqrt(np.float64(_attributes(n_attributes))) / _members(n), 2)
+        return cls(GaussianMechanism.calibrated(levels, chances, sensitivity).sigma)
+
+    def _standard(self, shape: tuple[int, int], rng: Any) -> FloatArray:
+        return np.asarray(rng.standard_normal(shape))
+
+    def log_likelihood(self, released: FloatArray, frequencies: FloatArray, sizes: IntArray, clip: bool) -> FloatArray:
+        """Sum of log densities; of normal tail probabilities where an entry was clipped."""
+        sigma = self.scale_of(sizes)[..., None]
+        with np.errstate(over="ignore"):
+            logs = -0.5 * np.square((released - frequencies) / sigma) - (np.log(sigma) + HALF_LOG_2PI)
+            if clip:
+                censored, distance = _censored(released, frequencies)
+                logs = np.where(censored, special.log_ndtr(-distance / sigma), logs)
+            return np.asarray(logs.sum(axis=-1))
+
+    def epsilon(self, step: Estimate, n_attributes: int, size: int | None, delta: float) -> Estimate:
+        """By the exact curve of the Gaussian mechanism."""
+        sigma = self._single(size)
+        if step.upper == 0.0:
+            return exact(0.0, 0.0, unit="nats", method="no frequency changes")
+        if delta == 0.0:
+            return exact(math.inf, 0.0, unit="nats", method="Gaussian noise has no pure privacy")
+        root = math.sqrt(n_attributes)
+        value, lower, upper = (
+            GaussianMechanism(sigma, root * change).epsilon(delta)
+            for change in (step.value, next_below(float(step.lower), 4), next_above(float(step.upper), 4))
+        )
+        return Estimate(value.value, lower.lower, upper.upper, kind="exact", unit="nats", method=value.method)
+
+
+class LaplaceNoise(_ScaledNoise):
+    """Independent Laplace noise in each entry, of density exp(-|y| / scale) / (2 scale).
+
+    Parameters
+    ----------
+    scale : float or array_like, shape (K,)
+        Mean of |y|, positive; an array holds that of n = 1, ..., K members.
+
+    Raises
+    ------
+    DomainError, ShapeError
+        For what is not positive and finite, or not flat.
+
+    Examples
+    --------
+    >>> from fastpriv.membership import LaplaceNoise
+    >>> LaplaceNoise.from_epsilon(1.0, n=100, n_attributes=50)
+    LaplaceNoise(0.5)
+    """
+
+    __slots__ = _fields = ("scale",)
+
+    scale: float | FloatArray
+
+    def __init__(self, scale: ArrayLike) -> None:
+        self._set_parameter(scale)
+
+    @classmethod
+    def from_epsilon(cls, epsilon: ArrayLike, n: ArrayLike, n_attributes: int) -> LaplaceNoise:
+        """The least noise that is epsilon-private where one of n members is replaced: scale m / (n epsilon).
+
+        Parameters
+        ----------
+        epsilon : float
+            Positive, in nats.
+        n : int or array_like of int, shape (K,)
+            Number of members; an array gives noise that depends on it.
+        n_attributes : int
+            Number of attributes m; the l1 sensitivity is m / n.
+        """
+        return cls(_least_scale(_attributes(n_attributes), _members(n), _epsilon(epsilon)))
+
+    def _standard(self, shape: tuple[int, int], rng: Any) -> FloatArray:
+        return np.asarray(rng.laplace(size=shape))
+
+    def log_likelihood(self, released: FloatArray, frequencies: FloatArray, sizes: IntArray, clip: bool) -> FloatArray:
+        """Sum of log densities; an entry that was clipped lacks the factor 1 / scale."""
+        scale = self.scale_of(sizes)[..., None]
+        normaliser = np.log(scale)
+        if clip:
+            normaliser = np.where(_censored(released, frequencies)[0], 0.0, normaliser)
+        with np.errstate(over="ignore"):  # to -inf
+            return np.asarray((-np.abs(released - frequencies) / scale - LOG_2 - normaliser).sum(axis=-1))
+
+    def epsilon(self, step: Estimate, n_attributes: int, size: int | None, delta: float) -> Estimate:
+        """l1 distance over the scale."""
+        return _pure_epsilon(n_attributes, step, self._single(size), delta)
+
+
+class LInfinityNoise(_ScaledNoise):
+    """Noise of density proportional to exp(-max |y_j| / scale): pure privacy with less noise than Laplace's.
+
+    Parameters
+    ----------
+    scale : float or array_like, shape (K,)
+        Positive; an array holds that of n = 1, ..., K members. The mean of max |y_j| is m times the scale.
+
+    Raises
+    ------
+    DomainError, ShapeError
+        For what is not positive and finite, or not flat.
+
+    Notes
+    -----
+    Source: Steinke and Ullman, Between pure and approximate differential privacy, Journal of Privacy and
+    Confidentiality 7(2), 2016, section 4: y = R U with R of the gamma distribution of shape m + 1 and U uniform on
+    [-1, 1]^m. Its density is exp(-max |y_j| / c) / ((2 c)^m m!).
+
+    Examples
+    --------
+    >>> from fastpriv.membership import LInfinityNoise
+    >>> LInfinityNoise.from_epsilon(1.0, n=100, n_attributes=50)
+    LInfinityNoise(0.01)
+    """
+
+    __slots__ = _fields = ("scale",)
+
+    scale: float | FloatArray
+
+    def __init__(self, scale: ArrayLike) -> None:
+        self._set_parameter(scale)
+
+    @classmethod
+    def from_epsilon(cls, epsilon: ArrayLike, n: ArrayLike, n_attributes: int) -> LInfinityNoise:
+        """The least noise that is epsilon-private where one of n members is replaced: scale 1 / (n epsilon).
+
+        Parameters
+        ----------
+        epsilon : float
+            Positive, in nats.
+        n : int or array_like of int, shape (K,)
+            Number of members; an array gives noise that depends on it.
+        n_attributes : int
+            Number of attributes, on which the scale does not depend: the largest change of an entry is 1 / n.
+        """
+        _attributes(n_attributes)
+        return cls(_least_scale(1, _members(n), _epsilon(epsilon)))
+
+    def _standard(self, shape: tuple[int, int], rng: Any) -> FloatArray:
+        radius = rng.standard_gamma(shape[1] + 1, size=(shape[0], 1))
+        return np.asarray(radius * rng.uniform(-1.0, 1.0, size=shape))
+
+    def log_likelihood(self, released: FloatArray, frequencies: FloatArray, sizes: IntArray, clip: bool) -> FloatArray:
+        """The log density; with clipped entries its integral over them, which is a finite sum of positive terms."""
+        scale = self.scale_of(sizes)
+        m = released.shape[-1]
+        distance = np.abs(released - frequencies)
+        with np.errstate(over="ignore"):
+            logs = np.array(-distance.max(axis=-1) / scale - (m * (np.log(scale) + LOG_2) + math.lgamma(m + 1)))
+        if clip:
+            censored = np.broadcast_to((released == 0.0) | (released == 1.0), distance.shape)
+            scale = np.broadcast_to(scale, logs.shape)
+            for index in np.argwhere(censored.any(axis=-1)).tolist():
+                row = tuple(index)
+                logs[row] += _log_censored_factor(distance[row], censored[row], float(scale[row]))
+        return logs
+
+    def epsilon(self, step: Estimate, n_attributes: int, size: int | None, delta: float) -> Estimate:
+        """l-infinity distance over the scale."""
+        return _pure_epsilon(1, step, self._single(size), delta)
+
+
+class GeneratorNoise(Noise):
+    """Noise that a function makes of the membership and of uniform seeds, such as a trained network.
+
+    Parameters
+    ----------
+    function : callable
+        Takes booleans b (R, K) and seeds nu (R, n_seeds) in [0, 1), and returns noise (R, m) within +- 1/2.
+    n_seeds : int
+        Number of seeds of one release.
+    dither : GaussianNoise, LaplaceNoise or LInfinityNoise, optional
+        Noise of full dimension that is added. Without it the release lies on a surface of n_seeds dimensions that
+        depends on b, and is not private in any sense of epsilon.
+
+    Raises
+    ------
+    DomainError, ShapeError
+        Where ``function`` is none, or returns something else.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastpriv.membership import FixedSizeMembership, FrequencyRelease, GeneratorNoise, Panel
+    >>> noise = GeneratorNoise(lambda b, nu: np.repeat(nu - 0.5, 2, axis=1), 1)
+    >>> release = FrequencyRelease(Panel([[1, 0], [1, 1]]), FixedSizeMembership(1), noise)
+    >>> release.simulate(3, rng=1).released.shape
+    (3, 2)
+    """
+
+    __slots__ = _fields = ("function", "n_seeds", "dither")
+
+    function: Callable[[NDArray[np.bool_], FloatArray], Any]
+    n_seeds: int
+    dither: Noise | None
+
+    def __init__(
+        self, function: Callable[[NDArray[np.bool_], FloatArray], Any], n_seeds: int, dither: Noise | None = None
+    ) -> None:
+        if not callable(function):
+            raise DomainError(
+                f"function must be a function of memberships and seeds; got {validate.shown(function)}. It returns "
+                "the noise of each release."
+            )
+        if not (dither is None or isinstance(dither, _ScaledNoise)):
+            raise DomainError(
+                f"dither must be Gaussian, Laplace or l-infinity noise, or None; got {validate.shown(dither)}. It "
+                "has to have full dimension."
+            )
+        self._set(function=function, n_seeds=validate.count("n_seeds", n_seeds), dither=dither)
+
+    def check_people(self, n_people: int) -> None:
+        """Check the dither."""
+        if self.dither is not None:
+            self.dither.check_people(n_people)
+
+    def draw(self, membership: NDArray[np.bool_], n_attributes: int, rng: Any) -> FloatArray:
+        """What the function returns for seeds that are drawn here, plus the dither."""
+        seeds = rng.random((len(membership), self.n_seeds))
+        noise = validate.real(
+            "noise of the function", self.function(membership, seeds), "between -1/2 and 1/2",
+            lambda x: np.abs(x) <= GENERATOR_RANGE, remedy="Subtract 1/2 from what a sigmoid gives.",
+        )  # fmt: skip
+        if noise.shape != (len(membership), n_attributes):
+            raise ShapeError(
+                f"function must return noise of shape {(len(membership), n_attributes)}; got shape {noise.shape}. One "
+                "row a release, one column an attribute."
+            )
+        return noise if self.dither is None else noise + self.dither.draw(membership, n_attributes, rng)
+
+    def log_likelihood(self, released: FloatArray, frequencies: FloatArray, sizes: IntArray, clip: bool) -> FloatArray:
+        """Not known: an integral over the seeds."""
+        raise DomainError(
+            f"noise must have a likelihood that is known; got {self!r}. Attack the releases of a generator with an "
+            "attacker that is trained on simulated ones."
+        )
+
+    def epsilon(self, step: Estimate, n_attributes: int, size: int | None, delta: float) -> Estimate:
+        """What the dither proves, as the noise of the function moves an entry by at most 1 between neighbours."""
+        if self.dither is None:
+            raise DomainError(
+                "noise must have full dimension for a statement of privacy; got a generator without dither, whose "
+                "epsilon is infinite. Give it a dither."
+            )
+        most = next_above(float(step.upper) + 2 * GENERATOR_RANGE)
+        widest = Estimate(most, most, most, kind="exact", unit="1", method="bound")
+        found = self.dither.epsilon(widest, n_attributes, size, delta)
+        method = f"dither, with the range of the generator: {found.method}"
+        return Estimate(found.upper, 0.0, found.upper, kind="certified", unit="nats", method=method)
+
+    def __repr__(self) -> str:
+        return f"<GeneratorNoise of {self.n_seeds} seeds, dither {self.dither!r}>"
+
+
+def _censored(released: FloatArray, frequencies: FloatArray) -> tuple[NDArray[np.bool_], FloatArray]:
+    """Which entries were clipped, and how far the noise had to move them at least."""
+    zero, one = released == 0.0, released == 1.0
+    return zero | one, np.where(zero, frequencies, 1.0 - frequencies)
+
+
+def _log_censored_factor(distance: FloatArray, censored: NDArray[np.bool_], scale: float) -> float:
+    """What the integral over clipped entries is, relative to the density at their least distances; in logs.
+
+    Let T be the largest distance of all, and a_j the least of clipped entry j. The integral of exp(-max |y| / c) over
+    |y_j| >= a_j is that of exp(-t / c) / c times the volume where no |y_j| exceeds t, over t >= T; with t = T + c s it
+    is exp(-T / c) c^k times the integral of exp(-s) prod (d_j + s), d_j = (T - a_j) / c. The coefficients of the
+    product times i! are w_i, and one more factor makes d w_i + i w_(i-1) of them.
+    """
+    with np.errstate(divide="ignore"):
+        logs = np.log(distance.max() - distance[censored]) - math.log(scale)
+    steps = np.log(np.arange(1, logs.size + 1))
+    w = np.full(logs.size + 1, -np.inf)
+    w[0] = 0.0
+    for k, log in enumerate(logs.tolist(), start=1):
+        w[1 : k + 1] = np.logaddexp(w[1 : k + 1] + log, steps[:k] + w[:k])
+        w[0] += log
+    total: float = float(np.logaddexp.reduce(w)) + logs.size * math.log(scale)
+    return total
+
+
+def _least_scale(sensitivity: int, n: FloatArray, epsilon: FloatArray) -> FloatArray:
+    """sensitivity / (n epsilon), rounded up."""
+    n, epsilon = np.broadcast_arrays(n, epsilon)
+    scales = np.empty(n.shape)
+    for index in np.ndindex(n.shape):
+        exact_scale = sensitivity / (Fraction(float(n[index])) * Fraction(float(epsilon[index])))
+        try:
+            scale = float(exact_scale)  # to nearest
+        except OverflowError:
+            scale = math.inf
+        scales[index] = scale if scale == math.inf or Fraction(scale) >= exact_scale else next_above(scale)
+    return scales
+
+
+def _pure_epsilon(multiple: int, step: Estimate, scale: float, delta: float) -> Estimate:
+    if delta > 0:
+        raise DomainError(
+            f"delta must be 0 for noise of pure privacy; got {delta!r}. Its epsilon holds for every delta."
+        )
+    value, lower, upper = (multiple * x / scale for x in step.floats())
+    error = 4 * UNIT_ROUNDOFF * upper
+    method = "largest distance of the frequencies of neighbours, over the scale"
+    return Estimate(value, max(0.0, lower - error), upper + error, kind="exact", unit="nats", method=method)
+
+
+def _members(n: Any) -> FloatArray:
+    return np.asarray(validate.integers("n", n, 1, remedy="There is at least one member.").astype(np.float64))
+
+
+def _attributes(n_attributes: Any) -> int:
+    return validate.count("n_attributes", n_attributes, 1, validate.MOST_ENTRIES)
+
+
+def _epsilon(epsilon: Any) -> FloatArray:
+    return validate.flat("epsilon", epsilon, "positive and finite", lambda x: (x > 0) & (x < np.inf))

@@ -1,0 +1,309 @@
+"""The posterior of a membership by Gibbs sampling, for any number of people.
+
+Notation: b_k = 1 if person k is a member; the steps are in csrc/membership/fp_membership_gibbs.h.  A block is a fixed
+number of sweeps with a random stream of its own, whose key is (release, chain, block), so that the numbers depend
+neither on threads nor on where a call was interrupted.
+
+The first quarter of each chain is dropped.  P(b_k = 1 | r) is estimated by the mean over sweeps of
+P(b_k = 1 | all others), where members are offered flips, and by the mean of b_k where they are exchanged; its error by
+the spread of the means of blocks.  Split R-hat compares halves of chains (Vehtari, Gelman, Simpson, Carpenter and
+Buerkner, Rank-normalization, folding, and localization: an improved R-hat, Bayesian Analysis 16(2), 2021): for b_k,
+which has two values, ranks are an affine function of it, so that the rank-normalised R-hat is that of b_k itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ... import special
+from ...base import parallel, random_streams
+from ...base.errors import DomainError, interruption
+from ...base.numerics import BoolArray, FloatArray
+from ...base.parallel import Progress
+from ...kernels import _matrix_product, _membership_gibbs
+from ...sampling.statistics.chain_convergence import (
+    LEAST_SAMPLES,
+    R_HAT_LIMIT,
+    effective_samples,
+    half_means,
+    normal_scores,
+    split_r_hat,
+    split_r_hat_of_means,
+    wilson_interval,
+)  # fmt: skip
+from .likelihood_terms import LikelihoodTerm, terms_of
+from .noises import GaussianNoise, LInfinityNoise, NoNoise
+from .panels import ByteArray
+from .priors import FixedSizeMembership
+from .releases import FrequencyRelease
+
+__all__ = ["Chains", "SampledPosterior", "sample_posterior"]
+
+BLOCKS = 64  # of the sweeps of one call: enough to tell their spread within a tenth
+WARM_UP = 0.25  # the part of a chain that is dropped
+_ROUNDS = 8  # of a call, between two of which progress is told and an interruption keeps what is done
+_TEMPERATURE_RATIO = 0.5  # between neighbouring inverse temperatures
+_SAME_ESTIMATE = 1e9  # linear estimates that agree in nine digits are equal, on any processor
+
+
+class Chains(NamedTuple):
+    """The chains of one release: what was recorded in each block, and where they stand."""
+
+    probability: FloatArray  # (chains, blocks, 2, K): means over a block of P(b_k = 1 | others) and its complement
+    frequency: FloatArray  # (chains, blocks, K): means of b_k
+    states: ByteArray  # (chains, blocks, block, bytes): b in packed bits
+    log_density: FloatArray  # (chains, blocks, block)
+    last: ByteArray  # (chains, replicas, K)
+    mode: BoolArray  # (K,)
+    mode_log_density: float
+
+
+class SampledPosterior(NamedTuple):
+    """What the chains of one release say."""
+
+    probabilities: FloatArray  # (K,)
+    log_odds: FloatArray  # (K,)
+    lower: FloatArray  # (K,): of the probabilities
+    upper: FloatArray
+    r_hat: FloatArray  # (K,)
+    log_density_r_hat: float
+    effective_samples: FloatArray  # (K,)
+    mixed: bool
+    chains: Chains
+
+
+def sample_posterior(
+    parts: Sequence[FrequencyRelease], arrays: Sequence[FloatArray], estimates: FloatArray, *, sweeps: int,
+    chains: int, temperatures: int, confidence: float, rng: Any, resume: Sequence[Chains] | None,
+    n_jobs: int | None, progress: Progress, result: Callable[[list[SampledPosterior]], Any],
+) -> list[SampledPosterior]:  # fmt: skip
+    """Run the chains of all releases, of which ``estimates`` (count, K) are linear estimates.
+
+    An interruption carries ``result`` of the rounds that were done.
+    """
+    root = random_streams.root(rng)
+    for part in parts:
+        if isinstance(part.noise, NoNoise):
+            raise DomainError(
+                f"model must have noise for Gibbs sampling; got {part!r}. Exact frequencies are solved by enumeration, "
+                "of at most 24 people."
+            )
+        if isinstance(part.noise, LInfinityNoise) and part.clip:
+            raise DomainError(
+                f"model must not clip L-infinity noise for Gibbs sampling; got {part!r}. Release without clipping, or "
+                "add Laplace or Gaussian noise."
+            )
+    count = len(arrays[0])
+    gaussian = [isinstance(part.noise, GaussianNoise) and not part.clip for part in parts]
+    grams = [part.panel.gram() if whole else None for part, whole in zip(parts, gaussian, strict=True)]
+    models = [_model(parts, [array[i] for array in arrays], grams, temperatures) for i in range(count)]
+    if resume is None:
+        block = max(1, sweeps // BLOCKS)
+        starts = _starts(parts[0], estimates, chains, temperatures, root)
+        done = [_empty(start, block) for start in starts]
+    else:
+        done = list(resume)
+        block = done[0].states.shape[2]
+    blocks = max(1, sweeps // block)
+    rounds = parallel.blocks(blocks, max(1, -(-blocks // _ROUNDS)))
+    pairs = [(release, chain) for release in range(count) for chain in range(chains)]
+    report, close = parallel.progress_reporter(progress, len(rounds) * len(pairs))
+    reported = 0
+    try:
+        for part_of_blocks in rounds:
+            number = part_of_blocks.stop - part_of_blocks.start
+
+            def advanced(pair: tuple[int, int], number: int = number, done: list[Chains] = done) -> Any:
+                release, chain = pair
+                return _advanced(models[release], done[release], chain, number, root, release)
+
+            found = []
+            for one in parallel.ordered_map(advanced, pairs, n_jobs=n_jobs, shared=True):
+                found.append(one)
+                reported += 1
+                report(reported)
+            done = [_appended(done[i], found[i * chains : (i + 1) * chains]) for i in range(count)]
+    except KeyboardInterrupt:
+        if not done[0].probability.shape[1]:
+            raise
+        kept = result([_summary(one, confidence) for one in done])
+        raise interruption(kept, "interrupted while sampling", ", and continues with resume=") from None
+    finally:
+        close()
+    return [_summary(one, confidence) for one in done]
+
+
+def covariance(chains: Chains) -> tuple[FloatArray, FloatArray]:
+    """Cov(b_k, b_l | r) of the sweeps that are kept, and its standard errors by the spread of chains."""
+    kept = chains.states[:, _warm_up(chains.states.shape[1]) :]
+    people = chains.mode.size
+    each = []
+    for one in kept:
+        b = np.unpackbits(one.reshape(-1, one.shape[-1]), axis=1, count=people).astype(np.float64)
+        each.append(_matrix_product.product(b.T, b.T) / len(b))
+    joint = np.mean(each, axis=0)
+    chance = np.diag(joint)
+    spread = np.std(each, axis=0, ddof=1) / math.sqrt(len(each)) if len(each) > 1 else np.full_like(joint, 0.25)
+    return joint - np.outer(chance, chance), spread
+
+
+def _model(
+    parts: Sequence[FrequencyRelease], released: Sequence[FloatArray], grams: Sequence[Any], temperatures: int
+) -> Any:
+    """The terms of one release as the kernel takes them."""
+    prior, people = parts[0].prior, parts[0].n_people
+    log_odds, size_weights = prior.log_prior(people)
+    noise = np.zeros(people + 1)
+    terms: list[dict[str, Any]] = []
+    for part, array, gram in zip(parts, released, grams, strict=True):
+        for term in terms_of(part, part.panel.to_array().astype(np.float64), array):
+            terms.append(_term(term, gram))
+            noise[1:] -= term.densities * np.log(term.scale)
+    noise -= noise[1]
+    steps = _TEMPERATURE_RATIO ** np.arange(temperatures)
+    fixed = isinstance(prior, FixedSizeMembership)
+    return _membership_gibbs.Model(
+        np.ascontiguousarray(log_odds), np.ascontiguousarray(size_weights), noise, steps, fixed, terms
+    )
+
+
+def _term(term: LikelihoodTerm, gram: Any) -> dict[str, Any]:
+    """One term as the kernel takes it; ``gram`` holds how many attributes pairs share, None where that is not known."""
+    people = term.attributes.shape[0]
+    n = np.arange(1, people + 1)
+    if term.kind == "gaussian":
+        if gram is None:
+            gram = _matrix_product.product(term.attributes, term.attributes)
+        shared = np.asarray(gram).astype(np.int64)
+        # whole numbers that make the entries small: g_kl - a_k - a_l, with a_k in c_k
+        mean = shared.mean(axis=1)
+        shift = np.rint(mean - 0.5 * mean.mean()).astype(np.int64)
+        linear = 0.5 * float(np.sum(term.released**2)) - _matrix_product.matrix_vector(term.attributes, term.released)
+        return {
+            "kind": "quadratic", "shared": np.ascontiguousarray(shared - shift[:, None] - shift, dtype=np.int32),
+            "linear": linear + shift, "factor": np.concatenate([[0.0], -0.5 / (n * term.scale) ** 2]),
+        }  # fmt: skip
+    found: dict[str, Any] = {"people": np.ascontiguousarray(term.attributes, dtype=np.uint8)}
+    if term.kind == "censored":
+        counts = np.arange(people + 1)
+        table = np.zeros((people + 1, people + 1))
+        table[1:] = special.log_ndtr(-np.minimum(counts / n[:, None], 1.0) / term.scale[:, None])
+        return found | {"kind": "censored", "table": table}
+    kind = {"laplace": "absolute", "linfinity": "maximum"}[term.kind]
+    factor = np.concatenate([[0.0], -1.0 / (n * term.scale)])
+    return found | {"kind": kind, "released": np.ascontiguousarray(term.released), "factor": factor}
+
+
+def _starts(
+    part: FrequencyRelease, estimates: FloatArray, chains: int, temperatures: int, root: Any
+) -> list[ByteArray]:
+    """Of each release: starts (chains, replicas, K) from the linear estimate, the prior, everybody and one person.
+
+    Where the number of members is fixed, those of largest and of smallest estimate take the place of the last two.
+    """
+    prior, people = part.prior, part.n_people
+    starts = []
+    for release, estimate in enumerate(np.rint(estimates * _SAME_ESTIMATE)):
+        words = random_streams.stream_words(root, (release, chains, 1), 4)
+        drawn = prior.draw(chains, people, np.random.default_rng(words.tolist())).astype(np.uint8)
+        order = np.argsort(-estimate, kind="stable")
+        found = drawn.copy()
+        if isinstance(prior, FixedSizeMembership):
+            for chain, chosen in ((0, order[: prior.n0]), (2, order[people - prior.n0 :])):
+                if chain < chains:
+                    found[chain] = 0
+                    found[chain, chosen] = 1
+        else:
+            found[0] = estimate > 0.5 * _SAME_ESTIMATE
+            found[0, order[0]] = 1
+            if chains > 2:
+                found[2] = 1
+            if chains > 3:
+                found[3] = 0
+                found[3, order[0]] = 1
+        starts.append(np.repeat(found[:, None], temperatures, axis=1))
+    return starts
+
+
+def _empty(start: ByteArray, block: int) -> Chains:
+    chains, _, people = start.shape
+    width = -(-people // 8)
+    return Chains(
+        np.zeros((chains, 0, 2, people)), np.zeros((chains, 0, people)), np.zeros((chains, 0, block, width), np.uint8),
+        np.zeros((chains, 0, block)), start, np.zeros(people, dtype=bool), -math.inf,
+    )  # fmt: skip
+
+
+def _advanced(model: Any, chains: Chains, chain: int, blocks: int, root: Any, release: int) -> Any:
+    """So many further blocks of one chain."""
+    done, block = chains.states.shape[1:3]
+    members = chains.last[chain].copy()
+    probability, frequency, states, log_density = [], [], [], []
+    mode, most = chains.mode, chains.mode_log_density
+    for number in range(done, done + blocks):
+        words = random_streams.stream_words(root, (release, chain, 2 + number), 4)
+        sums, visited, densities = model.run(members, words, block)
+        probability.append(sums / block)
+        frequency.append(visited.mean(axis=0))
+        states.append(np.packbits(visited, axis=1))
+        log_density.append(densities)
+        best = int(np.argmax(densities))
+        if densities[best] > most:
+            mode, most = visited[best].astype(bool), float(densities[best])
+    return probability, frequency, states, log_density, members, mode, most
+
+
+def _appended(chains: Chains, found: Sequence[Any]) -> Chains:
+    def joined(field: int) -> Any:
+        return np.concatenate([chains[field], np.array([one[field] for one in found])], axis=1)
+
+    best = max(found, key=lambda one: float(one[6]))
+    last = np.array([one[4] for one in found])
+    return Chains(joined(0), joined(1), joined(2), joined(3), last, best[5], best[6])
+
+
+def _warm_up(blocks: int) -> int:
+    """Blocks that are dropped."""
+    return int(WARM_UP * blocks)
+
+
+def _summary(chains: Chains, confidence: float) -> SampledPosterior:
+    """Means, intervals and R-hat of the blocks after the warm-up.
+
+    An interval is Wilson's, of as many samples as the spread of the means of blocks stands for, and at least one of
+    each block: also where no block saw a change it has a width.  Where the chains disagree it spans those of each.
+    """
+    first = _warm_up(chains.probability.shape[1])
+    with_member, without = (chains.probability[:, first:, i] for i in (0, 1))
+    frequency = chains.frequency[:, first:]
+    number, blocks, _people = frequency.shape
+    block = chains.states.shape[2]
+    ones, zeros = (one.mean(axis=(0, 1)) for one in (with_member, without))
+    total = number * blocks * block
+    chance = ones / (ones + zeros)
+    if np.any(ones == 0.0) or np.any(zeros == 0.0):  # exchanges count whole sweeps: half a sweep for none
+        ones, zeros = (np.where((ones == 0.0) | (zeros == 0.0), one + 0.5 / total, one) for one in (ones, zeros))
+    r_hat = split_r_hat_of_means(half_means(frequency))
+    density_r_hat = float(split_r_hat(normal_scores(chains.log_density[:, first:].reshape(number, -1))))
+    effective = effective_samples(with_member, chance, total)
+    of_members = effective_samples(frequency, chance, total)
+    enough = (of_members >= LEAST_SAMPLES) | (np.ptp(frequency, axis=(0, 1)) == 0.0)
+    mixed = bool(density_r_hat <= R_HAT_LIMIT and np.all((r_hat <= R_HAT_LIMIT) & enough))
+    lower, upper = wilson_interval(chance, effective, confidence)
+    if not mixed:
+        each = [
+            wilson_interval(mean, effective_samples(one, mean, blocks * block), confidence)
+            for one in np.split(with_member, number) for mean in [one[0].mean(axis=0)]
+        ]
+        apart = ~(r_hat <= R_HAT_LIMIT)
+        lower = np.where(apart, np.minimum(lower, np.min([one[0] for one in each], axis=0)), lower)
+        upper = np.where(apart, np.maximum(upper, np.max([one[1] for one in each], axis=0)), upper)
+    log_odds = np.asarray(special.log(ones) - special.log(zeros))
+    return SampledPosterior(
+        chance, log_odds, np.minimum(lower, chance), np.maximum(upper, chance), r_hat, density_r_hat, of_members,
+        mixed, chains,
+    )  # fmt: skip

@@ -1,0 +1,5 @@
+"""Papers beside their numbers: figures from certified values, comparisons, and statements that are false."""
+
+from ...base.public_names import attach
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__)  # the list is __init__.pyi

@@ -1,0 +1,331 @@
+"""The numbers of figures 1 to 4 of the paper on local mutual-information privacy: tables with bounds, no pictures.
+
+Notation: mu is mutual information in bits, epsilon is in nats, G is the Gaussian mechanism x + N(0, sigma^2 I) on
+vectors of d coordinates and length at most sqrt(d) Delta, Delta = 1; its l2 sensitivity is 2 sqrt(d). Equation numbers
+are those of Ngo, Ostman and Graell i Amat, On local mutual-information privacy, 2024.
+"""
+
+# bounds: tested by surfaces/test_paper_figures - rounding of differences of curves in figures
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...base.estimate import KINDS, Estimate
+from ...base.numerics import FloatArray
+from ...calibration import sigma_from_cd_lmip, sigma_from_ci_lmip
+from ...capacity.awgn import awgn_capacity
+from ...conversions.information_from_curves import (
+    cd_lmip_from_hockey_sticks,
+    cd_lmip_from_lip_curve,
+    ci_lmip_from_dp_curve,
+)
+from ...conversions.mutual_information_privacy import (
+    dp_delta_from_ci_lmip,
+    lip_delta_from_cd_lmip,
+    lip_delta_from_pointwise_lmip,
+)
+from ...conversions.privacy_curves import LipCurve
+from ...distributions import Pmf
+from ...mechanisms.gaussian import GaussianMechanism
+from ...notions import cd_lmip, lip_delta, pointwise_lmip
+
+__all__ = ["NAMES", "PaperCurve", "PaperFigure", "compute_figure"]
+
+_EPSILON = np.array([float(f"{10.0 ** (k / 40):.3g}") for k in range(-80, 41)])  # 0.01 to 10, round numbers
+_VARIANCE = np.array([float(f"{10.0 ** (k / 20):.3g}") for k in range(-26, 47)])  # 0.0501 to 200, round numbers
+# What the grid of epsilon is, for the table of settings.
+_EPSILON_TEXT = "121 round numbers from 0.01 to 10 nats, about 40 a decade"
+_INTEGRAL_RTOL = 1e-5  # tolerance of the integrals of figure 4; their values are more accurate
+# bound: tested by surfaces/test_paper_figures - rounding of the sums in a figure's bounds
+_ROUNDING = 1e-15  # of sqrt(d) and sqrt(sigma^2), relative
+_NUMBER_COLUMNS = ("value", "lower", "upper", "kind", "unit", "method")  # last columns of the table of every figure
+
+
+@dataclass(frozen=True, eq=False)
+class PaperCurve:
+    """One line of a figure, or one number that belongs to it.
+
+    Parameters
+    ----------
+    name : str
+        What it is, in one word.
+    meaning : str
+        What it is, in a phrase, with its equation.
+    estimate : Estimate
+        The numbers, with their bounds; a scalar for a single number.
+    setting : mapping of str to float
+        The parameters that are the same all along the curve.
+    axes : mapping of str to ndarray of float64
+        The parameters that vary along the curve, in the shape of ``estimate``; none for a single number.
+    """
+
+    name: str
+    meaning: str
+    estimate: Estimate
+    setting: Mapping[str, float] = field(default_factory=dict)
+    axes: Mapping[str, FloatArray] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class PaperFigure:
+    """The numbers of one figure of the paper.
+
+    Parameters
+    ----------
+    name : str
+        ``"figure1"`` to ``"figure4"``.
+    parameters : mapping of str to str
+        The parameters of the figure, in words.
+    curves : tuple of PaperCurve
+        Lines and single numbers.
+    seconds : float
+        How long the numbers took.
+
+    Examples
+    --------
+    >>> import fastpriv
+    >>> (figure,) = fastpriv.report.paper("figure3")
+    >>> round(figure.curve("crossing", mu_bits=0.1).estimate.value, 5)
+    1.21546
+    >>> print(",".join(figure.columns()))
+    figure,curve,mu_bits,epsilon_nats,sigma,value,lower,upper,kind,unit,method
+    """
+
+    name: str
+    parameters: Mapping[str, str]
+    curves: tuple[PaperCurve, ...]
+    seconds: float
+
+    def curve(self, name: str, **setting: float) -> PaperCurve:
+        """The first curve of this name whose setting agrees; ``KeyError`` when there is none."""
+        for curve in self.curves:
+            if curve.name == name and all(curve.setting.get(key) == number for key, number in setting.items()):
+                return curve
+        raise KeyError(name)
+
+    def meanings(self) -> dict[str, str]:
+        """What the names of the curves stand for."""
+        return {curve.name: curve.meaning for curve in self.curves}
+
+    def columns(self) -> tuple[str, ...]:
+        """The names of the table's columns."""
+        return ("figure", "curve", *self._parameters(), *_NUMBER_COLUMNS)
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """The tidy table row by row, in the order of ``columns``; None where a parameter does not apply."""
+        names = self._parameters()
+        for curve in self.curves:
+            e = curve.estimate
+            numbers = (np.atleast_1d(x).tolist() for x in (e.value, e.lower, e.upper))
+            for i, (value, lower, upper) in enumerate(zip(*numbers, strict=True)):
+                parameters = {**curve.setting, **{name: float(axis[i]) for name, axis in curve.axes.items()}}
+                cells = (parameters.get(name) for name in names)
+                yield self.name, curve.name, *cells, value, lower, upper, e.kind, e.unit, e.method
+
+    def _parameters(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for curve in self.curves for name in (*curve.setting, *curve.axes)))
+
+
+def compute_figure(name: str) -> PaperFigure:
+    """Compute one figure, and measure the time."""
+    start = time.perf_counter()
+    parameters, curves = _FIGURES[name]()
+    return PaperFigure(name, parameters, tuple(curves), time.perf_counter() - start)
+
+
+def _figure1() -> tuple[dict[str, str], list[PaperCurve]]:
+    curves = []
+    for mu in (0.5, 0.1, 0.01):
+        sigma = sigma_from_ci_lmip(mu, 10, math.sqrt(10.0), rtol=1e-12, unit="bits")
+        setting, noisy = {"mu_bits": mu}, {"mu_bits": mu, "sigma": float(sigma.value)}
+        gaussian = _over_sigma_bracket(sigma, lambda s: GaussianMechanism(s, 2.0 * math.sqrt(10.0)).delta(_EPSILON))
+        curves += [
+            PaperCurve("ldp_delta_achievable", "achievable LDP curve of any mu-CI-LMIP mechanism, eq. (10)",
+                  dp_delta_from_ci_lmip(mu, _EPSILON, unit="bits"), setting, {"epsilon_nats": _EPSILON}),
+            PaperCurve("saturation", "limit of the achievable curve for large epsilon",
+                  dp_delta_from_ci_lmip(mu, np.inf, unit="bits"), setting),
+            PaperCurve("ldp_delta_gaussian", "optimal LDP curve of the Gaussian mechanism, eq. (9)", gaussian, noisy,
+                  {"epsilon_nats": _EPSILON}),
+            PaperCurve("sigma", "noise whose peak-power capacity, eq. (8), is mu", sigma, setting),
+        ]  # fmt: skip
+    parameters = {
+        "mu": "0.5, 0.1, 0.01 bits (the text does not name the paper's)", "d": "10", "Delta": "1",
+        "epsilon": _EPSILON_TEXT,
+    }  # fmt: skip
+    return parameters, curves
+
+
+def _figure2() -> tuple[dict[str, str], list[PaperCurve]]:
+    curves = []
+    sigma = np.sqrt(_VARIANCE)
+    along = {"sigma_squared": _VARIANCE, "sigma": sigma}
+    for dimension in (1, 10):
+        radius = math.sqrt(dimension)
+        mechanism = GaussianMechanism(sigma, 2.0 * radius)
+        setting = {"dimension": dimension}
+        bound = _with_rounding(ci_lmip_from_dp_curve(mechanism, unit="bits"))
+        optimum = _with_rounding(awgn_capacity(dimension, radius, sigma, rtol=1e-12, unit="bits"))
+        curves += [
+            PaperCurve("ci_lmip_from_ldp", "CI-LMIP guaranteed by the LDP curve of G, eq. (12)", bound, setting, along),
+            PaperCurve("ci_lmip_optimal", "optimal CI-LMIP parameter of G, eq. (8)", optimum, setting, along),
+            PaperCurve("two_inputs", "sharp form of (12) for two antipodal inputs",
+                  _with_rounding(ci_lmip_from_dp_curve(mechanism, form="two_inputs", unit="bits")), setting, along),
+            PaperCurve("ratio", "guaranteed over optimal", _ratio(bound, optimum), setting, along),
+        ]  # fmt: skip
+    parameters = {"Delta": "1", "d": "1, 10", "sigma^2": "73 round numbers from 0.0501 to 200, about 20 a decade"}
+    return parameters, curves
+
+
+def _figure3() -> tuple[dict[str, str], list[PaperCurve]]:
+    curves = []
+    prior = _prior()
+    worst = float(np.min(prior.probabilities))
+    for mu in (0.1, 0.01):
+        sigma = sigma_from_cd_lmip(mu, prior, unit="bits")
+        noise = GaussianMechanism(sigma.value)
+        setting, along = {"mu_bits": mu}, {"epsilon_nats": _EPSILON}
+        noisy = setting | {"sigma": float(sigma.value)}
+        noisy = setting | {"sigma": float(sigma.value)}
+
+        def exact(epsilon: FloatArray, sigma: Estimate = sigma) -> Estimate:
+            return _over_sigma_bracket(sigma, lambda s: lip_delta(prior, GaussianMechanism(s), epsilon))
+
+        def printed(epsilon: FloatArray, mu: float = mu) -> Estimate:
+            return lip_delta_from_cd_lmip(mu, epsilon, form="as_published", unit="bits")
+
+        pointwise = pointwise_lmip(prior, noise, certified=True)
+        curves += [
+            PaperCurve("lip_delta_as_published", "printed guarantee for mu-CD-LMIP, eq. (13): false",
+                  printed(_EPSILON), setting, along),
+            PaperCurve("saturation", "limit of the printed curve, 1 - 2^-mu",
+                  lip_delta_from_pointwise_lmip(mu, np.inf, unit="bits"), setting),
+            PaperCurve("lip_delta_gaussian", "optimal LIP curve of the Gaussian mechanism, eq. (6)",
+                  exact(_EPSILON), noisy, along),
+            PaperCurve("lip_delta_tight", f"tight guarantee for mu-CD-LMIP, worst atom {worst:.4g}",
+                  lip_delta_from_cd_lmip(mu, _EPSILON, prior, unit="bits"), setting, along),
+            PaperCurve("lip_delta_pointwise", "eq. (13) at the largest divergence of one input, where it holds",
+                  lip_delta_from_pointwise_lmip(pointwise.upper, _EPSILON), noisy, along),
+            PaperCurve("pointwise_lmip", "largest divergence of one input, sup_x KL(P_x || P_M)", pointwise.to("bits"),
+                  noisy),
+            PaperCurve("crossing", "the printed guarantee is broken up to this epsilon",
+                  _crossing(exact, printed), setting),
+            PaperCurve("sigma", "noise whose CD-LMIP is mu", sigma, setting),
+        ]  # fmt: skip
+    parameters = {
+        "mu": "0.1, 0.01 bits", "d": "1", "Delta": "1",
+        "input": "21 points evenly in [-1, 1], weights the density of N(0, variance 1/4) there, normalised",
+        "epsilon": _EPSILON_TEXT,
+    }  # fmt: skip
+    return parameters, curves
+
+
+def _figure4() -> tuple[dict[str, str], list[PaperCurve]]:
+    prior = _prior()
+    variance = np.concatenate([_VARIANCE[6:30], _VARIANCE[30::2]])
+    sigma = np.sqrt(variance)
+    along = {"sigma_squared": variance, "sigma": sigma}
+    mechanisms = [GaussianMechanism(s) for s in sigma.tolist()]
+    integral: dict[str, Any] = {"rtol": _INTEGRAL_RTOL, "unit": "bits"}
+    lip_curves = [LipCurve(prior, m) for m in mechanisms]
+    bound = _with_rounding([cd_lmip_from_lip_curve(curve, **integral) for curve in lip_curves])
+    both = _with_rounding([cd_lmip_from_hockey_sticks(prior, m, **integral) for m in mechanisms])
+    optimum = _with_rounding([cd_lmip(prior, m).to("bits") for m in mechanisms])
+    marked = sigma_from_cd_lmip(0.1, prior, unit="bits")
+    there = GaussianMechanism(marked.value)
+    curves = [
+        PaperCurve("cd_lmip_from_lip", "CD-LMIP guaranteed by the LIP curve of G, eq. (14)", bound, {}, along),
+        PaperCurve("cd_lmip_both_directions", "the same with the two directions of LIP kept apart", both, {}, along),
+        PaperCurve("cd_lmip_optimal", "optimal CD-LMIP parameter of G, I(X; G(X))", optimum, {}, along),
+        PaperCurve("ratio", "guaranteed by (14) over optimal", _ratio(bound, optimum), {}, along),
+        PaperCurve("ratio_both_directions", "guaranteed by both directions over optimal", _ratio(both, optimum),
+              {}, along),
+        PaperCurve("entropy", "entropy of the input, all there is to leak", _entropy(prior)),
+        PaperCurve("ratio_at_tenth", "that ratio where the optimum is 0.1 bit",
+              _ratio(cd_lmip_from_lip_curve(LipCurve(prior, there), rtol=1e-8), cd_lmip(prior, there)),
+              {"mu_bits": 0.1, "sigma": float(marked.value)}),
+    ]  # fmt: skip
+    parameters = {
+        "d": "1", "Delta": "1", "sigma^2": "46 round numbers from 0.1 to 200, about 20 a decade up to 1.5, then 10",
+        "input": "as in figure 3: 21 points evenly in [-1, 1]",
+    }  # fmt: skip
+    return parameters, curves
+
+
+def _prior() -> Pmf:
+    """The paper's N(0, 1/4), variance 1/4, on 21 points of [-1, 1]."""
+    points = np.arange(-10, 11) / 10.0
+    weights = np.exp(-2.0 * points**2)
+    return Pmf(points, weights / math.fsum(weights))
+
+
+def _over_sigma_bracket(sigma: Estimate, quantity: Callable[[float], Estimate]) -> Estimate:
+    """Bound a quantity that falls as sigma grows, for all sigma within their bracket and the rounding of sqrt(d)."""
+    middle = quantity(float(sigma.value))
+    _, least, largest = sigma.floats()
+    above, below = quantity(least * (1.0 - _ROUNDING)), quantity(largest * (1.0 + _ROUNDING))
+    lower, upper = np.minimum(below.lower, middle.lower), np.maximum(above.upper, middle.upper)
+    return Estimate(
+        middle.value, lower, upper, kind=_weaker_kind(sigma, middle), unit=middle.unit,
+        method=f"{middle.method}; over the bracket of sigma",
+    )  # fmt: skip
+
+
+def _with_rounding(e: Estimate | list[Estimate]) -> Estimate:
+    """Widen the bounds by the rounding of sqrt(d) and of sqrt(sigma^2); a list becomes one curve first."""
+    e = _concatenated(e) if isinstance(e, list) else e
+    lower, upper = e.lower * (1.0 - 4.0 * _ROUNDING), e.upper * (1.0 + 4.0 * _ROUNDING)
+    return Estimate(e.value, lower, upper, kind=e.kind, unit=e.unit, method=e.method)
+
+
+def _ratio(above: Estimate, below: Estimate) -> Estimate:
+    lower = np.nextafter(above.lower / below.upper, 0.0)
+    upper = np.nextafter(above.upper / below.lower, np.inf)
+    return Estimate(
+        above.value / below.value, lower, upper, kind=_weaker_kind(above, below), unit="1",
+        method="quotient of two curves",
+    )  # fmt: skip
+
+
+def _concatenated(parts: list[Estimate]) -> Estimate:
+    kind: Any = max((part.kind for part in parts), key=KINDS.index)
+    numbers = (np.array([getattr(part, name) for part in parts]) for name in ("value", "lower", "upper"))
+    return Estimate(*numbers, kind=kind, unit=parts[0].unit, method=parts[0].method)
+
+
+def _entropy(prior: Pmf) -> Estimate:
+    p = prior.probabilities
+    bits = -math.fsum(p * np.log2(p))
+    slack = 8.0 * _ROUNDING * bits
+    return Estimate(bits, bits - slack, bits + slack, kind="exact", unit="bits", method="closed form")
+
+
+def _crossing(exact: Callable[[FloatArray], Estimate], printed: Callable[[FloatArray], Estimate]) -> Estimate:
+    """Bracket the epsilon where the exact curve stops being above the printed one, by both bounds of both curves."""
+    low, high = float(_EPSILON[0]), float(_EPSILON[-1])
+    while True:
+        epsilon = np.linspace(low, high, 33)
+        exact_curve, printed_curve = exact(epsilon), printed(epsilon)
+        last = int(np.flatnonzero(exact_curve.lower > printed_curve.upper)[-1])
+        first = int(np.flatnonzero(exact_curve.upper < printed_curve.lower)[0])
+        low, high = float(epsilon[last]), float(epsilon[first])
+        if first - last > 16:  # the bounds of the curves overlap in between
+            break
+    kind = _weaker_kind(exact_curve, printed_curve)
+    return Estimate(0.5 * (low + high), low, high, kind=kind, unit="nats", method="subdivision, by both bounds")
+
+
+def _weaker_kind(first: Estimate, second: Estimate) -> Any:
+    return max((first.kind, second.kind), key=KINDS.index)
+
+
+_FIGURES: dict[str, Callable[[], tuple[dict[str, str], list[PaperCurve]]]] = {
+    "figure1": _figure1, "figure2": _figure2, "figure3": _figure3, "figure4": _figure4,
+}  # fmt: skip
+NAMES = tuple(_FIGURES)  # names of all figures, in the order of the paper
