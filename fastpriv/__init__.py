@@ -53,19 +53,19 @@ from __future__ import annotations
 import sys as _sys
 from typing import Any as _Any
 
-from .base.old_addresses import install as _install
+from .base import old_addresses as _old_addresses
 from .base.public_names import attach as _attach
 
 __version__ = "0.3.0"
 
-_install()
+_old_addresses.install()
 _load, __dir__, _names = _attach(__name__, __file__)  # the list of names is __init__.pyi
 
 
 def __getattr__(name: str) -> _Any:
     """Load a public name on first use; ``__all__`` lists them for ``from fastpriv import *``."""
     if name != "__all__":
-        return _load(name)
+        return _load(name) if name in _names else _old_addresses.module(name)
     # With __all__, help(fastpriv) would print every docstring in full; without it, pydoc prints the page above.
     if _sys._getframe(1).f_globals.get("__name__") == "pydoc":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

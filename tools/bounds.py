@@ -477,12 +477,13 @@ def _public(root: Path, below: dict[str, set[str]]) -> Iterator[tuple[str, str]]
     for module, name in public:
         for one in _origin(f"fastpriv.{module}", name, modules, taken) if module else ():
             yield name, one
-    for room in sorted(name for module, name in public if module is None and f"fastpriv.{name}" in modules):
-        path = modules[f"fastpriv.{room}"]
+    rooms = {name: ".".join(filter(None, ["fastpriv", module, name])) for module, name in public}
+    for room, address in sorted(item for item in rooms.items() if item[1] in modules):
+        path = modules[address]
         stub = path.with_suffix(".pyi")
         named = _stub(stub) if stub.exists() else [(None, name) for name in _listed(path)]
         for module, name in named:
-            for one in _origin(".".join(filter(None, ["fastpriv", room, module])), name, modules, taken):
+            for one in _origin(".".join(filter(None, [address, module])), name, modules, taken):
                 yield f"{room}.{name}", one
     for name in re.findall(r'^    "(\w+)": _(?:channel_)?docstring\(', modules["fastpriv.special"].read_text(), re.M):
         for one in _kernel_of(root, name):

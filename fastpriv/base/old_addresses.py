@@ -9,15 +9,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
-__all__ = ["install"]
+__all__ = ["PRESENT", "install", "module"]
 
 # Packages that have the names and modules of an earlier one.
-_PRESENT = {
+PRESENT = {
     "fastpriv.assessment": ["fastpriv.studies.assessment"],
     "fastpriv.auditing": ["fastpriv.studies.auditing"],
     "fastpriv.datasets": ["fastpriv.studies.datasets"],
@@ -34,34 +33,36 @@ class _OldPackage(ModuleType):
     """Package whose names are those of its present packages."""
 
     def __getattr__(self, name: str) -> Any:
-        for package in map(import_module, () if name.startswith("__") else _PRESENT[self.__name__]):
+        if name == "__all__":
+            return [public for public in dir(self) if not public.startswith("_")]
+        for package in map(import_module, () if name.startswith("__") else PRESENT[self.__name__]):
             if hasattr(package, name):
                 return getattr(package, name)
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
     def __dir__(self) -> list[str]:
-        return sorted({name for package in map(import_module, _PRESENT[self.__name__]) for name in dir(package)})
+        return sorted({name for package in map(import_module, PRESENT[self.__name__]) for name in dir(package)})
 
 
-class _OldAddresses(MetaPathFinder, Loader):
+class _OldAddresses:
     """Finder and loader of the earlier packages and of their modules."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         package = ".".join(fullname.split(".")[:2])
-        return ModuleSpec(fullname, self, is_package=fullname == package) if package in _PRESENT else None
+        return ModuleSpec(fullname, cast(Any, self), is_package=fullname == package) if package in PRESENT else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return _OldPackage(spec.name) if spec.name in _PRESENT else None
+        return _OldPackage(spec.name) if spec.name in PRESENT else None
 
     def exec_module(self, module: ModuleType) -> None:
         name = module.__name__
-        if name in _PRESENT:
-            module.__doc__ = f"Earlier address of {' and '.join(_PRESENT[name])}."
+        if name in PRESENT:
+            module.__doc__ = f"Earlier address of {' and '.join(PRESENT[name])}."
             return
         package, below = ".".join(name.split(".")[:2]), name.split(".")[2:]
-        for address in (".".join((present, *below)) for present in _PRESENT[package]):
+        for address in (".".join((present, *below)) for present in PRESENT[package]):
             try:
                 sys.modules[name] = import_module(address)  # the import system returns what stands here
                 return
@@ -69,6 +70,13 @@ class _OldAddresses(MetaPathFinder, Loader):
                 if error.name != address:
                     raise
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+def module(name: str) -> ModuleType:
+    """The package that earlier versions had as ``fastpriv.<name>``."""
+    if f"fastpriv.{name}" not in PRESENT:
+        raise AttributeError(f"module 'fastpriv' has no attribute {name!r}")
+    return import_module(f"fastpriv.{name}")
 
 
 def install() -> None:

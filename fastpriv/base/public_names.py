@@ -14,9 +14,8 @@ from typing import Any
 
 __all__ = ["attach"]
 
-# A line of a stub that makes a name public: ``from .module import name as name``;
-# ``from . import new as old`` makes the earlier address of a package public.
-_PUBLIC_IMPORT = re.compile(r"^from (\.[\w.]*) import \(?\s*\w+ as (\w+)", re.MULTILINE)
+# A line of a stub that makes a name public: ``from .module import name as name``.
+_PUBLIC_IMPORT = re.compile(r"^from (\.[\w.]*) import \(?\s*(\w+) as \2\b", re.MULTILINE)
 
 
 def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:

@@ -117,9 +117,9 @@ def _run_paper(args: argparse.Namespace, out: str | None, drawn: bool) -> int:
     """The comparisons of the figure, and the statements."""
     from ..base.files import writable_directory
     from ..studies.datasets import genotypes
-    from ..studies.membership.study_page import paper_json, save_paper
     from ..studies.papers.false_statements import paper_statements
     from ..studies.papers.membership_figure import paper_comparisons
+    from ..studies.papers.membership_page import paper_json, save_paper
 
     if out is not None:
         writable_directory(out)

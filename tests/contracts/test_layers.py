@@ -9,27 +9,35 @@ ROOT = Path(fastpriv.__file__).parent
 
 # lower number = deeper; a module may import only from strictly deeper layers, or from its own room
 LAYERS = {
-    "errors": 0, "_include": 0, "numerics": 0, "_public": 0, "_text": 0, "estimate": 1,
-    "_remedies": 0, "_validate": 1, "_values": 1, "_monotone": 2, "_parallel": 2, "_random": 2, "_files": 2,
-    "_grids": 2,
-    "kernels": 2,
-    "_executors": 3, "_store": 3, "distributions": 3, "channels": 3, "special": 3,
-    "sampling": 4, "mechanisms": 4, "nb": 4,
-    "divergences": 5, "capacity": 5, "posteriors": 5,
-    "notions": 6, "conversions": 7, "calibration": 7,
-    "composition": 8, "figures": 8, "risk": 9, "adapters": 9, "assessment": 10, "membership": 10, "sweeps": 10,
-    "datasets": 11, "auditing": 11, "leakage": 12, "cli": 13, "__main__": 14,
+    "base": 0, "kernels": 1,
+    "distributions": 2, "channels": 2, "special": 2, "nb": 3,
+    "mechanisms": 3, "sampling": 3,
+    "divergences": 4, "capacity": 4, "posteriors": 4,
+    "notions": 5, "conversions": 6, "calibration": 7,
+    "composition": 8, "sweeps": 8,
+    "adapters": 9, "report": 9,
+    "studies": 10, "studies/datasets": 12, "studies/assessment": 12, "studies/membership": 11, "studies/papers": 13,
+    "studies/auditing": 12, "studies/leakage": 13,
+    "cli": 14, "__main__": 15,
 }  # fmt: skip
-OWNERS = {"numba": "kernels/jit", "joblib": "_parallel.py"}
+OWNERS = {"numba": "kernels/jit", "joblib": "base/parallel.py"}
+SHARED = "studies"  # the folder whose packages are rooms of their own
 
 
 def sources(root):
     return sorted(path for path in root.rglob("*.py") if path != root / "__init__.py")
 
 
+def room_of(parts):
+    """The room of a module, from the parts of its path below the package; None for the package itself."""
+    if len(parts) > 1 and parts[0] == SHARED and "/".join(parts[:2]) in LAYERS:
+        return "/".join(parts[:2])
+    return parts[0] if parts else None
+
+
 def rooms(root):
-    """The modules and packages right below the root."""
-    return {path.relative_to(root).with_suffix("").parts[0] for path in sources(root)}
+    """The modules and packages right below the root, and the packages of the studies."""
+    return {room_of(path.relative_to(root).with_suffix("").parts) for path in sources(root)}
 
 
 def internal_imports(path, root):
@@ -57,9 +65,9 @@ def upward_imports(root, layers):
     """A line for every import that does not run downward."""
     wrong = []
     for path in sources(root):
-        room = path.relative_to(root).with_suffix("").parts[0]
+        room = room_of(path.relative_to(root).with_suffix("").parts)
         for target in internal_imports(path, root):
-            goal = target[0] if target else None
+            goal = room_of(target)
             if goal in layers and goal != room and layers[goal] >= layers[room]:
                 wrong.append(f"{path.relative_to(root)} (layer {layers[room]}) imports {goal} (layer {layers[goal]})")
     return wrong
@@ -97,8 +105,8 @@ def test_only_jit_imports_numba_and_only_parallel_imports_joblib():
 
 
 UPWARD = {
-    "errors.py": "from .estimate import Estimate",
-    "estimate.py": "from fastpriv.notions import summary",
+    "base/estimate.py": "from fastpriv.notions import summary",
+    "studies/membership/a.py": "from ..leakage import tasks\nfrom ...cli import info",
     "special.py": "import fastpriv.channels.base",  # of one layer, and not of one room
     "kernels/__init__.py": "def f():\n    from ..sampling import engine",
     "divergences/one_dimension/arcs.py": "from ...notions.discrete import abp",
@@ -106,8 +114,8 @@ UPWARD = {
     "notions/__init__.py": "from .. import cli",
 }
 DOWNWARD = {
-    "cli/main.py": "from .. import errors\nfrom ..notions.local import cd_lmip\nimport json, notions",
-    "divergences/kl.py": "from .one_dimension import arcs\nfrom ..errors import ShapeError\nimport fastpriv.sampling",
+    "cli/main.py": "from ..base import errors\nfrom ..notions.local import cd_lmip\nimport json, notions",
+    "divergences/kl.py": "from . import arcs\nfrom ..base.errors import ShapeError\nimport fastpriv.sampling",
 }
 
 
@@ -121,20 +129,21 @@ def written(root, modules):
 def test_a_layer_violation_would_be_seen(tmp_path):
     found = upward_imports(written(tmp_path, UPWARD | DOWNWARD), LAYERS)
     assert found == [
-        "divergences/one_dimension/arcs.py (layer 5) imports notions (layer 6)",
-        "errors.py (layer 0) imports estimate (layer 1)",
-        "estimate.py (layer 1) imports notions (layer 6)",
-        "kernels/__init__.py (layer 2) imports sampling (layer 4)",
-        "mechanisms/gaussian.py (layer 4) imports posteriors (layer 5)",
-        "notions/__init__.py (layer 6) imports cli (layer 13)",
-        "special.py (layer 3) imports channels (layer 3)",
+        "base/estimate.py (layer 0) imports notions (layer 5)",
+        "divergences/one_dimension/arcs.py (layer 4) imports notions (layer 5)",
+        "kernels/__init__.py (layer 1) imports sampling (layer 3)",
+        "mechanisms/gaussian.py (layer 3) imports posteriors (layer 4)",
+        "notions/__init__.py (layer 5) imports cli (layer 14)",
+        "special.py (layer 2) imports channels (layer 2)",
+        "studies/membership/a.py (layer 11) imports studies/leakage (layer 13)",
+        "studies/membership/a.py (layer 11) imports cli (layer 14)",
     ]
 
 
 def test_an_import_by_the_wrong_module_would_be_seen(tmp_path):
     modules = {"notions/a.py": "import joblib.parallel", "kernels/b.py": "from numba import njit",
-               "kernels/jit/c.py": "import numba", "_parallel.py": "from joblib import Parallel"}  # fmt: skip
+               "kernels/jit/c.py": "import numba", "base/parallel.py": "from joblib import Parallel"}  # fmt: skip
     assert imports_of_others(written(tmp_path, modules), OWNERS) == [
         "kernels/b.py imports numba; only kernels/jit may",
-        "notions/a.py imports joblib.parallel; only _parallel.py may",
+        "notions/a.py imports joblib.parallel; only base/parallel.py may",
     ]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from ... import __version__
 from ...base import validate
 from ...base.estimate import Estimate
-from ...base.files import atomic_write, json_safe, writable_directory, write_csv, write_picture, write_tables
+from ...base.files import atomic_write, writable_directory, write_picture, write_tables
 from ...report.attack_panels import attack_figure, posterior_axes, roc_axes, roc_curves
 from ...report.html_page import (
     can_draw,
@@ -26,11 +24,9 @@ from ...report.html_page import (
     svg_image,
     table,
 )
-from ..papers.false_statements import PaperStatements
-from ..papers.membership_figure import PaperComparisons
 from .studies import AttackOutcome, AttackStudy
 
-__all__ = ["numbers_of", "paper_json", "paper_page", "save_paper", "save_study", "shown", "study_page"]
+__all__ = ["axes_picture", "numbers_of", "save_study", "shown", "study_page"]
 
 _DPI = 110  # dots per inch of written pictures: a figure is four panels wide
 # What the columns of the table say.
@@ -85,50 +81,6 @@ def save_study(
     return paths
 
 
-def paper_page(comparisons: PaperComparisons, statements: PaperStatements, *, drawn: bool = True) -> str:
-    """One page of the comparisons of figure 2 and the statements that do not hold."""
-    drawn = drawn and can_draw()
-    parts = [paragraph(
-        "Zhang, Venkatesaramani, De, Malin and Vorobeychik, Bayes-Nash generative privacy against membership inference "
-        "attacks: the comparisons of figure 2 at a size where every attack is judged exactly, and the statements that "
-        f"are false as printed. {comparisons.description}"
-    )]  # fmt: skip
-    for one in comparisons.comparisons:
-        rows = [(defence, attack, shown(auc)) for defence, attack, auc in one.aucs]
-        pictures = ""
-        if drawn and one.curves:
-            ax = roc_axes(list(one.curves), f"Comparison ({one.panel})")
-            pictures = picture_gallery([svg_image(_figure(ax), f"ROC curves of comparison {one.panel}")], one.setup)
-        tables = [
-            pictures or paragraph(one.setup),
-            table(("defence", "attack", "AUC"), rows, caption="AUC, pooled over releases, with intervals",
-                  numeric=(2,)),
-            "<h3>As published, and found here</h3>",
-            table(("claim", "found"), one.verdicts, caption="What the paper says, and what holds"),
-        ] if rows else []  # fmt: skip
-        remark = [paragraph(one.remark, faint=True)] if one.remark else []
-        parts.append(section(f"({one.panel}) {one.claim}", [*tables, *remark], one.panel))
-    parts.append(section("Statements", [_statement_table(statements)], "statements"))
-    seconds = {"command": "fastpriv membership --paper", "time": f"{comparisons.seconds:.2g} s"}
-    return html_page("Bayes-Nash generative privacy, checked", [
-        *parts, section("What ran", [run_description(seconds)]),
-    ])  # fmt: skip
-
-
-def _statement_table(statements: PaperStatements) -> str:
-    """The statements that do not hold, with their counterexamples, as an HTML table."""
-    rows = [
-        (
-            one.name, one.printed, f"{_number(one.printed_left)} {one.printed_relation} {_number(one.printed_right)}",
-            one.counterexample, one.right,
-            f"{_number(one.right_left)} {one.right_relation} {_number(one.right_right)}",
-        )
-        for one in statements
-    ]  # fmt: skip
-    headings = ("statement", "as published", "false:", "in the game of", "right form", "holds:")
-    return table(headings, rows, caption="Statements that are false as published", numeric=())
-
-
 def _table_of(study: AttackStudy) -> str:
     fpr, gamma = study.settings["fpr"], study.settings["gamma"]
     headings = ("defence", "attack", ("AUC", "interval"), (f"TPR at FPR {fpr:g}", "interval"),
@@ -162,9 +114,9 @@ def _defence(study: AttackStudy, defence: str, drawn: bool) -> str:
     example = next((one for one in study.examples if one.defence == defence), None)
     if drawn:
         curves = roc_curves(study, defence)
-        images = [svg_image(_figure(roc_axes(curves, defence)), f"ROC curves, {defence}")] if curves else []
+        images = [svg_image(axes_picture(roc_axes(curves, defence)), f"ROC curves, {defence}")] if curves else []
         if example is not None:
-            images.append(svg_image(_figure(posterior_axes(example)), f"Posterior of one release, {defence}"))
+            images.append(svg_image(axes_picture(posterior_axes(example)), f"Posterior of one release, {defence}"))
         parts.append(picture_gallery(images, (
             "Left: true-positive against false-positive rate, pooled over releases; the band, of the strongest attack, "
             "holds at all thresholds together. Right: the first release; who is thought a member, and who is one "
@@ -185,9 +137,9 @@ def _defence(study: AttackStudy, defence: str, drawn: bool) -> str:
     return section(defence, parts)
 
 
-def _figure(ax: Any) -> Any:
+def axes_picture(ax: Any) -> Any:
     """The figure of a panel, with room for the legend below."""
-    figure = ax.get_figure()
+    figure = ax.getaxes_picture()
     figure.tight_layout()
     return figure
 
@@ -204,29 +156,3 @@ def shown(one: Estimate | None) -> str:
     if one.width < 5e-7:
         return f"{one.value:.4g}"
     return f"{one:.3f}"
-
-
-def _number(one: Estimate) -> str:
-    return f"{float(one.value):.6g}"
-
-
-def paper_json(comparisons: PaperComparisons, statements: PaperStatements) -> str:
-    """All numbers of a page as JSON, without the time: the same call gives the same text."""
-    rows = [dict(zip(statements.columns(), row, strict=True)) for row in statements.rows()]
-    document = {"fastpriv": __version__} | comparisons.document() | {"statements": rows}
-    return json.dumps(json_safe(document), indent=1) + "\n"
-
-
-def save_paper(
-    comparisons: PaperComparisons, statements: PaperStatements, directory: str | os.PathLike[str], *, drawn: bool = True
-) -> list[Path]:
-    """Write ``comparisons.csv``, ``statements.csv``, ``paper.json`` and ``paper.html``; return the paths."""
-    folder = writable_directory(validate.path("directory", directory))
-    paths = [folder / name for name in ("comparisons.csv", "statements.csv", "paper.json", "paper.html")]
-    write_csv(paths[0], comparisons.columns(), comparisons.rows())
-    write_csv(paths[1], statements.columns(), statements.rows())
-    texts = (paper_json(comparisons, statements), paper_page(comparisons, statements, drawn=drawn))
-    for path, text in zip(paths[2:], texts, strict=True):
-        with atomic_write(path) as stream:
-            stream.write(text.encode())
-    return paths
