@@ -398,8 +398,12 @@ def _python_imports(root: Path) -> dict[str, set[str]]:
                     found |= {x for one in used for x in _kernel_of(root, one)}
                 else:
                     found |= _origin(other, name, modules, taken)
+                    whole = f"{other}.{name}"
+                    if whole in modules and modules[whole].with_suffix(".pyi").exists():  # the names used of a room
+                        for used_name in re.findall(rf"\b{name}\.(\w+)", modules[module].read_text()):
+                            found |= _origin(whole, used_name, modules, taken)
         called = re.search(r'import_module\(f"\.([\w.]*)\{', modules[module].read_text())
-        if called:  # by a name put together at run time: any of them
+        if called and module != "fastpriv.base.public_names":  # by a name put together at run time: any of them
             room = f"{module.rpartition('.')[0]}.{called[1]}"
             found |= {name for name in modules if name.startswith(room)}
         path = modules[module]
