@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,9 +22,6 @@ from ..base import parallel, random_streams, validate
 from ..base.errors import DomainError, ShapeError
 from ..base.numerics import FloatArray, LongDoubleArray
 from ..kernels import _density, _matrix_product
-
-if TYPE_CHECKING:
-    from .mixtures import GaussianMixture
 
 __all__ = [
     "MAX_MAGNITUDE", "CommonCoordinates", "Packed", "affine_image", "draw_samples", "log_density",
@@ -36,6 +33,32 @@ ISOTROPIC, DIAGONAL, FULL = range(3)  # values of ``Packed.form``
 _BLOCK_NUMBERS = 2**17  # doubles in a temporary array: 1 MiB
 _THREAD_NUMBERS = 2**22  # doubles of points that a thread takes at a time: 32 MiB
 _MAX_WHITENED_DISTANCE = 1024.0  # of a mean from the centre, up to which whitening all means at once is accurate
+
+
+class Mixture(Protocol):
+    """What this module reads of a ``GaussianMixture``."""
+
+    weights: FloatArray
+    means: FloatArray
+    sigmas: Any
+    covariances: Any
+
+    def __len__(self) -> int: ...
+
+    @property
+    def dimension(self) -> int: ...
+
+    @property
+    def form(self) -> str: ...
+
+    @property
+    def shared(self) -> bool: ...
+
+    @property
+    def factors(self) -> FloatArray | None: ...
+
+    @property
+    def packed(self) -> Packed: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +106,7 @@ class CommonCoordinates(NamedTuple):
     log_determinant: float
 
 
-def pack(mixture: GaussianMixture) -> Packed:
+def pack(mixture: Mixture) -> Packed:
     """The arrays of one mixture, in its own coordinates and form; a univariate one is isotropic with d = 1.
 
     **Accuracy** the inverse of a factor L is off by at most d u \\|L^-1\\| \\|L\\| \\|L^-1\\| entry by entry,
@@ -135,7 +158,7 @@ def log_density_information(packed: Packed, x: FloatArray) -> tuple[FloatArray, 
     return out, information
 
 
-def pack_together(*mixtures: GaussianMixture) -> CommonCoordinates:
+def pack_together(*mixtures: Mixture) -> CommonCoordinates:
     """Several mixtures of one dimension in common coordinates, chosen so that they cost least.
 
     Where all components of all mixtures have one covariance, the coordinates are whitened and all forms are isotropic
@@ -169,11 +192,11 @@ def pack_together(*mixtures: GaussianMixture) -> CommonCoordinates:
     return CommonCoordinates(tuple(map(_packed_at, mixtures, np.split(shifted, split))), 0.0)
 
 
-def _mean_rows(mixture: GaussianMixture) -> FloatArray:
+def _mean_rows(mixture: Mixture) -> FloatArray:
     return np.ascontiguousarray(mixture.means.reshape(len(mixture.weights), -1))
 
 
-def _packed_at(mixture: GaussianMixture, means: FloatArray) -> Packed:
+def _packed_at(mixture: Mixture, means: FloatArray) -> Packed:
     """The pack of a mixture with other means, shape (k, d)."""
     if mixture.factors is not None:
         return _packed_from_factors(mixture.weights, means, mixture.factors)
@@ -227,7 +250,7 @@ def _exact_shift(means: FloatArray) -> FloatArray:
     return np.where(exact, shift, 0.0)
 
 
-def _common_factor(mixtures: tuple[GaussianMixture, ...]) -> FloatArray | None:
+def _common_factor(mixtures: tuple[Mixture, ...]) -> FloatArray | None:
     """Sigmas of shape (d,) or a lower factor (d, d) that all components share; None where whitening saves nothing."""
     form = mixtures[0].form
     if form in ("univariate", "isotropic") or not all(mixture.form == form and mixture.shared for mixture in mixtures):
@@ -242,7 +265,7 @@ def _whitened(common: FloatArray, means: FloatArray) -> FloatArray:
     return np.ascontiguousarray((_triangular_inverse(common) @ means.T).T)
 
 
-def mixture_log_density(mixture: GaussianMixture, x: FloatArray, n_jobs: int | None = None) -> FloatArray:
+def mixture_log_density(mixture: Mixture, x: FloatArray, n_jobs: int | None = None) -> FloatArray:
     """Log density at the rows of x, shape (n, d)."""
     n, d = x.shape
     packed, out = mixture.packed, np.empty(n)
@@ -258,7 +281,7 @@ def mixture_log_density(mixture: GaussianMixture, x: FloatArray, n_jobs: int | N
     return out
 
 
-def draw_samples(mixture: GaussianMixture, size: int, rng: Any) -> FloatArray:
+def draw_samples(mixture: Mixture, size: int, rng: Any) -> FloatArray:
     """Independent draws, shape (size, d)."""
     generator = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(random_streams.root(rng))
     k, d = len(mixture), mixture.dimension
@@ -282,7 +305,7 @@ def draw_samples(mixture: GaussianMixture, size: int, rng: Any) -> FloatArray:
 
 @np.errstate(over="ignore", invalid="ignore")
 def affine_image(
-    mixture: GaussianMixture, matrix: FloatArray, shift: FloatArray
+    mixture: Mixture, matrix: FloatArray, shift: FloatArray
 ) -> tuple[FloatArray, FloatArray | None, FloatArray | None]:
     """Means, and sigmas or covariances, of ``matrix @ X + shift``."""
     k, d = len(mixture), mixture.dimension

@@ -14,7 +14,7 @@ from ..base.numerics import LOG_2_ABOVE, FloatArray
 from ..distributions import GaussianMixture, LogRatio
 from ..sampling.options import Sampling, SamplingOptions, sampling_request
 from .arguments import Distribution, dispatch_of, exact_estimate, is_stack, refuse_certified
-from .one_dimension import integrals
+from .one_dimension import integrals, monotone_pieces
 
 __all__ = ["jensen_shannon", "kl_divergence", "renyi_divergence"]
 
@@ -242,7 +242,7 @@ def renyi_divergence(
         from . import rows_of_stacks
 
         def of_row(p: GaussianMixture, q: GaussianMixture, orders: FloatArray, **more: Any) -> Estimate:
-            estimates = [integrals.renyi_divergence(p, q, float(one), **more) for one in orders.ravel()]
+            estimates = [monotone_pieces.renyi_divergence(p, q, float(one), **more) for one in orders.ravel()]
             return stacked(estimates, orders.shape)
 
         request = sampling_request(renyi_divergence, sampling, options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..base.errors import DomainError
-from . import _special
+from ._special import MACHINE_ISA
 
 __all__ = ["INSTRUCTION_SETS", "check_forced", "of_this_machine"]
 
@@ -13,7 +13,7 @@ INSTRUCTION_SETS = ("baseline", "avx2", "avx512")
 
 def of_this_machine() -> tuple[str, ...]:
     """The instruction sets that this machine can run, narrowest first, whatever ``FASTPRIV_ISA`` says."""
-    return INSTRUCTION_SETS[: int(_special.MACHINE_ISA) + 1]
+    return INSTRUCTION_SETS[: int(MACHINE_ISA) + 1]
 
 
 def check_forced(word: str | None) -> None:

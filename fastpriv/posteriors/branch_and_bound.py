@@ -28,7 +28,7 @@ from ..base.parallel import Progress, progress_reporter
 from ..channels.likelihoods import IndexLikelihood
 from ..kernels import _posterior
 from .dense import FirstPassSums
-from .index_functions import checked_bound, checked_function, index_range, require_enclosed
+from .index_evaluation import checked_bound, checked_function, index_range, require_enclosed
 
 __all__ = ["Enclosures", "convex_js", "convex_kl", "enclosures"]
 

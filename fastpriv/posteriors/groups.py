@@ -35,6 +35,7 @@ from ..base.numerics import LOG_2, LOG_2_ABOVE, MACHINE_EPSILON, FloatArray, Int
 from ..base.values import distinct_rows
 from ..channels.base import DefaultColumn
 from ..channels.likelihoods import DefaultLikelihood, DenseLikelihood, as_likelihood
+from . import dense
 from .ball_arithmetic import Ball, log_of_count, quotient, select, stack
 from .result import Options, Posterior, Top, index_array, write_probabilities
 
@@ -227,8 +228,6 @@ def posterior(likelihood: DefaultLikelihood, prior: Any, options: Options) -> Po
     """The posterior in closed form; a prior with an entry for every secret makes the problem a dense one."""
     domain = default_domain(likelihood, prior)
     if domain is None:
-        from . import dense
-
         validate.memory("likelihood", 8 * likelihood.size, "Give the prior as a DefaultLikelihood.")
         values = np.full(likelihood.size, likelihood.default)
         values[likelihood.indices] = likelihood.values

@@ -31,7 +31,7 @@ from ..channels.likelihoods import IndexLikelihood
 from ..sampling.statistics.intervals import Interval, replicate_interval
 from ..sampling.statistics.tail_index import LargestValues, PointMoments, tail_verdict
 from .branch_and_bound import convex_js, convex_kl
-from .index_functions import checked_function
+from .index_evaluation import checked_function
 from .result import INT64_LIMIT
 
 __all__ = ["CONFIDENCE", "DomainSample", "sample_domain"]

@@ -73,7 +73,7 @@ def test_each_line_of_a_stub_names_something_public(stub):
     for node in ast.parse(stub.read_text()).body:
         if isinstance(node, ast.ImportFrom) and node.level:
             for alias in node.names:
-                if alias.asname != alias.name and f"{package}.{alias.asname}" in PRESENT:  # an earlier address, which is not listed
+                if alias.asname != alias.name and f"{package}.{alias.asname}" in PRESENT:  # not listed
                     continue
                 assert alias.asname == alias.name, f"write `import {alias.name} as {alias.name}`: it is a public name"
                 named.append(alias.name)

@@ -106,10 +106,6 @@ def renyi_divergence(
     """
     if order == 1.0:
         return kl_divergence(p, q, certified=certified, deadline=deadline)
-    if math.isinf(order):
-        from .monotone_pieces import max_divergence  # which needs this module
-
-        return max_divergence(p, q, deadline=deadline)
     estimate, status = quantity_and_status("renyi", p, q, order=order, certified=certified, deadline=deadline)
     if status == SETTLED:
         return estimate

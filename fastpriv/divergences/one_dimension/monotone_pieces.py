@@ -39,15 +39,24 @@ from ...base.estimate import Estimate, Unit
 from ...base.numerics import MACHINE_EPSILON, FloatArray, IndexArray, next_above, next_below
 from ...distributions import GaussianMixture
 from ...kernels import _hockey_stick_curves
-from . import closed_forms
-from .integrals import kl_divergence
+from . import closed_forms, integrals
 from .quadrature import DISAGREE, NO_DEADLINE, STOPPED, TIME_SPENT, Deadline, all_single_gaussians, identical
 from .separated_scales import MAX_PAIRS, WIDE_BRACKET, Components, is_wide, narrow_by_parts
 
 __all__ = [
-    "COST_FIELDS", "MAX_DOUBLE_WIDTH", "curve_estimate", "curve_method", "epsilons_for_gaps",
-    "hockey_stick_divergence", "hockey_stick_rows", "is_wide", "max_divergence", "named_costs",
-    "rows_for_gaps", "with_mass_gaps",
+    "COST_FIELDS",
+    "MAX_DOUBLE_WIDTH",
+    "curve_estimate",
+    "curve_method",
+    "epsilons_for_gaps",
+    "hockey_stick_divergence",
+    "hockey_stick_rows",
+    "is_wide",
+    "max_divergence",
+    "named_costs",
+    "renyi_divergence",
+    "rows_for_gaps",
+    "with_mass_gaps",
 ]  # fmt: skip
 
 # bound: none - relative width of a bracket above which sums in doubles are formed again in double-doubles
@@ -109,6 +118,15 @@ def named_costs(counts: Sequence[int]) -> dict[str, Any]:
     if contradicted:
         cost["contradicted"] = contradicted
     return cost | STOPPED if late else cost
+
+
+def renyi_divergence(
+    p: GaussianMixture, q: GaussianMixture, order: float, *, certified: bool = False, deadline: Deadline = NO_DEADLINE
+) -> Estimate:
+    """D_order(P||Q) in nats, for order infinity too."""
+    if math.isinf(order):
+        return max_divergence(p, q, deadline=deadline)
+    return integrals.renyi_divergence(p, q, order, certified=certified, deadline=deadline)
 
 
 def max_divergence(p: GaussianMixture, q: GaussianMixture, *, deadline: Deadline = NO_DEADLINE) -> Estimate:
@@ -363,6 +381,6 @@ def _total_variation_bound(p: GaussianMixture, q: GaussianMixture, deadline: Dea
     """Upper bound of the total variation by relative entropy, hence of every H with epsilon >= 0."""
     best = 1.0
     for first, second in ((p, q), (q, p)):
-        kl = max(float(kl_divergence(first, second, certified=True, deadline=deadline).upper), 1e-300)
+        kl = max(float(integrals.kl_divergence(first, second, certified=True, deadline=deadline).upper), 1e-300)
         best = min(best, math.sqrt(kl / 2), math.sqrt(-math.expm1(-kl)))
     return min(1.0, best * (1 + 1e-15) + MACHINE_EPSILON * (len(p) + len(q)))

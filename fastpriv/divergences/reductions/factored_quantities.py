@@ -116,7 +116,7 @@ def renyi_divergence(
     """D_order(P||Q) in nats, KL(P||Q) for order 1: the sum over independent factors, infinite if one of them is."""
 
     def divergence(p: GaussianMixture, q: GaussianMixture) -> Estimate:
-        return integrals.renyi_divergence(p, q, order, certified=certified, deadline=deadline)
+        return monotone_pieces.renyi_divergence(p, q, order, certified=certified, deadline=deadline)
 
     def displacement_error(factor: OneDimensionalFactor) -> float:
         if order == 1.0:
