@@ -85,14 +85,6 @@ LONG = {
         ("n_jobs", "negative"))),
     ("least_sigma", "epsilon", "large"),
 }  # fmt: skip
-# Refused, with an error that is not yet clear.
-UNCLEAR = {
-    ("MechanismStack", "kind", "class"), ("MechanismStack", "kind", "function"),
-    ("RandomAllocation.epsilon", "delta", "huge"), ("RandomAllocation.epsilon", "delta", "complex array"),
-    *(("composition_from_dp_events", "event", kind) for kind in ("texts", "array of one", "complex array", "records")),
-    ("hockey_stick_divergence", "epsilon", "no rows"), ("largest_count", "pair", "function"),
-    ("repeated_releases", "mechanism", "empty"),
-}  # fmt: skip
 
 
 def wrong_is_default(call, parameter, kind):
@@ -102,7 +94,7 @@ def wrong_is_default(call, parameter, kind):
 
 def fault_of(call, parameter, kind):
     """What is wrong with how a call takes a wrong argument; None for nothing."""
-    if (call.name, parameter, kind) in LONG | UNCLEAR:
+    if (call.name, parameter, kind) in LONG:
         return None
     try:
         wrong = call.with_argument(parameter, WRONG[kind]())
