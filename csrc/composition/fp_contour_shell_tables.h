@@ -14,6 +14,10 @@
 
 /* bound: none - log of the ratio of the sum of a contour's terms to its value from which it is not tried */
 #define FP_SHELL_HOPELESS 3.0
+/* bound: none - minus log of a Chernoff bound from which shells, and all sums, are not tried: they have no digits there */
+#define FP_SHELL_DEEPEST 1e6
+#define FP_CONTOUR_DEEPEST 1e8
+#define FP_CONTOUR_FAR_TILT 512.0 /* t of the latter */
 #define FP_SHELLS_TABLES 64
 /* bound: none - width of the epsilons that share a table, in units of the distance of the means */
 #define FP_SHELL_CELL 1.0
@@ -344,7 +348,8 @@ static inline int fp_shells_at(fp_composition *c, int quantity, double epsilon, 
         if (answer.lower <= answer.upper)
             *out = fp_contour_both(answer, *out);
         const double width = out->upper - out->lower;
-        if (width < fp_max(10.0 * FP_SHELL_WIDTH, fp_min(4.0 * table->width, 1e-6)) || table->spent)
+        if (width < fp_max(10.0 * FP_SHELL_WIDTH, fp_min(4.0 * table->width, 1e-6)) || table->spent
+            || !(table->width < INFINITY)) /* where a cell has no bounds at its middle, finer cells have none */
             break;
     }
     return 0;
@@ -359,6 +364,56 @@ static inline void fp_composition_close(fp_composition *c)
     fp_composition_free(c);
 }
 
+/* log of Chernoff's bound of delta and of the tail at all epsilons within `slack`, by the tilt of a slot; infinity where
+ * its moments are not known */
+FP_INLINE double fp_contour_chernoff_at(const fp_contour_slot *slot, double epsilon, double slack)
+{
+    const double lost = slot->t * epsilon;
+    return slot->known > 0 ? slot->value + slot->error - lost + slot->t * slack + 8.0 * FP_U * (fabs(slot->value) + lost)
+                           : INFINITY;
+}
+
+/* Whether some moments are sums over nodes of a quadrature of densities */
+static inline int fp_contour_has_nodes(const fp_composition *c)
+{
+    for (int i = 0; i < c->n; i++)
+        if (c->factors[i].kind == &fp_contour_one_sigma_kind || c->factors[i].kind == &fp_contour_several_kind)
+            return 1;
+    return 0;
+}
+
+/* Far beyond all losses no sum has digits: nothing is summed, and `upper` becomes Chernoff's bound. 2 where no sum is
+ * tried, 1 where no shells are, 0; -1 without memory. */
+static inline int fp_contour_is_far(fp_composition *c, double epsilon, double slack, double *upper)
+{
+    const fp_contour_slot *slot;
+    double place, curvature, bound;
+    if (c->side < 0 || !(c->largest_t > 0.0) || !fp_contour_has_nodes(c))
+        return 0;
+    if (epsilon > FP_CONTOUR_DEEPEST / FP_CONTOUR_FAR_TILT) {
+        const int first = FP_SLOTS / 2 + (int)(FP_SLOTS_PER_OCTAVE * log2(FP_CONTOUR_FAR_TILT));
+        double best = INFINITY;
+        for (int i = 0; i < 4; i++) { /* t four times as large each */
+            if (fp_contour_find(c, first + 2 * FP_SLOTS_PER_OCTAVE * i, &slot))
+                return -1;
+            bound = fp_contour_chernoff_at(slot, epsilon, slack);
+            if (!(bound < best) || !(bound < -FP_CONTOUR_DEEPEST))
+                break;
+            best = bound;
+        }
+        *upper = best < *upper ? best : *upper;
+        if (best < -FP_CONTOUR_DEEPEST)
+            return 2;
+    }
+    if (fp_contour_saddle(c, epsilon, &place, &curvature) || fp_contour_find(c, (int)(place + 0.5), &slot))
+        return -1;
+    bound = fp_contour_chernoff_at(slot, epsilon, slack);
+    if (!(bound < -FP_SHELL_DEEPEST))
+        return 0;
+    *upper = fp_min(*upper, bound);
+    return 1;
+}
+
 /* Bounds at `count` epsilons >= 0, or any of the side -1, of which `done` were done; with a slack for all epsilons
  * within it, but none where shells would be tried. -1 without memory, or the reason to stop. */
 static inline int fp_composition_bounds(fp_composition *c, int quantity, ptrdiff_t count, const double *epsilon,
@@ -367,8 +422,14 @@ static inline int fp_composition_bounds(fp_composition *c, int quantity, ptrdiff
     for (*done = 0; *done < count; ++*done) {
         const double at = epsilon[*done];
         fp_contour_answer answer = {c->log_mass, -INFINITY, c->log_mass}, other;
-        const int shells = c->side > 0 ? fp_shells_first(c, at) : 0;
-        int status = shells < 0 ? -1 : 0;
+        const int far = fp_contour_is_far(c, at, slack, &answer.upper);
+        const int shells = c->side > 0 && !far ? fp_shells_first(c, at) : 0;
+        int status = shells < 0 || far < 0 ? -1 : 0;
+        answer.value = answer.upper;
+        if (far == 2) {
+            out[*done] = answer;
+            continue;
+        }
         if (!status && shells && slack == 0.0) {
             status = fp_shells_at(c, quantity, at, &other, stop);
             if (!status)
@@ -379,7 +440,7 @@ static inline int fp_composition_bounds(fp_composition *c, int quantity, ptrdiff
             if (!status)
                 answer = fp_contour_both(other, answer);
         }
-        if (!status && !shells && slack == 0.0 && c->side > 0 && fp_windows_fit(c)
+        if (!status && !shells && !far && slack == 0.0 && c->side > 0 && fp_windows_fit(c)
             && !(answer.upper - answer.lower < 10.0 * FP_SHELL_WIDTH)) {
             status = fp_shells_at(c, quantity, at, &other, stop);
             if (!status)

@@ -27,6 +27,8 @@ cdef extern from "line/fp_mixture_integrals_ufuncs.h" nogil:
     void fp_mixture_integrals_select()
     int fp_mixture_row(fp_row_workspace *, int, int, fp_column, fp_column, fp_column, int, fp_column, fp_column,
                        fp_column, double, double, fp_row *)
+    int fp_mixture_row_close(fp_row_workspace *, int, int, fp_column, fp_column, fp_column, int, fp_column, fp_column,
+                             fp_column, double, fp_row *)
     void fp_row_workspace_free(fp_row_workspace *)
     int FP_KL, FP_JS, FP_ENTROPY, FP_RENYI, FP_INFORMATION
     int FP_ROW_SETTLED, FP_ROW_WIDE, FP_ROW_UNDECIDED, FP_ROW_INVALID
@@ -109,6 +111,36 @@ def row_integral(int kind, const double[:] w, const double[:] m, const double[:]
     if status:
         finished(status, "components")
     return row.value, row.lower, row.upper, row.status, row.method, row.panels, row.evaluations
+
+
+def closed_bracket(int kind, double value, double lower, double upper, const double[:] w, const double[:] m,
+                   const double[:] s, const double[:] v=None, const double[:] n=None, const double[:] t=None,
+                   double order=0.0):
+    """(value, lower, upper, method) of a bracket as ``row_integral`` closes it by bounds that need no integral.
+
+    The bracket [0, infinity] (of an entropy [-infinity, infinity]) gives these bounds themselves.
+    """
+    cdef fp_row_workspace work
+    cdef fp_row row
+    cdef fp_column p[3]
+    cdef fp_column q[3]
+    cdef int status, j = 0, k = <int>w.shape[0]
+    check_quantity(kind, v is None)
+    check_columns(k, m.shape[0], s.shape[0])
+    memset(&work, 0, sizeof(work))
+    memset(&row, 0, sizeof(row))
+    memset(q, 0, sizeof(q))
+    row.value, row.lower, row.upper = value, lower, upper
+    p[0], p[1], p[2] = _column(w), _column(m), _column(s)
+    if v is not None:
+        j = <int>v.shape[0]
+        check_columns(j, n.shape[0], t.shape[0])
+        q[0], q[1], q[2] = _column(v), _column(n), _column(t)
+    status = fp_mixture_row_close(&work, kind, k, p[0], p[1], p[2], j, q[0], q[1], q[2], order, &row)
+    fp_row_workspace_free(&work)
+    if status:
+        raise ValueError("weights must sum to 1, and lengths must lie in the range of row_integral")
+    return row.value, row.lower, row.upper, row.method
 
 
 cdef inline fp_column _row(const double[:, :] columns, Py_ssize_t i) noexcept nogil:

@@ -6,6 +6,9 @@
 
 /* bound: tested by enclosures/test_hockey_stick - the few roundings of each elementary term, nine units of 2^-53 */
 #define FP_ROUND 1.0e-15
+/* bound: tested by kernels/test_special_accuracy, enclosures/test_hockey_stick - relative error of Phi(b) - Phi(a)
+ * in doubles */
+#define FP_NDTR_DIFF_ERROR 4.0e-15
 
 typedef struct {
     double value, lower, upper, log_value, log_lower, log_upper;

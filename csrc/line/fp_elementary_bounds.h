@@ -1,5 +1,4 @@
-/* Bounds of a divergence that need neither crossings nor integrals, which close every computation of one; included once
- * per instruction set.
+/* Bounds of a hockey-stick divergence that need neither crossings nor integrals, which close every computation of one.
  *
  * Notation. a = e^eps; P = sum_i w_i N(m_i, s_i^2) and Q = sum_j v_j N(n_j, t_j^2), of any mass.
  *
@@ -11,6 +10,11 @@
  * sqrt(p q), a B^2 is at most that integral times that of max(p, a q), which is at most P(R) + a Q(R); and again by
  * Cauchy's inequality B is at least the sum of sqrt(w_i v_j) B_ij over disjoint pairs (i, j) of components. */
 /* bounds: tested by enclosures/test_elementary_bounds - rounding of masses of cells and of affinities */
+#ifndef FP_ELEMENTARY_BOUNDS_H
+#define FP_ELEMENTARY_BOUNDS_H
+
+#include "line/fp_bracket.h"
+#include "special/fp_math.h"
 
 #define FP_CELLS 3      /* left of the narrowest component, at it, right of it */
 #define FP_CELL_END 3.0 /* in its standard deviations */
@@ -20,40 +24,46 @@
 /* Masses of an interval under both mixtures, with bounds of their absolute errors. */
 typedef struct {
     double p, p_error, q, q_error;
-} FP_NAME(fp_interval_mass);
+} fp_interval_mass;
 
 typedef struct {
-    FP_NAME(fp_interval_mass) cell[FP_CELLS];
+    fp_interval_mass cell[FP_CELLS];
     double p, q;     /* upper bounds of the masses */
     double affinity; /* lower bound of B^2 */
-} FP_NAME(fp_elementary_bounds);
+} fp_elementary_bounds;
 
-/* Masses of the cells around a component under one mixture. */
-static inline void FP_NAME(fp_cell_masses)(double centre, double sigma, int n, const double *w, const double *m,
-                                           const double *s, double mass[FP_CELLS], double error[FP_CELLS])
+/* Masses of the cells around N(centre, sigma^2) under one mixture. An end z, in a component's sigmas, errs by
+ * e = FP_ROUND (|away| + |step|) / s, and its tail Phi(-|z|) by at most e phi(|z| - e) <= e e^(e |z|) phi(z), where
+ * phi(z) <= (1 + |z|) Phi(-|z|); where e is not small nothing is known of it, and beyond 40 it is below e^-800. */
+static inline void fp_cell_masses(double centre, double sigma, int n, const double *w, const double *m,
+                                  const double *s, double mass[FP_CELLS], double error[FP_CELLS])
 {
+    const double step = FP_CELL_END * sigma;
     for (int c = 0; c < FP_CELLS; ++c)
         mass[c] = error[c] = 0.0;
     for (int i = 0; i < n; ++i) {
-        const double away = centre - m[i], half = FP_CELL_END * sigma;
-        double z[FP_CELLS + 1], slip[FP_CELLS + 1];
-        z[0] = -1e3, z[FP_CELLS] = 1e3, slip[0] = slip[FP_CELLS] = 0.0;
-        for (int k = 1; k < FP_CELLS; ++k) {
-            const double step = k == 1 ? -half : half, at = (away + step) / s[i], size = (fabs(away) + fabs(step)) / s[i];
+        const double away = centre - m[i];
+        double z[2], tail[2], off[2]; /* left of the first end, right of the second */
+        for (int k = 0; k < 2; ++k) {
+            const double at = (k ? -away - step : away - step) / s[i], e = FP_ROUND * ((fabs(away) + step) / s[i]);
             z[k] = at < -1e3 ? -1e3 : at > 1e3 ? 1e3 : at;
-            slip[k] = (size < 1e300 ? size : 1e300) * fp_exp(-0.5 * z[k] * z[k]);
+            const double near = e * (1.0 + fabs(z[k])), least = fp_ndtr(-fabs(z[k]));
+            tail[k] = z[k] < 0.0 ? least : 1.0 - least;
+            off[k] = fabs(at) - e > 40.0 ? 0.0 : near < 1.0 ? 3.0 * near * least : 1.0;
         }
+        const double both = tail[0] + tail[1], part[FP_CELLS] = {
+            tail[0], both < 0.5 ? 1.0 - both : fp_ndtr_diff(z[0], -z[1]), tail[1]};
+        const double slip[FP_CELLS] = {off[0], off[0] + off[1], off[1]};
         for (int c = 0; c < FP_CELLS; ++c) {
-            const double part = fp_ndtr_diff(z[c], z[c + 1]), off = FP_ROUND * (slip[c] + slip[c + 1]);
-            mass[c] += w[i] * part;
-            error[c] += w[i] * (off < 1.0 ? off : 1.0) + 1e-300;
+            mass[c] += w[i] * part[c];
+            error[c] += w[i] * (slip[c] < 1.0 ? slip[c] : 1.0) + 1e-300;
         }
     }
     for (int c = 0; c < FP_CELLS; ++c)
         error[c] += (FP_NDTR_DIFF_ERROR + 2.3e-16 * n) * mass[c];
 }
 
-static int FP_NAME(fp_index_of_least)(int n, const double *x)
+static inline int fp_index_of_least(int n, const double *x)
 {
     int best = 0;
     for (int i = 1; i < n; ++i)
@@ -61,17 +71,25 @@ static int FP_NAME(fp_index_of_least)(int n, const double *x)
     return best;
 }
 
-static void FP_NAME(fp_elementary_bounds_build)(int np, const double *w, const double *m, const double *s, int nq,
-                                                const double *v, const double *n, const double *t,
-                                                FP_NAME(fp_elementary_bounds) * out)
+/* The masses of the cells around N(centre, sigma^2) under P and Q. */
+static inline void fp_cells_around(double centre, double sigma, int np, const double *w, const double *m,
+                                   const double *s, int nq, const double *v, const double *n, const double *t,
+                                   fp_interval_mass cell[FP_CELLS])
 {
-    const int of_p = FP_NAME(fp_index_of_least)(np, s), of_q = FP_NAME(fp_index_of_least)(nq, t);
-    const double centre = s[of_p] <= t[of_q] ? m[of_p] : n[of_q], sigma = s[of_p] <= t[of_q] ? s[of_p] : t[of_q];
     double p[FP_CELLS], p_error[FP_CELLS], q[FP_CELLS], q_error[FP_CELLS];
-    FP_NAME(fp_cell_masses)(centre, sigma, np, w, m, s, p, p_error);
-    FP_NAME(fp_cell_masses)(centre, sigma, nq, v, n, t, q, q_error);
+    fp_cell_masses(centre, sigma, np, w, m, s, p, p_error);
+    fp_cell_masses(centre, sigma, nq, v, n, t, q, q_error);
     for (int c = 0; c < FP_CELLS; ++c)
-        out->cell[c] = (FP_NAME(fp_interval_mass)){p[c], p_error[c], q[c], q_error[c]};
+        cell[c] = (fp_interval_mass){p[c], p_error[c], q[c], q_error[c]};
+}
+
+static inline void fp_elementary_bounds_build(int np, const double *w, const double *m, const double *s, int nq,
+                                              const double *v, const double *n, const double *t,
+                                              fp_elementary_bounds *out)
+{
+    const int of_p = fp_index_of_least(np, s), of_q = fp_index_of_least(nq, t);
+    const double centre = s[of_p] <= t[of_q] ? m[of_p] : n[of_q], sigma = s[of_p] <= t[of_q] ? s[of_p] : t[of_q];
+    fp_cells_around(centre, sigma, np, w, m, s, nq, v, n, t, out->cell);
     out->p = out->q = 0.0;
     for (int i = 0; i < np; ++i)
         out->p += w[i];
@@ -97,8 +115,7 @@ static void FP_NAME(fp_elementary_bounds_build)(int np, const double *w, const d
 }
 
 /* Lower bound of H for a cover of the line, or of a part of it, less its rounding; `sum` is without that. */
-static inline double FP_NAME(fp_lower_bound_from_cells)(const FP_NAME(fp_interval_mass) * cell, int cells, double factor,
-                                                        double *sum)
+static inline double fp_lower_bound_from_cells(const fp_interval_mass *cell, int cells, double factor, double *sum)
 {
     double error = 0.0;
     *sum = 0.0;
@@ -114,13 +131,13 @@ static inline double FP_NAME(fp_lower_bound_from_cells)(const FP_NAME(fp_interva
 
 /* Bring a bracket of H within these bounds. Where they contradict it, the bracket becomes the hull of both, and 1 is
  * returned. */
-static int FP_NAME(fp_close_bracket)(const FP_NAME(fp_elementary_bounds) * known, double epsilon, fp_bracket *out)
+static inline int fp_close_bracket(const fp_elementary_bounds *known, double epsilon, fp_bracket *out)
 {
     if (!(epsilon < 600.0))
         return 0;
     const double factor = fp_exp(epsilon), scale = known->p / factor + known->q;
     const double upper = known->p - known->affinity / scale * (1.0 - 1e-13) + 4.5e-16 * known->p;
-    double sum, lower = FP_NAME(fp_lower_bound_from_cells)(known->cell, FP_CELLS, factor, &sum);
+    double sum, lower = fp_lower_bound_from_cells(known->cell, FP_CELLS, factor, &sum);
     lower = lower > 0.0 ? lower : 0.0;
     if (lower <= out->lower && upper >= out->upper) /* the bracket says more, and agrees */
         return 0;
@@ -146,3 +163,5 @@ static int FP_NAME(fp_close_bracket)(const FP_NAME(fp_elementary_bounds) * known
                                                        : out->log_value;
     return 0;
 }
+
+#endif

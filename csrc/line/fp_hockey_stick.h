@@ -5,11 +5,7 @@
 #include "gauss/fp_two_points.h"
 #include "special/fp_dd_normal.h"
 #include "line/fp_log_ratio.h"
-#include "line/fp_bracket.h"
-
-/* bound: tested by kernels/test_special_accuracy, enclosures/test_hockey_stick - relative error of Phi(b) - Phi(a)
- * in doubles */
-#define FP_NDTR_DIFF_ERROR 4.0e-15
+#include "line/fp_elementary_bounds.h"
 
 /* A crossing of L with eps in a monotone piece, which is about between `low` and `high`, and what is lost by using x in
  * its place: e^log_loss, NaN where x is not proved to be near. */

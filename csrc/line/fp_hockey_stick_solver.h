@@ -8,7 +8,6 @@
 #include "line/fp_monotone_pieces_solver.h"
 #include "line/fp_hockey_stick_set_solver.h"
 #include "line/fp_scaled_sum_loops.h"
-#include "line/fp_elementary_bounds.h"
 #include "line/fp_hockey_stick_sum_loops.h"
 
 /* log of an upper bound of H, from P(E) alone and what E may lack; not to be used when it was stopped. */
@@ -168,11 +167,11 @@ static long FP_NAME(fp_close_curve)(int np, const double *w, const double *m, co
                                     const double *n, const double *t, const double *epsilon, ptrdiff_t count,
                                     fp_bracket *out)
 {
-    FP_NAME(fp_elementary_bounds) known;
+    fp_elementary_bounds known;
     long contradicted = 0;
-    FP_NAME(fp_elementary_bounds_build)(np, w, m, s, nq, v, n, t, &known);
+    fp_elementary_bounds_build(np, w, m, s, nq, v, n, t, &known);
     for (ptrdiff_t k = 0; k < count; ++k)
-        contradicted += FP_NAME(fp_close_bracket)(&known, epsilon[k], &out[k]);
+        contradicted += fp_close_bracket(&known, epsilon[k], &out[k]);
     return contradicted;
 }
 

@@ -227,14 +227,14 @@ static void FP_NAME(fp_hockey_stick_in_double_doubles)(const fp_log_ratio *r, do
 /* Masses of intervals of the line with their errors, for all eps: of cells between some of the means, which cover
  * the line, and of the pieces of L. Those for which the time did not suffice are not counted. */
 typedef struct {
-    FP_NAME(fp_interval_mass) *cell, *piece;
+    fp_interval_mass *cell, *piece;
     int cells, pieces;
     double all; /* an upper bound of the mass of P */
 } FP_NAME(fp_interval_masses);
 
-static FP_NAME(fp_interval_mass) FP_NAME(fp_interval_mass_of)(const fp_log_ratio *r, double left, double right)
+static fp_interval_mass FP_NAME(fp_interval_mass_of)(const fp_log_ratio *r, double left, double right)
 {
-    FP_NAME(fp_interval_mass) s;
+    fp_interval_mass s;
     double *part = r->scratch, *slip = part + r->p.padded + r->q.padded,
            rounding = 2.3e-16 * (r->p.padded + r->q.padded);
     FP_NAME(fp_mixture_mass)(&r->p, r->w, left, right, part, slip, &s.p, &s.p_error);
@@ -254,7 +254,7 @@ static int FP_NAME(fp_interval_masses_build)(const fp_log_ratio *r, const fp_pie
     out->cell = malloc((size_t)(2 * FP_DEADLINE_INTERVALS + 3 + pieces->count) * sizeof *out->cell);
     if (!out->cell)
         return -1;
-    FP_NAME(fp_interval_mass) whole = FP_NAME(fp_interval_mass_of)(r, -INFINITY, INFINITY);
+    fp_interval_mass whole = FP_NAME(fp_interval_mass_of)(r, -INFINITY, INFINITY);
     out->all = whole.p + whole.p_error;
     while (!last && !fp_stop_requested(r->stop, 4 * (r->np + r->nq))) {
         double right = INFINITY;
@@ -282,9 +282,9 @@ static void FP_NAME(fp_hockey_stick_from_masses)(const fp_pieces *pieces, const 
                                                  double epsilon, fp_bracket *out)
 {
     double sum = 0.0, below = 0.0, least, most, factor = epsilon < 600.0 ? fp_exp(epsilon) : INFINITY;
-    double lower = factor < INFINITY ? FP_NAME(fp_lower_bound_from_cells)(known->cell, known->cells, factor, &sum) : 0.0;
+    double lower = factor < INFINITY ? fp_lower_bound_from_cells(known->cell, known->cells, factor, &sum) : 0.0;
     for (int k = 0; k < known->pieces; ++k) {
-        const FP_NAME(fp_interval_mass) *s = &known->piece[k];
+        const fp_interval_mass *s = &known->piece[k];
         double gain = 0.0;
         FP_NAME(fp_piece_bounds)(&pieces->piece[k], &least, &most);
         if (most <= epsilon)

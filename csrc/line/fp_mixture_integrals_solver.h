@@ -11,7 +11,8 @@
  *     Renyi   J is that of the weights divided by their sums: order log A + (1 - order) log B is subtracted; with S the
  *             integral of fp_integrand.h, b = order - 1, x = B/A - 1 and t = S/A - x the integral is A (1 + b t), so
  *             that J / b = log1p(b t) / b + log(1 + x) = S/A - excess(x) - excess(b t) / b
- * A pair of one standard deviation goes to fp_one_sigma_solver.h first.
+ * A pair of one standard deviation goes to fp_one_sigma_solver.h first. Every bracket of an integral is closed by
+ * bounds of another kind (fp_elementary_divergences.h, fp_information_bounds).
  *
  * Two Gaussians P = N(m, s^2) and Q = N(n, t^2): x = s^2/t^2 - 1 and z = (m - n)/t, excess(x) = x - log(1 + x) >= 0,
  *     KL = (excess(x) + z^2) / 2,
@@ -26,6 +27,7 @@
 #ifndef FP_MIXTURE_INTEGRALS_SOLVER_H
 #define FP_MIXTURE_INTEGRALS_SOLVER_H
 
+#include "line/fp_elementary_divergences.h"
 #include "line/fp_one_sigma_solver.h"
 #include "line/fp_quadrature_solver.h"
 
@@ -151,6 +153,13 @@ static inline double fp_row_error(const fp_row_integral *r)
     return 1.0000001 * (r->truncation + fraction * r->rounding) + (r->method & FP_BY_PANELS ? FP_TRUNCATED_TAILS : 0.0);
 }
 
+/* The middle of a bracket, or its lower end where the upper one is infinite. */
+static inline double fp_row_middle(const fp_row *row)
+{
+    const double value = row->upper < INFINITY ? row->lower + 0.5 * (row->upper - row->lower) : row->lower;
+    return value == 1.7976931348623157e308 ? INFINITY : value;
+}
+
 /* value +- error, outward by one double, within [floor, ceiling] */
 static inline void fp_row_enclose(fp_row *row, double value, double error, double floor, double ceiling)
 {
@@ -158,11 +167,7 @@ static inline void fp_row_enclose(fp_row *row, double value, double error, doubl
     const double below = fp_below(value - error), above = fp_above(value + error);
     row->lower = below > floor ? below : floor; /* a NaN leaves the limits */
     row->upper = above < ceiling ? above : ceiling;
-    if (!(row->lower < value && value < row->upper)) { /* nothing prefers one end: take the middle */
-        value = row->upper < INFINITY ? row->lower + 0.5 * (row->upper - row->lower) : row->lower;
-        value = value == 1.7976931348623157e308 ? INFINITY : value;
-    }
-    row->value = value;
+    row->value = row->lower < value && value < row->upper ? value : fp_row_middle(row); /* nothing prefers one end */
 }
 
 static inline void fp_row_exact(fp_row *row, double value, double margin, int method)
@@ -395,35 +400,19 @@ static inline int fp_row_integrate(fp_row_workspace *ws, fp_row *row, int kind, 
     return 0;
 }
 
-static inline double fp_excess(double x)
-{
-    if (fabs(x) > 0.25)
-        return x - fp_log1p(x);
-    const double y = x / (2.0 + x), square = y * y; /* log(1 + x) = 2 (y + y^3/3 + ...) and x - 2 y = x y */
-    double tail = 0.0;
-    for (int k = 25; k > 1; k -= 2)
-        tail = tail * square + 2.0 / k;
-    return x * y - y * square * tail;
-}
-
 /* KL (order 1) or Renyi divergence of two Gaussians, where doubles lose no digits; else the row is wide. */
 static inline void fp_row_two_gaussians(fp_row *row, const fp_side *p, const fp_side *q, double order)
 {
     const double s = p->s[0], t = q->s[0], gap = (s - t) / t, z = (p->m[0] - q->m[0]) / t;
     const double x = gap * ((s + t) / t), b = order - 1.0, y = -b * x, square = z * z;
-    const double log_ratio = gap < -0.5 ? fp_log(s / t) : fp_log1p(gap);
     row->status = FP_ROW_WIDE;
     if (!(square < 1e290 && fabs(x) < 1e290 && fabs(y) < 1e290) || (z != 0.0 && square < 1e-280)
         || (x != 0.0 && (fabs(x) < 1e-140 || s < 1e-290 * t)))
         return; /* out of the range of doubles */
-    const double excess = fabs(x) > 0.25 ? x - 2.0 * log_ratio : fp_excess(x);
-    double value = 0.5 * (excess + square);
-    if (order != 1.0) {
-        if (!(1.0 + y > 0.05 * (1.0 + fabs(y))) || order < 0.5 || fabs(b) < 1e-10 || order > 1e10 || fabs(x) > 0.25
-            || (b < 0.0 && fabs(y) > 0.25))
-            return; /* terms would cancel */
-        value = order * square / (2.0 * (1.0 + y)) + 0.5 * (excess + fp_excess(y) / b);
-    }
+    if (order != 1.0 && (!(1.0 + y > 0.05 * (1.0 + fabs(y))) || order < 0.5 || fabs(b) < 1e-10 || order > 1e10
+                         || fabs(x) > 0.25 || (b < 0.0 && fabs(y) > 0.25)))
+        return; /* terms would cancel */
+    const double value = fp_gaussian_divergence(b, s, t, square);
     const double margin = (order == 1.0 ? 32.0 : 128.0) * fp_ulp(value);
     if (!(value < 1e300))
         return;
@@ -509,8 +498,7 @@ static inline int fp_row_panel_bounds(fp_row_workspace *ws, fp_row *row, const f
     row->upper = row->upper == row->upper ? row->upper : INFINITY;
     row->lower = row->lower == row->lower ? row->lower : 0.0;
     row->status = row->upper < INFINITY ? FP_ROW_SETTLED : FP_ROW_WIDE;
-    row->value = row->upper < INFINITY ? row->lower + 0.5 * (row->upper - row->lower)
-        : row->lower < 1.7976931348623157e308 ? row->lower : INFINITY;
+    row->value = fp_row_middle(row);
     return 0;
 }
 
@@ -759,7 +747,34 @@ static inline void fp_row_reconcile(fp_row *row, double lower, double upper)
         row->method |= FP_BOUNDS_DISAGREE;
     }
     if (!(row->lower <= row->value && row->value <= row->upper))
-        row->value = row->lower + 0.5 * (row->upper - row->lower);
+        row->value = fp_row_middle(row);
+}
+
+/* Close the bracket of an entropy or a divergence by bounds of another kind; lengths were divided by 2^exponent. An
+ * entropy lies between the mean of those of the components and that plus the entropy of the weights. */
+static inline void fp_row_close(fp_row_workspace *ws, fp_row *row, int quantity, const fp_side *p, const fp_side *q,
+                                double order, int exponent)
+{
+    double lower = 0.0, upper;
+    if (quantity == FP_ENTROPY) {
+        const double weights = fp_entropy_above(p), gap = fp_side_gap(p);
+        double size = 0.0;
+        for (int i = 0; i < p->n; i++) {
+            const double h = FP_NORMAL_ENTROPY + (fp_log(p->s[i]) + exponent * FP_LN2);
+            lower += p->w[i] * h, size += p->w[i] * (4.0 + fabs(h) + fabs(exponent * FP_LN2));
+        }
+        size *= (p->n + 16) * FP_U + 2.0 * gap;
+        fp_row_reconcile(row, lower - size, lower + weights + size);
+        return;
+    }
+    const int swapped = quantity == FP_RENYI && order < 0.5; /* as in fp_row_renyi */
+    const fp_side *first = swapped ? q : p, *second = swapped ? p : q;
+    const fp_mixture_columns of_p = {first->n, first->w, first->m, first->s, fp_side_gap(first)},
+                             of_q = {second->n, second->w, second->m, second->s, fp_side_gap(second)};
+    const double b = quantity != FP_RENYI ? 0.0 : swapped ? -order : order - 1.0;
+    const double factor = swapped ? b / (order - 1.0) : 1.0, slack = swapped ? 4.0 * FP_U : 0.0;
+    fp_elementary_divergence(quantity, b, &of_p, &of_q, ws->columns + 3 * ws->column_capacity, &lower, &upper);
+    fp_row_reconcile(row, factor * lower * (1.0 - slack), factor * upper * (1.0 + slack));
 }
 
 static inline int fp_row_information(fp_row_workspace *ws, fp_row *row, fp_side *q)
@@ -792,6 +807,22 @@ static inline int fp_row_information(fp_row_workspace *ws, fp_row *row, fp_side 
     return status;
 }
 
+/* Gather the components of a row, with room for fp_row_close; 0, FP_ROW_INVALID, or -1 when memory is short. */
+static inline int fp_row_gather(fp_row_workspace *ws, int k, fp_column w, fp_column m, fp_column s, int j, fp_column v,
+                                fp_column n, fp_column t, fp_side *p, fp_side *q)
+{
+    if (k + j > ws->column_capacity) {
+        free(ws->columns);
+        ws->columns = malloc(sizeof(double) * 5 * (size_t)(k + j));
+        ws->column_capacity = ws->columns ? k + j : 0;
+        if (!ws->columns)
+            return -1;
+    }
+    double *cursor = ws->columns;
+    const int invalid = fp_side_gather(p, &cursor, k, w, m, s);
+    return invalid | (j ? fp_side_gather(q, &cursor, j, v, n, t) : 0);
+}
+
 /* One row: the quantity is FP_KL, FP_JS, FP_RENYI, FP_ENTROPY (of P alone) or FP_INFORMATION (P: prior, points, sigma).
  * half_width is negative, or that of an interval that holds all of a Renyi integral but e^-750 of it, computed by the
  * caller after fp_sides_rescale. Returns 0, -1 when memory is short, or FP_INTERRUPTED. */
@@ -802,17 +833,9 @@ static inline int fp_mixture_row(fp_row_workspace *ws, int quantity, int k, fp_c
     const int exact = half_width >= 0.0; /* then the tails were decided, too */
     fp_side p, q = {0};
     *row = (fp_row){0.0, 0.0, INFINITY, FP_ROW_SETTLED, 0, 0, 0};
-    if (3 * (k + j) > ws->column_capacity) {
-        free(ws->columns);
-        ws->columns = malloc(sizeof(double) * 3 * (size_t)(k + j));
-        ws->column_capacity = ws->columns ? 3 * (k + j) : 0;
-        if (!ws->columns)
-            return -1;
-    }
-    double *cursor = ws->columns;
-    int invalid = fp_side_gather(&p, &cursor, k, w, m, s);
-    if (j)
-        invalid |= fp_side_gather(&q, &cursor, j, v, n, t);
+    const int invalid = fp_row_gather(ws, k, w, m, s, j, v, n, t, &p, &q);
+    if (invalid == -1)
+        return -1;
     if (invalid || (quantity == FP_RENYI && !(order > 0.0))) {
         row->value = row->lower = row->upper = NAN;
         row->status = FP_ROW_INVALID;
@@ -864,8 +887,21 @@ static inline int fp_mixture_row(fp_row_workspace *ws, int quantity, int k, fp_c
     const int status = quantity == FP_RENYI
         ? fp_row_renyi(ws, row, &p, &q, order, half_width)
         : fp_row_of_integral(ws, row, quantity, &p, &q, exponent, quantity == FP_JS ? FP_LOG_2_ABOVE : INFINITY);
+    if (!status)
+        fp_row_close(ws, row, quantity, &p, &q, order, exponent);
     if (gaussians && row->status == FP_ROW_SETTLED)
         row->status = FP_ROW_WIDE; /* exact arithmetic has a closed form for it */
+    return status;
+}
+
+/* The bracket of `row` closed as that of an integral; returns 0, FP_ROW_INVALID, or -1 when memory is short. */
+static inline int fp_mixture_row_close(fp_row_workspace *ws, int quantity, int k, fp_column w, fp_column m, fp_column s,
+                                       int j, fp_column v, fp_column n, fp_column t, double order, fp_row *row)
+{
+    fp_side p, q = {0};
+    const int status = fp_row_gather(ws, k, w, m, s, j, v, n, t, &p, &q);
+    if (!status)
+        fp_row_close(ws, row, quantity, &p, &q, order, fp_sides_rescale(&p, &q));
     return status;
 }
 

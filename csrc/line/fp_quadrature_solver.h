@@ -244,7 +244,7 @@ static inline double fp_log_modulus(fp_integral *w, int kind, double b, double r
 {
     const double x = 0.5 * (rho + 1.0 / rho), y = 0.5 * (rho - 1.0 / rho);
     fp_local_mixture *sides[2] = {&w->side_p, &w->side_q};
-    double log_m[2] = {0.0, 0.0};
+    double log_m[2] = {0.0, 0.0}, rounding[2] = {0.0, 0.0};
     for (int k = 0; k < 2; k++) {
         fp_local_mixture *s = sides[k];
         if (!s->n)
@@ -253,7 +253,11 @@ static inline double fp_log_modulus(fp_integral *w, int kind, double b, double r
         if (!(s->kappa < 0.97))
             return INFINITY;
         s->lambda = fp_log_loss(s->kappa);
-        log_m[k] = s->l0 + fp_quadratic_maximum(s->alpha, s->beta, x, y) + s->kappa; /* log(1 + kappa) <= kappa */
+        const double change = (fabs(s->alpha) + fabs(s->beta) * x) * x; /* of log p, to a factor of two */
+        if (!(change < 1e300 && s->l0 > -INFINITY)) /* the maximum below would be NaN, which fp_max may drop */
+            return INFINITY;
+        rounding[k] = 4e-15 * (fabs(s->l0) + change);
+        log_m[k] = s->l0 + fp_quadratic_maximum(s->alpha, s->beta, x, y) + s->kappa + rounding[k]; /* log1p(x) <= x */
     }
     const fp_local_mixture *p = &w->side_p, *q = &w->side_q;
     if (kind == FP_MASS_P || kind == FP_MASS_Q)
@@ -269,7 +273,8 @@ static inline double fp_log_modulus(fp_integral *w, int kind, double b, double r
     if (kind == FP_JS)
         return fp_log_modulus_js(p, q, log_m[0], log_m[1], (fabs(slope) + 0.5 * fabs(curvature) * x) * x);
     const double phi = p->l0 + b * l0 + fp_quadratic_maximum(p->alpha + b * slope, p->beta + b * curvature, x, y)
-                       + a * fp_log1p(p->kappa) + (b > 0.0 ? b * q->lambda : -b * fp_log1p(q->kappa));
+                       + a * fp_log1p(p->kappa) + (b > 0.0 ? b * q->lambda : -b * fp_log1p(q->kappa))
+                       + a * rounding[0] + fabs(b) * rounding[1];
     if (kind == FP_RENYI)
         return phi;
     const double plain = fp_log_renyi_small(log_m[0], log_m[1], phi, b, size), y_size = fabs(b) * size;
@@ -533,8 +538,11 @@ static inline void fp_renyi_panel(const fp_integral *w, const fp_panel *panel, d
         const int *index = w->arena + (side ? panel->start_q : panel->start_p), n = side ? panel->n_q : panel->n_p;
         const int reference = fp_largest_component(law, index, n, index[0], panel->origin, panel->x0);
         double most = 0.0;
-        for (int j = 0; j < n; j++)
-            most = fp_max(most, fp_component_ratio_bound(law, index[j], reference, panel->origin, panel->x0, panel->h));
+        for (int j = 0; j < n; j++) { /* NaN where squares have overflowed: then nothing is known */
+            const double ratio =
+                fp_component_ratio_bound(law, index[j], reference, panel->origin, panel->x0, panel->h);
+            most = ratio == ratio ? fp_max(most, ratio) : INFINITY;
+        }
         more[side] = factors[side] * (most + (n > 1 ? fp_log((double)n) : 0.0)) * 1.000001;
         const double t = fp_distance(law, reference, panel->origin, panel->x0) * law->is[reference];
         const double step = panel->h * law->is[reference], size = fabs(t) + step;

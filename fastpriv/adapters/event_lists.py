@@ -8,6 +8,7 @@ which rises with the sensitivity.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, Literal
@@ -120,16 +121,15 @@ def composition_from_opacus(history: Any) -> Composition:
 def _fields(event: Any) -> tuple[str, Callable[[str], Any]]:
     """The name of the class of an event, and its attributes."""
     if isinstance(event, Mapping) and "class_name" in event:
-        name = event["class_name"]
-        source = dict(event)
+        name, read = event["class_name"], event.__getitem__
     else:
-        name = type(event).__name__
-        source = {key: getattr(event, key) for key in dir(event) if not key.startswith("_")}
+        name, read = type(event).__name__, functools.partial(getattr, event)
 
     def field(key: str) -> Any:
-        if key not in source:
-            raise DomainError(f"event must have {key} in a {name}; got {validate.shown(event)}. Add it.")
-        return source[key]
+        try:
+            return read(key)
+        except (AttributeError, KeyError):
+            raise DomainError(f"event must have {key} in a {name}; got {validate.shown(event)}. Add it.") from None
 
     return str(name), field
 

@@ -36,6 +36,9 @@ WIDENED = "widened: elementary bounds disagree with it"  # in ``method``
 
 # bound: proved - rounding of a logarithm of a probability here, relative to 1 + its size
 _ROUNDING = 1e-12
+# bound: none - distance of means, in standard deviations, from which the moment is taken for infinite: its square is no
+#    double
+_LARGEST_DISTANCE = 1e154
 _HALF_LINES = 96  # events of a release
 _MOST_OUTCOMES = 512  # of a discrete pair whose events are tried
 # bound: none - epsilons at which the best event is found beforehand; delta falls between them
@@ -147,7 +150,10 @@ def _log_moment(step: Step) -> float:
     if isinstance(step, MixtureStep):
         if len(step.q) > 1 or (step.p.sigmas != step.q.sigmas[0]).any() or len(step.p) > _HALF_LINES:
             return math.inf
-        x = (step.p.means - step.q.means[0]) / step.q.sigmas[0]
+        with np.errstate(over="ignore"):
+            x = (step.p.means - step.q.means[0]) / step.q.sigmas[0]
+        if not np.abs(x).max() < _LARGEST_DISTANCE:
+            return math.inf
         logs = np.log(step.p.weights)
         value = float(log_sum_exp((logs[:, None] + logs + x[:, None] * x).ravel()))
         size, gap = float(np.abs(x).max() ** 2), 2.0 * step.p_gap + step.q_gap

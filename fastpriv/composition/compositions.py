@@ -29,7 +29,15 @@ from ..base import validate
 from ..base.errors import DomainError, ShapeError, warned
 from ..base.estimate import Estimate, NumberLike
 from ..base.monotone import monotone
-from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_below, rounded_down, rounded_up
+from ..base.numerics import (
+    SMALLEST_NORMAL,
+    SMALLEST_SUBNORMAL,
+    UNIT_ROUNDOFF,
+    FloatArray,
+    next_below,
+    rounded_down,
+    rounded_up,
+)
 from . import engines, epsilon_search
 from .closing_checks import WIDENED, checked, reconciled
 from .log_bounds import LogBounds
@@ -722,18 +730,20 @@ def _tails(steps: BoundingSteps, epsilon: FloatArray) -> FloatArray:
     shape (4, 2, n).
     """
     delta, tail = (np.stack(engines.curve_bounds(steps, epsilon, one).numbers[1:]) for one in ("delta", "tail"))
+    np.minimum(tail[1], 0.0, out=tail[1])  # a(epsilon) <= P(S > epsilon) <= 1
     finite = np.where(np.isfinite(epsilon), epsilon, 0.0)
     rows = np.empty((4, 2, epsilon.size))
-    with np.errstate(under="ignore", over="ignore"):
+    with np.errstate(under="ignore", over="ignore", invalid="ignore"):
         power = np.exp(tail)
         np.multiply(power, np.exp(-finite), out=rows[1])
         rows[1] *= 1.0 + _OUTWARD * (_exp_error(tail) + 2.0 * _exp_error(finite))
         rows[0] = np.exp(delta) * (1.0 + _OUTWARD * _exp_error(delta)) + power * (1.0 + _OUTWARD * _exp_error(tail))
-    far = ~(epsilon < _FAR)
-    if far.any():  # e^-epsilon underflows
-        with np.errstate(under="ignore", over="ignore"):
+        far = ~(epsilon < _FAR)
+        if far.any():  # e^-epsilon underflows
             level = tail[:, far] - finite[far]
             rows[1][:, far] = np.exp(level) * (1.0 + _OUTWARD * (_exp_error(tail[:, far]) + _exp_error(finite[far])))
+    _subnormal_outward(rows[0], np.maximum(delta[1], tail[1]))
+    _subnormal_outward(rows[1], tail[1])
     np.minimum(rows[:2], 1.0, out=rows[:2])
     rows[2:] = 1.0 - rows[:2, ::-1] + _OUTWARD * UNIT_ROUNDOFF
     np.clip(rows[2:], 0.0, 1.0, out=rows[2:])
@@ -742,9 +752,17 @@ def _tails(steps: BoundingSteps, epsilon: FloatArray) -> FloatArray:
         found = np.stack(engines.curve_bounds(steps, epsilon[small], "lower").numbers[1:])
         with np.errstate(under="ignore"):
             below = np.exp(found) * (1.0 + _OUTWARD * _exp_error(found))
+        _subnormal_outward(below, found[1])
         low = np.maximum(rows[2, 0, small], below[0])
         rows[2, :, small] = np.stack([low, np.maximum(np.minimum(rows[2, 1, small], below[1]), low)], axis=-1)
     return rows
+
+
+def _subnormal_outward(bounds: FloatArray, log_upper: FloatArray) -> None:
+    """Round exponentials below the normal numbers outward; 0 remains the bound of what is 0."""
+    small = bounds < SMALLEST_NORMAL
+    np.add(bounds, 8.0 * SMALLEST_SUBNORMAL * _OUTWARD, out=bounds, where=small & (log_upper > -np.inf))
+    np.maximum(bounds[0], 0.0, out=bounds[0], where=small[0])
 
 
 def _exp_error(logs: FloatArray) -> FloatArray:

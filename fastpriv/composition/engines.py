@@ -51,7 +51,7 @@ from ..divergences.kl_and_renyi import renyi_divergence
 from ..mechanisms.laplace import LaplaceMechanism
 from .atom_sums import atom_bounds
 from .common_grids import grid_bounds
-from .contour import contour_bounds
+from .contour import contour_bounds, contour_tilts
 from .few_bins import FewBinsCurve
 from .laplace_sums import laplace_bounds
 from .log_bounds import LogBounds
@@ -83,6 +83,8 @@ _QUOTIENT_STEPS = np.geomspace(3e-11, 0.3, 11)
 _NARROW, _WIDE, _WIDEST = 1e-9, 1e-8, 0.5
 # bound: none - and of log tail, from which on the reversed pair is asked
 _WIDE_TAIL = 1e-10
+# bound: none - t of the saddle point of a tail from which on it is not asked
+_LARGEST_TILT = 4.0
 # bound: none - gaps up to which one evaluation of a contour serves both ends
 _SMALL_GAP = 1e-9
 # bound: none - log delta of mixtures, and their releases, beyond which grids take long and reach less
@@ -440,6 +442,9 @@ def _by_contour(
     if found is None or quantity != "tail":
         return found
     wide = _wider(found, _WIDE_TAIL)
+    tilts = contour_tilts(steps, epsilon[wide]) if wide.any() else None
+    if tilts is not None:  # far above the mean of S the lower tail of -S has no saddle point
+        wide[wide] = (tilts < _LARGEST_TILT) | (found.upper[wide] >= 0.0)
     turned = [reversed_step(step) for step in steps]
     other = contour_bounds(turned, -epsilon[wide], "lower", slack=slack) if wide.any() else None
     if other is None:
@@ -600,35 +605,47 @@ def _tail_of_curve(
     curve: Callable[[FloatArray], LogBounds], turned: Callable[[FloatArray], LogBounds], epsilon: FloatArray
 ) -> LogBounds:
     """Bounds of a from those of delta, by the text at the head; ``turned`` is the curve of the reversed pair."""
-    steps = _QUOTIENT_STEPS[:, None]
-    before, after = next_above(epsilon - steps), next_below(epsilon + steps)
-    n = epsilon.size
-    levels = np.concatenate([epsilon, before.ravel(), after.ravel()])
-    order = np.argsort(levels, kind="stable")
-    first = int(np.count_nonzero(levels < 0.0))
-    found = curve(levels[order[first:]])
-    logs = np.empty((2, levels.size))
-    logs[:, order[first:]] = found.lower, found.upper
-    if first:
-        below = levels[order[:first]]
+    found = curve(epsilon)
+    wide = _wider(found, _WIDEST)  # one step to either side says about as much there as many
+    # A step is several units in the last place of epsilon, so that the levels beside epsilon differ from it.
+    steps = np.maximum(_QUOTIENT_STEPS[:, None], 8 * UNIT_ROUNDOFF * np.minimum(epsilon, LARGEST_DOUBLE))
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        slow = np.fmin(np.maximum(-0.5 * epsilon / found.upper, steps[0]), steps[-1])  # log delta falls by about 1
+        before = next_above(epsilon - np.where(wide, slow, steps))
+        after = next_below(epsilon + np.where(wide, steps[-1], steps))
+    after[:, np.isneginf(found.lower)] = epsilon[np.isneginf(found.lower)]
+    sides = [side[side != epsilon] for side in (before, after)]
+    levels, index = np.unique(np.concatenate(sides), return_inverse=True)
+    ahead = levels >= 0.0
+    high = np.empty(levels.size)
+    high[ahead] = curve(levels[ahead]).upper
+    if not ahead.all():
+        below = levels[~ahead]
         other = np.minimum(turned(-below[::-1]).upper[::-1] + below, 0.0)
         with np.errstate(under="ignore"):
             start = np.log(-np.expm1(below))
             error = 8 * UNIT_ROUNDOFF * (1.0 + np.abs(start) + np.where(np.isfinite(other), np.abs(other), 0.0))
-            logs[:, order[:first]] = np.logaddexp(start, other) + error
-    scale = np.where(np.isfinite(logs[1, :n]), logs[1, :n], 0.0)
+            high[~ahead] = np.logaddexp(start, other) + error
+    logs = np.full((2, *before.shape), np.inf)
+    logs[0, before != epsilon], logs[1, after != epsilon] = np.split(high[index], [sides[0].size])
+    scale = np.where(np.isfinite(found.upper), found.upper, 0.0)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        least, most = logs[0, :n] - scale, logs[1, n:].reshape(2, *before.shape) - scale
+        least, most = found.lower - scale, logs - scale
         sizes = (np.where(np.isfinite(x), np.abs(x), 0.0) for x in (least, most))
         below_one, above_one = (4 * UNIT_ROUNDOFF * (1.0 + size) for size in sizes)
         low = np.exp(least) * (1.0 - below_one)
         high_before, high_after = np.exp(most) * (1.0 + above_one)
         quotients = (high_before - low) / -np.expm1(next_above(before - epsilon))
         upper = np.where(before < epsilon, quotients, np.inf).min(axis=0) * (1 + 1e-14)
-        lower = ((low - high_after) / np.expm1(next_above(after - epsilon))).max(axis=0) * (1 - 1e-14)
+        quotients = (low - high_after) / np.expm1(next_above(after - epsilon))
+        lower = np.where(after > epsilon, quotients, -np.inf).max(axis=0) * (1 - 1e-14)
         upper, lower = (np.log(np.maximum(x, 0.0)) + scale for x in (upper, lower))
         outward = 4 * UNIT_ROUNDOFF * (np.abs(scale) + 1.0)
         upper, lower = upper + outward, lower - outward
+        # Without the subtrahend, in logarithms: levels apart by many times the fall of delta would overflow.
+        size = 4 * UNIT_ROUNDOFF * (1.0 + np.where(np.isfinite(logs[0]), np.abs(logs[0]), 0.0))
+        direct = logs[0] - np.log(-np.expm1(next_above(before - epsilon))) + size
+        upper = np.fmin(upper, np.where(before < epsilon, direct, np.inf).min(axis=0))
     upper = next_above(np.minimum(upper, epsilon), 2)
     lower = np.minimum(next_below(lower, 2), upper)
     with np.errstate(invalid="ignore", over="ignore"):

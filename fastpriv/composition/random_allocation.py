@@ -417,9 +417,12 @@ class BallsInBins(StructuredSampling):
 def _deltas_near(delta: Any, log_delta: Any) -> tuple[float, float]:
     """Numbers on both sides of what is asked for; those of all curves where that is not one row of numbers."""
     try:
-        logs = np.asarray(log_delta, dtype=np.float64) if delta is None else np.log(np.asarray(delta, dtype=np.float64))
+        given = np.asarray(log_delta if delta is None else delta)
+        if given.dtype.kind == "c":
+            return IMPROVED_DELTAS
+        logs = given.astype(np.float64) if delta is None else np.log(given.astype(np.float64))
         low, high = float(np.min(logs)), float(np.max(logs))
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         return IMPROVED_DELTAS
     if not -math.inf < low <= high <= 0.0:
         return IMPROVED_DELTAS

@@ -71,7 +71,10 @@ def read_pair(name: str, pair: Any) -> ReadPair:
     if isinstance(pair, tuple) and len(pair) == 2:
         return _read_two(name, *pair)
     if callable(pair) and not isinstance(pair, type):
-        return _of_curves(pair, None, ordered=False)
+        read: ReadPair = validate.with_argument_name(
+            "p must", f"{name} must", lambda: _of_curves(pair, None, ordered=False)
+        )
+        return read
     raise DomainError(
         f"{name} must be a tuple (p, q) of two distributions, a mechanism, a channel, a PrivacyLossDistribution, a "
         f"Composition or a certified curve; got {validate.shown(pair)}. Pass several pairs as a list."

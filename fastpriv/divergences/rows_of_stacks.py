@@ -93,8 +93,9 @@ class Stacks(NamedTuple):
         return w, m, s
 
 
-def stacks_of(distributions: Mapping[str, Any], axes: tuple[int, ...] = ()) -> Stacks:
-    """Check and broadcast stacks and mixtures, by the names of their arguments, with more leading axes."""
+def stacks_of(distributions: Mapping[str, Any], axes: tuple[int, ...] = (), parameter: str = "") -> Stacks:
+    """Check and broadcast stacks and mixtures, by the names of their arguments, with more leading axes: of a parameter.
+    """
     stacks: list[MixtureStack] = []
     singles: list[GaussianMixture | None] = []
     for name, one in distributions.items():
@@ -116,7 +117,7 @@ def stacks_of(distributions: Mapping[str, Any], axes: tuple[int, ...] = ()) -> S
     try:
         shape = np.broadcast_shapes(*shapes, axes)
     except ValueError:
-        more = f" and leading axes {axes} of the parameter" if axes else ""
+        more = f" and leading axes {axes} of {parameter}" if axes else ""
         raise ShapeError(
             f"{' and '.join(distributions)} must have leading axes that broadcast; got "
             f"{' and '.join(map(str, shapes))}{more}. Add axes of length 1 for a grid."
@@ -140,7 +141,7 @@ def hockey_stick(
     p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs: bool, function: Callable[..., Estimate]
 ) -> Estimate:
     """H_{e^epsilon}(P||Q) of stacks or its logarithm; ``function`` is that of single mixtures, of p, q and epsilon."""
-    both = stacks_of({"p": p, "q": q}, epsilon.shape[:-1])
+    both = stacks_of({"p": p, "q": q}, epsilon.shape[:-1], "epsilon")
     points = epsilon.shape[-1:]
     unit: Unit = "log probability" if logs else "probability"
     validate.grid("epsilon with stacks", both.shape + points)
@@ -163,7 +164,7 @@ def quantity(
     integrals, which goes first. ``trivial`` is the value and the bounds of rows that begin after ``max_seconds``.
     """
     axes, points = ((), ()) if parameter is None else (parameter.shape[:-1], parameter.shape[-1:])
-    stacks, kernel = stacks_of(distributions, axes), None
+    stacks, kernel = stacks_of(distributions, axes, "order"), None
     grid = None if parameter is None else np.broadcast_to(parameter, stacks.shape + points)
     if exact is not None and stacks.in_one_dimension(request):
         in_one_dimension, deadline = exact, Deadline(time.monotonic() + request.time_budget.remaining)

@@ -94,18 +94,20 @@ class MechanismStack(Stack):
         **named: Any,
     ) -> None:  # fmt: skip
         records = validate.choice("errors", errors, ("raise", "record")) == "record"
-        if not callable(kind):
+        try:
+            signature = inspect.signature(kind)
+        except (TypeError, ValueError):  # not callable, or a class of C without one
             raise DomainError(
                 f"kind must be a class of mechanisms; got {validate.shown(kind)}. Pass RandomizedResponse or another; "
                 "MechanismStack.of takes mechanisms themselves."
-            )
+            ) from None
         try:
-            bound = inspect.signature(kind).bind(*parameters, **named)
+            bound = signature.bind(*parameters, **named)
         except TypeError as error:
             name = getattr(kind, "__name__", "kind")
             raise DomainError(
-                f"parameters must be the arguments of {name}{inspect.signature(kind)}; got others ({error}). Pass each "
-                "single or as an array."
+                f"parameters must be the arguments of {name}{signature}, the kind; got others ({error}). Pass each "
+                "single or as an array, or another kind."
             ) from None
         columns = {name: _column(name, given) for name, given in bound.arguments.items()}
         shapes = {name: column.shape for name, column in columns.items()}

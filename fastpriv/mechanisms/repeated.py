@@ -206,6 +206,11 @@ def repeated_releases(mechanism: Any, count: ArrayLike = 1) -> RepeatedChannel |
         isinstance(one, (AnyChannel, GaussianMechanism)) for one in mechanism
     )
     mechanisms = list(mechanism) if several else [mechanism]
+    if not mechanisms:
+        raise ShapeError(
+            f"mechanism must be one mechanism or a list of at least one; got {validate.shown(mechanism)}. Pass those "
+            "that release the secret."
+        )
     counts = np.broadcast_to(
         validate.integers("count", count, 1, _MOST_RELEASES), np.shape(count) or (len(mechanisms),)
     ).tolist()

@@ -335,7 +335,7 @@ def uniform_groups(counts: list[int], log_likelihood: FloatArray, size: int) -> 
 def _prior_groups(counts: list[int], prior: FloatArray, log_likelihood: FloatArray, *, log_prior: bool) -> Groups:
     """Groups under a prior given by probabilities or logarithms: the distribution of sum 1 that rounds to them.
 
-    A gap of the sum that rounding does not explain is one relative error of all entries, see ``_validate``.
+    A gap of the sum that rounding does not explain is one relative error of all entries, see ``base.validate``.
     """
     log_count, _, _ = _log_counts(counts)
     if log_prior:

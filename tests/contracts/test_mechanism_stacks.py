@@ -302,10 +302,12 @@ def test_a_stack_of_no_axes_is_one_mechanism():
 RR = MechanismStack(RandomizedResponse, 3, [0.5, 1.0])
 WRONG = {
     "kind": (lambda: MechanismStack(3, 1.0), DomainError, "kind must be a class of mechanisms; got 3"),
+    "class without a signature": (
+        lambda: MechanismStack(dict, 1.0), DomainError, "kind must be a class of mechanisms; got <class 'dict'>"),
     "not a channel": (
         lambda: MechanismStack(lambda x: Pmf([x], [1.0]), [1.0]), DomainError, r"kind\(...\) must be an? AnyChannel"),
     "parameters": (lambda: MechanismStack(RandomizedResponse, 3), DomainError,
-                   "parameters must be the arguments of RandomizedResponse"),
+                   r"parameters must be the arguments of RandomizedResponse\(.*, the kind; got others"),
     "shapes": (lambda: MechanismStack(RandomizedResponse, [2, 3], [0.5, 1.0, 2.0]), ShapeError,
                r"parameters must be of shapes that broadcast; got \(2,\) of k and \(3,\) of epsilon"),
     "one": (lambda: MechanismStack(RandomizedResponse, [2, 3], [0.5, -1.0]), DomainError,

@@ -76,22 +76,12 @@ def _too_long(signum, frame):
 LONGEST = 20  # seconds
 
 
-# Longer than is waited for: all tasks; processes for small pieces; samples without a limit or on one thread; a search
-# at an epsilon that no noise is large enough for.
+# Longer than is waited for: all tasks; processes for small pieces; samples without a limit or on one thread.
 LONG = {
     ("leakage_scoreboard", "tasks", "None"), ("joint_risk_from_mmse", "n_jobs", "negative"),
     *(("BandedMatrixMechanism.sampled_delta", *one) for one in (
         ("max_samples", "None"), ("rng", "None"), ("rng", "zero"), ("rng", "huge"), ("n_jobs", "None"),
         ("n_jobs", "negative"))),
-    ("least_sigma", "epsilon", "large"),
-}  # fmt: skip
-# Refused, with an error that is not yet clear.
-UNCLEAR = {
-    ("MechanismStack", "kind", "class"), ("MechanismStack", "kind", "function"),
-    ("RandomAllocation.epsilon", "delta", "huge"), ("RandomAllocation.epsilon", "delta", "complex array"),
-    *(("composition_from_dp_events", "event", kind) for kind in ("texts", "array of one", "complex array", "records")),
-    ("hockey_stick_divergence", "epsilon", "no rows"), ("largest_count", "pair", "function"),
-    ("repeated_releases", "mechanism", "empty"),
 }  # fmt: skip
 
 
@@ -102,7 +92,7 @@ def wrong_is_default(call, parameter, kind):
 
 def fault_of(call, parameter, kind):
     """What is wrong with how a call takes a wrong argument; None for nothing."""
-    if (call.name, parameter, kind) in LONG | UNCLEAR:
+    if (call.name, parameter, kind) in LONG:
         return None
     try:
         wrong = call.with_argument(parameter, WRONG[kind]())

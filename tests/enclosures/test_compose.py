@@ -403,8 +403,8 @@ REFUSED = {
     "q must be a Pmf": ((Pmf([0.0], [1.0]), 3), 1),
     "pairs must be a list if it has several pairs; got a tuple with Gau": ((GaussianMechanism(1.0, 1.0), ONE), 1),
     "pairs must be a tuple .* got <class 'fastpriv.mechanisms.gaussian": (GaussianMechanism, 1),
-    "p must return an Estimate of the shape of epsilon": (lambda e: e, 5),
-    "p must return probabilities or their logarithms; got an Estimate in 'nats'": (
+    "pairs must return an Estimate of the shape of epsilon": (lambda e: e, 5),
+    "pairs must return probabilities or their logarithms; got an Estimate in 'nats'": (
         lambda e: Estimate(e, e, e, kind="certified", unit="nats", method="example"), 5
     ),
     "p and q must be a pair with certified bounds; got a heuristic estimate": (

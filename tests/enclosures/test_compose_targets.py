@@ -80,3 +80,12 @@ def test_what_is_refused():
     ):
         with pytest.raises((DomainError, ShapeError), match=text):
             call()
+
+
+@pytest.mark.filterwarnings("error")
+def test_noise_so_small_that_losses_are_no_doubles():
+    """Every loss of a sampled record is beyond epsilon: delta is the probability that one release at least samples."""
+    for sigma, epsilon in ((1e-200, 1e308), (1e-160, 1e300)):
+        found = compose(PoissonSampledGaussian(sigma, 0.01), 100).log_delta(epsilon)
+        assert found.lower <= math.log(-math.expm1(100 * math.log1p(-0.01))) <= found.upper + 1e-14
+        assert found.upper <= -0.4557

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from mpmath import mp
 
-from fastpriv import GaussianMechanism, GaussianMixture, LaplaceMechanism, compose, risk
+from fastpriv import GaussianMechanism, GaussianMixture, LaplaceMechanism, PoissonSampledGaussian, compose, risk
 from fastpriv.composition import compositions
 
 MU = 6.0
@@ -134,6 +134,71 @@ def test_tails_beyond_all_losses_are_numbers(level):
         truth = float(level < 0)
         assert above.lower <= truth <= above.upper
         assert below.lower <= 1.0 - truth <= below.upper
+
+
+@pytest.mark.parametrize("sigma", [1e-3, 1e-4, 1e-5, 1e-7])
+@pytest.mark.parametrize("rate", [0.5, 0.01])
+def test_levels_among_large_losses(sigma, rate):
+    """One release, whose losses are near 1 / (2 sigma^2): a unit in the last place of the level is no longer small."""
+    composition = compose(PoissonSampledGaussian(sigma, rate))
+    levels = 0.5 / sigma**2 + np.array([-12.0, -8.0, -4.0, 0.0, 4.0]) / sigma
+    found = composition.tail_probabilities(levels, direction="forward")[0]
+    with mp.workdps(60):
+        s, q = mp.mpf(sigma), mp.mpf(rate)
+        for i, level in enumerate(levels.tolist()):
+            x = mp.log((mp.exp(mp.mpf(level)) - 1 + q) / q) * s**2 + mp.mpf(1) / 2
+            truth = (1 - q) * mpmath.ncdf(-x / s) + q * mpmath.ncdf((1 - x) / s)
+            assert found.lower[i] <= truth <= found.upper[i], level
+    assert (found.width <= 1e-4 * found.value).all()
+
+
+FAR = [PoissonSampledGaussian(1.0, 0.01), PoissonSampledGaussian(0.1, 0.5), LaplaceMechanism(1e-3),
+       (GaussianMixture.single(0.0, 1.0), GaussianMixture.single(1.0, 1.5))]  # fmt: skip
+
+
+@pytest.mark.parametrize("count", [1, 10])
+@pytest.mark.parametrize("level", [2e5, 1e10, 1e300])
+@pytest.mark.parametrize("pair", FAR)
+def test_tails_far_beyond_all_losses(pair, level, count):
+    """Chernoff's bound of both tails is far below 1e-300 at such a level, and at minus it."""
+    composition = compose(pair, count)
+    for direction in ("forward", "backward"):
+        for sign in (1.0, -1.0):
+            above, below = (one(sign * level, direction=direction)
+                            for one in (composition.tail_probabilities, composition.lower_tail_probabilities))
+            rare, certain = (above, below) if sign > 0 else (below, above)
+            for one in rare:
+                assert one.lower == 0.0
+                assert one.upper < 1e-300
+            for one in certain:
+                assert one.lower >= 1.0 - 1e-14
+                assert one.upper == 1.0
+
+
+def test_tails_that_underflow_are_not_nothing():
+    """log P(S > 100) is near -1044: no double but 0 is below it, and 0 is no upper bound of it."""
+    composition = compose(PoissonSampledGaussian(1.0, 0.01), 10)
+    for one in composition.tail_probabilities([100.0, 1e4]):
+        assert (one.lower == 0.0).all()
+        assert ((one.upper > 0.0) & (one.upper < 1e-320)).all()
+
+
+@pytest.mark.parametrize("count", [1, 2, 10])
+@pytest.mark.parametrize("epsilon", [2e3, 2e4, 3e5, 1e7, 1e10])
+def test_log_delta_far_beyond_all_losses(count, epsilon):
+    """Between that of all records sampled, times rate^count, and Chernoff's bound at a whole order, in mpmath."""
+    rate, rows = 0.01, compose(PoissonSampledGaussian(1.0, 0.01), count).log_delta(epsilon)
+    with mp.workdps(60):
+        q, mu, level = mp.mpf(rate), mp.sqrt(count), mp.mpf(epsilon) - count * mp.log(mp.mpf(rate))
+        x = level / mu - mu / 2  # delta = phi(x) (r(x) - r(x + mu)) with Mills' ratio r, 1/x - 1/x^3 < r(x) < 1/x
+        least = -x * x / 2 - mp.log(2 * mp.pi) / 2 + mp.log(1 / x - 1 / x**3 - 1 / (x + mu)) + count * mp.log(q)
+        order = min(int(epsilon / count + 1), 400)
+        moment = sum(mp.binomial(order, k) * (1 - q) ** (order - k) * q**k * mp.exp(mp.mpf(k) * (k - 1) / 2)
+                     for k in range(order + 1))  # fmt: skip
+        most = count * mp.log(moment) - (order - 1) * mp.mpf(epsilon)
+        assert rows.lower <= most
+        assert rows.upper >= least
+    assert rows.upper < 0.9 * float(most)
 
 
 def test_tails_that_contradict_themselves_claim_nothing(monkeypatch):

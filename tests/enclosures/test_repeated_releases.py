@@ -112,6 +112,8 @@ def test_gaussian_releases():
 def test_what_is_refused():
     with pytest.raises(ShapeError, match="channels must have one number of secrets, at least one channel; got"):
         repeated_releases([SKEWED, NEARLY_EQUAL], 2)
+    with pytest.raises(ShapeError, match=r"mechanism must be one mechanism or a list of at least one; got \[\]"):
+        repeated_releases([])
     with pytest.raises(ShapeError, match="count must be one number, or one for each of the 1 mechanisms; got 2"):
         repeated_releases(SKEWED, [1, 2])
     with pytest.raises(ShapeError, match="counts must have one entry for each of the 1 channels; got 2"):

@@ -121,6 +121,7 @@ def test_events_of_dp_accounting_itself():
 REFUSED = [
     ("event must be a NoOp, NonPrivate, Gaussian", event("ZCDpEvent", rho=1.0, xi=0.0), {}),
     ("event must be a NoOp, NonPrivate, Gaussian", 3, {}),
+    ("event must be a NoOp, .* got array\\(", np.array(["a", "b"]), {}),
     ("event must have noise_multiplier in a GaussianDpEvent", event("GaussianDpEvent"), {}),
     ("noise_multiplier must be at least 0 and finite; got -1", event("GaussianDpEvent", noise_multiplier=-1.0), {}),
     ("event must be a Gaussian, or a composition of them, inside", event("PoissonSampledDpEvent",

@@ -136,10 +136,16 @@ def kind_and_method(bits: int) -> tuple[Kind, str]:
 
 
 def narrowed(estimate: Estimate, lower: float = -math.inf, upper: float = math.inf) -> Estimate:
-    """The estimate within further proved bounds, and certified: what is left of it rests on proofs alone."""
-    low, high = max(lower, float(estimate.lower)), min(upper, float(estimate.upper))
+    """The estimate within further proved bounds, and certified: what is left of it rests on proofs alone.
+
+    Where both contradict each other, it is within their hull, and ``method`` says so.
+    """
+    ends, method = (float(estimate.lower), float(estimate.upper)), estimate.method
+    low, high = max(lower, ends[0]), min(upper, ends[1])
+    if not low <= high:
+        low, high, method = min(lower, ends[0]), max(upper, ends[1]), method + DISAGREE
     value = float(estimate.value)
     if not low < value < high:  # nothing prefers one end: take the middle
         value = low + 0.5 * (high - low) if high < math.inf else low
         value = math.inf if value == LARGEST_DOUBLE else value
-    return Estimate(value, low, high, kind="certified", unit="nats", method=estimate.method, cost=estimate.cost)
+    return Estimate(value, low, high, kind="certified", unit="nats", method=method, cost=estimate.cost)
