@@ -262,7 +262,7 @@ def renyi_divergence(
     if order == 1.0:
         return kl_divergence(p, q, certified=certified, sampling=sampling, **options)
     dispatch, request = dispatch_of(p, q), sampling_request(renyi_divergence, sampling, options)
-    methods = integrals.renyi_divergence, "renyi_divergence"
+    methods = monotone_pieces.renyi_divergence, "renyi_divergence"
     estimate = exact_estimate(dispatch, request, *methods, p, q, order, certified=certified)
     if estimate is not None:
         return estimate

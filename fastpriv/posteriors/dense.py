@@ -19,7 +19,7 @@ by 70 u q. Terms of KL are off by u (460 + 4 y) times themselves and those of JS
 stand at |y| = 1/2, where series give way to logarithms; there the first order of an error of y is counted. KL follows
 from its sum and e; the sum for JS is too large by e^2/8, and by at most e JS + e^2 q.
 
-A prior that misses 1 by g is one relative error of the whole vector (``base.validate``); the posterior does not depend on
+A prior that misses 1 by g is one relative error of the whole vector (``validate``); the posterior does not depend on
 it. The log Z and y of the prior as it was given are off by g at most, KL as a divergence of measures by g^2, JS by
 g JS + g^2. Likelihoods that are no logarithms cost 8 u |l| more in each l.
 """
