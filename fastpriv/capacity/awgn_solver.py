@@ -62,17 +62,9 @@ def _solved_setting(state: Any, radius: float) -> SolvedSetting:
 
     value, lower, upper, slope, method, evaluations = state.numbers
     radii, probabilities = state.spheres
-    if method & _awgn.LATTICE:
-        fixed, extra = int(_awgn.LATTICE_EXTENT / _awgn.LATTICE_STEP) + 1, state.extra_steps
-        lattice = np.arange(fixed + extra) * _awgn.LATTICE_STEP
-        weights = np.full(fixed + extra, 2.0 * probabilities[0])
-        weights[0] = probabilities[0]
-        radii = np.concatenate((lattice, radii[fixed:] + (radius - radii[-1])))
-        probabilities = np.concatenate((weights, probabilities[fixed:]))
-        probabilities /= probabilities.sum()
     words = [name for bit, name in (
         (_awgn.ONE_SPHERE, "one sphere"), (_awgn.SPHERES, "spheres by Newton's method"),
-        (_awgn.LATTICE, "lattice with shaped edges"), (_awgn.CLOSED_FORM, _CLOSED_FORM),
+        (_awgn.BALL, "uniform ball and spheres"), (_awgn.CLOSED_FORM, _CLOSED_FORM),
     ) if method & bit]  # fmt: skip
     return SolvedSetting(value, lower, upper, slope, " within ".join(words), radii, probabilities, evaluations, state)
 
