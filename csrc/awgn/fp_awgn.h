@@ -48,7 +48,7 @@
 #include "special/fp_math.h"
 #include "special/fp_sphere.h"
 
-enum { FP_AWGN_SPHERES = 256, FP_AWGN_PANELS = 1024, FP_AWGN_CHEBYSHEV = 32 };
+enum { FP_AWGN_SPHERES = 256, FP_AWGN_PANELS = 512, FP_AWGN_CHEBYSHEV = 32 };
 enum { FP_AWGN_DONE = 0, FP_AWGN_TOO_WIDE = 1, FP_AWGN_MEMORY = -1 };
 /* how a capacity was found; bits */
 enum { FP_AWGN_BY_ONE_SPHERE = 1, FP_AWGN_BY_SPHERES = 2, FP_AWGN_BY_BALL = 4, FP_AWGN_BY_CLOSED_FORM = 8 };
