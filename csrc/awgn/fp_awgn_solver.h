@@ -300,7 +300,7 @@ static void FP_NAME(fp_awgn_solve_spheres)(fp_awgn *a, const fp_awgn_result *sta
         for (int j = 0; j < start->count; j++) {
             const double r = start->radius[j] == 0.0 || (j == 0 && a->edge > 0.0) ? 0.0 : start->radius[j] + shift;
             in->radius[j] = j == start->count - 1 ? a->radius : r > a->least_radius ? r : a->least_radius;
-            in->weight[j] = start->weight[j];
+            in->weight[j] = start->weight[j] * (j && a->edge > 0.0 ? 1.0 - shift / a->radius : 1.0);
         }
         FP_NAME(fp_awgn_merge_spheres)(in, a->radius, FP_AWGN_MERGE_DISTANCE);
     } else if (!FP_NAME(fp_awgn_initial_input)(a, in)) {
