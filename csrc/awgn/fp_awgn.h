@@ -63,9 +63,11 @@ enum { FP_AWGN_BY_ONE_SPHERE = 1, FP_AWGN_BY_SPHERES = 2, FP_AWGN_BY_BALL = 4, F
 #define FP_AWGN_MERGE_DISTANCE 0.7      /* spheres closer than this are merged */
 /* bound: none - which weights the solver drops; the certificate is of what is left */
 #define FP_AWGN_NEGLIGIBLE_WEIGHT 1e-17   /* spheres of less weight are dropped */
-/* bound: tested by enclosures/test_awgn_capacity - large balls: the width of the ramp of the uniform density; the
+/* bound: tested by enclosures/test_awgn_large_balls - large balls: the width of the ramp of the uniform density; the
  * documentation of AwgnCapacity names it */
 #define FP_AWGN_RAMP 1.2
+/* bound: tested by enclosures/test_awgn_large_balls - the least half-width of a window */
+#define FP_AWGN_BALL_WINDOW 9.5
 /* bound: none - how far below the middle of the ramp spheres are sought */
 #define FP_AWGN_RAMP_REACH 7.0
 /* bound: none - relative width that ends the search in large balls */
@@ -142,6 +144,12 @@ static inline double fp_awgn_node_index(const fp_awgn *a, double rho)
     if (a->even)
         t = rho > 36.0 ? rho : rho > 1e-9 ? log(expm1(rho)) : -INFINITY;
     return ceil((t > floor ? t : floor) / a->step - 0.5);
+}
+
+/* The half-width of a window in a large ball, outside which there is less than 1e-15 whatever rtol is. */
+static inline double fp_awgn_ball_window(const fp_awgn *a)
+{
+    return a->window > FP_AWGN_BALL_WINDOW ? a->window : FP_AWGN_BALL_WINDOW;
 }
 
 /* Where spheres are sought at first, but for the least radius. */

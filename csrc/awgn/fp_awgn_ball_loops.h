@@ -16,7 +16,8 @@
  *   Lower bound: I(P). The grid begins where 0 <= l < 1e-17, so that E l under the ball needs no other nodes.
  *   Upper bound: the maximum of i, sought from r_low on. Below, i exceeds the constant by at most E_r[-log f], which
  *   rises with r and is below 1e-16: with s^2 = 1 + FP_AWGN_RAMP^2 < 2.5, f >= 1 - e^(-t^2 / 2 s^2) at t below R_1, and
- *   within a window of r_low t exceeds 15; outside the window -log f grows like a square, its probability is e^(-40).
+ *   within a window of r_low t exceeds 15. Where -log f, which grows like a square from R_1 on, exceeds 1e-9, rho is at
+ *   least 15 beyond its centre.
  *
  * E chi(|y + Z|) is the integral of chi(r) w(r | rho) over r, where w is the density of |y + Z|. As |erfc(x + i h)| <=
  * e^(h^2) erfc(x), the integrand is at height h at most e^(h^2/2 + h^2/2.88) (1 + h^2/r^2)^((d-1)/2) times itself, the
@@ -24,7 +25,7 @@
  * at most 8 e^(21.2) / (e^(20 pi) - 1) < 1e-17. So the ball is spheres like all others here, 100 to 200 of them in a
  * single row of the table.
  */
-/* bounds: tested by enclosures/test_awgn_capacity - where the grid and r_low lie */
+/* bounds: tested by enclosures/test_awgn_large_balls - where the grid and r_low lie */
 
 static double FP_NAME(fp_awgn_log_volume)(double d, double log_radius)
 {
@@ -35,6 +36,7 @@ static double FP_NAME(fp_awgn_log_volume)(double d, double log_radius)
 static void FP_NAME(fp_awgn_use_ball)(fp_awgn *a, double layer)
 {
     a->edge = a->radius - layer;
+    a->window = fp_awgn_ball_window(a);
     a->scan_start = a->edge - 6.0 - 2.0 * a->window - a->d / a->edge;
     a->least_radius = a->scan_start - 1.0;
     a->cover = 0.0;

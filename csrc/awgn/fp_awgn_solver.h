@@ -1,7 +1,7 @@
 /* The solver: one sphere if that suffices, else Newton steps from a given or a coarse input to spheres with a
  * certificate; included once per instruction set. */
-/* bounds: tested by enclosures/test_awgn_capacity - rounding of sums of i(r), of the variance for one sphere, and
- * of the cover */
+/* bounds: tested by enclosures/test_awgn_capacity - rounding of sums of i(r), of the variance for one sphere, of
+ * radii in large balls (2e-15 R), and of the cover */
 #include "common/fp_lanes_loops.h"
 #include "special/fp_sphere_loops.h"
 #include "awgn/fp_awgn_quadrature_loops.h"
@@ -398,7 +398,7 @@ static int FP_NAME(fp_awgn_attempt)(double dimension, double radius, double rtol
         a.rtol = cover_rtol;
         FP_NAME(fp_awgn_set_least_radius)(&a, out->lower);
         a.rtol = rtol;
-        const double low = radius - FP_AWGN_BALL_DEPTH - 4.0 * a.window;
+        const double low = radius - FP_AWGN_BALL_DEPTH - 4.0 * fp_awgn_ball_window(&a);
         if (radius - a.least_radius > FP_AWGN_RANGE && low > 0.0 && low * low > 10.0 * a.d)
             FP_NAME(fp_awgn_solve_ball)(&a, start, out);
         else

@@ -145,7 +145,7 @@ def test_nothing_jumps_where_one_method_follows_another(d):
 
 
 def test_capacity_rises_with_the_amplitude_and_the_dimension():
-    d, radius = np.array([1, 2, 3, 4])[:, None], np.array([150.0, 1e4, 1e7, 1e8])
+    d, radius = np.array([1, 2, 3])[:, None], np.array([150.0, 1e4, 1e8])
     got = awgn_capacity(d, radius)
     for i, one in enumerate(d[:, 0]):
         for j, r in enumerate(radius):
