@@ -48,7 +48,7 @@ cdef class Solution:
     def spheres(self):
         """Radii and weights of the input.
 
-        Where ``method`` is BALL or CLOSED_FORM the first stands for the uniform distribution in the ball of that radius.
+        Where ``method`` is BALL the first stands for a ball with a ramp, where it is CLOSED_FORM for a ball.
         """
         cdef int n = self.result.count
         return (np.array(<double[:n]>self.result.radius), np.array(<double[:n]>self.result.weight))
