@@ -7,9 +7,8 @@ include "common/fp_ufunc.pxi"
 cdef extern from "awgn/fp_awgn_ufuncs.h":
     fp_ufunc fp_awgn_ufuncs[1]
     const int FP_AWGN_UFUNCS
-    const double FP_AWGN_LATTICE_STEP, FP_AWGN_LATTICE_EXTENT, FP_AWGN_SHORT_INTERVAL
     const double FP_AWGN_SMALLEST_RADIUS, FP_AWGN_LARGEST_RADIUS
-    const int FP_AWGN_BY_ONE_SPHERE, FP_AWGN_BY_SPHERES, FP_AWGN_BY_LATTICE, FP_AWGN_BY_CLOSED_FORM
+    const int FP_AWGN_BY_ONE_SPHERE, FP_AWGN_BY_SPHERES, FP_AWGN_BY_BALL, FP_AWGN_BY_CLOSED_FORM
     ctypedef struct fp_awgn_result:
         double value, lower, upper, slope
         int count, status, method
@@ -17,7 +16,7 @@ cdef extern from "awgn/fp_awgn_ufuncs.h":
         double radius[1]
         double weight[1]
     ctypedef struct fp_awgn_kernels:
-        void (*capacity)(double, double, double, const fp_awgn_result *, fp_awgn_result *, long *) noexcept nogil
+        void (*capacity)(double, double, double, const fp_awgn_result *, fp_awgn_result *) noexcept nogil
         void (*closed_form)(double, double, double, fp_awgn_result *) noexcept nogil
         void (*one_sphere)(double, const double *, ptrdiff_t, double, double *) noexcept nogil
     fp_awgn_kernels fp_awgn_select()
@@ -26,10 +25,9 @@ cdef fp_awgn_kernels kernels = fp_awgn_select()
 
 #: How a capacity was found; bits.
 ONE_SPHERE, SPHERES = FP_AWGN_BY_ONE_SPHERE, FP_AWGN_BY_SPHERES
-LATTICE, CLOSED_FORM = FP_AWGN_BY_LATTICE, FP_AWGN_BY_CLOSED_FORM
+BALL, CLOSED_FORM = FP_AWGN_BY_BALL, FP_AWGN_BY_CLOSED_FORM
 #: Radii between which a solver is tried.
 SMALLEST_RADIUS, LARGEST_RADIUS = FP_AWGN_SMALLEST_RADIUS, FP_AWGN_LARGEST_RADIUS
-LATTICE_STEP, LATTICE_EXTENT, SHORT_INTERVAL = FP_AWGN_LATTICE_STEP, FP_AWGN_LATTICE_EXTENT, FP_AWGN_SHORT_INTERVAL
 
 
 def ufuncs(dict documentation):
@@ -40,7 +38,6 @@ def ufuncs(dict documentation):
 cdef class Solution:
     """One solved channel: bracket, slope, and the spheres of the input."""
     cdef fp_awgn_result result
-    cdef long extra
 
     @property
     def numbers(self):
@@ -51,27 +48,21 @@ cdef class Solution:
     def spheres(self):
         """Radii and weights of the input.
 
-        Where ``method`` is LATTICE the input is that of a shorter interval: its first ``1 + LATTICE_EXTENT /
-        LATTICE_STEP`` points are a lattice, and ``extra_steps`` more lattice steps go between them.
+        Where ``method`` is BALL the first stands for a ball with a ramp, where it is CLOSED_FORM for a ball.
         """
         cdef int n = self.result.count
         return (np.array(<double[:n]>self.result.radius), np.array(<double[:n]>self.result.weight))
-
-    @property
-    def extra_steps(self):
-        return self.extra
 
 
 def solve(double dimension, double radius, double rtol, Solution start=None):
     """Capacity in nats for noise of variance 1 and ||X|| <= radius; ``start`` may be a solution nearby."""
     cdef Solution solution = Solution.__new__(Solution)
     cdef fp_awgn_result *out = &solution.result
-    cdef long *extra = &solution.extra
     cdef const fp_awgn_result *initial = NULL
     if start is not None:
         initial = &start.result
     with nogil:
-        kernels.capacity(dimension, radius, rtol, initial, out, extra)
+        kernels.capacity(dimension, radius, rtol, initial, out)
     return solution
 
 

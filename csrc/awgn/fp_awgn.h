@@ -33,8 +33,8 @@
  *
  * Files: fp_awgn_quadrature_loops.h (nodes, tables, i), fp_awgn_quadrature_bounds_loops.h (errors),
  * fp_awgn_maximum_solver.h (maximum), fp_awgn_weights_solver.h (best weights on given radii: interior point),
- * fp_awgn_input_solver.h (radii too: Newton), fp_awgn_solver.h (the solver), fp_awgn_interval_solver.h (long intervals
- * on the line), fp_awgn_capacity_solver.h (whichever of these serves, and bounds in closed form).
+ * fp_awgn_input_solver.h (radii too: Newton), fp_awgn_ball_loops.h (a ball in place of the inner spheres, for large R),
+ * fp_awgn_solver.h (the solver), fp_awgn_capacity_solver.h (bounds in closed form where it does not serve).
  */
 /* bounds: none - where a node is found by rho itself */
 #ifndef FP_AWGN_H
@@ -48,12 +48,12 @@
 #include "special/fp_math.h"
 #include "special/fp_sphere.h"
 
-enum { FP_AWGN_SPHERES = 256, FP_AWGN_CHEBYSHEV = 32 };
-enum { FP_AWGN_DONE = 0, FP_AWGN_TOO_WIDE = 1, FP_AWGN_TOO_LARGE = 2, FP_AWGN_MEMORY = -1 };
+enum { FP_AWGN_SPHERES = 256, FP_AWGN_PANELS = 512, FP_AWGN_CHEBYSHEV = 32 };
+enum { FP_AWGN_DONE = 0, FP_AWGN_TOO_WIDE = 1, FP_AWGN_MEMORY = -1 };
 /* how a capacity was found; bits */
-enum { FP_AWGN_BY_ONE_SPHERE = 1, FP_AWGN_BY_SPHERES = 2, FP_AWGN_BY_LATTICE = 4, FP_AWGN_BY_CLOSED_FORM = 8 };
+enum { FP_AWGN_BY_ONE_SPHERE = 1, FP_AWGN_BY_SPHERES = 2, FP_AWGN_BY_BALL = 4, FP_AWGN_BY_CLOSED_FORM = 8 };
 
-#define FP_AWGN_RANGE 160.0   /* longest range of radii that is solved */
+#define FP_AWGN_RANGE 80.0   /* longest range of radii where no ball takes the place of the inner spheres */
 #define FP_AWGN_WORK_LIMIT 4e9      /* products summed before the search is given up: below a second */
 #define FP_AWGN_NODES 65536   /* most nodes of a grid */
 /* bound: none - where spheres may lie */
@@ -63,30 +63,28 @@ enum { FP_AWGN_BY_ONE_SPHERE = 1, FP_AWGN_BY_SPHERES = 2, FP_AWGN_BY_LATTICE = 4
 #define FP_AWGN_MERGE_DISTANCE 0.7      /* spheres closer than this are merged */
 /* bound: none - which weights the solver drops; the certificate is of what is left */
 #define FP_AWGN_NEGLIGIBLE_WEIGHT 1e-17   /* spheres of less weight are dropped */
-/* bound: tested by enclosures/test_awgn_capacity - the ripple of a lattice and what lies outside windows, 1e-22,
- * in long intervals on the line */
-#define FP_AWGN_SHORT_INTERVAL                                                                                         \
-    60.0 /* half-width, to within a lattice step, of the interval that stands for longer ones */
-/* bound: tested by enclosures/test_awgn_capacity - the same: how far out the input is a lattice */
-#define FP_AWGN_LATTICE_EXTENT 20.0     /* the input is a lattice up to this radius */
-/* bound: tested by enclosures/test_awgn_capacity - the same: the step */
-#define FP_AWGN_LATTICE_STEP 0.6   /* the step of the lattice */
-#define FP_AWGN_EDGE_WIDTH 15.0     /* the points within this distance of the edge are those of the short interval */
+/* bound: tested by enclosures/test_awgn_large_balls - large balls: the width of the ramp of the uniform density; the
+ * documentation of AwgnCapacity names it */
+#define FP_AWGN_RAMP 1.2
+/* bound: tested by enclosures/test_awgn_large_balls - the least half-width of a window */
+#define FP_AWGN_BALL_WINDOW 9.5
+/* bound: none - how far below the middle of the ramp spheres are sought */
+#define FP_AWGN_RAMP_REACH 7.0
+/* bound: none - relative width that ends the search in large balls */
+#define FP_AWGN_BALL_RTOL 1e-8
 /* bound: none - entries that the solver of the weights leaves out; the certificate takes all */
 #define FP_AWGN_NEGLIGIBLE_ENTRY                                                                                       \
     1e-20 /* table entries below this, relative to the best radius at their node, are skipped */
 #define FP_PI 3.14159265358979323846
 #define FP_AWGN_LARGEST_DIMENSION 1e6 /* for which the accuracy of the solver was tested */
-/* bound: none - R of the long intervals, d = 1, whose input has a lattice in its middle */
-#define FP_AWGN_LATTICE_FROM 61.0
-/* bound: none - the same */
-#define FP_AWGN_LATTICE_TO 1e5
+/* bound: none - how far below R the innermost sphere of a ball is, without four windows */
+#define FP_AWGN_BALL_DEPTH 35.0
 /* bound: tested by enclosures/test_awgn_capacity - below it R^2 / 2 is the capacity to the last bit */
 #define FP_AWGN_SMALLEST_RADIUS 1e-150
 /* bound: none - from where closed bounds take the place of the solver */
 #define FP_AWGN_LARGEST_RADIUS 1e7
-/* bound: tested by enclosures/test_awgn_capacity - the value for long intervals on the line, fitted to the solver's
- * capacities; the bounds do without it */
+/* bound: tested by enclosures/test_awgn_capacity - the value for long intervals on the line and very large balls,
+ * fitted to the solver's capacities; the bounds do without it */
 #define FP_AWGN_EMPIRICAL 3.98160794705
 #define FP_AWGN_LOG_2_PI_E 2.83787706640934548356 /* twice the entropy of a standard normal variable, in nats */
 /* bound: tested by kernels/test_bound_constants - rounding of the closed bounds, relative to them and to d */
@@ -108,6 +106,10 @@ typedef struct {
     int cells;
     double *cell_r, *cell_weight, *cell_value; /* Chebyshev nodes of the search, and the rows of their windows */
     int *cell_first, *cell_count, cell_stride;
+    double edge, constant, level, deep; /* large balls: R_1 (else 0), log V - (d/2) log 2 pi, -log alpha, and what part
+                                           of the ball's output lies below the grid */
+    double *ball, *panel_radius, *panel_weight; /* the row of the ball, its spheres, and room for the others */
+    int panels;
     void *memory;
     long evaluations;
     double work;
@@ -142,6 +144,18 @@ static inline double fp_awgn_node_index(const fp_awgn *a, double rho)
     if (a->even)
         t = rho > 36.0 ? rho : rho > 1e-9 ? log(expm1(rho)) : -INFINITY;
     return ceil((t > floor ? t : floor) / a->step - 0.5);
+}
+
+/* The half-width of a window in a large ball, outside which there is less than 1e-15 whatever rtol is. */
+static inline double fp_awgn_ball_window(const fp_awgn *a)
+{
+    return a->window > FP_AWGN_BALL_WINDOW ? a->window : FP_AWGN_BALL_WINDOW;
+}
+
+/* Where spheres are sought at first, but for the least radius. */
+static inline double fp_awgn_lowest(const fp_awgn *a)
+{
+    return a->edge > 0.0 ? a->edge - FP_AWGN_RAMP_REACH : a->least_radius;
 }
 
 /* g(r) */

@@ -5,11 +5,14 @@
  *   average power: C <= (d/2) log(1 + R^2/d), and C <= R^2 / 2;
  *   one sphere at low power: C >= (R^2/2) (1 - R^2);
  *   entropy power, X uniform in the ball: C >= (d/2) log(1 + V_d(R)^(2/d) / (2 pi e));
- *   an output density that is flat in the ball, with e^(-(rho - R)^2/2) times that outside (d = 1: McKellips 2004,
- *   C <= log(1 + 2 R / sqrt(2 pi e))): since rho <= R + Z_1 + |Z|^2 / (2R) given ||X|| = R, the worst case,
+ *   an output density that is flat to the radius R + b, with e^(-(rho - R - b)^2/2) times that outside: since
+ *   rho <= R + Z_1 + |Z|^2 / (2R) given ||X|| = R, the worst case, with a = (d-1)/R, phi and Q the normal density and
+ *   tail at b,
  *
- *       C <= log V_d(R) - (d/2) log(2 pi e) + log(1 + (d/R) sqrt(2 pi) e^(a^2/2) Phi(a))
- *            + 1/4 + (d+1) / (2 R sqrt(2 pi)) + d (d+2) / (8 R^2),   a = (d-1)/R.
+ *       C <= log V_d(R) - (d/2) log(2 pi e) + log((1 + b/R)^d + (d/R) e^(ab) sqrt(2 pi) e^(a^2/2) Phi(a))
+ *            + ((1 + b^2) Q - b phi) / 2 + ((d+1) phi - d b Q) / (2R) + d (d+2) / (8 R^2);
+ *
+ *   d = 1 and b = 0, without that loss (McKellips 2004): C <= log(1 + 2 R / sqrt(2 pi e)).
  *
  * No include guard: fp_awgn_solver.h includes this, once per instruction set. */
 /* bounds: tested by kernels/test_bound_constants, enclosures/test_awgn_capacity - rounding of R^2 / 2 and of the
@@ -17,11 +20,6 @@
 
 /* log(1 + e^x) */
 static double FP_NAME(fp_awgn_log1pexp)(double x) { return x < 700.0 ? log1p(exp(x)) : x; }
-
-static double FP_NAME(fp_awgn_log_volume)(double d, double log_radius)
-{
-    return 0.5 * d * log(FP_PI) - lgamma(0.5 * d + 1.0) + d * log_radius;
-}
 
 static double FP_NAME(fp_awgn_closed_upper)(double d, double radius, double log_radius)
 {
@@ -32,11 +30,13 @@ static double FP_NAME(fp_awgn_closed_upper)(double d, double radius, double log_
     if (d == 1.0) {
         other = FP_NAME(fp_awgn_log1pexp)(log(2.0) + log_radius - 0.5 * FP_AWGN_LOG_2_PI_E);
     } else if (radius > d) {
-        const double a = (d - 1.0) / radius, root = sqrt(2.0 * FP_PI);
-        const double outside = d / radius * root * exp(0.5 * a * a) * 0.5 * erfc(-a / sqrt(2.0));
-        const double beyond = (d + 1.0) / (2.0 * radius * root) + d * (d + 2.0) / (8.0 * radius * radius);
-        other = FP_NAME(fp_awgn_log_volume)(d, log_radius) - 0.5 * d * FP_AWGN_LOG_2_PI_E + log1p(outside) + 0.25
-                + beyond;
+        const double b = sqrt(2.0 * (log_radius - log(d))), a = (d - 1.0) / radius, root = sqrt(2.0 * FP_PI);
+        const double phi = exp(-0.5 * b * b) / root, tail = 0.5 * erfc(b / sqrt(2.0));
+        const double outside = d / radius * root * exp(a * b + 0.5 * a * a) * 0.5 * erfc(-a / sqrt(2.0));
+        const double beyond = 0.5 * ((1.0 + b * b) * tail - b * phi) + ((d + 1.0) * phi - d * b * tail) / (2.0 * radius)
+                              + d * (d + 2.0) / (8.0 * radius * radius);
+        other = FP_NAME(fp_awgn_log_volume)(d, log_radius) - 0.5 * d * FP_AWGN_LOG_2_PI_E
+                + log1p(expm1(d * log1p(b / radius)) + outside) + beyond;
     }
     best = other < best ? other : best;
     return best + FP_AWGN_CLOSED_ERROR * (fabs(best) + d);
@@ -53,13 +53,11 @@ static double FP_NAME(fp_awgn_closed_lower)(double d, double radius, double log_
     return best > 0.0 ? best : 0.0;
 }
 
-/* The limit of C for large R: for d = 1 with an empirical constant, else the volume term alone. */
+/* The limit of C for large R: the volume of a ball whose radius is larger by an empirical constant. */
 static double FP_NAME(fp_awgn_asymptotic_value)(double d, double log_radius)
 {
-    if (d == 1.0)
-        return FP_NAME(fp_awgn_log1pexp)(log(2.0 / FP_AWGN_EMPIRICAL) + log_radius) + log(FP_AWGN_EMPIRICAL)
-               - 0.5 * FP_AWGN_LOG_2_PI_E;
-    return FP_NAME(fp_awgn_log_volume)(d, log_radius) - 0.5 * d * FP_AWGN_LOG_2_PI_E;
+    return FP_NAME(fp_awgn_log_volume)(d, log_radius) - 0.5 * d * FP_AWGN_LOG_2_PI_E
+           + log1p(0.5 * FP_AWGN_EMPIRICAL * d * exp(-log_radius));
 }
 
 /* The bounds in closed form; log_radius stands in for a radius that overflows. */
@@ -84,6 +82,8 @@ static void FP_NAME(fp_awgn_tighten)(double d, double radius, fp_awgn_result *ou
 {
     const double log_radius = log(radius), lower = FP_NAME(fp_awgn_closed_lower)(d, radius, log_radius);
     const double upper = FP_NAME(fp_awgn_closed_upper)(d, radius, log_radius);
+    if (out->lower >= lower && out->upper <= upper)
+        return;
     out->lower = out->lower > lower ? out->lower : lower;
     out->upper = out->upper < upper ? out->upper : upper;
     if (!(out->lower <= out->value && out->value <= out->upper)) {
@@ -95,27 +95,15 @@ static void FP_NAME(fp_awgn_tighten)(double d, double radius, fp_awgn_result *ou
 }
 
 /* C(d, R) with bounds, to relative width rtol where a solver reaches that, for R >= 0; `start` may be NULL or a
- * solution nearby. The input of a long interval is that of a short one, with *extra more lattice steps in its middle.
- */
+ * solution nearby. */
 static void FP_NAME(fp_awgn_capacity)(double d, double radius, double rtol, const fp_awgn_result *start,
-                                      fp_awgn_result *out, long *extra)
+                                      fp_awgn_result *out)
 {
-    *extra = 0;
     if (!(radius >= FP_AWGN_SMALLEST_RADIUS && radius <= FP_AWGN_LARGEST_RADIUS)) {
         FP_NAME(fp_awgn_closed_form)(d, radius, log(radius), out);
         return;
     }
-    if (d == 1.0 && radius > FP_AWGN_LATTICE_FROM && radius <= FP_AWGN_LATTICE_TO) {
-        FP_NAME(fp_awgn_interval)(radius, rtol, out, extra);
-        out->method = FP_AWGN_BY_LATTICE;
-        if (out->status == FP_AWGN_MEMORY) { /* nothing was solved */
-            *extra = 0;
-            FP_NAME(fp_awgn_closed_form)(d, radius, log(radius), out);
-        }
-    } else {
-        FP_NAME(fp_awgn_solve)(d, radius, rtol, start, out);
-        out->method = out->count == 1 ? FP_AWGN_BY_ONE_SPHERE : FP_AWGN_BY_SPHERES;
-    }
+    FP_NAME(fp_awgn_solve)(d, radius, rtol, start, out);
     if (out->status != FP_AWGN_DONE)
         FP_NAME(fp_awgn_tighten)(d, radius, out);
 }
@@ -126,10 +114,9 @@ static void FP_NAME(fp_awgn_bounds)(double d, double radius, double rtol, double
     const int valid = d >= 1.0 && d <= FP_AWGN_LARGEST_DIMENSION && d == floor(d) && radius >= 0.0 && radius < INFINITY
                       && rtol >= 1e-13 && rtol <= 0.1;
     fp_awgn_result out;
-    long extra;
     out.value = out.lower = out.upper = NAN;
     if (valid)
-        FP_NAME(fp_awgn_capacity)(d, radius, rtol, NULL, &out, &extra);
+        FP_NAME(fp_awgn_capacity)(d, radius, rtol, NULL, &out);
     found[0] = out.value;
     found[1] = out.lower > out.value ? out.value : out.lower;
     found[2] = out.upper < out.value ? out.value : out.upper;

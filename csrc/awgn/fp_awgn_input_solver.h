@@ -103,6 +103,7 @@ static double FP_NAME(fp_awgn_newton)(fp_awgn *a, FP_NAME(fp_awgn_input) *in, do
             rows[m + f] = a->first + (size_t)free_index[f] * n;
         double *gram = a->gram;
         FP_NAME(fp_awgn_gram)(rows, size, scale, n, cl, gram, size);
+        gram[0] += a->deep / p[0];
         for (int j = 0; j < m; j++) {
             gram[(size_t)j * size + j] += z[j] / p[j];
             right[j] = value[j] - information;

@@ -116,7 +116,7 @@ static void FP_NAME(fp_awgn_local_maxima)(const fp_awgn *a, const double *c, int
             out->peak = value;
             out->at = first ? a->least_radius : last ? a->radius : middle + half * u;
         }
-        if (found && out->count < FP_AWGN_SPHERES) {
+        if (found && middle + half * u > a->edge - FP_AWGN_RAMP_REACH - 1.0 && out->count < FP_AWGN_SPHERES) {
             out->maximum[out->count] = first ? a->least_radius : last ? a->radius : middle + half * u;
             out->value[out->count++] = value;
         }
@@ -150,7 +150,7 @@ static void FP_NAME(fp_awgn_maximise)(fp_awgn *a, double variance, double slack,
         const double *l = a->l + first;
         double size, spread = 0.0;
         const int mid = count / 2;
-        a->cell_value[at] = fp_awgn_gaussian_term(a, a->cell_r[at])
+        a->cell_value[at] = fp_awgn_gaussian_term(a, a->cell_r[at]) + a->level
             - FP_NAME(fp_awgn_mean)(a->cell_weight + (size_t)at * a->cell_stride, l, count, mid, &size);
         for (int k = 0; k < count; k++)
             spread = fabs(l[k] - l[mid]) > spread ? fabs(l[k] - l[mid]) : spread;

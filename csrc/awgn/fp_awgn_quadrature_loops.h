@@ -94,6 +94,8 @@ FP_INLINE double FP_NAME(fp_awgn_mean)(const double *restrict w, const double *r
     return centre + fp_lane_sum(sum);
 }
 
+#include "awgn/fp_awgn_ball_loops.h"
+
 /* Make the grid of the whole problem and allocate its tables; returns 0 when that needs too much memory. */
 static int FP_NAME(fp_awgn_grid)(fp_awgn *a, int rows)
 {
@@ -109,8 +111,9 @@ static int FP_NAME(fp_awgn_grid)(fp_awgn *a, int rows)
     a->cell_stride = ((int)((2.0 * a->window + 2.0) / a->step) + (a->even ? (int)(40.0 / a->d / a->step) : 0) + 16)
         / FP_LANES * FP_LANES;
     const size_t points = (size_t)a->cells * FP_AWGN_CHEBYSHEV;
+    const size_t of_ball = a->edge > 0.0 ? padded + 2 * (FP_AWGN_PANELS + spheres) : 0;
     const size_t doubles = (size_t)padded * (11 + rows + 2 * spheres) + (size_t)width * (width + 8)
-        + points * (a->cell_stride + 2);
+        + points * (a->cell_stride + 2) + of_ball;
     free(a->memory);
     a->memory = calloc(doubles * sizeof(double) + 2 * points * sizeof(int) + 64, 1);
     if (!a->memory)
@@ -127,7 +130,10 @@ static int FP_NAME(fp_awgn_grid)(fp_awgn *a, int rows)
     a->cell_r = (at += (size_t)width * (width + 8));
     a->cell_value = (at += points);
     a->cell_weight = (at += points);
-    a->cell_first = (int *)(at + points * a->cell_stride);
+    a->ball = at + points * a->cell_stride;
+    a->panel_radius = a->ball + padded;
+    a->panel_weight = a->panel_radius + FP_AWGN_PANELS + spheres;
+    a->cell_first = (int *)(a->ball + of_ball);
     a->cell_count = a->cell_first + points;
     a->rows = rows;
     a->padded = padded;
@@ -136,7 +142,7 @@ static int FP_NAME(fp_awgn_grid)(fp_awgn *a, int rows)
         a->rho[k] = a->rho[a->nodes - 1];
         a->log_measure[k] = -1e300;
     }
-    return 1;
+    return !(a->edge > 0.0) || FP_NAME(fp_awgn_ball_row)(a);
 }
 
 /* The table of m radii: e^(exponent - top) with top the largest exponent of a node, and c with weight = table * c.
@@ -150,8 +156,11 @@ static void FP_NAME(fp_awgn_tabulate)(fp_awgn *a, const double *r, int m, int de
     for (int k = 0; k < n; k++)
         top[k] = -1e300;
     for (int j = 0; j < m; j++) {
+        const int is_ball = a->edge > 0.0 && j == 0;
         double *restrict row = a->table + (size_t)j * n;
         FP_NAME(fp_awgn_row)(a, r[j], rho, n, x, row, relative, slope);
+        if (is_ball)
+            memcpy(row, a->ball, n * sizeof *row);
         for (int k = 0; k < n; k++)
             top[k] = row[k] > top[k] ? row[k] : top[k];
         if (derivatives) {
@@ -161,8 +170,8 @@ static void FP_NAME(fp_awgn_tabulate)(fp_awgn *a, const double *r, int m, int de
                 const double at = x[k] > 1e-6 ? x[k] : 1.0;
                 const double bend = x[k] > 1e-6 ? 1.0 - slope[k] * (slope[k] + (d - 1.0) / at) : 1.0 / d;
                 const double tilt = rho[k] * slope[k] - radius;
-                first[k] = tilt;
-                second[k] = tilt * tilt + (rho[k] * rho[k] * bend - 1.0);
+                first[k] = is_ball ? 0.0 : tilt;
+                second[k] = is_ball ? 0.0 : tilt * tilt + (rho[k] * rho[k] * bend - 1.0);
             }
         }
     }
@@ -180,6 +189,8 @@ static void FP_NAME(fp_awgn_tabulate)(fp_awgn *a, const double *r, int m, int de
     }
     for (int k = 0; k < n; k++)
         a->c[k] = k < a->nodes ? fp_exp(a->log_measure[k] + top[k]) : 0.0;
+    if (a->edge > 0.0)
+        a->deep = 1.0 - FP_NAME(fp_awgn_dot)(a->table, a->c, n);
 }
 
 /* l for weights p on the m radii of the table; line[3] receives the mixture at each node in units of e^top. */
@@ -196,8 +207,10 @@ static void FP_NAME(fp_awgn_mixture)(fp_awgn *a, const double *p, int m)
         for (int k = 0; k < n; k++)
             sum[k] += weight * row[k];
     }
+    a->level = a->edge > 0.0 ? -log(p[0]) : 0.0;
+    const double offset = a->edge > 0.0 ? a->constant + a->level : a->full;
     for (int k = 0; k < n; k++)
         sum[k] = sum[k] > 1e-300 ? sum[k] : 1e-300;
     for (int k = 0; k < n; k++)
-        l[k] = (top[k] + fp_log(sum[k])) + (a->full + 0.5 * a->shrink * rho[k] * rho[k]);
+        l[k] = (top[k] + fp_log(sum[k])) + (offset + 0.5 * a->shrink * rho[k] * rho[k]);
 }

@@ -1,7 +1,7 @@
 /* The solver: one sphere if that suffices, else Newton steps from a given or a coarse input to spheres with a
  * certificate; included once per instruction set. */
-/* bounds: tested by enclosures/test_awgn_capacity - rounding of sums of i(r), of the variance for one sphere, and
- * of the cover */
+/* bounds: tested by enclosures/test_awgn_capacity - rounding of sums of i(r), of the variance for one sphere, of
+ * radii in large balls (2e-15 R), and of the cover */
 #include "common/fp_lanes_loops.h"
 #include "special/fp_sphere_loops.h"
 #include "awgn/fp_awgn_quadrature_loops.h"
@@ -115,6 +115,7 @@ static void FP_NAME(fp_awgn_move_to_maxima)(const fp_awgn *a, const FP_NAME(fp_a
 static int FP_NAME(fp_awgn_initial_input)(fp_awgn *a, FP_NAME(fp_awgn_input) *in)
 {
     const int m = a->rows;
+    const double from = fp_awgn_lowest(a);
     double *r = malloc(3 * m * sizeof *r), *p = r + m, *gauss = p + m;
     FP_NAME(fp_awgn_maxima) *found = malloc(sizeof *found);
     if (!r || !found) {
@@ -123,7 +124,7 @@ static int FP_NAME(fp_awgn_initial_input)(fp_awgn *a, FP_NAME(fp_awgn_input) *in
         return 0;
     }
     for (int j = 0; j < m; j++)
-        r[j] = j ? a->radius - (a->radius - a->least_radius) * (m - 1 - j) / (m - 1) : a->least_radius;
+        r[j] = j ? a->radius - (a->radius - from) * (m - 1 - j) / (m - 1) : a->least_radius;
     FP_NAME(fp_awgn_gaussian_terms)(a, r, m, gauss);
     FP_NAME(fp_awgn_tabulate)(a, r, m, 0);
     const double information = FP_NAME(fp_awgn_weights)(a, gauss, m, p, 0.1 * a->rtol * a->full);
@@ -168,48 +169,59 @@ static double FP_NAME(fp_awgn_certify)(fp_awgn *a, const FP_NAME(fp_awgn_input) 
 {
     double gauss[FP_AWGN_SPHERES], value[FP_AWGN_SPHERES], slope = 0.0, sum = 0.0, error = 0.0;
     const int m = in->count, n = a->padded;
+    const int is_ball = a->edge > 0.0;
     double below = 0.0; /* bound of V for spheres below r_low */
+    if (is_ball)
+        FP_NAME(fp_awgn_ball_spheres)(a, in->radius, in->weight, m);
     FP_NAME(fp_awgn_tabulate)(a, in->radius, m, 1);
     FP_NAME(fp_awgn_mixture)(a, in->weight, m);
     FP_NAME(fp_awgn_gaussian_terms)(a, in->radius, m, gauss);
     FP_NAME(fp_awgn_values)(a, gauss, m, value);
     slope = in->radius[m - 1] * a->shrink - FP_NAME(fp_awgn_dot)(a->first + (size_t)(m - 1) * n, a->line[4], n);
     const double variance = FP_NAME(fp_awgn_variance)(
-        a, in->radius, in->weight, m, fp_awgn_output_centre(a, a->scan_start) - a->window, a->rho[a->nodes - 1]);
-    if (in->radius[0] < a->scan_start)
+        a, is_ball ? a->panel_radius : in->radius, is_ball ? a->panel_weight : in->weight,
+        is_ball ? a->panels + m - 1 : m, fp_awgn_output_centre(a, a->scan_start) - a->window, a->rho[a->nodes - 1]);
+    if (in->radius[0] < a->scan_start && !is_ball)
         below = FP_NAME(fp_awgn_variance)(a, in->radius, in->weight, m, a->rho[0],
                                           fp_awgn_output_centre(a, a->scan_start) - a->window);
     below = below > variance ? below : variance;
     for (int j = 0; j < m; j++) {
         double spread = 0.0, size = 0.0, rest = 0.0;
-        const double centre = gauss[j] - value[j]; /* E l, to be corrected by E (l - E l) */
-        const double middle = fp_awgn_output_centre(a, in->radius[j]);
+        const int uniform = is_ball && j == 0;
+        /* E l, to be corrected by E (l - E l); in a large ball l itself, which is 0 in the middle */
+        const double centre = is_ball ? 0.0 : gauss[j] - value[j];
+        const double middle = fp_awgn_output_centre(a, uniform ? a->edge : in->radius[j]);
         const double *row = a->table + (size_t)j * n;
         for (int k = 0; k < a->nodes; k++) {
             const double signed_away = a->l[k] - centre, away = fabs(signed_away);
             rest += row[k] * a->c[k] * signed_away;
             size += row[k] * a->c[k] * away;
-            if (fabs(a->rho[k] - middle) <= a->window + a->step)
+            if (fabs(a->rho[k] - middle) <= a->window + a->step || (uniform && a->rho[k] < middle))
                 spread = away > spread ? away : spread;
         }
-        value[j] -= rest; /* this removes the error of the sum of w */
+        value[j] = gauss[j] + a->level - centre - rest; /* this removes the error of the sum of w */
         sum += in->weight[j] * value[j];
         const double slip = FP_NAME(fp_awgn_error)(a, in->radius[j], in->radius[j] < a->scan_start ? below : variance,
                                                    spread, size, a->rho[a->nodes - 1]);
-        error += in->weight[j] * (slip < value[j] ? slip : value[j]); /* i >= 0 */
+        error += in->weight[j] * (uniform ? 1.0 - a->deep : 1.0) * (slip < value[j] ? slip : value[j]); /* i >= 0 */
     }
+    const double slack = is_ball ? 2e-15 * a->radius + FP_AWGN_CLOSED_ERROR * (sum + a->d) : 0.0;
     FP_NAME(fp_awgn_maximise)(a, variance, 0.02 * a->rtol * sum, found);
     double upper = found->bound - fp_log1p(-a->cover) + (found->bound > 0.0 ? 1e-16 * found->bound : 0.0);
-    upper = upper < a->scan_bound ? a->scan_bound : upper; /* below r_low */
-    const double lower = sum - error - 1e-15 * sum;
+    const double scan_bound = is_ball ? a->full + a->level : a->scan_bound;
+    upper = (upper < scan_bound ? scan_bound : upper) + slack; /* below r_low */
+    const double lower = sum - error - 1e-15 * sum - slack;
     if (upper - lower < out->upper - out->lower) {
         out->value = sum;
         out->lower = lower;
-        out->upper = upper < a->full ? upper : a->full * (1.0 + 4e-16);
+        out->upper = is_ball || upper < a->full ? upper : a->full * (1.0 + 4e-16);
         out->slope = in->weight[m - 1] * slope;
         out->count = m;
         memcpy(out->radius, in->radius, m * sizeof *out->radius);
         memcpy(out->weight, in->weight, m * sizeof *out->weight);
+        out->method = is_ball ? FP_AWGN_BY_BALL : m > 1 ? FP_AWGN_BY_SPHERES : FP_AWGN_BY_ONE_SPHERE;
+        if (is_ball)
+            out->radius[0] = a->edge;
     }
     return variance;
 }
@@ -274,7 +286,7 @@ static void FP_NAME(fp_awgn_solve_spheres)(fp_awgn *a, const fp_awgn_result *sta
 {
     FP_NAME(fp_awgn_input) *in = malloc(3 * sizeof *in), *spare = in + 1, *best = in + 2;
     FP_NAME(fp_awgn_maxima) *found = malloc(sizeof *found);
-    const int rows = (int)ceil((a->radius - a->least_radius) / FP_AWGN_SPACING) + 2;
+    const int rows = (int)ceil((a->radius - fp_awgn_lowest(a)) / FP_AWGN_SPACING) + 2;
     out->status = FP_AWGN_MEMORY;
     FP_NAME(fp_awgn_choose_step)(a, 2.6);
     if (!in || !found || !FP_NAME(fp_awgn_grid)(a, rows > FP_AWGN_SPHERES ? rows : FP_AWGN_SPHERES))
@@ -286,9 +298,9 @@ static void FP_NAME(fp_awgn_solve_spheres)(fp_awgn *a, const fp_awgn_result *sta
         const double shift = a->radius - start->radius[start->count - 1];
         in->count = start->count;
         for (int j = 0; j < start->count; j++) {
-            const double r = start->radius[j] == 0.0 ? 0.0 : start->radius[j] + shift;
+            const double r = start->radius[j] == 0.0 || (j == 0 && a->edge > 0.0) ? 0.0 : start->radius[j] + shift;
             in->radius[j] = j == start->count - 1 ? a->radius : r > a->least_radius ? r : a->least_radius;
-            in->weight[j] = start->weight[j];
+            in->weight[j] = start->weight[j] * (j && a->edge > 0.0 ? 1.0 - shift / a->radius : 1.0);
         }
         FP_NAME(fp_awgn_merge_spheres)(in, a->radius, FP_AWGN_MERGE_DISTANCE);
     } else if (!FP_NAME(fp_awgn_initial_input)(a, in)) {
@@ -304,6 +316,7 @@ static void FP_NAME(fp_awgn_solve_spheres)(fp_awgn *a, const fp_awgn_result *sta
         const double information = FP_NAME(fp_awgn_newton)(a, in, 0.05 * a->rtol * out->lower, 40);
         FP_NAME(fp_awgn_maximise)(a, 2.5, 0.02 * a->rtol * information, found);
         const double gap = (found->peak - information) / information;
+        const int stuck = a->edge > 0.0 && !(gap < 0.9 * narrowest);
         if (gap < narrowest) {
             narrowest = gap;
             *best = *in;
@@ -314,8 +327,10 @@ static void FP_NAME(fp_awgn_solve_spheres)(fp_awgn *a, const fp_awgn_result *sta
                 goto done;
             continue;
         }
+        if (stuck)
+            break;
         double polished = gap;
-        if (gap > target_gap && gap > 0.1 * scan_bound) {
+        if (!(a->edge > 0.0) && gap > target_gap && gap > 0.1 * scan_bound) {
             polished = FP_NAME(fp_awgn_refine)(a, in, found, gap, target_gap);
             if (polished <= target_gap)
                 polished = FP_NAME(fp_awgn_merge_pairs)(a, in, spare, found, polished, target_gap);
@@ -355,6 +370,21 @@ done:
     a->memory = NULL;
 }
 
+/* The best of what balls with layers of some widths give: where Newton's method stalls is a matter of chance. */
+static void FP_NAME(fp_awgn_solve_ball)(fp_awgn *a, const fp_awgn_result *start, fp_awgn_result *out)
+{
+    const double layer[] = {21.0, 18.0, 24.0};
+    if (start && !(start->method & FP_AWGN_BY_BALL))
+        start = NULL;
+    for (int k = 0; k < 3 && out->upper - out->lower > FP_AWGN_BALL_RTOL * out->lower && out->status != FP_AWGN_DONE;
+         k++) {
+        FP_NAME(fp_awgn_use_ball)(a, layer[k]);
+        FP_NAME(fp_awgn_solve_spheres)(a, start, out);
+        if (out->upper - out->lower <= a->rtol * out->lower)
+            out->status = FP_AWGN_DONE;
+    }
+}
+
 /* One attempt at C(d, R) to relative width rtol, with e chosen for `cover_rtol`; the work done so far is carried on. */
 static int FP_NAME(fp_awgn_attempt)(double dimension, double radius, double rtol, double cover_rtol,
                                     const fp_awgn_result *start, fp_awgn_result *out, double *work)
@@ -362,14 +392,17 @@ static int FP_NAME(fp_awgn_attempt)(double dimension, double radius, double rtol
     fp_awgn a;
     FP_NAME(fp_awgn_init)(&a, dimension, radius, rtol);
     a.work = *work;
+    out->method = FP_AWGN_BY_ONE_SPHERE;
     if (!FP_NAME(fp_awgn_try_one_sphere)(&a, out)) {
+        out->status = FP_AWGN_TOO_WIDE;
         a.rtol = cover_rtol;
         FP_NAME(fp_awgn_set_least_radius)(&a, out->lower);
         a.rtol = rtol;
-        if (a.radius - a.least_radius > FP_AWGN_RANGE)
-            out->status = FP_AWGN_TOO_LARGE;
+        const double low = radius - FP_AWGN_BALL_DEPTH - 4.0 * fp_awgn_ball_window(&a);
+        if (radius - a.least_radius > FP_AWGN_RANGE && low > 0.0 && low * low > 10.0 * a.d)
+            FP_NAME(fp_awgn_solve_ball)(&a, start, out);
         else
-            FP_NAME(fp_awgn_solve_spheres)(&a, start, out);
+            FP_NAME(fp_awgn_solve_spheres)(&a, start && start->method & FP_AWGN_BY_BALL ? NULL : start, out);
     }
     out->evaluations = a.evaluations;
     *work = a.work;
@@ -384,6 +417,8 @@ static int FP_NAME(fp_awgn_solve)(double dimension, double radius, double rtol, 
     double work = 0.0;
     fp_awgn_result *other = NULL;
     FP_NAME(fp_awgn_attempt)(dimension, radius, rtol, rtol, start, out, &work);
+    if (out->method == FP_AWGN_BY_BALL)
+        return out->status;
     for (int again = 0; out->status == FP_AWGN_TOO_WIDE && again < 6 && work < FP_AWGN_WORK_LIMIT; again++) {
         const double cover_rtol = again % 3 ? rtol : 0.1 * rtol, away = again < 3 ? 0.005 : 0.02;
         if (!other && !(other = malloc(2 * sizeof *other)))
@@ -406,5 +441,4 @@ static int FP_NAME(fp_awgn_solve)(double dimension, double radius, double rtol, 
     return out->status;
 }
 
-#include "awgn/fp_awgn_interval_solver.h"
 #include "awgn/fp_awgn_capacity_solver.h"

@@ -8,7 +8,7 @@
 #define FP_LOOPS "awgn/fp_awgn_capacity_loops.h"
 #include "common/fp_variants.h"
 
-typedef void fp_awgn_capacity_kernel(double, double, double, const fp_awgn_result *, fp_awgn_result *, long *);
+typedef void fp_awgn_capacity_kernel(double, double, double, const fp_awgn_result *, fp_awgn_result *);
 typedef void fp_awgn_closed_form_kernel(double, double, double, fp_awgn_result *);
 typedef void fp_awgn_one_sphere_kernel(double, const double *, ptrdiff_t, double, double *);
 

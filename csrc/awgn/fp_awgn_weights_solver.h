@@ -121,7 +121,7 @@ static void FP_NAME(fp_awgn_values)(fp_awgn *a, const double *gauss, int m, doub
     for (int k = 0; k < a->padded; k++)
         cl[k] = a->c[k] * a->l[k];
     for (int j = 0; j < m; j++)
-        value[j] = gauss[j] - FP_NAME(fp_awgn_dot)(a->table + (size_t)j * a->padded, cl, a->padded);
+        value[j] = gauss[j] + a->level - FP_NAME(fp_awgn_dot)(a->table + (size_t)j * a->padded, cl, a->padded);
 }
 
 /* g of m radii */
@@ -179,6 +179,7 @@ static double FP_NAME(fp_awgn_weights)(fp_awgn *a, const double *gauss, int m, d
         for (int k = 0; k < n; k++)
             scale[k] = a->c[k] / a->line[3][k];
         FP_NAME(fp_awgn_gram)(rows, m, scale, n, a->line[4], gram, width);
+        gram[0] += a->deep / p[0];
         for (int j = 0; j < m; j++) {
             gram[(size_t)j * width + j] += z[j] / p[j];
             one[j] = 1.0;

@@ -5,9 +5,9 @@ Notation: Y = X + sigma Z with Z standard normal in R^d and ||X|| <= A, R = A/si
     C(d, R) = sup I(X; Y)   over all distributions of X in the ball,
 
 is equation (8) of the local mutual-information privacy paper (Ngo, Oestman and Graell i Amat), the optimal CI-LMIP
-parameter of the Gaussian mechanism. The best input is uniform on finitely many spheres; csrc/awgn finds them and
-proves the bracket I(P) <= C <= max_r i(r; P). Beyond the reach of that solver the bracket consists of bounds in closed
-form (``fastpriv.capacity.awgn_solver``).
+parameter of the Gaussian mechanism. The best input is uniform on finitely many spheres; csrc/awgn finds them, with a
+uniform ball in place of the inner ones where R is large, and proves the bracket I(P) <= C <= max_r i(r; P). Beyond
+R = 1e7 the bracket consists of bounds in closed form (``fastpriv.capacity.awgn_solver``).
 """
 
 # bounds: none - limits of rtol, and of the arguments for which single numbers need no array
@@ -44,6 +44,10 @@ class AwgnCapacity(Estimate):
     radii, probabilities : ndarray
         The input: spheres and their weights, radii in the unit of the amplitude, ascending; for d = 1 a radius r > 0
         stands for the two points -r and r, with half the weight each. For array arguments they are object arrays.
+        Where ``method`` begins with "uniform ball" the first radius r_0, ahead of the spheres and larger than some,
+        stands for a density that is uniform but for a ramp at its edge, proportional to
+        Phi((r_0 - ||x||) / (1.2 sigma)); with bounds in closed form the only radius stands for the uniform density in
+        the ball.
 
     Examples
     --------
@@ -111,8 +115,9 @@ def awgn_capacity(
         Kind ``certified``: lower is the information of the input in ``radii`` and ``probabilities`` (where there is
         one), upper the largest divergence of any input point from its output. Errors of quadrature and
         interpolation are bounded by proof, roundings by the tested accuracy of the special functions. ``value`` is the
-        lower bound before its errors; for d = 1 and amplitudes beyond 1e5 sigma it is the asymptotic form
-        log((2 R + 3.98160794705) / sqrt(2 pi e)), whose constant is empirical, between bounds that are not.
+        lower bound before its errors; for amplitudes beyond 1e7 sigma it is the asymptotic form
+        log(V_d(R) (1 + 3.98160794705 d / (2 R)) / (2 pi e)^(d/2)), whose constant is empirical, between bounds that are
+        not, and the slope is d / R.
 
     Raises
     ------
@@ -126,12 +131,13 @@ def awgn_capacity(
     -----
     **Accuracy**: the bracket holds always, and its relative width is at most ``rtol`` for amplitudes up to 10 sqrt(d)
     sigma in every dimension (d = 1: up to 25 sigma, at 1e-9 up to 60), by
-    ``tests/enclosures/test_awgn_capacity.py``; for d = 1 it stays below 1e-8 up to 100,000 sigma. Elsewhere it grows,
-    and where more than about 160 standard deviations lie between the innermost and the outermost sphere that matter it
-    consists of the average-power and entropy-power bounds.
+    ``tests/enclosures/test_awgn_capacity.py``; beyond, it is at most 1e-6 at every amplitude in every dimension, and
+    1e-8 for d = 1 up to 100,000 sigma, by ``tests/enclosures/test_awgn_large_balls.py``.
 
     One sphere takes microseconds in any dimension; m spheres take about m^2 times the number of quadrature nodes, which
-    grows like R: some milliseconds at amplitude 10 sqrt(d). Arrays are solved from one amplitude to the next.
+    grows like R: some milliseconds at amplitude 10 sqrt(d), and up to half a second where about 80 standard deviations
+    lie between the innermost and the outermost sphere that matter. Beyond that a uniform ball takes the place of the
+    inner ones, and 20 to 100 milliseconds do for every R. Arrays are solved from one amplitude to the next.
 
     Source: equation (8); certificate Smith 1971 and Shamai and Bar-David 1995; one sphere Dytso, Al, Poor and Shamai
     2019.

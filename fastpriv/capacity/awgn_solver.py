@@ -62,17 +62,9 @@ def _solved_setting(state: Any, radius: float) -> SolvedSetting:
 
     value, lower, upper, slope, method, evaluations = state.numbers
     radii, probabilities = state.spheres
-    if method & _awgn.LATTICE:
-        fixed, extra = int(_awgn.LATTICE_EXTENT / _awgn.LATTICE_STEP) + 1, state.extra_steps
-        lattice = np.arange(fixed + extra) * _awgn.LATTICE_STEP
-        weights = np.full(fixed + extra, 2.0 * probabilities[0])
-        weights[0] = probabilities[0]
-        radii = np.concatenate((lattice, radii[fixed:] + (radius - radii[-1])))
-        probabilities = np.concatenate((weights, probabilities[fixed:]))
-        probabilities /= probabilities.sum()
     words = [name for bit, name in (
         (_awgn.ONE_SPHERE, "one sphere"), (_awgn.SPHERES, "spheres by Newton's method"),
-        (_awgn.LATTICE, "lattice with shaped edges"), (_awgn.CLOSED_FORM, _CLOSED_FORM),
+        (_awgn.BALL, "uniform ball and spheres"), (_awgn.CLOSED_FORM, _CLOSED_FORM),
     ) if method & bit]  # fmt: skip
     return SolvedSetting(value, lower, upper, slope, " within ".join(words), radii, probabilities, evaluations, state)
 
@@ -136,11 +128,20 @@ def solve_all(
     return SolvedArray(position, numbers, solutions)
 
 
+def _start(state: Any, distance: float) -> Any:
+    """The state of another setting if it is a start: in large balls the input near the edge is the same for every R."""
+    from ..kernels import _awgn
+
+    near = state is not None and (abs(distance) <= _NEIGHBOUR or state.numbers[4] & _awgn.BALL)
+    return state if near else None
+
+
 def _solve_block(d: FloatArray, radii: FloatArray, rtol: float) -> list[SolvedSetting]:
     solutions: list[SolvedSetting] = []
     for dimension, radius in zip(d.tolist(), radii.tolist(), strict=True):
-        near = solutions and solutions[-1].state is not None and radius - solutions[-1].radii[-1] <= _NEIGHBOUR
-        solutions.append(solve(dimension, radius, rtol, solutions[-1].state if near else None))
+        last = solutions[-1] if solutions else None
+        start = _start(last.state, radius - last.radii[-1]) if last else None
+        solutions.append(solve(dimension, radius, rtol, start))
     # Only neighbouring settings use a state, and it cannot be pickled.
     return [replace(solution, state=None) for solution in solutions]
 
@@ -161,13 +162,13 @@ def _inverse(d: float, target: float, rtol: float, radius: float, last: Any) -> 
         return (1e300, math.inf, 1e300), radius, None
     state = None
     for step in range(60):
-        if state is None and last is not None and last[0] == d and abs(radius - last[1]) <= _NEIGHBOUR:
-            state = last[2]
+        if state is None and last is not None and last[0] == d:
+            state = _start(last[2], radius - last[1])
         solution = solve(d, radius, (1e-2, 1e-4)[step] if step < 2 else rtol, state)
         elasticity = min(max(radius * solution.slope / solution.value, 0.02), 2.0) if solution.value > 0 else 2.0
         move = min(max(math.log(target / solution.value) / elasticity, -2.0), 2.0) if solution.value > 0 else 1.0
         previous, radius = radius, radius * math.exp(move)
-        state = solution.state if abs(radius - previous) <= _NEIGHBOUR else None
+        state = _start(solution.state, radius - previous)
         if step > 1 and move * move <= 0.01 * rtol:  # the step after this one would be as small as its square
             break
     # Far enough to either side that the target lies outside of any bracket of relative width rtol.

@@ -254,9 +254,10 @@ HUGE = [(1, 30.0), (1, 100.0), (1, 1e3), (1, 1e5), (1, 1e150), (2, 1e3), (2, 1e6
 
 
 @pytest.mark.parametrize(("d", "amplitude"), HUGE)
-def test_out_of_reach_is_wide_and_true_and_takes_little_work(d, amplitude):
+def test_far_out_the_bracket_is_narrow_and_true_and_takes_little_work(d, amplitude):
     got = awgn_capacity(d, amplitude)
-    assert got.cost["evaluations"] < 4e6
+    assert got.width <= 1e-7 * got.value
+    assert got.cost["evaluations"] < 6e6
     low, high = volume_bound(d, amplitude), power_bound(d, amplitude)
     if d == 1:
         high = math.log1p(2 * amplitude / math.sqrt(2 * math.pi * math.e))
@@ -290,9 +291,6 @@ def test_beyond_the_promise_the_bracket_stays_useful():
         assert got.width <= width * got.value
         empirical = math.log((2 * amplitude + END_CONSTANT) / math.sqrt(2 * math.pi * math.e))
         assert got.value == pytest.approx(empirical, rel=1e-8)
-    for amplitude in (200.0, 1000.0):
-        got = awgn_capacity(1, amplitude)
-        assert got.width <= 3 * math.pi / amplitude
 
 
 @pytest.mark.slow

@@ -74,10 +74,11 @@ def closed_bounds(dimension, radius):
     if d == 1:
         upper.append(mpmath.log1p(2 * r / mpmath.sqrt(2 * mpmath.pi * mpmath.e)))
     elif r > d:
-        a = (d - 1) / r
-        skirt = d / r * mpmath.sqrt(2 * mpmath.pi) * mpmath.exp(a**2 / 2) * mpmath.ncdf(a)
-        beyond = (d + 1) / (2 * r * mpmath.sqrt(2 * mpmath.pi)) + d * (d + 2) / (8 * r**2)
-        upper.append(log_volume - d / 2 * entropy + mpmath.log1p(skirt) + mpmath.mpf(1) / 4 + beyond)
+        a, b = (d - 1) / r, mpmath.sqrt(2 * log(r / d))
+        phi, tail = mpmath.npdf(b), mpmath.ncdf(-b)
+        skirt = d / r * mpmath.exp(a * b) * mpmath.sqrt(2 * mpmath.pi) * mpmath.exp(a**2 / 2) * mpmath.ncdf(a)
+        beyond = ((1 + b**2) * tail - b * phi) / 2 + ((d + 1) * phi - d * b * tail) / (2 * r) + d * (d + 2) / (8 * r**2)
+        upper.append(log_volume - d / 2 * entropy + log((1 + b / r) ** d + skirt) + beyond)
     return min(upper), d / 2 * mpmath.log1p(mpmath.exp(2 / d * log_volume - entropy))
 
 

@@ -115,12 +115,11 @@ CASES = {
     ),
     "awgn/fp_awgn_ufuncs.h": (
         """static fp_awgn_result out;
-        long steps;
         fp_awgn_solve_baseline(1.0, 1.0, 1e-10, NULL, &out);
         printf("%d %.17g ", out.status, out.value);
         fp_awgn_solve_baseline(1.0, 4.0, 1e-8, NULL, &out);
         printf("%d %d ", out.status, out.upper - out.lower <= 1e-8 * out.lower);
-        fp_awgn_interval_baseline(1000.0, 1e-8, &out, &steps);
+        fp_awgn_solve_baseline(1.0, 1000.0, 1e-8, NULL, &out);
         const double uniform_input = log(2000.0 / sqrt(2.0 * FP_PI * exp(1.0)));
         printf("%d %d", out.status, fabs(out.value - uniform_input) < 4e-3);""",
         [0, binary_input_information(), 0, 1, 0, 1], 1e-9,
