@@ -65,7 +65,7 @@ _load, __dir__, _names = _attach(__name__, __file__)  # the list of names is __i
 def __getattr__(name: str) -> _Any:
     """Load a public name on first use; ``__all__`` lists them for ``from fastpriv import *``."""
     if name != "__all__":
-        return _load(name) if name in _names else _old_addresses.module(name)
+        return _load(name) if f"{__name__}.{name}" not in _old_addresses.PRESENT else _old_addresses.module(name)
     # With __all__, help(fastpriv) would print every docstring in full; without it, pydoc prints the page above.
     if _sys._getframe(1).f_globals.get("__name__") == "pydoc":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -14,6 +14,7 @@ from . import posteriors as posteriors
 from . import report as figures
 from . import report as report
 from . import special as special
+from . import studies as studies
 from .base.errors import BackendMissingError as BackendMissingError
 from .base.errors import DomainError as DomainError
 from .base.errors import NotConvergedError as NotConvergedError

@@ -28,6 +28,6 @@ def get_include() -> str:
     >>> (Path(fastpriv.get_include()) / "fastpriv.h").exists()
     True
     """
-    package = Path(__file__).parent
+    package = Path(__file__).parents[1]
     installed = package / "include"
     return str(installed if installed.is_dir() else package.parent / "csrc")

@@ -360,7 +360,7 @@ def test_what_is_refused():
         FrequencyRelease(PANEL, 0.5)
     with pytest.raises(DomainError, match="n0 must be at most the number of people, 5; got 6"):
         FrequencyRelease(PANEL, FixedSizeMembership(6))
-    with pytest.raises(DomainError, match="noise must be one of fastpriv.studies.membership; got 0.5"):
+    with pytest.raises(DomainError, match="noise must be one of fastpriv.membership; got 0.5"):
         FrequencyRelease(PANEL, prior, 0.5)
     with pytest.raises(DomainError, match="clip must be True or False; got 1"):
         FrequencyRelease(PANEL, prior, clip=1)

@@ -284,7 +284,7 @@ def test_the_figure_shows_every_protection(study):
             assert getattr(one.estimate, quantity).value in y
     with pytest.raises(DomainError, match="quantity must be"):
         figures.estimates_against_noise(found, quantity="c3")
-    with pytest.raises(DomainError, match="study must be what fastpriv.studies.leakage.leakage_study returned"):
+    with pytest.raises(DomainError, match="study must be what fastpriv.leakage.leakage_study returned"):
         figures.estimates_against_noise(3)
     picture = reconstruction_figure(found, data.records[found.pool[found.batch]], (3, 3))
     assert len(picture.axes) == 2 * 5

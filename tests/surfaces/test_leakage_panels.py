@@ -36,7 +36,7 @@ def test_accuracy_against_privacy():
     assert len(exact.lines[0].get_xdata()) == 2  # none is known for Laplace noise
     with pytest.raises(DomainError, match="study must have accuracies; got none. Pass utility_rounds to leakage_study"):
         figures.accuracy_against_privacy(study())
-    with pytest.raises(DomainError, match="study must be what fastpriv.studies.leakage.leakage_study returned; got 3"):
+    with pytest.raises(DomainError, match="study must be what fastpriv.leakage.leakage_study returned; got 3"):
         figures.accuracy_against_privacy(3)
 
 
@@ -46,5 +46,5 @@ def test_misses_against_privacy():
     assert figures.misses_against_privacy(found, ax) is ax
     lines = {line.get_label(): line.get_ydata() for line in ax.lines}
     assert np.all(lines["worst of its neighbours"] <= lines["bound: corrected theorem"])
-    with pytest.raises(DomainError, match="tradeoff must be what fastpriv.studies.leakage.accuracy_tradeoff returned"):
+    with pytest.raises(DomainError, match="tradeoff must be what fastpriv.leakage.accuracy_tradeoff returned"):
         figures.misses_against_privacy(None)

@@ -348,7 +348,7 @@ def test_an_interruption_inside_exec_ends_with_130_too(tmp_path):
 
 def test_pyplot_is_not_loaded():
     code = (
-        "import sys, fastpriv; fastpriv.report.paper_panel(fastpriv.report.paper(2)['figure2']); "
+        "import sys, fastpriv; fastpriv.studies.papers.paper_panel(fastpriv.studies.papers.paper(2)['figure2']); "
         "sys.exit('matplotlib.pyplot' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False, env=HERE).returncode == 0

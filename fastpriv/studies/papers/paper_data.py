@@ -91,7 +91,7 @@ class PaperFigure:
     Examples
     --------
     >>> import fastpriv
-    >>> (figure,) = fastpriv.report.paper("figure3")
+    >>> (figure,) = fastpriv.studies.papers.paper("figure3")
     >>> round(figure.curve("crossing", mu_bits=0.1).estimate.value, 5)
     1.21546
     >>> print(",".join(figure.columns()))

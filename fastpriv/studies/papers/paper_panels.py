@@ -30,7 +30,7 @@ def paper_panel(figure: PaperFigure, panel: int = 0, ax: Any = None) -> Any:
     Parameters
     ----------
     figure : PaperFigure
-        The numbers, of ``fastpriv.report.paper``.
+        The numbers, of ``fastpriv.studies.papers.paper``.
     panel : int, default 0
         Which panel, from the left: figure 1 has one, the others have two.
     ax : matplotlib.axes.Axes, optional
@@ -48,8 +48,8 @@ def paper_panel(figure: PaperFigure, panel: int = 0, ax: Any = None) -> Any:
     Examples
     --------
     >>> import fastpriv
-    >>> (figure,) = fastpriv.report.paper("figure2")
-    >>> fastpriv.report.paper_panel(figure, 1).get_xscale()
+    >>> (figure,) = fastpriv.studies.papers.paper("figure2")
+    >>> fastpriv.studies.papers.paper_panel(figure, 1).get_xscale()
     'log'
     """
     validate.instance("figure", figure, PaperFigure)

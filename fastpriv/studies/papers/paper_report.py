@@ -57,7 +57,7 @@ class Paper:
     Examples
     --------
     >>> import fastpriv
-    >>> paper = fastpriv.report.paper("figure3")
+    >>> paper = fastpriv.studies.papers.paper("figure3")
     >>> paper["figure3"].curve("saturation", mu_bits=0.1).estimate.value
     0.0669670084631...
     """
@@ -160,7 +160,7 @@ def paper(name: str | int = "all", *, progress: Progress = None) -> Paper:
     Examples
     --------
     >>> import fastpriv
-    >>> [figure.name for figure in fastpriv.report.paper(1)]
+    >>> [figure.name for figure in fastpriv.studies.papers.paper(1)]
     ['figure1']
     """
     return Paper(tuple(ordered_map(compute_figure, figure_names(name), n_jobs=1, progress=progress)))
