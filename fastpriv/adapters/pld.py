@@ -12,10 +12,9 @@ from ..base import validate
 from ..base.errors import BackendMissingError, DomainError
 from ..base.estimate import Estimate, NumberLike
 from ..base.monotone import monotone
-from ..composition.compositions import compose
+from ..composition.compositions import compose, pair_of
 from ..composition.discretised_losses import discretised
 from ..composition.measured_losses import is_dp_accounting_pld
-from ..composition.pairs import pair_of
 
 __all__ = ["PldCurve", "dp_accounting_pld"]
 

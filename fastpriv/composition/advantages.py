@@ -21,9 +21,10 @@ from ..base.estimate import Estimate, NumberLike
 from ..base.monotone import monotone
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
 from ..conversions.differential_privacy import membership_advantage_from_dp
+from .compositions import pair_of
 from .engines import Quantity, gaussian_bounds
 from .group_privacy import group_pair, group_size
-from .pairs import Pair, certified, pair_of
+from .pairs import Pair, certified
 from .trade_off import curve_of_pair
 
 __all__ = ["advantage", "bayes_risk", "membership_advantage_bound", "privacy_profile", "reconstruction_robustness"]

@@ -36,7 +36,8 @@ from ..base import validate
 from ..base.errors import DomainError
 from ..base.estimate import Estimate, Result
 from ..base.numerics import FloatArray, LongDoubleArray, next_above, next_below
-from .pairs import DiscretePair, Pair, certified, pair_of
+from .compositions import pair_of
+from .pairs import DiscretePair, Pair, certified
 from .trade_off import curve_of_pair
 
 __all__ = ["MechanismComparison", "OrderCounterexample", "compare_mechanisms", "trade_off_excess"]

@@ -38,15 +38,17 @@ from ..base.numerics import (
     rounded_down,
     rounded_up,
 )
+from ..mechanisms.laplace import LaplaceMechanism
+from ..mechanisms.subsampled_gaussian import PoissonSampledGaussian
 from . import engines, epsilon_search
 from .closing_checks import WIDENED, checked, reconciled
 from .log_bounds import LogBounds
-from .pairs import Pair, PairObject
+from .pairs import Pair, PairObject, pair_of_curves, refuse_second
 from .renyi_sums import renyi_bounds
 from .step_readers import ReadPair, has_groups, pair_text, read_group, read_pair
 from .steps import AtomStep, BoundingSteps, LaplaceStep, MixtureStep, Step
 
-__all__ = ["Composition", "Direction", "compose", "largest_loss_of"]
+__all__ = ["Composition", "Direction", "compose", "largest_loss_of", "pair_of"]
 
 Direction: TypeAlias = Literal["forward", "backward", "worst"]
 
@@ -564,6 +566,14 @@ class Composition(PairObject):
         if self.forward_steps == self.backward_steps:
             return "both directions alike"
         return "direction forward, p against q" if self.ordered else "worst direction"
+
+
+def pair_of(p: Any, q: Any) -> Pair:
+    """What a caller passes as P and Q: two distributions, vectors or functions, or one object that is a pair."""
+    if isinstance(p, (LaplaceMechanism, PoissonSampledGaussian)):
+        refuse_second(f"a {type(p).__name__}", q)
+        return compose(p)._as_pair()
+    return pair_of_curves(p, q)
 
 
 def _s(number: int) -> str:

@@ -36,7 +36,8 @@ from ..base.numerics import FloatArray, next_above, next_below
 from ..conversions import gdp_from_ldp
 from ..conversions._closed_forms import normal_quantile
 from . import Composition, compose
-from .pairs import Curve, Pair, certified, pair_of
+from .compositions import pair_of
+from .pairs import Curve, Pair, certified
 from .steps import AtomStep, LaplaceStep, MixtureStep, Step
 from .trade_off import curve_of_pair
 

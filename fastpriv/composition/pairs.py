@@ -26,11 +26,12 @@ from ..channels import AnyChannel
 from ..distributions import Density, GaussianMixture, Pmf
 from ..divergences import hockey_stick_divergence
 from ..mechanisms.gaussian import GaussianMechanism
-from ..mechanisms.laplace import LaplaceMechanism
-from ..mechanisms.subsampled_gaussian import PoissonSampledGaussian
 from ..notions.local import ldp_delta
 
-__all__ = ["Curve", "DiscretePair", "Pair", "PairObject", "Tails", "WorstPairCurve", "certified", "pair_of"]
+__all__ = [
+    "Curve", "DiscretePair", "Pair", "PairObject", "Tails", "WorstPairCurve", "certified",
+    "pair_of_curves", "refuse_second",
+]  # fmt: skip
 
 Curve = Callable[[FloatArray], Estimate]
 # P(L > epsilon), Q(L > epsilon), P(L <= epsilon) and Q(L <= epsilon), L = log dP/dQ: lower and upper bounds
@@ -126,24 +127,19 @@ class WorstPairCurve(ValueObject):
         return ldp_delta(None, self.channel, epsilon)
 
 
-def pair_of(p: Any, q: Any) -> Pair:
-    """What a caller passes as P and Q: two distributions, vectors or functions, or one object that is a pair."""
+def pair_of_curves(p: Any, q: Any) -> Pair:
+    """Two distributions, vectors or functions, or one object with curves of its own, as a pair."""
     if isinstance(p, PairObject):
-        _refuse_second(f"a {type(p).__name__}", q)
+        refuse_second(f"a {type(p).__name__}", q)
         return p._as_pair()
     if isinstance(p, GaussianMechanism):
-        _refuse_second("a GaussianMechanism", q)
+        refuse_second("a GaussianMechanism", q)
         sigma = validate.scalar("sigma", p.sigma)
         if p.sensitivity is None:
             p.delta(0.0)  # raises
         return Pair(p.delta, p.delta, gaussian=(validate.scalar("sensitivity", p.sensitivity), sigma))
-    if isinstance(p, (LaplaceMechanism, PoissonSampledGaussian)):
-        from .compositions import compose  # which reads its pairs here
-
-        _refuse_second(f"a {type(p).__name__}", q)
-        return compose(p)._as_pair()
     if isinstance(p, AnyChannel):
-        _refuse_second("a channel", q)
+        refuse_second("a channel", q)
         worst = WorstPairCurve(p)
         return Pair(worst, worst, of_one_pair=False)
     on_line = [isinstance(one, (GaussianMixture, Density)) for one in (p, q)]
@@ -249,7 +245,8 @@ def _positive_parts(pair: DiscretePair, levels: FloatArray) -> tuple[FloatArray,
     return value, error
 
 
-def _refuse_second(noun: str, q: Any) -> None:
+def refuse_second(noun: str, q: Any) -> None:
+    """Raise an error if a second object comes with one that is a pair already."""
     if q is not None:
         raise DomainError(
             f"q must be left out with {noun}, which is a pair already; got {validate.shown(q)}. Drop it."

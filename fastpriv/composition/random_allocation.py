@@ -41,10 +41,11 @@ from ..base.estimate import Estimate, NumberLike
 from ..base.monotone import monotone
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray, IndexArray, next_above
 from ..base.values import ValueObject
+from .compositions import Composition, compose
 from .few_bins import MAX_FEW_BINS, few_bins_curves
 from .log_normal_sums import SumBounds, log_normal_sum, log_normal_sum_near
-from .pairs import Curve, Pair, PairObject
-from .steps import BoundingSteps, CurveStep
+from .pairs import Curve, Pair
+from .steps import BoundingSteps, CurveStep, SteppedPair
 
 __all__ = [
     "IMPROVED_DELTAS", "AllocationCurve", "BallsInBins", "RandomAllocation", "StructuredSampling", "allocation_curves",
@@ -192,7 +193,7 @@ def _everywhere(scale: float, steps: int, depth: float) -> SumBounds:
     return log_normal_sum_near(scale, steps, depth, _CELLS[-1], tuple(chosen.tolist()))
 
 
-class StructuredSampling(PairObject):
+class StructuredSampling(SteppedPair):
     """Base of mechanisms whose records take part in steps by one random choice; ``compose`` takes them as pairs."""
 
     __slots__ = ()
@@ -207,8 +208,6 @@ class StructuredSampling(PairObject):
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def _composed(self) -> Any:
-        from .compositions import compose
-
         return compose(self)
 
     def _as_pair(self) -> Pair:
@@ -301,8 +300,6 @@ class StructuredSampling(PairObject):
         >>> print(f"{RandomAllocation(sigma=1.0, steps=1000).epsilon(1e-6).value:.3f}")
         0.172
         """
-        from .compositions import Composition
-
         with np.errstate(divide="ignore", invalid="ignore"):
             steps = self._steps(_deltas_near(delta, log_delta))
         one = Composition(steps, steps.reversed(), 1, False)

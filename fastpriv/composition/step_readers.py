@@ -35,9 +35,18 @@ from ..mechanisms.gaussian import GaussianMechanism
 from ..mechanisms.laplace import LaplaceMechanism
 from ..mechanisms.subsampled_gaussian import PoissonSampledGaussian
 from .measured_losses import PrivacyLossDistribution, is_dp_accounting_pld, losses_of_dp_accounting
-from .pairs import PairObject, WorstPairCurve, certified, pair_of
-from .random_allocation import StructuredSampling
-from .steps import AtomStep, BoundingSteps, CurveStep, LaplaceStep, LossStep, MixtureStep, Step, bounding_atoms
+from .pairs import PairObject, WorstPairCurve, certified, pair_of_curves
+from .steps import (
+    AtomStep,
+    BoundingSteps,
+    CurveStep,
+    LaplaceStep,
+    LossStep,
+    MixtureStep,
+    Step,
+    SteppedPair,
+    bounding_atoms,
+)
 
 __all__ = ["ReadPair", "has_groups", "pair_text", "read_group", "read_pair"]
 
@@ -297,7 +306,7 @@ def _read_two(name: str, p: Any, q: Any) -> ReadPair:
             step = MixtureStep(p, q, 1, *gaps)
             symmetric = len(p) == len(q) == 1 and p.sigmas[0] == q.sigmas[0] and gaps == (0.0, 0.0)
             return _symmetric(BoundingSteps((step,)), ordered=True) if symmetric else _ordered(BoundingSteps((step,)))
-    pair = pair_of(p, q)
+    pair = pair_of_curves(p, q)
     if pair.discrete is not None:
         one = pair.discrete
         return _ordered(BoundingSteps((AtomStep(one.p, one.q, 1, one.p_gap, one.q_gap),)))
@@ -305,7 +314,7 @@ def _read_two(name: str, p: Any, q: Any) -> ReadPair:
 
 
 def _of_curves(p: Any, q: Any, *, ordered: bool) -> ReadPair:
-    pair = pair_of(p, q)
+    pair = pair_of_curves(p, q)
     for curve in (pair.forward, pair.backward):
         certified(curve, np.zeros(1))  # raises here rather than in a search
     return _ordered(BoundingSteps((CurveStep(pair.forward, pair.backward, 1),)))._replace(ordered=ordered)
@@ -341,5 +350,5 @@ _READERS: tuple[tuple[type, Callable[[Any], ReadPair]], ...] = (
     (RandomizedResponse, _read_response),
     (AnyChannel, _read_channel),
     (PrivacyLossDistribution, _read_measured),
-    (StructuredSampling, lambda mechanism: _both_directions(mechanism._steps())),
+    (SteppedPair, lambda mechanism: _both_directions(mechanism._steps())),
 )

@@ -19,11 +19,11 @@ from ..base.numerics import BoolArray, FloatArray
 from ..base.values import ValueObject
 from ..distributions import GaussianMixture
 from .discretised_losses import PrivacyLoss
-from .pairs import Curve
+from .pairs import Curve, PairObject
 
 __all__ = [
     "AtomStep", "BoundingSteps", "CurveStep", "LaplaceStep", "LossStep", "MixtureStep", "Side", "Step",
-    "bounding_atoms", "reversed_step",
+    "SteppedPair", "bounding_atoms", "reversed_step",
 ]  # fmt: skip
 
 Side = Literal["exact", "upper", "lower"]
@@ -114,6 +114,16 @@ class BoundingSteps(ValueObject):
         """The same of Q against P: a pair that dominates does so in both orders."""
         above, *below = (tuple(reversed_step(step) for step in steps) for steps in (self.above, *self.below))
         return BoundingSteps(above, tuple(below))
+
+
+class SteppedPair(PairObject):
+    """An object that is a pair, and whose composition is one of steps."""
+
+    __slots__ = ()
+
+    def _steps(self) -> BoundingSteps:
+        """The steps of the removal of a record."""
+        raise NotImplementedError
 
 
 # bound: proved - the least probability of a finite loss that keeps a relative accuracy of one rounding as a double

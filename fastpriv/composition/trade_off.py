@@ -32,9 +32,10 @@ from ..base import validate
 from ..base.estimate import Estimate, Result
 from ..base.numerics import FloatArray, LongDoubleArray, next_above, next_below
 from ..conversions._closed_forms import gaussian_trade_off
+from .compositions import pair_of
 from .group_privacy import exact_group_pair, group_pair, group_size
 from .neyman_pearson import best_tests
-from .pairs import DiscretePair, Pair, certified, pair_of
+from .pairs import DiscretePair, Pair, certified
 
 __all__ = ["TradeOffCurve", "curve_of_pair", "trade_off_curve", "true_positive_rate"]
 

@@ -1,7 +1,10 @@
 """Imports run downward only, and the compiled modules and numba stay in their rooms."""
 
 import ast
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+
+import pytest
 
 import fastpriv
 
@@ -102,6 +105,34 @@ def test_imports_run_downward():
 def test_only_jit_imports_numba_and_only_parallel_imports_joblib():
     wrong = imports_of_others(ROOT, OWNERS)
     assert not wrong, "\n".join(wrong)
+
+
+# The constructors of composite channels are methods of every channel.
+LAZY = ("channels.base", "channels.composite")
+
+
+def files_imported(root):
+    """Every module and the modules whose files it imports, by their paths below the package."""
+    modules = {path.relative_to(root).with_suffix("").parts: path for path in sources(root)}
+    graph = {}
+    for parts, path in modules.items():
+        targets = set()
+        for target in internal_imports(path, root):
+            file = next((target[:n] for n in range(len(target), 0, -1) if target[:n] in modules), None)
+            if file and file != parts and (".".join(parts), ".".join(file)) != LAZY:
+                targets.add(file)
+        graph[parts] = targets
+    return graph
+
+
+def test_no_circle_of_files():
+    TopologicalSorter(files_imported(ROOT)).prepare()
+
+
+def test_a_circle_of_files_would_be_seen(tmp_path):
+    modules = {"notions/a.py": "from . import b", "notions/b.py": "from .c import x"} | {"notions/c.py": "from .a import y"}
+    with pytest.raises(CycleError):
+        TopologicalSorter(files_imported(written(tmp_path, modules))).prepare()
 
 
 UPWARD = {

@@ -27,7 +27,7 @@ from fastpriv import (
 )
 from fastpriv.adapters import dp_accounting_pld
 from fastpriv.composition import PrivacyLossDistribution
-from fastpriv.composition.pairs import pair_of
+from fastpriv.composition.compositions import pair_of
 from fastpriv.composition.steps import AtomStep, LossStep
 from oracles.composition import delta_of_masses
 

@@ -18,8 +18,8 @@ from fastpriv import (
     notions,
 )
 from fastpriv.adapters import PldCurve, dp_accounting_pld
+from fastpriv.composition.compositions import pair_of
 from fastpriv.composition.discretised_losses import PrivacyLoss, discretised
-from fastpriv.composition.pairs import pair_of
 from fastpriv.composition.tilted_transforms import composed_bounds
 from oracles.composition import delta_of_masses
 

@@ -21,7 +21,8 @@ from ...base.errors import DomainError, ShapeError
 from ...base.estimate import Estimate, Unit
 from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
 from ...base.values import distinct_rows
-from ...composition.pairs import certified, pair_of
+from ...composition.compositions import pair_of
+from ...composition.pairs import certified
 from ...sampling.statistics.intervals import most_rates
 from . import one_run, repeated_runs
 from .audit_outcomes import OneRun, Outcomes, RepeatedRuns
