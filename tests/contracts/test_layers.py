@@ -130,7 +130,8 @@ def test_no_circle_of_files():
 
 
 def test_a_circle_of_files_would_be_seen(tmp_path):
-    modules = {"notions/a.py": "from . import b", "notions/b.py": "from .c import x"} | {"notions/c.py": "from .a import y"}
+    pieces = {"a": "from . import b", "b": "from .c import x", "c": "from .a import y"}
+    modules = {f"notions/{name}.py": text for name, text in pieces.items()}
     with pytest.raises(CycleError):
         TopologicalSorter(files_imported(written(tmp_path, modules))).prepare()
 
