@@ -7,7 +7,8 @@ for rows of float32, is an error. A smaller miss is the gap g = |sum - 1|, compu
 treated as a relative error of the whole vector: bounds hold for the vector as passed and for the vector divided by its
 sum. A probability then moves by the factor 1 + g, a log ratio by g, and a hockey-stick divergence by a factor and a
 shift of epsilon of that order. Divergences of vectors as passed are those of measures, sum p log(p/q) - p + q, which
-move by a factor of that order and by g^2.
+move by a factor of that order and by g^2. Weights of mixtures and pmfs that are passed as float32 and miss 1 by more
+than 1e-9 and at most 2e-6 are divided by their sum in doubles (``divided_float32``).
 
 The weights of mixtures and pmfs whose sum rounds to 1, such as 1 and 1e-30, have no gap (``rounded_sum_gap``).
 """
@@ -33,10 +34,10 @@ from .numerics import FloatArray, next_above
 from .remedies import shortened, shown
 
 __all__ = [
-    "MOST_ENTRIES", "SAFE_SUM_TOLERANCE", "array", "broadcastable", "choice", "copied", "count", "flag", "flat", "grid",
-    "instance", "integers", "memory", "path", "probabilities", "real", "rounded_sum_gap", "scalar", "sequence",
-    "short_vector", "shortened", "shown", "sum_gap", "sum_tolerance", "text", "univariate", "vector", "whole_file",
-    "with_argument_name",
+    "MOST_ENTRIES", "SAFE_SUM_TOLERANCE", "array", "broadcastable", "choice", "copied", "count", "divided_float32",
+    "flag", "flat", "grid", "instance", "integers", "memory", "path", "probabilities", "real", "rounded_sum_gap",
+    "scalar", "sequence", "short_vector", "shortened", "shown", "sum_gap", "sum_tolerance", "text", "univariate",
+    "vector", "whole_file", "with_argument_name",
 ]  # fmt: skip
 
 # bound: none - sums farther from 1 are refused; smaller misses widen the bounds by their gap
@@ -308,12 +309,27 @@ def rounded_sum_gap(weights: Any) -> float:
     return gap if gap > 2.0**-54 * (1 + 2.0**-50) else 0.0
 
 
+def divided_float32(value: Any, numbers: FloatArray) -> FloatArray:
+    """Rows of probabilities that came as float32, whose sums miss 1 by its rounding, divided by their sum in doubles.
+
+    ``value`` is what was passed and ``numbers`` the same as doubles; other types are returned as they are.
+    """
+    if getattr(value, "dtype", None) != np.float32:
+        return numbers
+    with np.errstate(invalid="ignore", over="ignore"):
+        total = np.sum(numbers, axis=-1, keepdims=True, dtype=np.longdouble)
+        miss = np.abs(total - 1)
+        rounded = (miss > _SUM_TOLERANCE) & (miss <= _SUM_TOLERANCE_SINGLE)
+        return np.where(rounded, (numbers / np.where(rounded, total, 1)).astype(np.float64), numbers)
+
+
 def probabilities(name: str, value: Any) -> FloatArray:
-    """A vector of numbers in [0, 1] whose sum is 1 to within 1e-9; never renormalised."""
+    """A vector of numbers in [0, 1] whose sum is 1 to within 1e-9; float32 may miss by 2e-6 and is divided by it."""
     values = vector(
         name, value, "probabilities between 0 and 1", lambda x: (x >= 0) & (x <= 1 + _SUM_TOLERANCE),
         remedy="Pass one number for each, relative ones divided by their sum.",
     )  # fmt: skip
+    values = divided_float32(value, values)
     total = float(np.sum(values, dtype=np.longdouble))
     if abs(total - 1.0) > _SUM_TOLERANCE:
         remedy = f"Divide {name} by the sum if the numbers are relative."

@@ -37,8 +37,8 @@ class MixtureStack(Stack):
     Parameters
     ----------
     weights : array_like, shape (..., k)
-        Probabilities of the components. Each row sums to 1 within 1e-9, as for ``GaussianMixture``. Components of
-        weight zero are padding: they are dropped from their row.
+        Probabilities of the components. Each row sums to 1 within 1e-9 (2e-6 for float32), as for
+        ``GaussianMixture``. Components of weight zero are padding: they are dropped from their row.
     means : array_like, shape (..., k), or (..., k, d) in d > 1 dimensions
         Means.
     sigmas : array_like, optional
@@ -117,6 +117,7 @@ class MixtureStack(Stack):
                 "Pass standard deviations as sigmas, or matrices as covariances= with dimension=."
             )
         w, m = np.atleast_1d(_numbers("weights", weights)), _numbers("means", means)
+        w = validate.divided_float32(weights, w)
         vectors: Index = () if d == 1 else (d,)  # shape of a mean
         m = np.atleast_1d(m) if d == 1 else m
         if d > 1 and (m.ndim < 2 or m.shape[-1] != d):

@@ -64,7 +64,8 @@ class Pmf(ValueObject):
     values : array_like, shape (n,)
         The points, distinct, in any order.
     probabilities : array_like, shape (n,)
-        Their probabilities; they must sum to 1 within 1e-9. Points of probability zero are dropped.
+        Their probabilities; they must sum to 1 within 1e-9. Those of float32 may miss 1 by 2e-6, and are then
+        divided by their sum in doubles. Points of probability zero are dropped.
 
     Raises
     ------

@@ -38,8 +38,9 @@ class PmfStack(Stack):
     values : array_like, shape (..., n)
         The points, distinct in each row, in any order.
     probabilities : array_like, shape (..., n)
-        Their probabilities; each row sums to 1 within 1e-9, as for ``Pmf``. The leading axes of both broadcast. Points
-        of probability zero are padding: they are dropped from their row, but where a channel counts them as secrets.
+        Their probabilities; each row sums to 1 within 1e-9 (2e-6 for float32), as for ``Pmf``. The leading axes of
+        both broadcast. Points of probability zero are padding: they are dropped from their row, but where a channel
+        counts them as secrets.
     errors : {"raise", "record"}, default "raise"
         What an invalid row does: raise an error that names it, or have NaN as its answers while the other rows keep
         theirs. Attribute ``errors`` then holds its text.
@@ -96,6 +97,7 @@ class PmfStack(Stack):
             np.atleast_1d(_numbers(name, given))
             for name, given in (("values", values), ("probabilities", probabilities))
         )
+        p = validate.divided_float32(probabilities, p)
         try:
             rows = np.broadcast_shapes(x.shape, p.shape)
         except ValueError:

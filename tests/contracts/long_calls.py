@@ -26,7 +26,7 @@ def rows(n, m, power=1):
     return a
 """
 _PAIR = _LAWS + "p, q = law(20000, 1), law(20000, 2)"
-_NEAR = _LAWS + "p = law(20000, 1); q = GaussianMixture(p.weights, p.means + 1e-7, p.sigmas)"
+_NEAR = _LAWS + "p = law(60000, 1); q = GaussianMixture(p.weights, p.means + 1e-7, p.sigmas)"
 _GRID = "a = np.linspace(1e-9, 1, 10**8)"
 
 #: name -> set-up and call; each of them takes some seconds at least
@@ -39,7 +39,7 @@ CALLS = {
     "total_variation, 20,000 components": (_PAIR, "total_variation(p, q)"),
     "kl_divergence, near laws": (_NEAR, "kl_divergence(p, q, both=True)"),
     "jensen_shannon, near laws": (_NEAR, "jensen_shannon(p, q)"),
-    "renyi_divergence, near laws": (_NEAR, "renyi_divergence(p, q, 1.5)"),
+    "renyi_divergence, near laws": (_NEAR, "renyi_divergence(p, q, np.linspace(1.1, 3.0, 40))"),
     "entropy, 1e6 components": (_LAWS + "p = law(10**6, 1)", "entropy(p)"),
     "mutual_information, 1e6 atoms": (
         "prior = Pmf(np.sort(np.random.default_rng(0).normal(size=10**6)) * 1000, np.full(10**6, 1e-6))",
@@ -56,7 +56,7 @@ CALLS = {
     "dp_delta_from_ci_lmip, 5e7": (_GRID, "conversions.dp_delta_from_ci_lmip(a[::2], 1.0)"),
     "lip_delta_from_cd_lmip, 5e7": (_GRID, "conversions.lip_delta_from_cd_lmip(a[::2], 1.0, 0.5)"),
     "dp_epsilon_from_ci_lmip, 1e7": (_GRID, "conversions.dp_epsilon_from_ci_lmip(a[::10], 0.1)"),
-    "sigma_from_ci_lmip, 20,000 targets": ("", "calibration.sigma_from_ci_lmip(np.linspace(0.1, 1.5, 20000), 3, 1.0)"),
+    "sigma_from_ci_lmip, 2e5 targets": ("", "calibration.sigma_from_ci_lmip(np.linspace(0.1, 1.5, 200000), 3, 1.0)"),
     "sigma_from_cd_lmip, 200 targets": (
         "prior = Pmf(np.arange(1000.0), np.full(1000, 0.001))",
         "calibration.sigma_from_cd_lmip(np.linspace(0.1, 1.5, 200), prior)",

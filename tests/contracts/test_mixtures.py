@@ -4,13 +4,14 @@ import base64
 import copy
 import math
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
 import fastpriv as fp
-from fastpriv import DomainError, GaussianMixture, Pmf, ShapeError
+from fastpriv import DomainError, GaussianMixture, MixtureStack, Pmf, PmfStack, ShapeError
 from fastpriv.base import validate
 
 HALF = [0.5, 0.5]
@@ -77,6 +78,26 @@ def test_one_coordinate_is_the_line():
     assert GaussianMixture(HALF, [0.0, 1.0], covariances=[[[4.0]], [[9.0]]]) == p
     assert GaussianMixture(HALF, [[0.0], [1.0]], [[2.0]]) == GaussianMixture(HALF, [0.0, 1.0], 2.0)
     assert hash(GaussianMixture(HALF, [0.0, -0.0], 1.0)) == hash(GaussianMixture(HALF, [-0.0, 0.0], 1.0))
+
+
+@pytest.mark.parametrize("size", [2, 50, 1000])
+def test_weights_of_float32_are_divided_by_their_sum_in_doubles(size):
+    """Every door: mixtures, pmfs and stacks of both. Lists, and sums beyond what float32 explains, are refused."""
+    weights = np.random.default_rng(size).dirichlet(np.ones(size)).astype(np.float32)
+    weights[0] *= np.float32(1 + 1e-6 / max(float(weights[0]), 0.5))
+    total = sum(map(Fraction, weights.tolist()))
+    points = np.arange(float(size))
+    wanted = np.array([float(Fraction(weight) / total) for weight in weights.tolist()])
+    assert 1e-9 < abs(total - 1) < 2e-6
+    one = GaussianMixture(weights, points, 1.0).weights, Pmf(points, weights).probabilities
+    rows = MixtureStack(weights[None], points, 1.0).weights[0], PmfStack(points, weights[None]).probabilities[0]
+    for stored in (*one, *rows):
+        assert stored.dtype == np.float64
+        assert np.abs(stored / wanted - 1).max() <= 2.0**-52
+    with pytest.raises(DomainError, match="must sum to 1 within 1e-09"):
+        GaussianMixture(weights.tolist(), points, 1.0)
+    with pytest.raises(DomainError, match="must sum to 1 within 1e-09"):
+        Pmf(points, weights * np.float32(1 + 4e-6))
 
 
 def test_single_laws():
@@ -255,7 +276,7 @@ def test_a_nearly_singular_matrix_is_kept():
         ((HALF, TWO), {"covariances": np.eye(2)}, ShapeError, r"got \(2, 2\). Pass one matrix for all components or o"),
         ((HALF, TWO, STACK), {}, ShapeError, r"sigmas must be .*; got \(2, 3, 3\). Matrices go to covariances=."),
         ((HALF, TWO, np.ones((3, 3))), {}, ShapeError, r"got \(3, 3\). Matrices go to covariances=."),
-        ((np.float32([1 / 3, 2 / 3]), TWO, 1.0), {}, DomainError, "Divide in doubles, as in w = np.asarray.weights, d"),
+        (([0.33333334, 0.6666667], TWO, 1.0), {}, DomainError, "Divide in doubles, as in w = np.asarray.weights, d"),
         (([-0.5, 1.5], TWO, 1.0), {}, DomainError, "Pass one number for each, relative ones divided by their sum"),
         ((HALF, TWO), {"covariances": 2.0}, ShapeError, r"got \(\). Pass variances as sigmas=np.sqrt.variances"),
         ((HALF, TWO), {"covariances": np.ones((2, 3))}, ShapeError, r"got \(2, 3\). Pass variances as sigmas=np.sqrt"),
