@@ -6,7 +6,7 @@ import pytest
 from mpmath import mp, mpf
 
 from fastpriv import DomainError
-from fastpriv.studies.membership import paper_statements
+from fastpriv.studies.papers import paper_statements
 
 STATEMENTS = paper_statements()
 mp.dps = 50

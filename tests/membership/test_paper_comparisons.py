@@ -10,8 +10,8 @@ import pytest
 
 from fastpriv import DomainError, Estimate
 from fastpriv.studies import datasets
-from fastpriv.studies.membership import GaussianNoise, GeneratorNoise, Panel, paper_comparisons, paper_statements
-from fastpriv.studies.papers import figure_comparisons, membership_figure
+from fastpriv.studies.membership import GaussianNoise, GeneratorNoise, Panel
+from fastpriv.studies.papers import figure_comparisons, membership_figure, paper_comparisons, paper_statements
 from fastpriv.studies.papers.figure_comparisons import Networks, Unit, _mean_auc, _order, looked_up
 from fastpriv.studies.papers.membership_page import save_paper
 

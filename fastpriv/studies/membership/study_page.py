@@ -139,7 +139,7 @@ def _defence(study: AttackStudy, defence: str, drawn: bool) -> str:
 
 def axes_picture(ax: Any) -> Any:
     """The figure of a panel, with room for the legend below."""
-    figure = ax.getaxes_picture()
+    figure = ax.get_figure()
     figure.tight_layout()
     return figure
 
