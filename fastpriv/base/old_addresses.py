@@ -41,7 +41,8 @@ class _OldPackage(ModuleType):
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
     def __dir__(self) -> list[str]:
-        return sorted({name for package in map(import_module, PRESENT[self.__name__]) for name in dir(package)})
+        names = {name for package in map(import_module, PRESENT[self.__name__]) for name in dir(package)}
+        return sorted(name for name in names if not name.startswith("__"))
 
 
 class _OldAddresses:

@@ -19,6 +19,7 @@ from fastpriv import (
     calibration,
     notions,
 )
+from fastpriv import composition as risk
 from fastpriv.base.validate import array, integers, real
 from fastpriv.studies import auditing, membership  # fmt: skip
 
@@ -141,19 +142,25 @@ CALLS = {  # name: calls that go through, as a function and its arguments
         lambda s: fp.GaussianMechanism(s, 1.0), epsilon=1.0, delta=delta), {"delta": [0.1, 0.2]})],
     "LaplaceMechanism": [(fp.LaplaceMechanism(2.0).delta, {"epsilon": [0.1, 0.2]}),
                          (fp.LaplaceMechanism(2.0).epsilon, {"delta": [0.1, 0.2]})],
-    "risk.trade_off_curve": [(lambda alpha: fp.risk.trade_off_curve(LINE, LINE, alpha), {"alpha": [0.05, 0.5]}),
-                             (fp.risk.trade_off_curve, {"p": HALF, "q": HALF, "alpha": 0.5})],
-    "risk.true_positive_rate": [(fp.risk.true_positive_rate, {"p": HALF, "q": HALF, "false_positive_rate": 0.5})],
-    "risk.reconstruction_robustness": [(fp.risk.reconstruction_robustness, {"p": HALF, "q": HALF, "baseline": [0.5]})],
-    "risk.gaussian_dp_fit": [(fp.risk.gaussian_dp_fit, {"p": HALF, "q": HALF}),
-                             (lambda alpha: fp.risk.gaussian_dp_fit(HALF, HALF, alpha=alpha), {"alpha": [0.1, 0.5]})],
-    "risk.trade_off_excess": [(lambda p: fp.risk.trade_off_excess(p, HALF, trade_off=lambda a: 0.0 * a), {"p": HALF})],
+    "composition.trade_off_curve": [(lambda alpha: risk.trade_off_curve(LINE, LINE, alpha), {"alpha": [0.05, 0.5]}),
+                             (risk.trade_off_curve, {"p": HALF, "q": HALF, "alpha": 0.5})],
+    "composition.true_positive_rate": [(risk.true_positive_rate, {"p": HALF, "q": HALF, "false_positive_rate": 0.5})],
+    "composition.reconstruction_robustness": [
+        (risk.reconstruction_robustness, {"p": HALF, "q": HALF, "baseline": [0.5]})
+    ],
+    "composition.gaussian_dp_fit": [(risk.gaussian_dp_fit, {"p": HALF, "q": HALF}),
+                             (lambda alpha: risk.gaussian_dp_fit(HALF, HALF, alpha=alpha), {"alpha": [0.1, 0.5]})],
+    "composition.trade_off_excess": [
+        (lambda p: risk.trade_off_excess(p, HALF, trade_off=lambda a: 0.0 * a), {"p": HALF})
+    ],
     "repeated_releases": [(fp.repeated_releases, {"mechanism": [[0.75, 0.25], [0.25, 0.75]], "count": [2]})],
-    "risk.advantage": [(fp.risk.advantage, {"p": HALF, "q": HALF})],
-    "risk.bayes_risk": [(fp.risk.bayes_risk, {"p": HALF, "q": HALF, "prior": [0.25, 0.5]})],
-    "risk.membership_advantage_bound": [(fp.risk.membership_advantage_bound, {"epsilon": [0.5, 1.0], "delta": 0.1})],
-    "risk.privacy_profile": [(fp.risk.privacy_profile, {"p": HALF, "q": HALF, "epsilon": [-0.5, 1.0]})],
-    "risk.compare_mechanisms": [(lambda tolerance: fp.risk.compare_mechanisms((HALF, HALF), (HALF, HALF),
+    "composition.advantage": [(risk.advantage, {"p": HALF, "q": HALF})],
+    "composition.bayes_risk": [(risk.bayes_risk, {"p": HALF, "q": HALF, "prior": [0.25, 0.5]})],
+    "composition.membership_advantage_bound": [
+        (risk.membership_advantage_bound, {"epsilon": [0.5, 1.0], "delta": 0.1})
+    ],
+    "composition.privacy_profile": [(risk.privacy_profile, {"p": HALF, "q": HALF, "epsilon": [-0.5, 1.0]})],
+    "composition.compare_mechanisms": [(lambda tolerance: risk.compare_mechanisms((HALF, HALF), (HALF, HALF),
                                                                               tolerance=tolerance),
                                  {"tolerance": 1e-9})],
     "auditing.RepeatedRuns": [(auditing.RepeatedRuns, {
@@ -228,12 +235,12 @@ CALLS = {  # name: calls that go through, as a function and its arguments
                              {"epsilon": [0.3, 0.4]})],
     "conversions.dp_delta_from_tradeoff": [(fp.conversions.dp_delta_from_tradeoff, {
         "type_one": [0.0, 0.5, 1.0], "type_two": [1.0, 0.2, 0.0], "epsilon": [0.3, 0.4]})],
-    "figures.profile": [(lambda epsilon: fp.figures.profile(fp.GaussianMechanism(1.0, 1.0).delta([0.5, 1.0]), epsilon),
+    "report.profile": [(lambda epsilon: fp.figures.profile(fp.GaussianMechanism(1.0, 1.0).delta([0.5, 1.0]), epsilon),
                          {"epsilon": [0.5, 1.0]})],
-    "figures.composed_profile": [(lambda epsilon: fp.figures.composed_profile(
+    "report.composed_profile": [(lambda epsilon: fp.figures.composed_profile(
         fp.GaussianMechanism(1.0, 1.0).log_delta([0.5, 1.0]), epsilon), {"epsilon": [0.5, 1.0]})],
-    "figures.batch_entropy": [(lambda sigma: fp.figures.batch_entropy(sigma, [SEEN]), {"sigma": [1.0]})],
-    "figures.membership": [(lambda sigma, batch: fp.figures.membership(sigma, [SEEN], batch),
+    "report.batch_entropy": [(lambda sigma: fp.figures.batch_entropy(sigma, [SEEN]), {"sigma": [1.0]})],
+    "report.membership": [(lambda sigma, batch: fp.figures.membership(sigma, [SEEN], batch),
                             {"sigma": [1.0], "batch": [0, 1]})],
     "leakage.match_to_pool": [
         (fp.leakage.match_to_pool, {"reconstructions": [[0.5, 1.0]], "pool": [[0.0, 1.0], [3.0, 2.0]]})],
@@ -388,7 +395,7 @@ NO_ARRAYS = {  # take no arrays of numbers: files and their names, objects made 
     "membership.CombinedReleases", "membership.GeneratorNoise", "membership.NoNoise", "membership.SimulatedReleases",
     "membership.read_panel", "membership.write_panel",
     "auditing.ScoreAudit", "auditing.audit_gaussian_dp", "auditing.audit_parameter", "auditing.read_scores",
-    "figures.audit",
+    "report.audit",
     "Assessment", "Comparison", "SweepPlan", "SweepTable", "WorkerDiedError",
     "read_categories", "read_column", "show_versions", "BackendMissingError", "DomainError",
     "NotConvergedError", "SamplingWarning", "ShapeError", "Sampling", "AnyChannel", "Likelihood", "Posterior",
@@ -397,7 +404,8 @@ NO_ARRAYS = {  # take no arrays of numbers: files and their names, objects made 
     "get_include", "read_mixture", "write_mixture", "total_variation", "AwgnCapacity", "ChannelCapacity",
     "GaussianGame",
     "NoiseFilling", "SaddlePointGaps", "WaterFilling", "RateDistortion", "Mode",
-    "adapters.PldCurve", "risk.TradeOffCurve", "risk.MechanismComparison", "risk.OrderCounterexample",
+    "adapters.PldCurve", "composition.TradeOffCurve", "composition.MechanismComparison",
+    "composition.OrderCounterexample",
     "adapters.mixture_from_scipy", "adapters.mixture_from_sklearn",
     "adapters.scipy_from_mixture", "adapters.sklearn_from_mixture", "adapters.dp_accounting_pld",
     "adapters.composition_from_dp_events", "adapters.composition_from_opacus", "Composition", "PoissonSampledGaussian",
@@ -405,12 +413,12 @@ NO_ARRAYS = {  # take no arrays of numbers: files and their names, objects made 
     "conversions.LipCurve", "conversions.cd_lmip_from_hockey_sticks", "conversions.ExtremalPair", "conversions.Notion",
     "conversions.Assumption", "conversions.Conversion", "conversions.ConversionResult", "conversions.ConversionStep",
     "conversions.markdown", "conversions.table", "datasets.adult", "datasets.digits", "datasets.genotypes",
-    "figures.Paper", "figures.PaperFigure", "figures.assessment", "figures.categories", "figures.column",
-    "figures.accuracy_against_privacy", "figures.estimates_against_noise", "figures.misses_against_privacy",
+    "membership.Paper", "membership.PaperFigure", "report.assessment", "report.categories", "report.column",
+    "report.accuracy_against_privacy", "report.estimates_against_noise", "report.misses_against_privacy",
     "leakage.AccuracyTradeoff", "leakage.ReconstructionExample",
     "leakage.BayesianPrivacyEstimate", "leakage.ExactLeakage", "leakage.LeakageOutcome", "leakage.LeakageStudy",
-    "figures.conversions_diagram", "figures.curves", "figures.information", "figures.leakage", "figures.levels",
-    "figures.paper", "figures.paper_panel", "figures.comparison", "notions.AverageBayesianPrivacy",
+    "report.conversions_diagram", "report.curves", "report.information", "report.leakage", "report.levels",
+    "membership.paper", "membership.paper_panel", "report.comparison", "notions.AverageBayesianPrivacy",
     "notions.ChannelSummary", "notions.MaximumBayesianPrivacy", "notions.RobustAccuracy", "notions.Verdict",
     "notions.ci_lmip", "membership.AttackEvaluation", "membership.BeaconPower", "membership.BeaconRun",
     "membership.ClassifierAttacker", "membership.NetworkAttacker", "membership.RocCurve",

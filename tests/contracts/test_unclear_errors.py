@@ -230,5 +230,5 @@ def test_nothing_drawn_and_no_rank():
 
 
 def test_remedies_do_not_repeat_the_rule():
-    text = Path(fastpriv.__file__).parent.joinpath("_validate.py").read_text()
+    text = Path(fastpriv.__file__).parent.joinpath("base/validate.py").read_text()
     assert not re.search(r"value that is \{constraint\}|Pass \{bounds\}", text)

@@ -261,7 +261,7 @@ def test_no_kernel_leaves_its_arrays():
 PROGRAM = """
 import hashlib
 import numpy as np
-from fastpriv import _random
+from fastpriv.base import random_streams
 from fastpriv.kernels import _draw
 from fastpriv.sampling import sobol
 
