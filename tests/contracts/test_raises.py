@@ -8,7 +8,7 @@ from contracts.raised import ENOUGH, Expectations, messages, templates
 
 ROOT = Path(fastpriv.__file__).parent
 TESTS = Path(__file__).parents[1]
-GENERIC = {"_validate.py"}  # messages built of the caller's words: test_validate.py tests them by name
+GENERIC = {"validate.py"}  # messages built of the caller's words: test_validate.py tests them by name
 
 
 def test_every_raise_is_matched_by_a_test():
