@@ -28,7 +28,7 @@ from .. import special
 from ..base.numerics import LARGEST_DOUBLE, FloatArray, log_sum_exp, reconcile_bounds
 from ..distributions import GaussianMixture
 from .log_bounds import LogBounds
-from .steps import AtomStep, BoundingSteps, LaplaceStep, MixtureStep, Step, reversed_step
+from .steps import LARGEST_DISTANCE, AtomStep, BoundingSteps, LaplaceStep, MixtureStep, Step, reversed_step
 
 __all__ = ["WIDENED", "checked", "reconciled"]
 
@@ -36,9 +36,6 @@ WIDENED = "widened: elementary bounds disagree with it"  # in ``method``
 
 # bound: proved - rounding of a logarithm of a probability here, relative to 1 + its size
 _ROUNDING = 1e-12
-# bound: none - distance of means, in standard deviations, from which the moment is taken for infinite: its square is no
-#    double
-_LARGEST_DISTANCE = 1e154
 _HALF_LINES = 96  # events of a release
 _MOST_OUTCOMES = 512  # of a discrete pair whose events are tried
 # bound: none - epsilons at which the best event is found beforehand; delta falls between them
@@ -152,7 +149,7 @@ def _log_moment(step: Step) -> float:
             return math.inf
         with np.errstate(over="ignore"):
             x = (step.p.means - step.q.means[0]) / step.q.sigmas[0]
-        if not np.abs(x).max() < _LARGEST_DISTANCE:
+        if not np.abs(x).max() < LARGEST_DISTANCE:
             return math.inf
         logs = np.log(step.p.weights)
         value = float(log_sum_exp((logs[:, None] + logs + x[:, None] * x).ravel()))

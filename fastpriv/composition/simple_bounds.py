@@ -27,7 +27,7 @@ from ..base.numerics import LARGEST_DOUBLE, FloatArray
 from ..divergences.hockey_stick import log_hockey_stick_divergence
 from ..divergences.kl_and_renyi import renyi_divergence
 from .log_bounds import LogBounds
-from .steps import MixtureStep, Step
+from .steps import LARGEST_DISTANCE, MixtureStep, Step
 
 __all__ = ["simple_bounds"]
 
@@ -38,8 +38,6 @@ _NEGATIVE_TILTS = np.array([-0.875, -0.75, -0.625, -0.5, -0.375, -0.25, -0.125, 
 # bound: none - as above
 _FIRST_TILTS = np.concatenate([_NEGATIVE_TILTS, np.geomspace(1e-8, 1e10, 61)])
 _BETWEEN, _ROUNDS = 14, 4
-# bound: none - distance of means from which moments are not tried: its square is beyond all doubles
-_LARGEST_DISTANCE = 1e154
 _AT_ONCE = 8  # epsilons that share their t
 # bound: none - l - epsilon of the tests of the largest loss
 _JUMPS = np.array([0.5, 2.0, 8.0, 40.0, 80.0])
@@ -52,7 +50,7 @@ def simple_bounds(steps: Sequence[Step], epsilon: FloatArray) -> LogBounds | Non
         return None
     lower, upper = np.full(epsilon.size, -math.inf), np.zeros(epsilon.size)
     # No moment is a double where losses, the squares of distances of the means, are none.
-    known = all(_largest_distance(step) < _LARGEST_DISTANCE for step in mixtures)
+    known = all(_largest_distance(step) < LARGEST_DISTANCE for step in mixtures)
     for start in range(0, epsilon.size, _AT_ONCE):
         rows = slice(start, start + _AT_ONCE)
         for bounds in (_by_single_releases, _by_moments)[: 1 + known]:

@@ -22,9 +22,12 @@ from .discretised_losses import PrivacyLoss
 from .pairs import Curve, PairObject
 
 __all__ = [
-    "AtomStep", "BoundingSteps", "CurveStep", "LaplaceStep", "LossStep", "MixtureStep", "Side", "Step",
-    "SteppedPair", "bounding_atoms", "reversed_step",
+    "LARGEST_DISTANCE", "AtomStep", "BoundingSteps", "CurveStep", "LaplaceStep", "LossStep", "MixtureStep", "Side",
+    "Step", "SteppedPair", "bounding_atoms", "reversed_step",
 ]  # fmt: skip
+
+# bound: none - distance of means, in standard deviations, from which moments are not tried: its square is no double
+LARGEST_DISTANCE = 1e154
 
 Side = Literal["exact", "upper", "lower"]
 
