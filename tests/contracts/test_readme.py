@@ -16,7 +16,7 @@ README = (ROOT / "README.md").read_text()
 
 
 DOCS = ROOT / "docs"
-# Pages whose examples of Python run one by one; those of auditing and composition are sessions, with tests of their own.
+# Pages whose examples run one by one; those of auditing and composition are sessions with tests of their own.
 PAGES = ("assessment", "channels", "conversions", "divergences", "leakage", "membership", "posteriors", "sweeps")
 
 
