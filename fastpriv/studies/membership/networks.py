@@ -21,7 +21,7 @@ from ...base import files, parallel, random_streams, validate
 from ...base.errors import BackendMissingError, DomainError
 from ...base.numerics import BoolArray, FloatArray
 from ...base.random_streams import RNGLike
-from .attackers import released_array, training_releases, unfitted
+from .attackers import TrainedAttack, training_releases, unfitted
 
 __all__ = ["NetworkAttacker"]
 
@@ -30,7 +30,7 @@ _ROWS = 1024  # of releases that are scored at a time
 _SMALLEST_BATCH = 2  # batch normalisation needs the spread of a batch
 
 
-class NetworkAttacker:
+class NetworkAttacker(TrainedAttack):
     """A neural network that maps a release to the membership probabilities of all people.
 
     Parameters
@@ -135,10 +135,9 @@ class NetworkAttacker:
                 f"released must have at least {_SMALLEST_BATCH} releases that are not held out; got {len(r)}, of which "
                 f"{held_out} are held out. Simulate more."
             )
-        self._mean, spread = r.mean(axis=0), r.std(axis=0)
-        self._spread = np.where(spread > 0.0, spread, 1.0)
+        self._set_scale(r)
         order = np.random.default_rng(random_streams.stream_words(root, (0,), 4)).permutation(len(r))
-        x = torch.from_numpy(((r - self._mean) / self._spread).astype(np.float32)[order])
+        x = torch.from_numpy(self._scaled(r)[0].astype(np.float32)[order])
         y = torch.from_numpy(b.astype(np.float32)[order])
         rest = len(r) - held_out
         key = self._digest(r, b, root)
@@ -198,18 +197,14 @@ class NetworkAttacker:
         if self._network is None:
             raise unfitted(self)
         torch = torch_module("NetworkAttacker")
-        r = released_array(released, len(self._mean))
-        rows = ((r.reshape(-1, r.shape[-1]) - self._mean) / self._spread).astype(np.float32)
+        rows, shape = self._scaled(released)
+        rows = rows.astype(np.float32)
         with torch.no_grad():
             parts = parallel.blocks(len(rows), _ROWS)
             logits = [self._network(torch.from_numpy(rows[part])).numpy() for part in parts]
         people = self._network[-1].out_features
         flat = np.concatenate([np.zeros((0, people), dtype=np.float32), *logits]).astype(np.float64)
-        return np.asarray(flat.reshape(*r.shape[:-1], people))
-
-    def decision_function(self, released: ArrayLike) -> FloatArray:
-        """The same as ``scores``, under scikit-learn's name."""
-        return self.scores(released)
+        return np.asarray(flat.reshape(*shape, people))
 
     def predict_proba(self, released: ArrayLike) -> FloatArray:
         """Probabilities of membership as the network states them, shape (..., K).
@@ -222,19 +217,6 @@ class NetworkAttacker:
         from scipy.special import expit
 
         return np.asarray(expit(self.scores(released)))
-
-    def claims(self, released: ArrayLike, gamma: float = 0.5) -> BoolArray:
-        """Who is claimed to be a member: probabilities above gamma.
-
-        Parameters
-        ----------
-        released : array_like, shape (..., m)
-            Releases.
-        gamma : float
-            Between 0 and 1.
-        """
-        level = validate.scalar("gamma", gamma, "between 0 and 1", lambda g: (g >= 0) & (g <= 1))
-        return np.asarray(self.predict_proba(released) > level)
 
     def _widths(self, n_attributes: int, people: int) -> tuple[int, ...]:
         if self.hidden is not None:

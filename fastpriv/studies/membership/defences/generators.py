@@ -37,7 +37,7 @@ from ....base.numerics import FloatArray
 from ....base.random_streams import RNGLike
 from ..networks import NetworkAttacker, read_checkpoint, torch_module, write_checkpoint
 from ..noises import GaussianNoise, GeneratorNoise, LaplaceNoise, Noise
-from ..panels import Panel
+from ..panels import Panel, member_frequencies
 from ..priors import prior_of
 from ..releases import FrequencyRelease
 from .equilibrium import attribute_weights_over_count
@@ -307,9 +307,8 @@ class _GeneratorTraining:
         self.attacker = NetworkAttacker(game.attacker_hidden, rng=seeds[1])
         self.network = self.attacker._built(torch, m, people, seeds[1])
         draws = np.random.default_rng(random_streams.stream_words(root, (1,), 4))
-        f = self._frequencies(game.prior.draw(_SCALE_DRAWS, people, draws))
-        spread = f.std(axis=0)
-        self.attacker._mean, self.attacker._spread = f.mean(axis=0), np.where(spread > 0.0, spread, 1.0)
+        f = member_frequencies(self.game.panel, game.prior.draw(_SCALE_DRAWS, people, draws))
+        self.attacker._set_scale(f)
         self.scale = tuple(torch.from_numpy(x.astype(np.float32)) for x in (self.attacker._mean, self.attacker._spread))
         self.optimisers = tuple(
             torch.optim.Adam(one.parameters(), lr=game.learning_rate) for one in (self.generator, self.network)
@@ -325,9 +324,8 @@ class _GeneratorTraining:
         if game.joint_epsilon is not None:
             members, logs = memberships_of(game.panel, game.prior)
             scales = game.dither.scale_of(members.sum(axis=1))  # type: ignore[union-attr]
-            self.every = tuple(
-                torch.from_numpy(x.astype(np.float32)) for x in (members, self._frequencies(members), logs, scales)
-            )
+            every = (members, member_frequencies(game.panel, members), logs, scales)
+            self.every = tuple(torch.from_numpy(x.astype(np.float32)) for x in every)
 
     def step(self) -> None:
         """Steps of the attacker, and one of the generator."""
@@ -389,7 +387,7 @@ class _GeneratorTraining:
         """Releases, memberships and frequencies of a batch, and the releases before clipping."""
         game, tensor = self.game, self.torch.from_numpy
         b = game.prior.draw(game.batch_size, game.panel.n_people, draws)
-        f = tensor(self._frequencies(b).astype(np.float32))
+        f = tensor(member_frequencies(self.game.panel, b).astype(np.float32))
         members = tensor(b.astype(np.float32))
         seeds = tensor(draws.random((game.batch_size, game.n_seeds)).astype(np.float32))
         released = f + self.torch.sigmoid(self.generator(self.torch.cat([members, seeds], dim=1))) - 0.5
@@ -402,9 +400,6 @@ class _GeneratorTraining:
         logits = self.network((released - self.scale[0]) / self.scale[1])
         loss = self.torch.nn.functional.binary_cross_entropy_with_logits(logits, members)
         return loss * self.game.panel.n_people
-
-    def _frequencies(self, b: NDArray[np.bool_]) -> FloatArray:
-        return np.asarray(self.game.panel.counts(b) / b.sum(axis=1, keepdims=True))
 
     def _built_generator(self, seed: int) -> Any:
         torch, layers, width = self.torch, list[Any](), self.game.panel.n_people + self.game.n_seeds

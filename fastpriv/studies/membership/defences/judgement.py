@@ -37,7 +37,7 @@ from ..evaluation import AttackEvaluation, evaluate_attack
 from ..member_posteriors import BayesAttacker
 from ..networks import NetworkAttacker
 from ..noises import GaussianNoise, GeneratorNoise, NoNoise
-from ..panels import Panel
+from ..panels import Panel, member_frequencies
 from ..posterior_enumeration import MAX_PEOPLE
 from ..releases import FrequencyRelease
 from ..seed_mixtures import SeedMixtureAttacker, simulate_with_seeds, why_no_mixture
@@ -225,10 +225,10 @@ def judge_defence(
         judged, used = simulate_with_seeds(frozen, most, _stream(root, 0))
     else:
         judged = frozen.simulate(most, rng=_stream(root, 0))
-    frequencies = _frequencies(panel, judged.membership)
+    frequencies = member_frequencies(panel, judged.membership)
     clipped = np.clip(judged.released, 0.0, 1.0)
     loss, clipped_loss = (_loss(r, frequencies, weights, level) for r in (judged.released, clipped))
-    many = _frequencies(panel, prior.draw(_CALIBRATION_DRAWS, panel.n_people, _stream(root, 1)))
+    many = member_frequencies(panel, prior.draw(_CALIBRATION_DRAWS, panel.n_people, _stream(root, 1)))
     center = np.median(many, axis=0)
     constant_loss = _loss(np.broadcast_to(center, frequencies.shape), frequencies, weights, level)
     sigma = _equal_loss_sigma(float(clipped_loss.value), many, weights)
@@ -238,7 +238,7 @@ def judge_defence(
     if sigma is not None:
         gaussian = FrequencyRelease(panel, prior, GaussianNoise(sigma), clip=True)
         simulated = gaussian.simulate(most, rng=_stream(root, 2))
-        gaussian_loss = _loss(simulated.released, _frequencies(panel, simulated.membership), weights, level)
+        gaussian_loss = _loss(simulated.released, member_frequencies(panel, simulated.membership), weights, level)
         defences.append(("Gaussian noise", gaussian, simulated))
     elif clipped_loss.value > 0:
         remarks.append("No Gaussian noise has as much utility loss after clipping.")
@@ -311,10 +311,6 @@ def _attackers(attackers: Any, references: Panel | None, panel: Panel, root: Any
 
 def _stream(root: Any, key: int) -> Any:
     return np.random.default_rng(random_streams.stream_words(root, (key,), 4))
-
-
-def _frequencies(panel: Panel, b: Any) -> FloatArray:
-    return np.asarray(panel.counts(b) / b.sum(axis=1, keepdims=True))
 
 
 def _loss(released: FloatArray, frequencies: FloatArray, weights: FloatArray, level: float) -> Estimate:
