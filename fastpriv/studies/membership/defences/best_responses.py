@@ -78,7 +78,7 @@ def best_response(
     GeneratorNoise
         For ``FrequencyRelease(attacker.panel, prior, noise)``. The noise is a function of the membership alone: its one
         seed is not used. Without dither it has no differential privacy, and an attacker who knows of the defence may
-        find more than without it: ``judge_defence`` tells.
+        find more than without it: ``evaluate_defence`` tells.
 
     Raises
     ------

@@ -14,7 +14,7 @@ information I at utility loss U is convex in U, at most H(b), and 0 from the los
 slope is at most H(b) / U, and that of its inverse at most U_const / I; s is twice, or half, the one that this needs.
 
 L is that of the attacker who is being trained with the generator: another one, trained after the generator is frozen,
-may do far better, so that ``judge_defence`` has the last word.
+may do far better, so that ``evaluate_defence`` has the last word.
 
 Source: Zhang, Venkatesaramani, De, Malin and Vorobeychik 2025 (Bayes-Nash generative privacy), section 5; Ioffe and
 Szegedy 2015 (batch normalisation); Kingma and Ba 2015 (Adam).
@@ -163,9 +163,9 @@ def train_generator(
 
     Notes
     -----
-    The loss of the attacker in ``history`` is not what a later attacker has: see ``judge_defence``. Budgets are aims of
-    the training, not promises. The same seed gives the same weights on one machine, version of PyTorch and number of
-    threads.
+    The loss of the attacker in ``history`` is not what a later attacker has: see ``evaluate_defence``. Budgets are aims
+    of the training, not promises. The same seed gives the same weights on one machine, version of PyTorch and number
+    of threads.
 
     **Accuracy** No promise: ``tests/membership/test_generators.py`` checks that no generator beats the dual certificate
     of the exact equilibrium of small games, and that resumed trainings have the same bits.

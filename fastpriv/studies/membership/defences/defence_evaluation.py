@@ -1,4 +1,4 @@
-"""The judgement of a defence: what attackers find who are trained after it is frozen, beside simple defences.
+"""The evaluation of a defence: what attackers find who are trained after it is frozen, beside simple defences.
 
 Notation: b who is a member, f their frequencies, r the release; U = mean_j kappa_j |r_j - f_j| its utility loss. The
 constant release c_j = median of f_j loses U_const and tells nothing; Gaussian noise of the same utility loss as the
@@ -29,6 +29,7 @@ from ....base.errors import DomainError
 from ....base.estimate import Estimate, Result
 from ....base.numerics import FloatArray
 from ....base.random_streams import RNGLike
+from ....base.table import aligned
 from ....sampling.statistics.confidence_sequences import BoundedMean
 from ....sampling.statistics.intervals import replicate_interval
 from ....special import log_ndtr
@@ -45,7 +46,7 @@ from .equilibrium import MembershipEquilibrium, attribute_weights_over_count
 from .finite_defence import FiniteDefence
 from .generators import TrainedGenerator
 
-__all__ = ["DefenceJudgement", "JudgedAttack", "judge_defence"]
+__all__ = ["AttackResult", "DefenceEvaluation", "DefenceJudgement", "JudgedAttack", "evaluate_defence", "judge_defence"]
 
 _REPLICATES = 32  # groups of releases, whose means have Student's interval where a loss has no bound
 _MIXTURE_CELLS = 2**32  # largest work of the attackers by mixtures over seeds: memberships x seeds x releases x m
@@ -55,8 +56,8 @@ _HALVINGS = 60  # of the bisection for sigma
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class JudgedAttack(Result):
-    """One row of a ``DefenceJudgement``: an attacker of a defence.
+class AttackResult(Result):
+    """One row of a ``DefenceEvaluation``: an attacker of a defence.
 
     Parameters
     ----------
@@ -75,10 +76,10 @@ class JudgedAttack(Result):
     Examples
     --------
     >>> from fastpriv.membership import AdaptiveThresholdLRT, FixedSizeMembership, FrequencyRelease, Panel
-    >>> from fastpriv.membership import judge_defence
+    >>> from fastpriv.membership import evaluate_defence
     >>> attack = AdaptiveThresholdLRT(Panel([[1, 0], [1, 1], [0, 1]]), Panel([[0, 0], [1, 0], [0, 1]]))
     >>> release = FrequencyRelease(attack.panel, FixedSizeMembership(1))
-    >>> found = judge_defence(release, attackers=[attack], releases=100, rng=1)
+    >>> found = evaluate_defence(release, attackers=[attack], releases=100, rng=1)
     >>> [(row.defence, row.attacker) for row in found.attacks]
     [('judged', 'adaptive-threshold LRT'), ('judged', 'Bayes'), ('constant', 'prior')]
     """
@@ -90,8 +91,8 @@ class JudgedAttack(Result):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class DefenceJudgement(Result):
-    """What ``judge_defence`` returns.
+class DefenceEvaluation(Result):
+    """What ``evaluate_defence`` returns.
 
     Parameters
     ----------
@@ -105,7 +106,7 @@ class DefenceJudgement(Result):
         That of the Gaussian noise, after clipping: equal but for the accuracy of its calibration.
     gaussian_sigma : float or None
         Its standard deviation; None where the defence has no loss, or more than any Gaussian noise.
-    attacks : tuple of JudgedAttack
+    attacks : tuple of AttackResult
         A row for each defence and attacker.
     remarks : tuple of str
         What was not attacked exactly, and why.
@@ -113,10 +114,10 @@ class DefenceJudgement(Result):
     Examples
     --------
     >>> from fastpriv.membership import AdaptiveThresholdLRT, FixedSizeMembership, FrequencyRelease, Panel
-    >>> from fastpriv.membership import judge_defence
+    >>> from fastpriv.membership import evaluate_defence
     >>> attack = AdaptiveThresholdLRT(Panel([[1, 0], [1, 1], [0, 1]]), Panel([[0, 0], [1, 0], [0, 1]]))
     >>> release = FrequencyRelease(attack.panel, FixedSizeMembership(1))
-    >>> print(judge_defence(release, attackers=[attack], releases=200, rng=1).table())
+    >>> print(evaluate_defence(release, attackers=[attack], releases=200, rng=1).table())
     defence   utility loss  attacker                training      AUC                   ...
     """
 
@@ -125,7 +126,7 @@ class DefenceJudgement(Result):
     constant_loss: Estimate
     gaussian_loss: Estimate | None
     gaussian_sigma: float | None
-    attacks: tuple[JudgedAttack, ...]
+    attacks: tuple[AttackResult, ...]
     remarks: tuple[str, ...] = ()
 
     def table(self) -> str:
@@ -140,17 +141,15 @@ class DefenceJudgement(Result):
             found = one.evaluation
             numbers = (f"{x:.3f}" for x in (found.auc, found.tpr_at_fpr, found.advantage))
             rows.append((one.defence, f"{losses[one.defence]:.4f}".split(" ")[0], one.attacker, one.training, *numbers))
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows)
-        return "\n".join([*lines, *self.remarks])
+        return "\n".join([*aligned(rows), *self.remarks])
 
 
-def judge_defence(
+def evaluate_defence(
     defence: FrequencyRelease | TrainedGenerator | MembershipEquilibrium | FiniteDefence, *,
     references: Panel | None = None, attackers: Sequence[Any] | None = None,
     attribute_weights: ArrayLike | None = None, training: int = 4000, releases: int = 1000, fpr: float = 1e-2,
     gamma: float = 0.5, confidence: float = 0.95, rng: RNGLike = None, progress: parallel.Progress = None,
-) -> DefenceJudgement:  # fmt: skip
+) -> DefenceEvaluation:  # fmt: skip
     """Attack a frozen defence by attackers that are trained anew, and by the exact posterior where it is known.
 
     Parameters
@@ -178,7 +177,7 @@ def judge_defence(
 
     Returns
     -------
-    DefenceJudgement
+    DefenceEvaluation
 
     Raises
     ------
@@ -194,18 +193,18 @@ def judge_defence(
     generator without dither has none; with dither it lies between the attackers of two mixtures over 256 seeds, where
     those can be enumerated: ``SeedMixtureAttacker``.
 
-    **Accuracy** ``tests/membership/test_judgement.py`` compares the losses with closed forms, the constant with AUC 1/2
-    and the Bayes attacker with the others.
+    **Accuracy** ``tests/membership/test_defence_evaluation.py`` compares the losses with closed forms, the constant with
+    AUC 1/2 and the Bayes attacker with the others.
 
     Source: this package.
 
     Examples
     --------
     >>> from fastpriv.membership import AdaptiveThresholdLRT, FixedSizeMembership, FrequencyRelease, Panel
-    >>> from fastpriv.membership import judge_defence
+    >>> from fastpriv.membership import evaluate_defence
     >>> attack = AdaptiveThresholdLRT(Panel([[1, 0], [1, 1], [0, 1]]), Panel([[0, 0], [1, 0], [0, 1]]))
     >>> release = FrequencyRelease(attack.panel, FixedSizeMembership(1))
-    >>> round(judge_defence(release, attackers=[attack], releases=100, rng=1).attacks[1].evaluation.auc.value, 3)
+    >>> round(evaluate_defence(release, attackers=[attack], releases=100, rng=1).attacks[1].evaluation.auc.value, 3)
     1.0
     """
     frozen, trained = _frozen(defence)
@@ -244,12 +243,12 @@ def judge_defence(
         remarks.append("No Gaussian noise has as much utility loss after clipping.")
     report, close = parallel.progress_reporter(progress, len(defences) * (len(chosen) + 1) + 1 + (used is not None))
     done = 0
-    attacks: list[JudgedAttack] = []
+    attacks: list[AttackResult] = []
 
     def add(name: str, attacker: str, kind: str, scores: FloatArray, membership: Any) -> None:
         nonlocal done
         evaluation = evaluate_attack(scores, membership, fpr=fpr, gamma=gamma, confidence=level)
-        attacks.append(JudgedAttack(name, attacker, kind, evaluation))
+        attacks.append(AttackResult(name, attacker, kind, evaluation))
         done += 1
         report(done)
 
@@ -273,7 +272,11 @@ def judge_defence(
         add("constant", "prior", "prior", known, judged.membership)
     finally:
         close()
-    return DefenceJudgement(loss, clipped_loss, constant_loss, gaussian_loss, sigma, tuple(attacks), tuple(remarks))
+    return DefenceEvaluation(loss, clipped_loss, constant_loss, gaussian_loss, sigma, tuple(attacks), tuple(remarks))
+
+
+# Names of earlier versions.
+JudgedAttack, DefenceJudgement, judge_defence = AttackResult, DefenceEvaluation, evaluate_defence
 
 
 def _frozen(defence: Any) -> tuple[Any, Any]:
