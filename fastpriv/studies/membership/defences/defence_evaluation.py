@@ -193,8 +193,8 @@ def evaluate_defence(
     generator without dither has none; with dither it lies between the attackers of two mixtures over 256 seeds, where
     those can be enumerated: ``SeedMixtureAttacker``.
 
-    **Accuracy** ``tests/membership/test_defence_evaluation.py`` compares the losses with closed forms, the constant with
-    AUC 1/2 and the Bayes attacker with the others.
+    **Accuracy** ``tests/membership/test_defence_evaluation.py`` compares the losses with closed forms, the constant
+    with AUC 1/2 and the Bayes attacker with the others.
 
     Source: this package.
 
