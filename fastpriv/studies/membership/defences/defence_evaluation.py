@@ -160,8 +160,8 @@ def evaluate_defence(
         People who are no members: adds both likelihood ratio tests and the score to the default attackers.
     attackers : sequence, optional
         Attackers, with ``name`` and ``scores``. Those that have ``fit`` are copied and fitted anew to releases of each
-        defence; give them their own ``rng``. By default a ``NetworkAttacker``, which needs PyTorch, and those of the
-        references.
+        defence; give them their own ``rng``. By default a ``NetworkAttacker``, which needs scikit-learn, and
+        those of the references.
     attribute_weights : array_like, shape (m,), optional
         kappa_j of the utility loss; those of a trained generator, otherwise 1 for all, by default.
     training : int, default 4000
@@ -184,7 +184,7 @@ def evaluate_defence(
     DomainError, ShapeError
         For a defence or attackers of other kinds, and numbers outside their range.
     BackendMissingError
-        Without PyTorch where the default attackers are asked for.
+        Without scikit-learn where the default attackers are asked for.
 
     Notes
     -----
