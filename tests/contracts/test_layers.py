@@ -107,10 +107,6 @@ def test_only_jit_imports_numba_and_only_parallel_imports_joblib():
     assert not wrong, "\n".join(wrong)
 
 
-# The constructors of composite channels are methods of every channel.
-LAZY = ("channels.base", "channels.composite")
-
-
 def files_imported(root):
     """Every module and the modules whose files it imports, by their paths below the package."""
     modules = {path.relative_to(root).with_suffix("").parts: path for path in sources(root)}
@@ -119,7 +115,7 @@ def files_imported(root):
         targets = set()
         for target in internal_imports(path, root):
             file = next((target[:n] for n in range(len(target), 0, -1) if target[:n] in modules), None)
-            if file and file != parts and (".".join(parts), ".".join(file)) != LAZY:
+            if file and file != parts:
                 targets.add(file)
         graph[parts] = targets
     return graph
