@@ -26,17 +26,17 @@ from .discrete.channel_with_prior import (
     ChannelWithPrior,
     Mechanism,
     Prior,
+    QuantityRequest,
     automatic_cells,
     channel_with_prior,
     estimate,
     with_all_rows,
     with_distinct_rows,
 )
-from .discrete.quantities import UNITS, brackets, log_ratio_bounds
-from .discrete.relations import check_relations
+from .discrete.quantities import UNITS, brackets, check_relations
 from .discrete.sharded_rows import ShardedRowBlocks, model_of_rows
 from .discrete.stack_quantities import quantities
-from .discrete.type_class_quantities import type_classes
+from .discrete.type_class_quantities import log_ratio_bounds, type_classes
 
 __all__ = ["ChannelSummary", "summary"]
 
@@ -252,7 +252,7 @@ def _from_rows(
     rows.progress = None  # ABP shows none
     results = dense.column_brackets(rows, first, UNITS) | dense.row_brackets(rows, second)
     if not isinstance(model.channel, (Channel, DefaultChannel)):
-        results |= log_ratio_bounds(model)
+        results |= log_ratio_bounds(QuantityRequest(model, tuple(UNITS)))
     arrays: dict[str, Any] = {}
     if rows_model.channel is model.channel:
         second.divergences.setflags(write=False)

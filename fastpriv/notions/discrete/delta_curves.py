@@ -124,7 +124,7 @@ def lip_delta(model: ChannelWithPrior, epsilon: ArrayLike, n_jobs: int | None, p
         return _curve_estimate(levels, levels, levels, epsilon, "no epsilon", np.ones(0, dtype=bool))
     sides = brackets(model, ("xi_plus", "xi_minus"), n_jobs=n_jobs)
     end = max(side.upper for side in sides.values())
-    if is_plain(model.channel):
+    if is_plain(model):
         numbers, tiny, scaled = _plain_lip_curves(StackWithPriors.of_one(model), levels[None], 1, progress)
         if not scaled.any():
             value, lower, upper = numbers[:, 0]

@@ -28,19 +28,20 @@ from ...channels.vector_sources import ConcatenatedSource, sources_of
 from ...distributions import Pmf
 from ...posteriors.block_tree import BlockTree, Node
 from ...posteriors.shards import concatenated, opened_store, run_pass, shard_ranges
-from .channel_with_prior import LEAST_PRIOR, ChannelWithPrior, channel_with_prior
+from .channel_with_prior import LEAST_PRIOR, Bracket, ChannelWithPrior, QuantityRequest, channel_with_prior
 from .dense_quantities import (
     SAMPLE_ROWS,
     PriorFacts,
     RowBlocks,
     State,
+    brackets_from_passes,
     has_logs,
     merged_facts,
     prior_facts,
     rows_of_block,
 )
 
-__all__ = ["ShardedRowBlocks", "is_sharded", "model_of_rows"]
+__all__ = ["ShardedRowBlocks", "brackets_from_shards", "is_sharded", "model_of_rows"]
 
 _SEARCHED = 2**18  # entries of a prior that are read at a time in search of the first positive one
 
@@ -74,6 +75,12 @@ def _sharded_model(prior: Any, channel: ShardedChannel) -> ChannelWithPrior:
             "Pass None for the uniform distribution."
         )
     return ChannelWithPrior(channel, source)  # type: ignore[arg-type]
+
+
+def brackets_from_shards(request: QuantityRequest) -> dict[str, Bracket]:
+    """The named quantities of a channel in shards."""
+    with ShardedRowBlocks(request.model, request.n_jobs, request.progress) as rows:
+        return brackets_from_passes(rows, request.names)
 
 
 class ShardedRowBlocks(RowBlocks):

@@ -23,8 +23,7 @@ from ...distributions import Pmf, PmfStack
 from ...kernels import _channel_quantities
 from . import dense_quantities as dense
 from .channel_with_prior import ChannelWithPrior, Mechanism, Prior, channel_with_prior, estimate
-from .quantities import UNITS, brackets
-from .relations import check_relations
+from .quantities import UNITS, brackets, check_relations
 from .sharded_rows import model_of_rows
 
 __all__ = [
