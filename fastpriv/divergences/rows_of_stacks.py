@@ -26,6 +26,7 @@ from ..base import parallel, validate
 from ..base.errors import DomainError, ShapeError
 from ..base.estimate import KINDS, Estimate, Kind, Unit, combined_costs
 from ..base.numerics import LOG_2, FloatArray, IndexArray
+from ..base.values import broadcast_positions, errors_at, with_position
 from ..distributions import GaussianMixture, MixtureStack
 from ..kernels import _hockey_stick_curves, _quadrature
 from ..sampling.options import Request, Sampling
@@ -80,7 +81,7 @@ class Stacks(NamedTuple):
         for stack, single in zip(self.stacks, self.singles, strict=True):
             own = index[len(index) - len(stack.shape) :]
             place = tuple(0 if n == 1 else i for i, n in zip(own, stack.shape, strict=True))
-            found.append(stack._mixture(place) if single is None else single)
+            found.append(stack._item(place) if single is None else single)
         return tuple(found)
 
     def fields(self, which: int) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -123,18 +124,13 @@ def stacks_of(distributions: Mapping[str, Any], axes: tuple[int, ...] = (), para
             f"{' and '.join(map(str, shapes))}{more}. Add axes of length 1 for a grid."
         ) from None
     validate.grid("stacks", shape)
-    errors: dict[int, str] = {}
-    numbers = np.arange(math.prod(shape)).reshape(shape) if any(stack.errors for stack in stacks) else None
+    texts: dict[tuple[int, ...], str] = {}
     for stack in stacks:
-        for index, text in stack.errors.items():
-            assert numbers is not None
-            aligned = numbers.reshape(shape[: len(shape) - len(index)] + shape[len(shape) - len(index) :])
-            place = tuple(slice(None) if n == 1 else i for i, n in zip(index, stack.shape, strict=True))
-            for row in np.ravel(aligned[(..., *place)]).tolist():
-                errors.setdefault(row, text)
-    invalid = np.array(sorted(errors), dtype=np.intp)
-    made = Stacks(tuple(stacks), tuple(singles), shape, invalid, {}, any(stack._records for stack in stacks))
-    return made._replace(errors={made.position(row): errors[row] for row in invalid.tolist()})
+        if stack.errors:
+            texts = errors_at(stack, broadcast_positions(stack.shape, shape)) | texts
+    texts = dict(sorted(texts.items()))
+    invalid = np.array([int(np.ravel_multi_index(at, shape)) if at else 0 for at in texts], dtype=np.intp)
+    return Stacks(tuple(stacks), tuple(singles), shape, invalid, texts, any(stack.records for stack in stacks))
 
 
 def hockey_stick(
@@ -353,7 +349,7 @@ def _row_by_row(
         except (DomainError, ShapeError) as error:
             if stacks.records:
                 return str(error)
-            raise type(error)(str(error).replace("; got", f"{_row_text(stacks.position(row))}; got", 1)) from None
+            raise type(error)(with_position(str(error), "row", stacks.position(row))) from None
 
     def block(where: slice) -> tuple[list[tuple[int, Estimate | str]], _Settled]:
         part = rows[where]
@@ -392,8 +388,3 @@ def _row_by_row(
         method="; ".join(methods) or "no rows", cost=cost,
         confidence=request.confidence if kind == "statistical" else None,
     )  # fmt: skip
-
-
-def _row_text(index: tuple[int, ...]) -> str:
-    """Where in a stack, for errors; nothing for a stack without axes."""
-    return "" if not index else f" at row {index[0] if len(index) == 1 else index}"

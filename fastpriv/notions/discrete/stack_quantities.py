@@ -16,9 +16,8 @@ from ...base.errors import DomainError, ShapeError
 from ...base.estimate import Estimate, Kind, Unit
 from ...base.numerics import BoolArray, FloatArray, IndexArray, RealArray
 from ...base.parallel import Progress
-from ...base.values import Index, distinct_rows
+from ...base.values import Index, broadcast_positions, distinct_rows, with_position
 from ...channels import Channel, ChannelStack
-from ...channels.channel_stacks import at_position
 from ...distributions import Pmf, PmfStack
 from ...kernels import _channel_quantities
 from . import dense_quantities as dense
@@ -131,10 +130,7 @@ def stack_with_priors(prior: Prior, stack: ChannelStack) -> StackWithPriors:
     priors = np.ascontiguousarray(values, dtype=np.float64).reshape(-1, stack.inputs)
     prior_gaps = _channel_quantities.prior_gaps(priors)
     invalid = ~((prior_gaps >= 0) & (prior_gaps <= _SUM_TOLERANCE))
-    channel, place = (
-        np.ascontiguousarray(np.broadcast_to(np.arange(int(np.prod(own))).reshape(own), shape)).reshape(-1)
-        for own in (stack.shape, leading)
-    )
+    channel, place = (broadcast_positions(own, shape).reshape(-1) for own in (stack.shape, leading))
     errors: dict[Index, str] = {}
     if stack.errors or invalid.any():
         texts = _prior_errors(priors, invalid, leading, stack)
@@ -156,8 +152,8 @@ def _prior_errors(priors: FloatArray, invalid: Any, leading: tuple[int, ...], st
         except DomainError as error:
             if not stack.records:
                 index = tuple(int(i) for i in np.unravel_index(row, leading))
-                text = at_position(str(error), "row", index, int(invalid.sum()), invalid.size)
-                raise DomainError(text) from None
+                count = f" ({int(invalid.sum())} of {invalid.size} rows)"
+                raise DomainError(with_position(str(error), "row", index, count)) from None
             texts[row] = str(error)
     return texts
 
@@ -225,7 +221,7 @@ def pairs_with_levels(
         ) from None
     validate.grid(f"{name} with the stack", (*shape, rows.shape[-1]))
     if shape != pairs.shape:
-        position = np.broadcast_to(np.arange(pairs.size).reshape(pairs.shape), shape)
+        position = broadcast_positions(pairs.shape, shape)
         texts = dict(zip(pairs.invalid, pairs.errors.values(), strict=True))
         errors = {index: texts[int(flat)] for index, flat in np.ndenumerate(position) if int(flat) in texts}
         flat = position.reshape(-1)

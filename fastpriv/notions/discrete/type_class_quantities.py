@@ -42,7 +42,9 @@ def log_ratio_bounds(request: QuantityRequest) -> dict[str, Bracket]:
     channel, prior = request.model
     extremes = None if set(request.names).isdisjoint(_LOG_RATIOS) else channel._extreme_log_ratios(prior)
     result: dict[str, Bracket] = {}
-    for name in _LOG_RATIOS if extremes is not None else ():
+    if extremes is None:
+        return result
+    for name in _LOG_RATIOS:
         value = getattr(extremes, name)
         error = value * extremes.rounding + extremes.error + 2.1 * channel.mass_gap
         error += 1.1 * request.model.gap if name in ("xi_plus", "xi_minus") else 0.0
