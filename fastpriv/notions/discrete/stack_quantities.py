@@ -26,8 +26,8 @@ from .quantities import UNITS, brackets, check_relations
 from .sharded_rows import model_of_rows
 
 __all__ = [
-    "StackWithPriors", "each_pair", "pairs_with_levels", "quantities", "quantity", "stack_estimate", "stack_quantities",
-    "stack_with_priors",
+    "StackWithPriors", "estimates_of_pairs", "pairs_with_levels", "quantities", "quantity", "stack_estimate",
+    "stack_quantities", "stack_with_priors",
 ]  # fmt: skip
 
 _CELLS_PER_TASK = 2**18  # cells of the channels in one task: about a millisecond
@@ -230,16 +230,27 @@ def pairs_with_levels(
     return pairs, np.ascontiguousarray(spread).reshape(pairs.size, rows.shape[-1])
 
 
-def each_pair(
-    pairs: StackWithPriors, compute: Callable[[ChannelWithPrior, int], Any], n_jobs: int | None, progress: Progress
-) -> list[Any]:
-    """``compute`` of each pair and its flat position, None for invalid ones; one task a pair."""
+def estimates_of_pairs(
+    pairs: StackWithPriors, levels: FloatArray, compute: Callable[[ChannelWithPrior, FloatArray], Estimate],
+    parameter: Any, n_jobs: int | None, progress: Progress, unit: Unit = "probability",
+) -> Estimate:  # fmt: skip
+    """The estimates that ``compute`` gives of each pair at its levels, one task a pair; of the shape of a parameter."""
     invalid = set(pairs.invalid)
 
-    def of_pair(index: int) -> Any:
-        return None if index in invalid else compute(pairs.pair(index), index)
+    def of_pair(index: int) -> Estimate | None:
+        return None if index in invalid else compute(pairs.pair(index), levels[index])
 
-    return list(parallel.ordered_map(of_pair, range(pairs.size), n_jobs=n_jobs, progress=progress, shared=True))
+    numbers = np.full((3, *levels.shape), np.nan)
+    methods: dict[str, None] = {}
+    kind: Kind = "exact"
+    results = parallel.ordered_map(of_pair, range(pairs.size), n_jobs=n_jobs, progress=progress, shared=True)
+    for index, result in enumerate(results):
+        if result is not None:
+            numbers[:, index] = result.arrays()
+            methods[result.method] = None
+            kind = "certified" if result.kind == "certified" else kind
+    numbers = numbers if np.ndim(parameter) else numbers[..., 0]
+    return stack_estimate(pairs, numbers, kind, "; ".join(methods) or "no channel", unit)
 
 
 def stack_estimate(
