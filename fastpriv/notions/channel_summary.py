@@ -18,7 +18,7 @@ from ..base.numerics import FloatArray, IndexArray
 from ..base.parallel import Progress
 from ..channels import Channel, ChannelStack, DefaultChannel, ProductChannel, ShardedChannel
 from ..mechanisms.broadcasting import broadcasting
-from .bayesian import AverageBayesianPrivacy, average_bayesian_privacy, larger_side
+from .bayesian import AverageBayesianPrivacy, abp_of_shifts, larger_side
 from .discrete import abp, product_channels
 from .discrete import dense_quantities as dense
 from .discrete.channel_with_prior import (
@@ -191,7 +191,7 @@ def summary(
     shift = None
     if not (release is None and secret is None and belief is None) or _abp_is_cheap(model):
         shifts = abp.posterior_shifts(model, release, secret, belief, n_jobs, None, passes)
-        shift = average_bayesian_privacy(shifts)
+        shift = abp_of_shifts(shifts)
     return ChannelSummary(**numbers, abp=shift, **arrays, posteriors=posteriors)
 
 
