@@ -19,7 +19,7 @@ LAYERS = {
     "divergences": 4, "capacity": 4, "posteriors": 4,
     "notions": 5, "conversions": 5.1, "calibration": 5.2,
     "composition": 6, "sweeps": 6,
-    "report": 7, "studies": 7.1, "studies/membership": 7.2, "studies/datasets": 7.3, "studies/assessment": 7.3,
+    "report": 7, "studies": 7.1, "studies/datasets": 7.15, "studies/membership": 7.2, "studies/assessment": 7.3,
     "studies/auditing": 7.3, "studies/papers": 7.4, "studies/leakage": 7.4,
     "adapters": 8, "cli": 8.1, "__main__": 8.2,
 }  # fmt: skip
