@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from types import MappingProxyType
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import DomainError
-from .numerics import IndexArray
+from .errors import DomainError, ShapeError
+from .numerics import BoolArray, IndexArray
 
-__all__ = ["Index", "Stack", "ValueObject", "distinct_rows", "is_read_only"]
+__all__ = [
+    "Index", "Stack", "ValueObject", "broadcast_positions", "distinct_rows", "errors_at", "is_read_only",
+    "with_position",
+]  # fmt: skip
 
 Index = tuple[int, ...]
 
@@ -82,17 +86,39 @@ class ValueObject:
 
 
 class Stack(ValueObject):
-    """Objects with leading axes ``shape``; ``errors`` has the texts of the invalid ones by their position."""
+    """Objects with leading axes ``shape``; ``errors`` has the texts of the invalid ones by their position.
+
+    ``records`` says whether an invalid object is noted there instead of raising. ``_columns`` are the arrays that begin
+    with the leading axes.
+    """
 
     __slots__ = ()
+    _columns: ClassVar[tuple[str, ...]] = ()
 
     shape: Index
     errors: Mapping[Index, str]
+    records: bool
+
+    @classmethod
+    def _of(cls, fields: Mapping[str, Any]) -> Self:
+        """A stack of fields that were checked before."""
+        stack = cls.__new__(cls)
+        stack._set(**fields)
+        stack._set(errors=MappingProxyType(dict(stack.errors)))
+        return stack
 
     @property
     def size(self) -> int:
         """The number of objects, valid or not."""
         return math.prod(self.shape)
+
+    @property
+    def invalid(self) -> BoolArray:
+        """Which objects have errors, of shape ``shape``."""
+        mask = np.zeros(self.shape, dtype=bool)
+        if self.errors:
+            mask[tuple(np.array(list(self.errors), dtype=np.intp).T)] = True
+        return mask
 
     @property
     def _error_texts(self) -> tuple[Any, ...]:
@@ -103,16 +129,78 @@ class Stack(ValueObject):
             raise TypeError(f"a {type(self).__name__} without leading axes has no length")
         return self.shape[0]
 
-    def _selected(self, index: Any) -> tuple[IndexArray, dict[Index, str]]:
-        """Numbers in C order of what an index takes, and the texts of the invalid ones by their new position.
+    def _item(self, index: Index) -> Any:
+        """The object at a position, checked."""
+        raise NotImplementedError
 
-        A single invalid one raises ``DomainError`` with its text.
+    def __getitem__(self, index: Any) -> Any:
+        """The object at one position, or a smaller stack: as indexing an array of shape ``shape``.
+
+        The position of an invalid object raises ``DomainError`` with its text.
         """
         numbers = np.asarray(np.arange(self.size).reshape(self.shape)[index])
-        texts = {int(np.ravel_multi_index(at, self.shape)) if at else 0: text for at, text in self.errors.items()}
-        if numbers.ndim == 0 and int(numbers) in texts:
-            raise DomainError(texts[int(numbers)])
-        return numbers, {at: texts[int(number)] for at, number in np.ndenumerate(numbers) if int(number) in texts}
+        positions = tuple(np.unravel_index(numbers, self.shape)) if self.shape else ()
+        if numbers.ndim == 0:
+            at = tuple(int(i) for i in positions)
+            if at in self.errors:
+                raise DomainError(self.errors[at])
+            return self._item(at)
+        fields = self._public_fields()
+        for name in self._columns:
+            if (column := fields[name]) is not None:  # without leading axes there is one object, taken again and again
+                again = np.broadcast_to(column, numbers.shape + column.shape)
+                fields[name] = column[positions] if self.shape else again
+        return self._of(fields | {"shape": numbers.shape, "errors": errors_at(self, numbers)})
+
+    def _public_fields(self) -> dict[str, Any]:
+        names: tuple[str, ...] = type(self).__slots__
+        return {name: getattr(self, name) for name in names if not name.startswith("_")}
+
+    def _note_errors(self, doubtful: BoolArray, item: str, sound: Mapping[str, Any]) -> None:
+        """Raise the error of the first invalid object, or note those of all, whose columns become ``sound``.
+
+        ``doubtful`` has the objects that may be invalid, and ``item`` is what an object is called.
+        """
+        found: dict[Index, str] = {}
+        for row in np.argwhere(doubtful):
+            index = tuple(int(i) for i in row)
+            try:
+                self._item(index)
+            except (DomainError, ShapeError) as error:
+                if not self.records:
+                    count = f" ({int(doubtful.sum())} of {self.size} {item}s)"
+                    raise type(error)(with_position(str(error), item, index, count)) from None
+                found[index] = str(error)
+        if not found:
+            return
+        self._set(errors=MappingProxyType(found))
+        columns = {name: np.array(getattr(self, name)) for name in sound if getattr(self, name) is not None}
+        for name, column in columns.items():
+            column[self.invalid] = sound[name]
+        self._set(**columns)
+
+    def __reduce__(self) -> Any:
+        return type(self)._of, (self._public_fields() | {"errors": dict(self.errors)},)
+
+
+def with_position(text: str, item: str, index: Index, count: str = "") -> str:
+    """The text of an error with the position of the item that it is about."""
+    position = f" at {item} {index[0] if len(index) == 1 else index}{count}" if index else ""
+    return text.replace("; got", f"{position}; got", 1)
+
+
+def broadcast_positions(shape: Index, to: Index) -> IndexArray:
+    """The flat position within leading axes ``shape`` at each position of the axes ``to`` that they broadcast to."""
+    return np.array(np.broadcast_to(np.arange(math.prod(shape)).reshape(shape), to), order="C")
+
+
+def errors_at(stack: Stack, numbers: IndexArray) -> dict[Index, str]:
+    """Texts at the positions whose flat numbers within a stack are those of invalid objects."""
+    if not stack.errors:
+        return {}
+    texts = {int(np.ravel_multi_index(at, stack.shape)) if at else 0: text for at, text in stack.errors.items()}
+    positions = map(tuple, np.argwhere(np.isin(numbers, list(texts))).tolist())
+    return {at: texts[int(numbers[at])] for at in positions}
 
 
 def is_read_only(array: NDArray[Any]) -> bool:

@@ -26,8 +26,8 @@ from numpy.typing import ArrayLike
 from ..base import parallel, validate
 from ..base.errors import DomainError, ShapeError
 from ..base.estimate import Estimate, Information, Kind, Result
-from ..base.numerics import LOG_2, BoolArray, FloatArray, IntArray
-from ..channels import AnyChannel, Channel, ChannelStack, DefaultChannel, ProductChannel, ShardedChannel
+from ..base.numerics import LOG_2, UNIT_ROUNDOFF, BoolArray, FloatArray, IntArray
+from ..channels import AnyChannel, Channel, ChannelStack, DefaultChannel, ProductChannel, ShardedChannel, TypeClasses
 from ..kernels import _channel_capacity, _channel_quantities
 from ..mechanisms import MechanismStack
 from ..mechanisms.broadcasting import broadcasting
@@ -42,6 +42,8 @@ _METHOD_BY_STRUCTURE = "primal-dual Newton, begun by structure"  # the same, fro
 _BINARY_METHOD = "primal-dual Newton, and Halley's method on the input weight"
 # bound: none - relative width that is not called wide, whatever rtol; capacity above which rows are not nearly equal
 _ROUNDING_WIDTH, _SMALL_CAPACITY = 1e-12, 2.0**-19
+_ENTRY_LIMIT = 2**20  # entries of a distribution, or cells of its channel, up to which it is written out
+_SIDE_LIMIT = 2**10  # secrets; a channel of more, with at least as many releases, has more cells than _ENTRY_LIMIT
 _REMEDY = "Give channel one row an input, P(output | input)."  # remedy for an array that is not a channel
 
 
@@ -241,27 +243,69 @@ def _not_converged(stopped: str, width: float, rtol: float) -> str:
 
 def _solve(channel: Any, rtol: float, steps: int, deadline: float, n_jobs: int | None) -> ChannelCapacity:
     """Capacity in nats, by structure where that is known."""
-    iterations, converged, solution = 0, True, None
     if isinstance(channel, ProductChannel):
         width = max(rtol / sum(channel.powers), 1e-14)
-        parts = [_solve(factor, width, steps, deadline, n_jobs) for factor in channel.factors]
-        solution, iterations = structured.product_capacity(channel, parts), max(int(part.iterations) for part in parts)
-        converged = all(part.converged for part in parts)
-        method = f"sum over factors: {'; '.join(dict.fromkeys(part.method for part in parts))}"
-    elif isinstance(channel, DefaultChannel):
-        part = _solve(channel.distinct_rows, rtol, steps, deadline, n_jobs)
-        solution, iterations = structured.default_capacity(channel, part), int(part.iterations)
-        converged, method = bool(part.converged), f"equal rows once: {part.method}"
-    elif isinstance(channel, AnyChannel) and structured.is_symmetric(channel):
-        solution = structured.symmetric_capacity(channel)
-        converged = solution is not None and \
-            solution.upper - solution.lower <= rtol * min(1.0, max(solution.value, 1e-290))
-        method = "all inputs alike: the uniform distribution"
-    if solution is None:
-        return _solve_cells(channel, rtol, steps, deadline, n_jobs)
-    value, lower, upper, p, q, k = solution
+        return _sum_over_factors(channel, [_solve(one, width, steps, deadline, n_jobs) for one in channel.factors])
+    if isinstance(channel, DefaultChannel):
+        return _with_equal_rows(channel, _solve(channel.distinct_rows, rtol, steps, deadline, n_jobs))
+    if isinstance(channel, AnyChannel) and structured.is_symmetric(channel):
+        classes = channel.type_classes()
+        if classes is not None:
+            return _of_uniform_input(channel, classes, rtol)
+    return _solve_cells(channel, rtol, steps, deadline, n_jobs)
+
+
+def _sum_over_factors(channel: ProductChannel, parts: list[ChannelCapacity]) -> ChannelCapacity:
+    """The sum over independent factors; their input and output distributions are multiplied."""
+    value, lower, upper = (
+        math.fsum(times * float(getattr(part.capacity, end)) for times, part in zip(channel.powers, parts, strict=True))
+        for end in ("value", "lower", "upper")
+    )
+    slack = 4 * UNIT_ROUNDOFF * upper
+    factors = [part for times, part in zip(channel.powers, parts, strict=True) for _ in range(min(times, _SIDE_LIMIT))]
+    arrays = [_outer_product([getattr(part, name) for part in factors], operation) for name, operation in
+              (("input", np.multiply), ("output", np.multiply), ("divergences", np.add))]  # fmt: skip
+    method = f"sum over factors: {'; '.join(dict.fromkeys(part.method for part in parts))}"
+    bracket = value, max(0.0, lower - slack), upper + slack
+    estimate = Estimate(*bracket, kind="certified", unit="nats", method=method)
+    iterations, converged = max(int(part.iterations) for part in parts), all(part.converged for part in parts)
+    return ChannelCapacity(estimate, *arrays, iterations, converged, method)
+
+
+def _outer_product(factors: list[FloatArray | None], operation: np.ufunc) -> FloatArray | None:
+    """The outer product or sum of all factors as a vector; None where one is unknown or the result is too large."""
+    result = np.full(1, float(operation.identity))
+    for factor in factors:
+        if factor is None or result.size * factor.size > _ENTRY_LIMIT:
+            return None
+        result = operation.outer(result, factor).reshape(-1)
+    return result
+
+
+def _with_equal_rows(channel: DefaultChannel, part: ChannelCapacity) -> ChannelCapacity:
+    """The capacity of the distinct rows; all secrets with the default row share its weight in the input."""
+    weights = divergences = None
+    if channel.inputs <= _ENTRY_LIMIT and part.input is not None and part.divergences is not None:
+        listed = channel.indices
+        weights = np.full(channel.inputs, part.input[-1] / (channel.inputs - listed.size))
+        divergences = np.full(channel.inputs, part.divergences[-1])
+        weights[listed], divergences[listed] = part.input[:-1], part.divergences[:-1]
+    method = f"equal rows once: {part.method}"
+    estimate = Estimate(*part.capacity.floats(), kind="certified", unit="nats", method=method)
+    return replace(part, capacity=estimate, input=weights, divergences=divergences, method=method)
+
+
+def _of_uniform_input(channel: AnyChannel, classes: TypeClasses, rtol: float) -> ChannelCapacity:
+    """The closed form for a symmetric channel."""
+    value, lower, upper = structured.information(classes, shared_error=structured.shared_error(channel))
+    method = "all inputs alike: the uniform distribution"
     estimate = Estimate(value, lower, upper, kind="certified", unit="nats", method=method)
-    return ChannelCapacity(estimate, p, q, k, iterations, converged, method)
+    converged = upper - lower <= rtol * min(1.0, max(value, 1e-290))
+    if channel.inputs > _SIDE_LIMIT or not channel._cells_within(_ENTRY_LIMIT):
+        return ChannelCapacity(estimate, None, None, None, 0, converged, method)
+    uniform = np.full(channel.inputs, 1.0 / channel.inputs)
+    divergences = np.full(channel.inputs, value)
+    return ChannelCapacity(estimate, uniform, uniform @ channel.matrix(), divergences, 0, converged, method)
 
 
 def _solve_cells(channel: Any, rtol: float, steps: int, deadline: float, n_jobs: int | None) -> ChannelCapacity:

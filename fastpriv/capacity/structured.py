@@ -1,4 +1,4 @@
-"""Capacities of channels of known structure, from their parts and without writing the channel out.
+"""Mutual information of channels of known structure, from classes of equivalent releases, without writing them out.
 
 Notation: class c of equivalent releases has probability W_c, its groups of secrets mass g_h and y_h = ln(posterior /
 prior).
@@ -21,18 +21,16 @@ distance from the mean, about the standard deviation. Capacities of independent 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray
-from ..channels import AnyChannel, DefaultChannel, ProductChannel, TypeClasses
+from ..channels import AnyChannel, TypeClasses
 from ..mechanisms import RandomizedResponse, SubsetSelection, UnaryEncoding
 from ..mechanisms.set_valued import log_expit
 
 __all__ = [
-    "FSUM_LIMIT", "LONG_SUM_ERROR", "CapacitySolution", "accurate_sum", "default_capacity", "information",
-    "is_symmetric", "product_capacity", "shared_error", "symmetric_capacity",
+    "FSUM_LIMIT", "LONG_SUM_ERROR", "accurate_sum", "information", "is_symmetric", "shared_error",
 ]  # fmt: skip
 
 # bound: tested by enclosures/test_structured_capacity - relative error of log ratios in classes of few groups
@@ -41,36 +39,11 @@ FSUM_LIMIT = 2**16  # terms up to which a sum is taken by math.fsum, which round
 # bound: proved - a term takes part in at most 19 + log2(n / 128) additions, in blocks of 128 and halves of halves
 LONG_SUM_ERROR = 64 * UNIT_ROUNDOFF
 _FEW_GROUPS = 8  # groups of a class up to which _RATIO_ERROR suffices; with more, it applies to the largest tilt too
-_ENTRY_LIMIT = 2**20  # entries of a distribution, or cells of its channel, up to which it is written out
-_SIDE_LIMIT = 2**10  # secrets; a channel of more, with at least as many releases, has more cells than _ENTRY_LIMIT
-
-
-class CapacitySolution(NamedTuple):
-    """A capacity in nats with its certificate; arrays that are too large to be written out are None."""
-
-    value: float
-    lower: float
-    upper: float
-    input: FloatArray | None
-    output: FloatArray | None
-    divergences: FloatArray | None
 
 
 def is_symmetric(channel: AnyChannel) -> bool:
     """Whether some permutation of the releases undoes any transposition of two secrets."""
     return isinstance(channel, (RandomizedResponse, UnaryEncoding, SubsetSelection))
-
-
-def symmetric_capacity(channel: AnyChannel) -> CapacitySolution | None:
-    """The closed form for a symmetric channel; None if it has too many classes to list."""
-    profiles = channel.type_classes()
-    if profiles is None:
-        return None
-    bracket = information(profiles, shared_error=shared_error(channel))
-    if channel.inputs > _SIDE_LIMIT or not channel._cells_within(_ENTRY_LIMIT):
-        return CapacitySolution(*bracket, None, None, None)
-    uniform = np.full(channel.inputs, 1.0 / channel.inputs)
-    return CapacitySolution(*bracket, uniform, uniform @ channel.matrix(), np.full(channel.inputs, bracket[0]))
 
 
 def shared_error(channel: AnyChannel) -> float:
@@ -79,41 +52,6 @@ def shared_error(channel: AnyChannel) -> float:
         return 0.0
     spread = log_expit(channel.logit_q) + log_expit(-channel.logit_q)  # log of q (1 - q)
     return 32 * UNIT_ROUNDOFF * (1.0 - spread) * (1.0 + math.sqrt(channel.k * math.exp(spread)))
-
-
-def default_capacity(channel: DefaultChannel, part: Any) -> CapacitySolution:
-    """The capacity of the distinct rows; all secrets with the default row share its weight in the input."""
-    bracket = part.capacity.value, part.capacity.lower, part.capacity.upper
-    if channel.inputs > _ENTRY_LIMIT:
-        return CapacitySolution(*bracket, None, part.output, None)
-    listed = channel.indices
-    weights = np.full(channel.inputs, part.input[-1] / (channel.inputs - listed.size))
-    divergences = np.full(channel.inputs, part.divergences[-1])
-    weights[listed], divergences[listed] = part.input[:-1], part.divergences[:-1]
-    return CapacitySolution(*bracket, weights, part.output, divergences)
-
-
-def product_capacity(channel: ProductChannel, parts: list[Any]) -> CapacitySolution:
-    """The sum over independent factors; their input and output distributions are multiplied."""
-    value, lower, upper = (
-        math.fsum(times * float(getattr(part.capacity, end)) for times, part in zip(channel.powers, parts, strict=True))
-        for end in ("value", "lower", "upper")
-    )
-    slack = 4 * UNIT_ROUNDOFF * upper
-    factors = [part for times, part in zip(channel.powers, parts, strict=True) for _ in range(min(times, _SIDE_LIMIT))]
-    arrays = [_outer_product([getattr(part, name) for part in factors], operation) for name, operation in
-              (("input", np.multiply), ("output", np.multiply), ("divergences", np.add))]  # fmt: skip
-    return CapacitySolution(value, max(0.0, lower - slack), upper + slack, *arrays)
-
-
-def _outer_product(factors: list[FloatArray | None], operation: np.ufunc) -> FloatArray | None:
-    """The outer product or sum of all factors as a vector; None where one is unknown or the result is too large."""
-    result = np.full(1, float(operation.identity))
-    for factor in factors:
-        if factor is None or result.size * factor.size > _ENTRY_LIMIT:
-            return None
-        result = operation.outer(result, factor).reshape(-1)
-    return result
 
 
 def information(profiles: TypeClasses, *, shared_error: float = 0.0, gap: float = 0.0) -> tuple[float, float, float]:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..base import parallel, validate
-from ..base.errors import DomainError, ShapeError
-from ..base.numerics import BoolArray, FloatArray, RealArray
+from ..base.errors import ShapeError
+from ..base.numerics import FloatArray, RealArray
 from ..base.values import Index, Stack, is_read_only
 from ..kernels import _channel_capacity
 from .base import Channel
@@ -93,12 +93,12 @@ class ChannelStack(Stack):
 
     __slots__ = ("cells", "errors", "inputs", "mass_gaps", "outputs", "records", "shape")
     _fields = ("cells", "_error_texts")
+    _columns = ("cells", "mass_gaps")
 
     cells: RealArray
     inputs: int
     outputs: int
     mass_gaps: FloatArray
-    records: bool
 
     def __init__(self, matrices: ArrayLike, *, errors: Literal["raise", "record"] = "raise") -> None:
         records = validate.choice("errors", errors, ("raise", "record")) == "record"
@@ -113,48 +113,19 @@ class ChannelStack(Stack):
         with np.errstate(invalid="ignore"):
             invalid = np.asarray(~((gaps >= 0) & (gaps <= self.tolerance)).all(axis=-1))
         self._set(mass_gaps=gaps.max(axis=-1, initial=0.0), errors=MappingProxyType({}))
-        if invalid.any():
-            self._refuse(invalid)
+        sound = {"cells": 1.0 / self.outputs, "mass_gaps": 0.0}
+        validate.with_argument_name("matrix", "matrices", lambda: self._note_errors(invalid, "channel", sound))
 
     @property
     def tolerance(self) -> float:
         """How far the sum of a row may be from 1."""
         return validate.sum_tolerance(self.cells.dtype)
 
-    def _refuse(self, invalid: BoolArray) -> None:
-        """Raise the error of the first invalid channel, or note those of all and replace their cells by 1/m."""
-        found: dict[Index, str] = {}
-        for row in np.argwhere(invalid):
-            index = tuple(int(i) for i in row)
-            try:
-                Channel(np.array(self.cells[index]))
-            except DomainError as error:
-                if not self.records:
-                    text = str(error).replace("matrix", "matrices", 1)
-                    raise DomainError(at_position(text, "channel", index, int(invalid.sum()), self.size)) from None
-                found[index] = str(error)
-        cells, gaps = np.array(self.cells), np.array(self.mass_gaps)
-        cells[invalid], gaps[invalid] = 1.0 / self.outputs, 0.0
-        self._set(cells=cells, mass_gaps=gaps, errors=MappingProxyType(found))
-
     def __iter__(self) -> Iterator[Channel | ChannelStack]:
         return (self[i] for i in range(len(self)))
 
-    def __getitem__(self, index: Any) -> Any:
-        """The channel at a position, or a smaller stack; the axes of channels cannot be indexed.
-
-        The position of an invalid channel raises ``DomainError`` with its text.
-        """
-        positions, found = self._selected(index)
-        cells = self.cells.reshape(-1, self.inputs, self.outputs)
-        if positions.ndim == 0:
-            return Channel(cells[int(positions)])
-        chosen = ChannelStack(cells[positions], errors="record" if self.records else "raise")
-        chosen._set(errors=MappingProxyType(found))
-        return chosen
-
-    def __reduce__(self) -> Any:
-        return _unpickled, (np.array(self.cells), self.records, dict(self.errors))
+    def _item(self, index: Index) -> Channel:
+        return Channel(self.cells[index])
 
     def __repr__(self) -> str:
         invalid = f", {len(self.errors)} of them invalid" if self.errors else ""
@@ -162,14 +133,6 @@ class ChannelStack(Stack):
             f"<ChannelStack of shape {self.shape}{invalid}: {self.inputs:,} secrets, {self.outputs:,} releases, "
             f"{self.cells.dtype}>"
         )
-
-
-def at_position(text: str, item: str, index: Index, invalid: int, size: int) -> str:
-    """The text of an error with the position of the item that it is about."""
-    if not index:
-        return text
-    at = f" at {item} {index[0] if len(index) == 1 else index} ({invalid} of {size} {item}s)"
-    return text.replace("; got", f"{at}; got", 1)
 
 
 def _stack_cells(matrices: ArrayLike) -> RealArray:
@@ -188,10 +151,3 @@ def _stack_cells(matrices: ArrayLike) -> RealArray:
         return array.view(np.ndarray)
     validate.memory("matrices", array.size * kind.itemsize, "Pass fewer channels at a time.")
     return validate.copied(array, kind, "C")
-
-
-def _unpickled(cells: RealArray, records: bool, errors: dict[Index, str]) -> ChannelStack:
-    cells.setflags(write=False)
-    stack = ChannelStack(cells, errors="record" if records else "raise")
-    stack._set(errors=MappingProxyType(errors))
-    return stack

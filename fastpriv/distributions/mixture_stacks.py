@@ -8,7 +8,7 @@ at one position of the leading axes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -93,14 +93,15 @@ class MixtureStack(Stack):
     (3, 2, 4)
     """
 
-    __slots__ = ("_gaps", "_records", "covariances", "dimension", "errors", "means", "shape", "sigmas", "weights")
+    __slots__ = ("_gaps", "covariances", "dimension", "errors", "means", "records", "shape", "sigmas", "weights")
+    _fields = ("weights", "means", "sigmas", "covariances", "dimension", "records", "_error_texts")
+    _columns = ("weights", "means", "sigmas", "covariances")
 
     weights: FloatArray
     means: FloatArray
     sigmas: FloatArray | None
     covariances: FloatArray | None
     dimension: int
-    _records: bool
     _gaps: FloatArray | None
 
     def __init__(
@@ -149,7 +150,7 @@ class MixtureStack(Stack):
             weights=np.broadcast_to(w, rows), means=np.broadcast_to(m, rows + vectors),
             sigmas=np.broadcast_to(spread, rows + inner) if covariances is None else None,
             covariances=None if covariances is None else np.broadcast_to(spread, rows + inner),
-            dimension=d, shape=rows[:-1], errors=MappingProxyType({}), _records=records,
+            dimension=d, shape=rows[:-1], errors=MappingProxyType({}), records=records,
         )  # fmt: skip
         doubtful = _invalid_weights(w, rows[-1]) | _any_invalid(m, 1 + len(vectors), MAX_MAGNITUDE)
         if covariances is None:
@@ -157,32 +158,8 @@ class MixtureStack(Stack):
         else:
             doubtful = doubtful | _invalid_matrices(spread)
         if doubtful.any() and self.size:
-            self._refuse(np.broadcast_to(doubtful, self.shape))
-
-    def _refuse(self, doubtful: BoolArray) -> None:
-        """Raise the error of the first invalid row, or note those of all and set their weights to 0."""
-        found: dict[Index, str] = {}
-        for row in np.argwhere(doubtful):
-            index = tuple(int(i) for i in row)
-            try:
-                self._mixture(index)
-            except (DomainError, ShapeError) as error:
-                if not self._records:
-                    at = "" if not index else f" at row {index[0] if len(index) == 1 else index}"
-                    number = f" ({int(doubtful.sum())} of {self.size} rows)" if index else ""
-                    raise type(error)(str(error).replace("; got", f"{at}{number}; got", 1)) from None
-                found[index] = str(error)
-        if not found:
-            return
-        invalid = np.zeros(self.shape, dtype=bool)
-        invalid[tuple(np.array(list(found)).T)] = True
-        changed: dict[str, Any] = {}
-        sound: dict[str, Any] = {"weights": 0.0, "means": 0.0, "sigmas": 1.0, "covariances": np.eye(self.dimension)}
-        for name, number in sound.items():
-            if getattr(self, name) is not None:
-                changed[name] = np.array(getattr(self, name))
-                changed[name][invalid] = number
-        self._set(**changed, errors=MappingProxyType(found))
+            sound = {"weights": 0.0, "means": 0.0, "sigmas": 1.0, "covariances": np.eye(d)}
+            self._note_errors(np.broadcast_to(doubtful, self.shape), "row", sound)
 
     @classmethod
     def of(cls, mixtures: Sequence[GaussianMixture], *, errors: Literal["raise", "record"] = "raise") -> MixtureStack:
@@ -236,20 +213,15 @@ class MixtureStack(Stack):
                                      mixture.means.shape)  # fmt: skip
         if covariances is not None:
             covariances = np.broadcast_to(covariances, (k, d, d))
-        return _rebuilt(mixture.weights, mixture.means, sigmas, covariances, d, False, {})
+        return cls._of({
+            "weights": mixture.weights, "means": mixture.means, "sigmas": sigmas, "covariances": covariances,
+            "dimension": d, "shape": (), "errors": {}, "records": False,
+        })  # fmt: skip
 
     @property
     def components(self) -> int:
         """The number of components k, padding included."""
         return int(self.weights.shape[-1])
-
-    @property
-    def invalid(self) -> BoolArray:
-        """Which rows have errors, of shape ``shape``."""
-        mask = np.zeros(self.shape, dtype=bool)
-        if self.errors:
-            mask[tuple(np.array(list(self.errors)).T)] = True
-        return mask
 
     @property
     def mass_gaps(self) -> FloatArray:
@@ -266,21 +238,7 @@ class MixtureStack(Stack):
             self._set(_gaps=np.broadcast_to(gaps, self.shape))
         return self._gaps  # type: ignore[return-value]
 
-    def __getitem__(self, index: Any) -> Any:
-        """The mixture at one position, or a smaller stack: as indexing an array of shape ``shape``."""
-        numbers, kept = self._selected(index)
-        if numbers.ndim == 0:
-            return self._mixture(tuple(int(i) for i in np.unravel_index(int(numbers), self.shape)))
-        positions = tuple(np.unravel_index(numbers.ravel(), self.shape)) if self.shape else ()
-
-        def chosen(field: FloatArray) -> FloatArray:
-            return np.asarray(field[positions].reshape(numbers.shape + field.shape[len(self.shape) :]))
-
-        sigmas, covariances = (None if field is None else chosen(field) for field in (self.sigmas, self.covariances))
-        errors = self._records, kept
-        return _rebuilt(chosen(self.weights), chosen(self.means), sigmas, covariances, self.dimension, *errors)
-
-    def _mixture(self, index: Index) -> GaussianMixture:
+    def _item(self, index: Index) -> GaussianMixture:
         """The mixture at this position."""
         w, m = self.weights[index], self.means[index]
         if self.covariances is not None:
@@ -288,31 +246,11 @@ class MixtureStack(Stack):
         assert self.sigmas is not None
         return GaussianMixture(w, m, self.sigmas[index])
 
-    def _arrays(self) -> tuple[Any, ...]:
-        own = self.weights, self.means, self.sigmas, self.covariances, self.dimension, self._records
-        return *own, self._error_texts
-
-    def __reduce__(self) -> Any:
-        return _rebuilt, (*self._arrays()[:-1], dict(self.errors))
-
     def __repr__(self) -> str:
         words = [f"shape={self.shape}", f"components={self.components}", f"dimension={self.dimension}"]
         if self.errors:
             words.append(f"errors at {len(self.errors)} rows")
         return f"MixtureStack({', '.join(words)})"
-
-
-def _rebuilt(
-    weights: FloatArray, means: FloatArray, sigmas: FloatArray | None, covariances: FloatArray | None, dimension: int,
-    records: bool, errors: Mapping[Index, str],
-) -> MixtureStack:  # fmt: skip
-    """A stack of parameters that were checked before."""
-    stack = MixtureStack.__new__(MixtureStack)
-    stack._set(
-        weights=weights, means=means, sigmas=sigmas, covariances=covariances, dimension=dimension,
-        shape=weights.shape[:-1], errors=MappingProxyType(dict(errors)), _records=records,
-    )  # fmt: skip
-    return stack
 
 
 def _numbers(name: str, value: Any) -> FloatArray:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..base import validate
-from ..base.errors import DomainError, ShapeError
+from ..base.errors import ShapeError
 from ..base.numerics import FloatArray
-from ..base.values import Index, Stack
+from ..base.values import Index, Stack, broadcast_positions, errors_at
 from .mixture_stacks import MixtureStack
 from .packed import MAX_MAGNITUDE
 from .pmf import Pmf
@@ -84,10 +84,10 @@ class PmfStack(Stack):
 
     __slots__ = ("errors", "probabilities", "records", "shape", "values")
     _fields = ("values", "probabilities", "_error_texts")
+    _columns = ("values", "probabilities")
 
     values: FloatArray
     probabilities: FloatArray
-    records: bool
 
     def __init__(
         self, values: ArrayLike, probabilities: ArrayLike, *, errors: Literal["raise", "record"] = "raise"
@@ -112,34 +112,12 @@ class PmfStack(Stack):
         x = np.broadcast_to(np.take_along_axis(x, order, axis=-1), rows)
         p = np.take_along_axis(np.broadcast_to(p, rows), spread, axis=-1)
         self._set(values=x, probabilities=p, shape=rows[:-1], errors=MappingProxyType({}), records=records)
-        self._refuse()
-
-    def _refuse(self) -> None:
-        """Raise the error of the first invalid row, or note those of all and set their numbers to 0."""
-        x, p = self.values, self.probabilities
         with np.errstate(invalid="ignore"):
             sound = ((p >= 0) & (p <= 1) & (np.abs(x) <= MAX_MAGNITUDE)).all(axis=-1)
             sound &= (x[..., 1:] > x[..., :-1]).all(axis=-1)
             sound &= np.abs(np.sum(p, axis=-1, dtype=np.longdouble) - 1) <= _SURE_TOLERANCE
-        found: dict[Index, tuple[type[ValueError], str]] = {}
-        for row in np.argwhere(~sound):  # among them rows with padding of equal values, which are valid
-            index = tuple(int(i) for i in row)
-            try:
-                self._pmf(index)
-            except (DomainError, ShapeError) as error:
-                found[index] = type(error), str(error)
-        if not found:
-            return
-        if not self.records:
-            index, (kind, text) = next(iter(found.items()))
-            at = f" at row {index[0] if len(index) == 1 else index} ({len(found)} of {self.size} rows)" if index else ""
-            raise kind(text.replace("; got", f"{at}; got", 1))
-        invalid = np.zeros(self.shape, dtype=bool)
-        invalid[tuple(np.array(list(found)).T)] = True
-        x, p = np.array(x), np.array(p)
-        x[invalid] = p[invalid] = 0.0
-        texts = {index: text for index, (_, text) in found.items()}
-        self._set(values=x, probabilities=p, errors=MappingProxyType(texts))
+        # rows with padding of equal values are doubtful too, and valid
+        self._note_errors(np.asarray(~sound), "row", {"values": 0.0, "probabilities": 0.0})
 
     @classmethod
     def of(cls, pmfs: Sequence[Pmf]) -> PmfStack:
@@ -162,17 +140,6 @@ class PmfStack(Stack):
             x[index, len(row) :] = row.values[-1]
         return cls(x, p)
 
-    def __getitem__(self, index: Any) -> Any:
-        """The distribution at one position, or a smaller stack: as indexing an array of shape ``shape``.
-
-        The position of an invalid row raises ``DomainError`` with its text.
-        """
-        positions, found = self._selected(index)
-        if positions.ndim == 0:
-            return self._pmf(tuple(int(i) for i in np.unravel_index(int(positions), self.shape)) if self.shape else ())
-        x, p = (field.reshape(self.size, -1)[positions] for field in (self.values, self.probabilities))
-        return _rebuilt(x, p, self.records, found)
-
     def through_gaussian(self, sigma: ArrayLike) -> MixtureStack:
         """The distributions of value + N(0, sigma^2) noise; sigma broadcasts with ``shape``."""
         noise = validate.real("sigma", sigma, answer=False)
@@ -181,19 +148,14 @@ class PmfStack(Stack):
             self.probabilities, self.values, noise[..., None], errors="record" if self.records else "raise"
         )
         if self.errors:
-            numbers = np.broadcast_to(np.arange(self.size).reshape(self.shape), stack.shape)
-            own = {int(np.ravel_multi_index(at, self.shape)) if at else 0: text for at, text in self.errors.items()}
-            found = {at: own.get(int(numbers[at]), text) for at, text in stack.errors.items()}
-            stack._set(errors=MappingProxyType(found))
+            texts = {**stack.errors, **errors_at(self, broadcast_positions(self.shape, stack.shape))}
+            stack._set(errors=MappingProxyType(texts))
         return stack
 
-    def _pmf(self, index: Index) -> Pmf:
+    def _item(self, index: Index) -> Pmf:
         x, p = self.values[index], self.probabilities[index]
         kept = p != 0
         return Pmf(x, p) if kept.all() else Pmf(x[kept], p[kept])
-
-    def __reduce__(self) -> Any:
-        return _rebuilt, (np.array(self.values), np.array(self.probabilities), self.records, dict(self.errors))
 
     def __repr__(self) -> str:
         invalid = f", {len(self.errors)} of them invalid" if self.errors else ""
@@ -206,11 +168,3 @@ def _numbers(name: str, given: ArrayLike) -> FloatArray:
     if array.dtype.kind not in "fiub":
         return validate.real(name, given, "numbers", answer=False)
     return array.astype(np.float64)
-
-
-def _rebuilt(values: FloatArray, probabilities: FloatArray, records: bool, errors: dict[Index, str]) -> PmfStack:
-    """A stack of arrays that have been checked."""
-    stack = PmfStack.__new__(PmfStack)
-    stack._set(values=values, probabilities=probabilities, shape=values.shape[:-1], records=records,
-               errors=MappingProxyType(errors))  # fmt: skip
-    return stack

@@ -25,7 +25,8 @@ import numpy as np
 from ..base import parallel, validate
 from ..base.errors import DomainError, ShapeError
 from ..base.estimate import KINDS, Estimate, Kind, Unit, combined_costs
-from ..base.numerics import LOG_2, FloatArray, IndexArray
+from ..base.numerics import LOG_2, BoolArray, FloatArray, IndexArray
+from ..base.values import broadcast_positions, errors_at, with_position
 from ..distributions import GaussianMixture, MixtureStack
 from ..kernels import _hockey_stick_curves, _quadrature
 from ..sampling.options import Request, Sampling
@@ -34,7 +35,7 @@ from .one_dimension.quadrature import MAX_EXPONENTIALS, STOPPED, TIME_SPENT, Dea
 
 __all__ = ["hockey_stick", "quantity"]
 
-_BLOCK_WORK = 50_000  # of a block of rows, in units of ``_work_of_row``: some milliseconds, up to 0.1 s
+_BLOCK_WORK = 50_000  # of a block of rows, in pairs of components and crossings: some milliseconds, up to 0.1 s
 _MAX_BLOCK_ROWS = 2048  # rows whose brackets stand in memory beside the answer
 _ROWS_AT_ONCE = 16  # rows of a block of quantities that are computed one by one, 0.1 to some milliseconds each
 _BITS = 1 << np.arange(6)  # one for each count of the kernel
@@ -80,7 +81,7 @@ class Stacks(NamedTuple):
         for stack, single in zip(self.stacks, self.singles, strict=True):
             own = index[len(index) - len(stack.shape) :]
             place = tuple(0 if n == 1 else i for i, n in zip(own, stack.shape, strict=True))
-            found.append(stack._mixture(place) if single is None else single)
+            found.append(stack._item(place) if single is None else single)
         return tuple(found)
 
     def fields(self, which: int) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -123,18 +124,13 @@ def stacks_of(distributions: Mapping[str, Any], axes: tuple[int, ...] = (), para
             f"{' and '.join(map(str, shapes))}{more}. Add axes of length 1 for a grid."
         ) from None
     validate.grid("stacks", shape)
-    errors: dict[int, str] = {}
-    numbers = np.arange(math.prod(shape)).reshape(shape) if any(stack.errors for stack in stacks) else None
+    texts: dict[tuple[int, ...], str] = {}
     for stack in stacks:
-        for index, text in stack.errors.items():
-            assert numbers is not None
-            aligned = numbers.reshape(shape[: len(shape) - len(index)] + shape[len(shape) - len(index) :])
-            place = tuple(slice(None) if n == 1 else i for i, n in zip(index, stack.shape, strict=True))
-            for row in np.ravel(aligned[(..., *place)]).tolist():
-                errors.setdefault(row, text)
-    invalid = np.array(sorted(errors), dtype=np.intp)
-    made = Stacks(tuple(stacks), tuple(singles), shape, invalid, {}, any(stack._records for stack in stacks))
-    return made._replace(errors={made.position(row): errors[row] for row in invalid.tolist()})
+        if stack.errors:
+            texts = errors_at(stack, broadcast_positions(stack.shape, shape)) | texts
+    texts = dict(sorted(texts.items()))
+    invalid = np.array([int(np.ravel_multi_index(at, shape)) if at else 0 for at in texts], dtype=np.intp)
+    return Stacks(tuple(stacks), tuple(singles), shape, invalid, texts, any(stack.records for stack in stacks))
 
 
 def hockey_stick(
@@ -145,11 +141,19 @@ def hockey_stick(
     points = epsilon.shape[-1:]
     unit: Unit = "log probability" if logs else "probability"
     validate.grid("epsilon with stacks", both.shape + points)
-    grid = np.broadcast_to(epsilon, both.shape + points)
-    if both.in_one_dimension(request):
-        return _curves(both, grid, points, request, logs=logs, unit=unit)
+    grid = np.array(np.broadcast_to(epsilon, both.shape + points), order="C")
     trivial = (-LOG_2, -math.inf, 0.0) if logs else (0.5, 0.0, 1.0)
-    return _row_by_row(both, grid, points, request, function, unit=unit, trivial=trivial)
+    if not both.in_one_dimension(request):
+        return _row_by_row(both, grid, points, request, function, unit=unit, trivial=trivial)
+    deadline = Deadline(time.monotonic() + request.time_budget.remaining)
+
+    def answer(*arguments: Any, sampling: Sampling | None) -> Estimate:
+        return monotone_pieces.hockey_stick_divergence(*arguments, logs=logs, deadline=deadline)
+
+    kernel = functools.partial(_settle_curves, both, grid.reshape(both.size, math.prod(points)), logs, deadline)
+    k = sum(stack.components for stack in both.stacks)
+    return _row_by_row(both, grid, points, request, answer, unit=unit, trivial=trivial, kernel=kernel,
+                       work=k * k + k * math.prod(points))  # fmt: skip
 
 
 def quantity(
@@ -178,92 +182,9 @@ def quantity(
         def answer(*arguments: Any, sampling: Sampling | None) -> Estimate:
             return function(*arguments, sampling=sampling, **options)
 
-    return _row_by_row(stacks, grid, points, request, answer, unit="nats", trivial=trivial, kernel=kernel)
-
-
-def _curves(
-    both: Stacks, grid: FloatArray, points: tuple[int, ...], request: Request, *, logs: bool, unit: Unit
-) -> Estimate:
-    """Hockey-stick curves of stacks in one dimension."""
-    deadline = Deadline(time.monotonic() + request.time_budget.remaining)
-    count = math.prod(points)
-    numbers = np.full((3, both.size, count), np.nan)
-    flat = grid.reshape(both.size, count) if grid.ndim > len(points) and any(grid.strides[: len(both.shape)]) else None
-    shared = np.ascontiguousarray(grid[(0,) * len(both.shape)]).reshape(count) if both.size else np.zeros(count)
-    fields = both.fields(0), both.fields(1)
-    gaps = [None if not stack.mass_gaps.any() else np.broadcast_to(stack.mass_gaps, both.shape).reshape(-1)
-            for stack in both.stacks]  # fmt: skip
-    rows = both.valid
-    k = sum(stack.components for stack in both.stacks)
-
-    def epsilons(part: IndexArray) -> FloatArray:
-        return np.broadcast_to(shared, (len(part), count)) if flat is None else flat[part]
-
-    def kernel(part: IndexArray, levels: FloatArray) -> tuple[FloatArray, Any]:
-        out, cost = np.empty((*levels.shape, 6)), np.zeros((len(part), 6), dtype=np.int64)
-        _hockey_stick_curves.stack_curves(
-            *fields, levels, part, both.shape, monotone_pieces.MAX_DOUBLE_WIDTH, logs, deadline.expiry, out, cost
-        )
-        return out, cost
-
-    def block(where: slice) -> tuple[dict[str, Any], dict[str, None]]:
-        part = rows[where]
-        gap_p, gap_q = (np.zeros(len(part)) if gap is None else gap[part] for gap in gaps)
-        with_gap = (gap_p != 0.0) | (gap_q != 0.0)
-        if not with_gap.any():
-            out, cost = kernel(part, epsilons(part))
-            redone = monotone_pieces.is_wide(out).any(axis=-1)
-        else:
-            out, cost = np.empty((len(part), count, 6)), np.zeros((len(part), 6), dtype=np.int64)
-            redone = np.zeros(len(part), dtype=bool)
-            if not with_gap.all():
-                out[~with_gap], cost[~with_gap] = kernel(part[~with_gap], epsilons(part[~with_gap]))
-                redone[~with_gap] = monotone_pieces.is_wide(out[~with_gap]).any(axis=-1)
-            own = gap_p[with_gap, None], gap_q[with_gap, None]
-            levels = monotone_pieces.epsilons_for_gaps(epsilons(part[with_gap]), *own)
-            three, cost[with_gap] = kernel(part[with_gap], levels)
-            redone[with_gap] = monotone_pieces.is_wide(three).any(axis=-1)
-            out[with_gap] = monotone_pieces.rows_for_gaps(three, own[0])
-        stopped = cost[:, 4] > 0
-        redone = (redone | (cost[:, 5] > 0)) & ~stopped  # also where elementary bounds contradict the bracket
-        costs = monotone_pieces.named_costs([*cost[~redone, :4].sum(axis=0).tolist(), 0, 0])
-        signs = sorted(set(((cost[~redone] > 0) @ _BITS).tolist()))  # of the counts, one bit each
-        counted = (monotone_pieces.named_costs([bits & bit for bit in _BITS.tolist()]) for bits in signs)
-        methods = {monotone_pieces.curve_method(counts, closed=False): None for counts in counted}
-        if stopped.any():
-            costs |= STOPPED
-        for i in np.flatnonzero(redone).tolist():
-            one = np.ascontiguousarray(epsilons(part[i : i + 1])[0])
-            width = monotone_pieces.MAX_DOUBLE_WIDTH
-            first, second = both.mixtures(int(part[i]))
-            out[i], more, closed = monotone_pieces.hockey_stick_rows(
-                first, second, one, width, logs=logs, deadline=deadline
-            )
-            methods[monotone_pieces.curve_method(more, closed=closed)] = None
-            costs = combined_costs((costs, more))
-        numbers[:, part] = np.moveaxis(out[..., 3:] if logs else out[..., :3], -1, 0)
-        return costs, methods
-
-    size = min(max(1, _BLOCK_WORK // _work_of_row(k, count)), _MAX_BLOCK_ROWS)
-    cost: Mapping[str, Any] = dict.fromkeys(monotone_pieces.COST_FIELDS, 0)
-    methods: dict[str, None] = {}
-    parts = parallel.blocks(len(rows), size) if count else []
-    results = parallel.ordered_map(block, parts, n_jobs=request.n_jobs, progress=request.progress, shared=True)
-    for more, names in results:
-        cost = combined_costs((cost, more))
-        methods |= names
-    if both.errors:
-        cost = {**cost, "errors": both.errors}
-    shape = both.shape + points
-    return Estimate(
-        *(one.reshape(shape) for one in numbers), kind="certified", unit=unit,
-        method="; ".join(methods) or "no rows", cost=cost,
-    )  # fmt: skip
-
-
-def _work_of_row(components: int, points: int) -> int:
-    """The work of a row, so that a block of 50,000 takes some milliseconds: pairs of components, and crossings."""
-    return components * components + components * points
+    k = sum(stack.components for stack in stacks.stacks)
+    return _row_by_row(stacks, grid, points, request, answer, unit="nats", trivial=trivial, kernel=kernel,
+                       work=(k * k + k) * max(math.prod(points), 1))  # fmt: skip
 
 
 class _Settled(NamedTuple):
@@ -272,6 +193,54 @@ class _Settled(NamedTuple):
     rows: IndexArray = np.zeros(0, dtype=np.intp)
     methods: tuple[tuple[Kind, str], ...] = ()  # kinds of bounds, with methods
     cost: Mapping[str, Any] = MappingProxyType({})
+
+
+def _settle_curves(
+    both: Stacks, grid: FloatArray, logs: bool, deadline: Deadline, part: IndexArray, numbers: FloatArray
+) -> _Settled:
+    """Hockey-stick curves of these rows by one call of the kernel, or by two where masses have gaps.
+
+    Rows whose brackets are wide are not settled, nor those whose brackets elementary bounds contradict.
+    """
+    fields = both.fields(0), both.fields(1)
+    gap_p, gap_q = (
+        np.broadcast_to(stack.mass_gaps, both.shape).reshape(-1)[part] if stack.mass_gaps.any() else np.zeros(len(part))
+        for stack in both.stacks
+    )
+    count = grid.shape[1]
+    out, cost = np.empty((len(part), count, 6)), np.zeros((len(part), 6), dtype=np.int64)
+    redone = np.zeros(len(part), dtype=bool)
+
+    def by_kernel(chosen: BoolArray | slice, levels: FloatArray) -> FloatArray:
+        rows = np.empty((*levels.shape, 6))
+        some = np.zeros((len(levels), 6), dtype=np.int64)
+        _hockey_stick_curves.stack_curves(
+            *fields, levels, part[chosen], both.shape, monotone_pieces.MAX_DOUBLE_WIDTH, logs, deadline.expiry, rows,
+            some,
+        )  # fmt: skip
+        cost[chosen], redone[chosen] = some, monotone_pieces.is_wide(rows).any(axis=-1)
+        return rows
+
+    with_gap = (gap_p != 0.0) | (gap_q != 0.0)
+    if not with_gap.any():
+        out = by_kernel(slice(None), grid[part])
+    elif not with_gap.all():
+        out[~with_gap] = by_kernel(~with_gap, grid[part[~with_gap]])
+    if with_gap.any():
+        gaps = gap_p[with_gap, None], gap_q[with_gap, None]
+        levels = monotone_pieces.epsilons_for_gaps(grid[part[with_gap]], *gaps)
+        out[with_gap] = monotone_pieces.rows_for_gaps(by_kernel(with_gap, levels), gaps[0])
+    stopped = cost[:, 4] > 0
+    settled = ~(redone | (cost[:, 5] > 0)) | stopped
+    costs = monotone_pieces.named_costs([*cost[settled, :4].sum(axis=0).tolist(), 0, 0])
+    signs = sorted(set(((cost[settled] > 0) @ _BITS).tolist()))  # of the counts, one bit each
+    counted = (monotone_pieces.named_costs([bits & bit for bit in _BITS.tolist()]) for bits in signs)
+    methods: dict[tuple[Kind, str], None] = {
+        ("certified", monotone_pieces.curve_method(counts, closed=False)): None for counts in counted
+    }
+    of_curve = out[..., 3:] if logs else out[..., :3]
+    numbers[:, part[settled]] = np.moveaxis(of_curve if settled.all() else of_curve[settled], -1, 0)
+    return _Settled(part[settled], tuple(methods), costs | STOPPED if stopped.any() else costs)
 
 
 def _settle(
@@ -326,11 +295,11 @@ def _settle(
 def _row_by_row(
     stacks: Stacks, grid: FloatArray | None, points: tuple[int, ...], request: Request,
     answer: Callable[..., Estimate], *, unit: Unit, trivial: tuple[float, float, float],
-    kernel: Callable[[IndexArray, FloatArray], _Settled] | None = None,
+    kernel: Callable[[IndexArray, FloatArray], _Settled] | None = None, work: int = 1,
 ) -> Estimate:  # fmt: skip
     """The estimates of all rows as one, each by ``answer`` of its mixtures, its points, and options of its sampling.
 
-    A ``kernel`` goes first: it writes the numbers of the rows that it settles.
+    A ``kernel`` goes first: it writes the numbers of the rows that it settles, and ``work`` is that of a row.
     """
     root = None if stacks.in_one_dimension(request) else request.root
     options = {field.name: getattr(request, field.name) for field in dataclasses.fields(Sampling)}
@@ -353,22 +322,20 @@ def _row_by_row(
         except (DomainError, ShapeError) as error:
             if stacks.records:
                 return str(error)
-            raise type(error)(str(error).replace("; got", f"{_row_text(stacks.position(row))}; got", 1)) from None
+            raise type(error)(with_position(str(error), "row", stacks.position(row))) from None
 
     def block(where: slice) -> tuple[list[tuple[int, Estimate | str]], _Settled]:
         part = rows[where]
         settled = _Settled() if kernel is None or request.time_budget.remaining <= 0.0 else kernel(part, numbers)
-        return [(row, estimate_of(row)) for row in sorted({*part.tolist()} - {*settled.rows.tolist()})], settled
+        remaining = [] if len(settled.rows) == len(part) else np.setdiff1d(part, settled.rows).tolist()
+        return [(row, estimate_of(row)) for row in remaining], settled
 
     numbers = np.full((3, stacks.size, math.prod(points)), np.nan)
     failed: dict[int, str] = dict(zip(stacks.invalid.tolist(), stacks.errors.values(), strict=True))
     kinds: set[Kind] = {"exact"}
     methods: dict[str, None] = {}
     costs: list[Mapping[str, Any]] = []
-    size = _ROWS_AT_ONCE
-    if kernel is not None:
-        work = _work_of_row(sum(stack.components for stack in stacks.stacks), 1) * max(math.prod(points), 1)
-        size = min(max(1, _BLOCK_WORK // work), _MAX_BLOCK_ROWS)
+    size = _ROWS_AT_ONCE if kernel is None else min(max(1, _BLOCK_WORK // work), _MAX_BLOCK_ROWS)
     parts = parallel.blocks(len(rows), size) if math.prod(points) else []
     results = parallel.ordered_map(block, parts, n_jobs=request.n_jobs, progress=request.progress, shared=True)
     for estimates, settled in results:
@@ -392,8 +359,3 @@ def _row_by_row(
         method="; ".join(methods) or "no rows", cost=cost,
         confidence=request.confidence if kind == "statistical" else None,
     )  # fmt: skip
-
-
-def _row_text(index: tuple[int, ...]) -> str:
-    """Where in a stack, for errors; nothing for a stack without axes."""
-    return "" if not index else f" at row {index[0] if len(index) == 1 else index}"

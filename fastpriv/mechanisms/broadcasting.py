@@ -18,11 +18,11 @@ import numpy as np
 from ..base import parallel, validate
 from ..base.errors import DomainError, NotConvergedError, ShapeError
 from ..base.estimate import Estimate, stacked, stacked_arrays
-from ..base.values import Index
+from ..base.values import Index, with_position
 from ..channels import ChannelStack
 from ..distributions import Pmf, PmfStack
 from .gaussian import GaussianMechanism
-from .mechanism_stacks import MechanismStack, with_position
+from .mechanism_stacks import MechanismStack
 
 __all__ = ["broadcasting"]
 

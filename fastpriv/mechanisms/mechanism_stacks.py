@@ -14,7 +14,7 @@ import numpy as np
 
 from ..base import validate
 from ..base.errors import DomainError, ShapeError
-from ..base.values import Index, Stack
+from ..base.values import Index, Stack, with_position
 from ..channels.base import AnyChannel
 from ..channels.channel_stacks import ChannelStack
 
@@ -87,7 +87,6 @@ class MechanismStack(Stack):
     _fields = ("mechanisms", "shape", "_error_texts")
 
     mechanisms: tuple[AnyChannel | None, ...]
-    records: bool
 
     def __init__(
         self, kind: Callable[..., AnyChannel], *parameters: Any, errors: Literal["raise", "record"] = "raise",
@@ -151,7 +150,7 @@ class MechanismStack(Stack):
         items = validate.sequence("mechanisms", mechanisms, "channels")
         for index, one in enumerate(items):
             validate.instance(f"mechanisms[{index}]", one, AnyChannel)
-        return _rebuilt(tuple(items), (len(items),), records, {})
+        return cls._of({"mechanisms": tuple(items), "shape": (len(items),), "records": records, "errors": {}})
 
     def matrices(self) -> ChannelStack:
         """All of them written out, if they have the same secrets and releases: for many small ones a call is faster.
@@ -185,14 +184,14 @@ class MechanismStack(Stack):
 
         The position of an invalid mechanism raises ``DomainError`` with its text.
         """
-        positions, found = self._selected(index)
-        if positions.ndim == 0:
-            return self.mechanisms[int(positions)]
-        chosen = tuple(self.mechanisms[number] for number in positions.ravel().tolist())
-        return _rebuilt(chosen, positions.shape, self.records, found)
+        numbers = np.arange(self.size).reshape(self.shape)[index]
+        chosen = super().__getitem__(index)
+        if isinstance(chosen, MechanismStack):
+            chosen._set(mechanisms=tuple(self.mechanisms[number] for number in numbers.ravel().tolist()))
+        return chosen
 
-    def __reduce__(self) -> Any:
-        return _rebuilt, (self.mechanisms, self.shape, self.records, dict(self.errors))
+    def _item(self, index: Index) -> AnyChannel | None:
+        return self.mechanisms[int(np.ravel_multi_index(index, self.shape)) if index else 0]
 
     def __repr__(self) -> str:
         invalid = f", {len(self.errors)} of them invalid" if self.errors else ""
@@ -219,16 +218,3 @@ def _column(name: str, given: Any) -> Any:
     for index in np.ndindex(column.shape):
         column[index] = array[index]
     return column
-
-
-def with_position(text: str, item: str, index: Index) -> str:
-    """The text of an error with the position of the item that it is about."""
-    return text.replace("; got", f" at {item} {index[0] if len(index) == 1 else index}; got", 1) if index else text
-
-
-def _rebuilt(
-    mechanisms: tuple[AnyChannel | None, ...], shape: Index, records: bool, errors: dict[Index, str]
-) -> MechanismStack:
-    stack = MechanismStack.__new__(MechanismStack)
-    stack._set(mechanisms=mechanisms, shape=shape, records=records, errors=MappingProxyType(errors))
-    return stack

@@ -38,7 +38,7 @@ from .discrete.sharded_rows import model_of_rows
 from .discrete.stack_quantities import StackWithPriors, quantities, stack_estimate, stack_with_priors
 
 __all__ = [
-    "AverageBayesianPrivacy", "MaximumBayesianPrivacy", "abp", "average_bayesian_privacy", "larger_side", "mbp", "xi",
+    "AverageBayesianPrivacy", "MaximumBayesianPrivacy", "abp", "abp_of_shifts", "larger_side", "mbp", "xi",
 ]  # fmt: skip
 
 
@@ -244,7 +244,7 @@ def abp(
         return _abp_of_stack(stack_with_priors(prior, mechanism), n_jobs, progress)
     if is_channel(mechanism):
         model = channel_with_prior(prior, mechanism)
-        return average_bayesian_privacy(posterior_shifts(model, release, secret, belief, n_jobs, progress))
+        return abp_of_shifts(posterior_shifts(model, release, secret, belief, n_jobs, progress))
     if release is not None or secret is not None or belief is not None:
         raise DomainError(
             "release, secret and belief must be None for a Gaussian mechanism; got one of them. Pass a channel, "
@@ -291,7 +291,7 @@ def _abp_of_stack(pairs: StackWithPriors, n_jobs: int | None, progress: Progress
     return AverageBayesianPrivacy(*estimates)
 
 
-def average_bayesian_privacy(shifts: PosteriorShifts) -> AverageBayesianPrivacy:
+def abp_of_shifts(shifts: PosteriorShifts) -> AverageBayesianPrivacy:
     """The result of ``abp`` for a channel."""
     value, lower, upper = _outward(shifts)
     per_value = Estimate(value, lower, upper, kind="certified", unit="1", method=shifts.method)

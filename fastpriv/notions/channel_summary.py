@@ -18,7 +18,7 @@ from ..base.numerics import FloatArray, IndexArray
 from ..base.parallel import Progress
 from ..channels import Channel, ChannelStack, DefaultChannel, ProductChannel, ShardedChannel
 from ..mechanisms.broadcasting import broadcasting
-from .bayesian import AverageBayesianPrivacy, average_bayesian_privacy, larger_side
+from .bayesian import AverageBayesianPrivacy, abp_of_shifts, larger_side
 from .discrete import abp, product_channels
 from .discrete import dense_quantities as dense
 from .discrete.channel_with_prior import (
@@ -26,17 +26,17 @@ from .discrete.channel_with_prior import (
     ChannelWithPrior,
     Mechanism,
     Prior,
+    QuantityRequest,
     automatic_cells,
     channel_with_prior,
     estimate,
     with_all_rows,
     with_distinct_rows,
 )
-from .discrete.quantities import UNITS, brackets, log_ratio_bounds
-from .discrete.relations import check_relations
+from .discrete.quantities import UNITS, brackets, check_relations
 from .discrete.sharded_rows import ShardedRowBlocks, model_of_rows
 from .discrete.stack_quantities import quantities
-from .discrete.type_class_quantities import type_classes
+from .discrete.type_class_quantities import log_ratio_bounds, type_classes
 
 __all__ = ["ChannelSummary", "summary"]
 
@@ -191,7 +191,7 @@ def summary(
     shift = None
     if not (release is None and secret is None and belief is None) or _abp_is_cheap(model):
         shifts = abp.posterior_shifts(model, release, secret, belief, n_jobs, None, passes)
-        shift = average_bayesian_privacy(shifts)
+        shift = abp_of_shifts(shifts)
     return ChannelSummary(**numbers, abp=shift, **arrays, posteriors=posteriors)
 
 
@@ -252,7 +252,7 @@ def _from_rows(
     rows.progress = None  # ABP shows none
     results = dense.column_brackets(rows, first, UNITS) | dense.row_brackets(rows, second)
     if not isinstance(model.channel, (Channel, DefaultChannel)):
-        results |= log_ratio_bounds(model)
+        results |= log_ratio_bounds(QuantityRequest(model, tuple(UNITS)))
     arrays: dict[str, Any] = {}
     if rows_model.channel is model.channel:
         second.divergences.setflags(write=False)

@@ -18,7 +18,12 @@ from .discrete.channel_with_prior import Bracket, ChannelWithPrior, Mechanism, P
 from .discrete.dense_quantities import RowBlocks, column_statistics
 from .discrete.quantities import brackets
 from .discrete.sibson import sibson_information
-from .discrete.stack_quantities import each_pair, pairs_with_levels, quantity, stack_estimate, stack_with_priors
+from .discrete.stack_quantities import (
+    estimates_of_pairs,
+    pairs_with_levels,
+    quantity,
+    stack_with_priors,
+)
 
 __all__ = ["bayes_vulnerability", "map_secrets", "maximal_leakage", "min_entropy_leakage", "renyi_leakage"]
 
@@ -164,16 +169,9 @@ def renyi_leakage(
     orders: FloatArray = validate.real("order", order, "positive", lambda x: x > 0)
     if isinstance(mechanism, ChannelStack):
         pairs, rows = pairs_with_levels(stack_with_priors(prior, mechanism), orders, "order")
-        found = each_pair(pairs, lambda one, index: _renyi_leakage(one, rows[index], 1, None), n_jobs, progress)
-        numbers = np.full((3, *rows.shape), np.nan)
-        for index, one in enumerate(found):
-            if one is not None:
-                numbers[:, index] = one.arrays()
-        shown = [one for one in found if one is not None]
-        method = "; ".join(dict.fromkeys(one.method for one in shown)) or "no channel"
-        certified = any(one.kind == "certified" for one in shown)
-        numbers = numbers if orders.ndim else numbers[..., 0]
-        return stack_estimate(pairs, numbers, "certified" if certified else "exact", method, "nats")
+        return estimates_of_pairs(
+            pairs, rows, lambda model, some: _renyi_leakage(model, some, 1, None), orders, n_jobs, progress, "nats"
+        )
     return _renyi_leakage(channel_with_prior(prior, mechanism), orders, n_jobs, progress)
 
 

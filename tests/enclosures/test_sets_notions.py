@@ -7,15 +7,19 @@ import pytest
 from mpmath import exp, log, mpf, sqrt
 
 from fastpriv import Channel, DomainError, SubsetSelection, UnaryEncoding, notions
+from fastpriv.notions.discrete import set_channels
 from fastpriv.notions.discrete.abp import has_pairwise_form
-from fastpriv.notions.discrete.channel_with_prior import channel_with_prior
-from fastpriv.notions.discrete.quantities import set_quantities
-from fastpriv.notions.discrete.set_channels.abp import MOST_DISTINCT
-from fastpriv.notions.discrete.set_channels.parameters import set_parameters
+from fastpriv.notions.discrete.channel_with_prior import QuantityRequest, channel_with_prior
+from fastpriv.notions.discrete.set_channels import MOST_PAIRED, set_parameters
 from oracles import channel_notions as truth
 from oracles import channels
 
 NAMES = ("cd_lmip", "bayes_vulnerability", "prior_vulnerability", "min_entropy_leakage", "maximal_leakage")
+
+
+def set_quantities(model, names):
+    return set_channels.brackets(QuantityRequest(model, tuple(names)))
+
 
 
 def priors(k, seed):
@@ -147,7 +151,7 @@ def test_what_has_no_integral():
     assert set_parameters(channel_with_prior(None, Channel(np.eye(2)))) is None
     with pytest.raises(DomainError, match=r"at most 2\*\*25 cells, 2\*\*28 secrets and 2\*\*28 releases"):
         notions.pointwise_lmip(prior, UnaryEncoding(30, 1.0))
-    many = np.random.default_rng(5).dirichlet(np.ones(MOST_DISTINCT + 1))
+    many = np.random.default_rng(5).dirichlet(np.ones(MOST_PAIRED + 1))
     assert notions.summary(many, UnaryEncoding(many.size, 1.0)).abp is None
     with pytest.raises(DomainError, match="secret must be one that the prior gives mass; got 1"):
         notions.abp([0.5, 0.0, 0.5], UnaryEncoding(3, 1.0), secret=1)

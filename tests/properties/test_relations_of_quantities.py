@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import entropy as scipy_entropy
 
 from fastpriv import Channel, ProductChannel, RandomizedResponse, notions
-from fastpriv.notions.discrete import channel_with_prior, relations, stack_quantities
+from fastpriv.notions.discrete import channel_with_prior, quantities, stack_quantities
 
 RNG = np.random.default_rng(20)
 
@@ -49,10 +49,10 @@ def test_a_false_quantity_contradicts_another(name, factor):
     prior, channel = random_channel(8, 9)
     model = channel_with_prior.channel_with_prior(prior, channel)
     found = stack_quantities.brackets(model, stack_quantities.UNITS)
-    assert relations.check_relations(found, model) == found
+    assert quantities.check_relations(found, model) == found
     false = found[name]._replace(value=found[name].value * factor, lower=found[name].lower * factor,
                                  upper=found[name].upper * factor)  # fmt: skip
-    checked = relations.check_relations({**found, name: false}, model)
+    checked = quantities.check_relations({**found, name: false}, model)
     assert checked[name].kind == "heuristic"
     changed = [other for other in checked if checked[other].kind == "heuristic"]
     assert len(changed) >= 2
@@ -64,7 +64,7 @@ def test_bounds_that_are_nan_lose_their_claim():
     model = channel_with_prior.channel_with_prior(None, RandomizedResponse(3, 1.0))
     found = stack_quantities.brackets(model, ("xi_plus", "ldp_on_support"))
     false = {**found, "xi_plus": found["xi_plus"]._replace(lower=float("nan"))}
-    assert relations.check_relations(false, model)["xi_plus"].kind == "heuristic"
+    assert quantities.check_relations(false, model)["xi_plus"].kind == "heuristic"
 
 
 @pytest.mark.parametrize(("n", "m"), [(64, 64), (2, 2100), (300, 20)])

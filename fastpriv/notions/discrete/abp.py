@@ -34,8 +34,7 @@ from ...mechanisms.set_valued import count_times_log
 from . import product_channels
 from .channel_with_prior import ChannelWithPrior, with_all_rows, with_distinct_rows
 from .dense_quantities import ColumnStatistics, RowBlocks, column_statistics, row_statistics
-from .set_channels.abp import MOST_DISTINCT, expected_changes
-from .set_channels.parameters import set_parameters
+from .set_channels import MOST_PAIRED, expected_changes, set_parameters
 from .type_class_quantities import chi_square_information, type_classes
 
 __all__ = [
@@ -351,7 +350,7 @@ def _log_growth(hits: NDArray[Any], at_true_secret: float, elsewhere: float, k: 
 def has_pairwise_form(model: ChannelWithPrior) -> bool:
     """Whether the expected posteriors are integrals for pairs of prior probabilities."""
     sets = set_parameters(model)
-    return sets is not None and sets.size is None and sets.prior.size <= MOST_DISTINCT
+    return sets is not None and sets.size is None and sets.prior.size <= MOST_PAIRED
 
 
 def _pairwise_shifts(model: ChannelWithPrior, secret: Any) -> PosteriorShifts:

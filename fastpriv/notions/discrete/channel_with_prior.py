@@ -14,7 +14,9 @@ from numpy.typing import ArrayLike
 from ...base import validate
 from ...base.errors import DomainError, TooLargeError
 from ...base.estimate import Estimate, Kind, Unit
+from ...base.numerics import UNIT_ROUNDOFF as U
 from ...base.numerics import FloatArray
+from ...base.parallel import Progress
 from ...channels import AnyChannel, Channel, ChannelStack, DefaultChannel, ProductChannel, ShardedChannel
 from ...channels.type_classes import prior_gap
 from ...distributions import Pmf, PmfStack
@@ -23,18 +25,8 @@ from ...mechanisms import MechanismStack, SubsetSelection, UnaryEncoding
 from ...mechanisms.gaussian import GaussianMechanism
 
 __all__ = [
-    "LEAST_PRIOR",
-    "Bracket",
-    "ChannelWithPrior",
-    "Mechanism",
-    "Prior",
-    "automatic_cells",
-    "channel_with_prior",
-    "estimate",
-    "is_channel",
-    "rows_are_enumerable",
-    "with_all_rows",
-    "with_distinct_rows",
+    "LEAST_PRIOR", "Bracket", "ChannelWithPrior", "Mechanism", "Prior", "QuantityRequest", "automatic_cells",
+    "channel_with_prior", "estimate", "is_channel", "rows_are_enumerable", "with_all_rows", "with_distinct_rows",
 ]  # fmt: skip
 
 Prior: TypeAlias = "ArrayLike | Pmf | PmfStack | tuple[ArrayLike | None, ...] | None"
@@ -55,6 +47,16 @@ class Bracket(NamedTuple):
     upper: float
     kind: Kind
     method: str
+
+    def log(self) -> Bracket:
+        """Bracket of the natural logarithm."""
+        value, lower, upper = (math.log(x) if x > 0 else -math.inf for x in self[:3])
+        return Bracket(value, lower - 2 * U * abs(lower), upper + 2 * U * abs(upper), self.kind, self.method)
+
+    def exp(self) -> Bracket:
+        """Bracket of the exponential, a probability."""
+        value, lower, upper = (math.exp(x) for x in self[:3])
+        return Bracket(value, lower * (1 - 4 * U), min(1.0, upper * (1 + 4 * U)), self.kind, self.method)
 
 
 class ChannelWithPrior(NamedTuple):
@@ -81,11 +83,18 @@ class ChannelWithPrior(NamedTuple):
     @property
     def factors(self) -> list[tuple[AnyChannel, int, Any]] | None:
         """Factor, power and prior of each factor of a product under a product prior; None for anything else."""
-        channel, prior = self
-        if not isinstance(channel, ProductChannel) or not (prior is None or isinstance(prior, tuple)):
-            return None
-        priors = (None,) * len(channel.factors) if prior is None else prior
-        return list(zip(channel.factors, channel.powers, priors, strict=True))
+        channel = self.channel
+        return channel._factors_with_priors(self.prior) if isinstance(channel, ProductChannel) else None
+
+
+class QuantityRequest(NamedTuple):
+    """The named quantities of a channel with its prior, and how they are computed."""
+
+    model: ChannelWithPrior
+    names: tuple[str, ...]
+    n_jobs: int | None = None
+    progress: Progress = None
+    omit_unavailable: bool = False  # whether what would take too many rows is left out instead of raising
 
 
 def is_channel(mechanism: Mechanism) -> bool:

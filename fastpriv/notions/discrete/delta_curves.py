@@ -39,7 +39,7 @@ from .dense_quantities import ColumnStatistics, RowBlocks, column_statistics, is
 from .quantities import brackets
 from .stack_quantities import (
     StackWithPriors,
-    each_pair,
+    estimates_of_pairs,
     pairs_with_levels,
     stack_estimate,
     stack_quantities,
@@ -73,9 +73,9 @@ def ldp_delta(
     model: ChannelWithPrior, epsilon: ArrayLike, on_support: bool, n_jobs: int | None, progress: Progress
 ) -> Estimate:
     """sup over ordered pairs of rows of H_epsilon, for all secrets or those of positive prior probability."""
-    levels = _validated_levels(epsilon)
+    levels = _validated_levels(epsilon).reshape(-1)
     if levels.size == 0:
-        return _curve_estimate(levels, levels, levels, epsilon, "no epsilon", np.ones(0, dtype=bool))
+        return _curve_estimate(levels, levels, levels, levels, 0.0, True, epsilon, "no epsilon")
     name = "ldp_on_support" if on_support else "ldp_epsilon"
     end = brackets(model, (name,), n_jobs=n_jobs)[name].upper
     gap = model.channel.mass_gap
@@ -86,7 +86,7 @@ def ldp_delta(
         lower, upper = value - error, value + error
         if gap:
             lower, upper = _bounds_under_row_gap(functools.partial(_curve_of_pairs, pairs), levels, gap)
-        return _ended_estimate(value, lower, upper, levels, end, True, epsilon, "worst pair of rows")
+        return _curve_estimate(value, lower, upper, levels, end, True, epsilon, "worst pair of rows")
     dense = with_distinct_rows(model)
     channel = dense.channel
     secrets = np.flatnonzero(dense.weights > 0) if on_support else np.arange(channel.inputs)
@@ -99,7 +99,7 @@ def ldp_delta(
         bounds = _ldp_bounds(values, some, gap, end, channel.outputs, _cell_rounding(channel, some), stored)
         value[below_end], lower[below_end], upper[below_end] = bounds
         lower_known = not (some > _LARGEST_EXPONENT).any() or not _has_tiny_cells(channel, secrets, n_jobs)
-    return _ended_estimate(value, lower, upper, levels, end, lower_known, epsilon, "all ordered pairs of rows")
+    return _curve_estimate(value, lower, upper, levels, end, lower_known, epsilon, "all ordered pairs of rows")
 
 
 def _ldp_bounds(
@@ -119,16 +119,16 @@ def _ldp_bounds(
 
 def lip_delta(model: ChannelWithPrior, epsilon: ArrayLike, n_jobs: int | None, progress: Progress) -> Estimate:
     """sup over secrets of positive prior probability of max{H(q || Q_d), e^-epsilon H(Q_d || q)}."""
-    levels = _validated_levels(epsilon)
+    levels = _validated_levels(epsilon).reshape(-1)
     if levels.size == 0:
-        return _curve_estimate(levels, levels, levels, epsilon, "no epsilon", np.ones(0, dtype=bool))
+        return _curve_estimate(levels, levels, levels, levels, 0.0, True, epsilon, "no epsilon")
     sides = brackets(model, ("xi_plus", "xi_minus"), n_jobs=n_jobs)
     end = max(side.upper for side in sides.values())
-    if is_plain(model.channel):
+    if is_plain(model):
         numbers, tiny, scaled = _plain_lip_curves(StackWithPriors.of_one(model), levels[None], 1, progress)
         if not scaled.any():
             value, lower, upper = numbers[:, 0]
-            return _ended_estimate(value, lower, upper, levels, end, not tiny[0], epsilon, _LIP_METHOD)
+            return _curve_estimate(value, lower, upper, levels, end, not tiny[0], epsilon, _LIP_METHOD)
     classes = type_classes(model) if model.prior is None and structured.is_symmetric(model.channel) else None
     gap, lower_known = model.channel.mass_gap, True
     curve: Curve
@@ -145,17 +145,17 @@ def lip_delta(model: ChannelWithPrior, epsilon: ArrayLike, n_jobs: int | None, p
         lower_known = not (levels > _LARGEST_EXPONENT).any() or not _has_tiny_cells(rows.channel, support, n_jobs)
     value, error = curve(levels)
     lower, upper = _bounds_under_row_gap(curve, levels, gap) if gap else (value - error, value + error)
-    return _ended_estimate(value, lower, upper, levels, end, lower_known, epsilon, method)
+    return _curve_estimate(value, lower, upper, levels, end, lower_known, epsilon, method)
 
 
 def ldp_delta_of_stack(
     prior: Prior, stack: ChannelStack, epsilon: ArrayLike, on_support: bool, n_jobs: int | None, progress: Progress
 ) -> Estimate:
     """``ldp_delta`` of each channel of a stack, at its own row of ``epsilon``."""
-    pairs, levels = pairs_with_levels(stack_with_priors(prior, stack), _validated(epsilon), "epsilon")
+    pairs, levels = pairs_with_levels(stack_with_priors(prior, stack), _validated_levels(epsilon), "epsilon")
     if 3 * levels.shape[1] * stack.inputs**2 * stack.outputs > _MOST_STACKED:
-        return _curve_of_each(
-            pairs, levels, lambda model, e: ldp_delta(model, e, on_support, n_jobs, None), epsilon, progress
+        return estimates_of_pairs(
+            pairs, levels, lambda model, e: ldp_delta(model, e, on_support, n_jobs, None), epsilon, 1, progress
         )
     name = "ldp_on_support" if on_support else "ldp_epsilon"
     end = stack_quantities(prior, stack, (name,), n_jobs, None)[name]
@@ -182,9 +182,11 @@ def lip_delta_of_stack(
     prior: Prior, stack: ChannelStack, epsilon: ArrayLike, n_jobs: int | None, progress: Progress
 ) -> Estimate:
     """``lip_delta`` of each channel of a stack, at its own row of ``epsilon``."""
-    pairs, levels = pairs_with_levels(stack_with_priors(prior, stack), _validated(epsilon), "epsilon")
+    pairs, levels = pairs_with_levels(stack_with_priors(prior, stack), _validated_levels(epsilon), "epsilon")
     if not is_one_block(stack.inputs * stack.outputs):
-        return _curve_of_each(pairs, levels, lambda model, e: lip_delta(model, e, n_jobs, None), epsilon, progress)
+        return estimates_of_pairs(
+            pairs, levels, lambda model, e: lip_delta(model, e, n_jobs, None), epsilon, 1, progress
+        )
     sides = stack_quantities(prior, stack, ("xi_plus", "xi_minus"), n_jobs, None).values()
     ends = np.maximum(*(_flat_upper(side, pairs, levels) for side in sides))
     numbers, tiny, scaled = _plain_lip_curves(pairs, levels, n_jobs, progress)
@@ -193,20 +195,6 @@ def lip_delta_of_stack(
         numbers[:, index] = one.arrays()
     tiny = tiny & ~scaled  # those numbers are final
     return _stack_curve(pairs, levels, numbers, ends, tiny, epsilon, _LIP_METHOD)
-
-
-def _curve_of_each(
-    pairs: StackWithPriors, levels: FloatArray, curve: Callable[[ChannelWithPrior, FloatArray], Estimate],
-    epsilon: ArrayLike, progress: Progress,
-) -> Estimate:  # fmt: skip
-    """The curves of channels that are too large to be taken together: one after another, each with all threads."""
-    found = each_pair(pairs, lambda model, index: curve(model, levels[index]), 1, progress)
-    numbers = np.full((3, *levels.shape), np.nan)
-    for index, one in enumerate(found):
-        if one is not None:
-            numbers[:, index] = one.arrays()
-    method = next((one.method for one in found if one is not None), "no channel")
-    return stack_estimate(pairs, numbers if np.ndim(epsilon) else numbers[..., 0], "certified", method, "probability")
 
 
 def _flat_upper(ends: Estimate, pairs: StackWithPriors, levels: FloatArray) -> FloatArray:
@@ -258,46 +246,37 @@ def _stack_curve(
     epsilon: ArrayLike, method: str,
 ) -> Estimate:  # fmt: skip
     """The estimate of a curve of each pair, which is 0 from its end on."""
-    ended = (levels >= ends) & (ends < math.inf)
-    lower_holds = ended | (levels <= _LARGEST_EXPONENT) | ~tiny[:, None]
-    value, lower, upper = np.where(ended, 0.0, numbers)
-    found = np.stack(_within_unit(value, lower, upper, lower_holds))
+    found = np.stack(_ended_curve(*numbers, levels, ends, ~tiny[:, None]))
     return stack_estimate(pairs, found if np.ndim(epsilon) else found[..., 0], "certified", method, "probability")
 
 
-def _ended_estimate(
+def _curve_estimate(
     value: FloatArray, lower: FloatArray, upper: FloatArray, levels: FloatArray, end: float, lower_known: bool,
     epsilon: ArrayLike, method: str,
 ) -> Estimate:  # fmt: skip
     """The estimate of a curve that is 0 from the level ``end`` on."""
-    ended = (levels >= end) & (end < math.inf)
-    lower_holds = ended | (levels <= _LARGEST_EXPONENT) | lower_known
-    value, lower, upper = (np.where(ended, 0.0, x) for x in (value, lower, upper))
-    return _curve_estimate(value, lower, upper, epsilon, method, lower_holds)
-
-
-def _validated_levels(epsilon: ArrayLike) -> FloatArray:
-    return _validated(epsilon).reshape(-1)
-
-
-def _validated(epsilon: ArrayLike) -> FloatArray:
-    numbers = validate.real("epsilon", epsilon, "at least 0", lambda e: e == e)
-    return validate.real("epsilon", numbers, "at least 0", lambda e: e >= 0, remedy=LIP_LEVELS)
-
-
-def _curve_estimate(
-    value: FloatArray, lower: FloatArray, upper: FloatArray, epsilon: ArrayLike, method: str, lower_holds: BoolArray
-) -> Estimate:
-    numbers = (number.reshape(np.shape(epsilon)) for number in _within_unit(value, lower, upper, lower_holds))
+    curve = _ended_curve(value, lower, upper, levels, end, lower_known)
+    numbers = (number.reshape(np.shape(epsilon)) for number in curve)
     return Estimate(*numbers, kind="certified", unit="probability", method=method)
 
 
-def _within_unit(
-    value: FloatArray, lower: FloatArray, upper: FloatArray, lower_holds: BoolArray
+def _ended_curve(
+    value: FloatArray, lower: FloatArray, upper: FloatArray, levels: FloatArray, end: Any, lower_known: Any
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Values in [0, 1] between their bounds."""
+    """Values in [0, 1] between their bounds, 0 from the level ``end`` on.
+
+    Beyond e^709 there is no lower bound unless ``lower_known``.
+    """
+    ended = (levels >= end) & (end < math.inf)
+    lower_holds = ended | (levels <= _LARGEST_EXPONENT) | lower_known
+    value, lower, upper = (np.where(ended, 0.0, number) for number in (value, lower, upper))
     value, lower, upper = np.minimum(value, 1.0), np.maximum(lower, 0.0), np.minimum(upper, 1.0)
     return value, np.minimum(np.where(lower_holds, lower, 0.0), value), np.maximum(upper, value)
+
+
+def _validated_levels(epsilon: ArrayLike) -> FloatArray:
+    numbers = validate.real("epsilon", epsilon, "at least 0", lambda e: e == e)
+    return validate.real("epsilon", numbers, "at least 0", lambda e: e >= 0, remedy=LIP_LEVELS)
 
 
 def _has_full_support(prior: Any) -> bool:

@@ -36,16 +36,16 @@ from ...base.estimate import Kind
 from ...base.numerics import LOG_2, MACHINE_EPSILON, BoolArray, FloatArray, IndexArray, IntArray, RealArray
 from ...base.numerics import UNIT_ROUNDOFF as U
 from ...base.parallel import Progress
-from ...channels import AnyChannel, Channel, ShardedChannel, SparseChannel
+from ...channels import AnyChannel, Channel, DefaultChannel, ShardedChannel, SparseChannel
 from ...kernels import _channel_blocks, _channel_quantities
 from ...posteriors.block_tree import BlockTree, Node
-from .channel_with_prior import Bracket, ChannelWithPrior
+from .channel_with_prior import Bracket, ChannelWithPrior, QuantityRequest, rows_are_enumerable, with_distinct_rows
 
 __all__ = [
     "KINDS", "NAMES", "SAMPLE_ROWS", "ColumnStatistics", "PriorFacts", "RowBlocks", "RowStatistics", "State",
-    "column_brackets", "column_statistics", "has_logs", "is_one_block", "is_plain", "merged_facts",
-    "merged_row_statistics", "plain_brackets", "prior_facts", "row_brackets", "row_statistics", "rows_of_block",
-    "wanted",
+    "brackets_from_passes", "brackets_from_rows", "column_brackets", "column_statistics", "has_logs",
+    "is_one_block", "is_plain", "merged_facts", "merged_row_statistics", "plain_brackets", "prior_facts",
+    "row_brackets", "row_statistics", "rows_of_block", "wanted",
 ]  # fmt: skip
 
 Task = TypeVar("Task")
@@ -385,8 +385,9 @@ def wanted(names: Iterable[str]) -> int:
     return functools.reduce(operator.or_, map(_BIT.__getitem__, names), 0)
 
 
-def is_plain(channel: AnyChannel) -> bool:
-    """Whether it is a matrix of probabilities in memory that one call of the kernel goes through."""
+def is_plain(model: ChannelWithPrior) -> bool:
+    """Whether the channel is a matrix of probabilities in memory that one call of the kernel goes through."""
+    channel = model.channel
     return type(channel) is Channel and channel._plain and is_one_block(channel.cells.size)
 
 
@@ -395,23 +396,41 @@ def is_one_block(cells: int) -> bool:
     return cells <= _BLOCK_CELLS
 
 
-def plain_brackets(model: ChannelWithPrior, names: Collection[str], progress: Progress) -> dict[str, Bracket] | None:
+def plain_brackets(request: QuantityRequest) -> dict[str, Bracket]:
     """The named quantities of a written channel whose cells are one block, by one call of the kernel.
 
-    None for any other channel, and where a column is so small that it has to be scaled.
+    None of them where a column is so small that it has to be scaled.
     """
-    channel: Any = model.channel
-    if not is_plain(channel):
-        return None
+    (channel, prior), names, _, progress, _ = request
+    cells = channel.cells  # type: ignore[attr-defined]
     # the prior was checked: infinity is no limit of its gap
-    numbers = _channel_quantities.of_channel(channel.cells, model.prior, channel.mass_gap, math.inf, wanted(names))
+    numbers = _channel_quantities.of_channel(cells, prior, channel.mass_gap, math.inf, wanted(names))
     if numbers is None:
-        return None
+        return {}
     if progress:
         report, close = parallel.progress_reporter(progress, 1)
         report(1)
         close()
     return {name: _bracket(name, *numbers[(start := 3 * NAMES.index(name)) : start + 3]) for name in names}
+
+
+def brackets_from_rows(request: QuantityRequest) -> dict[str, Bracket]:
+    """The named quantities from passes through the rows; none if there are too many and what is unavailable is omitted.
+    """
+    model = request.model
+    must = not request.omit_unavailable or isinstance(model.channel, DefaultChannel)
+    if not must and not rows_are_enumerable(model.channel):
+        return {}
+    return brackets_from_passes(RowBlocks(with_distinct_rows(model), request.n_jobs, request.progress), request.names)
+
+
+def brackets_from_passes(rows: RowBlocks, names: Collection[str]) -> dict[str, Bracket]:
+    """The named quantities from one pass through the rows, or from two for the information of rows."""
+    first = column_statistics(rows)
+    result = column_brackets(rows, first, names)
+    if not set(names).isdisjoint(_OF_ROWS):
+        result |= row_brackets(rows, merged_row_statistics(rows, first))
+    return result
 
 
 def column_brackets(rows: RowBlocks, first: ColumnStatistics, names: Collection[str]) -> dict[str, Bracket]:

@@ -1,40 +1,45 @@
-"""Quantities of a channel under a prior, by name, each by the cheapest method that the channel allows.
+"""Quantities of a channel under a prior, by name: a table of what computes them for each kind of channel.
 
-The methods, in this order: sums over the factors of a product; closed forms of a family; classes of equal releases
-(``type_class_quantities``); integrals for channels that release sets (``set_channels``); two passes through the rows
-(``dense_quantities``).
+Evaluators, in the order in which they are tried: sums over the factors of a product; closed forms of a family; classes
+of equal releases (``type_class_quantities``); integrals for channels that release sets (``set_channels``); one call of
+a kernel, or two passes through the rows (``dense_quantities``).
+
+Relations that the quantities of one channel satisfy are checked before brackets are handed out. No relation is used by
+the evaluators. With I the mutual information, H the entropy of the prior, L the maximal leakage, pi the prior:
+
+    0 <= I <= max_x KL(P_x || P_M) <= xi_plus <= epsilon of LDP on the support <= epsilon of LDP,
+    xi_minus <= epsilon of LDP on the support,
+    I <= L <= epsilon of LDP on the support (Issa, Wagner and Kamath 2020, section III),   min-entropy leakage <= L,
+    I <= H,   I >= (pi_a + pi_b) I(X; Y | X in {a, b}) for the two heaviest secrets a and b (chain rule).
+
+Two brackets that contradict a relation become wider, so that they agree, and lose their claim: kind "heuristic".
 """
 
-# bounds: tested by enclosures/test_channel_notions - rounding where a logarithm or a difference of a bracket is taken
+# bounds: tested by enclosures/test_channel_notions, properties/test_relations_of_quantities - rounding where a
+#    logarithm or a difference of a bracket is taken; when two brackets count as a contradiction
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Collection, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+import numpy as np
 
 from ...base.estimate import Kind, Unit
 from ...base.numerics import UNIT_ROUNDOFF as U
 from ...base.parallel import Progress
-from ...capacity import structured
-from ...channels import AnyChannel, Channel, DefaultChannel
+from ...channels import Channel, DefaultChannel
 from . import dense_quantities as dense
+from . import set_channels, sharded_rows
 from . import type_class_quantities as type_classes
-from .channel_with_prior import (
-    Bracket,
-    ChannelWithPrior,
-    rows_are_enumerable,
-    with_distinct_rows,
-)
-from .dense_quantities import RowBlocks
-from .set_channels.mutual_information import mutual_information as set_mutual_information
-from .set_channels.parameters import set_parameters
-from .set_channels.vulnerability import best_guess
-from .set_channels.vulnerability import maximal_leakage as set_maximal_leakage
-from .sharded_rows import ShardedRowBlocks, is_sharded
+from .channel_with_prior import Bracket, ChannelWithPrior, QuantityRequest
+from .sharded_rows import is_sharded
 
-__all__ = ["UNITS", "brackets", "log_ratio_bounds", "set_quantities"]
+__all__ = ["UNITS", "brackets", "check_relations"]
+
+Evaluator: TypeAlias = Callable[[QuantityRequest], dict[str, Bracket]]
 
 # Every quantity and its unit. ``ldp_epsilon`` compares all secrets, all others those of positive prior probability.
 UNITS: dict[str, Unit] = {
@@ -42,11 +47,19 @@ UNITS: dict[str, Unit] = {
     "pointwise_lmip": "nats", "bayes_vulnerability": "probability", "prior_vulnerability": "probability",
     "min_entropy_leakage": "nats", "maximal_leakage": "nats",
 }  # fmt: skip
-# Quantities that the extreme log ratios determine.
-_LOG_RATIOS = ("ldp_epsilon", "ldp_on_support", "xi_plus", "xi_minus")
-# Quantities that the Bayes vulnerability determines.
-_BEST_GUESS = ("bayes_vulnerability", "prior_vulnerability", "min_entropy_leakage")
 _MULTIPLICATIVE = ("bayes_vulnerability", "prior_vulnerability")  # of a product, their logarithms add up; all else adds
+# The first quantity of each pair is at most the second.
+_RELATIONS = (
+    ("cd_lmip", "pointwise_lmip"), ("pointwise_lmip", "xi_plus"), ("xi_plus", "ldp_on_support"),
+    ("xi_minus", "ldp_on_support"), ("ldp_on_support", "ldp_epsilon"), ("cd_lmip", "maximal_leakage"),
+    ("min_entropy_leakage", "maximal_leakage"), ("maximal_leakage", "ldp_on_support"),
+    ("prior_vulnerability", "bayes_vulnerability"),
+)  # fmt: skip
+_WRITTEN_CELLS = 2**12  # written channels of at least so many cells take longer than the bounds of their information
+_GAPS = 8.0  # the relations hold within this many gaps of the sums of rows and priors from 1
+# bound: tested by properties/test_relations_of_quantities - excess of a right bracket over another one
+_ROUNDING = 1e-12  # relative excess that is not called a contradiction
+_CONTRADICTED = ", contradicts another quantity"  # what ``method`` says of a widened bracket
 
 
 def brackets(
@@ -58,96 +71,32 @@ def brackets(
     A quantity without a closed form, of a channel too large to be enumerated, is a DomainError, or is left out with
     ``omit_unavailable``.
     """
-    names = tuple(names)
-    channel, prior = model
-    if is_sharded(channel):
-        with ShardedRowBlocks(model, n_jobs, progress) as rows:
-            return _from_rows(rows, names)
-    if (plain := dense.plain_brackets(model, names, progress)) is not None:
-        return plain
-    if model.factors is not None:
-        return _sums_over_factors(model.factors, names, n_jobs, progress, omit_unavailable)
-    result: dict[str, Bracket] = {}
-    if not isinstance(channel, (Channel, DefaultChannel)):
-        if not set(names).isdisjoint(_LOG_RATIOS):
-            result |= log_ratio_bounds(model)
-        if not set(names) <= set(result):
-            result |= _from_type_classes(model, names)
-    elif isinstance(channel, DefaultChannel) and not set(names).isdisjoint(_BEST_GUESS):
-        result |= _best_guess(type_classes.vulnerability(channel._type_classes(prior), channel.mass_gap))
-    missing = [name for name in names if name not in result]
-    if missing and not (omit_unavailable and not isinstance(channel, DefaultChannel)
-                        and not rows_are_enumerable(channel)):  # fmt: skip
-        result = _from_rows(RowBlocks(with_distinct_rows(model), n_jobs, progress), missing) | result
-    return {name: result[name] for name in names if name in result}
+    request = QuantityRequest(model, tuple(names), n_jobs, progress, omit_unavailable)
+    for is_of_kind, evaluators in _TABLE:  # noqa: B007 - the loop ends at the kind that applies
+        if is_of_kind(model):
+            break
+    result = evaluators[0](request)
+    if tuple(result) == request.names:
+        return result
+    for evaluate in evaluators[1:]:
+        if missing := tuple(name for name in request.names if name not in result):
+            result |= evaluate(request._replace(names=missing))
+    return {name: result[name] for name in request.names if name in result}
 
 
-def _from_rows(rows: RowBlocks, names: Collection[str]) -> dict[str, Bracket]:
-    first = dense.column_statistics(rows)
-    result = dense.column_brackets(rows, first, names)
-    if {"cd_lmip", "pointwise_lmip"} & set(names):
-        result |= dense.row_brackets(rows, dense.merged_row_statistics(rows, first))
-    return result
-
-
-def log_ratio_bounds(model: ChannelWithPrior) -> dict[str, Bracket]:
-    """LDP and both sides of MBP, if the family has them in closed form; else nothing."""
-    extremes = model.channel._extreme_log_ratios(model.prior)
-    return {} if extremes is None else type_classes.log_ratio_bounds(extremes, model.channel, model.gap)
-
-
-def _from_type_classes(model: ChannelWithPrior, names: tuple[str, ...]) -> dict[str, Bracket]:
-    classes = type_classes.type_classes(model)
-    if classes is None:
-        return set_quantities(model, names)
-    result = _best_guess(type_classes.vulnerability(classes, model.channel.mass_gap))
-    result["cd_lmip"] = type_classes.mutual_information(classes, model.channel)
-    result["maximal_leakage"] = type_classes.maximal_leakage(classes, model.channel.mass_gap)
-    if model.prior is None and structured.is_symmetric(model.channel):  # all divergences are equal
-        result["pointwise_lmip"] = result["cd_lmip"]
-    return result
-
-
-def _best_guess(brackets: tuple[Bracket, Bracket, Bracket]) -> dict[str, Bracket]:
-    """By name, from those of type classes, the second of which is a logarithm."""
-    after, log_before, leakage = brackets
-    return dict(zip(_BEST_GUESS, (after, _exponential(log_before), leakage), strict=True))
-
-
-def set_quantities(model: ChannelWithPrior, names: Iterable[str]) -> dict[str, Bracket]:
-    """For channels that release sets, under priors of so many distinct probabilities that type classes are too many."""
-    wanted = set(names)
-    if not wanted & {"cd_lmip", "maximal_leakage", *_BEST_GUESS}:
-        return {}
-    parameters = set_parameters(model)
-    if parameters is None:
-        return {}
-    result: dict[str, Bracket] = {}
-    if "cd_lmip" in wanted:
-        result["cd_lmip"] = set_mutual_information(parameters)
-    if not wanted.isdisjoint(_BEST_GUESS):
-        result |= dict(zip(_BEST_GUESS, best_guess(parameters), strict=True))
-    if "maximal_leakage" in wanted:
-        result["maximal_leakage"] = set_maximal_leakage(parameters)
-    return result
-
-
-def _sums_over_factors(
-    factors: list[tuple[AnyChannel, int, Any]], names: tuple[str, ...], n_jobs: int | None,
-    progress: Progress, omit_unavailable: bool,
-) -> dict[str, Bracket]:  # fmt: skip
+def _sums_over_factors(request: QuantityRequest) -> dict[str, Bracket]:
     """Of a product under a product prior: the sum over its factors, of logarithms for what is multiplicative."""
     parts = [
-        (power, brackets(ChannelWithPrior(factor, prior), names, n_jobs=n_jobs, progress=progress,
-                         omit_unavailable=omit_unavailable))
-        for factor, power, prior in factors
+        (power, brackets(ChannelWithPrior(factor, prior), request.names, n_jobs=request.n_jobs,
+                         progress=request.progress, omit_unavailable=request.omit_unavailable))
+        for factor, power, prior in request.model.factors or ()
     ]  # fmt: skip
     result = {}
-    for name in names:
+    for name in request.names:
         if any(name not in of_factor for _, of_factor in parts):
             continue
         log = name in _MULTIPLICATIVE
-        terms = [(power, _logarithm(of_factor[name]) if log else of_factor[name]) for power, of_factor in parts]
+        terms = [(power, of_factor[name].log() if log else of_factor[name]) for power, of_factor in parts]
         kind: Kind = "certified" if any(term.kind == "certified" for _, term in terms) else "exact"
         value, lower, upper = (
             _sum_or_infinity([power * float(getattr(term, end)) for power, term in terms])
@@ -158,7 +107,7 @@ def _sums_over_factors(
         if value < math.inf:
             lower, upper = lower - 4 * U * abs(lower), upper + 4 * U * abs(upper)
         total = Bracket(value, lower, upper, kind, "sum over factors")
-        result[name] = _exponential(total) if log else total
+        result[name] = total.exp() if log else total
     return result
 
 
@@ -169,11 +118,62 @@ def _sum_or_infinity(terms: list[float]) -> float:
         return math.inf
 
 
-def _logarithm(bracket: Bracket) -> Bracket:
-    value, lower, upper = (math.log(x) if x > 0 else -math.inf for x in bracket[:3])
-    return Bracket(value, lower - 2 * U * abs(lower), upper + 2 * U * abs(upper), bracket.kind, bracket.method)
+# Kinds of channels, the first that applies, and what computes their quantities: the cheapest evaluators first, each for
+# the quantities that are still missing.
+_TABLE: tuple[tuple[Callable[[ChannelWithPrior], bool], tuple[Evaluator, ...]], ...] = (
+    (dense.is_plain, (dense.plain_brackets, dense.brackets_from_rows)),
+    (lambda model: is_sharded(model.channel), (sharded_rows.brackets_from_shards,)),
+    (lambda model: model.factors is not None, (_sums_over_factors,)),
+    (lambda model: isinstance(model.channel, Channel), (dense.brackets_from_rows,)),
+    (lambda model: isinstance(model.channel, DefaultChannel), (type_classes.best_guess, dense.brackets_from_rows)),
+    (lambda model: True, (
+        type_classes.log_ratio_bounds, type_classes.sums_over_classes, set_channels.brackets, dense.brackets_from_rows,
+    )),
+)  # fmt: skip
 
 
-def _exponential(bracket: Bracket) -> Bracket:
-    value, lower, upper = (math.exp(x) for x in bracket[:3])
-    return Bracket(value, lower * (1 - 4 * U), min(1.0, upper * (1 + 4 * U)), bracket.kind, bracket.method)
+def check_relations(results: dict[str, Bracket], model: ChannelWithPrior) -> dict[str, Bracket]:
+    """The brackets, of which those that contradict each other are widened and marked as heuristic."""
+    checked = dict(results)
+    for smaller, larger in _RELATIONS:
+        if smaller in checked and larger in checked:
+            a, b = checked[smaller], checked[larger]
+            if _exceeds(a.lower, b.upper, model):
+                checked[smaller], checked[larger] = _widen(a, b.lower, a.upper), _widen(b, b.lower, a.upper)
+    if "cd_lmip" in checked and type(model.channel) is Channel and model.channel.cells.size >= _WRITTEN_CELLS:
+        lower, upper = _information_bounds(model, model.channel)
+        a = checked["cd_lmip"]
+        if _exceeds(a.lower, upper, model) or _exceeds(lower, a.upper, model):
+            checked["cd_lmip"] = _widen(a, lower, upper)
+    return checked
+
+
+def _exceeds(lower: float, upper: float, model: ChannelWithPrior) -> bool:
+    """Whether a lower bound contradicts an upper bound; bounds that are NaN do."""
+    if lower <= upper:
+        return False
+    return not lower <= upper + _GAPS * (model.gap + model.channel.mass_gap) + _ROUNDING * abs(upper)
+
+
+def _widen(bracket: Bracket, lower: float, upper: float) -> Bracket:
+    """The bracket widened to bounds of which one may be true."""
+    low, high = np.fmin(bracket.lower, lower), np.fmax(bracket.upper, upper)
+    return Bracket(bracket.value, float(low), float(high), "heuristic", bracket.method + _CONTRADICTED)
+
+
+def _information_bounds(model: ChannelWithPrior, channel: Channel) -> tuple[float, float]:
+    """Information of the two heaviest secrets given that it is one of them, times their mass; entropy of the prior."""
+    prior = model.weights
+    support = prior[prior > 0]
+    entropy = -float(support @ np.log(support))
+    if support.size < 2:
+        return 0.0, entropy
+    first, second = np.argpartition(prior, -2)[-2:].tolist()
+    p, q = (np.asarray(channel._rows(row, row + 1, False)[0], dtype=np.float64) for row in (first, second))
+    mass = float(prior[first] + prior[second])
+    a, b = prior[first] / mass, prior[second] / mass
+    mixture = a * p + b * q
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        terms = [weight * x * np.log(x / mixture) for weight, x in ((a, p), (b, q))]
+    information = math.fsum(float(np.nansum(term)) for term in terms)
+    return mass * max(0.0, information - 1e-14), entropy

@@ -10,6 +10,7 @@ of secrets. The first pass also adds up the prior and checks the sums of the row
 from __future__ import annotations
 
 import hashlib
+import io
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,19 +29,20 @@ from ...channels.vector_sources import ConcatenatedSource, sources_of
 from ...distributions import Pmf
 from ...posteriors.block_tree import BlockTree, Node
 from ...posteriors.shards import concatenated, opened_store, run_pass, shard_ranges
-from .channel_with_prior import LEAST_PRIOR, ChannelWithPrior, channel_with_prior
+from .channel_with_prior import LEAST_PRIOR, Bracket, ChannelWithPrior, QuantityRequest, channel_with_prior
 from .dense_quantities import (
     SAMPLE_ROWS,
     PriorFacts,
     RowBlocks,
     State,
+    brackets_from_passes,
     has_logs,
     merged_facts,
     prior_facts,
     rows_of_block,
 )
 
-__all__ = ["ShardedRowBlocks", "is_sharded", "model_of_rows"]
+__all__ = ["ShardedRowBlocks", "brackets_from_shards", "is_sharded", "model_of_rows"]
 
 _SEARCHED = 2**18  # entries of a prior that are read at a time in search of the first positive one
 
@@ -74,6 +76,12 @@ def _sharded_model(prior: Any, channel: ShardedChannel) -> ChannelWithPrior:
             "Pass None for the uniform distribution."
         )
     return ChannelWithPrior(channel, source)  # type: ignore[arg-type]
+
+
+def brackets_from_shards(request: QuantityRequest) -> dict[str, Bracket]:
+    """The named quantities of a channel in shards."""
+    with ShardedRowBlocks(request.model, request.n_jobs, request.progress) as rows:
+        return brackets_from_passes(rows, request.names)
 
 
 class ShardedRowBlocks(RowBlocks):
@@ -190,8 +198,9 @@ class ShardedRowBlocks(RowBlocks):
             for array in (cells, self.weights(part)):
                 digest.update(array.dtype.str.encode() + array.tobytes())
         return {
-            "computation": "channel of shards", "secrets": str(self.size), "releases": str(self.channel.outputs),
-            "number of shards": str(len(self.shards)), "data": digest.hexdigest(),
+            "computation": "channel of shards, archives", "secrets": str(self.size),
+            "releases": str(self.channel.outputs), "number of shards": str(len(self.shards)),
+            "data": digest.hexdigest(),
         }  # fmt: skip
 
 
@@ -224,34 +233,19 @@ class _ShardPass:
 
 
 def _packed(tree: BlockTree) -> bytes:
-    """Nodes as bytes: how many, and of each its place and its arrays, whose integers become doubles."""
-    parts: list[Any] = [np.int64(len(tree.nodes))]
-    for level, number, state in tree.nodes:
-        parts.append(np.array([level, number, len(state)], dtype="<i8"))
-        for array in state:
-            shape = (1, *array.shape)[-2:]
-            parts.append(np.array([array.dtype.kind == "i", array.ndim, *shape], dtype="<i8"))
-            parts.append(array.astype("<f8"))
-    return b"".join(part.tobytes() for part in parts)
+    """Nodes as an archive of their arrays, whose names are the level and the number of the node and their own index."""
+    stream = io.BytesIO()
+    np.savez(stream, **{
+        f"{level}.{number}.{index}": array for level, number, state in tree.nodes for index, array in enumerate(state)
+    })  # fmt: skip
+    return stream.getvalue()
 
 
 def _unpacked(payload: bytes) -> list[Node]:
     """The inverse of ``_packed``."""
-    position = 0
-
-    def next_array(dtype: str, count: int) -> Any:
-        nonlocal position
-        array = np.frombuffer(payload, dtype, count, position)
-        position += array.nbytes
-        return array
-
-    nodes = []
-    for _ in range(int(next_array("<i8", 1)[0])):
-        level, number, arrays = next_array("<i8", 3).tolist()
-        state = []
-        for _ in range(arrays):
-            integer, dimensions, rows, columns = next_array("<i8", 4).tolist()
-            numbers = next_array("<f8", rows * columns).astype(np.intp if integer else np.float64)
-            state.append(numbers if dimensions == 1 else numbers.reshape(rows, columns))
-        nodes.append(Node(level, number, tuple(state)))
-    return nodes
+    states: dict[tuple[int, int], list[Any]] = {}
+    with np.load(io.BytesIO(payload), allow_pickle=False) as arrays:
+        for name in arrays.files:  # in the order in which they were written
+            level, number, _ = map(int, name.split("."))
+            states.setdefault((level, number), []).append(arrays[name])
+    return [Node(*node, tuple(state)) for node, state in states.items()]

@@ -16,20 +16,18 @@ from ...base.errors import DomainError, ShapeError
 from ...base.estimate import Estimate, Kind, Unit
 from ...base.numerics import BoolArray, FloatArray, IndexArray, RealArray
 from ...base.parallel import Progress
-from ...base.values import Index, distinct_rows
+from ...base.values import Index, broadcast_positions, distinct_rows, with_position
 from ...channels import Channel, ChannelStack
-from ...channels.channel_stacks import at_position
 from ...distributions import Pmf, PmfStack
 from ...kernels import _channel_quantities
 from . import dense_quantities as dense
 from .channel_with_prior import ChannelWithPrior, Mechanism, Prior, channel_with_prior, estimate
-from .quantities import UNITS, brackets
-from .relations import check_relations
+from .quantities import UNITS, brackets, check_relations
 from .sharded_rows import model_of_rows
 
 __all__ = [
-    "StackWithPriors", "each_pair", "pairs_with_levels", "quantities", "quantity", "stack_estimate", "stack_quantities",
-    "stack_with_priors",
+    "StackWithPriors", "estimates_of_pairs", "pairs_with_levels", "quantities", "quantity", "stack_estimate",
+    "stack_quantities", "stack_with_priors",
 ]  # fmt: skip
 
 _CELLS_PER_TASK = 2**18  # cells of the channels in one task: about a millisecond
@@ -132,10 +130,7 @@ def stack_with_priors(prior: Prior, stack: ChannelStack) -> StackWithPriors:
     priors = np.ascontiguousarray(values, dtype=np.float64).reshape(-1, stack.inputs)
     prior_gaps = _channel_quantities.prior_gaps(priors)
     invalid = ~((prior_gaps >= 0) & (prior_gaps <= _SUM_TOLERANCE))
-    channel, place = (
-        np.ascontiguousarray(np.broadcast_to(np.arange(int(np.prod(own))).reshape(own), shape)).reshape(-1)
-        for own in (stack.shape, leading)
-    )
+    channel, place = (broadcast_positions(own, shape).reshape(-1) for own in (stack.shape, leading))
     errors: dict[Index, str] = {}
     if stack.errors or invalid.any():
         texts = _prior_errors(priors, invalid, leading, stack)
@@ -157,8 +152,8 @@ def _prior_errors(priors: FloatArray, invalid: Any, leading: tuple[int, ...], st
         except DomainError as error:
             if not stack.records:
                 index = tuple(int(i) for i in np.unravel_index(row, leading))
-                text = at_position(str(error), "row", index, int(invalid.sum()), invalid.size)
-                raise DomainError(text) from None
+                count = f" ({int(invalid.sum())} of {invalid.size} rows)"
+                raise DomainError(with_position(str(error), "row", index, count)) from None
             texts[row] = str(error)
     return texts
 
@@ -226,7 +221,7 @@ def pairs_with_levels(
         ) from None
     validate.grid(f"{name} with the stack", (*shape, rows.shape[-1]))
     if shape != pairs.shape:
-        position = np.broadcast_to(np.arange(pairs.size).reshape(pairs.shape), shape)
+        position = broadcast_positions(pairs.shape, shape)
         texts = dict(zip(pairs.invalid, pairs.errors.values(), strict=True))
         errors = {index: texts[int(flat)] for index, flat in np.ndenumerate(position) if int(flat) in texts}
         flat = position.reshape(-1)
@@ -235,16 +230,27 @@ def pairs_with_levels(
     return pairs, np.ascontiguousarray(spread).reshape(pairs.size, rows.shape[-1])
 
 
-def each_pair(
-    pairs: StackWithPriors, compute: Callable[[ChannelWithPrior, int], Any], n_jobs: int | None, progress: Progress
-) -> list[Any]:
-    """``compute`` of each pair and its flat position, None for invalid ones; one task a pair."""
+def estimates_of_pairs(
+    pairs: StackWithPriors, levels: FloatArray, compute: Callable[[ChannelWithPrior, FloatArray], Estimate],
+    parameter: Any, n_jobs: int | None, progress: Progress, unit: Unit = "probability",
+) -> Estimate:  # fmt: skip
+    """The estimates that ``compute`` gives of each pair at its levels, one task a pair; of the shape of a parameter."""
     invalid = set(pairs.invalid)
 
-    def of_pair(index: int) -> Any:
-        return None if index in invalid else compute(pairs.pair(index), index)
+    def of_pair(index: int) -> Estimate | None:
+        return None if index in invalid else compute(pairs.pair(index), levels[index])
 
-    return list(parallel.ordered_map(of_pair, range(pairs.size), n_jobs=n_jobs, progress=progress, shared=True))
+    numbers = np.full((3, *levels.shape), np.nan)
+    methods: dict[str, None] = {}
+    kind: Kind = "exact"
+    results = parallel.ordered_map(of_pair, range(pairs.size), n_jobs=n_jobs, progress=progress, shared=True)
+    for index, result in enumerate(results):
+        if result is not None:
+            numbers[:, index] = result.arrays()
+            methods[result.method] = None
+            kind = "certified" if result.kind == "certified" else kind
+    numbers = numbers if np.ndim(parameter) else numbers[..., 0]
+    return stack_estimate(pairs, numbers, kind, "; ".join(methods) or "no channel", unit)
 
 
 def stack_estimate(

@@ -16,13 +16,15 @@ import numpy as np
 from ...base.numerics import UNIT_ROUNDOFF as U
 from ...base.numerics import FloatArray
 from ...capacity import structured
-from ...channels import AnyChannel, ExtremeLogRatios, SparseChannel, TypeClasses
+from ...channels import SparseChannel, TypeClasses
 from ...mechanisms import RandomizedResponse, RepeatedChannel, SubsetSelection, UnaryEncoding
-from .channel_with_prior import Bracket, ChannelWithPrior
+from .channel_with_prior import Bracket, ChannelWithPrior, QuantityRequest
 
-__all__ = ["chi_square_information", "log_ratio_bounds", "maximal_leakage", "mutual_information", "type_classes",
-           "vulnerability"]  # fmt: skip
+__all__ = ["BEST_GUESS", "best_guess", "chi_square_information", "log_ratio_bounds", "sums_over_classes",
+           "type_classes"]  # fmt: skip
 
+_LOG_RATIOS = ("ldp_epsilon", "ldp_on_support", "xi_plus", "xi_minus")  # determined by the extreme log ratios
+BEST_GUESS = ("bayes_vulnerability", "prior_vulnerability", "min_entropy_leakage")  # by the Bayes vulnerability
 _METHOD = "classes of like releases"  # ``method`` of a Bracket
 
 
@@ -35,28 +37,47 @@ def type_classes(model: ChannelWithPrior) -> TypeClasses | None:
     return None
 
 
-def log_ratio_bounds(extremes: ExtremeLogRatios, channel: AnyChannel, prior_gap: float) -> dict[str, Bracket]:
-    """LDP over all secrets and over the support, and both sides of MBP."""
-    values = {"ldp_epsilon": extremes.ldp_epsilon, "ldp_on_support": extremes.ldp_on_support,
-              "xi_plus": extremes.xi_plus, "xi_minus": extremes.xi_minus}  # fmt: skip
-    result = {}
-    for name, value in values.items():
+def log_ratio_bounds(request: QuantityRequest) -> dict[str, Bracket]:
+    """LDP over all secrets and over the support, and both sides of MBP, if the family has them in closed form."""
+    channel, prior = request.model
+    extremes = None if set(request.names).isdisjoint(_LOG_RATIOS) else channel._extreme_log_ratios(prior)
+    result: dict[str, Bracket] = {}
+    if extremes is None:
+        return result
+    for name in _LOG_RATIOS:
+        value = getattr(extremes, name)
         error = value * extremes.rounding + extremes.error + 2.1 * channel.mass_gap
-        error += 1.1 * prior_gap if name in ("xi_plus", "xi_minus") else 0.0
+        error += 1.1 * request.model.gap if name in ("xi_plus", "xi_minus") else 0.0
         if value in (0.0, math.inf) or not math.isfinite(error):
             error = 0.0  # equal rows stay equal, and zeros stay zero, whatever their sums are
         result[name] = Bracket(value, max(0.0, value - error), value + error, "exact", "closed form")
     return result
 
 
-def mutual_information(classes: TypeClasses, channel: AnyChannel) -> Bracket:
-    """Mutual information of secret and release."""
+def sums_over_classes(request: QuantityRequest) -> dict[str, Bracket]:
+    """Best guess, information and leakage of channels that are known by classes of equal releases."""
+    channel, prior = request.model
+    classes = type_classes(request.model)
+    if classes is None:
+        return {}
     bounds = structured.information(classes, shared_error=structured.shared_error(channel), gap=channel.mass_gap)
-    return Bracket(*bounds, "certified", _METHOD)
+    result = _best_guess(classes, channel.mass_gap)
+    result["cd_lmip"] = Bracket(*bounds, "certified", _METHOD)
+    result["maximal_leakage"] = _maximal_leakage(classes, channel.mass_gap)
+    if prior is None and structured.is_symmetric(channel):  # all divergences are equal
+        result["pointwise_lmip"] = result["cd_lmip"]
+    return result
 
 
-def vulnerability(classes: TypeClasses, row_gap: float) -> tuple[Bracket, Bracket, Bracket]:
-    """Chance of the best guess after the release, the logarithm of that before it, and the log of their ratio."""
+def best_guess(request: QuantityRequest) -> dict[str, Bracket]:
+    """Best guess behind a channel whose secrets have one default row but for a few."""
+    channel, prior = request.model
+    classes = None if set(request.names).isdisjoint(BEST_GUESS) else channel._type_classes(prior)
+    return {} if classes is None else _best_guess(classes, channel.mass_gap)
+
+
+def _best_guess(classes: TypeClasses, row_gap: float) -> dict[str, Bracket]:
+    """Chance of the best guess after the release and before it, and the log of their ratio."""
     positive = classes.log_mass > -np.inf
     before = float(classes.log_largest[positive].max())
     with np.errstate(invalid="ignore"):
@@ -67,14 +88,15 @@ def vulnerability(classes: TypeClasses, row_gap: float) -> tuple[Bracket, Bracke
     after = math.exp(before + value)
     before_error = 4 * U * (8 + abs(before))
     leakage = max(0.0, value)
-    return (
-        Bracket(after, after * (1 - error), min(1.0, after * (1 + error) + classes.omitted_mass), "exact", _METHOD),
-        Bracket(before, before - before_error, before + before_error, "exact", _METHOD),
-        Bracket(leakage, max(0.0, value - error), leakage + error, "exact", _METHOD),
-    )
+    after_bounds = after * (1 - error), min(1.0, after * (1 + error) + classes.omitted_mass)
+    log_before = Bracket(before, before - before_error, before + before_error, "exact", _METHOD)
+    return {
+        "bayes_vulnerability": Bracket(after, *after_bounds, "exact", _METHOD), "prior_vulnerability": log_before.exp(),
+        "min_entropy_leakage": Bracket(leakage, max(0.0, value - error), leakage + error, "exact", _METHOD),
+    }  # fmt: skip
 
 
-def maximal_leakage(classes: TypeClasses, row_gap: float) -> Bracket:
+def _maximal_leakage(classes: TypeClasses, row_gap: float) -> Bracket:
     """Logarithm of the sum of the largest likelihoods of secrets of positive prior probability."""
     likelihoods = np.where(classes.log_mass > -np.inf, classes.log_relative, -np.inf)
     value, error = _log_sum(np.maximum.reduceat(likelihoods, classes.starts[:-1]) + classes.log_total)
