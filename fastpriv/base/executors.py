@@ -429,12 +429,17 @@ def _one_process() -> Any:
     """A pool of one process, which has not been started."""
     from joblib.externals.loky import ProcessPoolExecutor
 
-    return ProcessPoolExecutor(1, timeout=_IDLE, initializer=_prepare_process, initargs=(os.getpid(),))
+    # the worker is started as a module: no file of the working directory may stand in for one of Python's
+    safe = {"PYTHONSAFEPATH": "1"}
+    arguments = os.getpid(), os.environ.get("PYTHONSAFEPATH")
+    return ProcessPoolExecutor(1, timeout=_IDLE, initializer=_prepare_process, initargs=arguments, env=safe)
 
 
-def _prepare_process(parent: int) -> None:
+def _prepare_process(parent: int, safe_path: str | None) -> None:
     """End with the parent, and leave interrupts to it: they are for all processes of a terminal."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if safe_path is None:
+        os.environ.pop("PYTHONSAFEPATH", None)
 
     def watch() -> None:
         while os.getppid() == parent:

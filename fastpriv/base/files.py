@@ -28,13 +28,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import validate
-from .errors import DomainError
+from .errors import BackendMissingError, DomainError
 from .escaping import spreadsheet_row
 
 __all__ = [
     "FileArray", "NpyHeader", "atomic_write", "check_writable_file", "explain_write_errors", "file_state", "json_safe",
-    "lines_of", "memory_mapped_file", "parse_json", "parse_toml", "read_npy_header", "read_npz", "writable_directory",
-    "write_csv", "write_csv_rows",
+    "lines_of", "memory_mapped_file", "parse_json", "parse_toml", "pyarrow_to", "read_npy_header", "read_npz",
+    "writable_directory", "write_csv", "write_csv_rows",
 ]  # fmt: skip
 
 _LONG_INTEGER = re.compile(rb"(?<=\d)L(?=\s*[,)])")  # as Python 2 wrote lengths; NumPy warns of it
@@ -139,13 +139,23 @@ def write_tables(folder: Path, stem: str, study: Any) -> list[Path]:
             stream.write(piece.encode())
     if find_spec("pyarrow") is None:
         return paths
-    import pyarrow as arrow
-    import pyarrow.parquet as parquet
-
+    arrow, parquet = pyarrow_to("write")
     columns = dict(zip(study.columns(), map(list, zip(*study.rows(), strict=True)), strict=True))
     with atomic_write(folder / f"{stem}.parquet") as stream:
         parquet.write_table(arrow.table(columns), stream)
     return [*paths, folder / f"{stem}.parquet"]
+
+
+def pyarrow_to(verb: str) -> tuple[Any, Any]:
+    """Return the modules pyarrow and pyarrow.parquet, or raise an error that says how to install them."""
+    try:
+        import pyarrow
+        import pyarrow.parquet as parquet
+    except ImportError:
+        raise BackendMissingError(
+            f"pyarrow must be installed to {verb} Parquet; got none. Run: pip install 'fastpriv[table]'"
+        ) from None
+    return pyarrow, parquet
 
 
 def write_picture(path: Path, figure: Any, kind: str, dots: int) -> Path:

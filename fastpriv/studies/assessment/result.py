@@ -13,9 +13,9 @@ import numpy as np
 
 from ... import __version__, report
 from ...base import validate
-from ...base.errors import BackendMissingError, DomainError
+from ...base.errors import DomainError
 from ...base.estimate import Estimate, equal_fields, pandas
-from ...base.files import atomic_write, json_safe, writable_directory, write_csv
+from ...base.files import atomic_write, json_safe, pyarrow_to, writable_directory, write_csv
 from ...base.numerics import FloatArray
 from ...distributions import Pmf
 from .families import Parameter, Requirement
@@ -43,7 +43,6 @@ _SENSITIVITY_TEXTS = {
     "given": "given by the caller", "distribution": "range of the distribution that was given",
     "data": "range computed from the private data, no bound known beforehand; pass sensitivity to state one",
 }  # fmt: skip
-_INSTALL = "Run: pip install 'fastpriv[table]'"  # remedy for a missing pyarrow
 
 
 class _Report:
@@ -101,11 +100,7 @@ class _Report:
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write the tidy table as Parquet with the settings in its metadata, atomically."""
         target = validate.path("path", path)
-        try:
-            import pyarrow as arrow
-            import pyarrow.parquet as parquet
-        except ImportError:
-            raise BackendMissingError(f"pyarrow must be installed to write Parquet; got none. {_INSTALL}") from None
+        arrow, parquet = pyarrow_to("write")
         arrays = {
             name: arrow.array(cells, arrow.string()).dictionary_encode() if name in _TEXT_COLUMNS
             else arrow.array(cells, arrow.float64())
