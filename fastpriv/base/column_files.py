@@ -22,10 +22,11 @@ from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
 from . import validate
-from .errors import BackendMissingError, DomainError
+from .errors import DomainError
 from .files import lines_of
+from .table import pyarrow
 
-__all__ = ["ColumnFile", "is_number"]
+__all__ = ["ColumnFile", "is_number", "open_table"]
 
 _SEPARATORS = ",;\t|"  # those that are looked for
 _SAMPLE_LINES, _SAMPLE_SIZE = 1000, 2**20  # lines and characters in which they are looked for
@@ -70,6 +71,8 @@ class ColumnFile:
         Whether another column may have decimal commas, so that a point may separate thousands.
     headerless : bool
         Whether line 1 is a record.
+    line : int
+        Number of the line, or of the row of a Parquet file, that ``rows`` came to, from 1.
     """
 
     def __init__(
@@ -81,7 +84,7 @@ class ColumnFile:
         self._encoding = None if encoding is None else _check_encoding(encoding)
         self._header = None if header is None else validate.flag("header", header)
         self.decimal_commas_likely = self.headerless = False
-        self.packing = ""
+        self.packing, self.line = "", 0
         with self._open_bytes() as stream:
             start = stream.read(4)
         self.parquet, self._first = start == _PARQUET_MAGIC, [""]
@@ -164,8 +167,13 @@ class ColumnFile:
             )
         return cells
 
-    def rows(self) -> Iterator[list[str]]:
-        """Yield the cells of each record of a CSV file, in the order of the file."""
+    def rows(self) -> Iterator[Sequence[Any]]:
+        """Yield the cells of each record, in the order of the file; those of a CSV file are texts."""
+        if self.parquet:
+            columns = [column.to_pylist() for column in self.table().columns]
+            for self.line, row in enumerate(zip(*columns, strict=True), start=1):
+                yield row
+            return
         width, alone = len(self.names), self.separator is None
         begins = ends = 0  # numbers of lines before the last record, and up to its end
         with self._open_text() as stream:
@@ -177,6 +185,7 @@ class ColumnFile:
                     ends = rows.line_num
                 for row in rows:
                     begins, ends = ends, rows.line_num
+                    self.line = ends
                     if alone and len(row) > 1:
                         row = self._joined(row, lines.line, ends)
                     if len(row) == width:
@@ -191,6 +200,10 @@ class ColumnFile:
                 ) from None
         if ends > begins + 1:
             self._check_quotation_closed(begins)
+
+    def table(self) -> Any:
+        """Return the columns of a Parquet file as an Arrow table."""
+        return self._arrow(lambda parquet, source: parquet.read_table(source))
 
     def arrow(self, column: str | None) -> tuple[str, Any, Any]:
         """Return name and cells of a column of a Parquet file, and pyarrow."""
@@ -306,13 +319,7 @@ class ColumnFile:
         return io.TextIOWrapper(self._open_bytes(), encoding=self._encoding or "utf-8", newline="")
 
     def _arrow(self, read: Any) -> Any:
-        try:
-            import pyarrow as arrow
-            import pyarrow.parquet as parquet
-        except ImportError:
-            raise BackendMissingError(
-                "pyarrow must be installed to read Parquet; got none. Run: pip install 'fastpriv[table]'"
-            ) from None
+        arrow, parquet = pyarrow("read Parquet")
         source: Any = self.file
         if self._data is not None or self.packing:
             pieces: list[bytes] = []
@@ -328,6 +335,18 @@ class ColumnFile:
             raise DomainError(
                 f"file must be a whole Parquet file; got {str(self.file)!r}: {reason}. Write it again."
             ) from None
+
+
+def open_table(path: Path) -> ColumnFile:
+    """Open a Parquet file where the name ends so, else a CSV file with commas and a line of names."""
+    if path.suffix.lower() != ".parquet":
+        return ColumnFile(path, sep=",", header=True)
+    table = ColumnFile(path)
+    if not table.parquet:
+        raise DomainError(
+            f"file must be a whole Parquet file; got {str(path)!r}, which does not begin as one. Write it again."
+        )
+    return table
 
 
 class _UnpackedStream(io.BufferedIOBase):

@@ -32,8 +32,8 @@ from .escaping import spreadsheet_row
 
 __all__ = [
     "FileArray", "NpyHeader", "atomic_write", "check_writable_file", "explain_write_errors", "file_state", "json_safe",
-    "lines_of", "memory_mapped_file", "parse_json", "parse_toml", "read_npy_header", "read_npz", "writable_directory",
-    "write_csv", "write_csv_rows", "write_picture", "write_text",
+    "lines_of", "memory_mapped_file", "parse_json", "parse_toml", "read_npy_header", "read_npz",
+    "writable_directory", "write_csv", "write_csv_rows", "write_picture", "write_text",
 ]  # fmt: skip
 
 _LONG_INTEGER = re.compile(rb"(?<=\d)L(?=\s*[,)])")  # as Python 2 wrote lengths; NumPy warns of it

@@ -18,8 +18,10 @@ from typing import Any
 import numpy as np
 
 from ..base import validate
+from ..base.column_files import open_table
 from ..base.errors import BackendMissingError, DomainError
 from ..base.files import FileArray, atomic_write, parse_json, read_npy_header, read_npz
+from ..base.table import pyarrow
 from .base import MAX_INPUTS, AnyChannel, Channel, ProductChannel
 from .sparse_channels import DefaultChannel, SparseChannel
 
@@ -157,7 +159,7 @@ def _write_matrix(path: str | os.PathLike[str], ending: str, channel: Channel) -
         _write_npz(path, {f"{prefix}matrix": channel._stored_cells()})
         return
     if ending == ".parquet":
-        arrow, parquet = _pyarrow()
+        arrow, parquet = pyarrow("write Parquet")
         cells = channel._stored_cells()
         table = arrow.table({f"{prefix}{w}": cells[:, w] for w in range(channel.outputs)})
     with atomic_write(path) as stream:
@@ -267,31 +269,16 @@ def _is_number(text: str) -> bool:
     return "_" not in text  # which float() allows between digits
 
 
-def _pyarrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        import pyarrow.parquet as parquet
-    except ImportError:
-        raise BackendMissingError(
-            "pyarrow must be installed for Parquet; got none. Run: pip install 'fastpriv[table]'"
-        ) from None
-    return pyarrow, parquet
-
-
 def _read_parquet(file: Path) -> AnyChannel:
-    arrow, parquet = _pyarrow()
-    try:
-        table = parquet.read_table(file)
-    except arrow.ArrowException as fault:
-        raise DomainError(f"the Parquet file must be whole; got {str(fault).splitlines()[0]}") from None
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        if not (arrow.types.is_floating(column.type) or arrow.types.is_integer(column.type)) or column.null_count:
-            raise DomainError(f"every column must be numbers without gaps; got {name!r} of type {column.type}")
-    columns = [column.to_numpy() for column in table.columns]
-    if not columns:
+    table = open_table(file)
+    if not table.names:
         raise DomainError("the table must have at least one column; got none")
-    log = all(name.startswith(_LOG_PREFIX) for name in table.column_names)
-    return Channel(np.stack(columns, axis=1), log=log)
+    cells, types = table.table(), pyarrow("read Parquet")[0].types
+    for name, column in zip(table.names, cells.columns, strict=True):
+        if not (types.is_floating(column.type) or types.is_integer(column.type)) or column.null_count:
+            raise DomainError(f"every column must be numbers without gaps; got {name!r} of type {column.type}")
+    log = all(name.startswith(_LOG_PREFIX) for name in table.names)
+    return Channel(np.stack([column.to_numpy() for column in cells.columns], axis=1), log=log)
 
 
 def _read_json(file: Path) -> AnyChannel:

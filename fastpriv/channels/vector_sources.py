@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base import validate
-from ..base.errors import BackendMissingError, DomainError, ShapeError
+from ..base.errors import DomainError, ShapeError
 from ..base.files import FileArray, file_state, memory_mapped_file, read_npy_header
 from ..base.numerics import RealArray
+from ..base.table import pyarrow
 
 __all__ = ["BLOCK", "ConcatenatedSource", "SourceError", "VectorSource", "source_of", "sources_of"]
 
@@ -323,13 +324,7 @@ def _check_dtype(name: str, dtype: np.dtype[Any]) -> None:
 class _ParquetSource(VectorSource):
     def __init__(self, name: str, path: Path, column: str | None, ndim: int) -> None:
         super().__init__(name)
-        try:
-            import pyarrow.parquet as parquet
-        except ImportError:
-            raise BackendMissingError(
-                f"{name} must be readable; got a Parquet file without pyarrow. Install it with: pip install pyarrow"
-            ) from None
-        self.path, self.open = path, parquet.ParquetFile
+        self.path, self.open = path, pyarrow("read Parquet")[1].ParquetFile
         with self._opened(0) as file:
             names = list(file.schema_arrow.names)
             if column is None and len(names) == 1:

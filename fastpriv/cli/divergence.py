@@ -10,12 +10,11 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..base.errors import BackendMissingError, DomainError
+from ..base.errors import DomainError
 from .shared_options import GRID_FORMS, print_text, warnings_on_one_line
 
 if TYPE_CHECKING:
@@ -310,15 +309,14 @@ class DivergenceTable:
         A name that ends in .html gets the page alone. Each file is written atomically.
         """
         from ..base.files import atomic_write, write_csv
+from ..base.table import pyarrow
 
         target = check_destination(path)
         page = target.with_suffix(".html")
         if target.suffix.lower() == ".csv":
             write_csv(target, COLUMNS, (row.values() for row in self.rows()))
         elif target.suffix.lower() == ".parquet":
-            import pyarrow as arrow
-            import pyarrow.parquet as parquet
-
+            arrow, parquet = pyarrow("write Parquet")
             types = dict.fromkeys(COLUMNS, arrow.string()) | dict.fromkeys(_FLOAT_COLUMNS, arrow.float64())
             types["samples"] = arrow.int64()
             schema = arrow.schema(list(types.items()), metadata={"fastpriv": __version__})
@@ -400,17 +398,15 @@ def compute_table(
 
 def check_destination(path: str | os.PathLike[str]) -> Path:
     """Return the path of a table; raise before the work, not after it, if it cannot be written."""
-    from ..base.files import writable_directory
+    from ..base.files import pyarrow_to, writable_directory
 
     target = Path(path)
     if target.suffix.lower() not in (".csv", ".parquet", ".html"):
         raise DomainError(
             f"--out must be a name that ends in .csv, .parquet or .html; got {str(path)!r}. Choose one of them."
         )
-    if target.suffix.lower() == ".parquet" and find_spec("pyarrow") is None:
-        raise BackendMissingError(
-            "pyarrow must be installed to write Parquet; got none. Run: pip install 'fastpriv[table]'"
-        )
+    if target.suffix.lower() == ".parquet":
+        pyarrow("write Parquet")
     if target.is_dir():
         raise DomainError(f"--out must be the name of a file; got the directory {str(path)!r}. Name a file in it.")
     writable_directory(target.parent)

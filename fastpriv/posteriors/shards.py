@@ -24,10 +24,11 @@ import numpy as np
 
 from .. import __version__
 from ..base import executors, parallel, validate
-from ..base.errors import BackendMissingError, DomainError, WorkerDiedError
+from ..base.errors import DomainError, WorkerDiedError
 from ..base.files import atomic_write, check_writable_file
 from ..base.numerics import FloatArray, IntArray
 from ..base.store import ResultStore
+from ..base.table import pyarrow
 from ..channels.likelihoods import DenseLikelihood, IndexLikelihood, ShardedLikelihood
 from ..channels.vector_sources import BLOCK, ConcatenatedSource, VectorSource, sources_of
 from . import dense
@@ -211,13 +212,7 @@ def _npy_part(path: str, size: int) -> Iterator[Callable[[FloatArray], Any]]:
 
 @contextmanager
 def _parquet_part(path: str) -> Iterator[Callable[[FloatArray], Any]]:
-    try:
-        import pyarrow
-        import pyarrow.parquet as parquet
-    except ImportError:
-        raise BackendMissingError(
-            "out must be a .npy file without pyarrow; got a Parquet file. Install it with: pip install pyarrow"
-        ) from None
+    pyarrow, parquet = pyarrow("write Parquet")
     schema = pyarrow.schema([("posterior", pyarrow.float64())])
     with atomic_write(path) as stream, parquet.ParquetWriter(stream, schema) as writer:
         yield lambda probabilities: writer.write_table(pyarrow.table([probabilities], schema=schema))

@@ -10,7 +10,6 @@ Cells are counted in C order, as ``itertools.product`` does: the last axis varie
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import math
 import os
@@ -26,7 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base import validate
-from ..base.errors import BackendMissingError, DomainError, ShapeError
+from ..base.column_files import open_table
+from ..base.errors import DomainError, ShapeError
 from ..base.files import parse_toml
 from ..base.grids import parse_grid
 from ..base.numerics import WordArray
@@ -313,37 +313,12 @@ def _table_columns(table: Any, words: Mapping[str, bool] | None) -> dict[str, ND
 
 
 def _file_columns(path: Path) -> dict[str, Any]:
-    if path.suffix.lower() == ".parquet":
-        try:
-            import pyarrow.parquet as parquet
-        except ImportError:
-            raise BackendMissingError(
-                "pyarrow must be installed to read Parquet; got none. Run: pip install 'fastpriv[table]'"
-            ) from None
-        try:
-            table = parquet.read_table(path)
-        except (ValueError, OSError) as error:  # of Arrow, for a file of another format or a damaged one
-            if not path.is_file():
-                raise
-            reason = str(error).splitlines()[0]
-            raise DomainError(f"table must be a Parquet file; got {str(path)!r}: {reason}. Write it anew.") from None
-        return {name: table[name].to_numpy() for name in _distinct(table.column_names, path)}
-    try:
-        with open(path, newline="", encoding="utf-8-sig") as stream:
-            rows = [(number, row) for number, row in enumerate(csv.reader(stream), start=1) if row]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise DomainError(
-            f"table must be a CSV file in UTF-8, or end in .parquet; got {str(path)!r}: {error}. Save it as CSV."
-        ) from None
-    for number, row in rows or [(1, [])]:
-        if not row or len(row) != len(rows[0][1]):
-            raise DomainError(
-                f"table must be a CSV file with a line of names and rows of one length; got {str(path)!r}, whose row "
-                f"{number} has {len(row)} cells. Correct it."
-            )
-    cells = [row for _, row in rows[1:]]
-    names = _distinct([name.strip() for name in rows[0][1]], path)
-    return {name: _numbers(column) for name, column in zip(names, map(list, zip(*cells, strict=True)), strict=False)}
+    """Return the columns of a CSV or Parquet file."""
+    file = open_table(path)
+    names = _distinct(file.names, path)
+    rows = [row for row in file.rows() if row != [""]]
+    columns = map(list, zip(*rows, strict=True)) if rows else ([] for _ in names)
+    return {name: cells if file.parquet else _numbers(cells) for name, cells in zip(names, columns, strict=True)}
 
 
 def _distinct(names: list[str], path: Path) -> list[str]:

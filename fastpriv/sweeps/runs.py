@@ -5,9 +5,9 @@ of the keys of its cells: a block whose cells are all there is never computed ag
 same quantity left in other blocks are copied from these. What is missing is computed in batches, in any order and by
 any number of workers; each batch is committed as it comes in.
 
-Cells that run in this very process are noted in the store before they start. If a run left such a note, one of its
-cells may have killed it, and the next run evaluates all cells in child processes. A batch that ends its process is
-halved until the cell is alone; a cell that ends its process in every attempt is a row with its error.
+A run that evaluates cells in its own process notes so in the store, and clears the note when it ends. If a run left its
+note, one of its cells may have killed it, and the next run evaluates cells in child processes. A batch that ends its
+process is halved until the cell is alone; a cell that ends its process in every attempt is a row with its error.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _FIRST_BATCH = 16  # cells of the first batches, from whose times the later ones
 _MAX_BATCH = BLOCK  # cells
 _INDEXED_CELLS = 2**23  # cells of other blocks that are looked up one by one, in 200 MB; of a larger store none are
 _ATTEMPTS = 4  # of a cell whose process dies, alone from the second on: nodes of a cluster die by themselves too
-_RUNNING = "running"  # begins the names of the remarks of a store that hold the cells that are evaluated in its process
+_RUNNING = "running"  # name of the remark of a store whose cells are evaluated in the process of the sweep
 # The error of a cell that ends its process each time.
 _DEATH = (
     "WorkerDiedError: the worker process must survive the cell; got its end each time that it was tried. Look for a "
@@ -275,13 +275,10 @@ class _Run:
                     f"{type(error).__name__}: {error}. Pass n_jobs=1, or make inside of it what it holds."
                 ) from None
         self.is_risky = in_process and quantity.together is None and store.path is not None
-        notes = store.notes() if self.is_risky else {}
-        self.suspects = _suspects(notes)  # by the first word of the key: deaths of the process while the cell was alone
-        if self.suspects and parallel.pickled_or_none(self.function) is not None:
+        may_have_killed = self.is_risky and store.notes().get(_RUNNING)
+        if may_have_killed and parallel.pickled_or_none(self.function) is not None:
             self.n_jobs = _workers(n_jobs) if executor is None else executor._max_workers
-            self.executor, self.suspects, self.is_risky = "processes", {}, False
-        # Numbers of the remarks on cells that run: those of killed runs stand before those of this one.
-        self.first_slot = self.last_slot = len([name for name in notes if name.startswith(_RUNNING) and notes[name]])
+            self.executor, self.is_risky = "processes", False
         self.report, self.close = _reporter(progress, settings.count)
 
     def compute(self, only_copy: bool) -> None:
@@ -289,6 +286,8 @@ class _Run:
         missing_cells = 0
         try:
             self._note([])
+            if self.is_risky:
+                self.store.put_many([], {_RUNNING: "yes"})
             for first in range(0, self.settings.blocks(), _WINDOW):
                 missing = []
                 self.rows.clear()
@@ -306,12 +305,9 @@ class _Run:
                     f"{self.settings.count:,} cells. Run the missing shards to their end, or leave merge out to "
                     "compute what is missing."
                 )
-        except BaseException:
-            self._forget_running(self.first_slot)
-            raise
-        else:
-            self._forget_running(0)
         finally:
+            with suppress(OSError, DomainError):
+                self.store.put_many([], {_RUNNING: ""})
             self.close()
 
     def progress(self) -> SweepProgress:
@@ -366,8 +362,6 @@ class _Run:
 
     def _evaluate(self, missing: list[tuple[int, Batch]]) -> None:
         """Evaluate the missing cells of a window."""
-        if self.suspects:
-            missing = self._one_at_a_time(missing)
         while missing and not self.sizes_known:  # a few small batches first, whose times size the later ones
             (block, batch), *missing = missing
             pilot = _FIRST_BATCH * _workers(self.n_jobs)
@@ -376,20 +370,6 @@ class _Run:
             missing = self._round([(block, batch.select(slice(pilot)))]) + missing
         while missing:
             missing = self._round(missing)
-
-    def _one_at_a_time(self, missing: list[tuple[int, Batch]]) -> list[tuple[int, Batch]]:
-        """Evaluate those cells alone that may have killed the last run, in this process; return the others."""
-        others: list[tuple[int, Batch]] = []
-        for block, batch in missing:
-            suspected = np.isin(batch.keys[:, 0], np.array(list(self.suspects), dtype=np.uint64))
-            for index in np.flatnonzero(suspected).tolist():
-                cell = batch.select(slice(index, index + 1))
-                if self.suspects[int(cell.keys[0, 0])] >= _ATTEMPTS:
-                    self._commit(block, failed_cells(cell, _DEATH))
-                else:
-                    self._round([(block, cell)])
-            others += [(block, batch.select(~suspected))] if not suspected.all() else []
-        return others
 
     def _round(self, missing: list[tuple[int, Batch]]) -> list[tuple[int, Batch]]:
         """Evaluate cells in batches; return what is left of them."""
@@ -401,43 +381,19 @@ class _Run:
         attempts = 1 if any(len(batch.keys) > 1 for _, batch in tasks) else _ATTEMPTS
         left: list[tuple[int, Batch]] = []
         times: list[tuple[float, int]] = []
-        slots: dict[int, int] = {}  # number of the remark on each task that runs in this process
-        free = [self.first_slot + slot for slot in range(len(tasks))][::-1]
-
-        def started() -> Iterator[Batch]:
-            for index, (_, batch) in enumerate(tasks):
-                if self.is_risky:
-                    slots[index] = free.pop()
-                    self._note_running(slots[index], batch)
-                yield batch
-
+        batches = (batch for _, batch in tasks)
         with closing(executors.completed(
-            self.function, started(), executor=self.executor, n_jobs=self.n_jobs, max_attempts=attempts
+            self.function, batches, executor=self.executor, n_jobs=self.n_jobs, max_attempts=attempts
         )) as outcomes:  # fmt: skip
             for index, outcome in outcomes:
                 block, batch = tasks[index]
                 left += [(block, part) for part in self._took(block, batch, outcome, times, attempts)]
-                if index in slots:
-                    free.append(slots.pop(index))
         cells = sum(done for _, done in times)
         if cells and self.quantity.together is None:
             spent = sum(seconds for seconds, _ in times)
             self.batch_cells = int(max(1, min(cells * _BATCH_SECONDS, _MAX_BATCH * spent) / spent)) if spent else 1
             self.sizes_known = True
         return left
-
-    def _note_running(self, slot: int, batch: Batch) -> None:
-        """Note the cells that start, with the number of times that the process ended while such a cell was alone."""
-        words = batch.keys[:, 0].astype("<u8")
-        deaths = self.suspects.get(int(words[0]), 0) + 1 if len(words) == 1 else 0
-        self.store.put_many([], {f"{_RUNNING} {slot}": f"{deaths} {words.tobytes().hex()}"})
-        self.last_slot = max(self.last_slot, slot + 1)
-
-    def _forget_running(self, first: int) -> None:
-        """Clear the remarks from this one on: the process survived the cells."""
-        if first < self.last_slot:
-            with suppress(OSError, DomainError):
-                self.store.put_many([], {f"{_RUNNING} {slot}": "" for slot in range(first, self.last_slot)})
 
     def _took(
         self, block: int, batch: Batch, outcome: executors.Outcome, times: list[tuple[float, int]], attempts: int
@@ -475,16 +431,6 @@ class _Run:
 
     def _report(self) -> None:
         self.report(self.progress())
-
-def _suspects(notes: Mapping[str, str]) -> dict[int, int]:
-    """Return the cells that a killed run left unfinished, with the number of times that they were alone then."""
-    found: dict[int, int] = {}
-    for name, text in notes.items():
-        deaths, _, words = text.partition(" ")
-        if name.startswith(_RUNNING) and words:
-            for word in np.frombuffer(bytes.fromhex(words), "<u8").tolist():
-                found[word] = max(int(deaths), found.get(word, 0))
-    return found
 
 
 class _CellIndex:

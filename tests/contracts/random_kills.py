@@ -29,14 +29,17 @@ def killer(pids):
         thread.join()
 
 
-def children():
-    """The processes that this one started."""
+def children(count):
+    """The processes that this one started for tasks; none while one of them has not been started."""
     with open(f"/proc/self/task/{os.getpid()}/children") as stream:
-        return [int(pid) for pid in stream.read().split()]
+        pids = [int(pid) for pid in stream.read().split()]
+    pids = [pid for pid in pids if b"popen_loky" in (Path("/proc") / str(pid) / "cmdline").read_bytes()]
+    return pids if len(pids) == count else []
 
 
 def workers_of_dask(client, count):
     """A function of the workers of a cluster; none while one of them is just starting."""
+
     def pids():
         registered = list(client.run(os.getpid).values())
         return registered if len(registered) == count else []

@@ -80,7 +80,7 @@ def test_a_task_that_ends_its_process_has_an_error_of_its_own():
     agree(outcomes(found.items()), truth(COUNT, DEADLY))
     for index in DEADLY:
         assert isinstance(found[index].error, WorkerDiedError)
-        assert "in each of 3 attempts: signal SIGKILL. Look for a lack" in str(found[index].error)
+        assert "in each of 3 attempts: SIGKILL(-9). Look for a lack" in str(found[index].error)
 
 
 def test_a_task_that_dies_once_is_done_at_its_second_attempt(tmp_path):
@@ -228,7 +228,7 @@ def test_processes_end_with_their_parent(tmp_path):
 import os, time
 from fastpriv.base.executors import completed
 def wait(x):
-    with open({str(tmp_path / 'pid')!r} + str(x), "w") as stream: stream.write(str(os.getpid()))
+    with open({str(tmp_path / "pid")!r} + str(x), "w") as stream: stream.write(str(os.getpid()))
     time.sleep(100)
 next(completed(wait, range(2), executor="processes", n_jobs=2))
 """
@@ -302,7 +302,7 @@ def test_ray_that_is_not_installed_is_said(monkeypatch):
 
 @pytest.mark.slow
 def test_processes_killed_at_random_lose_nothing():
-    with killer(children) as kills, warnings.catch_warnings():
+    with killer(lambda: children(3)) as kills, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = outcomes(completed(slow_square, range(600), executor="processes", n_jobs=3, max_attempts=8))
     agree(found, truth(600))

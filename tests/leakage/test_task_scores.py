@@ -263,7 +263,7 @@ def test_files_of_scores(tmp_path):
 
 @pytest.mark.parametrize(("text", "error"), [
     ("task,record\nsmall,0\n", "path must have columns task, record, score; got .* without score"),
-    ("", "path must have columns task, record, score"),
+    ("", "file must have at least one record; got the empty file"),
     ("task,record,score\nsmal,0,1\n", r"path must name tasks, such as small; got 'smal' in line 2 \(1 of 1\)"),
     ("task,record,score\nsmall,7,1\n", "records from 0 to 6 and scores that are numbers; got .* in line 2, of small"),
     ("task,record,score\nsmall,0,nan\n", "and scores that are numbers; got .* in line 2"),
@@ -271,8 +271,8 @@ def test_files_of_scores(tmp_path):
     ("task,record,score,release\nsmall,0,1,3\n", "releases from 0 to 2, records from 0 to 6"),
     ("task,record,score\nsmall,0,1\nsmall,0,1\n", "got another of record 0, release 0 of small in line 3"),
     ("task,record,score\nsmall,0,1\n", r"got none of record 1, release 0 \(20 of 21 are missing\)"),
-    ("task,record,score\nsmall,0\n", "path must have 3 cells a line; got 2 in line 2"),
-    ("task,record,score\nsmall,0,\xff\n", "path must be a CSV file in UTF-8"),
+    ("task,record,score\nsmall,0\n", "line 2 must be of 3 cells like the first line; got 2"),
+    ("task,record,score\nsmall,0,\xff\n", "file must be text in UTF-8; got byte 0xff"),
 ])  # fmt: skip
 def test_files_that_are_wrong(tmp_path, text, error):
     (tmp_path / "scores.csv").write_bytes(text.encode("latin-1"))
@@ -312,7 +312,7 @@ def test_what_is_told_when_something_is_wrong(tmp_path):
         (lambda: read_task_scores("scores.txt", [task]), domain, "path must end in .csv, .npz or .parquet; got"),
         (lambda: read_task_scores(tmp_path / "other.npz", [task]), domain, "path must name tasks, such as small; got"),
         (lambda: read_task_scores(tmp_path / "shape.npz", [task]), shape, "scores must have a row a trial"),
-        (lambda: read_task_scores(tmp_path / "bad.parquet", [task]), domain, "path must be a whole Parquet file; got"),
+        (lambda: read_task_scores(tmp_path / "bad.parquet", [task]), domain, "file must be a whole Parquet file; got"),
     ]:  # fmt: skip
         with pytest.raises(error, match=text):
             call()
@@ -320,7 +320,7 @@ def test_what_is_told_when_something_is_wrong(tmp_path):
 
 def test_parquet_without_pyarrow(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    (tmp_path / "scores.parquet").write_text("no")
+    (tmp_path / "scores.parquet").write_text("PAR1")
     with pytest.raises(ImportError, match="pyarrow must be installed to read Parquet; got none"):
         read_task_scores(tmp_path / "scores.parquet", TASKS[:1])
 

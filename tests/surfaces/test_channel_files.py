@@ -95,7 +95,7 @@ def test_refusals_name_the_file(tmp_path):
             r"epsilon must be logit_p - logit_q, 2.0; got 7.0. Give k and epsilon")
     refused("k6.json", b'{"channel": "UnaryEncoding", "k": "x", "logit_p": 1, "logit_q": -1, "epsilon": 2}',
             "k must be an integer")
-    refused("l.parquet", b"PAR1 nothing", "the Parquet file must be whole")
+    refused("l.parquet", b"PAR1 nothing", "file must be a whole Parquet file")
     np.savez(tmp_path / "m.npz", other=np.eye(2))
     with pytest.raises(DomainError, match=r"the keys must be matrix or log_matrix, .*m|m.npz"):
         read_channel(tmp_path / "m.npz")
@@ -205,5 +205,5 @@ def test_parquet_columns_are_numbers(tmp_path, monkeypatch):
     with pytest.raises(DomainError, match="the table must have at least one column"):
         read_channel(tmp_path / "r.parquet")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(BackendMissingError, match="pyarrow must be installed for Parquet"):
+    with pytest.raises(BackendMissingError, match="pyarrow must be installed to read Parquet"):
         read_channel(tmp_path / "q.parquet")

@@ -5,7 +5,6 @@ import signal
 import time
 
 from fastpriv import Estimate
-from fastpriv.base import executors
 
 
 def product(x, y=1.0):
@@ -83,8 +82,3 @@ def leaving(x):
     if x == 4:
         raise SystemExit("no more")
     return x
-
-
-def keys_of_idle_children():
-    """In a worker of dask: the runs that left processes."""
-    return list(executors._children)

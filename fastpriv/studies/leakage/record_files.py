@@ -173,11 +173,7 @@ def _table(file: ColumnFile, label: str | None) -> tuple[Any, Any]:
     else:
         place = file.names.index("label") if file.names.count("label") == 1 else len(file.names) - 1
     features = [j for j in range(len(file.names)) if j != place]
-    if file.parquet:
-        columns = [file.arrow(name)[1].to_pylist() for name in file.names]
-        rows: Any = list(zip(*columns, strict=True))
-    else:
-        rows = list(file.rows())
+    rows = list(file.rows())
     labels = [str(row[place]).strip() for row in rows]
     wrong: Any = None
     for mark in (".", ",") if file.decimal is None else (file.decimal,):

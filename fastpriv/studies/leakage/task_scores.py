@@ -26,8 +26,6 @@ Sources: Bayes vulnerability, M. Alvim et al., The science of quantitative infor
 
 from __future__ import annotations
 
-import csv
-import functools
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,7 +38,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...base import random_streams, validate
-from ...base.errors import BackendMissingError, DomainError, ShapeError
+from ...base.column_files import open_table
+from ...base.errors import DomainError, ShapeError
 from ...base.estimate import Estimate, Result
 from ...base.files import read_npz, write_csv
 from ...base.inverse import bisect
@@ -56,7 +55,6 @@ __all__ = ["AttackScore", "Scoreboard", "leakage_scoreboard", "read_task_scores"
 
 _COLUMNS = ("task", "record", "score")  # of files in long form; a column "release" may join them
 _HALVINGS = 30  # of the bisection for a band: 1e-9
-_EXTRA = "Run: pip install 'fastpriv[table]'"  # remedy for a missing pyarrow
 # bound: proved - roundings of a sum of products, in units of u: pairwise sums in NumPy, over at most 2^40 records
 _SUM_ROUNDINGS = 200.0
 
@@ -396,8 +394,7 @@ def read_task_scores(
         return {name: _validated_scores(by_name[name], values) for name, values in arrays.items()}
     found: dict[str, FloatArray] = {}
     seen: dict[str, Any] = {}
-    rows = _csv_rows(file) if file.suffix == ".csv" else _parquet_rows(file)
-    for where, name, release, record, score in rows:
+    for where, name, release, record, score in _score_rows(file):
         if name not in by_name:
             _check_names("path", [name], tuple(by_name.values()), f" in {where}")
         task = by_name[name]
@@ -430,54 +427,21 @@ def read_task_scores(
     return found
 
 
-def _csv_rows(file: Path) -> Iterator[tuple[str, Any, Any, Any, Any]]:
-    """Where a row is, its task, release, record and score."""
-    with open(file, encoding="utf-8-sig", newline="") as stream:
-        try:
-            lines = csv.reader(stream)
-            header = [name.strip() for name in next(lines, [])]
-            _check_columns(file, header)
-            places = [header.index(name) for name in _COLUMNS]
-            release = header.index("release") if "release" in header else None
-            for line in lines:
-                if not line:
-                    continue
-                if len(line) != len(header):
-                    raise DomainError(
-                        f"path must have {len(header)} cells a line; got {len(line)} in line {lines.line_num} of "
-                        f"{str(file)!r}. Mend the file."
-                    )
-                name, record, score = (line[i] for i in places)
-                yield f"line {lines.line_num}", name.strip(), "0" if release is None else line[release], record, score
-        except (UnicodeDecodeError, csv.Error) as error:
-            raise DomainError(f"path must be a CSV file in UTF-8; got {str(file)!r}: {error}. Save it so.") from None
-
-
-def _parquet_rows(file: Path) -> Iterator[tuple[str, Any, Any, Any, Any]]:
-    """As ``_csv_rows``."""
-    try:
-        import pyarrow as arrow
-        from pyarrow import parquet
-    except ImportError:
-        raise BackendMissingError(f"pyarrow must be installed to read Parquet; got none. {_EXTRA}.") from None
-    try:
-        table = parquet.read_table(file)
-    except (arrow.ArrowException, OSError) as error:
-        raise DomainError(f"path must be a whole Parquet file; got {str(file)!r}: {error}. Write it anew.") from None
-    _check_columns(file, table.column_names)
-    columns = [table.column(name).to_pylist() for name in _COLUMNS]
-    releases = table.column("release").to_pylist() if "release" in table.column_names else [0] * table.num_rows
-    for i, (name, record, score, release) in enumerate(zip(*columns, releases, strict=True)):
-        yield f"row {i}", name, release, record, score
-
-
-def _check_columns(file: Path, names: Sequence[str]) -> None:
-    missing = [name for name in _COLUMNS if name not in names]
+def _score_rows(file: Path) -> Iterator[tuple[str, str, Any, Any, Any]]:
+    """Yield where a row is, its task, release, record and score."""
+    table = open_table(file)
+    missing = [name for name in _COLUMNS if name not in table.names]
     if missing:
         raise DomainError(
-            f"path must have columns {', '.join(_COLUMNS)}; got {validate.shown(list(names))} in {str(file)!r}, "
+            f"path must have columns {', '.join(_COLUMNS)}; got {validate.shown(table.names)} in {str(file)!r}, "
             f"without {', '.join(missing)}. Name them in the first line."
         )
+    columns = [table.names.index(name) for name in _COLUMNS]
+    release = table.names.index("release") if "release" in table.names else None
+    unit = "row" if table.parquet else "line"
+    for row in table.rows():
+        name, record, score = (row[column] for column in columns)
+        yield f"{unit} {table.line}", str(name).strip(), 0 if release is None else row[release], record, score
 
 
 def _check_names(argument: str, names: Sequence[Any], tasks: Sequence[LeakageTask], where: str = "") -> None:
@@ -660,7 +624,7 @@ def _band(gain: FloatArray, most: FloatArray, value: float, level: float, floor:
 
     inner, ends = min(max(value, -floor), 1.0), []
     for sign, end in ((1.0, 0.0 - floor), (-1.0, 1.0)):
-        proof = functools.partial(proved, sign)
+        proof = partial(proved, sign)
         ends.append(bisect(proof, inner, end, _HALVINGS)[1])
     return Estimate(
         value, min(ends[0], value), max(ends[1], value), kind="statistical", confidence=level, unit="1",
