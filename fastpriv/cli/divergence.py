@@ -309,7 +309,7 @@ class DivergenceTable:
         A name that ends in .html gets the page alone. Each file is written atomically.
         """
         from ..base.files import atomic_write, write_csv
-from ..base.table import pyarrow
+        from ..base.table import pyarrow
 
         target = check_destination(path)
         page = target.with_suffix(".html")
@@ -398,7 +398,8 @@ def compute_table(
 
 def check_destination(path: str | os.PathLike[str]) -> Path:
     """Return the path of a table; raise before the work, not after it, if it cannot be written."""
-    from ..base.files import pyarrow_to, writable_directory
+    from ..base.files import writable_directory
+    from ..base.table import pyarrow
 
     target = Path(path)
     if target.suffix.lower() not in (".csv", ".parquet", ".html"):

@@ -212,10 +212,10 @@ def _npy_part(path: str, size: int) -> Iterator[Callable[[FloatArray], Any]]:
 
 @contextmanager
 def _parquet_part(path: str) -> Iterator[Callable[[FloatArray], Any]]:
-    pyarrow, parquet = pyarrow("write Parquet")
-    schema = pyarrow.schema([("posterior", pyarrow.float64())])
+    arrow, parquet = pyarrow("write Parquet")
+    schema = arrow.schema([("posterior", arrow.float64())])
     with atomic_write(path) as stream, parquet.ParquetWriter(stream, schema) as writer:
-        yield lambda probabilities: writer.write_table(pyarrow.table([probabilities], schema=schema))
+        yield lambda probabilities: writer.write_table(arrow.table([probabilities], schema=schema))
 
 
 def opened_store(path: Any, identity: dict[str, str]) -> ResultStore:

@@ -61,6 +61,7 @@ import numpy as np
 
 from ...base.numerics import UNIT_ROUNDOFF as U
 from ...base.numerics import FloatArray
+from ...base.quadrature import strip_divisor
 from ...channels.type_classes import distinct_probabilities
 from ...kernels import _channel_blocks, _matrix_product
 from ...mechanisms import SubsetSelection, UnaryEncoding
@@ -77,7 +78,7 @@ _METHOD = "secrets in order of their prior"  # ``method`` of a Bracket
 _STEP = 0.22  # of the trapezoidal rule: _TRAPEZOID is then below 1e-17
 _ANGLE_GAP = _STEP / (2 * math.pi)  # pi / 2 - d, at which the bound of the error is least
 # Bound of the relative error of the trapezoidal rule.
-_TRAPEZOID = 2 / math.sin(_ANGLE_GAP) / math.expm1(2 * math.pi * (0.5 * math.pi - _ANGLE_GAP) / _STEP)
+_TRAPEZOID = 2 / math.sin(_ANGLE_GAP) / strip_divisor(0.5 * math.pi - _ANGLE_GAP, _STEP)
 # bound: none - a times the first node t_0; what lies before is enclosed
 _FIRST_NODE = 3e-9
 # bound: none - the integral ends where e^-t is e^-39, or 1e-17, of the answer; what lies beyond is bounded
