@@ -38,8 +38,9 @@ from .capacity.saddle_point import noise_filling as noise_filling
 from .capacity.saddle_point import saddle_point_gaps as saddle_point_gaps
 from .capacity.saddle_point import water_filling as water_filling
 from .channels.base import AnyChannel as AnyChannel
+from .channels.base import Channel as Channel
+from .channels.base import ProductChannel as ProductChannel
 from .channels.channel_stacks import ChannelStack as ChannelStack
-from .channels.composite import ProductChannel as ProductChannel
 from .channels.files import read_channel as read_channel
 from .channels.files import write_channel as write_channel
 from .channels.likelihoods import DefaultLikelihood as DefaultLikelihood
@@ -48,10 +49,9 @@ from .channels.likelihoods import IndexLikelihood as IndexLikelihood
 from .channels.likelihoods import Likelihood as Likelihood
 from .channels.likelihoods import ProductLikelihood as ProductLikelihood
 from .channels.likelihoods import ShardedLikelihood as ShardedLikelihood
-from .channels.matrix_channels import Channel as Channel
-from .channels.matrix_channels import DefaultChannel as DefaultChannel
-from .channels.matrix_channels import SparseChannel as SparseChannel
 from .channels.sharded_channels import ShardedChannel as ShardedChannel
+from .channels.sparse_channels import DefaultChannel as DefaultChannel
+from .channels.sparse_channels import SparseChannel as SparseChannel
 from .channels.subset_likelihoods import SubsetLikelihood as SubsetLikelihood
 from .channels.subset_likelihoods import rank_of_subset as rank_of_subset
 from .channels.subset_likelihoods import subset_of_rank as subset_of_rank

@@ -515,7 +515,7 @@ def document(root: Path = ROOT) -> str:
     rows, _ = table(root)
     users = resting(root)
     shown = [row for row in rows if row.marker.kind != "none"]
-    return "\n".join([_head(shown), *_rooms(shown, users), *_functions(root, shown, users)]) + "\n"
+    return "\n".join([_head(shown), *_rooms(shown, users)]) + "\n"
 
 
 def _head(rows: list[Row]) -> str:
@@ -530,7 +530,7 @@ Written by `python tools/bounds.py` from the sources; do not edit. A constant th
   with brute force, and found no bound that fails; many stay far from the limit. It could fail where no test looked.
 
 **An `Estimate` of kind `certified` or `exact` is proved but for the constants that are tested.**
-[Functions](#functions) says which function rests on which files of them. Proofs follow later.
+`python tools/bounds.py --for hockey_stick_divergence` says on which files of them a function rests.
 
 "other numbers" are those in the functions of a file. Numbers that follow from a formula beside them (2.1 where 2 is
 proved, with room for smaller terms) are not here, nor are those that only choose how much work is done, or by which
@@ -571,7 +571,9 @@ def _rooms(rows: list[Row], users: dict[str, set[str]]) -> Iterator[str]:
         last = ""
         for row in rooms[room]:
             if row.path != last:
-                yield f"| **{row.path}** | | {_short(users.get(row.path, set()))} | |"
+                tested = any(x.path == row.path and x.marker.kind == "tested" for x in rooms[room])
+                used_by = _used_by(users.get(row.path, set())) if tested else ""
+                yield f"| **{row.path}** | | {used_by} | |"
                 last = row.path
             where = ", ".join(f"`{x}`" for x in row.marker.evidence)
             kind = row.marker.kind + (f" by {where}" if where else "")
@@ -579,13 +581,10 @@ def _rooms(rows: list[Row], users: dict[str, set[str]]) -> Iterator[str]:
             yield f"| {name} | {_code(row.value)} | {_cell(row.marker.text)} | {kind} |"
 
 
-def _short(names: set[str]) -> str:
-    """Public names that rest on a file: all of them, or the first few and how many more."""
-    if not names:
-        return "nothing public"
-    some = sorted(names)
-    more = f" and {len(some) - 8} more" if len(some) > 10 else ""
-    return "*for* " + ", ".join(f"`{x}`" for x in (some[:8] if more else some)) + more
+def _used_by(names: set[str]) -> str:
+    """Rooms with public names that rest on a file; names of ``fastpriv`` itself count as the room ``fastpriv``."""
+    rooms = sorted({name.partition(".")[0] if "." in name else "fastpriv" for name in names})
+    return "*for* " + ", ".join(rooms) if rooms else "nothing public"
 
 
 def _code(value: str) -> str:
@@ -597,19 +596,13 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def _functions(root: Path, rows: list[Row], users: dict[str, set[str]]) -> Iterator[str]:
-    tested = {row.path for row in rows if row.marker.kind == "tested"}
-    by_name: dict[str, set[str]] = defaultdict(set)
-    for path, names in users.items():
-        for name in names:
-            by_name[name] |= {path} & tested
-    groups: dict[frozenset[str], list[str]] = defaultdict(list)
-    for name, paths in by_name.items():
-        groups[frozenset(paths)].append(name)
-    yield from ("", "## Functions", "", "What is public, and the files with tested constants it rests on:", "")
-    yield from ("| functions | files with tested constants |", "|---|---|")
-    for files, some in sorted(groups.items(), key=lambda item: min(item[1])):
-        yield f"| {', '.join(f'`{x}`' for x in sorted(some))} | {_files(files) or 'none'} |"
+def files_behind(name: str, root: Path = ROOT) -> frozenset[str]:
+    """Files with tested constants that a public name rests on; ValueError for a name that is not public."""
+    users = resting(root)
+    if not any(name in names for names in users.values()):
+        raise ValueError(f"--for must be a public name, as hockey_stick_divergence or notions.lip_delta; got {name!r}")
+    tested = {row.path for row in table(root)[0] if row.marker.kind == "tested"}
+    return frozenset(path for path in tested if name in users.get(path, set()))
 
 
 def _files(paths: frozenset[str]) -> str:
@@ -624,7 +617,14 @@ def main(arguments: list[str] | None = None) -> int:
     """Write the document, or say what is missing."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--check", action="store_true", help="write nothing; say what is missing")
+    parser.add_argument("--for", dest="name", help="print the files with tested constants that a public name rests on")
     options = parser.parse_args(arguments)
+    if options.name:
+        try:
+            print(_files(files_behind(options.name)) or "no tested constants")
+        except ValueError as error:
+            parser.error(str(error))
+        return 0
     _, faults = table()
     print("\n".join(faults), file=sys.stderr, end="\n" if faults else "")
     if not options.check and not faults:

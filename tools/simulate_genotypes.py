@@ -64,7 +64,7 @@ def main() -> None:
             break
     assert len(positions) == SITES, f"{len(positions)} sites; simulate more bases"
     carriers = np.array(columns).T
-    path = Path(__file__).parents[1] / "fastpriv" / "datasets" / "genotypes.npz"
+    path = Path(__file__).parents[1] / "fastpriv" / "studies" / "datasets" / "genotypes.npz"
     steps = np.diff(positions, prepend=0).astype(np.uint32)  # they pack better than positions
     np.savez_compressed(path, packed=np.packbits(carriers.T, axis=1), steps=steps)  # a row a site packs better
     print(f"{path.stat().st_size} bytes, {positions[-1]} bases, carriers {carriers.mean():.3f}")

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import numerics
-from .errors import BackendMissingError, DomainError, EstimateGivenError, ShapeError, warned
-from .escaping import escape_invisible
+from .errors import DomainError, EstimateGivenError, ShapeError, warned
 from .numerics import LOG_2, FloatArray, rounded_down, rounded_outward, rounded_up
+from .table import html_table, pandas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -576,27 +576,6 @@ def _listed(number: float | FloatArray, shown: Callable[[float], str]) -> str:
 def _bracket_cells(value: float, lower: float, upper: float) -> list[str]:
     """A value and its bounds, rounded outward, with seven digits each."""
     return [f"{value:.7g}", rounded_down(float(lower), 7), rounded_up(float(upper), 7)]
-
-
-def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:
-    """A table in HTML, of text that is escaped here."""
-    from html import escape as escape_html
-
-    def escape(text: str) -> str:
-        return escape_html(escape_invisible(text))
-
-    head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in header)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def pandas(function: str) -> Any:
-    """The module pandas, or an error that says how to install it."""
-    try:
-        import pandas
-    except ImportError:
-        raise BackendMissingError(f"{function} needs pandas. Install it with: pip install pandas") from None
-    return pandas
 
 
 def _entries(one: Estimate) -> list[tuple[tuple[int, ...], float, float, float]]:

@@ -20,7 +20,6 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any, NamedTuple, TextIO
 
@@ -34,7 +33,7 @@ from .escaping import spreadsheet_row
 __all__ = [
     "FileArray", "NpyHeader", "atomic_write", "check_writable_file", "explain_write_errors", "file_state", "json_safe",
     "lines_of", "memory_mapped_file", "parse_json", "parse_toml", "read_npy_header", "read_npz", "writable_directory",
-    "write_csv", "write_csv_rows",
+    "write_csv", "write_csv_rows", "write_picture", "write_text",
 ]  # fmt: skip
 
 _LONG_INTEGER = re.compile(rb"(?<=\d)L(?=\s*[,)])")  # as Python 2 wrote lengths; NumPy warns of it
@@ -130,26 +129,15 @@ def write_csv_rows(stream: Any, header: Sequence[str], rows: Iterable[Iterable[A
     writer.writerows(map(spreadsheet_row, rows))
 
 
-def write_tables(folder: Path, stem: str, study: Any) -> list[Path]:
-    """Write the table of a study as CSV, JSON and, with pyarrow, Parquet, each file atomically; return the paths."""
-    paths = [folder / f"{stem}.csv", folder / f"{stem}.json"]
-    write_csv(paths[0], study.columns(), study.rows())
-    with atomic_write(paths[1]) as stream:
-        for piece in study.json_pieces():
-            stream.write(piece.encode())
-    if find_spec("pyarrow") is None:
-        return paths
-    import pyarrow as arrow
-    import pyarrow.parquet as parquet
-
-    columns = dict(zip(study.columns(), map(list, zip(*study.rows(), strict=True)), strict=True))
-    with atomic_write(folder / f"{stem}.parquet") as stream:
-        parquet.write_table(arrow.table(columns), stream)
-    return [*paths, folder / f"{stem}.parquet"]
+def write_text(path: str | os.PathLike[str], text: str) -> Path:
+    """Write a text in UTF-8, atomically; return its path."""
+    with atomic_write(path) as stream:
+        stream.write(text.encode())
+    return Path(path)
 
 
 def write_picture(path: Path, figure: Any, kind: str, dots: int) -> Path:
-    """Write a matplotlib figure, atomically; the same bytes on every day."""
+    """Write a matplotlib figure, atomically; the same bytes on every day. Return the path."""
     metadata: dict[str, Any] = {"metadata": {"Date": None}} if kind == "svg" else {}
     with atomic_write(path) as stream:
         figure.savefig(stream, format=kind, dpi=dots, **metadata)

@@ -15,8 +15,10 @@ from typing import Any, cast
 
 __all__ = ["PRESENT", "install", "module"]
 
-# Packages that have the names and modules of an earlier one.
+# Packages and modules that have the names, and the modules, of an earlier one.
 PRESENT = {
+    "fastpriv.channels.composite": ["fastpriv.channels.base", "fastpriv.channels.type_classes"],
+    "fastpriv.channels.matrix_channels": ["fastpriv.channels.base", "fastpriv.channels.sparse_channels"],
     "fastpriv.assessment": ["fastpriv.studies.assessment"],
     "fastpriv.auditing": ["fastpriv.studies.auditing"],
     "fastpriv.datasets": ["fastpriv.studies.datasets"],
@@ -51,7 +53,7 @@ class _OldAddresses:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        package = ".".join(fullname.split(".")[:2])
+        package = fullname if fullname in PRESENT else ".".join(fullname.split(".")[:2])
         return ModuleSpec(fullname, cast(Any, self), is_package=fullname == package) if package in PRESENT else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:

@@ -1,8 +1,9 @@
 from .base import AnyChannel as AnyChannel
+from .base import Channel as Channel
 from .base import DefaultColumn as DefaultColumn
+from .base import ProductChannel as ProductChannel
 from .base import ProductColumn as ProductColumn
 from .channel_stacks import ChannelStack as ChannelStack
-from .composite import ProductChannel as ProductChannel
 from .files import read_channel as read_channel
 from .files import write_channel as write_channel
 from .likelihoods import DefaultLikelihood as DefaultLikelihood
@@ -11,10 +12,9 @@ from .likelihoods import IndexLikelihood as IndexLikelihood
 from .likelihoods import Likelihood as Likelihood
 from .likelihoods import ProductLikelihood as ProductLikelihood
 from .likelihoods import ShardedLikelihood as ShardedLikelihood
-from .matrix_channels import Channel as Channel
-from .matrix_channels import DefaultChannel as DefaultChannel
-from .matrix_channels import SparseChannel as SparseChannel
 from .sharded_channels import ShardedChannel as ShardedChannel
+from .sparse_channels import DefaultChannel as DefaultChannel
+from .sparse_channels import SparseChannel as SparseChannel
 from .subset_likelihoods import SubsetLikelihood as SubsetLikelihood
 from .subset_likelihoods import rank_of_subset as rank_of_subset
 from .subset_likelihoods import subset_of_rank as subset_of_rank

@@ -1,14 +1,22 @@
-"""The base class of all channels.
+"""Channels: the base class of all, matrices, and what both are made into: products and cascades.
 
 Notation: a secret d is an input of the channel, a release w is an output; both are counted from 0. Q[d, w] is the
 probability of release w under secret d; there are n secrets and m releases.
+
+The secret of a product is a tuple (d_1 .. d_t), the release (w_1 .. w_t), and Q the product of the Q_i[d_i, w_i]; there
+are t coordinates. As integers, tuples are numbered with the first coordinate changing slowest. LDP, MBP, information
+and log vulnerability add up. A cascade is Q[d, w] = sum_v A[d, v] B[v, w].
+
+Source: Shannon 1948, the discrete channel with noise.
 """
 
-# bounds: tested by enclosures/test_channels - rounding of log cells, relative to the largest
+# bounds: tested by enclosures/test_channels, enclosures/test_channel_notions - rounding of log cells, relative to the
+#    largest, and of products, beside those of the factors
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,20 +24,42 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..base import random_streams, validate
 from ..base.errors import DomainError, ShapeError
+from ..base.files import FileArray, memory_mapped_file
 from ..base.numerics import FloatArray, RealArray
-from ..base.values import ValueObject
-from .type_classes import ExtremeLogRatios, RowPair, TypeClasses, classes_of_matrix, validated_prior
+from ..base.values import ValueObject, is_read_only
+from ..kernels import _channel_capacity, _matrix_product
+from .type_classes import (
+    ExtremeLogRatios,
+    RowPair,
+    TypeClasses,
+    classes_of_matrix,
+    classes_of_power,
+    classes_of_product,
+    ordered_pairs,
+    product_pairs,
+    validated_prior,
+)
 
 __all__ = [
-    "COPIES_REMEDY", "ENUMERABLE_CELLS", "MAX_COPIES", "MAX_INPUTS", "AnyChannel", "DefaultColumn", "ProductColumn",
-    "check_countable", "validated_powers",
+    "ENUMERABLE_CELLS", "MAX_INPUTS", "AnyChannel", "Channel", "DefaultColumn", "ProductChannel", "ProductColumn",
+    "check_countable", "largest_gap", "logs_of", "mixed_radix_digits", "validated_powers",
 ]  # fmt: skip
 
 ENUMERABLE_CELLS = 2**20  # cells; a channel without structure of its own is enumerated up to this size (8 MiB)
-_BLOCK_CELLS = 2**20  # cells computed at a time when a column is read from rows: 8 MiB of doubles
-MAX_COPIES = 2**53  # copies of one factor of a product: counts up to here are exact as doubles
+_BLOCK_CELLS = 2**20  # cells computed at a time when a column is read from rows, or of a cascade: 8 MiB of doubles
+_STORED_DTYPES = (np.dtype(np.float64), np.dtype(np.float32))  # kept as they are; others are converted to float64
+_CACHED_CELLS = 2**15  # stored cells read at a time: 256 KiB of doubles, which stay in the cache of a core
+_ENTRYWISE_OUTPUTS = 2**13  # releases beyond which a column of a file is read entry by entry: rows are 16 pages or more
+# bound: tested by kernels/test_bound_constants - relative error of NumPy's exponential, which no standard bounds
+_EXP_ERROR = 2.0**-51  # relative error of one exponential of doubles
+_MAX_COPIES = 2**53  # copies of one factor of a product: counts up to here are exact as doubles
+_MAX_COUNT_BITS = 2**23  # bits of a number of secrets or releases that is computed (0.8 s)
+_MAX_COORDINATES = 2**22  # coordinates up to which lists of one factor each are made
+_MAX_DIGITS = 2**16  # coordinates up to which a release given as one number is split (time grows with the square)
+_MAX_PAIRED_ROWS = 4  # rows of a factor of unknown structure up to which all its ordered pairs are used
+_MAX_PAIRED_OUTPUTS = 2**14  # releases of a factor with listed pairs
 # Remedy for an exponent that is too large.
-COPIES_REMEDY = "Quantities of a product add up: multiply those of one copy."
+_COPIES_REMEDY = "Quantities of a product add up: multiply those of one copy."
 MAX_INPUTS = 2**1000  # secrets of one factor: their number must be finite as a double, with some room for products
 
 
@@ -246,9 +276,7 @@ class AnyChannel(ValueObject):
             For a matrix that is not row-stochastic, labels that are not natural numbers, a step for another number of
             releases, and a dense result that does not fit in memory.
         """
-        from .composite import cascade
-
-        return cascade(self, post)
+        return _cascade(self, post)
 
     def _closed_cascade(self, step: AnyChannel) -> AnyChannel | None:
         """The cascade within this family, or None where the family is not closed under the step."""
@@ -259,15 +287,11 @@ class AnyChannel(ValueObject):
 
         Secrets and releases become tuples; the first factor changes slowest.
         """
-        from .composite import ProductChannel
-
         return ProductChannel((self, *others))
 
     def power(self, exponent: int) -> AnyChannel:
         """The product of this many copies: a ``ProductChannel``, or the channel itself for ``exponent`` 1."""
-        from .composite import ProductChannel
-
-        copies = validate.count("exponent", exponent, 1, MAX_COPIES, remedy=COPIES_REMEDY)
+        copies = validate.count("exponent", exponent, 1, _MAX_COPIES, remedy=_COPIES_REMEDY)
         return self if copies == 1 else ProductChannel((self,), (copies,))
 
     def type_classes(self, prior: ArrayLike | None = None) -> TypeClasses | None:
@@ -308,11 +332,372 @@ class AnyChannel(ValueObject):
         return None if prior is None else validated_prior(prior, self.inputs)
 
 
+class Channel(AnyChannel):
+    """A channel written out as a matrix: one row a secret, one column a release.
+
+    Parameters
+    ----------
+    matrix : array_like, shape (n, m)
+        Probabilities of the releases under each secret, or their natural logarithms. float32 and float64 are kept as
+        they are, other numbers become float64. Rows must sum to 1 within 1e-9 (float64) or 2e-6 (float32), and are
+        never renormalised; what is computed has bounds that hold for the rows as given and for rows divided by
+        their sums.
+    log : bool, optional
+        Whether ``matrix`` holds natural logarithms; -inf stands for a zero.
+
+    Attributes
+    ----------
+    cells : ndarray, shape (n, m)
+        What was given, read-only; ``log`` says whether they are logarithms.
+
+    Raises
+    ------
+    DomainError, ShapeError, MemoryError
+        For NaN, negative cells, or a row that does not sum to 1, which the message names; for an array that is not a
+        matrix, or has no rows or no columns; if a copy is needed and would not fit.
+
+    Notes
+    -----
+    A C-contiguous array of floats that nobody can write to (``setflags(write=False)``), and any ``numpy.memmap``, are
+    kept without a copy and read in blocks. Zero columns, releases that never occur, are allowed.
+
+    The rows of a mapped array are read from the file that is mapped, even if another file has taken its name since;
+    an error says if it was written to or truncated. Where that file cannot be known (copy-on-write maps, files that
+    were renamed or removed, systems other than Linux), each block is read through the map after a check of the length
+    of the file; a file that is truncated in between still ends the process.
+
+    **Accuracy** ``mass_gap`` is within rounding of the largest gap of a row; ``tests/contracts/test_channels.py``.
+
+    Examples
+    --------
+    >>> from fastpriv import Channel
+    >>> q = Channel([[0.75, 0.25], [0.25, 0.75]])
+    >>> q.shape, q.column(0)
+    ((2, 2), array([-0.28768207, -1.38629436]))
+    >>> q.then(q).matrix()
+    array([[0.625, 0.375],
+           [0.375, 0.625]])
+    """
+
+    __slots__ = ("cells", "log", "mass_gap", "_file", "_plain")  # noqa: RUF023  (the order of the constructor)
+    _fields = ("cells", "log")
+
+    cells: RealArray
+    log: bool
+    mass_gap: float
+    _file: FileArray | None
+    _plain: bool  # whether the cells are probabilities in memory
+
+    def __init__(self, matrix: ArrayLike, *, log: bool = False) -> None:
+        logs = validate.flag("log", log)
+        cells = _contiguous_cells(matrix)
+        self._set(cells=cells, log=logs, _file=memory_mapped_file("matrix", cells))
+        self._set(_plain=not logs and validate.map_of(cells) is None)
+        self._set(mass_gap=self._largest_gap())
+
+    def _largest_gap(self) -> float:
+        """The largest distance of a row's sum from 1, rounded up; an error for a row that is not a distribution."""
+        n, m = self.shape
+        step = max(1, _CACHED_CELLS // m)
+        starts = range(0, n, step)
+        return max(largest_gap(self._stored_rows(start, min(start + step, n)), self.log, start) for start in starts)
+
+    def _input_count(self) -> int:
+        return len(self.cells)
+
+    def _output_count(self) -> int:
+        return int(self.cells.shape[1])
+
+    def _stored_rows(self, start: int, stop: int) -> RealArray:
+        """Rows as they are stored."""
+        if self._file is None:
+            block = self.cells[start:stop]
+            if validate.map_of(block) is None:
+                return block
+            validate.whole_file("matrix", block)
+            return np.array(block)
+        m = self.outputs
+        rows = self._file.take(start * m, stop * m).reshape(stop - start, m)
+        rows.setflags(write=False)
+        return rows
+
+    def _stored_cells(self) -> RealArray:
+        """All cells, where they are few or read once."""
+        validate.whole_file("matrix", self.cells)
+        return self.cells
+
+    def _arrays(self) -> tuple[Any, ...]:
+        return self._stored_cells(), self.log
+
+    def _rows(self, start: int, stop: int, log: bool) -> RealArray:
+        block = self._stored_rows(start, stop)
+        if log == self.log:
+            return block
+        doubles = block.astype(np.float64)  # logs of singles in doubles: later steps count them as exact
+        return logs_of(doubles) if log else np.asarray(np.exp(doubles))
+
+    def _log_rows(self, start: int, stop: int) -> FloatArray:
+        return np.asarray(self._rows(start, stop, True), dtype=np.float64)
+
+    def _type_classes(self, prior: FloatArray | None) -> TypeClasses | None:
+        if self.cells.size > ENUMERABLE_CELLS:
+            return None
+        return classes_of_matrix(self._stored_rows(0, self.inputs), self.log, prior)
+
+    def column(self, output: ArrayLike) -> RealArray:
+        """Log likelihoods of one release under every secret, shape (inputs,), float64."""
+        cells = self._stored_column(self._output_index(output)).astype(np.float64)
+        return cells if self.log else logs_of(cells)
+
+    def _stored_column(self, index: int) -> RealArray:
+        n, m = self.shape
+        if self._file is None:
+            return self._stored_cells()[:, index]
+        column = np.empty(n, dtype=self.cells.dtype)
+        if m > _ENTRYWISE_OUTPUTS:  # most pages of the file hold no entry of the column
+            for row in range(n):
+                column[row : row + 1] = self._file.take(row * m + index, row * m + index + 1)
+            return column
+        step = max(1, _CACHED_CELLS // m)
+        for start in range(0, n, step):
+            column[start : start + step] = self._stored_rows(start, min(start + step, n))[:, index]
+        return column
+
+    def __reduce__(self) -> Any:
+        cells = self._stored_cells()
+        if self._file is None:  # another process opens a file by its name
+            cells = np.array(cells) if validate.map_of(cells) is not None else cells
+        return _unpickled_channel, (np.asarray(cells), self.log, None if self._file is None else self._file.state)
+
+    def __repr__(self) -> str:
+        if self.cells.size <= 16 and not self.log:
+            return f"Channel({self.cells.tolist()})"
+        n, m = self.shape
+        return f"<Channel of {n:,} secrets and {m:,} releases, {self.cells.dtype}{', logs' if self.log else ''}>"
+
+
+class ProductChannel(AnyChannel):
+    """Independent channels side by side, each of them any number of times.
+
+    Parameters
+    ----------
+    factors : sequence of AnyChannel
+        The channels in order; products among them are flattened.
+    powers : sequence of int, optional
+        How many copies of each. Default 1.
+
+    Notes
+    -----
+    A prior is None (uniform), a tuple with one prior a factor (None among them allowed, shared by its copies), or, for
+    small products, one probability a secret. ``sample`` takes and gives tuples along the last axis.
+
+    **Accuracy** as the factors; ``tests/enclosures/test_channels.py``.
+
+    Examples
+    --------
+    >>> from fastpriv import RandomizedResponse
+    >>> q = RandomizedResponse(2, 0.1).power(200)
+    >>> q.inputs == 2**200, round(q.extreme_log_ratios().ldp_epsilon, 9)
+    (True, 20.0)
+    >>> q.type_classes()
+    <TypeClasses: 1 classes of releases, 201 groups of secrets>
+    """
+
+    __slots__ = _fields = ("factors", "powers")
+
+    factors: tuple[AnyChannel, ...]
+    powers: tuple[int, ...]
+
+    def __init__(self, factors: Sequence[AnyChannel], powers: ArrayLike | None = None) -> None:
+        channels = validate.sequence("factors", factors, "channels")
+        for factor in channels:
+            validate.instance("factors", factor, AnyChannel)
+        if not channels:
+            raise ShapeError("factors must have at least one entry; got none. Pass one channel for each part.")
+        copies = validated_powers(powers, len(channels), _MAX_COPIES)
+        flat: list[tuple[AnyChannel, int]] = []
+        for factor, power in zip(channels, copies, strict=True):
+            if not isinstance(factor, ProductChannel):
+                flat.append((factor, power))
+            elif power == 1 or len(factor.factors) == 1:
+                _check_listable(len(flat) + len(factor.factors))
+                flat += [
+                    (inner_factor, validate.count("powers", inner * power, 1, _MAX_COPIES, remedy=_COPIES_REMEDY))
+                    for inner_factor, inner in factor._factors_with_powers()
+                ]
+            else:
+                _check_listable(len(flat) + len(factor.factors) * power)
+                flat += list(factor._factors_with_powers()) * power
+        self._set(factors=tuple(inner_factor for inner_factor, _ in flat), powers=tuple(power for _, power in flat))
+
+    def _input_count(self) -> int:
+        check_countable("inputs", self._log2_shape()[0], _MAX_COUNT_BITS, self)
+        return math.prod(factor.inputs**power for factor, power in self._factors_with_powers())
+
+    def _output_count(self) -> int:
+        check_countable("outputs", self._log2_shape()[1], _MAX_COUNT_BITS, self)
+        return math.prod(factor.outputs**power for factor, power in self._factors_with_powers())
+
+    @property
+    def mass_gap(self) -> float:
+        """Largest distance of the sum of a row from 1."""
+        return math.expm1(sum(power * math.log1p(factor.mass_gap) for factor, power in self._factors_with_powers()))
+
+    def _log2_shape(self) -> tuple[float, float]:
+        logs = [(factor._log2_shape(), float(power)) for factor, power in self._factors_with_powers()]
+        inputs, outputs = (sum(power * pair[side] for pair, power in logs) for side in (0, 1))
+        return inputs, outputs
+
+    def _factors_with_powers(self) -> Iterable[tuple[AnyChannel, int]]:
+        return zip(self.factors, self.powers, strict=True)
+
+    def _factor_of_coordinates(self) -> list[AnyChannel]:
+        """The factor of each coordinate."""
+        coordinates = sum(self.powers)
+        if coordinates > _MAX_COORDINATES:
+            raise DomainError(
+                f"powers must be at most {_MAX_COORDINATES} copies where coordinates are enumerated; got "
+                f"{validate.shown(coordinates)}. Ask for quantities, which count equal copies together."
+            )
+        return [factor for factor, power in self._factors_with_powers() for _ in range(power)]
+
+    def _log_rows(self, start: int, stop: int) -> FloatArray:
+        factors = self._factor_of_coordinates()
+        logs = np.empty((stop - start, self.outputs))
+        for row in range(start, stop):
+            joint = np.zeros(1)
+            for factor, digit in zip(factors, mixed_radix_digits(row, [f.inputs for f in factors]), strict=True):
+                logs_of_factor = np.asarray(factor._rows(digit, digit + 1, True), dtype=np.float64)
+                joint = (joint[:, None] + logs_of_factor).reshape(-1)
+            logs[row - start] = joint
+        return logs
+
+    def column(self, output: ArrayLike) -> ProductColumn:
+        """Log likelihoods of one release: the sums of one column for each coordinate.
+
+        Parameters
+        ----------
+        output : int or sequence
+            The release, as its number or with one release a coordinate.
+        """
+        factors = self._factor_of_coordinates()
+        if isinstance(output, (int, np.integer)) and not isinstance(output, bool):
+            if len(factors) > _MAX_DIGITS:
+                raise DomainError(
+                    f"output must hold one release for each of the {len(factors)} coordinates where they exceed "
+                    f"{_MAX_DIGITS}; got {validate.shown(output)}. Pass a sequence instead of a number."
+                )
+            releases: list[Any] = mixed_radix_digits(self._output_index(output), [factor.outputs for factor in factors])
+        else:
+            releases = list(validate.sequence("output", output, "releases"))
+            if len(releases) != len(factors):
+                raise ShapeError(
+                    f"output must have one entry for each of the {len(factors)} coordinates; got {len(releases)}. "
+                    "Pass one release a coordinate."
+                )
+        return ProductColumn(tuple(factor.column(release) for factor, release in zip(factors, releases, strict=True)))
+
+    def sample(self, secrets: ArrayLike, *, rng: random_streams.RNGLike = None) -> Any:
+        """One release for each tuple of secrets along the last axis, shape (..., coordinates).
+
+        Returns an array of the same shape, or a tuple of arrays where some releases are sets or bits.
+        """
+        t = len(self._factor_of_coordinates())
+        tuples: NDArray[Any] = validate.array("secrets", secrets)
+        if tuples.size == 0 and tuples.shape[-1:] == (0,):
+            tuples = np.empty((0, t), dtype=np.int64)
+        if tuples.ndim == 0 or tuples.shape[-1] != t:
+            raise ShapeError(
+                f"secrets must be tuples of {t} along the last axis; got shape {tuples.shape}. "
+                "Pass one secret a coordinate."
+            )
+        generator = random_streams.generator(rng)
+        releases: list[NDArray[Any]] = []
+        for factor, power in self._factors_with_powers():
+            part = factor.sample(tuples[..., len(releases) : len(releases) + power], rng=generator)
+            releases += [part[(slice(None),) * (tuples.ndim - 1) + (i,)] for i in range(power)]
+        integers = all(array.shape == tuples.shape[:-1] for array in releases)
+        return np.stack(releases, axis=-1) if integers else tuple(releases)
+
+    def _closed_cascade(self, step: AnyChannel) -> AnyChannel | None:
+        if not isinstance(step, ProductChannel) or step.powers != self.powers:
+            return None
+        pairs = list(zip(self.factors, step.factors, strict=True))
+        if any(factor.outputs != next_factor.inputs for factor, next_factor in pairs):
+            return None
+        return ProductChannel([factor.then(next_factor) for factor, next_factor in pairs], self.powers)
+
+    def _validated_prior(self, prior: Any) -> Any:
+        if isinstance(prior, tuple):
+            if len(prior) != len(self.factors):
+                raise ShapeError(
+                    f"prior must be a tuple with one entry for each of the {len(self.factors)} factors; got "
+                    f"{len(prior)}. Pass one prior a factor, or None."
+                )
+            return tuple(factor._validated_prior(part) for factor, part in zip(self.factors, prior, strict=True))
+        return None if prior is None else validated_prior(prior, self.inputs)
+
+    def _factors_with_priors(self, prior: Any) -> list[tuple[AnyChannel, int, Any]] | None:
+        """Factors, powers and their priors; None for a prior that is not a product."""
+        if prior is not None and not isinstance(prior, tuple):
+            return None
+        return list(zip(self.factors, self.powers, prior or (None,) * len(self.factors), strict=True))
+
+    def _type_classes(self, prior: Any) -> TypeClasses | None:
+        factors = self._factors_with_priors(prior)
+        if factors is None:
+            return super()._type_classes(prior)
+        joint: TypeClasses | None = None
+        for factor, power, factor_prior in factors:
+            classes = factor._type_classes(factor_prior)
+            classes = None if classes is None else classes_of_power(classes, power)
+            if classes is None:
+                return None
+            joint = classes if joint is None else classes_of_product(joint, classes)
+            if joint is None:
+                return None
+        return joint
+
+    def _extreme_log_ratios(self, prior: Any) -> ExtremeLogRatios | None:
+        factors = self._factors_with_priors(prior)
+        if factors is None:
+            return super()._extreme_log_ratios(prior)
+        extremes = []
+        for factor, power, factor_prior in factors:
+            extreme = factor._extreme_log_ratios(factor_prior)
+            if extreme is None:
+                return None
+            extremes.append((extreme, power))
+        ldp, support, plus, minus, error = (
+            _sum_or_infinity([power * getattr(extreme, name) for extreme, power in extremes])
+            for name in ("ldp_epsilon", "ldp_on_support", "xi_plus", "xi_minus", "error")
+        )
+        rounding = max(extreme.rounding for extreme, _ in extremes) + 2e-15
+        return ExtremeLogRatios(ldp, support, plus, minus, rounding, error)
+
+    def dominating_pairs(self) -> tuple[RowPair, ...] | None:
+        """One pair of every factor at each of its coordinates, in all combinations.
+
+        Equal rows are easier to tell apart nowhere, so factors with few rows contribute all their ordered pairs.
+        """
+        factors = []
+        for factor, power in self._factors_with_powers():
+            pairs = factor.dominating_pairs() or _all_ordered_pairs(factor)
+            if pairs is None:
+                return None
+            factors.append((pairs, power))
+        return product_pairs(factors)
+
+    def __repr__(self) -> str:
+        parts = [f"{factor!r}" + (f" ** {power}" if power > 1 else "") for factor, power in self._factors_with_powers()]
+        return f"<ProductChannel: {' x '.join(parts)}>"
+
+
 def validated_powers(powers: ArrayLike | None, factors: int, maximum: int) -> list[int]:
     """How many copies there are of each of the factors of a product; None is one of each."""
     if powers is None:
         return [1] * factors
-    copies: list[int] = np.atleast_1d(validate.integers("powers", powers, 1, maximum, remedy=COPIES_REMEDY)).tolist()
+    copies: list[int] = np.atleast_1d(validate.integers("powers", powers, 1, maximum, remedy=_COPIES_REMEDY)).tolist()
     if len(copies) != factors:
         raise ShapeError(
             f"powers must have one entry for each of the {factors} factors; got {len(copies)}. Pass one power a factor."
@@ -327,3 +712,164 @@ def check_countable(name: str, bits: float, max_bits: int, channel: AnyChannel) 
             f"{name} must be a number of at most {max_bits} bits to be written; got one of about {bits:.4g} bits for "
             f"{validate.shown(channel)}. Ask for quantities that never count them, or take a smaller channel."
         )
+
+
+def _cascade(first: AnyChannel, post: AnyChannel | ArrayLike) -> AnyChannel:
+    """``first`` and then ``post``: a channel, a row-stochastic matrix or new labels."""
+    if isinstance(post, AnyChannel):
+        second: AnyChannel = post
+    else:
+        step = validate.array("post", post)
+        if step.ndim == 1:
+            return _relabelled(first, step)
+        second = validate.with_argument_name("matrix", "post", lambda: Channel(step))
+    if second.inputs != first.outputs:
+        raise ShapeError(
+            f"post must take the {validate.shown(first.outputs)} releases of the channel before it; got one of "
+            f"{validate.shown(second.inputs)} secrets. Pass one row a release."
+        )
+    closed = first._closed_cascade(second)
+    if closed is not None:
+        return closed
+    cells = _empty_cells(first.inputs, second.outputs, second.inputs)
+    transposed = np.ascontiguousarray(np.asarray(second.matrix(), dtype=np.float64).T)
+    for start, stop in _row_blocks(first):
+        cells[start:stop] = _matrix_product.product(first.rows(start, stop), transposed)
+    cells.setflags(write=False)
+    return Channel(cells)
+
+
+def _relabelled(first: AnyChannel, labels: NDArray[Any]) -> Channel:
+    remedy = "Pass one natural number a release, or a matrix of two dimensions."
+    if labels.size != first.outputs:
+        raise ShapeError(
+            f"post must have one label for each of the {validate.shown(first.outputs)} releases; got {labels.size}. "
+            f"{remedy}"
+        )
+    labels = validate.integers("labels of post", labels, constraint="integers of at least 0", remedy=remedy)
+    cells = _empty_cells(first.inputs, int(labels.max()) + 1, 0)
+    cells[:] = 0.0
+    order = np.argsort(labels, kind="stable")
+    used, starts = np.unique(labels[order], return_index=True)
+    for start, stop in _row_blocks(first):
+        block = first.rows(start, stop)
+        cells[start:stop, used] = np.add.reduceat(block[:, order], starts, axis=1, dtype=np.float64)
+    cells.setflags(write=False)
+    return Channel(cells)
+
+
+def _row_blocks(channel: AnyChannel) -> Iterable[tuple[int, int]]:
+    step = max(1, _BLOCK_CELLS // channel.outputs)
+    return ((start, min(start + step, channel.inputs)) for start in range(0, channel.inputs, step))
+
+
+def _empty_cells(inputs: int, outputs: int, further_rows: int) -> FloatArray:
+    """A matrix for a cascade, if it fits in memory together with a second step of so many rows."""
+    validate.memory("cascade", min((inputs + further_rows) * outputs * 8, 2**1000),
+                     "Merge releases of the second step, or take fewer secrets.")  # fmt: skip
+    return np.empty((inputs, outputs))
+
+
+def _sum_or_infinity(terms: list[float]) -> float:
+    """The sum, infinite where it exceeds the largest double."""
+    try:
+        return math.fsum(terms)
+    except OverflowError:
+        return math.inf
+
+
+def _all_ordered_pairs(channel: AnyChannel) -> tuple[RowPair, ...] | None:
+    """All ordered pairs of rows of a channel with few rows; None if there are too many."""
+    if channel.inputs > _MAX_PAIRED_ROWS or channel.outputs > _MAX_PAIRED_OUTPUTS:
+        return None
+    rows = channel._log_rows(0, channel.inputs)
+    return ordered_pairs(rows) if len(rows) > 1 else (RowPair.trivial(),)
+
+
+def _check_listable(factors: int) -> None:
+    """Refuse a product with too many factors to list."""
+    if factors > _MAX_COORDINATES:
+        raise DomainError(
+            f"factors must be at most {_MAX_COORDINATES}, with all products flattened; got "
+            f"{validate.shown(factors)}. Put equal factors together with powers, as in q.power(1000)."
+        )
+
+
+def mixed_radix_digits(number: int, bases: list[int]) -> list[int]:
+    """Digits of a number in mixed bases, the most significant first."""
+    digits = []
+    for base in reversed(bases):
+        number, digit = divmod(number, base)
+        digits.append(digit)
+    return digits[::-1]
+
+
+def logs_of(cells: Any) -> FloatArray:
+    """Natural logarithms, -inf of zeros."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(cells))
+
+
+def _unpickled_channel(cells: RealArray, log: bool, state: tuple[int, int, int] | None = None) -> Channel:
+    cells.setflags(write=False)
+    channel = Channel(cells, log=log)
+    if channel._file is not None and state not in (None, channel._file.state):
+        raise DomainError(
+            f"matrix must be a file that stays as it is while it is read; got {str(channel._file.path)!r}, and another "
+            "was found under its name in another process. Run again when it is complete."
+        )
+    return channel
+
+
+def _contiguous_cells(matrix: ArrayLike) -> RealArray:
+    """The matrix as C-contiguous floats: itself where nobody can write to it, else a copy."""
+    try:
+        array = validate.array("matrix", matrix)
+    except ShapeError:  # ragged
+        array = np.asarray(matrix, dtype=object)
+    if array.dtype.kind not in "fiub":
+        array = validate.real("matrix", matrix, "numbers", answer=False)
+    if array.ndim != 2 or array.size == 0:
+        raise ShapeError(
+            f"matrix must have one row a secret and one column a release; got shape {array.shape}. Pass shape (n, m)."
+        )
+    dtype = array.dtype if array.dtype in _STORED_DTYPES and array.dtype.isnative else np.dtype(np.float64)
+    if array.dtype == dtype and array.flags.c_contiguous and (isinstance(matrix, np.memmap) or is_read_only(array)):
+        return array.view(np.ndarray)
+    validate.memory("matrix", array.size * dtype.itemsize, "Save it as .npy and pass numpy.load(path, mmap_mode='r').")
+    return validate.copied(array, dtype, "C")
+
+
+def largest_gap(rows: RealArray, log: bool, start: int) -> float:
+    """The largest distance of the sum of one of these rows from 1, rounded up; an error for an invalid row.
+
+    The first one is row ``start`` of the channel; ``log`` says whether they are logarithms.
+    """
+    tolerance = validate.sum_tolerance(rows.dtype)
+    with np.errstate(invalid="ignore", over="ignore"):
+        weights = np.exp(rows, dtype=np.float64) if log else np.asarray(rows, dtype=np.float64)
+        gaps = _channel_capacity.row_gaps(np.ascontiguousarray(weights))  # negative for NaN and negative cells
+        valid = (gaps >= 0) & (gaps <= tolerance)
+    if not valid.all():
+        _raise_for_row(rows, weights, int(np.argmin(valid)), start, log, tolerance)
+    if log:  # the exponentials are rounded, all but those of 0 and -inf
+        gaps[((weights > 0) & (weights != 1)).any(axis=1)] += _EXP_ERROR
+    return float(gaps.max())
+
+
+def _raise_for_row(block: RealArray, weights: RealArray, index: int, start: int, log: bool, tolerance: float) -> None:
+    """Raise the error for a row that holds a wrong cell or does not sum to 1."""
+    row = block[index]
+    wrong = np.isnan(row) | (row > (1e-5 if log else 1 + tolerance)) | (False if log else row < 0)
+    if wrong.any():
+        column = int(np.argmax(wrong))
+        wanted = "log probabilities, at most 0" if log else "probabilities between 0 and 1"
+        raise DomainError(
+            f"matrix must be made of {wanted}; got {float(row[column])!r} at row {start + index}, column {column}. "
+            + ("Pass natural logarithms." if log else "Pass logarithms with log=True.")
+        )
+    raise DomainError(
+        f"each row of matrix must sum to 1 within {tolerance:g}; got a sum of "
+        f"{float(np.sum(weights[index], dtype=np.longdouble))!r} at row {start + index}. "
+        "Divide each row by its sum if the numbers are relative."
+    )

@@ -17,7 +17,7 @@ from ..base.errors import DomainError, ShapeError
 from ..base.numerics import BoolArray, FloatArray, RealArray
 from ..base.values import Index, Stack, is_read_only
 from ..kernels import _channel_capacity
-from .matrix_channels import Channel
+from .base import Channel
 
 __all__ = ["ChannelStack"]
 

@@ -20,9 +20,8 @@ import numpy as np
 from ..base import validate
 from ..base.errors import BackendMissingError, DomainError
 from ..base.files import FileArray, atomic_write, parse_json, read_npy_header, read_npz
-from .base import MAX_INPUTS, AnyChannel
-from .composite import ProductChannel
-from .matrix_channels import Channel, DefaultChannel, SparseChannel
+from .base import MAX_INPUTS, AnyChannel, Channel, ProductChannel
+from .sparse_channels import DefaultChannel, SparseChannel
 
 __all__ = ["read_channel", "write_channel"]
 

@@ -1,33 +1,39 @@
-"""Channels as few numbers: classes of equivalent releases, and within each of them groups of equivalent secrets.
+"""Channels as few numbers: classes of equivalent releases, groups of equivalent secrets, and pairs of rows.
 
 Notation: Q[d, w] is the probability of release w under secret d, pi the prior, q = pi Q, r_d(w) = Q[d, w] / q[w]. A
 type class c is a set of releases whose columns are equal up to the order of the secrets; a group g of a class is a set
 of secrets with one likelihood in it. The total of a class is (number of releases) times (largest likelihood); the
 log relative likelihood of a group is the log of its likelihood over that largest one, so that a tiny epsilon keeps all
-its digits beside a likelihood of 2^-200.
+its digits beside a likelihood of 2^-200. Classes of a power of a channel are the types of its releases: how many
+coordinates are in each class.
 
 Source: the method of types, Cover and Thomas 2006, chapter 11.
 """
 
-# bounds: tested by enclosures/test_channels - rounding of log relative likelihoods and masses, and underflow
+# bounds: tested by enclosures/test_channels - rounding of log relative likelihoods and masses, and underflow; of
+#    products, beside those of the factors
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..base import validate
 from ..base.errors import ShapeError
-from ..base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IntArray, RealArray
+from ..base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IntArray, LongDoubleArray, RealArray
 from ..base.values import ValueObject
+from ..kernels import _matrix_product
 
 __all__ = [
     "DistinctProbabilities", "ExtremeLogRatios", "RowPair", "TypeClasses", "classes_of_groups", "classes_of_matrix",
-    "distinct_probabilities", "ordered_pairs", "prior_gap", "relative_logs", "underflow_error", "validated_prior",
+    "classes_of_power", "classes_of_product", "compositions", "distinct_probabilities", "log_multinomials",
+    "ordered_pairs", "prior_gap", "product_pairs", "relative_logs", "underflow_error", "validated_prior",
+    "weighted_sums",
 ]  # fmt: skip
 
 _PAIRWISE_GROUPS = 8  # groups of a class up to which ratios are summed over pairs of groups, without cancellation
@@ -36,6 +42,13 @@ _BLOCK_CLASSES = 2**18  # classes whose ratios are computed together; bounds the
 _LOG_ROUNDING = 32 * UNIT_ROUNDOFF  # absolute error, for each unit of 8 + |log|
 # bound: none - which of two formulas takes a log ratio
 _SMALLEST_ACCURATE = 2.0**-1021  # ratios below are subnormal, or nearly, and have few digits
+_MAX_GROUPS = 2**21  # groups of secrets, or entries of row pairs, up to which they are listed: 16 MiB an array
+_MAX_CLASSES = 2**14  # type classes of a power up to which they are listed
+_MAX_PAIRS = 2**12  # pairs of rows of the whole product up to which they are listed
+_EXTENDED_EPSILON = float(np.finfo(np.longdouble).eps)  # twice the unit roundoff of extended precision
+_STIRLING = tuple(np.longdouble(a) / b for a, b in ((1, 12), (-1, 360), (1, 1260), (-1, 1680), (1, 1188),
+                                                    (-691, 360360), (1, 156)))  # fmt: skip  # of log n!
+_HALF_LOG_2PI = np.log(2 * np.arccos(np.longdouble(-1))) / 2  # in extended precision
 
 
 class DistinctProbabilities(NamedTuple):
@@ -410,4 +423,187 @@ def ordered_pairs(logs: FloatArray) -> tuple[RowPair, ...]:
     return tuple(
         RowPair(p, q, log_error=8.0 * UNIT_ROUNDOFF * np.maximum(size[i], size[j]))
         for i, p in enumerate(logs) for j, q in enumerate(logs) if i != j
+    )  # fmt: skip
+
+
+def _count_compositions(total: int, parts: int) -> int:
+    return math.comb(total + parts - 1, parts - 1)
+
+
+def compositions(total: int, parts: int) -> IntArray:
+    """All weak compositions of a total into this many natural numbers, shape (compositions, parts)."""
+    if parts == 1:
+        return np.array([[total]])
+    if parts == 2:
+        first_of_two = np.arange(total + 1)
+        return np.stack([first_of_two, total - first_of_two], axis=1)
+    blocks = []
+    for first in range(total + 1):
+        rest = compositions(total - first, parts - 1)
+        blocks.append(np.concatenate([np.full((len(rest), 1), first), rest], axis=1))
+    return np.concatenate(blocks)
+
+
+def log_multinomials(total: int, counts: IntArray) -> tuple[LongDoubleArray, float]:
+    """Logs of the multinomial coefficients of rows of counts, in extended precision, and a bound on their errors."""
+    table = _log_factorials(total)
+    error = 16 * _EXTENDED_EPSILON * (2.0 * float(table[total]) + 3.0 * counts.shape[1])
+    return table[total] - table[counts].sum(axis=1), error
+
+
+def _log_factorials(largest: int) -> LongDoubleArray:
+    """Logs of 0! to ``largest``!, within 12 roundings of themselves: logs of integers, then Stirling's series."""
+    logs = np.arange(largest + 1).astype(np.longdouble)
+    tabulated = min(largest + 1, 16)
+    logs[:tabulated] = np.log(np.array([math.factorial(i) for i in range(tabulated)], dtype=np.longdouble))
+    n = logs[tabulated:]
+    inverse, series = 1 / n, np.zeros_like(n)
+    for coefficient in _STIRLING[::-1]:
+        series = series * inverse * inverse + coefficient
+    logs[tabulated:] = (n + 0.5) * np.log(n) - n + _HALF_LOG_2PI + series * inverse
+    return np.asarray(logs)
+
+
+def weighted_sums(counts: IntArray, logs: FloatArray) -> LongDoubleArray:
+    """Sums of counts times logs in extended precision, where a count of 0 times -inf is 0."""
+    finite = np.where(np.isfinite(logs), logs, 0.0).astype(np.longdouble)
+    sums = np.zeros(len(counts), dtype=np.longdouble)
+    for log, count in zip(finite, counts.T, strict=True):
+        sums += log * count
+    with np.errstate(invalid="ignore"):
+        for log, count in zip(logs, counts.T, strict=True):
+            if not np.isfinite(log):
+                sums = sums + np.where(count > 0, log, 0.0)
+    return np.asarray(np.where(np.isnan(sums), 0.0, sums))
+
+
+def product_pairs(factors: Sequence[tuple[Sequence[RowPair], int]]) -> tuple[RowPair, ...] | None:
+    """One of the pairs of rows of each factor at each of its coordinates; None for too many combinations or classes."""
+    joint = [RowPair.trivial()]
+    for pairs, power in factors:
+        powers = _pairs_of_power([_possible(pair) for pair in pairs], power)
+        if powers is None or len(powers) * len(joint) > _MAX_PAIRS:
+            return None
+        if math.prod(sum(pair.log_p.size for pair in listed) for listed in (powers, joint)) > _MAX_GROUPS:
+            return None
+        joint = [_product_pair(pair, other) for other in powers for pair in joint]
+    return tuple(joint)
+
+
+def _pairs_of_power(pairs: Sequence[RowPair], copies: int) -> list[RowPair] | None:
+    """Every assignment of the pairs to ``copies`` coordinates; None for too many assignments or classes."""
+    if _count_compositions(copies, len(pairs)) > _MAX_PAIRS:
+        return None
+    powers: list[RowPair] = []
+    size = 0
+    for counts in compositions(copies, len(pairs)).tolist():
+        size += math.prod(_count_compositions(n, pair.log_p.size) for pair, n in zip(pairs, counts, strict=True))
+        if size > _MAX_GROUPS:
+            return None
+        pair = RowPair.trivial()
+        for row_pair, count in zip(pairs, counts, strict=True):
+            if count:
+                pair = _product_pair(pair, _pair_power(row_pair, count))
+        powers.append(pair)
+    return powers
+
+
+def _possible(pair: RowPair) -> RowPair:
+    """The pair without the releases of probability 0 in both rows."""
+    occurs = (pair.log_p > -np.inf) | (pair.log_q > -np.inf)
+    return pair if occurs.all() else RowPair(*(getattr(pair, name)[occurs] for name in RowPair._fields))
+
+
+def _pair_power(pair: RowPair, copies: int) -> RowPair:
+    """The pair of rows of ``copies`` coordinates; classes are by the numbers of coordinates in each class."""
+    counts = compositions(copies, pair.log_p.size)
+    multinomials, error = log_multinomials(copies, counts)
+    p, q, ratio = (weighted_sums(counts, logs) for logs in (pair.log_p, pair.log_q, pair.log_ratio))
+    # sums in extended precision; each log is rounded once more
+    log_p, log_q = (np.asarray(logs + multinomials, dtype=np.float64) for logs in (p, q))
+    size = [np.abs(np.where(np.isfinite(x), x, 0)).astype(np.float64) for x in (log_p, log_q, p, q, ratio)]
+    log_error = _matrix_product.matrix_vector(counts, pair.log_error) + error
+    log_error += UNIT_ROUNDOFF * (size[0] + size[1]) + 8 * _EXTENDED_EPSILON * (size[2] + size[3])
+    finite_ratio = np.where(np.isfinite(pair.log_ratio), pair.log_ratio, 0.0)
+    magnitude = _matrix_product.matrix_vector(counts, np.abs(finite_ratio))
+    ratio_error = _matrix_product.matrix_vector(counts, pair.ratio_error) + 2 * UNIT_ROUNDOFF * size[4]
+    ratio_error += 8 * _EXTENDED_EPSILON * magnitude
+    return RowPair(log_p, log_q, ratio, log_error, ratio_error)
+
+
+def _product_pair(first: RowPair, second: RowPair) -> RowPair:
+    """The pair of rows of the product of two channels."""
+    with np.errstate(invalid="ignore"):
+        p, q, ratio, log_error, ratio_error = (
+            np.add.outer(getattr(first, name), getattr(second, name)).reshape(-1) for name in RowPair._fields
+        )
+    ratio = np.where(np.isnan(ratio), 0.0, ratio)
+    sizes = [np.where(np.isfinite(logs), np.abs(logs), 0.0) for logs in (p, q, ratio)]
+    log_error = log_error + UNIT_ROUNDOFF * (sizes[0] + sizes[1])
+    return RowPair(p, q, ratio, log_error, ratio_error + UNIT_ROUNDOFF * sizes[2])
+
+
+def classes_of_power(factor: TypeClasses, copies: int) -> TypeClasses | None:
+    """Type classes of ``copies`` copies, by the number of copies in each class and of secrets in each group."""
+    if copies == 1:
+        return factor
+    classes = len(factor.log_total)
+    sizes = np.diff(factor.starts).tolist()
+    if _count_compositions(copies, classes) > _MAX_CLASSES:
+        return None
+    types = compositions(copies, classes)
+    widths = [math.prod(map(_count_compositions, counts, sizes)) for counts in types.tolist()]
+    if sum(widths) > _MAX_GROUPS:
+        return None
+    multinomials, _ = log_multinomials(copies, types)
+    columns: list[list[Any]] = [[], [], [], []]
+    cache: dict[tuple[int, int], tuple[Any, ...]] = {}
+    for counts in types.tolist():
+        sums: tuple[Any, ...] = (np.zeros(1),) * 4
+        for key in enumerate(counts):
+            if key not in cache:
+                cache[key] = _groups_of_power(factor, slice(factor.starts[key[0]], factor.starts[key[0] + 1]), key[1])
+            sums = tuple(np.add.outer(a, b).reshape(-1) for a, b in zip(sums, cache[key], strict=True))
+        for column, part in zip(columns, sums, strict=True):
+            column.append(part)
+    relative, log_mass, largest, smallest = (np.asarray(np.concatenate(column), dtype=np.float64) for column in columns)
+    return TypeClasses(
+        weighted_sums(types, factor.log_outputs) + multinomials,
+        weighted_sums(types, factor.log_total) + multinomials,
+        np.concatenate([[0], np.cumsum(widths)]), relative, np.exp(log_mass), log_mass, largest, smallest,
+        omitted_mass=min(1.0, copies * factor.omitted_mass), gap=math.expm1(copies * math.log1p(factor.gap)),
+        error=copies * factor.error,
+    )  # fmt: skip
+
+
+def _groups_of_power(factor: TypeClasses, groups: slice, count: int) -> tuple[LongDoubleArray, ...]:
+    """Log relative likelihood, log mass, largest and smallest of ``count`` secrets in the groups of one class."""
+    counts = compositions(count, groups.stop - groups.start)
+    multinomials, _ = log_multinomials(count, counts)
+    relative, log_mass, largest, smallest = (
+        weighted_sums(counts, logs[groups])
+        for logs in (factor.log_relative, factor.log_mass, factor.log_largest, factor.log_smallest)
+    )
+    return relative, log_mass + multinomials, largest, smallest
+
+
+def classes_of_product(first: TypeClasses, second: TypeClasses) -> TypeClasses | None:
+    """Type classes of a product: every class of ``first`` with every class of ``second``."""
+    if len(first.mass) * len(second.mass) > _MAX_GROUPS or len(first.log_total) * len(second.log_total) > _MAX_GROUPS:
+        return None
+    sizes = np.multiply.outer(np.diff(first.starts), np.diff(second.starts)).reshape(-1)
+    left, right = [], []
+    for a, b in zip(first.starts[:-1], first.starts[1:], strict=True):
+        for c, d in zip(second.starts[:-1], second.starts[1:], strict=True):
+            left.append(np.repeat(np.arange(a, b), d - c))
+            right.append(np.tile(np.arange(c, d), b - a))
+    i, j = np.concatenate(left), np.concatenate(right)
+    return TypeClasses(
+        np.add.outer(first.log_outputs, second.log_outputs).reshape(-1),
+        np.add.outer(first.log_total, second.log_total).reshape(-1), np.concatenate([[0], np.cumsum(sizes)]),
+        first.log_relative[i] + second.log_relative[j], first.mass[i] * second.mass[j],
+        first.log_mass[i] + second.log_mass[j], first.log_largest[i] + second.log_largest[j],
+        first.log_smallest[i] + second.log_smallest[j],
+        omitted_mass=min(1.0, first.omitted_mass + second.omitted_mass),
+        gap=first.gap + second.gap + first.gap * second.gap, error=first.error + second.error,
     )  # fmt: skip

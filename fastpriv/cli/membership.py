@@ -117,6 +117,7 @@ def _run_paper(args: argparse.Namespace, out: str | None, drawn: bool) -> int:
     """The comparisons of the figure, and the statements."""
     from ..base.files import writable_directory
     from ..studies.datasets import genotypes
+    from ..studies.membership.panels import Panel
     from ..studies.papers.false_statements import paper_statements
     from ..studies.papers.membership_figure import paper_comparisons
     from ..studies.papers.membership_page import paper_json, save_paper
@@ -124,8 +125,8 @@ def _run_paper(args: argparse.Namespace, out: str | None, drawn: bool) -> int:
     if out is not None:
         writable_directory(out)
     found = paper_comparisons(
-        genotypes(), _adult_panel(), n_releases=args.releases, networks=args.networks, rng=args.seed, store=args.store,
-        n_jobs=args.n_jobs, progress=not args.quiet,
+        Panel(**genotypes()), _adult_panel(), n_releases=args.releases, networks=args.networks, rng=args.seed,
+        store=args.store, n_jobs=args.n_jobs, progress=not args.quiet,
     )  # fmt: skip
     statements = paper_statements()
     written = [] if out is None else save_paper(found, statements, out, drawn=drawn)
@@ -163,8 +164,9 @@ def _people(args: argparse.Namespace) -> tuple[Panel, Panel, str]:
     words = {"counted_allele": args.counted_allele, "coding": args.coding, "missing": args.missing}
     if args.file is None:
         from ..studies.datasets import genotypes
+        from ..studies.membership.panels import Panel
 
-        people = genotypes()
+        people = Panel(**genotypes())
     else:
         people = read_panel(args.file, **words)
     others = None if args.references is None else read_panel(args.references, **words)

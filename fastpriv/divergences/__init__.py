@@ -8,7 +8,7 @@ Methods, tried in this order
    reduction in the bounds.
 3. Everything else, and every user-defined density: sampling; ``statistical``.
 
-CAPABILITIES.md at the root of the repository has the whole table, and what each method costs.
+docs/divergences.md in the repository has the whole table, and what each method costs.
 
 Sampling
 --------

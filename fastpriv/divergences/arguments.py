@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any, Literal
 
 from ..base import validate
@@ -52,12 +53,13 @@ def dispatch_of(p: Any, q: Any) -> Dispatch:
 
 
 def exact_estimate(
-    dispatch: Dispatch, request: Request, in_one_dimension: ExactMethod | None, by_reduction: str, *arguments: Any,
-    **options: Any,
+    dispatch: Dispatch, request: Request, in_one_dimension: ExactMethod | None,
+    by_reduction: Callable[[ModuleType], ExactMethod], *arguments: Any, **options: Any,
 ) -> Estimate | None:  # fmt: skip
     """The exact or certified estimate; None where it has to be sampled, or samples are forced.
 
-    ``by_reduction`` names the method for mixtures in d dimensions, a function of ``reductions.factored_quantities``.
+    ``by_reduction`` takes the method for mixtures in d dimensions out of ``reductions.factored_quantities``, which is
+    slow to load.
     """
     if dispatch == "sampled" or request.forced:
         return None
@@ -65,7 +67,7 @@ def exact_estimate(
     if dispatch != "one dimension" or method is None:
         from .reductions import factored_quantities
 
-        method = getattr(factored_quantities, by_reduction)
+        method = by_reduction(factored_quantities)
     return method(*arguments, deadline=Deadline(time.monotonic() + request.time_budget.remaining), **options)
 
 

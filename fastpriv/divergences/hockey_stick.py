@@ -175,7 +175,7 @@ def total_variation(
         zero, request = np.zeros(()), sampling_request(total_variation, sampling, options)
         return rows_of_stacks.hockey_stick(p, q, zero, request, logs=False, function=of_row)
     dispatch, request = dispatch_of(p, q), sampling_request(total_variation, sampling, options)
-    methods = monotone_pieces.hockey_stick_divergence, "hockey_stick_divergence"
+    methods = monotone_pieces.hockey_stick_divergence, lambda reductions: reductions.hockey_stick_divergence
     estimate = exact_estimate(dispatch, request, *methods, p, q, 0.0)
     if estimate is not None:
         return estimate
@@ -221,7 +221,7 @@ def _nonnegative_levels(
         pairs = ((p, q), (q, p)) if both else ((p, q),)
         found = [rows_of_stacks.hockey_stick(*pair, grid, request, logs=logs, function=function) for pair in pairs]
         return stacked(found, (2,)) if both else found[0]
-    methods = monotone_pieces.hockey_stick_divergence, "hockey_stick_divergence"
+    methods = monotone_pieces.hockey_stick_divergence, lambda reductions: reductions.hockey_stick_divergence
     estimate = exact_estimate(dispatch, request, *methods, p, q, grid, logs=logs, n_jobs=request.n_jobs)
     if estimate is not None and both:
         backward = exact_estimate(dispatch, request, *methods, q, p, grid, logs=logs, n_jobs=request.n_jobs)

@@ -75,7 +75,7 @@ def entropy(
     validate.instance("p", p, GaussianMixture)
     request = sampling_request(entropy, sampling, options)
     dispatch: Dispatch = "one dimension" if p.dimension == 1 else "mixtures"
-    methods = integrals.entropy, "entropy"
+    methods = integrals.entropy, lambda reductions: reductions.entropy
     estimate = exact_estimate(dispatch, request, *methods, p, certified=certified)
     if estimate is not None:
         return estimate
@@ -141,7 +141,9 @@ def label_information(
         return rows_of_stacks.quantity({"p": p}, request, None, label_information, certified=certified)
     validate.instance("p", p, GaussianMixture)
     request = sampling_request(label_information, sampling, options)
-    estimate = exact_estimate("mixtures", request, None, "mutual_information", p, certified=certified)
+    estimate = exact_estimate(
+        "mixtures", request, None, lambda reductions: reductions.mutual_information, p, certified=certified
+    )
     if estimate is not None:
         return estimate
     refuse_certified(certified)

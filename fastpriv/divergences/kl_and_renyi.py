@@ -99,7 +99,7 @@ def kl_divergence(
         found = [of_pair({"p": a, "q": b}, request, integrals.kl_divergence, kl_divergence) for a, b in pairs]
         return stacked(found, (2,)) if both else found[0]
     dispatch, request = dispatch_of(p, q), sampling_request(kl_divergence, sampling, options)
-    methods = integrals.kl_divergence, "renyi_divergence"
+    methods = integrals.kl_divergence, lambda reductions: reductions.renyi_divergence
     estimate = exact_estimate(dispatch, request, *methods, p, q, certified=certified)
     if estimate is not None and both:
         backward = exact_estimate(dispatch, request, *methods, q, p, certified=certified)
@@ -165,7 +165,7 @@ def jensen_shannon(
             integral="js", certified=certified,
         )
     dispatch, request = dispatch_of(p, q), sampling_request(jensen_shannon, sampling, options)
-    methods = integrals.jensen_shannon, "jensen_shannon"
+    methods = integrals.jensen_shannon, lambda reductions: reductions.jensen_shannon
     estimate = exact_estimate(dispatch, request, *methods, p, q, certified=certified)
     if estimate is not None:
         return estimate
@@ -262,7 +262,7 @@ def renyi_divergence(
     if order == 1.0:
         return kl_divergence(p, q, certified=certified, sampling=sampling, **options)
     dispatch, request = dispatch_of(p, q), sampling_request(renyi_divergence, sampling, options)
-    methods = monotone_pieces.renyi_divergence, "renyi_divergence"
+    methods = monotone_pieces.renyi_divergence, lambda reductions: reductions.renyi_divergence
     estimate = exact_estimate(dispatch, request, *methods, p, q, order, certified=certified)
     if estimate is not None:
         return estimate

@@ -1,4 +1,4 @@
-from ..channels.matrix_channels import DefaultChannel as DefaultChannel
+from ..channels.sparse_channels import DefaultChannel as DefaultChannel
 from .batch_gradient import BatchGradient as BatchGradient
 from .categorical import ExponentialMechanism as ExponentialMechanism
 from .categorical import RandomizedResponse as RandomizedResponse

@@ -25,8 +25,14 @@ from ..base import validate
 from ..base.errors import DomainError, ShapeError
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray, LongDoubleArray, next_above, next_below
 from ..channels import AnyChannel, Channel, RowPair, TypeClasses
-from ..channels.composite import compositions, log_multinomials, product_pairs, weighted_sums
-from ..channels.type_classes import prior_gap, relative_logs
+from ..channels.type_classes import (
+    compositions,
+    log_multinomials,
+    prior_gap,
+    product_pairs,
+    relative_logs,
+    weighted_sums,
+)
 from .gaussian import GaussianMechanism
 
 __all__ = ["RepeatedChannel", "repeated_releases"]

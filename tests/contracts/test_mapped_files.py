@@ -11,7 +11,7 @@ import pytest
 
 from fastpriv import Channel, DomainError, GaussianMixture, channel_capacity, posterior, posterior_mode, read_channel
 from fastpriv.base.files import FileArray, memory_mapped_file
-from fastpriv.channels.matrix_channels import _unpickled_channel
+from fastpriv.channels.base import _unpickled_channel
 from fastpriv.channels.vector_sources import source_of
 
 # Logarithms between 0 and 1 are rare outside of these tests, and warned of.
@@ -113,7 +113,7 @@ def test_what_is_worked_on_for_long_is_no_map(tmp_path):
 
 def test_wide_rows_are_read_entry_by_entry(tmp_path, monkeypatch):
     np.save(tmp_path / "q.npy", ROWS)
-    monkeypatch.setattr("fastpriv.channels.matrix_channels._ENTRYWISE_OUTPUTS", 1)
+    monkeypatch.setattr("fastpriv.channels.base._ENTRYWISE_OUTPUTS", 1)
     found = read_channel(tmp_path / "q.npy")
     assert np.array_equal(found.column(0), np.log(ROWS[:, 0]))
 

@@ -22,7 +22,7 @@ from fastpriv import (
     notions,
 )
 from fastpriv.base import validate
-from fastpriv.channels import composite
+from fastpriv.channels import type_classes
 from oracles import channel_notions as truth
 
 
@@ -235,11 +235,11 @@ def test_many_powers_of_binary_randomised_response():
 
 def test_log_multinomials_in_extended_precision():
     many = np.array([[0, 30], [1, 29], [15, 15], [16, 14], [30, 0]])
-    found, error = composite.log_multinomials(30, many)
+    found, error = type_classes.log_multinomials(30, many)
     for row, got in zip(many.tolist(), found, strict=True):
         high = float(got)
         assert abs(mpf(high) + mpf(float(got - high)) - mp.log(binomial(30, row[0]))) <= error, row
-    table = composite._log_factorials(5000)
+    table = type_classes._log_factorials(5000)
     for x in (2, 15, 16, 17, 100, 5000):
         high = float(table[x])
         want = mp.loggamma(x + 1)

@@ -9,7 +9,7 @@ import fastpriv
 
 def test_the_file_is_small_and_every_attribute_varies():
     assert files("fastpriv.studies.datasets").joinpath("genotypes.npz").stat().st_size < 500_000
-    panel = fastpriv.studies.datasets.genotypes()
+    panel = fastpriv.studies.membership.Panel(**fastpriv.studies.datasets.genotypes())
     assert (panel.n_people, panel.n_attributes) == (1000, 6000)
     panel.require_variation()
     positions = panel.attributes.astype(int)
@@ -22,7 +22,7 @@ def test_the_file_is_small_and_every_attribute_varies():
 
 
 def test_neighbouring_sites_are_linked_and_distant_ones_are_not():
-    values = fastpriv.studies.datasets.genotypes().to_array()[:500, :2000]  # one population
+    values = fastpriv.studies.datasets.genotypes()["values"][:500, :2000]  # one population
     values = values[:, (values.mean(axis=0) > 0.05) & (values.mean(axis=0) < 0.95)]
     squared = np.corrcoef(values.T) ** 2
     near, far = np.diag(squared, 1).mean(), np.diag(squared, 1000).mean()

@@ -15,7 +15,7 @@ from fastpriv.studies.papers import figure_comparisons, membership_figure, paper
 from fastpriv.studies.papers.figure_comparisons import Networks, Unit, _mean_auc, _order, looked_up
 from fastpriv.studies.papers.membership_page import save_paper
 
-GENOTYPES = datasets.genotypes()
+GENOTYPES = Panel(**datasets.genotypes())
 
 
 def number(value, lower, upper):

@@ -33,7 +33,8 @@ from ...base.numerics import BoolArray, FloatArray, IndexArray, IntArray, LongDo
 from ...base.values import distinct_rows
 from ...capacity import structured
 from ...channels import AnyChannel, Channel, RowPair, SparseChannel, TypeClasses
-from ...channels.composite import compositions, log_multinomials, mixed_radix_digits, product_pairs
+from ...channels.base import mixed_radix_digits
+from ...channels.type_classes import compositions, log_multinomials, product_pairs
 from ...mechanisms import RandomizedResponse
 from ...posteriors.ball_arithmetic import Ball
 from ...posteriors.product_jensen_shannon import product_type_jensen_shannon

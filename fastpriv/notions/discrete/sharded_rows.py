@@ -23,7 +23,7 @@ from ...base.executors import ExecutorLike
 from ...base.numerics import FloatArray, RealArray
 from ...base.parallel import Progress
 from ...channels import ShardedChannel, ShardedLikelihood
-from ...channels.matrix_channels import largest_gap
+from ...channels.base import largest_gap
 from ...channels.vector_sources import ConcatenatedSource, sources_of
 from ...distributions import Pmf
 from ...posteriors.block_tree import BlockTree, Node

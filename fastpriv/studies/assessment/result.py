@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from ... import __version__, report
 from ...base import validate
-from ...base.errors import BackendMissingError, DomainError
-from ...base.estimate import Estimate, equal_fields, pandas
-from ...base.files import atomic_write, json_safe, writable_directory, write_csv
+from ...base.errors import DomainError
+from ...base.estimate import Estimate, equal_fields
+from ...base.files import writable_directory, write_picture, write_text
 from ...base.numerics import FloatArray
+from ...base.table import CellType, Table
 from ...distributions import Pmf
 from .families import Parameter, Requirement
 from .quantities import QUANTITIES, QuantityGrid
@@ -24,17 +24,11 @@ from .report_page import report_page
 from .secret import SecretDistribution
 from .summary import assessment_summary, comparison_summary, notebook_table
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 __all__ = ["COLUMNS", "FORMATS", "Assessment", "Comparison", "SensitivitySource"]
 
-# Columns of text; Parquet stores each distinct text once.
-_TEXT_COLUMNS = ("column", "mechanism", "quantity", "kind", "unit", "method")
-# Columns of doubles, NaN where they do not apply.
-_FLOAT_COLUMNS = ("sigma", "level", "epsilon", "value", "lower", "upper")
+_NUMBERS = ("sigma", "level", "epsilon", "value", "lower", "upper")  # columns of numbers
 # Columns of the tidy table, in order.
-COLUMNS = ("column", "mechanism", "quantity", *_FLOAT_COLUMNS, "kind", "unit", "method")
+COLUMNS = ("column", "mechanism", "quantity", *_NUMBERS, "kind", "unit", "method")
 FORMATS = ("csv", "parquet", "json", "html")  # file formats in which ``save`` writes a result
 PICTURES = ("png", "svg", "pdf")  # file formats of pictures
 SensitivitySource = Literal["given", "data", "distribution", "none"]
@@ -43,10 +37,9 @@ _SENSITIVITY_TEXTS = {
     "given": "given by the caller", "distribution": "range of the distribution that was given",
     "data": "range computed from the private data, no bound known beforehand; pass sensitivity to state one",
 }  # fmt: skip
-_INSTALL = "Run: pip install 'fastpriv[table]'"  # remedy for a missing pyarrow
 
 
-class _Report:
+class _Report(Table):
     """What an assessment and a comparison have in common: rows, equality by value, and the files that hold them."""
 
     def __eq__(self, other: object) -> Any:
@@ -71,57 +64,32 @@ class _Report:
         """The figure, a ``matplotlib.figure.Figure``."""
         raise NotImplementedError
 
+    def column_types(self) -> dict[str, CellType]:
+        """The columns by name, in order, with the type of their cells."""
+        return {name: "number" if name in _NUMBERS else "category" for name in COLUMNS}
+
+    def metadata(self) -> dict[str, Any]:
+        """Input, settings, meanings and what targets need, as ``settings``."""
+        return self.settings()
+
     def columns(self) -> dict[str, list[Any]]:
         """The tidy table as columns."""
         return dict(zip(COLUMNS, map(list, zip(*self.rows(), strict=True)), strict=True))
 
     def to_dict(self) -> dict[str, Any]:
         """Settings and tidy table in plain types, as ``to_json`` writes them; infinite numbers stay floats."""
-        return self.settings() | {"table": [dict(zip(COLUMNS, row, strict=True)) for row in self.rows()]}
-
-    def to_frame(self) -> pd.DataFrame:
-        """The tidy table as a ``pandas.DataFrame``; NaN where a number does not apply."""
-        frame: pd.DataFrame = pandas("to_frame").DataFrame(self.columns(), columns=list(COLUMNS))
-        return frame.astype(dict.fromkeys(_FLOAT_COLUMNS, "float64"))
+        return self.settings() | {"table": list(self.named_rows())}
 
     def _repr_html_(self) -> str:
         """The table of the summary, for notebooks."""
         return notebook_table(self)
-
-    def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the tidy table as CSV in UTF-8, atomically."""
-        write_csv(validate.path("path", path), COLUMNS, self.rows())
-
-    def to_json(self, path: str | os.PathLike[str]) -> None:
-        """Write input, settings, meanings, what targets need and the table as JSON, atomically."""
-        with atomic_write(validate.path("path", path)) as stream:
-            for piece in self.json_pieces():
-                stream.write(piece.encode())
-
-    def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """Write the tidy table as Parquet with the settings in its metadata, atomically."""
-        target = validate.path("path", path)
-        try:
-            import pyarrow as arrow
-            import pyarrow.parquet as parquet
-        except ImportError:
-            raise BackendMissingError(f"pyarrow must be installed to write Parquet; got none. {_INSTALL}") from None
-        arrays = {
-            name: arrow.array(cells, arrow.string()).dictionary_encode() if name in _TEXT_COLUMNS
-            else arrow.array(cells, arrow.float64())
-            for name, cells in self.columns().items()
-        }  # fmt: skip
-        table = arrow.table(arrays).replace_schema_metadata({"fastpriv": json.dumps(json_safe(self.settings()))})
-        with atomic_write(target) as stream:
-            parquet.write_table(table, stream)
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
         """Write one self-contained HTML page with table, pictures, explanations and settings, atomically.
 
         The pictures are left out if matplotlib is not installed.
         """
-        with atomic_write(validate.path("path", path)) as stream:
-            stream.write(report_page(self).encode())
+        write_text(validate.path("path", path), report_page(self))
 
     def to_figure(self, path: str | os.PathLike[str], *, dpi: int = 160) -> None:
         """Write the figure atomically; the ending of the name (png, svg, pdf) gives the format."""
@@ -133,9 +101,7 @@ class _Report:
                 "endings."
             )
         dots = validate.scalar("dpi", dpi, "between 10 and 10000", lambda x: (x >= 10) & (x <= 10_000))
-        picture = self.plot()
-        with atomic_write(target) as stream:
-            picture.savefig(stream, format=kind, dpi=dots)
+        write_picture(target, self.plot(), kind, dots)
 
     def save(
         self,
@@ -166,17 +132,8 @@ class _Report:
             self.to_figure(paths[-1])
         if "html" in formats:
             page = report_page(self, [path.name for path in paths])
-            paths.append(folder / "assessment.html")
-            with atomic_write(paths[-1]) as stream:
-                stream.write(page.encode())
+            paths.append(write_text(folder / "assessment.html", page))
         return paths
-
-    def json_pieces(self) -> Iterator[str]:
-        """The JSON document in pieces, so that a long table is never in memory as text."""
-        yield json.dumps(json_safe(self.settings()), indent=1)[:-2] + ',\n "table": ['
-        for i, row in enumerate(self.rows()):
-            yield (",\n  " if i else "\n  ") + json.dumps(json_safe(dict(zip(COLUMNS, row, strict=True))))
-        yield "\n ]\n}\n"
 
 
 @dataclass(frozen=True, eq=False)

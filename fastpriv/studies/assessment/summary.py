@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ...base.estimate import html_table
 from ...base.numerics import FloatArray, rounded_down, rounded_up
+from ...base.table import aligned, html_table
 from ...report.style import printable
 
 __all__ = [
@@ -82,7 +82,7 @@ class _TableColumn:
 def assessment_summary(report: Any) -> str:
     """Return the summary of an ``Assessment``."""
     lines = [question(report), "", *(f"  {term:<9}  {text}" for term, text in facts(report))]
-    lines += ["", *_aligned(table(report)), "", "How to read it", *_meaning_lines(meanings(report))]
+    lines += ["", *aligned(table(report), left=0, indent="  "), "", "How to read it", *_meaning_lines(meanings(report))]
     lines.append(_kinds_line(report))
     targets = requirements(report)
     if targets:
@@ -98,7 +98,7 @@ def comparison_summary(comparison: Any) -> str:
     for name in dict.fromkeys(assessment.name for assessment in comparison):
         assessments = [assessment for assessment in comparison if assessment.name == name]
         lines += [*(f"  {term:<9}  {text}" for term, text in column_facts(assessments)), ""]
-        lines += [*_aligned(comparison_table(assessments), left=1), ""]
+        lines += [*aligned(comparison_table(assessments), left=1, indent="  "), ""]
     lines += ["How to read it", *_meaning_lines(meanings(*comparison)), _kinds_line(comparison.assessments[0])]
     return "\n".join(lines)
 
@@ -289,17 +289,6 @@ def _columns(report: Any, brief: bool = False) -> list[_TableColumn]:
 def _cells(report: Any, columns: Sequence[_TableColumn]) -> list[list[str]]:
     rows = [[column.cell(i) for column in columns] for i in shown_rows(report)]
     return [[column.heading for column in columns], [column.subheading for column in columns], *rows]
-
-
-def _aligned(rows: list[list[str]], left: int = 0) -> list[str]:
-    """Return the rows as lines with aligned columns, the first ``left`` of them to the left."""
-    widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
-    return [
-        "  " + "  ".join(
-            cell.ljust(width) if j < left else cell.rjust(width)
-            for j, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ) for row in rows
-    ]  # fmt: skip
 
 
 def _meaning_lines(terms: Sequence[tuple[str, str]]) -> list[str]:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from ...base import validate
 from ...base.numerics import FloatArray, IntArray
-from ..membership.panels import Panel
 
 __all__ = ["ADULT_CATEGORIES", "ADULT_COLUMNS", "adult", "digits", "genotypes"]
 
@@ -59,16 +58,17 @@ def adult(column: str = "age") -> NDArray[Any]:
         return np.loadtxt(lines, delimiter=",", skiprows=1, usecols=index, dtype=np.float64)
 
 
-def genotypes() -> Panel:
+def genotypes() -> dict[str, Any]:
     """Simulated genotypes: 1,000 people and 6,000 neighbouring sites, carriers of the minor allele.
 
     Returns
     -------
-    Panel
-        500 people of European and 500 of Chinese history, named ``CEU0`` to ``CEU499`` and ``CHB0`` to ``CHB499``. An
-        attribute is 1 for who has the minor allele on one chromosome at least; its name is the position of the site, in
-        bases. Neighbouring sites are linked as on a human chromosome: squared correlations of 0.3 next to each other,
-        0.06 at 20 sites.
+    dict
+        The arguments of ``membership.Panel``: ``Panel(**genotypes())`` is the panel.
+        ``values``, a bool array of shape (1000, 6000), is True for who has the minor allele on one chromosome at least.
+        ``people`` names 500 people of European history, ``CEU0`` to ``CEU499``, and 500 of Chinese history, ``CHB0`` to
+        ``CHB499``. ``attributes`` has the position of each site, in bases. Neighbouring sites are linked as on a human
+        chromosome: squared correlations of 0.3 next to each other, 0.06 at 20 sites.
 
     Notes
     -----
@@ -78,7 +78,7 @@ def genotypes() -> Panel:
     Examples
     --------
     >>> import fastpriv
-    >>> panel = fastpriv.studies.datasets.genotypes()
+    >>> panel = fastpriv.membership.Panel(**fastpriv.studies.datasets.genotypes())
     >>> panel
     <Panel of 1000 people, 6000 attributes>
     >>> panel.monomorphic().size, round(float(panel.frequencies().mean()), 3)
@@ -89,7 +89,7 @@ def genotypes() -> Panel:
     people = [f"{population}{k}" for population in ("CEU", "CHB") for k in range(500)]
     positions = [str(position) for position in np.cumsum(steps).tolist()]
     values = np.unpackbits(packed, axis=1, count=len(people)).T
-    return Panel(values.view(np.bool_), people=people, attributes=positions)
+    return {"values": values.view(np.bool_), "people": people, "attributes": positions}
 
 
 def digits() -> tuple[FloatArray, IntArray]:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from ...base import validate
 from ...base.estimate import Estimate
-from ...base.files import atomic_write, writable_directory, write_picture, write_tables
+from ...base.files import writable_directory, write_picture, write_text
 from ...report.html_page import (
     can_draw,
     definition_list,
@@ -140,17 +140,14 @@ def save_leakage(
     Each file appears whole or not at all; the paths are returned, the page ``leakage.html`` last.
     """
     folder = writable_directory(validate.path("directory", directory))
-    paths = write_tables(folder, "leakage", study)
+    paths = study.write_files(folder, "leakage")
     if figure is not None:
         paths.append(write_picture(folder / f"leakage.{figure}", leakage_figure(study), figure, _DPI))
         if data.shape is not None:
             picture = reconstruction_figure(study, data.records[study.pool[study.batch]], data.shape)
             paths.append(write_picture(folder / f"reconstructions.{figure}", picture, figure, _DPI))
     page = leakage_page(study, data, [path.name for path in paths], drawn=figure is not None, command=command)
-    paths.append(folder / "leakage.html")
-    with atomic_write(paths[-1]) as stream:
-        stream.write(page.encode())
-    return paths
+    return [*paths, write_text(folder / "leakage.html", page)]
 
 
 def save_scoreboard(
@@ -191,10 +188,7 @@ def save_scoreboard(
         section("Scores", parts),
         section("What ran", [run_description({"scores": source}), file_links([path.name for path in paths])]),
     ])  # fmt: skip
-    paths.append(folder / "scoreboard.html")
-    with atomic_write(paths[-1]) as stream:
-        stream.write(page.encode())
-    return paths
+    return [*paths, write_text(folder / "scoreboard.html", page)]
 
 
 def _pictures(study: LeakageStudy, data: LabelledRecords) -> list[str]:

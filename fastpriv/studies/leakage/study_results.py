@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ... import __version__
 from ...base import validate
 from ...base.errors import DomainError
-from ...base.estimate import Estimate, Result, pandas
-from ...base.files import json_safe
+from ...base.estimate import Estimate, Result
 from ...base.numerics import BoolArray, FloatArray, IntArray
+from ...base.table import CellType, Table
 from .privacy_estimates import BayesianPrivacyEstimate
 from .protections import Protection
 
@@ -188,7 +187,7 @@ class ReconstructionExample(Result):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class LeakageStudy(Result):
+class LeakageStudy(Table, Result):
     """All protections of a grid.
 
     Parameters
@@ -231,9 +230,10 @@ class LeakageStudy(Result):
             f"{', '.join(one.label for one in self.outcomes)}."
         )
 
-    def columns(self) -> tuple[str, ...]:
-        """Names of the columns of the table; numbers have columns ``_lower`` and ``_upper`` beside."""
-        return ("protection", *(name + end for name in _NUMBERS for end in ("", "_lower", "_upper")), "remark")
+    def column_types(self) -> dict[str, CellType]:
+        """The columns by name; numbers have columns ``_lower`` and ``_upper`` beside."""
+        numbers = (name + end for name in _NUMBERS for end in ("", "_lower", "_upper"))
+        return dict.fromkeys(("protection", *numbers, "remark"), "")
 
     def rows(self) -> list[tuple[Any, ...]]:
         """One row a protection; None where something is not known."""
@@ -245,17 +245,9 @@ class LeakageStudy(Result):
             table.append((one.label, *cells, one.remark))
         return table
 
-    def to_frame(self) -> Any:
-        """The table as a pandas DataFrame."""
-        return pandas("to_frame").DataFrame(self.rows(), columns=list(self.columns()))
-
-    def json_pieces(self) -> Iterator[str]:
-        """The JSON document in pieces: settings, then the table."""
-        head = {"fastpriv": __version__, "settings": dict(self.settings)}
-        yield json.dumps(json_safe(head), indent=1)[:-2] + ',\n "table": ['
-        for i, row in enumerate(self.rows()):
-            yield (",\n  " if i else "\n  ") + json.dumps(json_safe(dict(zip(self.columns(), row, strict=True))))
-        yield "\n ]\n}\n"
+    def metadata(self) -> dict[str, Any]:
+        """Version and settings."""
+        return {"fastpriv": __version__, "settings": dict(self.settings)}
 
     def __repr__(self) -> str:
         e = self.outcomes[0].estimate

@@ -37,7 +37,7 @@ from ... import special
 from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
 from ...base.values import distinct_rows
 
-__all__ = ["LineModel", "entropy_integrals", "log_of_sum_over", "positive_part"]
+__all__ = ["LineModel", "entropy_integrals", "positive_part"]
 
 _NODES = 20  # of Gauss's rule on a panel
 _RHO = 6.0  # parameter of the Bernstein ellipse: rho^(-2n) is 7.5e-32
@@ -268,7 +268,7 @@ def _entropies(model: LineModel, logs: FloatArray, steepness: FloatArray) -> tup
         wrong = ratio * error
         for member, other in zip(model.member, model.other, strict=True):
             one, none = ratio @ member, ratio @ other
-            log_one, log_none = log_of_sum_over(one, none), log_of_sum_over(none, one)
+            log_one, log_none = _log_of_sum_over(one, none), _log_of_sum_over(none, one)
             found = np.where(one > 0, one * log_one, 0.0) + np.where(none > 0, none * log_none, 0.0)
             moved = np.where(one > 0, (wrong @ member) * log_one, 0.0)
             moved = moved + np.where(none > 0, (wrong @ other) * log_none, 0.0)
@@ -277,7 +277,7 @@ def _entropies(model: LineModel, logs: FloatArray, steepness: FloatArray) -> tup
     return np.stack(value, axis=-1), np.stack(rounding, axis=-1)
 
 
-def log_of_sum_over(one: FloatArray, other: FloatArray) -> FloatArray:
+def _log_of_sum_over(one: FloatArray, other: FloatArray) -> FloatArray:
     """log((one + other) / one), also where the quotient overflows."""
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         ratio = other / one

@@ -11,10 +11,8 @@ The largest gamma-weighted membership advantage (BWMA) is sum_k E (pi_k - gamma)
 
 How they are computed. Without noise: sums over classes of memberships (``classes``). Releases that depend on b through
 one number have certified integrals (``risk_integrals``): one attribute; or several Gaussian releases, not clipped, of
-one attribute or its complement, whose mean with weights 1 / sigma^2 says all. So have those of up to three dimensions
-(``risk_boxes``, ``risk_gains``): three attributes; or any number with Gaussian noise, not clipped, whose frequencies
-lie in an affine space of three dimensions, as those of four people do. Otherwise releases are drawn, and each posterior
-is computed exactly: its entropy has less variance than the log of the probability of the true membership.
+one attribute or its complement, whose mean with weights 1 / sigma^2 says all. Otherwise releases are drawn, and each
+posterior is computed exactly: its entropy has less variance than the log of the probability of the true membership.
 """
 
 # bounds: proved - four roundings of a logarithm and its sum
@@ -22,7 +20,6 @@ is computed exactly: its entropy has less variance than the log of the probabili
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,13 +36,11 @@ from ...sampling.statistics.intervals import replicate_interval
 from .classes import MembershipClasses, membership_classes
 from .likelihood_terms import releases_of
 from .member_posteriors import membership_posterior
-from .noises import GaussianNoise, LaplaceNoise, LInfinityNoise, NoNoise
+from .noises import GaussianNoise, LInfinityNoise, NoNoise
 from .panels import Panel
 from .posterior_enumeration import MAX_PEOPLE
 from .priors import FixedSizeMembership
 from .releases import CombinedReleases, FrequencyRelease
-from .risk_boxes import MAX_DIMENSIONS, BoxModel, box_entropies
-from .risk_gains import box_gain
 from .risk_integrals import LineModel, entropy_integrals, positive_part
 
 __all__ = ["bgp_risk", "bwma", "conditional_entropies", "mean_over_releases", "statistical"]
@@ -57,8 +52,6 @@ _STRATIFIED_PEOPLE = 12  # people up to which memberships are drawn in proportio
 _MAX_LINE_CLASSES = 2**13  # classes of one dimension that are integrated: about a minute
 # bound: proved - sums over classes of terms that are rounded a few times, relative
 _CLASS_ERROR = 64 * UNIT_ROUNDOFF
-# bound: proved - of Householder's reduction and of products with its basis, for each column of at most three
-_ROTATION_ERROR = 32 * UNIT_ROUNDOFF
 
 
 @in_unit
@@ -76,8 +69,8 @@ def bgp_risk(
         ``"marginal"`` is what an attacker attains who names one probability a person, ``"joint"`` the entropy of the
         whole membership, which is at most that.
     method : {"auto", "exact", "quadrature", "monte_carlo"}
-        ``"exact"``: without noise, or of one number. ``"quadrature"``: certified too, in up to three dimensions: three
-        attributes, or Gaussian noise without clipping and at most four people. ``"monte_carlo"``: drawn releases with
+        ``"exact"`` or ``"quadrature"``: certified, for releases without noise or of one number: one attribute, or
+        Gaussian releases, not clipped, of one attribute and its complement. ``"monte_carlo"``: drawn releases with
         exact posteriors, of at most 24 people. ``"auto"``: the first that applies.
     samples : int, default 4096
         Releases that are drawn, at least 64.
@@ -100,10 +93,9 @@ def bgp_risk(
 
     Notes
     -----
-    **Accuracy** certified ones have a relative width of about 1e-13 in one dimension, 1e-11 in two and 1e-9 in three,
-    at scales from 1e-3 to 1e2, clipped or not; with many classes of memberships the work is limited and they are wider.
-    By ``tests/membership/test_risks.py`` and ``test_risk_boxes.py`` against mpmath and sums over all memberships;
-    intervals hold at their level by the first.
+    **Accuracy** certified ones have a relative width of about 1e-13 at scales from 1e-3 to 1e2, clipped or not; with
+    many classes of memberships the work is limited and they are wider. ``tests/membership/test_risks.py`` compares with
+    mpmath and sums over all memberships, and counts that intervals hold at their level.
 
     Source: Zhang, Venkatesaramani, De, Malin and Vorobeychik 2024, definition 4 and lemma 3, with the value of the
     lemma corrected to the sum of marginal entropies.
@@ -190,8 +182,8 @@ def bwma(
 
     Notes
     -----
-    **Accuracy** certified ones have an absolute width of about 1e-13 in one dimension, 1e-11 in two and 1e-6 in three,
-    by ``tests/membership/test_risks.py`` and ``test_risk_boxes.py`` against mpmath.
+    **Accuracy** certified ones have an absolute width of about 1e-13, by ``tests/membership/test_risks.py`` against
+    mpmath.
 
     Source: Zhang et al. 2024, definition 3 and proposition 1, with joint probabilities.
 
@@ -205,17 +197,11 @@ def bwma(
     weights = validate.real("gamma", gamma, "strictly between 0 and 1", lambda x: (x > 0) & (x < 1))
     parts, chosen = _checked(model, method, samples, confidence)
     flat = weights.reshape(-1)
-    line = _line(parts) if chosen in ("auto", "exact") else None
+    line = None if chosen == "monte_carlo" else _line(parts)
     if line is not None:
-        found = np.array([_line_bwma(line, float(one)) for one in flat]).reshape(-1, 2).T
-        return _certified(found[0].reshape(weights.shape), found[1].reshape(weights.shape), "1", line.method)
-    products = _products(parts) if chosen in ("auto", "quadrature") else None
-    if products is not None:
-        number = len(flat) * len(products.classes.member)
-        found = np.array([
-            _bwma(products.classes, float(one), lambda x: box_gain(products.model, x, number)) for one in flat
-        ]).reshape(-1, 2).T
-        return _certified(found[0].reshape(weights.shape), found[1].reshape(weights.shape), "1", products.method)
+        bounds = np.array([_line_bwma(line, gamma) for gamma in flat.tolist()]).reshape(-1, 2).T
+        value, error = (x.reshape(weights.shape) for x in bounds)
+        return _certified(value, error, "1", line.method)
     _refuse(chosen, parts)
 
     def gains(released: Any) -> FloatArray:
@@ -251,15 +237,11 @@ def _checked(model: Any, method: str, samples: Any, confidence: Any) -> tuple[tu
 
 def _refuse(method: str, parts: tuple[FrequencyRelease, ...]) -> None:
     """An error for a method that does not apply."""
-    if method == "exact":
+    if method in ("exact", "quadrature"):
         raise DomainError(
-            f"method must be 'monte_carlo' or 'quadrature' for this model; got 'exact' of {list(parts)!r}. Only "
-            "releases of one number, or without noise, are integrated over it."
-        )
-    if method == "quadrature":
-        raise DomainError(
-            f"method must be 'monte_carlo' for this model; got 'quadrature' of {list(parts)!r}. Quadrature takes at "
-            f"most {MAX_DIMENSIONS} attributes with independent noise, or few people with Gaussian noise."
+            f"method must be 'monte_carlo' for this model; got {method!r} of {list(parts)!r}. Certified risks are of "
+            "releases without noise, or of one number: one attribute, or Gaussian releases without clipping of one "
+            "attribute and its complement."
         )
     if parts[0].n_people > MAX_PEOPLE:
         raise DomainError(
@@ -270,13 +252,9 @@ def _refuse(method: str, parts: tuple[FrequencyRelease, ...]) -> None:
 
 def _entropies(model: Any, method: str, samples: int, confidence: float, rng: RNGLike) -> _Entropies:
     parts, chosen = _checked(model, method, samples, confidence)
-    line = _line(parts) if chosen in ("auto", "exact") else None
+    line = None if chosen == "monte_carlo" else _line(parts)
     if line is not None:
         return _line_entropies(line)
-    products = _products(parts) if chosen in ("auto", "quadrature") else None
-    if products is not None:
-        given = math.fsum(products.classes.given.tolist())
-        return _summed(products.classes, *box_entropies(products.model, given), products.method)
     _refuse(chosen, parts)
 
     def entropies(released: Any) -> FloatArray:
@@ -343,6 +321,7 @@ def _scale(part: FrequencyRelease, sizes: Any) -> FloatArray:
 
 
 def _line_entropies(line: _Line) -> _Entropies:
+    """Certified entropies of the membership and of each person: those of the classes plus H(b | class)."""
     classes = line.classes
     if line.model is None:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -351,129 +330,34 @@ def _line_entropies(line: _Line) -> _Entropies:
         error = 4 * UNIT_ROUNDOFF * np.concatenate([[0.0], np.minimum(classes.member, classes.other) @ classes.weights])
     else:
         value, error, _ = entropy_integrals(line.model)
-    return _summed(classes, value, error, line.method)
-
-
-def _summed(classes: MembershipClasses, value: FloatArray, error: FloatArray, method: str) -> _Entropies:
-    """Entropies of the class and of each type, with that of the memberships given the class, and sums over people."""
     given = math.fsum(classes.given.tolist())
     value[0] += given
     error = error + _CLASS_ERROR * value
     error[1:] = np.where(classes.member.any(axis=1) & classes.other.any(axis=1), error[1:], 0.0)
     if len(classes.weights) == 1 and given == 0.0:
         error[0] = 0.0
-    joint, marginal, people = _per_person(classes, value)
-    _, sum_error, each = _per_person(classes, error)
-    numbers = ((joint, error[0]), (marginal, sum_error + _CLASS_ERROR * marginal), (people, each))
-    return _Entropies(*(_certified(np.asarray(x), np.asarray(e), "nats", method) for x, e in numbers))
-
-
-def _per_person(classes: MembershipClasses, value: FloatArray) -> tuple[Any, Any, FloatArray]:
-    """Of the class and of each type: the first, the sum over people, and each person's."""
-    people = value[1:][classes.type_of]
-    return value[0], math.fsum(people.tolist()), people
+    people, people_errors = value[1:][classes.type_of], error[1:][classes.type_of]
+    marginal = math.fsum(people.tolist())
+    marginal_error = math.fsum(people_errors.tolist()) + _CLASS_ERROR * marginal
+    numbers = ((value[0], error[0]), (marginal, marginal_error), (people, people_errors))
+    return _Entropies(*(_certified(np.asarray(x), np.asarray(e), "nats", line.method) for x, e in numbers))
 
 
 def _line_bwma(line: _Line, gamma: float) -> tuple[float, float]:
-    def integral(gain: FloatArray) -> tuple[float, float]:
-        coefficients = line.classes.weights * gain
-        if line.model is None:
-            return math.fsum(np.maximum(coefficients, 0.0).tolist()), 0.0
-        return positive_part(line.model, coefficients)[:2]
-
-    return _bwma(line.classes, gamma, integral)
-
-
-def _bwma(classes: MembershipClasses, gamma: float, integral: Any) -> tuple[float, float]:
-    """The sum over people of integrals of positive parts, with its error; ``integral`` takes the gain in each class."""
+    """The sum over people of integrals of positive parts, with its error."""
     values, errors = [], []
+    classes = line.classes
     counts = np.bincount(classes.type_of)
     for count, member, other in zip(counts.tolist(), classes.member, classes.other, strict=True):
         right, wrong = (1.0 - gamma) * member, gamma * other
-        value, error = integral(right - wrong)
+        coefficients = classes.weights * (right - wrong)
+        if line.model is None:
+            value, error = math.fsum(np.maximum(coefficients, 0.0).tolist()), 0.0
+        else:
+            value, error, _ = positive_part(line.model, coefficients)
         values.append(count * value)
         errors.append(count * (error + _CLASS_ERROR * math.fsum((classes.weights * (right + wrong)).tolist())))
     return math.fsum(values), math.fsum(errors)
-
-
-class _Products(NamedTuple):
-    """Classes of a release that depends on them in at most three dimensions."""
-
-    classes: MembershipClasses
-    model: BoxModel
-    method: str
-
-
-def _products(parts: tuple[FrequencyRelease, ...]) -> _Products | None:
-    """The classes in coordinates with independent noise; None where there are more than three, or other noise."""
-    if any(not isinstance(part.noise, (GaussianNoise, LaplaceNoise)) for part in parts):
-        return None
-    sizes = np.arange(1, parts[0].n_people + 1)
-    panel = Panel(np.concatenate([part.panel.to_array() for part in parts], axis=1))
-    by_size = any(np.ptp(_scale(p, sizes)) > 0 for p in parts)
-    rotated = not by_size and all(isinstance(p.noise, GaussianNoise) and not p.clip for p in parts)
-    rotated &= len(_basis(panel)) < panel.n_attributes
-    if not rotated and panel.n_attributes > MAX_DIMENSIONS:
-        return None
-    classes = membership_classes(panel, parts[0].prior, by_size)
-    if classes is None:
-        return None
-    scales = np.concatenate([np.tile(_scale(part, sizes)[classes.sizes - 1], (part.n_attributes, 1)) for part in parts])
-    kinds = [part for part in parts for _ in range(part.n_attributes)]
-    shared = (classes.weights, classes.member, classes.other)
-    if not rotated:
-        columns = [
-            LineModel(isinstance(part.noise, GaussianNoise), mean, scale, *shared, part.clip)
-            for part, mean, scale in zip(kinds, classes.frequencies.T, scales, strict=True)
-        ]
-        return _Products(classes, BoxModel(tuple(columns), 0.0), f"certified integrals in {len(columns)} dimensions")
-    found = _standard_coordinates(panel, classes.frequencies, scales[:, 0])
-    if found is None:
-        return None
-    means, error = found
-    unit = np.ones(len(classes.weights))
-    columns = [LineModel(True, mean, unit, *shared, False) for mean in means.T]
-    return _Products(classes, BoxModel(tuple(columns), error), f"certified integrals in {len(columns)} dimensions")
-
-
-def _standard_coordinates(
-    panel: Panel, frequencies: FloatArray, scales: FloatArray
-) -> tuple[FloatArray, float] | None:  # fmt: skip
-    """Frequencies over their sigmas in the affine space of the rows of the panel, and the error of each coordinate.
-
-    Normal noise of the same covariance everywhere is rotated, and what is orthogonal to all differences says nothing.
-    """
-    rows = panel.to_array()
-    basis = _basis(panel)
-    if len(basis) > MAX_DIMENSIONS:
-        return None
-    differences = rows[1:].astype(np.int64) - rows[0].astype(np.int64)
-    whitened = (frequencies - rows[0]) / scales
-    if not basis:
-        return np.zeros((len(frequencies), 1)), 0.0
-    q, _ = np.linalg.qr((differences[basis] / scales).T)
-    size = float(np.abs(whitened).sum(axis=1).max() + np.abs(differences / scales).sum(axis=1).max())
-    return whitened @ q, _ROTATION_ERROR * (len(scales) + 8) * size
-
-
-def _basis(panel: Panel) -> list[int]:
-    """Which rows of the panel, less the first, are linearly independent and span all, by exact elimination; at most
-    four."""
-    rows = panel.to_array().astype(np.int64)
-    reduced: list[tuple[int, list[Fraction]]] = []
-    found = []
-    for index, row in enumerate(distinct_rows((rows[1:] - rows[0]).T)[0].T.tolist()):
-        rest = [Fraction(x) for x in row]
-        for pivot, one in reduced:
-            factor = rest[pivot]
-            rest = [x - factor * y for x, y in zip(rest, one, strict=True)] if factor else rest
-        pivot = next((i for i, x in enumerate(rest) if x), -1)
-        if pivot >= 0:
-            reduced.append((pivot, [x / rest[pivot] for x in rest]))
-            found.append(index)
-        if len(found) > MAX_DIMENSIONS:
-            break
-    return found
 
 
 def mean_over_releases(

@@ -11,7 +11,7 @@ import json
 import math
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -24,12 +24,12 @@ from numpy.typing import ArrayLike
 from ... import __version__
 from ...base import parallel, random_streams, validate
 from ...base.errors import BackendMissingError, DomainError
-from ...base.estimate import Estimate, Result, pandas
-from ...base.files import json_safe
+from ...base.estimate import Estimate, Result
 from ...base.numerics import BoolArray, FloatArray
 from ...base.parallel import Progress
 from ...base.random_streams import RNGLike
 from ...base.store import ResultStore
+from ...base.table import CellType, Table
 from .attackers import AdaptiveThresholdLRT, DworkScore, FixedThresholdLRT
 from .classifiers import ClassifierAttacker
 from .evaluation import AttackEvaluation, RocCurve, evaluate_attack, roc_curve
@@ -121,7 +121,7 @@ class PosteriorExample(Result):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class AttackStudy(Result):
+class AttackStudy(Table, Result):
     """All attacks on all defences.
 
     Parameters
@@ -173,10 +173,11 @@ class AttackStudy(Result):
         """Names of the attacks, in order."""
         return tuple(dict.fromkeys(one.attack for one in self.outcomes))
 
-    def columns(self) -> tuple[str, ...]:
-        """Names of the columns of the table; numbers have columns ``_lower`` and ``_upper`` beside."""
+    def column_types(self) -> dict[str, CellType]:
+        """The columns by name; numbers have columns ``_lower`` and ``_upper`` beside."""
         numbers = ("auc", "tpr_at_fpr", "advantage", "bwma", "utility_loss")
-        return ("defence", "attack", *(name + end for name in numbers for end in ("", "_lower", "_upper")), "remark")
+        names = ("defence", "attack", *(name + end for name in numbers for end in ("", "_lower", "_upper")), "remark")
+        return dict.fromkeys(names, "")
 
     def rows(self) -> list[tuple[Any, ...]]:
         """One row an attack on a defence; None where an attack does not apply."""
@@ -189,18 +190,10 @@ class AttackStudy(Result):
             table.append((one.defence, one.attack, *cells, one.remark))
         return table
 
-    def to_frame(self) -> Any:
-        """The table as a pandas DataFrame."""
-        return pandas("to_frame").DataFrame(self.rows(), columns=list(self.columns()))
-
-    def json_pieces(self) -> Iterator[str]:
-        """The JSON document in pieces: settings, utility loss of a constant, table."""
-        head = {"fastpriv": __version__, "settings": dict(self.settings), "constant_loss": self.constant_loss.to_dict()}
-        yield json.dumps(json_safe(head), indent=1)[:-2] + ',\n "table": ['
-        for i, row in enumerate(self.rows()):
-            row_text = json.dumps(json_safe(dict(zip(self.columns(), row, strict=True))))
-            yield (",\n  " if i else "\n  ") + row_text
-        yield "\n ]\n}\n"
+    def metadata(self) -> dict[str, Any]:
+        """Version, settings, and the utility loss of a constant."""
+        settings = dict(self.settings)
+        return {"fastpriv": __version__, "settings": settings, "constant_loss": self.constant_loss.to_dict()}
 
     def __repr__(self) -> str:
         return f"<AttackStudy of {len(self.attacks())} attacks on {len(self.defences())} defences>"

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from ...base import validate
 from ...base.estimate import Estimate
-from ...base.files import atomic_write, writable_directory, write_picture, write_tables
+from ...base.files import writable_directory, write_picture, write_text
 from ...report.attack_panels import attack_figure, posterior_axes, roc_axes, roc_curves
 from ...report.html_page import (
     can_draw,
@@ -71,14 +71,11 @@ def save_study(
     Each file appears whole or not at all; the paths are returned, the page last.
     """
     folder = writable_directory(validate.path("directory", directory))
-    paths = write_tables(folder, "membership", study)
+    paths = study.write_files(folder, "membership")
     if figure is not None:
         paths.append(write_picture(folder / f"membership.{figure}", attack_figure(study), figure, _DPI))
     page = study_page(study, [path.name for path in paths], drawn=figure is not None)
-    paths.append(folder / "membership.html")
-    with atomic_write(paths[-1]) as stream:
-        stream.write(page.encode())
-    return paths
+    return [*paths, write_text(folder / "membership.html", page)]
 
 
 def _table_of(study: AttackStudy) -> str:

@@ -83,8 +83,8 @@ class PaperComparison(Result):
     Examples
     --------
     >>> from fastpriv import datasets
-    >>> from fastpriv.membership import paper_comparisons
-    >>> found = paper_comparisons(datasets.genotypes(), panels="b", n_releases=200, rng=1)
+    >>> from fastpriv.membership import Panel, paper_comparisons
+    >>> found = paper_comparisons(Panel(**datasets.genotypes()), panels="b", n_releases=200, rng=1)
     >>> found.comparisons[0].panel, len(found.comparisons[0].aucs)
     ('b', 4)
     """

@@ -55,8 +55,8 @@ class PaperComparisons(Result):
     Examples
     --------
     >>> from fastpriv import datasets
-    >>> from fastpriv.membership import paper_comparisons
-    >>> paper_comparisons(datasets.genotypes(), panels="b", n_releases=200, rng=1).description
+    >>> from fastpriv.membership import Panel, paper_comparisons
+    >>> paper_comparisons(Panel(**datasets.genotypes()), panels="b", n_releases=200, rng=1).description
     '16 people, 8 of them members, 24 attributes, 200 releases each; ...'
     """
 
@@ -146,8 +146,8 @@ def paper_comparisons(
     Examples
     --------
     >>> from fastpriv import datasets
-    >>> from fastpriv.membership import paper_comparisons
-    >>> found = paper_comparisons(datasets.genotypes(), panels="b", n_releases=400, rng=1)
+    >>> from fastpriv.membership import Panel, paper_comparisons
+    >>> found = paper_comparisons(Panel(**datasets.genotypes()), panels="b", n_releases=400, rng=1)
     >>> found.comparisons[0].verdicts[0]
     ('Bayes above adaptive LRT', 'holds: 0.99... > 0.8...')
     """

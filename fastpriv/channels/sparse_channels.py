@@ -1,4 +1,4 @@
-"""Channels that are stored: as a matrix, as exceptions to a background, or as a few rows beside a default row.
+"""Channels whose rows are mostly equal: exceptions to a background, or a few rows beside a default row.
 
 Notation: Q[d, w] is the probability of release w under secret d; n secrets, m releases.
 
@@ -16,174 +16,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..base import validate
 from ..base.errors import DomainError, ShapeError
-from ..base.files import FileArray, memory_mapped_file
 from ..base.numerics import FloatArray, IndexArray, IntArray, LongDoubleArray, RealArray
-from ..base.values import is_read_only
-from ..kernels import _channel_capacity
-from .base import ENUMERABLE_CELLS, AnyChannel, DefaultColumn
-from .type_classes import (
-    RowPair,
-    TypeClasses,
-    classes_of_groups,
-    classes_of_matrix,
-    ordered_pairs,
-    prior_gap,
-    relative_logs,
-)
+from .base import AnyChannel, Channel, DefaultColumn, logs_of
+from .type_classes import RowPair, TypeClasses, classes_of_groups, ordered_pairs, prior_gap, relative_logs
 
-__all__ = ["Channel", "DefaultChannel", "SparseChannel", "largest_gap"]
+__all__ = ["DefaultChannel", "SparseChannel"]
 
-_STORED_DTYPES = (np.dtype(np.float64), np.dtype(np.float32))  # kept as they are; others are converted to float64
-_BLOCK_CELLS = 2**15  # cells read at a time: 256 KiB of doubles, which stay in the cache of a core
-_ENTRYWISE_OUTPUTS = 2**13  # releases beyond which a column of a file is read entry by entry: rows are 16 pages or more
-# bound: tested by kernels/test_bound_constants - relative error of NumPy's exponential, which no standard bounds
-_EXP_ERROR = 2.0**-51  # relative error of one exponential of doubles
 _MAX_GROUPS = 2**24  # groups of secrets up to which type classes of a sparse channel are listed (about 1 GiB)
 _MAX_LISTED_ROWS = 64  # distinct rows up to which all their ordered pairs are returned
-
-
-class Channel(AnyChannel):
-    """A channel written out as a matrix: one row a secret, one column a release.
-
-    Parameters
-    ----------
-    matrix : array_like, shape (n, m)
-        Probabilities of the releases under each secret, or their natural logarithms. float32 and float64 are kept as
-        they are, other numbers become float64. Rows must sum to 1 within 1e-9 (float64) or 2e-6 (float32), and are
-        never renormalised; what is computed has bounds that hold for the rows as given and for rows divided by
-        their sums.
-    log : bool, optional
-        Whether ``matrix`` holds natural logarithms; -inf stands for a zero.
-
-    Attributes
-    ----------
-    cells : ndarray, shape (n, m)
-        What was given, read-only; ``log`` says whether they are logarithms.
-
-    Raises
-    ------
-    DomainError, ShapeError, MemoryError
-        For NaN, negative cells, or a row that does not sum to 1, which the message names; for an array that is not a
-        matrix, or has no rows or no columns; if a copy is needed and would not fit.
-
-    Notes
-    -----
-    A C-contiguous array of floats that nobody can write to (``setflags(write=False)``), and any ``numpy.memmap``, are
-    kept without a copy and read in blocks. Zero columns, releases that never occur, are allowed.
-
-    The rows of a mapped array are read from the file that is mapped, even if another file has taken its name since;
-    an error says if it was written to or truncated. Where that file cannot be known (copy-on-write maps, files that
-    were renamed or removed, systems other than Linux), each block is read through the map after a check of the length
-    of the file; a file that is truncated in between still ends the process.
-
-    **Accuracy** ``mass_gap`` is within rounding of the largest gap of a row; ``tests/contracts/test_channels.py``.
-
-    Examples
-    --------
-    >>> from fastpriv import Channel
-    >>> q = Channel([[0.75, 0.25], [0.25, 0.75]])
-    >>> q.shape, q.column(0)
-    ((2, 2), array([-0.28768207, -1.38629436]))
-    >>> q.then(q).matrix()
-    array([[0.625, 0.375],
-           [0.375, 0.625]])
-    """
-
-    __slots__ = ("cells", "log", "mass_gap", "_file", "_plain")  # noqa: RUF023  (the order of the constructor)
-    _fields = ("cells", "log")
-
-    cells: RealArray
-    log: bool
-    mass_gap: float
-    _file: FileArray | None
-    _plain: bool  # whether the cells are probabilities in memory
-
-    def __init__(self, matrix: ArrayLike, *, log: bool = False) -> None:
-        logs = validate.flag("log", log)
-        cells = _contiguous_cells(matrix)
-        self._set(cells=cells, log=logs, _file=memory_mapped_file("matrix", cells))
-        self._set(_plain=not logs and validate.map_of(cells) is None)
-        self._set(mass_gap=self._largest_gap())
-
-    def _largest_gap(self) -> float:
-        """The largest distance of a row's sum from 1, rounded up; an error for a row that is not a distribution."""
-        n, m = self.shape
-        step = max(1, _BLOCK_CELLS // m)
-        starts = range(0, n, step)
-        return max(largest_gap(self._stored_rows(start, min(start + step, n)), self.log, start) for start in starts)
-
-    def _input_count(self) -> int:
-        return len(self.cells)
-
-    def _output_count(self) -> int:
-        return int(self.cells.shape[1])
-
-    def _stored_rows(self, start: int, stop: int) -> RealArray:
-        """Rows as they are stored."""
-        if self._file is None:
-            block = self.cells[start:stop]
-            if validate.map_of(block) is None:
-                return block
-            validate.whole_file("matrix", block)
-            return np.array(block)
-        m = self.outputs
-        rows = self._file.take(start * m, stop * m).reshape(stop - start, m)
-        rows.setflags(write=False)
-        return rows
-
-    def _stored_cells(self) -> RealArray:
-        """All cells, where they are few or read once."""
-        validate.whole_file("matrix", self.cells)
-        return self.cells
-
-    def _arrays(self) -> tuple[Any, ...]:
-        return self._stored_cells(), self.log
-
-    def _rows(self, start: int, stop: int, log: bool) -> RealArray:
-        block = self._stored_rows(start, stop)
-        if log == self.log:
-            return block
-        doubles = block.astype(np.float64)  # logs of singles in doubles: later steps count them as exact
-        return _logs(doubles) if log else np.asarray(np.exp(doubles))
-
-    def _log_rows(self, start: int, stop: int) -> FloatArray:
-        return np.asarray(self._rows(start, stop, True), dtype=np.float64)
-
-    def _type_classes(self, prior: FloatArray | None) -> TypeClasses | None:
-        if self.cells.size > ENUMERABLE_CELLS:
-            return None
-        return classes_of_matrix(self._stored_rows(0, self.inputs), self.log, prior)
-
-    def column(self, output: ArrayLike) -> RealArray:
-        """Log likelihoods of one release under every secret, shape (inputs,), float64."""
-        cells = self._stored_column(self._output_index(output)).astype(np.float64)
-        return cells if self.log else _logs(cells)
-
-    def _stored_column(self, index: int) -> RealArray:
-        n, m = self.shape
-        if self._file is None:
-            return self._stored_cells()[:, index]
-        column = np.empty(n, dtype=self.cells.dtype)
-        if m > _ENTRYWISE_OUTPUTS:  # most pages of the file hold no entry of the column
-            for row in range(n):
-                column[row : row + 1] = self._file.take(row * m + index, row * m + index + 1)
-            return column
-        step = max(1, _BLOCK_CELLS // m)
-        for start in range(0, n, step):
-            column[start : start + step] = self._stored_rows(start, min(start + step, n))[:, index]
-        return column
-
-    def __reduce__(self) -> Any:
-        cells = self._stored_cells()
-        if self._file is None:  # another process opens a file by its name
-            cells = np.array(cells) if validate.map_of(cells) is not None else cells
-        return _unpickled_channel, (np.asarray(cells), self.log, None if self._file is None else self._file.state)
-
-    def __repr__(self) -> str:
-        if self.cells.size <= 16 and not self.log:
-            return f"Channel({self.cells.tolist()})"
-        n, m = self.shape
-        return f"<Channel of {n:,} secrets and {m:,} releases, {self.cells.dtype}{', logs' if self.log else ''}>"
 
 
 class SparseChannel(AnyChannel):
@@ -306,7 +146,7 @@ class SparseChannel(AnyChannel):
         stored = slice(self.indptr[start], self.indptr[stop])
         rows = np.repeat(np.arange(stop - start), np.diff(self.indptr[start : stop + 1]))
         cells[rows, self.indices[stored]] = self.data[stored]
-        return _logs(cells) if log else cells
+        return logs_of(cells) if log else cells
 
     def _log_rows(self, start: int, stop: int) -> FloatArray:
         return self._rows(start, stop, True)
@@ -316,13 +156,13 @@ class SparseChannel(AnyChannel):
         index = self._output_index(output)
         stored = np.flatnonzero(self.indices == index)
         rows = np.searchsorted(self.indptr, stored, side="right") - 1
-        values = _logs(self.data[stored])
+        values = logs_of(self.data[stored])
         if len(self.background) > 1:
-            logs = _logs(self.background[:, 0])
+            logs = logs_of(self.background[:, 0])
             logs[rows] = values
             return logs
         default = self.background[0, index if self.background.size > 1 else 0]
-        return DefaultColumn(self.inputs, float(_logs(default)), rows, values)
+        return DefaultColumn(self.inputs, float(logs_of(default)), rows, values)
 
     def _type_classes(self, prior: FloatArray | None) -> TypeClasses | None:
         """Each release is a class; each secret with a stored cell is a group, and all others are one group."""
@@ -353,8 +193,8 @@ class SparseChannel(AnyChannel):
         top_of_group = np.repeat(top, np.diff(starts))
         relative = relative_logs(cells, top_of_group)
         relative[top_of_group == 0] = 0.0
-        return TypeClasses(np.zeros(m), _logs(top), starts, relative, masses, _logs(masses), _logs(largest),
-                           _logs(smallest), gap=prior_gap(prior))  # fmt: skip
+        return TypeClasses(np.zeros(m), logs_of(top), starts, relative, masses, logs_of(masses), logs_of(largest),
+                           logs_of(smallest), gap=prior_gap(prior))  # fmt: skip
 
     def __reduce__(self) -> Any:
         arrays = (self.data.copy(), self.indices.copy(), self.indptr.copy())
@@ -488,80 +328,10 @@ class DefaultChannel(AnyChannel):
         return f"<DefaultChannel of {self.size:,} secrets, {len(self.indices):,} of them listed>"
 
 
-def _logs(cells: Any) -> FloatArray:
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(cells))
-
-
-def _unpickled_channel(cells: RealArray, log: bool, state: tuple[int, int, int] | None = None) -> Channel:
-    cells.setflags(write=False)
-    channel = Channel(cells, log=log)
-    if channel._file is not None and state not in (None, channel._file.state):
-        raise DomainError(
-            f"matrix must be a file that stays as it is while it is read; got {str(channel._file.path)!r}, and another "
-            "was found under its name in another process. Run again when it is complete."
-        )
-    return channel
-
-
 def _unpickled_sparse_channel(data: FloatArray, indices: Any, indptr: Any, shape: Any, background: Any) -> Any:
     from scipy.sparse import csr_array
 
     return SparseChannel(csr_array((data, indices, indptr), shape=shape), background)
-
-
-def _contiguous_cells(matrix: ArrayLike) -> RealArray:
-    """The matrix as C-contiguous floats: itself where nobody can write to it, else a copy."""
-    try:
-        array = validate.array("matrix", matrix)
-    except ShapeError:  # ragged
-        array = np.asarray(matrix, dtype=object)
-    if array.dtype.kind not in "fiub":
-        array = validate.real("matrix", matrix, "numbers", answer=False)
-    if array.ndim != 2 or array.size == 0:
-        raise ShapeError(
-            f"matrix must have one row a secret and one column a release; got shape {array.shape}. Pass shape (n, m)."
-        )
-    dtype = array.dtype if array.dtype in _STORED_DTYPES and array.dtype.isnative else np.dtype(np.float64)
-    if array.dtype == dtype and array.flags.c_contiguous and (isinstance(matrix, np.memmap) or is_read_only(array)):
-        return array.view(np.ndarray)
-    validate.memory("matrix", array.size * dtype.itemsize, "Save it as .npy and pass numpy.load(path, mmap_mode='r').")
-    return validate.copied(array, dtype, "C")
-
-
-def largest_gap(rows: RealArray, log: bool, start: int) -> float:
-    """The largest distance of the sum of one of these rows from 1, rounded up; an error for an invalid row.
-
-    The first one is row ``start`` of the channel; ``log`` says whether they are logarithms.
-    """
-    tolerance = validate.sum_tolerance(rows.dtype)
-    with np.errstate(invalid="ignore", over="ignore"):
-        weights = np.exp(rows, dtype=np.float64) if log else np.asarray(rows, dtype=np.float64)
-        gaps = _channel_capacity.row_gaps(np.ascontiguousarray(weights))  # negative for NaN and negative cells
-        valid = (gaps >= 0) & (gaps <= tolerance)
-    if not valid.all():
-        _raise_for_row(rows, weights, int(np.argmin(valid)), start, log, tolerance)
-    if log:  # the exponentials are rounded, all but those of 0 and -inf
-        gaps[((weights > 0) & (weights != 1)).any(axis=1)] += _EXP_ERROR
-    return float(gaps.max())
-
-
-def _raise_for_row(block: RealArray, weights: RealArray, index: int, start: int, log: bool, tolerance: float) -> None:
-    """Raise the error for a row that holds a wrong cell or does not sum to 1."""
-    row = block[index]
-    wrong = np.isnan(row) | (row > (1e-5 if log else 1 + tolerance)) | (False if log else row < 0)
-    if wrong.any():
-        column = int(np.argmax(wrong))
-        wanted = "log probabilities, at most 0" if log else "probabilities between 0 and 1"
-        raise DomainError(
-            f"matrix must be made of {wanted}; got {float(row[column])!r} at row {start + index}, column {column}. "
-            + ("Pass natural logarithms." if log else "Pass logarithms with log=True.")
-        )
-    raise DomainError(
-        f"each row of matrix must sum to 1 within {tolerance:g}; got a sum of "
-        f"{float(np.sum(weights[index], dtype=np.longdouble))!r} at row {start + index}. "
-        "Divide each row by its sum if the numbers are relative."
-    )
 
 
 def _row_sums(cells: NDArray[Any], indptr: IntArray) -> LongDoubleArray:
