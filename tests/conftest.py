@@ -37,6 +37,21 @@ def _digits_of_every_test(request):
     mpmath.mp.dps, flint.ctx.prec = getattr(request.module, "MPMATH_DIGITS", DIGITS), BITS
 
 
+@pytest.hookimpl(tryfirst=True)  # before tests are left out by their marks
+def pytest_collection_modifyitems(items):
+    """Parameters of a test with ``few(n)`` that are neither slow already nor among n that are spread over all."""
+    groups = {}
+    for item in items:
+        mark = item.get_closest_marker("few")
+        if mark and not item.get_closest_marker("slow"):
+            groups.setdefault((item.path, item.originalname, item.cls, *mark.args), []).append(item)
+    for (*_, count), cases in groups.items():
+        kept = {i * len(cases) // count for i in range(count)}
+        for i, item in enumerate(cases):
+            if i not in kept:
+                item.add_marker("slow")
+
+
 _unlisted_skips = []
 
 

@@ -116,6 +116,7 @@ COUNTS = [(430, 1000, 40, 1000), (5, 10, 0, 10), (10, 10, 0, 10), (999, 1000, 90
           (1, 1, 0, 1), (1000, 1000, 990, 1000), (200, 400, 190, 400)]  # fmt: skip
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("counts", COUNTS)
 @pytest.mark.parametrize("delta", [0.0, 1e-5, 0.1])
 def test_bounds_of_repeated_runs_are_where_brute_force_has_them(counts, delta):

@@ -154,6 +154,7 @@ def most(size):
     return stats.binom.ppf(0.9999, size, 1 - LEVEL)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", COUNTS)
 def test_forms_hold_on_few_counts(name):
     missed, found = misses(name, FEW)

@@ -36,6 +36,7 @@ def same(one, other):
     return numbers and inputs and one.method == other.method and one.unit == other.unit
 
 
+@pytest.mark.few(1)
 @each_wider_variant
 def test_every_instruction_set_gives_the_same_bits(variant):
     check_same_lines(SCRIPT, 1, variant)

@@ -65,6 +65,7 @@ def type_of(name):
     return f"void ({doubles}, double *)" if with_bounds(name) else f"double ({doubles})"
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_for_numba_have_the_bits_of_the_ufuncs(name):
     grids = arguments(name, count_of(name))
@@ -95,6 +96,7 @@ def test_functions_for_numba_are_called_inside_compiled_code():
     assert same_bits(out, special.log_ndtr(x))
 
 
+@pytest.mark.slow
 def test_a_function_that_numba_cached_runs_in_another_process(tmp_path):
     (tmp_path / "cached.py").write_text(
         "import numba\nfrom fastpriv import nb\n@numba.njit(cache=True)\ndef f(x):\n    return nb.ndtr(x)\n"
@@ -158,6 +160,7 @@ def number(x):
     return "NAN" if np.isnan(x) else f"{'-' if x < 0 else ''}INFINITY" if np.isinf(x) else x.hex()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("header", "least"), [("fastpriv.h", 35), ("fastpriv_awgn.h", 1)])
 def test_the_c_headers(tmp_path, header, least):
     """Every function of a header, by a program that prints the bits."""
@@ -189,6 +192,7 @@ def test_the_c_headers(tmp_path, header, least):
     assert len(plain + bounded) == len({*plain, *bounded}) >= least
 
 
+@pytest.mark.slow
 def test_the_c_header_is_also_c_plus_plus(tmp_path):
     compiler = shutil.which("c++")
     if not compiler:

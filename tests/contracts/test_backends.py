@@ -286,6 +286,7 @@ FEW = (
 )  # fmt: skip
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize("name", CALLS)
 def test_threads(name, maps):
     checked([name], maps, {}, False, backend="threading")
@@ -298,12 +299,14 @@ def test_threads_that_the_call_asks_for(name, maps):
     checked([name], maps, {"n_jobs": 2}, False)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("names", [FEW, pytest.param(CALLS, marks=pytest.mark.slow)], ids=["few", "all"])
 @pytest.mark.parametrize("backend", ["loky", "multiprocessing"])
 def test_processes(backend, names, maps):
     checked(names, maps, {}, True, backend=backend)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_a_cluster(maps):
     distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
@@ -414,6 +417,7 @@ def troubled(task):
     return task, os.getpid()
 
 
+@pytest.mark.few(1)
 @pytest.mark.filterwarnings("ignore:A worker stopped while some jobs were given:UserWarning")
 @pytest.mark.parametrize("backend", ["loky", "multiprocessing", "plain"])
 def test_errors_and_warnings_of_processes_arrive_as_they_are(backend):

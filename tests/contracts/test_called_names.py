@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 import fastpriv
-from contracts.public import ROOMS
+from contracts.registry import ROOMS
 
 ROOT = Path(__file__).parents[2]
 BENCHES = sorted((ROOT / "benches").glob("*.py"))

@@ -29,6 +29,7 @@ print(digest.hexdigest())
 PARTS = ("input", "output", "divergences", "iterations", "converged")
 
 
+@pytest.mark.few(1)
 @each_wider_variant
 def test_every_instruction_set_gives_the_same_bits(variant):
     check_same_lines(SCRIPT, 1, variant)

@@ -197,6 +197,7 @@ def judge(read, path, content):
         assert "\n" not in text, text
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", TEXTS)
 def test_texts(name, tmp_path):
     content, read = TEXTS[name]
@@ -205,6 +206,7 @@ def test_texts(name, tmp_path):
         judge(read, tmp_path / name, damaged)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", PACKED)
 def test_packed_files(name, tmp_path):
     content, read = PACKED[name]
@@ -261,6 +263,7 @@ def test_a_cell_of_a_table_of_steps_has_a_length(tmp_path):
         read_steps(tmp_path / "steps.csv")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["posterior", "summary", "sampling"])
 def test_forged_rows_of_other_stores(kind, tmp_path, monkeypatch):
     def run(path):

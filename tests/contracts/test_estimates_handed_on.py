@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fastpriv as fp
-from fastpriv import Estimate, ShapeError, calibration, conversions, notions
+from fastpriv import Estimate, ShapeError, conversions
 from fastpriv.base.errors import DomainError
 from fastpriv.base.monotone import UNITS, monotone, weakest
 from fastpriv.conversions.vocabulary import PARAMETERS
@@ -146,79 +146,6 @@ def test_arrays_broadcast():
 
 SIGMA = estimate(20.0, 18.0, 25.0)
 LEVEL = estimate(0.5, 0.4, 0.7, "nats")
-ROWS = [[0.9, 0.1], [0.2, 0.8]]
-MIXTURES = fp.GaussianMixture([0.5, 0.5], [0.0, 1.0], 1.0), fp.GaussianMixture.single(0.3, 1.2)
-ESTIMATES = [  # functions outside the registry: the function of an estimate, and the bracket
-    (lambda e: fp.GaussianMechanism(1.0, 1.0).delta(e), LEVEL),
-    (lambda e: fp.GaussianMechanism(1.0, 1.0).log_delta(e), LEVEL),
-    (lambda d: fp.GaussianMechanism(1.0, 1.0).epsilon(d), estimate(1e-5, 1e-6, 1e-4, "probability")),
-    (lambda d: fp.GaussianMechanism(1.0, 1.0).epsilon_from_log_delta(d), estimate(-9, -10, -8, "log probability")),
-    (lambda s: fp.mutual_information(PRIOR, s), SIGMA),
-    (lambda e: fp.hockey_stick_divergence(*MIXTURES, e), LEVEL),
-    (lambda e: fp.log_hockey_stick_divergence(*MIXTURES, e), LEVEL),
-    (lambda e: fp.compose(MIXTURES, 2).delta(e, direction="forward"), LEVEL),
-    (lambda e: fp.compose(MIXTURES, 2).log_delta(e, direction="forward"), LEVEL),
-    (lambda d: fp.compose(MIXTURES, 20).epsilon(d, direction="forward"), estimate(1e-5, 1e-6, 1e-4, "probability")),
-    (lambda d: fp.compose(MIXTURES, 20).epsilon(log_delta=d, direction="forward"),
-     estimate(-9, -10, -8, "log probability")),
-    (lambda e: fp.compose(MIXTURES, 20).tail_probabilities(e)[0], LEVEL),
-    (lambda e: fp.LaplaceMechanism(1.0).delta(e), LEVEL),
-    (lambda d: fp.LaplaceMechanism(1.0).epsilon(d), estimate(1e-5, 1e-6, 1e-4, "probability")),
-    (lambda d: fp.composition.largest_count(fp.GaussianMechanism(9.0, 1.0), epsilon=1.0, delta=d),
-     estimate(1e-5, 1e-6, 1e-4, "probability")),
-    (lambda d: fp.composition.least_sigma(lambda s: fp.GaussianMechanism(s, 1.0), epsilon=1.0, delta=d),
-     estimate(1e-5, 1e-6, 1e-4, "probability")),
-    (lambda a: fp.renyi_divergence(*MIXTURES, a), estimate(2.0, 1.5, 2.2)),
-    (lambda e: conversions.HockeyStickCurve(*MIXTURES)(e), LEVEL),
-    (lambda e: conversions.LipCurve(PRIOR, fp.GaussianMechanism(20.0))(e), LEVEL),
-    (lambda e: notions.ldp_delta(None, ROWS, e), LEVEL), (lambda e: notions.lip_delta([0.5, 0.5], ROWS, e), LEVEL),
-    (lambda e: notions.ldp_delta(PRIOR, fp.GaussianMechanism(20.0), e), LEVEL),
-    (lambda e: notions.log_lip_delta(PRIOR, fp.GaussianMechanism(20.0), e), LEVEL),
-    (lambda e: notions.lip_curves([0.5, 0.5], ROWS, e)[0], LEVEL),
-    (lambda a: notions.pac_accuracy(fp.GaussianMechanism(1.0), 0.0, 0.0, a), estimate(1.0, 0.5, 1.5)),
-    (lambda a: notions.robust_accuracy(fp.GaussianMechanism(1.0), [0.0, 1.0], 0.0, a).maximum, estimate(1.0, 0.5, 1.5)),
-    (lambda s: fp.awgn_capacity(3, 2.0, s), estimate(1.0, 0.8, 1.1)),
-    (lambda a: fp.awgn_capacity(3, a, 2.0), estimate(1.0, 0.8, 1.1)),
-    (lambda s: fp.average_power_capacity(3, 2.0, s), estimate(1.0, 0.8, 1.1)),
-    (lambda p: fp.gaussian_game(3, p, 2.0).value, estimate(1.0, 0.8, 1.1)),
-    (lambda n: fp.gaussian_game(3, 2.0, n).value, estimate(1.0, 0.8, 1.1)),
-    (lambda p: fp.water_filling([1.0, 3.0], p).capacity, estimate(1.0, 0.8, 1.1)),
-    (lambda p: fp.noise_filling([1.0, 3.0], p).information, estimate(1.0, 0.8, 1.1)),
-    (lambda p: fp.binary_entropy(p), estimate(0.3, 0.2, 0.4, "probability")),
-    (lambda p: fp.binary_entropy(p), estimate(0.4, 0.3, 0.6, "probability")),
-    (lambda p: fp.binary_entropy(p), estimate(0.9, 0.8, 1.0, "probability")),
-    (lambda a: fp.bac_capacity(a, 0.1), estimate(0.2, 0.1, 0.3, "probability")),
-    (lambda a: fp.bac_capacity(a, 0.8), estimate(0.2, 0.1, 0.3, "probability")),
-    (lambda b: fp.bac_capacity(0.7, b), estimate(0.6, 0.4, 0.7, "probability")),
-    (lambda a: calibration.sigma_from_ci_lmip(0.3, 2, a), estimate(1.0, 0.8, 1.1)),
-    (lambda m: calibration.sigma_from_cd_lmip(m, PRIOR, rtol=1e-6), estimate(0.3, 0.2, 0.4, "nats")),
-    (lambda m: calibration.sigma_from_pointwise_lmip(m, PRIOR, rtol=1e-6), estimate(0.3, 0.2, 0.4, "nats")),
-    (lambda m: calibration.sigma_from_ci_lmip(m, 2, 1.0), estimate(0.3, 0.2, 0.4, "nats")),
-    (lambda e: calibration.sigma_from_lip(e, 0.1, PRIOR, rtol=1e-6), LEVEL),
-    (lambda d: calibration.sigma_from_lip(0.5, d, PRIOR, rtol=1e-6), estimate(0.1, 0.05, 0.2, "probability")),
-    (lambda d: calibration.sigma_from_lip_log_delta(0.5, d, PRIOR, rtol=1e-6), estimate(-2, -3, -1, "log probability")),
-    (lambda e: calibration.sigma_from_ldp(e, 1e-5, 1.0), LEVEL),
-    (lambda d: calibration.sigma_from_ldp(0.5, d, 1.0), estimate(1e-5, 1e-6, 1e-4, "probability")),
-    (lambda s: calibration.sigma_from_ldp(0.5, 1e-5, s), estimate(1.0, 0.5, 2.0)),
-    (lambda d: calibration.sigma_from_ldp_log_delta(0.5, d, 1.0), estimate(-9.0, -10.0, -8.0, "log probability")),
-    (lambda a: conversions.lip_delta_from_cd_lmip(0.1, 0.5, PRIOR, unit="nats") if a is None else
-     conversions.lip_delta_from_cd_lmip(a, 0.5, PRIOR), estimate(0.1, 0.05, 0.2, "nats")),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("number", range(len(ESTIMATES)))
-def test_brackets_in_and_brackets_out(number):
-    function, given = ESTIMATES[number]
-    found = function(given)
-    ends = [function(float(x)) for x in (given.lower, given.value, given.upper)]
-    inner = [function(float(x)) for x in given.lower + (given.upper - given.lower) * np.array([0.1, 0.37, 0.8])]
-    for one in (*ends, *inner):
-        assert found.lower <= one.value <= found.upper
-    assert found.value == pytest.approx(ends[1].value, rel=1e-6)
-    assert found.kind in ("certified", "heuristic")
-    assert found.unit == ends[0].unit
-    exact = function(estimate(given.value, given.value, given.value, given.unit, "exact"))
-    assert (exact.lower, exact.upper) == (ends[1].lower, ends[1].upper)
 
 
 def test_a_mechanism_is_calibrated_for_the_worst_of_the_brackets():

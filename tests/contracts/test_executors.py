@@ -57,6 +57,7 @@ def test_every_outcome_arrives_once_with_errors_and_warnings(how):
         agree(outcomes(completed(square, iter(range(COUNT)), **how)), truth(COUNT))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("backend", ["threading", "loky", "multiprocessing"])
 def test_the_backend_that_joblib_is_told_runs_the_tasks(backend):
     with joblib.parallel_config(backend, n_jobs=2):
@@ -73,6 +74,7 @@ def test_an_executor_of_threads_and_one_of_processes_run_the_tasks():
             agree(outcomes(completed(square, range(COUNT), executor=executor)), truth(COUNT))
 
 
+@pytest.mark.slow
 def test_a_task_that_ends_its_process_has_an_error_of_its_own():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -247,6 +249,7 @@ next(completed(wait, range(2), executor="processes", n_jobs=2))
     assert not any(os.path.exists(f"/proc/{pid}/stat") for pid in pids)
 
 
+@pytest.mark.slow
 def test_short_tasks_go_in_groups_and_come_back_in_order(tmp_path):
     seen = []
     tasks = [(str(tmp_path), x) for x in range(100)]
@@ -259,6 +262,7 @@ def test_short_tasks_go_in_groups_and_come_back_in_order(tmp_path):
     assert list(ordered(lambda x: -x, range(3), executor="processes", brief=True)) == [0, -1, -2]
 
 
+@pytest.mark.slow
 def test_an_estimate_by_sampling_has_the_same_bits_on_all_executors():
     rng = np.random.default_rng(0)
     p, q = (

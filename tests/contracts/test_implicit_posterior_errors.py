@@ -27,6 +27,7 @@ def check_error(kind, words, *arguments, **options):
         posterior(*arguments, **options)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_an_interruption_carries_what_the_draws_told(n_jobs):
     def stop(done, total):

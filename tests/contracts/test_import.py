@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import fastpriv
-from contracts.public import NAMES, ROOMS
+from contracts.registry import NAMES, ROOMS
 from fastpriv.base.old_addresses import PRESENT
 
 ROOT = Path(fastpriv.__file__).parent

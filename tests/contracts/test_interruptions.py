@@ -95,6 +95,7 @@ LINE = {
 }
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("name", LINE)
 @pytest.mark.parametrize("seconds", [1e-9, 1e-3, 5e-3])
 def test_max_seconds_on_the_line_leaves_true_brackets(name, seconds):

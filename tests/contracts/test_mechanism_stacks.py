@@ -100,6 +100,7 @@ def outcome(call):
         return str(error)
 
 
+@pytest.mark.few(36)
 @pytest.mark.parametrize("name", NOTIONS)
 @pytest.mark.parametrize("family", STACKS)
 def test_every_notion_of_a_stack_is_that_of_its_mechanisms_bit_for_bit(name, family):

@@ -30,6 +30,7 @@ def numbers(estimate):
     return estimate.value, estimate.lower, estimate.upper, estimate.cost
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("how", [{}, {"n_jobs": 2}, {"executor": "processes", "n_jobs": 2}])
 def test_what_is_in_the_store_is_not_sampled_again(tmp_path, monkeypatch, how):
     expected = kl_divergence(P, Q, **OPTIONS)
@@ -64,6 +65,7 @@ def test_a_density_of_the_caller_keeps_its_statistics(tmp_path):
         assert numbers(kl_divergence(P, density, store=tmp_path / "store", **OPTIONS)) == numbers(expected)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_goes_on(tmp_path):
     program = """
 import os, sys, math, numpy as np

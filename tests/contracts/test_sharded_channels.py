@@ -70,6 +70,7 @@ def files(tmp_path_factory):
     return paths
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("shards", [None, 1, 2, 5, 100])
 def test_parts_and_shards_do_not_change_a_bit(files, shards):
     expected = notions.summary(None, Channel(CELLS))
@@ -82,6 +83,7 @@ def test_parts_and_shards_do_not_change_a_bit(files, shards):
         same(notions.summary(prior, ShardedChannel(files, shards)), with_prior)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("prior", [None, PRIOR])
 def test_logarithms_single_precision_and_tiny_columns(prior):
     logs = np.log(CELLS)
@@ -95,6 +97,7 @@ def test_logarithms_single_precision_and_tiny_columns(prior):
         same(notions.summary(prior, ShardedChannel(cut(table), 4, log=log)), expected, bounds=prior is None)
 
 
+@pytest.mark.slow
 def test_workers_do_not_change_a_bit(files):
     channel = ShardedChannel(files, 4)
     expected = notions.summary(PRIOR, channel)
@@ -121,6 +124,7 @@ def test_functions_of_one_quantity_take_channels_in_shards():
         assert (one.value, one.lower, one.upper) == (other.value, other.lower, other.upper)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("size", [1, 2, 2**20, 10**7])
 def test_bounds_contain_the_truth_of_generated_rows(size):
     found = notions.summary(None, ShardedChannel((alternating, size), 7))
@@ -177,6 +181,7 @@ print([(x.value, x.lower, x.upper) for x in (found.cd_lmip, found.xi, found.baye
     assert done.stdout == f"{[(x.value, x.lower, x.upper) for x in estimates]}\n"
 
 
+@pytest.mark.slow
 def test_finished_shards_are_not_computed_again(tmp_path):
     evaluated = []
     broken = True
@@ -201,6 +206,7 @@ def test_finished_shards_are_not_computed_again(tmp_path):
         notions.summary(None, ShardedChannel((counted, 5 * 2**20 + 77), 3), store=tmp_path / "store")
 
 
+@pytest.mark.slow
 def test_a_shard_whose_workers_all_die_is_named(tmp_path):
     def deadly(d):
         if d[0] > 0:
@@ -263,6 +269,7 @@ def test_files_that_do_not_fit_are_refused(tmp_path):
         ShardedChannel(tmp_path / "fortran.npy")
 
 
+@pytest.mark.slow
 def test_the_chunks_of_a_dask_array_are_parts():
     array = pytest.importorskip("dask.array")
     table = array.from_array(CELLS, chunks=(np.diff(CUTS).tolist(), -1))

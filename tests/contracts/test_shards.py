@@ -57,6 +57,7 @@ def files(tmp_path_factory):
     return paths
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("prior", [None, "prior", "log_prior"])
 @pytest.mark.parametrize("shards", [None, 1, 2, 5, 100])
 def test_parts_and_shards_do_not_change_a_bit(files, prior, shards):
@@ -73,6 +74,7 @@ def test_parts_and_shards_do_not_change_a_bit(files, prior, shards):
         same(posterior(parts, PRIOR), expected)
 
 
+@pytest.mark.slow
 def test_workers_do_not_change_a_bit(files):
     likelihood = ShardedLikelihood([(path, "log") for path in files], 4)
     expected = posterior(LOGS, top=3)
@@ -95,6 +97,7 @@ def test_likelihoods_that_are_no_logarithms_and_single_precision():
     same(posterior(ShardedLikelihood(mixed, 3)), posterior(LOGS))
 
 
+@pytest.mark.slow
 def test_a_function_is_cut_into_shards():
     expected = posterior(IndexLikelihood(tent, SIZE))
     same(posterior(ShardedLikelihood(IndexLikelihood(tent, SIZE)), executor="processes", n_jobs=2), expected)
@@ -172,6 +175,7 @@ def test_finished_shards_are_not_computed_again(tmp_path):
         posterior(ShardedLikelihood(IndexLikelihood(lambda d: 0.5 * tent(d), SIZE), 6), store=tmp_path / "store")
 
 
+@pytest.mark.slow
 def test_a_shard_that_kills_its_workers_is_named_and_the_others_are_kept(tmp_path):
     mark = tmp_path / "mended"
 
@@ -193,6 +197,7 @@ def test_a_shard_that_kills_its_workers_is_named_and_the_others_are_kept(tmp_pat
     assert done[0] == (5, 12)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("ending", ["npy", "parquet"])
 def test_each_shard_writes_its_part_of_the_posterior(tmp_path, ending):
     expected = np.empty(SIZE)
@@ -266,6 +271,7 @@ def test_a_parquet_file_with_missing_entries_or_changed_is_refused(tmp_path):
         posterior(ShardedLikelihood([(path, "log")], 4), progress=rewrite)
 
 
+@pytest.mark.slow
 def test_the_chunks_of_a_dask_array_are_parts():
     array = pytest.importorskip("dask.array")
     logs = array.from_array(LOGS, chunks=(CUTS[1:2] + tuple(np.diff(CUTS)[1:].tolist()),))

@@ -57,6 +57,7 @@ def same_bits(estimate, index, one):
     assert all(part in estimate.method for part in one.method.split("; "))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("logs", [False, True])
 @pytest.mark.parametrize("seed", range(2))
 def test_hockey_stick_curves_are_those_of_single_calls_bit_for_bit(seed, logs):
@@ -85,6 +86,7 @@ def test_long_grids_are_those_of_single_calls_bit_for_bit():
         same_bits(found, i, fp.hockey_stick_divergence(p[i], p[2 - i], epsilon))
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("certified", [False, True])
 @pytest.mark.parametrize("name", ["kl_divergence", "jensen_shannon", "renyi_divergence", "total_variation", "entropy",
                                   "label_information"])  # fmt: skip
@@ -437,6 +439,7 @@ def test_the_time_is_kept():
     assert found.upper[0] < np.inf
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_an_interruption_is_heard(n_jobs):
     rng = np.random.default_rng(4)

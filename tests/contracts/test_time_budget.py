@@ -61,6 +61,7 @@ CALLS = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", CALLS)
 def test_large_laws_and_slow_functions_are_answered_in_time(name, monkeypatch):
     clock = installed_work_clock(monkeypatch, term=1e-6)

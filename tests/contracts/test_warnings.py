@@ -44,6 +44,7 @@ def said(call):
     return answer, " ".join(str(warning.message) for warning in seen)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize(
     ("name", "arguments"),

@@ -16,7 +16,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import fastpriv
-from contracts.calls import public_calls
+from contracts.registry import MODULES, calls_of, more_calls
 from fastpriv.base.errors import (
     BackendMissingError,
     DomainError,
@@ -95,7 +95,7 @@ def fault_of(call, parameter, kind):
     if (call.name, parameter, kind) in LONG:
         return None
     try:
-        wrong = call.with_argument(parameter, WRONG[kind]())
+        wrong = call.with_arguments(**{parameter: WRONG[kind]()})
     except TypeError:  # the number of arguments
         return None
     with warnings.catch_warnings(record=True) as seen:
@@ -128,6 +128,12 @@ def fault_of(call, parameter, kind):
     return fault and f"{call.name}({parameter}={kind}): {fault[:300]}"
 
 
+def first_calls(modules, others=()):
+    """The first call of each public name in the examples of some modules, and beside them of what has no example."""
+    recorded = [*(call for module in modules for call in calls_of(module)), *others]
+    return {call.name: call for call in reversed(recorded)}
+
+
 def faults(calls, every=1, first=0):
     cases = [
         (call, parameter, kind)
@@ -139,8 +145,8 @@ def faults(calls, every=1, first=0):
 
 def test_a_wrong_argument_is_one_clear_error(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    calls = public_calls(tmp_path, "fastpriv.conversions.differential_privacy")
-    calls |= public_calls(tmp_path, "fastpriv.mechanisms")
+    rooms = ("fastpriv.conversions.differential_privacy", "fastpriv.mechanisms")
+    calls = first_calls(name for name in MODULES if name.startswith(rooms))
     found = faults(calls, every=3)
     assert len(calls) > 30
     assert not found, "\n".join(found)
@@ -150,7 +156,7 @@ def test_a_wrong_argument_is_one_clear_error(tmp_path, monkeypatch):
 @pytest.mark.parametrize("part", range(4))
 def test_every_wrong_argument_is_one_clear_error(part, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    found = faults(public_calls(tmp_path), every=4, first=part)
+    found = faults(first_calls(MODULES, more_calls(tmp_path)), every=4, first=part)
     assert not found, f"{len(found)}\n" + "\n".join(found)
 
 
@@ -164,7 +170,7 @@ def test_a_fault_would_be_seen():
     for function in (plain, named):
         call = functools.partial(function)
         call.name, call.parameters = "f", lambda: ["x"]
-        call.with_argument = lambda name, value, function=function: lambda: function(value)
+        call.with_arguments = lambda x, function=function: lambda: function(x)
         assert "f(x=None)" in fault_of(call, "x", "None")
     assert list(inspect.signature(plain).parameters) == ["x"]
 

@@ -13,12 +13,12 @@ import warnings
 import numpy as np
 
 import fastpriv as fp
-from fastpriv import calibration, conversions, notions
+from fastpriv import notions
 from fastpriv.base.errors import DomainError, NotConvergedError, SamplingWarning, ShapeError
 
 __all__ = ["CHANNELS", "OTHERS", "QUICK", "SIZES", "USES", "fault_of"]
 
-SIZES = (10**9, 10**12, 10**18, 10**30, 2**63, 2**64, 10**400)
+SIZES = (10**9, 10**12, 2**63, 2**64, 10**400)
 MEMORY, SECONDS = 4 * 2**30, 10
 
 CHANNELS = {
@@ -55,50 +55,21 @@ USES = {
 }  # fmt: skip
 
 
-def wide(n):
-    return np.broadcast_to(0.1, min(n, 10**15))
-
-
-def column(n):
-    return np.broadcast_to(0.1, (min(n, 10**9), 1))
-
-
-def row(n):
-    return np.broadcast_to(0.1, (1, min(n, 10**9)))
-
-
-NOISE, PRIOR = fp.GaussianMechanism(1.0, 1.0), fp.Pmf([0.0, 1.0], [0.5, 0.5])
-NORMAL, OTHER = fp.GaussianMixture.single(0.0, 1.0), fp.GaussianMixture.single(1.0, 1.0)
+NORMAL = fp.GaussianMixture.single(0.0, 1.0)
+#: Sizes that are not an argument by itself: words, entries, both arguments of a table. The others: the registry.
 OTHERS = {
-    "subset_of_rank of 10**9": lambda n: fp.subset_of_rank(0, n, 10**9),
-    "subset_of_rank of 3": lambda n: fp.subset_of_rank(0, n, 3),
-    "subset_of_rank of all": lambda n: fp.subset_of_rank(0, n, n), "rank": lambda n: fp.rank_of_subset([0, 1], n),
     "sigma": lambda n: fp.assess([1, 2, 3], sigma=f"1:2:{n}"),
     "epsilon": lambda n: fp.assess([1, 2, 3], epsilon=f"0.1..2:{n}"),
     "level": lambda n: fp.assess([1, 2, 3], mechanism="rr", level=f"1:2:{n}"),
     "integers": lambda n: fp.assess([0, n], mechanism="geometric", level=[1.0], epsilon=[1.0]),
-    "sample": lambda n: NORMAL.sample(n, rng=1), "bins": lambda n: fp.Pmf.from_data([1.0, 2.0], bins=n),
-    "delta": lambda n: NOISE.delta(wide(n)),
-    "hockey-stick": lambda n: fp.hockey_stick_divergence(NORMAL, OTHER, wide(n)),
-    "curve": lambda n: notions.lip_delta(PRIOR, NOISE, wide(n)),
-    "curve of a channel": lambda n: notions.lip_delta(None, fp.RandomizedResponse(3, 1.0), wide(n)),
-    "sigma_from_ldp": lambda n: calibration.sigma_from_ldp(column(n), row(n), 1.0),
-    "sigma_from_lip": lambda n: calibration.sigma_from_lip(column(n), row(n), PRIOR),
-    "bac_capacity": lambda n: fp.bac_capacity(column(n), row(n)), "entropy": lambda n: fp.binary_entropy(wide(n)),
-    "awgn_capacity": lambda n: fp.awgn_capacity(1, column(n), row(n)),
-    "gaussian_information": lambda n: fp.gaussian_information(wide(n), 1.0),
-    "average power": lambda n: fp.average_power_capacity(1, wide(n), 1.0),
-    "accuracy": lambda n: notions.pac_accuracy(NOISE, 0.0, 0.0, wide(n)),
-    "lip_delta_from_cd_lmip": lambda n: conversions.lip_delta_from_cd_lmip(column(n), row(n), 0.1),
-    "conversion": lambda n: conversions.dp_delta_from_dp(column(n), row(n), 0.1),
-    "game": lambda n: fp.gaussian_game(n, 1.0, 1.0), "dimension": lambda n: fp.awgn_capacity(n, 1.0, 1.0),
+    "bins": lambda n: fp.Pmf.from_data([1.0, 2.0], bins=n),
+    "table": lambda n: fp.bac_capacity(*(np.broadcast_to(0.1, shape) for shape in ((min(n, 10**9), 1), min(n, 10**9)))),
     "n_jobs": lambda n: notions.lip_delta(None, fp.Channel([[0.8, 0.2], [0.1, 0.9]]), [0.1], n_jobs=n),
     "default likelihood": lambda n: fp.posterior(fp.DefaultLikelihood(n, -1.0, [1], [0.0])),
     "index": lambda n: fp.DefaultLikelihood(10, -1.0, [n], [0.0]), "marginal": lambda n: NORMAL.marginal(n),
     "copies": lambda n: fp.posterior(fp.ProductLikelihood([fp.DefaultLikelihood(3, -1.0, [1], [0.0])], [n])),
-    "max_samples": lambda n: fp.kl_divergence(NORMAL, OTHER, max_samples=n, rng=1),
+    "max_samples": lambda n: fp.kl_divergence(NORMAL, NORMAL.affine([[1.0]], shift=1.0), max_samples=n, rng=1),
     "top": lambda n: fp.posterior([0.0, -1.0], top=n),
-    "size": lambda n: fp.SubsetLikelihood(np.zeros(5), np.zeros((5, 5)), n),
 }  # fmt: skip
 QUICK = ("repr", "shape", "matrix", "column", "sample", "hash", "extreme_log_ratios", "ldp")
 

@@ -89,6 +89,7 @@ def test_a_single_finite_loss_of_a_trillion_draws():
     assert found.lower[0] >= -1e-14
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("quantity", ["delta", "tail"])
 @pytest.mark.parametrize(
     ("p", "q", "count"),
@@ -188,6 +189,7 @@ def test_lattices_by_transforms(monkeypatch, count, quantity):
     contains(found, delta_of_atoms(steps, epsilon, quantity), 2e-11)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("count", [3, 100])
 def test_geometric_noise(count):
     """The ratios of its probabilities are rounded: a lattice but for that."""

@@ -146,6 +146,7 @@ def test_only_the_ratio_matters(d, amplitude):
     assert bits.value == pytest.approx(plain.value / math.log(2), rel=1e-15)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("d", "amplitude"), [(1, 1.0), (1, 2.0), (1, 3.5), (2, 1.5), (2, 4.0), (4, 6.0), (10, 3.0), (100, 1e-3)]
 )
@@ -396,6 +397,7 @@ HARSH = [(1, 1.665925641), (1, 59.9), (1, 61.5), (2, 2.45338996), (3, 18.0), (7,
          (51, 71.0), (1000, 316.0), (100_000, 3e5), (1_000_000, 1e6), (1_000_000, 3e6)]  # fmt: skip
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("d", "amplitude"), HARSH)
 def test_brackets_of_every_width_agree(d, amplitude):
     found = [awgn_capacity(d, amplitude, rtol=rtol) for rtol in (1e-13, 1e-11, 1e-9, 1e-6, 1e-3, 0.1)]

@@ -69,6 +69,7 @@ INPUTS = [(1, 150.0), (1, 1e5), (2, 100.0), (2, 300.0), (2, 1e5), (3, 300.0), (3
           (64, 1e3), (300, 3e3)]  # fmt: skip
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("d", "radius"), INPUTS)
 def test_the_input_proves_the_bracket(d, radius):
     got = awgn_capacity(d, radius)
@@ -131,6 +132,7 @@ def test_no_gap_stays_wide():
     assert not problems, "\n".join(problems)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("d", [1, 2, 8])
 def test_nothing_jumps_where_one_method_follows_another(d):
     """Around the first ball, and around the last."""

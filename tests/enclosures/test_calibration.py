@@ -52,6 +52,7 @@ def test_figure_3():
     assert got.cost["evaluations"] <= 6 * 4
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", PRIORS)
 def test_cd_lmip_encloses_the_least_sigma(name):
     points, weights = PRIORS[name]

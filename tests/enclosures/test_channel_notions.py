@@ -176,6 +176,7 @@ def test_a_release_drawn_from_the_prior_is_refused():
     assert notions.abp(prior, useless, release=[0.5, 0.5]).maximum.value == 0.0
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("case", [case for case in CASES if len(case[1]) < 20], ids=lambda case: case[0])
 def test_curves(case):
     name, cells, prior = case
@@ -235,6 +236,7 @@ STRUCTURED = [
 ]  # fmt: skip
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("channel", STRUCTURED, ids=lambda channel: repr(channel)[:40])
 def test_structured_channels_against_their_rows(channel):
     rows = channel.matrix()
@@ -281,6 +283,7 @@ def test_products_add():
     assert notions.ci_lmip(one.power(50)).value == pytest.approx(50 * notions.ci_lmip(one).value, abs=1e-7)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("n", "m", "times"), [(2, 2, 5), (2, 3, 3), (3, 2, 3), (2, 4, 2), (1, 2, 3)])
 def test_the_curve_of_a_product_mixes_the_pairs_of_its_factors(n, m, times):
     rng = np.random.default_rng([n, m, times])

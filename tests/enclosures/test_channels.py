@@ -166,6 +166,7 @@ def test_extremes_at_huge_sizes():
     assert abs(got.xi_plus - right) <= 1e-13 * right
 
 
+@pytest.mark.slow
 def test_a_million_bits_keep_their_mass():
     for k in (10**6, 10**9):
         found = UnaryEncoding(k, 1.0).type_classes()

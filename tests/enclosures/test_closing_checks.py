@@ -30,6 +30,7 @@ LEVELS = np.array([0.0, 1e-5, 0.01, 0.4, 1.5, 6.0, 60.0, np.inf])
 SLOW = (4, 7)  # of these pairs only one release
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     ("pair", "count"), [(pair, k) for i, pair in enumerate(PAIRS) for k in ([1] if i in SLOW else [1, 2, 7])]
 )

@@ -22,6 +22,7 @@ STEPS = {
 }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("name", "width"), [("normal", 1e-4), ("laplace", 0.02), ("atoms", 0.05)])
 def test_brackets_contain_exact_ones(name, width):
     step, epsilon = STEPS[name], np.array([0.0, 0.7, 2.0])

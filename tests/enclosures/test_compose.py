@@ -381,6 +381,7 @@ class TestObject:
             pair_of(composition, ONE)
 
 
+@pytest.mark.slow
 def test_to_dp_accounting():
     pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
     composition = compose(PoissonSampledGaussian(2.0, 0.25), 10)

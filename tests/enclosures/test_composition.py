@@ -44,6 +44,7 @@ def curve_of(loss, epsilon):
     return (above * loss.masses).sum(axis=-1) + loss.infinity_mass
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("name", PAIRS)
 @pytest.mark.parametrize("interval", [0.25, 3e-2, 1.1e-2])
 def test_discrete_losses_dominate_and_are_dominated(name, interval):
@@ -72,6 +73,7 @@ LOSSES = {
 }
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("steps", [1, 2, 7, 64])
 def test_bounds_of_compositions_contain_exact_ones(name, steps):
@@ -156,6 +158,7 @@ class TestDpAccounting:
     def _package(self):
         self.pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
 
+    @pytest.mark.few(1)
     @pytest.mark.parametrize("name", ["two mixtures", "subsampled, remove", "mechanism", "different sigmas"])
     def test_there_and_back(self, name):
         pair, epsilon = PAIRS[name], np.linspace(0, 8, 30)
@@ -169,6 +172,7 @@ class TestDpAccounting:
             assert np.allclose(back.value, truth, rtol=0.02, atol=1e-25)
             assert (compose(made).delta(epsilon).upper == back.upper).all()
 
+    @pytest.mark.slow
     def test_its_own_pessimistic_delta_falls_below_the_truth(self):
         """Over 10,000 steps the roundings of its transform, other on other processors, exceed a delta of 1e-14."""
         epsilon, steps = np.linspace(7.0, 8.0, 21), 10_000

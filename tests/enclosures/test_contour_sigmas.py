@@ -60,6 +60,7 @@ def of_tilt(p, q, t, w):
     return total, weights, loss, float(mean), float(np.sqrt(np.sum(weights * (loss - mean) ** 2)))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", PAIRS)
 def test_moments_and_what_bounds_them_further_out(name):
     p, q, tilts = PAIRS[name]
@@ -87,6 +88,7 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("name", "count", "t", "reach"), CASES)
 def test_delta_of_many_steps(name, count, t, reach):
     """epsilon is that of the saddle point t; truth is a sum of other t and period, confirmed by a third."""
@@ -132,6 +134,7 @@ def test_a_component_twice_is_the_closed_form():
         assert lower <= truth <= upper < lower + 1e-9
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("count", [20, 100000])
 @pytest.mark.parametrize("name", ["wider Q", "alternating", "around", "group", "far", "near"])
 def test_total_variation_is_the_same_in_both_directions(name, count):
@@ -145,6 +148,7 @@ def test_total_variation_is_the_same_in_both_directions(name, count):
         assert first.upper[0] - first.lower[0] < 1e-8
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["wider Q", "alternating"])
 def test_one_and_two_steps_against_curves(name):
     """One step has the hockey-stick divergence; two steps the mean of that of one step at epsilon - L."""
@@ -167,6 +171,7 @@ def test_one_and_two_steps_against_curves(name):
     assert math.exp(two.upper[0]) >= truth * (1 - 4e-6)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("count", [2, 10**6])
 def test_extreme_pairs_are_bounded_and_end(count):
     close = [(0.1 + 0.2, 0, 1), (0.7, 1, 2)]

@@ -89,6 +89,7 @@ def evaluated(name, step=1):
     return points, CONVERSIONS[name].call(**dict(zip(names, columns, strict=True)))
 
 
+@pytest.mark.few(17)
 @few_or_all("step", 5, 1)
 @pytest.mark.parametrize("name", VALUES)
 def test_the_bounds_hold_the_truth(name, step):

@@ -86,6 +86,7 @@ def families(rng, n, m):
     yield rng.dirichlet(np.ones(m), n) * (1 - leak) + leak * np.eye(m)[np.arange(n) % m]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("shape", few_first([(2, 2), (2, 5), (3, 3), (4, 3), (5, 2)], 3))
 def test_random_channels_against_high_precision(shape):
     rng = np.random.default_rng(shape)
@@ -165,6 +166,7 @@ def test_inputs_whose_best_probability_is_below_every_number():
     assert found.capacity.width < 2e-10 * found.capacity.value
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("n", "m"), [(20_000, 8), (8, 20_000), (3, 2000), (500, 300)])
 def test_long_and_wide_channels(n, m):
     channel = np.random.default_rng((n, m)).dirichlet(np.ones(m), n)

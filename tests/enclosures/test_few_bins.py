@@ -24,6 +24,7 @@ def curve_of(coefficients, sigma, bins, direction, epochs=1):
     return curve
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("coefficients", "sigma", "epochs", "epsilon", "step", "reach"), [
     (ONE_BAND, 2.0, 1, 0.0, 0.25, 12), (ONE_BAND, 2.0, 1, 2.0, 0.25, 12), (ONE_BAND, 1.0, 1, 5.0, 0.25, 16),
     (ONE_BAND, 0.5, 2, 1.0, 0.125, 12), (ONE_BAND, 0.3, 1, 10.0, 0.125, 14), (NO_BANDS, 10.0, 1, 1.0, 0.5, 30),
@@ -41,6 +42,7 @@ def test_two_bins(coefficients, sigma, epochs, epsilon, step, reach):
         assert found.kind == "certified"
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("coefficients", "sigma", "bins", "epochs", "epsilon", "step"), [
     (ONE_BAND, 2.0, 3, 1, 0.5, 0.2), (ONE_BAND, 0.7, 3, 1, 0.5, 0.1), (TWO_BANDS, 1.0, 3, 1, 2.0, 0.125),
     (TWO_BANDS, 5.0, 3, 3, 0.2, 0.25), (TWO_BANDS, 2.0, 4, 1, 0.3, 0.4), (NO_BANDS, 2.0, 4, 1, 0.0, 0.4),

@@ -88,6 +88,7 @@ def test_ranges_of_a_subsampled_mechanism():
         assert found.lower <= max(asked) * (1 + mpf("0.05"))
 
 
+@pytest.mark.slow
 def test_ranges_of_levels():
     p, q = GaussianMixture([0.75, 0.25], [0.0, 1.0], 1.0), GaussianMixture.single(0.0, 1.0)
     for pair in ((p, q), (q, p)):

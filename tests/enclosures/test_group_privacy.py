@@ -81,6 +81,7 @@ def test_normal_noise_and_mixed_mechanisms_at_the_distance_of_the_group(group):
     assert found.width < 1e-9
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("group", GROUPS)
 @pytest.mark.parametrize(("sigma", "rate"), [(1.0, 0.01), (0.5, 0.25)])
 def test_steps_on_poisson_samples(sigma, rate, group):
@@ -141,6 +142,7 @@ def hockey_stick_sum(p, q, level):
     return np.maximum(p - math.exp(level) * q, 0.0).sum()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "mechanism", [GeometricMechanism(5, 0.3), RandomizedResponse(3, 1.0), LaplaceMechanism(2.0).delta]
 )

@@ -69,6 +69,7 @@ CASES = [(pair, direction) for pair in pairs() for direction in ("PQ", "QP")]
 NAMES = [f"{pair.name}-{direction}" for pair, direction in CASES]
 
 
+@pytest.mark.few(53)
 @pytest.mark.parametrize(("pair", "direction"), CASES, ids=NAMES)
 def test_bounds_contain_the_truth(pair, direction):
     truth = table()[pair.name, direction]
@@ -95,6 +96,7 @@ def promised(pair, want):
     return not pair.name.startswith(NO_PROMISE) and not want.startswith(("<", ">"))
 
 
+@pytest.mark.few(53)
 @pytest.mark.parametrize(("pair", "direction"), CASES, ids=NAMES)
 def test_bounds_are_as_close_as_promised(pair, direction):
     truth = table()[pair.name, direction]

@@ -138,6 +138,7 @@ MIXED = [
 ]  # fmt: skip
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("p", "q", "width"), MIXED)
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 2.0])
 def test_needles_and_plains(p, q, width, epsilon):
@@ -169,6 +170,7 @@ NEAR = [
 ]  # fmt: skip
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("base", "step", "moved"), NEAR)
 def test_pairs_that_nearly_agree(base, step, moved):
     w, m, s = (np.array(x) for x in base)

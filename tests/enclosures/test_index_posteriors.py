@@ -69,6 +69,7 @@ def test_a_jitted_function_and_a_prior_by_a_function():
     assert found.map_index == dense.map_index
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("budget", [2**13, 2**20])
 def test_a_search_encloses_the_truth(seed, budget):

@@ -52,6 +52,7 @@ def exponential(rate):
     return lambda epsilon: np.exp(-rate * epsilon)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("r", RATIOS)
 def test_gaussian_published_is_its_closed_form(r):
     mechanism = GaussianMechanism(sigma=0.75, sensitivity=1.5 * r)
@@ -65,6 +66,7 @@ def test_gaussian_published_is_its_closed_form(r):
         check_holds(exact, oracle.gaussian_published(r), "quadrature", None, 1e-14)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("r", few_first([1e-9, 1.0, 21.0, 4e-7, 1e-3, 0.1, 5.0], 3))
 def test_two_inputs_of_the_gaussian_mechanism(r):
     truth = oracle.gaussian_two_inputs(r)
@@ -114,6 +116,7 @@ def test_exponential_curves(rate):
         assert cd_lmip_from_lip_curve(exponential(rate), unit="bits").upper == math.inf
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("r", few_first([0.05, 0.5, 2.0], 2))
 def test_published_lip_of_a_coin(r):
     prior, mechanism = Pmf([0.0, 2 * r], [0.5, 0.5]), GaussianMechanism(1.0)

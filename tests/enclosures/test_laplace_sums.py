@@ -30,6 +30,7 @@ def releases(a, count, epsilon):
     return rest(epsilon - a) / 2 + exp(-a) / 2 * rest(epsilon + a) + between
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("scale", "shift", "count", "digits"),
     [(1.0, 1.0, 1, 30), (3.0, 1.0, 2, 20), (0.125, 1.0, 2, 20), (1.0, 1e-5, 2, 20), (2.0, 3.0, 3, 12)],

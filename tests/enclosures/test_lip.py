@@ -53,6 +53,7 @@ def check_contains_truth(seed, size):
             assert delta.upper[i] - delta.lower[i] <= 1e-12 * delta.upper[i], where
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("seed", range(16))
 def test_few_values(seed):
     check_contains_truth(seed, 2 + seed % 6)

@@ -65,6 +65,7 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("pair", "mean"), CASES)
 def test_sums_with_normal_noise(pair, mean):
     composition = compose([GaussianMechanism(1.0, MU), pair])
@@ -156,6 +157,7 @@ FAR = [PoissonSampledGaussian(1.0, 0.01), PoissonSampledGaussian(0.1, 0.5), Lapl
        (GaussianMixture.single(0.0, 1.0), GaussianMixture.single(1.0, 1.5))]  # fmt: skip
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("count", [1, 10])
 @pytest.mark.parametrize("level", [2e5, 1e10, 1e300])
 @pytest.mark.parametrize("pair", FAR)

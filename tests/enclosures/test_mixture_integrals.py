@@ -37,6 +37,7 @@ STANDARD = GaussianMixture.single(0.0, 1.0)
 TWO_SIGMAS = GaussianMixture([0.5, 0.5], [0.0, 3.0], [1.0, 1.25]), GaussianMixture([0.5, 0.5], [1.0, 2.0], 1.0)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", PRIORS)
 def test_mutual_information_contains_the_truth(name):
     points, weights = PRIORS[name]
@@ -72,6 +73,7 @@ def check_rare(points, weights, sigma):
         assert upper - lower <= 1e-11 * value + 4e-321, where  # subnormal informations err by units
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("rare", [1e-20, 1e-38, 1e-42, 1e-45, 1e-50, 1e-60, 1e-100, 1e-200, 1e-300, 1e-310, 5e-324])
 def test_information_of_a_rare_input_is_accurate_relative_to_itself(rare):
     for sigma in (0.04, 0.1, 1.0, 30.0, 1e9):

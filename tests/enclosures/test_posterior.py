@@ -50,6 +50,7 @@ def check(found, truth, digits=True):
                 assert abs(mpf(e.value) - true) <= allowed, (name, e, mp.nstr(true, 25))
 
 
+@pytest.mark.few(11)
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("form", ["prior", "log_prior", "float32"])
 def test_truth_is_enclosed(name, form):
@@ -125,6 +126,7 @@ def in_long_doubles(likelihood, prior):
     }  # fmt: skip
 
 
+@pytest.mark.few(1)
 @pytest.mark.skipif(np.finfo(np.longdouble).eps > 1e-18, reason="no extended precision here")
 @pytest.mark.parametrize("uniform", [True, False])
 @pytest.mark.parametrize("single", [True, False])

@@ -53,6 +53,7 @@ def whole(parts, powers):
     return rows, outer([prior for _, _, _, prior in places])
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("seed", range(25))
 def test_small_products_against_their_definition(seed):
     rng = np.random.default_rng(seed)

@@ -85,6 +85,7 @@ def test_two_hundred_answers_by_type_classes(epsilon):
     )
 
 
+@pytest.mark.slow
 def test_a_mixed_product_by_type_classes():
     """40 coordinates with one distribution of three values, and 30 with another."""
     a, b = np.array([0.3, -1.0, 0.1]), np.array([0.0, 0.7])

@@ -48,6 +48,7 @@ def bounds_of(parts, epsilon, quantity="delta"):
     return bounds
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("epsilon", "parts", "truth"), TRUTHS)
 def test_bounds_contain_the_truth_and_are_narrow(epsilon, parts, truth):
     bounds = bounds_of(parts, epsilon)
@@ -55,6 +56,7 @@ def test_bounds_contain_the_truth_and_are_narrow(epsilon, parts, truth):
     assert bounds.upper[0] - bounds.lower[0] <= (1e-9 if truth > -120.0 else 2e-8)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("epsilon", "q", "sigma"), [(0.7, 0.01, 2.0), (4.0, 1e-5, 0.8), (1e-3, 1e-3, 1.5)])
 def test_two_steps(epsilon, q, sigma):
     truth = log_delta(epsilon, [(q, 1.0 / sigma)] * 2)
@@ -74,6 +76,7 @@ def test_the_tail_is_the_slope_of_delta(parts):
     assert math.exp(tail.lower[0]) <= (below - at) / h * (1.0 + 1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("q", "sigma", "count", "epsilon"), [(0.01, 2.0, 10, 0.5)])
 def test_brackets_by_transforms_of_grids_overlap(q, sigma, count, epsilon):
     coarse = grid_bounds(steps_of([(q, sigma, count)]), np.array([epsilon]))
@@ -82,6 +85,7 @@ def test_brackets_by_transforms_of_grids_overlap(q, sigma, count, epsilon):
     assert bounds.lower[0] <= coarse.upper[0]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("quantity", ["delta", "tail"])
 def test_bounds_do_not_depend_on_other_epsilons(quantity):
     """Neighbours share a table; the order of epsilons, and what was asked before, change nothing."""
@@ -93,6 +97,7 @@ def test_bounds_do_not_depend_on_other_epsilons(quantity):
         assert (alone.lower[0], alone.upper[0]) == (together.lower[i], together.upper[i])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("q", "sigma"), [(0.01, 2.0), (1e-4, 0.7)])
 def test_neighbours_that_share_a_table(q, sigma):
     epsilons = np.array([0.749999, 2.3])
@@ -103,6 +108,7 @@ def test_neighbours_that_share_a_table(q, sigma):
         assert upper - lower <= 1e-8, epsilon
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("parts", "epsilon"),
     [

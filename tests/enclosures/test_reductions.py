@@ -46,6 +46,7 @@ def _digits():
 # exactly collinear means
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sigma", few_first([0.7, 1.0], 1))
 def test_collinear_isotropic_means(sigma):
     step = np.array([1.0, -2.0, 2.0, 4.0])
@@ -55,6 +56,7 @@ def test_collinear_isotropic_means(sigma):
     check_all_enclosed(p, q, line(W, X, square), line(V, X, square))
 
 
+@pytest.mark.slow
 def test_collinear_diagonal_and_full_covariances():
     step = np.array([1.0, -2.0, 0.5])
     for kwargs, k in (
@@ -207,6 +209,7 @@ def test_a_cloud_smaller_than_the_noise_is_no_line():
     assert reductions.renyi_divergence(p, GaussianMixture.single(rows[0], 1.0)) is None
 
 
+@pytest.mark.slow
 def test_slack_bounds_hold_for_slack_that_matters(monkeypatch):
     """With 0.03 standard deviations allowed beside the line, the bounds still contain every quantity."""
     monkeypatch.setattr(reductions, "_MAX_WIDTH", math.inf)

@@ -150,6 +150,7 @@ def test_only_the_factor_that_differs_counts():
     assert reductions.renyi_divergence(dependent, q) is None
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("blur", [1e-3, 0.05])
 def test_blur_bounds_hold_for_weights_that_matter(blur, monkeypatch):
     """Weights off a product by a few per cent: the bounds still contain every quantity."""
@@ -173,6 +174,7 @@ def test_blur_bounds_hold_for_weights_that_matter(blur, monkeypatch):
 # many components, many dimensions
 
 
+@pytest.mark.slow
 def test_two_thousand_components_in_a_thousand_dimensions():
     rng = np.random.default_rng(4)
     size, d = 2000, 1000

@@ -66,6 +66,7 @@ def test_a_tiny_rho_promises_nothing_to_spend():
     assert c.dp_delta_from_zcdp(1e-12, 0.0).upper <= np.sqrt(0.5e-12) * (1 + 1e-9)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("rho", [1e-12, 1e-6, 1e-3, 0.1, 0.5, 10.0])
 def test_concentrated_privacy_is_between_the_gaussian_and_the_printed_bound(rho):
     """N(0, 1) against N(sqrt(2 rho), 1) has rho-zCDP, so that no promise may be below its curve."""

@@ -60,6 +60,7 @@ def test_every_release_one_by_one(case):
             assert one.upper - one.lower <= 1e-9 * scale + slack, (name, one)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("case", CASES[:11], ids=lambda case: repr(case[0]))
 def test_beliefs_at_every_true_secret(case):
     channel, rows = case

@@ -13,6 +13,7 @@ from fastpriv.composition.simple_bounds import simple_bounds
 FAR = GaussianMixture([0.5, 0.5], [0.0, 1e6], 1.0)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("sigma", "rate", "count"), [(1.0, 0.01, 1000), (2.0, 0.3, 30), (5.0, 1e-3, 10**6), (0.7, 0.9, 2)]
 )
@@ -28,6 +29,7 @@ def test_sums_along_contours_are_between(sigma, rate, count, side):
     assert np.isfinite(simple.lower).all()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("weights", [[0.5, 0.5], [0.5, 0.5 + 5e-10]])
 def test_components_far_apart_are_counted(weights):
     far = compose((GaussianMixture(weights, [0.0, 1e6], 1.0), GaussianMixture.single(0.0, 1.0)), 5)
@@ -38,6 +40,7 @@ def test_components_far_apart_are_counted(weights):
     assert (found.upper - found.lower < (1e-11 if weights[1] == 0.5 else 1e-7)).all()
 
 
+@pytest.mark.slow
 def test_tiny_noise_shows_each_record_that_is_sampled():
     found = compose(PoissonSampledGaussian(1e-3, 0.01), 10).log_delta([0.0, 10.0, 1e5])
     truth = math.log(-math.expm1(10 * math.log1p(-0.01)))
@@ -46,6 +49,7 @@ def test_tiny_noise_shows_each_record_that_is_sampled():
     assert (found.upper - found.lower < 1e-11).all()
 
 
+@pytest.mark.slow
 def test_large_noise_less_often_than_far_apart():
     found = compose(PoissonSampledGaussian(1.0, 0.5, sensitivity=30.0), 3).log_delta([1.0], direction="forward")
     truth = np.log1p(-(0.5**3))
@@ -53,6 +57,7 @@ def test_large_noise_less_often_than_far_apart():
     assert np.allclose(found.upper, truth, rtol=0, atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1e5])
 def test_epsilons_far_beyond_all_others(epsilon):
     found = compose(PoissonSampledGaussian(1.0, 0.01), 1000).log_delta(epsilon)
@@ -64,12 +69,14 @@ def test_epsilons_far_beyond_all_others(epsilon):
     assert found.upper - found.lower < 0.01 * abs(found.upper)
 
 
+@pytest.mark.slow
 def test_the_largest_epsilon():
     found = compose(PoissonSampledGaussian(1.0, 0.01), 1000).log_delta(1e308, direction="forward")
     assert -math.inf < found.upper < -1e300
     assert not math.isnan(found.value)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("sigma", "rate"), [(1.0, 0.01), (10.0, 1e-4)])
 def test_very_many_releases(sigma, rate):
     found = compose(PoissonSampledGaussian(sigma, rate), 10**12).log_delta([0.0, 1.0, 5.0])

@@ -108,6 +108,7 @@ def check_both_methods(seed, count):
             assert (other.upper[0] - other.lower[0]) < 1e-11
 
 
+@pytest.mark.slow
 def test_two_releases_by_both_methods():
     check_both_methods(5, 4)
 
@@ -141,6 +142,7 @@ def test_other_steps_are_left_to_others():
     assert small_rate_bounds(steps_of([(1.0, 0.01, 5)]), np.zeros(1)) is None
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("direction", ["forward", "backward"])
 @pytest.mark.parametrize("pairs", [[(1.0, 1e-5, 2)], [(10.0, 1e-5, 40), (3.0, 1e-6, 2)]])
 def test_bounds_do_not_depend_on_other_epsilons(pairs, direction):

@@ -30,6 +30,7 @@ def test_small_pairs_in_rational_numbers():
         assert high - low <= 1e-3
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("count", [10, 1000, 10**6])
 def test_two_outcomes(count):
     gap = 1.0 / math.sqrt(count)
@@ -38,6 +39,7 @@ def test_two_outcomes(count):
     enclose(smoothed_bounds([step], epsilon), atom_bounds([step], epsilon), 0.02)
 
 
+@pytest.mark.slow
 def test_laplace_noise_of_two_scales_with_outcomes():
     atoms = AtomStep(np.array([0.6, 0.4]), np.array([0.4, 0.6]), 3)
     steps = [LaplaceStep(3.0, 1.0, 3), LaplaceStep(17.0, 1.0, 3), atoms]
@@ -51,6 +53,7 @@ def test_laplace_noise():
     enclose(smoothed_bounds([step], epsilon), laplace_bounds([step], epsilon), 1e-2)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("count", "width"), [(40, 1e-5), (1000, 2e-9), (5000, 2e-9)])
 def test_unrelated_outcomes_agree_with_sums_over_types(count, width):
     p = np.array([0.4375, 0.34375, 0.21875])
@@ -80,6 +83,7 @@ def test_near_the_mass_of_p_no_sum_is_needed():
     assert found.cost["frequencies"] == 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("p", [[0.75, 0.125, 0.125], [0.5, 0.25, 0.125]])
 def test_affinity_where_mass_is_missing_or_a_loss_infinite(p):
     step, epsilon = (np.array(p), np.array([0.0625, 0.4375, 0.0]), 9), [0.0, 3.0]

@@ -44,6 +44,7 @@ def test_one_step_is_the_gaussian_mechanism(scale):
             assert (found.upper <= 1.01 * found.lower).all(), found
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("scale", "steps", "epsilon"), [
     (1.0, 2, 0.0), (1.0, 2, 0.5), (1.0, 2, 4.0), (2.0, 2, 3.0), (0.25, 2, 0.3), (1e-3, 2, 1e-3), (4.0, 2, 10.0),
     (0.2, 3, 0.1), (0.5, 3, 0.7),
@@ -112,6 +113,7 @@ def test_more_steps_and_more_noise_are_more_private():
             assert (after.upper < before.lower).all()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("sigma", "steps", "delta"), [
     (2.0, 10, 1e-3), (0.3, 100, 1e-20), (0.1, 30, 1e-6), (1.0, 5, 1e-200),
     *(pytest.param(*row, marks=pytest.mark.slow) for row in itertools.product(
@@ -136,6 +138,7 @@ def test_monte_carlo_of_a_hundred_steps():
         assert abs(values.mean() - found.value) < 5.0 * values.std() / math.sqrt(samples)
 
 
+@pytest.mark.slow
 def test_extreme_parameters():
     assert RandomAllocation(1.0, 10, sensitivity=0.0).delta([0.0, 1.0]).upper.max() == 0.0
     for sigma in (1e-3, 0.03, 1e9):

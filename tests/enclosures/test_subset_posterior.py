@@ -35,6 +35,7 @@ def width(found, name):
     return np.max(number.width) / max(1.0, np.max(np.abs(number.value)))
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("scale", [0.0, 1e-300, 1e-8, 1e-3, 0.1, 1.0, 30.0, 1e3])
 @pytest.mark.parametrize(("pool", "size"), [(7, 1), (9, 2), (10, 3), (9, 5), (13, 12)])
 def test_every_number_holds_the_truth(pool, size, scale):
@@ -135,6 +136,7 @@ def test_a_few_thousand_subsets_beside_numpy():
     np.testing.assert_allclose(found.probabilities(100, 2000), law[100:2000], rtol=1e-12)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("prior", [None, "odds"])
 @pytest.mark.parametrize(("pool", "size"), [(40, 3), (25, 5), (20, 2), (300, 1), (16, 8)])
 def test_the_same_bits_for_any_number_of_threads(monkeypatch, pool, size, prior):
@@ -167,6 +169,7 @@ def test_parts_hold_every_subset_once_in_order(pool, members, size):
     assert walked == list(itertools.combinations(range(pool), members))
 
 
+@pytest.mark.few(1)
 @each_variant
 def test_every_instruction_set_holds_the_truth(variant):
     code = """

@@ -48,6 +48,7 @@ def test_extreme_odds_and_impossible_members(odds):
     assert logs.inclusion.value == pytest.approx(posterior(likelihood, odds).inclusion.value, rel=1e-12, abs=1e-290)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("seed", range(20))
 def test_harsh_odds_and_terms(seed, monkeypatch):
     monkeypatch.setattr("oracles.subsets.DIGITS", 750)  # of probabilities that differ from 1 by 1e-600

@@ -37,6 +37,7 @@ def normal_beta(alpha, mu):
     return erfc((mu - quantile) / sqrt(mpf(2))) / 2
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("mu", [0.0, 1e-300, 1e-3, 0.5, 1.0, 4.0, 30.0, 70.0])
 def test_normal_distributions(mu):
     alpha = np.array([1e-300, 1e-100, 1e-12, 1e-4, 0.05, 0.3, 0.5, 0.9, 0.9999, 1 - 1e-15])
@@ -125,6 +126,7 @@ def polygon(p, q, alpha):
     return beta
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("seed", range(6))
 def test_discrete_pairs(seed):
     rng = np.random.default_rng(seed)
@@ -184,6 +186,7 @@ def quantile(alpha):
     return findroot(lambda x: log_tail(x) - log(mpf(alpha)), -float(ndtri(alpha)), tol=1e-60)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("mu", [1e-3, 1.0, 5.0])
 def test_powers_of_normal_distributions(mu):
     """The closed form, the conjugate of its curve and the composition of 16 releases, from 1e-300 to 1 - 1e-16."""
@@ -218,6 +221,7 @@ def test_powers_of_a_subsampled_mechanism():
             assert reverse == found
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("count", [1, 2, 5, 40])
 def test_releases_of_randomised_response(count):
     """All corners of the polygon of rational tests, and levels between them."""

@@ -30,6 +30,7 @@ def test_bounds_miss_no_more_often_than_they_say(monkeypatch):
     assert misses <= stats.binom.ppf(0.999, runs, 0.2)
 
 
+@pytest.mark.slow
 def test_bits_do_not_depend_on_threads():
     one = BandedMatrixMechanism([1.0, 0.6, 0.3], 2.0, 40, epochs=3)
     rows = [one.sampled_delta(1.0, rng=7, n_jobs=n_jobs, max_samples=30_000, rtol=1e-6) for n_jobs in (1, 3)]
@@ -48,6 +49,7 @@ def test_rare_losses_are_sampled_as_well_as_common_ones():
     assert found.upper < 0.1 * certified.upper
 
 
+@pytest.mark.slow
 def test_wide_bands_take_another_product():
     few, many = (np.r_[1.0, np.full(k, 1e-3)] for k in (63, 64))
     rows = [BandedMatrixMechanism(c, 1.0, 70).sampled_delta(0.5, rng=1, max_samples=15_000) for c in (few, many)]

@@ -51,6 +51,7 @@ def drawn(rng, common, rare, chance, count):
     return [Stage(common + gap * hits / POINTS, POINTS, True)], moments
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("common", "rare"), [(1.0, 0.0), (0.0, 1.0), (0.5, 0.0), (0.5, 1.0), (1.0, 0.9), (0.3, 0.31)])
 @pytest.mark.parametrize("side", ["both", "lower", "upper"])
 @few_or_all("count", 300, 10_000)
@@ -83,6 +84,7 @@ def flat(start):
     )  # fmt: skip
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("quantity", "scale"), [(total_variation, 1.0), (jensen_shannon, math.log(2.0))])
 def test_laws_that_share_a_small_set(quantity, scale):
     for overlap in (1e-4, 3e-5):

@@ -131,6 +131,7 @@ def check_coverage(name, count):
         assert chance >= FALSE_ALARM / (len(LEVELS) * len(CASES)), f"{name}: {missed} of {count} at {level} miss"
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", CASES)
 def test_intervals_hold(name):
     check_coverage(name, QUICK)

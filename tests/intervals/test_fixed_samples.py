@@ -30,6 +30,7 @@ def few(rng):
     return rng.random(12)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("draw", "mean", "deviation", "widest"), [
     (coin, 0.7, np.sqrt(0.21), 1.15), (rare, 0.02, np.sqrt(0.0196), 1.5), (narrow, 0.4, np.sqrt(0.02), 1.42),
     (two_points, 0.224, 0.8 * np.sqrt(0.0291), 1.75), (few, 0.5, np.sqrt(1 / 12), 1.7),

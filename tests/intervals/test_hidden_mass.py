@@ -54,6 +54,7 @@ TRUTHS = {
 }
 
 
+@pytest.mark.few(5)
 @pytest.mark.filterwarnings("ignore::fastpriv.SamplingWarning")
 @pytest.mark.parametrize("quantity", TRUTHS)
 @pytest.mark.parametrize("interval", ["replicates", "guaranteed"])

@@ -30,6 +30,7 @@ CASES = [((1.0,), 1.0, 2, 2.0, False), ((1.0, 0.5), 0.5, 6, 6.0, False),
          ((1.0, 0.5), 1.0, 10, 1.0, True), ((1.0,), 3.0, 5, 0.4, True)]  # fmt: skip
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("cut", [0.3, 1.0, 10.0])
 def test_remainder_is_above_what_is_cut(case, cut):
@@ -87,6 +88,7 @@ def test_powers_of_the_product_bound():
         assert truth == pytest.approx(0.5 * (p * w**2 * np.diagonal(g)).sum())
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("direction", "epsilon"), [("forward", 2.2), ("forward", 4.0), ("backward", 1.2)])
 def test_bounds_hold_the_certified_value_of_one_band(direction, epsilon):
     one = BandedMatrixMechanism([1.0], 1.0, 12)
@@ -114,6 +116,7 @@ def test_addition_misses_no_more_often_than_it_says(monkeypatch):
     assert misses <= stats.binom.ppf(0.999, runs, 0.2)
 
 
+@pytest.mark.slow
 def test_small_deltas_have_narrow_bounds():
     for coefficients, sigma, bins, epsilon, least in (
         ([1.0, 0.5], 0.5, 8, 30.0, 1e-60), ([1.0, 0.5], 5.0, 40, 0.12, 1e-9),

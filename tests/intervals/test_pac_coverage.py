@@ -118,6 +118,7 @@ def test_all_alphas_share_their_samples():
     assert many.value[1] >= many.value[2] >= many.value[0]
 
 
+@pytest.mark.slow
 def test_jitted_mechanisms():
     numba = pytest.importorskip("numba")
 

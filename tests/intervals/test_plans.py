@@ -39,6 +39,7 @@ def sixteen(seed):
     ]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("epsilon", "independent"), [(5.0, 263_000), (10.0, 780_000), (25.0, 2_460_000)])
 def test_small_deltas_take_few_samples(epsilon, independent):
     """``independent``: draws of the proposal that 1 % at 95 % would need if its variance were known."""
@@ -58,6 +59,7 @@ def check_unbiased(points, samples, count):
 POINTS = ["sobol", "antithetic", "random", "plain"]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("points", POINTS)
 @pytest.mark.parametrize("samples", [8, 11, 40])
 def test_the_smallest_budgets_are_unbiased(points, samples):
@@ -139,6 +141,7 @@ def test_guaranteed_bounds_stand_rounding_far_out():
         assert found.lower <= found.value <= found.upper
 
 
+@pytest.mark.few(2)
 @few_or_all("runs", 100, 1000)
 @pytest.mark.parametrize("points", ["sobol", "antithetic", "random", "plain"])
 @pytest.mark.parametrize("law", ["mixtures", "functions"])

@@ -59,6 +59,7 @@ def check_intervals(law, replicates, levels, runs, seed):
             check_misses(lower, upper, truth, confidence, f"{law}, R = {replicates}, {side}")
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("replicates", few_first([32, 16], 1))
 def test_replicates_of_a_known_skewness(law, replicates):
@@ -190,6 +191,7 @@ def test_the_spread_of_the_points_widens_only_where_it_is_larger():
 SCHEDULE = [(100, 16), (200, 16), (400, 16), (800, 16), (1600, 16)]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("law", ["normal", "exponential", "one hit a replicate"])
 @pytest.mark.parametrize("confidence", [0.90, 0.95, 0.99])
 def test_a_run_that_stops_when_its_interval_is_narrow(law, confidence):

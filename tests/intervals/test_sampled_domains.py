@@ -49,6 +49,7 @@ def misses_allowed(function, runs, budget=2**20):
     return max(misses.values()), stats.binom.ppf(1 - 1e-4, runs, 0.05)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("function", [wave, hill, exponential, normal])
 def test_the_intervals_cover(function):
     misses, allowed = misses_allowed(function, 25)

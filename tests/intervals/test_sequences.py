@@ -45,6 +45,7 @@ def misses_at_any_time(draw, truth, confidence, side, runs, seed, looks=LOOKS):
     return int(missed.sum())
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("law", BOUNDED)
 @pytest.mark.parametrize("confidence", [0.90, 0.99])
 def test_misses_at_the_worst_time(law, confidence):

@@ -25,6 +25,7 @@ def drawn(pool, scale, size, seed=0):
     return SubsetLikelihood(scale * rng.normal(size=pool), -scale * (gram + gram.T) / 2, size, constant=-7.5)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("pool", "scale", "size"), [(30, 0.0, 3), (40, 2.0, 3), (14, 1.0, 6), (12, 1.0, 1)])
 def test_intervals_hold_the_exact_posterior(pool, scale, size):
     likelihood = drawn(pool, scale, size)
@@ -103,6 +104,7 @@ def test_the_same_bits_for_any_number_of_threads():
     assert done == [(1, 3), (2, 3), (3, 3)]
 
 
+@pytest.mark.few(1)
 @each_variant
 def test_the_same_bits_on_every_processor(variant):
     code = (

@@ -62,6 +62,7 @@ def whole_way(law, runs, replicates, points, seed):
     return np.array(verdicts), np.array(missed)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("law", LAWS)
 def test_verdicts(law):
     verdicts, missed = whole_way(law, 60, 16, 1000, 3)

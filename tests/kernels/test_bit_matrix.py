@@ -15,6 +15,7 @@ def bits(people, attributes, seed=0):
     return np.random.default_rng(seed).random((people, attributes)) < 0.4
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("people", "attributes", "columns"), SIZES)
 def test_counts_and_gram_are_exact(people, attributes, columns):
     values = bits(people, attributes)
@@ -81,6 +82,7 @@ for people, attributes, columns in SIZES:
 """
 
 
+@pytest.mark.few(1)
 @each_wider_variant
 def test_the_same_bits_on_every_instruction_set(variant):
     check_same_lines(PROGRAM, 3 * len(SIZES), variant)

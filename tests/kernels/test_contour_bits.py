@@ -1,5 +1,7 @@
 """Sums along a contour give the same bits on every instruction set."""
 
+import pytest
+
 from kernels.variants import check_same_lines, each_wider_variant
 
 SCRIPT = """
@@ -23,6 +25,7 @@ for steps in ([group], [reversed_step(group)], [group, normal, *others], [revers
 """
 
 
+@pytest.mark.few(1)
 @each_wider_variant
 def test_every_instruction_set_gives_the_same_bits(variant):
     check_same_lines(SCRIPT, 40, variant)

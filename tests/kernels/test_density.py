@@ -64,6 +64,7 @@ def check_accuracy(law, x, bound=RELATIVE):
 SIZES = [(1, 1), (2, 1), (3, 2), (4, 3), (5, 17), (63, 1), (64, 2), (65, 3), (131, 5), (9, 40)]
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize(("k", "d"), SIZES)
 @pytest.mark.parametrize("form", range(3), ids=FORMS)
@@ -209,6 +210,7 @@ sys.stdout.buffer.write(_density.ISA.encode().ljust(8) + np.concatenate(found).t
 """
 
 
+@pytest.mark.few(1)
 @each_wider_variant
 def test_instruction_sets_agree(variant):
     """The harshest cases are right on each, and ordinary values agree."""

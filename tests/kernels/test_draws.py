@@ -296,6 +296,7 @@ say("place wide", tall)
 """
 
 
+@pytest.mark.few(1)
 @each_wider_variant
 def test_every_instruction_set_gives_the_same_bits(variant):
     check_same_lines(PROGRAM, 10, variant)

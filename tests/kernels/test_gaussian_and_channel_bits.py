@@ -1,6 +1,8 @@
 """The Gaussian mechanism and the binary channel give the same bits on every instruction set the machine has."""
 
 
+import pytest
+
 from kernels.variants import check_same_lines, each_wider_variant
 
 PROGRAM = """
@@ -37,6 +39,7 @@ for name in ("delta", "log_delta"):
 """
 
 
+@pytest.mark.few(1)
 @each_wider_variant
 def test_every_instruction_set_gives_the_same_bits(variant):
     check_same_lines(PROGRAM, 20, variant)

@@ -79,6 +79,7 @@ def compare(name, got, rows, truth, relative):
     return found
 
 
+@pytest.mark.few(2)
 @few_or_all("count", 12, 240)
 @pytest.mark.parametrize("name", ["plain", "wide", "normal", "near one bit", "tiny", "edges"])
 def test_ldp_curve(name, count):

@@ -23,6 +23,7 @@ def test_every_entry_is_summed_in_order(n, m, k):
     np.testing.assert_array_equal(_matrix_product.matrix_vector(a, b[0]), expected[:, 0])
 
 
+@pytest.mark.slow
 def test_many_rows_are_taken_in_pieces():
     a, b = np.arange(400_000.0).reshape(200_000, 2), np.arange(700.0).reshape(350, 2)
     found = _matrix_product.product(a, b)

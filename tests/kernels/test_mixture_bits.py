@@ -1,6 +1,8 @@
 """The mixture engines give the same bits on every instruction set the machine has."""
 
 
+import pytest
+
 from kernels.variants import check_same_lines, each_wider_variant
 
 SCRIPT = """
@@ -46,6 +48,7 @@ print(digest.hexdigest())
 """
 
 
+@pytest.mark.few(1)
 @each_wider_variant
 def test_every_instruction_set_gives_the_same_bits(variant):
     check_same_lines(SCRIPT, 1, variant)

@@ -97,6 +97,7 @@ POISSON = [
 ]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("rate", "sigma"), POISSON)
 def test_two_points_against_one_contain_the_truth(rate, sigma):
     p, q = subsampled(rate, sigma)
@@ -110,6 +111,7 @@ def test_two_points_against_one_contain_the_truth(rate, sigma):
     check("information", p, sharp=rate >= 1e-12)
 
 
+@pytest.mark.few(16)
 @pytest.mark.parametrize("sigma", SIGMAS)
 @pytest.mark.parametrize("rate", [1e-300, 1e-160, 1e-100, 1e-30, *RATES])
 def test_renyi_divergences_of_whole_orders_are_binomial_sums(rate, sigma):
@@ -145,6 +147,7 @@ def mixture_of(rng, n, spread, sigma):
     return rng.dirichlet(np.full(n, 0.5)).tolist(), (spread * sigma * rng.normal(size=n)).tolist(), [sigma] * n
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("seed", [*range(6), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(6, 60))])
 def test_one_sigma_contains_the_truth(seed):
     rng = np.random.default_rng(seed)
@@ -382,6 +385,7 @@ def digest(thousands):
     return out
 
 
+@pytest.mark.few(1)
 @each_wider_variant
 def test_every_instruction_set_gives_the_same_bits(variant):
     code = "import json; from kernels import test_rows_of_integrals as t; print(json.dumps(t.digest(150)))"

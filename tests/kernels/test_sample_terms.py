@@ -47,6 +47,7 @@ def tolerance(name, lp, lq, lg, a, true):
     return size * abs(true)
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize("name", _sample_terms.NAMES)
 @pytest.mark.parametrize("level", [0.0, -700.0, 30.0])
 def test_against_mpmath(name, level):

@@ -107,6 +107,7 @@ def test_every_layout_gives_the_same_bits(name):
     np.testing.assert_array_equal(shifted[1:], want[:-1])
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("name", BINARY)
 def test_broadcasting(name):
     function = getattr(special, name)

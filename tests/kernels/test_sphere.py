@@ -49,6 +49,7 @@ QUANTITIES = {
 }
 
 
+@pytest.mark.few(15)
 @few_or_all("step", 7, 1)
 @pytest.mark.parametrize("name", QUANTITIES)
 @pytest.mark.parametrize("dimension", DIMENSIONS)

@@ -288,6 +288,7 @@ for model in (SoftmaxRegression(12, 6), MultilayerPerceptron(12, (9,), 6)):
 """
 
 
+@pytest.mark.few(1)
 @each_wider_variant
 def test_same_bits(variant):
     check_same_lines(SCRIPT, 18, variant)

@@ -120,6 +120,7 @@ def test_no_attack_beats_the_exact_posterior_by_more_than_chance():
     assert found.outcomes[0].fractions()["recovered"].lower > 1.0
 
 
+@pytest.mark.slow
 def test_the_same_bits_on_every_engine_and_after_interruptions(tmp_path):
     one = study()
     assert study(n_jobs=2) == one  # processes

@@ -106,6 +106,7 @@ def test_scores_are_sums_over_all_batches(task):
     assert found.information_band.lower < found.information_fraction.value < found.information_band.upper
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("task", TASKS)
 def test_the_exact_posterior_attains_the_optimum(task):
     posteriors = [task.posterior(t) for t in range(3)]

@@ -70,6 +70,7 @@ def test_local_steps_of_a_batch_count_as_one_gaussian():
     assert several.value == pytest.approx(single.value, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_ends():
     assert epsilon_of_training(8.0, 0.5, 3, 1e-5).upper == pytest.approx(145.345198169, rel=1e-9)
     assert epsilon_of_training(0.1, 0.1, 1, 0.5).upper == 0.0

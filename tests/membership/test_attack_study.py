@@ -71,12 +71,14 @@ def test_no_noise_is_told_apart_and_noise_is_not():
         assert STUDY["noise", attack].evaluation.auc.value <= STUDY["noise", "bayes"].evaluation.auc.value + 0.03
 
 
+@pytest.mark.slow
 def test_seeds_and_threads():
     again = study(n_jobs=2)
     assert again.rows() == STUDY.rows()
     assert study(rng=2).rows() != STUDY.rows()
 
 
+@pytest.mark.slow
 def test_a_store_goes_on(tmp_path):
     path = tmp_path / "study"
     calls = []
@@ -152,6 +154,7 @@ def test_more_bad_arguments():
         STUDY["none", "tree"]
 
 
+@pytest.mark.slow
 def test_files(tmp_path):
     paths = save_study(STUDY, tmp_path)
     assert [path.name for path in paths][-1] == "membership.html"

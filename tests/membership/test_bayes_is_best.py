@@ -57,6 +57,7 @@ def case(request):
     return model, model.simulate(1500, rng=4), fresh, BayesAttacker(model)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", ATTACKS)
 def test_bayes_is_best(case, name):
     model, training, (membership, released), bayes = case
@@ -72,6 +73,7 @@ def test_bayes_is_best(case, name):
     assert other.mean() > 0.52  # an attack it is
 
 
+@pytest.mark.few(1)
 def test_evaluation_of_the_bayes_attacker(case):
     _, _, (membership, released), bayes = case
     probabilities = bayes.predict_proba(released)

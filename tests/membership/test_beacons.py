@@ -61,6 +61,7 @@ def information(j, d, member, answers):
     return integrate.quad(inside, -2, 3, epsabs=1e-10, limit=200)[0]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("answers", ["presence", "frequency"])
 def test_each_query_is_the_most_informative_one(answers):
     targets = np.array(list(itertools.product([False, True], repeat=4)))
@@ -123,6 +124,7 @@ def drawn(seed=1):
     return Panel(bits[:150]), Panel(bits[150:])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("answers", ["presence", "frequency"])
 def test_chosen_queries_find_more_members_than_listed_ones(answers):
     people, references = drawn()

@@ -70,6 +70,7 @@ def objective(attacker, threshold, price, gamma, b, noise, frequencies):
     return gain + price * np.abs(noise).mean(axis=-1)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("price", "gamma"), [(0.0, 0.5), (5.0, 0.5), (60.0, 0.0), (300.0, 0.9)])
 def test_no_worse_than_other_noise(kind, price, gamma):
@@ -89,6 +90,7 @@ def test_no_worse_than_other_noise(kind, price, gamma):
     assert np.array_equal(pickle.loads(pickle.dumps(noise)).draw(b, 40, np.random.default_rng(1)), delta)
 
 
+@pytest.mark.slow
 def test_beside_a_search_of_a_grid():
     """Local minima: now and then a claim (0.5) from the best of the grid, seldom in the mean."""
     grid = np.array(list(itertools.product(np.linspace(-0.5, 0.5, 101), repeat=2)))
@@ -108,6 +110,7 @@ def test_beside_a_search_of_a_grid():
     assert np.mean(gaps) < 0.08
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("weights", [None, np.arange(40.0)])
 @pytest.mark.parametrize("budget", [0.0, 0.003, 0.03, 2.0])

@@ -19,6 +19,7 @@ from fastpriv.studies.membership import (
 PANEL = Panel(np.random.default_rng(0).integers(0, 2, (8, 10)))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("prior", [BernoulliMembership(0.4), FixedSizeMembership(3)], ids=repr)
 @pytest.mark.parametrize("noise", [GaussianNoise(0.3), LaplaceNoise(0.3)], ids=repr)
 @pytest.mark.parametrize("clip", [False, True])

@@ -35,6 +35,7 @@ def _scikit_learn(request):
         pytest.importorskip("sklearn")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_members_are_found(kind):
     attack, fresh = fitted(kind), model().simulate(300, rng=4)

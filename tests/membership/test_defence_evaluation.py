@@ -44,6 +44,7 @@ def rows(found, defence):
     return {row.attacker: row.evaluation for row in found.attacks if row.defence == defence}
 
 
+@pytest.mark.slow
 def test_losses_beside_closed_forms():
     found = judged(GaussianNoise(0.2), attackers=[])
     assert found.utility_loss.lower <= 0.2 * np.sqrt(2 / np.pi) <= found.utility_loss.upper
@@ -58,6 +59,7 @@ def test_losses_beside_closed_forms():
     assert weighted.utility_loss.lower <= 0.1 * weights.mean() <= weighted.utility_loss.upper
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("noise", [GaussianNoise(0.05), LaplaceNoise(0.3)])
 def test_gaussian_noise_has_the_loss_of_the_defence(noise):
     found = judged(noise, clip=True, releases=600, attackers=[])
@@ -75,6 +77,7 @@ def test_the_constant_tells_nothing_and_costs_its_median():
     assert found.constant_loss.upper >= want
 
 
+@pytest.mark.slow
 def test_the_exact_posterior_stands_above():
     for defence in ("judged", "Gaussian noise"):
         found = rows(judged(LaplaceNoise(0.4), releases=400), defence)
@@ -115,6 +118,7 @@ def test_an_equilibrium_is_judged():
     assert [row.training for row in found.attacks if row.defence == "judged"] == ["fresh", "exact"]
 
 
+@pytest.mark.slow
 def test_a_known_response_does_not_hide_from_an_attacker_who_knows_it():
     """The response to the adaptive test deceives it; a generator without dither has no exact attacker, and says so."""
     found = judged(best_response(ADAPTIVE, price=0.1, iterations=5), releases=64, training=2, attackers=[ADAPTIVE])
@@ -128,6 +132,7 @@ def test_a_known_response_does_not_hide_from_an_attacker_who_knows_it():
     assert rows(dithered, "judged")["Bayes, told the seeds"].auc.value > 0.9
 
 
+@pytest.mark.slow
 def test_the_mixture_of_one_function_is_the_exact_posterior():
     """With noise 0 from the function, the mixture over seeds is the likelihood of the dither."""
     words = {"attackers": [], "releases": 100}

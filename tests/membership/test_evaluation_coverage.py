@@ -75,6 +75,7 @@ class AllAtOnce(SingleTargets):
 MODELS = [SingleTargets(), WholeNumbers(), SharedShift(), AllAtOnce()]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 def test_misses(model):
     false, true, q = model.rates()
@@ -103,6 +104,7 @@ def test_misses(model):
     assert all(width < model.widest[name] for name, width in widths.items()), widths
 
 
+@pytest.mark.slow
 def test_misses_of_means_over_releases_and_of_posteriors():
     seeds, missed = 300, np.zeros(5)
     gamma = 0.5

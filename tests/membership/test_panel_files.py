@@ -409,6 +409,7 @@ for path in sys.argv[1:]:
 """
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", [".vcf", ".vcf.gz", ".csv.gz", ".bed", ".bim", ".fam"])
 def test_files_damaged_at_random_end_in_a_sentence(tmp_path, kind):
     rng = np.random.default_rng(list(kind.encode()))

@@ -46,6 +46,7 @@ def test_a_function_of_the_membership_is_looked_up():
         assert np.allclose(row, np.mean([np.isin(np.arange(6), m) for m in same], axis=0))
 
 
+@pytest.mark.slow
 def test_the_exact_attacker_is_enclosed_by_two_mixtures():
     rng = np.random.default_rng(1)
     b = rng.random((600, 4)) < 0.5
@@ -59,6 +60,7 @@ def test_the_exact_attacker_is_enclosed_by_two_mixtures():
     assert pair.confidence == 0.95
 
 
+@pytest.mark.slow
 def test_panels_without_generators(tmp_path, monkeypatch):
     found_spec = membership_figure.find_spec
     monkeypatch.setattr(membership_figure, "find_spec", lambda name: None if name == "torch" else found_spec(name))

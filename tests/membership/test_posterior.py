@@ -247,6 +247,7 @@ def test_the_same_bits_for_any_number_of_threads():
         assert one.covariance() == many.covariance()
 
 
+@pytest.mark.slow
 def test_many_attributes_in_shorter_tables():
     """Each attribute many times, under noise that many times as wide."""
     rng = np.random.default_rng(6)

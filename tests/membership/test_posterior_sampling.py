@@ -33,6 +33,7 @@ NOISES = [
 ]  # fmt: skip
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
 @pytest.mark.parametrize("prior", PRIORS, ids=repr)
 @pytest.mark.parametrize("seed", [1, 2])
@@ -51,6 +52,7 @@ def test_within_a_hundredth_of_enumeration(prior, noise, seed):
     assert np.max(np.abs(found.covariance().value - truth.covariance().value)) <= 0.01
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("noise", [GaussianNoise(0.3), LaplaceNoise(0.3)], ids=repr)
 @pytest.mark.parametrize("prior", PRIORS[1:], ids=repr)
 def test_clipped_and_combined(prior, noise):
@@ -65,6 +67,7 @@ def test_clipped_and_combined(prior, noise):
     assert np.max(np.abs(found.probabilities.value - truth.probabilities.value)) <= 0.01
 
 
+@pytest.mark.slow
 def test_intervals_hold_as_often_as_they_say():
     model = FrequencyRelease(panel(), BernoulliMembership(0.4), GaussianNoise(0.25))
     released = model.simulate(40, rng=4).released

@@ -116,6 +116,7 @@ def test_many_clipped_entries_of_infinity_noise():
             assert abs(found - truth) < 1e-12 * (abs(truth) + m * abs(mpmath.log(c)) + mpmath.loggamma(m + 1))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("scale", [0.1, 0.7])
 @pytest.mark.parametrize("kind", NOISES)
 def test_clipped_releases_have_total_probability_one(kind, scale):
@@ -137,6 +138,7 @@ def test_clipped_releases_have_total_probability_one(kind, scale):
     assert abs(total - 1) < 2e-5
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("clip", [False, True])
 @pytest.mark.parametrize("kind", NOISES)
 def test_simulated_releases_have_the_likelihood(kind, clip):

@@ -25,6 +25,7 @@ COLUMN = Panel([[1], [0], [1], [0]])
 PRIORS = [BernoulliMembership(0.3), FixedSizeMembership(2)]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize("clip", [False, True])
 def test_composition_of_gaussian_releases(prior, clip):
@@ -59,6 +60,7 @@ def test_composition_without_noise():
     assert found.residual.lower <= 0.0 <= found.residual.upper
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize("sigma", [1e-3, 0.1, 30.0])
 def test_the_covariance_bound_is_one(prior, sigma):
@@ -78,6 +80,7 @@ def test_the_covariance_bound_of_one_number():
     assert covariance_bound(model, samples=64, rng=1).value == pytest.approx(known, rel=1e-12)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("sigma", [0.1, 1.0])
 def test_subjective_priors(sigma):
     truth = BernoulliMembership(0.4)

@@ -17,6 +17,7 @@ from fastpriv.studies.membership import (
 )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("prior", [BernoulliMembership(0.3), FixedSizeMembership(2)])
 @pytest.mark.parametrize("sigma", [0.1, 1.0])
 def test_one_attribute(prior, sigma):
@@ -28,6 +29,7 @@ def test_one_attribute(prior, sigma):
     assert found.cost["samples"] == 256
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("prior", [BernoulliMembership(0.5), FixedSizeMembership(5)])
 def test_twelve_people(prior):
     """Enumeration of drawn releases, with intervals much narrower."""
@@ -49,6 +51,7 @@ def test_releases_that_say_nothing():
     assert found.value == pytest.approx(np.log2(63), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_same_seed_same_bits_for_any_number_of_threads():
     model = FrequencyRelease(Panel(np.eye(30, dtype=int)), FixedSizeMembership(4), GaussianNoise(0.1))
     one, two = (joint_risk_from_mmse(model, samples=64, sweeps=64, rng=5, n_jobs=n) for n in (1, 2))
@@ -72,6 +75,7 @@ def test_what_is_refused():
         joint_risk_from_mmse(model, confidence=1.0)
 
 
+@pytest.mark.slow
 def test_the_best_linear_estimate_bounds_the_risk():
     """Where it is nearly best, as the control variate it leaves little variance, and its lower end is not random."""
     bits = np.random.default_rng(60).integers(0, 2, (60, 100))

@@ -151,6 +151,7 @@ CASES = [
 ]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("case", range(len(CASES)))
 def test_one_attribute(case):
     column, prior, noise, clip = CASES[case]
@@ -301,6 +302,7 @@ def test_drawn_releases_of_several_attributes_that_reduce_to_one_number():
         assert ((drawn.lower <= known.value) & (known.value <= drawn.upper)).all()
 
 
+@pytest.mark.slow
 def test_intervals_hold_at_their_level():
     """Of 40 intervals at 0.9 at least 29 contain the certified risk: 1 in 1000 misses by chance."""
     model = FrequencyRelease(Panel([[1], [0], [1]]), BernoulliMembership(0.5), GaussianNoise(0.2))

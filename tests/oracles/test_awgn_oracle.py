@@ -94,6 +94,7 @@ def test_slopes_are_derivatives(d, r):
     assert abs(float((up + down - 2 * middle) / (h * h) - bend)) <= 1e-18 * float(middle)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("d", [1, 2, 4, 8, pytest.param(64, marks=pytest.mark.slow)])
 def test_single_sphere_limits(d):
     known = float(LIMITS[d])

@@ -119,6 +119,7 @@ def quadrature(f, *mixtures):
 MILD = (mix([0.25, 0.75], [0.0, 1.5], [1.0, 0.75]), mix([0.5, 0.5], [0.25, 1.0], [1.25, 1.5]))
 
 
+@pytest.mark.slow
 def test_mixtures_agree_with_mpmath():
     p, q = density(MILD[0]), density(MILD[1])
     close = mpmath.mpf("1e-18")
@@ -141,6 +142,7 @@ def test_mixtures_agree_with_mpmath():
     check_agreement(mixture.hockey_stick(*MILD, 0.25), mpmath.fsum(max(piece, 0) for piece in pieces), close)
 
 
+@pytest.mark.slow
 def test_notions_agree_with_mpmath():
     x, w, sigma = [-1.0, 0.0, 2.0], [0.25, 0.5, 0.25], 1.5
     out = density((w, x, [sigma] * 3))

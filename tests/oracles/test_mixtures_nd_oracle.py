@@ -72,6 +72,7 @@ def test_spheres_agree_with_the_line(epsilon):
             check_close(got, nd.number(want), 1e-22)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("epsilon", [0.5, 14.5])
 def test_nested_crossings_agree_with_spheres_and_the_line(epsilon):
     p, q = (nd.Law(np.ones(1), np.zeros((1, 2)), np.full((1, 2), s)) for s in (1.25, 1.0))
@@ -124,6 +125,7 @@ def contributions(case, quantity, epsilon, rng, count):
     return np.maximum(-np.expm1(epsilon + second - first), 0.0)
 
 
+@pytest.mark.few(36)
 @pytest.mark.parametrize("row", SAMPLED, ids=str)
 def test_plain_samples_agree(row):
     if row.case.startswith("rare") and row.quantity.startswith("kl"):
@@ -151,6 +153,7 @@ def test_the_table_is_wide():
 SOME = ["product-2", "tiny-8", "single-16", "sphere-16", "unequal-4", "far-3", "collinear-24"]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", SOME)
 def test_a_sample_of_the_table_can_be_recomputed(name):
     computed = cases()[name].truths

@@ -148,6 +148,7 @@ class TestProcessing:
 
 
 class TestSums:
+    @pytest.mark.slow
     @FEW
     @given(first=pairs(), second=pairs(), counts=st.tuples(COUNTS, COUNTS))
     def test_compositions_of_compositions(self, first, second, counts):

@@ -199,6 +199,7 @@ def true_of(assumption, secret):
     return assumption in (REPLACEMENT, TRUE_BELIEF)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("source", SOURCES)
 def test_no_chain_promises_what_is_false(source, secrets):
     known = {

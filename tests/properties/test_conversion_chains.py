@@ -60,6 +60,7 @@ def test_chains_hold_link_by_link():
     assert {("mbp", "dp"), ("zcdp", "membership_advantage"), ("lip", "abp"), ("gdp", "ci_lmip")} <= seen
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("seed", range(40))
 def test_chains_hold_on_channels(seed):
     rng = np.random.default_rng(seed)

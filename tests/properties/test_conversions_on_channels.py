@@ -22,6 +22,7 @@ def two_releases(ratio, pi, rare=1e-3):
     return np.stack([first, 1 - first], axis=1)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_bayesian_conversions_hold(seed):
     rng = np.random.default_rng(seed)
@@ -81,6 +82,7 @@ def test_information_and_guessing_hold(seed):
         mu, unit="nats", form="as_published").upper * (1 + 1e-5)  # fmt: skip
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_differential_conversions_hold(seed):
     rng = np.random.default_rng(2000 + seed)

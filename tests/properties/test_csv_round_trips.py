@@ -40,6 +40,7 @@ def written(folder, names, rows, dialect):
     return path
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(tables())
 def test_text_is_read_back_where_the_separator_is_given(table):

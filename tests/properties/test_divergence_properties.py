@@ -4,6 +4,7 @@ Comparisons use the bounds of the estimates: a <= b is refuted only by a.lower >
 """
 
 import numpy as np
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -100,6 +101,7 @@ def test_mixing_in_the_same_law_never_helps(p, q, r, grid):
     assert overlap(blended.lower, blended.upper, at_zero.lower / 2, at_zero.upper / 2), shown(p, q, r)
 
 
+@pytest.mark.slow
 @QUICK
 @given(mixtures(), mixtures(), GRID, st.randoms(use_true_random=False))
 def test_order_and_splitting_of_components_do_not_matter(p, q, grid, draw):

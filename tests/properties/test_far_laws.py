@@ -22,6 +22,7 @@ def farthest(p, q):
     return 0.5 * float(p.weights @ ((gaps / size) ** 2).sum(axis=2).min(axis=1)) * (size * 1e120) ** 2
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("scale", [1e60, 1e76, 1e100, 1e149, 1e150, 1e153, 3e153])
 @pytest.mark.parametrize(
     "keywords", [{}, {"both": True}, {"method": "antithetic"}, {"interval": "guaranteed", "max_samples": 10**5}],

@@ -20,6 +20,7 @@ def shifted_normals(shift, log_ratio, seed, n=N):
     return tuple(shift * draws - shift**2 / 2 + log_ratio for draws in (x, y))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("shift", [0.01, 0.3, 1.0, 2.0, 4.0, 8.0, 20.0])
 def test_normalised_densities_raise_no_alarm(shift):
     for seed in range(60):
@@ -28,6 +29,7 @@ def test_normalised_densities_raise_no_alarm(shift):
             assert compare_integrals(*sides).verdict == "equal", (seed, sides)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("shift", [0.01, 0.3, 1.0, 2.0, 3.0])
 @pytest.mark.parametrize("factor", few_first([0.37, 1.3, 0.8, 1e9], 2))
 def test_a_missing_factor_is_found_and_measured(shift, factor):
@@ -103,6 +105,7 @@ def collected(at_p, at_q, parts=3):
     return whole
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("shift", [0.0, 0.01, 0.3, 1.0, 2.0, 3.0, 4.0, 8.0, 20.0])
 @pytest.mark.parametrize("count", [500, 20_000])
 def test_a_run_of_normalised_densities_raises_no_alarm(shift, count):

@@ -61,6 +61,7 @@ def factor(law, index):
     return law.factors[index if len(law.factors) > 1 else 0]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("condition", LEAST)
 @pytest.mark.parametrize("shared", [False, True])
 def test_every_tilted_normal_dominates_to_the_last_digit(condition, shared):

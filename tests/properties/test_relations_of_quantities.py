@@ -67,6 +67,7 @@ def test_bounds_that_are_nan_lose_their_claim():
     assert quantities.check_relations(false, model)["xi_plus"].kind == "heuristic"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("n", "m"), [(64, 64), (2, 2100), (300, 20)])
 def test_no_right_answer_is_contradicted(n, m):
     for matrix in (

@@ -43,6 +43,7 @@ def test_single_normals_are_exact(order):
     assert found.high - found.low <= 1e-12 * (1.0 + abs(truth))
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("scale", [10.0, 30.0, 100.0, 1e4, 1e6, 1e100])
 def test_far_laws_have_finite_values_in_proved_bounds(scale, order):

@@ -41,6 +41,7 @@ def test_the_ratio_is_bounded_everywhere(k, j, d, form, other, order):
     assert found[worst] <= slack[worst], x[worst]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("k", "form"), [(1, "line"), (5, "line"), (16, "one sigma"), (64, "one sigma")])
 @pytest.mark.parametrize("order", [1.2, 2.0, 6.0, 20.0])
 def test_finiteness_and_values_agree_with_the_line(k, form, order):

@@ -86,6 +86,7 @@ def test_the_same_seed_gives_the_same_bits_in_processes(name):
             assert bits(CALLS[name](**fixed)) == want
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("method", ["direct sobol", "direct antithetic", "direct random", "direct plain"])
 def test_the_same_seed_gives_the_same_bits_where_a_replicate_has_many_segments(method, monkeypatch):
     monkeypatch.setattr("fastpriv.sampling.replicates.SEGMENT_COST", 2.0**17)

@@ -70,6 +70,7 @@ PAIRS = [
 ]  # fmt: skip
 
 
+@pytest.mark.few(13)
 @pytest.mark.parametrize(("k", "j", "d", "form", "other"), PAIRS)
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 3.0, 30.0, 700.0])
 def test_the_proposal_dominates_everywhere(k, j, d, form, other, epsilon):
@@ -192,6 +193,7 @@ TRUTHS = [
 ]  # fmt: skip
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("k", "spread", "form", "epsilon"), TRUTHS)
 def test_estimates_agree_with_certified_divergences_on_the_line(k, spread, form, epsilon):
     for seed in range(3):
@@ -269,6 +271,7 @@ def test_forms_of_one_law_have_one_bound(form):
         assert bounds[0] == pytest.approx(bounds[1], abs=0.1)
 
 
+@pytest.mark.slow
 def test_many_epsilons_are_served_once_each_by_few_proposals():
     rng = np.random.default_rng(4)
     p, q = law(rng, 4, 3, "diagonal"), law(rng, 4, 3, "diagonal")

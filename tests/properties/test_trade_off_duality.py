@@ -13,6 +13,7 @@ def sampled(rate, shift):
     return GaussianMixture([1 - rate, rate], [0.0, shift], 1.0), NOISE
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "composition",
     [

@@ -24,6 +24,7 @@ def program_of(text, side="upper", name="example", module="math"):
     return Accountant(name, module, side, lambda question: text if text is None else text.split("\n"))
 
 
+@pytest.mark.slow
 def test_programs_run_within_limits():
     def outcome(text, **limits):
         return answers(program_of(text), [QUESTION], **limits)[0]
@@ -126,6 +127,7 @@ def test_a_small_scoreboard(board, tmp_path):
     assert len(list(csv.DictReader(table.splitlines()))) >= 8
 
 
+@pytest.mark.slow
 def test_what_accountants_answer_on_the_command_line(tmp_path, monkeypatch, capsys):
     made = (program_of("answer = 1e-15", name="floor"), program_of("answer = -1.0, 2.0", "both", "wide"),
             program_of("answer = None", name="broken"),

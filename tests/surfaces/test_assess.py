@@ -391,6 +391,7 @@ def test_the_range_is_rounded_up():
 FROM_DATA = "computed from the private data, no bound known beforehand; pass sensitivity to state one"
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("data", "words", "source"),
     [([31, 40, 58], {}, "data"), ([31, 40, 58], {"sensitivity": 100.0}, "given"),

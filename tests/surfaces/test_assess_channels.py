@@ -267,6 +267,7 @@ def test_a_comparison_is_its_assessments(several):
     assert max(map(len, text.splitlines())) <= 118
 
 
+@pytest.mark.slow
 def test_files_of_a_comparison(several, tmp_path):
     paths = several.save(tmp_path)
     assert [p.name for p in paths] == [f"assessment.{kind}" for kind in ("csv", "parquet", "json", "png", "html")]
@@ -398,6 +399,7 @@ def inside(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_command_takes_columns_and_mechanisms(inside, capsys):
     words = ("jobs.csv", "--columns", "job,age", "--mechanism", "rr,subset", "--epsilon", "0.5,1", "--curve", "0.1,1")
     assert main(["assess", *words, "--out", "here", "--quiet"]) == 0
@@ -412,6 +414,7 @@ def test_the_command_takes_columns_and_mechanisms(inside, capsys):
     assert document["required_noise"][0]["level"] > 0
 
 
+@pytest.mark.slow
 def test_the_command_takes_a_channel(inside, capsys):
     assert main(["assess", "--channel", "q.csv", "--json", "--curve", "1"]) == 0
     uniform = json.loads(capsys.readouterr().out)
@@ -484,6 +487,7 @@ def test_bad_files_name_the_row_and_the_remedy(inside, capsys, arguments, messag
     assert not list(inside.glob("**/assessment.*"))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ["rr", "oue", "subset", "exponential", "geometric"])
 def test_epsilon_alone_is_not_taken_for_the_level(name):
     numbers = [1, 2, 2, 3]

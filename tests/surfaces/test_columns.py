@@ -86,6 +86,7 @@ def test_a_missing_file_and_a_directory(tmp_path):
         read_column(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_million_rows_are_read(write):
     path = write("a,b,c\n" + "".join(f"{i},{i}.5,text\n" for i in range(1_000_000)))
     column = read_column(path, "b")

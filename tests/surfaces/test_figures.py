@@ -29,12 +29,14 @@ def test_panels_take_and_return_an_ax(report, panel):
     assert ax.get_title(loc="left")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("kind", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
 def test_files_are_written(report, tmp_path, kind, start):
     report.to_figure(tmp_path / f"a.{kind}")
     assert (tmp_path / f"a.{kind}").read_bytes().startswith(start)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("data", "words"),
     [

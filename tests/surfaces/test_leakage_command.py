@@ -109,6 +109,7 @@ def test_the_table_is_printed(pictures, tmp_path, capsys):
     assert not list((tmp_path / "out").glob("*.png"))
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on(pictures, tmp_path, capsys):
     store = tmp_path / "store.db"
     words = ["leakage", pictures, *SHORT, "--json", "--protection", "gaussian:0.01..1:24"]

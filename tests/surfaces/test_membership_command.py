@@ -18,6 +18,7 @@ def panel(tmp_path):
     return str(path)
 
 
+@pytest.mark.slow
 def test_files_are_written(panel, tmp_path):
     out = tmp_path / "out"
     assert main(["membership", panel, *SHORT, "--out", str(out), "--figure", "none"]) == 0
@@ -49,6 +50,7 @@ def test_the_table_is_printed(panel, tmp_path, capsys):
     assert text.count("score") >= 4
 
 
+@pytest.mark.slow
 def test_references_and_a_store(panel, tmp_path, capsys):
     others = tmp_path / "others.npy"
     np.save(others, (np.random.default_rng(2).random((20, 12)) < 0.4).astype(int))

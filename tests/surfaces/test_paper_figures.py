@@ -76,6 +76,7 @@ REFERENCE = {
 DIGITS = {"ci_lmip_optimal": 1e-10, "two_inputs": 1e-10, "crossing": 1e-11}
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("key", REFERENCE, ids=lambda key: "-".join(map(str, filter(None, key))))
 def test_reference_numbers(table, key):
     row, want = table[key], REFERENCE[key]
@@ -133,6 +134,7 @@ def test_the_guarantees_of_figure_4_are_loose_and_right(paper):
     assert np.all(both.lower <= bound.upper)
 
 
+@pytest.mark.slow
 def test_files_are_whole_and_the_table_is_tidy(paper, saved):
     directory, written = saved
     assert sorted(path.name for path in written) == sorted(os.listdir(directory))
@@ -205,6 +207,7 @@ def test_panels_take_and_return_an_ax(paper, figure):
     assert ax.get_title(loc="left")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("figure", NAMES)
 def test_text_stays_inside_the_picture_and_off_other_text(paper, figure):
     from matplotlib.backends.backend_agg import FigureCanvasAgg

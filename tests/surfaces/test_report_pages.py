@@ -80,6 +80,7 @@ def test_the_page_of_an_assessment(tmp_path):
         assert f"{number:.6g}" in page.texts
 
 
+@pytest.mark.slow
 def test_the_page_of_a_comparison(tmp_path):
     columns = {"job": ["nurse", "clerk", "clerk", "judge"], "zip": ["1", "2", "2", "3"]}
     found = fastpriv.assess(columns, mechanism=["rr", "subset"], level=[0.5, 2.0], epsilon=[0.5, 1.0])
@@ -127,6 +128,7 @@ def inside(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("words", "out", "pictures", "text"),
     [

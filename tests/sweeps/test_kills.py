@@ -44,8 +44,8 @@ def finished_cells(store):
 
 
 @pytest.mark.parametrize(
-    ("times", "side", "n_jobs"), [(2, 30, 1), pytest.param(50, 100, 1, marks=pytest.mark.slow),
-                                  pytest.param(50, 100, 2, marks=pytest.mark.slow)],
+    ("times", "side", "n_jobs"), [(2, 30, 1), pytest.param(20, 100, 1, marks=pytest.mark.slow),
+                                  pytest.param(20, 100, 2, marks=pytest.mark.slow)],
 )  # fmt: skip
 def test_a_sweep_killed_at_random_moments_ends_with_the_same_table(tmp_path, times, side, n_jobs):
     draws, store = random.Random(times), tmp_path / "store"
@@ -111,6 +111,7 @@ sys.exit(main(["sweep", "sweeps.functions:endless", *words]))
 """
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_an_interrupt_ends_a_sweep_whose_cells_never_end(tmp_path, n_jobs):
     process = started(tmp_path / "s", n_jobs, code=INTERRUPTED, stderr=subprocess.PIPE)
@@ -140,6 +141,7 @@ def test_an_interrupted_sweep_keeps_what_is_finished(tmp_path):
     assert found == sweep(functions.slow, **words | {"store": None})
 
 
+@pytest.mark.slow
 def test_a_cell_that_kills_its_process_is_a_row_with_its_error(tmp_path):
     words = {"grid": {"x": range(24)}, "store": tmp_path / "s"}
     found = sweep(functions.deadly, **words, executor="processes", n_jobs=2)
@@ -165,6 +167,7 @@ fastpriv.sweep(functions.noted, grid={"x": range(24), "folder": sys.argv[2]}, st
 """
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["one", "default", "threads"])
 def test_a_cell_that_kills_the_process_of_the_sweep_becomes_a_row(tmp_path, kind):
     (tmp_path / "traces").mkdir()
@@ -198,6 +201,7 @@ EXECUTORS = {
 }  # fmt: skip
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", EXECUTORS)
 def test_the_same_table_on_any_executor(kind):
     words = {"grid": {"x": range(12), "y": range(12)}, "seed": 3}

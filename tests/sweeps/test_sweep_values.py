@@ -47,6 +47,7 @@ MORE = {
 STACKED = [name for name in quantity_names() if find_quantity(name).together is not None]
 
 
+@pytest.mark.few(34)
 @pytest.mark.parametrize("name", STACKED)
 def test_a_stack_of_cells_has_the_bits_of_single_calls(name):
     quantity = find_quantity(name)
@@ -296,6 +297,7 @@ def test_the_table_in_all_its_forms(tmp_path):
     assert json.dumps(table.to_dict())
 
 
+@pytest.mark.slow
 def test_large_tables_in_parts(tmp_path):
     import pyarrow.parquet as parquet
 
