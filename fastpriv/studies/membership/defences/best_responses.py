@@ -35,6 +35,7 @@ from ....base.inverse import bisect
 from ....base.numerics import FloatArray
 from ..attackers import AdaptiveThresholdLRT, DworkScore, FixedThresholdLRT, unfitted
 from ..noises import GENERATOR_RANGE, GeneratorNoise, Noise
+from ..panels import member_frequencies
 from .equilibrium import attribute_weights_over_count
 
 __all__ = ["best_response"]
@@ -78,7 +79,7 @@ def best_response(
     GeneratorNoise
         For ``FrequencyRelease(attacker.panel, prior, noise)``. The noise is a function of the membership alone: its one
         seed is not used. Without dither it has no differential privacy, and an attacker who knows of the defence may
-        find more than without it: ``judge_defence`` tells.
+        find more than without it: ``evaluate_defence`` tells.
 
     Raises
     ------
@@ -175,7 +176,7 @@ class _BestResponse:
 
     def _responses(self, b: NDArray[np.bool_]) -> FloatArray:
         panel = self.attacker.panel
-        f = panel.counts(b) / b.sum(axis=1, keepdims=True)
+        f = member_frequencies(panel, b)
         low, high = np.maximum(-f, -GENERATOR_RANGE), np.minimum(1.0 - f, GENERATOR_RANGE)
         gains = np.where(b, 1.0 - self.gamma, -self.gamma)
         problem = _ReleaseProblems(gains, f, low, high, f * (1.0 - f) + _METRIC_FLOOR)
