@@ -25,9 +25,9 @@ from .vocabulary import PARAMETERS
 __all__ = [
     "ABSOLUTE_ERROR", "bennett", "bounded", "dominating_delta", "dominating_epsilon", "exp_excess",
     "gaussian_trade_off", "information", "jensen_shannon_generator", "largest_probability", "log_mean_ratio",
-    "minus_log1pmx", "minus_log_mean_inverse_ratio", "normal_quantile", "points_and_values", "randomized_response_capacity",
-    "randomized_response_capacity_root", "randomized_response_kl", "randomized_response_renyi", "same_number",
-    "subset_selection_capacity", "validated",
+    "minus_log1pmx", "minus_log_mean_inverse_ratio", "normal_quantile", "points_and_values",
+    "randomized_response_capacity", "randomized_response_capacity_root", "randomized_response_kl",
+    "randomized_response_renyi", "same_number", "subset_selection_capacity", "validated",
 ]  # fmt: skip
 
 # bound: tested by enclosures/test_conversions_values - relative error of every closed form without an error of its own
@@ -286,4 +286,4 @@ def subset_selection_capacity(epsilon: FloatArray) -> FloatArray:
 def _artanh_rest(y: FloatArray) -> tuple[FloatArray, FloatArray]:
     """z = y/(2 + y), for which ln(1 + y) = 2 artanh z, and (artanh z - z) / z^3."""
     z = y / (2.0 + y)
-    return z, np.polynomial.polynomial.polyval(z * z, _ARTANH)
+    return z, np.asarray(np.polynomial.polynomial.polyval(z * z, _ARTANH), dtype=np.float64)
