@@ -118,9 +118,8 @@ def gaussian_dp_fit(
         )
     if pair.gaussian is not None:
         exact = float(np.longdouble(pair.gaussian[0]) / np.longdouble(pair.gaussian[1]))
-        known = 0.0 if exact == 0.0 else None
-        return _estimate(known if known is not None else next_below(exact), exact if known is None else 0.0,
-                         next_above(exact) if known is None else 0.0, "exact", "distance / sigma")  # fmt: skip
+        lower, upper = (0.0, 0.0) if exact == 0.0 else (next_below(exact), next_above(exact))
+        return _estimate(lower, exact, upper, "exact", "distance / sigma")
     tail = _tail_of(p, q) if least == 0.0 and levels is None else _Tail(0.0, math.inf, "")
     if tail.least == math.inf or 0.0 < tail.most <= tail.least * (1.0 + 16 * _SQUARES_ROUNDING):
         return _estimate(tail.least, tail.least, tail.most, "certified", tail.reason)
@@ -146,7 +145,7 @@ def gaussian_dp_fit(
     method = "chords of the privacy curve"
     if any(search.open_end for search in searches):
         if tail.most < math.inf:
-            upper, method = max(lower, min(tail.most, math.inf)), tail.reason
+            upper, method = max(lower, tail.most), tail.reason
         else:
             upper, method = math.inf, "nothing is known of delta at larger epsilons: give a least_delta"
     elif tail.most < upper:

@@ -29,6 +29,7 @@ from ..base import validate
 from ..base.errors import DomainError
 from ..base.estimate import Estimate
 from ..base.numerics import LARGEST_DOUBLE, SMALLEST_SUBNORMAL, FloatArray
+from ._closed_forms import exp_excess
 
 __all__ = ["CheckedCurve", "IntegralBracket", "Weight", "integral_of_function", "integral_of_samples"]
 
@@ -93,7 +94,7 @@ class Weight:
         if not self.rates:
             return _logistic(epsilon, h, left, right)
         total = np.zeros_like(h)
-        rising, falling = _excess(h), _excess(-h)
+        rising, falling = exp_excess(h), exp_excess(-h)
         stretch = np.where(h == 0.0, 1.0, np.expm1(h))
         shrink = np.where(h == 0.0, 1.0, -np.expm1(-h))
         # (e^h - 1 - h) / (e^h - 1) and (h + e^-h - 1) / (e^h - 1), in forms that neither cancel nor overflow
@@ -178,28 +179,6 @@ def _scaled(value: FloatArray, exponent: FloatArray) -> FloatArray:
     """value e^exponent, through the root, for large exponents of small values."""
     root = np.exp(exponent / 2)
     return np.asarray(np.where(value == 0.0, 0.0, value * root * root))
-
-
-def _excess(x: FloatArray) -> FloatArray:
-    """e^x - 1 - x without cancellation."""
-    size = np.abs(x)
-    large = np.flatnonzero(size >= 0.5)
-    inner = x
-    if large.size:
-        inner = np.where(size < 0.5, x, 0.0)
-        size = np.abs(inner)
-    widest = float(np.max(size, initial=0.0))
-    terms = 20 if widest > 0.02 else 10 if widest > 1e-3 else 7
-    series = np.ones_like(x)
-    for k in range(terms, 2, -1):
-        series *= inner
-        series *= 1.0 / k
-        series += 1.0
-    series *= inner
-    series *= inner
-    series *= 0.5
-    series[large] = np.expm1(x[large]) - x[large]
-    return series
 
 
 def _logistic(epsilon: FloatArray, h: FloatArray, left: FloatArray, right: FloatArray) -> FloatArray:

@@ -32,7 +32,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..base.numerics import FloatArray
-from ._closed_forms import minus_log1pmx
+from ._closed_forms import exp_excess, minus_log1pmx
 
 __all__ = ["TERM_ERROR", "TangentBound", "delta_by_tangents", "epsilon_by_tangents", "smaller_by_tangents"]
 
@@ -154,11 +154,7 @@ def _log_ratio_at_one(epsilon: FloatArray, order: FloatArray, n: FloatArray) -> 
 def _tangent_terms(m: FloatArray, n: FloatArray) -> tuple[FloatArray, FloatArray]:
     """v = 1 - e^-m, and w = n (m - v) + (n v - ln(1 + n v)); m - v for n = 0, as that is its slope in n."""
     v = -np.expm1(-m)
-    near = np.minimum(m, 0.25)
-    series = np.ones_like(near)
-    for k in range(13, 2, -1):
-        series = 1.0 - series * near / k
-    beyond = np.where(m <= 0.25, 0.5 * m * m * series, m - v)
+    beyond = exp_excess(-m)
     return v, np.where(n == 0.0, beyond, n * beyond + minus_log1pmx(n * v))
 
 
