@@ -31,6 +31,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ....base import parallel, validate
 from ....base.errors import DomainError
+from ....base.inverse import bisect
 from ....base.numerics import FloatArray
 from ..attackers import AdaptiveThresholdLRT, DworkScore, FixedThresholdLRT, unfitted
 from ..noises import GENERATOR_RANGE, GeneratorNoise, Noise
@@ -246,11 +247,13 @@ class _BestResponse:
             return inside
         ratios = np.abs(noise) / np.where(unit > 0.0, unit, math.inf)
         enough = 2.0 * np.max(ratios, axis=1, keepdims=True)  # nothing is left at that height, however it is rounded
-        short = np.zeros_like(enough)
-        for _ in range(_BISECTIONS):
-            middle = 0.5 * (short + enough)
-            over = np.abs(shrunk(middle)) @ self.weights > self.budget
-            short, enough = np.where(over[:, None], middle, short), np.where(over[:, None], enough, middle)
+        budget = self.budget
+        _, enough = bisect(
+            lambda height: (np.abs(shrunk(height)) @ self.weights <= budget)[:, None],
+            np.zeros_like(enough),
+            enough,
+            _BISECTIONS,
+        )
         met = np.abs(inside) @ self.weights <= self.budget
         return np.where(met[:, None], inside, shrunk(enough))
 

@@ -27,6 +27,7 @@ from numpy.typing import ArrayLike
 from ....base import parallel, random_streams, validate
 from ....base.errors import DomainError
 from ....base.estimate import Estimate, Result
+from ....base.inverse import bisect
 from ....base.numerics import FloatArray
 from ....base.random_streams import RNGLike
 from ....base.table import aligned
@@ -353,9 +354,10 @@ def _equal_loss_sigma(loss: float, frequencies: FloatArray, weights: FloatArray)
         low, high = high, 4.0 * high
         if high > 2.0**60:
             return None
-    for _ in range(_HALVINGS):
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if _gaussian_loss(middle, frequencies, weights) < loss else (low, middle)
+    _, high = bisect(
+        lambda sigma: _gaussian_loss(sigma, frequencies, weights) >= loss, low, high, _HALVINGS,
+        middle=lambda low, high: math.sqrt(low * high),
+    )  # fmt: skip
     return high
 
 

@@ -28,6 +28,7 @@ from scipy import special
 from ....base import random_streams, validate
 from ....base.errors import DomainError, ShapeError
 from ....base.estimate import Estimate, Result
+from ....base.inverse import bisect
 from ....base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray, next_above, next_below
 from ....base.random_streams import RNGLike
 from ....base.values import distinct_rows
@@ -219,11 +220,8 @@ class FiniteDefence(Result):
             return self
         prior = np.exp(memberships_of(self.panel, self.prior)[1])
         mean = prior @ self.table / prior.sum()
-        low, high = 0.0, 1.0
-        for _ in range(_HALVINGS):
-            middle = 0.5 * (low + high)
-            low, high = (low, middle) if self._mixed(mean, middle).epsilon().upper <= target else (middle, high)
-        return self._mixed(mean, high)
+        _, weight = bisect(lambda w: self._mixed(mean, w).epsilon().upper <= target, 0.0, 1.0, _HALVINGS)
+        return self._mixed(mean, weight)
 
     def _mixed(self, mean: FloatArray, weight: float) -> FiniteDefence:
         table = (1.0 - weight) * self.table + weight * mean
