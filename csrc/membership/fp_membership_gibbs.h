@@ -75,10 +75,7 @@ FP_INLINE double fp_gibbs_likelihood(const fp_gibbs_model *model, ptrdiff_t n, c
     return sum;
 }
 
-/* A number in (0, 1) and an index below n from 64 random bits. */
-/* bound: none - 52 random bits as a number */
-#define FP_GIBBS_LAST_BIT 0x1p-52
-FP_INLINE double fp_gibbs_uniform(uint64_t bits) { return ((double)(int64_t)(bits >> 12) + 0.5) * FP_GIBBS_LAST_BIT; }
+/* An index below n from 64 random bits. */
 FP_INLINE ptrdiff_t fp_gibbs_index(uint64_t bits, ptrdiff_t n)
 {
     return (ptrdiff_t)(((bits >> 32) * (uint64_t)n) >> 32);

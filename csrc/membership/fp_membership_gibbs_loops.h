@@ -135,19 +135,6 @@ static void FP_NAME(fp_gibbs_start)(const fp_gibbs_model *model, fp_gibbs_replic
     }
 }
 
-/* `n` words of random bits, a multiple of eight. */
-static void FP_NAME(fp_gibbs_bits)(fp_stream *restrict s, ptrdiff_t n, uint64_t *restrict out)
-{
-    for (ptrdiff_t i = 0; i < n; i += FP_LANES)
-        for (int l = 0; l < FP_LANES; l++) {
-            const uint64_t value = s->a[l] + s->b[l] + s->counter[l]++;
-            s->a[l] = s->b[l] ^ (s->b[l] >> 11);
-            s->b[l] = s->c[l] + (s->c[l] << 3);
-            s->c[l] = ((s->c[l] << 24) | (s->c[l] >> 40)) + value;
-            out[i + l] = value;
-        }
-}
-
 /* One sweep of flips; delta receives the log odds of each person given the others. */
 static int FP_NAME(fp_gibbs_flips)(const fp_gibbs_model *model, fp_gibbs_replica *s, double temperature,
                                    const double *logistic, double *delta, ptrdiff_t cost, fp_stop_token *stop)
@@ -183,7 +170,7 @@ static int FP_NAME(fp_gibbs_exchanges)(const fp_gibbs_model *model, fp_gibbs_rep
 {
     const ptrdiff_t people = model->people, n = s->n;
     for (ptrdiff_t i = 0; i < many; i++)
-        logs[i] = fp_log(fp_gibbs_uniform(bits[2 * many + i]));
+        logs[i] = fp_log(fp_stream_uniform(bits[2 * many + i]));
     for (ptrdiff_t i = 0; i < many && n < people; i++) {
         const ptrdiff_t out = s->order[fp_gibbs_index(bits[i], n)];
         const ptrdiff_t in = s->order[n + fp_gibbs_index(bits[many + i], people - n)];
@@ -221,14 +208,15 @@ static int FP_NAME(fp_gibbs_run)(const fp_gibbs_model *model, fp_gibbs_replica *
     for (ptrdiff_t sweep = 0; sweep < sweeps; sweep++) {
         for (int r = 0; r < model->replicas; r++) {
             fp_gibbs_replica *s = replica + r;
-            FP_NAME(fp_gibbs_bits)(&stream, many, bits);
+            for (ptrdiff_t i = 0; i < many; i += FP_LANES)
+                fp_stream_next(&stream, bits + i);
             int status;
             if (model->fixed_size) {
                 status = FP_NAME(fp_gibbs_exchanges)(model, s, model->temperature[r], people, bits, variate, cost,
                                                      stop);
             } else {
                 for (ptrdiff_t k = 0; k < people; k++) {
-                    const double u = fp_gibbs_uniform(bits[k]);
+                    const double u = fp_stream_uniform(bits[k]);
                     variate[k] = fp_log(u / (1.0 - u));
                 }
                 status = FP_NAME(fp_gibbs_flips)(model, s, model->temperature[r], variate, delta, cost, stop);
@@ -254,7 +242,7 @@ static int FP_NAME(fp_gibbs_run)(const fp_gibbs_model *model, fp_gibbs_replica *
             const double mine = fp_gibbs_likelihood(model, s->n, s->q);
             const double theirs = fp_gibbs_likelihood(model, s[-1].n, s[-1].q);
             const double gain = (model->temperature[r - 1] - model->temperature[r]) * (mine - theirs);
-            if (gain > fp_log(fp_gibbs_uniform(bits[last + r]))) {
+            if (gain > fp_log(fp_stream_uniform(bits[last + r]))) {
                 const fp_gibbs_replica kept = s[-1];
                 s[-1] = *s;
                 *s = kept;

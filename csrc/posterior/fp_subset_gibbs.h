@@ -44,14 +44,6 @@ typedef struct {
     double best_l;
 } fp_subset_gibbs_report;
 
-/* A number in (0, 1) from 64 random bits. */
-/* bound: none - 52 random bits as a number */
-#define FP_SUBSET_GIBBS_LAST_BIT 0x1p-52
-FP_INLINE double fp_subset_gibbs_uniform(uint64_t bits)
-{
-    return ((double)(int64_t)(bits >> 12) + 0.5) * FP_SUBSET_GIBBS_LAST_BIT;
-}
-
 /* The next word of a stream; `buffer` holds those that are left of a group of eight. */
 typedef struct {
     fp_stream stream;
@@ -62,17 +54,10 @@ typedef struct {
 FP_INLINE double fp_subset_gibbs_next(fp_subset_gibbs_words *words)
 {
     if (words->next == FP_LANES) {
-        fp_stream *s = &words->stream;
-        for (int i = 0; i < FP_LANES; i++) {
-            const uint64_t value = s->a[i] + s->b[i] + s->counter[i]++;
-            s->a[i] = s->b[i] ^ (s->b[i] >> 11);
-            s->b[i] = s->c[i] + (s->c[i] << 3);
-            s->c[i] = ((s->c[i] << 24) | (s->c[i] >> 40)) + value;
-            words->buffer[i] = value;
-        }
+        fp_stream_next(&words->stream, words->buffer);
         words->next = 0;
     }
-    return fp_subset_gibbs_uniform(words->buffer[words->next++]);
+    return fp_stream_uniform(words->buffer[words->next++]);
 }
 
 #define FP_LOOPS "posterior/fp_subset_gibbs_loops.h"

@@ -31,22 +31,37 @@ FP_INLINE uint64_t fp_splitmix(uint64_t word, uint64_t i)
     return x ^ (x >> 31);
 }
 
-static inline void fp_stream_seed(fp_stream *s, const uint64_t *words)
+/* The next FP_LANES outputs of a stream. */
+FP_INLINE void fp_stream_next(fp_stream *restrict s, uint64_t *restrict out)
 {
     for (int l = 0; l < FP_LANES; l++) {
-        uint64_t a = fp_splitmix(words[0], l + 1), b = fp_splitmix(words[1], l + 1);
-        uint64_t c = fp_splitmix(words[2], l + 1), counter = fp_splitmix(words[3], l + 1);
-        for (int i = 0; i < FP_WARM_UP; i++) {
-            const uint64_t output = a + b + counter++;
-            a = b ^ (b >> 11);
-            b = c + (c << 3);
-            c = ((c << 24) | (c >> 40)) + output;
-        }
-        s->a[l] = a;
-        s->b[l] = b;
-        s->c[l] = c;
-        s->counter[l] = counter;
+        const uint64_t output = s->a[l] + s->b[l] + s->counter[l]++;
+        s->a[l] = s->b[l] ^ (s->b[l] >> 11);
+        s->b[l] = s->c[l] + (s->c[l] << 3);
+        s->c[l] = ((s->c[l] << 24) | (s->c[l] >> 40)) + output;
+        out[l] = output;
     }
+}
+
+/* A number in (0, 1) from 64 random bits. */
+/* bound: none - 52 random bits as a number */
+#define FP_STREAM_LAST_BIT 0x1p-52
+FP_INLINE double fp_stream_uniform(uint64_t bits)
+{
+    return ((double)(int64_t)(bits >> 12) + 0.5) * FP_STREAM_LAST_BIT;
+}
+
+static inline void fp_stream_seed(fp_stream *s, const uint64_t *words)
+{
+    uint64_t dropped[FP_LANES];
+    for (int l = 0; l < FP_LANES; l++) {
+        s->a[l] = fp_splitmix(words[0], l + 1);
+        s->b[l] = fp_splitmix(words[1], l + 1);
+        s->c[l] = fp_splitmix(words[2], l + 1);
+        s->counter[l] = fp_splitmix(words[3], l + 1);
+    }
+    for (int i = 0; i < FP_WARM_UP; i++)
+        fp_stream_next(s, dropped);
 }
 
 #endif

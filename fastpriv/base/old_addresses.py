@@ -72,7 +72,7 @@ class _OldAddresses:
                 sys.modules[name] = import_module(address)  # the import system returns what stands here
                 return
             except ModuleNotFoundError as error:
-                if error.name != address:
+                if error.name is None or not address.startswith(error.name):  # neither the module nor a parent of it
                     raise
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 

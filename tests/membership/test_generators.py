@@ -165,6 +165,24 @@ def test_weights_and_what_is_shown(torch):
     assert trained.history.shape == (30, 2)
 
 
+def test_a_pickled_generator_of_earlier_versions():
+    """Its state holds matrices (outputs, inputs), shifts and the slopes of the rectifiers below 0."""
+    from fastpriv.studies.membership.defences.generators import _FrozenGenerator
+
+    rng = np.random.default_rng(1)
+    maps = tuple((rng.normal(size=shape), rng.normal(size=shape[0])) for shape in ((8, 5), (6, 8), (2, 6)))
+    frozen = object.__new__(_FrozenGenerator)
+    frozen.__setstate__({"maps": maps, "slopes": (0.0, 0.01)})
+    b, nu = PRIOR.draw(50, 3, 1), rng.random((50, 2))
+    x = np.hstack([b, nu])
+    for (matrix, shift), slope in zip(maps, (0.0, 0.01), strict=False):
+        x = x @ matrix.T + shift
+        x = np.where(x > 0, x, slope * x)
+    assert frozen(b, nu) == pytest.approx(0.5 * np.tanh(0.5 * (x @ maps[2][0].T + maps[2][1])), rel=1e-12)
+    again = pickle.loads(pickle.dumps(frozen))
+    assert np.array_equal(again(b, nu), frozen(b, nu))
+
+
 def test_without_pytorch(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(BackendMissingError, match=r"train_generator needs PyTorch. Install it with: pip install 'fast"):

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,7 +28,7 @@ from ...kernels import _likelihood_ratio
 from .panels import Panel, membership_array
 
 __all__ = [
-    "AdaptiveThresholdLRT", "Attacker", "DworkScore", "FixedThresholdLRT", "ScoringAttack", "TrainedAttack",
+    "AdaptiveThresholdLRT", "Attacker", "DworkScore", "FixedThresholdLRT", "TrainedAttack",
     "checked_references", "empirical_threshold", "released_array", "training_releases", "unfitted",
 ]  # fmt: skip
 
@@ -39,28 +39,16 @@ _COLUMNS = 4096  # attributes that are unpacked at a time
 _NAMES_SHOWN = 5  # of attributes, in an error
 
 
-@runtime_checkable
-class Attacker(Protocol):
-    """What all attacks on releases have: a name and scores.
+class Attacker:
+    """Base of the attacks on releases: a name, and scores.
 
     Those that give probabilities also have ``predict_proba(released)``, those that train ``fit(released, membership)``.
     """
 
-    @property
-    def name(self) -> str:
-        """What tables and legends call it."""
+    name: Any = ""  # what tables and legends call it
 
     def scores(self, released: Any) -> FloatArray:
         """Scores of the people, shape (..., K), higher for members, of releases of shape (..., m)."""
-
-
-class ScoringAttack:
-    """Base of the attacks, whose scores have two names."""
-
-    name: Any = ""
-
-    def scores(self, released: Any) -> FloatArray:
-        """Scores of the people, shape (..., K), higher for members."""
         raise NotImplementedError
 
     def decision_function(self, released: Any) -> FloatArray:
@@ -68,7 +56,7 @@ class ScoringAttack:
         return self.scores(released)
 
 
-class TrainedAttack(ScoringAttack):
+class TrainedAttack(Attacker):
     """Base of the attacks that are trained on simulated releases, which are centred and divided by their deviation."""
 
     _mean: FloatArray
@@ -101,7 +89,7 @@ class TrainedAttack(ScoringAttack):
         return np.asarray(self.predict_proba(released) > level)
 
 
-class _ReferenceAttack(ScoringAttack):
+class _ReferenceAttack(Attacker):
     """Base of the attacks by products of a panel with weights."""
 
     panel: Panel

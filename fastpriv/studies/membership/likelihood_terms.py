@@ -9,10 +9,10 @@ import numpy as np
 from ...base import parallel, validate
 from ...base.errors import DomainError
 from ...base.numerics import FloatArray
-from .noises import GaussianNoise, GeneratorNoise, LaplaceNoise, LInfinityNoise, NoNoise
+from .noises import GaussianNoise, GeneratorNoise, LaplaceNoise, NoNoise, ScaledNoise
 from .releases import CombinedReleases, FrequencyRelease
 
-__all__ = ["SCALED_NOISES", "LikelihoodTerm", "checked_releases", "releases_of", "terms_of"]
+__all__ = ["LikelihoodTerm", "checked_releases", "releases_of", "terms_of"]
 
 # bound: proved - distance up to which an exact release equals frequencies: those of sizes up to 24 differ by 1/600
 _SAME_FREQUENCY = 1e-12
@@ -20,7 +20,6 @@ _TABULATED_PEOPLE = 16  # people up to which a likelihood without a kernel of it
 _TABULATED_AT_ONCE = 2**18  # numbers of frequencies that are written at a time: 2 MiB
 # bound: tested by membership/test_releases - relative error of a log likelihood
 _LIKELIHOOD_ERROR = 1e-12
-SCALED_NOISES = (GaussianNoise, LaplaceNoise, LInfinityNoise)  # those with a scale for each number of members
 # bound: none - the least scale of noise, and the largest scale and release: their squares, and quotients of them, stay
 #    doubles
 _LEAST_SCALE, _LARGEST = 1e-100, 1e45
@@ -58,12 +57,14 @@ def releases_of(model: Any) -> tuple[FrequencyRelease, ...]:
                 f"model must have noise of a known likelihood; got {part.noise!r}. Train an attacker on simulated "
                 "releases instead."
             )
-        sizes = np.arange(1, part.n_people + 1)
-        if isinstance(part.noise, SCALED_NOISES) and np.min(part.noise.scale_of(sizes)) < _LEAST_SCALE:
+        if not isinstance(part.noise, ScaledNoise):
+            continue
+        scales = part.noise.scale_of(np.arange(1, part.n_people + 1))
+        if np.min(scales) < _LEAST_SCALE:
             raise DomainError(
                 f"model must have noise of a scale of at least {_LEAST_SCALE:g}; got {part.noise!r}. Use NoNoise()."
             )
-        if isinstance(part.noise, SCALED_NOISES) and np.max(part.noise.scale_of(sizes)) > _LARGEST:
+        if np.max(scales) > _LARGEST:
             raise DomainError(
                 f"model must have noise of a scale of at most {_LARGEST:g}; got {part.noise!r}. The posterior of more "
                 "noise is the prior."
@@ -93,7 +94,7 @@ def terms_of(part: FrequencyRelease, people: FloatArray, released: FloatArray) -
     noise, count = part.noise, len(people)
     if isinstance(noise, NoNoise):
         return [LikelihoodTerm("none", people, released, np.full(count, _SAME_FREQUENCY))]
-    assert isinstance(noise, SCALED_NOISES)
+    assert isinstance(noise, ScaledNoise)
     scale = noise.scale_of(np.arange(1, count + 1))
     low, high = (released == 0.0, released == 1.0) if part.clip else (np.zeros(released.size, dtype=bool),) * 2
     inside = ~(low | high)

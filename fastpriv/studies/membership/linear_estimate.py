@@ -20,9 +20,9 @@ import numpy as np
 from ...base import validate
 from ...base.numerics import BoolArray, FloatArray
 from ...mechanisms.binomial import log_binomial_coefficients
-from .attackers import ScoringAttack
-from .likelihood_terms import SCALED_NOISES, checked_releases, releases_of
-from .noises import GaussianNoise, LaplaceNoise, NoNoise
+from .attackers import Attacker
+from .likelihood_terms import checked_releases, releases_of
+from .noises import GaussianNoise, LaplaceNoise, NoNoise, ScaledNoise
 from .priors import BernoulliMembership, FixedSizeMembership, MembershipPrior
 from .releases import CombinedReleases, FrequencyRelease
 
@@ -32,7 +32,7 @@ __all__ = ["LMMSEAttacker"]
 _LEAST_VARIANCE = 1e-10
 
 
-class LMMSEAttacker(ScoringAttack):
+class LMMSEAttacker(Attacker):
     """The linear estimate of least mean square error: no other linear function of the release is nearer to b.
 
     It needs no sampling, and is the start of Gibbs sampling. Clipping is not taken into account.
@@ -100,7 +100,7 @@ def _variance(part: FrequencyRelease, sizes: FloatArray) -> float:
     unit = 1.0 if isinstance(noise, GaussianNoise) else 2.0
     if not isinstance(noise, (GaussianNoise, LaplaceNoise)):  # y = R U[-1, 1], E R^2 = (m + 1)(m + 2) scale^2
         unit = (part.n_attributes + 1.0) * (part.n_attributes + 2.0) / 3.0
-    assert isinstance(noise, SCALED_NOISES)
+    assert isinstance(noise, ScaledNoise)
     scale = noise.scale_of(np.arange(1, people + 1))
     return max(unit * float(sizes[1:] @ np.square(scale)), _LEAST_VARIANCE)
 

@@ -24,7 +24,7 @@ from ...base.numerics import SMALLEST_NORMAL, UNIT_ROUNDOFF, BoolArray, FloatArr
 from ...base.parallel import Progress
 from ...base.random_streams import RNGLike
 from ...sampling.statistics.chain_convergence import LEAST_SAMPLES, R_HAT_LIMIT
-from .attackers import ScoringAttack
+from .attackers import Attacker
 from .likelihood_terms import LikelihoodTerm, checked_releases, releases_of, terms_of
 from .linear_estimate import LMMSEAttacker
 from .posterior_enumeration import MAX_PEOPLE, Enumeration, enumerate_subsets
@@ -203,7 +203,7 @@ def membership_posterior(
     return _enumerated(parts, arrays, shape, n_jobs)
 
 
-class BayesAttacker(ScoringAttack):
+class BayesAttacker(Attacker):
     """The attacker with the least loss: the posterior probability of each person.
 
     Parameters

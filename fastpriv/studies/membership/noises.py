@@ -27,7 +27,7 @@ from ...base.values import ValueObject
 from ...mechanisms.binomial import HALF_LOG_2PI
 from ...mechanisms.gaussian import GaussianMechanism
 
-__all__ = ["GaussianNoise", "GeneratorNoise", "LInfinityNoise", "LaplaceNoise", "NoNoise", "Noise"]
+__all__ = ["GaussianNoise", "GeneratorNoise", "LInfinityNoise", "LaplaceNoise", "NoNoise", "Noise", "ScaledNoise"]
 
 # bound: none - distance up to which a release without noise equals frequencies; those of different counts of up to K
 #    members differ by at least 1 / K^2, and equal ones by the rounding of doubles
@@ -90,7 +90,7 @@ class NoNoise(Noise):
         return "NoNoise()"
 
 
-class _ScaledNoise(Noise):
+class ScaledNoise(Noise):
     """Noise with one parameter, a number or one for each number of members."""
 
     __slots__ = ()
@@ -150,7 +150,7 @@ class _ScaledNoise(Noise):
         return f"{type(self).__name__}({shown})"
 
 
-class GaussianNoise(_ScaledNoise):
+class GaussianNoise(ScaledNoise):
     """Independent normal noise in each entry.
 
     Parameters
@@ -230,7 +230,7 @@ class GaussianNoise(_ScaledNoise):
         return Estimate(value.value, lower.lower, upper.upper, kind="exact", unit="nats", method=value.method)
 
 
-class LaplaceNoise(_ScaledNoise):
+class LaplaceNoise(ScaledNoise):
     """Independent Laplace noise in each entry, of density exp(-|y| / scale) / (2 scale).
 
     Parameters
@@ -289,7 +289,7 @@ class LaplaceNoise(_ScaledNoise):
         return _pure_epsilon(n_attributes, step, self._single(size), delta)
 
 
-class LInfinityNoise(_ScaledNoise):
+class LInfinityNoise(ScaledNoise):
     """Noise of density proportional to exp(-max |y_j| / scale): pure privacy with less noise than Laplace's.
 
     Parameters
@@ -404,7 +404,7 @@ class GeneratorNoise(Noise):
                 f"function must be a function of memberships and seeds; got {validate.shown(function)}. It returns "
                 "the noise of each release."
             )
-        if not (dither is None or isinstance(dither, _ScaledNoise)):
+        if not (dither is None or isinstance(dither, ScaledNoise)):
             raise DomainError(
                 f"dither must be Gaussian, Laplace or l-infinity noise, or None; got {validate.shown(dither)}. It "
                 "has to have full dimension."

@@ -219,7 +219,7 @@ class _Entropies(NamedTuple):
     people: Estimate
 
 
-class _Line(NamedTuple):
+class _OneDimensionalClasses(NamedTuple):
     """Classes of a release that says no more than one number; ``model`` is None where that number has no noise."""
 
     classes: MembershipClasses
@@ -270,13 +270,13 @@ def _entropies(model: Any, method: str, samples: int, confidence: float, rng: RN
     return _Entropies(*(statistical(one, "nats", confidence, samples) for one in parts_of))
 
 
-def _line(parts: tuple[FrequencyRelease, ...]) -> _Line | None:
+def _line(parts: tuple[FrequencyRelease, ...]) -> _OneDimensionalClasses | None:
     """The classes of what the releases depend on, if it is one number or known without noise."""
     prior, people = parts[0].prior, parts[0].n_people
     if all(isinstance(part.noise, NoNoise) for part in parts):
         bits = np.concatenate([part.panel.to_array() for part in parts], axis=1)
         classes = membership_classes(Panel(distinct_rows(bits.T)[0].T), prior, False)
-        return None if classes is None else _Line(classes, None, "sum over classes of memberships")
+        return None if classes is None else _OneDimensionalClasses(classes, None, "sum over classes of memberships")
     sizes = np.arange(1, people + 1)
     by_size = not isinstance(prior, FixedSizeMembership) and any(
         isinstance(part.noise, NoNoise) or np.ptp(_scale(part, sizes)) > 0 for part in parts
@@ -294,7 +294,7 @@ def _line(parts: tuple[FrequencyRelease, ...]) -> _Line | None:
             precision += int(varying.sum()) / np.square(_scale(part, sizes))
     if not columns:
         classes = membership_classes(Panel(np.ones((people, 1), dtype=bool)), prior, False)
-        return None if classes is None else _Line(classes, None, "no attribute varies")
+        return None if classes is None else _OneDimensionalClasses(classes, None, "no attribute varies")
     first, part = columns[0]
     scale = _scale(part, sizes)
     if len(columns) > 1:
@@ -311,7 +311,7 @@ def _line(parts: tuple[FrequencyRelease, ...]) -> _Line | None:
         isinstance(part.noise, GaussianNoise), classes.frequencies[:, 0], scale[classes.sizes - 1], classes.weights,
         classes.member, classes.other, part.clip,
     )  # fmt: skip
-    return _Line(classes, line, "certified integrals over one number")
+    return _OneDimensionalClasses(classes, line, "certified integrals over one number")
 
 
 def _scale(part: FrequencyRelease, sizes: Any) -> FloatArray:
@@ -320,7 +320,7 @@ def _scale(part: FrequencyRelease, sizes: Any) -> FloatArray:
     return np.asarray(noise.scale_of(sizes), dtype=np.float64)
 
 
-def _line_entropies(line: _Line) -> _Entropies:
+def _line_entropies(line: _OneDimensionalClasses) -> _Entropies:
     """Certified entropies of the membership and of each person: those of the classes plus H(b | class)."""
     classes = line.classes
     if line.model is None:
@@ -343,7 +343,7 @@ def _line_entropies(line: _Line) -> _Entropies:
     return _Entropies(*(_certified(np.asarray(x), np.asarray(e), "nats", line.method) for x, e in numbers))
 
 
-def _line_bwma(line: _Line, gamma: float) -> tuple[float, float]:
+def _line_bwma(line: _OneDimensionalClasses, gamma: float) -> tuple[float, float]:
     """The sum over people of integrals of positive parts, with its error."""
     values, errors = [], []
     classes = line.classes

@@ -463,6 +463,12 @@ class _FrozenGenerator:
 
     layers: Layers
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if "maps" in state:  # pickles of earlier versions hold transposed matrices and the slope of each rectifier
+            maps = tuple((matrix.T, shift) for matrix, shift in state["maps"])
+            state = {"layers": Layers(maps, max(state["slopes"], default=0.0))}
+        self.__dict__.update(state)
+
     def __call__(self, membership: NDArray[np.bool_], seeds: FloatArray) -> FloatArray:
         inputs = np.hstack([np.asarray(membership, dtype=np.float64), seeds])
         return np.asarray(0.5 * np.tanh(0.5 * self.layers.outputs(inputs)))
