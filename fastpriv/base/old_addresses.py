@@ -28,6 +28,8 @@ PRESENT = {
     "fastpriv.leakage": ["fastpriv.studies.leakage"],
     "fastpriv.membership": ["fastpriv.studies.membership", "fastpriv.studies.papers"],
     "fastpriv.risk": ["fastpriv.composition"],
+    "fastpriv.studies.leakage.foreign_models": ["fastpriv.studies.leakage.model_adapters"],
+    "fastpriv.studies.leakage.pool_attacks": ["fastpriv.studies.leakage.candidate_pool_attacks"],
 }
 
 
