@@ -131,8 +131,9 @@ _Units = Mapping[str, Unit]
 _Maker = Callable[[Any, _Units, str | None], Unit]  # of a seed, units before it and a checkpoint
 
 _FOUR = ("bayes", "adaptive", "fixed", "score")  # attacks of comparison (b)
-# Attacks that a panel's best responses answer, and the game of its generators.
+# Attacks that the best responses of a panel answer.
 _RESPONSES = {"a": ("fixed LRT", "adaptive LRT"), "c": ("score",)}
+# The game of the generators of a panel.
 _GAMES = {"a": "genotypes", "d": "genotypes", "e": "adult", "f": "weights"}
 # Attacks on the generators of each game, beside Bayes and networks.
 _OF_GENERATORS = {"genotypes": ("tree", "svm"), "adult": ("adaptive", "fixed", "score"), "weights": ()}
@@ -345,7 +346,7 @@ class _Defence(NamedTuple):
     def rows(self, attacks: Sequence[str] = (_BAYES,)) -> list[_Row]:
         return [(self.title, attack, self.auc(attack)) for attack in self.known(attacks)]
 
-    def orders(self, pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    def compare_attacks(self, pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
         """Whether the first attack of each pair is above the second."""
         return [_order((high, self.auc(high)), (low, self.auc(low))) for high, low in pairs]
 
@@ -361,6 +362,7 @@ _Row = tuple[str, str, Estimate]  # defence, attack, AUC
 # Rows, verdicts, curves and remark of a panel.
 _Content = tuple[list[_Row], list[tuple[str, str]], list[tuple[str, RocCurve]], str]
 
+# The end of each remark on generators that were not trained.
 _NOT_INSTALLED = "needs PyTorch, which is not installed (pip install 'fastpriv[networks]')."
 # The remark of a panel that needs a generator where none can be trained.
 _NOT_TRAINED = f"Not run: a trained generator {_NOT_INSTALLED}"
@@ -431,14 +433,14 @@ def _panel_a(s: FigureSetup, units: _Units) -> _Content:
 def _panel_b(s: FigureSetup, units: _Units) -> _Content:
     defence = _Defence("L-infinity", [units["L-infinity"]])
     attacks = list(defence.units[0].scores)
-    return defence.rows(attacks), defence.orders(itertools.pairwise(attacks)), defence.curves(attacks), ""
+    return defence.rows(attacks), defence.compare_attacks(itertools.pairwise(attacks)), defence.curves(attacks), ""
 
 
 def _panel_c(s: FigureSetup, units: _Units) -> _Content:
     unit = units["response to score"]
     defence = _Defence(f"best response to the score (loss {unit.loss:.3f})", [unit])
     pairs = ((_BAYES, "fixed LRT"), (_BAYES, "adaptive LRT"), ("fixed LRT", "score"), ("adaptive LRT", "score"))
-    return defence.rows(list(unit.scores)), defence.orders(pairs), defence.curves(list(unit.scores)), ""
+    return defence.rows(list(unit.scores)), defence.compare_attacks(pairs), defence.curves(list(unit.scores)), ""
 
 
 def _panel_d(s: FigureSetup, units: _Units) -> _Content:
@@ -461,7 +463,7 @@ def _attacks_on_generator(
     """Attacks on the generators of a game, each above the next one, beside Gaussian noise and a constant."""
     generator, gaussian = _generator(units, game), _gaussian(units, game)
     rows = [*generator.rows((*attacks, _FRESH, _TRAINED)), *gaussian.rows(), _constant(s, game)]
-    verdicts = generator.orders([*itertools.pairwise(generator.known(attacks)), *further])
+    verdicts = generator.compare_attacks([*itertools.pairwise(generator.known(attacks)), *further])
     verdicts.append(_less_than_gaussian(generator, gaussian))
     return rows, verdicts, generator.curves((*attacks, _FRESH)), _trainings(generator)
 
