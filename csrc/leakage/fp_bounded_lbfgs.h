@@ -9,6 +9,10 @@
  * Sums have eight lanes and no library is called: the bits depend neither on threads nor on the machine.
  * Sources: J. Nocedal, Updating quasi-Newton matrices with limited storage (1980), for H; D. Bertsekas, Projected Newton
  * methods for optimization problems with simple constraints (1982), for the projection.
+ *
+ * Why it is not SciPy's L-BFGS-B: benches/bench_gradient_inversion.py, four digits with noise, attacks on softmax
+ * regression take 1.6 ms against 12 ms (start) and 16 ms against 74 to 129 ms (trained) with the same objective in C.
+ * Networks, whose objective is called through Python, gain a factor of 1.6 to 2.3.
  */
 #ifndef FP_BOUNDED_LBFGS_H
 #define FP_BOUNDED_LBFGS_H

@@ -29,6 +29,8 @@ PRESENT = {
     "fastpriv.membership": ["fastpriv.studies.membership", "fastpriv.studies.papers"],
     "fastpriv.membership.defences.judgement": ["fastpriv.studies.membership.defences.defence_evaluation"],
     "fastpriv.risk": ["fastpriv.composition"],
+    "fastpriv.studies.leakage.foreign_models": ["fastpriv.studies.leakage.model_adapters"],
+    "fastpriv.studies.leakage.pool_attacks": ["fastpriv.studies.leakage.candidate_pool_attacks"],
     "fastpriv.studies.membership.defences.judgement": ["fastpriv.studies.membership.defences.defence_evaluation"],
 }
 

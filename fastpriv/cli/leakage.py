@@ -169,8 +169,8 @@ def _model(args: argparse.Namespace, data: LabelledRecords) -> Any:
 
 
 def _attack(name: str, data: LabelledRecords, pool: Any, others: Any) -> Any:
+    from ..studies.leakage.candidate_pool_attacks import PoolPursuit
     from ..studies.leakage.gradient_inversion import GradientMatching
-    from ..studies.leakage.pool_attacks import PoolPursuit
 
     if name == "pursuit":
         return PoolPursuit(data.records[pool], data.labels[pool])

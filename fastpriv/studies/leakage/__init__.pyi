@@ -1,10 +1,11 @@
 from .accuracy_tradeoffs import AccuracyTradeoff as AccuracyTradeoff
 from .accuracy_tradeoffs import accuracy_tradeoff as accuracy_tradeoff
 from .accuracy_tradeoffs import neighbour_outputs as neighbour_outputs
+from .candidate_pool_attacks import GradientProductAttack as GradientProductAttack
+from .candidate_pool_attacks import LossAttack as LossAttack
+from .candidate_pool_attacks import PoolPursuit as PoolPursuit
 from .federated_training import Training as Training
 from .federated_training import Updates as Updates
-from .foreign_models import TorchModel as TorchModel
-from .foreign_models import from_scikit_learn as from_scikit_learn
 from .gradient_check import check_gradient as check_gradient
 from .gradient_inversion import GradientMatching as GradientMatching
 from .gradient_inversion import Reconstruction as Reconstruction
@@ -13,10 +14,10 @@ from .gradient_inversion import invert_single_record as invert_single_record
 from .gradient_inversion import recover_labels as recover_labels
 from .layered_models import MultilayerPerceptron as MultilayerPerceptron
 from .layered_models import SoftmaxRegression as SoftmaxRegression
+from .leakage_studies import LeakageDesign as LeakageDesign
 from .leakage_studies import leakage_study as leakage_study
-from .pool_attacks import GradientProductAttack as GradientProductAttack
-from .pool_attacks import LossAttack as LossAttack
-from .pool_attacks import PoolPursuit as PoolPursuit
+from .model_adapters import TorchModel as TorchModel
+from .model_adapters import from_scikit_learn as from_scikit_learn
 from .pool_matching import match_to_pool as match_to_pool
 from .privacy_estimates import BayesianPrivacyEstimate as BayesianPrivacyEstimate
 from .privacy_estimates import bayesian_privacy_estimate as bayesian_privacy_estimate

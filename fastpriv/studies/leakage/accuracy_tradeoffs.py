@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike
 
 from ...base import random_streams, validate
 from ...base.errors import DomainError, ShapeError
-from ...base.estimate import Estimate, Result
+from ...base.estimate import Estimate, Result, stacked
 from ...base.numerics import UNIT_ROUNDOFF, FloatArray
 from ...base.parallel import Progress
 from ...base.random_streams import RNGLike
@@ -243,8 +243,8 @@ def accuracy_tradeoff(
     xi = _mbp(distances, widths, pi, relative, points.shape[1] == 1)
     misses = [_misses(points, float(b), centre, edge, norm, confidence, max_samples, rng, n_jobs, progress)
               for b in widths]  # fmt: skip
-    beta = _joined([one[0] for one in misses])
-    gamma = _joined([one[1] for one in misses])
+    beta = stacked([one[0] for one in misses], widths.shape)
+    gamma = stacked([one[1] for one in misses], widths.shape)
     least = float(pi.min())
     by_xi, by_epsilon = robustness_from_mbp(xi, beta, least), robustness_from_ldp(epsilon, beta)
     inside = np.minimum(xi.upper, 1.0)
@@ -317,13 +317,6 @@ def _estimate(value: FloatArray, error: Any, unit: Any, method: str) -> Estimate
     most = 1.0 if unit == "probability" else np.inf
     return Estimate(value, np.maximum(value - error, 0.0), np.minimum(value + error, most), kind="exact", unit=unit,
                     method=method)  # fmt: skip
-
-
-def _joined(parts: list[Estimate]) -> Estimate:
-    """Estimates of one kind, one a scale, as one."""
-    numbers = (np.array([getattr(one, name) for one in parts]) for name in ("value", "lower", "upper"))
-    one = parts[0]
-    return Estimate(*numbers, kind=one.kind, unit=one.unit, method=one.method, confidence=one.confidence)
 
 
 def _smaller(one: Estimate, other: Estimate) -> Estimate:

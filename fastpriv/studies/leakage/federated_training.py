@@ -36,7 +36,7 @@ from .protections import Protection
 from .trainable_models import checked_labels, checked_model, checked_records, checked_weights
 from .training_privacy import epsilon_of_training, sensitivity_of_round
 
-__all__ = ["Training", "Updates"]
+__all__ = ["Training", "Updates", "clipping", "descent"]
 
 _BATCHES = ("fixed", "poisson", "full")  # how a round draws its batch
 _SHARED = ("gradient", "weights")  # what a round shares
@@ -199,6 +199,11 @@ class Training(ValueObject):
         given = ((name, getattr(self, name)) for name in self._fields[1:])
         words = ", ".join(f"{name}={value!r}" for name, value in given if value is not None)
         return f"Training({description_of(self.model)}, {words})"
+
+    def under(self, protection: Protection, **changed: Any) -> Training:
+        """The same training under another protection, and with other arguments where they are named."""
+        words = {name: getattr(self, name) for name in self._fields[1:]}
+        return Training(self.model, **(words | {"protection": protection} | changed))
 
     def expected_size(self, n_records: int) -> float:
         """The number that sums of gradients are divided by, out of a pool of ``n_records``."""
@@ -363,14 +368,13 @@ class Training(ValueObject):
         size, rows, targets = self.expected_size(len(x)), x[members], y[members]
         guard, rate, steps = self.protection, self.learning_rate, self.local_steps
         with np.errstate(over="ignore", invalid="ignore"):
-            if isinstance(self.model, LayeredModel) and not guard.every_step:
-                total = self.model.descent(w, rows, targets, clip=self._clip, size=size, steps=steps, rate=rate)
+            if not guard.every_step:
+                total = descent(self.model, w, rows, targets, clip=self._clip, size=size, steps=steps, rate=rate)
             else:
                 total, local = np.zeros(w.size), w
                 for _ in range(steps):
-                    step = self._mean_gradient(local, rows, targets, size)
-                    if guard.every_step:
-                        step = guard.protected(step, stream)
+                    step = descent(self.model, local, rows, targets, clip=self._clip, size=size, steps=1, rate=0.0)
+                    step = guard.protected(step, stream)
                     total += step
                     local = local - rate * step
             mean = total / steps
@@ -381,19 +385,6 @@ class Training(ValueObject):
     @property
     def _clip(self) -> float:
         return math.inf if self.protection.clip_example is None else self.protection.clip_example
-
-    def _mean_gradient(self, w: FloatArray, x: FloatArray, y: IntArray, size: float) -> FloatArray:
-        """Sum of the gradients of a batch, each clipped, divided by ``size``."""
-        clip = self._clip
-        if isinstance(self.model, LayeredModel):
-            return self.model.descent(w, x, y, clip=clip, size=size, steps=1, rate=0.0)
-        if len(x) == 0:
-            return np.zeros(w.size)
-        if clip == math.inf:
-            return np.asarray(self.model.gradient(w, x, y), dtype=np.float64) * (len(x) / size)
-        rows = np.asarray(self.model.per_example_gradients(w, x, y), dtype=np.float64)
-        scale = np.minimum(1.0, clip / np.maximum(np.linalg.norm(rows, axis=1), SMALLEST_NORMAL))
-        return np.asarray((rows * scale[:, None]).sum(axis=0) / size)
 
     def _following(self, before: FloatArray, shared: FloatArray) -> FloatArray:
         """Weights that the next round starts from."""
@@ -416,6 +407,31 @@ class Training(ValueObject):
         if payload[:width] != current.tobytes():
             return None
         return np.frombuffer(payload[width : 2 * width]), np.frombuffer(payload[2 * width :], dtype=np.int64).copy()
+
+
+def descent(
+    model: Any, weights: FloatArray, records: FloatArray, labels: IntArray, *, clip: float, size: float, steps: int,
+    rate: float,
+) -> FloatArray:  # fmt: skip
+    """Sum of the gradients of some steps on one batch, each a sum of clipped gradients divided by ``size``."""
+    if isinstance(model, LayeredModel):
+        return model.descent(weights, records, labels, clip=clip, size=size, steps=steps, rate=rate)
+    total, local = np.zeros(weights.size), weights
+    for _ in range(steps if len(records) else 0):
+        if clip == math.inf:
+            step = np.asarray(model.gradient(local, records, labels), dtype=np.float64) * (len(records) / size)
+        else:
+            rows = np.asarray(model.per_example_gradients(local, records, labels), dtype=np.float64)
+            step = (rows * clipping(rows, clip)[:, None]).sum(axis=0) / size
+        total += step
+        local = local - rate * step
+    return total
+
+
+def clipping(gradients: FloatArray, longest: float) -> FloatArray:
+    """Factors that scale the rows down to this length."""
+    lengths = np.linalg.norm(gradients, axis=1)
+    return np.asarray(np.minimum(1.0, longest / np.maximum(lengths, SMALLEST_NORMAL)))
 
 
 def description_of(model: Any) -> str:

@@ -33,7 +33,7 @@ from ...base.numerics import SMALLEST_NORMAL, FloatArray, IntArray
 from ...base.random_streams import RNGLike
 from ...base.values import ValueObject
 from ...kernels import _gradient_matching, _matrix_product
-from .federated_training import Updates
+from .federated_training import Updates, clipping, descent
 from .layered_models import LayeredModel, SoftmaxRegression
 from .trainable_models import checked_labels, checked_model, checked_weights
 
@@ -54,10 +54,8 @@ _REDUCED_STARTS = 8  # in the space of the rows, which cost a tenth of one in th
 _REDUCED_SETS = 3  # label multisets that have so many starts
 _REDUCED_STEPS = 100  # damped steps of one of them
 _NETWORK_STEPS = 20  # of networks, from differences: a start that is good needs about ten
-# Damping of Gauss-Newton steps of networks, relative to the largest diagonal entry: the first, and that of the last.
-_FIRST_DAMPING, _MOST_DAMPING = 1e-3, 1e3
-# bound: none - damping below which steps are as good as plain ones
-_LEAST_DAMPING = 1e-12
+# bound: none - tolerance of SciPy that ends no search
+_LEAST = 1e-15
 # bound: none - step of the differences; what it misses only slows the search down
 _DIFFERENCE = 2.0**-24
 _SLOWER = 16  # how many times fewer starts there are for networks, whose searches take longer
@@ -166,24 +164,14 @@ class ObservedRound(NamedTuple):
         """The factor of each record's gradient in the sum."""
         if self.clip == math.inf:
             return np.full(len(records), 1.0 / self.divisor)
-        return self._clipping(self.model.per_example_gradients(self.weights, records, labels)) / self.divisor
-
-    def _clipping(self, gradients: FloatArray) -> FloatArray:
-        """What clipping multiplies each row by."""
-        lengths = np.sqrt((gradients * gradients).sum(axis=1))
-        return np.asarray(np.minimum(1.0, self.clip / np.maximum(lengths, SMALLEST_NORMAL)))
+        return clipping(self.model.per_example_gradients(self.weights, records, labels), self.clip) / self.divisor
 
     def update(self, records: FloatArray, labels: IntArray) -> FloatArray:
         """The mean gradient that these records would have shared, without noise."""
-        if isinstance(self.model, LayeredModel):
-            return self.model.descent(self.before, records, labels, clip=self.clip, size=self.divisor, steps=self.steps,
-                                      rate=self.learning_rate) / self.steps  # fmt: skip
-        local, total = self.before, np.zeros(self.before.size)
-        for _ in range(self.steps):
-            rows = self.model.per_example_gradients(local, records, labels)
-            step = (rows * self._clipping(rows)[:, None]).sum(axis=0) / self.divisor
-            total += step
-            local = local - self.learning_rate * step
+        total = descent(
+            self.model, self.before, records, labels, clip=self.clip, size=self.divisor, steps=self.steps,
+            rate=self.learning_rate,
+        )  # fmt: skip
         return np.asarray(total / self.steps)
 
 
@@ -656,7 +644,7 @@ class _MatchingProblem:
             if reduced is not None:
                 y, value, _ = reduced.descend(y, self.one_hot, np.zeros(size), 0.0, solved, _REDUCED_STEPS)
             else:
-                y, value = self._in_span(y, basis, solved)
+                y, value = self._in_span(y, basis)
             if best is not None and not value < best[1]:
                 continue
             best = _matrix_product.product(y, basis.T), value
@@ -665,32 +653,21 @@ class _MatchingProblem:
         assert best is not None
         return best[0], self.distance(best[0])
 
-    def _in_span(self, start: FloatArray, basis: FloatArray, solved: float) -> tuple[FloatArray, float]:
-        """Coefficients of records in a basis: damped Gauss-Newton steps with differences of gradients."""
+    def _in_span(self, start: FloatArray, basis: FloatArray) -> tuple[FloatArray, float]:
+        """Coefficients of records in a basis: the method of Levenberg and Marquardt, with differences of gradients."""
 
         def miss(y: FloatArray) -> FloatArray:
             return self.gradient(_matrix_product.product(y.reshape(start.shape), basis.T), self.shares) - self.target
 
-        y, damping = start.ravel(), _FIRST_DAMPING
-        residual = miss(y)
-        value, n = _square(residual), y.size
-        for _ in range(_NETWORK_STEPS):
-            if value <= solved:
-                break
-            columns = np.stack([(miss(y + _DIFFERENCE * axis) - residual) / _DIFFERENCE for axis in np.eye(n)])
-            normal, slope = _matrix_product.product(columns, columns), _matrix_product.matrix_vector(columns, residual)
-            largest, before = float(np.diagonal(normal).max()), value
-            while damping <= _MOST_DAMPING and largest > 0.0:
-                moved = y - np.linalg.solve(normal + damping * largest * np.eye(n), slope)
-                tried = miss(moved)
-                if _square(tried) < value:
-                    y, residual, value = moved, tried, _square(tried)
-                    damping = max(0.1 * damping, _LEAST_DAMPING)
-                    break
-                damping *= 5.0
-            if before - value <= _FLAT * value:
-                break
-        return y.reshape(start.shape), value
+        def steps(y: FloatArray) -> FloatArray:
+            residual = miss(y)
+            return np.stack([(miss(y + _DIFFERENCE * axis) - residual) / _DIFFERENCE for axis in np.eye(y.size)]).T
+
+        from scipy.optimize import least_squares
+
+        found = least_squares(miss, start.ravel(), steps, method="lm", ftol=_FLAT, xtol=_LEAST, gtol=_LEAST,
+                              max_nfev=_NETWORK_STEPS)  # fmt: skip
+        return found.x.reshape(start.shape), _square(found.fun)
 
 
 def _matrices(model: Any, gradient: ArrayLike) -> list[FloatArray]:

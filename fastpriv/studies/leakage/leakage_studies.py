@@ -34,7 +34,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,7 +66,7 @@ from .protections import Protection
 from .study_results import ExactLeakage, LeakageOutcome, LeakageStudy, ReconstructionExample, guessing_remark
 from .trainable_models import checked_labels, checked_model, checked_records, checked_weights
 
-__all__ = ["leakage_study"]  # fmt: skip
+__all__ = ["LeakageDesign", "leakage_study"]
 
 _MOST_BATCHES = 20_000_000  # of a pool whose posterior is enumerated for each update: half a second or so
 # bound: none - noise, in lengths of the longest gradient, with which a batch without noise must be the likeliest
@@ -82,29 +82,12 @@ _STORED_TOGETHER = 16  # cells that are written in one transaction: at most thes
 _POOL, _BATCH, _WEIGHTS, _UPDATE, _ATTACK, _UTILITY, _ESTIMATE = range(7)
 
 
-def leakage_study(
-    model: Any, records: ArrayLike, labels: ArrayLike, protections: Mapping[str, Protection] | Sequence[Protection], *,
-    attack: Any = None, pool: ArrayLike = 100, batch: ArrayLike = 4, n_models: int = 8, n_attacks: int = 10,
-    weights: ArrayLike | None = None, rounds: int = 1, local_steps: int = 1, learning_rate: float = 0.1,
-    share: str = "gradient", reference: int = 0, threshold: float = math.inf, pseudo_count: float = 1.0,
-    utility_rounds: int = 0, confidence: float = 0.95, rng: RNGLike = None,
-    store: str | os.PathLike[str] | None = None, resume: bool = True, n_jobs: int | None = None, executor: Any = None,
-    progress: Progress = None,
-) -> LeakageStudy:  # fmt: skip
-    """Attack the updates of one batch under each protection, and compare with the exact posterior of the same updates.
+@dataclass(frozen=True, kw_only=True)
+class LeakageDesign:
+    """What a study of leakage repeats: the batch, the models, their training, and how estimates are made.
 
     Parameters
     ----------
-    model : TrainableModel
-        What is trained.
-    records : array_like, shape (R, D)
-        The data.
-    labels : array_like of int, shape (R,)
-        Classes, from 0.
-    protections : mapping of str to Protection, or sequence of Protection
-        The grid; labels are names, or ``Protection.label``.
-    attack : object with ``reconstruct(updates, rng=)``, optional
-        By default ``GradientMatching()``.
     pool : int or array_like of int
         Number of candidate records, drawn from the data, or their indices there.
     batch : int or array_like of int
@@ -124,6 +107,56 @@ def leakage_study(
     utility_rounds : int
         If positive, each model is also trained so many rounds, on fixed batches of the same size out of four fifths of
         the data, and judged on the rest.
+
+    Notes
+    -----
+    ``leakage_study`` checks the numbers.
+
+    Examples
+    --------
+    >>> from fastpriv.leakage import LeakageDesign
+    >>> LeakageDesign(batch=1, n_models=4).n_attacks
+    10
+    """
+
+    pool: Any = 100
+    batch: Any = 4
+    n_models: int = 8
+    n_attacks: int = 10
+    weights: Any = None
+    rounds: int = 1
+    local_steps: int = 1
+    learning_rate: float = 0.1
+    share: str = "gradient"
+    reference: int = 0
+    threshold: float = math.inf
+    pseudo_count: float = 1.0
+    utility_rounds: int = 0
+    confidence: float = 0.95
+
+
+def leakage_study(
+    model: Any, records: ArrayLike, labels: ArrayLike, protections: Mapping[str, Protection] | Sequence[Protection], *,
+    attack: Any = None, design: LeakageDesign | None = None, rng: RNGLike = None,
+    store: str | os.PathLike[str] | None = None, resume: bool = True, n_jobs: int | None = None, executor: Any = None,
+    progress: Progress = None, **words: Any,
+) -> LeakageStudy:  # fmt: skip
+    """Attack the updates of one batch under each protection, and compare with the exact posterior of the same updates.
+
+    Parameters
+    ----------
+    model : TrainableModel
+        What is trained.
+    records : array_like, shape (R, D)
+        The data.
+    labels : array_like of int, shape (R,)
+        Classes, from 0.
+    protections : mapping of str to Protection, or sequence of Protection
+        The grid; labels are names, or ``Protection.label``.
+    attack : object with ``reconstruct(updates, rng=)``, optional
+        By default ``GradientMatching()``.
+    design : LeakageDesign, optional
+        What is repeated, and how.
     rng : int, Generator or None
         Source of all random numbers.
     store : path, optional
@@ -136,6 +169,8 @@ def leakage_study(
         Another engine, as ``sweep`` takes it.
     progress : bool or callable, optional
         Whether a bar counts cells, or a function of the number done and the total.
+    **words
+        Fields of ``LeakageDesign`` that take the place of those of ``design``, such as ``batch=1``.
 
     Returns
     -------
@@ -166,36 +201,37 @@ def leakage_study(
     >>> [round(one.exact.recovered.value, 1) for one in study.outcomes]
     [1.0, 0.0]
     """
+    if design is not None:
+        validate.instance("design", design, LeakageDesign)
+    plan = replace(design or LeakageDesign(), **words)
     grid = _checked_grid(protections)
     root = random_streams.root(rng)
     if store is not None and not isinstance(rng, (int, np.integer)):
         raise DomainError(f"rng must be an integer with a store; got {validate.shown(rng)}. Pass rng=0, say.")
     x = checked_records(checked_model(model), records)
     y = checked_labels(model, labels, len(x))
-    farthest = validate.scalar("threshold", threshold, "at least 0", lambda d: d >= 0)
-    models = validate.count("n_models", n_models, 1, _MOST_REPETITIONS)
-    attacks = validate.count("n_attacks", n_attacks, 1, _MOST_REPETITIONS)
+    farthest = validate.scalar("threshold", plan.threshold, "at least 0", lambda d: d >= 0)
+    models = validate.count("n_models", plan.n_models, 1, _MOST_REPETITIONS)
+    attacks = validate.count("n_attacks", plan.n_attacks, 1, _MOST_REPETITIONS)
     executors.checked(executor, n_jobs)
     parallel.checked(n_jobs, progress)
-    first = validate.count("reference", reference, 0, len(grid) - 1)
-    extent = validate.count("utility_rounds", utility_rounds, 0, validate.MOST_ENTRIES)
-    chosen = _indices("pool", pool, len(x), _generator(root, _POOL))
-    members = _indices("batch", batch, chosen.size, _generator(root, _BATCH))
+    first = validate.count("reference", plan.reference, 0, len(grid) - 1)
+    extent = validate.count("utility_rounds", plan.utility_rounds, 0, validate.MOST_ENTRIES)
+    chosen = _indices("pool", plan.pool, len(x), _generator(root, _POOL))
+    members = _indices("batch", plan.batch, chosen.size, _generator(root, _BATCH))
     attacker = _default_attack() if attack is None else attack
     if not callable(getattr(attacker, "reconstruct", None)):
         raise DomainError(
             f"attack must have a method reconstruct(updates, rng=); got {validate.shown(attacker)}. Pass "
             "GradientMatching(), or leave it out."
         )
-    if weights is None:
+    if plan.weights is None:
         starts = np.array([model.initial(_generator(root, _WEIGHTS, m)) for m in range(models)])
     else:
-        starts = np.array([checked_weights(model, one) for one in _rows("weights", weights, models)])
-    trainings = tuple(
-        Training(model, rounds=rounds, local_steps=local_steps, learning_rate=learning_rate, batch="full", share=share,
-                 protection=one)
-        for one in grid.values()
-    )  # fmt: skip
+        starts = np.array([checked_weights(model, one) for one in _rows("weights", plan.weights, models)])
+    unprotected = Training(model, rounds=plan.rounds, local_steps=plan.local_steps, learning_rate=plan.learning_rate,
+                           batch="full", share=plan.share)  # fmt: skip
+    trainings = tuple(unprotected.under(protection) for protection in grid.values())
     cells = _Cells(trainings, attacker, x, y, chosen, members, starts, extent, farthest, root)
     tasks = [_Task(kind, c, m, t) for c in range(len(grid)) for m in range(models)
              for kind, count in ((_ATTACK, attacks), (_UPDATE, 1), (_UTILITY, min(extent, 1)))
@@ -203,20 +239,19 @@ def leakage_study(
     settings = {
         "protections": {name: repr(one) for name, one in grid.items()}, "attack": _described(attacker),
         "pool": int(chosen.size), "batch_size": int(members.size), "n_models": models, "n_attacks": attacks,
-        "training": repr(trainings[first]), "reference": first, "threshold": farthest, "pseudo_count": pseudo_count,
-        "utility_rounds": extent, "confidence": confidence,
+        "training": repr(trainings[first]), "reference": first, "threshold": farthest,
+        "pseudo_count": plan.pseudo_count, "utility_rounds": extent, "confidence": plan.confidence,
         "rng": int(rng) if isinstance(rng, (int, np.integer)) else None,
     }  # fmt: skip
     # what cells have in their keys, and what estimates alone depend on, is not part of what a store belongs to
     others = ("protections", "n_models", "n_attacks", "reference", "pseudo_count", "confidence")
     belongs = {key: value for key, value in settings.items() if key not in others}
-    belongs["training"] = repr(Training(model, rounds=rounds, local_steps=local_steps, learning_rate=learning_rate,
-                                        batch="full", share=share))  # fmt: skip
+    belongs["training"] = repr(unprotected)
     identity = {"version": __version__, "study": json.dumps(json_safe(belongs), sort_keys=True),
                 "data": cells.digest()}  # fmt: skip
     with nullcontext() if store is None else ResultStore.open(store, identity=identity, resume=resume) as kept:
         results = _computed(cells, tasks, [_cell_key(one, cells) for one in tasks], kept, n_jobs, executor, progress)
-    return _study(grid, cells, tasks, results, first, attacks, pseudo_count, confidence, settings)
+    return _study(grid, cells, tasks, results, first, attacks, plan, settings)
 
 
 class _Task(NamedTuple):
@@ -285,10 +320,9 @@ class _Cells:
         order = _generator(self.root, _UTILITY, task.model).permutation(len(self.records))
         held, rest = order[: max(1, len(order) // 5)], order[max(1, len(order) // 5) :]
         short = self.trainings[task.protection]
-        training = Training(
-            short.model, rounds=self.utility_rounds, local_steps=short.local_steps, learning_rate=short.learning_rate,
-            batch="fixed", batch_size=min(self.batch.size, rest.size), share=short.share, protection=short.protection,
-        )  # fmt: skip
+        training = short.under(
+            short.protection, rounds=self.utility_rounds, batch="fixed", batch_size=min(self.batch.size, rest.size)
+        )
         end = training.run(
             self.records[rest], self.labels[rest], rng=_stream(self.root, _UTILITY, task.model, 1),
             weights=self.starts[task.model],
@@ -409,7 +443,7 @@ def _computed(
 
 def _study(
     grid: dict[str, Protection], cells: _Cells, tasks: list[_Task], results: list[FloatArray], reference: int,
-    attacks: int, pseudo_count: float, confidence: float, settings: Mapping[str, Any],
+    attacks: int, plan: LeakageDesign, settings: Mapping[str, Any],
 ) -> LeakageStudy:  # fmt: skip
     """Estimates and exact values from the results of all cells."""
     models, size = len(cells.starts), cells.batch.size
@@ -427,8 +461,8 @@ def _study(
             details[kind, c, m] = result
     estimates = [
         bayesian_privacy_estimate(
-            attributions[c], cells.pool.size, batch=cells.batch, pseudo_count=pseudo_count, confidence=confidence,
-            rng=_stream(cells.root, _ESTIMATE),
+            attributions[c], cells.pool.size, batch=cells.batch, pseudo_count=plan.pseudo_count,
+            confidence=plan.confidence, rng=_stream(cells.root, _ESTIMATE),
         )
         for c in range(len(grid))
     ]  # fmt: skip
@@ -438,15 +472,15 @@ def _study(
         rows = [details[_UPDATE, c, m] for m in range(models)]
         exact, remark = _exact_leakage([row[1:] for row in rows], size, cells.pool.size, estimates[c].smoothing)
         recovered, chance = float(estimates[c].recovered.value), size / cells.pool.size
-        remark = "; ".join(filter(None, (remark, guessing_remark(recovered, chance, models, confidence))))
+        remark = "; ".join(filter(None, (remark, guessing_remark(recovered, chance, models, plan.confidence))))
         distance = _total_variation(guards[reference], guard, cells.trainings[c])
         accuracy = None
         if cells.utility_rounds:
             rates = np.array([details[_UTILITY, c, m][0] for m in range(models)])
-            accuracy = _student_mean(rates, confidence, most=1.0)
+            accuracy = _student_mean(rates, plan.confidence, most=1.0)
         outcomes.append(LeakageOutcome(
             label, guard, estimates[c], exact, estimates[reference].leakage(distance), distance,
-            _student_mean(np.array([row[0] for row in rows]), confidence), accuracy, remark,
+            _student_mean(np.array([row[0] for row in rows]), plan.confidence), accuracy, remark,
         ))  # fmt: skip
     return LeakageStudy(tuple(outcomes), cells.pool, cells.batch, attributions, settings, tuple(examples))
 

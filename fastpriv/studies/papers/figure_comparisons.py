@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -30,6 +30,7 @@ from ..membership.priors import FixedSizeMembership
 from ..membership.releases import FrequencyRelease, SimulatedReleases
 from ..membership.seed_mixtures import SeedMixtureAttacker, simulate_with_seeds
 from ..membership.studies import attack_scores
+from .texts import texts_of
 
 __all__ = ["NETWORKS", "FigureSetup", "PaperComparison", "Unit", "comparison", "units_of"]
 
@@ -126,51 +127,67 @@ class Unit(NamedTuple):
         return float(self.losses.mean())
 
 
-_Found = Mapping[str, Unit]
-_Maker = Callable[[Any, Mapping[str, Unit], str | None], Unit]  # of a seed, units before it and a checkpoint
+_Units = Mapping[str, Unit]
+_Maker = Callable[[Any, _Units, str | None], Unit]  # of a seed, units before it and a checkpoint
+
+_FOUR = ("bayes", "adaptive", "fixed", "score")  # attacks of comparison (b)
+# Attacks that the best responses of a panel answer.
+_RESPONSES = {"a": ("fixed LRT", "adaptive LRT"), "c": ("score",)}
+# The game of the generators of a panel.
+_GAMES = {"a": "genotypes", "d": "genotypes", "e": "adult", "f": "weights"}
+# Attacks on the generators of each game, beside Bayes and networks.
+_OF_GENERATORS = {"genotypes": ("tree", "svm"), "adult": ("adaptive", "fixed", "score"), "weights": ()}
 
 
 def units_of(letter: str, setting: FigureSetup) -> dict[str, _Maker]:
     """Names of the units of a panel, and what makes each; none where the panel cannot be run."""
-    s, letters = setting, {"a": "genotypes", "d": "genotypes", "e": "adult", "f": "weights"}
+    s, game = setting, _GAMES.get(letter)
     if letter == "b":
-        return {"L-infinity": lambda seed, found, file: _noise_unit(
-            s, s.pool, s.others, LInfinityNoise(2 * LOSS / (s.pool.n_attributes + 1)), _FOUR, seed)}  # fmt: skip
-    if letter == "c":
-        return {"response to score": partial(_response_to, s, "score")}
-    units: dict[str, _Maker] = {}
-    if letter == "a":
-        for name in ("fixed LRT", "adaptive LRT"):
-            units[f"response to {name}"] = partial(_response_to, s, name)
-    game = letters[letter]
-    if s.torch and not (letter == "e" and s.adult is None):
+        noise = LInfinityNoise(2 * LOSS / (s.pool.n_attributes + 1))
+        return {"L-infinity": lambda seed, done, file: _noise_unit(s, s.pool, s.others, noise, _FOUR, seed)}
+    units: dict[str, _Maker] = {
+        f"response to {name}": partial(_response_to, s, name) for name in _RESPONSES.get(letter, ())
+    }
+    if game is None:
+        return units
+    if s.torch and not (game == "adult" and s.adult is None):
         for i in range(s.networks.trainings):
-            units[f"{game}, generator {i}"] = lambda seed, found, file: _generator_unit(s, game, seed, file)
+            units[f"{game}, generator {i}"] = partial(_generator_unit, s, game)
     elif letter != "a":
         return {}
-    if letter == "f":
-        units["weights, Laplace"] = lambda seed, found, file: _noise_unit(
-            s, s.few, s.few_others, LaplaceNoise(_loss_of(found, "weights")), ["bayes"], seed)  # fmt: skip
-        counted = slice(_WEIGHTED)
-        units["weights, Laplace on those that count"] = lambda seed, found, file: _noise_unit(
-            s, s.few.select(attributes=np.arange(s.few.n_attributes)[counted]),
-            s.few_others.select(attributes=np.arange(s.few.n_attributes)[counted]),
-            LaplaceNoise(_loss_of(found, "weights")), ["bayes"], seed)  # fmt: skip
-        return units
     pool, others, _ = _game(s, game)
-    units[f"{game}, Gaussian"] = lambda seed, found, file: _noise_unit(
-        s, pool, others, GaussianNoise(_loss_of(found, game) * math.sqrt(math.pi / 2)), ["bayes"], seed)  # fmt: skip
+
+    def noisy(make: Callable[[float], Noise], counted: slice) -> _Maker:
+        """Noise of the loss of the generators, on these attributes."""
+        columns = np.arange(pool.n_attributes)[counted]
+        people, references = pool.select(attributes=columns), others.select(attributes=columns)
+        return lambda seed, done, file: _noise_unit(
+            s, people, references, make(_loss_of(done, game)), ["bayes"], seed
+        )  # fmt: skip
+
+    if game == "weights":
+        units["weights, Laplace"] = noisy(LaplaceNoise, slice(None))
+        units["weights, Laplace on those that count"] = noisy(LaplaceNoise, slice(_WEIGHTED))
+    else:
+        units[f"{game}, Gaussian"] = noisy(lambda loss: GaussianNoise(loss * math.sqrt(math.pi / 2)), slice(None))
     return units
 
 
-def comparison(letter: str, setting: FigureSetup, found: _Found) -> PaperComparison:
+def comparison(letter: str, setting: FigureSetup, units: _Units) -> PaperComparison:
     """The panel of these units."""
-    return _PANELS[letter](setting, found)
-
-
-_FOUR = ("bayes", "adaptive", "fixed", "score")  # attacks of comparisons (b) and (e)
-# Attacks on the generators of each game, beside Bayes and networks.
-_OF_GENERATORS = {"genotypes": ("tree", "svm"), "adult": ("adaptive", "fixed", "score"), "weights": ()}
+    texts = texts_of("comparisons")
+    numbers = {
+        "loss": LOSS, "seeds": _SEEDS, "dither": _DITHER, "releases": f"{setting.n_releases:,}",
+        "counted": _WEIGHTED, "attributes": setting.few.n_attributes,
+    }  # fmt: skip
+    numbers["trained"] = texts["trained"].format_map(numbers)
+    claim, setup = texts[letter]["claim"], texts[letter]["setup"].format_map(numbers)
+    if letter == "e" and setting.adult is None:
+        return PaperComparison("e", claim, "", (), (), (), "Not run: no data were given.")
+    if letter in "def" and not _runs(units, _GAMES[letter]):
+        return PaperComparison(letter, claim, "", (), (), (), _NOT_TRAINED)
+    aucs, verdicts, curves, remark = _PANELS[letter](setting, units)
+    return PaperComparison(letter, claim, setup, tuple(aucs), tuple(verdicts), tuple(curves), remark)
 
 
 def _game(s: FigureSetup, game: str) -> tuple[Panel, Panel, FloatArray | None]:
@@ -185,13 +202,13 @@ def _game(s: FigureSetup, game: str) -> tuple[Panel, Panel, FloatArray | None]:
     return s.few, s.few_others, None
 
 
-def _runs(found: _Found, game: str) -> list[Unit]:
-    return [unit for name, unit in found.items() if name.startswith(f"{game}, generator ")]
+def _runs(units: _Units, game: str) -> list[Unit]:
+    return [unit for name, unit in units.items() if name.startswith(f"{game}, generator ")]
 
 
-def _loss_of(found: _Found, game: str) -> float:
+def _loss_of(units: _Units, game: str) -> float:
     """Mean loss of the generators of a game; what they aim at where none was trained."""
-    runs = _runs(found, game)
+    runs = _runs(units, game)
     return float(np.mean([unit.loss for unit in runs])) if runs else LOSS
 
 
@@ -216,7 +233,7 @@ def _scores(
     return found
 
 
-def _response_to(s: FigureSetup, name: str, seed: Any, found: _Found, checkpoint: str | None) -> Unit:
+def _response_to(s: FigureSetup, name: str, seed: Any, units: _Units, checkpoint: str | None) -> Unit:
     """A best response, which is a function of the membership: its releases are looked up."""
     seeds = seed.spawn(2)
     prior = FixedSizeMembership(s.few.n_people // 2)
@@ -258,7 +275,7 @@ def looked_up(pool: Panel, noise: GeneratorNoise, count: int, seed: Any) -> tupl
     return simulated, posterior, losses
 
 
-def _generator_unit(s: FigureSetup, game: str, seed: Any, checkpoint: str | None) -> Unit:
+def _generator_unit(s: FigureSetup, game: str, seed: Any, units: _Units, checkpoint: str | None) -> Unit:
     """Train a generator, freeze it, and attack it anew."""
     pool, others, kappa = _game(s, game)
     prior = FixedSizeMembership(pool.n_people // 2)
@@ -313,23 +330,55 @@ def _order(high: tuple[str, Estimate], low: tuple[str, Estimate], text: str | No
     return claim, "not decided at this size: " + numbers.format("and")
 
 
-def _verdicts(aucs: Mapping[str, Estimate], names: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Whether each attack is above the next one."""
-    pairs = itertools.pairwise([name for name in names if name in aucs])
-    return tuple(_order((one, aucs[one]), (other, aucs[other])) for one, other in pairs)
+class _Defence(NamedTuple):
+    """What is attacked: its name in tables, and the units whose mean AUCs stand for it."""
+
+    title: str
+    units: Sequence[Unit]
+
+    def auc(self, attack: str = _BAYES) -> Estimate:
+        return _mean_auc(self.units, attack)
+
+    def known(self, attacks: Sequence[str]) -> list[str]:
+        """Those of the attacks that ran."""
+        return [attack for attack in attacks if attack == _BAYES or attack in self.units[0].scores]
+
+    def rows(self, attacks: Sequence[str] = (_BAYES,)) -> list[_Row]:
+        return [(self.title, attack, self.auc(attack)) for attack in self.known(attacks)]
+
+    def compare_attacks(self, pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Whether the first attack of each pair is above the second."""
+        return [_order((high, self.auc(high)), (low, self.auc(low))) for high, low in pairs]
+
+    def curve(self, attack: str = _BAYES) -> RocCurve:
+        unit = self.units[0]
+        return roc_curve(unit.scores[_MIXED if attack == _BAYES and _MIXED in unit.scores else attack], unit.membership)
+
+    def curves(self, attacks: Sequence[str]) -> list[tuple[str, RocCurve]]:
+        return [(attack, self.curve(attack)) for attack in self.known(attacks)]
 
 
-def _curve(unit: Unit, title: str) -> RocCurve:
-    return roc_curve(unit.scores[title], unit.membership)
+_Row = tuple[str, str, Estimate]  # defence, attack, AUC
+# Rows, verdicts, curves and remark of a panel.
+_Content = tuple[list[_Row], list[tuple[str, str]], list[tuple[str, RocCurve]], str]
+
+# The end of each remark on generators that were not trained.
+_NOT_INSTALLED = "needs PyTorch, which is not installed (pip install 'fastpriv[networks]')."
+# The remark of a panel that needs a generator where none can be trained.
+_NOT_TRAINED = f"Not run: a trained generator {_NOT_INSTALLED}"
 
 
-def _curves(unit: Unit, titles: Sequence[str]) -> tuple[tuple[str, RocCurve], ...]:
-    return tuple(
-        (_BAYES if title == _MIXED else title, _curve(unit, title)) for title in titles if title in unit.scores
-    )
+def _generator(units: _Units, game: str) -> _Defence:
+    runs = _runs(units, game)
+    return _Defence(f"generator (loss {np.mean([run.loss for run in runs]):.3f})", runs)
 
 
-def _constant(s: FigureSetup, game: str) -> tuple[str, str, Estimate]:
+def _gaussian(units: _Units, game: str) -> _Defence:
+    """Gaussian noise of the loss of the generators."""
+    return _Defence(f"Gaussian noise (loss {_loss_of(units, game):.3f})", [units[f"{game}, Gaussian"]])
+
+
+def _constant(s: FigureSetup, game: str) -> _Row:
     """The release of the medians, which says nothing."""
     pool, _, kappa = _game(s, game)
     members = [list(one) for one in itertools.combinations(range(pool.n_people), pool.n_people // 2)]
@@ -340,160 +389,106 @@ def _constant(s: FigureSetup, game: str) -> tuple[str, str, Estimate]:
     return f"constant (loss {loss:.3f})", "any", exact(0.5, 0.0, unit="probability", method="no information")
 
 
-# The remark of a panel that needs a generator where none can be trained.
-_NOT_TRAINED = "Not run: a trained generator needs PyTorch, which is not installed (pip install 'fastpriv[networks]')."
-
-
-def _generator_rows(runs: Sequence[Unit], game: str, titles: Sequence[str]) -> list[tuple[str, str, Estimate]]:
-    loss = np.mean([run.loss for run in runs])
-    name = f"generator (loss {loss:.3f})"
-    return [(name, title, _mean_auc(runs, title)) for title in titles if title == _BAYES or title in runs[0].scores]
-
-
-def _of_each(runs: Sequence[Unit]) -> str:
+def _trainings(generator: _Defence) -> str:
     """The spread over trainings."""
+    runs = generator.units
     if len(runs) == 1:
         return "One generator was trained."
     each = ", ".join(f"{_mean_auc([run], _BAYES).value:.3f}" for run in runs)
     return f"Means over {len(runs)} generators of different seeds; of each the AUC of Bayes: {each}."
 
 
-def _against_gaussian(s: FigureSetup, game: str, found: _Found) -> tuple[list[tuple[str, str, Estimate]], Any]:
-    """The rows of Gaussian noise of equal loss and of a constant, and the claim about them."""
-    runs, noise = _runs(found, game), found[f"{game}, Gaussian"]
-    gaussian = _mean_auc([noise], _BAYES)
-    rows = [(f"Gaussian noise (loss {_loss_of(found, game):.3f})", _BAYES, gaussian), _constant(s, game)]
-    bayes = _mean_auc(runs, _BAYES)
-    return rows, _order(("", gaussian), ("", bayes), "the generator leaks less than Gaussian noise of its loss")
+def _less_than_gaussian(generator: _Defence, gaussian: _Defence) -> tuple[str, str]:
+    text = "the generator leaks less than Gaussian noise of its loss"
+    return _order(("", gaussian.auc()), ("", generator.auc()), text)
 
 
-def _panel_a(s: FigureSetup, found: _Found) -> PaperComparison:
-    names = ("fixed LRT", "adaptive LRT")
-    responses = [found[f"response to {name}"] for name in names]
-    aucs = [
-        (f"best response to {name} (loss {unit.loss:.3f})", _BAYES, _mean_auc([unit], _BAYES))
-        for name, unit in zip(names, responses, strict=True)
-    ]
-    curves = [(f"response to {name}", _curve(unit, _BAYES)) for name, unit in zip(names, responses, strict=True)]
-    noise, runs = found["genotypes, Gaussian"], _runs(found, "genotypes")
-    gaussian = _mean_auc([noise], _BAYES)
-    least = min((aucs[0][2], aucs[1][2]), key=lambda auc: float(auc.value))
-    claims, remark = [], "No generator: it needs PyTorch, which is not installed (pip install 'fastpriv[networks]')."
-    if runs:
-        aucs += _generator_rows(runs, "genotypes", (_BAYES, _FRESH, _TRAINED))
-        rows, claim = _against_gaussian(s, "genotypes", found)
-        aucs += rows
-        bayes, fresh = _mean_auc(runs, _BAYES), _mean_auc(runs, _FRESH)
-        claims = [_order(("", least), ("", bayes), "the generator is the most robust of the three"), claim, _order(
-            ("", bayes), ("", fresh), "a network that is trained anew finds less than the posterior")]  # fmt: skip
-        curves.append(("generator", _curve(runs[0], _MIXED)))
-        remark = _of_each(runs)
-    else:
-        aucs += [(f"Gaussian noise (loss {LOSS})", _BAYES, gaussian), _constant(s, "genotypes")]
-    claims.append(_order(("", least), ("", gaussian), "Gaussian noise is better than the best responses"))
-    curves.append(("Gaussian noise", _curve(noise, _BAYES)))
-    return PaperComparison(
-        "a", "The Bayes attacker against generator, fixed-LRT and adaptive-LRT defenders",
-        "The best responses are functions of the membership, so that different releases tell all to who knows them: "
-        "the Bayes attack looks the release up. " + _HOW_TRAINED, tuple(aucs), tuple(claims), tuple(curves), remark,
-    )  # fmt: skip
+def _panel_a(s: FigureSetup, units: _Units) -> _Content:
+    responses = {
+        name: _Defence(f"best response to {name} (loss {units[f'response to {name}'].loss:.3f})",
+                       [units[f"response to {name}"]])
+        for name in _RESPONSES["a"]
+    }  # fmt: skip
+    gaussian = _gaussian(units, "genotypes")
+    rows = [row for defence in responses.values() for row in defence.rows()]
+    curves = [(f"response to {name}", defence.curve()) for name, defence in responses.items()]
+    least = min((defence.auc() for defence in responses.values()), key=lambda auc: float(auc.value))
+    verdicts, remark = [], f"No generator: it {_NOT_INSTALLED}"
+    if _runs(units, "genotypes"):
+        generator = _generator(units, "genotypes")
+        rows += generator.rows((_BAYES, _FRESH, _TRAINED))
+        bayes, fresh = generator.auc(), generator.auc(_FRESH)
+        verdicts = [
+            _order(("", least), ("", bayes), "the generator is the most robust of the three"),
+            _less_than_gaussian(generator, gaussian),
+            _order(("", bayes), ("", fresh), "a network that is trained anew finds less than the posterior"),
+        ]
+        curves.append(("generator", generator.curve()))
+        remark = _trainings(generator)
+    verdicts.append(_order(("", least), ("", gaussian.auc()), "Gaussian noise is better than the best responses"))
+    curves.append(("Gaussian noise", gaussian.curve()))
+    return [*rows, *gaussian.rows(), _constant(s, "genotypes")], verdicts, curves, remark
 
 
-# How generators are trained and attacked, in the text of each panel that has one.
-_HOW_TRAINED = (
-    f"The generator is trained for a utility loss of {LOSS} with {_SEEDS} seeds and a Gaussian dither of {_DITHER}. "
-    "Bayes: the interval holds the AUC of the exact posterior, between an attacker who draws seeds and one who is told "
-    "them; the fresh network was trained after the generator was frozen."
-)  # fmt: skip
+def _panel_b(s: FigureSetup, units: _Units) -> _Content:
+    defence = _Defence("L-infinity", [units["L-infinity"]])
+    attacks = list(defence.units[0].scores)
+    return defence.rows(attacks), defence.compare_attacks(itertools.pairwise(attacks)), defence.curves(attacks), ""
 
 
-def _panel_b(s: FigureSetup, found: _Found) -> PaperComparison:
-    unit = found["L-infinity"]
-    aucs = {title: _mean_auc([unit], title) for title in unit.scores}
-    return PaperComparison(
-        "b", "Four attackers against the new pure DP defence",
-        f"Noise of density exp(-max |y| / c) with mean absolute value {LOSS}.",
-        tuple(("L-infinity", title, auc) for title, auc in aucs.items()), _verdicts(aucs, tuple(aucs)),
-        _curves(unit, tuple(unit.scores)),
-    )  # fmt: skip
-
-
-def _panel_c(s: FigureSetup, found: _Found) -> PaperComparison:
-    unit = found["response to score"]
-    aucs = {title: _mean_auc([unit], title) for title in unit.scores}
+def _panel_c(s: FigureSetup, units: _Units) -> _Content:
+    unit = units["response to score"]
+    defence = _Defence(f"best response to the score (loss {unit.loss:.3f})", [unit])
     pairs = ((_BAYES, "fixed LRT"), (_BAYES, "adaptive LRT"), ("fixed LRT", "score"), ("adaptive LRT", "score"))
-    return PaperComparison(
-        "c", "Four attackers against the defender who answers the score",
-        "The response is a function of the membership; the Bayes attack looks the release up.",
-        tuple((f"best response to the score (loss {unit.loss:.3f})", title, auc) for title, auc in aucs.items()),
-        tuple(_order((one, aucs[one]), (other, aucs[other])) for one, other in pairs),
-        _curves(unit, tuple(unit.scores)),
-    )  # fmt: skip
+    return defence.rows(list(unit.scores)), defence.compare_attacks(pairs), defence.curves(list(unit.scores)), ""
 
 
-def _panel_d(s: FigureSetup, found: _Found) -> PaperComparison:
-    claim = "The Bayes attacker against decision trees and SVM, of a generator"
-    runs = _runs(found, "genotypes")
-    if not runs:
-        return PaperComparison("d", claim, "", (), (), (), _NOT_TRAINED)
-    titles = (_BAYES, "decision trees", "SVM")
-    aucs = _generator_rows(runs, "genotypes", (*titles, _FRESH, _TRAINED))
-    by_title = {title: auc for _, title, auc in aucs}
-    rows, noise = _against_gaussian(s, "genotypes", found)
-    claims = _verdicts(by_title, titles)
-    remark = "The paper attacks the outputs of a classifier of digits; here frequencies are attacked. "
-    if "SVM" in by_title:
-        claims += (_order((_BAYES, by_title[_BAYES]), ("SVM", by_title["SVM"])),)
-    else:
-        remark += "No trees and no SVM: scikit-learn is not installed. "
-    return PaperComparison(
-        "d", claim, _HOW_TRAINED + f" One classifier a person, trained on {s.n_releases:,} releases.", (*aucs, *rows),
-        (*claims, noise), _curves(runs[0], (_MIXED, "decision trees", "SVM", _FRESH)), remark + _of_each(runs),
-    )  # fmt: skip
+def _panel_d(s: FigureSetup, units: _Units) -> _Content:
+    svm = "SVM" in _runs(units, "genotypes")[0].scores
+    rows, verdicts, curves, remark = _attacks_on_generator(
+        s, units, "genotypes", (_BAYES, "decision trees", "SVM"), [(_BAYES, "SVM")] if svm else []
+    )
+    missing = "" if svm else "No trees and no SVM: scikit-learn is not installed. "
+    text = "The paper attacks the outputs of a classifier of digits; here frequencies are attacked. "
+    return rows, verdicts, curves, text + missing + remark
 
 
-def _panel_e(s: FigureSetup, found: _Found) -> PaperComparison:
-    claim = "Four attackers on the Adult data, of a generator"
-    if s.adult is None:
-        return PaperComparison("e", claim, "", (), (), (), "Not run: no data were given.")
-    runs = _runs(found, "adult")
-    if not runs:
-        return PaperComparison("e", claim, "", (), (), (), _NOT_TRAINED)
-    titles = (_BAYES, "adaptive LRT", "fixed LRT", "score")
-    aucs = _generator_rows(runs, "adult", (*titles, _FRESH, _TRAINED))
-    rows, noise = _against_gaussian(s, "adult", found)
-    claims = _verdicts({title: auc for _, title, auc in aucs}, titles)
-    return PaperComparison(
-        "e", claim, _HOW_TRAINED, (*aucs, *rows), (*claims, noise), _curves(runs[0], (_MIXED, *titles[1:], _FRESH)),
-        _of_each(runs),
-    )  # fmt: skip
+def _panel_e(s: FigureSetup, units: _Units) -> _Content:
+    return _attacks_on_generator(s, units, "adult", (_BAYES, "adaptive LRT", "fixed LRT", "score"), [])
 
 
-def _panel_f(s: FigureSetup, found: _Found) -> PaperComparison:
-    claim = "Equal weighted utility loss: a generator that knows the weights against epsilon-DP"
-    runs = _runs(found, "weights")
-    if not runs:
-        return PaperComparison("f", claim, "", (), (), (), _NOT_TRAINED)
-    aucs = _generator_rows(runs, "weights", (_BAYES, _FRESH, _TRAINED))
-    scale = _loss_of(found, "weights")
-    whole, some = found["weights, Laplace"], found["weights, Laplace on those that count"]
-    epsilon = s.few.n_attributes / (s.few.n_people // 2 * scale)
-    aucs += [(f"Laplace on all attributes (epsilon {epsilon:.0f})", _BAYES, _mean_auc([whole], _BAYES)),
-             (f"Laplace on those that count (epsilon {epsilon * _WEIGHTED / s.few.n_attributes:.0f}), constants "
-              "elsewhere", _BAYES, _mean_auc([some], _BAYES)), _constant(s, "weights")]  # fmt: skip
-    everywhere, counted = aucs[-3][2], aucs[-2][2]
-    return PaperComparison(
-        "f", claim, f"Utility counts for {_WEIGHTED} of {s.few.n_attributes} attributes, and all defences have the "
-        "same loss there; releasing constants elsewhere costs nothing. " + _HOW_TRAINED, tuple(aucs),
-        (_order(("", everywhere), ("", aucs[0][2]), "the generator leaks less than epsilon-DP noise of its weighted "
-                "loss"),
-         _order(("", everywhere), ("", counted), "epsilon-DP noise that knows the weights leaks less, too"),
-         _order(("", counted), ("", aucs[0][2]), "the generator leaks less than epsilon-DP noise that knows the "
-                "weights")),
-        (("generator", _curve(runs[0], _MIXED)), ("Laplace everywhere", _curve(whole, _BAYES)),
-         ("Laplace where it counts", _curve(some, _BAYES))), _of_each(runs),
-    )  # fmt: skip
+def _attacks_on_generator(
+    s: FigureSetup, units: _Units, game: str, attacks: Sequence[str], further: Sequence[tuple[str, str]]
+) -> _Content:
+    """Attacks on the generators of a game, each above the next one, beside Gaussian noise and a constant."""
+    generator, gaussian = _generator(units, game), _gaussian(units, game)
+    rows = [*generator.rows((*attacks, _FRESH, _TRAINED)), *gaussian.rows(), _constant(s, game)]
+    verdicts = generator.compare_attacks([*itertools.pairwise(generator.known(attacks)), *further])
+    verdicts.append(_less_than_gaussian(generator, gaussian))
+    return rows, verdicts, generator.curves((*attacks, _FRESH)), _trainings(generator)
 
 
-# What makes the panel of each letter.
+def _panel_f(s: FigureSetup, units: _Units) -> _Content:
+    generator, m = _generator(units, "weights"), s.few.n_attributes
+    epsilon = m / (s.few.n_people // 2 * _loss_of(units, "weights"))
+    everywhere = _Defence(f"Laplace on all attributes (epsilon {epsilon:.0f})", [units["weights, Laplace"]])
+    counted = _Defence(
+        f"Laplace on those that count (epsilon {epsilon * _WEIGHTED / m:.0f}), constants elsewhere",
+        [units["weights, Laplace on those that count"]],
+    )
+    rows = [*generator.rows((_BAYES, _FRESH, _TRAINED)), *everywhere.rows(), *counted.rows(), _constant(s, "weights")]
+    verdicts = [
+        _order(("", high.auc()), ("", low.auc()), text)
+        for high, low, text in (
+            (everywhere, generator, "the generator leaks less than epsilon-DP noise of its weighted loss"),
+            (everywhere, counted, "epsilon-DP noise that knows the weights leaks less, too"),
+            (counted, generator, "the generator leaks less than epsilon-DP noise that knows the weights"),
+        )
+    ]
+    curves = [("generator", generator.curve()), ("Laplace everywhere", everywhere.curve()),
+              ("Laplace where it counts", counted.curve())]  # fmt: skip
+    return rows, verdicts, curves, _trainings(generator)
+
+
+# What fills the panel of each letter.
 _PANELS = {"a": _panel_a, "b": _panel_b, "c": _panel_c, "d": _panel_d, "e": _panel_e, "f": _panel_f}

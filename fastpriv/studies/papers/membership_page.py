@@ -8,8 +8,7 @@ from pathlib import Path
 
 from ... import __version__
 from ...base import validate
-from ...base.estimate import Estimate
-from ...base.files import atomic_write, json_safe, writable_directory, write_csv
+from ...base.files import json_safe, writable_directory, write_csv, write_text
 from ...report.attack_panels import roc_axes
 from ...report.html_page import (
     can_draw,
@@ -74,26 +73,16 @@ def save_paper(
     paths = [folder / name for name in ("comparisons.csv", "statements.csv", "paper.json", "paper.html")]
     write_csv(paths[0], comparisons.columns(), comparisons.rows())
     write_csv(paths[1], statements.columns(), statements.rows())
-    texts = (paper_json(comparisons, statements), paper_page(comparisons, statements, drawn=drawn))
-    for path, text in zip(paths[2:], texts, strict=True):
-        with atomic_write(path) as stream:
-            stream.write(text.encode())
+    write_text(paths[2], paper_json(comparisons, statements))
+    write_text(paths[3], paper_page(comparisons, statements, drawn=drawn))
     return paths
 
 
 def _statement_table(statements: PaperStatements) -> str:
     """The statements that do not hold, with their counterexamples, as an HTML table."""
     rows = [
-        (
-            one.name, one.printed, f"{_number(one.printed_left)} {one.printed_relation} {_number(one.printed_right)}",
-            one.counterexample, one.right,
-            f"{_number(one.right_left)} {one.right_relation} {_number(one.right_right)}",
-        )
-        for one in statements
-    ]  # fmt: skip
+        (each.name, each.printed, each.relation("printed"), each.counterexample, each.right, each.relation("right"))
+        for each in statements
+    ]
     headings = ("statement", "as published", "false:", "in the game of", "right form", "holds:")
     return table(headings, rows, caption="Statements that are false as published", numeric=())
-
-
-def _number(one: Estimate) -> str:
-    return f"{float(one.value):.6g}"

@@ -29,7 +29,7 @@ _X_AXES = {
 _SYMBOLS = {"mu_bits": (r"$\mu$ =", "bit"), "dimension": ("$d$ =", "")}  # of a parameter, before and after its value
 
 
-class _Line(NamedTuple):
+class _PanelLine(NamedTuple):
     """A curve of a figure, or a single number of it as a level."""
 
     curve: str
@@ -37,14 +37,14 @@ class _Line(NamedTuple):
     style: Any = _SOLID
 
 
-class _Panel(NamedTuple):
+class _PanelPlan(NamedTuple):
     """What a panel shows; ``setting`` picks the curves of this panel."""
 
     title: str
     x: str  # parameter along the axis
     y: str  # label of the axis
     limits: tuple[float, float] | None  # of the axis of y
-    lines: tuple[_Line, ...]
+    lines: tuple[_PanelLine, ...]
     by: str = ""  # parameter whose values have a colour each; otherwise every line has one
     setting: Mapping[str, float] = {}
     level: float | None = None  # drawn as a faint line
@@ -93,7 +93,7 @@ def figure_of_panels(figure: PaperFigure) -> Any:
     return _side_by_side(figure, _PANELS[figure.name])
 
 
-def _side_by_side(figure: PaperFigure, panels: tuple[_Panel, ...]) -> Any:
+def _side_by_side(figure: PaperFigure, panels: tuple[_PanelPlan, ...]) -> Any:
     """Draw panels side by side, each placed in its cell as in a figure of its own."""
     count, (width, height) = len(panels), _PANEL_SIZE
     left, right = 0.12, 0.98
@@ -105,7 +105,7 @@ def _side_by_side(figure: PaperFigure, panels: tuple[_Panel, ...]) -> Any:
     return picture
 
 
-def _draw(figure: PaperFigure, panel: _Panel, ax: Any) -> Any:
+def _draw(figure: PaperFigure, panel: _PanelPlan, ax: Any) -> Any:
     """Draw one panel: its lines with their bounds, levels, the number that is marked, and the legend."""
     values: list[Any] = [None]
     if panel.by:
@@ -139,7 +139,7 @@ def _draw(figure: PaperFigure, panel: _Panel, ax: Any) -> Any:
     return styled(ax, panel.title)
 
 
-def _marked(figure: PaperFigure, panel: _Panel, ax: Any) -> list[Any]:
+def _marked(figure: PaperFigure, panel: _PanelPlan, ax: Any) -> list[Any]:
     """Mark where a statement of the paper breaks, or how far it is off, if this panel shows it."""
     if figure.name == "figure3":
         x = float(figure.curve("crossing", **panel.setting).estimate.lower)
@@ -151,51 +151,51 @@ def _marked(figure: PaperFigure, panel: _Panel, ax: Any) -> list[Any]:
     return []
 
 
-def _lip_panel(mu: float) -> _Panel:
-    return _Panel(
+def _lip_panel(mu: float) -> _PanelPlan:
+    return _PanelPlan(
         rf"LIP of a mechanism that leaks $\mu$ = {mu:g} bit on average", "epsilon_nats", r"LIP $\delta$ (probability)",
         (1e-8, 2.0), (
-            _Line("lip_delta_gaussian", "Gaussian noise, exact, eq. (6)"),
-            _Line("lip_delta_as_published", "(13) as printed: no guarantee", _DASHED),
-            _Line("saturation", r"its limit $1 - 2^{-\mu}$", _DOTTED),
-            _Line("lip_delta_pointwise", "(13) for the worst input: valid", (0, (6, 1.5, 1.2, 1.5))),
-            _Line("lip_delta_tight", "tight for CD-LMIP, worst input"),
+            _PanelLine("lip_delta_gaussian", "Gaussian noise, exact, eq. (6)"),
+            _PanelLine("lip_delta_as_published", "(13) as printed: no guarantee", _DASHED),
+            _PanelLine("saturation", r"its limit $1 - 2^{-\mu}$", _DOTTED),
+            _PanelLine("lip_delta_pointwise", "(13) for the worst input: valid", (0, (6, 1.5, 1.2, 1.5))),
+            _PanelLine("lip_delta_tight", "tight for CD-LMIP, worst input"),
         ), setting={"mu_bits": mu},
     )  # fmt: skip
 
 
 # The panels of each figure, from left to right.
-_PANELS: dict[str, tuple[_Panel, ...]] = {
+_PANELS: dict[str, tuple[_PanelPlan, ...]] = {
     "figure1": (
-        _Panel(r"LDP of a mechanism that leaks $\mu$ bits at most", "epsilon_nats", r"LDP $\delta$ (probability)",
+        _PanelPlan(r"LDP of a mechanism that leaks $\mu$ bits at most", "epsilon_nats", r"LDP $\delta$ (probability)",
                (1e-8, 2.0), (
-            _Line("ldp_delta_achievable", "guaranteed to every mechanism, eq. (10)"),
-            _Line("saturation", r"its limit $\bar p_\mu$", _DOTTED),
-            _Line("ldp_delta_gaussian", "what Gaussian noise does, eq. (9)", _DASHED),
+            _PanelLine("ldp_delta_achievable", "guaranteed to every mechanism, eq. (10)"),
+            _PanelLine("saturation", r"its limit $\bar p_\mu$", _DOTTED),
+            _PanelLine("ldp_delta_gaussian", "what Gaussian noise does, eq. (9)", _DASHED),
         ), by="mu_bits"),
     ),
     "figure2": (
-        _Panel("Information of Gaussian noise, worst input distribution", "sigma_squared", r"CI-LMIP $\mu$ (bits)",
+        _PanelPlan("Information of Gaussian noise, worst input distribution", "sigma_squared", r"CI-LMIP $\mu$ (bits)",
                None, (
-            _Line("ci_lmip_from_ldp", "guaranteed by the LDP curve, eq. (12)"),
-            _Line("ci_lmip_optimal", "optimal, eq. (8)", _DASHED),
-            _Line("two_inputs", "sharp form for two inputs", _DOTTED),
+            _PanelLine("ci_lmip_from_ldp", "guaranteed by the LDP curve, eq. (12)"),
+            _PanelLine("ci_lmip_optimal", "optimal, eq. (8)", _DASHED),
+            _PanelLine("two_inputs", "sharp form for two inputs", _DOTTED),
         ), by="dimension"),
-        _Panel("The gap is a ratio, and tends to 4", "sigma_squared", "guaranteed / optimal", (3.4, 40.0),
-               (_Line("ratio", "eq. (12)"),), by="dimension", level=4.0),
+        _PanelPlan("The gap is a ratio, and tends to 4", "sigma_squared", "guaranteed / optimal", (3.4, 40.0),
+               (_PanelLine("ratio", "eq. (12)"),), by="dimension", level=4.0),
     ),
     "figure3": (_lip_panel(0.1), _lip_panel(0.01)),
     "figure4": (
-        _Panel("Information of Gaussian noise, given input distribution", "sigma_squared", r"CD-LMIP $\mu$ (bits)",
+        _PanelPlan("Information of Gaussian noise, given input distribution", "sigma_squared", r"CD-LMIP $\mu$ (bits)",
                (1e-4, 1e4), (
-            _Line("cd_lmip_optimal", "optimal, I(X; G(X))"),
-            _Line("cd_lmip_both_directions", "both directions kept apart", _DASHED),
-            _Line("cd_lmip_from_lip", "guaranteed by the LIP curve, eq. (14)"),
-            _Line("entropy", "entropy of the input: all there is", _DOTTED),
+            _PanelLine("cd_lmip_optimal", "optimal, I(X; G(X))"),
+            _PanelLine("cd_lmip_both_directions", "both directions kept apart", _DASHED),
+            _PanelLine("cd_lmip_from_lip", "guaranteed by the LIP curve, eq. (14)"),
+            _PanelLine("entropy", "entropy of the input: all there is", _DOTTED),
         )),
-        _Panel("How loose the guarantee is", "sigma_squared", "guaranteed / optimal", (0.7, 1e4), (
-            _Line("ratio", "eq. (14)"),
-            _Line("ratio_both_directions", "both directions kept apart", _DASHED),
+        _PanelPlan("How loose the guarantee is", "sigma_squared", "guaranteed / optimal", (0.7, 1e4), (
+            _PanelLine("ratio", "eq. (14)"),
+            _PanelLine("ratio_both_directions", "both directions kept apart", _DASHED),
         ), level=1.0),
     ),
 }  # fmt: skip

@@ -20,7 +20,7 @@ import numpy as np
 
 from ... import __version__
 from ...base import validate
-from ...base.files import atomic_write, json_safe, writable_directory, write_csv, write_picture
+from ...base.files import json_safe, writable_directory, write_csv, write_picture, write_text
 from ...base.numerics import rounded_down, rounded_outward, rounded_up
 from ...base.parallel import Progress, ordered_map
 from ...report.html_page import (
@@ -106,11 +106,7 @@ class Paper:
                 path = folder / f"{paper_figure.name}.{figure}"
                 paths.append(write_picture(path, figure_of_panels(paper_figure), figure, _DPI))
             files[paper_figure.name] = [path.name for path in paths if path.stem == paper_figure.name]
-        text = _page(self.figures, files, drawn=figure is not None)
-        paths.append(folder / "figures.html")
-        with atomic_write(paths[-1]) as stream:
-            stream.write(text.encode())
-        return paths
+        return [*paths, write_text(folder / "figures.html", _page(self.figures, files, drawn=figure is not None))]
 
     def json_pieces(self) -> Iterator[str]:
         """The JSON document in pieces: parameters, time and table of each figure; infinite numbers are strings."""

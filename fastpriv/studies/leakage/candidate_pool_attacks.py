@@ -70,7 +70,8 @@ class PoolPursuit(ValueObject):
     Notes
     -----
     **Accuracy** the mode of the exact posterior over all batches of three records, wherever it is tested;
-    ``tests/leakage/test_pool_attacks.py``. Source: the head of ``fastpriv/studies/leakage/pool_attacks.py``.
+    ``tests/leakage/test_candidate_pool_attacks.py``. Source: the head of
+    ``fastpriv/studies/leakage/candidate_pool_attacks.py``.
 
     Examples
     --------

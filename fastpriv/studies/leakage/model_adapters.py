@@ -51,7 +51,7 @@ class TorchModel:
     Weights are the module's parameters in its own order, flattened one after another. Gradients of single records are
     those of ``torch.func``. ``Training`` compares a few gradients with differences before it starts.
 
-    **Accuracy** ``tests/leakage/test_foreign_models.py`` compares with ``MultilayerPerceptron`` of the same weights.
+    **Accuracy** ``tests/leakage/test_model_adapters.py`` compares with ``MultilayerPerceptron`` of the same weights.
 
     Examples
     --------
