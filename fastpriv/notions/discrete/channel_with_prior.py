@@ -77,7 +77,7 @@ class ChannelWithPrior(NamedTuple):
     def gap(self) -> float:
         """How far the sum of the prior is from 1."""
         if isinstance(self.prior, tuple):
-            return math.expm1(sum(power * math.log1p(prior_gap(prior)) for _, power, prior in self.factors or ()))
+            return math.expm1(math.fsum(power * math.log1p(prior_gap(prior)) for _, power, prior in self.factors or ()))
         return prior_gap(self.prior)
 
     @property
