@@ -3,6 +3,8 @@
 A prior is a vector, a Pmf, a tuple with one prior for each factor of a product channel, or None for the uniform prior.
 """
 
+# bounds: tested by enclosures/test_channel_notions - rounding where a logarithm or an exponential of a bracket is taken
+
 from __future__ import annotations
 
 import math
