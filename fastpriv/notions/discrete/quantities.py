@@ -129,7 +129,7 @@ _TABLE: tuple[tuple[Callable[[ChannelWithPrior], bool], tuple[Evaluator, ...]], 
 def check_relations(results: dict[str, Bracket], model: ChannelWithPrior) -> dict[str, Bracket]:
     """The brackets, of which those that contradict each other are widened and marked as heuristic."""
     checked = dict(results)
-    for smaller, larger in _RELATIONS:
+    for smaller, larger in _RELATIONS if len(results) > 1 else ():
         if smaller in checked and larger in checked:
             a, b = checked[smaller], checked[larger]
             if _exceeds(a.lower, b.upper, model):
