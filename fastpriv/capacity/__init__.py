@@ -1,6 +1,6 @@
 """Capacities: the largest mutual information between a secret and its release.
 
-``awgn`` is about a secret in a ball behind Gaussian noise, solved by ``awgn_solver``; ``bac`` about the binary
+``awgn`` is about a secret in a ball behind Gaussian noise; ``bac`` about the binary
 asymmetric channel; ``finite`` about finite channels, solved by ``interior_point`` or, by their structure, in
 ``structured``; ``gaussian`` about Gaussian signals in Gaussian noise, and ``saddle_point`` about the game between them.
 """

@@ -263,13 +263,15 @@ def _sum_over_factors(channel: ProductChannel, parts: list[ChannelCapacity]) -> 
     )
     slack = 4 * UNIT_ROUNDOFF * upper
     factors = [part for times, part in zip(channel.powers, parts, strict=True) for _ in range(min(times, _SIDE_LIMIT))]
-    arrays = [_outer_product([getattr(part, name) for part in factors], operation) for name, operation in
-              (("input", np.multiply), ("output", np.multiply), ("divergences", np.add))]  # fmt: skip
+    p, q, k = (
+        _outer_product([getattr(part, name) for part in factors], operation)
+        for name, operation in (("input", np.multiply), ("output", np.multiply), ("divergences", np.add))
+    )
     method = f"sum over factors: {'; '.join(dict.fromkeys(part.method for part in parts))}"
     bracket = value, max(0.0, lower - slack), upper + slack
     estimate = Estimate(*bracket, kind="certified", unit="nats", method=method)
     iterations, converged = max(int(part.iterations) for part in parts), all(part.converged for part in parts)
-    return ChannelCapacity(estimate, *arrays, iterations, converged, method)
+    return ChannelCapacity(estimate, p, q, k, iterations, converged, method)
 
 
 def _outer_product(factors: list[FloatArray | None], operation: np.ufunc) -> FloatArray | None:

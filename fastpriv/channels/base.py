@@ -42,7 +42,8 @@ from .type_classes import (
 
 __all__ = [
     "ENUMERABLE_CELLS", "MAX_INPUTS", "AnyChannel", "Channel", "DefaultColumn", "ProductChannel", "ProductColumn",
-    "check_countable", "largest_gap", "logs_of", "mixed_radix_digits", "validated_powers",
+    "check_countable", "largest_gap", "logs_of", "mixed_radix_digits", "sum_or_infinity",
+    "validated_powers",
 ]  # fmt: skip
 
 ENUMERABLE_CELLS = 2**20  # cells; a channel without structure of its own is enumerated up to this size (8 MiB)
@@ -669,7 +670,7 @@ class ProductChannel(AnyChannel):
                 return None
             extremes.append((extreme, power))
         ldp, support, plus, minus, error = (
-            _sum_or_infinity([power * getattr(extreme, name) for extreme, power in extremes])
+            sum_or_infinity([power * getattr(extreme, name) for extreme, power in extremes])
             for name in ("ldp_epsilon", "ldp_on_support", "xi_plus", "xi_minus", "error")
         )
         rounding = max(extreme.rounding for extreme, _ in extremes) + 2e-15
@@ -770,10 +771,10 @@ def _empty_cells(inputs: int, outputs: int, further_rows: int) -> FloatArray:
     return np.empty((inputs, outputs))
 
 
-def _sum_or_infinity(terms: list[float]) -> float:
-    """The sum, infinite where it exceeds the largest double."""
+def sum_or_infinity(terms: list[float]) -> float:
+    """The sum, infinite where a term is or where it exceeds the largest double."""
     try:
-        return math.fsum(terms)
+        return math.inf if math.inf in terms else math.fsum(terms)
     except OverflowError:
         return math.inf
 

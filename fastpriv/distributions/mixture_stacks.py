@@ -196,8 +196,7 @@ class MixtureStack(Stack):
             if row.covariances is not None:
                 spread[index, : len(row)] = row.covariances
             else:
-                s = np.broadcast_to(row.sigmas if row.sigmas.shape == row.means.shape else row.sigmas[:, None],
-                                    row.means.shape)  # fmt: skip
+                s = _sigmas_of_means(row)
                 spread[index, : len(row)] = s[..., None] * s[..., None] * np.eye(d) if full else s
         if full:
             return cls(w, m, covariances=spread, dimension=d, errors=errors)
@@ -207,10 +206,8 @@ class MixtureStack(Stack):
     def _of_one(cls, mixture: GaussianMixture) -> MixtureStack:
         """A stack without leading axes."""
         k, d = len(mixture), mixture.dimension
-        sigmas, covariances = mixture.sigmas, mixture.covariances
-        if sigmas is not None:
-            sigmas = np.broadcast_to(sigmas if sigmas.shape == mixture.means.shape else sigmas[:, None],
-                                     mixture.means.shape)  # fmt: skip
+        covariances = mixture.covariances
+        sigmas = _sigmas_of_means(mixture) if covariances is None else None
         if covariances is not None:
             covariances = np.broadcast_to(covariances, (k, d, d))
         return cls._of({
@@ -251,6 +248,12 @@ class MixtureStack(Stack):
         if self.errors:
             words.append(f"errors at {len(self.errors)} rows")
         return f"MixtureStack({', '.join(words)})"
+
+
+def _sigmas_of_means(mixture: GaussianMixture) -> FloatArray:
+    """A standard deviation for each entry of the means."""
+    sigmas, shape = np.asarray(mixture.sigmas), mixture.means.shape
+    return np.broadcast_to(sigmas if sigmas.shape == shape else sigmas[:, None], shape)
 
 
 def _numbers(name: str, value: Any) -> FloatArray:

@@ -196,7 +196,7 @@ REACHED = {
     name: {f"fastpriv.{module}" for module in modules.split()}
     for names, modules in {
         ("assess", "assess, several"): "studies.assessment.assess",
-        ("awgn_capacity",): "capacity.awgn_solver",
+        ("awgn_capacity",): "capacity.awgn",
         ("banded matrix",): "composition.banded_matrices",
         ("sigma_from_ci_lmip",): "capacity.awgn",
         ("sigma_from_cd_lmip", "sigma_from_lip"): "calibration.root_search",

@@ -3,6 +3,8 @@
 A prior is a vector, a Pmf, a tuple with one prior for each factor of a product channel, or None for the uniform prior.
 """
 
+# bounds: tested by enclosures/test_channel_notions - rounding where a logarithm or an exponential of a bracket is taken
+
 from __future__ import annotations
 
 import math
@@ -77,7 +79,7 @@ class ChannelWithPrior(NamedTuple):
     def gap(self) -> float:
         """How far the sum of the prior is from 1."""
         if isinstance(self.prior, tuple):
-            return math.expm1(sum(power * math.log1p(prior_gap(prior)) for _, power, prior in self.factors or ()))
+            return math.expm1(math.fsum(power * math.log1p(prior_gap(prior)) for _, power, prior in self.factors or ()))
         return prior_gap(self.prior)
 
     @property

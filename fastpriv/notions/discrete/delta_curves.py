@@ -136,7 +136,7 @@ def lip_delta(model: ChannelWithPrior, epsilon: ArrayLike, n_jobs: int | None, p
         curve, method = functools.partial(_curve_of_type_classes, classes), "classes of like releases"
     elif (pairs := product_channels.release_pairs(model)) is not None:
         curve, method = functools.partial(_curve_against_release, pairs), "worst types of secrets against the release"
-        gap += 2.2 * product_channels.product_prior_gap(model)
+        gap += 2.2 * model.gap
     else:
         rows = RowBlocks(with_distinct_rows(model), n_jobs, progress)
         curve = functools.partial(_curve_against_mixture, rows, column_statistics(rows))
@@ -246,7 +246,8 @@ def _stack_curve(
     epsilon: ArrayLike, method: str,
 ) -> Estimate:  # fmt: skip
     """The estimate of a curve of each pair, which is 0 from its end on."""
-    found = np.stack(_ended_curve(*numbers, levels, ends, ~tiny[:, None]))
+    value, lower, upper = numbers
+    found = np.stack(_ended_curve(value, lower, upper, levels, ends, ~tiny[:, None]))
     return stack_estimate(pairs, found if np.ndim(epsilon) else found[..., 0], "certified", method, "probability")
 
 

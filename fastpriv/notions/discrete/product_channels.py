@@ -41,7 +41,7 @@ from ...posteriors.product_jensen_shannon import product_type_jensen_shannon
 from .channel_with_prior import ChannelWithPrior
 from .type_class_quantities import chi_square_information, type_classes
 
-__all__ = ["expected_posteriors", "has_few_types", "product_prior_gap", "release_pairs"]
+__all__ = ["expected_posteriors", "has_few_types", "release_pairs"]
 
 Part = TypeVar("Part")
 
@@ -113,7 +113,7 @@ def expected_posteriors(model: ChannelWithPrior, secret: Any) -> TypeDivergences
         )
     distinct, index = distinct_rows(counts)
     js = product_type_jensen_shannon([posterior for of_factor in kinds for posterior in of_factor.posteriors], distinct)
-    gap = product_prior_gap(model)
+    gap = model.gap
     return TypeDivergences(Ball(js.mid, js.rad + 1.1 * gap * js.mid + gap * gap)[index], mass, error)
 
 
@@ -129,12 +129,6 @@ def release_pairs(model: ChannelWithPrior) -> tuple[RowPair, ...] | None:
     if pairs is None:
         return None
     return product_pairs(list(zip(pairs, (power for _, power, _ in model.factors or ()), strict=True)))
-
-
-def product_prior_gap(model: ChannelWithPrior) -> float:
-    """How far the sum of a product prior is from 1."""
-    logs = (power * math.log1p(ChannelWithPrior(factor, prior).gap) for factor, power, prior in model.factors or ())
-    return math.expm1(math.fsum(logs))
 
 
 def _of_each_factor(model: ChannelWithPrior, function: Callable[[AnyChannel, Any], Part | None]) -> list[Part] | None:

@@ -31,6 +31,7 @@ from ...base.estimate import Kind, Unit
 from ...base.numerics import UNIT_ROUNDOFF as U
 from ...base.parallel import Progress
 from ...channels import Channel, DefaultChannel
+from ...channels.base import sum_or_infinity
 from . import dense_quantities as dense
 from . import set_channels, sharded_rows
 from . import type_class_quantities as type_classes
@@ -99,7 +100,7 @@ def _sums_over_factors(request: QuantityRequest) -> dict[str, Bracket]:
         terms = [(power, of_factor[name].log() if log else of_factor[name]) for power, of_factor in parts]
         kind: Kind = "certified" if any(term.kind == "certified" for _, term in terms) else "exact"
         value, lower, upper = (
-            _sum_or_infinity([power * float(getattr(term, end)) for power, term in terms])
+            sum_or_infinity([power * float(getattr(term, end)) for power, term in terms])
             for end in ("value", "lower", "upper")
         )
         if lower == math.inf and not any(term.lower == math.inf for _, term in terms):
@@ -109,13 +110,6 @@ def _sums_over_factors(request: QuantityRequest) -> dict[str, Bracket]:
         total = Bracket(value, lower, upper, kind, "sum over factors")
         result[name] = total.exp() if log else total
     return result
-
-
-def _sum_or_infinity(terms: list[float]) -> float:
-    try:
-        return math.inf if math.inf in terms else math.fsum(terms)
-    except OverflowError:
-        return math.inf
 
 
 # Kinds of channels, the first that applies, and what computes their quantities: the cheapest evaluators first, each for
@@ -135,7 +129,7 @@ _TABLE: tuple[tuple[Callable[[ChannelWithPrior], bool], tuple[Evaluator, ...]], 
 def check_relations(results: dict[str, Bracket], model: ChannelWithPrior) -> dict[str, Bracket]:
     """The brackets, of which those that contradict each other are widened and marked as heuristic."""
     checked = dict(results)
-    for smaller, larger in _RELATIONS:
+    for smaller, larger in _RELATIONS if len(results) > 1 else ():
         if smaller in checked and larger in checked:
             a, b = checked[smaller], checked[larger]
             if _exceeds(a.lower, b.upper, model):
