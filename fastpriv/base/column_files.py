@@ -170,9 +170,11 @@ class ColumnFile:
     def rows(self) -> Iterator[Sequence[Any]]:
         """Yield the cells of each record, in the order of the file; those of a CSV file are texts."""
         if self.parquet:
-            columns = [column.to_pylist() for column in self.table().columns]
-            for self.line, row in enumerate(zip(*columns, strict=True), start=1):
-                yield row
+            columns = self._arrow(lambda parquet, source: [
+                column.to_pylist() for column in parquet.read_table(source).columns
+            ])  # fmt: skip
+            for self.line, record in enumerate(zip(*columns, strict=True), start=1):
+                yield record
             return
         width, alone = len(self.names), self.separator is None
         begins = ends = 0  # numbers of lines before the last record, and up to its end
@@ -330,7 +332,7 @@ class ColumnFile:
             source = arrow.BufferReader(b"".join(pieces))
         try:
             return read(parquet, source)
-        except (arrow.ArrowException, OSError) as error:
+        except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
             reason = str(error).splitlines()[0]
             raise DomainError(
                 f"file must be a whole Parquet file; got {str(self.file)!r}: {reason}. Write it again."

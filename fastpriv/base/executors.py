@@ -427,12 +427,8 @@ class _Processes(Executor):
 
 def _one_process() -> Any:
     """A pool of one process, which has not been started."""
-    from joblib.externals.loky import ProcessPoolExecutor
-
-    # the worker is started as a module: no file of the working directory may stand in for one of Python's
-    safe = {"PYTHONSAFEPATH": "1"}
     arguments = os.getpid(), os.environ.get("PYTHONSAFEPATH")
-    return ProcessPoolExecutor(1, timeout=_IDLE, initializer=_prepare_process, initargs=arguments, env=safe)
+    return parallel.process_pool(_IDLE, _prepare_process, arguments)
 
 
 def _prepare_process(parent: int, safe_path: str | None) -> None:

@@ -23,7 +23,7 @@ from .errors import DomainError, WorkerDiedError, warned
 
 __all__ = [
     "Progress", "TaskOutcome", "blocks", "checked", "configured_workers", "on_one_worker", "ordered_map", "pickled",
-    "progress_reporter", "run_pickled", "run_task",
+    "process_pool", "progress_reporter", "run_pickled", "run_task",
 ]  # fmt: skip
 
 Result = TypeVar("Result")
@@ -120,6 +120,15 @@ def configured_workers(n_jobs: int | None) -> tuple[Any, int]:
     backend, configured = get_active_backend(prefer="threads")
     workers = configured if n_jobs is None else n_jobs
     return backend, backend.default_n_jobs if workers is None else workers
+
+
+def process_pool(idle_seconds: float, initializer: Callable[..., None], arguments: tuple[Any, ...]) -> Any:
+    """A pool of one process, joblib's own kind of executor, which starts at its first task."""
+    from joblib.externals.loky import ProcessPoolExecutor
+
+    # the worker is started as a module: no file of the working directory may stand in for one of Python's
+    safe = {"PYTHONSAFEPATH": "1"}
+    return ProcessPoolExecutor(1, timeout=idle_seconds, initializer=initializer, initargs=arguments, env=safe)
 
 
 def on_one_worker() -> Any:

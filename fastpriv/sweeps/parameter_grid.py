@@ -317,8 +317,8 @@ def _file_columns(path: Path) -> dict[str, Any]:
     file = open_table(path)
     names = _distinct(file.names, path)
     rows = [row for row in file.rows() if row != [""]]
-    columns = map(list, zip(*rows, strict=True)) if rows else ([] for _ in names)
-    return {name: cells if file.parquet else _numbers(cells) for name, cells in zip(names, columns, strict=True)}
+    columns = map(list, zip(*rows, strict=True))  # none where there are no rows
+    return {name: cells if file.parquet else _numbers(cells) for name, cells in zip(names, columns, strict=False)}
 
 
 def _distinct(names: list[str], path: Path) -> list[str]:
