@@ -1,4 +1,4 @@
-"""Compositions that no engine reaches: bounds by moments and single releases hold, and tell something."""
+"""Compositions that no other engine reaches: bounds by single releases hold, and tell something."""
 
 import math
 
@@ -26,7 +26,6 @@ def test_sums_along_contours_are_between(sigma, rate, count, side):
     assert (exact.upper - exact.lower < 1e-6).all()
     assert (simple.lower <= exact.upper).all()
     assert (simple.upper >= exact.lower).all()
-    assert np.isfinite(simple.lower).all()
 
 
 @pytest.mark.few(1)
