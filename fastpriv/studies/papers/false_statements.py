@@ -22,6 +22,7 @@ import numpy as np
 from ...base.errors import DomainError
 from ...base.estimate import Estimate, Result, exact
 from ...base.numerics import UNIT_ROUNDOFF, FloatArray, rounded_up
+from ...base.table import CellType, Table
 from ...composition import compare_mechanisms, membership_advantage_bound
 from ..membership.member_posteriors import MembershipPosterior, membership_posterior
 from ..membership.noises import GeneratorNoise, LaplaceNoise, NoNoise
@@ -101,7 +102,7 @@ class PaperStatement(Result):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class PaperStatements(Result):
+class PaperStatements(Table, Result):
     """All of them, as a table.
 
     Parameters
@@ -131,12 +132,13 @@ class PaperStatements(Result):
         names = ", ".join(repr(one.name) for one in self.statements)
         raise DomainError(f"name must be one of {names}; got {name!r}. Take one of them.")
 
-    def columns(self) -> tuple[str, ...]:
-        """Names of the columns of the table."""
-        return (
+    def column_types(self) -> dict[str, CellType]:
+        """The columns of the table."""
+        names = (
             "statement", "verdict", "printed", "right form", "counterexample", "printed left", "printed relation",
             "printed right", "right left", "right relation", "right right",
         )  # fmt: skip
+        return dict.fromkeys(names, "")
 
     def rows(self) -> list[tuple[Any, ...]]:
         """One row a statement; numbers are the values, without their bounds."""
