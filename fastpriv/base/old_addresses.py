@@ -27,7 +27,9 @@ PRESENT = {
     "fastpriv.figures": ["fastpriv.report", "fastpriv.studies.papers"],
     "fastpriv.leakage": ["fastpriv.studies.leakage"],
     "fastpriv.membership": ["fastpriv.studies.membership", "fastpriv.studies.papers"],
+    "fastpriv.membership.defences.judgement": ["fastpriv.studies.membership.defences.defence_evaluation"],
     "fastpriv.risk": ["fastpriv.composition"],
+    "fastpriv.studies.membership.defences.judgement": ["fastpriv.studies.membership.defences.defence_evaluation"],
 }
 
 

@@ -46,16 +46,17 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray, IntArray, next_above, next_below
+from ..base.quadrature import gauss_legendre
 from .log_bounds import LogBounds
 from .steps import LaplaceStep
 from .type_weights import WEIGHT_ERROR, count_weights, count_windows, logarithm, sum_above, sum_below
 
-__all__ = ["gauss_legendre", "laplace_bounds"]
+__all__ = ["laplace_bounds"]
 
 Quantity = Literal["delta", "tail"]
 
@@ -225,26 +226,6 @@ def _tables(a: float, largest: int, rests: tuple[float, float]) -> tuple[FloatAr
     ends = [(curve - math.expm1(-2.0 * a * rest) * tail + part[..., 0], math.exp(-2.0 * a * rest) * tail + part[..., 1])
             for rest, part in zip(rests, parts[1:], strict=True)]  # fmt: skip
     return np.stack([end[0] for end in ends]), np.stack([end[1] for end in ends])
-
-
-@lru_cache(maxsize=16)
-def gauss_legendre(count: int, extended: bool = False) -> tuple[Any, Any, Any]:
-    """Nodes x on (0, 1), 1 - x and weights, each right to rounding, in doubles or in extended precision."""
-    from decimal import Decimal, localcontext  # slow to load
-
-    kind, rows = np.longdouble if extended else np.float64, []
-    with localcontext() as context:
-        context.prec = 40
-        for start in np.polynomial.legendre.leggauss(count)[0].tolist():
-            node = Decimal(start)
-            for _ in range(2):  # steps of Newton from 15 digits
-                before, value = Decimal(1), node
-                for n in range(2, count + 1):
-                    before, value = value, ((2 * n - 1) * node * value - (n - 1) * before) / n
-                slope = count * (before - node * value) / (1 - node * node)
-                node -= value / slope
-            rows.append([kind(str(x)) for x in ((1 + node) / 2, (1 - node) / 2, 1 / ((1 - node * node) * slope**2))])
-    return tuple(np.array(rows, dtype=kind).T)
 
 
 def _nodes(a: float, largest: int) -> int:

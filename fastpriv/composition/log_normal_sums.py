@@ -40,6 +40,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import special
+from ..base.inverse import bisect
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray
 from ..kernels import _positive_sums
 
@@ -144,13 +145,14 @@ class SumBounds:
         """About the x at which log(C / count), or log(D / x) if ``deficit``, is as given; not bounds."""
         low = np.full(logs.size, math.log(self.count) - _DEEPEST)
         high = np.full(logs.size, math.log(self.first.above.atoms[-1] + self.second.above.atoms[-1]))
-        for _ in range(_BISECTIONS):
-            middle = 0.5 * (low + high)
-            x = np.exp(middle)
+
+        def beyond(log_x: FloatArray) -> Any:  # D / x rises, C falls
+            x = np.exp(log_x)
             with np.errstate(divide="ignore"):
-                found = np.log(self.excesses(x, deficit)[0] / (x if deficit else self.count))
-            over = (found < logs) == deficit  # D / x rises, C falls
-            low, high = np.where(over, middle, low), np.where(over, high, middle)
+                log_excess = np.log(self.excesses(x, deficit)[0] / (x if deficit else self.count))
+            return (log_excess < logs) != deficit
+
+        low, high = bisect(beyond, low, high, _BISECTIONS)
         return np.asarray(np.exp(0.5 * (low + high)))
 
 

@@ -42,10 +42,10 @@ import numpy as np
 
 from .. import special
 from ..base.numerics import FloatArray
-from .laplace_sums import gauss_legendre
+from ..base.quadrature import ellipse_axes, gauss_legendre, log_gauss_error, strip_divisor
 from .log_bounds import LogBounds
 from .steps import Step
-from .two_sampled_gaussians import SampledPair, ellipse_axes, log_quadrature_error, sampled_pair
+from .two_sampled_gaussians import SampledPair, sampled_pair
 
 __all__ = ["small_rate_bounds"]
 
@@ -184,7 +184,7 @@ def _nodes(a: float, rate: float, count: int, total: int, kind: Any) -> _Nodes:
     y, h, points = float(eta), float(step), np.asarray(x, dtype=np.float64)
     below, above = special.ndtr(points), special.ndtr(-points)
     masses = np.concatenate([below[:1], np.where(points[:-1] < 0.0, np.diff(below), -np.diff(above)), above[-1:]])
-    fall = 1.0 / math.expm1(2.0 * math.pi * y / h * (1.0 - 1e-12))
+    fall = 1.0 / strip_divisor(y * (1.0 - 1e-12), h)
     ends = [float(special.ndtr(-abs(p))) + h * math.exp(-0.5 * p * p) for p in (points[0], points[-1])]
     beyond = math.exp(0.5 * y * y) * ends[0], math.exp(0.5 * y * y) * ends[1]
     real = tuple(np.asarray(turned(line).real, dtype=np.float64) * (1.0 - 1e-14) for line in (kind(0.0), 2 * eta))
@@ -270,7 +270,7 @@ def _contour(moments: _Moments, lowest: float, highest: float, c: Any) -> tuple[
         bound = np.maximum.reduce([log_bound(corner) for corner in corners])
         known = (near > 0.0) & (nearer > 0.0)
         bound = np.where(known, bound - np.log(np.where(known, near, 1.0) * np.where(known, nearer, 1.0)), math.inf)
-        quadrature = log_quadrature_error(bound, _NODES) + np.log(half)
+        quadrature = log_gauss_error(bound, _NODES) + np.log(half)
         used = (quadrature < aim) | (halving == _MOST_HALVINGS) | (low.size > _MOST_CELLS)
         error += float(np.exp(np.minimum(quadrature[used], 700.0)).sum()) * 1.001
         cells.append((centre[used], half[used]))

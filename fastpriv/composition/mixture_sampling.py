@@ -48,6 +48,7 @@ import numpy as np
 
 from .. import special
 from ..base import random_streams
+from ..base.inverse import bisect
 from ..base.numerics import FloatArray
 from ..base.values import distinct_rows
 from ..kernels import _matrix_product
@@ -55,7 +56,7 @@ from ..kernels import _matrix_product
 __all__ = ["Covariances", "Proposals", "fitted_proposals", "log_remainder"]
 
 _COMPONENTS = 10  # s_k
-_PATH_STEPS, _HALVINGS = 40, 20  # of the fixed points, and of the level of R in each
+_PATH_STEPS, _HALVINGS = 40, 40  # of the fixed points, and of the level of R in each
 _PILOT_SAMPLES, _PILOT_ROUNDS = 2000, 3
 _LENGTHS = (0.7, 0.85, 1.0, 1.2)  # of tilts for addition, in units of the one by which R is 1/c on average
 _EQUAL_SHARE = 0.2  # of the weights a_k, whatever the pilot sample says
@@ -169,13 +170,13 @@ def _removal_tilts(g: FloatArray, epsilon: float) -> tuple[FloatArray, FloatArra
             weights[own, own] = 0.0
             moved = _matrix_product.product(weights, g)
             rates = moved - moved[own, own][:, None] * slopes
-            low, high = np.zeros(b), np.full(b, 1e4)
-            for _ in range(_HALVINGS + 20):
-                middle = 0.5 * (low + high)
-                terms = special.exp(np.clip(level * slopes + middle[:, None] * rates, -700.0, 700.0))
+
+            def enough(length: FloatArray, level: float = level, rates: FloatArray = rates) -> Any:
+                terms = special.exp(np.clip(level * slopes + length[:, None] * rates, -700.0, 700.0))
                 terms[own, own] = special.exp(np.full(b, min(level, 700.0)) - 0.5 * diagonal)
-                above = terms.sum(axis=1) >= math.exp(min(target, 700.0))
-                low, high = np.where(above, low, middle), np.where(above, middle, high)
+                return terms.sum(axis=1) >= math.exp(min(target, 700.0))
+
+            _, high = bisect(enough, np.zeros(b), np.full(b, 1e4), _HALVINGS)
             u *= 0.5
             u += 0.5 * high[:, None] * weights
             u[own, own] += 0.5 * (level - high * moved[own, own]) / diagonal
@@ -188,12 +189,10 @@ def _addition_tilts(g: FloatArray, epsilon: float) -> tuple[FloatArray, FloatArr
     b = len(g)
     scale = g.mean(axis=1)
     levels, tilts = np.empty(len(_LENGTHS)), np.empty((len(_LENGTHS), 1, b))
+    _, high = bisect(
+        lambda x: float(special.exp(np.maximum(-x * scale, -700.0)).mean()) <= math.exp(-epsilon), 0.0, 1e6, 60
+    )
     for k, part in enumerate(_LENGTHS):
-        low, high = 0.0, 1e6
-        for _ in range(60):
-            middle = 0.5 * (low + high)
-            mean = float(special.exp(np.maximum(-middle * scale, -700.0)).mean())
-            low, high = (middle, high) if mean > math.exp(-epsilon) else (low, middle)
         levels[k] = -part * high
         tilts[k] = levels[k] / b
     return levels, tilts

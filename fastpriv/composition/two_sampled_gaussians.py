@@ -44,14 +44,13 @@ import numpy as np
 
 from .. import special
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
-from .laplace_sums import gauss_legendre
+from ..base.quadrature import ellipse_axes, gauss_legendre, log_gauss_error
 from .log_bounds import LogBounds
 from .steps import MixtureStep, Step
 
-__all__ = ["SampledPair", "ellipse_axes", "log_quadrature_error", "sampled_pair", "two_release_bounds"]
+__all__ = ["SampledPair", "sampled_pair", "two_release_bounds"]
 
 _NODES = 20  # of the Gauss-Legendre rule of a cell
-_RHO = np.array([1.4, 2.0, 3.0, 5.0, 9.0])[:, None]  # of the ellipses around a cell
 # bound: none - error of a cell relative to delta at which it is not halved; the bounds contain it
 _CELL_ERROR = 1e-14
 _MOST_HALVINGS, _MOST_CELLS = 48, 4000
@@ -235,17 +234,6 @@ class _ReleaseIntegrand:
         return np.log(d) - 0.5 * x * x - _HALF_LOG_TWO_PI + log_value, error
 
 
-def ellipse_axes(half: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Both semi-axes of the ellipses around cells of these half lengths, a row for each rho."""
-    return 0.5 * half * (_RHO + 1.0 / _RHO), 0.5 * half * (_RHO - 1.0 / _RHO)
-
-
-def log_quadrature_error(log_modulus: FloatArray, nodes: int) -> FloatArray:
-    """log of the error over cells of half length 1, by bounds on the ellipses of each rho, a row."""
-    fall = math.log(64.0 / 15.0) - 2.0 * nodes * np.log(_RHO) - np.log1p(-(_RHO**-2.0)) + 1e-12
-    return np.asarray((log_modulus + fall).min(axis=0))
-
-
 def _log_integral(f: _ReleaseIntegrand, level: FloatArray, log_rest: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Bounds of log I at each level; ``log_rest`` is log of what it is added to."""
     n = level.size
@@ -269,7 +257,7 @@ def _log_integral(f: _ReleaseIntegrand, level: FloatArray, log_rest: FloatArray)
             _, _, v, excess = f.odds(np.where(call, high, low), growth)
             largest = f.log_value(v, excess, call)
             whole = f.log_density(low, high) + np.log(high - low) + largest * (1.0 - 1e-13) + 1e-9
-            quadrature = log_quadrature_error(f.log_modulus(middle, half, growth, call), _NODES) + np.log(half)
+            quadrature = log_gauss_error(f.log_modulus(middle, half, growth, call), _NODES) + np.log(half)
             centre = f.log_terms(middle, np.zeros(middle.size), growth, call)[0] + np.log(high - low)
             total = np.maximum(total, _log_sums(index, centre, n))
             aim = total[index] + math.log(_CELL_ERROR)

@@ -15,6 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from ..base.inverse import bisect
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray, IntArray, next_above, next_below
 from ..kernels import _type_sums
 
@@ -64,12 +65,9 @@ def count_windows(tilted: FloatArray, draws: int) -> tuple[IntArray, IntArray]:
         return np.asarray(inside + outside)
 
     for ends, far in ((first, 0.0), (last, float(draws))):
-        low, high = mean.copy(), np.full(tilted.size, far)  # the exponent is below 75 at low
-        for _ in range(math.ceil(math.log2(draws)) + 2):
-            middle = 0.5 * (low + high)
-            small = exponent(middle) < _TAIL_EXPONENT
-            low, high = np.where(small, middle, low), np.where(small, high, middle)
-        beyond = exponent(np.full(tilted.size, far)) >= _TAIL_EXPONENT
+        end, halvings = np.full(tilted.size, far), math.ceil(math.log2(draws)) + 2
+        _, high = bisect(lambda n: ~(exponent(n) < _TAIL_EXPONENT), mean, end, halvings)  # the exponent of means is 0
+        beyond = exponent(end) >= _TAIL_EXPONENT
         found = np.floor(high) if far == 0.0 else np.ceil(high)
         ends[:] = np.where(beyond, found, far).astype(np.int64)
     return first, last

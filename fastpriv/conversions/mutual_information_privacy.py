@@ -30,8 +30,9 @@ from numpy.typing import ArrayLike
 from .. import special
 from ..base import validate
 from ..base.estimate import Estimate, Information, NumberLike, Result
+from ..base.inverse import bisect
 from ..base.monotone import monotone
-from ..base.numerics import MACHINE_EPSILON, FloatArray
+from ..base.numerics import MACHINE_EPSILON, BoolArray, FloatArray
 from ._closed_forms import ABSOLUTE_ERROR, bounded, validated
 from .declaration import Formula, TightOrPublished, conversion
 from .vocabulary import NGO, PROVED
@@ -299,16 +300,17 @@ def lip_extremal_channel(
 
 def _least_epsilon(mu: FloatArray, delta: FloatArray) -> FloatArray:
     """Bisection of ``ci_lmip_ldp_delta``, geometric far from the answer; inf where its limit is above delta."""
-    low, high = np.zeros_like(mu), np.full_like(mu, _FLAT_FROM)
-    for _ in range(_BISECTIONS):
-        middle = np.where(high > 4.0 * low, np.sqrt(low * high), 0.5 * (low + high))
-        middle = np.where(low > 0.0, middle, high * _STEP)
-        meets = special.ci_lmip_ldp_delta(mu, middle) <= delta
-        low, high = np.where(meets, low, middle), np.where(meets, middle, high)
-        if np.all(high - low <= MACHINE_EPSILON * high):
-            break
-    epsilon = np.where(special.ci_lmip_ldp_delta(mu, np.zeros_like(mu)) <= delta, 0.0, high)
-    return np.where(special.ci_lmip_ldp_delta(mu, high) <= delta, epsilon, np.inf)
+
+    def meets(epsilon: FloatArray) -> BoolArray:
+        return np.asarray(special.ci_lmip_ldp_delta(mu, epsilon) <= delta)
+
+    def middle(low: FloatArray, high: FloatArray) -> FloatArray:
+        centre = np.where(high > 4.0 * low, np.sqrt(low * high), 0.5 * (low + high))
+        return np.where(low > 0.0, centre, high * _STEP)
+
+    start, end = np.zeros_like(mu), np.full_like(mu, _FLAT_FROM)
+    _, epsilon = bisect(meets, start, end, _BISECTIONS, middle, rtol=MACHINE_EPSILON)
+    return np.where(meets(epsilon), np.where(meets(start), 0.0, epsilon), np.inf)
 
 
 def _equation_13(mu: FloatArray, epsilon: FloatArray, method: str) -> Estimate:

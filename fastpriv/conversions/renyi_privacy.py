@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike
 
 from ..base import validate
 from ..base.estimate import Estimate, Information, NumberLike, Unit
+from ..base.inverse import bisect
 from ..base.numerics import BoolArray, FloatArray, next_above
 from ._closed_forms import (
     bounded,
@@ -402,9 +403,5 @@ def _at_lower_orders(
 
 def _bisect_log(low: FloatArray, high: FloatArray, beyond: Callable[[FloatArray], BoolArray]) -> FloatArray:
     """Where ``beyond`` turns true between low and high, by bisection of the logarithm."""
-    left, right = np.log(low), np.log(high)
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (left + right)
-        past = beyond(np.exp(middle))
-        left, right = np.where(past, left, middle), np.where(past, middle, right)
+    left, right = bisect(lambda log: beyond(np.exp(log)), np.log(low), np.log(high), _HALVINGS)
     return np.asarray(np.exp(0.5 * (left + right)))

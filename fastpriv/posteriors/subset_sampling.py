@@ -30,6 +30,7 @@ import numpy as np
 from ..base import parallel, random_streams, validate
 from ..base.errors import DomainError, warned
 from ..base.estimate import Estimate, Result
+from ..base.inverse import bisect
 from ..base.numerics import FloatArray
 from ..base.parallel import Progress
 from ..base.random_streams import RNGLike
@@ -313,11 +314,11 @@ def _log_evidence(logs: FloatArray, ladder: FloatArray) -> float:
     cold, hot = step * logs[:, :-1], step * logs[:, 1:]
     low = np.minimum(cold.min(axis=0), hot.min(axis=0))
     high = np.maximum(cold.max(axis=0), hot.max(axis=0))
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
+
+    def beyond(shift: FloatArray) -> Any:
         with np.errstate(over="ignore"):
-            excess = np.mean(1.0 / (1.0 + np.exp(middle - hot)), axis=0) - np.mean(
-                1.0 / (1.0 + np.exp(cold - middle)), axis=0
-            )
-        low, high = np.where(excess > 0, middle, low), np.where(excess > 0, high, middle)
+            means = [np.mean(1.0 / (1.0 + np.exp(x)), axis=0) for x in (shift - hot, cold - shift)]
+        return ~(means[0] > means[1])
+
+    low, high = bisect(beyond, low, high, _HALVINGS)
     return float(np.sum(0.5 * (low + high)))

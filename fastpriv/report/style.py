@@ -6,6 +6,17 @@ printer.
 Names of columns and categories are shown as they are. A character that no available font has, or that has no shape (a
 control character), is written as Python writes it (``\\n``, ``\\x07``, ``\\u5317``). Fonts are looked for first among
 those of ``matplotlib.rcParams["font.family"]``, then among all installed ones.
+
+Examples
+--------
+>>> from fastpriv.report import style
+>>> @style.panel
+... def line(numbers, ax=None):
+...     "Draw numbers."
+...     ax.plot(numbers, color=style.INK)
+...     return "A line"
+>>> line([1.0, 2.0]).get_title(loc="left")
+'A line'
 """
 
 from __future__ import annotations

@@ -424,6 +424,7 @@ NO_ARRAYS = {  # take no arrays of numbers: files and their names, objects made 
     "membership.ClassifierAttacker", "membership.NetworkAttacker", "membership.RocCurve",
     "membership.CalibrationCheck", "membership.MembershipPosterior",
     "membership.calibration_check",
+    "membership.AttackResult", "membership.DefenceEvaluation", "membership.evaluate_defence",
     "membership.DefenceJudgement", "membership.JudgedAttack",
     "membership.MembershipEquilibrium", "membership.TrainedGenerator", "membership.judge_defence",
     "membership.train_generator", "membership.AttackOutcome", "membership.AttackStudy", "membership.PaperComparison",

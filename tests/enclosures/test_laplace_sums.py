@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from mpmath import exp, log, mp, mpf, quad
 
+from fastpriv.base.quadrature import gauss_legendre
 from fastpriv.composition.contour import contour_bounds
-from fastpriv.composition.laplace_sums import gauss_legendre, laplace_bounds
+from fastpriv.composition.laplace_sums import laplace_bounds
 from fastpriv.composition.steps import LaplaceStep
 
 

@@ -7,9 +7,9 @@ import pytest
 from mpmath import log
 
 from fastpriv import GaussianMixture, LaplaceMechanism, PoissonSampledGaussian, compose, special
+from fastpriv.base.quadrature import gauss_legendre
 from fastpriv.composition import engines
 from fastpriv.composition.contour import contour_bounds
-from fastpriv.composition.laplace_sums import gauss_legendre
 from fastpriv.composition.many_sampled_gaussians import small_rate_bounds
 from fastpriv.composition.two_sampled_gaussians import sampled_pair, two_release_bounds
 from oracles.composition import two_sampled_releases

@@ -19,7 +19,7 @@ from fastpriv.studies.membership import (
     LaplaceNoise,
     LInfinityNoise,
     Panel,
-    judge_defence,
+    evaluate_defence,
 )
 
 PANEL = Panel([[1], [0], [1], [0]])
@@ -113,7 +113,7 @@ def test_a_generator_becomes_a_table_and_is_judged():
         rng=1) for function in (hidden, shown))  # fmt: skip
     assert constant.epsilon().upper < 1e-12
     assert other.epsilon().lower > 5
-    judged = judge_defence(other, attackers=[], releases=300, rng=1)
+    judged = evaluate_defence(other, attackers=[], releases=300, rng=1)
     exact = next(row for row in judged.attacks if row.attacker == "Bayes")
     assert exact.training == "exact"
     assert exact.evaluation.auc.value > 0.7

@@ -1,9 +1,10 @@
-"""The network beside the exact posterior of a small model; seeds, resumption, errors."""
+"""The network beside the exact posterior of a small model; seeds, errors."""
 
 import sys
 
 import numpy as np
 import pytest
+from sklearn.neural_network import MLPClassifier
 
 from fastpriv import BackendMissingError, DomainError, ShapeError
 from fastpriv.studies.membership import (
@@ -30,16 +31,11 @@ def exact_posterior(release, released):
     return weights @ every / weights.sum(axis=1, keepdims=True)
 
 
-@pytest.fixture
-def torch(request):
-    return pytest.importorskip("torch")
-
-
 def network(epochs=4, **words):
     return NetworkAttacker(**{"hidden": [32, 16], "epochs": epochs, "rng": 1} | words)
 
 
-def test_nearly_as_good_as_the_exact_posterior(torch):
+def test_nearly_as_good_as_the_exact_posterior():
     membership, released = model().simulate(12_000, rng=1)
     attack = network(12).fit(released, membership)
     fresh = model().simulate(4000, rng=2)
@@ -59,42 +55,46 @@ def test_nearly_as_good_as_the_exact_posterior(torch):
     assert attack.decision_function(fresh.released[:0]).shape == (0, 5)
 
 
-def test_seeds_and_resumption(torch, tmp_path):
+def test_seeds():
     membership, released = model().simulate(401, rng=1)
-    file = tmp_path / "state"
-    plain = network().fit(released, membership)
-    before = torch.get_rng_state()
-    assert np.array_equal(network().fit(released, membership).scores(released), plain.scores(released))
-    assert torch.equal(torch.get_rng_state(), before)
+    counted = []
+    plain = network().fit(released, membership, progress=lambda done, total: counted.append((done, total)))
+    assert counted == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    again = network().fit(released, membership)
+    assert again.history == plain.history
+    assert np.array_equal(again.scores(released), plain.scores(released))
     assert not np.array_equal(network(rng=2).fit(released, membership).scores(released), plain.scores(released))
 
-    class Stopped(Exception):
-        pass
 
-    def stop(done, total):
-        assert total == 4
-        if done == 2:
-            raise Stopped
+def test_the_scores_are_those_of_scikit_learn():
+    """The classifier that is trained with the same seed and order gives the same probabilities."""
+    membership, released = model().simulate(301, rng=1)
+    kept = []
 
-    with pytest.raises(Stopped):
-        network().fit(released, membership, checkpoint=file, progress=stop)
-    counted = []
-    resumed = network().fit(released, membership, checkpoint=file, progress=lambda done, total: counted.append(done))
-    assert counted == [3, 4]
-    assert resumed.history == plain.history
-    assert np.array_equal(resumed.scores(released), plain.scores(released))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["state"]
-    for attack in (network(rng=2), network(epochs=5), network(hidden=[8])):
-        with pytest.raises(DomainError, match="checkpoint must be a file of this training, with its data"):
-            attack.fit(released, membership, checkpoint=file)
-    file.write_bytes(file.read_bytes()[:-100])
-    with pytest.raises(DomainError, match="checkpoint must be a file of this training"):
-        network().fit(released, membership, checkpoint=file)
-    with pytest.raises(FileNotFoundError, match="path must be a file that can be written"):
-        network().fit(released, membership, checkpoint=tmp_path / "none" / "state")
+    class Recorded(MLPClassifier):
+        def partial_fit(self, *arguments, **words):
+            kept.append(self)
+            return super().partial_fit(*arguments, **words)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sklearn.neural_network.MLPClassifier", Recorded)
+        attack = network(validation=0.0).fit(released, membership)
+    rows, _ = attack._scaled(released)
+    assert attack.predict_proba(released) == pytest.approx(kept[-1].predict_proba(rows), rel=1e-9)
+    assert kept[-1]._optimizer.learning_rate_init == pytest.approx(1e-3 * 0.95**4)
 
 
-def test_widths_and_small_sets(torch):
+def test_one_person():
+    membership, released = FrequencyRelease(
+        Panel([[1, 0], [0, 1]]), BernoulliMembership(0.5), GaussianNoise(0.2)
+    ).simulate(400, rng=1)
+    attack = network(8).fit(released, membership[:, :1])
+    assert attack.scores(released).shape == (400, 1)
+    assert auc(attack.scores(released)[:, 0], membership[:, 0]) > 0.8
+    assert attack.history[0][0] < 1.5
+
+
+def test_widths_and_small_sets():
     membership, released = model().simulate(9, rng=1)
     attack = NetworkAttacker(epochs=1, batch_size=2, validation=0.0, rng=1).fit(released, membership)
     assert np.isnan(attack.history[0][1])
@@ -128,7 +128,7 @@ def test_parameters(words, text):
         NetworkAttacker().scores([0.5])
 
 
-def test_without_pytorch(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(BackendMissingError, match=r"needs PyTorch. Install it .* 'fastpriv\[networks\]'"):
+def test_without_scikit_learn(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn.neural_network", None)
+    with pytest.raises(BackendMissingError, match=r"needs scikit-learn. Install it .* 'fastpriv\[attacks\]'"):
         NetworkAttacker().fit([[0.5]], [[True]])

@@ -28,6 +28,7 @@ import numpy as np
 
 from ...base import validate
 from ...base.errors import DomainError, ShapeError
+from ...base.inverse import bisect
 from ...base.numerics import BoolArray, FloatArray
 from ...kernels import _betting
 from ..options import Side
@@ -243,11 +244,7 @@ def _boundary(
     the boundary, so that whatever they return is refused, or on the boundary.
     """
     end_accepted = log_wealth(refused)[0] < needed
-    start = refused
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (start + accepted)
-        far = log_wealth(middle)[0] >= needed
-        start, accepted = np.where(far, middle, start), np.where(far, accepted, middle)
+    start, accepted = bisect(lambda mean: ~(log_wealth(mean)[0] >= needed), refused, accepted, _HALVINGS)
     for _ in range(_NEWTON_STEPS):
         level, slope = log_wealth(start)
         step = np.where(slope == 0.0, 0.0, (needed - level) / np.where(slope == 0.0, 1.0, slope))

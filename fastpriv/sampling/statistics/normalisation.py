@@ -29,6 +29,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ...base.errors import warned
+from ...base.inverse import bisect
 from ...base.numerics import FloatArray
 from .tail_index import LargestValues
 
@@ -242,9 +243,7 @@ def _both_sides(at_p: FloatArray, at_q: FloatArray) -> IntegralComparison:
     low, high = float(finite.min()) - 60.0, float(finite.max()) + 60.0
     if likelihood_score(low)[0] > 0 or likelihood_score(high)[0] < 0:
         return _NOTHING_SAID
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if likelihood_score(middle)[0] < 0 else (low, middle)
+    low, high = bisect(lambda c: not likelihood_score(c)[0] < 0, low, high, _HALVINGS)
     best = 0.5 * (low + high)
     weight = likelihood_score(best)[1]
     spread = 1.0 / weight - 1.0 / len(at_p) - 1.0 / len(at_q) if weight > 0 else math.inf

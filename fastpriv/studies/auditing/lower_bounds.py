@@ -19,6 +19,7 @@ from scipy import special
 from ...base import validate
 from ...base.errors import DomainError, ShapeError
 from ...base.estimate import Estimate, Unit
+from ...base.inverse import bisect
 from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
 from ...base.values import distinct_rows
 from ...composition.compositions import pair_of
@@ -346,20 +347,21 @@ def audit_parameter(
             f"{values[1]:.3g} at its ends. Widen the range."
         )
     falling = values[1] < values[0]  # larger parameters are more private
-    logarithmic = ends[0] > 0.0
+
+    def middle(first: float, second: float) -> float:
+        return math.sqrt(first) * math.sqrt(second) if ends[0] > 0.0 else 0.5 * first + 0.5 * second
+
     bounds = []
     for error in (1.0 - level, 1.0 - _HALVED):
         excluded, allowed = ends[::-1] if falling else ends
         if min(values) > error or max(values) <= error:
             bounds.append(excluded if min(values) > error else allowed)
             continue
-        for _ in range(_BISECTIONS):
-            middle = math.sqrt(excluded) * math.sqrt(allowed) if logarithmic else 0.5 * excluded + 0.5 * allowed
-            if _excluded_by_lines(rows, lines(middle), error):
-                excluded = middle
-            else:
-                allowed = middle
-        bounds.append(excluded)
+
+        def allows(parameter: float, error: float = error) -> bool:
+            return not _excluded_by_lines(rows, lines(parameter), error)
+
+        bounds.append(bisect(allows, excluded, allowed, _BISECTIONS, middle)[0])
     sides = (ends[0], bounds[0]) if falling else (bounds[0], ends[1])
     value = float(np.clip(bounds[1], *sides))
     method = f"{'one run' if isinstance(outcomes, OneRun) else 'repeated runs'}, p-values of a family"

@@ -50,6 +50,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from ...base.inverse import bisect
 from ...base.numerics import BoolArray, FloatArray
 
 __all__ = ["delta_of_level", "exceeds_level", "greatest_excluded", "level_p_value", "p_value", "published_p_value"]
@@ -117,23 +118,18 @@ def exceeds_level(rows: FloatArray, error: Any, inverse: Inverse) -> BoolArray:
 
 def level_p_value(row: FloatArray, inverse: Inverse) -> float:
     """An upper bound of the largest mass of one row (1, 3) from which (3) does not come to more than 1."""
-    low, high = _LEAST_LOG, 0.0  # logarithms: not excluded, excluded or the end
-    if exceeds_level(row, np.exp(low), inverse)[0]:
-        return float(np.exp(low))
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if exceeds_level(row, np.exp(middle), inverse)[0] else (middle, high)
-    return float(np.exp(high))
+
+    def excluded(log: float) -> bool:
+        return bool(exceeds_level(row, np.exp(log), inverse)[0])
+
+    if excluded(_LEAST_LOG):
+        return float(np.exp(_LEAST_LOG))
+    return float(np.exp(bisect(excluded, _LEAST_LOG, 0.0, _HALVINGS)[1]))
 
 
 def greatest_excluded(excluded: Callable[[FloatArray], BoolArray], high: FloatArray) -> FloatArray:
     """The greatest parameter in [0, high] that is excluded, of each row, to 48 halvings; 0 where none is."""
-    low, high = np.zeros_like(high), high.copy()
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        out = excluded(middle)
-        low, high = np.where(out, middle, low), np.where(out, high, middle)
-    return low
+    return bisect(lambda parameter: ~excluded(parameter), np.zeros_like(high), high, _HALVINGS)[0]
 
 
 def _tail(v: FloatArray, r: FloatArray, epsilon: Any) -> tuple[FloatArray, FloatArray]:

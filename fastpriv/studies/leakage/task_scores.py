@@ -27,6 +27,7 @@ Sources: Bayes vulnerability, M. Alvim et al., The science of quantitative infor
 from __future__ import annotations
 
 import csv
+import functools
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,6 +43,7 @@ from ...base import random_streams, validate
 from ...base.errors import BackendMissingError, DomainError, ShapeError
 from ...base.estimate import Estimate, Result
 from ...base.files import read_npz, write_csv
+from ...base.inverse import bisect
 from ...base.numerics import UNIT_ROUNDOFF, FloatArray
 from ...base.random_streams import RNGLike
 from ...channels.subset_likelihoods import validated_subset
@@ -649,20 +651,17 @@ def _band(gain: FloatArray, most: FloatArray, value: float, level: float, floor:
 
     def proved(sign: float, r: float) -> bool:
         """Whether sign (gain - r most) is proved to have a mean above 0."""
+        if not -floor < r < 1.0:
+            return True
         ends = sorted((-sign * (floor + r) * top, sign * (1.0 - r) * top))
         mean = BoundedMean(low=ends[0], high=ends[1])
         mean.update(sign * (gain - r * most))
         return bool(mean.exceeds(np.zeros(1), 0.5 * (1.0 - level))[0])
 
-    ends = []
+    inner, ends = min(max(value, -floor), 1.0), []
     for sign, end in ((1.0, 0.0 - floor), (-1.0, 1.0)):
-        inner, outer = min(max(value, -floor), 1.0), end
-        for _ in range(_HALVINGS):
-            middle = 0.5 * (inner + outer)
-            if not -floor < middle < 1.0:
-                break
-            inner, outer = (inner, middle) if proved(sign, middle) else (middle, outer)
-        ends.append(outer)
+        proof = functools.partial(proved, sign)
+        ends.append(bisect(proof, inner, end, _HALVINGS)[1])
     return Estimate(
         value, min(ends[0], value), max(ends[1], value), kind="statistical", confidence=level, unit="1",
         method=f"bets on {len(gain)} trials",

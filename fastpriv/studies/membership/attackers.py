@@ -28,8 +28,8 @@ from ...kernels import _likelihood_ratio
 from .panels import Panel, membership_array
 
 __all__ = [
-    "AdaptiveThresholdLRT", "Attacker", "DworkScore", "FixedThresholdLRT", "checked_references", "empirical_threshold",
-    "released_array", "training_releases", "unfitted",
+    "AdaptiveThresholdLRT", "Attacker", "DworkScore", "FixedThresholdLRT", "ScoringAttack", "TrainedAttack",
+    "checked_references", "empirical_threshold", "released_array", "training_releases", "unfitted",
 ]  # fmt: skip
 
 _RELEASES = 128  # of one block: their weights and scores stay in the cache of a core
@@ -54,10 +54,56 @@ class Attacker(Protocol):
         """Scores of the people, shape (..., K), higher for members, of releases of shape (..., m)."""
 
 
-class _ReferenceAttack:
+class ScoringAttack:
+    """Base of the attacks, whose scores have two names."""
+
+    name: Any = ""
+
+    def scores(self, released: Any) -> FloatArray:
+        """Scores of the people, shape (..., K), higher for members."""
+        raise NotImplementedError
+
+    def decision_function(self, released: Any) -> FloatArray:
+        """The same as ``scores``, under scikit-learn's name."""
+        return self.scores(released)
+
+
+class TrainedAttack(ScoringAttack):
+    """Base of the attacks that are trained on simulated releases, which are centred and divided by their deviation."""
+
+    _mean: FloatArray
+    _spread: FloatArray
+
+    def _set_scale(self, released: FloatArray) -> None:
+        spread = released.std(axis=0)
+        self._mean, self._spread = released.mean(axis=0), np.where(spread > 0.0, spread, 1.0)
+
+    def _scaled(self, released: ArrayLike) -> tuple[FloatArray, tuple[int, ...]]:
+        """Releases as rows in the scale of the training, and the shape of their axes before the last."""
+        r = released_array(released, len(self._mean))
+        return (r.reshape(-1, r.shape[-1]) - self._mean) / self._spread, r.shape[:-1]
+
+    def predict_proba(self, released: ArrayLike) -> FloatArray:
+        """Probabilities of membership, shape (..., K)."""
+        raise NotImplementedError
+
+    def claims(self, released: ArrayLike, gamma: float = 0.5) -> BoolArray:
+        """Who is claimed to be a member: probabilities above gamma.
+
+        Parameters
+        ----------
+        released : array_like, shape (..., m)
+            Releases.
+        gamma : float
+            Between 0 and 1.
+        """
+        level = validate.scalar("gamma", gamma, "between 0 and 1", lambda g: (g >= 0) & (g <= 1))
+        return np.asarray(self.predict_proba(released) > level)
+
+
+class _ReferenceAttack(ScoringAttack):
     """Base of the attacks by products of a panel with weights."""
 
-    name = ""
     panel: Panel
 
     def scores(self, released: ArrayLike, *, n_jobs: int | None = None) -> FloatArray:
@@ -85,10 +131,6 @@ class _ReferenceAttack:
         for _ in parallel.ordered_map(write, parts, n_jobs=n_jobs, shared=True, brief=rows.size < 2**16):
             pass
         return answer.reshape(*r.shape[:-1], self.panel.n_people)
-
-    def decision_function(self, released: ArrayLike) -> FloatArray:
-        """The same as ``scores``, under scikit-learn's name."""
-        return self.scores(released)
 
     def gradient(self, released: ArrayLike, weights: ArrayLike) -> FloatArray:
         """The gradient of sum_k weights_k score_k with respect to the release, which a defender descends.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,8 @@ import numpy as np
 from ...base import validate
 from ...base.errors import DomainError
 from ...base.estimate import Estimate, Result
-from ...base.numerics import FloatArray
 from ...base.random_streams import RNGLike
+from .evaluation_by_release import mean_over_simulations
 from .member_posteriors import BayesAttacker
 from .releases import CombinedReleases, FrequencyRelease
 
@@ -115,18 +114,6 @@ def calibration_check(
         loss = np.where(simulated.membership, member, other).sum(axis=1)
         claimed = np.where(chance > 0, chance * member, 0.0) + np.where(chance < 1, (1 - chance) * other, 0.0)
     entropy = claimed.sum(axis=1)
-    return CalibrationCheck(
-        _mean(loss, level), _mean(entropy, level, 0.0), _mean(loss - entropy, level, -math.inf), count
-    )
-
-
-def _mean(values: FloatArray, level: float, least: float = 0.0) -> Estimate:
-    """The mean with its interval; an event that had no probability makes it infinite, and nothing makes it finite."""
-    mean = float(np.mean(values))
-    half = 0.0
-    if math.isfinite(mean):
-        half = NormalDist().inv_cdf(0.5 + 0.5 * level) * float(np.std(values, ddof=1)) / math.sqrt(values.size)
-    return Estimate(
-        mean, max(mean - half, least), mean + half, kind="statistical", unit="nats", method="simulated releases",
-        confidence=level,
-    )  # fmt: skip
+    excess = mean_over_simulations(loss - entropy, level, "nats", -math.inf)
+    cross, claim = (mean_over_simulations(x, level, "nats") for x in (loss, entropy))
+    return CalibrationCheck(cross, claim, excess, count)

@@ -11,7 +11,7 @@ from ...base import parallel, random_streams, validate
 from ...base.errors import BackendMissingError, DomainError
 from ...base.numerics import BoolArray, FloatArray
 from ...base.random_streams import RNGLike
-from .attackers import released_array, training_releases, unfitted
+from .attackers import TrainedAttack, training_releases, unfitted
 
 __all__ = ["ClassifierAttacker"]
 
@@ -23,7 +23,7 @@ _KINDS: dict[str, tuple[str, str, dict[str, Any]]] = {
 }
 
 
-class ClassifierAttacker:
+class ClassifierAttacker(TrainedAttack):
     """One decision tree, support vector machine or logistic regression a person, which sees the whole release.
 
     Parameters
@@ -114,10 +114,8 @@ class ClassifierAttacker:
         people = np.shape(membership)[-1] if np.ndim(membership) else 0
         r, b = training_releases(released, membership, people)
         root = random_streams.root(self.rng)
-        self._mean = r.mean(axis=0)
-        spread = r.std(axis=0)
-        self._spread = np.where(spread > 0.0, spread, 1.0)
-        inputs = (r - self._mean) / self._spread
+        self._set_scale(r)
+        inputs, _ = self._scaled(r)
 
         def trained(person: int) -> Any:
             member = b[:, person]
@@ -141,10 +139,6 @@ class ClassifierAttacker:
         return self._answers(released, lambda model, x: (
             model.predict_proba(x)[:, 1] if self.kind == "tree" else model.decision_function(x)
         ))  # fmt: skip
-
-    def decision_function(self, released: ArrayLike) -> FloatArray:
-        """The same as ``scores``, under scikit-learn's name."""
-        return self.scores(released)
 
     def predict_proba(self, released: ArrayLike) -> FloatArray:
         """Probabilities of membership as the classifiers state them, shape (..., K); not of support vector machines.
@@ -172,16 +166,14 @@ class ClassifierAttacker:
         """
         if self.kind == "svm":
             return np.asarray(self.scores(released) > 0.0)
-        level = validate.scalar("gamma", gamma, "between 0 and 1", lambda g: (g >= 0) & (g <= 1))
-        return np.asarray(self.predict_proba(released) > level)
+        return super().claims(released, gamma)
 
     def _answers(self, released: ArrayLike, answer: Any) -> FloatArray:
         if self._models is None:
             raise unfitted(self)
-        r = released_array(released, len(self._mean))
-        rows = (r.reshape(-1, r.shape[-1]) - self._mean) / self._spread
+        rows, shape = self._scaled(released)
         columns = [np.zeros(len(rows)) if model is None else answer(model, rows) for model in self._models]
-        return np.stack(columns, axis=-1).reshape(*r.shape[:-1], -1)
+        return np.stack(columns, axis=-1).reshape(*shape, -1)
 
     def __repr__(self) -> str:
         trained = "not trained" if self._models is None else f"{len(self._models)} people"

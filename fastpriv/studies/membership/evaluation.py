@@ -37,6 +37,7 @@ from numpy.typing import ArrayLike
 from ...base import random_streams, validate
 from ...base.errors import DomainError, ShapeError
 from ...base.estimate import Estimate, Result
+from ...base.inverse import bisect
 from ...base.numerics import BoolArray, FloatArray, IntArray, next_above
 from ...kernels import _concordance
 from ...sampling.statistics.confidence_sequences import BoundedMean
@@ -422,11 +423,9 @@ def lower_ratio(hits: IntArray, totals: IntArray, most: int, error: float) -> Fl
         outcomes = len(hits) * most
         return np.array([ratio_lower_bound(row, totals, most, error, outcomes=outcomes) for row in hits.T])
     accepted = hits.sum(axis=0) / total
-    refused = np.zeros_like(accepted)
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (refused + accepted)
-        exceeds = ratio_exceeds(hits, totals, most, middle, error)
-        refused, accepted = np.where(exceeds, middle, refused), np.where(exceeds, accepted, middle)
+    refused, _ = bisect(
+        lambda ratio: ~ratio_exceeds(hits, totals, most, ratio, error), np.zeros_like(accepted), accepted, _HALVINGS
+    )
     return np.asarray(refused)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,9 @@ from ...base.numerics import BoolArray, FloatArray
 from ...sampling.statistics.fixed_samples import bounded_mean_interval
 from .attackers import empirical_threshold
 
-__all__ = ["bwma_of_posteriors", "bwma_of_releases", "means_over_releases", "with_interval"]
+__all__ = [
+    "bwma_of_posteriors", "bwma_of_releases", "mean_over_simulations", "means_over_releases", "with_interval",
+]  # fmt: skip
 
 
 def bwma_of_posteriors(x: FloatArray, b: BoolArray, gamma: FloatArray, level: float) -> Estimate:
@@ -81,6 +84,15 @@ def means_over_releases(
         found = bounded_mean_interval(values, level, outcomes=x.size)
         numbers.append(with_interval(*found, level, unit, f"mean {name} of a release, bets on releases"))
     return numbers[0], numbers[1], numbers[2]
+
+
+def mean_over_simulations(values: FloatArray, level: float, unit: Unit, least: float = 0.0) -> Estimate:
+    """The mean with the interval of the normal distribution; infinite with bounds that are infinite."""
+    mean = float(values.mean())
+    half = 0.0
+    if math.isfinite(mean):
+        half = NormalDist().inv_cdf(0.5 + 0.5 * level) * float(values.std(ddof=1)) / math.sqrt(values.size)
+    return with_interval(mean, max(mean - half, least), mean + half, level, unit, "simulated releases")
 
 
 def with_interval(value: Any, lower: Any, upper: Any, level: float, unit: Unit, method: str) -> Estimate:

@@ -20,6 +20,7 @@ import numpy as np
 from ...base import validate
 from ...base.numerics import BoolArray, FloatArray
 from ...mechanisms.binomial import log_binomial_coefficients
+from .attackers import ScoringAttack
 from .likelihood_terms import SCALED_NOISES, checked_releases, releases_of
 from .noises import GaussianNoise, LaplaceNoise, NoNoise
 from .priors import BernoulliMembership, FixedSizeMembership, MembershipPrior
@@ -31,7 +32,7 @@ __all__ = ["LMMSEAttacker"]
 _LEAST_VARIANCE = 1e-10
 
 
-class LMMSEAttacker:
+class LMMSEAttacker(ScoringAttack):
     """The linear estimate of least mean square error: no other linear function of the release is nearer to b.
 
     It needs no sampling, and is the start of Gibbs sampling. Clipping is not taken into account.
@@ -81,8 +82,6 @@ class LMMSEAttacker:
             sums += part.panel.products(array.T).T / variance
         found = self._mean + (sums - self._center) @ self._gain.T
         return np.asarray(found.reshape(*shape, self._mean.size))
-
-    decision_function = scores
 
     def claims(self, released: Any, gamma: float = 0.5) -> BoolArray:
         """Whether the estimate exceeds gamma."""

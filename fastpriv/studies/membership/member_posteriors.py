@@ -24,6 +24,7 @@ from ...base.numerics import SMALLEST_NORMAL, UNIT_ROUNDOFF, BoolArray, FloatArr
 from ...base.parallel import Progress
 from ...base.random_streams import RNGLike
 from ...sampling.statistics.chain_convergence import LEAST_SAMPLES, R_HAT_LIMIT
+from .attackers import ScoringAttack
 from .likelihood_terms import LikelihoodTerm, checked_releases, releases_of, terms_of
 from .linear_estimate import LMMSEAttacker
 from .posterior_enumeration import MAX_PEOPLE, Enumeration, enumerate_subsets
@@ -202,7 +203,7 @@ def membership_posterior(
     return _enumerated(parts, arrays, shape, n_jobs)
 
 
-class BayesAttacker:
+class BayesAttacker(ScoringAttack):
     """The attacker with the least loss: the posterior probability of each person.
 
     Parameters
@@ -233,8 +234,6 @@ class BayesAttacker:
     def scores(self, released: Any) -> FloatArray:
         """Posterior log odds, shape (..., K); higher for members."""
         return np.asarray(self.posterior(released).log_odds.value)
-
-    decision_function = scores
 
     def predict_proba(self, released: Any) -> FloatArray:
         """Posterior probabilities, shape (..., K)."""
@@ -277,8 +276,6 @@ class OptimalLRT(BayesAttacker):
         prior = prior_log_odds(self.model.prior, self.model.n_people)
         decided = np.isinf(prior)
         return np.where(decided, 0.0, found - np.where(decided, 0.0, prior))
-
-    decision_function = scores
 
 
 def prior_log_odds(prior: MembershipPrior, n_people: int) -> FloatArray:

@@ -20,7 +20,7 @@ from ...base.numerics import FloatArray, IndexArray, IntArray
 from ...base.values import ValueObject, is_read_only
 from ...kernels import _bit_matrix
 
-__all__ = ["ByteArray", "Panel", "StringArray"]
+__all__ = ["ByteArray", "Panel", "StringArray", "member_frequencies", "membership_array"]
 
 ByteArray = NDArray[np.uint8]
 StringArray = NDArray[np.str_]
@@ -448,6 +448,11 @@ def membership_array(name: str, value: Any, n_people: int) -> NDArray[np.bool_]:
     if found.dtype != np.bool_:
         found = validate.integers(name, found, 0, 1, constraint="0 or 1, or True or False").astype(np.bool_)
     return np.asarray(found)
+
+
+def member_frequencies(panel: Panel, membership: NDArray[np.bool_]) -> FloatArray:
+    """Frequencies of the attributes among the members of each of R memberships, shape (R, m)."""
+    return np.asarray(panel.counts(membership) / membership.sum(axis=-1, keepdims=True))
 
 
 def _run(block: Callable[[Any], None], tasks: Sequence[Any], steps: float, n_jobs: int | None) -> None:

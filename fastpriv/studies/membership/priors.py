@@ -20,13 +20,13 @@ from numpy.typing import ArrayLike, NDArray
 from ...base import random_streams, validate
 from ...base.errors import DomainError, ShapeError
 from ...base.estimate import Estimate, exact
-from ...base.numerics import UNIT_ROUNDOFF, FloatArray
+from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
 from ...base.random_streams import RNGLike
 from ...base.values import ValueObject
 from ...mechanisms.binomial import log_binomial_coefficients
 from .panels import membership_array
 
-__all__ = ["BernoulliMembership", "FixedSizeMembership", "MembershipPrior", "PriorTerms"]
+__all__ = ["BernoulliMembership", "FixedSizeMembership", "MembershipPrior", "PriorTerms", "all_memberships", "prior_of"]
 
 _MOST_PEOPLE = 2**53  # counts up to here are doubles
 _EXACT_PEOPLE, _EXACT_MEMBERS = 2**14, 1000  # up to either, a binomial coefficient is made exactly in a millisecond
@@ -297,6 +297,13 @@ def _log_none(q: FloatArray) -> float:
 def _some(q: FloatArray) -> float:
     """The probability that somebody is a member, before the condition."""
     return -math.expm1(_log_none(q))
+
+
+def all_memberships(prior: MembershipPrior, n_people: int) -> tuple[BoolArray, FloatArray]:
+    """All memberships of positive prior probability, ordered by sum_k b_k 2^k, and the logarithms of those."""
+    b = (np.arange(1, 2**n_people, dtype=np.int64)[:, None] >> np.arange(n_people)) & 1 == 1
+    logs = prior.log_probability(b)
+    return np.ascontiguousarray(b[logs > -np.inf]), logs[logs > -np.inf]
 
 
 def prior_of(name: str, value: Any) -> MembershipPrior:

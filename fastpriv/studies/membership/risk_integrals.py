@@ -35,6 +35,7 @@ import numpy as np
 
 from ... import special
 from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
+from ...base.quadrature import gauss_error
 from ...base.values import distinct_rows
 
 __all__ = ["LineModel", "entropy_integrals", "positive_part"]
@@ -43,7 +44,7 @@ _NODES = 20  # of Gauss's rule on a panel
 _RHO = 6.0  # parameter of the Bernstein ellipse: rho^(-2n) is 7.5e-32
 _RADIUS = 0.5 * (_RHO + 1.0 / _RHO)  # of the disc about the ellipse, in half-lengths
 # bound: proved - by the text above, for half-length 1 and modulus 1
-_QUADRATURE_ERROR = 64.0 / 15.0 * _RHO ** (-2.0 * _NODES) / (1.0 - _RHO**-2.0)
+_QUADRATURE_ERROR = gauss_error(_NODES, _RHO)
 # bound: proved - relative rounding of a term and of its sums over classes and nodes
 _SUM_ERROR = 64 * UNIT_ROUNDOFF
 # bound: proved - relative error of a weight, of the constant of a density and of an exponential

@@ -30,6 +30,7 @@ import numpy as np
 from ...base import random_streams, validate
 from ...base.errors import DomainError
 from ...base.estimate import Estimate, Information
+from ...base.inverse import bisect
 from ...base.monotone import in_unit
 from ...base.numerics import UNIT_ROUNDOFF, FloatArray
 from ...base.random_streams import RNGLike
@@ -220,11 +221,9 @@ def _pilot_variances(model: FrequencyRelease, random: Any) -> Any:
 
 def _ratio_at(variances: FloatArray, integral: float, most: float) -> float:
     """The s up to which half the linear estimate's error integrates to ``integral``, at most ``most``; by bisection."""
-    low, high = 0.0, most
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        below = 0.5 * math.fsum(np.log1p(variances * middle).tolist()) < integral
-        low, high = (middle, high) if below else (low, middle)
+    low, high = bisect(
+        lambda ratio: 0.5 * math.fsum(np.log1p(variances * ratio).tolist()) >= integral, 0.0, most, _HALVINGS
+    )
     return 0.5 * (low + high)
 
 

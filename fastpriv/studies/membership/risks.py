@@ -39,7 +39,7 @@ from .member_posteriors import membership_posterior
 from .noises import GaussianNoise, LInfinityNoise, NoNoise
 from .panels import Panel
 from .posterior_enumeration import MAX_PEOPLE
-from .priors import FixedSizeMembership
+from .priors import FixedSizeMembership, all_memberships
 from .releases import CombinedReleases, FrequencyRelease
 from .risk_integrals import LineModel, entropy_integrals, positive_part
 
@@ -383,9 +383,8 @@ def _memberships(model: Any, count: int, random: Any) -> BoolArray:
     people, prior = model.n_people, model.prior
     if people > _STRATIFIED_PEOPLE:
         return np.asarray(prior.draw(count, people, random))
-    every = (np.arange(1, 2**people)[:, None] >> np.arange(people)) & 1 == 1
-    terms = prior.log_prior(people)
-    p = np.exp(every @ terms.log_odds + terms.log_size_weights[every.sum(axis=1)])
+    every, logs = all_memberships(prior, people)
+    p = np.exp(logs)
     places = (np.arange(count) + random.random()) / count
     return np.asarray(every[np.minimum(np.searchsorted(np.cumsum(p) / p.sum(), places), len(p) - 1)])
 

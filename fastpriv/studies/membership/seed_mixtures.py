@@ -32,6 +32,7 @@ from ...sampling.statistics.confidence_sequences import BoundedMean
 from .member_posteriors import BayesAttacker, MembershipPosterior
 from .noises import GaussianNoise, GeneratorNoise
 from .panels import membership_array
+from .priors import all_memberships
 from .releases import FrequencyRelease, SimulatedReleases
 
 __all__ = ["SeedMixtureAttacker", "simulate_with_seeds", "why_no_mixture"]
@@ -111,7 +112,7 @@ class SeedMixtureAttacker(BayesAttacker):
         """
         r = self.model.checked_release(released)
         shape = r.shape[:-1]
-        members, prior = _memberships(self.model)
+        members, prior = all_memberships(self.model.prior, self.model.n_people)
         groups = np.array_split(self.seeds, _GROUPS)
         each = _log_likelihoods(self.model, r.reshape(-1, r.shape[-1]), members, groups) + prior
         sizes = np.log([len(group) / len(self.seeds) for group in groups])
@@ -180,7 +181,7 @@ class SeedMixtureAttacker(BayesAttacker):
             The seeds that made them; the others of each list are those of this object.
         """
         r = self.model.checked_release(released)
-        members, prior = _memberships(self.model)
+        members, prior = all_memberships(self.model.prior, self.model.n_people)
         logs = _log_likelihoods(self.model, r, members, [self.seeds[1:]])[0] + math.log(len(self.seeds) - 1)
         noise: Any = self.model.noise
         frequencies, sizes = self.model.frequencies(members), members.sum(axis=1)
@@ -254,14 +255,6 @@ def _seed_logs(model: FrequencyRelease, r: FloatArray, member: BoolArray, seeds:
         constant = r.shape[1] * (math.log(sigma) + 0.5 * math.log(2.0 * math.pi))
         return np.asarray((away @ shift.T - 0.5 * squares) / sigma**2 - constant)
     return np.asarray(noise.dither.log_likelihood(r[:, None, :], f + shift, np.full(len(seeds), size), model.clip))
-
-
-def _memberships(model: FrequencyRelease) -> tuple[BoolArray, FloatArray]:
-    """All memberships of positive prior probability, and its logarithms."""
-    people = model.n_people
-    members = (np.arange(1, 2**people)[:, None] >> np.arange(people)) & 1 == 1
-    prior = model.prior.log_probability(members)
-    return members[prior > -np.inf], prior[prior > -np.inf]
 
 
 def _half_width(groups: FloatArray, level: float) -> FloatArray:

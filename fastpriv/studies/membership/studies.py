@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -33,6 +31,7 @@ from ...base.table import CellType, Table
 from .attackers import AdaptiveThresholdLRT, DworkScore, FixedThresholdLRT
 from .classifiers import ClassifierAttacker
 from .evaluation import AttackEvaluation, RocCurve, evaluate_attack, roc_curve
+from .evaluation_by_release import mean_over_simulations
 from .linear_estimate import LMMSEAttacker
 from .member_posteriors import BayesAttacker
 from .networks import NetworkAttacker
@@ -294,7 +293,9 @@ def attack_study(
         with nullcontext() if store is None else _opened(store, settings, panel, references) as kept:
             for index, (defence, model) in enumerate(models.items()):
                 found = model.simulate(count, rng=_stream(root, index, 0))
-                loss = _mean_loss(np.abs(found.released - model.frequencies(found.membership)).mean(axis=1), level)
+                loss = mean_over_simulations(
+                    np.abs(found.released - model.frequencies(found.membership)).mean(axis=1), level, "1"
+                )
                 for name in names:
                     key = index * len(ATTACKS) + ATTACKS.index(name)
                     stream = _stream(root, index, 1 + ATTACKS.index(name))
@@ -314,7 +315,7 @@ def attack_study(
     first = next(iter(models.values()))
     drawn = first.prior.draw(count, panel.n_people, random_streams.generator(_stream(root, len(models), 0)))
     constant = np.abs(first.frequencies(drawn) - panel.frequencies()).mean(axis=1)
-    return AttackStudy(tuple(outcomes), tuple(examples), _mean_loss(constant, level), settings)
+    return AttackStudy(tuple(outcomes), tuple(examples), mean_over_simulations(constant, level, "1"), settings)
 
 
 def _checked_names(attacks: Any) -> tuple[str, ...]:
@@ -448,13 +449,3 @@ def _example(
     people = tuple(model.panel.person(k) for k in range(model.n_people))
     chance = np.asarray(model.prior.marginals(model.n_people))
     return PosteriorExample(defence, found.membership[0], posterior.probabilities, people, chance)
-
-
-def _mean_loss(values: FloatArray, level: float) -> Estimate:
-    """The mean over releases, with the interval of the normal distribution."""
-    mean = float(values.mean())
-    half = NormalDist().inv_cdf(0.5 + 0.5 * level) * float(values.std(ddof=1)) / math.sqrt(values.size)
-    return Estimate(
-        mean, max(mean - half, 0.0), mean + half, kind="statistical", unit="1", method="simulated releases",
-        confidence=level,
-    )  # fmt: skip

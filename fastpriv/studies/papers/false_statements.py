@@ -13,9 +13,9 @@ inference attacks.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from ..membership.noises import GeneratorNoise, LaplaceNoise, NoNoise
 from ..membership.panels import Panel
 from ..membership.priors import BernoulliMembership, FixedSizeMembership
 from ..membership.releases import CombinedReleases, FrequencyRelease
+from .texts import texts_of
 
 __all__ = ["PaperStatement", "PaperStatements", "paper_statements"]
 
@@ -37,6 +38,10 @@ __all__ = ["PaperStatement", "PaperStatements", "paper_statements"]
 _SUM_ERROR = 256 * UNIT_ROUNDOFF
 _SEEDS = 1000  # releases of the generator that are attacked
 _PRIORS = np.linspace(0.01, 0.99, 99)  # of the channels of theorem 12
+
+_Sides = tuple[Estimate, str, Estimate]  # of a relation
+# Sides of the printed statement and of its right form in a game, and numbers that the texts name.
+_Game = tuple[_Sides, _Sides] | tuple[_Sides, _Sides, dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -89,16 +94,26 @@ class PaperStatement(Result):
     @property
     def fails(self) -> bool:
         """Whether the bounds prove that the printed relation is false in this game."""
-        left, right = self.printed_left, self.printed_right
-        above, below = bool(left.lower > right.upper), bool(left.upper < right.lower)
-        return {"=": above or below, "<=": above, ">=": below}[self.printed_relation]
+        return not _may_hold(self.printed_left, self.printed_relation, self.printed_right)
 
     @property
     def right_form_holds(self) -> bool:
         """Whether the bounds agree with the right form."""
-        left, right = self.right_left, self.right_right
-        not_above, not_below = bool(left.lower <= right.upper), bool(left.upper >= right.lower)
-        return {"=": not_above and not_below, "<=": not_above, ">=": not_below}[self.right_relation]
+        return _may_hold(self.right_left, self.right_relation, self.right_right)
+
+    @property
+    def verdict(self) -> str:
+        """What a table says of the printed statement."""
+        return "false" if self.fails else "holds here"
+
+    def sides(self, form: Literal["printed", "right"]) -> tuple[float, str, float]:
+        """Left side, relation and right side, without their bounds."""
+        left, relation, right = (getattr(self, f"{form}_{part}") for part in ("left", "relation", "right"))
+        return float(left.value), relation, float(right.value)
+
+    def relation(self, form: Literal["printed", "right"]) -> str:
+        """Both sides and the relation as text."""
+        return "{:.6g} {} {:.6g}".format(*self.sides(form))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -126,39 +141,33 @@ class PaperStatements(Table, Result):
         return len(self.statements)
 
     def __getitem__(self, name: str) -> PaperStatement:
-        for one in self.statements:
-            if one.name == name:
-                return one
-        names = ", ".join(repr(one.name) for one in self.statements)
+        for statement in self.statements:
+            if statement.name == name:
+                return statement
+        names = ", ".join(repr(statement.name) for statement in self.statements)
         raise DomainError(f"name must be one of {names}; got {name!r}. Take one of them.")
 
     def column_types(self) -> dict[str, CellType]:
         """The columns of the table."""
-        names = (
-            "statement", "verdict", "printed", "right form", "counterexample", "printed left", "printed relation",
-            "printed right", "right left", "right relation", "right right",
-        )  # fmt: skip
-        return dict.fromkeys(names, "")
+        sides = (f"{form} {part}" for form in ("printed", "right") for part in ("left", "relation", "right"))
+        return dict.fromkeys(("statement", "verdict", "printed", "right form", "counterexample", *sides), "")
 
     def rows(self) -> list[tuple[Any, ...]]:
         """One row a statement; numbers are the values, without their bounds."""
         return [
             (
-                one.name, "false" if one.fails else "holds here", one.printed, one.right, one.counterexample,
-                float(one.printed_left.value), one.printed_relation, float(one.printed_right.value),
-                float(one.right_left.value), one.right_relation, float(one.right_right.value),
+                each.name, each.verdict, each.printed, each.right, each.counterexample,
+                *each.sides("printed"), *each.sides("right"),
             )
-            for one in self.statements
+            for each in self.statements
         ]  # fmt: skip
 
     def __repr__(self) -> str:
-        lines = []
-        for one in self.statements:
-            sides = f"{float(one.printed_left.value):.6g} {one.printed_relation} {float(one.printed_right.value):.6g}"
-            right = f"{float(one.right_left.value):.6g} {one.right_relation} {float(one.right_right.value):.6g}"
-            verdict = "false" if one.fails else "holds here"
-            lines.append(f"{one.name}: {one.printed}\n    {verdict}: {sides}; right: {one.right} ({right})")
-        return "\n".join(lines)
+        return "\n".join(
+            f"{each.name}: {each.printed}\n    {each.verdict}: {each.relation('printed')}; right: {each.right} "
+            f"({each.relation('right')})"
+            for each in self.statements
+        )
 
 
 def paper_statements() -> PaperStatements:
@@ -185,25 +194,35 @@ def paper_statements() -> PaperStatements:
     >>> all(statement.fails and statement.right_form_holds for statement in paper_statements())
     True
     """
-    return PaperStatements((
-        _lemma_3(), _theorem_5_identity(), _theorem_5_bound(), _proposition_7_if(), _proposition_7_only_if(),
-        _proposition_8(), _proposition_10(), _theorem_12_risk_to_profile(), _theorem_12_profile_to_risk(),
-    ))  # fmt: skip
+    texts = texts_of("statements")
+    return PaperStatements(tuple(_statement(name, texts[name], *game()) for name, game in _GAMES.items()))
 
 
-def _lemma_3() -> PaperStatement:
+def _statement(
+    name: str, texts: Mapping[str, str], printed: _Sides, right: _Sides, numbers: Mapping[str, Any] | None = None
+) -> PaperStatement:
+    """A statement of these texts, into which the numbers are filled."""
+    words = {key: text.format_map(numbers or {}) for key, text in texts.items()}
+    return PaperStatement(name, words["printed"], words["right"], words["counterexample"], *printed, *right)
+
+
+def _may_hold(left: Estimate, relation: str, right: Estimate) -> bool:
+    """Whether the bounds leave it possible that the relation holds."""
+    not_above, not_below = bool(left.lower <= right.upper), bool(left.upper >= right.lower)
+    return {"=": not_above and not_below, "<=": not_above, ">=": not_below}[relation]
+
+
+def _lemma_3() -> _Game:
     """Two equal people, one of them a member: the release says nothing, and who is in is one fair coin."""
     model = FrequencyRelease(Panel([[1], [1]]), FixedSizeMembership(1))
     found = membership_posterior(model, [1.0])
-    loss, joint = _sum_of_entropies(_marginals(found)), _entropy_of(found)
-    return PaperStatement(
-        "Lemma 3", "the least cross-entropy loss is the conditional entropy H(B | R)",
-        "it is the sum of H(B_k | R); the posterior is what attains it", "two equal people, one of them a member",
-        loss, "=", joint, loss, "=", _nats(2 * math.log(2.0)),
-    )  # fmt: skip
+    chances = np.asarray(found.probabilities.value, dtype=np.float64)
+    loss = _nats(sum(_entropy(np.array([p, 1 - p])) for p in chances.tolist()))
+    joint = _entropy_of(found)
+    return (loss, "=", joint), (loss, "=", _nats(2 * math.log(2.0)))
 
 
-def _theorem_5_identity() -> PaperStatement:
+def _theorem_5_identity() -> _Game:
     """Two attributes of four people, released one by one without noise, and together."""
     panel, prior = Panel([[1, 1], [1, 0], [0, 1], [1, 1]]), BernoulliMembership(0.5)
     each = [FrequencyRelease(panel, prior, NoNoise(), attributes=[j]) for j in (0, 1)]
@@ -213,46 +232,28 @@ def _theorem_5_identity() -> PaperStatement:
     parts = alone[0].risk + alone[1].risk
     # the releases are functions of b: given it, their total correlation is 0
     right = parts - float(prior.entropy(4).value) + total_correlation
-    return PaperStatement(
-        "Theorem 5, identity",
-        "the risk of a composition is the sum of the risks plus the entropy of the outputs or their divergence from "
-        "independence, which here is not negative",
-        "H(B | X) = sum_i H(B | R_i) - (T - 1) H(B) + TC(X) - TC(X | B), for the joint risk alone",
-        "four people, two attributes, each frequency a release, without noise",
-        _nats(joint.risk), ">=", _nats(parts), _nats(joint.risk), "=", _nats(right),
-    )  # fmt: skip
+    return (_nats(joint.risk), ">=", _nats(parts)), (_nats(joint.risk), "=", _nats(right))
 
 
-def _theorem_5_bound() -> PaperStatement:
+def _theorem_5_bound() -> _Game:
     """The covariance of a membership of fixed size is singular, and its logarithm -infinity."""
     model = FrequencyRelease(Panel([[1], [1]]), FixedSizeMembership(1))
     found = membership_posterior(model, [1.0])
     entropy = _entropy_of(found)
     covariance = np.asarray(found.covariance().value)
     corrected = 0.5 * math.log(float(np.linalg.det(2 * math.pi * math.e * (covariance + np.eye(2) / 12))))
-    return PaperStatement(
-        "Theorem 5, bound", "the risk is at most E 1/2 log det(2 pi e Cov(B | X))",
-        "it is at most E 1/2 log det(2 pi e (Cov(B | X) + I/12)): a discrete vector needs a uniform dither",
-        "two equal people, one of them a member: Cov = [[1/4, -1/4], [-1/4, 1/4]]",
-        entropy, "<=", exact(-math.inf, 0.0, unit="nats", method="logarithm of a singular determinant"),
-        entropy, "<=", _nats(corrected),
-    )  # fmt: skip
+    singular = exact(-math.inf, 0.0, unit="nats", method="logarithm of a singular determinant")
+    return (entropy, "<=", singular), (entropy, "<=", _nats(corrected))
 
 
-def _proposition_7_if() -> PaperStatement:
+def _proposition_7_if() -> _Game:
     """A subjective prior that is right on average, and is pure noise."""
     truth, chance = 2 * math.log(2.0), 0.9
     loss = -math.log(chance) - math.log(1 - chance)  # of both people, over both priors
-    return PaperStatement(
-        "Proposition 7, if",
-        "a subjective prior whose expectation is the true prior leaves at most the risk of the true prior",
-        "for a signal W and the posterior given it, H(B | R, W) <= H(B | R)",
-        "two equal people, one a member; the attacker believes 9 to 1 in the one or the other, by a coin of its own",
-        _nats(loss), "<=", _nats(truth), _nats(truth), "<=", _nats(truth),
-    )  # fmt: skip
+    return (_nats(loss), "<=", _nats(truth)), (_nats(truth), "<=", _nats(truth))
 
 
-def _proposition_7_only_if() -> PaperStatement:
+def _proposition_7_only_if() -> _Game:
     """A subjective prior that knows something, and is wrong on average: (99, 1) or (40, 60) for the two memberships."""
     beliefs = np.array([[0.99, 0.01], [0.4, 0.6]])
     loss = -math.log(0.99) - math.log(0.6)  # both people of each membership, of which each has chance 1/2
@@ -260,17 +261,12 @@ def _proposition_7_only_if() -> PaperStatement:
     truth = 2 * math.log(2.0)
     joint = 0.5 * beliefs  # the signal that is sent by these chances, read by Bayes' rule
     given_signal = 2 * (_entropy(joint) - _entropy(joint.sum(axis=0)))
-    return PaperStatement(
-        "Proposition 7, only if",
-        f"a prior that leaves less risk has the true prior as its expectation (loss {loss:.4f} < {truth:.4f})",
-        "it may have another one; whose posterior is right has no more risk: H(B | R, W) <= H(B | R)",
-        "two equal people, one a member; the attacker believes (.99, .01) if it is the first, (.4, .6) otherwise",
-        exact(mean, 4 * UNIT_ROUNDOFF, unit="probability", method="mean"), "=",
-        exact(0.5, 0.0, unit="probability", method="closed form"), _nats(given_signal), "<=", _nats(truth),
-    )  # fmt: skip
+    average = exact(mean, 4 * UNIT_ROUNDOFF, unit="probability", method="mean")
+    half = exact(0.5, 0.0, unit="probability", method="closed form")
+    return (average, "=", half), (_nats(given_signal), "<=", _nats(truth)), {"loss": loss, "truth": truth}
 
 
-def _proposition_8() -> PaperStatement:
+def _proposition_8() -> _Game:
     """One seed for two attributes: the difference of the frequencies is released without noise."""
     panel, prior = Panel([[1, 0], [0, 1]]), FixedSizeMembership(1)
 
@@ -282,18 +278,13 @@ def _proposition_8() -> PaperStatement:
     first = found.membership[:, 0]
     advantage = float(claims[first].mean() - claims[~first].mean())
     dithered = FrequencyRelease(panel, prior, GeneratorNoise(shift, 1, LaplaceNoise(0.5))).epsilon()
-    return PaperStatement(
-        "Proposition 8", "a generator's release is (epsilon, delta)-differentially private for some epsilon",
-        "only with a dither of full dimension: then its epsilon is finite",
-        f"two people, two attributes, one seed; {_SEEDS} releases, attacked by the sign of r_1 - r_2. The right side "
-        "is the largest advantage that epsilon = 5 and delta = 0.1 allow; only delta = 1 allows 1",
-        exact(advantage, 0.0, unit="1", method="all releases told apart"), "<=",
-        membership_advantage_bound(5.0, 0.1),
-        dithered, "<=", exact(1e300, 0.0, unit="nats", method="any finite number"),
-    )  # fmt: skip
+    attained = exact(advantage, 0.0, unit="1", method="all releases told apart")
+    any_finite = exact(1e300, 0.0, unit="nats", method="any finite number")
+    allowed = membership_advantage_bound(5.0, 0.1)
+    return (attained, "<=", allowed), (dithered, "<=", any_finite), {"releases": _SEEDS}
 
 
-def _proposition_10() -> PaperStatement:
+def _proposition_10() -> _Game:
     """The release is whether both or none of two people are in, and a third one always is."""
     xor = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0], [1.0, 0.0]])  # rows 00, 01, 10, 11
     ratio = _marginal_ratio(xor)
@@ -304,34 +295,20 @@ def _proposition_10() -> PaperStatement:
     privacy = math.log(float(noisy.max(axis=0).max() / noisy.min()))
     allowed = membership_advantage_bound(1e-9)
     comparison = compare_mechanisms((xor[0], xor[1]), ([0.5, 0.5], [0.5, 0.5]))
-    return PaperStatement(
-        "Proposition 10",
-        f"posteriors of each person within e^(+-eps/2) of the prior (here within {ratio:.3g} of it) give eps-DP",
-        "the same bounds on the joint posterior give eps-DP",
-        "two people by fair coins, a third always in; the release is the xor of the two. The advantage between "
-        "neighbours, against what epsilon = 1e-9 allows; right: the xor released with noise",
-        comparison.excess_1, "<=", allowed, _nats(privacy), "<=", _nats(epsilon),
-    )  # fmt: skip
+    return (comparison.excess_1, "<=", allowed), (_nats(privacy), "<=", _nats(epsilon)), {"ratio": ratio}
 
 
-def _theorem_12_risk_to_profile() -> PaperStatement:
+def _theorem_12_risk_to_profile() -> _Game:
     """A binary symmetric channel that tells less than an erasure channel under every prior, but not at epsilon = 0."""
     symmetric, erasure = np.array([[0.9, 0.1], [0.1, 0.9]]), np.array([[0.6, 0.4, 0.0], [0.0, 0.4, 0.6]])
     more = min(_information(q, erasure) - _information(q, symmetric) for q in _PRIORS)
     found = compare_mechanisms(tuple(symmetric), tuple(erasure))
-    one = next(one for one in found.counterexamples if one.less_private == "first")
-    return PaperStatement(
-        "Theorem 12, (1) to (2) and (3)",
-        f"at least as much risk under every prior (here by {more:.3g} nats or more) gives a privacy profile, and a "
-        "weighted advantage, that are nowhere larger",
-        "profiles in both directions, trade-off curves and weighted advantages have one order; risks do not decide it",
-        "one person; a binary symmetric channel (.1) against an erasure channel (.4): delta at epsilon = 0; right: the "
-        "weighted advantages at one prior and weight fail with it",
-        one.delta_1, "<=", one.delta_2, one.advantage_1, ">=", one.advantage_2,
-    )  # fmt: skip
+    first = next(example for example in found.counterexamples if example.less_private == "first")
+    printed, right = (first.delta_1, "<=", first.delta_2), (first.advantage_1, ">=", first.advantage_2)
+    return printed, right, {"more": more}
 
 
-def _theorem_12_profile_to_risk() -> PaperStatement:
+def _theorem_12_profile_to_risk() -> _Game:
     """Both bits through a channel, or one alone: neighbours differ in one bit, and the profiles are equal."""
     symmetric = np.array([[0.9, 0.1], [0.1, 0.9]])
     both = np.kron(symmetric, symmetric)  # rows 00, 01, 10, 11
@@ -341,49 +318,33 @@ def _theorem_12_profile_to_risk() -> PaperStatement:
         float(compare_mechanisms((both[i], both[j]), (alone[0], alone[2])).excess_1.upper) for i, j in pairs
     )  # fmt: skip
     lost = [math.log(4.0) - _mutual_information(np.full(4, 0.25), one) for one in (both, alone)]
-    return PaperStatement(
-        "Theorem 12, (2) to (1)",
-        f"a privacy profile that is nowhere larger (here by {rounded_up(excess, 2)}) gives at least as much risk",
-        "for one pair of memberships it does if the profiles are ordered by garbling; with more people it does not",
-        "two people by fair coins; both bits through a binary symmetric channel (.1), or the first alone; right: the "
-        "second release is the first with a bit left out",
-        _nats(lost[0]), ">=", _nats(lost[1]), _nats(lost[1]), ">=", _nats(lost[0]),
-    )  # fmt: skip
+    more, less = _nats(lost[0]), _nats(lost[1])
+    return (more, ">=", less), (less, ">=", more), {"excess": rounded_up(excess, 2)}
 
 
-@dataclass(frozen=True, slots=True)
-class _Enumerated:
+class _NoiselessRelease(NamedTuple):
     """Joint risk H(B | X) and entropy H(X) of releases without noise."""
 
     risk: float
     output: float
 
 
-def _without_noise(model: CombinedReleases) -> _Enumerated:
+def _without_noise(model: CombinedReleases) -> _NoiselessRelease:
     """Both, by the posterior of every release that can happen."""
     k = model.n_people
     b = (np.arange(1, 2**k)[:, None] >> np.arange(k)) & 1 == 1
     chance = np.exp(model.prior.log_probability(b))
-    released = [one.frequencies(b) for one in model.releases]
-    found = membership_posterior(model, released)
-    entropy = found.entropy
-    evidence = found.log_evidence
-    assert entropy is not None
+    posterior = membership_posterior(model, [release.frequencies(b) for release in model.releases])
+    evidence = posterior.log_evidence
     assert evidence is not None
-    return _Enumerated(float(chance @ np.asarray(entropy.value)), -float(chance @ np.asarray(evidence.value)))
+    return _NoiselessRelease(
+        float(chance @ np.asarray(_entropy_of(posterior).value)), -float(chance @ np.asarray(evidence.value))
+    )
 
 
-def _entropy_of(found: MembershipPosterior) -> Estimate:
-    assert found.entropy is not None  # of an enumeration
-    return found.entropy
-
-
-def _marginals(found: MembershipPosterior) -> FloatArray:
-    return np.asarray(found.probabilities.value, dtype=np.float64)
-
-
-def _sum_of_entropies(chances: FloatArray) -> Estimate:
-    return _nats(sum(_entropy(np.array([p, 1 - p])) for p in chances.tolist()))
+def _entropy_of(posterior: MembershipPosterior) -> Estimate:
+    assert posterior.entropy is not None  # an enumeration always has it
+    return posterior.entropy
 
 
 def _entropy(p: FloatArray) -> float:
@@ -411,3 +372,17 @@ def _marginal_ratio(rows: FloatArray) -> float:
 def _nats(value: float) -> Estimate:
     """A sum of a few entropies."""
     return exact(value, _SUM_ERROR * (abs(value) + 4.0), unit="nats", method="sum over memberships")
+
+
+# Every statement by its number in the paper, in the order of the paper.
+_GAMES: dict[str, Callable[[], _Game]] = {
+    "Lemma 3": _lemma_3,
+    "Theorem 5, identity": _theorem_5_identity,
+    "Theorem 5, bound": _theorem_5_bound,
+    "Proposition 7, if": _proposition_7_if,
+    "Proposition 7, only if": _proposition_7_only_if,
+    "Proposition 8": _proposition_8,
+    "Proposition 10": _proposition_10,
+    "Theorem 12, (1) to (2) and (3)": _theorem_12_risk_to_profile,
+    "Theorem 12, (2) to (1)": _theorem_12_profile_to_risk,
+}

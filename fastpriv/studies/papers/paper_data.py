@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.estimate import KINDS, Estimate
+from ...base.estimate import KINDS, Estimate, stacked
 from ...base.numerics import FloatArray
 from ...base.table import CellType, Table
 from ...calibration import sigma_from_cd_lmip, sigma_from_ci_lmip
@@ -36,13 +36,12 @@ from ...conversions.privacy_curves import LipCurve
 from ...distributions import Pmf
 from ...mechanisms.gaussian import GaussianMechanism
 from ...notions import cd_lmip, lip_delta, pointwise_lmip
+from .texts import texts_of
 
 __all__ = ["NAMES", "PaperCurve", "PaperFigure", "compute_figure"]
 
 _EPSILON = np.array([float(f"{10.0 ** (k / 40):.3g}") for k in range(-80, 41)])  # 0.01 to 10, round numbers
 _VARIANCE = np.array([float(f"{10.0 ** (k / 20):.3g}") for k in range(-26, 47)])  # 0.0501 to 200, round numbers
-# What the grid of epsilon is, for the table of settings.
-_EPSILON_TEXT = "121 round numbers from 0.01 to 10 nats, about 40 a decade"
 _INTEGRAL_RTOL = 1e-5  # tolerance of the integrals of figure 4; their values are more accurate
 # bound: tested by surfaces/test_paper_figures - rounding of the sums in a figure's bounds
 _ROUNDING = 1e-15  # of sqrt(d) and sqrt(sigma^2), relative
@@ -137,11 +136,11 @@ class PaperFigure(Table):
 def compute_figure(name: str) -> PaperFigure:
     """Compute one figure, and measure the time."""
     start = time.perf_counter()
-    parameters, curves = _FIGURES[name]()
-    return PaperFigure(name, parameters, tuple(curves), time.perf_counter() - start)
+    curves = tuple(_FIGURES[name]())
+    return PaperFigure(name, texts_of("figures")[name]["parameters"], curves, time.perf_counter() - start)
 
 
-def _figure1() -> tuple[dict[str, str], list[PaperCurve]]:
+def _figure1() -> list[PaperCurve]:
     curves = []
     for mu in (0.5, 0.1, 0.01):
         sigma = sigma_from_ci_lmip(mu, 10, math.sqrt(10.0), rtol=1e-12, unit="bits")
@@ -156,14 +155,10 @@ def _figure1() -> tuple[dict[str, str], list[PaperCurve]]:
                   {"epsilon_nats": _EPSILON}),
             PaperCurve("sigma", "noise whose peak-power capacity, eq. (8), is mu", sigma, setting),
         ]  # fmt: skip
-    parameters = {
-        "mu": "0.5, 0.1, 0.01 bits (the text does not name the paper's)", "d": "10", "Delta": "1",
-        "epsilon": _EPSILON_TEXT,
-    }  # fmt: skip
-    return parameters, curves
+    return curves
 
 
-def _figure2() -> tuple[dict[str, str], list[PaperCurve]]:
+def _figure2() -> list[PaperCurve]:
     curves = []
     sigma = np.sqrt(_VARIANCE)
     along = {"sigma_squared": _VARIANCE, "sigma": sigma}
@@ -180,11 +175,10 @@ def _figure2() -> tuple[dict[str, str], list[PaperCurve]]:
                   _with_rounding(ci_lmip_from_dp_curve(mechanism, form="two_inputs", unit="bits")), setting, along),
             PaperCurve("ratio", "guaranteed over optimal", _ratio(bound, optimum), setting, along),
         ]  # fmt: skip
-    parameters = {"Delta": "1", "d": "1, 10", "sigma^2": "73 round numbers from 0.0501 to 200, about 20 a decade"}
-    return parameters, curves
+    return curves
 
 
-def _figure3() -> tuple[dict[str, str], list[PaperCurve]]:
+def _figure3() -> list[PaperCurve]:
     curves = []
     prior = _prior()
     worst = float(np.min(prior.probabilities))
@@ -192,7 +186,6 @@ def _figure3() -> tuple[dict[str, str], list[PaperCurve]]:
         sigma = sigma_from_cd_lmip(mu, prior, unit="bits")
         noise = GaussianMechanism(sigma.value)
         setting, along = {"mu_bits": mu}, {"epsilon_nats": _EPSILON}
-        noisy = setting | {"sigma": float(sigma.value)}
         noisy = setting | {"sigma": float(sigma.value)}
 
         def exact(epsilon: FloatArray, sigma: Estimate = sigma) -> Estimate:
@@ -219,15 +212,10 @@ def _figure3() -> tuple[dict[str, str], list[PaperCurve]]:
                   _crossing(exact, printed), setting),
             PaperCurve("sigma", "noise whose CD-LMIP is mu", sigma, setting),
         ]  # fmt: skip
-    parameters = {
-        "mu": "0.1, 0.01 bits", "d": "1", "Delta": "1",
-        "input": "21 points evenly in [-1, 1], weights the density of N(0, variance 1/4) there, normalised",
-        "epsilon": _EPSILON_TEXT,
-    }  # fmt: skip
-    return parameters, curves
+    return curves
 
 
-def _figure4() -> tuple[dict[str, str], list[PaperCurve]]:
+def _figure4() -> list[PaperCurve]:
     prior = _prior()
     variance = np.concatenate([_VARIANCE[6:30], _VARIANCE[30::2]])
     sigma = np.sqrt(variance)
@@ -252,11 +240,7 @@ def _figure4() -> tuple[dict[str, str], list[PaperCurve]]:
               _ratio(cd_lmip_from_lip_curve(LipCurve(prior, there), rtol=1e-8), cd_lmip(prior, there)),
               {"mu_bits": 0.1, "sigma": float(marked.value)}),
     ]  # fmt: skip
-    parameters = {
-        "d": "1", "Delta": "1", "sigma^2": "46 round numbers from 0.1 to 200, about 20 a decade up to 1.5, then 10",
-        "input": "as in figure 3: 21 points evenly in [-1, 1]",
-    }  # fmt: skip
-    return parameters, curves
+    return curves
 
 
 def _prior() -> Pmf:
@@ -280,7 +264,7 @@ def _over_sigma_bracket(sigma: Estimate, quantity: Callable[[float], Estimate]) 
 
 def _with_rounding(e: Estimate | list[Estimate]) -> Estimate:
     """Widen the bounds by the rounding of sqrt(d) and of sqrt(sigma^2); a list becomes one curve first."""
-    e = _concatenated(e) if isinstance(e, list) else e
+    e = stacked(e, (len(e),)) if isinstance(e, list) else e
     lower, upper = e.lower * (1.0 - 4.0 * _ROUNDING), e.upper * (1.0 + 4.0 * _ROUNDING)
     return Estimate(e.value, lower, upper, kind=e.kind, unit=e.unit, method=e.method)
 
@@ -292,12 +276,6 @@ def _ratio(above: Estimate, below: Estimate) -> Estimate:
         above.value / below.value, lower, upper, kind=_weaker_kind(above, below), unit="1",
         method="quotient of two curves",
     )  # fmt: skip
-
-
-def _concatenated(parts: list[Estimate]) -> Estimate:
-    kind: Any = max((part.kind for part in parts), key=KINDS.index)
-    numbers = (np.array([getattr(part, name) for part in parts]) for name in ("value", "lower", "upper"))
-    return Estimate(*numbers, kind=kind, unit=parts[0].unit, method=parts[0].method)
 
 
 def _entropy(prior: Pmf) -> Estimate:
@@ -326,7 +304,7 @@ def _weaker_kind(first: Estimate, second: Estimate) -> Any:
     return max((first.kind, second.kind), key=KINDS.index)
 
 
-_FIGURES: dict[str, Callable[[], tuple[dict[str, str], list[PaperCurve]]]] = {
+_FIGURES: dict[str, Callable[[], list[PaperCurve]]] = {
     "figure1": _figure1, "figure2": _figure2, "figure3": _figure3, "figure4": _figure4,
 }  # fmt: skip
 NAMES = tuple(_FIGURES)  # names of all figures, in the order of the paper

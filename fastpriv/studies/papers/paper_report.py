@@ -26,6 +26,7 @@ from ...base.parallel import Progress, ordered_map
 from ...report import Details, Pictures, TextTable, page
 from .paper_data import NAMES, PaperFigure, compute_figure
 from .paper_panels import figure_of_panels, panel_figures
+from .texts import texts_of
 
 __all__ = ["Paper", "figure_names", "paper"]
 
@@ -65,9 +66,9 @@ class Paper:
         """A few lines for each figure: what it shows, the accuracy of its numbers, and their computing time."""
         lines = [f"{SOURCE}, recomputed"]
         for figure in self.figures:
-            text = TEXTS[figure.name]
-            lines += ["", f"{figure.name}  {text.title}", *_wrapped(text.observation(figure))]
-            for wrong, right in text.corrections(figure):
+            texts = texts_of("figures")[figure.name]
+            lines += ["", f"{figure.name}  {texts['title']}", *_wrapped(_observation(figure))]
+            for wrong, right in texts["corrections"]:
                 lines += _wrapped(f"In print: {wrong} Right: {right}")
             lines += _wrapped(f"{figure.seconds:.2g} s: {_accuracy(figure)}.")
         return "\n".join(lines)
@@ -170,24 +171,24 @@ def _page(figures: Sequence[PaperFigure], files: Sequence[str], *, drawn: bool) 
     )
     sections: dict[str, Sequence[Any]] = {"": [about]}
     for figure in figures:
-        title = f"Figure {figure.name.removeprefix('figure')}. {TEXTS[figure.name].title}"
-        sections[title] = _section(figure, drawn)
+        title = texts_of("figures")[figure.name]["title"]
+        sections[f"Figure {figure.name.removeprefix('figure')}. {title}"] = _section(figure, drawn)
     ran = {"command": "fastpriv figures", "time": f"{seconds:.2g} s"}
     return page(_TITLE, sections, ran=ran, files=files)
 
 
 def _section(figure: PaperFigure, drawn: bool) -> list[Any]:
-    text = TEXTS[figure.name]
-    pictures: list[Any] = ["Not drawn; the numbers are in the table beside.", text.caption]
+    texts = texts_of("figures")[figure.name]
+    pictures: list[Any] = ["Not drawn; the numbers are in the table beside.", texts["caption"]]
     if drawn:
         panels = panel_figures(figure)
         titles = (panel.axes[0].get_title(loc="left").replace("$", "").replace("\\mu", "μ") for panel in panels)
         images = [(panel.axes[0].get_figure, title) for panel, title in zip(panels, titles, strict=True)]
-        pictures = [Pictures(images, text.caption)]
+        pictures = [Pictures(images, texts["caption"])]
     return [
         *pictures,
-        f"What is seen. {text.observation(figure)}",
-        TextTable(("as published", "right"), text.corrections(figure), "What the paper prints, and what holds"),
+        f"What is seen. {_observation(figure)}",
+        TextTable(("as published", "right"), texts["corrections"], "What the paper prints, and what holds"),
         _single_numbers(figure),
         Details("Parameters", [dict(figure.parameters)]),
         Details("Curves in the table", [figure.meanings()]),
@@ -228,140 +229,47 @@ def _symbol(name: str) -> str:
     return {"mu_bits": "μ", "sigma": "σ", "dimension": "d"}.get(name, name)
 
 
-@dataclass(frozen=True, eq=False)
-class FigureText:
-    """The sentences of one figure; ``corrections`` are pairs of what was printed and what is right."""
-
-    title: str
-    caption: str
-    observation: Callable[[PaperFigure], str]
-    corrections: Callable[[PaperFigure], tuple[tuple[str, str], ...]]
+def _observation(figure: PaperFigure) -> str:
+    """What is seen in a figure, with its numbers."""
+    text: str = texts_of("figures")[figure.name]["observation"]
+    return text.format_map(_NUMBERS[figure.name](figure))
 
 
-def _observation1(figure: PaperFigure) -> str:
-    achievable = figure.curve("ldp_delta_achievable", mu_bits=0.1)
-    epsilon = achievable.axes["epsilon_nats"]
+def _numbers_of_figure_1(figure: PaperFigure) -> dict[str, Any]:
+    curves = {name: figure.curve(f"ldp_delta_{name}", mu_bits=0.1) for name in ("achievable", "gaussian")}
+    epsilon = curves["achievable"].axes["epsilon_nats"]
     index = int(np.argmin(np.abs(np.log(epsilon))))
-    general = achievable.estimate.arrays()[2][index]
-    gaussian = figure.curve("ldp_delta_gaussian", mu_bits=0.1).estimate.arrays()[2][index]
+    general, gaussian = (curve.estimate.arrays()[2][index] for curve in curves.values())
     limit = figure.curve("saturation", mu_bits=0.1).estimate.value
-    return (
-        f"However large ε is, the δ that μ bits promise stays above a level p̄, {limit:.4f} for μ = 0.1. The δ of "
-        f"Gaussian noise with the same μ falls to 0: at ε = {epsilon[index]:.3g} it is {gaussian:.2g}, and "
-        f"{general:.3g} is promised. A small μ by itself promises little LDP."
-    )
+    return {"limit": limit, "epsilon": epsilon[index], "gaussian": gaussian, "general": general}
 
 
-def _corrections1(figure: PaperFigure) -> tuple[tuple[str, str], ...]:
-    return (
-        (
-            "Equation (10) holds for every data distribution space.",
-            "It holds when the space contains all distributions on two points; with fewer of them, μ says less.",
-        ),
-        (
-            "The capacity (11) of the binary asymmetric channel, by cases.",
-            "One formula serves everywhere; where the crossover probabilities add up to 1 it is 0/0 and the capacity "
-            "is 0.",
-        ),
-    )
+def _numbers_of_figure_2(figure: PaperFigure) -> dict[str, Any]:
+    ratios = {d: figure.curve("ratio", dimension=d).estimate.arrays()[0] for d in (1, 10)}
+    return {f"{end}_{d}": ratio[i] for d, ratio in ratios.items() for end, i in (("first", 0), ("last", -1))}
 
 
-def _observation2(figure: PaperFigure) -> str:
-    ends = [figure.curve("ratio", dimension=d).estimate.arrays()[0] for d in (1, 10)]
-    return (
-        f"For large σ² both fall as 1/σ². Their ratio falls from {ends[0][0]:.3g} (d = 1) and "
-        f"{ends[1][0]:.3g} (d = 10) at the left to {ends[0][-1]:.4f} and {ends[1][-1]:.4f} at the "
-        "right. For two antipodal inputs the sharp form is exact; where two inputs are the best there are (d = 1, "
-        "σ² > 0.36) it is the optimum."
-    )
-
-
-def _corrections2(figure: PaperFigure) -> tuple[tuple[str, str], ...]:
-    return (
-        ("The gap between (12) and the optimum is almost constant.", "Their ratio is: it tends to 4, the gap to 0."),
-        (
-            "Equation (12) as the one conversion from LDP.",
-            "For Gaussian noise it is 2dΔ²/σ² · log₂e bits; it is infinite for any curve δ(ε) that does not vanish. "
-            "For two inputs, μ ≤ log₂e ∫ δ(ε)/(1 + e^ε) dε is sharp.",
-        ),
-    )
-
-
-def _observation3(figure: PaperFigure) -> str:
+def _numbers_of_figure_3(figure: PaperFigure) -> dict[str, Any]:
     parts = []
     for mu in (0.1, 0.01):
         crossing = rounded_down(float(figure.curve("crossing", mu_bits=mu).estimate.lower), 6)
         pointwise = rounded_down(float(figure.curve("pointwise_lmip", mu_bits=mu).estimate.lower))
         parts.append(f"μ = {mu:g}: broken for ε < {crossing}, since one input alone leaks {pointwise} bit")
-    return (
-        f"Gaussian noise that leaks μ on average has a larger δ than the printed guarantee ({'; '.join(parts)}). "
-        "The tight guarantee for the rarest of the 21 inputs hardly falls with ε. The shape of (13) is right for a "
-        "bound on the worst input instead of the average."
-    )
+    return {"broken": "; ".join(parts)}
 
 
-def _corrections3(figure: PaperFigure) -> tuple[tuple[str, str], ...]:
-    return (
-        (
-            "Equation (13): μ-CD-LMIP gives (ε, δ)-LIP with KL(Ber(p₁) ‖ Ber(p₀)) ≤ μ.",
-            "False: μ bounds the average over inputs, the proof needs every input. With π the probability of the worst "
-            "input: π d(p₁‖p₀) + (1 − π) d(s‖p₀) ≤ μ, p₀ = (1 − π)s + πp₁; δ = 1 − π once μ reaches the binary entropy "
-            "of π. As printed it holds under sup_x KL(P_x ‖ P_M) ≤ μ.",
-        ),
-        (
-            "“N(0, 1/4) truncated in a set of 21 points”.",
-            "The variance is 1/4, and the weights are the density at the points, normalised.",
-        ),
-    )
-
-
-def _observation4(figure: PaperFigure) -> str:
-    tenth = figure.curve("ratio_at_tenth").estimate.value
+def _numbers_of_figure_4(figure: PaperFigure) -> dict[str, Any]:
     both = figure.curve("ratio_both_directions").estimate.arrays()[0]
     bound, entropy = figure.curve("cd_lmip_from_lip"), figure.curve("entropy").estimate.value
     vacuous = bound.axes["sigma_squared"][bound.estimate.lower > entropy]
-    return (
-        f"Equation (14) is {tenth:.3g} times too large where the mechanism leaks 0.1 bit, and says more than all there "
-        f"is to know ({entropy:.3g} bits) for σ² up to {rounded_down(vacuous.max(), 2)}. Keeping the two directions of "
-        f"LIP apart costs a factor of {both.min():.3g} to {both.max():.3g} instead."
-    )
+    return {
+        "tenth": figure.curve("ratio_at_tenth").estimate.value, "entropy": entropy,
+        "vacuous": rounded_down(vacuous.max(), 2), "least": both.min(), "most": both.max(),
+    }  # fmt: skip
 
 
-def _corrections4(figure: PaperFigure) -> tuple[tuple[str, str], ...]:
-    return (
-        ("The caption speaks of an (ε, δ(ε))-LDP mechanism.", "It should say LIP: δ(ε) is the LIP curve."),
-        ("“The Gaussian mechanism considered in Fig. 4”.", "The one of figure 3."),
-        (
-            "Equation (14), μ ≤ log₂e ∫ (e^ε + e^−ε) δ(ε) dε.",
-            "True and very loose. Better: μ ≤ log₂e ∫ [sup_x H(P_x‖P_M) + e^−ε sup_x H(P_M‖P_x)] dε; with averages "
-            "over x in place of the suprema it is exact.",
-        ),
-    )
-
-
-TEXTS = {
-    "figure1": FigureText(
-        "What LMIP promises about LDP",
-        "The achievable LDP curve, eq. (10), of any mechanism with CI-LMIP at most μ, the level it cannot fall below, "
-        "and the optimal LDP curve, eq. (9), of Gaussian noise with the same μ (d = 10, Δ = 1).",
-        _observation1, _corrections1,
-    ),
-    "figure2": FigureText(
-        "What LDP promises about LMIP",
-        "The CI-LMIP, eq. (12), that follows from the LDP curve of Gaussian noise, and its optimal CI-LMIP, eq. (8), "
-        "the capacity of the channel with peak power (Δ = 1, d = 1 and 10). Right: the one over the other.",
-        _observation2, _corrections2,
-    ),
-    "figure3": FigureText(
-        "What LMIP promises about LIP",
-        "The LIP curve of eq. (13) as printed for CD-LMIP at most μ and its limit 1 − 2^−μ; the optimal LIP curve, eq. "
-        "(6), of Gaussian noise with that μ on 21 inputs; and two guarantees that hold.",
-        _observation3, _corrections3,
-    ),
-    "figure4": FigureText(
-        "What LIP promises about LMIP",
-        "The CD-LMIP, eq. (14), that follows from the LIP curve of Gaussian noise, the form that keeps both directions "
-        "apart, and the optimal CD-LMIP, on the 21 inputs of figure 3. Right: the guarantees over the optimum.",
-        _observation4, _corrections4,
-    ),
+# Numbers that the observation of each figure names.
+_NUMBERS: dict[str, Callable[[PaperFigure], dict[str, Any]]] = {
+    "figure1": _numbers_of_figure_1, "figure2": _numbers_of_figure_2, "figure3": _numbers_of_figure_3,
+    "figure4": _numbers_of_figure_4,
 }  # fmt: skip

@@ -32,6 +32,7 @@ import numpy as np
 
 from ....base.numerics import UNIT_ROUNDOFF as U
 from ....base.numerics import FloatArray
+from ....base.quadrature import strip_divisor
 from ..channel_with_prior import Bracket
 from .parameters import SetParameters
 
@@ -41,7 +42,7 @@ __all__ = ["STEP", "TRAPEZOID", "log_transform", "mutual_information"]
 STEP = 0.22  # of the trapezoidal rule: TRAPEZOID is then below 1e-17
 _ANGLE_GAP = STEP / (2 * math.pi)  # pi / 2 - d, at which the bound of the error is least
 # Bound of the relative error of the trapezoidal rule.
-TRAPEZOID = 2 / math.sin(_ANGLE_GAP) / math.expm1(2 * math.pi * (0.5 * math.pi - _ANGLE_GAP) / STEP)
+TRAPEZOID = 2 / math.sin(_ANGLE_GAP) / strip_divisor(0.5 * math.pi - _ANGLE_GAP, STEP)
 # bound: none - a times the first node t_0; what lies before is enclosed
 _FIRST_NODE = 3e-9
 # bound: none - the integral ends where e^-t is e^-39, or 1e-17, of the answer; what lies beyond is bounded

@@ -31,9 +31,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ....base import parallel, validate
 from ....base.errors import DomainError
+from ....base.inverse import bisect
 from ....base.numerics import FloatArray
 from ..attackers import AdaptiveThresholdLRT, DworkScore, FixedThresholdLRT, unfitted
 from ..noises import GENERATOR_RANGE, GeneratorNoise, Noise
+from ..panels import member_frequencies
 from .equilibrium import attribute_weights_over_count
 
 __all__ = ["best_response"]
@@ -77,7 +79,7 @@ def best_response(
     GeneratorNoise
         For ``FrequencyRelease(attacker.panel, prior, noise)``. The noise is a function of the membership alone: its one
         seed is not used. Without dither it has no differential privacy, and an attacker who knows of the defence may
-        find more than without it: ``judge_defence`` tells.
+        find more than without it: ``evaluate_defence`` tells.
 
     Raises
     ------
@@ -174,7 +176,7 @@ class _BestResponse:
 
     def _responses(self, b: NDArray[np.bool_]) -> FloatArray:
         panel = self.attacker.panel
-        f = panel.counts(b) / b.sum(axis=1, keepdims=True)
+        f = member_frequencies(panel, b)
         low, high = np.maximum(-f, -GENERATOR_RANGE), np.minimum(1.0 - f, GENERATOR_RANGE)
         gains = np.where(b, 1.0 - self.gamma, -self.gamma)
         problem = _ReleaseProblems(gains, f, low, high, f * (1.0 - f) + _METRIC_FLOOR)
@@ -245,11 +247,13 @@ class _BestResponse:
             return inside
         ratios = np.abs(noise) / np.where(unit > 0.0, unit, math.inf)
         enough = 2.0 * np.max(ratios, axis=1, keepdims=True)  # nothing is left at that height, however it is rounded
-        short = np.zeros_like(enough)
-        for _ in range(_BISECTIONS):
-            middle = 0.5 * (short + enough)
-            over = np.abs(shrunk(middle)) @ self.weights > self.budget
-            short, enough = np.where(over[:, None], middle, short), np.where(over[:, None], enough, middle)
+        budget = self.budget
+        _, enough = bisect(
+            lambda height: (np.abs(shrunk(height)) @ self.weights <= budget)[:, None],
+            np.zeros_like(enough),
+            enough,
+            _BISECTIONS,
+        )
         met = np.abs(inside) @ self.weights <= self.budget
         return np.where(met[:, None], inside, shrunk(enough))
 

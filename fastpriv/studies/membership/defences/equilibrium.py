@@ -25,19 +25,20 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ....base import random_streams, validate
 from ....base.errors import DomainError, ShapeError
 from ....base.estimate import Estimate, Result
-from ....base.numerics import UNIT_ROUNDOFF, FloatArray, IndexArray, enclosure, next_above, next_below
+from ....base.numerics import UNIT_ROUNDOFF, FloatArray, enclosure, next_above, next_below
 from ....base.random_streams import RNGLike
 from ....base.values import distinct_rows
 from ....capacity import rate_distortion
 from ....channels import Channel
-from ..panels import Panel
-from ..priors import MembershipPrior
+from ..panels import Panel, member_frequencies
+from ..priors import MembershipPrior, all_memberships
 from ..releases import SimulatedReleases
+from .finite_defence import draw_columns, posterior_of_releases, row_numbers
 
 __all__ = ["MembershipEquilibrium", "membership_equilibrium"]
 
@@ -122,9 +123,8 @@ class MembershipEquilibrium(Result):
         """
         generator = random_streams.generator(rng)
         membership = self.prior.draw(validate.count("count", count), self.panel.n_people, generator)
-        types = _type_of(self.frequencies, _frequencies(self.panel, membership))
-        cumulative = np.cumsum(self.channel.matrix(), axis=1)[types]
-        picked = (cumulative < generator.random((len(membership), 1)) * cumulative[:, -1:]).sum(axis=1)
+        types = row_numbers(self.frequencies, member_frequencies(self.panel, membership))
+        picked = draw_columns(np.asarray(self.channel.matrix(), dtype=float)[types], generator)
         return SimulatedReleases(membership, self.releases[picked])
 
     def scores(self, released: ArrayLike) -> FloatArray:
@@ -142,17 +142,10 @@ class MembershipEquilibrium(Result):
         >>> game.scores([1.0]).round(6)
         array([1., 0., 1.])
         """
-        r = validate.real("released", released, "finite numbers", np.isfinite)
-        if r.shape[-1:] != self.releases.shape[1:]:
-            raise ShapeError(
-                f"released must have {self.releases.shape[1]} entries a release; got shape {r.shape}. Pass what "
-                "simulate gives."
-            )
         types = _Types.of(self.panel, self.prior)
         cells = np.asarray(self.channel.matrix(), dtype=float)
-        found = _posterior_marginals(types.probabilities, types.members, cells)[1]
-        index = _type_of(self.releases, r.reshape(-1, r.shape[-1]))
-        return found[index].reshape(*r.shape[:-1], self.panel.n_people)
+        marginals = _posterior_marginals(types.probabilities, types.members, cells)[1]
+        return posterior_of_releases(self.releases, marginals, released)
 
 
 def membership_equilibrium(
@@ -257,30 +250,15 @@ class _Types(NamedTuple):
                 f"panel must have at most {_MAX_PEOPLE} people for an exact equilibrium; got {k}. Select some of them, "
                 "or train a generator."
             )
-        b = (np.arange(1, 2**k, dtype=np.int64)[:, None] >> np.arange(k)) & 1 == 1
-        p = np.exp(prior.log_probability(b))
+        b, logs = all_memberships(prior, k)
+        p = np.exp(logs)
         b, p = b[p > 0], p[p > 0]
-        f, index = distinct_rows(_frequencies(panel, b))
+        f, index = distinct_rows(member_frequencies(panel, b))
         total, members, others = np.zeros(len(f)), np.zeros((len(f), k)), np.zeros((len(f), k))
         np.add.at(total, index, p)
         np.add.at(members, index, p[:, None] * b)
         np.add.at(others, index, p[:, None] * ~b)
         return cls(f, total, members, others)
-
-
-def _frequencies(panel: Panel, membership: NDArray[np.bool_]) -> FloatArray:
-    return np.asarray(panel.counts(membership) / membership.sum(axis=-1, keepdims=True))
-
-
-def _type_of(rows: FloatArray, wanted: FloatArray) -> IndexArray:
-    """The index of each wanted row among ``rows``, to the bit."""
-    order = {row.tobytes(): i for i, row in enumerate(np.ascontiguousarray(rows + 0.0))}
-    try:
-        return np.array([order[row.tobytes()] for row in np.ascontiguousarray(wanted + 0.0)], dtype=np.intp)
-    except KeyError:
-        raise DomainError(
-            "released must be rows of releases; got another release. Pass what simulate gives."
-        ) from None
 
 
 def _grid_of_releases(frequencies: FloatArray) -> FloatArray:

@@ -28,15 +28,16 @@ from scipy import special
 from ....base import random_streams, validate
 from ....base.errors import DomainError, ShapeError
 from ....base.estimate import Estimate, Result
-from ....base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, next_above, next_below
+from ....base.inverse import bisect
+from ....base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray, next_above, next_below
 from ....base.random_streams import RNGLike
 from ....base.values import distinct_rows
 from ..noises import GaussianNoise, GeneratorNoise, LaplaceNoise
 from ..panels import Panel
-from ..priors import FixedSizeMembership, MembershipPrior, prior_of
+from ..priors import FixedSizeMembership, MembershipPrior, all_memberships, prior_of
 from ..releases import FrequencyRelease, SimulatedReleases
 
-__all__ = ["FiniteDefence"]
+__all__ = ["FiniteDefence", "draw_columns", "memberships_of", "posterior_of_releases", "row_numbers"]
 
 _MAX_PEOPLE = 12  # 4,095 memberships, each with a row of the table
 _MAX_CELLS = 2**24  # of a table: 128 MiB
@@ -219,11 +220,8 @@ class FiniteDefence(Result):
             return self
         prior = np.exp(memberships_of(self.panel, self.prior)[1])
         mean = prior @ self.table / prior.sum()
-        low, high = 0.0, 1.0
-        for _ in range(_HALVINGS):
-            middle = 0.5 * (low + high)
-            low, high = (low, middle) if self._mixed(mean, middle).epsilon().upper <= target else (middle, high)
-        return self._mixed(mean, high)
+        _, weight = bisect(lambda w: self._mixed(mean, w).epsilon().upper <= target, 0.0, 1.0, _HALVINGS)
+        return self._mixed(mean, weight)
 
     def _mixed(self, mean: FloatArray, weight: float) -> FiniteDefence:
         table = (1.0 - weight) * self.table + weight * mean
@@ -241,9 +239,7 @@ class FiniteDefence(Result):
         random = random_streams.generator(rng)
         membership = self.prior.draw(validate.count("count", count), self.panel.n_people, random)
         members, _ = memberships_of(self.panel, self.prior)
-        index = {row.tobytes(): i for i, row in enumerate(members)}
-        cumulative = np.cumsum(self.table, axis=1)[[index[row.tobytes()] for row in membership]]
-        picked = (cumulative < random.random((len(membership), 1)) * cumulative[:, -1:]).sum(axis=1)
+        picked = draw_columns(self.table[row_numbers(members, membership)], random)
         return SimulatedReleases(membership, self.releases[picked])
 
     def scores(self, released: ArrayLike) -> FloatArray:
@@ -254,22 +250,11 @@ class FiniteDefence(Result):
         released : array_like, shape (..., m)
             What ``simulate`` gives.
         """
-        r = validate.real("released", released, "finite numbers", np.isfinite)
-        if r.shape[-1:] != self.releases.shape[1:]:
-            raise ShapeError(
-                f"released must have {self.releases.shape[1]} entries a release; got shape {r.shape}. Pass what "
-                "simulate gives."
-            )
         members, prior = memberships_of(self.panel, self.prior)
         joint = np.exp(prior)[:, None] * self.table
         with np.errstate(invalid="ignore"):
             posterior = (joint.T @ members) / joint.sum(axis=0)[:, None]
-        order = {row.tobytes(): i for i, row in enumerate(np.ascontiguousarray(self.releases + 0.0))}
-        rows = np.ascontiguousarray(r.reshape(-1, r.shape[-1]) + 0.0)
-        found = [order.get(row.tobytes(), -1) for row in rows]
-        if -1 in found:
-            raise DomainError("released must be rows of releases; got another release. Pass what simulate gives.")
-        return np.asarray(posterior[found].reshape(*r.shape[:-1], -1))
+        return posterior_of_releases(self.releases, posterior, released)
 
 
 def memberships_of(panel: Panel, prior: Any) -> tuple[BoolArray, FloatArray]:
@@ -279,9 +264,34 @@ def memberships_of(panel: Panel, prior: Any) -> tuple[BoolArray, FloatArray]:
         raise DomainError(
             f"panel must have at most {_MAX_PEOPLE} people for a table of memberships; got {people}. Select some."
         )
-    members = (np.arange(1, 2**people)[:, None] >> np.arange(people)) & 1 == 1
-    logs = prior_of("prior", prior).log_probability(members)
-    return np.ascontiguousarray(members[logs > -np.inf]), logs[logs > -np.inf]
+    return all_memberships(prior_of("prior", prior), people)
+
+
+def row_numbers(rows: Any, wanted: Any) -> IndexArray:
+    """The number of each wanted row among ``rows``, equal to the bit."""
+    number = {row.tobytes(): i for i, row in enumerate(np.ascontiguousarray(rows + 0.0))}
+    try:
+        return np.array([number[row.tobytes()] for row in np.ascontiguousarray(wanted + 0.0)], dtype=np.intp)
+    except KeyError:
+        raise DomainError(
+            "released must be rows of releases; got another release. Pass what simulate gives."
+        ) from None
+
+
+def draw_columns(table: FloatArray, random: Any) -> IndexArray:
+    """Draw a column of each row of a table of probabilities."""
+    cumulative = np.cumsum(table, axis=1)
+    return np.asarray((cumulative < random.random((len(table), 1)) * cumulative[:, -1:]).sum(axis=1))
+
+
+def posterior_of_releases(releases: FloatArray, posterior: FloatArray, released: ArrayLike) -> FloatArray:
+    """Rows of ``posterior``, one for each row of ``releases``, of what was released, shape (..., K)."""
+    r = validate.real("released", released, "finite numbers", np.isfinite)
+    if r.shape[-1:] != releases.shape[1:]:
+        raise ShapeError(
+            f"released must have {releases.shape[1]} entries a release; got shape {r.shape}. Pass what simulate gives."
+        )
+    return np.asarray(posterior[row_numbers(releases, r.reshape(-1, r.shape[-1]))].reshape(*r.shape[:-1], -1))
 
 
 def _cells(z: FloatArray, gaussian: bool) -> FloatArray:

@@ -14,7 +14,7 @@ information I at utility loss U is convex in U, at most H(b), and 0 from the los
 slope is at most H(b) / U, and that of its inverse at most U_const / I; s is twice, or half, the one that this needs.
 
 L is that of the attacker who is being trained with the generator: another one, trained after the generator is frozen,
-may do far better, so that ``judge_defence`` has the last word.
+may do far better, so that ``evaluate_defence`` has the last word.
 
 Source: Zhang, Venkatesaramani, De, Malin and Vorobeychik 2025 (Bayes-Nash generative privacy), section 5; Ioffe and
 Szegedy 2015 (batch normalisation); Kingma and Ba 2015 (Adam).
@@ -23,6 +23,7 @@ Szegedy 2015 (batch normalisation); Kingma and Ba 2015 (Adam).
 from __future__ import annotations
 
 import hashlib
+import io
 import math
 import os
 from dataclasses import dataclass
@@ -35,9 +36,9 @@ from ....base import files, parallel, random_streams, validate
 from ....base.errors import DomainError
 from ....base.numerics import FloatArray
 from ....base.random_streams import RNGLike
-from ..networks import NetworkAttacker, read_checkpoint, torch_module, write_checkpoint
+from ..networks import Layers, NetworkAttacker, torch_module
 from ..noises import GaussianNoise, GeneratorNoise, LaplaceNoise, Noise
-from ..panels import Panel
+from ..panels import Panel, member_frequencies
 from ..priors import prior_of
 from ..releases import FrequencyRelease
 from .equilibrium import attribute_weights_over_count
@@ -52,7 +53,6 @@ _LEAK = 0.01  # slope of the leaky rectifier below 0, the usual one
 _SAFETY = 2.0  # by which the penalty of a budget exceeds what makes it exact
 _SCALE_DRAWS = 1000  # frequencies whose mean and spread scale the input of the attacker
 _PENALTY_SEEDS = 16  # of the mixture over seeds in the penalty of the joint posterior
-_BLOCK = 1024  # releases whose noise is made at a time
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -130,7 +130,7 @@ def train_generator(
         Widths of the hidden layers of the generator, each linear and batch-normalised; the first is rectified, the
         others have leaky rectifiers. (1500, 1100, 500) are those of the source, for 800 people and 5,000 attributes.
     attacker_hidden : sequence of int, default (128, 64)
-        As for ``NetworkAttacker``; (3400, 2000) are those of the source.
+        Widths of the hidden layers of the attacker, which are rectified; (3400, 2000) are those of the source.
     steps : int, default 2000
         Steps of the generator.
     attacker_steps : int, default 2
@@ -163,9 +163,9 @@ def train_generator(
 
     Notes
     -----
-    The loss of the attacker in ``history`` is not what a later attacker has: see ``judge_defence``. Budgets are aims of
-    the training, not promises. The same seed gives the same weights on one machine, version of PyTorch and number of
-    threads.
+    The loss of the attacker in ``history`` is not what a later attacker has: see ``evaluate_defence``. Budgets are aims
+    of the training, not promises. The same seed gives the same weights on one machine, version of PyTorch and number
+    of threads.
 
     **Accuracy** No promise: ``tests/membership/test_generators.py`` checks that no generator beats the dual certificate
     of the exact equilibrium of small games, and that resumed trainings have the same bits.
@@ -206,14 +206,14 @@ def train_generator(
     try:
         training = _GeneratorTraining(torch, game, root)
         if path is not None and path.exists():
-            training.load(read_checkpoint(torch, path, training.key))
+            training.load(_read_checkpoint(torch, path, training.key))
         elif path is not None:
             files.check_writable_file(path)
         while len(training.history) < count:
             training.step()
             done = len(training.history)
             if path is not None and (done % _STEPS_OF_CHECKPOINT == 0 or done == count):
-                write_checkpoint(torch, path, training.state())
+                _write_checkpoint(torch, path, training.state())
             report(done)
         if len(training.history) > count:
             raise DomainError(
@@ -303,13 +303,12 @@ class _GeneratorTraining:
         m, people = game.panel.n_attributes, game.panel.n_people
         words = random_streams.stream_words(root, (0,), 2)
         seeds = [int(word >> np.uint64(1)) for word in words]  # PyTorch takes 63 bits
-        self.generator = self._built_generator(seeds[0])
+        self.generator = self._network(seeds[0], people + game.n_seeds, game.hidden, m, _LEAK)
         self.attacker = NetworkAttacker(game.attacker_hidden, rng=seeds[1])
-        self.network = self.attacker._built(torch, m, people, seeds[1])
+        self.network = self._network(seeds[1], m, game.attacker_hidden, people, 0.0)
         draws = np.random.default_rng(random_streams.stream_words(root, (1,), 4))
-        f = self._frequencies(game.prior.draw(_SCALE_DRAWS, people, draws))
-        spread = f.std(axis=0)
-        self.attacker._mean, self.attacker._spread = f.mean(axis=0), np.where(spread > 0.0, spread, 1.0)
+        f = member_frequencies(self.game.panel, game.prior.draw(_SCALE_DRAWS, people, draws))
+        self.attacker._set_scale(f)
         self.scale = tuple(torch.from_numpy(x.astype(np.float32)) for x in (self.attacker._mean, self.attacker._spread))
         self.optimisers = tuple(
             torch.optim.Adam(one.parameters(), lr=game.learning_rate) for one in (self.generator, self.network)
@@ -325,9 +324,8 @@ class _GeneratorTraining:
         if game.joint_epsilon is not None:
             members, logs = memberships_of(game.panel, game.prior)
             scales = game.dither.scale_of(members.sum(axis=1))  # type: ignore[union-attr]
-            self.every = tuple(
-                torch.from_numpy(x.astype(np.float32)) for x in (members, self._frequencies(members), logs, scales)
-            )
+            every = (members, member_frequencies(game.panel, members), logs, scales)
+            self.every = tuple(torch.from_numpy(x.astype(np.float32)) for x in every)
 
     def step(self) -> None:
         """Steps of the attacker, and one of the generator."""
@@ -389,7 +387,7 @@ class _GeneratorTraining:
         """Releases, memberships and frequencies of a batch, and the releases before clipping."""
         game, tensor = self.game, self.torch.from_numpy
         b = game.prior.draw(game.batch_size, game.panel.n_people, draws)
-        f = tensor(self._frequencies(b).astype(np.float32))
+        f = tensor(member_frequencies(self.game.panel, b).astype(np.float32))
         members = tensor(b.astype(np.float32))
         seeds = tensor(draws.random((game.batch_size, game.n_seeds)).astype(np.float32))
         released = f + self.torch.sigmoid(self.generator(self.torch.cat([members, seeds], dim=1))) - 0.5
@@ -403,18 +401,16 @@ class _GeneratorTraining:
         loss = self.torch.nn.functional.binary_cross_entropy_with_logits(logits, members)
         return loss * self.game.panel.n_people
 
-    def _frequencies(self, b: NDArray[np.bool_]) -> FloatArray:
-        return np.asarray(self.game.panel.counts(b) / b.sum(axis=1, keepdims=True))
-
-    def _built_generator(self, seed: int) -> Any:
-        torch, layers, width = self.torch, list[Any](), self.game.panel.n_people + self.game.n_seeds
+    def _network(self, seed: int, inputs: int, hidden: tuple[int, ...], outputs: int, leak: float) -> Any:
+        """Linear layers, batch-normalised and rectified; rectifiers after the first have the slope ``leak`` below 0."""
+        torch, layers, width = self.torch, list[Any](), inputs
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            for wide in self.game.hidden:
-                rectifier = torch.nn.LeakyReLU(_LEAK) if layers else torch.nn.ReLU()
+            for wide in hidden:
+                rectifier = torch.nn.LeakyReLU(leak) if layers and leak else torch.nn.ReLU()
                 layers += [torch.nn.Linear(width, wide), torch.nn.BatchNorm1d(wide), rectifier]
                 width = wide
-            return torch.nn.Sequential(*layers, torch.nn.Linear(width, self.game.panel.n_attributes))
+            return torch.nn.Sequential(*layers, torch.nn.Linear(width, outputs))
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint holds."""
@@ -432,46 +428,65 @@ class _GeneratorTraining:
         self.history = [tuple(row) for row in state["history"]]
 
     def frozen_generator(self) -> _FrozenGenerator:
-        """The generator in NumPy, with the batch normalisation of training put into its linear maps."""
-        found = list(self.generator.eval())
-        maps, slopes = [], []
-        for start in range(0, len(found), 3):
-            matrix, shift = (x.detach().numpy().astype(np.float64) for x in found[start].parameters())
-            if start + 1 < len(found):
-                norm = found[start + 1]
-                gain, offset, mean, variance = (
-                    x.detach().numpy().astype(np.float64)
-                    for x in (norm.weight, norm.bias, norm.running_mean, norm.running_var)
-                )
-                factor = gain / np.sqrt(variance + norm.eps)
-                matrix, shift = factor[:, None] * matrix, factor * (shift - mean) + offset
-                slopes.append(_LEAK if start else 0.0)
-            maps.append((matrix, shift))
-        return _FrozenGenerator(tuple(maps), tuple(slopes))
+        """The function of the noise."""
+        return _FrozenGenerator(_frozen(self.generator, _LEAK))
 
     def frozen_attacker(self) -> NetworkAttacker:
         """The attacker as it is now."""
-        self.attacker._network = self.network.eval()
+        self.attacker._layers = _frozen(self.network, 0.0)
         self.attacker.history = [(risk / self.game.panel.n_people, math.nan) for _, risk in self.history]
         self.attacker.name = "network trained with the generator"
         return self.attacker
+
+
+def _frozen(network: Any, leak: float) -> Layers:
+    """A network in NumPy, with the batch normalisation of its training put into the linear maps."""
+    parts = list(network.eval())
+    maps = []
+    for start in range(0, len(parts), 3):
+        matrix, shift = (x.detach().numpy().astype(np.float64) for x in parts[start].parameters())
+        if start + 1 < len(parts):
+            norm = parts[start + 1]
+            gain, offset, mean, variance = (
+                x.detach().numpy().astype(np.float64)
+                for x in (norm.weight, norm.bias, norm.running_mean, norm.running_var)
+            )
+            factor = gain / np.sqrt(variance + norm.eps)
+            matrix, shift = factor[:, None] * matrix, factor * (shift - mean) + offset
+        maps.append((matrix.T, shift))
+    return Layers(tuple(maps), leak)
 
 
 @dataclass(frozen=True, eq=False)
 class _FrozenGenerator:
     """The function of a ``GeneratorNoise``: memberships and seeds to noise."""
 
-    maps: tuple[tuple[FloatArray, FloatArray], ...]
-    slopes: tuple[float, ...]  # of the rectifiers below 0
+    layers: Layers
 
     def __call__(self, membership: NDArray[np.bool_], seeds: FloatArray) -> FloatArray:
         inputs = np.hstack([np.asarray(membership, dtype=np.float64), seeds])
-        rows = [self._block(inputs[part]) for part in parallel.blocks(len(inputs), _BLOCK)]
-        return np.concatenate([np.zeros((0, len(self.maps[-1][1]))), *rows])
+        return np.asarray(0.5 * np.tanh(0.5 * self.layers.outputs(inputs)))
 
-    def _block(self, x: FloatArray) -> FloatArray:
-        for (matrix, shift), slope in zip(self.maps, self.slopes, strict=False):
-            x = x @ matrix.T + shift
-            x = np.where(x > 0.0, x, slope * x)
-        matrix, shift = self.maps[-1]
-        return np.asarray(0.5 * np.tanh(0.5 * (x @ matrix.T + shift)))
+
+def _write_checkpoint(torch: Any, path: Any, state: dict[str, Any]) -> None:
+    """Write the state of a training, atomically."""
+    buffer = io.BytesIO()
+    torch.save(state, buffer)
+    with files.atomic_write(path) as stream:
+        stream.write(buffer.getvalue())
+
+
+def _read_checkpoint(torch: Any, path: Any, key: str) -> dict[str, Any]:
+    """The state after the last step of this training; no code of the file is run."""
+    try:
+        state = torch.load(path, weights_only=True)
+        same = state["key"] == key
+    except Exception:  # PyTorch raises errors of many classes for a file that is not its own
+        same = False
+        state = {}
+    if not same:
+        raise DomainError(
+            f"checkpoint must be a file of this training, with its data, parameters and seed; got {str(path)!r}. "
+            "Remove it, or name another; with rng an integer a training can be resumed."
+        )
+    return dict(state)

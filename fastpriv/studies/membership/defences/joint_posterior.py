@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from ....base import validate
 from ....base.errors import DomainError
 from ..noises import GeneratorNoise
+from ..priors import all_memberships
 from ..releases import FrequencyRelease
 
 __all__ = ["joint_posterior_epsilon"]
@@ -70,9 +71,7 @@ def joint_posterior_epsilon(release: FrequencyRelease, released: ArrayLike) -> f
             f"release must be of at most {_MAX_PEOPLE} people for a joint posterior; got {people}. Select some of them."
         )
     r = release.checked_release(released).reshape(-1, 1, release.n_attributes)
-    b = (np.arange(1, 2**people)[:, None] >> np.arange(people)) & 1 == 1
-    prior = release.prior.log_probability(b)
-    b, prior = b[prior > -np.inf], prior[prior > -np.inf]
+    b, prior = all_memberships(release.prior, people)
     worst = 0.0
     for row in r:
         logs = release.log_likelihood(row, b)

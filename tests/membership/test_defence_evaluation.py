@@ -18,7 +18,7 @@ from fastpriv.studies.membership import (
     NoNoise,
     Panel,
     best_response,
-    judge_defence,
+    evaluate_defence,
     membership_equilibrium,
     train_generator,
 )
@@ -37,7 +37,7 @@ ADAPTIVE = AdaptiveThresholdLRT(PANEL, REFERENCES)
 
 def judged(noise, clip=False, prior=PRIOR, **words):
     given = {"attackers": [ADAPTIVE, FixedThresholdLRT(PANEL, REFERENCES)], "releases": 400, "training": 200, "rng": 1}
-    return judge_defence(FrequencyRelease(PANEL, prior, noise, clip=clip), **given | words)
+    return evaluate_defence(FrequencyRelease(PANEL, prior, noise, clip=clip), **given | words)
 
 
 def rows(found, defence):
@@ -94,10 +94,10 @@ def test_without_noise_members_are_found():
 def test_more_loss_than_any_gaussian_noise():
     noise = GeneratorNoise(lambda b, nu: np.repeat(np.where(nu < 0.5, -0.5, 0.5), 24, axis=1), 1)
     constant = FrequencyRelease(Panel(np.ones((6, 24), dtype=bool)), PRIOR, noise)
-    found = judge_defence(constant, attackers=[ADAPTIVE], releases=100, rng=1)
+    found = evaluate_defence(constant, attackers=[ADAPTIVE], releases=100, rng=1)
     assert found.gaussian_sigma is not None  # half of the releases lose 1/2, the others nothing
     wide = FrequencyRelease(PANEL, PRIOR, LaplaceNoise(1e9), clip=True)
-    found = judge_defence(wide, attackers=[ADAPTIVE], releases=100, rng=1)
+    found = evaluate_defence(wide, attackers=[ADAPTIVE], releases=100, rng=1)
     if found.gaussian_sigma is None:
         assert "No Gaussian noise has as much utility loss after clipping." in found.remarks
     else:
@@ -108,7 +108,7 @@ def test_an_equilibrium_is_judged():
     panel = Panel([[1, 0], [0, 1], [1, 1]])
     game = membership_equilibrium(panel, PRIOR, slope=6.0)
     attacker = AdaptiveThresholdLRT(panel, Panel([[0, 0], [1, 0], [0, 1], [1, 1]]))
-    found = judge_defence(game, attackers=[attacker], releases=800, training=50, rng=1)
+    found = evaluate_defence(game, attackers=[attacker], releases=800, training=50, rng=1)
     loss = game.utility_loss
     assert found.utility_loss.lower <= loss.upper
     assert found.utility_loss.upper >= loss.lower
@@ -123,7 +123,7 @@ def test_a_known_response_does_not_hide_from_an_attacker_who_knows_it():
     few = PANEL.select(people=np.arange(4))
     attack = AdaptiveThresholdLRT(few, REFERENCES)
     noise = best_response(attack, price=0.1, iterations=5, dither=GaussianNoise(0.02))
-    dithered = judge_defence(FrequencyRelease(few, PRIOR, noise), attackers=[], releases=64, training=2, rng=1)
+    dithered = evaluate_defence(FrequencyRelease(few, PRIOR, noise), attackers=[], releases=64, training=2, rng=1)
     assert rows(dithered, "judged")["Bayes by a mixture of seeds"].auc.value > 0.9
     assert rows(dithered, "judged")["Bayes, told the seeds"].auc.value > 0.9
 
@@ -143,10 +143,10 @@ def test_the_mixture_of_one_function_is_the_exact_posterior():
 def test_what_is_too_large_is_said():
     panel, references = panels(people=26, attributes=12)
     release = FrequencyRelease(panel, FixedSizeMembership(10), GaussianNoise(0.1))
-    found = judge_defence(release, attackers=[DworkScore(panel, references)], releases=64, rng=1)
+    found = evaluate_defence(release, attackers=[DworkScore(panel, references)], releases=64, rng=1)
     assert any("no exact posterior of 26 people" in remark for remark in found.remarks)
     noise = GeneratorNoise(lambda b, nu: np.zeros((len(b), 12)), 1, GaussianNoise(0.1))
-    large = judge_defence(FrequencyRelease(panel, PRIOR, noise), attackers=[], releases=64, rng=1)
+    large = evaluate_defence(FrequencyRelease(panel, PRIOR, noise), attackers=[], releases=64, rng=1)
     assert any("takes too long" in remark for remark in large.remarks)
 
 
@@ -192,18 +192,18 @@ def test_fresh_beside_trained_with_the_generator():
     pytest.importorskip("torch")
     trained = train_generator(PANEL, PRIOR, slope=20.0, steps=150, hidden=(16,), attacker_hidden=(16,), rng=1)
     fresh = NetworkAttacker([32], epochs=3, rng=1)
-    found = judge_defence(trained, attackers=[fresh], training=1000, releases=200, rng=1)
+    found = evaluate_defence(trained, attackers=[fresh], training=1000, releases=200, rng=1)
     first, second = found.attacks[:2]
     assert (first.attacker, first.training) == ("network trained with the generator", "with the defence")
     assert (second.attacker, second.training) == ("neural network", "fresh")
     assert fresh.history == []
-    default = judge_defence(trained, references=REFERENCES, training=500, releases=64, rng=1)
+    default = evaluate_defence(trained, references=REFERENCES, training=500, releases=64, rng=1)
     names = [row.attacker for row in default.attacks if row.training == "fresh" and row.defence == "judged"]
     assert names == ["neural network", "fixed-threshold LRT", "adaptive-threshold LRT", "score"]
 
 
 MISTAKES = [
-    (lambda: judge_defence(PANEL, attackers=[]), "defence must be a FrequencyRelease, a TrainedGenerator, a M"),
+    (lambda: evaluate_defence(PANEL, attackers=[]), "defence must be a FrequencyRelease, a TrainedGenerator, a M"),
     (lambda: judged(NoNoise(), attackers=[1]), "attackers must have a name and scores; got 1 at index 0"),
     (lambda: judged(NoNoise(), attackers=[DworkScore]), "attackers must have a name and scores"),
     (lambda: judged(NoNoise(), attackers=ADAPTIVE), "attackers must be"),

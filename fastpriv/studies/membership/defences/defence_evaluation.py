@@ -1,4 +1,4 @@
-"""The judgement of a defence: what attackers find who are trained after it is frozen, beside simple defences.
+"""The evaluation of a defence: what attackers find who are trained after it is frozen, beside simple defences.
 
 Notation: b who is a member, f their frequencies, r the release; U = mean_j kappa_j |r_j - f_j| its utility loss. The
 constant release c_j = median of f_j loses U_const and tells nothing; Gaussian noise of the same utility loss as the
@@ -27,8 +27,10 @@ from numpy.typing import ArrayLike
 from ....base import parallel, random_streams, validate
 from ....base.errors import DomainError
 from ....base.estimate import Estimate, Result
+from ....base.inverse import bisect
 from ....base.numerics import FloatArray
 from ....base.random_streams import RNGLike
+from ....base.table import aligned
 from ....sampling.statistics.confidence_sequences import BoundedMean
 from ....sampling.statistics.intervals import replicate_interval
 from ....special import log_ndtr
@@ -37,7 +39,7 @@ from ..evaluation import AttackEvaluation, evaluate_attack
 from ..member_posteriors import BayesAttacker
 from ..networks import NetworkAttacker
 from ..noises import GaussianNoise, GeneratorNoise, NoNoise
-from ..panels import Panel
+from ..panels import Panel, member_frequencies
 from ..posterior_enumeration import MAX_PEOPLE
 from ..releases import FrequencyRelease
 from ..seed_mixtures import SeedMixtureAttacker, simulate_with_seeds, why_no_mixture
@@ -45,7 +47,7 @@ from .equilibrium import MembershipEquilibrium, attribute_weights_over_count
 from .finite_defence import FiniteDefence
 from .generators import TrainedGenerator
 
-__all__ = ["DefenceJudgement", "JudgedAttack", "judge_defence"]
+__all__ = ["AttackResult", "DefenceEvaluation", "DefenceJudgement", "JudgedAttack", "evaluate_defence", "judge_defence"]
 
 _REPLICATES = 32  # groups of releases, whose means have Student's interval where a loss has no bound
 _MIXTURE_CELLS = 2**32  # largest work of the attackers by mixtures over seeds: memberships x seeds x releases x m
@@ -55,8 +57,8 @@ _HALVINGS = 60  # of the bisection for sigma
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class JudgedAttack(Result):
-    """One row of a ``DefenceJudgement``: an attacker of a defence.
+class AttackResult(Result):
+    """One row of a ``DefenceEvaluation``: an attacker of a defence.
 
     Parameters
     ----------
@@ -75,10 +77,10 @@ class JudgedAttack(Result):
     Examples
     --------
     >>> from fastpriv.membership import AdaptiveThresholdLRT, FixedSizeMembership, FrequencyRelease, Panel
-    >>> from fastpriv.membership import judge_defence
+    >>> from fastpriv.membership import evaluate_defence
     >>> attack = AdaptiveThresholdLRT(Panel([[1, 0], [1, 1], [0, 1]]), Panel([[0, 0], [1, 0], [0, 1]]))
     >>> release = FrequencyRelease(attack.panel, FixedSizeMembership(1))
-    >>> found = judge_defence(release, attackers=[attack], releases=100, rng=1)
+    >>> found = evaluate_defence(release, attackers=[attack], releases=100, rng=1)
     >>> [(row.defence, row.attacker) for row in found.attacks]
     [('judged', 'adaptive-threshold LRT'), ('judged', 'Bayes'), ('constant', 'prior')]
     """
@@ -90,8 +92,8 @@ class JudgedAttack(Result):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class DefenceJudgement(Result):
-    """What ``judge_defence`` returns.
+class DefenceEvaluation(Result):
+    """What ``evaluate_defence`` returns.
 
     Parameters
     ----------
@@ -105,7 +107,7 @@ class DefenceJudgement(Result):
         That of the Gaussian noise, after clipping: equal but for the accuracy of its calibration.
     gaussian_sigma : float or None
         Its standard deviation; None where the defence has no loss, or more than any Gaussian noise.
-    attacks : tuple of JudgedAttack
+    attacks : tuple of AttackResult
         A row for each defence and attacker.
     remarks : tuple of str
         What was not attacked exactly, and why.
@@ -113,10 +115,10 @@ class DefenceJudgement(Result):
     Examples
     --------
     >>> from fastpriv.membership import AdaptiveThresholdLRT, FixedSizeMembership, FrequencyRelease, Panel
-    >>> from fastpriv.membership import judge_defence
+    >>> from fastpriv.membership import evaluate_defence
     >>> attack = AdaptiveThresholdLRT(Panel([[1, 0], [1, 1], [0, 1]]), Panel([[0, 0], [1, 0], [0, 1]]))
     >>> release = FrequencyRelease(attack.panel, FixedSizeMembership(1))
-    >>> print(judge_defence(release, attackers=[attack], releases=200, rng=1).table())
+    >>> print(evaluate_defence(release, attackers=[attack], releases=200, rng=1).table())
     defence   utility loss  attacker                training      AUC                   ...
     """
 
@@ -125,7 +127,7 @@ class DefenceJudgement(Result):
     constant_loss: Estimate
     gaussian_loss: Estimate | None
     gaussian_sigma: float | None
-    attacks: tuple[JudgedAttack, ...]
+    attacks: tuple[AttackResult, ...]
     remarks: tuple[str, ...] = ()
 
     def table(self) -> str:
@@ -140,17 +142,15 @@ class DefenceJudgement(Result):
             found = one.evaluation
             numbers = (f"{x:.3f}" for x in (found.auc, found.tpr_at_fpr, found.advantage))
             rows.append((one.defence, f"{losses[one.defence]:.4f}".split(" ")[0], one.attacker, one.training, *numbers))
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows)
-        return "\n".join([*lines, *self.remarks])
+        return "\n".join([*aligned(rows), *self.remarks])
 
 
-def judge_defence(
+def evaluate_defence(
     defence: FrequencyRelease | TrainedGenerator | MembershipEquilibrium | FiniteDefence, *,
     references: Panel | None = None, attackers: Sequence[Any] | None = None,
     attribute_weights: ArrayLike | None = None, training: int = 4000, releases: int = 1000, fpr: float = 1e-2,
     gamma: float = 0.5, confidence: float = 0.95, rng: RNGLike = None, progress: parallel.Progress = None,
-) -> DefenceJudgement:  # fmt: skip
+) -> DefenceEvaluation:  # fmt: skip
     """Attack a frozen defence by attackers that are trained anew, and by the exact posterior where it is known.
 
     Parameters
@@ -161,8 +161,8 @@ def judge_defence(
         People who are no members: adds both likelihood ratio tests and the score to the default attackers.
     attackers : sequence, optional
         Attackers, with ``name`` and ``scores``. Those that have ``fit`` are copied and fitted anew to releases of each
-        defence; give them their own ``rng``. By default a ``NetworkAttacker``, which needs PyTorch, and those of the
-        references.
+        defence; give them their own ``rng``. By default a ``NetworkAttacker``, which needs scikit-learn, and
+        those of the references.
     attribute_weights : array_like, shape (m,), optional
         kappa_j of the utility loss; those of a trained generator, otherwise 1 for all, by default.
     training : int, default 4000
@@ -178,14 +178,14 @@ def judge_defence(
 
     Returns
     -------
-    DefenceJudgement
+    DefenceEvaluation
 
     Raises
     ------
     DomainError, ShapeError
         For a defence or attackers of other kinds, and numbers outside their range.
     BackendMissingError
-        Without PyTorch where the default attackers are asked for.
+        Without scikit-learn where the default attackers are asked for.
 
     Notes
     -----
@@ -194,18 +194,18 @@ def judge_defence(
     generator without dither has none; with dither it lies between the attackers of two mixtures over 256 seeds, where
     those can be enumerated: ``SeedMixtureAttacker``.
 
-    **Accuracy** ``tests/membership/test_judgement.py`` compares the losses with closed forms, the constant with AUC 1/2
-    and the Bayes attacker with the others.
+    **Accuracy** ``tests/membership/test_defence_evaluation.py`` compares the losses with closed forms, the constant
+    with AUC 1/2 and the Bayes attacker with the others.
 
     Source: this package.
 
     Examples
     --------
     >>> from fastpriv.membership import AdaptiveThresholdLRT, FixedSizeMembership, FrequencyRelease, Panel
-    >>> from fastpriv.membership import judge_defence
+    >>> from fastpriv.membership import evaluate_defence
     >>> attack = AdaptiveThresholdLRT(Panel([[1, 0], [1, 1], [0, 1]]), Panel([[0, 0], [1, 0], [0, 1]]))
     >>> release = FrequencyRelease(attack.panel, FixedSizeMembership(1))
-    >>> round(judge_defence(release, attackers=[attack], releases=100, rng=1).attacks[1].evaluation.auc.value, 3)
+    >>> round(evaluate_defence(release, attackers=[attack], releases=100, rng=1).attacks[1].evaluation.auc.value, 3)
     1.0
     """
     frozen, trained = _frozen(defence)
@@ -225,10 +225,10 @@ def judge_defence(
         judged, used = simulate_with_seeds(frozen, most, _stream(root, 0))
     else:
         judged = frozen.simulate(most, rng=_stream(root, 0))
-    frequencies = _frequencies(panel, judged.membership)
+    frequencies = member_frequencies(panel, judged.membership)
     clipped = np.clip(judged.released, 0.0, 1.0)
     loss, clipped_loss = (_loss(r, frequencies, weights, level) for r in (judged.released, clipped))
-    many = _frequencies(panel, prior.draw(_CALIBRATION_DRAWS, panel.n_people, _stream(root, 1)))
+    many = member_frequencies(panel, prior.draw(_CALIBRATION_DRAWS, panel.n_people, _stream(root, 1)))
     center = np.median(many, axis=0)
     constant_loss = _loss(np.broadcast_to(center, frequencies.shape), frequencies, weights, level)
     sigma = _equal_loss_sigma(float(clipped_loss.value), many, weights)
@@ -238,18 +238,18 @@ def judge_defence(
     if sigma is not None:
         gaussian = FrequencyRelease(panel, prior, GaussianNoise(sigma), clip=True)
         simulated = gaussian.simulate(most, rng=_stream(root, 2))
-        gaussian_loss = _loss(simulated.released, _frequencies(panel, simulated.membership), weights, level)
+        gaussian_loss = _loss(simulated.released, member_frequencies(panel, simulated.membership), weights, level)
         defences.append(("Gaussian noise", gaussian, simulated))
     elif clipped_loss.value > 0:
         remarks.append("No Gaussian noise has as much utility loss after clipping.")
     report, close = parallel.progress_reporter(progress, len(defences) * (len(chosen) + 1) + 1 + (used is not None))
     done = 0
-    attacks: list[JudgedAttack] = []
+    attacks: list[AttackResult] = []
 
     def add(name: str, attacker: str, kind: str, scores: FloatArray, membership: Any) -> None:
         nonlocal done
         evaluation = evaluate_attack(scores, membership, fpr=fpr, gamma=gamma, confidence=level)
-        attacks.append(JudgedAttack(name, attacker, kind, evaluation))
+        attacks.append(AttackResult(name, attacker, kind, evaluation))
         done += 1
         report(done)
 
@@ -273,7 +273,11 @@ def judge_defence(
         add("constant", "prior", "prior", known, judged.membership)
     finally:
         close()
-    return DefenceJudgement(loss, clipped_loss, constant_loss, gaussian_loss, sigma, tuple(attacks), tuple(remarks))
+    return DefenceEvaluation(loss, clipped_loss, constant_loss, gaussian_loss, sigma, tuple(attacks), tuple(remarks))
+
+
+# Names of earlier versions.
+JudgedAttack, DefenceJudgement, judge_defence = AttackResult, DefenceEvaluation, evaluate_defence
 
 
 def _frozen(defence: Any) -> tuple[Any, Any]:
@@ -313,10 +317,6 @@ def _stream(root: Any, key: int) -> Any:
     return np.random.default_rng(random_streams.stream_words(root, (key,), 4))
 
 
-def _frequencies(panel: Panel, b: Any) -> FloatArray:
-    return np.asarray(panel.counts(b) / b.sum(axis=1, keepdims=True))
-
-
 def _loss(released: FloatArray, frequencies: FloatArray, weights: FloatArray, level: float) -> Estimate:
     """Mean utility loss of releases: bets where it is bounded, else Student's interval of groups of releases."""
     losses = np.abs(released - frequencies) @ weights
@@ -354,9 +354,10 @@ def _equal_loss_sigma(loss: float, frequencies: FloatArray, weights: FloatArray)
         low, high = high, 4.0 * high
         if high > 2.0**60:
             return None
-    for _ in range(_HALVINGS):
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if _gaussian_loss(middle, frequencies, weights) < loss else (low, middle)
+    _, high = bisect(
+        lambda sigma: _gaussian_loss(sigma, frequencies, weights) >= loss, low, high, _HALVINGS,
+        middle=lambda low, high: math.sqrt(low * high),
+    )  # fmt: skip
     return high
 
 
