@@ -122,7 +122,8 @@ def _draw(figure: PaperFigure, panel: _Panel, ax: Any) -> Any:
             if not curve.axes:
                 drawn = ax.axhline(numbers.value, **look, lw=1.1, label=line.label)
             else:
-                x, (centre, lower, upper) = curve.axes[panel.x], (style.positive(one, _LEAST) for one in numbers.arrays())
+                x = curve.axes[panel.x]
+                centre, lower, upper = (style.positive(one, _LEAST) for one in numbers.arrays())
                 ax.fill_between(x, lower, upper, color=colour, alpha=0.25, lw=0)
                 (drawn,) = ax.plot(x, centre, **look, lw=2.0, label=line.label)
             if not panel.by:
@@ -143,7 +144,8 @@ def _marked(figure: PaperFigure, panel: _Panel, ax: Any) -> list[Any]:
     """Mark where a statement of the paper breaks, or how far it is off, if this panel shows it."""
     if figure.name == "figure3":
         x = float(figure.curve("crossing", **panel.setting).estimate.lower)
-        return [ax.axvline(x, color=style.ALERT, lw=1.1, label=rf"(13) is broken for $\varepsilon$ < {rounded_down(x, 5)}")]
+        text = rf"(13) is broken for $\varepsilon$ < {rounded_down(x, 5)}"
+        return [ax.axvline(x, color=style.ALERT, lw=1.1, label=text)]
     if panel.level == 1.0:
         mark = figure.curve("ratio_at_tenth")
         text = rf"{mark.estimate.value:.3g} times at $\mu$ = 0.1 bit"
