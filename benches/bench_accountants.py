@@ -22,7 +22,7 @@ from mpmath import mp, mpf
 from fastpriv import compose
 from fastpriv.adapters.accountants import ACCOUNTANTS, CompositionQuestion, ProgramOutcome, answers
 from fastpriv.adapters.step_tables import make_step
-from fastpriv.report import html_page as html
+from fastpriv.report import Details, TextTable, page
 
 # An answer on the wrong side of the truth by no more than this, relative, is taken for rounding.
 ROUNDING = 1e-9
@@ -279,21 +279,19 @@ def write_board(cells, folder):
     rows = [tuple(map(str, row)) for row in summary(cells)]
     wrong = [cell for cell in cells if cell.verdict == "violation"]
     about = f"Asked: {versions}." + (f" Not installed, left out: {absent}." if absent else "")
-    parts = [html.paragraph(INTRODUCTION), html.paragraph(about)]
-    table = html.table(SUMMARY, rows, caption="One row an accountant", numeric=range(2, 10))
-    parts.append(html.section("Summary", [table]))
+    sections = {
+        "": [INTRODUCTION, about],
+        "Summary": [TextTable(SUMMARY, rows, "One row an accountant", numeric=range(2, 10))],
+    }
     for target in ("delta", "epsilon"):
-        headings, large = table_of(cells, target)
-        parts.append(html.section(f"{target.capitalize()}", [html.table(headings, large, caption="One row a setting")]))
-    shown = [html.details(f"{c.accountant}: {c.question.target} of {c.setting.name}", f"<pre>{snippet(c)}</pre>")
-             for c in wrong]  # fmt: skip
-    parts.append(html.section("Violations, as programs", shown or [html.paragraph("None.")]))
+        sections[target.capitalize()] = [TextTable(*table_of(cells, target), "One row a setting")]
+    shown = [Details(f"{c.accountant}: {c.question.target} of {c.setting.name}", [snippet(c)]) for c in wrong]
+    sections["Violations, as programs"] = shown or ["None."]
     reasons = [(c.accountant, c.setting.name, c.question.target, c.outcome.error or "NaN") for c in cells
                if c.verdict == "no answer"]  # fmt: skip
-    parts.append(html.section("No answer", [html.table(
-        ("accountant", "setting", "question", "reason"), reasons, caption="What was raised or exceeded"
-    )]))  # fmt: skip
-    (folder / "accountants.html").write_text(html.html_page("The accountants' scoreboard", parts), encoding="utf-8")
+    headings = ("accountant", "setting", "question", "reason")
+    sections["No answer"] = [TextTable(headings, reasons, "What was raised or exceeded")]
+    (folder / "accountants.html").write_text(page("The accountants' scoreboard", sections), encoding="utf-8")
 
     def markdown(headings, body):
         lines = ["| " + " | ".join(map(str, row)) + " |" for row in (headings, *body)]

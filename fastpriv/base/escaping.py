@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["escape_invisible", "escaped", "has_shape", "spreadsheet_row"]
+__all__ = ["escape_invisible", "escaped", "has_shape", "printable", "shortened", "spreadsheet_row"]
 
 _JOINERS = "\u200c\u200d"  # characters without a shape that join or separate letters in some scripts
 _SUSPECT = re.compile(r"[^\t\n -~]")  # characters that may have no shape: no ASCII that is seen or lays out a text
@@ -31,6 +31,36 @@ def escape_invisible(text: str) -> str:
     Tabs and line ends stay.
     """
     return _SUSPECT.sub(lambda found: found[0] if has_shape(found[0]) else escaped(found[0]), text)
+
+
+def printable(text: str, width: int | None = None) -> str:
+    """Escape characters without a shape, and leave out the middle of a text wider than ``width`` columns."""
+    return shortened(((c if has_shape(c) else escaped(c)) for c in text), width)
+
+
+def shortened(tokens: Iterable[str], width: int | None) -> str:
+    """Join the tokens, with an ellipsis in the place of middle ones that do not fit."""
+    parts = list(tokens)
+    if width is None or sum(map(_columns, parts)) <= width:
+        return "".join(parts)
+    tail = _fitting(parts[::-1], (width - 1) // 3)[::-1]
+    head = _fitting(parts, width - 1 - sum(map(_columns, tail)))
+    return "".join((*head, "…", *tail))
+
+
+def _fitting(parts: list[str], width: int) -> list[str]:
+    """Return as many parts as fit."""
+    used = 0
+    for count, part in enumerate(parts):
+        used += _columns(part)
+        if used > width:
+            return parts[:count]
+    return parts
+
+
+def _columns(text: str) -> int:
+    """Return the number of columns of a terminal that the text takes."""
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def spreadsheet_row(cells: Iterable[Any]) -> list[Any]:

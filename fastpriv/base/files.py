@@ -136,7 +136,7 @@ def write_text(path: str | os.PathLike[str], text: str) -> Path:
     return Path(path)
 
 
-def write_picture(path: Path, figure: Any, kind: str, dots: int) -> Path:
+def write_picture(path: Path, figure: Any, kind: str, dots: float) -> Path:
     """Write a matplotlib figure, atomically; the same bytes on every day. Return the path."""
     metadata: dict[str, Any] = {"metadata": {"Date": None}} if kind == "svg" else {}
     with atomic_write(path) as stream:

@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from .. import __version__
 from . import validate
 from .errors import BackendMissingError
 from .escaping import escape_invisible
@@ -31,7 +32,7 @@ _ARROW_TYPES = {"text": "string", "category": "string", "number": "float64", "in
 
 
 class Table:
-    """Base of results that are tables: a subclass has ``column_types``, ``rows`` and ``metadata``."""
+    """Base of results that are tables: a subclass has ``column_types``, ``rows`` and, if need be, ``metadata``."""
 
     __slots__ = ()
 
@@ -44,8 +45,8 @@ class Table:
         raise NotImplementedError
 
     def metadata(self) -> dict[str, Any]:
-        """What JSON and Parquet files say besides the rows, in plain types."""
-        raise NotImplementedError
+        """What JSON and Parquet files say besides the version and the rows, in plain types."""
+        return {}
 
     def columns(self) -> Any:
         """Names of the columns."""
@@ -76,13 +77,13 @@ class Table:
         arrays = {
             name: _arrow_array(arrow, column, kind) for (name, kind), column in zip(types.items(), cells, strict=True)
         }
-        metadata = {"fastpriv": json.dumps(json_safe(self.metadata()))}
+        metadata = {"fastpriv": json.dumps(json_safe(self._head()))}
         with atomic_write(target) as stream:
             parquet.write_table(arrow.table(arrays).replace_schema_metadata(metadata), stream)
 
     def json_pieces(self) -> Iterator[str]:
         """The JSON document in pieces, so that a long table is never in memory as text."""
-        yield json.dumps(json_safe(self.metadata()), indent=1)[:-2] + ',\n "table": ['
+        yield json.dumps(json_safe(self._head()), indent=1, default=str)[:-2] + ',\n "table": ['
         for index, row in enumerate(self.named_rows()):
             yield (",\n  " if index else "\n  ") + json.dumps(json_safe(row))
         yield "\n ]\n}\n"
@@ -103,6 +104,9 @@ class Table:
         """The rows, each as a dict by the names of the columns."""
         names = tuple(self.column_types())
         return (dict(zip(names, row, strict=True)) for row in self.rows())
+
+    def _head(self) -> dict[str, Any]:
+        return {"fastpriv": __version__} | self.metadata()
 
 
 def aligned(rows: Sequence[Sequence[str]], *, left: int | None = None, indent: str = "") -> list[str]:

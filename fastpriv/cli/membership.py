@@ -205,7 +205,7 @@ def _sentence(
     args: argparse.Namespace, people: int, references: int, released: int, varying: int, attributes: int
 ) -> str:
     """What of the data takes part, and what was drawn at random."""
-    from ..report.style import printable
+    from ..base.escaping import printable
 
     name = "the simulated genotypes that ship" if args.file is None else printable(args.file, _NAME_WIDTH)
     if args.pool < people:

@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         _print_json(found, args, whole)
     elif whole:
-        found._write_csv(sys.stdout)
+        found.print_csv(sys.stdout)
     elif not args.quiet:
         where = ", ".join(filter(None, (args.store, out)))
         print_text(f"{len(found):,} cells, {found.failed:,} failed. Written: {where}\n")

@@ -1,3 +1,4 @@
+from . import style as style
 from .assessment_panels import assessment as assessment
 from .assessment_panels import categories as categories
 from .assessment_panels import column as column
@@ -6,6 +7,8 @@ from .assessment_panels import curves as curves
 from .assessment_panels import information as information
 from .assessment_panels import leakage as leakage
 from .assessment_panels import levels as levels
+from .assessment_panels import panels_of_assessment as panels_of_assessment
+from .assessment_panels import panels_of_comparison as panels_of_comparison
 from .audit_panels import audit as audit
 from .batch_gradient_panels import batch_entropy as batch_entropy
 from .batch_gradient_panels import membership as membership
@@ -14,4 +17,9 @@ from .conversions_map import conversions_diagram as conversions_diagram
 from .leakage_panels import accuracy_against_privacy as accuracy_against_privacy
 from .leakage_panels import estimates_against_noise as estimates_against_noise
 from .leakage_panels import misses_against_privacy as misses_against_privacy
+from .pages import Details as Details
+from .pages import Pictures as Pictures
+from .pages import TextTable as TextTable
+from .pages import kind_meanings as kind_meanings
+from .pages import page as page
 from .privacy_profile import profile as profile

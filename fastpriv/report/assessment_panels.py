@@ -14,19 +14,19 @@ from typing import Any
 import numpy as np
 
 from ..base.numerics import FloatArray, rounded_outward, rounded_up
-from .style import BAR, FAINT, INK, axes_or_new, check_report, label, new_figure, positive, shade, styled
+from .style import BAR, FAINT, INK, check_result, label, new_figure, panel, positive, shade
 
 __all__ = [
     "assessment",
-    "assessment_panels",
     "categories",
     "column",
     "comparison",
-    "comparison_panels",
     "curves",
     "information",
     "leakage",
     "levels",
+    "panels_of_assessment",
+    "panels_of_comparison",
 ]  # fmt: skip
 
 _PAGE_WIDTH = 11.5  # inches
@@ -79,13 +79,13 @@ def assessment(report: Any) -> Any:
     >>> len(figure.axes)
     3
     """
-    report = check_report(report)
+    report = _check_report(report)
     figure = new_figure((_PAGE_WIDTH, 7.4))
     grid = figure.add_gridspec(
         2, 2, width_ratios=(1.0, 1.45), left=0.068, right=0.975, top=0.83, bottom=0.085, wspace=0.2, hspace=0.42
     )
     cells = (grid[0, 0], grid[1, 0], grid[:, 1])
-    for cell, (_, draw) in zip(cells, assessment_panels(report), strict=True):
+    for cell, (_, draw) in zip(cells, panels_of_assessment(report), strict=True):
         draw(report, figure.add_subplot(cell))
     noisy = report.parameter == "sigma"
     name, font = label(report.name, _QUESTION_WIDTH, "bold")
@@ -104,8 +104,26 @@ def assessment(report: Any) -> Any:
     return figure
 
 
-def assessment_panels(report: Any) -> list[tuple[str, Callable[[Any, Any], Any]]]:
-    """Return the three panels of an assessment: what each shows, in words, and the function that draws it."""
+def panels_of_assessment(report: Any) -> list[tuple[str, Callable[[Any, Any], Any]]]:
+    """Return the three panels of an assessment.
+
+    Parameters
+    ----------
+    report : Assessment
+        What to draw.
+
+    Returns
+    -------
+    list of pair of str and function
+        What each panel shows, in words, and the function of the assessment, and of axes or None, that draws it.
+
+    Examples
+    --------
+    >>> import fastpriv
+    >>> report = fastpriv.assess([31, 40, 40, 58], sigma="1..100:5", epsilon=[1])
+    >>> [draw.__name__ for _, draw in fastpriv.report.panels_of_assessment(report)]
+    ['column', 'information', 'curves']
+    """
     if report.labels is not None or report.mechanism == "channel":
         first = "Bar chart of the probability of each value", categories
     else:
@@ -120,6 +138,7 @@ def assessment_panels(report: Any) -> list[tuple[str, Callable[[Any, Any], Any]]
     return [first, second, third]
 
 
+@panel
 def column(report: Any, ax: Any = None) -> Any:
     """Draw the histogram of the column, and what it looks like after noise.
 
@@ -127,12 +146,6 @@ def column(report: Any, ax: Any = None) -> Any:
     ----------
     report : Assessment
         What to draw.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure of its own.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Examples
     --------
@@ -141,7 +154,7 @@ def column(report: Any, ax: Any = None) -> Any:
     >>> fastpriv.report.column(report).get_ylabel()
     'density'
     """
-    ax, report = axes_or_new(ax), check_report(report)
+    report = _check_report(report)
     x, p = report.unrounded.values, report.unrounded.probabilities
     span = float(x[-1] - x[0])
     heights, edges = _histogram(x, p)
@@ -160,9 +173,10 @@ def column(report: Any, ax: Any = None) -> Any:
     ax.set_xlabel(name, **font)
     ax.locator_params(axis="y", nbins=4)
     ax.legend(frameon=False, fontsize=8.5, handlelength=1.4)
-    return styled(ax, "The column, before and after noise" if noisy else "The column")
+    return "The column, before and after noise" if noisy else "The column"
 
 
+@panel
 def categories(report: Any, ax: Any = None) -> Any:
     """Draw how likely the values are, the likeliest first.
 
@@ -170,12 +184,6 @@ def categories(report: Any, ax: Any = None) -> Any:
     ----------
     report : Assessment
         What to draw.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure of its own.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Examples
     --------
@@ -184,7 +192,7 @@ def categories(report: Any, ax: Any = None) -> Any:
     >>> [text.get_text() for text in fastpriv.report.categories(report).texts]
     ['nurse', 'clerk']
     """
-    ax, report = axes_or_new(ax), check_report(report)
+    report = _check_report(report)
     p = report.prior.probabilities
     prefix = "input " if report.mechanism == "channel" else ""
     names = report.labels or (None if prefix else report.secret.texts)
@@ -202,9 +210,10 @@ def categories(report: Any, ax: Any = None) -> Any:
         ax.text(0.01 * max(heights), row, name, va="center", fontsize=size, color=INK, **font)
     ax.invert_yaxis()
     ax.set(xlabel="share of the records" if report.records else "probability", xlim=(0, None), yticks=[])
-    return styled(ax, f"The prior: {len(p):,} inputs" if prefix else f"The column: {len(p):,} values")
+    return f"The prior: {len(p):,} inputs" if prefix else f"The column: {len(p):,} values"
 
 
+@panel
 def information(report: Any, ax: Any = None) -> Any:
     """Draw the mutual information of value and release over sigma, between its bounds.
 
@@ -212,12 +221,6 @@ def information(report: Any, ax: Any = None) -> Any:
     ----------
     report : Assessment
         What to draw.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure of its own.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Examples
     --------
@@ -226,7 +229,7 @@ def information(report: Any, ax: Any = None) -> Any:
     >>> fastpriv.report.information(report).get_yscale()
     'log'
     """
-    ax, report = axes_or_new(ax), check_report(report)
+    report = _check_report(report)
     bits = report["mutual_information"].to("bits")
     entropy = report.secret.entropy_bits
     ax.axhline(entropy, color=FAINT, lw=1.0, ls=_LONG_DASHES)
@@ -247,9 +250,10 @@ def information(report: Any, ax: Any = None) -> Any:
     least = float(np.min(bits.value[bits.value > 0], initial=entropy))
     ax.set(xscale="log", yscale="log", xlabel=r"noise $\sigma$, unit of the column", ylabel="bits")
     ax.set_ylim(least / 4.0, entropy * 3.0)
-    return styled(ax, "Information in a release, on average")
+    return "Information in a release, on average"
 
 
+@panel
 def leakage(report: Any, ax: Any = None) -> Any:
     """Draw information, capacity and the leakage of guesses, in bits, over the level, or as bars for one channel.
 
@@ -257,12 +261,6 @@ def leakage(report: Any, ax: Any = None) -> Any:
     ----------
     report : Assessment
         What to draw.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure of its own.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Examples
     --------
@@ -271,7 +269,7 @@ def leakage(report: Any, ax: Any = None) -> Any:
     >>> fastpriv.report.leakage(report).get_yscale()
     'log'
     """
-    ax, report = axes_or_new(ax), check_report(report)
+    report = _check_report(report)
     bits = {name: report[name].to("bits").upper for name, *_ in _LEAKAGE_LINES}
     if len(report.grid) == 1:
         most = max(float(upper[0]) for upper in bits.values())
@@ -280,7 +278,7 @@ def leakage(report: Any, ax: Any = None) -> Any:
             ax.text(0.01 * most, row, f"{text}: {rounded_up(bits[name][0])}", va="center", fontsize=9, color=INK)
         ax.set(xlabel="bits, upper bound", xlim=(0, None), yticks=[])
         at_level = rf" at level {report.grid[0]:g}" if report.parameter else ""
-        return styled(ax, f"What a release tells{at_level}")
+        return f"What a release tells{at_level}"
     for name, text, dashes, position in _LEAKAGE_LINES:
         drawn = positive(bits[name], _BITS_FLOOR)
         ax.plot(report.grid, drawn, dashes, color=shade(position), lw=1.8, marker="o", ms=2.8, label=text)
@@ -289,9 +287,10 @@ def leakage(report: Any, ax: Any = None) -> Any:
     ax.set_xlabel(r"level $\varepsilon$ of the mechanism (nats)")
     ax.set_ylim(bottom=max(0.5 * least, _BITS_FLOOR))
     ax.legend(frameon=False, fontsize=8.5, loc="lower right")
-    return styled(ax, "What a release tells")
+    return "What a release tells"
 
 
+@panel
 def curves(report: Any, ax: Any = None) -> Any:
     """Draw delta(epsilon) of LIP (solid) and LDP (dashed) for some noise levels.
 
@@ -299,12 +298,6 @@ def curves(report: Any, ax: Any = None) -> Any:
     ----------
     report : Assessment
         What to draw.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure of its own.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Examples
     --------
@@ -313,16 +306,17 @@ def curves(report: Any, ax: Any = None) -> Any:
     >>> fastpriv.report.curves(report).get_xscale()
     'log'
     """
-    ax, report = axes_or_new(ax), check_report(report)
+    report = _check_report(report)
     rows = _noise_rows(report)
     colours = [_noise_colour(rows, i) for i in rows]
     epsilon = _draw_delta_curves(ax, report, rows, colours, _DELTA_FLOOR, r"noise $\sigma$")
     ax.set_ylim(_DELTA_FLOOR, 2.0)
     if epsilon.size > 1:
         ax.set_xlim(epsilon[0], epsilon[-1])
-    return styled(ax, _CURVES_TITLE)
+    return _CURVES_TITLE
 
 
+@panel
 def levels(report: Any, ax: Any = None) -> Any:
     """Draw delta(epsilon) of LIP (solid) and LDP (dashed) for some levels.
 
@@ -330,12 +324,6 @@ def levels(report: Any, ax: Any = None) -> Any:
     ----------
     report : Assessment
         What to draw.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure of its own.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Examples
     --------
@@ -344,7 +332,7 @@ def levels(report: Any, ax: Any = None) -> Any:
     >>> fastpriv.report.levels(report).get_xscale()
     'log'
     """
-    ax, report = axes_or_new(ax), check_report(report)
+    report = _check_report(report)
     count = len(report.grid)
     rows = sorted({round(i) for i in np.linspace(0, count - 1, min(_MAX_CURVES, count))})
     colours = [shade(k / max(len(rows) - 1, 1)) for k in range(len(rows))]
@@ -355,7 +343,7 @@ def levels(report: Any, ax: Any = None) -> Any:
     if epsilon.size > 1:  # above the pure LDP epsilon all curves are 0
         largest = 2.0 * float(np.max(report.quantities["pure_ldp_epsilon"].upper))
         ax.set_xlim(epsilon[0], min(epsilon[-1], max(largest, 2.0 * float(epsilon[0]))))
-    return styled(ax, _CURVES_TITLE)
+    return _CURVES_TITLE
 
 
 def comparison(report: Any) -> Any:
@@ -383,7 +371,7 @@ def comparison(report: Any) -> Any:
     >>> len(fastpriv.report.comparison(comparison).axes)
     3
     """
-    names = list(dict.fromkeys(assessment.name for assessment in check_report(report, "Comparison")))
+    names = list(dict.fromkeys(assessment.name for assessment in _check_report(report, "Comparison")))
     height = 1.25 + 2.75 * len(names)
     figure = new_figure((_PAGE_WIDTH, height))
     grid = figure.subplots(len(names), len(_SWEEP_QUANTITIES), squeeze=False)
@@ -391,7 +379,7 @@ def comparison(report: Any) -> Any:
         left=0.065, right=0.985, top=1 - 1.25 / height, bottom=0.55 / height, wspace=0.24, hspace=0.5
     )
     for row, name in zip(grid, names, strict=True):
-        for ax, (_, draw) in zip(row, comparison_panels(report, name), strict=True):
+        for ax, (_, draw) in zip(row, panels_of_comparison(report, name), strict=True):
             draw(ax)
             ax.set_xlabel("")
     for ax in grid[-1]:
@@ -408,14 +396,35 @@ def comparison(report: Any) -> Any:
     return figure
 
 
-def comparison_panels(report: Any, column_name: str) -> list[tuple[str, Callable[[Any], Any]]]:
-    """Return the three panels of one column of a comparison: what each shows, in words, and what draws it."""
+def panels_of_comparison(report: Any, column_name: str) -> list[tuple[str, Callable[..., Any]]]:
+    """Return the three panels of one column of a comparison.
+
+    Parameters
+    ----------
+    report : Comparison
+        What to draw.
+    column_name : str
+        Name of the column.
+
+    Returns
+    -------
+    list of pair of str and function
+        What each panel shows, in words, and the function of axes or None that draws it.
+
+    Examples
+    --------
+    >>> import fastpriv
+    >>> found = fastpriv.assess({"job": ["nurse", "clerk", "judge"]}, mechanism=["rr", "oue"], level=[1.0], epsilon=[1])
+    >>> len(fastpriv.report.panels_of_comparison(found, "job"))
+    3
+    """
     mechanisms = list(dict.fromkeys(assessment.mechanism for assessment in report))
     assessments = [assessment for assessment in report if assessment.name == column_name]
     name, font = label(column_name, _TITLE_WIDTH)
 
-    def panel(quantity: str, unit: str, title: str) -> tuple[str, Callable[[Any], Any]]:
-        def draw(ax: Any) -> Any:
+    def panel_of(quantity: str, unit: str, title: str) -> tuple[str, Callable[..., Any]]:
+        @panel
+        def draw(ax: Any = None) -> Any:
             for assessment in assessments:
                 if quantity in assessment.quantities:
                     index = mechanisms.index(assessment.mechanism)
@@ -431,11 +440,16 @@ def comparison_panels(report: Any, column_name: str) -> list[tuple[str, Callable
                 _label_whole_powers(ax)
             ax.set(xscale="log", xlabel=r"LDP $\varepsilon$ at $\delta = 10^{-5}$ (nats)", ylabel=unit)
             _label_plain_numbers(ax)
-            return styled(ax, f"{name}: {title}", **font)
+            return f"{name}: {title}", font
 
         return f"{column_name}: {title} over the LDP epsilon at delta = 1e-5, one line a mechanism", draw
 
-    return [panel(*quantity) for quantity in _SWEEP_QUANTITIES]
+    return [panel_of(*quantity) for quantity in _SWEEP_QUANTITIES]
+
+
+def _check_report(report: Any, wanted: str = "Assessment") -> Any:
+    of = "one column and one mechanism" if wanted == "Assessment" else "several columns or mechanisms"
+    return check_result("report", report, wanted, f"fastpriv.assess returns for {of}")
 
 
 def _draw_delta_curves(

@@ -8,11 +8,12 @@ import numpy as np
 
 from ..base import validate
 from ..base.errors import DomainError
-from .style import ALERT, FAINT, INK, axes_or_new, label, shade, styled
+from .style import ALERT, FAINT, INK, label, panel, shade
 
 __all__ = ["audit"]
 
 
+@panel
 def audit(
     result: Any, *, truth: float | None = None, claim: float | None = None, title: str = "Audit", ax: Any = None
 ) -> Any:
@@ -28,8 +29,6 @@ def audit(
         The epsilon that is claimed, in nats; the legend says whether the bound refutes it.
     title : str
         The title, in any script.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure of its own.
 
     Returns
     -------
@@ -59,7 +58,6 @@ def audit(
             f"result must be a ScoreAudit of one audit; got {validate.shown(result)}. Audit one row of scores."
         )
     validate.instance("title", title, str)
-    ax = axes_or_new(ax)
     bounds, one_run = np.asarray(result.pointwise.lower), result.design == "one_run"
     finite = np.isfinite(result.audited)
     ax.plot(
@@ -83,5 +81,4 @@ def audit(
     ax.set_xscale("log" if one_run else "linear")
     ax.set_ylim(bottom=0.0)
     ax.legend(frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.14))
-    text, font = label(validate.text("title", title), 60)
-    return styled(ax, text, **font)
+    return label(validate.text("title", title), 60)

@@ -12,13 +12,14 @@ from numpy.typing import ArrayLike
 from ..base import validate
 from ..base.errors import ShapeError
 from ..base.numerics import FloatArray
-from .style import FAINT, INK, axes_or_new, shade, styled
+from .style import FAINT, INK, panel, shade
 
 __all__ = ["batch_entropy", "membership"]
 
 _LEAST_PROBABILITY = 1e-6  # the axis of probabilities ends here at the latest
 
 
+@panel
 def membership(sigma: ArrayLike, posteriors: Sequence[Any], batch: ArrayLike, ax: Any = None) -> Any:
     """Draw the posterior probability of each true member, and of the likeliest other record, over the noise.
 
@@ -30,12 +31,6 @@ def membership(sigma: ArrayLike, posteriors: Sequence[Any], batch: ArrayLike, ax
         Posteriors over subsets, one a level.
     batch : array_like of int
         The true members.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure of its own.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Raises
     ------
@@ -56,7 +51,6 @@ def membership(sigma: ArrayLike, posteriors: Sequence[Any], batch: ArrayLike, ax
     members = validate.integers("batch", batch, 0, ordered[0].inclusion.value.size - 1).reshape(-1).tolist()
     if not members:
         raise ShapeError("batch must have at least one member; got none. Pass the true members.")
-    ax = axes_or_new(ax)
     inclusion = np.array([posterior.inclusion.value for posterior in ordered])
     others = np.delete(inclusion, members, axis=1).max(axis=1, initial=0.0)
     for k, record in enumerate(members):
@@ -70,9 +64,10 @@ def membership(sigma: ArrayLike, posteriors: Sequence[Any], batch: ArrayLike, ax
     least = max(_LEAST_PROBABILITY, 0.3 * min(prior, inclusion[:, members].min(), others.min()))
     ax.set(xscale="log", yscale="log", ylim=(least, 1.6), xlabel=r"noise $\sigma$", ylabel="posterior probability")
     ax.legend(frameon=False, fontsize=8.5, handlelength=1.8)
-    return styled(ax, "Who was in the batch?")
+    return "Who was in the batch?"
 
 
+@panel
 def batch_entropy(sigma: ArrayLike, posteriors: Sequence[Any], ax: Any = None) -> Any:
     """Draw the entropy of the posterior over the batches, in bits, over the noise.
 
@@ -82,12 +77,6 @@ def batch_entropy(sigma: ArrayLike, posteriors: Sequence[Any], ax: Any = None) -
         Levels of noise.
     posteriors : sequence of Posterior, length k
         One a level.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure of its own.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Raises
     ------
@@ -104,7 +93,6 @@ def batch_entropy(sigma: ArrayLike, posteriors: Sequence[Any], ax: Any = None) -
     'bits'
     """
     noise, ordered = _sorted_by_noise(sigma, posteriors)
-    ax = axes_or_new(ax)
     bits = [posterior.entropy.to("bits") for posterior in ordered]
     ax.plot(noise, [b.value for b in bits], "o-", ms=4, lw=1.8, color=shade(0.3))
     ax.fill_between(noise, [b.lower for b in bits], [b.upper for b in bits], color=shade(0.3), alpha=0.3, lw=0)
@@ -113,7 +101,7 @@ def batch_entropy(sigma: ArrayLike, posteriors: Sequence[Any], ax: Any = None) -
     ax.annotate(f"before the release: {ordered[0].size:,} batches, {most:.2f} bits", (noise[0], most), (0, 4),
                 textcoords="offset points", fontsize=8.5, color=INK)  # fmt: skip
     ax.set(xscale="log", ylim=(-0.03 * most, 1.12 * most), xlabel=r"noise $\sigma$", ylabel="bits")
-    return styled(ax, "What is left to know of the batch")
+    return "What is left to know of the batch"
 
 
 def _sorted_by_noise(sigma: ArrayLike, posteriors: Sequence[Any]) -> tuple[FloatArray, list[Any]]:

@@ -13,7 +13,7 @@ from ..base import validate
 from ..base.errors import DomainError, ShapeError
 from ..base.estimate import Estimate
 from ..base.numerics import FloatArray, rounded_up
-from .style import ALERT, INK, axes_or_new, label, shade, styled
+from .style import ALERT, INK, label, panel, shade
 
 __all__ = ["composed_profile"]
 
@@ -24,6 +24,7 @@ _MAX_TICKS = 9  # of the axis of delta
 _ROUNDING = 1e-9
 
 
+@panel
 def composed_profile(
     log_delta: Estimate, epsilon: ArrayLike, *, accountants: Sequence[tuple[str, str, ArrayLike]] = (),
     title: str = "Composition", ax: Any = None,
@@ -42,8 +43,6 @@ def composed_profile(
         where it is not positive.
     title : str
         The title, in any script.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure of its own.
 
     Returns
     -------
@@ -83,7 +82,6 @@ def composed_profile(
         )
     validate.instance("title", title, str)
     answers = [_accountant(one) for one in validate.sequence("accountants", accountants, "(name, side, deltas)")]
-    ax = axes_or_new(ax)
     order = np.argsort(x, kind="stable")
     to_powers = 1.0 / math.log(10.0)
     finite = np.isfinite(value)
@@ -104,8 +102,7 @@ def composed_profile(
     legend = ax.legend(frameon=False, fontsize=8.5, loc="lower left" if answers else "upper right")
     for text in legend.get_texts():
         text.set(parse_math=False, usetex=False)
-    text, font = label(title, _TITLE_WIDTH)
-    return styled(ax, text, **font)
+    return label(title, _TITLE_WIDTH)
 
 
 def _accountant(one: Any) -> tuple[str, str, ArrayLike]:

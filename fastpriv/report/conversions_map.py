@@ -7,7 +7,7 @@ from typing import Any
 from ..conversions.declaration import Conversion
 from ..conversions.registry import CONVERSIONS
 from ..conversions.vocabulary import NOTIONS
-from .style import FAINT, INK, check_axes, new_figure
+from .style import FAINT, INK, axes_or_new, new_figure
 
 __all__ = ["conversions_diagram"]
 
@@ -64,7 +64,7 @@ def conversions_diagram(ax: Any = None) -> Any:
     >>> ax.get_title(loc="left")
     'Conversions between privacy notions'
     """
-    ax = new_figure((_WIDTH, _HEIGHT)).add_axes((0.01, 0.02, 0.98, 0.94)) if ax is None else check_axes(ax)
+    ax = new_figure((_WIDTH, _HEIGHT)).add_axes((0.01, 0.02, 0.98, 0.94)) if ax is None else axes_or_new(ax)
     from matplotlib.lines import Line2D
     from matplotlib.patches import FancyArrowPatch
 

@@ -1,8 +1,7 @@
-"""Panels of leakage: attacks and exact values over the noise, privacy against accuracy, recovered pictures."""
+"""Panels of leakage: attacks and exact values over the noise, privacy against accuracy."""
 
 from __future__ import annotations
 
-from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -10,15 +9,13 @@ import numpy as np
 from ..base import validate
 from ..base.errors import DomainError
 from ..base.numerics import SQRT_LOG_2
-from .style import ALERT, BAR, FAINT, INK, axes_or_new, check_axes, label, new_figure, shade, styled
+from .style import ALERT, BAR, FAINT, INK, check_result, label, panel, shade
 
-__all__ = ["accuracy_against_privacy", "estimates_against_noise", "leakage_figure", "misses_against_privacy",
-           "reconstruction_figure", "scoreboard_figure"]  # fmt: skip
+__all__ = ["accuracy_against_privacy", "estimates_against_noise", "misses_against_privacy"]
 
 _LEAST_PROBABILITY = 1e-6  # the axis of probabilities ends here at the latest
 _NAMED = 16  # protections that have room for their names
 _ROOM = 0.05  # of the height of the panel, between two names
-_PANEL = (6.6, 4.9)  # inches, of one with protections along its axis
 _GAP = 0.45  # between the noise levels and other protections, and between these, in powers of ten
 # What is drawn over the noise: title, axis, and whether attacks at random have a range of it.
 _QUANTITIES = {
@@ -26,12 +23,9 @@ _QUANTITIES = {
     "recovered": ("Records recovered", "fraction of the batch", False),
     "kappa_3": ("Maximum Bayesian privacy", "kappa_3, nats (0: nothing leaks)", True),
 }
-_PICTURE = 0.78  # inches, side of a reconstructed picture
-_PICTURES = 14  # of a row, the true one first
-_TITLE = 0.62  # inches, of the names above pictures
-_TITLE_WIDTH = 13  # characters of a line of them
 
 
+@panel
 def accuracy_against_privacy(study: Any, ax: Any = None) -> Any:
     """Draw the accuracy of models under each protection over the average Bayesian privacy: attacks and exact values.
 
@@ -39,12 +33,6 @@ def accuracy_against_privacy(study: Any, ax: Any = None) -> Any:
     ----------
     study : LeakageStudy
         With ``utility_rounds``.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure of its own.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Raises
     ------
@@ -62,10 +50,9 @@ def accuracy_against_privacy(study: Any, ax: Any = None) -> Any:
     >>> figures.accuracy_against_privacy(study).get_ylabel()
     'accuracy on held-out records'
     """
-    outcomes = _checked("study", study, "LeakageStudy", "leakage_study").outcomes
+    outcomes = check_result("study", study, "LeakageStudy", "fastpriv.leakage.leakage_study returned").outcomes
     if outcomes[0].accuracy is None:
         raise DomainError("study must have accuracies; got none. Pass utility_rounds to leakage_study.")
-    ax = axes_or_new(ax)
     series = (
         ("exact posterior", [one.exact and one.exact.c1 for one in outcomes], INK, "o"),
         ("attacks", [one.estimate.c1 for one in outcomes], ALERT, "s"),
@@ -90,9 +77,10 @@ def accuracy_against_privacy(study: Any, ax: Any = None) -> Any:
     ax.set(xlim=(-0.02, 1.04 * SQRT_LOG_2), xlabel="average Bayesian privacy (0: nothing leaks)",
            ylabel="accuracy on held-out records")  # fmt: skip
     ax.legend(frameon=False, fontsize=8.5, loc="lower right")
-    return styled(ax, "Privacy against accuracy")
+    return "Privacy against accuracy"
 
 
+@panel
 def estimates_against_noise(study: Any, ax: Any = None, *, quantity: str = "c1") -> Any:
     """Draw what attacks attain under each protection, and what the exact posterior says, over the noise.
 
@@ -101,14 +89,8 @@ def estimates_against_noise(study: Any, ax: Any = None, *, quantity: str = "c1")
     study : LeakageStudy
         Protections with noise are drawn over its scale, one curve for each kind of noise and what else they do; those
         without noise stand beside.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure of its own.
     quantity : {"c1", "recovered", "kappa_3"}
         What is drawn: C1, the fraction of the batch that is recovered, or kappa_3, smoothed.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Raises
     ------
@@ -127,9 +109,8 @@ def estimates_against_noise(study: Any, ax: Any = None, *, quantity: str = "c1")
     >>> figures.estimates_against_noise(study).get_ylabel()
     'C1 (0: nothing leaks)'
     """
-    outcomes = _checked("study", study, "LeakageStudy", "leakage_study").outcomes
+    outcomes = check_result("study", study, "LeakageStudy", "fastpriv.leakage.leakage_study returned").outcomes
     title, unit, null = _QUANTITIES[validate.choice("quantity", quantity, tuple(_QUANTITIES))]
-    ax = new_figure(_PANEL).add_subplot() if ax is None else check_axes(ax)
     families = _families(outcomes)
     others = [one for one in outcomes if one.protection.noise == "none"]
     scales = [one.protection.scale for family in families.values() for one in family]
@@ -157,7 +138,7 @@ def estimates_against_noise(study: Any, ax: Any = None, *, quantity: str = "c1")
     ax.set(xlabel="scale of the noise" + (" | other protections" if scales and others else "") if scales else "",
            ylabel=unit)  # fmt: skip
     ax.legend(frameon=False, fontsize=8.5, loc="upper center", bbox_to_anchor=(0.5, -0.32), ncols=2)
-    return styled(ax, title)
+    return title
 
 
 def _noise_ticks(scales: Any) -> list[float]:
@@ -202,82 +183,6 @@ def _draw_family(ax: Any, points: Any, quantity: str, text: str, colour: Any) ->
                 color=colour)  # fmt: skip
 
 
-def leakage_figure(study: Any) -> Any:
-    """C1 and records recovered, side by side, and accuracy where the study has it."""
-    with_accuracy = study.outcomes[0].accuracy is not None
-    columns = 3 if with_accuracy else 2
-    figure = new_figure((_PANEL[0] * columns, _PANEL[1] + 0.4))
-    for k, quantity in enumerate(("c1", "recovered")):
-        estimates_against_noise(study, figure.add_subplot(1, columns, k + 1), quantity=quantity)
-    if with_accuracy:
-        accuracy_against_privacy(study, figure.add_subplot(1, columns, 3))
-    figure.tight_layout()
-    return figure
-
-
-def reconstruction_figure(study: Any, truth: Any, shape: tuple[int, ...]) -> Any:
-    """Pictures of the batch, one a row, each followed by its reconstruction under every protection.
-
-    ``truth`` has the records of the batch, values from 0 to 1, and ``shape`` is that of a picture.
-    """
-    size, names = len(truth), [one.label for one in study.examples]
-    wide = min(len(names) + 1, _PICTURES)
-    groups = [study.examples[k : k + wide - 1] for k in range(0, len(names), wide - 1)]
-    height = _PICTURE * size + _TITLE
-    figure = new_figure((_PICTURE * wide + 0.2, len(groups) * height))
-    for g, group in enumerate(groups):
-        top = 1.0 - (g * height + _TITLE) / (len(groups) * height)
-        grid = figure.add_gridspec(size, wide, wspace=0.12, hspace=0.12, left=0.01, right=0.99, top=top,
-                                   bottom=top - (_PICTURE * size - 0.05) / (len(groups) * height))  # fmt: skip
-        columns = [("true record", truth, np.zeros(size, dtype=bool)),
-                   *((one.label, one.records, one.recovered) for one in group)]  # fmt: skip
-        for j, (name, records, recovered) in enumerate(columns):
-            for i in range(size):
-                ax = figure.add_subplot(grid[i, j])
-                picture = np.clip(np.nan_to_num(np.asarray(records[i]), nan=0.5), 0.0, 1.0).reshape(shape)
-                ax.imshow(picture, cmap="gray_r", vmin=0.0, vmax=1.0, interpolation="nearest")
-                ax.set(xticks=[], yticks=[])
-                for spine in ax.spines.values():
-                    spine.set(color=INK if recovered[i] else BAR, lw=2.4 if recovered[i] else 0.8)
-                if not i:
-                    text, font = label(name, 3 * _TITLE_WIDTH)
-                    lines = [line for piece in text.split(", ") for line in wrap(piece, _TITLE_WIDTH)]
-                    ax.set_title("\n".join(lines), fontsize=7.5, color=INK, pad=5, **font)
-    return figure
-
-
-def scoreboard_figure(board: Any) -> Any:
-    """Fractions of the exact optimum, task by task, with their bands: of success, and of AUC where it was scored."""
-    kinds = [("success", "Whole batch named")]
-    if any(one.auc_band is not None for one in board.scores):
-        kinds.append(("auc", "Members above others (AUC)"))
-    figure = new_figure((4.6 * len(kinds) + 1.6, 0.27 * len(board.scores) + 1.3))
-    axes = figure.subplots(1, len(kinds), sharey=True, squeeze=False)[0]
-    rows = np.arange(len(board.scores))[::-1]
-    for ax, (kind, title) in zip(axes, kinds, strict=True):
-        for row, one in zip(rows, board.scores, strict=True):
-            band = getattr(one, f"{kind}_band")
-            if band is not None:
-                value, low, high = band.floats()
-                ax.plot([max(low, 0.0), high], [row, row], color=BAR, lw=5.0, solid_capstyle="butt")
-                ax.plot(value, row, "o", color=ALERT, ms=5.0)
-        ax.axvline(1.0, color=INK, lw=1.0)
-        ax.set(xlim=(-0.02, 1.04), xlabel="fraction of the best possible", ylim=(-0.7, len(rows) - 0.3))
-        styled(ax, title)
-    axes[0].set_yticks(rows, [one.task for one in board.scores], fontsize=8.5)
-    figure.tight_layout()
-    return figure
-
-
-def _checked(name: str, found: Any, wanted: str, maker: str) -> Any:
-    """What is drawn, which is of a class of a later layer."""
-    if type(found).__name__ != wanted:
-        raise DomainError(
-            f"{name} must be what fastpriv.leakage.{maker} returned; got {validate.shown(found)}. Pass its result."
-        )
-    return found
-
-
 def _name_points(ax: Any, outcomes: Any) -> None:
     """Write the names of protections beside their points, each place once."""
     width, (low, high) = SQRT_LOG_2, ax.get_ylim()
@@ -294,6 +199,7 @@ def _name_points(ax: Any, outcomes: Any) -> None:
                     ha="right" if right else "left", **font)  # fmt: skip
 
 
+@panel
 def misses_against_privacy(tradeoff: Any, ax: Any = None) -> Any:
     """Draw how often a private statistic misses its target over its maximum Bayesian privacy, with what theorems say.
 
@@ -301,12 +207,6 @@ def misses_against_privacy(tradeoff: Any, ax: Any = None) -> Any:
     ----------
     tradeoff : AccuracyTradeoff
         From ``fastpriv.studies.leakage.accuracy_tradeoff``.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure of its own.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Raises
     ------
@@ -320,8 +220,7 @@ def misses_against_privacy(tradeoff: Any, ax: Any = None) -> Any:
     >>> figures.misses_against_privacy(found).get_xlabel()
     'maximum Bayesian privacy (nats)'
     """
-    found = _checked("tradeoff", tradeoff, "AccuracyTradeoff", "accuracy_tradeoff")
-    ax = axes_or_new(ax)
+    found = check_result("tradeoff", tradeoff, "AccuracyTradeoff", "fastpriv.leakage.accuracy_tradeoff returned")
     xi = np.asarray(found.xi.value)
     order = np.argsort(xi)
     lines = (
@@ -341,4 +240,4 @@ def misses_against_privacy(tradeoff: Any, ax: Any = None) -> Any:
     ax.set(xscale="log", yscale="log", ylim=(least, 1.6), xlabel="maximum Bayesian privacy (nats)",
            ylabel="probability of a miss")  # fmt: skip
     ax.legend(frameon=False, fontsize=8.5)
-    return styled(ax, "Accuracy and robustness")
+    return "Accuracy and robustness"

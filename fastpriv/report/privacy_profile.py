@@ -13,7 +13,7 @@ from ..base import validate
 from ..base.errors import DomainError, ShapeError
 from ..base.estimate import Estimate
 from ..base.numerics import FloatArray
-from .style import axes_or_new, label, positive, shade, styled
+from .style import label, panel, positive, shade
 
 __all__ = ["profile"]
 
@@ -25,6 +25,7 @@ _DELTA_UNITS = ("probability", "log probability")  # units of an Estimate of del
 _DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 1.5, 1.2, 1.5)))
 
 
+@panel
 def profile(
     curves: Estimate | Pair | Sequence[Estimate] | Sequence[Pair], epsilon: ArrayLike | None = None, *,
     labels: Sequence[str] | str | None = None, title: str = "Privacy profile", ax: Any = None,
@@ -42,8 +43,6 @@ def profile(
         A name for each curve, in any script; without it there is no legend.
     title : str
         The title, in any script; a dollar sign is a dollar sign.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure of its own.
 
     Returns
     -------
@@ -79,7 +78,6 @@ def profile(
                 f"labels must be one text for each of the {len(pairs)} curves; got {len(names)}. Pass a name for each."
             )
     validate.instance("title", title, str)
-    ax = axes_or_new(ax)
     families: list[str] = []
     for k, (epsilons, estimate) in enumerate(pairs):
         order = np.argsort(epsilons, kind="stable")
@@ -104,9 +102,8 @@ def profile(
         legend = ax.legend(frameon=False, fontsize=9.5, handlelength=2.6)
         for text in legend.get_texts():
             text.set(parse_math=False, usetex=False, fontfamily=families)
-    text, font = label(title, _TITLE_WIDTH)
     ax.set(xlabel=r"$\varepsilon$ (nats)", ylabel=r"$\delta$ (probability)")
-    return styled(ax, text, **font)
+    return label(title, _TITLE_WIDTH)
 
 
 def _pairs(curves: Any, epsilon: Any) -> list[tuple[FloatArray, Estimate]]:

@@ -6,12 +6,25 @@ printer.
 Names of columns and categories are shown as they are. A character that no available font has, or that has no shape (a
 control character), is written as Python writes it (``\\n``, ``\\x07``, ``\\u5317``). Fonts are looked for first among
 those of ``matplotlib.rcParams["font.family"]``, then among all installed ones.
+
+Examples
+--------
+>>> from fastpriv.report import style
+>>> @style.panel
+... def line(numbers, ax=None):
+...     "Draw numbers."
+...     ax.plot(numbers, color=style.INK)
+...     return "A line"
+>>> line([1.0, 2.0]).get_title(loc="left")
+'A line'
 """
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Iterable
+import functools
+import inspect
+import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -19,17 +32,20 @@ import numpy as np
 
 from ..base import validate
 from ..base.errors import BackendMissingError, DomainError
-from ..base.escaping import escaped, has_shape
+from ..base.escaping import escaped, has_shape, shortened
 from ..base.numerics import FloatArray, IntArray
 
 __all__ = [
-    "ALERT", "BAR", "FAINT", "INK", "axes_or_new", "check_axes", "check_report", "label", "new_figure", "positive",
-    "printable", "shade", "styled",
+    "ALERT", "BAR", "FAINT", "INK", "axes_or_new", "check_result", "label", "new_figure", "panel", "positive", "shade",
+    "styled",
 ]  # fmt: skip
 
 # Colours: of text and lines, of what is in the background, of bars, of what is false or broken.
 INK, FAINT, BAR, ALERT = "#1f2430", "#8a90a0", "#cfd6e4", "#c8553d"
 _PANEL_SIZE = (6.4, 4.4)  # inches
+# What the docstring of every panel says of its axes.
+_AX_TEXT = "ax : matplotlib.axes.Axes, optional\n    Where to draw; by default a new figure of its own.\n"
+_RETURNS_TEXT = "\nReturns\n-------\nmatplotlib.axes.Axes\n"
 _PALETTE_END = 0.85  # of viridis, whose last colours are too light on white
 
 
@@ -44,13 +60,35 @@ def new_figure(size: tuple[float, float]) -> Any:
     return Figure(figsize=size, facecolor="white")
 
 
+def panel(draw: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a panel of a function that draws on its argument ``ax`` and returns the title.
+
+    The panel takes axes, or makes new ones in a figure of their own, and returns them, with the title and in the common
+    style. Its docstring describes them too. A title with keywords of its text is a pair, as ``label`` returns it.
+    """
+    signature = inspect.signature(draw)
+
+    @functools.wraps(draw)
+    def drawn(*args: Any, **keywords: Any) -> Any:
+        bound = signature.bind(*args, **keywords)
+        bound.apply_defaults()
+        ax = bound.arguments["ax"] = axes_or_new(bound.arguments["ax"])
+        title = draw(*bound.args, **bound.kwargs)
+        text, font = (title, {}) if isinstance(title, str) else title
+        return styled(ax, text, **font)
+
+    text = inspect.cleandoc(draw.__doc__ or "")
+    inserted = _AX_TEXT if "\nReturns\n" in text else _AX_TEXT + _RETURNS_TEXT
+    drawn.__doc__ = re.sub(r"\n(?=\n(Returns|Raises|Examples)\n---)", "\n" + inserted, text, count=1)
+    return drawn
+
+
 def axes_or_new(ax: Any) -> Any:
-    """Return the axes given, or new ones in a figure of their own."""
-    return new_figure(_PANEL_SIZE).add_subplot() if ax is None else check_axes(ax)
-
-
-def check_axes(ax: Any) -> Any:
-    """Return ``ax`` if it is axes of matplotlib."""
+    """Return ``ax`` if it is axes of matplotlib, or new ones in a figure of their own for None."""
+    if ax is None:
+        figure = new_figure(_PANEL_SIZE)
+        figure.set_layout_engine("constrained")
+        return figure.add_subplot()
     if not hasattr(ax, "get_figure") or not hasattr(ax, "set_xscale"):
         raise DomainError(
             f"ax must be axes of matplotlib; got {validate.shown(ax)}. Pass Figure().add_subplot(), or leave it out."
@@ -58,15 +96,11 @@ def check_axes(ax: Any) -> Any:
     return ax
 
 
-def check_report(report: Any, wanted: str = "Assessment") -> Any:
-    """Return ``report`` if it is of the class of this name, which is of a later layer."""
-    if wanted not in {kind.__name__ for kind in type(report).__mro__}:
-        of = "one column and one mechanism" if wanted == "Assessment" else "several columns or mechanisms"
-        raise DomainError(
-            f"report must be what fastpriv.assess returns for {of}; got {validate.shown(report)}. "
-            "Pass fastpriv.assess(...)."
-        )
-    return report
+def check_result(name: str, result: Any, wanted: str, maker: str) -> Any:
+    """Return ``result`` if it is of the class of this name, which is of a later layer; ``maker`` is who makes it."""
+    if wanted not in {kind.__name__ for kind in type(result).__mro__}:
+        raise DomainError(f"{name} must be what {maker}; got {validate.shown(result)}. Pass its result.")
+    return result
 
 
 def shade(position: float) -> Any:
@@ -95,11 +129,6 @@ def positive(numbers: FloatArray, least: float) -> FloatArray:
     return np.where(numbers > least, numbers, np.nan)
 
 
-def printable(text: str, width: int | None = None) -> str:
-    """Escape characters without a shape, and leave out the middle of a text wider than ``width`` columns."""
-    return _shortened(((c if has_shape(c) else escaped(c)) for c in text), width)
-
-
 def label(text: str, width: int | None = None, weight: str = "normal") -> tuple[str, dict[str, Any]]:
     """Return a text that can be drawn as it is, and the keywords for ``ax.text`` that draw it.
 
@@ -119,32 +148,7 @@ def label(text: str, width: int | None = None, weight: str = "normal") -> tuple[
                 families.append(fallback[0])
                 codepoints.append(_codepoints(fallback[1]))
         tokens.append(c if drawn else escaped(c))
-    return _shortened(tokens, width), {"parse_math": False, "usetex": False, "fontfamily": families}
-
-
-def _shortened(tokens: Iterable[str], width: int | None) -> str:
-    """Join the tokens, with an ellipsis in the place of middle ones that do not fit."""
-    parts = list(tokens)
-    if width is None or sum(map(_columns, parts)) <= width:
-        return "".join(parts)
-    tail = _fitting(parts[::-1], (width - 1) // 3)[::-1]
-    head = _fitting(parts, width - 1 - sum(map(_columns, tail)))
-    return "".join((*head, "…", *tail))
-
-
-def _fitting(parts: list[str], width: int) -> list[str]:
-    """Return as many parts as fit."""
-    used = 0
-    for count, part in enumerate(parts):
-        used += _columns(part)
-        if used > width:
-            return parts[:count]
-    return parts
-
-
-def _columns(text: str) -> int:
-    """Return the number of columns of a terminal that the text takes."""
-    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+    return shortened(tokens, width), {"parse_math": False, "usetex": False, "fontfamily": families}
 
 
 @lru_cache(maxsize=8)

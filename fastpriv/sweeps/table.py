@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from .. import __version__
 from ..base import validate
 from ..base.errors import BackendMissingError, DomainError
-from ..base.estimate import html_table, pandas
-from ..base.files import atomic_write, write_csv, write_csv_rows
+from ..base.files import atomic_write
 from ..base.numerics import WordArray, rounded_outward
 from ..base.store import ResultStore
+from ..base.table import CellType, Table, html_table, pandas, pyarrow
 from .cells import NO_LABEL, BatchResults, unpack
 from .parameter_grid import BLOCK, ParameterGrid
 
@@ -35,7 +35,7 @@ _NUMBERS = ("value", "lower", "upper")  # columns of numbers of an output; with 
 _TEXTS = ("kind", "unit")  # columns of texts of an output
 
 
-class SweepTable:
+class SweepTable(Table):
     """The results of a sweep, one row a cell, in the order of the cells.
 
     Columns are the settings, then ``value``, ``lower``, ``upper``, ``kind`` and ``unit``, then ``seconds`` and
@@ -107,6 +107,10 @@ class SweepTable:
         """Number of cells with an error."""
         return sum(int((block["error"].codes >= 0).sum()) for block in self._blocks())
 
+    def column_types(self) -> dict[str, CellType]:
+        """The columns by name."""
+        return dict.fromkeys(self.names, "")
+
     def columns(self) -> dict[str, NDArray[Any]]:
         """All columns as arrays; texts are arrays of objects, None where there is none."""
         parts = [{name: _dense(values) for name, values in block.items()} for block in self._blocks()]
@@ -168,19 +172,8 @@ class SweepTable:
         attributes = {name: str(value) for name, value in self.metadata().items()}
         return xarray.Dataset(results, coordinates, attributes)
 
-    def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the table as CSV in UTF-8, atomically; what is not known is empty or ``nan``.
-
-        A text that a spreadsheet would take for a formula, since it begins with ``=``, ``+``, ``-`` or ``@``, gets an
-        apostrophe in front.
-        """
-        write_csv(validate.path("path", path), self.names, self._rows())
-
-    def _write_csv(self, stream: Any) -> None:
-        """Write the table as CSV to a stream of text."""
-        write_csv_rows(stream, self.names, self._rows())
-
-    def _rows(self) -> Iterator[tuple[Any, ...]]:
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """The rows, one a cell; texts that are not known are None."""
         for block in self._blocks():
             yield from zip(*(_dense(values).tolist() for values in block.values()), strict=True)
 
@@ -193,13 +186,7 @@ class SweepTable:
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write the table as Parquet with the metadata in its schema, atomically."""
         target = validate.path("path", path)
-        try:
-            import pyarrow as arrow
-            import pyarrow.parquet as parquet
-        except ImportError:
-            raise BackendMissingError(
-                "pyarrow must be installed to write Parquet; got none. Run: pip install 'fastpriv[table]'"
-            ) from None
+        arrow, parquet = pyarrow()
         metadata = {"fastpriv": json.dumps(self.metadata())}
         with atomic_write(target) as stream:
             writer, tables = None, []

@@ -175,3 +175,31 @@ def test_an_import_by_the_wrong_module_would_be_seen(tmp_path):
         "kernels/b.py imports numba; only kernels/jit may",
         "notions/a.py imports joblib.parallel; only base/parallel.py may",
     ]
+
+
+def above_the_wall(root):
+    """Modules of the engine that import studies, which only commands and adapters may."""
+    wrong = []
+    for path in sources(root):
+        room = room_of(path.relative_to(root).with_suffix("").parts)
+        if not room.startswith(("studies", "cli")):
+            wrong += [f"{room}: {target}" for target in internal_imports(path, root) if target[:1] == ("studies",)]
+    return wrong
+
+
+def private_names_of_reports(root):
+    """What studies and commands take of reports that the stub of reports does not list."""
+    public = set(fastpriv.report.__all__)
+    return sorted({
+        ".".join(target) for path in sources(root) for target in internal_imports(path, root)
+        if path.relative_to(root).parts[0] in ("studies", "cli") and target[0] == "report" and target[1:]
+        and (len(target) > 2 or target[1] not in public)
+    })  # fmt: skip
+
+
+def test_only_commands_import_studies():
+    assert above_the_wall(ROOT) == []
+
+
+def test_studies_and_commands_take_public_names_of_reports():
+    assert private_names_of_reports(ROOT) == []

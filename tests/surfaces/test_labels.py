@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import fastpriv
+from fastpriv.base import escaping
 from fastpriv.cli import main
 from fastpriv.report import style
 
@@ -129,11 +130,11 @@ def test_tables_show_no_control_characters(reports):
     assert "\x1b" not in text
     assert max(map(len, reports[1].summary().splitlines())) <= 160
     assert "\x1b" not in reports[2].summary()
-    assert style.printable("a\u00a0b\u3000c") == "a\u00a0b\u3000c"
-    assert style.printable("\u202eevil\x00") == r"\u202eevil\x00"
-    assert style.printable("北京市上海市", 8) == "北京…市"
-    assert style.printable("abcdefgh", 8) == "abcdefgh"
-    assert style.printable("abcdefghi", 8) == "abcde…hi"
+    assert escaping.printable("a\u00a0b\u3000c") == "a\u00a0b\u3000c"
+    assert escaping.printable("\u202eevil\x00") == r"\u202eevil\x00"
+    assert escaping.printable("北京市上海市", 8) == "北京…市"
+    assert escaping.printable("abcdefgh", 8) == "abcdefgh"
+    assert escaping.printable("abcdefghi", 8) == "abcde…hi"
 
 
 def test_the_command_prints_to_any_terminal(tmp_path):

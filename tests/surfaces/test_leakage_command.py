@@ -14,7 +14,6 @@ from fastpriv import figures
 from fastpriv.base.errors import DomainError
 from fastpriv.base.store import ResultStore
 from fastpriv.cli import main
-from fastpriv.report.leakage_panels import reconstruction_figure
 from fastpriv.studies.leakage import (
     GradientMatching,
     Protection,
@@ -23,6 +22,7 @@ from fastpriv.studies.leakage import (
     leakage_study,
     leakage_tasks,
 )
+from fastpriv.studies.leakage.leakage_figures import reconstruction_figure
 from fastpriv.studies.leakage.leakage_pages import leakage_page
 from fastpriv.studies.leakage.record_files import labelled_records, read_records
 

@@ -9,7 +9,7 @@ import pytest
 import fastpriv
 from fastpriv import GaussianMixture, write_mixture
 from fastpriv.cli import main
-from fastpriv.report import html_page
+from fastpriv.report import Details, Pictures, TextTable, page
 
 pytest.importorskip("matplotlib")
 
@@ -108,7 +108,7 @@ def test_one_channel_and_one_point(tmp_path):
 
 
 def test_a_page_without_matplotlib_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr("fastpriv.studies.assessment.report_page.can_draw", lambda: False)
+    monkeypatch.setattr("fastpriv.report.pages._can_draw", lambda: False)
     report = fastpriv.assess([31, 40, 58], sigma=[5], epsilon=[1.0])
     report.to_html(tmp_path / "page.html")
     page, _ = read(tmp_path / "page.html")
@@ -158,10 +158,10 @@ def test_a_long_table_is_thinned_out(inside):
 
 def test_parts_escape_their_texts():
     parts = [
-        html_page.paragraph(NASTY), html_page.definition_list([(NASTY, NASTY)]), html_page.details(NASTY, ""),
-        html_page.table([NASTY, (NASTY, NASTY)], [[NASTY, NASTY]], caption=NASTY), html_page.file_links([NASTY]),
+        NASTY, NASTY + "\n", {NASTY: NASTY}, Details(NASTY, [NASTY]), Pictures([], NASTY),
+        TextTable([NASTY, (NASTY, NASTY)], [[NASTY, NASTY]], NASTY),
     ]  # fmt: skip
-    page = Page(html_page.html_page(NASTY, [html_page.section(NASTY, parts, NASTY)]))
-    assert page.open == []
-    assert "script" not in page.tags
-    assert "\x07" not in page.text
+    found = Page(page(NASTY, {"": parts, NASTY: parts}, ran={NASTY: NASTY}, files=[NASTY]))
+    assert found.open == []
+    assert "script" not in found.tags
+    assert "\x07" not in found.text

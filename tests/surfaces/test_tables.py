@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import pytest
 
+import fastpriv
 from fastpriv.base.table import Table, aligned, html_table
 
 
@@ -55,7 +56,7 @@ def test_json_holds_metadata_and_rows(tmp_path, rows):
     assert list(table.named_rows()) == named
     for row in named:
         row["mass"] = "inf" if row["mass"] == math.inf else row["mass"]
-    assert json.loads(text) == {"limit": "inf", "table": named}
+    assert json.loads(text) == {"fastpriv": fastpriv.__version__, "limit": "inf", "table": named}
 
 
 @pytest.mark.parametrize("rows", [ROWS, ROWS[1:2], ()])
@@ -67,7 +68,7 @@ def test_parquet_has_the_types_of_the_columns(tmp_path, rows):
     types = [field.type for field in found.schema][:4]
     assert types[1:] == [arrow.string(), arrow.float64(), arrow.int64()]
     assert arrow.types.is_dictionary(types[0])
-    assert json.loads(found.schema.metadata[b"fastpriv"]) == {"limit": "inf"}
+    assert json.loads(found.schema.metadata[b"fastpriv"]) == {"fastpriv": fastpriv.__version__, "limit": "inf"}
 
 
 @pytest.mark.parametrize("rows", [ROWS, ROWS[1:2], ()])
@@ -95,4 +96,5 @@ def test_text_is_aligned():
 
 def test_html_is_escaped():
     text = html_table(["<a>"], [["&"]], "1 < 2")
-    assert "&lt;a&gt;" in text and "&amp;" in text and "1 &lt; 2" in text and "<a>" not in text
+    assert all(shown in text for shown in ("&lt;a&gt;", "&amp;", "1 &lt; 2"))
+    assert "<a>" not in text

@@ -17,7 +17,7 @@ from fastpriv import Estimate
 from fastpriv.base.escaping import escape_invisible, spreadsheet_row
 from fastpriv.base.files import write_csv
 from fastpriv.cli import main
-from fastpriv.report import html_page
+from fastpriv.report import Details, Pictures, TextTable, page
 
 FORMULAS = ["=1+1", "+SUM(A1)", "-cmd|' /C calc'!A0", "@x", "\t=1", "\r=1", "'=1", "''@x", "=", "-", "-1+2"]
 BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c"
@@ -84,7 +84,7 @@ def test_no_writer_of_tables_writes_a_formula(tmp_path):
     table = fastpriv.sweep(lambda x, word: x if word == "ok" else 1 / 0, grid=grid)
     table.to_csv(tmp_path / "b.csv")
     stream = io.StringIO()
-    table._write_csv(stream)
+    table.print_csv(stream)
     (tmp_path / "c.csv").write_text(stream.getvalue())
     for file, expected in (("a.csv", "'=cmd()"), ("b.csv", "'=k"), ("c.csv", "'=k")):
         cells = _cells(tmp_path / file)
@@ -97,13 +97,11 @@ def test_pages_and_notebooks_escape_what_is_not_seen(character):
     text = f"abc{character}def"
     shown = text.replace(character, character.encode("unicode_escape").decode())
     assert escape_invisible(text) == shown
-    page = html_page.html_page(text, [
-        html_page.paragraph(text), html_page.section(text, [], text), html_page.details(text, ""),
-        html_page.definition_list([(text, text)]), html_page.file_links([text]),
-        html_page.table([text, (text, text)], [[text, text]], caption=text), html_page.picture_gallery([], text),
-    ])  # fmt: skip
+    table = TextTable([text, (text, text)], [[text, text]], text)
+    parts = [text, {text: text}, Details(text, [text]), table, Pictures([], text)]
+    document = page(text, {text: parts}, ran={text: text}, files=[text])
     one = Estimate(1.0, 0.5, 2.0, kind="exact", unit="1", method=text)
-    for html in (page, one._repr_html_()):
+    for html in (document, one._repr_html_()):
         assert character not in html
         assert shown in html
 

@@ -12,7 +12,7 @@ import pytest
 import fastpriv
 from fastpriv import Channel, DomainError, GaussianMixture, IndexLikelihood, notions, posterior
 from fastpriv.base import files
-from fastpriv.cli.divergence import compute_table
+from fastpriv.cli.divergence_table import compute_table
 
 MATRIX = np.array([[0.5, 0.5], [0.1, 0.9]])
 

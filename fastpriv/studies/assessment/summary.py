@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from ...base.escaping import printable
 from ...base.numerics import FloatArray, rounded_down, rounded_up
 from ...base.table import aligned, html_table
-from ...report.style import printable
 
 __all__ = [
     "assessment_summary",

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ... import __version__
 from ...base import validate
 from ...base.errors import DomainError
 from ...base.estimate import Estimate, Result
@@ -246,8 +245,8 @@ class LeakageStudy(Table, Result):
         return table
 
     def metadata(self) -> dict[str, Any]:
-        """Version and settings."""
-        return {"fastpriv": __version__, "settings": dict(self.settings)}
+        """Settings."""
+        return {"settings": dict(self.settings)}
 
     def __repr__(self) -> str:
         e = self.outcomes[0].estimate

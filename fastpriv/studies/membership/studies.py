@@ -190,9 +190,8 @@ class AttackStudy(Table, Result):
         return table
 
     def metadata(self) -> dict[str, Any]:
-        """Version, settings, and the utility loss of a constant."""
-        settings = dict(self.settings)
-        return {"fastpriv": __version__, "settings": settings, "constant_loss": self.constant_loss.to_dict()}
+        """Settings, and the utility loss of a constant."""
+        return {"settings": dict(self.settings), "constant_loss": self.constant_loss.to_dict()}
 
     def __repr__(self) -> str:
         return f"<AttackStudy of {len(self.attacks())} attacks on {len(self.defences())} defences>"

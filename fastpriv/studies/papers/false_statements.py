@@ -22,6 +22,7 @@ import numpy as np
 from ...base.errors import DomainError
 from ...base.estimate import Estimate, Result, exact
 from ...base.numerics import UNIT_ROUNDOFF, FloatArray, rounded_up
+from ...base.table import CellType, Table
 from ...composition import compare_mechanisms, membership_advantage_bound
 from ..membership.member_posteriors import MembershipPosterior, membership_posterior
 from ..membership.noises import GeneratorNoise, LaplaceNoise, NoNoise
@@ -116,7 +117,7 @@ class PaperStatement(Result):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class PaperStatements(Result):
+class PaperStatements(Table, Result):
     """All of them, as a table.
 
     Parameters
@@ -146,10 +147,10 @@ class PaperStatements(Result):
         names = ", ".join(repr(statement.name) for statement in self.statements)
         raise DomainError(f"name must be one of {names}; got {name!r}. Take one of them.")
 
-    def columns(self) -> tuple[str, ...]:
-        """Names of the columns of the table."""
+    def column_types(self) -> dict[str, CellType]:
+        """The columns of the table."""
         sides = (f"{form} {part}" for form in ("printed", "right") for part in ("left", "relation", "right"))
-        return ("statement", "verdict", "printed", "right form", "counterexample", *sides)
+        return dict.fromkeys(("statement", "verdict", "printed", "right form", "counterexample", *sides), "")
 
     def rows(self) -> list[tuple[Any, ...]]:
         """One row a statement; numbers are the values, without their bounds."""

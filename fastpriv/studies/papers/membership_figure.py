@@ -29,6 +29,7 @@ from ...base.estimate import Result
 from ...base.parallel import Progress
 from ...base.random_streams import RNGLike
 from ...base.store import ResultStore
+from ...base.table import CellType, Table
 from ..membership.panels import Panel
 from .figure_comparisons import NETWORKS, FigureSetup, PaperComparison, Unit, comparison, units_of
 
@@ -40,7 +41,7 @@ _LETTERS = "abcdef"  # of the panels
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class PaperComparisons(Result):
+class PaperComparisons(Table, Result):
     """The panels that were computed.
 
     Parameters
@@ -64,9 +65,9 @@ class PaperComparisons(Result):
     description: str
     seconds: float
 
-    def columns(self) -> tuple[str, ...]:
-        """Names of the columns of the table of AUCs."""
-        return ("panel", "defence", "attack", "auc", "auc_lower", "auc_upper")
+    def column_types(self) -> dict[str, CellType]:
+        """The columns of the table of AUCs."""
+        return dict.fromkeys(("panel", "defence", "attack", "auc", "auc_lower", "auc_upper"), "")
 
     def rows(self) -> list[tuple[Any, ...]]:
         """One row an attack on a defence of a panel."""

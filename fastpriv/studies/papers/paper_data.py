@@ -19,6 +19,7 @@ import numpy as np
 
 from ...base.estimate import KINDS, Estimate, stacked
 from ...base.numerics import FloatArray
+from ...base.table import CellType, Table
 from ...calibration import sigma_from_cd_lmip, sigma_from_ci_lmip
 from ...capacity.awgn import awgn_capacity
 from ...conversions.information_from_curves import (
@@ -73,7 +74,7 @@ class PaperCurve:
 
 
 @dataclass(frozen=True, eq=False)
-class PaperFigure:
+class PaperFigure(Table):
     """The numbers of one figure of the paper.
 
     Parameters
@@ -113,9 +114,9 @@ class PaperFigure:
         """What the names of the curves stand for."""
         return {curve.name: curve.meaning for curve in self.curves}
 
-    def columns(self) -> tuple[str, ...]:
-        """The names of the table's columns."""
-        return ("figure", "curve", *self._parameters(), *_NUMBER_COLUMNS)
+    def column_types(self) -> dict[str, CellType]:
+        """The columns of the table: what a number belongs to, its parameters, and its bounds."""
+        return dict.fromkeys(("figure", "curve", *self._parameters(), *_NUMBER_COLUMNS), "")
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """The tidy table row by row, in the order of ``columns``; None where a parameter does not apply."""

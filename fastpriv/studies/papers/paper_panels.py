@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ...base import validate
 from ...base.numerics import rounded_down
-from ...report.style import ALERT, FAINT, INK, axes_or_new, new_figure, positive, shade, styled
+from ...report import style
 from .paper_data import PaperFigure
 
 __all__ = ["figure_of_panels", "panel_figures", "paper_panel"]
@@ -80,7 +80,7 @@ def paper_panel(figure: PaperFigure, panel: int = 0, ax: Any = None) -> Any:
     """
     validate.instance("figure", figure, PaperFigure)
     panels = _PANELS[figure.name]
-    return _draw(figure, panels[validate.count("panel", panel, 0, len(panels) - 1)], axes_or_new(ax))
+    return _draw(figure, panels[validate.count("panel", panel, 0, len(panels) - 1)], style.axes_or_new(ax))
 
 
 def panel_figures(figure: PaperFigure) -> list[Any]:
@@ -98,7 +98,7 @@ def _side_by_side(figure: PaperFigure, panels: tuple[_PanelPlan, ...]) -> Any:
     count, (width, height) = len(panels), _PANEL_SIZE
     left, right = 0.12, 0.98
     grid = {"left": left / count, "right": 1.0 - (1.0 - right) / count, "wspace": (1.0 - right + left) / (right - left)}
-    picture = new_figure((width * count, height))
+    picture = style.new_figure((width * count, height))
     axes = picture.subplots(1, count, squeeze=False, gridspec_kw={**grid, "top": 0.925, "bottom": 0.11})[0]
     for ax, panel in zip(axes, panels, strict=True):
         _draw(figure, panel, ax)
@@ -111,18 +111,19 @@ def _draw(figure: PaperFigure, panel: _PanelPlan, ax: Any) -> Any:
     if panel.by:
         values = list(dict.fromkeys(curve.setting[panel.by] for curve in figure.curves))
     handles = [] if not panel.by else [
-        ax.plot([], [], color=INK, ls=line.style, label=line.label)[0] for line in panel.lines
+        ax.plot([], [], color=style.INK, ls=line.style, label=line.label)[0] for line in panel.lines
     ]  # fmt: skip
     for i, value in enumerate(values):
         setting = panel.setting if value is None else {panel.by: value}
         for j, line in enumerate(panel.lines):
             curve = figure.curve(line.curve, **setting)
-            colour = shade(i / len(values) if panel.by else j / len(panel.lines))
+            colour = style.shade(i / len(values) if panel.by else j / len(panel.lines))
             numbers, look = curve.estimate, {"color": colour, "ls": line.style}
             if not curve.axes:
                 drawn = ax.axhline(numbers.value, **look, lw=1.1, label=line.label)
             else:
-                x, (centre, lower, upper) = curve.axes[panel.x], (positive(one, _LEAST) for one in numbers.arrays())
+                x = curve.axes[panel.x]
+                centre, lower, upper = (style.positive(one, _LEAST) for one in numbers.arrays())
                 ax.fill_between(x, lower, upper, color=colour, alpha=0.25, lw=0)
                 (drawn,) = ax.plot(x, centre, **look, lw=2.0, label=line.label)
             if not panel.by:
@@ -131,23 +132,24 @@ def _draw(figure: PaperFigure, panel: _PanelPlan, ax: Any) -> Any:
             before, after = _SYMBOLS[panel.by]
             handles += ax.plot([], [], color=colour, lw=2.0, label=f"{before} {value:g} {after}".rstrip())
     if panel.level is not None:
-        ax.axhline(panel.level, color=FAINT, lw=1.1, ls=_DOTTED)
+        ax.axhline(panel.level, color=style.FAINT, lw=1.1, ls=_DOTTED)
     handles += _marked(figure, panel, ax)
     label, limits = _X_AXES[panel.x]
     ax.set(xscale="log", yscale="log", xlabel=label, ylabel=panel.y, xlim=limits, ylim=panel.limits)
     ax.legend(handles=handles, frameon=False, fontsize=9.5, loc="upper right" if panel.level else "lower left")
-    return styled(ax, panel.title)
+    return style.styled(ax, panel.title)
 
 
 def _marked(figure: PaperFigure, panel: _PanelPlan, ax: Any) -> list[Any]:
     """Mark where a statement of the paper breaks, or how far it is off, if this panel shows it."""
     if figure.name == "figure3":
         x = float(figure.curve("crossing", **panel.setting).estimate.lower)
-        return [ax.axvline(x, color=ALERT, lw=1.1, label=rf"(13) is broken for $\varepsilon$ < {rounded_down(x, 5)}")]
+        text = rf"(13) is broken for $\varepsilon$ < {rounded_down(x, 5)}"
+        return [ax.axvline(x, color=style.ALERT, lw=1.1, label=text)]
     if panel.level == 1.0:
         mark = figure.curve("ratio_at_tenth")
         text = rf"{mark.estimate.value:.3g} times at $\mu$ = 0.1 bit"
-        return list(ax.plot(mark.setting["sigma"] ** 2, mark.estimate.value, "o", color=ALERT, label=text))
+        return list(ax.plot(mark.setting["sigma"] ** 2, mark.estimate.value, "o", color=style.ALERT, label=text))
     return []
 
 

@@ -11,7 +11,7 @@ import json
 import os
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -20,20 +20,10 @@ import numpy as np
 
 from ... import __version__
 from ...base import validate
-from ...base.files import json_safe, writable_directory, write_csv, write_picture, write_text
+from ...base.files import json_safe, writable_directory, write_picture, write_text
 from ...base.numerics import rounded_down, rounded_outward, rounded_up
 from ...base.parallel import Progress, ordered_map
-from ...report.html_page import (
-    details,
-    file_links,
-    html_page,
-    paragraph,
-    picture_gallery,
-    run_description,
-    section,
-    svg_image,
-    table,
-)
+from ...report import Details, Pictures, TextTable, page
 from .paper_data import NAMES, PaperFigure, compute_figure
 from .paper_panels import figure_of_panels, panel_figures
 from .texts import texts_of
@@ -85,7 +75,7 @@ class Paper:
 
     def page(self) -> str:
         """The HTML page, pictures inside, without links to files."""
-        return _page(self.figures, {}, drawn=True)
+        return _page(self.figures, [], drawn=True)
 
     def save(
         self, directory: str | os.PathLike[str], *, figure: Literal["png", "svg", "pdf"] | None = "png"
@@ -98,15 +88,14 @@ class Paper:
             validate.choice("figure", figure, ("png", "svg", "pdf"))
         folder = writable_directory(validate.path("directory", directory))
         paths: list[Path] = []
-        files: dict[str, list[str]] = {}
         for paper_figure in self.figures:
             paths.append(folder / f"{paper_figure.name}.csv")
-            write_csv(paths[-1], paper_figure.columns(), paper_figure.rows())
+            paper_figure.to_csv(paths[-1])
             if figure is not None:
-                path = folder / f"{paper_figure.name}.{figure}"
-                paths.append(write_picture(path, figure_of_panels(paper_figure), figure, _DPI))
-            files[paper_figure.name] = [path.name for path in paths if path.stem == paper_figure.name]
-        return [*paths, write_text(folder / "figures.html", _page(self.figures, files, drawn=figure is not None))]
+                picture = figure_of_panels(paper_figure)
+                paths.append(write_picture(folder / f"{paper_figure.name}.{figure}", picture, figure, _DPI))
+        text = _page(self.figures, [path.name for path in paths], drawn=figure is not None)
+        return [*paths, write_text(folder / "figures.html", text)]
 
     def json_pieces(self) -> Iterator[str]:
         """The JSON document in pieces: parameters, time and table of each figure; infinite numbers are strings."""
@@ -117,9 +106,8 @@ class Paper:
                 "curves": figure.meanings(),
             }  # fmt: skip
             yield ("," if i else "") + "\n  " + json.dumps(head)[:-1] + ', "table": ['
-            names = figure.columns()
-            for j, row in enumerate(figure.rows()):
-                yield (",\n   " if j else "\n   ") + json.dumps(dict(zip(names, map(json_safe, row), strict=True)))
+            for j, row in enumerate(figure.named_rows()):
+                yield (",\n   " if j else "\n   ") + json.dumps(json_safe(row))
             yield "\n  ]}"
         yield "\n ]\n}\n"
 
@@ -174,46 +162,41 @@ def _wrapped(text: str) -> list[str]:
     return textwrap.wrap(text, 100, initial_indent="  ", subsequent_indent="  ")
 
 
-def _page(figures: Sequence[PaperFigure], files: Mapping[str, Sequence[str]], *, drawn: bool) -> str:
-    """Return the HTML page; ``files`` names the files beside it, figure by figure."""
+def _page(figures: Sequence[PaperFigure], files: Sequence[str], *, drawn: bool) -> str:
+    """Return the HTML page; ``files`` are the names of the files beside it."""
     seconds = sum(figure.seconds for figure in figures)
-    links = "".join(f'<a href="#{figure.name}">{_number(figure)}</a>' for figure in figures)
-    return html_page(_TITLE, [
-        paragraph(
-            f"The figures of {SOURCE}, with bounds on every number. Equation numbers are those of the paper. μ is in "
-            "bits, ε in nats, δ a probability."
-        ),
-        f'<nav aria-label="Figures">{links}</nav>',
-        *(_section(figure, files.get(figure.name, ()), drawn) for figure in figures),
-        section("What ran", [run_description({"command": "fastpriv figures", "time": f"{seconds:.2g} s"})]),
-    ])  # fmt: skip
+    about = (
+        f"The figures of {SOURCE}, with bounds on every number. Equation numbers are those of the paper. μ is in bits, "
+        "ε in nats, δ a probability."
+    )
+    sections: dict[str, Sequence[Any]] = {"": [about]}
+    for figure in figures:
+        title = texts_of("figures")[figure.name]["title"]
+        sections[f"Figure {figure.name.removeprefix('figure')}. {title}"] = _section(figure, drawn)
+    ran = {"command": "fastpriv figures", "time": f"{seconds:.2g} s"}
+    return page(_TITLE, sections, ran=ran, files=files)
 
 
-def _section(figure: PaperFigure, files: Sequence[str], drawn: bool) -> str:
+def _section(figure: PaperFigure, drawn: bool) -> list[Any]:
     texts = texts_of("figures")[figure.name]
+    pictures: list[Any] = ["Not drawn; the numbers are in the table beside.", texts["caption"]]
     if drawn:
         panels = panel_figures(figure)
         titles = (panel.axes[0].get_title(loc="left").replace("$", "").replace("\\mu", "μ") for panel in panels)
-        images = [svg_image(panel, title) for panel, title in zip(panels, titles, strict=True)]
-        pictures = picture_gallery(images, texts["caption"])
-    else:
-        pictures = paragraph("Not drawn; the numbers are in the table beside.", faint=True)
-        pictures += paragraph(texts["caption"])
-    return section(f"{_number(figure)}. {texts['title']}", [
-        pictures,
-        paragraph(f"What is seen. {_observation(figure)}"),
-        "<h3>As published, and right</h3>",
-        table(("as published", "right"), texts["corrections"], caption="What the paper prints, and what holds",
-              style="two"),
+        images = [(panel.axes[0].get_figure, title) for panel, title in zip(panels, titles, strict=True)]
+        pictures = [Pictures(images, texts["caption"])]
+    return [
+        *pictures,
+        f"What is seen. {_observation(figure)}",
+        TextTable(("as published", "right"), texts["corrections"], "What the paper prints, and what holds"),
         _single_numbers(figure),
-        details("Parameters", table(("parameter", "value"), figure.parameters.items(), caption="Parameters")),
-        details("Curves in the table", table(("curve", "meaning"), figure.meanings().items(), caption="Curves")),
-        paragraph(f"Computed in {figure.seconds:.2g} s: {_accuracy(figure)}.", faint=True),
-        file_links(files),
-    ], figure.name)  # fmt: skip
+        Details("Parameters", [dict(figure.parameters)]),
+        Details("Curves in the table", [figure.meanings()]),
+        f"Computed in {figure.seconds:.2g} s: {_accuracy(figure)}.",
+    ]
 
 
-def _single_numbers(figure: PaperFigure) -> str:
+def _single_numbers(figure: PaperFigure) -> TextTable | None:
     rows = []
     for curve in figure.curves:
         if curve.axes:
@@ -223,10 +206,8 @@ def _single_numbers(figure: PaperFigure) -> str:
         unit = "" if e.unit in ("1", "probability") else f" {e.unit}"
         bounds = f"[{rounded_down(float(e.lower), 15)}, {rounded_up(float(e.upper), 15)}]"
         rows.append((curve.meaning, setting, f"{e.value:.12g}{unit}", bounds, e.kind))
-    if not rows:
-        return ""
     headings = ("number", "at", "value", "bounds", "kind")
-    return "<h3>Numbers</h3>" + table(headings, rows, caption="Single numbers of the figure", numeric=(1, 2, 3))
+    return TextTable(headings, rows, "Single numbers of the figure", numeric=(1, 2, 3)) if rows else None
 
 
 def _accuracy(figure: PaperFigure) -> str:
@@ -242,10 +223,6 @@ def _accuracy(figure: PaperFigure) -> str:
     counted = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())
     width = rounded_outward(widest, ".0e", below=False)
     return f"{sum(kinds.values()):,} numbers ({counted}), bounds within {width} of the value"
-
-
-def _number(figure: PaperFigure) -> str:
-    return f"Figure {figure.name.removeprefix('figure')}"
 
 
 def _symbol(name: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .style import ALERT, BAR, FAINT, INK, label, new_figure, shade, styled
+from ...report import style
 
 __all__ = ["attack_figure", "posterior_axes", "roc_axes", "roc_curves"]
 
@@ -18,20 +18,20 @@ _LONG_NAME = 18  # characters beyond which the legend has two columns, not three
 _NAMED_PEOPLE = 30  # more people are numbered, not named
 
 
+@style.panel
 def roc_axes(curves: Any, title: str, ax: Any = None) -> Any:
     """Draw ROC curves, pairs of a name and a ``RocCurve``, over a logarithmic axis of the FPR.
 
     The curve of the largest area has its band; those of the others would cover one another.
     """
-    ax = new_figure(_PANEL).add_subplot() if ax is None else ax
     grid = np.geomspace(_LEAST_RATE, 1.0, _POINTS)
-    ax.plot(grid, grid, color=FAINT, lw=1.0, ls=(0, (2, 2)), label="chance")
+    ax.plot(grid, grid, color=style.FAINT, lw=1.0, ls=(0, (2, 2)), label="chance")
     best = max(range(len(curves)), key=lambda k: _area(curves[k][1]), default=0)
     for k, (name, roc) in enumerate(curves):
-        colour = shade(k / max(len(curves) - 1, 1))
+        colour = style.shade(k / max(len(curves) - 1, 1))
         x, y = np.asarray(roc.fpr.value), np.asarray(roc.tpr.value)
         height = y[np.searchsorted(x, grid, side="right") - 1]
-        text, _ = label(name, 30)
+        text, _ = style.label(name, 30)
         width = float(np.interp(k, (0, max(len(curves) - 1, 1)), _WIDTHS))
         ax.plot(grid, height, color=colour, lw=width, label=text, drawstyle="steps-post")
         if k == best:
@@ -39,35 +39,34 @@ def roc_axes(curves: Any, title: str, ax: Any = None) -> Any:
     ax.set(xscale="log", xlim=(_LEAST_RATE, 1.0), ylim=(0.0, 1.01))
     ax.set(xlabel="false-positive rate", ylabel="true-positive rate")
     _legend_below(ax, -0.16)
-    text, font = label(title, 60)
-    return styled(ax, text, **font)
+    return style.label(title, 60)
 
 
+@style.panel
 def posterior_axes(example: Any, ax: Any = None) -> Any:
     """Draw the posterior probability of each person after one release, members and others apart, with intervals."""
-    ax = new_figure(_PANEL).add_subplot() if ax is None else ax
     value, lower, upper = (np.asarray(one) for one in example.probabilities.arrays())
     order = np.lexsort((-value, ~example.membership))
     place = np.arange(order.size)
     member = example.membership[order]
     chosen = (member, ~member)
-    for mask, colour, marker, text in zip(chosen, (ALERT, INK), ("o", "s"), ("member", "not a member"), strict=True):
+    looks = ((style.ALERT, "o", "member"), (style.INK, "s", "not a member"))
+    for mask, (colour, marker, text) in zip(chosen, looks, strict=True):
         at = order[mask]
         if at.size:
             ax.errorbar(
                 place[mask], value[at], [value[at] - lower[at], upper[at] - value[at]], fmt=marker, ms=5, lw=1.0,
                 color=colour, capsize=2, mfc=colour if marker == "o" else "white", label=text,
             )  # fmt: skip
-    ax.plot(place, example.prior[order], color=FAINT, lw=1.2, ls=(0, (4, 2)), label="before the release")
-    ax.axvspan(-0.6, member.sum() - 0.5, color=BAR, alpha=0.35, lw=0, zorder=0)
+    ax.plot(place, example.prior[order], color=style.FAINT, lw=1.2, ls=(0, (4, 2)), label="before the release")
+    ax.axvspan(-0.6, member.sum() - 0.5, color=style.BAR, alpha=0.35, lw=0, zorder=0)
     ax.set(xlim=(-0.6, order.size - 0.4), ylim=(-0.03, 1.03), ylabel="probability of being a member")
     if order.size <= _NAMED_PEOPLE:
-        ax.set_xticks(place, [label(example.people[k], 9)[0] for k in order], rotation=90, fontsize=8)
+        ax.set_xticks(place, [style.label(example.people[k], 9)[0] for k in order], rotation=90, fontsize=8)
     else:
         ax.set_xlabel("people, members first")
     _legend_below(ax, -0.2)
-    text, font = label(f"One release: {example.defence}", 60)
-    return styled(ax, text, **font)
+    return style.label(f"One release: {example.defence}", 60)
 
 
 def attack_figure(study: Any) -> Any:
@@ -75,7 +74,7 @@ def attack_figure(study: Any) -> Any:
     defences = study.defences()
     examples = {one.defence: one for one in study.examples}
     rows = 2 if examples else 1
-    figure = new_figure((_PANEL[0] * len(defences), _PANEL[1] * rows + 0.4))
+    figure = style.new_figure((_PANEL[0] * len(defences), _PANEL[1] * rows + 0.4))
     for column, defence in enumerate(defences):
         roc_axes(roc_curves(study, defence), defence, figure.add_subplot(rows, len(defences), column + 1))
         if defence in examples:
