@@ -51,7 +51,7 @@ from typing import Literal
 import numpy as np
 
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray, IntArray, next_above, next_below
-from ..base.quadrature import gauss_legendre
+from ..base.quadrature_rules import gauss_legendre
 from .log_bounds import LogBounds
 from .steps import LaplaceStep
 from .type_weights import WEIGHT_ERROR, count_weights, count_windows, logarithm, sum_above, sum_below

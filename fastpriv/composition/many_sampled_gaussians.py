@@ -42,7 +42,7 @@ import numpy as np
 
 from .. import special
 from ..base.numerics import FloatArray
-from ..base.quadrature import ellipse_axes, gauss_legendre, log_gauss_error, strip_divisor
+from ..base.quadrature_rules import ellipse_axes, gauss_legendre, log_gauss_error, strip_divisor
 from .log_bounds import LogBounds
 from .steps import Step
 from .two_sampled_gaussians import SampledPair, sampled_pair

@@ -44,7 +44,7 @@ import numpy as np
 
 from .. import special
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
-from ..base.quadrature import ellipse_axes, gauss_legendre, log_gauss_error
+from ..base.quadrature_rules import ellipse_axes, gauss_legendre, log_gauss_error
 from .log_bounds import LogBounds
 from .steps import MixtureStep, Step
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from mpmath import exp, log, mp, mpf, quad
 
-from fastpriv.base.quadrature import gauss_legendre
+from fastpriv.base.quadrature_rules import gauss_legendre
 from fastpriv.composition.contour import contour_bounds
 from fastpriv.composition.laplace_sums import laplace_bounds
 from fastpriv.composition.steps import LaplaceStep

@@ -7,7 +7,7 @@ import pytest
 from mpmath import log
 
 from fastpriv import GaussianMixture, LaplaceMechanism, PoissonSampledGaussian, compose, special
-from fastpriv.base.quadrature import gauss_legendre
+from fastpriv.base.quadrature_rules import gauss_legendre
 from fastpriv.composition import engines
 from fastpriv.composition.contour import contour_bounds
 from fastpriv.composition.many_sampled_gaussians import small_rate_bounds

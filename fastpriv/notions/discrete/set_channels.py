@@ -61,7 +61,7 @@ import numpy as np
 
 from ...base.numerics import UNIT_ROUNDOFF as U
 from ...base.numerics import FloatArray
-from ...base.quadrature import strip_divisor
+from ...base.quadrature_rules import strip_divisor
 from ...channels.type_classes import distinct_probabilities
 from ...kernels import _channel_blocks, _matrix_product
 from ...mechanisms import SubsetSelection, UnaryEncoding

@@ -35,7 +35,7 @@ import numpy as np
 
 from ... import special
 from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
-from ...base.quadrature import gauss_error
+from ...base.quadrature_rules import gauss_error
 from ...base.values import distinct_rows
 
 __all__ = ["LineModel", "entropy_integrals", "positive_part"]
