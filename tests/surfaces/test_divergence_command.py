@@ -174,7 +174,7 @@ def test_bad_input_is_one_line_and_exit_code_2(inside, capsys, arguments, messag
 
 
 def test_parquet_without_pyarrow_is_refused_before_the_work(inside, capsys, monkeypatch):
-    monkeypatch.setattr("fastpriv.cli.divergence.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert main(["divergence", "kl", "a.json", "b.npz", "--out", "t.parquet"]) == 2
     assert "pyarrow must be installed to write Parquet" in capsys.readouterr().err
 
