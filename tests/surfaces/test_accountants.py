@@ -2,18 +2,20 @@
 
 import csv
 import importlib.util
-import json
 import math
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from fastpriv import DomainError, GaussianMechanism, ShapeError, figures
-from fastpriv.adapters import accountants
-from fastpriv.adapters.accountants import ACCOUNTANTS, Accountant, CompositionQuestion, answers
 from fastpriv.adapters.step_tables import make_step
-from fastpriv.cli import main
+
+BENCHES = Path(__file__).parents[2] / "benches"
+sys.path.insert(0, str(BENCHES))
+import accountants  # noqa: E402
+from accountants import ACCOUNTANTS, Accountant, CompositionQuestion, answers  # noqa: E402
 
 GAUSSIAN = make_step({"kind": "gaussian", "sigma": 4.0, "sensitivity": 2.0, "count": 3})
 SAMPLED = make_step({"kind": "sampled_gaussian", "sigma": 1.5, "rate": 0.25, "count": 10})
@@ -70,7 +72,7 @@ def test_every_program_is_python_and_sets_answer():
 
 @pytest.fixture(scope="module")
 def board():
-    path = Path(__file__).parents[2] / "benches" / "bench_accountants.py"
+    path = BENCHES / "bench_accountants.py"
     spec = importlib.util.spec_from_file_location("bench_accountants", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -124,28 +126,6 @@ def test_a_small_scoreboard(board, tmp_path):
     assert "WRONG SIDE" in page
     assert "Not installed, left out: gone" in markdown
     assert len(list(csv.DictReader(table.splitlines()))) >= 8
-
-
-def test_what_accountants_answer_on_the_command_line(tmp_path, monkeypatch, capsys):
-    made = (program_of("answer = 1e-15", name="floor"), program_of("answer = -1.0, 2.0", "both", "wide"),
-            program_of("answer = None", name="broken"),
-            program_of("answer = 1", module="no_such_module", name="gone"))  # fmt: skip
-    monkeypatch.setattr(accountants, "ACCOUNTANTS", made)
-    words = ["compose", "--sigma", "1", "--epsilon", "1", "--delta", "1e-6", "--accountants", "--quiet"]
-    assert main([*words, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["accountants"]
-    assert [(one["accountant"], one["quantity"]) for one in found[:3]] == [
-        ("floor", "delta"), ("floor", "epsilon"), ("wide", "delta")]  # fmt: skip
-    assert [one["status"] for one in found] == ["answered"] * 4 + ["raised"] * 2
-    assert main([*words, "--csv"]) == 0
-    rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
-    assert [row["source"] for row in rows] == ["fastpriv"] * 2 + ["floor"] * 2 + ["wide"] * 2 + ["broken"] * 2
-    assert (rows[2]["value"], rows[2]["lower"], rows[2]["upper"]) == ("", "", "1e-15")
-    assert (rows[4]["lower"], rows[4]["upper"]) == ("-1.0", "2.0")
-    assert main([*words, "--figure", str(tmp_path / "a.svg")]) == 0
-    text = capsys.readouterr().out
-    assert "TypeError" in text
-    assert "floor" in (tmp_path / "a.svg").read_text()
 
 
 def test_the_picture():
