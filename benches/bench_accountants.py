@@ -3,7 +3,7 @@
 Run: pytest benches/bench_accountants.py
 
 Writes accountants.html, accountants.csv and accountants.md into the directory FASTPRIV_SCOREBOARD (default:
-.benchmarks/accountants). Every accountant of ``fastpriv.adapters.accountants`` is asked for delta at an epsilon and for
+.benchmarks/accountants). Every accountant of ``accountants.py`` is asked for delta at an epsilon and for
 epsilon at that delta, in processes of their own with limits of time and memory; one that is not installed is left out.
 Every answer on the wrong side of the truth is printed as a program of five lines.
 """
@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from accountants import ACCOUNTANTS, CompositionQuestion, ProgramOutcome, answers
 from mpmath import mp, mpf
 
 from fastpriv import compose
-from fastpriv.adapters.accountants import ACCOUNTANTS, CompositionQuestion, ProgramOutcome, answers
 from fastpriv.adapters.step_tables import make_step
 from fastpriv.report import Details, TextTable, page
 

@@ -27,7 +27,7 @@ __all__ = ["add_options", "run"]
 _MOST_SHOWN = 4  # kinds of steps in the first line of the output
 _DIGITS = 10  # significant digits that are printed
 _MAX_POINTS = 100_000  # of a grid of epsilons or deltas; the curves are smooth
-_CURVE_POINTS, _ASKED_POINTS = 121, 13  # epsilons of the picture: of the curve, and of the accountants
+_CURVE_POINTS = 121  # epsilons of the picture
 _LEAST_POWER = -40.0  # the picture ends where delta is 10 to this power, unless --epsilon says otherwise
 # The words of --direction: those of Composition, and removal and addition of records for sampled Gaussians.
 _DIRECTIONS: Mapping[str, Direction] = {
@@ -82,12 +82,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--sigma and --rate, or of the one step of FILE")  # fmt: skip
     asked.add_argument("--direction", choices=tuple(_DIRECTIONS), help="which of a pair is released: forward (remove a "
         "record), backward (add one), or the larger delta of both, worst (default: worst for mechanisms)")  # fmt: skip
-    asked.add_argument("--accountants", action="store_true", help="what other installed accountants answer too, each "
-        "in a process with limits of time and memory")  # fmt: skip
     asked.add_argument("--relation", choices=("add_or_remove", "replace_one"), help="of "
         "events of dp_accounting: which data sets are neighbours (default: add_or_remove)")  # fmt: skip
-    add("--figure", metavar="FILE", help="draw the curve with its bounds, and the accountants, into this .png, .svg or "
-        ".pdf")  # fmt: skip
+    add("--figure", metavar="FILE", help="draw the curve with its bounds into this .png, .svg or .pdf")
     add("--json", action="store_true", help="print JSON instead of the table")
     add("--csv", action="store_true", help="print CSV instead of the table")
     add("--quiet", action="store_true", help="no progress bar")
@@ -107,7 +104,7 @@ def run(args: argparse.Namespace) -> int:
     deltas = None if args.delta is None else _grid("delta", args.delta, "from 0 to 1")
     if args.least_sigma or args.largest_count:
         summary = _Summary(_search_text(args), _assumptions(args), args.direction or "that of the mechanism")
-        return _print_rows(args, [_search(args, epsilons, deltas, direction)], [], [], summary)
+        return _print_rows(args, [_search(args, epsilons, deltas, direction)], [], summary)
     from ..composition import compose
 
     events = args.file is not None and Path(args.file).suffix.lower() == ".json"
@@ -140,10 +137,9 @@ def run(args: argparse.Namespace) -> int:
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
     if deltas is not None and found is not None:
         rows += [_Answer("epsilon", float(deltas[k]), found[k]) for k in range(len(deltas))]
-    answered = _accountant_answers(args, steps, rows, direction) if args.accountants else []
     if args.figure is not None:
         _draw(args, composition, steps, epsilons, direction)
-    return _print_rows(args, rows, answered, steps, summary)
+    return _print_rows(args, rows, steps, summary)
 
 
 class _Summary(NamedTuple):
@@ -195,7 +191,7 @@ def _composition_of_events(args: argparse.Namespace) -> Composition:
     """The composition of a JSON file of Opacus or dp_accounting."""
     from ..adapters import composition_from_dp_events, composition_from_opacus
 
-    for name in ("sigma", "rate", "count", "accountants"):
+    for name in ("sigma", "rate", "count"):
         if getattr(args, name) not in (None, False):
             raise DomainError(
                 f"--{name} must be left out for a list of events; got it with {args.file!r}. Write a table of steps."
@@ -273,36 +269,6 @@ def _search(
     return _Answer("largest count", target["epsilon"], largest_count(steps[0].pair(), **target))
 
 
-def _accountant_answers(
-    args: argparse.Namespace, steps: Sequence[ComposedStep], rows: Sequence[_Answer], direction: Direction | None
-) -> list[dict[str, Any]]:
-    """What the installed accountants answer to the questions of the rows."""
-    from ..adapters.accountants import ACCOUNTANTS, CompositionQuestion, answers
-    from ..base.parallel import progress_reporter
-
-    questions = [
-        CompositionQuestion(
-            tuple(steps), "delta" if row.quantity == "delta" else "epsilon",
-            row.at if row.quantity == "delta" else float(row.estimate.value),
-            float(row.estimate.value) if row.quantity == "delta" else row.at, direction or "worst",
-        )
-        for row in rows
-    ]  # fmt: skip
-    report, close = progress_reporter(not args.quiet, len(ACCOUNTANTS))
-    found = []
-    for done, accountant in enumerate(ACCOUNTANTS, start=1):
-        for row, outcome in zip(rows, answers(accountant, questions), strict=True):
-            if outcome.status not in ("not installed", "not offered"):
-                found.append(
-                    {"accountant": accountant.name, "states": accountant.side, "quantity": row.quantity, "at": row.at,
-                     "status": outcome.status, "answer": list(outcome.answer), "error": outcome.error,
-                     "seconds": outcome.seconds, "bytes": outcome.memory}
-                )  # fmt: skip
-        report(done)
-    close()
-    return found
-
-
 def _draw(
     args: argparse.Namespace, composition: Composition, steps: Sequence[ComposedStep],
     epsilons: FloatArray | None, direction: Direction | None,
@@ -310,7 +276,6 @@ def _draw(
     """Draw the curve over the epsilons of the grid, or down to deltas of 1e-40."""
     import numpy as np
 
-    from ..adapters.accountants import ACCOUNTANTS, CompositionQuestion, answers
     from ..base.files import write_picture
     from ..report import composed_profile
 
@@ -324,22 +289,7 @@ def _draw(
             high = high if math.isfinite(high) else 10.0
     x = np.linspace(low, high, _CURVE_POINTS)
     logs = composition.log_delta(x, direction=direction)
-    drawn: list[tuple[str, str, Any]] = []
-    if args.accountants:
-        every = slice(0, None, (_CURVE_POINTS - 1) // (_ASKED_POINTS - 1))
-        asked = [
-            CompositionQuestion(tuple(steps), "delta", float(e), math.exp(float(log)), direction or "worst")
-            for e, log in zip(x[every], np.asarray(logs.value)[every], strict=True)
-        ]
-        for accountant in ACCOUNTANTS:
-            outcomes = answers(accountant, asked)
-            sides = ("lower", "upper") if accountant.side == "both" else (accountant.side,)
-            for k, side in enumerate(sides):
-                deltas = np.full(x.size, math.nan)
-                deltas[every] = [outcome.answer[k] if outcome.answer else math.nan for outcome in outcomes]
-                if not np.isnan(deltas).all():
-                    drawn.append((accountant.name, side, deltas))
-    ax = composed_profile(logs, x, accountants=drawn, title=_title(args, steps))
+    ax = composed_profile(logs, x, title=_title(args, steps))
     write_picture(Path(args.figure), ax.figure, _figure_kind(args.figure), 150)
 
 
@@ -380,9 +330,8 @@ def _grid(name: str, text: str, constraint: str) -> FloatArray:
 
 
 def _print_rows(
-    args: argparse.Namespace, rows: Sequence[_Answer], answered: Sequence[dict[str, Any]],
-    steps: Sequence[ComposedStep], summary: _Summary,
-) -> int:  # fmt: skip
+    args: argparse.Namespace, rows: Sequence[_Answer], steps: Sequence[ComposedStep], summary: _Summary
+) -> int:
     """Print the table, as text, CSV or JSON."""
     if args.json:
         from ..base.files import json_safe
@@ -391,7 +340,7 @@ def _print_rows(
             "fastpriv": __version__, "composed": summary.composed, "assumed": summary.assumed,
             "direction": summary.direction,
             "steps": [{"kind": step.kind, "count": step.count} | step.parameters for step in steps],
-            "table": [dict(zip(_COLUMNS, row.cells(), strict=True)) for row in rows], "accountants": list(answered),
+            "table": [dict(zip(_COLUMNS, row.cells(), strict=True)) for row in rows],
         }  # fmt: skip
         sys.stdout.write(json.dumps(json_safe(document), indent=1, default=str) + "\n")
     elif args.csv:
@@ -399,21 +348,16 @@ def _print_rows(
 
         sys.stderr.write("".join(f"fastpriv: {line}\n" for line in summary.assumed))
         lines = [row.cells() for row in rows]
-        for one in answered:
-            ends = dict(zip(_sides(one), one["answer"], strict=False))
-            numbers = [ends.get(end, "") for end in ("estimate", "lower", "upper")]
-            kind = "" if one["answer"] else f"{one['status']}: {one['error']}"
-            lines.append([one["accountant"], one["quantity"], one["at"], *numbers, "", "", "", kind, one["states"]])
         write_csv_rows(sys.stdout, _COLUMNS, lines)
-    elif rows or answered:
-        print_text(summary.text() + _text(rows, answered))
+    elif rows:
+        print_text(summary.text() + _text(rows))
     if args.figure is not None and not args.json and not args.csv:
         print_text(f"Written: {args.figure}\n")
     return 0
 
 
-def _text(rows: Sequence[_Answer], answered: Sequence[dict[str, Any]]) -> str:
-    """The table as lines with aligned columns: one part for each quantity, then the accountants."""
+def _text(rows: Sequence[_Answer]) -> str:
+    """The table as lines with aligned columns: one part for each quantity."""
     text = ""
     for quantity in dict.fromkeys(row.quantity for row in rows):
         own = [row for row in rows if row.quantity == quantity]
@@ -424,12 +368,6 @@ def _text(rows: Sequence[_Answer], answered: Sequence[dict[str, Any]]) -> str:
             powers = [] if row.log is None else [f"{float(row.log.value) / math.log(10.0):.6g}"]
             table.append([f"{row.at:g}", *ends, *powers])
         text += _aligned(table) + f"{own[0].estimate.kind}, {own[0].estimate.method}\n\n"
-    if answered:
-        table = [["accountant", "states", "question", "answer"]]
-        for one in answered:
-            answer = " .. ".join(map(_shown, one["answer"], _sides(one))) or f"{one['status']}: {one['error']}"
-            table.append([one["accountant"], one["states"], f"{one['quantity']} at {one['at']:g}", answer])
-        text += _aligned(table) + "\n"
     return text[:-1]
 
 
@@ -440,11 +378,6 @@ def _aligned(table: Sequence[Sequence[str]]) -> str:
 
 def _number(found: Estimate, end: str) -> float:
     return float(getattr(found, end))
-
-
-def _sides(answer: Mapping[str, Any]) -> tuple[str, ...]:
-    """The ends of the bracket that an accountant states, as many as its answer has numbers."""
-    return ("lower", "upper") if answer["states"] == "both" else (answer["states"],)
 
 
 def _shown(number: float, end: str) -> str:

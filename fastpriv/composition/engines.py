@@ -12,8 +12,8 @@ Engines
 * Sampled Gaussians at small rates: a sum along a turned contour, as far as delta is not far below epsilon.
 * Discrete pairs alone: exact sums over types.
 * Laplace noise alone, few releases: sums over the numbers of extreme losses.
-* All others: sums along a contour; with a little noise where the loss has atoms and nothing else falls.
-* Mixtures whose contours take too long: bounds by moments and single releases.
+* All others: sums along a contour.
+* Mixtures whose contours take too long: bounds by single releases.
 * Curves, and losses on grids, alone or with anything else, and whatever another engine gives up: losses on a common
   grid and their tilted transform, as far as it reaches.
 
@@ -58,7 +58,6 @@ from .log_bounds import LogBounds
 from .many_sampled_gaussians import small_rate_bounds
 from .pairs import certified
 from .simple_bounds import simple_bounds
-from .smoothed_sums import smoothed_bounds
 from .steps import AtomStep, BoundingSteps, CurveStep, LaplaceStep, LossStep, MixtureStep, Step, reversed_step
 from .two_sampled_gaussians import sampled_pair, two_release_bounds
 
@@ -79,7 +78,7 @@ _METHOD_GAUSSIAN = "closed form (Dong, Roth and Su 2022, corollary 3.3)"
 _ROOTS = (1e-140, 1e140)
 # bound: none - steps of epsilon that give a difference quotient of the curve: the best of them counts
 _QUOTIENT_STEPS = np.geomspace(3e-11, 0.3, 11)
-# bound: none - widths of brackets of log delta from which on other sums are tried, noise is added, and grids are tried
+# bound: none - widths of brackets of log delta from which on other sums, single releases and grids are tried
 _NARROW, _WIDE, _WIDEST = 1e-9, 1e-8, 0.5
 # bound: none - and of log tail, from which on the reversed pair is asked
 _WIDE_TAIL = 1e-10
@@ -399,7 +398,7 @@ def _by_several_engines(steps: Sequence[Step], epsilon: FloatArray) -> LogBounds
     found = _by_sums(steps, epsilon, "delta")
     mixtures = all(isinstance(step, MixtureStep) for step in steps)
     few = sum(step.count for step in steps) <= _MOST_RELEASES
-    second = ((simple_bounds, _WIDE),) if mixtures else ((_laplace_alone, _NARROW), (smoothed_bounds, _WIDE))
+    second = ((simple_bounds, _WIDE),) if mixtures else ((_laplace_alone, _NARROW),)
     for engine, width in (*second, (_on_grids, _WIDEST)):
         wide = _wider(found, width)
         if engine is _on_grids and any(isinstance(step, MixtureStep) for step in steps):

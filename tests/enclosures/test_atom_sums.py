@@ -10,7 +10,7 @@ from mpmath import exp, mpf
 
 from fastpriv.composition import atom_sums
 from fastpriv.composition.atom_sums import atom_bounds
-from fastpriv.composition.smoothed_sums import smoothed_bounds
+from fastpriv.composition.common_grids import grid_bounds
 from fastpriv.composition.steps import AtomStep
 from fastpriv.composition.tilted_transforms import infinite_log_mass
 from oracles.composition import binomial_log_delta, delta_of_atoms
@@ -202,7 +202,7 @@ def test_geometric_noise(count):
         contains(found, delta_of_atoms([(step.p, step.q, 3)], epsilon), 1e-12)
     else:
         assert found.method == "transform of a lattice"
-        other = smoothed_bounds([step], epsilon)
+        other = grid_bounds([step], epsilon)
         assert (np.maximum(found.lower, other.lower) <= np.minimum(found.upper, other.upper)).all()
         assert (found.upper - found.lower <= 1e-11).all()
 

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from .step_tables import ComposedStep
+from fastpriv.adapters.step_tables import ComposedStep
 
 __all__ = ["ACCOUNTANTS", "Accountant", "CompositionQuestion", "ProgramOutcome", "answers"]
 
