@@ -129,32 +129,6 @@ def test_a_small_scoreboard(board, tmp_path):
     assert len(list(csv.DictReader(table.splitlines()))) >= 8
 
 
-<<<<<<< HEAD
-@pytest.mark.slow
-def test_what_accountants_answer_on_the_command_line(tmp_path, monkeypatch, capsys):
-    made = (program_of("answer = 1e-15", name="floor"), program_of("answer = -1.0, 2.0", "both", "wide"),
-            program_of("answer = None", name="broken"),
-            program_of("answer = 1", module="no_such_module", name="gone"))  # fmt: skip
-    monkeypatch.setattr(accountants, "ACCOUNTANTS", made)
-    words = ["compose", "--sigma", "1", "--epsilon", "1", "--delta", "1e-6", "--accountants", "--quiet"]
-    assert main([*words, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["accountants"]
-    assert [(one["accountant"], one["quantity"]) for one in found[:3]] == [
-        ("floor", "delta"), ("floor", "epsilon"), ("wide", "delta")]  # fmt: skip
-    assert [one["status"] for one in found] == ["answered"] * 4 + ["raised"] * 2
-    assert main([*words, "--csv"]) == 0
-    rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
-    assert [row["source"] for row in rows] == ["fastpriv"] * 2 + ["floor"] * 2 + ["wide"] * 2 + ["broken"] * 2
-    assert (rows[2]["value"], rows[2]["lower"], rows[2]["upper"]) == ("", "", "1e-15")
-    assert (rows[4]["lower"], rows[4]["upper"]) == ("-1.0", "2.0")
-    assert main([*words, "--figure", str(tmp_path / "a.svg")]) == 0
-    text = capsys.readouterr().out
-    assert "TypeError" in text
-    assert "floor" in (tmp_path / "a.svg").read_text()
-
-
-=======
->>>>>>> sums
 def test_the_picture():
     epsilon = np.linspace(0.0, 30.0, 31)
     curve = GaussianMechanism(1.0, 1.0).log_delta(epsilon)
