@@ -16,7 +16,6 @@ from ``parallel.run_pickled``, which raises nothing, so every other error of an 
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import pickle
 import re
@@ -496,7 +495,9 @@ class _TasksOfDask(_TasksInFlight):
 def _run_in_child(key: str, function: bytes, task: bytes) -> bytes | str:
     """``run_pickled`` in a child process of this worker of dask; how the child ended, if the task ends it."""
     # nannies start workers as daemonic processes, which multiprocessing lets start none
-    multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
+    from multiprocessing import current_process
+
+    current_process()._config["daemon"] = False  # type: ignore[attr-defined]
     try:
         return _children.submit(parallel.run_pickled, key, function, task).result()  # type: ignore[no-any-return]
     except BrokenExecutor as error:

@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     if args.spec is None:
         raise DomainError("SPEC must be given; got none. Pass a TOML file or a quantity; --list names all.")
     from ..sweeps.runs import sweep
-    from ..sweeps.table import SweepPlan
+    from ..sweeps.sweep_table import SweepPlan
 
     out = None if args.out in (None, "-") else args.out
     found = sweep(

@@ -171,12 +171,12 @@ def _removal_tilts(g: FloatArray, epsilon: float) -> tuple[FloatArray, FloatArra
             moved = _matrix_product.product(weights, g)
             rates = moved - moved[own, own][:, None] * slopes
 
-            def enough(length: FloatArray, level: float = level, rates: FloatArray = rates) -> Any:
+            def target_is_reached(length: FloatArray, level: float = level, rates: FloatArray = rates) -> Any:
                 terms = special.exp(np.clip(level * slopes + length[:, None] * rates, -700.0, 700.0))
                 terms[own, own] = special.exp(np.full(b, min(level, 700.0)) - 0.5 * diagonal)
                 return terms.sum(axis=1) >= math.exp(min(target, 700.0))
 
-            _, high = bisect(enough, np.zeros(b), np.full(b, 1e4), _HALVINGS)
+            _, high = bisect(target_is_reached, np.zeros(b), np.full(b, 1e4), _HALVINGS)
             u *= 0.5
             u += 0.5 * high[:, None] * weights
             u[own, own] += 0.5 * (level - high * moved[own, own]) / diagonal
@@ -260,17 +260,17 @@ class _Remainder:
 
     def of_removal(self, limit: float) -> float:
         """The set where all y are at most a number, and the rest by intervals, from above; the best such number."""
-        enough = self.one.log_delta + math.log(2e-5)
+        negligible_log = self.one.log_delta + math.log(2e-5)
         deviation = math.sqrt(float(self.own.max()))
         top = math.log(self.bins) + self.one.epsilon + 0.5 * float(self.own.max())
-        while self._beyond(top) > enough:
+        while self._beyond(top) > negligible_log:
             top += deviation
         first = min(float(self.one.levels[0]), top / 3.0)
         edges = np.linspace(first, top, 1 + math.ceil((top - first) / (_STEP * deviation)))
         below = [math.inf] * len(edges)
         choice: _Choice | None = None
         for n, edge in enumerate(edges):
-            choice = self._best((-math.inf, float(edge)), enough, choice)
+            choice = self._best((-math.inf, float(edge)), negligible_log, choice)
             below[n] = choice.log_bound
             if below[n] > limit:
                 break
@@ -279,20 +279,20 @@ class _Remainder:
             best = min(best, _log_sum([above, below[n]]))
             if n == 0 or above > min(best, limit):
                 break
-            found = self._interval(float(edges[n - 1]), float(edges[n]), enough, choice)
+            found = self._interval(float(edges[n - 1]), float(edges[n]), negligible_log, choice)
             choice = found[1]
             above = _log_sum([above, found[0]])
         return best
 
-    def _interval(self, low: float, high: float, enough: float, before: _Choice | None) -> tuple[float, _Choice]:
+    def _interval(self, low: float, high: float, negligible_log: float, before: _Choice | None) -> tuple[float, _Choice]:
         """The bound for all i of an interval, cut into pieces where that may help, and the choice at its lower end."""
-        choice = self._best((low, high), enough, before)
-        if choice.log_bound <= enough or self.spent > _MOST_TERMS:
+        choice = self._best((low, high), negligible_log, before)
+        if choice.log_bound <= negligible_log or self.spent > _MOST_TERMS:
             return self._of_interval((low, high), choice, every=True), choice
         edges, parts = np.linspace(low, high, _PIECES + 1), []
         for n in range(_PIECES - 1, -1, -1):
             ends = float(edges[n]), float(edges[n + 1])
-            choice = self._best(ends, enough, choice)
+            choice = self._best(ends, negligible_log, choice)
             parts.append(self._of_interval(ends, choice, every=True))
         return _log_sum(parts), choice
 
@@ -302,8 +302,8 @@ class _Remainder:
         found = _log_sum(special.log_ndtr(z).ravel().tolist()) - math.log(self.bins)
         return found + 1e-12 * (1.0 + abs(found))
 
-    def _best(self, ends: tuple[float, float], enough: float, before: _Choice | None) -> _Choice:
-        """The least bound found for a set of x, with one i in place of all; the search ends where it is enough."""
+    def _best(self, ends: tuple[float, float], negligible_log: float, before: _Choice | None) -> _Choice:
+        """The least bound for a set of x, with one i in place of all; the search ends where it is negligible."""
         everywhere = ends[0] == -math.inf
         best = _Choice(math.inf, 0, 0, 0.0, 0.0)
 
@@ -313,7 +313,7 @@ class _Remainder:
             bound = self._of_all(ends[1], kind, order, power) if everywhere else self._of_interval(ends, choice)
             if bound < best.log_bound:
                 best = choice._replace(log_bound=bound)
-            return best.log_bound <= enough
+            return best.log_bound <= negligible_log
 
         if before is not None and (tried(*before[1:]) or self.spent > _MOST_TERMS):
             return best

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.random import BitGenerator, Generator, SeedSequence
@@ -29,11 +29,11 @@ from .result import Options, Posterior
 __all__ = ["posterior", "posterior_mode"]
 
 Path = str | os.PathLike[str]
-LikelihoodLike = (
+LikelihoodLike: TypeAlias = (
     Likelihood | DefaultColumn | ProductColumn | ArrayLike | Path | tuple[Path, str] | Callable[..., Any]
     | Iterator[ArrayLike]
 )
-PriorLike = LikelihoodLike | Sequence[LikelihoodLike | None] | None
+PriorLike: TypeAlias = LikelihoodLike | Sequence[LikelihoodLike | None] | None
 SeedLike = int | Sequence[int] | SeedSequence | BitGenerator | Generator | None
 
 # class of likelihood -> module of this package that handles it, loaded on first use

@@ -283,10 +283,10 @@ class _Links:
 
 def _parts(parts: Iterable[Any]) -> str:
     """Return the HTML of parts of a section."""
-    return "\n".join(_part(part) for part in parts if part)
+    return "\n".join(_html_of_part(part) for part in parts if part)
 
 
-def _part(part: Any) -> str:
+def _html_of_part(part: Any) -> str:
     if isinstance(part, str):
         return f"<pre>{_text(part)}</pre>" if "\n" in part else f"<p>{_text(part)}</p>"
     if isinstance(part, Mapping):

@@ -45,6 +45,7 @@ INK, FAINT, BAR, ALERT = "#1f2430", "#8a90a0", "#cfd6e4", "#c8553d"
 _PANEL_SIZE = (6.4, 4.4)  # inches
 # What the docstring of every panel says of its axes.
 _AX_TEXT = "ax : matplotlib.axes.Axes, optional\n    Where to draw; by default a new figure of its own.\n"
+# What the docstring of every panel says of its result.
 _RETURNS_TEXT = "\nReturns\n-------\nmatplotlib.axes.Axes\n"
 _PALETTE_END = 0.85  # of viridis, whose last colours are too light on white
 

@@ -34,7 +34,7 @@ from ..base.store import ResultStore
 from .cells import Batch, BatchOutcome, evaluate, failed_cells, pack, unpack
 from .parameter_grid import BLOCK, MAX_CELLS, ParameterGrid, make_parameter_grid, read_spec
 from .quantities import SweepQuantity, find_quantity
-from .table import ROWS, SweepPlan, SweepTable, block_key, first_positions, positions_in
+from .sweep_table import ROWS, SweepPlan, SweepTable, block_key, first_positions, positions_in
 
 __all__ = ["SweepProgress", "sweep"]
 
