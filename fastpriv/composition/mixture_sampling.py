@@ -284,7 +284,9 @@ class _Remainder:
             above = _log_sum([above, found[0]])
         return best
 
-    def _interval(self, low: float, high: float, negligible_log: float, before: _Choice | None) -> tuple[float, _Choice]:
+    def _interval(
+        self, low: float, high: float, negligible_log: float, before: _Choice | None
+    ) -> tuple[float, _Choice]:
         """The bound for all i of an interval, cut into pieces where that may help, and the choice at its lower end."""
         choice = self._best((low, high), negligible_log, before)
         if choice.log_bound <= negligible_log or self.spent > _MOST_TERMS:
