@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 SOURCES = [
     path.relative_to(ROOT).as_posix()
     for folder, patterns in (("csrc", ("*.h", "*.pyx", "*.pxi")), ("tools", ("*.py",)), ("tests", ("*.py", "*.json")),
-                             ("fastpriv", ("*.py", "*.pyi", "*.pxd", "*.csv", "*.npz", "*.md", "py.typed")))
+                             ("fastpriv", ("*.py", "*.pyi", "*.pxd", "*.csv", "*.npz", "*.toml", "*.md", "py.typed")))
     for pattern in patterns for path in (ROOT / folder).rglob(pattern)
 ]  # fmt: skip
 

@@ -18,7 +18,8 @@ LN2 = math.log(2.0)
 # Calls that take what is masked or missing for a wrong object, and say so in the words of that object.
 OTHER_WORDS = r"must be an? (integer|list|pair|function|sequence)|must be finite numbers; got None"
 # Their values are looked at when a posterior or an accuracy asks for them, or they hold what others have computed.
-NOT_LOOKED_AT = {"DenseLikelihood", "ProductLikelihood", "robust_accuracy", "Reconstruction", "RecoveredLabels"}
+NOT_LOOKED_AT = {"DenseLikelihood", "ProductLikelihood", "robust_accuracy", "Reconstruction", "RecoveredLabels",
+                 "LeakageDesign", "TextTable"}  # fmt: skip
 # A vast array is refused in the words of NumPy, since it is copied before its size is looked at.
 COPIED = {"channel_capacity", "maximal_leakage", "ProductLikelihood", "PmfStack", "robust_accuracy", "match_to_pool",
           "CombinedReleases.log_likelihood", "CombinedReleases.pooled"}  # fmt: skip
@@ -50,6 +51,7 @@ def test_every_public_function_has_a_recorded_call():
     recorded = {call.name for name in MODULES for call in calls_of(name)}
     functions = {name for name in public_names() if inspect.isfunction(resolved(name))}
     missing = {name for name in functions if name.rpartition(".")[2] not in recorded}
+    missing -= {"membership.judge_defence"}  # the earlier name of evaluate_defence
     extras = {"adapters.dp_accounting_pld", "adapters.sklearn_from_mixture", "membership.train_generator"}
     assert missing <= extras, f"their docstrings need an example that calls them: {sorted(missing - extras)}"
 

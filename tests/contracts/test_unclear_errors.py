@@ -57,7 +57,7 @@ def told(mechanism):
     [
         (lambda: assess({"a": [1, 2]}, mechanism=3), DomainError, "mechanism must be a name or a channel, or a sequ"),
         (lambda: figures.curves(3), DomainError,
-         r"report must be what fastpriv.assess returns for one column and one mechanism; got 3. Pass fastpriv.ass"),
+         r"report must be what fastpriv.assess returns for one column and one mechanism; got 3. Pass its result"),
         (lambda: figures.comparison(REPORT), DomainError,
          "report must be what fastpriv.assess returns for several columns or mechanisms; got"),
         (lambda: figures.curves(REPORT, ax="here"), DomainError,

@@ -81,7 +81,7 @@ def brackets(
         return result
     for evaluate in evaluators[1:]:
         if missing := tuple(name for name in request.names if name not in result):
-            result |= evaluate(request._replace(names=missing))
+            result = evaluate(request._replace(names=missing)) | result  # an earlier evaluator is the narrower one
     return {name: result[name] for name in request.names if name in result}
 
 
