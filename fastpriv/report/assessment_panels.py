@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base import validate
 from ..base.numerics import FloatArray, rounded_outward, rounded_up
 from .style import BAR, FAINT, INK, check_result, label, new_figure, panel, positive, shade
 
@@ -124,6 +125,7 @@ def panels_of_assessment(report: Any) -> list[tuple[str, Callable[[Any, Any], An
     >>> [draw.__name__ for _, draw in fastpriv.report.panels_of_assessment(report)]
     ['column', 'information', 'curves']
     """
+    report = _check_report(report)
     if report.labels is not None or report.mechanism == "channel":
         first = "Bar chart of the probability of each value", categories
     else:
@@ -418,6 +420,8 @@ def panels_of_comparison(report: Any, column_name: str) -> list[tuple[str, Calla
     >>> len(fastpriv.report.panels_of_comparison(found, "job"))
     3
     """
+    report = _check_report(report, "Comparison")
+    validate.choice("column_name", column_name, tuple(dict.fromkeys(assessment.name for assessment in report)))
     mechanisms = list(dict.fromkeys(assessment.mechanism for assessment in report))
     assessments = [assessment for assessment in report if assessment.name == column_name]
     name, font = label(column_name, _TITLE_WIDTH)

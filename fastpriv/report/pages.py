@@ -20,7 +20,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from .. import __version__
+from ..base import validate
+from ..base.errors import DomainError
 from ..base.escaping import escape_invisible
+from ..base.remedies import shown
 from ..kernels import _special
 
 __all__ = ["Details", "Pictures", "TextTable", "kind_meanings", "page"]
@@ -224,6 +227,10 @@ def page(
     >>> "<h1>Noise</h1>" in text, "<h2>What ran</h2>" in text
     (True, True)
     """
+    validate.text("title", title)
+    for argument, value in (("sections", sections), ("ran", {} if ran is None else ran)):
+        if not isinstance(value, Mapping):
+            raise DomainError(f"{argument} must be a dictionary; got {shown(value)}. Pass titles or names as its keys.")
     if ran is not None:
         links = _Links({name: name for name in files})
         sections = {**sections, "What ran": [{**_versions(), **ran}, links]}
@@ -261,7 +268,9 @@ def kind_meanings(kinds: Iterable[str]) -> dict[str, str]:
     >>> report.kind_meanings(["certified"])
     {'certified': 'The bounds enclose the number, with all errors of computation included.'}
     """
-    wanted = set(kinds)
+    wanted = validate.sequence("kinds", kinds, "kinds")
+    for kind in wanted:
+        validate.choice("kinds", kind, tuple(_KIND_MEANINGS))
     return {kind: text for kind, text in _KIND_MEANINGS.items() if kind in wanted}
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fastpriv
-from fastpriv import GaussianMixture, write_mixture
+from fastpriv import DomainError, GaussianMixture, report, write_mixture
 from fastpriv.cli import main
 from fastpriv.report import Details, Pictures, TextTable, page
 
@@ -165,3 +165,25 @@ def test_parts_escape_their_texts():
     assert found.open == []
     assert "script" not in found.tags
     assert "\x07" not in found.text
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: report.page(3, {}), "title must be text; got 3"),
+        (lambda: report.page("a", ["b"]), r"sections must be a dictionary; got \['b'\]"),
+        (lambda: report.page("a", {}, ran=3), "ran must be a dictionary; got 3"),
+        (lambda: report.kind_meanings(["certain"]), "kinds must be one of exact, certified, statistical, heuristic"),
+        (lambda: report.panels_of_assessment(3), "report must be what fastpriv.assess returns for one column"),
+        (lambda: report.panels_of_comparison(3, "a"), "report must be what fastpriv.assess returns for several"),
+    ],
+)
+def test_wrong_arguments_of_pages(call, text):
+    with pytest.raises(DomainError, match=text):
+        call()
+
+
+def test_a_column_that_a_comparison_has_not():
+    comparison = fastpriv.assess({"job": ["a", "b", "b"]}, mechanism=["rr", "oue"], level=[1.0], epsilon=[1])
+    with pytest.raises(DomainError, match="column_name must be one of job; got 'age'"):
+        report.panels_of_comparison(comparison, "age")
