@@ -112,7 +112,7 @@ def test_the_layers_in_the_architecture_are_those_that_are_tested():
     built = {path.stem for path in Path(fastpriv.__file__).parent.iterdir() if path.suffix == ".py" or path.is_dir()}
     known = {name: int(layer) for name, layer in LAYERS.items() if name in built}
     assert said == known, f"differ: {sorted(set(said.items()) ^ set(known.items()))}"
-    assert len(text.splitlines()) <= 80, "ARCHITECTURE.md is one page"
+    assert len(text.splitlines()) <= 90, "ARCHITECTURE.md is one page"
 
 
 def test_the_paths_in_the_architecture_lead_somewhere():
