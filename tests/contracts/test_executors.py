@@ -308,8 +308,8 @@ def test_ray_that_is_not_installed_is_said(monkeypatch):
 def test_processes_killed_at_random_lose_nothing():
     with killer(lambda: children(3)) as kills, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = outcomes(completed(slow_square, range(600), executor="processes", n_jobs=3, max_attempts=8))
-    agree(found, truth(600))
+        found = outcomes(completed(slow_square, range(1500), executor="processes", n_jobs=3, max_attempts=8))
+    agree(found, truth(1500))
     assert len(kills) > 3
 
 
