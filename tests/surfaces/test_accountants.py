@@ -3,19 +3,17 @@
 import csv
 import importlib.util
 import math
-import sys
 from pathlib import Path
 
+import accountants
 import numpy as np
 import pytest
+from accountants import ACCOUNTANTS, Accountant, CompositionQuestion, answers
 
 from fastpriv import DomainError, GaussianMechanism, ShapeError, figures
 from fastpriv.adapters.step_tables import make_step
 
 BENCHES = Path(__file__).parents[2] / "benches"
-sys.path.insert(0, str(BENCHES))
-import accountants  # noqa: E402
-from accountants import ACCOUNTANTS, Accountant, CompositionQuestion, answers  # noqa: E402
 
 GAUSSIAN = make_step({"kind": "gaussian", "sigma": 4.0, "sensitivity": 2.0, "count": 3})
 SAMPLED = make_step({"kind": "sampled_gaussian", "sigma": 1.5, "rate": 0.25, "count": 10})
