@@ -129,6 +129,7 @@ def test_the_declarations_for_cython_are_those_of_the_capsules():
     assert ufuncs | bounded == declared.keys()
 
 
+@pytest.mark.slow
 def test_cimport(tmp_path):
     pytest.importorskip("Cython")
     lines = []
@@ -162,6 +163,7 @@ def number(x):
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize(("header", "least"), [("fastpriv.h", 35), ("fastpriv_awgn.h", 1)])
+@pytest.mark.slow
 def test_the_c_headers(tmp_path, header, least):
     """Every function of a header, by a program that prints the bits."""
     text = (Path(fastpriv.get_include()) / header).read_text()

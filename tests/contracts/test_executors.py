@@ -225,6 +225,7 @@ def test_closing_ends_processes_at_once_and_leaves_threads(tmp_path):
                 os.kill(outcome.result[1], 0)
 
 
+@pytest.mark.slow
 def test_processes_end_with_their_parent(tmp_path):
     program = f"""
 import os, time

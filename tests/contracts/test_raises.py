@@ -3,6 +3,8 @@
 import ast
 from pathlib import Path
 
+import pytest
+
 import fastpriv
 from contracts.raised import ENOUGH, Expectations, messages, templates
 
@@ -11,6 +13,7 @@ TESTS = Path(__file__).parents[1]
 GENERIC = {"validate.py"}  # messages built of the caller's words: test_validate.py tests them by name
 
 
+@pytest.mark.slow
 def test_every_raise_is_matched_by_a_test():
     expected = Expectations(path for path in sorted(TESTS.rglob("test_*.py")) if path != Path(__file__))
     untested = expected.unmatched((path for path in sorted(ROOT.rglob("*.py")) if path.name not in GENERIC), ROOT)

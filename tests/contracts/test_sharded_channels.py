@@ -152,6 +152,7 @@ def test_bounds_contain_the_truth_of_generated_rows(size):
         assert estimate.upper - estimate.lower <= 1e-13 * max(1.0, float(number)), name
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_and_a_run_that_is_killed_change_nothing(tmp_path):
     program = """
 import os, sys, numpy as np

@@ -118,6 +118,7 @@ def test_the_tree_does_not_depend_on_the_cuts():
             assert merged.total() == whole.total()
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_and_a_run_that_is_killed_change_nothing(tmp_path):
     program = """
 import os, sys, numpy as np
@@ -199,6 +200,7 @@ def test_a_shard_that_kills_its_workers_is_named_and_the_others_are_kept(tmp_pat
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("ending", ["npy", "parquet"])
+@pytest.mark.slow
 def test_each_shard_writes_its_part_of_the_posterior(tmp_path, ending):
     expected = np.empty(SIZE)
     whole = posterior(LOGS, PRIOR, out=expected)

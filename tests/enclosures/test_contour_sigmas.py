@@ -173,6 +173,7 @@ def test_one_and_two_steps_against_curves(name):
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("count", [2, 10**6])
+@pytest.mark.slow
 def test_extreme_pairs_are_bounded_and_end(count):
     close = [(0.1 + 0.2, 0, 1), (0.7, 1, 2)]
     pairs = [

@@ -96,6 +96,7 @@ def random_rare_prior(rng):
 
 
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 10))])
+@pytest.mark.slow
 def test_information_of_random_rare_inputs_contains_the_truth(seed):
     rng = np.random.default_rng(seed)
     for _ in range(60):

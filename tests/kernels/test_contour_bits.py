@@ -27,5 +27,6 @@ for steps in ([group], [reversed_step(group)], [group, normal, *others], [revers
 
 @pytest.mark.few(1)
 @each_wider_variant
+@pytest.mark.slow
 def test_every_instruction_set_gives_the_same_bits(variant):
     check_same_lines(SCRIPT, 40, variant)

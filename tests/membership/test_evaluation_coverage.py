@@ -77,6 +77,7 @@ MODELS = [SingleTargets(), WholeNumbers(), SharedShift(), AllAtOnce()]
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+@pytest.mark.slow
 def test_misses(model):
     false, true, q = model.rates()
     truth = {

@@ -82,6 +82,7 @@ def test_the_covariance_bound_of_one_number():
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("sigma", [0.1, 1.0])
+@pytest.mark.slow
 def test_subjective_priors(sigma):
     truth = BernoulliMembership(0.4)
     model = FrequencyRelease(COLUMN, truth, GaussianNoise(sigma))
@@ -109,6 +110,7 @@ def test_an_attacker_who_excludes_the_truth_loses_without_bound():
 
 
 @pytest.mark.parametrize("seed", range(6))
+@pytest.mark.slow
 def test_more_releases_and_less_processing_never_raise_the_risk(seed):
     """Adding a release, and undoing clipping or rounding into fewer attributes, of random models."""
     random = np.random.default_rng(seed)

@@ -31,6 +31,7 @@ def test_one_attribute(prior, sigma):
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("prior", [BernoulliMembership(0.5), FixedSizeMembership(5)])
+@pytest.mark.slow
 def test_twelve_people(prior):
     """Enumeration of drawn releases, with intervals much narrower."""
     bits = np.random.default_rng(3).integers(0, 2, (12, 20))

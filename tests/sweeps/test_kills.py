@@ -169,6 +169,7 @@ fastpriv.sweep(functions.noted, grid={"x": range(24), "folder": sys.argv[2]}, st
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["one", "default", "threads"])
+@pytest.mark.slow
 def test_a_cell_that_kills_the_process_of_the_sweep_becomes_a_row(tmp_path, kind):
     (tmp_path / "traces").mkdir()
     words = (tmp_path / "s", tmp_path / "traces", kind)
@@ -214,6 +215,7 @@ def test_the_same_table_on_any_executor(kind):
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.slow
 def test_the_same_table_on_dask():
     distributed = pytest.importorskip("distributed")
     words = {"grid": {"x": range(12), "y": range(12)}, "seed": 3}
