@@ -18,11 +18,12 @@ from . import validate
 from .errors import BackendMissingError
 from .escaping import escape_invisible
 from .files import atomic_write, json_safe, write_csv, write_csv_rows
+from .numerics import rounded_down, rounded_up
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CellType", "Table", "aligned", "html_table", "pandas", "pyarrow"]
+__all__ = ["CellType", "Table", "aligned", "bracket_texts", "html_table", "pandas", "pyarrow"]
 
 # What the cells of a column are: "category" is text of which Parquet stores each distinct one once. The type of a
 # column called "" is inferred from its cells.
@@ -121,6 +122,11 @@ def aligned(rows: Sequence[Sequence[str]], *, left: int | None = None, indent: s
         ).rstrip()
         for row in rows
     ]
+
+
+def bracket_texts(value: float, lower: float, upper: float, digits: int) -> tuple[str, str, str]:
+    """Return a number and its bounds as texts of so many significant digits, the bounds rounded outward."""
+    return f"{value:.{digits}g}", rounded_down(lower, digits), rounded_up(upper, digits)
 
 
 def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import __version__
 from ..base.errors import DomainError
-from .shared_options import GRID_FORMS, print_text
+from .shared_options import GRID_FORMS, add_shared_options, build_grid, print_text
 
 if TYPE_CHECKING:
     from ..adapters.step_tables import ComposedStep
@@ -26,7 +26,6 @@ __all__ = ["add_options", "run"]
 
 _MOST_SHOWN = 4  # kinds of steps in the first line of the output
 _DIGITS = 10  # significant digits that are printed
-_MAX_POINTS = 100_000  # of a grid of epsilons or deltas; the curves are smooth
 _CURVE_POINTS = 121  # epsilons of the picture
 _LEAST_POWER = -40.0  # the picture ends where delta is 10 to this power, unless --epsilon says otherwise
 # The words of --direction: those of Composition, and removal and addition of records for sampled Gaussians.
@@ -48,12 +47,9 @@ class _Answer(NamedTuple):
     log: Estimate | None = None
 
     def cells(self) -> list[Any]:
-        found, log = self.estimate, self.log
-        logs = [_number(log, end) if log is not None else None for end in ("value", "lower", "upper")]
-        return [
-            "fastpriv", self.quantity, self.at, *(_number(found, end) for end in ("value", "lower", "upper")), *logs,
-            found.kind, found.method,
-        ]  # fmt: skip
+        logs = (None, None, None) if self.log is None else self.log.floats()
+        estimate = self.estimate
+        return ["fastpriv", self.quantity, self.at, *estimate.floats(), *logs, estimate.kind, estimate.method]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -85,9 +81,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     asked.add_argument("--relation", choices=("add_or_remove", "replace_one"), help="of "
         "events of dp_accounting: which data sets are neighbours (default: add_or_remove)")  # fmt: skip
     add("--figure", metavar="FILE", help="draw the curve with its bounds into this .png, .svg or .pdf")
-    add("--json", action="store_true", help="print JSON instead of the table")
     add("--csv", action="store_true", help="print CSV instead of the table")
-    add("--quiet", action="store_true", help="no progress bar")
+    add_shared_options(parser, "json", "quiet")
     parser.epilog = "Example: fastpriv compose --sigma 1 --rate 0.01 --count 1000 --epsilon 1,2,4 --delta 1e-6"
     parser.set_defaults(
         run=run, interrupted="nothing was written.",
@@ -315,18 +310,11 @@ def _figure_kind(path: str) -> str:
 
 
 def _grid(name: str, text: str, constraint: str) -> FloatArray:
-    from ..base.grids import parse_grid
-
     def valid(x: FloatArray) -> Any:
         return (x >= 0.0) & (x <= 1.0) if name == "delta" else abs(x) < math.inf
 
     remedy = "Write 1e-6." if name == "delta" else "Epsilons are in nats."
-    points = parse_grid(f"--{name}", text, constraint, valid, remedy)
-    if points.count > _MAX_POINTS:
-        raise DomainError(
-            f"--{name} must be a grid of at most {_MAX_POINTS:,} points; got {points.count:,}. Take fewer points."
-        )
-    return points.build()
+    return build_grid(f"--{name}", text, constraint, valid, remedy)
 
 
 def _print_rows(
@@ -347,8 +335,7 @@ def _print_rows(
         from ..base.files import write_csv_rows
 
         sys.stderr.write("".join(f"fastpriv: {line}\n" for line in summary.assumed))
-        lines = [row.cells() for row in rows]
-        write_csv_rows(sys.stdout, _COLUMNS, lines)
+        write_csv_rows(sys.stdout, _COLUMNS, (row.cells() for row in rows))
     elif rows:
         print_text(summary.text() + _text(rows))
     if args.figure is not None and not args.json and not args.csv:
@@ -358,30 +345,18 @@ def _print_rows(
 
 def _text(rows: Sequence[_Answer]) -> str:
     """The table as lines with aligned columns: one part for each quantity."""
+    from ..base.table import aligned, bracket_texts
+
     text = ""
     for quantity in dict.fromkeys(row.quantity for row in rows):
         own = [row for row in rows if row.quantity == quantity]
         at = "delta" if quantity == "epsilon" else "epsilon"
         table = [[at, quantity, "at least", "at most", *(["log10"] if quantity == "delta" else [])]]
         for row in own:
-            ends = [_shown(_number(row.estimate, end), end) for end in ("value", "lower", "upper")]
             powers = [] if row.log is None else [f"{float(row.log.value) / math.log(10.0):.6g}"]
-            table.append([f"{row.at:g}", *ends, *powers])
-        text += _aligned(table) + f"{own[0].estimate.kind}, {own[0].estimate.method}\n\n"
+            table.append([f"{row.at:g}", *bracket_texts(*row.estimate.floats(), _DIGITS), *powers])
+        kind = f"{own[0].estimate.kind}, {own[0].estimate.method}"
+        text += "\n".join([*aligned(table), kind, "", ""])
     return text[:-1]
 
 
-def _aligned(table: Sequence[Sequence[str]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    return "".join("  ".join(map(str.ljust, line, widths)).rstrip() + "\n" for line in table)
-
-
-def _number(found: Estimate, end: str) -> float:
-    return float(getattr(found, end))
-
-
-def _shown(number: float, end: str) -> str:
-    from ..base.numerics import rounded_outward
-
-    spec = f".{_DIGITS}g"
-    return rounded_outward(number, spec, below=end == "lower") if end in ("lower", "upper") else format(number, spec)

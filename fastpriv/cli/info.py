@@ -11,6 +11,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from .shared_options import add_shared_options
+
 __all__ = ["add_options", "installation", "run", "show_versions"]
 
 _NEEDED = ("numpy", "scipy", "numba", "joblib")  # packages that fastpriv does not work without, as in pyproject.toml
@@ -19,7 +21,7 @@ _OPTIONAL = ("pandas", "pyarrow", "matplotlib", "tqdm")  # packages that some fu
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_shared_options(parser, json="print JSON")
     parser.epilog = "Example: fastpriv info --json"
     parser.set_defaults(run=run, interrupted="nothing was written.")
 
