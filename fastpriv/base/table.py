@@ -13,12 +13,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from .. import __version__
 from . import validate
 from .errors import BackendMissingError
 from .escaping import escape_invisible
 from .files import atomic_write, json_safe, write_csv, write_csv_rows
 from .numerics import rounded_down, rounded_up
+from .version import VERSION
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,7 +107,7 @@ class Table:
         return (dict(zip(names, row, strict=True)) for row in self.rows())
 
     def _head(self) -> dict[str, Any]:
-        return {"fastpriv": __version__} | self.metadata()
+        return {"fastpriv": VERSION} | self.metadata()
 
 
 def aligned(rows: Sequence[Sequence[str]], *, left: int | None = None, indent: str = "") -> list[str]:

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .. import __version__
 from ..base.errors import DomainError
+from ..base.version import VERSION
 from .shared_options import GRID_FORMS, add_shared_options, build_grid, print_text
 
 if TYPE_CHECKING:
@@ -325,7 +325,7 @@ def _print_rows(
         from ..base.files import json_safe
 
         document = {
-            "fastpriv": __version__, "composed": summary.composed, "assumed": summary.assumed,
+            "fastpriv": VERSION, "composed": summary.composed, "assumed": summary.assumed,
             "direction": summary.direction,
             "steps": [{"kind": step.kind, "count": step.count} | step.parameters for step in steps],
             "table": [dict(zip(_COLUMNS, row.cells(), strict=True)) for row in rows],

@@ -51,13 +51,13 @@ def installation() -> dict[str, Any]:
     >>> installation()["instruction set"] in ("baseline", "avx2", "avx512")
     True
     """
-    from .. import __version__
+    from ..base.version import VERSION
     from ..kernels import _special
     from ..kernels.instruction_sets import of_this_machine
 
     affinity = getattr(os, "sched_getaffinity", None)
     return {
-        "fastpriv": __version__,
+        "fastpriv": VERSION,
         "place": str(Path(__file__).parent.parent),
         "instruction set": str(_special.ISA),
         "instruction sets": list(of_this_machine()),

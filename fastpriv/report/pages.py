@@ -19,11 +19,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .. import __version__
 from ..base import validate
 from ..base.errors import DomainError
 from ..base.escaping import escape_invisible
 from ..base.remedies import shown
+from ..base.version import VERSION
 from ..kernels import _special
 
 __all__ = ["Details", "Pictures", "TextTable", "kind_meanings", "page"]
@@ -315,7 +315,7 @@ def _svg_image(figure: Any, alternative: str) -> str:
 def _versions() -> dict[str, str]:
     python = ".".join(map(str, sys.version_info[:3]))
     numpy = f"NumPy {np.__version__}"
-    return {"software": f"fastpriv {__version__}, Python {python}, {numpy}; instruction set {_special.ISA!s}"}
+    return {"software": f"fastpriv {VERSION}, Python {python}, {numpy}; instruction set {_special.ISA!s}"}
 
 
 def _text(text: str) -> str:

@@ -22,7 +22,7 @@ from ...base.numerics import FloatArray
 from ...base.parallel import Progress, blocks, ordered_map
 from ...channels import AnyChannel
 from ...distributions import Pmf
-from .checkpoint import Checkpoint
+from .checkpoint import Checkpoint, open_store
 from .default_grids import check_size, default_epsilon, default_level, default_sigma
 from .families import MechanismFamily, family_of, required_parameters
 from .quantities import QuantityGrid, compute_quantities
@@ -146,13 +146,12 @@ def assess(
     """
     parallel.checked(n_jobs, progress)
     one_mechanism = isinstance(mechanism, (str, AnyChannel)) or not np.iterable(mechanism)
-    if one_mechanism and not isinstance(data, Mapping):
-        case = _case(name, source, data, mechanism, sigma, level, epsilon, bins, sensitivity)
-        return _run_cases([case], n_jobs, progress, checkpoint, resume)[0]
     columns: Mapping[str, Any] = data if isinstance(data, Mapping) else {name: data}
     mechanisms = [mechanism] if one_mechanism else list(validate.sequence("mechanism", mechanism, "mechanisms"))
     cases = _cases(columns, mechanisms, sigma, level, epsilon, bins, sensitivity, source)
-    return Comparison(tuple(_run_cases(cases, n_jobs, progress, checkpoint, resume)))
+    assessments = _run_cases(cases, n_jobs, progress, checkpoint, resume)
+    is_comparison = isinstance(data, Mapping) or not one_mechanism
+    return Comparison(tuple(assessments)) if is_comparison else assessments[0]
 
 
 def _cases(
@@ -172,7 +171,9 @@ def _cases(
         ("sensitivity", sensitivity, [family.has_sensitivity for family in families]),
     ):
         if value is not None and not any(takers):
-            raise _unused_argument(name, names[0])
+            raise DomainError(
+                f"{name} must be left out for a mechanism without it; got one with {names[0]!r}. Drop it."
+            )
     return [
         _case(
             column, source, data, selected, sigma if family.parameter == "sigma" else None,
@@ -213,19 +214,21 @@ class _Case:
         of_row = _SECONDS_OF_NOISE + _SECONDS_OF_GROUPING * values + of_value * min(values, _MANY_VALUES)
         return float((rows.stop - rows.start) * of_row)
 
-    def checkpoint(self, parent: str | os.PathLike[str], resume: bool, stack: ExitStack) -> Checkpoint:
-        """Open the checkpoint, which the end of ``stack`` closes."""
+    def checkpoint(self, parent: str | os.PathLike[str] | None, resume: bool, stack: ExitStack) -> Checkpoint:
+        """Open the checkpoint, which the end of ``stack`` closes; one that keeps nothing without ``parent``."""
+        if parent is None:
+            return Checkpoint(None)
         secret, family = self.secret, self.family
         channel = None if family.parameter else family.build(1.0, self.sensitivity, secret)
         settings = (
             self.name, family.name, channel, secret.labels, secret.prior, secret.input_indices, secret.inputs,
             secret.step, self.sensitivity, self.grid, self.epsilon,
         )  # fmt: skip
-        checkpoint = Checkpoint.open(parent, settings, resume=resume)
-        stack.callback(checkpoint.store.close)
-        return checkpoint
+        return Checkpoint(stack.enter_context(open_store(parent, settings, resume=resume)))
 
-    def assessment(self, quantities: dict[str, QuantityGrid]) -> Assessment:
+    def assessment(self, parts: list[dict[str, QuantityGrid]]) -> Assessment:
+        """Join the blocks of all rows."""
+        quantities = {name: QuantityGrid.concatenate([block[name] for block in parts]) for name in parts[0]}
         return Assessment(
             self.name, self.source, self.secret, self.family.name, self.family.noise, self.family.parameter,
             self.sensitivity, self.grid, self.epsilon, quantities,
@@ -243,40 +246,35 @@ def _run_cases(
         for rows in blocks(case.grid.size, -(-case.grid.size // _MAX_BLOCKS))
     ]  # fmt: skip
 
-    def compute(task: tuple[int, slice]) -> dict[str, QuantityGrid]:
-        return _block(cases, task)
-
     done: dict[int, dict[str, QuantityGrid]] = {}  # by position among the tasks
     report, close = parallel.progress_reporter(progress, len(tasks))
     with ExitStack() as stack:
         stack.callback(close)
-        checkpoints = [None if checkpoint is None else case.checkpoint(checkpoint, flag, stack) for case in cases]
+        checkpoints = [case.checkpoint(checkpoint, flag, stack) for case in cases]
         for position, (index, rows) in enumerate(tasks):
-            store = checkpoints[index]
-            if store is not None and (kept := store.load(rows)) is not None:
+            if (kept := checkpoints[index].load(rows)) is not None:
                 done[position] = kept
                 report(len(done))
         missing = [position for position in range(len(tasks)) if position not in done]
         _announce_long_run(cases, [tasks[position] for position in missing], n_jobs)
-        computed = ordered_map(compute, [tasks[position] for position in missing], n_jobs=n_jobs)
+        computed = ordered_map(lambda task: _block(cases, task), [tasks[position] for position in missing], n_jobs=n_jobs)
         for position, block in zip(missing, computed, strict=True):
             index, rows = tasks[position]
-            store = checkpoints[index]
-            if store is not None:
-                store.save(rows, block)
+            checkpoints[index].save(rows, block)
             done[position] = block
             report(len(done))
         parts: list[list[dict[str, QuantityGrid]]] = [[] for _ in cases]
         for position, (index, _) in enumerate(tasks):
             parts[index].append(done[position])
-        assessments = [
-            case.assessment({name: QuantityGrid.concatenate([block[name] for block in own]) for name in own[0]})
-            for case, own in zip(cases, parts, strict=True)
-        ]
-        for store in checkpoints:
-            if store is not None:
-                store.store.remove()
+        assessments = [case.assessment(own) for case, own in zip(cases, parts, strict=True)]
+        for kept_blocks in checkpoints:
+            kept_blocks.remove()
     return assessments
+
+
+def _block(cases: list[_Case], task: tuple[int, slice]) -> dict[str, QuantityGrid]:
+    index, rows = task
+    return cases[index].block(rows)
 
 
 def _announce_long_run(cases: list[_Case], tasks: list[tuple[int, slice]], n_jobs: int | None) -> None:
@@ -307,19 +305,11 @@ def _duration(seconds: float) -> str:
     return f"{seconds:.0f} seconds"
 
 
-def _block(cases: list[_Case], task: tuple[int, slice]) -> dict[str, QuantityGrid]:
-    index, rows = task
-    return cases[index].block(rows)
-
-
 def _case(
     name: str, source: str, data: Data | None, mechanism: Any, sigma: Any, level: Any, epsilon: Any,
     bins: int | None, sensitivity: float | None,
 ) -> _Case:  # fmt: skip
     family = family_of(mechanism)
-    for parameter, value in (("sigma", sigma), ("level", level)):
-        if value is not None and family.parameter != parameter:
-            raise _unused_argument(parameter, family.name)
     if data is None:
         if not isinstance(mechanism, AnyChannel):
             raise DomainError("data must be given unless the mechanism is a channel; got None. Pass a column.")
@@ -332,8 +322,6 @@ def _case(
     if sensitivity is None:
         origin = "none" if not family.has_sensitivity else "distribution" if isinstance(data, Pmf) else "data"
         sensitivity = span
-    elif not family.has_sensitivity:
-        raise _unused_argument("sensitivity", family.name)
     else:
         sensitivity = validate.scalar(
             "sensitivity", sensitivity, f"finite and at least the range of the values, {span!r}",
@@ -357,10 +345,6 @@ def _uniform(channel: AnyChannel) -> Pmf:
             "fastpriv.notions, which never lists them."
         )
     return Pmf(np.arange(size), np.full(size, 1.0 / size))
-
-
-def _unused_argument(name: str, mechanism: str) -> DomainError:
-    return DomainError(f"{name} must be left out for a mechanism without it; got one with {mechanism!r}. Drop it.")
 
 
 def _grids(secret: SecretDistribution, parameter: str, points: Any, epsilon: Any) -> tuple[FloatArray, FloatArray]:
