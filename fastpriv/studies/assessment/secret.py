@@ -130,7 +130,7 @@ def secret_distribution(data: Any, bins: Any, domain: Domain) -> SecretDistribut
         if categories is not None and count is not None:
             raise DomainError(f"bins must be left out for names, which cannot be rounded; got {count}. Drop it.")
         if categories is not None:
-            return _of_categories(categories)
+            return categories
     if isinstance(data, Pmf):
         distribution, records = data, 0
     else:
@@ -208,48 +208,42 @@ def _integer_indices(distribution: Pmf) -> IntArray:
     return np.asarray(x - x[0], dtype=np.int64)
 
 
-@dataclass(frozen=True)
-class _Categories:
-    """The distinct entries in order: their texts, their numbers of records, and the integers that they are, if so."""
-
-    labels: tuple[str, ...]
-    counts: IntArray
-    integers: tuple[int, ...] | None = None
-
-
-def _of_categories(categories: _Categories) -> SecretDistribution:
-    labels, records = categories.labels, int(categories.counts.sum())
+def _of_categories(
+    labels: Sequence[str], counts: Sequence[int], integers: tuple[int, ...] | None = None
+) -> SecretDistribution:
+    """Return the distribution of distinct entries in order: their texts, numbers of records, and values if integers."""
+    records = np.array(counts)
     if not 2 <= len(labels) <= MAX_CATEGORIES:
         raise DomainError(
             f"data must have at least two different values, and at most {MAX_CATEGORIES}; got {len(labels)}. Choose a "
             "column of categories."
         )
-    prior = Pmf(np.arange(len(labels), dtype=np.float64), categories.counts / records)
-    indices = np.arange(len(labels))
-    return SecretDistribution(prior, labels, records, None, indices, len(labels), 1.0, integers=categories.integers)
+    indices, total = np.arange(len(labels)), int(records.sum())
+    prior = Pmf(indices.astype(np.float64), records / total)
+    return SecretDistribution(prior, tuple(labels), total, None, indices, len(labels), 1.0, integers=integers)
 
 
-def _categories(data: Any) -> _Categories | None:
-    """Return the categories of a column; None for numbers that doubles hold as they are."""
+def _categories(data: Any) -> SecretDistribution | None:
+    """Return the distribution of the categories of a column; None for numbers that doubles hold as they are."""
     if isinstance(data, columns.Column):
         counts = _count_texts(data.texts())
         labels = data.sorted_categories(counts)
         integers = [columns.whole_number(label) for label in labels] if data.arrow_type is None else [None]
         whole = None if None in integers else tuple(x for x in integers if x is not None)
-        return _Categories(tuple(labels), np.array([counts[label] for label in labels]), whole)
+        return _of_categories(labels, [counts[label] for label in labels], whole)
     entries = _inexact_entries(data)
     if entries is None:
         return None
     if not _all_numbers(entries):
         counts = _count_texts(entries)
         labels = columns.sorted_categories(counts)
-        return _Categories(tuple(labels), np.array([counts[label] for label in labels]))
+        return _of_categories(labels, [counts[label] for label in labels])
     if _inexact_numbers(entries) is None:
         return None
     records = Counter(entries)
     values = sorted(records)
     whole = tuple(int(x) for x in values) if all(isinstance(x, numbers.Integral) for x in values) else None
-    return _Categories(tuple(map(str, values)), np.array([records[x] for x in values]), whole)
+    return _of_categories(list(map(str, values)), [records[x] for x in values], whole)
 
 
 def _check_exact_numbers(data: Any) -> None:
