@@ -67,7 +67,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add("--curve", metavar="GRID", help="epsilons of the curves, in nats: same forms (default: 81 from 0.01 to 100)")
     add(
-        "--sensitivity", metavar="S", help="largest distance between two possible values, in the unit of the column "
+        "--sensitivity", metavar="S", type=float, help="largest distance between two possible values, in the unit of the column "
         "that is known without the data (default: range of the column, which is computed from the private data)",
     )  # fmt: skip
     add("--format", metavar="LIST", help="comma-separated, of csv, parquet, json, html, or none (default: all)")
@@ -110,7 +110,7 @@ def _assess(args: argparse.Namespace, out: str | None) -> Any:
         )
     keywords = {
         "sigma": args.sigma, "epsilon": args.curve if has_level or args.epsilon is None else args.epsilon,
-        "bins": _bins(args.bins), "sensitivity": _sensitivity(args.sensitivity), "n_jobs": args.n_jobs,
+        "bins": _bins(args.bins), "sensitivity": args.sensitivity, "n_jobs": args.n_jobs,
         "progress": not args.quiet, "checkpoint": out, "resume": args.resume,
     }  # fmt: skip
     if has_level:
@@ -225,12 +225,3 @@ def _bins(text: str) -> int | None:
             f"--bins must be a whole number or exact; got {text!r}. Leave it out to release the values as they are."
         )
     return int(text)
-
-
-def _sensitivity(text: str | None) -> float | None:
-    if text is None:
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        raise DomainError(f"--sensitivity must be a number; got {text!r}. Pass it in the unit of the column.") from None

@@ -162,35 +162,46 @@ def _summary(args: argparse.Namespace, composition: Composition, steps: Sequence
     text = "; ".join(_step_text(step) for step in steps[:_MOST_SHOWN])
     text += f"; {len(steps) - _MOST_SHOWN} more kinds" if len(steps) > _MOST_SHOWN else ""
     composed = f"{composition.count:,} release{plural}: {text or Path(args.file).name}"
-    return _Summary(composed, [] if args.file is not None else _assumptions(args), direction)
+    return _Summary(composed, _assumptions(args), direction)
 
 
 def _search_text(args: argparse.Namespace) -> str:
-    given = ", ".join(f"{name} {getattr(args, name):g}" for name in ("sigma", "rate", "count")
-                      if getattr(args, name) is not None)  # fmt: skip
-    step = "sampled gaussian" if args.rate is not None else "gaussian"
-    step = step if args.file is None else Path(args.file).name
-    return f"{step}{', ' if given else ''}{given}"
+    step = _kind(args).replace("_", " ") if args.file is None else Path(args.file).name
+    return ", ".join([step, *(f"{name} {number:g}" for name, number in _given(args).items())])
 
 
 def _assumptions(args: argparse.Namespace) -> list[str]:
     """What stands for options that were left out."""
     if args.file is not None:
         return []
-    left_out = {"count": "--count was not given: 1 release.", "rate": "--rate was not given: no sampling, rate 1."}
-    return [text for name, text in left_out.items() if getattr(args, name) is None
-            and not (name == "count" and args.largest_count)]  # fmt: skip
+    assumed = [] if args.count is not None or args.largest_count else ["--count was not given: 1 release."]
+    return assumed if args.rate is not None else [*assumed, "--rate was not given: no sampling, rate 1."]
+
+
+def _given(args: argparse.Namespace) -> dict[str, float]:
+    """The options that are given of those that say what a step is."""
+    options = {name: getattr(args, name) for name in ("sigma", "rate", "count")}
+    return {name: number for name, number in options.items() if number is not None}
+
+
+def _kind(args: argparse.Namespace) -> str:
+    """The kind of the step that the options describe."""
+    return "gaussian" if args.rate is None else "sampled_gaussian"
+
+
+def _check_file_alone(args: argparse.Namespace) -> None:
+    """Refuse options that say what a step is beside a file that says it too."""
+    for name, number in _given(args).items():
+        raise DomainError(
+            f"--{name} must be left out where FILE is given; got {number!r}. Write it into a table of steps."
+        )
 
 
 def _composition_of_events(args: argparse.Namespace) -> Composition:
     """The composition of a JSON file of Opacus or dp_accounting."""
     from ..adapters import composition_from_dp_events, composition_from_opacus
 
-    for name in ("sigma", "rate", "count"):
-        if getattr(args, name) not in (None, False):
-            raise DomainError(
-                f"--{name} must be left out for a list of events; got it with {args.file!r}. Write a table of steps."
-            )
+    _check_file_alone(args)
     try:
         content = json.loads(Path(args.file).read_text(encoding="utf-8-sig"))
     except (ValueError, RecursionError) as error:
@@ -218,18 +229,12 @@ def _steps(args: argparse.Namespace) -> list[ComposedStep]:
     """The steps of the table or of the options."""
     from ..adapters.step_tables import make_step, read_steps
 
-    options = [name for name in ("sigma", "rate", "count") if getattr(args, name) is not None]
     if args.file is not None:
-        if options:
-            raise DomainError(
-                f"--{options[0]} must be left out where FILE is given; got {getattr(args, options[0])!r}. Write it "
-                "into the table."
-            )
+        _check_file_alone(args)
         return read_steps(args.file)
     if args.sigma is None:
         raise DomainError("FILE or --sigma must be given; got neither. Write --sigma 1 --rate 0.01 --count 1000.")
-    kind = "gaussian" if args.rate is None else "sampled_gaussian"
-    return [make_step({"kind": kind, "sigma": args.sigma, "rate": args.rate, "count": args.count})]
+    return [make_step({"kind": _kind(args), **_given(args)})]
 
 
 def _search(
@@ -248,8 +253,7 @@ def _search(
     if args.least_sigma:
         if args.file is not None or args.sigma is not None:
             raise DomainError("FILE and --sigma must be left out with --least-sigma; got one. It is what is searched.")
-        kind = "gaussian" if args.rate is None else "sampled_gaussian"
-        entry = {"kind": kind, "rate": args.rate, "count": args.count}
+        entry = {"kind": _kind(args), **_given(args)}
         count = make_step(entry | {"sigma": 1.0}).count
 
         def pair_of_sigma(sigma: float) -> Any:
