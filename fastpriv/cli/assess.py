@@ -67,8 +67,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add("--curve", metavar="GRID", help="epsilons of the curves, in nats: same forms (default: 81 from 0.01 to 100)")
     add(
-        "--sensitivity", metavar="S", type=float, help="largest distance between two possible values, in the unit of the column "
-        "that is known without the data (default: range of the column, which is computed from the private data)",
+        "--sensitivity", metavar="S", type=float, help="largest distance between two possible values, in the unit of "
+        "the column, that is known without the data (default: range of the column, which is computed from the private "
+        "data)",
     )  # fmt: skip
     add("--format", metavar="LIST", help="comma-separated, of csv, parquet, json, html, or none (default: all)")
     add("--resume", action="store_true", help="take the finished blocks of an interrupted run with the same settings")

@@ -362,5 +362,3 @@ def _text(rows: Sequence[_Answer]) -> str:
         kind = f"{own[0].estimate.kind}, {own[0].estimate.method}"
         text += "\n".join([*aligned(table), kind, "", ""])
     return text[:-1]
-
-

@@ -196,7 +196,9 @@ class DivergenceTable(Table):
         if "epsilon" in self.options and self.options["epsilon"].size > 1:
             curves = [self.estimate[0], self.estimate[1]] if self.options.get("both") else [self.estimate]
             labels = ["P||Q", "Q||P"][: len(curves)]
-            draw = partial(profile, curves, self.options["epsilon"], labels=labels, title=QUANTITIES["hockey-stick"].title)
+            draw = partial(
+                profile, curves, self.options["epsilon"], labels=labels, title=QUANTITIES["hockey-stick"].title
+            )
             images.append((draw, "Curve of the hockey-stick divergence over epsilon, with its bounds"))
         if self.mixtures[0].dimension == 1:
             images.append((partial(_draw_densities, self.mixtures), "Densities of the distributions on the line"))
@@ -230,39 +232,29 @@ def _draw_densities(mixtures: Sequence[GaussianMixture]) -> Any:
 
 
 def compute_table(
-    quantity: str,
-    mixtures: Sequence[tuple[str, GaussianMixture]],
-    *,
-    epsilon: str | None = None,
-    order: float | None = None,
-    both: bool = False,
-    certified: bool = False,
-    unit: Information = "nats",
-    **sampling: Any,
+    quantity: str, mixtures: Sequence[tuple[str, GaussianMixture]], given: Mapping[str, Any], **sampling: Any
 ) -> DivergenceTable:
     """Compute a quantity of the mixtures, each with the name that the answer shows; ``sampling`` is passed on.
 
+    ``given`` has the options epsilon, order, both, certified and unit; None or False stands for one that is left out.
     A KeyboardInterrupt carries the table of the bounds reached so far as ``best``, if there are any.
     """
     if quantity not in QUANTITIES:
         raise DomainError(f"quantity must be one of {', '.join(QUANTITIES)}; got {quantity!r}. Choose one of these.")
     entry = QUANTITIES[quantity]
-    arguments = {
-        "both": both or None, "certified": certified or None, "epsilon": epsilon, "order": order,
-        "unit": None if unit == "nats" else unit,
-    }  # fmt: skip
-    for name, value in arguments.items():
-        if value is not None and name not in entry.takes:
+    options = {name: value for name, value in given.items() if value is not None and value is not False}
+    for name in options:
+        if name not in entry.takes:
             owners = ", ".join(other_name for other_name, other in QUANTITIES.items() if name in other.takes)
             raise DomainError(f"--{name} must be left out for {quantity}; got it. It belongs to {owners}.")
-    options: dict[str, Any] = {name: value for name, value in arguments.items() if value is not None and name != "unit"}
+    unit: Information = options.pop("unit", "nats")
     if "epsilon" in entry.takes:
         options["epsilon"] = build_grid(
-            "epsilon", "0" if epsilon is None else epsilon, "at least 0 and finite",
-            lambda x: (x >= 0) & (x < math.inf), "Epsilons are in nats.",
+            "epsilon", options.get("epsilon", "0"), "at least 0 and finite", lambda x: (x >= 0) & (x < math.inf),
+            "Epsilons are in nats.",
         )  # fmt: skip
     if "order" in entry.takes:
-        options["order"] = 2.0 if order is None else order
+        options.setdefault("order", 2.0)
     function = getattr(import_module(f"fastpriv.divergences.{entry.module}"), entry.name)
     names, distributions = zip(*mixtures, strict=True)
 

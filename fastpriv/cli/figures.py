@@ -24,7 +24,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         json="print the tables as JSON; writes files only with --out", quiet="no progress bar, no text",
     )  # fmt: skip
     parser.epilog = "Example: fastpriv figures figure2 --out figures --figure svg"
-    parser.set_defaults(run=run, files="figures", interrupted="files that are there are whole. Run the same command again.")
+    parser.set_defaults(
+        run=run, files="figures", interrupted="files that are there are whole. Run the same command again."
+    )
 
 
 def run(args: argparse.Namespace) -> int:

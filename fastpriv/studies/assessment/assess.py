@@ -257,7 +257,9 @@ def _run_cases(
                 report(len(done))
         missing = [position for position in range(len(tasks)) if position not in done]
         _announce_long_run(cases, [tasks[position] for position in missing], n_jobs)
-        computed = ordered_map(lambda task: _block(cases, task), [tasks[position] for position in missing], n_jobs=n_jobs)
+        computed = ordered_map(
+            lambda task: _block(cases, task), [tasks[position] for position in missing], n_jobs=n_jobs
+        )
         for position, block in zip(missing, computed, strict=True):
             index, rows = tasks[position]
             checkpoints[index].save(rows, block)

@@ -113,8 +113,7 @@ def _quantities_table(report: Any) -> TextTable:
         title = f"{name} at epsilon = {report.epsilon[index]:g}" if quantity.curve else name
         for i in summary.shown_rows(report):
             at = (i, index) if quantity.curve else i
-            numbers = (float(x[at]) for x in (grid.value, grid.lower, grid.upper))
-            value, *bounds = bracket_texts(*numbers, _DIGITS)
+            value, *bounds = bracket_texts(grid.value[at], grid.lower[at], grid.upper[at], _DIGITS)
             shown = "-" if grid.is_bound_only(i) else value
             parameter = [f"{report.grid[i]:.6g}"] if report.parameter else []
             rows.append([title, *parameter, shown, *bounds, quantity.unit, grid.kind[i]])

@@ -289,7 +289,9 @@ def _inexact_entries(data: Any) -> Sequence[Any] | None:
     kind = array.dtype.kind
     if kind == "b" or (kind == "f" and array.dtype.itemsize <= 8):
         return None
-    if kind in "iu" and not (np.any(array > columns.LARGEST_EXACT_INTEGER) or np.any(array < -columns.LARGEST_EXACT_INTEGER)):
+    if kind in "iu" and not (
+        np.any(array > columns.LARGEST_EXACT_INTEGER) or np.any(array < -columns.LARGEST_EXACT_INTEGER)
+    ):
         return None
     if array.ndim != 1 or array.size == 0:
         if kind in "iuf":

@@ -268,7 +268,7 @@ def _repeated_runs(
 def _candidates(
     scores: FloatArray, member: BoolArray, selection: str, fixed: float | None
 ) -> tuple[FloatArray, FloatArray, int]:
-    """Rows of counts that choose a threshold, those that are audited there, and among how many tests error is shared."""
+    """Rows of counts that choose a threshold, those that are audited, and how many tests share the error."""
     inside, outside = np.sort(scores[member]), np.sort(scores[~member])
     if fixed is None and selection == "split":
         halves = _halves(inside), _halves(outside)
