@@ -167,7 +167,7 @@ def _summary(args: argparse.Namespace, composition: Composition, steps: Sequence
 
 def _search_text(args: argparse.Namespace) -> str:
     step = _kind(args).replace("_", " ") if args.file is None else Path(args.file).name
-    return ", ".join([step, *(f"{name} {number:g}" for name, number in _given(args).items())])
+    return ", ".join([step, *(f"{name} {number:g}" for name, number in _step_options(args).items())])
 
 
 def _assumptions(args: argparse.Namespace) -> list[str]:
@@ -178,7 +178,7 @@ def _assumptions(args: argparse.Namespace) -> list[str]:
     return assumed if args.rate is not None else [*assumed, "--rate was not given: no sampling, rate 1."]
 
 
-def _given(args: argparse.Namespace) -> dict[str, float]:
+def _step_options(args: argparse.Namespace) -> dict[str, float]:
     """The options that are given of those that say what a step is."""
     options = {name: getattr(args, name) for name in ("sigma", "rate", "count")}
     return {name: number for name, number in options.items() if number is not None}
@@ -191,7 +191,7 @@ def _kind(args: argparse.Namespace) -> str:
 
 def _check_file_alone(args: argparse.Namespace) -> None:
     """Refuse options that say what a step is beside a file that says it too."""
-    for name, number in _given(args).items():
+    for name, number in _step_options(args).items():
         raise DomainError(
             f"--{name} must be left out where FILE is given; got {number!r}. Write it into a table of steps."
         )
@@ -234,7 +234,7 @@ def _steps(args: argparse.Namespace) -> list[ComposedStep]:
         return read_steps(args.file)
     if args.sigma is None:
         raise DomainError("FILE or --sigma must be given; got neither. Write --sigma 1 --rate 0.01 --count 1000.")
-    return [make_step({"kind": _kind(args), **_given(args)})]
+    return [make_step({"kind": _kind(args), **_step_options(args)})]
 
 
 def _search(
@@ -253,7 +253,7 @@ def _search(
     if args.least_sigma:
         if args.file is not None or args.sigma is not None:
             raise DomainError("FILE and --sigma must be left out with --least-sigma; got one. It is what is searched.")
-        entry = {"kind": _kind(args), **_given(args)}
+        entry = {"kind": _kind(args), **_step_options(args)}
         count = make_step(entry | {"sigma": 1.0}).count
 
         def pair_of_sigma(sigma: float) -> Any:
