@@ -40,9 +40,11 @@ _LONG_RUN = 10.0  # seconds from which a run is announced
 _MANY_VALUES = 2000  # different values from which they are grouped, and rounding them is advised
 _ADVISED_BINS = 1000  # equal bins that the announcement of a long run names
 # What to do about a refused grid.
-_SIGMA_REMEDY = "Pass standard deviations in the unit of the column, such as 1,10,100."
-_LEVEL_REMEDY = "Pass levels of LDP in nats, such as 0.5,1,2 (--epsilon)."  # remedy for levels that cannot be read
-_EPSILON_REMEDY = "Pass epsilons in nats, such as 0.1,1,10."  # remedy for epsilons that cannot be read
+_REMEDIES = {
+    "sigma": "Pass standard deviations in the unit of the column, such as 1,10,100.",
+    "level": "Pass levels of LDP in nats, such as 0.5,1,2 (--epsilon).",
+    "epsilon": "Pass epsilons in nats, such as 0.1,1,10.",
+}
 
 
 def assess(
@@ -351,17 +353,14 @@ def _uniform(channel: AnyChannel) -> Pmf:
 
 def _grids(secret: SecretDistribution, parameter: str, points: Any, epsilon: Any) -> tuple[FloatArray, FloatArray]:
     """Return the grids of the parameter and of epsilon, the default ones for None."""
-    if parameter == "sigma":
-        points = default_sigma(secret.deviation) if points is None else points
-        rows = parse_grid("sigma", points, "positive and finite", lambda x: (x > 0) & np.isfinite(x), _SIGMA_REMEDY)
-    elif parameter == "level":
-        points = default_level() if points is None else points
-        rows = parse_grid("level", points, "positive and finite", lambda x: (x > 0) & np.isfinite(x), _LEVEL_REMEDY)
-    else:
-        rows = Grid(1, lambda: np.zeros(1))
+    rows = Grid(1, lambda: np.zeros(1))
+    if parameter:
+        if points is None:
+            points = default_sigma(secret.deviation) if parameter == "sigma" else default_level()
+        remedy = _REMEDIES[parameter]
+        rows = parse_grid(parameter, points, "positive and finite", lambda x: (x > 0) & np.isfinite(x), remedy)
     epsilon = default_epsilon() if epsilon is None else epsilon
-    epsilons = parse_grid(
-        "epsilon", epsilon, "at least 0 and finite", lambda x: (x >= 0) & np.isfinite(x), _EPSILON_REMEDY
-    )
+    valid, remedy = "at least 0 and finite", _REMEDIES["epsilon"]
+    epsilons = parse_grid("epsilon", epsilon, valid, lambda x: (x >= 0) & np.isfinite(x), remedy)
     check_size(parameter or "1", rows, epsilons)
     return rows.build(), epsilons.build()
