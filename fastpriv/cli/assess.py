@@ -98,8 +98,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _assess(args: argparse.Namespace, out: str | None) -> Any:
-    from ..studies.assessment.assess import assess
-    from ..studies.assessment.default_grids import default_level
+    from ..studies.assessment.assess import assess, default_level
     from ..studies.assessment.families import FAMILIES, family_of
 
     names = [family_of(name.strip()).name for name in args.mechanism.split(",")]

@@ -6,6 +6,7 @@ so that a killed run can go on.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -23,13 +24,12 @@ from ...base.parallel import Progress, blocks, ordered_map
 from ...channels import AnyChannel
 from ...distributions import Pmf
 from .checkpoint import Checkpoint, open_store
-from .default_grids import check_size, default_epsilon, default_level, default_sigma
 from .families import MechanismFamily, family_of, required_parameters
 from .quantities import QuantityGrid, compute_quantities
 from .result import Assessment, Comparison, SensitivitySource
 from .secret import MAX_CATEGORIES, SecretDistribution, assign_inputs, secret_distribution
 
-__all__ = ["assess"]
+__all__ = ["assess", "default_epsilon", "default_level", "default_sigma"]
 
 Data = ArrayLike | Pmf
 _MAX_BLOCKS = 512  # of one column under one mechanism: enough for all threads, few enough files for a checkpoint
@@ -39,6 +39,9 @@ _SECONDS_OF_NOISE, _SECONDS_OF_GROUPING, _SECONDS_OF_VALUE, _SECONDS_OF_CURVE = 
 _LONG_RUN = 10.0  # seconds from which a run is announced
 _MANY_VALUES = 2000  # different values from which they are grouped, and rounding them is advised
 _ADVISED_BINS = 1000  # equal bins that the announcement of a long run names
+_MAX_CELLS = 5_000_000  # rows times epsilons of an assessment; a quantity then takes 120 MB
+# bound: none - which levels of noise are tabulated
+_SMALLEST_SCALE, _LARGEST_SCALE = 1e-298, 1e297  # scales between which all of a default grid are normal doubles
 # What to do about a refused grid.
 _REMEDIES = {
     "sigma": "Pass standard deviations in the unit of the column, such as 1,10,100.",
@@ -362,5 +365,34 @@ def _grids(secret: SecretDistribution, parameter: str, points: Any, epsilon: Any
     epsilon = default_epsilon() if epsilon is None else epsilon
     valid, remedy = "at least 0 and finite", _REMEDIES["epsilon"]
     epsilons = parse_grid("epsilon", epsilon, valid, lambda x: (x >= 0) & np.isfinite(x), remedy)
-    check_size(parameter or "1", rows, epsilons)
+    _check_size(parameter or "1", rows, epsilons)
     return rows.build(), epsilons.build()
+
+
+def _check_size(name: str, rows: Grid, epsilon: Grid) -> None:
+    """Refuse a product of grids that exceeds the memory, before anything is allocated."""
+    cells = rows.count * epsilon.count
+    if cells > _MAX_CELLS:
+        raise DomainError(
+            f"{name} x epsilon must be a grid of at most {_MAX_CELLS:,} cells; got {rows.count:,} x {epsilon.count:,} "
+            f"= {cells:,}. Take fewer points: the curves are smooth, and 100 points a factor of ten draw them."
+        )
+
+
+def default_sigma(scale: float) -> FloatArray:
+    """Round numbers (1, 1.5, 2, 3, 5, 7) from about a tenth of ``scale`` to a hundred times it."""
+    scale = min(max(scale, _SMALLEST_SCALE), _LARGEST_SCALE)
+    lowest = math.floor(math.log10(scale / 10.0))
+    steps = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
+    points = np.array([float(f"{step}e{power}") for power in range(lowest, lowest + 5) for step in steps])
+    return points[(points >= 0.08 * scale) & (points <= 120.0 * scale)]
+
+
+def default_level() -> FloatArray:
+    """Levels from 0.1 to 10 nats, ten to a factor of ten, round powers of ten included."""
+    return np.unique([float(f"{10.0 ** (i / 10 - 1):.3g}") for i in range(21)])
+
+
+def default_epsilon() -> FloatArray:
+    """Epsilons from 0.01 to 100 nats, 20 to a factor of ten, round powers of ten included."""
+    return np.unique([float(f"{10.0 ** (i / 20 - 2):.3g}") for i in range(81)])

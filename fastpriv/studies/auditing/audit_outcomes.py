@@ -20,7 +20,7 @@ __all__ = ["OneRun", "Outcomes", "RepeatedRuns"]
 _MOST = 2**53  # the largest count: doubles tell whole numbers apart up to here
 
 
-class _Counts(ValueObject):
+class _AuditCounts(ValueObject):
     """Counts of one shape, of which some are at most others."""
 
     __slots__ = ()
@@ -61,7 +61,7 @@ class _Counts(ValueObject):
         return f"{type(self).__name__}({', '.join(words)})"
 
 
-class RepeatedRuns(_Counts):
+class RepeatedRuns(_AuditCounts):
     """Counts of an attack on independent runs, each with its target in (a member) or out.
 
     Parameters
@@ -106,7 +106,7 @@ class RepeatedRuns(_Counts):
         self._set_counts((true_positives, members, false_positives, non_members), ((0, 1), (2, 3)))
 
 
-class OneRun(_Counts):
+class OneRun(_AuditCounts):
     """Counts of an attack on one run, into which each of many canaries came by the toss of a fair coin.
 
     Parameters
