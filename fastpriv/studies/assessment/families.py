@@ -153,19 +153,26 @@ class Requirement:
     kind: str
 
 
-# Targets of the report for Gaussian noise, with the least sigma of a secret and a sensitivity.
-_SIGMA_TARGETS: Mapping[str, Callable[[SecretDistribution, float], Estimate]] = {
-    "at most 0.1 bit on average": lambda s, span: calibration.sigma_from_cd_lmip(0.1, s.prior, unit="bits"),
-    "at most 0.01 bit on average": lambda s, span: calibration.sigma_from_cd_lmip(0.01, s.prior, unit="bits"),
-    "LIP, epsilon = 1, delta = 1e-5": lambda s, span: calibration.sigma_from_lip(1.0, 1e-5, s.prior),
-    "LDP, epsilon = 1, delta = 1e-5": lambda s, span: calibration.sigma_from_ldp(1.0, 1e-5, span),
-}
+def _maximal_bayesian_privacy(secret: SecretDistribution, mechanism: Any) -> Estimate:
+    return notions.lip_epsilon(secret.input_probabilities, mechanism)
+
+
 # Targets of the report for mechanisms with a level: a quantity of secret and mechanism, and its bound in nats.
 _LEVEL_TARGETS: Mapping[str, tuple[Callable[[SecretDistribution, Any], Estimate], float]] = {
     "at most 0.1 bit on average": (mutual_information, 0.1 * LOG_2),
     "at most 0.01 bit on average": (mutual_information, 0.01 * LOG_2),
-    "MBP, xi = 1": (lambda s, mechanism: notions.lip_epsilon(s.input_probabilities, mechanism), 1.0),
+    "MBP, xi = 1": (_maximal_bayesian_privacy, 1.0),
 }
+
+
+def _least_sigmas(secret: SecretDistribution, sensitivity: float) -> dict[str, Estimate]:
+    """Least sigma of Gaussian noise for each target of the report."""
+    return {
+        "at most 0.1 bit on average": calibration.sigma_from_cd_lmip(0.1, secret.prior, unit="bits"),
+        "at most 0.01 bit on average": calibration.sigma_from_cd_lmip(0.01, secret.prior, unit="bits"),
+        "LIP, epsilon = 1, delta = 1e-5": calibration.sigma_from_lip(1.0, 1e-5, secret.prior),
+        "LDP, epsilon = 1, delta = 1e-5": calibration.sigma_from_ldp(1.0, 1e-5, sensitivity),
+    }
 
 
 def required_parameters(
@@ -177,8 +184,8 @@ def required_parameters(
     the level or scores are of any shape: there the level that is found meets its target, but a higher one might too.
     """
     if family.parameter == "sigma":
-        sigmas = ((text, calibrate(secret, sensitivity)) for text, calibrate in _SIGMA_TARGETS.items())
-        return tuple(Requirement(text, float(sigma.upper), sigma.kind) for text, sigma in sigmas)
+        sigmas = _least_sigmas(secret, sensitivity)
+        return tuple(Requirement(text, float(sigma.upper), sigma.kind) for text, sigma in sigmas.items())
     if family.parameter == "level":
         levels = ((text, _highest_level(*goal, secret, family, sensitivity)) for text, goal in _LEVEL_TARGETS.items())
         return tuple(Requirement(text, *level) for text, level in levels)

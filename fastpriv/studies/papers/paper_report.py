@@ -98,14 +98,18 @@ class Paper:
         return [*paths, write_text(folder / "figures.html", text)]
 
     def json_pieces(self) -> Iterator[str]:
-        """The JSON document: parameters, time and table of each figure; infinite numbers are strings."""
-        figures = [
-            {
+        """The JSON document in pieces: parameters, time and table of each figure; infinite numbers are strings."""
+        yield json.dumps({"fastpriv": VERSION, "source": SOURCE}, indent=1)[:-2] + ',\n "figures": ['
+        for i, figure in enumerate(self.figures):
+            head = {
                 "name": figure.name, "parameters": dict(figure.parameters), "seconds": figure.seconds,
-                "curves": figure.meanings(), "table": list(figure.named_rows()),
-            } for figure in self.figures
-        ]  # fmt: skip
-        yield json.dumps(json_safe({"fastpriv": VERSION, "source": SOURCE, "figures": figures}), indent=1) + "\n"
+                "curves": figure.meanings(),
+            }  # fmt: skip
+            yield ("," if i else "") + "\n  " + json.dumps(head)[:-1] + ', "table": ['
+            for j, row in enumerate(figure.named_rows()):
+                yield (",\n   " if j else "\n   ") + json.dumps(json_safe(row))
+            yield "\n  ]}"
+        yield "\n ]\n}\n"
 
 
 def paper(name: str | int = "all", *, progress: Progress = None) -> Paper:
