@@ -207,19 +207,15 @@ def audit_scores(
             confidence=level if of_kind == "statistical" else None,
         )  # fmt: skip
 
-    epsilon, mu = ([number[0] if single else number for number in numbers] for numbers in bounds)
-    found = (
-        estimate(epsilon[0], epsilon[1], "nats", kind, method), estimate(mu[0], mu[1], "1", kind, method)
-    )  # fmt: skip
-    curve = None
-    if single:
-        order = np.argsort(audited, kind="stable")
-        audited = audited[order]
-        text = f"{design.replace('_', ' ')}, fixed"
-        curve = estimate(pointwise[order], pointwise[order], "nats", "statistical", text)
-    audited = audited if single else np.zeros(0)
+    (epsilon, at_half), (mu, mu_at_half) = bounds
+    found = estimate(epsilon, at_half, "nats", kind, method), estimate(mu, mu_at_half, "1", kind, method)
     rows = counts.astype(np.int64)
-    return ScoreAudit(found[0], found[1], design, words, d, audited, curve, rows[0] if single else rows)
+    if not single:
+        return ScoreAudit(*found, design, words, d, np.zeros(0), None, rows)
+    order = np.argsort(audited, kind="stable")
+    text = f"{design.replace('_', ' ')}, fixed"
+    curve = estimate(pointwise[order], pointwise[order], "nats", "statistical", text)
+    return ScoreAudit(found[0][0], found[1][0], design, words, d, audited[order], curve, rows[0])
 
 
 def _warn_of_sign(x: FloatArray, b: BoolArray) -> None:
