@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from ...base.numerics import rounded_down, rounded_up
+from ...base.table import bracket_texts
 from ...report import Details, Pictures, TextTable, kind_meanings, page, panels_of_assessment, panels_of_comparison
 from . import summary
 from .quantities import QUANTITIES
@@ -113,10 +113,9 @@ def _quantities_table(report: Any) -> TextTable:
         title = f"{name} at epsilon = {report.epsilon[index]:g}" if quantity.curve else name
         for i in summary.shown_rows(report):
             at = (i, index) if quantity.curve else i
-            value, lower, upper = float(grid.value[at]), float(grid.lower[at]), float(grid.upper[at])
+            value, *bounds = bracket_texts(grid.value[at], grid.lower[at], grid.upper[at], _DIGITS)
+            shown = "-" if grid.is_bound_only(i) else value
             parameter = [f"{report.grid[i]:.6g}"] if report.parameter else []
-            shown = "-" if grid.is_bound_only(i) else f"{value:.{_DIGITS}g}"
-            bounds = rounded_down(lower, _DIGITS), rounded_up(upper, _DIGITS)
             rows.append([title, *parameter, shown, *bounds, quantity.unit, grid.kind[i]])
     parameter = [report.parameter] if report.parameter else []
     headings = ["quantity", *parameter, "value", "lower", "upper", "unit", "kind"]

@@ -13,7 +13,7 @@ from ...base.column_files import ColumnFile
 from ...base.errors import DomainError
 from ...base.files import read_npz
 from ...base.numerics import BoolArray, FloatArray
-from ...distributions.columns import open_column, read_categories
+from ...distributions import columns
 
 __all__ = ["read_scores"]
 
@@ -81,8 +81,8 @@ def read_scores(
                 f"{', '.join(map(validate.shortened, table.names[:10]))} in {str(file)!r}. Name the columns of "
                 "scores and of memberships."
             )
-    scores = open_column(table, names[0], "error").numbers()
-    words = [str(word) for word in read_categories(file, names[1])]
+    scores = columns.read_column(file, names[0])
+    words = [str(word) for word in columns.read_categories(file, names[1])]
     cells = np.array([word.strip().lower() for word in words])
     inside = np.isin(cells, list(_IN))
     wrong = ~inside & ~np.isin(cells, list(_OUT))

@@ -108,9 +108,7 @@ def audit_epsilon(
     numbers = validate.real("delta", delta, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
     chosen, level = _form(outcomes, form), _level(confidence)
     validate.broadcastable("delta", numbers, "the counts", getattr(outcomes, outcomes._fields[0]))
-    rows, index, shape = _rows(outcomes, numbers)
-    answers = [epsilon_bounds(rows, chosen, 1.0 - one)[index].reshape(shape) for one in (level, _HALVED)]
-    return _estimate(answers, level, "nats", _METHODS[chosen])
+    return _lower_bounds(_rows(outcomes, numbers), epsilon_bounds, chosen, level, "nats")
 
 
 def audit_gaussian_dp(outcomes: Outcomes, *, confidence: float = 0.95, form: Form | None = None) -> Estimate:
@@ -156,9 +154,7 @@ def audit_gaussian_dp(outcomes: Outcomes, *, confidence: float = 0.95, form: For
     chosen, level = _form(outcomes, form), _level(confidence)
     if chosen == "as_published":
         raise DomainError("form must be exact for a Gaussian audit of one run; got 'as_published'. Leave it out.")
-    rows, index, shape = _rows(outcomes)
-    answers = [mu_bounds(rows, chosen, 1.0 - one)[index].reshape(shape) for one in (level, _HALVED)]
-    return _estimate(answers, level, "1", _METHODS[chosen])
+    return _lower_bounds(_rows(outcomes), mu_bounds, chosen, level, "1")
 
 
 def audit_delta(
@@ -202,15 +198,7 @@ def audit_delta(
     if chosen == "as_published":
         raise DomainError("form must be exact for delta of one run; got 'as_published'. Leave it out.")
     validate.broadcastable("epsilon", levels, "the counts", getattr(outcomes, outcomes._fields[0]))
-    rows, index, shape = _rows(outcomes, levels)
-    answers = []
-    for error in (1.0 - level, 1.0 - _HALVED):
-        if chosen == "exact":
-            found = one_run.delta_of_level(rows, rows[:, 3], error)
-        else:
-            found = _by_rates(chosen)(rows, _delta_of_rates, error)
-        answers.append(found[index].reshape(shape))
-    return _estimate(answers, level, "probability", _METHODS[chosen])
+    return _lower_bounds(_rows(outcomes, levels), _delta_bounds, chosen, level, "probability")
 
 
 def audit_p_value(
@@ -386,6 +374,13 @@ def epsilon_bounds(rows: FloatArray, form: str, error: float) -> FloatArray:
     return np.maximum(answer - _ROUNDING * (1.0 + answer), 0.0)
 
 
+def _delta_bounds(rows: FloatArray, form: str, error: float) -> FloatArray:
+    """The largest delta that is excluded, of each row of counts and epsilon."""
+    if form == "exact":
+        return one_run.delta_of_level(rows, rows[:, 3], error)
+    return _by_rates(form)(rows, _delta_of_rates, error)
+
+
 def mu_bounds(rows: FloatArray, form: str, error: float) -> FloatArray:
     """The largest mu that is excluded, of each row of counts."""
     if form in ("product", "two_bounds"):
@@ -523,7 +518,15 @@ def _rows(outcomes: Outcomes, *more: FloatArray) -> tuple[FloatArray, Any, tuple
     return *distinct_rows(np.stack([column.ravel() for column in columns], axis=1)), shape
 
 
-def _estimate(answers: list[FloatArray], level: float, unit: Unit, method: str) -> Estimate:
-    lower, value = answers[0], np.maximum(answers[0], answers[1])
+def _lower_bounds(
+    distinct: tuple[FloatArray, Any, tuple[int, ...]], bounds: Callable[[FloatArray, str, float], FloatArray],
+    form: str, level: float, unit: Unit,
+) -> Estimate:  # fmt: skip
+    """The bounds of each audit at this level, and at confidence 1/2, of what ``_rows`` returned."""
+    rows, index, shape = distinct
+    lower, halved = (bounds(rows, form, 1.0 - one)[index].reshape(shape) for one in (level, _HALVED))
     upper = np.full_like(lower, 1.0 if unit == "probability" else np.inf)
-    return Estimate(value, lower, upper, kind="statistical", unit=unit, method=method, confidence=level)
+    return Estimate(
+        np.maximum(lower, halved), lower, upper, kind="statistical", unit=unit, method=_METHODS[form],
+        confidence=level,
+    )  # fmt: skip

@@ -207,19 +207,15 @@ def audit_scores(
             confidence=level if of_kind == "statistical" else None,
         )  # fmt: skip
 
-    epsilon, mu = ([number[0] if single else number for number in numbers] for numbers in bounds)
-    found = (
-        estimate(epsilon[0], epsilon[1], "nats", kind, method), estimate(mu[0], mu[1], "1", kind, method)
-    )  # fmt: skip
-    curve = None
-    if single:
-        order = np.argsort(audited, kind="stable")
-        audited = audited[order]
-        text = f"{design.replace('_', ' ')}, fixed"
-        curve = estimate(pointwise[order], pointwise[order], "nats", "statistical", text)
-    audited = audited if single else np.zeros(0)
+    (epsilon, at_half), (mu, mu_at_half) = bounds
+    found = estimate(epsilon, at_half, "nats", kind, method), estimate(mu, mu_at_half, "1", kind, method)
     rows = counts.astype(np.int64)
-    return ScoreAudit(found[0], found[1], design, words, d, audited, curve, rows[0] if single else rows)
+    if not single:
+        return ScoreAudit(*found, design, words, d, np.zeros(0), None, rows)
+    order = np.argsort(audited, kind="stable")
+    text = f"{design.replace('_', ' ')}, fixed"
+    curve = estimate(pointwise[order], pointwise[order], "nats", "statistical", text)
+    return ScoreAudit(found[0][0], found[1][0], design, words, d, audited[order], curve, rows[0])
 
 
 def _warn_of_sign(x: FloatArray, b: BoolArray) -> None:
@@ -242,46 +238,44 @@ def _repeated_runs(
     if guesses is not None:
         raise DomainError(f"guesses must be left out for repeated runs; got {guesses!r}. Pass a threshold, or none.")
     fixed = None if threshold is None else validate.scalar("threshold", threshold)
-    bounds = [[np.zeros(len(x)) for _ in range(2)] for _ in range(2)]
-    candidates: list[list[list[FloatArray]]] = [[[], []], [[], []]]  # rows of counts, by quantity and level
-    for scores, member in zip(x, b, strict=True):
-        inside, outside = np.sort(scores[member]), np.sort(scores[~member])
-        for k, error in enumerate((1.0 - level, 1.0 - _HALVED)):
-            if fixed is not None:
-                rows, share = _counts_at(np.array([fixed]), inside, outside), error
-            elif selection == "split":
-                halves = _halves(inside), _halves(outside)
-                thresholds = np.unique(np.r_[halves[0][0], halves[1][0]])
-                choosing = _counts_at(thresholds, *(np.sort(half[0]) for half in halves))
-                judged = _counts_at(thresholds, *(np.sort(half[1]) for half in halves))
-                for quantity in range(2):
-                    best = _screened(choosing, quantity, delta, error)
-                    candidates[quantity][k].append(judged[best : best + 1])
-                continue
-            elif selection == "simultaneous":
-                rows = _counts_at_ranks(inside, outside)
-                share = error / len(rows)
-            else:
-                rows, share = _counts_at(np.unique(scores), inside, outside), error
-            for quantity in range(2):  # the bound by two rates says at which threshold the other one is computed
-                best = _screened(rows, quantity, delta, share)
-                candidates[quantity][k].append(rows[best : best + 1])
+    errors = (1.0 - level, 1.0 - _HALVED)
+    best, tests = [], np.empty(len(x))  # the rows of counts by audit, quantity and level, and among how many they are
+    for k, (scores, member) in enumerate(zip(x, b, strict=True)):
+        choosing, audited, tests[k] = _candidates(scores, member, selection, fixed)
+        # The bound by two rates says at which threshold the other one is computed.
+        best.append([[audited[_screened(choosing, quantity, delta, error / tests[k])] for error in errors]
+                     for quantity in range(2)])  # fmt: skip
+    chosen = np.array(best)
     form = "two_bounds" if selection == "as_published" and fixed is None else "product"
+    bounds = [[np.empty(len(x)) for _ in errors] for _ in range(2)]
     for quantity in range(2):
-        for k, error in enumerate((1.0 - level, 1.0 - _HALVED)):
-            chosen = np.concatenate(candidates[quantity][k])
-            errors = np.full(len(chosen), error)
-            if fixed is None and selection == "simultaneous":
-                errors = error / np.array([_rank_count(int(row[1]), int(row[3])) for row in chosen])
-            for one in np.unique(errors):
-                some = errors == one
-                bounds[quantity][k][some] = _bounds(chosen[some], quantity, delta, form, float(one))
-    inside, outside = np.sort(x[0][b[0]]), np.sort(x[0][~b[0]])
-    audited = np.unique(x[0]) if fixed is None else np.array([fixed])
-    audited = audited[np.unique(np.linspace(0, audited.size - 1, _MOST_POINTS).astype(np.intp))]
-    rows = _counts_at(audited, inside, outside)
+        for k, error in enumerate(errors):
+            for number in np.unique(tests):
+                some = tests == number
+                rows = chosen[some, quantity, k]
+                bounds[quantity][k][some] = _bounds(rows, quantity, delta, form, float(error / number))
+    thresholds = np.unique(x[0]) if fixed is None else np.array([fixed])
+    thresholds = thresholds[np.unique(np.linspace(0, thresholds.size - 1, _MOST_POINTS).astype(np.intp))]
+    rows = _counts_at(thresholds, np.sort(x[0][b[0]]), np.sort(x[0][~b[0]]))
     pointwise = _bounds(rows, 0, delta, "product", 1.0 - level) if len(x) == 1 else np.zeros(0)
-    return bounds, audited, pointwise, np.concatenate(candidates[0][0])
+    return bounds, thresholds, pointwise, chosen[:, 0, 0]
+
+
+def _candidates(
+    scores: FloatArray, member: BoolArray, selection: str, fixed: float | None
+) -> tuple[FloatArray, FloatArray, int]:
+    """Rows of counts that choose a threshold, those that are audited, and how many tests share the error."""
+    inside, outside = np.sort(scores[member]), np.sort(scores[~member])
+    if fixed is None and selection == "split":
+        halves = _halves(inside), _halves(outside)
+        thresholds = np.unique(np.r_[halves[0][0], halves[1][0]])
+        first, second = (_counts_at(thresholds, *(np.sort(half[i]) for half in halves)) for i in (0, 1))
+        return first, second, 1
+    if fixed is None and selection == "simultaneous":
+        rows = _counts_at_ranks(inside, outside)
+        return rows, rows, len(rows)
+    rows = _counts_at(np.unique(scores) if fixed is None else np.array([fixed]), inside, outside)
+    return rows, rows, 1
 
 
 def _one_run(
@@ -361,10 +355,6 @@ def _counts_at_ranks(inside: FloatArray, outside: FloatArray) -> FloatArray:
 def _ranks(size: int) -> list[int]:
     """0, 1, 2, 4, ... up to half of the scores."""
     return [0, *(2**j for j in range(size.bit_length()) if 2 * 2**j <= size)]
-
-
-def _rank_count(members: int, non_members: int) -> int:
-    return len(_ranks(members)) + len(_ranks(non_members))
 
 
 def _screened(rows: FloatArray, quantity: int, delta: float, error: float) -> int:
