@@ -19,12 +19,13 @@ from ..base import validate
 from ..base.errors import DomainError
 from ..composition.compositions import Composition, compose
 from ..composition.engines import root_bounds
-from ..composition.steps import AtomStep, BoundingSteps
 from ..distributions import GaussianMixture
 from ..mechanisms.gaussian import GaussianMechanism
 from ..mechanisms.geometric import GeometricMechanism
 from ..mechanisms.laplace import LaplaceMechanism
 from ..mechanisms.subsampled_gaussian import PoissonSampledGaussian
+from ..pairs.discrete_pairs import DiscretePair
+from ..pairs.protocol import BoundingPairs
 
 __all__ = ["composition_from_dp_events", "composition_from_opacus"]
 
@@ -210,8 +211,8 @@ def _poisson_sampled(event: Any, rate: Any) -> Composition:
     if low == high:
         return above
     forward, backward = (
-        BoundingSteps(one.above, (other.above,))
-        for one, other in ((above.forward_steps, below.forward_steps), (above.backward_steps, below.backward_steps))
+        BoundingPairs(one.dominating, (other.dominating,))
+        for one, other in ((above.forward_pairs, below.forward_pairs), (above.backward_pairs, below.backward_pairs))
     )
     return Composition(forward, backward, 1, False)
 
@@ -242,11 +243,11 @@ def _randomized_response(noise: Any, buckets: Any) -> Composition:
         return compose([])
     lie = Fraction(share) / k
     p = np.array([float(x) for x in (1 - (k - 1) * lie, lie, (k - 2) * lie)])
-    step = AtomStep(p[p > 0.0], p[[1, 0, 2]][p > 0.0], 1, _ROUNDING, _ROUNDING)
+    pair = DiscretePair(p[p > 0.0], p[[1, 0, 2]][p > 0.0], 1, _ROUNDING, _ROUNDING)
     if share == 0.0:
         return _without_privacy()
-    steps = BoundingSteps((step,))
-    return Composition(steps, steps, 1, False)
+    pairs = BoundingPairs((pair,))
+    return Composition(pairs, pairs, 1, False)
 
 
 def _mixture_of_gaussians(deviation: Any, sensitivities: Any, probabilities: Any) -> Composition:
@@ -259,5 +260,5 @@ def _mixture_of_gaussians(deviation: Any, sensitivities: Any, probabilities: Any
 
 def _unordered(composition: Composition) -> Composition:
     """The same without an order of its two distributions."""
-    steps = composition.forward_steps, composition.backward_steps
+    steps = composition.forward_pairs, composition.backward_pairs
     return Composition(*steps, composition.count, False, composition.releases)

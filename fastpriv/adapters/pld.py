@@ -13,8 +13,8 @@ from ..base.errors import BackendMissingError, DomainError
 from ..base.estimate import Estimate, NumberLike
 from ..base.monotone import monotone
 from ..composition.compositions import compose, pair_of
-from ..composition.discretised_losses import discretised
-from ..composition.measured_losses import is_dp_accounting_pld
+from ..pairs.discretised_losses import discretised
+from ..pairs.measured_losses import is_dp_accounting_pld
 
 __all__ = ["PldCurve", "dp_accounting_pld"]
 

@@ -152,7 +152,7 @@ class _Summary(NamedTuple):
 def _summary(args: argparse.Namespace, composition: Composition, steps: Sequence[ComposedStep]) -> _Summary:
     words = {"forward": "forward (remove a record)", "backward": "backward (add a record)",
              "worst": "worst, the larger delta of removing and adding a record"}  # fmt: skip
-    if composition.forward_steps == composition.backward_steps:
+    if composition.forward_pairs == composition.backward_pairs:
         direction = "both have the same delta"
     elif args.direction is None and composition.ordered:
         direction = "forward, p against q as they are written"

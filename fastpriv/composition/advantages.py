@@ -21,10 +21,11 @@ from ..base.estimate import Estimate, NumberLike
 from ..base.monotone import monotone
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
 from ..conversions.differential_privacy import membership_advantage_from_dp
+from ..pairs.curve_pairs import PrivacyCurves
+from ..pairs.log_bounds import certified
 from .compositions import pair_of
 from .engines import Quantity, gaussian_bounds
 from .group_privacy import group_pair, group_size
-from .pairs import Pair, certified
 from .trade_off import curve_of_pair
 
 __all__ = ["advantage", "bayes_risk", "membership_advantage_bound", "privacy_profile", "reconstruction_robustness"]
@@ -141,7 +142,9 @@ def bayes_risk(p: Any, q: Any = None, prior: ArrayLike = 0.5) -> Estimate:
     )  # fmt: skip
 
 
-def _complement_bounds(pair: Pair, below: FloatArray, above: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+def _complement_bounds(
+    pair: PrivacyCurves, below: FloatArray, above: FloatArray
+) -> tuple[FloatArray, FloatArray] | None:
     """Bounds of 1 - delta between two epsilons >= 0, which rises, with digits of its own: integral of min(p, x q) is
     P(L <= epsilon) + x Q(L > epsilon). None where a pair is known by its curves alone."""
     low: Any
@@ -173,7 +176,9 @@ def _complement_bounds(pair: Pair, below: FloatArray, above: FloatArray) -> tupl
             high = np.nan_to_num(second[2, 1] + next_above(next_above(np.exp(above), 2) * second[1, 1]), nan=1.0)
     elif pair.discrete is not None:
         p, q = pair.discrete.p.astype(np.longdouble), pair.discrete.q.astype(np.longdouble)
-        gap = 1.1 * max(pair.discrete.p_gap, pair.discrete.q_gap) + (p.size + 40) * float(np.finfo(np.longdouble).eps)
+        gap = 1.1 * max(pair.discrete.p_relative_error, pair.discrete.q_relative_error) + (p.size + 40) * float(
+            np.finfo(np.longdouble).eps
+        )
         with np.errstate(over="ignore", invalid="ignore"):
             low, high = (
                 np.array([np.minimum(p, np.where(q > 0, np.exp(np.longdouble(e)) * q, 0)).sum() for e in level])

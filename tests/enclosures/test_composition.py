@@ -19,8 +19,8 @@ from fastpriv import (
 )
 from fastpriv.adapters import PldCurve, dp_accounting_pld
 from fastpriv.composition.compositions import pair_of
-from fastpriv.composition.discretised_losses import PrivacyLoss, discretised
 from fastpriv.composition.tilted_transforms import composed_bounds
+from fastpriv.pairs.discretised_losses import PrivacyLoss, discretised
 from oracles.composition import delta_of_masses
 
 ONE = GaussianMixture.single(0.0, 1.0)

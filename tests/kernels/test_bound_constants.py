@@ -9,9 +9,10 @@ import pytest
 
 from fastpriv import special
 from fastpriv.channels import base as channels
-from fastpriv.composition import engines, gaussian_fits, log_normal_sums, random_allocation
+from fastpriv.composition import engines, gaussian_fits
 from fastpriv.conversions import differential_privacy, mutual_information_privacy
 from fastpriv.kernels import _awgn
+from fastpriv.pairs import allocations, log_normal_sums
 from fastpriv.posteriors import ball_arithmetic
 from kernels import test_gaussian_mechanism, test_lmip_accuracy, test_special_accuracy
 
@@ -116,7 +117,7 @@ ULP = 2.0**-52  # at most, relative
     [
         (differential_privacy, "_GAUSSIAN_DELTA_ERROR", test_gaussian_mechanism.DELTA_RELATIVE),
         (gaussian_fits, "_CURVE_ERROR", test_gaussian_mechanism.DELTA_RELATIVE),
-        (random_allocation, "_GAUSSIAN_ERROR", test_gaussian_mechanism.DELTA_RELATIVE),
+        (allocations, "_GAUSSIAN_ERROR", test_gaussian_mechanism.DELTA_RELATIVE),
         (engines, "_GAUSSIAN_ERROR", test_gaussian_mechanism.LOG_RELATIVE),
         (mutual_information_privacy, "_RELATIVE_ERROR", test_lmip_accuracy.RELATIVE),
         (mutual_information_privacy, "_RELATIVE_ERROR_CD", test_lmip_accuracy.RELATIVE_ATOM),

@@ -23,7 +23,7 @@ from ...base.inverse import bisect
 from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
 from ...base.values import distinct_rows
 from ...composition.compositions import pair_of
-from ...composition.pairs import certified
+from ...pairs.log_bounds import certified
 from ...sampling.statistics.intervals import most_rates
 from . import one_run, repeated_runs
 from .audit_outcomes import OneRun, Outcomes, RepeatedRuns

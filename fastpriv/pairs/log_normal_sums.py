@@ -197,9 +197,7 @@ def _chain_near(scale: float, count: int, chain: _Laws, levels: tuple[float, ...
     return _chain(_single(scale, next(found)), count, lambda one, other: next(found), full)
 
 
-def _chain(
-    single: _LawsOfSum, count: int, edges: Callable[[_LawsOfSum, _LawsOfSum], FloatArray], full: bool
-) -> _Laws:
+def _chain(single: _LawsOfSum, count: int, edges: Callable[[_LawsOfSum, _LawsOfSum], FloatArray], full: bool) -> _Laws:
     """The chain by the binary digits of half the count; ``edges`` chooses the cells of a sum of two laws."""
 
     def add(one: _LawsOfSum, other: _LawsOfSum) -> _LawsOfSum:

@@ -1,4 +1,5 @@
-"""Privacy losses on a grid, made from certified privacy curves so that they provably dominate, or are dominated.
+"""Privacy losses on a grid, made from certified privacy curves or from other losses so that they provably dominate, or
+are dominated.
 
 Notation: P, Q a pair of distributions; delta(x) = sup_E P(E) - x Q(E) for x = e^epsilon >= 0, a convex function that
 falls from delta(0) = 1; h the interval of the grid, x_i = e^(i h). A privacy loss on the grid has mass p_i at the loss
@@ -18,10 +19,18 @@ last point of the grid on.
 
 For epsilon < 0, delta(x) = 1 - x + x delta'(1/x), with delta' the curve of Q and P.
 
+Losses at other places are moved to the grid:
+
+* from above, a mass p at l is split between the neighbours a < l < b so that p_a + p_b = p and p_a e^-a + p_b e^-b =
+  p e^-l: (1 - x y)^+ is convex in y, so that the two together have at least the curve of one;
+* from below it moves to a.
+
 Rounding. The masses are formed in extended precision from differences of the v_i, whose error moves the curve by a few
 roundings of its own size: the U_i are raised by ``_SLACK`` beforehand, the L_i lowered. A larger mass anywhere raises
 the curve everywhere: each mass is then rounded outward to a double.
 """
+
+# bounds: proved - whether an interval divides another up to the rounding that ``common_grids`` covers
 
 from __future__ import annotations
 
@@ -31,15 +40,17 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import DomainError
-from ..base.numerics import FloatArray, LongDoubleArray, next_above, next_below
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray, LongDoubleArray, next_above, next_below
 from ..base.values import ValueObject
-from .pairs import Curve, certified
+from .log_bounds import Curve, certified
 
-__all__ = ["PrivacyLoss", "discretised"]
+__all__ = ["PrivacyLoss", "discretised", "moved_to_grid", "on_another_grid", "refinement"]
 
 # bound: proved - relative change of the curve that makes up for the roundings in extended precision: two differences,
 #    two quotients and two sums for each mass, on machines where long doubles are doubles too
 _SLACK = 2.0**-50 + 32 * float(np.finfo(np.longdouble).eps)
+# bound: proved - relative error of a loss, and of a split mass in extended precision, rounded to doubles
+_SPLIT_ERROR = 2.0**-50
 _MAX_POINTS = 2**22  # points of a grid: 32 MiB for each array of doubles
 _SEARCH_POINTS = 64  # epsilons in each round of the search for the ends of the grid
 
@@ -56,14 +67,14 @@ class PrivacyLoss(ValueObject):
     infinity_mass: float
 
 
-def discretised(forward: Curve, backward: Curve, interval: float, tail_mass: float, pessimistic: bool) -> PrivacyLoss:
+def discretised(forward: Curve, backward: Curve, interval: float, tail_mass: float, dominating: bool) -> PrivacyLoss:
     """The privacy loss of P against Q on the grid, from above or from below."""
-    first, start, heights = _curve_on_grid(forward, backward, interval, tail_mass, pessimistic)
-    return PrivacyLoss(first, interval, _masses(start, heights, interval, up=pessimistic), float(heights[-1]))
+    first, start, heights = _curve_on_grid(forward, backward, interval, tail_mass, dominating)
+    return PrivacyLoss(first, interval, _masses(start, heights, interval, up=dominating), float(heights[-1]))
 
 
 def _curve_on_grid(
-    forward: Curve, backward: Curve, interval: float, tail_mass: float, pessimistic: bool
+    forward: Curve, backward: Curve, interval: float, tail_mass: float, dominating: bool
 ) -> tuple[int, Any, LongDoubleArray]:
     """The first point, and the heights at x = 0 and at every point of a curve nowhere below delta, or nowhere above.
 
@@ -71,7 +82,7 @@ def _curve_on_grid(
     """
     last = _end_of_grid(forward, interval, tail_mass)
     first = -_end_of_grid(backward, interval, tail_mass)
-    if pessimistic:
+    if dominating:
         upper = _bounds_on_grid(forward, backward, first, last, interval, "upper")
         one = np.longdouble(1)
         return first, one, np.asarray(np.minimum(upper * (1 + np.longdouble(_SLACK)), one))
@@ -170,3 +181,44 @@ def _line_masses(start: Any, heights: LongDoubleArray, kept: Any, interval: floa
     step = np.maximum(kept[right] - kept, 1) * np.longdouble(interval)
     with np.errstate(over="ignore"):  # of intervals without end, over which the curve falls by nothing
         return np.asarray(into - (v - v[right]) / np.expm1(step))
+
+
+def refinement(own: float, interval: float) -> int:
+    """The whole number by which an interval is divided, 0 if there is none."""
+    times = round(own / interval)
+    return times if times >= 1 and abs(own - times * interval) <= 2 * UNIT_ROUNDOFF * own else 0
+
+
+def on_another_grid(loss: PrivacyLoss, interval: float, dominating: bool) -> PrivacyLoss:
+    """A loss on another grid, of which it keeps its places if the interval divides its own."""
+    kept = np.flatnonzero(loss.masses > 0.0)
+    places, masses = kept + loss.first, loss.masses[kept]
+    times = refinement(loss.interval, interval)
+    if not times:
+        losses = places * np.longdouble(loss.interval)
+        return moved_to_grid(losses, masses, interval, loss.infinity_mass, dominating)
+    found = np.zeros((len(loss.masses) - 1) * times + 1)
+    found[kept * times] = masses
+    return PrivacyLoss(loss.first * times, interval, found, loss.infinity_mass)
+
+
+def moved_to_grid(
+    losses: LongDoubleArray, masses: FloatArray, interval: float, infinity_mass: float, dominating: bool
+) -> PrivacyLoss:
+    """Masses at any losses moved to the grid, by the text at the head."""
+    if not masses.size:
+        return PrivacyLoss(0, interval, np.zeros(1), infinity_mass)
+    h = np.longdouble(interval)
+    left = np.floor((losses - np.abs(losses) * _SPLIT_ERROR) / h).astype(np.int64)
+    targets = [(left, masses)]
+    if dominating:
+        right = np.maximum(np.ceil((losses + np.abs(losses) * _SPLIT_ERROR) / h).astype(np.int64), left + 1)
+        share = np.clip(np.expm1(left * h - losses) / np.expm1((left - right) * h), 0, 1)  # of the neighbour above
+        targets = [(at, np.asarray(masses * part * (1 + _SPLIT_ERROR), dtype=np.float64))
+                   for at, part in ((left, 1 - share), (right, share))]  # fmt: skip
+    first = min(int(at.min()) for at, _ in targets)
+    total = np.zeros(max(int(at.max()) for at, _ in targets) - first + 1)
+    for at, mass in targets:
+        np.add.at(total, at - first, mass)
+    total *= 1 + _SPLIT_ERROR if dominating else 1 - _SPLIT_ERROR
+    return PrivacyLoss(first, interval, total, infinity_mass)

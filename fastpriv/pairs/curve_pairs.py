@@ -1,11 +1,7 @@
-"""Pairs of distributions as their two certified privacy curves, whatever object describes them.
+"""Pairs by their two certified privacy curves: of which nothing else is known, or whatever object describes them.
 
-Notation: delta_{P||Q}(x) = sup_E P(E) - x Q(E) for x = e^epsilon, epsilon >= 0. A discrete pair has probabilities p_i
-and q_i on the same outcomes, and delta = sum (p_i - x q_i)^+. Vectors that miss the sum 1 by a relative error a and b
-have (1 + a) delta_{P||Q}(x (1 + b) / (1 + a)) when they are divided by their sums: the bounds hold for both.
+Notation: delta_{P||Q}(x) = sup_E P(E) - x Q(E) for x = e^epsilon, epsilon >= 0.
 """
-
-# bounds: proved - 1.1 times a shift of epsilon covers its second order
 
 from __future__ import annotations
 
@@ -13,52 +9,51 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..base import validate
 from ..base.errors import DomainError, ShapeError
 from ..base.estimate import Estimate
-from ..base.numerics import UNIT_ROUNDOFF, FloatArray, enclosure
+from ..base.numerics import FloatArray
 from ..base.values import ValueObject
 from ..channels import AnyChannel
 from ..distributions import Density, GaussianMixture, Pmf
 from ..divergences import hockey_stick_divergence
 from ..mechanisms.gaussian import GaussianMechanism
 from ..notions.local import ldp_delta
+from .discrete_pairs import DiscretePair
+from .log_bounds import Curve, certified
+from .protocol import BoundingPairs, DominatingPair
 
-__all__ = [
-    "Curve", "DiscretePair", "Pair", "PairObject", "Tails", "WorstPairCurve", "certified",
-    "pair_of_curves", "refuse_second",
-]  # fmt: skip
+__all__ = ["CurvePair", "PairObject", "PrivacyCurves", "Tails", "WorstPairCurve", "pair_of_curves", "refuse_second"]
 
-Curve = Callable[[FloatArray], Estimate]
 # P(L > epsilon), Q(L > epsilon), P(L <= epsilon) and Q(L <= epsilon), L = log dP/dQ: lower and upper bounds
 Tails = Callable[[FloatArray], FloatArray]
 
-# bound: proved - a term (p - x q)^+ in extended precision, e^epsilon to 16 units of it, relative to p + x q
-_TERM_ROUNDING = 24 * float(np.finfo(np.longdouble).eps)
-# bound: proved - of a sum in any order, for each of its terms
-_SUM_ROUNDING = float(np.finfo(np.longdouble).eps)
-_BLOCK_CELLS = 2**20  # products of levels and outcomes that are formed at a time: 16 MiB of long doubles
 
+@dataclass(frozen=True, slots=True, eq=False)
+class CurvePair(DominatingPair):
+    """Nothing is known but ``forward``, the curve of P against Q, and ``backward``, that of Q against P."""
 
-class DiscretePair(NamedTuple):
-    """Probabilities ``p`` and ``q`` of the same outcomes, and by how much their sums miss 1."""
+    _fields = ("forward", "backward", "count")
 
-    p: FloatArray
-    q: FloatArray
-    p_gap: float
-    q_gap: float
+    forward: Curve
+    backward: Curve
+    count: int
 
-    def swapped(self) -> DiscretePair:
-        """The pair of Q and P."""
-        return DiscretePair(self.q, self.p, self.q_gap, self.p_gap)
+    def curve(self, epsilon: FloatArray) -> Estimate:
+        """The curve of P against Q."""
+        return self.forward(epsilon)
+
+    def reversed(self) -> CurvePair:
+        """Q against P."""
+        return CurvePair(self.backward, self.forward, self.count)
 
 
 @dataclass(frozen=True)
-class Pair:
+class PrivacyCurves:
     """The curves of P against Q and of Q against P at epsilon >= 0.
 
     ``of_one_pair`` is False for the worst curve over the rows of a channel. ``gaussian`` holds the distance of the
@@ -77,10 +72,10 @@ class Pair:
     tails: tuple[Tails, Tails] | None = None
     squared_distance: Fraction | None = None
     ordered: bool = True
-    orders: tuple[Pair, Pair] | None = None
-    group: Callable[[int], Pair] | None = None
+    orders: tuple[PrivacyCurves, PrivacyCurves] | None = None
+    group: Callable[[int], PrivacyCurves] | None = None
 
-    def worst(self) -> Pair:
+    def worst(self) -> PrivacyCurves:
         """What holds for both orders of the pair, if it has none of its own."""
         if self.ordered:
             return self
@@ -91,16 +86,14 @@ class Pair:
             rows = (np.maximum(a, b) for a, b in zip(first.arrays(), second.arrays(), strict=True))
             return Estimate(*rows, kind="certified", unit="probability", method=f"{first.method}, in the worse order")
 
-        return Pair(larger, larger, self.of_one_pair, orders=(one, one.swapped()))
+        return PrivacyCurves(larger, larger, self.of_one_pair, orders=(one, one.swapped()))
 
-    def swapped(self) -> Pair:
+    def swapped(self) -> PrivacyCurves:
         """The pair of Q and P."""
-        discrete = None if self.discrete is None else self.discrete.swapped()
+        discrete = None if self.discrete is None else self.discrete.reversed()
         tails = None if self.tails is None else (self.tails[1], self.tails[0])
         group = None if self.group is None else lambda records, of_group=self.group: of_group(records).swapped()
-        return replace(
-            self, forward=self.backward, backward=self.forward, discrete=discrete, tails=tails, group=group
-        )
+        return replace(self, forward=self.backward, backward=self.forward, discrete=discrete, tails=tails, group=group)
 
 
 class PairObject(ValueObject):
@@ -108,7 +101,11 @@ class PairObject(ValueObject):
 
     __slots__ = ()
 
-    def _as_pair(self) -> Pair:
+    def _privacy_curves(self) -> PrivacyCurves:
+        raise NotImplementedError
+
+    def _bounding_pairs(self) -> BoundingPairs:
+        """The pairs of the removal of a record."""
         raise NotImplementedError
 
 
@@ -127,21 +124,21 @@ class WorstPairCurve(ValueObject):
         return ldp_delta(None, self.channel, epsilon)
 
 
-def pair_of_curves(p: Any, q: Any) -> Pair:
+def pair_of_curves(p: Any, q: Any) -> PrivacyCurves:
     """Two distributions, vectors or functions, or one object with curves of its own, as a pair."""
     if isinstance(p, PairObject):
         refuse_second(f"a {type(p).__name__}", q)
-        return p._as_pair()
+        return p._privacy_curves()
     if isinstance(p, GaussianMechanism):
         refuse_second("a GaussianMechanism", q)
         sigma = validate.scalar("sigma", p.sigma)
         if p.sensitivity is None:
             p.delta(0.0)  # raises
-        return Pair(p.delta, p.delta, gaussian=(validate.scalar("sensitivity", p.sensitivity), sigma))
+        return PrivacyCurves(p.delta, p.delta, gaussian=(validate.scalar("sensitivity", p.sensitivity), sigma))
     if isinstance(p, AnyChannel):
         refuse_second("a channel", q)
         worst = WorstPairCurve(p)
-        return Pair(worst, worst, of_one_pair=False)
+        return PrivacyCurves(worst, worst, of_one_pair=False)
     on_line = [isinstance(one, (GaussianMixture, Density)) for one in (p, q)]
     if any(on_line):
         if not all(on_line):
@@ -151,11 +148,10 @@ def pair_of_curves(p: Any, q: Any) -> Pair:
                 "distributions on the same line."
             )
         curves = partial(hockey_stick_divergence, p, q), partial(hockey_stick_divergence, q, p)
-        return Pair(*curves, gaussian=_equal_normal_distributions(p, q))
+        return PrivacyCurves(*curves, gaussian=_equal_normal_distributions(p, q))
     discrete = _discrete_pair(p, q)
     if discrete is not None:
-        swapped = discrete.swapped()
-        return Pair(lambda e: _discrete_curve(discrete, e), lambda e: _discrete_curve(swapped, e), discrete=discrete)
+        return PrivacyCurves(discrete.curve, discrete.reversed().curve, discrete=discrete)
     if not callable(p):
         raise DomainError(
             "p must be a GaussianMixture, a Pmf, a vector of probabilities, a GaussianMechanism, a channel or a "
@@ -167,18 +163,7 @@ def pair_of_curves(p: Any, q: Any) -> Pair:
             "out where both curves are the same."
         )
     forward = _CurveOfCaller("p", p)
-    return Pair(forward, forward if q is None else _CurveOfCaller("q", q))
-
-
-def certified(curve: Curve, epsilon: FloatArray) -> Estimate:
-    """The curve at these levels, whose bounds must be proved."""
-    estimate = curve(epsilon)
-    if estimate.kind not in ("exact", "certified"):
-        raise DomainError(
-            f"p and q must be a pair with certified bounds; got a {estimate.kind} estimate. A privacy loss made of "
-            "estimates would dominate nothing."
-        )
-    return estimate
+    return PrivacyCurves(forward, forward if q is None else _CurveOfCaller("q", q))
 
 
 def _equal_normal_distributions(p: Any, q: Any) -> tuple[float, float] | None:
@@ -211,46 +196,13 @@ def _discrete_pair(p: Any, q: Any) -> DiscretePair | None:
             )
         rows = np.stack(vectors)
     rows = rows[:, (rows > 0.0).any(axis=0)]
-    return DiscretePair(rows[0], rows[1], *(validate.rounded_sum_gap(row) for row in rows))
-
-
-def _discrete_curve(pair: DiscretePair, epsilon: FloatArray) -> Estimate:
-    """sum (p_i - e^epsilon q_i)^+ with its rounding, for the vectors as passed and divided by their sums."""
-    levels = np.asarray(epsilon, dtype=np.float64).ravel()
-    shift = 1.1 * (pair.p_gap + pair.q_gap)
-    value, error = _positive_parts(pair, levels)
-    low, low_error = (value, error) if shift == 0.0 else _positive_parts(pair, levels + shift)
-    high, high_error = (value, error) if shift == 0.0 else _positive_parts(pair, levels - shift)
-    value = np.clip(value, 0.0, 1.0)
-    lower = enclosure(np.minimum(low * (1 - pair.p_gap), value), low_error, 0.0, 1.0)[1]
-    upper = enclosure(np.maximum(high * (1 + pair.p_gap), value), high_error, 0.0, 1.0)[2]
-    numbers = (np.reshape(x, np.shape(epsilon)) for x in (np.clip(value, lower, upper), lower, upper))
-    return Estimate(*numbers, kind="exact", unit="probability", method="sum over outcomes")
-
-
-def _positive_parts(pair: DiscretePair, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The sums and their absolute errors, in extended precision, rounded to doubles."""
-    value, error = np.zeros((2, levels.size))
-    step = max(1, _BLOCK_CELLS // pair.p.size)
-    p, q = pair.p.astype(np.longdouble), pair.q.astype(np.longdouble)
-    for start in range(0, levels.size, step):
-        part = slice(start, start + step)
-        with np.errstate(over="ignore", invalid="ignore"):
-            product = np.where(q == 0.0, 0.0, np.exp(levels[part, None].astype(np.longdouble)) * q)
-        terms = np.maximum(p - product, 0.0)
-        total = terms.sum(axis=1)
-        touched = np.where(product <= 2.0 * p, p + product, 0.0).sum(axis=1)
-        value[part] = total
-        error[part] = (_TERM_ROUNDING + p.size * _SUM_ROUNDING) * touched + UNIT_ROUNDOFF * total
-    return value, error
+    return DiscretePair(rows[0], rows[1], 1, *(validate.rounded_sum_gap(row) for row in rows))
 
 
 def refuse_second(noun: str, q: Any) -> None:
     """Raise an error if a second object comes with one that is a pair already."""
     if q is not None:
-        raise DomainError(
-            f"q must be left out with {noun}, which is a pair already; got {validate.shown(q)}. Drop it."
-        )
+        raise DomainError(f"q must be left out with {noun}, which is a pair already; got {validate.shown(q)}. Drop it.")
 
 
 class _CurveOfCaller(ValueObject):

@@ -51,6 +51,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -60,10 +61,11 @@ from .. import special
 from ..base.estimate import Estimate
 from ..base.exact_linear_algebra import square_root_enclosure
 from ..base.numerics import LARGEST_DOUBLE, UNIT_ROUNDOFF, FloatArray, IndexArray, reconcile_bounds
-from ..base.values import ValueObject
-from .pairs import Curve, certified
+from .allocations import AllocationPair
+from .log_bounds import LogBounds
+from .protocol import DominatingPair
 
-__all__ = ["MAX_FEW_BINS", "FewBinsCurve", "few_bins_curves"]
+__all__ = ["MAX_FEW_BINS", "FewBinsPair", "few_bins_pair"]
 
 MAX_FEW_BINS = 4  # beyond which the lattice has too many points
 _VARIANCES = Fraction(1, 10**200), 625  # g for which the curve is computed
@@ -83,44 +85,47 @@ _CURVE_ERROR = 1e-14
 _ALLOWANCE = 1e-12
 
 
-def few_bins_curves(
-    covariances: tuple[Fraction, ...], above: tuple[Curve, Curve], below: tuple[Curve, Curve]
-) -> tuple[Curve, Curve] | None:
-    """The curves of removal and addition; None for a g out of range."""
+def few_bins_pair(
+    covariances: tuple[Fraction, ...], dominating: AllocationPair, dominated: AllocationPair
+) -> FewBinsPair | None:
+    """The pair of the removal of a record, as often as ``dominating``; None for a g out of range."""
     if not _VARIANCES[0] < covariances[0] < _VARIANCES[1]:
         return None
-    removal, addition = (FewBinsCurve(covariances, adds, above[adds], below[adds]) for adds in (False, True))
-    return removal, addition
+    return FewBinsPair(covariances, False, dominating, dominated, dominating.count)
 
 
-class FewBinsCurve(ValueObject):
-    """The curve of one direction. ``covariances`` are G_0d, exactly, for d = 0 .. b - 1, b <= MAX_FEW_BINS.
+@dataclass(frozen=True, slots=True, eq=False)
+class FewBinsPair(DominatingPair):
+    """One direction, ``adds`` for Q against P. ``covariances`` are G_0d, exactly, d = 0 .. b - 1, b <= MAX_FEW_BINS.
 
-    Where the sum would take too long, ``above`` and ``below`` bound the curve instead.
+    Where the sum would take too long, the curves of ``dominating`` and ``dominated`` bound it instead.
     """
 
-    __slots__ = _fields = ("covariances", "adds", "above", "below")
+    _fields = ("covariances", "adds", "dominating", "dominated", "count")
 
     covariances: tuple[Fraction, ...]
     adds: bool
-    above: Curve
-    below: Curve
-
-    def __init__(self, covariances: tuple[Fraction, ...], adds: bool, above: Curve, below: Curve) -> None:
-        self._set(covariances=covariances, adds=adds, above=above, below=below)
+    dominating: AllocationPair
+    dominated: AllocationPair
+    count: int
 
     @property
-    def own_width(self) -> float:
-        """Relative width of a composition that its grid may add: that of allocations, if a lattice has many points."""
-        return getattr(self.above, "own_width", 0.0) if len(self.covariances) > 2 else 0.0
+    def curve_width(self) -> float:
+        """That of allocations, if a lattice has many points."""
+        return self.dominating.curve_width if len(self.covariances) > 2 else 0.0
 
-    def __call__(self, epsilon: FloatArray) -> Estimate:
+    def curve(self, epsilon: FloatArray) -> Estimate:
         """Probabilities at epsilon >= 0."""
         return self._log_delta(epsilon, _DEEPEST_DOUBLE).to("probability")
 
-    def log_delta(self, epsilon: FloatArray) -> Estimate:
+    def log_delta(self, epsilon: FloatArray) -> LogBounds:
         """Their logarithms, far below the smallest double."""
-        return self._log_delta(epsilon, _DEEPEST)
+        return LogBounds.of_estimate(self._log_delta(epsilon, _DEEPEST))
+
+    def reversed(self) -> FewBinsPair:
+        """Addition for removal."""
+        turned = self.dominating.reversed(), self.dominated.reversed()
+        return FewBinsPair(self.covariances, not self.adds, *turned, self.count)
 
     def _log_delta(self, epsilon: FloatArray, deepest: float) -> Estimate:
         levels = np.asarray(epsilon, dtype=np.float64).ravel()
@@ -138,8 +143,7 @@ class FewBinsCurve(ValueObject):
         rest = rest[upper[rest] > _DEEPEST_DOUBLE]
         if rest.size:
             method += "; bounds of allocations"
-            above, below = (certified(curve, levels[rest]).to("log probability") for curve in (self.above, self.below))
-            ends = np.asarray(below.lower), np.asarray(above.upper)
+            ends = self.dominated.log_delta(levels[rest]).lower, self.dominating.log_delta(levels[rest]).upper
             lower[rest], upper[rest], _ = reconcile_bounds((lower[rest], upper[rest]), ends)
         with np.errstate(invalid="ignore"):
             value = np.clip(np.where(np.isfinite(lower), 0.5 * (lower + upper), upper), lower, upper)
@@ -267,8 +271,11 @@ def _lattices(
     if adds:
         order = _order(problem, epsilon)
         z = -order[:, None] * problem.mean_loading
-        expected = np.maximum(expected, _log_delta(
-            0.5 * problem.scale, epsilon + _log_average(problem.loadings, z.T)[0], -1.0) - 0.5 * (z**2).sum(axis=1))
+        expected = np.maximum(
+            expected,
+            _log_delta(0.5 * problem.scale, epsilon + _log_average(problem.loadings, z.T)[0], -1.0)
+            - 0.5 * (z**2).sum(axis=1),
+        )
         moved = epsilon[:, None] + d * np.log(np.cos(0.5 * math.pi * _SHIFTS))
         precision += problem.addition_bound(moved) - expected[:, None]
         centres, beyond = np.abs(z), _log_outside(problem, epsilon, order)

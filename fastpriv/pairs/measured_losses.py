@@ -1,4 +1,4 @@
-"""Privacy losses as somebody measured or computed them: masses at losses, in this package's form or dp_accounting's.
+"""Privacy losses with masses at given places, as somebody measured them: in this package's form or dp_accounting's.
 
 Notation: P has mass m_j at the loss l_j = log P/Q and mass m at infinity, where Q has none; then Q has m_j e^(-l_j)
 there, and the rest of Q lies where P has none.
@@ -6,6 +6,8 @@ there, and the rest of Q lies where P has none.
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,12 +15,14 @@ from numpy.typing import ArrayLike
 
 from ..base import validate
 from ..base.errors import DomainError, ShapeError
-from ..base.numerics import FloatArray, LongDoubleArray
+from ..base.estimate import Estimate
+from ..base.numerics import FloatArray, LongDoubleArray, next_above, next_below
 from ..base.values import ValueObject
-from .discretised_losses import PrivacyLoss
-from .steps import BoundingSteps, LossStep, bounding_atoms
+from .discrete_pairs import bounding_atoms
+from .discretised_losses import PrivacyLoss, on_another_grid
+from .protocol import BoundingPairs, Bounds, DominatingPair, renyi_of_sum
 
-__all__ = ["PrivacyLossDistribution", "is_dp_accounting_pld", "losses_of_dp_accounting"]
+__all__ = ["LossPair", "PrivacyLossDistribution", "is_dp_accounting_pld", "losses_of_dp_accounting"]
 
 # bound: none - what is refused
 _SUM_TOLERANCE = 1e-9  # of probabilities: as everywhere in this package
@@ -29,6 +33,65 @@ _MOST_ATOMS = 8  # losses that are taken one by one, as atoms, even where they l
 # bound: proved - relative error of the masses of Q, of an exponential and a product in extended precision; losses up to
 #    2^14 in size have these, others have no mass
 _MASS_ERROR = 16 * float(np.finfo(np.longdouble).eps)
+# bound: proved - relative rounding of e^-l in extended precision for |l| < 2^14, and of its product, as doubles
+_REVERSAL_ERROR = 2.0**-52
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LossPair(DominatingPair):
+    """The loss of the pair lies on a grid."""
+
+    _fields = ("losses", "count", "p_relative_error", "q_relative_error")
+
+    losses: PrivacyLoss
+    count: int
+    p_relative_error: float = 0.0
+    q_relative_error: float = 0.0
+
+    @property
+    def grid_losses(self) -> PrivacyLoss:
+        """The loss."""
+        return self.losses
+
+    def curve(self, epsilon: FloatArray) -> Estimate:
+        """Not used: the engine of losses on a grid takes one release too."""
+        raise NotImplementedError
+
+    def reversed(self) -> LossPair:
+        """Mass m at the loss l of P against Q is mass m e^-l at -l of Q against P; the rest of Q is infinite there."""
+        loss = self.losses
+        places = np.arange(loss.first, loss.first + len(loss.masses))
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            factors = np.exp(-(places * np.longdouble(loss.interval)))
+            masses = np.where(loss.masses == 0.0, np.longdouble(0.0), loss.masses * factors)
+        rest = max(0.0, float(1.0 - masses.sum()))
+        reverse = PrivacyLoss(-int(places[-1]), loss.interval, masses[::-1].astype(np.float64), rest)
+        return LossPair(reverse, self.count, self.q_relative_error + _REVERSAL_ERROR, self.p_relative_error)
+
+    def infinite_mass(self) -> Bounds:
+        """The mass beyond the grid."""
+        mass = self.losses.infinity_mass
+        return mass * (1.0 - self.p_relative_error), min(1.0, mass * (1.0 + self.p_relative_error))
+
+    def largest_loss(self) -> Bounds:
+        """The last point of the grid that has a mass."""
+        if self.losses.infinity_mass > 0.0:
+            return math.inf, math.inf
+        places = np.flatnonzero(self.losses.masses)
+        top = (self.losses.first + int(places[-1])) * self.losses.interval if places.size else -math.inf
+        return next_below(top), next_above(top)
+
+    def renyi_divergence(self, order: float) -> Bounds:
+        """Sum over the grid."""
+        loss = self.losses
+        if loss.infinity_mass > 0.0:
+            return math.inf, math.inf
+        losses = (loss.first + np.flatnonzero(loss.masses)) * np.longdouble(loss.interval)
+        return renyi_of_sum(loss.masses[loss.masses > 0.0].astype(np.longdouble), losses, np.abs(losses), order)
+
+    def privacy_loss(self, interval: float, tail: float, dominating: bool) -> PrivacyLoss:
+        """The loss on another grid."""
+        return on_another_grid(self.losses, interval, dominating)
 
 
 class PrivacyLossDistribution(ValueObject):
@@ -96,7 +159,7 @@ class PrivacyLossDistribution(ValueObject):
             )
         self._set(losses=values, masses=weights, infinite_mass=beyond)
 
-    def _bounding_steps(self) -> BoundingSteps:
+    def _bounding_pairs(self) -> BoundingPairs:
         """On a grid where the losses are one exactly, else atoms."""
         used = self.masses > 0.0
         grid = _grid_of(self.losses[used])
@@ -105,7 +168,7 @@ class PrivacyLossDistribution(ValueObject):
             first = int(places[0])
             masses = np.zeros(int(places[-1]) - first + 1)
             np.add.at(masses, places - first, self.masses[used])
-            return BoundingSteps((LossStep(PrivacyLoss(first, interval, masses, self.infinite_mass), 1),))
+            return BoundingPairs((LossPair(PrivacyLoss(first, interval, masses, self.infinite_mass), 1),))
         q = _masses_of_q(self.losses[used], self.masses[used])
         rest = max(0.0, 1.0 - float(q.sum()))
         p = np.append(self.masses[used].astype(np.longdouble), [self.infinite_mass, 0.0])

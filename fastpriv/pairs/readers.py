@@ -1,10 +1,10 @@
-"""What a caller passes to ``compose``, read as steps: pairs of distributions, mechanisms, channels, measured losses.
+"""What a caller passes to ``compose``, read as dominating pairs: distributions, mechanisms, channels, measured losses.
 
 Notation: forward is P against Q, backward Q against P. A mechanism or a channel has two neighbouring secrets in no
 particular order; where its two curves differ, forward is what ``forward`` of its documentation says.
 
 Channels. If one ordered pair of rows has the largest hockey-stick divergence of all ordered pairs at every epsilon, it
-is the step. Let A be its curve, x = e^epsilon, and B that of another pair. A is linear in x between its kinks, the
+is the pair. Let A be its curve, x = e^epsilon, and B that of another pair. A is linear in x between its kinks, the
 ratios p_i / q_i, and beyond the last; B is convex: B <= A everywhere if it is at these kinks. Both are computed in
 extended precision with x raised by a relative ``_DOMINATION_SLACK``, and A raised by that, which become gaps of the
 step. Otherwise the step from above is the curve that is the larger of all pairs at each epsilon, and those from below
@@ -34,19 +34,13 @@ from ..mechanisms.categorical import RandomizedResponse
 from ..mechanisms.gaussian import GaussianMechanism
 from ..mechanisms.laplace import LaplaceMechanism
 from ..mechanisms.subsampled_gaussian import PoissonSampledGaussian
-from .measured_losses import PrivacyLossDistribution, is_dp_accounting_pld, losses_of_dp_accounting
-from .pairs import PairObject, WorstPairCurve, certified, pair_of_curves
-from .steps import (
-    AtomStep,
-    BoundingSteps,
-    CurveStep,
-    LaplaceStep,
-    LossStep,
-    MixtureStep,
-    Step,
-    SteppedPair,
-    bounding_atoms,
-)
+from .curve_pairs import CurvePair, PairObject, WorstPairCurve, pair_of_curves
+from .discrete_pairs import DiscretePair, bounding_atoms
+from .laplace_pairs import LaplacePair
+from .log_bounds import certified
+from .measured_losses import LossPair, PrivacyLossDistribution, is_dp_accounting_pld, losses_of_dp_accounting
+from .mixture_pairs import MixturePair
+from .protocol import BoundingPairs, DominatingPair
 
 __all__ = ["ReadPair", "has_groups", "pair_text", "read_group", "read_pair"]
 
@@ -63,20 +57,20 @@ _EXTENDED_ERROR = 16 * float(np.finfo(np.longdouble).eps)
 
 
 class ReadPair(NamedTuple):
-    """The steps of one release in both directions, and whether the caller passed P and Q in an order."""
+    """The pairs of one release in both directions, and whether the caller passed P and Q in an order."""
 
-    forward: BoundingSteps
-    backward: BoundingSteps
+    forward: BoundingPairs
+    backward: BoundingPairs
     ordered: bool
 
 
 def read_pair(name: str, pair: Any) -> ReadPair:
-    """What a caller passes as one pair, named ``name`` in errors; its steps have the count 1."""
+    """What a caller passes as one pair, named ``name`` in errors; each has the count 1."""
     for kind, reader in _READERS:
         if isinstance(pair, kind):
             return reader(pair)
     if is_dp_accounting_pld(pair):
-        return _both_orders(*(BoundingSteps((LossStep(one, 1),)) for one in losses_of_dp_accounting(name, pair)))
+        return _both_orders(*(BoundingPairs((LossPair(one, 1),)) for one in losses_of_dp_accounting(name, pair)))
     if isinstance(pair, tuple) and len(pair) == 2:
         return _read_two(name, *pair)
     if callable(pair) and not isinstance(pair, type):
@@ -96,7 +90,7 @@ def has_groups(pair: Any) -> bool:
 
 
 def read_group(mechanism: _MechanismWithGroups, group: int) -> ReadPair:
-    """The steps of one release where ``group`` records change at once, by as much and in the same direction each.
+    """The pairs of one release where ``group`` records change at once, by as much and in the same direction each.
 
     Noise is added to a sum whose records may all contribute in the same direction, so that data sets attain ``group``
     times the sensitivity; log-concave noise makes the pair of this distance dominate all smaller ones.
@@ -122,21 +116,21 @@ def pair_text(pair: Any) -> str:
     return text if text and len(text) <= _LONGEST_TEXT else type(pair).__name__
 
 
-def _symmetric(steps: BoundingSteps, ordered: bool = False) -> ReadPair:
+def _symmetric(pairs: BoundingPairs, ordered: bool = False) -> ReadPair:
     """A pair whose two curves are the same."""
-    return ReadPair(steps, steps, ordered)
+    return ReadPair(pairs, pairs, ordered)
 
 
-def _both_orders(forward: BoundingSteps, backward: BoundingSteps | None = None) -> ReadPair:
+def _both_orders(forward: BoundingPairs, backward: BoundingPairs | None = None) -> ReadPair:
     return ReadPair(forward, forward if backward is None else backward, ordered=False)
 
 
-def _both_directions(steps: BoundingSteps) -> ReadPair:
-    return ReadPair(steps, steps.reversed(), ordered=False)
+def _both_directions(pairs: BoundingPairs) -> ReadPair:
+    return ReadPair(pairs, pairs.reversed(), ordered=False)
 
 
-def _ordered(steps: BoundingSteps) -> ReadPair:
-    return ReadPair(steps, steps.reversed(), ordered=True)
+def _ordered(pairs: BoundingPairs) -> ReadPair:
+    return ReadPair(pairs, pairs.reversed(), ordered=True)
 
 
 def _read_gaussian(mechanism: GaussianMechanism, group: int = 1) -> ReadPair:
@@ -145,21 +139,21 @@ def _read_gaussian(mechanism: GaussianMechanism, group: int = 1) -> ReadPair:
         mechanism.delta(0.0)  # raises
     span = validate.scalar("sensitivity", mechanism.sensitivity)
     q = GaussianMixture.single(0.0, sigma)
-    return _at_distance(span, group, lambda distance: MixtureStep(GaussianMixture.single(distance, sigma), q, 1))
+    return _at_distance(span, group, lambda distance: MixturePair(GaussianMixture.single(distance, sigma), q, 1))
 
 
 def _read_laplace(mechanism: LaplaceMechanism, group: int = 1) -> ReadPair:
-    return _at_distance(mechanism.sensitivity, group, lambda distance: LaplaceStep(mechanism.scale, distance, 1))
+    return _at_distance(mechanism.sensitivity, group, lambda distance: LaplacePair(mechanism.scale, distance, 1))
 
 
-def _at_distance(span: float, group: int, step: Callable[[float], Step]) -> ReadPair:
+def _at_distance(span: float, group: int, make: Callable[[float], DominatingPair]) -> ReadPair:
     """A pair of two equal laws at ``group`` times this distance, between two doubles where it is none."""
     distance = validate.scalar("group times sensitivity", group * span, "finite", np.isfinite)
     exact = Fraction(span) * group
     if distance == exact:
-        return _symmetric(BoundingSteps((step(distance),)))
+        return _symmetric(BoundingPairs((make(distance),)))
     ends = (distance, next_above(distance)) if distance < exact else (next_below(distance), distance)
-    return _symmetric(BoundingSteps((step(float(ends[1])),), ((step(float(ends[0])),),)))
+    return _symmetric(BoundingPairs((make(float(ends[1])),), ((make(float(ends[0])),),)))
 
 
 def _read_subsampled(mechanism: PoissonSampledGaussian) -> ReadPair:
@@ -169,20 +163,20 @@ def _read_subsampled(mechanism: PoissonSampledGaussian) -> ReadPair:
     means = np.asarray(counts * mechanism.sensitivity, dtype=np.float64)
     exact = counts * np.longdouble(mechanism.sensitivity) == means
 
-    def step(centres: FloatArray) -> tuple[Step, ...]:
+    def pair(centres: FloatArray) -> tuple[DominatingPair, ...]:
         p, q = GaussianMixture(weights, centres, mechanism.sigma), GaussianMixture.single(0.0, mechanism.sigma)
-        return (MixtureStep(p, q, 1, gap, 0.0, mechanism.rate if mechanism.group_size == 1 else 0.0),)
+        return (MixturePair(p, q, 1, gap, 0.0, mechanism.rate if mechanism.group_size == 1 else 0.0),)
 
     if bool(exact.all()):
-        steps = BoundingSteps(step(means))
+        pairs = BoundingPairs(pair(means))
     else:
         larger, smaller = (np.where(exact, means, move(means)) for move in (next_above, next_below))
-        steps = BoundingSteps(step(larger), (step(smaller),))
-    return _both_directions(steps)
+        pairs = BoundingPairs(pair(larger), (pair(smaller),))
+    return _both_directions(pairs)
 
 
 def _read_measured(loss: PrivacyLossDistribution) -> ReadPair:
-    return _ordered(loss._bounding_steps())
+    return _ordered(loss._bounding_pairs())
 
 
 def _read_response(channel: RandomizedResponse) -> ReadPair:
@@ -212,11 +206,11 @@ def _read_channel(channel: AnyChannel) -> ReadPair:
     if dominating is not None:
         return _symmetric(dominating)
     worst = WorstPairCurve(channel)
-    below = tuple(one.below[0] if one.below else one.above for one in _best_candidates(candidates))
-    return _symmetric(BoundingSteps((CurveStep(worst, worst, 1),), below or ((),)))
+    dominated = tuple(one.dominated[0] if one.dominated else one.dominating for one in _best_candidates(candidates))
+    return _symmetric(BoundingPairs((CurvePair(worst, worst, 1),), dominated or ((),)))
 
 
-def _atoms_of_rows(pair: RowPair, gap: float) -> BoundingSteps:
+def _atoms_of_rows(pair: RowPair, gap: float) -> BoundingPairs:
     """The atoms of two rows, whose logarithms have errors; q from p and their more precise ratio."""
     p, q = (np.exp(logs.astype(np.longdouble)) for logs in (pair.log_p, pair.log_q))
     finite = np.isfinite(pair.log_p) & np.isfinite(pair.log_q)
@@ -227,14 +221,14 @@ def _atoms_of_rows(pair: RowPair, gap: float) -> BoundingSteps:
     return bounding_atoms(p, q, finite, 1.01 * p_error + gap, 1.01 * q_error + gap)
 
 
-def _pairs_of_matrix(channel: AnyChannel) -> list[BoundingSteps]:
+def _pairs_of_matrix(channel: AnyChannel) -> list[BoundingPairs]:
     """All ordered pairs of different rows of a small channel that is written out, without equal ones; else none."""
     if channel.inputs > _MAX_COMPARED_ROWS or channel.inputs**2 * channel.outputs > _MAX_COMPARED_TERMS:
         return []
     stored = isinstance(channel, Channel) and not channel.log
     matrix, _ = distinct_rows(np.asarray(channel.matrix(), dtype=np.float64))
     error = 0.0 if stored else 64 * float(np.finfo(np.float64).eps)  # exponentials of logarithms
-    found: dict[bytes, BoundingSteps] = {}
+    found: dict[bytes, BoundingPairs] = {}
     for i, p in enumerate(matrix):
         for j, q in enumerate(matrix):
             if i != j:
@@ -242,17 +236,17 @@ def _pairs_of_matrix(channel: AnyChannel) -> list[BoundingSteps]:
                 atoms = atoms[:, np.lexsort(atoms)]
                 gap = channel.mass_gap + error
                 wide = atoms.astype(np.longdouble)
-                steps = bounding_atoms(wide[0], wide[1], (wide[0] > 0.0) & (wide[1] > 0.0), gap, gap)
-                found.setdefault(atoms.tobytes(), steps)
+                candidate = bounding_atoms(wide[0], wide[1], (wide[0] > 0.0) & (wide[1] > 0.0), gap, gap)
+                found.setdefault(atoms.tobytes(), candidate)
     if not found:
-        return [BoundingSteps((AtomStep(np.ones(1), np.ones(1), 1),))]
+        return [BoundingPairs((DiscretePair(np.ones(1), np.ones(1), 1),))]
     return list(found.values())
 
 
-def _rows_of(steps: BoundingSteps) -> tuple[LongDoubleArray, LongDoubleArray]:
-    step = steps.above[0]
-    assert isinstance(step, AtomStep)
-    return step.p.astype(np.longdouble), step.q.astype(np.longdouble)
+def _rows_of(candidate: BoundingPairs) -> tuple[LongDoubleArray, LongDoubleArray]:
+    atoms = candidate.dominating[0].atoms
+    assert atoms is not None
+    return atoms[0].astype(np.longdouble), atoms[1].astype(np.longdouble)
 
 
 def _curve(atoms: tuple[LongDoubleArray, LongDoubleArray], x: LongDoubleArray) -> LongDoubleArray:
@@ -260,7 +254,7 @@ def _curve(atoms: tuple[LongDoubleArray, LongDoubleArray], x: LongDoubleArray) -
     return np.asarray(np.maximum(p - np.multiply.outer(x, q), 0).sum(axis=-1))
 
 
-def _dominating(candidates: list[BoundingSteps]) -> BoundingSteps | None:
+def _dominating(candidates: list[BoundingPairs]) -> BoundingPairs | None:
     """The candidate whose curve is nowhere below that of another, with the gaps of the comparison."""
     atoms = [_rows_of(one) for one in candidates]
     cells = sum(p.size for p, _ in atoms)
@@ -275,13 +269,16 @@ def _dominating(candidates: list[BoundingSteps]) -> BoundingSteps | None:
     largest = _curve((p, q), kinks) * (1 + _DOMINATION_SLACK)
     if any((_curve(one, kinks * (1 + _DOMINATION_SLACK)) > largest).any() for one in atoms):
         return None
-    step = candidates[first].above[0]
-    assert isinstance(step, AtomStep)
-    wider = replace(step, p_gap=step.p_gap + _DOMINATION_SLACK, q_gap=step.q_gap + _DOMINATION_SLACK)
-    return BoundingSteps((wider,), candidates[first].below or (candidates[first].above,))
+    pair = candidates[first].dominating[0]
+    assert isinstance(pair, DiscretePair)
+    wider = replace(
+        pair, p_relative_error=pair.p_relative_error + _DOMINATION_SLACK,
+        q_relative_error=pair.q_relative_error + _DOMINATION_SLACK,
+    )  # fmt: skip
+    return BoundingPairs((wider,), candidates[first].dominated or (candidates[first].dominating,))
 
 
-def _best_candidates(candidates: list[BoundingSteps]) -> list[BoundingSteps]:
+def _best_candidates(candidates: list[BoundingPairs]) -> list[BoundingPairs]:
     """A few pairs of rows, those with the largest curves at a few epsilons."""
     if not candidates:
         return []
@@ -303,13 +300,12 @@ def _read_two(name: str, p: Any, q: Any) -> ReadPair:
             return _reduced(p, q)
         if p.dimension == q.dimension:
             gaps = validate.sum_gap(p.weights), validate.sum_gap(q.weights)
-            step = MixtureStep(p, q, 1, *gaps)
+            pairs = BoundingPairs((MixturePair(p, q, 1, *gaps),))
             symmetric = len(p) == len(q) == 1 and p.sigmas[0] == q.sigmas[0] and gaps == (0.0, 0.0)
-            return _symmetric(BoundingSteps((step,)), ordered=True) if symmetric else _ordered(BoundingSteps((step,)))
+            return _symmetric(pairs, ordered=True) if symmetric else _ordered(pairs)
     pair = pair_of_curves(p, q)
     if pair.discrete is not None:
-        one = pair.discrete
-        return _ordered(BoundingSteps((AtomStep(one.p, one.q, 1, one.p_gap, one.q_gap),)))
+        return _ordered(BoundingPairs((pair.discrete,)))
     return _of_curves(p, q, ordered=q is not None)
 
 
@@ -317,7 +313,7 @@ def _of_curves(p: Any, q: Any, *, ordered: bool) -> ReadPair:
     pair = pair_of_curves(p, q)
     for curve in (pair.forward, pair.backward):
         certified(curve, np.zeros(1))  # raises here rather than in a search
-    return _ordered(BoundingSteps((CurveStep(pair.forward, pair.backward, 1),)))._replace(ordered=ordered)
+    return _ordered(BoundingPairs((CurvePair(pair.forward, pair.backward, 1),)))._replace(ordered=ordered)
 
 
 def _reduced(p: GaussianMixture, q: GaussianMixture) -> ReadPair:
@@ -329,15 +325,15 @@ def _reduced(p: GaussianMixture, q: GaussianMixture) -> ReadPair:
             f"one dimension; got dimension {p.dimension}. Pass what the pair is dominated by, or a certified curve."
         )
     gaps = [validate.sum_gap(one.weights) for one in (p, q)]
-    above: list[Step] = []
-    below: list[Step] = []
+    dominating: list[DominatingPair] = []
+    dominated: list[DominatingPair] = []
     for factor in factors:
         uncertainty = math.expm1(factor.log_uncertainty) * (1 + 1e-12)
-        for steps, mixtures in ((above, factor.narrow), (below, factor.wide)):
+        for pairs, mixtures in ((dominating, factor.narrow), (dominated, factor.wide)):
             own = [gap + uncertainty + 2.0**-52 for gap in gaps]
-            steps.append(MixtureStep(mixtures[0], mixtures[1], 1, *own))
+            pairs.append(MixturePair(mixtures[0], mixtures[1], 1, *own))
     exact = all(factor.exact for factor in factors)
-    return _ordered(BoundingSteps(tuple(above), () if exact else (tuple(below),)))
+    return _ordered(BoundingPairs(tuple(dominating), () if exact else (tuple(dominated),)))
 
 
 _MechanismWithGroups: TypeAlias = GaussianMechanism | LaplaceMechanism | PoissonSampledGaussian
@@ -350,5 +346,5 @@ _READERS: tuple[tuple[type, Callable[[Any], ReadPair]], ...] = (
     (RandomizedResponse, _read_response),
     (AnyChannel, _read_channel),
     (PrivacyLossDistribution, _read_measured),
-    (SteppedPair, lambda mechanism: _both_directions(mechanism._steps())),
+    (PairObject, lambda mechanism: _both_directions(mechanism._bounding_pairs())),
 )
