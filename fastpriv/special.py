@@ -18,8 +18,7 @@ take the place of the functions.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from types import FunctionType, ModuleType
+from types import FunctionType
 
 from .kernels import (
     _awgn,
@@ -57,26 +56,18 @@ float64 array or scalar
     NaN outside the domain and for NaN.
 
 """
-_documentation: dict[ModuleType, dict[str, str]] = {}  # kernel -> name of a ufunc -> its docstring
 
 
-def _computed_by(kernel: ModuleType) -> Callable[[FunctionType], FunctionType]:
-    """Note that a kernel computes the ufunc of this name, with this documentation."""
-
-    def noted(function: FunctionType) -> FunctionType:
-        text = inspect.cleandoc(function.__doc__ or "")
-        sections = _RAISES if "\nReturns\n" in text else _RETURNS + _RAISES
-        text = text.replace("Notes\n-----\n", sections + "Notes\n-----\n", 1)
-        _documentation.setdefault(kernel, {})[function.__name__] = text
-        return function
-
-    return noted
+def _with_usual_sections(documentation: str) -> str:
+    """The docstring of a ufunc, from that of the function that stands for it."""
+    text = inspect.cleandoc(documentation)
+    sections = _RAISES if "\nReturns\n" in text else _RETURNS + _RAISES
+    return text.replace("Notes\n-----\n", sections + "Notes\n-----\n", 1)
 
 
 # Elementary functions and normal tails.
 
 
-@_computed_by(_special)
 def exp(x, /):
     """e^x.
 
@@ -99,7 +90,6 @@ def exp(x, /):
     """
 
 
-@_computed_by(_special)
 def expm1(x, /):
     """e^x - 1, without cancellation near 0.
 
@@ -122,7 +112,6 @@ def expm1(x, /):
     """
 
 
-@_computed_by(_special)
 def log(x, /):
     """Natural logarithm.
 
@@ -145,7 +134,6 @@ def log(x, /):
     """
 
 
-@_computed_by(_special)
 def log1p(x, /):
     """log(1 + x), without cancellation near 0.
 
@@ -168,7 +156,6 @@ def log1p(x, /):
     """
 
 
-@_computed_by(_special)
 def erfc(x, /):
     """Complementary error function, 2 / sqrt(pi) times the integral of exp(-t^2) from x to infinity.
 
@@ -192,7 +179,6 @@ def erfc(x, /):
     """
 
 
-@_computed_by(_special)
 def erfcx(x, /):
     """Scaled complementary error function, exp(x^2) erfc(x); inf below -26.6.
 
@@ -216,7 +202,6 @@ def erfcx(x, /):
     """
 
 
-@_computed_by(_special)
 def mills_ratio(x, /):
     """Mills ratio of the standard normal distribution, (1 - Phi(x)) / phi(x); inf below -37.7.
 
@@ -239,7 +224,6 @@ def mills_ratio(x, /):
     """
 
 
-@_computed_by(_special)
 def ndtr(x, /):
     """Distribution function Phi of the standard normal distribution.
 
@@ -263,7 +247,6 @@ def ndtr(x, /):
     """
 
 
-@_computed_by(_special)
 def log_ndtr(x, /):
     """log Phi(x); finite down to x = -1.89e154.
 
@@ -287,7 +270,6 @@ def log_ndtr(x, /):
     """
 
 
-@_computed_by(_special)
 def log1mexp(x, /):
     """log(1 - e^x).
 
@@ -310,7 +292,6 @@ def log1mexp(x, /):
     """
 
 
-@_computed_by(_special)
 def logaddexp(x, y, /):
     """log(e^x + e^y).
 
@@ -334,7 +315,6 @@ def logaddexp(x, y, /):
     """
 
 
-@_computed_by(_special)
 def ndtr_difference(a, b, /):
     """Phi(b) - Phi(a) without cancellation, in either tail, for ends however close; antisymmetric.
 
@@ -358,7 +338,6 @@ def ndtr_difference(a, b, /):
     """
 
 
-@_computed_by(_special)
 def log_ndtr_difference(a, b, /):
     """log(Phi(b) - Phi(a)), a < b; -inf for a = b.
 
@@ -381,7 +360,6 @@ def log_ndtr_difference(a, b, /):
     """
 
 
-@_computed_by(_special)
 def log_sum_exp(x, /):
     """log of the sum of e^x over an axis, the last by default; -inf for an empty axis.
 
@@ -414,7 +392,6 @@ def log_sum_exp(x, /):
 # The privacy curves of the Gaussian mechanism and of the subsampled one, and their inverses.
 
 
-@_computed_by(_gaussian_mechanism)
 def gaussian_delta(r, epsilon, /):
     """Privacy curve delta(epsilon) of the Gaussian mechanism; 0 for r = 0 or epsilon = inf, 1 for r = inf.
 
@@ -439,7 +416,6 @@ def gaussian_delta(r, epsilon, /):
     """
 
 
-@_computed_by(_gaussian_mechanism)
 def gaussian_log_delta(r, epsilon, /):
     """Natural logarithm of the privacy curve; -inf only where delta = 0 or below the most negative double.
 
@@ -464,7 +440,6 @@ def gaussian_log_delta(r, epsilon, /):
     """
 
 
-@_computed_by(_gaussian_mechanism)
 def gaussian_epsilon(r, delta, /):
     """Least epsilon for a target delta, on the safe side: the true delta of the result is at most the target.
 
@@ -492,7 +467,6 @@ def gaussian_epsilon(r, delta, /):
     """
 
 
-@_computed_by(_gaussian_mechanism)
 def gaussian_epsilon_from_log_delta(r, log_delta, /):
     """`gaussian_epsilon` from the natural logarithm of delta.
 
@@ -518,7 +492,6 @@ def gaussian_epsilon_from_log_delta(r, log_delta, /):
     """
 
 
-@_computed_by(_gaussian_mechanism)
 def gaussian_epsilon_below(r, delta, /):
     """Lower bound of the least epsilon for a target delta: its true delta is at least the target, or it is 0.
 
@@ -544,7 +517,6 @@ def gaussian_epsilon_below(r, delta, /):
     """
 
 
-@_computed_by(_gaussian_mechanism)
 def gaussian_epsilon_below_from_log_delta(r, log_delta, /):
     """`gaussian_epsilon_below` from the natural logarithm of delta.
 
@@ -570,7 +542,6 @@ def gaussian_epsilon_below_from_log_delta(r, log_delta, /):
     """
 
 
-@_computed_by(_gaussian_mechanism)
 def gaussian_noise(epsilon, delta, /):
     """Least sigma / sensitivity that gives (epsilon, delta) privacy, on the safe side.
 
@@ -596,7 +567,6 @@ def gaussian_noise(epsilon, delta, /):
     """
 
 
-@_computed_by(_gaussian_mechanism)
 def gaussian_noise_from_log_delta(epsilon, log_delta, /):
     """`gaussian_noise` from the natural logarithm of delta; inf where the ratio exceeds the largest double.
 
@@ -621,7 +591,6 @@ def gaussian_noise_from_log_delta(epsilon, log_delta, /):
     """
 
 
-@_computed_by(_gaussian_mechanism)
 def gaussian_noise_below(epsilon, delta, /):
     """Lower bound of the least sigma / sensitivity for (epsilon, delta): its true delta is at least the target.
 
@@ -645,7 +614,6 @@ def gaussian_noise_below(epsilon, delta, /):
     """
 
 
-@_computed_by(_gaussian_mechanism)
 def gaussian_noise_below_from_log_delta(epsilon, log_delta, /):
     """`gaussian_noise_below` from the natural logarithm of delta.
 
@@ -670,7 +638,6 @@ def gaussian_noise_below_from_log_delta(epsilon, log_delta, /):
     """
 
 
-@_computed_by(_gaussian_mechanism)
 def subsampled_gaussian_delta_remove(rate, sigma, epsilon, /):
     """Privacy curve of the Poisson-subsampled Gaussian mechanism when a record is removed:
 
@@ -705,7 +672,6 @@ def subsampled_gaussian_delta_remove(rate, sigma, epsilon, /):
     """
 
 
-@_computed_by(_gaussian_mechanism)
 def subsampled_gaussian_delta_add(rate, sigma, epsilon, /):
     """Privacy curve of the Poisson-subsampled Gaussian mechanism when a record is added:
 
@@ -740,7 +706,6 @@ def subsampled_gaussian_delta_add(rate, sigma, epsilon, /):
     """
 
 
-@_computed_by(_gaussian_mechanism)
 def subsampled_gaussian_log_delta_remove(rate, sigma, epsilon, /):
     """Natural logarithm of `subsampled_gaussian_delta_remove`, far below 1e-300 too, with bounds.
 
@@ -773,7 +738,6 @@ def subsampled_gaussian_log_delta_remove(rate, sigma, epsilon, /):
     """
 
 
-@_computed_by(_gaussian_mechanism)
 def subsampled_gaussian_log_delta_add(rate, sigma, epsilon, /):
     """Natural logarithm of `subsampled_gaussian_delta_add`, far below 1e-300 too, with bounds.
 
@@ -806,7 +770,6 @@ def subsampled_gaussian_log_delta_add(rate, sigma, epsilon, /):
     """
 
 
-@_computed_by(_gaussian_mechanism)
 def subsampled_gaussian_epsilon_remove(rate, sigma, delta, /):
     """Least epsilon of the Poisson-subsampled Gaussian mechanism for a target delta when a record is removed.
 
@@ -842,7 +805,6 @@ def subsampled_gaussian_epsilon_remove(rate, sigma, delta, /):
     """
 
 
-@_computed_by(_gaussian_mechanism)
 def subsampled_gaussian_epsilon_add(rate, sigma, delta, /):
     """Least epsilon of the Poisson-subsampled Gaussian mechanism for a target delta when a record is added.
 
@@ -878,7 +840,6 @@ def subsampled_gaussian_epsilon_add(rate, sigma, delta, /):
     """
 
 
-@_computed_by(_gaussian_mechanism)
 def subsampled_gaussian_noise_remove(rate, epsilon, delta, /):
     """Least sigma / sensitivity that gives (epsilon, delta) privacy after Poisson subsampling, a record removed.
 
@@ -914,7 +875,6 @@ def subsampled_gaussian_noise_remove(rate, epsilon, delta, /):
     """
 
 
-@_computed_by(_gaussian_mechanism)
 def subsampled_gaussian_noise_add(rate, epsilon, delta, /):
     """Least sigma / sensitivity that gives (epsilon, delta) privacy after Poisson subsampling, a record added.
 
@@ -953,7 +913,6 @@ def subsampled_gaussian_noise_add(rate, epsilon, delta, /):
 # The capacity under a peak-power constraint.
 
 
-@_computed_by(_awgn)
 def awgn_capacity(dimension, radius, rtol, /):
     """Capacity in nats of Y = X + N(0, I_d) with ||X|| <= radius, with bounds.
 
@@ -990,7 +949,6 @@ def awgn_capacity(dimension, radius, rtol, /):
 # Binary channels.
 
 
-@_computed_by(_binary_channel)
 def binary_entropy(p, /):
     """Binary entropy -p log p - (1-p) log(1-p), in nats.
 
@@ -1013,7 +971,6 @@ def binary_entropy(p, /):
     """
 
 
-@_computed_by(_binary_channel)
 def binary_entropy_with_complement(p, complement, /):
     """Binary entropy in nats; complement is 1 - p, for p closer to 1 than doubles resolve.
 
@@ -1036,7 +993,6 @@ def binary_entropy_with_complement(p, complement, /):
     """
 
 
-@_computed_by(_binary_channel)
 def bac_capacity(a, b, /):
     """Capacity in nats of the binary asymmetric channel, a = P(Y=1 | X=0), b = P(Y=0 | X=1); 0 where a + b = 1.
 
@@ -1060,7 +1016,6 @@ def bac_capacity(a, b, /):
     """
 
 
-@_computed_by(_binary_channel)
 def bac_capacity_with_complements(a, complement_a, b, complement_b, /):
     """`bac_capacity` for crossover probabilities closer to 1 than doubles resolve, each with its complement.
 
@@ -1087,7 +1042,6 @@ def bac_capacity_with_complements(a, complement_a, b, complement_b, /):
 # The moment generating function of a uniform point on a sphere, of which the capacity of vector channels is made.
 
 
-@_computed_by(_sphere)
 def sphere_log_mgf(dimension, x, /):
     """Natural logarithm of G_d(x) = E exp(x U), U the first coordinate of a uniform point on the unit sphere of R^d.
 
@@ -1113,7 +1067,6 @@ def sphere_log_mgf(dimension, x, /):
     """
 
 
-@_computed_by(_sphere)
 def sphere_log_mgf_scaled(dimension, x, /):
     """`sphere_log_mgf` less x, without cancellation for large x.
 
@@ -1137,7 +1090,6 @@ def sphere_log_mgf_scaled(dimension, x, /):
     """
 
 
-@_computed_by(_sphere)
 def sphere_mean(dimension, x, /):
     """Mean of the first coordinate of a point on the unit sphere of R^d with density proportional to exp(x U).
 
@@ -1166,7 +1118,6 @@ def sphere_mean(dimension, x, /):
 # Mutual-information privacy.
 
 
-@_computed_by(_lmip)
 def ci_lmip_ldp_delta(mu, epsilon, /):
     """Best delta(epsilon) of local differential privacy under mu nats of context-independent mutual information.
 
@@ -1190,7 +1141,6 @@ def ci_lmip_ldp_delta(mu, epsilon, /):
     """
 
 
-@_computed_by(_lmip)
 def ci_lmip_ldp_high(mu, epsilon, /):
     """The larger probability p1 of the pair that attains `ci_lmip_ldp_delta`.
 
@@ -1214,7 +1164,6 @@ def ci_lmip_ldp_high(mu, epsilon, /):
     """
 
 
-@_computed_by(_lmip)
 def ci_lmip_ldp_log_low(mu, epsilon, /):
     """Natural logarithm of the smaller probability p0 of the pair that attains `ci_lmip_ldp_delta`.
 
@@ -1238,7 +1187,6 @@ def ci_lmip_ldp_log_low(mu, epsilon, /):
     """
 
 
-@_computed_by(_lmip)
 def ci_lmip_ldp_saturation(mu, /):
     """What `ci_lmip_ldp_delta` falls to as epsilon grows: the p with h(p) / p = -log(e^mu - 1).
 
@@ -1262,7 +1210,6 @@ def ci_lmip_ldp_saturation(mu, /):
     """
 
 
-@_computed_by(_lmip)
 def pointwise_lip_delta(mu, epsilon, /):
     """Best delta(epsilon) of local information privacy under KL(P_x || P_M) <= mu nats for every x.
 
@@ -1286,7 +1233,6 @@ def pointwise_lip_delta(mu, epsilon, /):
     """
 
 
-@_computed_by(_lmip)
 def pointwise_lip_high(mu, epsilon, /):
     """The larger probability p0 of the pair that attains `pointwise_lip_delta`.
 
@@ -1310,7 +1256,6 @@ def pointwise_lip_high(mu, epsilon, /):
     """
 
 
-@_computed_by(_lmip)
 def pointwise_lip_log_low(mu, epsilon, /):
     """Natural logarithm of the smaller probability p1 of the pair that attains `pointwise_lip_delta`.
 
@@ -1334,7 +1279,6 @@ def pointwise_lip_log_low(mu, epsilon, /):
     """
 
 
-@_computed_by(_lmip)
 def cd_lmip_lip_delta(mu, epsilon, pi_min, /):
     """Best delta(epsilon) of local information privacy, for an input of probability pi_min, under mu nats of
     context-dependent mutual information.
@@ -1359,7 +1303,6 @@ def cd_lmip_lip_delta(mu, epsilon, pi_min, /):
     """
 
 
-@_computed_by(_lmip)
 def cd_lmip_lip_high(mu, epsilon, pi_min, /):
     """The probability of the event overall, in the mechanism that attains `cd_lmip_lip_delta`.
 
@@ -1383,7 +1326,6 @@ def cd_lmip_lip_high(mu, epsilon, pi_min, /):
     """
 
 
-@_computed_by(_lmip)
 def cd_lmip_lip_log_low(mu, epsilon, pi_min, /):
     """Natural logarithm of the probability of the event given that input, where `cd_lmip_lip_delta` is attained.
 
@@ -1407,7 +1349,6 @@ def cd_lmip_lip_log_low(mu, epsilon, pi_min, /):
     """
 
 
-@_computed_by(_lmip)
 def cd_lmip_lip_saturation(mu, pi_min, /):
     """What `cd_lmip_lip_delta` falls to as epsilon grows; 1 - pi_min once mu reaches the binary entropy of pi_min.
 
@@ -1434,7 +1375,6 @@ def cd_lmip_lip_saturation(mu, pi_min, /):
 # Hockey-stick divergences of Gaussian mixtures in one dimension.
 
 
-@_computed_by(_hockey_stick_curves)
 def mixture_hockey_stick(w, m, s, v, n, t, epsilon, /):
     """Hockey-stick divergence H_{e^epsilon}(P||Q) of Gaussian mixtures on the line, with bounds.
 
@@ -1471,7 +1411,6 @@ def mixture_hockey_stick(w, m, s, v, n, t, epsilon, /):
     """
 
 
-@_computed_by(_hockey_stick_curves)
 def mixture_log_hockey_stick(w, m, s, v, n, t, epsilon, /):
     """Natural logarithm of the hockey-stick divergence of Gaussian mixtures on the line, with bounds.
 
@@ -1506,7 +1445,6 @@ def mixture_log_hockey_stick(w, m, s, v, n, t, epsilon, /):
     """
 
 
-@_computed_by(_hockey_stick_curves)
 def mixture_total_variation(w, m, s, v, n, t, /):
     """Total variation distance, the hockey-stick divergence at epsilon 0, of Gaussian mixtures on the line.
 
@@ -1541,7 +1479,6 @@ def mixture_total_variation(w, m, s, v, n, t, /):
 # Other quantities of Gaussian mixtures in one dimension, as generalised ufuncs.
 
 
-@_computed_by(_quadrature)
 def mixture_kl(w, m, s, v, n, t, /):
     """Kullback-Leibler divergences KL(P||Q) of Gaussian mixtures in one dimension, with bounds.
 
@@ -1577,7 +1514,6 @@ def mixture_kl(w, m, s, v, n, t, /):
     """
 
 
-@_computed_by(_quadrature)
 def mixture_jensen_shannon(w, m, s, v, n, t, /):
     """Jensen-Shannon divergences of Gaussian mixtures in one dimension, with bounds.
 
@@ -1613,7 +1549,6 @@ def mixture_jensen_shannon(w, m, s, v, n, t, /):
     """
 
 
-@_computed_by(_quadrature)
 def mixture_renyi(w, m, s, v, n, t, order, /):
     """Renyi divergences of positive orders of Gaussian mixtures in one dimension, with bounds.
 
@@ -1655,7 +1590,6 @@ def mixture_renyi(w, m, s, v, n, t, order, /):
     """
 
 
-@_computed_by(_quadrature)
 def mixture_entropy(w, m, s, /):
     """Differential entropies of Gaussian mixtures in one dimension, with bounds.
 
@@ -1690,7 +1624,6 @@ def mixture_entropy(w, m, s, /):
     """
 
 
-@_computed_by(_quadrature)
 def mixture_mutual_information(prior, points, sigma, /):
     """Mutual information of discrete inputs and inputs + N(0, sigma^2) noise, with bounds.
 
@@ -1728,7 +1661,6 @@ def mixture_mutual_information(prior, points, sigma, /):
 # The quantities of channels, with bounds.
 
 
-@_computed_by(_channel_quantities)
 def channel_capacity(channel, /):
     """Capacity of channels in nats; generalised ufunc of signature (i,o)->(),(),().
 
@@ -1762,7 +1694,6 @@ def channel_capacity(channel, /):
     """
 
 
-@_computed_by(_channel_quantities)
 def channel_ldp_epsilon(channel, /):
     """LDP level of channels in nats, the largest log ratio of two cells of a column; signature (i,o)->(),(),().
 
@@ -1791,7 +1722,6 @@ def channel_ldp_epsilon(channel, /):
     """
 
 
-@_computed_by(_channel_quantities)
 def channel_maximal_leakage(channel, /):
     """Maximal leakage of channels in nats, log of the sum of the largest cells of the columns.
 
@@ -1822,7 +1752,6 @@ def channel_maximal_leakage(channel, /):
     """
 
 
-@_computed_by(_channel_quantities)
 def channel_mutual_information(prior, channel, /):
     """Mutual information of inputs and outputs in nats; signature (i),(i,o)->(),(),().
 
@@ -1854,7 +1783,6 @@ def channel_mutual_information(prior, channel, /):
     """
 
 
-@_computed_by(_channel_quantities)
 def channel_bayes_vulnerability(prior, channel, /):
     """Chance of the best guess of the input after the output; signature (i),(i,o)->(),(),().
 
@@ -1885,10 +1813,20 @@ def channel_bayes_vulnerability(prior, channel, /):
     """
 
 
-for _kernel, _texts in _documentation.items():
-    globals().update(_kernel.ufuncs(_texts))
+# The compiled modules that have the ufuncs.
+_KERNELS = (
+    _special, _gaussian_mechanism, _awgn, _binary_channel, _channel_quantities, _sphere, _lmip, _hockey_stick_curves,
+    _quadrature,
+)  # fmt: skip
+_documentation = {
+    name: _with_usual_sections(function.__doc__ or "")
+    for name, function in list(globals().items())
+    if isinstance(function, FunctionType) and not name.startswith("_")
+}
+__all__ += _documentation
+for _kernel in _KERNELS:
+    globals().update(_kernel.ufuncs(_documentation))
     __pyx_capi__ |= _kernel.capsules
-    __all__ += _texts
 
 
 def __dir__() -> list[str]:
