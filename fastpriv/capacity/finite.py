@@ -322,7 +322,7 @@ def _solve_cells(channel: Any, rtol: float, steps: int, deadline: float, n_jobs:
         allowed = steps if time.monotonic() < deadline else 0
         if small:
             return tuple(_channel_capacity.solve_small_channels(stack[part], gaps[part], rtol, allowed))
-        start = interior_point.geometric_input(channel, rtol) if geometric and allowed else None
+        start = interior_point.geometric_input(channel, rtol, deadline) if geometric and allowed else None
         return _solve_large(stack[part.start], gaps[part.start], rtol, allowed, deadline, start)
 
     if not small:

@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..base import validate
-from ..base.errors import DomainError, ShapeError
+from ..base.errors import ShapeError
 from ..base.estimate import Estimate, Information, Kind, NumberLike
 from ..base.exact_linear_algebra import integer_determinant, scaled_integers
 from ..base.monotone import monotone
@@ -416,12 +416,7 @@ def _least_eigenvalue(k: FloatArray) -> FloatArray:
 
 def _refuse(name: str, bad: BoolArray, shown: FloatArray, constraint: str, remedy: str) -> None:
     if bad.any():
-        index = tuple(int(i) for i in np.argwhere(bad)[0])
-        position = f" at index {index}" if index else ""
-        raise DomainError(
-            f"{name} must be {constraint}; got {float(shown[index])!r}{position} ({int(bad.sum())} of {bad.size} "
-            f"entries). {remedy}"
-        )
+        validate.real(name, shown, constraint, lambda _: ~bad, remedy=remedy)
 
 
 def _half_log_ratio(x: FloatArray, y: FloatArray) -> float | None:

@@ -212,22 +212,17 @@ class IndexLikelihood(Likelihood):
         ``start`` to ``stop - 1``; or the upper one alone. A search then skips ranges that cannot matter.
     budget : int, optional
         How often the function may be evaluated. If that is twice for every secret, all are evaluated, in two passes;
-        otherwise the posterior is bracketed by branch and bound with ``bound``, and sampled without, from one draw
-        for every 256 evaluations (for every 16,384 where indices do not fit 64 bits).
+        otherwise the posterior is bracketed by branch and bound, which needs ``bound``.
     rtol : float, optional
         Unresolved part of the evidence, relative to it, at which branch and bound ends. Brackets of KL and
         Jensen-Shannon are about as wide, in nats.
 
     Notes
     -----
-    A sample cannot tell the largest likelihood: the largest log ratio is then bounded below by what was seen and above
-    by what a posterior of 1 would give, and a ``SamplingWarning`` says so.
+    **Accuracy** within the budget that of dense likelihoods; beyond it certified, as true as the bounds are, plus
+    1e-12 for rounding, ``tests/enclosures/test_index_posteriors.py``.
 
-    **Accuracy** within the budget that of dense likelihoods; with ``bound`` certified, as true as the bounds are, plus
-    1e-12 for rounding, ``tests/enclosures/test_index_posteriors.py``; else intervals at 95 %,
-    ``tests/intervals/test_sampled_domains.py``.
-
-    Source: interval branch and bound; stratified sampling with Student's intervals over replicates.
+    Source: interval branch and bound.
 
     Examples
     --------

@@ -30,7 +30,7 @@ from ..channels.likelihoods import Likelihood, ProductLikelihood
 from ..channels.vector_sources import source_of
 from .ball_arithmetic import Ball, stack
 from .groups import GroupedDomain, GroupPosterior, closed_form_posterior, default_domain, dense_domain
-from .index_evaluation import range_evaluator
+from .index_functions import range_evaluator
 from .product_jensen_shannon import product_jensen_shannon
 from .result import Options, Posterior, Top, index_array, write_probabilities
 

@@ -38,7 +38,6 @@ class Options(NamedTuple):
     n_jobs: int | None = None
     progress: Progress = None
     log_prior: bool = False  # whether the prior holds logarithms
-    rng: Any = None  # for domains that can only be sampled
     resume: Any = None  # attribute ``best`` of the error that ended an earlier call
     executor: Any = None  # where shards run
     store: Any = None  # the file in which finished shards are kept

@@ -58,33 +58,19 @@ class _Pass:
     def __call__(self, blocks: range) -> bytes:
         tree = dense.evidence_tree() if self.evidence is None else dense.divergence_tree()
         largest: tuple[FloatArray, IntArray] = np.empty(0), np.empty(0, dtype=np.int64)
-        keep = min(self.top, BLOCK)
-        if self.out is not None:
-            return self._written(tree, blocks)
-        for number in blocks:
-            block = self.inputs.read(number)
-            if self.evidence is None:
-                row, weights, indices = dense.first_pass(self.inputs, block, keep)
-                largest = dense.largest_of(self.top, largest, (weights, indices))
-            else:
-                row = dense.second_pass(self.inputs, block, self.evidence, None)
-            tree.add(Node(0, number, row))
-        return _packed(tree, largest)
-
-    def _written(self, tree: BlockTree, blocks: range) -> bytes:
-        """The second pass with the posterior of the shard in a file, which takes its name when it is complete."""
-        assert self.out is not None
-        assert self.evidence is not None
-        assert self.inputs.length is not None
-        path = _part_path(self.out, blocks)
-        size = min(blocks.stop * BLOCK, self.inputs.length) - blocks.start * BLOCK
-        with _npy_part(path, size) if path.endswith(".npy") else _parquet_part(path) as write:
+        with _posterior_of_shard(self.out, blocks, self.inputs.length) as write:
             for number in blocks:
                 block = self.inputs.read(number)
-                probabilities = np.empty(block.likelihood.size)
-                tree.add(Node(0, number, dense.second_pass(self.inputs, block, self.evidence, probabilities)))
-                write(probabilities)
-        return _packed(tree, (np.empty(0), np.empty(0, dtype=np.int64)))
+                if self.evidence is None:
+                    row, weights, indices = dense.first_pass(self.inputs, block, min(self.top, BLOCK))
+                    largest = dense.largest_of(self.top, largest, (weights, indices))
+                else:
+                    probabilities = None if write is None else np.empty(block.likelihood.size)
+                    row = dense.second_pass(self.inputs, block, self.evidence, probabilities)
+                    if write is not None:
+                        write(probabilities)
+                tree.add(Node(0, number, row))
+        return _packed(tree, largest)
 
 
 def posterior(likelihood: ShardedLikelihood, prior: Any, options: Options) -> Posterior:
@@ -205,17 +191,22 @@ def _part_path(pattern: str, blocks: range) -> str:
 
 
 @contextmanager
-def _npy_part(path: str, size: int) -> Iterator[Callable[[FloatArray], Any]]:
-    with npy_stream(path, size) as stream:
-        yield lambda probabilities: stream.write(probabilities.data)
-
-
-@contextmanager
-def _parquet_part(path: str) -> Iterator[Callable[[FloatArray], Any]]:
-    arrow, parquet = pyarrow("write Parquet")
-    schema = arrow.schema([("posterior", arrow.float64())])
-    with atomic_write(path) as stream, parquet.ParquetWriter(stream, schema) as writer:
-        yield lambda probabilities: writer.write_table(arrow.table([probabilities], schema=schema))
+def _posterior_of_shard(
+    pattern: str | None, blocks: range, length: int | None
+) -> Iterator[Callable[[Any], Any] | None]:
+    """Function that writes the next probabilities to the file of a shard, which takes its name when it is complete."""
+    path = "" if pattern is None else _part_path(pattern, blocks)
+    if pattern is None:
+        yield None
+    elif path.endswith(".npy"):
+        assert length is not None
+        with npy_stream(path, min(blocks.stop * BLOCK, length) - blocks.start * BLOCK) as stream:
+            yield lambda probabilities: stream.write(probabilities.data)
+    else:
+        arrow, parquet = pyarrow("write Parquet")
+        schema = arrow.schema([("posterior", arrow.float64())])
+        with atomic_write(path) as stream, parquet.ParquetWriter(stream, schema) as writer:
+            yield lambda probabilities: writer.write_table(arrow.table([probabilities], schema=schema))
 
 
 def opened_store(path: Any, identity: dict[str, str]) -> ResultStore:

@@ -25,7 +25,6 @@ from fastpriv import (
     ChannelStack,
     GaussianMechanism,
     GaussianMixture,
-    IndexLikelihood,
     MechanismStack,
     MixtureStack,
     Pmf,
@@ -107,7 +106,6 @@ SENT = {
         leakage.SoftmaxRegression(4, 3), RELEASED[:60, :4], np.arange(60) % 3, [leakage.Protection()], pool=20, batch=2,
         n_models=2, n_attacks=3, rng=1, **k
     ),
-    "posterior, sampled": lambda **k: fastpriv.posterior(IndexLikelihood(triangular, 10**14, budget=2**20), rng=1, **k),
 }  # fmt: skip
 # calls whose tasks share large arrays: threads do them
 SHARED = {
@@ -204,7 +202,6 @@ REACHED = {
         ("guaranteed",): "sampling.guaranteed",
         ("pac_accuracy", "robust_accuracy"): "notions.accuracy.monte_carlo",
         ("leakage_study",): "studies.leakage.leakage_studies",
-        ("posterior, sampled",): "posteriors.stratified_sampling",
         ("log_density",): "distributions.packed",
         ("channel_capacity",): "capacity.finite",
         ("posterior", "posterior of a stream", "posterior_mode"): "posteriors.blocks",
