@@ -1,11 +1,6 @@
 from .attackers import AdaptiveThresholdLRT as AdaptiveThresholdLRT
 from .attackers import DworkScore as DworkScore
 from .attackers import FixedThresholdLRT as FixedThresholdLRT
-from .beacons import BeaconPower as BeaconPower
-from .beacons import BeaconRun as BeaconRun
-from .beacons import SequentialBeacon as SequentialBeacon
-from .calibration import CalibrationCheck as CalibrationCheck
-from .calibration import calibration_check as calibration_check
 from .classifiers import ClassifierAttacker as ClassifierAttacker
 from .defences.best_responses import best_response as best_response
 from .defences.defence_evaluation import AttackResult as AttackResult
@@ -17,9 +12,6 @@ from .defences.defence_evaluation import judge_defence as judge_defence
 from .defences.equilibrium import MembershipEquilibrium as MembershipEquilibrium
 from .defences.equilibrium import membership_equilibrium as membership_equilibrium
 from .defences.finite_defence import FiniteDefence as FiniteDefence
-from .defences.generators import TrainedGenerator as TrainedGenerator
-from .defences.generators import train_generator as train_generator
-from .defences.joint_posterior import joint_posterior_epsilon as joint_posterior_epsilon
 from .evaluation import AttackEvaluation as AttackEvaluation
 from .evaluation import RocCurve as RocCurve
 from .evaluation import auc as auc
@@ -27,7 +19,6 @@ from .evaluation import evaluate_attack as evaluate_attack
 from .evaluation import roc_curve as roc_curve
 from .files import read_panel as read_panel
 from .files import write_panel as write_panel
-from .linear_estimate import LMMSEAttacker as LMMSEAttacker
 from .member_posteriors import BayesAttacker as BayesAttacker
 from .member_posteriors import MembershipPosterior as MembershipPosterior
 from .member_posteriors import OptimalLRT as OptimalLRT
@@ -44,15 +35,9 @@ from .priors import FixedSizeMembership as FixedSizeMembership
 from .releases import CombinedReleases as CombinedReleases
 from .releases import FrequencyRelease as FrequencyRelease
 from .releases import SimulatedReleases as SimulatedReleases
-from .risk_identities import JointRiskComposition as JointRiskComposition
-from .risk_identities import covariance_bound as covariance_bound
-from .risk_identities import joint_risk_composition as joint_risk_composition
-from .risk_identities import subjective_risk as subjective_risk
-from .risk_mmse import joint_risk_from_mmse as joint_risk_from_mmse
 from .risks import bgp_risk as bgp_risk
 from .risks import bwma as bwma
 from .risks import conditional_entropies as conditional_entropies
-from .seed_mixtures import SeedMixtureAttacker as SeedMixtureAttacker
 from .studies import AttackOutcome as AttackOutcome
 from .studies import AttackStudy as AttackStudy
 from .studies import PosteriorExample as PosteriorExample

@@ -47,7 +47,7 @@ from .attackers import empirical_threshold
 from .evaluation_by_release import bwma_of_posteriors, bwma_of_releases, means_over_releases, with_interval
 from .panels import membership_array
 
-__all__ = ["AttackEvaluation", "RocCurve", "auc", "evaluate_attack", "roc_curve", "tpr_of_single_targets"]
+__all__ = ["AttackEvaluation", "RocCurve", "auc", "evaluate_attack", "roc_curve"]
 
 _HALVINGS = 16  # of the bisection for a ratio: the bound is within 2^-16 of the estimate of the best one
 # Groups that the bets on an AUC need, and releases of one group.
@@ -333,12 +333,6 @@ def evaluate_attack(
     )  # fmt: skip
     remarks = (remark,) if remark else ()
     return AttackEvaluation(area, found, advantage, bwma, **described, remarks=remarks)
-
-
-def tpr_of_single_targets(scores: FloatArray, membership: BoolArray, fpr: float, confidence: float) -> Estimate:
-    """TPR at a false-positive rate, of independent targets, as ``evaluate_attack`` has it."""
-    rate = validate.scalar("fpr", fpr, "between 0 and 1, exclusive", lambda p: (p > 0) & (p < 1))
-    return _tpr_at_fpr(_Outcomes(scores[:, None], membership[:, None]), rate, _level(confidence))[0]
 
 
 class _Outcomes:

@@ -26,7 +26,6 @@ from ...base.random_streams import RNGLike
 from ...sampling.statistics.chain_convergence import LEAST_SAMPLES, R_HAT_LIMIT
 from .attackers import Attacker
 from .likelihood_terms import LikelihoodTerm, checked_releases, releases_of, terms_of
-from .linear_estimate import LMMSEAttacker
 from .posterior_enumeration import MAX_PEOPLE, Enumeration, enumerate_subsets
 from .posterior_sampling import Chains, SampledPosterior, covariance, sample_posterior
 from .priors import BernoulliMembership, MembershipPrior
@@ -192,9 +191,7 @@ def membership_posterior(
     }  # fmt: skip
     people = model.n_people
     if method == "gibbs" or (method == "auto" and people > MAX_PEOPLE):
-        estimates = LMMSEAttacker(model).scores(released).reshape(-1, people)
-        estimates = np.broadcast_to(estimates, (len(arrays[0]), people))
-        return _sampled(parts, arrays, shape, estimates, resume, options, n_jobs, progress)
+        return _sampled(parts, arrays, shape, resume, options, n_jobs, progress)
     if people > MAX_PEOPLE:
         raise DomainError(
             f"model must be of at most {MAX_PEOPLE} people for enumeration; got {people}. Sample from the posterior "
@@ -353,8 +350,8 @@ def _enumerated_covariance(
 
 
 def _sampled(
-    parts: Sequence[FrequencyRelease], arrays: Sequence[FloatArray], shape: tuple[int, ...],
-    estimates: FloatArray, resume: Any, options: Mapping[str, Any], n_jobs: int | None, progress: Progress,
+    parts: Sequence[FrequencyRelease], arrays: Sequence[FloatArray], shape: tuple[int, ...], resume: Any,
+    options: Mapping[str, Any], n_jobs: int | None, progress: Progress,
 ) -> MembershipPosterior:  # fmt: skip
     """The posteriors of a batch of releases by Gibbs sampling."""
     people, level = parts[0].n_people, options["confidence"]
@@ -392,7 +389,7 @@ def _sampled(
         )  # fmt: skip
 
     found = sample_posterior(
-        parts, arrays, estimates, resume=earlier, n_jobs=n_jobs, progress=progress, result=result, **options
+        parts, arrays, resume=earlier, n_jobs=n_jobs, progress=progress, result=result, **options
     )
     unmixed = sum(not one.mixed for one in found)
     if unmixed:

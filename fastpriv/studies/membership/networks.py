@@ -21,7 +21,7 @@ from ...base.numerics import BoolArray, FloatArray
 from ...base.random_streams import RNGLike
 from .attackers import TrainedAttack, training_releases, unfitted
 
-__all__ = ["Layers", "NetworkAttacker", "torch_module"]
+__all__ = ["NetworkAttacker"]
 
 _HIDDEN_SHARES = (0.68, 0.4)  # of m, in hidden layers: 3400 and 2000 of 5000, as in the comparison that is the model
 _ROWS = 1024  # releases that are scored at a time
@@ -220,12 +220,3 @@ class Layers:
 def _cross_entropy(logits: FloatArray, members: BoolArray) -> float:
     """Mean over people and releases, in nats."""
     return float(np.mean(np.logaddexp(0.0, np.where(members, -logits, logits))))
-
-
-def torch_module(user: str) -> Any:
-    """PyTorch, which ``user`` needs."""
-    try:
-        import torch
-    except ImportError:
-        raise BackendMissingError(f"{user} needs PyTorch. Install it with: pip install 'fastpriv[networks]'") from None
-    return torch

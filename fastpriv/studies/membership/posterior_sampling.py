@@ -36,6 +36,7 @@ from ...sampling.statistics.chain_convergence import (
     wilson_interval,
 )  # fmt: skip
 from .likelihood_terms import LikelihoodTerm, terms_of
+from .linear_estimate import linear_estimates
 from .noises import GaussianNoise, LInfinityNoise, NoNoise
 from .panels import ByteArray
 from .priors import FixedSizeMembership
@@ -77,11 +78,11 @@ class SampledPosterior(NamedTuple):
 
 
 def sample_posterior(
-    parts: Sequence[FrequencyRelease], arrays: Sequence[FloatArray], estimates: FloatArray, *, sweeps: int,
-    chains: int, temperatures: int, confidence: float, rng: Any, resume: Sequence[Chains] | None,
-    n_jobs: int | None, progress: Progress, result: Callable[[list[SampledPosterior]], Any],
+    parts: Sequence[FrequencyRelease], arrays: Sequence[FloatArray], *, sweeps: int, chains: int, temperatures: int,
+    confidence: float, rng: Any, resume: Sequence[Chains] | None, n_jobs: int | None, progress: Progress,
+    result: Callable[[list[SampledPosterior]], Any],
 ) -> list[SampledPosterior]:  # fmt: skip
-    """Run the chains of all releases, of which ``estimates`` (count, K) are linear estimates.
+    """Run the chains of all releases.
 
     An interruption carries ``result`` of the rounds that were done.
     """
@@ -103,7 +104,7 @@ def sample_posterior(
     models = [_model(parts, [array[i] for array in arrays], grams, temperatures) for i in range(count)]
     if resume is None:
         block = max(1, sweeps // BLOCKS)
-        starts = _starts(parts[0], estimates, chains, temperatures, root)
+        starts = _starts(parts[0], linear_estimates(parts, arrays), chains, temperatures, root)
         done = [_empty(start, block) for start in starts]
     else:
         done = list(resume)

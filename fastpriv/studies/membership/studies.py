@@ -32,7 +32,6 @@ from .attackers import AdaptiveThresholdLRT, DworkScore, FixedThresholdLRT
 from .classifiers import ClassifierAttacker
 from .evaluation import AttackEvaluation, RocCurve, evaluate_attack, roc_curve
 from .evaluation_by_release import mean_over_simulations
-from .linear_estimate import LMMSEAttacker
 from .member_posteriors import BayesAttacker
 from .networks import NetworkAttacker
 from .noises import GeneratorNoise, Noise, NoNoise
@@ -40,13 +39,17 @@ from .panels import Panel
 from .posterior_enumeration import MAX_PEOPLE
 from .priors import MembershipPrior
 from .releases import FrequencyRelease
-from .seed_mixtures import SeedMixtureAttacker, why_no_mixture
 
 __all__ = ["AttackOutcome", "AttackStudy", "PosteriorExample", "attack_scores", "attack_study"]
 
-ATTACKS = (
-    "bayes", "lmmse", "fixed", "adaptive", "score", "tree", "svm", "logistic", "network",
-)  # what ``attacks`` may name
+# What ``attacks`` may name, and what tables and legends call each.
+_TITLES = {
+    "bayes": "Bayes", "fixed": "fixed LRT", "adaptive": "adaptive LRT", "score": "score", "tree": "decision trees",
+    "svm": "SVM", "logistic": "logistic regression", "network": "network",
+}  # fmt: skip
+# The random stream of each attack on a defence; 0 is that of the releases, 2 belonged to an attack of earlier versions.
+_STREAMS = {"bayes": 1, "fixed": 3, "adaptive": 4, "score": 5, "tree": 6, "svm": 7, "logistic": 8, "network": 9}
+_EXAMPLE_STREAM = 10  # the random stream of the posterior of the first release
 _SWEEPS = 1000  # of each chain where the posterior is sampled: a study needs an order of people, not digits
 
 
@@ -216,7 +219,7 @@ def attack_study(
     defences : mapping of str to noise
         Names and noises.
     attacks : sequence of str
-        Of "bayes", "lmmse", "fixed", "adaptive", "score", "tree", "svm", "logistic" and "network".
+        Of "bayes", "fixed", "adaptive", "score", "tree", "svm", "logistic" and "network".
     n_releases, n_training : int
         Releases that are attacked, at least 2, and releases on which "tree", "svm", "logistic" and "network" are
         trained, of each defence.
@@ -246,10 +249,9 @@ def attack_study(
 
     Notes
     -----
-    "bayes" enumerates for up to 24 people; beyond it samples, and a remark says where chains did not mix. It is a
-    mixture of seeds for a generator with dither of up to 16 people, and does not apply to others, nor to more than 24
-    people without noise; attacks whose extra is not installed are left out. Such
-    outcomes say why.
+    "bayes" enumerates for up to 24 people; beyond it samples, and a remark says where chains did not mix. It does not
+    apply to noise without a likelihood, nor to more than 24 people without noise; attacks whose extra is not installed
+    are left out. Such outcomes say why.
 
     **Accuracy** as ``evaluate_attack``; ``tests/membership/test_attack_study.py``.
 
@@ -297,8 +299,8 @@ def attack_study(
                     np.abs(found.released - model.frequencies(found.membership)).mean(axis=1), level, "1"
                 )
                 for name in names:
-                    key = index * len(ATTACKS) + ATTACKS.index(name)
-                    stream = _stream(root, index, 1 + ATTACKS.index(name))
+                    key = index * len(_TITLES) + list(_TITLES).index(name)
+                    stream = _stream(root, index, _STREAMS[name])
                     scores, title, remark = _kept_scores(
                         kept, key, name, model, references, found.released, training, stream, n_jobs
                     )
@@ -307,7 +309,7 @@ def attack_study(
                     ))  # fmt: skip
                     done += 1
                     report(done)
-                example = _example(defence, model, found, _stream(root, index, len(ATTACKS) + 1), n_jobs)
+                example = _example(defence, model, found, _stream(root, index, _EXAMPLE_STREAM), n_jobs)
                 if "bayes" in names and example is not None:
                     examples.append(example)
     finally:
@@ -321,12 +323,12 @@ def attack_study(
 def _checked_names(attacks: Any) -> tuple[str, ...]:
     names = validate.sequence("attacks", attacks, "names of attacks")
     for name in names:
-        if not isinstance(name, str) or name not in ATTACKS:
+        if not isinstance(name, str) or name not in _TITLES:
             raise DomainError(
-                f"attacks must be among {', '.join(ATTACKS)}; got {validate.shown(name)}. Choose among these."
+                f"attacks must be among {', '.join(_TITLES)}; got {validate.shown(name)}. Choose among these."
             )
     if not names:
-        raise DomainError(f"attacks must name at least one attack; got none. Choose among {', '.join(ATTACKS)}.")
+        raise DomainError(f"attacks must name at least one attack; got none. Choose among {', '.join(_TITLES)}.")
     return tuple(dict.fromkeys(names))
 
 
@@ -369,17 +371,8 @@ def attack_scores(
     n_jobs: int | None,
 ) -> tuple[FloatArray | None, str, str]:  # fmt: skip
     """Scores of releases, the name of the attack, and a remark; no scores where it does not apply."""
-    if name == "bayes" and isinstance(model.noise, GeneratorNoise) and not (remark := why_no_mixture(model)):
-        attack = SeedMixtureAttacker(model, rng=stream)
-        text = f"a mixture of {len(attack.seeds)} seeds, a lower bound on what the exact attack attains"
-        return attack.predict_proba(released), _TITLES[name], text
-    if name in ("bayes", "lmmse") and isinstance(model.noise, GeneratorNoise):
-        text = remark if name == "bayes" else "the linear estimate needs the covariance of the noise"
-        return None, _TITLES[name], f"not run: {text}"
     if name == "bayes":
         return _bayes_scores(model, released, stream, n_jobs)
-    if name == "lmmse":
-        return LMMSEAttacker(model).scores(released), _TITLES[name], ""
     if name in ("fixed", "adaptive", "score"):
         kinds: dict[str, Any] = {"fixed": FixedThresholdLRT, "adaptive": AdaptiveThresholdLRT, "score": DworkScore}
         return kinds[name](model.panel, references).scores(released, n_jobs=n_jobs), _TITLES[name], ""
@@ -397,6 +390,8 @@ def attack_scores(
 def _bayes_scores(
     model: FrequencyRelease, released: FloatArray, stream: SeedSequence, n_jobs: int | None
 ) -> tuple[FloatArray | None, str, str]:  # fmt: skip
+    if isinstance(model.noise, GeneratorNoise):
+        return None, _TITLES["bayes"], "not run: the noise has no likelihood"
     if model.n_people <= MAX_PEOPLE:
         return BayesAttacker(model, n_jobs=n_jobs).predict_proba(released), _TITLES["bayes"], ""
     if isinstance(model.noise, NoNoise):
@@ -409,13 +404,6 @@ def _bayes_scores(
     if mixed < len(released):
         remark += ", so that this is a lower bound on what the exact attack attains"
     return np.asarray(found.probabilities.value), _TITLES["bayes"], remark
-
-
-# What tables and legends call the attacks.
-_TITLES = {
-    "bayes": "Bayes", "lmmse": "linear estimate", "fixed": "fixed LRT", "adaptive": "adaptive LRT", "score": "score",
-    "tree": "decision trees", "svm": "SVM", "logistic": "logistic regression", "network": "network",
-}  # fmt: skip
 
 
 def _key_of(title: str) -> str:
