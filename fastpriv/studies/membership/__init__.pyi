@@ -1,7 +1,6 @@
 from .attackers import AdaptiveThresholdLRT as AdaptiveThresholdLRT
 from .attackers import DworkScore as DworkScore
 from .attackers import FixedThresholdLRT as FixedThresholdLRT
-from .classifiers import ClassifierAttacker as ClassifierAttacker
 from .defences.best_responses import best_response as best_response
 from .defences.defence_evaluation import AttackResult as AttackResult
 from .defences.defence_evaluation import DefenceEvaluation as DefenceEvaluation
@@ -23,7 +22,6 @@ from .member_posteriors import BayesAttacker as BayesAttacker
 from .member_posteriors import MembershipPosterior as MembershipPosterior
 from .member_posteriors import OptimalLRT as OptimalLRT
 from .member_posteriors import membership_posterior as membership_posterior
-from .networks import NetworkAttacker as NetworkAttacker
 from .noises import GaussianNoise as GaussianNoise
 from .noises import GeneratorNoise as GeneratorNoise
 from .noises import LaplaceNoise as LaplaceNoise
@@ -42,3 +40,5 @@ from .studies import AttackOutcome as AttackOutcome
 from .studies import AttackStudy as AttackStudy
 from .studies import PosteriorExample as PosteriorExample
 from .studies import attack_study as attack_study
+from .trained_attackers import ClassifierAttacker as ClassifierAttacker
+from .trained_attackers import NetworkAttacker as NetworkAttacker

@@ -29,16 +29,15 @@ from ...base.random_streams import RNGLike
 from ...base.store import ResultStore
 from ...base.table import CellType, Table
 from .attackers import AdaptiveThresholdLRT, DworkScore, FixedThresholdLRT
-from .classifiers import ClassifierAttacker
 from .evaluation import AttackEvaluation, RocCurve, evaluate_attack, roc_curve
 from .evaluation_by_release import mean_over_simulations
 from .member_posteriors import BayesAttacker
-from .networks import NetworkAttacker
 from .noises import GeneratorNoise, Noise, NoNoise
 from .panels import Panel
 from .posterior_enumeration import MAX_PEOPLE
 from .priors import MembershipPrior
 from .releases import FrequencyRelease
+from .trained_attackers import ClassifierAttacker, NetworkAttacker
 
 __all__ = ["AttackOutcome", "AttackStudy", "PosteriorExample", "attack_scores", "attack_study"]
 

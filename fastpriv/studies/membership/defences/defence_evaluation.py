@@ -34,11 +34,11 @@ from ....special import log_ndtr
 from ..attackers import AdaptiveThresholdLRT, DworkScore, FixedThresholdLRT
 from ..evaluation import AttackEvaluation, evaluate_attack
 from ..member_posteriors import BayesAttacker
-from ..networks import NetworkAttacker
 from ..noises import GaussianNoise, GeneratorNoise, NoNoise
 from ..panels import Panel, member_frequencies
 from ..posterior_enumeration import MAX_PEOPLE
 from ..releases import FrequencyRelease
+from ..trained_attackers import NetworkAttacker
 from .equilibrium import MembershipEquilibrium, attribute_weights_over_count
 from .finite_defence import FiniteDefence
 
