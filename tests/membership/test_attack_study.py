@@ -16,11 +16,12 @@ from fastpriv.studies.membership import (
     LaplaceNoise,
     NoNoise,
     Panel,
+    StudyOptions,
     attack_study,
     auc,
     evaluate_attack,
 )
-from fastpriv.studies.membership.study_page import save_study, shown, study_page
+from fastpriv.studies.membership.studies import save_study, shown, study_page
 
 BITS = np.random.default_rng(1).random((40, 24)) < 0.4
 PANEL, OTHERS, PRIOR = Panel(BITS[:8]), Panel(BITS[8:]), FixedSizeMembership(4)
@@ -29,8 +30,9 @@ ATTACKS = ["bayes", "fixed", "adaptive", "score"]
 
 
 def study(**words):
-    words = {"attacks": ATTACKS, "n_releases": 300, "rng": 1} | words
-    return attack_study(PANEL, OTHERS, PRIOR, DEFENCES, **words)
+    options = {name: words.pop(name) for name in StudyOptions.__slots__ if name in words}
+    options = StudyOptions(**{"attacks": ATTACKS, "n_releases": 300} | options)
+    return attack_study(PANEL, OTHERS, PRIOR, DEFENCES, options, **{"rng": 1} | words)
 
 
 STUDY = study()
@@ -46,8 +48,8 @@ def test_numbers_are_those_of_the_attacks_on_the_same_releases(tmp_path):
             return seen["noise"].copy()
 
     found = attack_study(
-        PANEL, OTHERS, PRIOR, {"none": NoNoise(), "noise": Seen(0.3)}, attacks=["bayes", "adaptive"], n_releases=300,
-        rng=1,
+        PANEL, OTHERS, PRIOR, {"none": NoNoise(), "noise": Seen(0.3)},
+        StudyOptions(attacks=["bayes", "adaptive"], n_releases=300), rng=1,
     )  # fmt: skip
     b = seen["b"]
     released = PANEL.counts(b) / b.sum(axis=1, keepdims=True) + seen["noise"]
@@ -104,7 +106,8 @@ def test_what_does_not_apply_says_so():
         return np.repeat(seeds - 0.5, 24, axis=1) / 10
 
     defences = {"generator": GeneratorNoise(shift, 1), "noise": GaussianNoise(0.3)}
-    found = attack_study(PANEL, OTHERS, PRIOR, defences, attacks=["bayes", "score"], n_releases=100, rng=1)
+    options = StudyOptions(attacks=["bayes", "score"], n_releases=100)
+    found = attack_study(PANEL, OTHERS, PRIOR, defences, options, rng=1)
     assert found["generator", "bayes"].evaluation is None
     assert found["generator", "bayes"].remark == "not run: the noise has no likelihood"
     assert found["generator", "score"].evaluation is not None
@@ -113,7 +116,7 @@ def test_what_does_not_apply_says_so():
     many = Panel(BITS[:30])
     found = attack_study(
         many, Panel(BITS[30:]), BernoulliMembership(0.5), {"none": NoNoise(), "noise": LaplaceNoise(0.5)},
-        attacks=["bayes"], n_releases=4, rng=1,
+        StudyOptions(attacks=["bayes"], n_releases=4), rng=1,
     )  # fmt: skip
     assert "not sampled" in found["none", "bayes"].remark
     assert "chains mixed for" in found["noise", "bayes"].remark

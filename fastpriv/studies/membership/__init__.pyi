@@ -39,6 +39,7 @@ from .risks import conditional_entropies as conditional_entropies
 from .studies import AttackOutcome as AttackOutcome
 from .studies import AttackStudy as AttackStudy
 from .studies import PosteriorExample as PosteriorExample
+from .studies import StudyOptions as StudyOptions
 from .studies import attack_study as attack_study
 from .trained_attackers import ClassifierAttacker as ClassifierAttacker
 from .trained_attackers import NetworkAttacker as NetworkAttacker

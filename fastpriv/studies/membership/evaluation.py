@@ -47,7 +47,7 @@ from .attackers import empirical_threshold
 from .evaluation_by_release import bwma_of_posteriors, bwma_of_releases, means_over_releases, with_interval
 from .panels import membership_array
 
-__all__ = ["AttackEvaluation", "RocCurve", "auc", "evaluate_attack", "roc_curve"]
+__all__ = ["AttackEvaluation", "RocCurve", "auc", "evaluate_attack", "open_probability", "roc_curve"]
 
 _HALVINGS = 16  # of the bisection for a ratio: the bound is within 2^-16 of the estimate of the best one
 # Groups that the bets on an AUC need, and releases of one group.
@@ -220,7 +220,7 @@ def roc_curve(scores: ArrayLike, membership: ArrayLike, *, confidence: float = 0
     ([0.0, 0.0, 0.5, 0.5, 1.0], [0.0, 0.5, 0.5, 1.0, 1.0])
     """
     x, b = _of_releases(scores, membership)
-    level = _level(confidence)
+    level = open_probability("confidence", confidence)
     flat, member = x.ravel(), b.ravel()
     order = np.argsort(-flat, kind="stable")
     ordered = flat[order]
@@ -300,9 +300,9 @@ def evaluate_attack(
     0.370 [0.318, 0.434] 0.375 [0.332, 0.429]
     """
     x, b = _of_releases(scores, membership)
-    level = _level(confidence)
+    level = open_probability("confidence", confidence)
     pooled, posterior = validate.flag("pooled", pooled), validate.flag("posterior", posterior)
-    rate = validate.scalar("fpr", fpr, "between 0 and 1, exclusive", lambda p: (p > 0) & (p < 1))
+    rate = open_probability("fpr", fpr)
     weights = validate.real("gamma", gamma, "between 0 and 1, exclusive", lambda p: (p > 0) & (p < 1))
     if posterior and not ((x >= 0.0) & (x <= 1.0)).all():
         worst = float(x[(x < 0.0) | (x > 1.0)][0])
@@ -578,8 +578,9 @@ def _counted(x: FloatArray, b: BoolArray) -> tuple[IntArray, IntArray]:
     return twice, members
 
 
-def _level(confidence: Any) -> float:
-    return validate.scalar("confidence", confidence, "between 0 and 1, exclusive", lambda x: (x > 0) & (x < 1))
+def open_probability(name: str, value: Any) -> float:
+    """A number strictly between 0 and 1."""
+    return validate.scalar(name, value, "between 0 and 1, exclusive", lambda x: (x > 0) & (x < 1))
 
 
 def _outcomes(scores: Any, membership: Any) -> tuple[FloatArray, BoolArray]:

@@ -32,7 +32,7 @@ from ....sampling.statistics.confidence_sequences import BoundedMean
 from ....sampling.statistics.intervals import replicate_interval
 from ....special import log_ndtr
 from ..attackers import AdaptiveThresholdLRT, DworkScore, FixedThresholdLRT
-from ..evaluation import AttackEvaluation, evaluate_attack
+from ..evaluation import AttackEvaluation, evaluate_attack, open_probability
 from ..member_posteriors import BayesAttacker
 from ..noises import GaussianNoise, GeneratorNoise, NoNoise
 from ..panels import Panel, member_frequencies
@@ -209,7 +209,7 @@ def evaluate_defence(
         validate.count("training", training, 2, validate.MOST_ENTRIES),
         validate.count("releases", releases, _REPLICATES, validate.MOST_ENTRIES),
     )  # fmt: skip
-    level = validate.scalar("confidence", confidence, "between 0 and 1, exclusive", lambda x: (x > 0) & (x < 1))
+    level = open_probability("confidence", confidence)
     root = random_streams.root(rng)
     chosen = _attackers(attackers, references, panel, root)
     judged = defence.simulate(most, rng=_stream(root, 0))
