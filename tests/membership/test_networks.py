@@ -81,7 +81,7 @@ def test_the_scores_are_those_of_scikit_learn():
         attack = network(validation=0.0).fit(released, membership)
     rows, _ = attack._scaled(released)
     assert attack.predict_proba(released) == pytest.approx(kept[-1].predict_proba(rows), rel=1e-9)
-    assert kept[-1].learning_rate_init == pytest.approx(1e-3 * 0.95**3)
+    assert kept[-1].learning_rate_init == pytest.approx(2e-3 * 0.95**3)
 
 
 def test_one_person():

@@ -274,7 +274,7 @@ class NetworkAttacker(_TrainedAttack):
     name = "neural network"
 
     def __init__(
-        self, hidden: Any = None, *, epochs: int = 30, batch_size: int = 128, learning_rate: float = 1e-3,
+        self, hidden: Any = None, *, epochs: int = 30, batch_size: int = 128, learning_rate: float = 2e-3,
         decay: float = 0.95, validation: float = 0.1, rng: RNGLike = None,
     ) -> None:  # fmt: skip
         self.hidden = None if hidden is None else tuple(
