@@ -20,7 +20,7 @@ from ... import special
 from ...base import parallel, random_streams, validate
 from ...base.errors import DomainError, warned
 from ...base.estimate import Estimate, Result
-from ...base.numerics import SMALLEST_NORMAL, UNIT_ROUNDOFF, BoolArray, FloatArray, next_above, next_below
+from ...base.numerics import SMALLEST_NORMAL, UNIT_ROUNDOFF, BoolArray, FloatArray, enclosure, next_above, next_below
 from ...base.parallel import Progress
 from ...base.random_streams import RNGLike
 from ...sampling.statistics.chain_convergence import LEAST_SAMPLES, R_HAT_LIMIT
@@ -415,10 +415,8 @@ def _certified(
     values: FloatArray, errors: FloatArray, shape: tuple[int, ...], unit: Any, least: float = -np.inf,
     most: float = np.inf,
 ) -> Estimate:  # fmt: skip
-    values = np.clip(values, least, most).reshape(shape)
-    errors = errors.reshape(shape)
-    lower, upper = np.maximum(next_below(values - errors), least), np.minimum(next_above(values + errors), most)
-    return Estimate(values, lower, upper, kind="certified", unit=unit, method="enumeration")
+    bounds = enclosure(values.reshape(shape), errors.reshape(shape), least, most)
+    return Estimate(*bounds, kind="certified", unit=unit, method="enumeration")
 
 
 def _of_log_odds(value: FloatArray, lower: FloatArray, upper: FloatArray) -> Estimate:

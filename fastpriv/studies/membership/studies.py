@@ -33,8 +33,14 @@ from ...base.table import CellType, Table
 from ...report import Details, Pictures, TextTable, page
 from .attack_panels import attack_figure, posterior_axes, roc_axes, roc_curves
 from .attackers import AdaptiveThresholdLRT, DworkScore, FixedThresholdLRT
-from .evaluation import AttackEvaluation, RocCurve, evaluate_attack, open_probability, roc_curve
-from .evaluation_by_release import mean_over_simulations
+from .evaluation import (
+    AttackEvaluation,
+    RocCurve,
+    evaluate_attack,
+    mean_over_simulations,
+    open_probability,
+    roc_curve,
+)
 from .member_posteriors import BayesAttacker
 from .noises import GeneratorNoise, Noise, NoNoise
 from .panels import Panel
