@@ -11,7 +11,6 @@ import gzip
 import os
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -125,8 +124,11 @@ def read_panel(
     elif with_alleles:
         people, blocks = vcf_blocks(file, counted_allele, multiallelic)
     else:
-        reader = {".npy": _read_npy, ".npz": partial(_read_npz, bitorder=bitorder)}.get(ending, _read_csv)
-        found = reader(file)
+        found: Any
+        if ending == ".npy":
+            found = _read_npy(file), None, None
+        else:
+            found = _read_npz(file, bitorder) if ending == ".npz" else _read_csv(file)
         if isinstance(found, Panel):
             return found
         values, people, names = found
@@ -199,12 +201,12 @@ def _check_allele_arguments(
         )
 
 
-def _read_npy(file: Path) -> tuple[NDArray[Any], None, None]:
+def _read_npy(file: Path) -> NDArray[Any]:
     try:
         with open(file, "rb") as stream:
             header = read_npy_header(stream, file.stat().st_size)
             validate.memory("path", header.entries * header.dtype.itemsize, "Pack the bits in blocks.")
-            return header.array(bytearray(stream.read(header.entries * header.dtype.itemsize))), None, None
+            return header.array(bytearray(stream.read(header.entries * header.dtype.itemsize)))
     except DomainError as fault:
         raise damaged_file(file, fault) from None
 
