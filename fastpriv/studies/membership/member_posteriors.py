@@ -270,12 +270,12 @@ class OptimalLRT(BayesAttacker):
     def scores(self, released: Any) -> FloatArray:
         """Log likelihood ratio of each person, shape (..., K); 0 for people whose membership the prior decides."""
         found = np.asarray(self.posterior(released).log_odds.value)
-        prior = prior_log_odds(self.model.prior, self.model.n_people)
+        prior = _prior_log_odds(self.model.prior, self.model.n_people)
         decided = np.isinf(prior)
         return np.where(decided, 0.0, found - np.where(decided, 0.0, prior))
 
 
-def prior_log_odds(prior: MembershipPrior, n_people: int) -> FloatArray:
+def _prior_log_odds(prior: MembershipPrior, n_people: int) -> FloatArray:
     """log P(b_k = 1) - log P(b_k = 0), shape (K,), infinite where the prior decides."""
     if not isinstance(prior, BernoulliMembership):
         chance = prior.marginals(n_people)

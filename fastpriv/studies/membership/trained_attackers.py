@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
+from scipy import special
 
 from ...base import parallel, random_streams, validate
 from ...base.errors import BackendMissingError, DomainError
@@ -370,7 +370,7 @@ class NetworkAttacker(_TrainedAttack):
         released : array_like, shape (..., m)
             Releases.
         """
-        return np.asarray(expit(self.scores(released)))
+        return np.asarray(special.expit(self.scores(released)))
 
     def _widths(self, n_attributes: int, people: int) -> tuple[int, ...]:
         if self.hidden is not None:
