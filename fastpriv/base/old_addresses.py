@@ -29,10 +29,12 @@ PRESENT = {
     "fastpriv.figures": ["fastpriv.report", "fastpriv.studies.papers"],
     "fastpriv.leakage": ["fastpriv.studies.leakage"],
     "fastpriv.membership": ["fastpriv.studies.membership", "fastpriv.studies.papers"],
+    "fastpriv.membership.classifiers": ["fastpriv.studies.membership.trained_attackers"],
     "fastpriv.membership.defences.judgement": ["fastpriv.studies.membership.defences.defence_evaluation"],
     "fastpriv.risk": ["fastpriv.composition"],
     "fastpriv.studies.leakage.foreign_models": ["fastpriv.studies.leakage.model_adapters"],
     "fastpriv.studies.leakage.pool_attacks": ["fastpriv.studies.leakage.candidate_pool_attacks"],
+    "fastpriv.studies.membership.classifiers": ["fastpriv.studies.membership.trained_attackers"],
     "fastpriv.studies.membership.defences.judgement": ["fastpriv.studies.membership.defences.defence_evaluation"],
 }
 

@@ -246,7 +246,7 @@ def _numbers(values: str, text: str) -> list[float]:
 
 def _table(study: LeakageStudy) -> str:
     from ..studies.leakage.leakage_pages import summary_rows
-    from ..studies.membership.study_page import shown
+    from ..studies.membership.studies import shown
 
     head = ("protection", "C1", "exact C1", "recovered", "best", "distortion", "accuracy")
     count = len(head) - (study.outcomes[0].accuracy is None)

@@ -51,8 +51,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--utility", metavar="LOSS", type=float, default=_UTILITY, help=f"mean absolute noise of the default defences "
         f"(default: {_UTILITY})")  # fmt: skip
     add("--clip", action="store_true", help="releases are cut to [0, 1]")
-    add("--attack", metavar="NAME", action="append", help="bayes, lmmse, fixed, adaptive, score, tree, svm, logistic "
-        "or network; may be repeated (default: the first five)")  # fmt: skip
+    add("--attack", metavar="NAME", action="append", help="bayes, fixed, adaptive, score, tree, svm, logistic or "
+        "network; may be repeated (default: the first four)")  # fmt: skip
     add("--releases", metavar="R", type=int, default=1000, help="releases of each defence (default: 1000)")
     add("--training", metavar="R", type=int, default=1000, help="releases on which attacks are trained (default: 1000)")
     add("--fpr", metavar="RATE", type=float, default=1e-3, help="at which the TPR is evaluated (default: 0.001)")
@@ -75,8 +75,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compute, print and write; return the exit code."""
     from ..base.files import writable_directory
-    from ..studies.membership.studies import attack_study
-    from ..studies.membership.study_page import save_study
+    from ..studies.membership.studies import StudyOptions, attack_study, save_study
 
     figure = figure_format(args)
     out = args.out if args.out is not None else None if args.json else "fastpriv-membership"
@@ -91,10 +90,13 @@ def run(args: argparse.Namespace) -> int:
     if not args.json and not args.quiet:  # before the work, and before any number
         print_text(drawn + "\n\n")
         sys.stdout.flush()
+    options = StudyOptions(
+        attacks=args.attack or ["bayes", "fixed", "adaptive", "score"], n_releases=args.releases,
+        n_training=args.training, clip=args.clip, fpr=args.fpr, gamma=args.gamma, confidence=args.confidence,
+    )  # fmt: skip
     study = attack_study(
-        panel, references, prior, defences, attacks=args.attack or ["bayes", "lmmse", "fixed", "adaptive", "score"],
-        n_releases=args.releases, n_training=args.training, clip=args.clip, fpr=args.fpr, gamma=args.gamma,
-        confidence=args.confidence, rng=args.seed, store=args.store, n_jobs=args.n_jobs, progress=not args.quiet,
+        panel, references, prior, defences, options, rng=args.seed, store=args.store, n_jobs=args.n_jobs,
+        progress=not args.quiet,
     )  # fmt: skip
     study = replace(study, settings={**study.settings, "data": drawn})
     written = [] if out is None else save_study(study, out, figure=figure)
@@ -223,17 +225,12 @@ def _defences(args: argparse.Namespace, attributes: int, size: float) -> dict[st
 
 
 def _table(study: AttackStudy) -> str:
-    from ..studies.membership.study_page import numbers_of, shown
+    from ..base.table import aligned
+    from ..studies.membership.studies import shown
 
     head = ("defence", "attack", "AUC", f"TPR at FPR {study.settings['fpr']:g}", "advantage",
             f"BWMA, gamma={study.settings['gamma']:g}", "utility loss")  # fmt: skip
-    rows = [head, *((one.defence, one.attack, *map(shown, numbers_of(one))) for one in study.outcomes)]
-    widths = [max(len(row[j]) for row in rows) for j in range(len(head))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    remarks: dict[str, list[str]] = {}
-    for one in study.outcomes:
-        if one.remark:
-            remarks.setdefault(one.remark, []).append(f"{one.defence}/{one.attack}")
+    lines = aligned([head, *((one.defence, one.attack, *map(shown, one.numbers())) for one in study.outcomes)])
     lines += ["", f"A constant release would lose {shown(study.constant_loss)} and say nothing (AUC 0.5)."]
-    lines += [f"Of {len(names)} rows: {text}." for text, names in remarks.items()]
+    lines += [f"Of {len(names)} rows: {text}." for text, names in study.remarks().items()]
     return "\n".join(lines) + "\n"

@@ -214,7 +214,7 @@ REACHED = {
         ("map_secrets of a stack",): "notions.information_flow",
         ("products of a panel",): "studies.membership.panels",
         ("likelihood ratios",): "studies.membership.attackers",
-        ("classifiers",): "studies.membership.classifiers",
+        ("classifiers",): "studies.membership.trained_attackers",
         ("posteriors of membership",): "studies.membership.member_posteriors",
         ("one posterior of membership",): "studies.membership.posterior_enumeration",
         ("sampled posteriors of membership",): "studies.membership.posterior_sampling",

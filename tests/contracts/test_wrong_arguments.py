@@ -78,7 +78,7 @@ LONGEST = 20  # seconds
 
 # Longer than is waited for: all tasks; processes for small pieces; samples without a limit or on one thread.
 LONG = {
-    ("leakage_scoreboard", "tasks", "None"), ("joint_risk_from_mmse", "n_jobs", "negative"),
+    ("leakage_scoreboard", "tasks", "None"),
     *(("BandedMatrixMechanism.sampled_delta", *one) for one in (
         ("max_samples", "None"), ("rng", "None"), ("rng", "zero"), ("rng", "huge"), ("n_jobs", "None"),
         ("n_jobs", "negative"))),

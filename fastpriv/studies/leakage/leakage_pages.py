@@ -20,7 +20,7 @@ from ...report import (
     kind_meanings,
     page,
 )
-from ..membership.study_page import shown
+from ..membership.studies import shown
 from .leakage_figures import leakage_figure, reconstruction_figure, scoreboard_figure
 from .record_files import LabelledRecords
 from .study_results import LeakageStudy, outcome_numbers

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...base import random_streams, validate
-from ...base.errors import DomainError, ShapeError
+from ...base.errors import BackendMissingError, DomainError, ShapeError
 from ...base.numerics import FloatArray
 from ...base.random_streams import RNGLike
-from ..membership.networks import torch_module
 from .layered_models import MultilayerPerceptron, SoftmaxRegression
 from .trainable_models import checked_label_logits, checked_labels, checked_records, checked_weights
 
@@ -65,7 +64,7 @@ class TorchModel:
     def __init__(self, module: Any, n_features: int, n_classes: int, *, input_shape: Any = None) -> None:
         import copy
 
-        torch = torch_module("TorchModel")
+        torch = _torch()
         if not isinstance(module, torch.nn.Module):
             raise DomainError(
                 f"module must be a torch.nn.Module; got {validate.shown(module)}. Pass one from records to logits."
@@ -98,7 +97,7 @@ class TorchModel:
         """Fresh weights, shape (P,): every submodule that has ``reset_parameters`` is reset; others keep theirs."""
         import copy
 
-        torch = torch_module("TorchModel")
+        torch = _torch()
         seed = int(random_streams.generator(rng).integers(2**63))
         fresh = copy.deepcopy(self.module)
         with torch.random.fork_rng(devices=[]):
@@ -115,7 +114,7 @@ class TorchModel:
 
     def logits(self, weights: ArrayLike, records: ArrayLike) -> FloatArray:
         """Scores of the classes, shape (S, C), of records of shape (S, D)."""
-        torch = torch_module("TorchModel")
+        torch = _torch()
         w, x = checked_weights(self, weights), checked_records(self, records)
         with torch.no_grad():
             return np.asarray(self._logits(self._parameters(torch, w), self._inputs(torch, x)).numpy())
@@ -150,7 +149,7 @@ class TorchModel:
 
         Arguments and answers are those of ``MultilayerPerceptron.matching``; derivatives are automatic.
         """
-        torch = torch_module("TorchModel")
+        torch = _torch()
         w, x = checked_weights(self, weights), checked_records(self, records)
         goal = torch.from_numpy(checked_weights(self, target, "target").copy())
         parameters = {name: one.requires_grad_() for name, one in self._parameters(torch, w).items()}
@@ -169,7 +168,7 @@ class TorchModel:
         return value.item(), by_records, found[1].numpy() if soft else None
 
     def _arguments(self, weights: ArrayLike, records: ArrayLike, labels: ArrayLike) -> tuple[Any, Any, Any, Any]:
-        torch = torch_module("TorchModel")
+        torch = _torch()
         w, x = checked_weights(self, weights), checked_records(self, records)
         y = checked_labels(self, labels, len(x))
         return torch, self._parameters(torch, w), self._inputs(torch, x), torch.from_numpy(y.copy())
@@ -185,7 +184,7 @@ class TorchModel:
         return torch.from_numpy(x.copy()).reshape(len(x), *self.input_shape)
 
     def _logits(self, parameters: dict[str, Any], x: Any) -> Any:
-        return torch_module("TorchModel").func.functional_call(self.module, parameters, (x,))
+        return _torch().func.functional_call(self.module, parameters, (x,))
 
     def __repr__(self) -> str:
         module = " ".join(repr(self.module).split())
@@ -260,6 +259,17 @@ def from_scikit_learn(estimator: Any) -> tuple[SoftmaxRegression | MultilayerPer
     hidden = [len(layer) for layer in layers[:-1]]
     model = MultilayerPerceptron(layers[0].shape[1] - 1, hidden, classes, activation)
     return model, np.concatenate([layer.ravel() for layer in layers]).astype(np.float64)
+
+
+def _torch() -> Any:
+    """PyTorch, which may not be installed."""
+    try:
+        import torch
+    except ImportError:
+        raise BackendMissingError(
+            "TorchModel needs PyTorch. Install it with: pip install 'fastpriv[networks]'"
+        ) from None
+    return torch
 
 
 def _of_two_classes(rows: FloatArray, classes: int) -> FloatArray:

@@ -26,7 +26,8 @@ def roc_axes(curves: Any, title: str, ax: Any = None) -> Any:
     """
     grid = np.geomspace(_LEAST_RATE, 1.0, _POINTS)
     ax.plot(grid, grid, color=style.FAINT, lw=1.0, ls=(0, (2, 2)), label="chance")
-    best = max(range(len(curves)), key=lambda k: _area(curves[k][1]), default=0)
+    areas = [np.trapezoid(roc.tpr.value, roc.fpr.value) for _, roc in curves]
+    best = int(np.argmax(areas)) if areas else 0
     for k, (name, roc) in enumerate(curves):
         colour = style.shade(k / max(len(curves) - 1, 1))
         x, y = np.asarray(roc.fpr.value), np.asarray(roc.tpr.value)
@@ -94,12 +95,6 @@ def _legend_below(ax: Any, height: float) -> None:
     ax.legend(
         frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, height), ncols=columns, handlelength=1.6
     )  # fmt: skip
-
-
-def _area(roc: Any) -> float:
-    """Area under a curve, by trapezoids."""
-    x, y = np.asarray(roc.fpr.value), np.asarray(roc.tpr.value)
-    return float((np.diff(x) * (y[1:] + y[:-1])).sum() / 2)
 
 
 def _band(roc: Any, grid: Any) -> tuple[Any, Any]:

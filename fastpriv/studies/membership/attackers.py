@@ -28,7 +28,7 @@ from ...kernels import _likelihood_ratio
 from .panels import Panel, membership_array
 
 __all__ = [
-    "AdaptiveThresholdLRT", "Attacker", "DworkScore", "FixedThresholdLRT", "TrainedAttack",
+    "AdaptiveThresholdLRT", "Attacker", "DworkScore", "FixedThresholdLRT",
     "checked_references", "empirical_threshold", "released_array", "training_releases", "unfitted",
 ]  # fmt: skip
 
@@ -54,39 +54,6 @@ class Attacker:
     def decision_function(self, released: Any) -> FloatArray:
         """The same as ``scores``, under scikit-learn's name."""
         return self.scores(released)
-
-
-class TrainedAttack(Attacker):
-    """Base of the attacks that are trained on simulated releases, which are centred and divided by their deviation."""
-
-    _mean: FloatArray
-    _spread: FloatArray
-
-    def _set_scale(self, released: FloatArray) -> None:
-        spread = released.std(axis=0)
-        self._mean, self._spread = released.mean(axis=0), np.where(spread > 0.0, spread, 1.0)
-
-    def _scaled(self, released: ArrayLike) -> tuple[FloatArray, tuple[int, ...]]:
-        """Releases as rows in the scale of the training, and the shape of their axes before the last."""
-        r = released_array(released, len(self._mean))
-        return (r.reshape(-1, r.shape[-1]) - self._mean) / self._spread, r.shape[:-1]
-
-    def predict_proba(self, released: ArrayLike) -> FloatArray:
-        """Probabilities of membership, shape (..., K)."""
-        raise NotImplementedError
-
-    def claims(self, released: ArrayLike, gamma: float = 0.5) -> BoolArray:
-        """Who is claimed to be a member: probabilities above gamma.
-
-        Parameters
-        ----------
-        released : array_like, shape (..., m)
-            Releases.
-        gamma : float
-            Between 0 and 1.
-        """
-        level = validate.scalar("gamma", gamma, "between 0 and 1", lambda g: (g >= 0) & (g <= 1))
-        return np.asarray(self.predict_proba(released) > level)
 
 
 class _ReferenceAttack(Attacker):

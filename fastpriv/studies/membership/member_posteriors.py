@@ -20,13 +20,12 @@ from ... import special
 from ...base import parallel, random_streams, validate
 from ...base.errors import DomainError, warned
 from ...base.estimate import Estimate, Result
-from ...base.numerics import SMALLEST_NORMAL, UNIT_ROUNDOFF, BoolArray, FloatArray, next_above, next_below
+from ...base.numerics import SMALLEST_NORMAL, UNIT_ROUNDOFF, BoolArray, FloatArray, enclosure, next_above, next_below
 from ...base.parallel import Progress
 from ...base.random_streams import RNGLike
 from ...sampling.statistics.chain_convergence import LEAST_SAMPLES, R_HAT_LIMIT
 from .attackers import Attacker
 from .likelihood_terms import LikelihoodTerm, checked_releases, releases_of, terms_of
-from .linear_estimate import LMMSEAttacker
 from .posterior_enumeration import MAX_PEOPLE, Enumeration, enumerate_subsets
 from .posterior_sampling import Chains, SampledPosterior, covariance, sample_posterior
 from .priors import BernoulliMembership, MembershipPrior
@@ -192,9 +191,7 @@ def membership_posterior(
     }  # fmt: skip
     people = model.n_people
     if method == "gibbs" or (method == "auto" and people > MAX_PEOPLE):
-        estimates = LMMSEAttacker(model).scores(released).reshape(-1, people)
-        estimates = np.broadcast_to(estimates, (len(arrays[0]), people))
-        return _sampled(parts, arrays, shape, estimates, resume, options, n_jobs, progress)
+        return _sampled(parts, arrays, shape, resume, options, n_jobs, progress)
     if people > MAX_PEOPLE:
         raise DomainError(
             f"model must be of at most {MAX_PEOPLE} people for enumeration; got {people}. Sample from the posterior "
@@ -273,12 +270,12 @@ class OptimalLRT(BayesAttacker):
     def scores(self, released: Any) -> FloatArray:
         """Log likelihood ratio of each person, shape (..., K); 0 for people whose membership the prior decides."""
         found = np.asarray(self.posterior(released).log_odds.value)
-        prior = prior_log_odds(self.model.prior, self.model.n_people)
+        prior = _prior_log_odds(self.model.prior, self.model.n_people)
         decided = np.isinf(prior)
         return np.where(decided, 0.0, found - np.where(decided, 0.0, prior))
 
 
-def prior_log_odds(prior: MembershipPrior, n_people: int) -> FloatArray:
+def _prior_log_odds(prior: MembershipPrior, n_people: int) -> FloatArray:
     """log P(b_k = 1) - log P(b_k = 0), shape (K,), infinite where the prior decides."""
     if not isinstance(prior, BernoulliMembership):
         chance = prior.marginals(n_people)
@@ -353,8 +350,8 @@ def _enumerated_covariance(
 
 
 def _sampled(
-    parts: Sequence[FrequencyRelease], arrays: Sequence[FloatArray], shape: tuple[int, ...],
-    estimates: FloatArray, resume: Any, options: Mapping[str, Any], n_jobs: int | None, progress: Progress,
+    parts: Sequence[FrequencyRelease], arrays: Sequence[FloatArray], shape: tuple[int, ...], resume: Any,
+    options: Mapping[str, Any], n_jobs: int | None, progress: Progress,
 ) -> MembershipPosterior:  # fmt: skip
     """The posteriors of a batch of releases by Gibbs sampling."""
     people, level = parts[0].n_people, options["confidence"]
@@ -392,7 +389,7 @@ def _sampled(
         )  # fmt: skip
 
     found = sample_posterior(
-        parts, arrays, estimates, resume=earlier, n_jobs=n_jobs, progress=progress, result=result, **options
+        parts, arrays, resume=earlier, n_jobs=n_jobs, progress=progress, result=result, **options
     )
     unmixed = sum(not one.mixed for one in found)
     if unmixed:
@@ -418,10 +415,8 @@ def _certified(
     values: FloatArray, errors: FloatArray, shape: tuple[int, ...], unit: Any, least: float = -np.inf,
     most: float = np.inf,
 ) -> Estimate:  # fmt: skip
-    values = np.clip(values, least, most).reshape(shape)
-    errors = errors.reshape(shape)
-    lower, upper = np.maximum(next_below(values - errors), least), np.minimum(next_above(values + errors), most)
-    return Estimate(values, lower, upper, kind="certified", unit=unit, method="enumeration")
+    bounds = enclosure(values.reshape(shape), errors.reshape(shape), least, most)
+    return Estimate(*bounds, kind="certified", unit=unit, method="enumeration")
 
 
 def _of_log_odds(value: FloatArray, lower: FloatArray, upper: FloatArray) -> Estimate:

@@ -24,11 +24,11 @@ from ...base.errors import DomainError, ShapeError
 from ...base.estimate import Estimate, exact
 from ...base.numerics import LOG_2, UNIT_ROUNDOFF, FloatArray, IntArray, next_above, next_below
 from ...base.values import ValueObject
-from ...mechanisms.binomial import HALF_LOG_2PI
 from ...mechanisms.gaussian import GaussianMechanism
 
 __all__ = ["GaussianNoise", "GeneratorNoise", "LInfinityNoise", "LaplaceNoise", "NoNoise", "Noise", "ScaledNoise"]
 
+_HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)  # log normaliser of the standard normal density
 # bound: none - distance up to which a release without noise equals frequencies; those of different counts of up to K
 #    members differ by at least 1 / K^2, and equal ones by the rounding of doubles
 _SAME_FREQUENCY = 1e-12
@@ -209,7 +209,7 @@ class GaussianNoise(ScaledNoise):
         """Sum of log densities; of normal tail probabilities where an entry was clipped."""
         sigma = self.scale_of(sizes)[..., None]
         with np.errstate(over="ignore"):
-            logs = -0.5 * np.square((released - frequencies) / sigma) - (np.log(sigma) + HALF_LOG_2PI)
+            logs = -0.5 * np.square((released - frequencies) / sigma) - (np.log(sigma) + _HALF_LOG_2PI)
             if clip:
                 censored, distance = _censored(released, frequencies)
                 logs = np.where(censored, special.log_ndtr(-distance / sigma), logs)

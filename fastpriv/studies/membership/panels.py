@@ -517,22 +517,22 @@ def _positions(name: str, chosen: Any, names: StringArray | None, count: int) ->
                     f"{name} must be numbers, as the panel has no names of its {name}; got {str(given[0])!r}. Pass "
                     "positions, or name them when the panel is made."
                 )
-            order = np.argsort(names, kind="stable")
-            place = np.minimum(np.searchsorted(names, given, sorter=order), count - 1)
-            found = order[place]
-            absent = given[names[found] != given]
-            if absent.size:
+            places: dict[str, list[int]] = {}
+            for position, label in enumerate(names.tolist()):
+                places.setdefault(label, []).append(position)
+            absent = [label for label in given.tolist() if label not in places]
+            if absent:
                 raise DomainError(
-                    f"{name} must be names of the panel; got {str(absent[0])!r} ({absent.size} of {given.size} are "
+                    f"{name} must be names of the panel; got {absent[0]!r} ({len(absent)} of {given.size} are "
                     "unknown). Compare with those of the panel."
                 )
-            after = order[np.minimum(place + 1, count - 1)]
-            double = given[(names[after] == given) & (place + 1 < count)]
-            if double.size:
+            double = [label for label in given.tolist() if len(places[label]) > 1]
+            if double:
                 raise DomainError(
-                    f"{name} must be names that stand for one each; got {str(double[0])!r}, which several {name} of "
+                    f"{name} must be names that stand for one each; got {double[0]!r}, which several {name} of "
                     "the panel have. Pass positions."
                 )
+            found = np.array([places[label][0] for label in given.tolist()])
         elif given.dtype == np.bool_:
             if given.size != count:
                 raise ShapeError(f"{name} must be a mask of {count} entries; got {given.size}. One for each.")

@@ -36,6 +36,7 @@ from ...sampling.statistics.chain_convergence import (
     wilson_interval,
 )  # fmt: skip
 from .likelihood_terms import LikelihoodTerm, terms_of
+from .linear_estimate import linear_estimates
 from .noises import GaussianNoise, LInfinityNoise, NoNoise
 from .panels import ByteArray
 from .priors import FixedSizeMembership
@@ -43,8 +44,8 @@ from .releases import FrequencyRelease
 
 __all__ = ["Chains", "SampledPosterior", "sample_posterior"]
 
-BLOCKS = 64  # of the sweeps of one call: enough to tell their spread within a tenth
-WARM_UP = 0.25  # the part of a chain that is dropped
+_BLOCKS = 64  # of the sweeps of one call: enough to tell their spread within a tenth
+_WARM_UP = 0.25  # the part of a chain that is dropped
 _ROUNDS = 8  # of a call, between two of which progress is told and an interruption keeps what is done
 _TEMPERATURE_RATIO = 0.5  # between neighbouring inverse temperatures
 _SAME_ESTIMATE = 1e9  # linear estimates that agree in nine digits are equal, on any processor
@@ -77,11 +78,11 @@ class SampledPosterior(NamedTuple):
 
 
 def sample_posterior(
-    parts: Sequence[FrequencyRelease], arrays: Sequence[FloatArray], estimates: FloatArray, *, sweeps: int,
-    chains: int, temperatures: int, confidence: float, rng: Any, resume: Sequence[Chains] | None,
-    n_jobs: int | None, progress: Progress, result: Callable[[list[SampledPosterior]], Any],
+    parts: Sequence[FrequencyRelease], arrays: Sequence[FloatArray], *, sweeps: int, chains: int, temperatures: int,
+    confidence: float, rng: Any, resume: Sequence[Chains] | None, n_jobs: int | None, progress: Progress,
+    result: Callable[[list[SampledPosterior]], Any],
 ) -> list[SampledPosterior]:  # fmt: skip
-    """Run the chains of all releases, of which ``estimates`` (count, K) are linear estimates.
+    """Run the chains of all releases.
 
     An interruption carries ``result`` of the rounds that were done.
     """
@@ -102,8 +103,8 @@ def sample_posterior(
     grams = [part.panel.gram() if whole else None for part, whole in zip(parts, gaussian, strict=True)]
     models = [_model(parts, [array[i] for array in arrays], grams, temperatures) for i in range(count)]
     if resume is None:
-        block = max(1, sweeps // BLOCKS)
-        starts = _starts(parts[0], estimates, chains, temperatures, root)
+        block = max(1, sweeps // _BLOCKS)
+        starts = _starts(parts[0], linear_estimates(parts, arrays), chains, temperatures, root)
         done = [_empty(start, block) for start in starts]
     else:
         done = list(resume)
@@ -268,7 +269,7 @@ def _appended(chains: Chains, found: Sequence[Any]) -> Chains:
 
 def _warm_up(blocks: int) -> int:
     """Blocks that are dropped."""
-    return int(WARM_UP * blocks)
+    return int(_WARM_UP * blocks)
 
 
 def _summary(chains: Chains, confidence: float) -> SampledPosterior:

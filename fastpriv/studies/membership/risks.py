@@ -29,7 +29,7 @@ from ...base import random_streams, validate
 from ...base.errors import DomainError
 from ...base.estimate import Estimate, Information
 from ...base.monotone import in_unit
-from ...base.numerics import LOG_2, UNIT_ROUNDOFF, BoolArray, FloatArray, next_above, next_below
+from ...base.numerics import LOG_2, UNIT_ROUNDOFF, BoolArray, FloatArray, enclosure
 from ...base.random_streams import RNGLike
 from ...base.values import distinct_rows
 from ...sampling.statistics.intervals import replicate_interval
@@ -43,7 +43,7 @@ from .priors import FixedSizeMembership, all_memberships
 from .releases import CombinedReleases, FrequencyRelease
 from .risk_integrals import LineModel, entropy_integrals, positive_part
 
-__all__ = ["bgp_risk", "bwma", "conditional_entropies", "mean_over_releases", "statistical"]
+__all__ = ["bgp_risk", "bwma", "conditional_entropies"]
 
 _METHODS = ("auto", "exact", "quadrature", "monte_carlo")  # of all functions here
 _REPLICATES = 32  # of the releases that are drawn: Student's factor is then 4 % above the normal quantile
@@ -208,9 +208,9 @@ def bwma(
         pi = np.asarray(membership_posterior(model, released).probabilities.value)
         return np.stack([np.maximum(pi - one, 0.0).sum(axis=1) for one in flat], axis=1)
 
-    drawn = mean_over_releases(model, gains, samples, confidence, rng, high=float(model.n_people))
+    drawn = _mean_over_releases(model, gains, samples, confidence, rng, high=float(model.n_people))
     numbers = tuple(x.reshape(weights.shape) for x in drawn)
-    return statistical(numbers, "1", confidence, samples)
+    return _statistical(numbers, "1", confidence, samples)
 
 
 class _Entropies(NamedTuple):
@@ -265,9 +265,9 @@ def _entropies(model: Any, method: str, samples: int, confidence: float, rng: RN
         joint = np.asarray(found.entropy.value if found.entropy is not None else 0.0 * pi[:, 0])
         return np.concatenate([joint[:, None], each.sum(axis=1, keepdims=True), each], axis=1)
 
-    found = mean_over_releases(model, entropies, samples, confidence, rng, high=model.n_people * LOG_2)
+    found = _mean_over_releases(model, entropies, samples, confidence, rng, high=model.n_people * LOG_2)
     parts_of = [tuple(x[index] for x in found) for index in (0, 1, slice(2, None))]
-    return _Entropies(*(statistical(one, "nats", confidence, samples) for one in parts_of))
+    return _Entropies(*(_statistical(one, "nats", confidence, samples) for one in parts_of))
 
 
 def _line(parts: tuple[FrequencyRelease, ...]) -> _OneDimensionalClasses | None:
@@ -329,7 +329,7 @@ def _line_entropies(line: _OneDimensionalClasses) -> _Entropies:
         value = np.concatenate([[0.0], (terms[0] + terms[1]) @ classes.weights])
         error = 4 * UNIT_ROUNDOFF * np.concatenate([[0.0], np.minimum(classes.member, classes.other) @ classes.weights])
     else:
-        value, error, _ = entropy_integrals(line.model)
+        value, error = entropy_integrals(line.model)
     given = math.fsum(classes.given.tolist())
     value[0] += given
     error = error + _CLASS_ERROR * value
@@ -354,18 +354,16 @@ def _line_bwma(line: _OneDimensionalClasses, gamma: float) -> tuple[float, float
         if line.model is None:
             value, error = math.fsum(np.maximum(coefficients, 0.0).tolist()), 0.0
         else:
-            value, error, _ = positive_part(line.model, coefficients)
+            value, error = positive_part(line.model, coefficients)
         values.append(count * value)
         errors.append(count * (error + _CLASS_ERROR * math.fsum((classes.weights * (right + wrong)).tolist())))
     return math.fsum(values), math.fsum(errors)
 
 
-def mean_over_releases(
-    model: Any, function: Any, samples: int, confidence: float, rng: RNGLike, high: float, low: float = 0.0
+def _mean_over_releases(
+    model: Any, function: Any, samples: int, confidence: float, rng: RNGLike, high: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Student's interval over replicates of the mean of a function of releases, one column a quantity."""
-    validate.count("samples", samples, 2 * _REPLICATES, validate.MOST_ENTRIES)
-    validate.scalar("confidence", confidence, "strictly between 0 and 1", lambda x: (x > 0) & (x < 1))
     root = random_streams.root(rng)
     each = -(-int(samples) // _REPLICATES)
     means = []
@@ -374,7 +372,7 @@ def mean_over_releases(
         members = _memberships(model, each, random)
         released = [part.release(members, rng=random) for part in releases_of(model)]
         means.append(function(released[0] if isinstance(model, FrequencyRelease) else released).mean(axis=0))
-    found = replicate_interval(np.stack(means), confidence, low=low, high=high, points=each)
+    found = replicate_interval(np.stack(means), confidence, low=0.0, high=high, points=each)
     return tuple(np.asarray(x) for x in (found.value, found.lower, found.upper))  # type: ignore[return-value]
 
 
@@ -390,12 +388,10 @@ def _memberships(model: Any, count: int, random: Any) -> BoolArray:
 
 
 def _certified(value: FloatArray, error: FloatArray, unit: Any, method: str) -> Estimate:
-    lower, upper = np.maximum(next_below(value - error), 0.0), next_above(value + error)
-    lower, upper = (np.where(error == 0.0, value, x) for x in (lower, upper))
-    return Estimate(value, lower, upper, kind="certified", unit=unit, method=method)
+    return Estimate(*enclosure(value, error, 0.0), kind="certified", unit=unit, method=method)
 
 
-def statistical(numbers: Any, unit: Any, confidence: float, samples: int) -> Estimate:
+def _statistical(numbers: Any, unit: Any, confidence: float, samples: int) -> Estimate:
     """The estimate of numbers with bounds that come from drawn releases."""
     return Estimate(
         *numbers, kind="statistical", unit=unit, confidence=confidence, method="posteriors of drawn releases",

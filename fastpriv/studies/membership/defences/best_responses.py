@@ -108,8 +108,8 @@ def best_response(
     """
     if not isinstance(attacker, (FixedThresholdLRT, AdaptiveThresholdLRT, DworkScore)):
         raise DomainError(
-            f"attacker must be a likelihood ratio test or a score; got {validate.shown(attacker)}. Train a generator "
-            "against attackers of other kinds: train_generator."
+            f"attacker must be a likelihood ratio test or a score; got {validate.shown(attacker)}. Pass one "
+            "of fastpriv.membership."
         )
     if (price is None) == (utility_budget is None):
         raise DomainError(

@@ -247,8 +247,8 @@ class _Types(NamedTuple):
         k = panel.n_people
         if k > _MAX_PEOPLE:
             raise DomainError(
-                f"panel must have at most {_MAX_PEOPLE} people for an exact equilibrium; got {k}. Select some of them, "
-                "or train a generator."
+                f"panel must have at most {_MAX_PEOPLE} people for an exact equilibrium; got {k}. Select some of "
+                "them."
             )
         b, logs = all_memberships(prior, k)
         p = np.exp(logs)

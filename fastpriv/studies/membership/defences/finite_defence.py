@@ -174,15 +174,11 @@ class FiniteDefence(Result):
         """
         members, _ = memberships_of(self.panel, self.prior)
         logs, errors = self._logs()
-        index = {row.tobytes(): i for i, row in enumerate(members)}
+        codes = members @ (1 << np.arange(members.shape[1]))
+        differences = np.bitwise_count(codes[:, None] ^ codes)  # people in whom two memberships differ
         best = (0.0, 0.0, 0.0)
-        for i, b in enumerate(members):
-            for other in _neighbours(b, isinstance(self.prior, FixedSizeMembership)):
-                j = index.get(other.tobytes())
-                if j is None:
-                    continue
-                for one, two in ((i, j), (j, i)):
-                    best = _larger(best, _largest(logs[one], logs[two], errors[one] + errors[two]))
+        for i, j in np.argwhere(differences == (2 if isinstance(self.prior, FixedSizeMembership) else 1)).tolist():
+            best = _larger(best, _largest(logs[i], logs[j], errors[i] + errors[j]))
         return _certified(best, "largest log ratio of neighbours, all releases")
 
     def joint_posterior_epsilon(self) -> Estimate:
@@ -307,21 +303,6 @@ def _cells(z: FloatArray, gaussian: bool) -> FloatArray:
 def _laplace_cdf(x: FloatArray) -> FloatArray:
     tail = 0.5 * np.exp(-np.abs(x))
     return np.asarray(np.where(x < 0.0, tail, 1.0 - tail))
-
-
-def _neighbours(b: BoolArray, swap: bool) -> list[BoolArray]:
-    """Memberships with one member replaced, or one added."""
-    found = []
-    for new in np.flatnonzero(~b):
-        other = b.copy()
-        other[new] = True
-        for out in np.flatnonzero(b) if swap else ():
-            replaced = other.copy()
-            replaced[out] = False
-            found.append(replaced)
-        if not swap:
-            found.append(other)
-    return found
 
 
 def _largest(one: FloatArray, other: FloatArray, error: FloatArray) -> tuple[float, float, float]:
