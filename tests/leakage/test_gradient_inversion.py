@@ -284,11 +284,10 @@ for model in (SoftmaxRegression(12, 6), MultilayerPerceptron(12, (9,), 6)):
         found = GradientMatching(restarts=2, max_evaluations=50, corrections=2).reconstruct(updates, rng=1)
         print(found.records.tobytes().hex(), found.labels, found.objective.hex())
         print(PoolPursuit(records, labels).reconstruct(updates).objective.hex())
-        print(GradientProductAttack("cosine").scores(updates, records, labels).tobytes().hex())
 """
 
 
 @pytest.mark.few(1)
 @each_wider_variant
 def test_same_bits(variant):
-    check_same_lines(SCRIPT, 18, variant)
+    check_same_lines(SCRIPT, 12, variant)

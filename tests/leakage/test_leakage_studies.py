@@ -151,12 +151,11 @@ def test_the_same_bits_on_every_engine_and_after_interruptions(tmp_path):
 
 
 def test_table_and_files():
-    found = study(utility_rounds=5)
+    found = study()
     assert len(found.rows()) == 4
     assert len(found.rows()[0]) == len(found.columns())
     frame = found.to_frame()
     assert frame["exact_c1"].notna().tolist() == [True, True, True, False]
-    assert frame["accuracy"].between(0, 1).all()
     table = json.loads("".join(found.json_pieces()))
     assert table["table"][1]["protection"] == "little"
     assert table["settings"]["n_models"] == 3

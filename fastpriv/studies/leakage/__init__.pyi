@@ -1,12 +1,6 @@
-from .accuracy_tradeoffs import AccuracyTradeoff as AccuracyTradeoff
-from .accuracy_tradeoffs import accuracy_tradeoff as accuracy_tradeoff
-from .accuracy_tradeoffs import neighbour_outputs as neighbour_outputs
-from .candidate_pool_attacks import GradientProductAttack as GradientProductAttack
-from .candidate_pool_attacks import LossAttack as LossAttack
 from .candidate_pool_attacks import PoolPursuit as PoolPursuit
 from .federated_training import Training as Training
 from .federated_training import Updates as Updates
-from .gradient_check import check_gradient as check_gradient
 from .gradient_inversion import GradientMatching as GradientMatching
 from .gradient_inversion import Reconstruction as Reconstruction
 from .gradient_inversion import RecoveredLabels as RecoveredLabels
@@ -26,11 +20,4 @@ from .study_results import ExactLeakage as ExactLeakage
 from .study_results import LeakageOutcome as LeakageOutcome
 from .study_results import LeakageStudy as LeakageStudy
 from .study_results import ReconstructionExample as ReconstructionExample
-from .task_scores import AttackScore as AttackScore
-from .task_scores import Scoreboard as Scoreboard
-from .task_scores import leakage_scoreboard as leakage_scoreboard
-from .task_scores import read_task_scores as read_task_scores
-from .task_scores import score_attack as score_attack
-from .tasks import LeakageTask as LeakageTask
-from .tasks import leakage_tasks as leakage_tasks
 from .trainable_models import TrainableModel as TrainableModel

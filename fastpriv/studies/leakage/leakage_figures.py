@@ -1,4 +1,4 @@
-"""Figures of leakage: panels side by side, recovered pictures, and a scoreboard of attacks."""
+"""Figures of leakage: panels side by side, and recovered pictures."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ...report import accuracy_against_privacy, estimates_against_noise, style
+from ...report import estimates_against_noise, style
 
-__all__ = ["leakage_figure", "reconstruction_figure", "scoreboard_figure"]
+__all__ = ["leakage_figure", "reconstruction_figure"]
 
 _PICTURE = 0.78  # inches, side of a reconstructed picture
 _PICTURES = 14  # of a row, the true one first
@@ -19,14 +19,10 @@ _PANEL = (6.6, 4.9)  # inches, of one with protections along its axis
 
 
 def leakage_figure(study: Any) -> Any:
-    """C1 and records recovered, side by side, and accuracy where the study has it."""
-    with_accuracy = study.outcomes[0].accuracy is not None
-    columns = 3 if with_accuracy else 2
-    figure = style.new_figure((_PANEL[0] * columns, _PANEL[1] + 0.4))
+    """C1 and records recovered, side by side."""
+    figure = style.new_figure((2 * _PANEL[0], _PANEL[1] + 0.4))
     for k, quantity in enumerate(("c1", "recovered")):
-        estimates_against_noise(study, figure.add_subplot(1, columns, k + 1), quantity=quantity)
-    if with_accuracy:
-        accuracy_against_privacy(study, figure.add_subplot(1, columns, 3))
+        estimates_against_noise(study, figure.add_subplot(1, 2, k + 1), quantity=quantity)
     figure.tight_layout()
     return figure
 
@@ -59,27 +55,4 @@ def reconstruction_figure(study: Any, truth: Any, shape: tuple[int, ...]) -> Any
                     text, font = style.label(name, 3 * _TITLE_WIDTH)
                     lines = [line for piece in text.split(", ") for line in wrap(piece, _TITLE_WIDTH)]
                     ax.set_title("\n".join(lines), fontsize=7.5, color=style.INK, pad=5, **font)
-    return figure
-
-
-def scoreboard_figure(board: Any) -> Any:
-    """Fractions of the exact optimum, task by task, with their bands: of success, and of AUC where it was scored."""
-    kinds = [("success", "Whole batch named")]
-    if any(one.auc_band is not None for one in board.scores):
-        kinds.append(("auc", "Members above others (AUC)"))
-    figure = style.new_figure((4.6 * len(kinds) + 1.6, 0.27 * len(board.scores) + 1.3))
-    axes = figure.subplots(1, len(kinds), sharey=True, squeeze=False)[0]
-    rows = np.arange(len(board.scores))[::-1]
-    for ax, (kind, title) in zip(axes, kinds, strict=True):
-        for row, one in zip(rows, board.scores, strict=True):
-            band = getattr(one, f"{kind}_band")
-            if band is not None:
-                value, low, high = band.floats()
-                ax.plot([max(low, 0.0), high], [row, row], color=style.BAR, lw=5.0, solid_capstyle="butt")
-                ax.plot(value, row, "o", color=style.ALERT, ms=5.0)
-        ax.axvline(1.0, color=style.INK, lw=1.0)
-        ax.set(xlim=(-0.02, 1.04), xlabel="fraction of the best possible", ylim=(-0.7, len(rows) - 0.3))
-        style.styled(ax, title)
-    axes[0].set_yticks(rows, [one.task for one in board.scores], fontsize=8.5)
-    figure.tight_layout()
     return figure

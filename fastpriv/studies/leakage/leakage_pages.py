@@ -15,24 +15,22 @@ from ...report import (
     Details,
     Pictures,
     TextTable,
-    accuracy_against_privacy,
     estimates_against_noise,
     kind_meanings,
     page,
 )
 from ..membership.study_page import shown
-from .leakage_figures import leakage_figure, reconstruction_figure, scoreboard_figure
+from .leakage_figures import leakage_figure, reconstruction_figure
 from .record_files import LabelledRecords
 from .study_results import LeakageStudy, outcome_numbers
-from .task_scores import Scoreboard
 
-__all__ = ["leakage_page", "save_leakage", "save_scoreboard", "summary_rows"]
+__all__ = ["leakage_page", "save_leakage", "summary_rows"]
 
 _DPI = 110  # dots per inch of written pictures
 _NARROW = 5e-7  # intervals that are not shown
 # Headings of the tables of the page.
 _HEADINGS = ("protection", ("C1", "attacks"), ("C1", "exact"), ("recovered", "attacks"), ("recovered", "best possible"),
-             "distortion", "accuracy")  # fmt: skip
+             "distortion")  # fmt: skip
 _FURTHER = ("protection", ("whole batch", "attacks"), ("whole batch", "best possible"), ("kappa_3, nats", "attacks"),
             ("kappa_3, nats", "exact"), ("entropy, nats", "exact"))  # fmt: skip
 # Numbers of the second table.
@@ -48,14 +46,7 @@ _MEANINGS = {
     "privacy. Both values are smoothed alike, the bounds of attacks are not.",
     "entropy": "what is left to know of the batch after an update",
     "distortion": "mean distance of what is shared from the true gradient, in lengths of the latter",
-    "accuracy": "held-out records that models trained under this protection classify well",
 }
-# What a scoreboard has tables of.
-_SCORED = (
-    ("success", "Whole batch", "Probability that the batch the attack names is the true one."),
-    ("auc", "Membership", "AUC of members against others within a release; the fraction is that of AUC - 1/2."),
-    ("information", "Information", "Nats about memberships that scores, taken as probabilities, tell."),
-)
 # What a study does not say, beside every table.
 _LIMITS = (
     "These attacks are a lower bound: another attack may find more, up to the exact value where there is one.",
@@ -98,7 +89,7 @@ def leakage_page(
 
 def summary_rows(study: LeakageStudy) -> list[tuple[str, ...]]:
     """The rows of the first table, as text."""
-    return _rows(study, ("c1", "exact_c1", "recovered", "exact_recovered", "distortion", "accuracy"))
+    return _rows(study, ("c1", "exact_c1", "recovered", "exact_recovered", "distortion"))
 
 
 def _rows(study: LeakageStudy, names: Sequence[str]) -> list[tuple[str, ...]]:
@@ -132,50 +123,12 @@ def save_leakage(
     return [*paths, write_text(folder / "leakage.html", text)]
 
 
-def save_scoreboard(
-    board: Scoreboard, directory: str | os.PathLike[str], source: str, *,
-    figure: Literal["png", "svg", "pdf"] | None = "png",
-) -> list[Path]:  # fmt: skip
-    """Write ``scoreboard.csv``, a figure and ``scoreboard.html``; return the paths."""
-    folder = writable_directory(validate.path("directory", directory))
-    paths = [folder / "scoreboard.csv"]
-    board.to_csv(paths[0])
-    sections: dict[str, Any] = {"": [
-        f"Scores of {source} on {len(board.scores)} tasks whose best attack is known. A fraction is what the attack "
-        "attains by the exact optimum of the same releases; its bounds are proved, and narrower than the digits. A "
-        "band is for new releases of the same kind, at its level of confidence."
-    ]}  # fmt: skip
-    if figure is not None:
-        picture = scoreboard_figure(board)
-        paths.append(write_picture(folder / f"scoreboard.{figure}", picture, figure, _DPI))
-        caption = "Points: the fraction for the releases of the tasks. Bars: its band for new ones."
-        images = [(lambda: picture, "Fractions of the best possible attack")]
-        sections["Scores"] = [Pictures(images, caption)]
-    for kind, title, text in _SCORED:
-        rows = [
-            (one.task, f"{one.found} of {one.trials}", *(
-                shown(number) if name == f"{kind}_band" else f"{float(number.value):.4f}"
-                for name in (kind, f"best_{kind}", f"{kind}_fraction", f"{kind}_band")
-                if (number := getattr(one, name, None)) is not None
-            ))
-            for one in board.scores if getattr(one, kind) is not None
-        ]  # fmt: skip
-        if rows:
-            headings = ("task", "batches found", "attack", "best possible", "fraction", "band")[: len(rows[0])]
-            sections[title] = [text, TextTable(headings, rows, f"{title}, by task", range(1, len(headings)))]
-    names = [path.name for path in paths]
-    text = page("Scores of an attack", sections, ran={"scores": source}, files=names)
-    return [*paths, write_text(folder / "scoreboard.html", text)]
-
-
 def _pictures(study: LeakageStudy, data: LabelledRecords) -> dict[str, list[Any]]:
     """Sections of figures, and of recovered pictures where records are pictures."""
     images: list[Any] = [
         (partial(estimates_against_noise, study, quantity="c1"), "C1 of attacks and of the exact posterior"),
         (partial(estimates_against_noise, study, quantity="recovered"), "fraction of the batch that is recovered"),
     ]
-    if study.outcomes[0].accuracy is not None:
-        images.append((partial(accuracy_against_privacy, study), "accuracy over C1"))
     sections: dict[str, list[Any]] = {"Attacks and exact values": [Pictures(images, (
         "Squares with intervals: attacks. Circles: the exact posterior, where it is known. Grey: attacks at random. "
         "Where circles lie above squares, a better attack exists."
@@ -229,7 +182,7 @@ def _intervals(study: LeakageStudy) -> Details:
 
 def _described(study: LeakageStudy, data: LabelledRecords, command: str) -> Mapping[str, str]:
     settings = study.settings
-    names = ("rng", "threshold", "pseudo_count", "utility_rounds", "confidence")
+    names = ("rng", "threshold", "pseudo_count", "confidence")
     return {
         "command": command, "training": str(settings["training"]), "attack": str(settings["attack"]),
         "data": f"{data.source}: {len(data.records):,} records of {data.records.shape[1]} features, "

@@ -79,7 +79,7 @@ _MOST_REPETITIONS = 2**20  # models, and attacks on each: years of work, and lis
 _CHAINS = 4  # of a posterior that is sampled: the fewest whose disagreement is a sign
 _STORED_TOGETHER = 16  # cells that are written in one transaction: at most these are lost with the process
 # First entry of the key of a random stream, with what follows it
-_POOL, _BATCH, _WEIGHTS, _UPDATE, _ATTACK, _UTILITY, _ESTIMATE = range(7)
+_POOL, _BATCH, _WEIGHTS, _UPDATE, _ATTACK, _ESTIMATE = 0, 1, 2, 3, 4, 6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,9 +104,6 @@ class LeakageDesign:
         Largest distance at which a reconstruction counts as a record of the pool.
     pseudo_count, confidence
         As ``bayesian_privacy_estimate``.
-    utility_rounds : int
-        If positive, each model is also trained so many rounds, on fixed batches of the same size out of four fifths of
-        the data, and judged on the rest.
 
     Notes
     -----
@@ -131,7 +128,6 @@ class LeakageDesign:
     reference: int = 0
     threshold: float = math.inf
     pseudo_count: float = 1.0
-    utility_rounds: int = 0
     confidence: float = 0.95
 
 
@@ -216,7 +212,6 @@ def leakage_study(
     executors.checked(executor, n_jobs)
     parallel.checked(n_jobs, progress)
     first = validate.count("reference", plan.reference, 0, len(grid) - 1)
-    extent = validate.count("utility_rounds", plan.utility_rounds, 0, validate.MOST_ENTRIES)
     chosen = _indices("pool", plan.pool, len(x), _generator(root, _POOL))
     members = _indices("batch", plan.batch, chosen.size, _generator(root, _BATCH))
     attacker = _default_attack() if attack is None else attack
@@ -232,15 +227,14 @@ def leakage_study(
     unprotected = Training(model, rounds=plan.rounds, local_steps=plan.local_steps, learning_rate=plan.learning_rate,
                            batch="full", share=plan.share)  # fmt: skip
     trainings = tuple(unprotected.under(protection) for protection in grid.values())
-    cells = _Cells(trainings, attacker, x, y, chosen, members, starts, extent, farthest, root)
+    cells = _Cells(trainings, attacker, x, y, chosen, members, starts, farthest, root)
     tasks = [_Task(kind, c, m, t) for c in range(len(grid)) for m in range(models)
-             for kind, count in ((_ATTACK, attacks), (_UPDATE, 1), (_UTILITY, min(extent, 1)))
-             for t in range(count)]  # fmt: skip
+             for kind, count in ((_ATTACK, attacks), (_UPDATE, 1)) for t in range(count)]  # fmt: skip
     settings = {
         "protections": {name: repr(one) for name, one in grid.items()}, "attack": _described(attacker),
         "pool": int(chosen.size), "batch_size": int(members.size), "n_models": models, "n_attacks": attacks,
         "training": repr(trainings[first]), "reference": first, "threshold": farthest,
-        "pseudo_count": plan.pseudo_count, "utility_rounds": extent, "confidence": plan.confidence,
+        "pseudo_count": plan.pseudo_count, "confidence": plan.confidence,
         "rng": int(rng) if isinstance(rng, (int, np.integer)) else None,
     }  # fmt: skip
     # what cells have in their keys, and what estimates alone depend on, is not part of what a store belongs to
@@ -274,13 +268,10 @@ class _Cells:
     pool: IntArray
     batch: IntArray
     starts: FloatArray
-    utility_rounds: int
     threshold: float
     root: SeedSequence
 
     def __call__(self, task: _Task) -> FloatArray:
-        if task.kind == _UTILITY:
-            return self.utility(task)
         updates = self.updates(task)
         if task.kind == _UPDATE:
             return self.update(task, updates)
@@ -314,20 +305,6 @@ class _Cells:
         stream = _stream(self.root, _UPDATE, task.model, *_digest_words(repr(updates.training.protection).encode()))
         found = _exact_posterior(updates, self.records[self.pool], self.labels[self.pool], self.batch, stream)
         return np.concatenate([[distortion], found])
-
-    def utility(self, task: _Task) -> FloatArray:
-        """The fraction of held-out records that a model trained under this protection classifies well."""
-        order = _generator(self.root, _UTILITY, task.model).permutation(len(self.records))
-        held, rest = order[: max(1, len(order) // 5)], order[max(1, len(order) // 5) :]
-        short = self.trainings[task.protection]
-        training = short.under(
-            short.protection, rounds=self.utility_rounds, batch="fixed", batch_size=min(self.batch.size, rest.size)
-        )
-        end = training.run(
-            self.records[rest], self.labels[rest], rng=_stream(self.root, _UTILITY, task.model, 1),
-            weights=self.starts[task.model],
-        ).weights
-        return np.array([np.mean(short.model.logits(end, self.records[held]).argmax(axis=1) == self.labels[held])])
 
     def digest(self) -> str:
         """Of the data, the pool and the batch."""
@@ -448,7 +425,7 @@ def _study(
     """Estimates and exact values from the results of all cells."""
     models, size = len(cells.starts), cells.batch.size
     attributions = np.empty((len(grid), models, attacks, size), dtype=np.int64)
-    details: dict[tuple[int, int, int], FloatArray] = {}
+    details: dict[tuple[int, int], FloatArray] = {}
     examples: list[ReconstructionExample] = []
     for (kind, c, m, t), result in zip(tasks, results, strict=True):
         if kind == _ATTACK:
@@ -458,7 +435,7 @@ def _study(
                     list(grid)[c], result[2 * size :].reshape(size, -1), result[size : 2 * size] == 1.0
                 ))  # fmt: skip
         else:
-            details[kind, c, m] = result
+            details[c, m] = result
     estimates = [
         bayesian_privacy_estimate(
             attributions[c], cells.pool.size, batch=cells.batch, pseudo_count=plan.pseudo_count,
@@ -469,18 +446,14 @@ def _study(
     guards = list(grid.values())
     outcomes = []
     for c, (label, guard) in enumerate(grid.items()):
-        rows = [details[_UPDATE, c, m] for m in range(models)]
+        rows = [details[c, m] for m in range(models)]
         exact, remark = _exact_leakage([row[1:] for row in rows], size, cells.pool.size, estimates[c].smoothing)
         recovered, chance = float(estimates[c].recovered.value), size / cells.pool.size
         remark = "; ".join(filter(None, (remark, guessing_remark(recovered, chance, models, plan.confidence))))
         distance = _total_variation(guards[reference], guard, cells.trainings[c])
-        accuracy = None
-        if cells.utility_rounds:
-            rates = np.array([details[_UTILITY, c, m][0] for m in range(models)])
-            accuracy = _student_mean(rates, plan.confidence, most=1.0)
         outcomes.append(LeakageOutcome(
             label, guard, estimates[c], exact, estimates[reference].leakage(distance), distance,
-            _student_mean(np.array([row[0] for row in rows]), plan.confidence), accuracy, remark,
+            _student_mean(np.array([row[0] for row in rows]), plan.confidence), remark,
         ))  # fmt: skip
     return LeakageStudy(tuple(outcomes), cells.pool, cells.batch, attributions, settings, tuple(examples))
 
@@ -540,7 +513,7 @@ def _bracket(value: float, lower: float, upper: float, **words: Any) -> Estimate
     return Estimate(min(value, most), min(max(lower, 0.0), value), max(min(upper, most), min(value, most)), **words)
 
 
-def _student_mean(values: FloatArray, level: float, most: float = math.inf) -> Estimate:
+def _student_mean(values: FloatArray, level: float) -> Estimate:
     """The mean over models, with Student's interval."""
     from scipy.special import stdtrit
 
@@ -549,7 +522,7 @@ def _student_mean(values: FloatArray, level: float, most: float = math.inf) -> E
     if values.size > 1:
         half = float(stdtrit(values.size - 1, 0.5 + 0.5 * level) * values.std(ddof=1) / math.sqrt(values.size))
     return Estimate(
-        mean, max(mean - half, 0.0), min(mean + half, most), kind="statistical", unit="1", method="mean over models",
+        mean, max(mean - half, 0.0), mean + half, kind="statistical", unit="1", method="mean over models",
         confidence=level,
     )  # fmt: skip
 

@@ -107,8 +107,6 @@ class LeakageOutcome(Result):
         Bound of that of the releases under the reference protection and this one.
     distortion : Estimate
         Mean over models of the distance of the shared gradient from the mean gradient, in lengths of the latter.
-    accuracy : Estimate or None
-        Fraction of held-out records that models trained under this protection classify well; None if not asked for.
     remark : str
         Why there is no exact value, and whether the attacks recovered no more than names at random would.
 
@@ -130,7 +128,6 @@ class LeakageOutcome(Result):
     leakage: Estimate
     total_variation: float
     distortion: Estimate
-    accuracy: Estimate | None = None
     remark: str = ""
 
     @property
@@ -257,7 +254,7 @@ class LeakageStudy(Table, Result):
 _NUMBERS = (
     "c1", "c1_null", "exact_c1", "kappa_3", "kappa_3_null", "exact_kappa_3", "exact_kappa_3_smoothed", "c2",
     "recovered", "exact_recovered", "whole_batch", "exact_vulnerability", "exact_entropy", "fraction_c1",
-    "fraction_recovered", "fraction_vulnerability", "leakage", "distortion", "accuracy",
+    "fraction_recovered", "fraction_vulnerability", "leakage", "distortion",
 )  # fmt: skip
 
 
@@ -267,7 +264,7 @@ def outcome_numbers(outcome: LeakageOutcome) -> dict[str, Estimate | None]:
     if outcome.exact is not None:
         found |= {f"exact_{name}": one for name, one in outcome.exact.estimates().items()}
     found |= {f"fraction_{name}": one for name, one in outcome.fractions().items()}
-    return found | {"leakage": outcome.leakage, "distortion": outcome.distortion, "accuracy": outcome.accuracy}
+    return found | {"leakage": outcome.leakage, "distortion": outcome.distortion}
 
 
 def _ratio(one: Estimate, best: Estimate) -> Estimate:
