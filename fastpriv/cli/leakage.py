@@ -11,9 +11,9 @@ from ..base.errors import DomainError
 from .shared_options import FIGURE_FORMATS, add_column_options, figure_format, print_text
 
 if TYPE_CHECKING:
+    from ..studies.leakage.leakage_studies import LeakageStudy
     from ..studies.leakage.protections import Protection
     from ..studies.leakage.record_files import LabelledRecords
-    from ..studies.leakage.study_results import LeakageStudy
 
 __all__ = ["add_options", "run"]
 

@@ -75,11 +75,10 @@ def test_a_wider_beam_is_no_worse():
     assert wide <= narrow
 
 
-def test_names_and_equality():
+def test_equality():
     attack = PoolPursuit(POOL, LABELS)
     assert attack == PoolPursuit(POOL, LABELS)
     assert attack != PoolPursuit(POOL, LABELS, beam=2)
-    assert attack.name == "pool pursuit"
 
 
 def test_errors():

@@ -13,9 +13,8 @@ from fastpriv.base.errors import DomainError, NotConvergedError, ShapeError
 from fastpriv.cli.leakage import _table
 from fastpriv.studies.leakage import MultilayerPerceptron, Protection, SoftmaxRegression, leakage_study
 from fastpriv.studies.leakage.leakage_pages import leakage_page
-from fastpriv.studies.leakage.leakage_studies import _total_variation
+from fastpriv.studies.leakage.leakage_studies import _total_variation, guessing_remark
 from fastpriv.studies.leakage.record_files import labelled_records
-from fastpriv.studies.leakage.study_results import guessing_remark
 from leakage.attacks_that_know import BATCH, LABELS, POOL, RECORDS, Everything, Guesses, HalfOfThem, WrongOnes
 
 MODEL = SoftmaxRegression(5, 3)

@@ -8,7 +8,11 @@ from .gradient_inversion import invert_single_record as invert_single_record
 from .gradient_inversion import recover_labels as recover_labels
 from .layered_models import MultilayerPerceptron as MultilayerPerceptron
 from .layered_models import SoftmaxRegression as SoftmaxRegression
+from .leakage_studies import ExactLeakage as ExactLeakage
 from .leakage_studies import LeakageDesign as LeakageDesign
+from .leakage_studies import LeakageOutcome as LeakageOutcome
+from .leakage_studies import LeakageStudy as LeakageStudy
+from .leakage_studies import ReconstructionExample as ReconstructionExample
 from .leakage_studies import leakage_study as leakage_study
 from .model_adapters import TorchModel as TorchModel
 from .model_adapters import from_scikit_learn as from_scikit_learn
@@ -16,8 +20,4 @@ from .pool_matching import match_to_pool as match_to_pool
 from .privacy_estimates import BayesianPrivacyEstimate as BayesianPrivacyEstimate
 from .privacy_estimates import bayesian_privacy_estimate as bayesian_privacy_estimate
 from .protections import Protection as Protection
-from .study_results import ExactLeakage as ExactLeakage
-from .study_results import LeakageOutcome as LeakageOutcome
-from .study_results import LeakageStudy as LeakageStudy
-from .study_results import ReconstructionExample as ReconstructionExample
 from .trainable_models import TrainableModel as TrainableModel

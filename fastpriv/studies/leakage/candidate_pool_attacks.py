@@ -16,7 +16,6 @@ Source: S. Mallat and Z. Zhang 1993 (matching pursuit, of which this is the form
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,7 @@ from .gradient_inversion import ObservedRound, Reconstruction, observed_round
 from .layered_models import SoftmaxRegression
 from .trainable_models import checked_labels, checked_model, checked_records
 
-__all__ = ["PoolPursuit"]
+__all__ = ["PoolPursuit", "batch_gradient"]
 
 # bound: none - least rise of the sum, relative to its size, that an exchange must bring
 _LEAST_RISE = 1e-12
@@ -90,11 +89,6 @@ class PoolPursuit(ValueObject):
         x = np.ascontiguousarray(validate.real("records", records, "finite numbers", np.isfinite, answer=False))
         self._set(records=x, labels=validate.integers("labels", labels), beam=validate.count("beam", beam))
 
-    @property
-    def name(self) -> str:
-        """What tables and legends call it."""
-        return "pool pursuit"
-
     def reconstruct(self, updates: Updates, *, rng: RNGLike = None, round: int = 0) -> Reconstruction:
         """The batch of a round.
 
@@ -129,12 +123,13 @@ class PoolPursuit(ValueObject):
                 f"records must be a pool of at least the {seen.size} records of a batch; got {len(records)}. Pass all "
                 "candidates."
             )
-        pool = _gradients(seen, records, labels)
+        pool = batch_gradient(model, seen.weights, records, labels, updates.training.protection.clip_example)
         target, best = seen.gradient, None
-        for _ in range(_CORRECTIONS if seen.steps > 1 else 1):
+        several = updates.training.local_steps > 1
+        for _ in range(_CORRECTIONS if several else 1):
             members = _pursuit(pool, target, seen, self.beam)
             gradient = _batch_gradient(pool, members, seen.divisor)
-            update = seen.update(records[members], labels[members]) if seen.steps > 1 and len(members) else gradient
+            update = seen.update(records[members], labels[members]) if several and len(members) else gradient
             miss = float(((update - seen.gradient) ** 2).sum())
             if best is not None and not miss < best.objective:
                 break
@@ -144,15 +139,17 @@ class PoolPursuit(ValueObject):
         return best
 
 
-def _gradients(seen: ObservedRound, records: FloatArray, labels: IntArray) -> BatchGradient:
-    """Gradients of candidates, clipped as in training, as products of errors and features."""
-    clip = None if seen.clip == math.inf else seen.clip
-    if isinstance(seen.model, SoftmaxRegression):
-        weights = seen.weights.reshape(seen.model.n_classes, -1)
-        return BatchGradient.softmax_regression(records, labels, weights, 1, 1.0, clip=clip)
-    validate.memory("records", 16 * len(records) * seen.model.n_parameters, "Take a smaller pool.")
-    rows = seen.model.per_example_gradients(seen.weights, records, labels)
-    return BatchGradient.from_gradients(rows, 1, 1.0, clip=clip)
+def batch_gradient(
+    model: Any, weights: FloatArray, records: FloatArray, labels: IntArray, clip: float | None, *,
+    size: int = 1, sigma: float = 1.0,
+) -> BatchGradient:  # fmt: skip
+    """The mean gradient of ``size`` of these candidates, each clipped, with noise as a mechanism on the pool."""
+    if isinstance(model, SoftmaxRegression):
+        matrix = weights.reshape(model.n_classes, -1)
+        return BatchGradient.softmax_regression(records, labels, matrix, size, sigma, clip=clip)
+    validate.memory("records", 16 * len(records) * model.n_parameters, "Take a smaller pool.")
+    rows = model.per_example_gradients(weights, records, labels)
+    return BatchGradient.from_gradients(rows, size, sigma, clip=clip)
 
 
 def _projections(pool: BatchGradient, target: FloatArray) -> FloatArray:

@@ -196,10 +196,10 @@ class Training(ValueObject):
         words = ", ".join(f"{name}={value!r}" for name, value in given if value is not None)
         return f"Training({description_of(self.model)}, {words})"
 
-    def under(self, protection: Protection, **changed: Any) -> Training:
-        """The same training under another protection, and with other arguments where they are named."""
+    def under(self, protection: Protection) -> Training:
+        """The same training under another protection."""
         words = {name: getattr(self, name) for name in self._fields[1:]}
-        return Training(self.model, **(words | {"protection": protection} | changed))
+        return Training(self.model, **(words | {"protection": protection}))
 
     def expected_size(self, n_records: int) -> float:
         """The number that sums of gradients are divided by, out of a pool of ``n_records``."""
@@ -320,13 +320,14 @@ class Training(ValueObject):
         """What a round shares."""
         size, rows, targets = self.expected_size(len(x)), x[members], y[members]
         guard, rate, steps = self.protection, self.learning_rate, self.local_steps
+        clip = guard.clip_example
         with np.errstate(over="ignore", invalid="ignore"):
             if not guard.every_step:
-                total = descent(self.model, w, rows, targets, clip=self._clip, size=size, steps=steps, rate=rate)
+                total = descent(self.model, w, rows, targets, clip=clip, size=size, steps=steps, rate=rate)
             else:
                 total, local = np.zeros(w.size), w
                 for _ in range(steps):
-                    step = descent(self.model, local, rows, targets, clip=self._clip, size=size, steps=1, rate=0.0)
+                    step = descent(self.model, local, rows, targets, clip=clip, size=size, steps=1, rate=0.0)
                     step = guard.protected(step, stream)
                     total += step
                     local = local - rate * step
@@ -334,10 +335,6 @@ class Training(ValueObject):
             if not guard.every_step:
                 mean = guard.protected(mean, stream)
             return mean if self.share == "gradient" else w - rate * steps * mean
-
-    @property
-    def _clip(self) -> float:
-        return math.inf if self.protection.clip_example is None else self.protection.clip_example
 
     def _following(self, before: FloatArray, shared: FloatArray) -> FloatArray:
         """Weights that the next round starts from."""
@@ -363,15 +360,16 @@ class Training(ValueObject):
 
 
 def descent(
-    model: Any, weights: FloatArray, records: FloatArray, labels: IntArray, *, clip: float, size: float, steps: int,
-    rate: float,
+    model: Any, weights: FloatArray, records: FloatArray, labels: IntArray, *, clip: float | None, size: float,
+    steps: int, rate: float,
 ) -> FloatArray:  # fmt: skip
     """Sum of the gradients of some steps on one batch, each a sum of clipped gradients divided by ``size``."""
     if isinstance(model, LayeredModel):
-        return model.descent(weights, records, labels, clip=clip, size=size, steps=steps, rate=rate)
+        longest = math.inf if clip is None else clip
+        return model.descent(weights, records, labels, clip=longest, size=size, steps=steps, rate=rate)
     total, local = np.zeros(weights.size), weights
     for _ in range(steps if len(records) else 0):
-        if clip == math.inf:
+        if clip is None:
             found = _answer("gradient", model.gradient(local, records, labels), weights.shape)
             step = found * (len(records) / size)
         else:

@@ -32,7 +32,7 @@ from ...base.numerics import SMALLEST_NORMAL, FloatArray, IntArray
 from ...base.random_streams import RNGLike
 from ...base.values import ValueObject
 from ...kernels import _gradient_matching, _matrix_product
-from .federated_training import Updates, descent
+from .federated_training import Training, Updates, descent
 from .layered_models import LayeredModel, SoftmaxRegression
 from .trainable_models import checked_labels, checked_model, checked_weights
 
@@ -140,32 +140,34 @@ class RecoveredLabels(ValueObject):
 class ObservedRound(NamedTuple):
     """A round as an attacker sees it."""
 
-    model: Any
+    training: Training
     before: FloatArray  # (P,) weights that it started from
     weights: FloatArray  # (P,) half-way to where it ended
     gradient: FloatArray  # (P,) what it shared
     size: int  # S
     divisor: float  # of the sum of gradients
     variance: float  # of the noise of a coordinate, about
-    steps: int
-    learning_rate: float
-    clip: float  # of a record's gradient
+
+    @property
+    def model(self) -> Any:
+        """The model that is trained."""
+        return self.training.model
 
     def update(self, records: FloatArray, labels: IntArray) -> FloatArray:
         """The mean gradient that these records would have shared, without noise."""
+        training = self.training
         total = descent(
-            self.model, self.before, records, labels, clip=self.clip, size=self.divisor, steps=self.steps,
-            rate=self.learning_rate,
+            training.model, self.before, records, labels, clip=training.protection.clip_example, size=self.divisor,
+            steps=training.local_steps, rate=training.learning_rate,
         )  # fmt: skip
-        return np.asarray(total / self.steps)
+        return np.asarray(total / training.local_steps)
 
 
 def observed_round(updates: Updates, index: int = 0) -> ObservedRound:
     """What an attacker sees of a round."""
     validate.instance("updates", updates, Updates)
     training = updates.training
-    gradient = updates.gradient(index)
-    size = len(updates.batches[index])
+    gradient, before = updates.gradient(index), updates.before[index]
     guard, steps = training.protection, training.local_steps
     variance = guard.scale**2 * (2.0 if guard.noise == "laplace" else 1.0) / (steps if guard.every_step else 1)
     if guard.levels is not None:  # rounding, up or down, by at most the distance of two levels
@@ -173,12 +175,9 @@ def observed_round(updates: Updates, index: int = 0) -> ObservedRound:
     if guard.keep_fraction < 1.0:  # what was set to 0 is smaller than all that was kept
         kept = np.abs(gradient[gradient != 0.0])
         variance += (1.0 - guard.keep_fraction) * (float(kept.min()) if kept.size else 0.0) ** 2 / 3.0
-    before = updates.before[index]
     half_way = before - 0.5 * training.learning_rate * steps * gradient if steps > 1 else before
-    return ObservedRound(
-        updates.model, before, half_way, gradient, size, training.expected_size(updates.n_records), variance, steps,
-        training.learning_rate, math.inf if guard.clip_example is None else guard.clip_example,
-    )  # fmt: skip
+    size, divisor = len(updates.batches[index]), training.expected_size(updates.n_records)
+    return ObservedRound(training, before, half_way, gradient, size, divisor, variance)
 
 
 def invert_single_record(model: Any, gradient: ArrayLike) -> Reconstruction:
@@ -368,11 +367,6 @@ class GradientMatching(ValueObject):
             max_evaluations=validate.count("max_evaluations", max_evaluations, 2, 2**31 - 1),
             bounds=(float(limits[0]), float(limits[1])), public_records=public,
         )  # fmt: skip
-
-    @property
-    def name(self) -> str:
-        """What tables and legends call it."""
-        return "gradient matching"
 
     def reconstruct(
         self, updates: Updates, *, rng: RNGLike = None, round: int = 0, labels: ArrayLike | None = None

@@ -21,8 +21,8 @@ from ...report import (
 )
 from ..membership.study_page import shown
 from .leakage_figures import leakage_figure, reconstruction_figure
+from .leakage_studies import LeakageStudy, outcome_numbers
 from .record_files import LabelledRecords
-from .study_results import LeakageStudy, outcome_numbers
 
 __all__ = ["leakage_page", "save_leakage", "summary_rows"]
 
