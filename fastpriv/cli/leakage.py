@@ -233,17 +233,12 @@ def _numbers(values: str, text: str) -> list[float]:
 
 
 def _table(study: LeakageStudy) -> str:
-    from ..studies.leakage.leakage_pages import summary_rows
+    from ..base.table import aligned
+    from ..studies.leakage.leakage_pages import grouped_remarks, text_rows
     from ..studies.membership.study_page import shown
 
     head = ("protection", "C1", "exact C1", "recovered", "best", "distortion")
-    rows = [head, *summary_rows(study)]
-    widths = [max(len(row[j]) for row in rows) for j in range(len(head))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines = aligned([head, *(row[: len(head)] for row in text_rows(study))])
     lines += ["", f"Attacks that name records at random have a C1 of {shown(study.outcomes[0].estimate.c1_null)}."]
-    remarks: dict[str, list[str]] = {}
-    for one in study.outcomes:
-        if one.remark:
-            remarks.setdefault(one.remark, []).append(one.label)
-    lines += [f"Of {', '.join(names)}: {text}." for text, names in remarks.items()]
+    lines += [f"Of {', '.join(names)}: {text}." for text, names in grouped_remarks(study).items()]
     return "\n".join(lines) + "\n"

@@ -21,8 +21,7 @@ from fastpriv.studies.leakage import (
     SoftmaxRegression,
     leakage_study,
 )
-from fastpriv.studies.leakage.leakage_figures import reconstruction_figure
-from fastpriv.studies.leakage.leakage_pages import leakage_page
+from fastpriv.studies.leakage.leakage_pages import leakage_page, reconstruction_figure
 from fastpriv.studies.leakage.record_files import labelled_records, read_records
 
 RNG = np.random.default_rng(3)
@@ -266,8 +265,7 @@ def test_diverged_reconstructions_are_kept():
     example = found.examples[0]
     assert example.recovered.sum() == 1
     np.testing.assert_array_equal(np.isnan(example.records).all(axis=1), ~example.recovered)
-    truth = data.records[found.pool[found.batch]]
-    picture = reconstruction_figure(found, truth, (3, 3))
+    picture = reconstruction_figure(found, data)
     assert len(picture.axes) == 4
 
 
@@ -284,7 +282,7 @@ def test_the_figure_shows_every_protection(study):
         figures.estimates_against_noise(found, quantity="c3")
     with pytest.raises(DomainError, match="study must be what fastpriv.leakage.leakage_study returned"):
         figures.estimates_against_noise(3)
-    picture = reconstruction_figure(found, data.records[found.pool[found.batch]], (3, 3))
+    picture = reconstruction_figure(found, data)
     assert len(picture.axes) == 2 * 5
     page = leakage_page(found, data, drawn=False)
     assert "<img" not in page
