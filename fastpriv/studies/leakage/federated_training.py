@@ -189,7 +189,7 @@ class Training(ValueObject):
         )  # fmt: skip
 
     def __reduce__(self) -> Any:
-        return _training, (self._arrays(),)
+        return partial(Training, **dict(zip(self._fields, self._arrays(), strict=True))), ()
 
     def __repr__(self) -> str:
         given = ((name, getattr(self, name)) for name in self._fields[1:])
@@ -402,11 +402,6 @@ def description_of(model: Any) -> str:
     """A model in words that do not change from one process to the next."""
     text = repr(model)  # of an object without a repr of its own it has an address
     return f"{type(model).__qualname__ if ' at 0x' in text else text}, {model.n_parameters} weights"
-
-
-def _training(fields: tuple[Any, ...]) -> Training:
-    """A training of these fields, for pickles."""
-    return Training(fields[0], **dict(zip(Training._fields[1:], fields[1:], strict=True)))
 
 
 def _first_fault(shared: FloatArray, following: FloatArray) -> str:

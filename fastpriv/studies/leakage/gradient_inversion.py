@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ from numpy.typing import ArrayLike
 
 from ...base import random_streams, validate
 from ...base.errors import DomainError, ShapeError
+from ...base.estimate import Result
 from ...base.numerics import SMALLEST_NORMAL, FloatArray, IntArray
 from ...base.random_streams import RNGLike
 from ...base.values import ValueObject
@@ -69,7 +71,8 @@ _DEPENDENT = 1e-10
 _FLAT = 1e-7
 
 
-class Reconstruction(ValueObject):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Reconstruction(Result):
     """What an attack says was in a batch.
 
     Parameters
@@ -91,23 +94,17 @@ class Reconstruction(ValueObject):
     Reconstruction(4 records, objective=1e-09)
     """
 
-    __slots__ = _fields = ("records", "labels", "objective", "members")
-
     records: FloatArray
     labels: IntArray
     objective: float
-    members: IntArray | None
-
-    def __init__(
-        self, records: FloatArray, labels: IntArray, objective: float, members: IntArray | None = None
-    ) -> None:  # fmt: skip
-        self._set(records=records, labels=labels, objective=objective, members=members)
+    members: IntArray | None = None
 
     def __repr__(self) -> str:
         return f"Reconstruction({len(self.records)} records, objective={self.objective:.4g})"
 
 
-class RecoveredLabels(ValueObject):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RecoveredLabels(Result):
     """Labels of a batch.
 
     Parameters
@@ -127,14 +124,9 @@ class RecoveredLabels(ValueObject):
     array([1, 1, 2])
     """
 
-    __slots__ = _fields = ("labels", "counts", "certain")
-
     labels: IntArray
     counts: IntArray
     certain: bool
-
-    def __init__(self, labels: IntArray, counts: IntArray, certain: bool) -> None:
-        self._set(labels=labels, counts=counts, certain=certain)
 
 
 class ObservedRound(NamedTuple):
@@ -287,9 +279,7 @@ def recover_labels(
             f"weights must be given with records, and only with them; got {'None' if weights is None else 'weights'}. "
             "The probabilities of classes need both."
         )
-    expected = np.full(model.n_classes, 1.0 / model.n_classes)
-    if weights is not None:
-        expected = _mean_probabilities(model, checked_weights(model, weights), records)
+    expected = _mean_probabilities(model, None if weights is None else checked_weights(model, weights), records)
     sets, certain = _label_sets(intercepts, count, count, expected, noise, 1)
     return RecoveredLabels(np.repeat(np.arange(model.n_classes), sets[0]), sets[0], certain)
 
@@ -449,9 +439,7 @@ class GradientMatching(ValueObject):
         """The most plausible labels first."""
         model = seen.model
         intercepts = _matrices(model, seen.gradient)[-1][:, -1]
-        expected = np.full(model.n_classes, 1.0 / model.n_classes)
-        if self.public_records is not None:
-            expected = _mean_probabilities(model, seen.weights, self.public_records)
+        expected = _mean_probabilities(model, seen.weights, self.public_records)
         noise = math.sqrt(seen.variance)
         exact = noise == 0.0 and isinstance(model, SoftmaxRegression)
         sets, _ = _label_sets(intercepts, seen.size, seen.divisor, expected, noise,
@@ -518,7 +506,7 @@ class _MatchingProblem:
         return found.reshape(start.shape), value
 
     def _objective(self, x: FloatArray) -> tuple[float, FloatArray]:
-        """The objective with its ridge, and its derivatives, of any model: clipping counts in the mean."""
+        """The objective with its ridge, and its derivatives, of any model."""
         records = x.reshape(len(self.labels), -1)
         factor = float(self.shares.sum())  # of the mean gradient in the sum with its shares
         value, slope, _ = self.seen.model.matching(self.seen.weights, records, self.labels, self.target / factor)
@@ -527,8 +515,11 @@ class _MatchingProblem:
 
     def gradient(self, records: FloatArray) -> FloatArray:
         """The sum of the records' gradients times their share."""
-        mean = self.seen.model.gradient(self.seen.weights, records, self.labels)
-        return np.asarray(mean * (len(records) * self.shares[0]))
+        model, weights = self.seen.model, self.seen.weights
+        if isinstance(model, LayeredModel):
+            return np.asarray(model.gradient(weights, records, self.labels) * (len(records) * self.shares[0]))
+        rows = model.per_example_gradients(weights, records, self.labels)
+        return np.asarray((rows * self.shares[:, None]).sum(axis=0))
 
     def distance(self, records: FloatArray) -> float:
         """Squared distance of their gradient from the target."""
@@ -614,8 +605,10 @@ def _matrices(model: Any, gradient: ArrayLike) -> list[FloatArray]:
     return model.matrices(checked_weights(model, gradient, "gradient"))
 
 
-def _mean_probabilities(model: Any, weights: FloatArray, records: Any) -> FloatArray:
-    """Mean of the class probabilities of some records."""
+def _mean_probabilities(model: Any, weights: FloatArray | None, records: Any) -> FloatArray:
+    """Mean of the class probabilities of some records; without records, all classes are as probable."""
+    if records is None:
+        return np.full(model.n_classes, 1.0 / model.n_classes)
     z = model.logits(weights, records)
     p = np.exp(z - z.max(axis=1, keepdims=True))
     p /= p.sum(axis=1, keepdims=True)

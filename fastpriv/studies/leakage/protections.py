@@ -6,6 +6,7 @@ Notation: g in R^P, the mean gradient of a batch, or what a round changed the we
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -102,7 +103,7 @@ class Protection(ValueObject):
         )  # fmt: skip
 
     def __reduce__(self) -> Any:
-        return _protection, (self._arrays(),)
+        return partial(Protection, **dict(zip(self._fields, self._arrays(), strict=True))), ()
 
     @classmethod
     def dp_sgd(cls, clip: float, noise_multiplier: float, batch_size: float) -> Protection:
@@ -179,11 +180,6 @@ class Protection(ValueObject):
 # What the constructor takes by default: a protection prints what differs from it.
 _DEFAULTS = {"clip_example": None, "clip_batch": None, "noise": "none", "scale": 0.0, "keep_fraction": 1.0,
              "levels": None, "every_step": False}  # fmt: skip
-
-
-def _protection(fields: tuple[Any, ...]) -> Protection:
-    """A protection of these fields, for pickles."""
-    return Protection(**dict(zip(Protection._fields, fields, strict=True)))
 
 
 def _length(vector: FloatArray) -> float:
