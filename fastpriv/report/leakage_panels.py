@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -96,8 +97,7 @@ def _families(outcomes: Any) -> dict[str, list[Any]]:
     for one in outcomes:
         guard = one.protection
         if guard.noise != "none":
-            rest = type(guard)(clip_example=guard.clip_example, clip_batch=guard.clip_batch, levels=guard.levels,
-                               keep_fraction=guard.keep_fraction, every_step=guard.every_step)  # fmt: skip
+            rest = replace(guard, noise="none", scale=0.0)
             name = {"gaussian": "Gaussian noise", "laplace": "Laplace noise"}[guard.noise]
             if guard.every_step:
                 name = "DP-SGD" if guard.noise == "gaussian" and guard.clip_example else f"{name} in each step"
