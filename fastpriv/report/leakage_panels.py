@@ -1,21 +1,17 @@
-"""Panels of leakage: attacks and exact values over the noise, privacy against accuracy."""
+"""Panel of leakage: attacks and exact values over the noise."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..base import validate
-from ..base.errors import DomainError
-from ..base.numerics import SQRT_LOG_2
 from .style import ALERT, BAR, FAINT, INK, check_result, label, panel, shade
 
-__all__ = ["accuracy_against_privacy", "estimates_against_noise", "misses_against_privacy"]
+__all__ = ["estimates_against_noise"]
 
-_LEAST_PROBABILITY = 1e-6  # the axis of probabilities ends here at the latest
-_NAMED = 16  # protections that have room for their names
-_ROOM = 0.05  # of the height of the panel, between two names
 _GAP = 0.45  # between the noise levels and other protections, and between these, in powers of ten
 # What is drawn over the noise: title, axis, and whether attacks at random have a range of it.
 _QUANTITIES = {
@@ -23,61 +19,6 @@ _QUANTITIES = {
     "recovered": ("Records recovered", "fraction of the batch", False),
     "kappa_3": ("Maximum Bayesian privacy", "kappa_3, nats (0: nothing leaks)", True),
 }
-
-
-@panel
-def accuracy_against_privacy(study: Any, ax: Any = None) -> Any:
-    """Draw the accuracy of models under each protection over the average Bayesian privacy: attacks and exact values.
-
-    Parameters
-    ----------
-    study : LeakageStudy
-        With ``utility_rounds``.
-
-    Raises
-    ------
-    DomainError
-        For anything else, or a study without accuracies.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fastpriv import figures
-    >>> from fastpriv.leakage import Protection, SoftmaxRegression, leakage_study
-    >>> records, labels = np.random.default_rng(1).random((60, 6)), np.arange(60) % 3
-    >>> study = leakage_study(SoftmaxRegression(6, 3), records, labels, [Protection()], pool=20, batch=1, n_models=2,
-    ...                       n_attacks=1, utility_rounds=3, rng=1)
-    >>> figures.accuracy_against_privacy(study).get_ylabel()
-    'accuracy on held-out records'
-    """
-    outcomes = check_result("study", study, "LeakageStudy", "fastpriv.leakage.leakage_study returned").outcomes
-    if outcomes[0].accuracy is None:
-        raise DomainError("study must have accuracies; got none. Pass utility_rounds to leakage_study.")
-    series = (
-        ("exact posterior", [one.exact and one.exact.c1 for one in outcomes], INK, "o"),
-        ("attacks", [one.estimate.c1 for one in outcomes], ALERT, "s"),
-    )
-    for text, values, colour, marker in series:
-        chosen = [(value, one.accuracy) for value, one in zip(values, outcomes, strict=True) if value is not None]
-        if not chosen:
-            continue
-        x, y = (np.array([[*pair[k].floats()] for pair in chosen]) for k in (0, 1))
-        errors = [np.abs(z[:, 1:].T - z[:, 0]) for z in (x, y)]
-        size, inside = (6.0, "white") if marker == "o" else (4.5, colour)
-        ax.errorbar(x[:, 0], y[:, 0], errors[1], errors[0], fmt=marker, ms=size, color=colour, mfc=inside, lw=0.0,
-                    elinewidth=0.9, ecolor=FAINT, label=text)  # fmt: skip
-    for one in outcomes:
-        if one.exact is not None:  # what attacks do not find
-            ends = one.estimate.c1.value, one.exact.c1.value
-            ax.plot(ends, [one.accuracy.value] * 2, color=FAINT, lw=0.9, ls=":", zorder=0)
-    if len(outcomes) <= _NAMED:
-        _name_points(ax, outcomes)
-    null = max(one.estimate.c1_null.value for one in outcomes)
-    ax.axvspan(0.0, null, color=FAINT, alpha=0.18, lw=0, label="random attributions")
-    ax.set(xlim=(-0.02, 1.04 * SQRT_LOG_2), xlabel="average Bayesian privacy (0: nothing leaks)",
-           ylabel="accuracy on held-out records")  # fmt: skip
-    ax.legend(frameon=False, fontsize=8.5, loc="lower right")
-    return "Privacy against accuracy"
 
 
 @panel
@@ -156,8 +97,7 @@ def _families(outcomes: Any) -> dict[str, list[Any]]:
     for one in outcomes:
         guard = one.protection
         if guard.noise != "none":
-            rest = type(guard)(clip_example=guard.clip_example, clip_batch=guard.clip_batch, levels=guard.levels,
-                               keep_fraction=guard.keep_fraction, every_step=guard.every_step)  # fmt: skip
+            rest = replace(guard, noise="none", scale=0.0)
             name = {"gaussian": "Gaussian noise", "laplace": "Laplace noise"}[guard.noise]
             if guard.every_step:
                 name = "DP-SGD" if guard.noise == "gaussian" and guard.clip_example else f"{name} in each step"
@@ -181,63 +121,3 @@ def _draw_family(ax: Any, points: Any, quantity: str, text: str, colour: Any) ->
         x, y = np.array(known).T
         ax.plot(x, y, "o", mfc="none", mec=colour, ms=8.0, mew=1.4, lw=1.2, ls=(0, (4, 2)) if joined else "none",
                 color=colour)  # fmt: skip
-
-
-def _name_points(ax: Any, outcomes: Any) -> None:
-    """Write the names of protections beside their points, each place once."""
-    width, (low, high) = SQRT_LOG_2, ax.get_ylim()
-    taken: list[tuple[float, float]] = []
-    for one in outcomes:
-        x = (one.exact.c1 if one.exact is not None else one.estimate.c1).value / width
-        y = one.accuracy.value
-        if any(abs(x - a) < 0.2 and abs(y - b) < _ROOM * (high - low) for a, b in taken):
-            continue
-        taken.append((x, y))
-        text, font = label(one.label, 24)
-        right = x > 0.7
-        ax.annotate(text, (x * width, y), (-6 if right else 6, 5), textcoords="offset points", fontsize=7.5, color=INK,
-                    ha="right" if right else "left", **font)  # fmt: skip
-
-
-@panel
-def misses_against_privacy(tradeoff: Any, ax: Any = None) -> Any:
-    """Draw how often a private statistic misses its target over its maximum Bayesian privacy, with what theorems say.
-
-    Parameters
-    ----------
-    tradeoff : AccuracyTradeoff
-        From ``fastpriv.studies.leakage.accuracy_tradeoff``.
-
-    Raises
-    ------
-    DomainError
-        For anything else.
-
-    Examples
-    --------
-    >>> from fastpriv import figures, leakage
-    >>> found = leakage.accuracy_tradeoff([[0.0], [0.1]], [0.05, 0.1, 1.0], alpha=0.5)
-    >>> figures.misses_against_privacy(found).get_xlabel()
-    'maximum Bayesian privacy (nats)'
-    """
-    found = check_result("tradeoff", tradeoff, "AccuracyTradeoff", "fastpriv.leakage.accuracy_tradeoff returned")
-    xi = np.asarray(found.xi.value)
-    order = np.argsort(xi)
-    lines = (
-        (found.beta, "true data", shade(0.15), "-", 2.0),
-        (found.gamma, "worst of its neighbours", shade(0.6), "-", 2.0),
-        (found.gamma_bound, "bound: corrected theorem", INK, "--", 1.4),
-    )  # fmt: skip
-    for one, text, colour, style, width in lines:
-        value, low, high = (np.asarray(part)[order] for part in one.arrays())
-        ax.plot(xi[order], value, style, color=colour, lw=width, label=text)
-        ax.fill_between(xi[order], low, high, color=colour, alpha=0.2, lw=0)
-    claimed = order[xi[order] <= 1.0]
-    if claimed.size:
-        ax.plot(xi[claimed], np.asarray(found.gamma_as_published.value)[claimed], ":", color=ALERT, lw=1.6,
-                label="as published: (1 + 4 xi) beta, false above 0.628")  # fmt: skip
-    least = max(_LEAST_PROBABILITY, 0.5 * float(np.min(found.beta.value)))
-    ax.set(xscale="log", yscale="log", ylim=(least, 1.6), xlabel="maximum Bayesian privacy (nats)",
-           ylabel="probability of a miss")  # fmt: skip
-    ax.legend(frameon=False, fontsize=8.5)
-    return "Accuracy and robustness"

@@ -24,7 +24,7 @@ NOT_LOOKED_AT = {"DenseLikelihood", "ProductLikelihood", "robust_accuracy", "Rec
 COPIED = {"channel_capacity", "maximal_leakage", "ProductLikelihood", "PmfStack", "robust_accuracy", "match_to_pool",
           "CombinedReleases.log_likelihood", "CombinedReleases.pooled"}  # fmt: skip
 PAIRS = {"composition_from_opacus", "ci_lmip_from_dp_curve"}  # their sequences are records, not arrays
-TAKES_LONG = {"BandedMatrixMechanism.sampled_delta", "leakage_scoreboard", "leakage_tasks", "paper_figure"}
+TAKES_LONG = {"BandedMatrixMechanism.sampled_delta", "paper_figure"}
 SEARCHES_LONG = {("least_sigma", "count")}
 LIMITS = {"pi_min": 0.5, "relative_error": 1.0, "probability": 1.0, "log probability": 0.0}
 

@@ -48,7 +48,7 @@ class TorchModel:
     Notes
     -----
     Weights are the module's parameters in its own order, flattened one after another. Gradients of single records are
-    those of ``torch.func``. ``Training`` compares a few gradients with differences before it starts.
+    those of ``torch.func``.
 
     **Accuracy** ``tests/leakage/test_model_adapters.py`` compares with ``MultilayerPerceptron`` of the same weights.
 
