@@ -34,7 +34,6 @@ from .discrete.channel_with_prior import (
     is_channel,
 )
 from .discrete.quantities import brackets
-from .discrete.sharded_rows import model_of_rows
 from .discrete.stack_quantities import StackWithPriors, quantities, stack_estimate, stack_with_priors
 
 __all__ = [
@@ -131,7 +130,7 @@ def xi(prior: Prior, mechanism: Mechanism, n_jobs: int | None, progress: Progres
     """The larger of both sides of MBP, without an Estimate of each."""
     if isinstance(mechanism, ChannelStack) or not is_channel(mechanism):
         return mbp(prior, mechanism, n_jobs=n_jobs, progress=progress).xi
-    sides = brackets(model_of_rows(prior, mechanism), ("xi_plus", "xi_minus"), n_jobs=n_jobs, progress=progress)
+    sides = brackets(channel_with_prior(prior, mechanism), ("xi_plus", "xi_minus"), n_jobs=n_jobs, progress=progress)
     plus, minus = sides["xi_plus"], sides["xi_minus"]
     value, lower, upper = map(max, plus[:3], minus[:3])
     method = (plus if plus.value > minus.value else minus).method

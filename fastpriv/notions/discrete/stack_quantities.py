@@ -23,7 +23,6 @@ from ...kernels import _channel_quantities
 from . import dense_quantities as dense
 from .channel_with_prior import ChannelWithPrior, Mechanism, Prior, channel_with_prior, estimate
 from .quantities import UNITS, brackets, check_relations
-from .sharded_rows import model_of_rows
 
 __all__ = [
     "StackWithPriors", "estimates_of_pairs", "pairs_with_levels", "quantities", "quantity", "stack_estimate",
@@ -170,7 +169,7 @@ def quantities(
     parallel.checked(n_jobs, progress)
     if isinstance(mechanism, ChannelStack):
         return stack_quantities(prior, mechanism, names, n_jobs, progress)
-    model = model_of_rows(prior, mechanism)
+    model = channel_with_prior(prior, mechanism)
     found = check_relations(brackets(model, names, n_jobs=n_jobs, progress=progress), model)
     return {name: estimate(found[name], UNITS[name]) for name in names}
 
