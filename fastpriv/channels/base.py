@@ -33,8 +33,6 @@ from .type_classes import (
     RowPair,
     TypeClasses,
     classes_of_matrix,
-    classes_of_power,
-    classes_of_product,
     ordered_pairs,
     product_pairs,
     validated_prior,
@@ -500,8 +498,6 @@ class ProductChannel(AnyChannel):
     >>> q = RandomizedResponse(2, 0.1).power(200)
     >>> q.inputs == 2**200, round(q.extreme_log_ratios().ldp_epsilon, 9)
     (True, 20.0)
-    >>> q.type_classes()
-    <TypeClasses: 1 classes of releases, 201 groups of secrets>
     """
 
     __slots__ = _fields = ("factors", "powers")
@@ -645,18 +641,17 @@ class ProductChannel(AnyChannel):
         return list(zip(self.factors, self.powers, prior or (None,) * len(self.factors), strict=True))
 
     def _type_classes(self, prior: Any) -> TypeClasses | None:
-        factors = self._factors_with_priors(prior)
-        if factors is None:
-            return super()._type_classes(prior)
-        joint: TypeClasses | None = None
-        for factor, power, factor_prior in factors:
-            classes = factor._type_classes(factor_prior)
-            classes = None if classes is None else classes_of_power(classes, power)
-            if classes is None:
-                return None
-            joint = classes if joint is None else classes_of_product(joint, classes)
-            if joint is None:
-                return None
+        return super()._type_classes(self._joint_prior(prior)) if self._cells_within(ENUMERABLE_CELLS) else None
+
+    def _joint_prior(self, prior: Any) -> FloatArray | None:
+        """One probability for each tuple of secrets, where the prior has one distribution for each factor."""
+        if not isinstance(prior, tuple):
+            return None if prior is None else np.asarray(prior)
+        joint = np.ones(1)
+        for factor, power, marginal in self._factors_with_priors(prior) or ():
+            probabilities = np.full(factor.inputs, 1.0 / factor.inputs) if marginal is None else marginal
+            for _ in range(power):
+                joint = np.multiply.outer(joint, probabilities).reshape(-1)
         return joint
 
     def _extreme_log_ratios(self, prior: Any) -> ExtremeLogRatios | None:

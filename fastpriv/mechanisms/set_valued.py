@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..base import validate
+from ..base.binomial import log_binomial_coefficients, log_binomial_pmf, log_comb
 from ..base.errors import DomainError
 from ..base.numerics import LOG_2, BoolArray, FloatArray, IntArray
 from ..channels.base import MAX_INPUTS, AnyChannel, DefaultColumn, check_countable
@@ -29,7 +30,6 @@ from ..channels.type_classes import (
     distinct_probabilities,
     underflow_error,
 )
-from .binomial import log_binomial_coefficients, log_binomial_pmf, log_comb
 from .categorical import log_mixture, validated_epsilon
 
 __all__ = ["SubsetSelection", "UnaryEncoding", "count_times_log", "log_expit"]

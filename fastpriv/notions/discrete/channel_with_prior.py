@@ -161,13 +161,7 @@ def with_all_rows(model: ChannelWithPrior) -> ChannelWithPrior:
             f"2**28 releases to be gone through row by row; got {validate.shown(channel)}. "
             "This quantity is known in closed form for fewer families and priors."
         )
-    if isinstance(prior, tuple):
-        joint = np.ones(1)
-        for factor, power, weights in model.factors or ():
-            for _ in range(power):
-                joint = np.multiply.outer(joint, ChannelWithPrior(factor, weights).weights).reshape(-1)
-        return ChannelWithPrior(channel, joint)
-    return model
+    return ChannelWithPrior(channel, channel._joint_prior(prior)) if isinstance(channel, ProductChannel) else model
 
 
 def rows_are_enumerable(channel: AnyChannel) -> bool:

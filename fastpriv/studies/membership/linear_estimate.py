@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from ...base import validate
+from ...base.binomial import log_binomial_coefficients
 from ...base.numerics import BoolArray, FloatArray
-from ...mechanisms.binomial import log_binomial_coefficients
 from .attackers import Attacker
 from .likelihood_terms import checked_releases, releases_of
 from .noises import GaussianNoise, LaplaceNoise, NoNoise, ScaledNoise
