@@ -26,7 +26,6 @@ _BLOCK_CELLS = 2**18  # cells checked at a time: 2 MiB of doubles, less than a m
 _REMEDY = "Pass shape (..., n, m): one row a secret, one column a release."
 
 
-
 class ChannelStack(Stack):
     """Channels with leading axes, for one call instead of a loop over settings.
 

@@ -271,9 +271,7 @@ def _npy_source(name: str, path: Path) -> VectorSource:
                 f"{name} must be a .npy file; got {str(path)!r}, in which {fault}. Write it with numpy.save."
             ) from None
     if len(head.shape) != 1:
-        raise ShapeError(
-            f"{name} must be one-dimensional; got shape {head.shape} in {str(path)!r}. Pass a flat array."
-        )
+        raise ShapeError(f"{name} must be one-dimensional; got shape {head.shape} in {str(path)!r}. Pass a flat array.")
     _check_dtype(name, head.dtype)
     return _FileSource(name, FileArray(name, path, head.dtype, head.start, head.entries))
 

@@ -83,15 +83,12 @@ class UnaryEncoding(AnyChannel):
     logit_q: float
     epsilon: float
 
-    def __init__(
-        self, k: int, epsilon: float | None = None, *, p: float | None = None, q: float | None = None
-    ) -> None:
+    def __init__(self, k: int, epsilon: float | None = None, *, p: float | None = None, q: float | None = None) -> None:
         size = validate.count("k", k, maximum=MAX_INPUTS)
         if [epsilon is None, p is None, q is None] not in ([False, True, True], [True, False, False]):
             shown = ", ".join(f"{x}={validate.shown(y)}" for x, y in (("epsilon", epsilon), ("p", p), ("q", q)))
             raise DomainError(
-                f"epsilon must be given, or else both p and q; got {shown}. "
-                "Pass epsilon for the symmetric encoding."
+                f"epsilon must be given, or else both p and q; got {shown}. Pass epsilon for the symmetric encoding."
             )
         if epsilon is not None:
             level = validated_epsilon(epsilon)

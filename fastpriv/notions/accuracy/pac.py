@@ -328,9 +328,7 @@ def _gaussian_methods(mechanism: GaussianMechanism, secrets: list[Any], question
     return exact if closed else None, samplers, "closed form"
 
 
-def _channel_methods(
-    channel: AnyChannel, secrets: list[Any], decode: Any, question: _Question, name: str
-) -> _Methods:
+def _channel_methods(channel: AnyChannel, secrets: list[Any], decode: Any, question: _Question, name: str) -> _Methods:
     inputs = [validate.count(name, secret, 0, channel.inputs - 1) for secret in secrets]
     target, alpha = question.target, question.alpha
     integers = channel.sample([0], rng=0).shape == (1,)

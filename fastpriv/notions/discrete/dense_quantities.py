@@ -69,9 +69,7 @@ KINDS: dict[str, tuple[Kind, str]] = {
 class RowBlocks:
     """The rows of a channel in fixed blocks of doubles or singles, scaled by column if that is needed."""
 
-    def __init__(
-        self, model: ChannelWithPrior, n_jobs: int | None = None, progress: Progress = None
-    ) -> None:
+    def __init__(self, model: ChannelWithPrior, n_jobs: int | None = None, progress: Progress = None) -> None:
         self.n_jobs, self.progress = n_jobs, progress
         self.channel: Any = model.channel
         self.prior = np.ascontiguousarray(model.weights)
@@ -352,8 +350,7 @@ def plain_brackets(request: QuantityRequest) -> dict[str, Bracket]:
 
 
 def brackets_from_rows(request: QuantityRequest) -> dict[str, Bracket]:
-    """The named quantities from passes through the rows; none if there are too many and what is unavailable is omitted.
-    """
+    """The named quantities from passes through the rows; none if there are too many and what is unavailable is omitted."""
     model = request.model
     must = not request.omit_unavailable or isinstance(model.channel, DefaultChannel)
     if not must and not rows_are_enumerable(model.channel):

@@ -206,9 +206,7 @@ def stack_quantities(
     }
 
 
-def pairs_with_levels(
-    pairs: StackWithPriors, levels: FloatArray, name: str
-) -> tuple[StackWithPriors, FloatArray]:
+def pairs_with_levels(pairs: StackWithPriors, levels: FloatArray, name: str) -> tuple[StackWithPriors, FloatArray]:
     """The pairs broadcast with the leading axes of ``levels``, and the levels (s, e) of each, its last axis."""
     rows = np.atleast_1d(levels)
     try:
@@ -252,9 +250,7 @@ def estimates_of_pairs(
     return stack_estimate(pairs, numbers, kind, "; ".join(methods) or "no channel", unit)
 
 
-def stack_estimate(
-    pairs: StackWithPriors, numbers: FloatArray, kind: Kind, method: str, unit: Unit
-) -> Estimate:
+def stack_estimate(pairs: StackWithPriors, numbers: FloatArray, kind: Kind, method: str, unit: Unit) -> Estimate:
     """The estimate of value, lower and upper bound (3, s, ...): NaN for invalid pairs, whose texts are in ``cost``."""
     numbers = np.array(numbers.reshape(3, *pairs.shape, *numbers.shape[2:]), order="C")
     if pairs.errors:
