@@ -21,7 +21,8 @@ from ..base import validate
 from ..base.binomial import log_binomial_coefficients, log_binomial_pmf, log_comb
 from ..base.errors import DomainError
 from ..base.numerics import LOG_2, BoolArray, FloatArray, IntArray
-from ..channels.base import MAX_INPUTS, AnyChannel, DefaultColumn, check_countable
+from ..channels.base import MAX_INPUTS, AnyChannel, check_countable
+from ..channels.release_columns import DefaultColumn
 from ..channels.type_classes import (
     DistinctProbabilities,
     ExtremeLogRatios,

@@ -252,9 +252,7 @@ def abp(
     return _with_maximum_and_mean(gaussian_abp(pmf, sigma), pmf.probabilities)
 
 
-def _abp_of_stack(
-    prior: Prior, stack: ChannelStack, n_jobs: int | None, progress: Progress
-) -> AverageBayesianPrivacy:
+def _abp_of_stack(prior: Prior, stack: ChannelStack, n_jobs: int | None, progress: Progress) -> AverageBayesianPrivacy:
     pairs, n = stack_with_priors(prior, stack), stack.inputs
 
     def of_pair(index: int) -> FloatArray:

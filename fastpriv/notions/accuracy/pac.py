@@ -214,7 +214,11 @@ def robust_accuracy(
             f"neighbours must be a sequence of at least one secret; got {validate.shown(neighbours)}. List those "
             "whose accuracy counts."
         )
-    per_secret, maximum = _misses(mechanism, list(neighbours), decode, question, sampling, "neighbours")
+    secrets = list(validate.array("neighbours", neighbours) if isinstance(neighbours, np.ndarray) else neighbours)
+    for secret in secrets:
+        if isinstance(secret, np.ndarray):  # other objects are the mechanism's own
+            validate.array("neighbours", secret)
+    per_secret, maximum = _misses(mechanism, secrets, decode, question, sampling, "neighbours")
     return _raised_if_interrupted(RobustAccuracy(per_secret, maximum), per_secret.cost)
 
 
