@@ -214,7 +214,7 @@ def robust_accuracy(
             f"neighbours must be a sequence of at least one secret; got {validate.shown(neighbours)}. List those "
             "whose accuracy counts."
         )
-    secrets = list(validate.array("neighbours", neighbours) if isinstance(neighbours, np.ndarray) else neighbours)
+    secrets: list[Any] = list(validate.sequence("neighbours", neighbours, "secrets"))
     for secret in secrets:
         if isinstance(secret, np.ndarray):  # other objects are the mechanism's own
             validate.array("neighbours", secret)
