@@ -27,7 +27,7 @@ from ..base import parallel, validate
 from ..base.errors import DomainError, ShapeError
 from ..base.estimate import Estimate, Information, Kind, Result
 from ..base.numerics import LOG_2, UNIT_ROUNDOFF, BoolArray, FloatArray, IntArray
-from ..channels import AnyChannel, Channel, ChannelStack, DefaultChannel, ProductChannel, ShardedChannel, TypeClasses
+from ..channels import AnyChannel, Channel, ChannelStack, DefaultChannel, ProductChannel, TypeClasses
 from ..kernels import _channel_capacity, _channel_quantities
 from ..mechanisms import MechanismStack
 from ..mechanisms.broadcasting import broadcasting
@@ -368,11 +368,6 @@ def _checked_cells(channel: Any) -> tuple[FloatArray, FloatArray]:
     if isinstance(channel, ChannelStack):
         cells = np.ascontiguousarray(channel.cells, dtype=np.float64)
         return cells, _channel_capacity.row_gaps(cells.reshape(-1, channel.outputs)).reshape(-1, channel.inputs)
-    if isinstance(channel, ShardedChannel):
-        raise DomainError(
-            "channel must be one that one machine holds, since its rows are gone through again and again; got "
-            f"{channel!r}. Pass a Channel; notions.summary gives the quantities that take a few passes."
-        )
     probabilities = channel
     if isinstance(channel, Channel) and channel.log:  # in doubles, whatever the precision of the logarithms
         probabilities = np.exp(channel.rows(log=True), dtype=np.float64)

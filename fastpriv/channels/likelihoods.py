@@ -18,7 +18,8 @@ from ..base import validate
 from ..base.errors import DomainError, ShapeError
 from ..base.numerics import FloatArray
 from ..base.values import ValueObject
-from .base import AnyChannel, DefaultColumn, ProductColumn, validated_powers
+from .base import AnyChannel, validated_powers
+from .release_columns import DefaultColumn, ProductColumn
 from .vector_sources import source_of, sources_of
 
 __all__ = [

@@ -17,7 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from ..base import validate
 from ..base.errors import DomainError, ShapeError
 from ..base.numerics import FloatArray, IndexArray, IntArray, LongDoubleArray, RealArray
-from .base import AnyChannel, Channel, DefaultColumn, logs_of
+from .base import AnyChannel, Channel
+from .matrix_cells import logs_of
+from .release_columns import DefaultColumn
 from .type_classes import RowPair, TypeClasses, classes_of_groups, ordered_pairs, prior_gap, relative_logs
 
 __all__ = ["DefaultChannel", "SparseChannel"]

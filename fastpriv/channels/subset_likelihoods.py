@@ -227,8 +227,9 @@ class SubsetLikelihood(Likelihood):
 
         The share of the m-th member is a sum of m terms, and the subset one of all shares.
         """
-        count, a, b = self.linear.size if self.members is None else self.members, *map(
-            _largest, (self.linear, self.pairwise)
+        count, a, b = (
+            self.linear.size if self.members is None else self.members,
+            *map(_largest, (self.linear, self.pairwise)),
         )
         shares = sum((m - 1) * (a + (m - 1) * b) for m in range(1, count + 1))
         sum_of_all = (count - 1) * (count * a + 0.5 * count * (count - 1) * b)

@@ -25,12 +25,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..base import random_streams, validate
+from ..base.binomial import HALF_LOG_2PI
 from ..base.errors import DomainError, ShapeError
 from ..base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
 from ..base.values import ValueObject
 from ..channels.subset_likelihoods import SubsetLikelihood, validated_subset
 from ..kernels import _matrix_product
-from .binomial import HALF_LOG_2PI
 
 __all__ = ["BatchGradient"]
 

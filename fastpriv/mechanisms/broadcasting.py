@@ -199,7 +199,8 @@ def _joined(answers: Sequence[Any], shape: Index, errors: Mapping[Index, str]) -
         names = [field.name for field in dataclasses.fields(first)]
         fields = {name: [None if one is None else getattr(one, name) for one in answers] for name in names}
         return dataclasses.replace(
-            first, **{name: _joined(column, shape, errors) for name, column in fields.items()}  # type: ignore[type-var]
+            first,
+            **{name: _joined(column, shape, errors) for name, column in fields.items()},  # type: ignore[type-var]
         )
     if isinstance(first, np.ndarray):
         joined = stacked_arrays(answers, shape, -1 if first.dtype.kind in "iu" else np.nan)

@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from ..base import validate
 from ..base.errors import ShapeError
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray
-from ..channels.base import AnyChannel, DefaultColumn
+from ..channels.base import AnyChannel
+from ..channels.release_columns import DefaultColumn
 from ..channels.type_classes import ExtremeLogRatios, RowPair, TypeClasses, distinct_probabilities
 
 __all__ = ["ExponentialMechanism", "RandomizedResponse", "log_mixture", "validated_epsilon"]

@@ -18,9 +18,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..base import validate
+from ..base.binomial import log_binomial_coefficients, log_binomial_pmf, log_comb
 from ..base.errors import DomainError
 from ..base.numerics import LOG_2, BoolArray, FloatArray, IntArray
-from ..channels.base import MAX_INPUTS, AnyChannel, DefaultColumn, check_countable
+from ..channels.base import MAX_INPUTS, AnyChannel, check_countable
+from ..channels.release_columns import DefaultColumn
 from ..channels.type_classes import (
     DistinctProbabilities,
     ExtremeLogRatios,
@@ -29,7 +31,6 @@ from ..channels.type_classes import (
     distinct_probabilities,
     underflow_error,
 )
-from .binomial import log_binomial_coefficients, log_binomial_pmf, log_comb
 from .categorical import log_mixture, validated_epsilon
 
 __all__ = ["SubsetSelection", "UnaryEncoding", "count_times_log", "log_expit"]
@@ -83,15 +84,12 @@ class UnaryEncoding(AnyChannel):
     logit_q: float
     epsilon: float
 
-    def __init__(
-        self, k: int, epsilon: float | None = None, *, p: float | None = None, q: float | None = None
-    ) -> None:
+    def __init__(self, k: int, epsilon: float | None = None, *, p: float | None = None, q: float | None = None) -> None:
         size = validate.count("k", k, maximum=MAX_INPUTS)
         if [epsilon is None, p is None, q is None] not in ([False, True, True], [True, False, False]):
             shown = ", ".join(f"{x}={validate.shown(y)}" for x, y in (("epsilon", epsilon), ("p", p), ("q", q)))
             raise DomainError(
-                f"epsilon must be given, or else both p and q; got {shown}. "
-                "Pass epsilon for the symmetric encoding."
+                f"epsilon must be given, or else both p and q; got {shown}. Pass epsilon for the symmetric encoding."
             )
         if epsilon is not None:
             level = validated_epsilon(epsilon)

@@ -17,8 +17,8 @@ from ..base import executors, parallel, validate
 from ..base.errors import DomainError, warned
 from ..base.numerics import FloatArray
 from ..channels import likelihoods
-from ..channels.base import DefaultColumn, ProductColumn
 from ..channels.likelihoods import DenseLikelihood, Likelihood
+from ..channels.release_columns import DefaultColumn, ProductColumn
 from ..channels.subset_likelihoods import SubsetLikelihood
 from ..channels.vector_sources import BLOCK, SourceError, source_of
 from . import dense

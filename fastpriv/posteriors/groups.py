@@ -33,8 +33,8 @@ from ..base.errors import DomainError, ShapeError
 from ..base.estimate import Estimate, Kind, Unit
 from ..base.numerics import LOG_2, LOG_2_ABOVE, MACHINE_EPSILON, FloatArray, IntArray
 from ..base.values import distinct_rows
-from ..channels.base import DefaultColumn
 from ..channels.likelihoods import DefaultLikelihood, DenseLikelihood, as_likelihood
+from ..channels.release_columns import DefaultColumn
 from . import dense
 from .ball_arithmetic import Ball, log_of_count, quotient, select, stack
 from .result import Options, Posterior, Top, index_array, write_probabilities

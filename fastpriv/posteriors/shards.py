@@ -37,7 +37,7 @@ from .blocks import LikelihoodAndPrior
 from .index_functions import IndexSource
 from .result import Options, Posterior, npy_stream
 
-__all__ = ["concatenated", "opened_store", "posterior", "run_pass", "shard_ranges"]
+__all__ = ["posterior"]
 
 _SHARDS_OF_ONE_PART = 64  # unless a number is given: enough for the workers of one machine to end together
 _MAX_ATTEMPTS = 4  # of a shard whose worker dies: nodes of a cluster are taken away now and then

@@ -264,13 +264,11 @@ def test_a_cell_of_a_table_of_steps_has_a_length(tmp_path):
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("kind", ["posterior", "summary", "sampling"])
+@pytest.mark.parametrize("kind", ["posterior", "sampling"])
 def test_forged_rows_of_other_stores(kind, tmp_path, monkeypatch):
     def run(path):
         if kind == "posterior":
             return fp.posterior(fp.ShardedLikelihood(np.arange(5.0), shards=2), store=path)
-        if kind == "summary":
-            return fp.notions.summary(None, fp.ShardedChannel(np.full((9, 2), 0.5), shards=2), store=path)
         p, q = (fp.GaussianMixture([0.5, 0.5], [[0.0, 0.0], [k, 1.0]], [1.0, k]) for k in (1.0, 2.0))
         return fp.kl_divergence(p, q, rng=5, max_samples=2**14, rtol=0.01, max_seconds=np.inf, store=path)
 

@@ -22,10 +22,8 @@ from fastpriv import (
     GaussianMixture,
     IndexLikelihood,
     Sampling,
-    ShardedChannel,
     ShardedLikelihood,
     hockey_stick_divergence,
-    notions,
     posterior,
     sweep,
 )
@@ -177,7 +175,6 @@ CALLS = {
     "sampling": lambda pool: hockey_stick_divergence(*MIXTURES, 0.5, executor=pool, **SAMPLED),
     "guaranteed": lambda pool: hockey_stick_divergence(*MIXTURES, 0.5, executor=pool, interval="guaranteed", **SAMPLED),
     "posterior": lambda pool: posterior(ShardedLikelihood(IndexLikelihood(np.sqrt, 999), shards=2), executor=pool),
-    "summary": lambda pool: notions.summary(None, ShardedChannel((np.full((9, 2), 0.5)), shards=2), executor=pool),
 }
 
 

@@ -18,8 +18,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...base.binomial import log_binomial_coefficients
 from ...base.numerics import FloatArray
-from ...mechanisms.binomial import log_binomial_coefficients
 from .noises import GaussianNoise, LaplaceNoise, NoNoise, ScaledNoise
 from .priors import BernoulliMembership, FixedSizeMembership, MembershipPrior
 from .releases import FrequencyRelease

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...base import random_streams, validate
+from ...base.binomial import log_binomial_coefficients
 from ...base.errors import DomainError, ShapeError
 from ...base.estimate import Estimate, exact
 from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
 from ...base.random_streams import RNGLike
 from ...base.values import ValueObject
-from ...mechanisms.binomial import log_binomial_coefficients
 from .panels import membership_array
 
 __all__ = ["BernoulliMembership", "FixedSizeMembership", "MembershipPrior", "PriorTerms", "all_memberships", "prior_of"]

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.numerics import LOG_2, FloatArray
+from .numerics import LOG_2, FloatArray
 
 __all__ = ["HALF_LOG_2PI", "log_binomial_coefficients", "log_binomial_pmf", "log_comb", "log_poisson_pmf"]
 
