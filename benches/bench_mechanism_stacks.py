@@ -1,9 +1,11 @@
-"""Stacks of mechanisms and of priors beside single calls."""
+"""Stacks of mechanisms and of priors, and expected posteriors of stacks of channels, beside single calls."""
 
 import numpy as np
 import pytest
 
 from fastpriv import (
+    Channel,
+    ChannelStack,
     GaussianMechanism,
     MechanismStack,
     Pmf,
@@ -18,6 +20,8 @@ EPSILON = np.geomspace(0.01, 5.0, 500)
 LEVELS = np.linspace(0.0, 3.0, 10)
 SIGMAS = np.geomspace(0.2, 20.0, 200)
 VALUES, PRIORS = np.arange(8.0), RNG.dirichlet(np.ones(8), 200)
+STACK = RNG.dirichlet(np.ones(8), (1000, 8))
+PRIOR = RNG.dirichlet(np.ones(8))
 
 
 def compared(benchmark, way, of_stack, of_one, count):
@@ -60,4 +64,22 @@ def test_lip_of_priors(benchmark, way):
         benchmark, way,
         lambda jobs: notions.lip_delta(PmfStack(VALUES, PRIORS), GaussianMechanism(SIGMAS), LEVELS, n_jobs=jobs).value,
         lambda k: notions.lip_delta(Pmf(VALUES, PRIORS[k]), GaussianMechanism(SIGMAS[k]), LEVELS).value, SIGMAS.size,
+    )  # fmt: skip
+
+
+@pytest.mark.benchmark(group="1,000 channels 8 x 8: average Bayesian privacy")
+@WAYS
+def test_abp_of_channels(benchmark, way):
+    compared(
+        benchmark, way, lambda jobs: notions.abp(PRIOR, ChannelStack(STACK), n_jobs=jobs).mean.value,
+        lambda k: notions.abp(PRIOR, Channel(STACK[k])).mean.value, len(STACK),
+    )  # fmt: skip
+
+
+@pytest.mark.benchmark(group="1,000 channels 8 x 8: likeliest secrets")
+@WAYS
+def test_map_of_channels(benchmark, way):
+    compared(
+        benchmark, way, lambda jobs: notions.map_secrets(PRIOR, ChannelStack(STACK), n_jobs=jobs),
+        lambda k: notions.map_secrets(PRIOR, Channel(STACK[k])), len(STACK),
     )  # fmt: skip

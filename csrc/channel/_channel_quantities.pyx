@@ -43,6 +43,8 @@ cdef extern from "channel/fp_channel_quantities.h":
                           double *) noexcept nogil
         int (*lip_curve)(ptrdiff_t, ptrdiff_t, const void *, int, const double *, ptrdiff_t, const double *, double *,
                          double *, double *, double *) noexcept nogil
+        int (*columns)(ptrdiff_t, ptrdiff_t, const void *, int, const double *, double *, double *,
+                       ptrdiff_t *) noexcept nogil
     fp_channel_quantities_kernels fp_channel_quantities_select()
     size_t fp_channel_workspace(ptrdiff_t, ptrdiff_t) nogil
     ctypedef struct fp_capacity_kernels:
@@ -231,6 +233,39 @@ def curves_of_channels(cells, const double[:, ::1] priors, const ptrdiff_t[::1] 
                 kernels.ldp_curve(s.n, s.m, s.start + channel[k] * s.step, s.single, weights, levels, &excess[k, 0],
                                   &workspace[0], &curve[0, k, 0])
     return out, sums, status
+
+
+def columns_of_channels(cells, const double[:, ::1] priors, const ptrdiff_t[::1] channel, const ptrdiff_t[::1] prior):
+    """Statistics of the columns of channels (c, n, m) under priors (p, n), for s pairs of them as in ``of_channels``.
+
+    Centre, delta, q, spread and span (s, 5, m); the likeliest secret after each release (s, m), -1 where it never occurs;
+    and a status (s,), 1 where a column has to be scaled and nothing is written.
+    """
+    cdef channel_stack s = _stack(cells)
+    cdef ptrdiff_t k, d, count = channel.shape[0], p = 0
+    if priors is not None:
+        p = priors.shape[0]
+    _fit(s.n > 0 and s.m > 0 and prior.shape[0] == count and (priors is None or priors.shape[1] == s.n),
+         "cells (c, n, m), priors (p, n), pairs (s,)")
+    for k in range(count):
+        _fit(0 <= channel[k] < s.c and (priors is None or 0 <= prior[k] < p), "indices of channels and priors")
+    numbers, secrets = np.zeros((count, 5, s.m)), np.full((count, s.m), -1, dtype=np.intp)
+    statuses, space = np.zeros(count, dtype=np.int8), np.empty(fp_channel_workspace(s.n, s.m) + s.n)
+    cdef double[:, :, ::1] out = numbers
+    cdef ptrdiff_t[:, ::1] best = secrets
+    cdef signed char[::1] status = statuses
+    cdef double[::1] workspace = space
+    cdef double *uniform = &workspace[fp_channel_workspace(s.n, s.m)]
+    cdef const double *weights = uniform
+    with nogil:
+        for d in range(s.n):
+            uniform[d] = 1.0 / s.n
+        for k in range(count):
+            if priors is not None:
+                weights = &priors[prior[k], 0]
+            status[k] = kernels.columns(s.n, s.m, s.start + channel[k] * s.step, s.single, weights, &workspace[0],
+                                        &out[k, 0, 0], &best[k, 0])
+    return numbers, secrets, statuses
 
 
 def maximal_leakages(const double[:, :, ::1] channels, const double[::1] gaps):

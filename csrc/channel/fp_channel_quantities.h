@@ -96,6 +96,8 @@ typedef struct {
                       const double *excess, double *workspace, double *out);
     int (*lip_curve)(ptrdiff_t n, ptrdiff_t m, const void *cells, int single, const double *prior, ptrdiff_t levels,
                      const double *excess, double *workspace, double *over, double *under, double *sums);
+    int (*columns)(ptrdiff_t n, ptrdiff_t m, const void *cells, int single, const double *prior, double *workspace,
+                   double *out, ptrdiff_t *map_secret);
 } fp_channel_quantities_kernels;
 
 static inline fp_channel_quantities_kernels fp_channel_quantities_select(void)
@@ -103,7 +105,8 @@ static inline fp_channel_quantities_kernels fp_channel_quantities_select(void)
     return (fp_channel_quantities_kernels){FP_SELECT(fp_channel_column_quantities), FP_SELECT(fp_channel_row_quantities),
                                            FP_SELECT(fp_channel_quantities_of_cells),
                                            FP_SELECT(fp_channel_maximal_leakage_of_cells),
-                                           FP_SELECT(fp_channel_ldp_curve), FP_SELECT(fp_channel_lip_curve)};
+                                           FP_SELECT(fp_channel_ldp_curve), FP_SELECT(fp_channel_lip_curve),
+                                           FP_SELECT(fp_channel_columns_of_cells)};
 }
 
 /* |1 - sum| of a prior, rounded up; below 0 if an entry is NaN, negative, or positive and too small. */

@@ -278,6 +278,26 @@ static int FP_NAME(fp_channel_quantities_of_cells)(ptrdiff_t n, ptrdiff_t m, con
     return 0;
 }
 
+/* The columns of a channel of plain cells in one block: centre, delta, q, spread and top - low, m numbers each, and the
+ * likeliest secret after each release, -1 for one that never occurs. Returns 1 where a column has to be scaled. */
+static int FP_NAME(fp_channel_columns_of_cells)(ptrdiff_t n, ptrdiff_t m, const void *cells, int single,
+                                                const double *prior, double *workspace, double *out,
+                                                ptrdiff_t *map_secret)
+{
+    fp_channel_pass z;
+    if (FP_NAME(fp_channel_first_pass)(n, m, cells, single, prior, 0, workspace, &z))
+        return 1;
+    for (ptrdiff_t i = 0; i < m; i++) {
+        out[i] = z.centre[i];
+        out[m + i] = z.delta[i];
+        out[2 * m + i] = z.q[i];
+        out[3 * m + i] = z.spread[i];
+        out[4 * m + i] = z.columns.top[i] - z.columns.low[i];
+        map_secret[i] = z.q[i] > 0.0 ? z.columns.best_row[i] : -1;
+    }
+    return 0;
+}
+
 /* The rows of positive probability as doubles, one after another; returns their number. */
 static ptrdiff_t FP_NAME(fp_channel_support_rows)(ptrdiff_t n, ptrdiff_t m, const void *cells, int single,
                                                   const double *prior, double *rows)

@@ -15,15 +15,16 @@ from numpy.typing import ArrayLike
 from ..base import parallel
 from ..base.errors import DomainError
 from ..base.estimate import Estimate, Result
-from ..base.numerics import FloatArray
+from ..base.numerics import FloatArray, IndexArray
 from ..base.parallel import Progress
 from ..channels import ChannelStack
+from ..channels.type_classes import prior_gap
 from ..kernels import _channel_blocks
 from ..mechanisms import GaussianMechanism
 from ..mechanisms.broadcasting import broadcasting
 from ..posteriors.gaussian import gaussian_abp
 from . import gaussian
-from .discrete.abp import PosteriorShifts, posterior_shifts
+from .discrete.abp import PosteriorShifts, is_one_task, posterior_shifts, shifts_of_channels
 from .discrete.channel_with_prior import (
     Bracket,
     Mechanism,
@@ -33,7 +34,7 @@ from .discrete.channel_with_prior import (
     is_channel,
 )
 from .discrete.quantities import brackets
-from .discrete.stack_quantities import of_each_pair, quantities, stack_estimate, stack_with_priors
+from .discrete.stack_quantities import StackWithPriors, quantities, stack_estimate, stack_with_priors
 
 __all__ = [
     "AverageBayesianPrivacy", "MaximumBayesianPrivacy", "abp", "abp_of_shifts", "larger_side", "mbp", "xi",
@@ -239,7 +240,7 @@ def abp(
                 "release, secret and belief must be None for a stack of channels; got one of them. Take its channels "
                 "one by one."
             )
-        return _abp_of_stack(prior, mechanism, n_jobs, progress)
+        return _abp_of_stack(stack_with_priors(prior, mechanism), n_jobs, progress)
     if is_channel(mechanism):
         model = channel_with_prior(prior, mechanism)
         return abp_of_shifts(posterior_shifts(model, release, secret, belief, n_jobs, progress))
@@ -252,26 +253,41 @@ def abp(
     return _with_maximum_and_mean(gaussian_abp(pmf, sigma), pmf.probabilities)
 
 
-def _abp_of_stack(prior: Prior, stack: ChannelStack, n_jobs: int | None, progress: Progress) -> AverageBayesianPrivacy:
-    pairs, n = stack_with_priors(prior, stack), stack.inputs
+def _abp_of_stack(pairs: StackWithPriors, n_jobs: int | None, progress: Progress) -> AverageBayesianPrivacy:
+    _, n, m = pairs.cells.shape
+    per_value, others = np.full((3, pairs.size, n), np.nan), np.full((2, 3, pairs.size), np.nan)
+    valid = np.ones(pairs.size, dtype=np.bool_)
+    valid[pairs.invalid] = False
 
-    def of_pair(index: int) -> FloatArray:
-        """Value and bounds (3, n + 2): for each secret, the maximum and the mean; NaN for secrets without prior."""
-        model = pairs.pair(index)
-        found = abp_of_shifts(posterior_shifts(model, None, None, None, 1, None))
-        numbers = np.full((3, n + 2), np.nan)
-        numbers[:, np.flatnonzero(model.weights > 0)] = found.per_value.arrays()
-        numbers[:, n], numbers[:, n + 1] = found.maximum.arrays(), found.mean.arrays()
-        return numbers
+    def of_pairs(chosen: IndexArray, secrets: IndexArray, shifts: PosteriorShifts) -> None:
+        assert shifts.weight is not None
+        ends = _outward(shifts).reshape(3, chosen.size, secrets.size)
+        per_value[:, chosen[:, None], secrets] = ends
+        others[:, :, chosen] = _maximum_and_mean(ends, shifts.weight / shifts.weight.sum(axis=-1, keepdims=True))
 
-    results = of_each_pair(pairs, of_pair, n_jobs, progress)
-    numbers = np.full((3, pairs.size, n + 2), np.nan)
-    for index, result in enumerate(results):
-        if result is not None:
-            numbers[:, index] = result
-    method = "no channel" if all(result is None for result in results) else "expected posterior, centred"
-    parts = numbers[..., :n], numbers[..., n], numbers[..., n + 1]
-    return AverageBayesianPrivacy(*(stack_estimate(pairs, part, "certified", method, "1") for part in parts))
+    def of_block(part: slice) -> None:
+        columns, _, status = pairs.columns(part)
+        left = np.arange(part.start, part.stop)[valid[part]]
+        for chosen, on_support in pairs.by_support(left[status[left - part.start] == 0]):
+            if is_one_task(n, m) and is_one_task(int(np.count_nonzero(on_support)), m):
+                priors = pairs.weights(chosen)
+                cells, secrets = pairs.cells[pairs.channel[chosen]], np.flatnonzero(on_support)
+                numbers = cells[:, secrets], columns[chosen - part.start], priors[:, secrets], gaps[chosen]
+                of_pairs(chosen, secrets, shifts_of_channels(*numbers))
+                left = np.setdiff1d(left, chosen)
+        for index in left:
+            model = pairs.pair(int(index))
+            shifts = posterior_shifts(model, None, None, None, 1, None)
+            of_pairs(np.array([index]), np.flatnonzero(model.weights > 0), shifts)
+
+    of_priors = np.array([prior_gap(prior) for prior in ([None] if pairs.priors is None else pairs.priors)])
+    gaps = 2.1 * pairs.gaps[pairs.channel] + 1.1 * of_priors[pairs.prior]
+    blocks = pairs.blocks(max(n, 16))
+    for _ in parallel.ordered_map(of_block, blocks, n_jobs=n_jobs, progress=progress, shared=True):
+        pass
+    method = "expected posterior, centred" if valid.any() else "no channel"
+    estimates = (stack_estimate(pairs, numbers, "certified", method, "1") for numbers in (per_value, *others))
+    return AverageBayesianPrivacy(*estimates)
 
 
 def abp_of_shifts(shifts: PosteriorShifts) -> AverageBayesianPrivacy:

@@ -20,7 +20,6 @@ from .discrete.quantities import brackets
 from .discrete.sibson import sibson_information
 from .discrete.stack_quantities import (
     estimates_of_pairs,
-    of_each_pair,
     pairs_with_levels,
     quantity,
     stack_with_priors,
@@ -224,9 +223,18 @@ def map_secrets(
     parallel.checked(n_jobs, progress)
     if isinstance(mechanism, ChannelStack):
         pairs = stack_with_priors(prior, mechanism)
-        results = of_each_pair(pairs, lambda index: _map_secrets(pairs.pair(index), 1, None), n_jobs, progress)
-        none = np.full(mechanism.outputs, -1, dtype=np.intp)
-        secrets = np.array([none if one is None else one for one in results], dtype=np.intp)
+        secrets = np.full((pairs.size, mechanism.outputs), -1, dtype=np.intp)
+
+        def of_block(part: slice) -> None:
+            _, found, status = pairs.columns(part)
+            if found.size:
+                secrets[part] = found
+            for index in (part.start + np.flatnonzero(status)).tolist():
+                secrets[index] = _map_secrets(pairs.pair(index), 1, None)
+
+        for _ in parallel.ordered_map(of_block, pairs.blocks(), n_jobs=n_jobs, progress=progress, shared=True):
+            pass
+        secrets[pairs.invalid] = -1
         return secrets.reshape(*pairs.shape, mechanism.outputs)
     return _map_secrets(channel_with_prior(prior, mechanism), n_jobs, progress)
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from ...base import parallel, validate
 from ...base.errors import DomainError, ShapeError
-from ...base.numerics import SQRT_LOG_2, SQRT_LOG_2_ABOVE, FloatArray, IndexArray
+from ...base.numerics import SQRT_LOG_2, SQRT_LOG_2_ABOVE, FloatArray, IndexArray, RealArray
 from ...base.numerics import UNIT_ROUNDOFF as U
 from ...base.parallel import Progress
 from ...capacity import structured
@@ -38,7 +38,8 @@ from .set_channels import MOST_PAIRED, expected_changes, set_parameters
 from .type_class_quantities import chi_square_information, type_classes
 
 __all__ = [
-    "PosteriorShifts", "has_pairwise_form", "posterior_shifts", "single_change", "symmetric_shift",
+    "PosteriorShifts", "has_pairwise_form", "is_one_task", "posterior_shifts", "shifts_of_channels", "single_change",
+    "symmetric_shift",
 ]  # fmt: skip
 
 _BLOCK_RELEASES = 128  # distributions of the release in one task
@@ -171,36 +172,19 @@ def _shifts_under(
     q_error = rows.rescaled(first.spread)
     if weight is None:
         q_error = q_error + rows.rescaled(first.q)
-    inverse = np.divide(1.0, first.q, out=np.zeros_like(first.q), where=first.occurs)
-    root_q = np.sqrt(first.q) * rows.root_scale  # q itself may be too small for a double
-    inverse_root = np.divide(1.0, root_q, out=np.zeros_like(root_q), where=root_q > 0)
-    relative_spread = first.spread * inverse  # D/q
-    root_energy = math.sqrt(_channel_blocks.accurate_sum((root_q * relative_spread) ** 2))  # of S
+    columns = _ColumnFactors.of(first.q, first.spread, q_error, rows.root_scale)
     relative = U * (m + 100) + 2 * first.relative_error
     gap = _sum_error(rows, believed)
 
     def sums_of_block(task: tuple[slice, slice]) -> FloatArray:
-        """Sums of the terms of JS and of their bounds, (3, k)."""
         chosen, part = task
         change = releases[None, :] if weight is None else _changes_of_secrets(rows, first, releases[chosen])
         positive = (rows.prior[part] > 0) | (believed[part] > 0)
         with np.errstate(over="ignore", invalid="ignore"):
-            t = _centred_rows(rows, first, part) * inverse
+            t = _centred_rows(rows, first, part) * columns.inverse
         t[rows.prior[part] == 0] = 0.0
         pi, b, t = rows.prior[part][positive], believed[part][positive], t[positive]
-        g = _matrix_product.product(change, t)
-        norm = np.sqrt(np.sum((change * inverse_root) ** 2, axis=-1))[:, None]
-        chi = np.sqrt(np.sum((t * root_q) ** 2, axis=-1))
-        error = relative * norm * chi + 40 * U * (norm + chi) * root_energy
-        if not np.max(pi * error, initial=0.0) <= _WIDE_ERROR:
-            change_size, t_size = np.abs(change), np.abs(t)
-            spread_terms = _matrix_product.product(t_size, q_error[None]).T
-            spread_terms = spread_terms + _matrix_product.product(change_size, relative_spread[None])
-            spread_terms = spread_terms + 40 * U * root_energy**2
-            narrow = relative * _matrix_product.product(change_size, t_size) + 40 * U * spread_terms
-            error = np.fmin(error, narrow)
-        error = error + gap * (1 + np.abs(g))
-        return np.stack([terms.sum(axis=-1) for terms in _enclosed_terms(pi, b, g, error)])
+        return _sums_under_changes(change, t, pi, b, columns, relative, gap)
 
     step = max(1, _BLOCK_CELLS // m)
     row_parts = parallel.blocks(n, step)
@@ -210,6 +194,73 @@ def _shifts_under(
     for (chosen, _), block in zip(tasks, results, strict=True):
         sums[:, chosen] += block
     return _roots_of_sums(sums, len(tasks) + step, weight)
+
+
+class _ColumnFactors(NamedTuple):
+    """What errors of expected posteriors are made of: arrays (..., m), and S^(1/2) (...)."""
+
+    inverse: FloatArray  # 1/q, 0 where it never occurs
+    root_q: FloatArray
+    inverse_root: FloatArray
+    q_error: FloatArray  # of q, in units of rounding
+    relative_spread: FloatArray  # D/q
+    root_energy: FloatArray
+
+    @classmethod
+    def of(
+        cls, q: FloatArray, spread: FloatArray, q_error: FloatArray, root_scale: FloatArray | float
+    ) -> _ColumnFactors:
+        """From q and the spread of the scaled columns."""
+        inverse = np.divide(1.0, q, out=np.zeros_like(q), where=q > 0)
+        root_q = np.sqrt(q) * root_scale  # q itself may be too small for a double
+        inverse_root = np.divide(1.0, root_q, out=np.zeros_like(root_q), where=root_q > 0)
+        root_energy = np.sqrt(_channel_blocks.accurate_sums((root_q * (spread * inverse)) ** 2))
+        return cls(inverse, root_q, inverse_root, q_error, spread * inverse, root_energy)
+
+
+def _sums_under_changes(
+    change: FloatArray, t: FloatArray, pi: FloatArray, belief: FloatArray, columns: _ColumnFactors, relative: float,
+    gap: FloatArray | float,
+) -> FloatArray:  # fmt: skip
+    """Sums of the terms of JS and of their bounds (3, ..., k) under P - q (..., k, m) for r - 1 (..., n, m)."""
+    _, root_q, inverse_root, q_error, relative_spread = (column[..., None, :] for column in columns[:5])
+    root_energy, pi, belief = columns.root_energy[..., None, None], pi[..., None, :], belief[..., None, :]
+    g = _matrix_product.product(change, t)
+    norm = np.sqrt(np.sum((change * inverse_root) ** 2, axis=-1))[..., None]
+    chi = np.sqrt(np.sum((t * root_q) ** 2, axis=-1))[..., None, :]
+    error = relative * norm * chi + 40 * U * (norm + chi) * root_energy
+    wide = ~(np.max(pi * error, axis=(-2, -1), initial=0.0) <= _WIDE_ERROR)
+    if wide.any():
+        change_size, t_size = np.abs(change), np.abs(t)
+        spread_terms = np.swapaxes(_matrix_product.product(t_size, q_error), -1, -2)
+        spread_terms = spread_terms + _matrix_product.product(change_size, relative_spread)
+        spread_terms = spread_terms + 40 * U * root_energy**2
+        narrow = relative * _matrix_product.product(change_size, t_size) + 40 * U * spread_terms
+        error = np.where(wide[..., None, None], np.fmin(error, narrow), error)
+    error = error + gap * (1 + np.abs(g))
+    return np.stack([terms.sum(axis=-1) for terms in _enclosed_terms(pi, belief, g, error)])
+
+
+def shifts_of_channels(cells: RealArray, columns: FloatArray, prior: FloatArray, gap: FloatArray) -> PosteriorShifts:
+    """Under each row of channels (s, n, m) in one task each, given the statistics of their columns (s, 5, m).
+
+    The prior (s, n) is positive everywhere, ``gap`` (s,) what sums miss 1 by, as ``_sum_error`` has it.
+    """
+    m = cells.shape[2]
+    # the order of sums is that of the memory, which a choice of rows may have changed
+    cells, prior = np.ascontiguousarray(cells), np.ascontiguousarray(prior)
+    centre, delta, q, spread, _ = np.ascontiguousarray(np.moveaxis(columns, 1, 0))
+    factors = _ColumnFactors.of(q, spread, spread, 1.0)
+    change = (cells - centre[:, None]) - delta[:, None]
+    with np.errstate(over="ignore", invalid="ignore"):
+        t = change * factors.inverse[:, None]
+    sums = _sums_under_changes(change, t, prior, prior, factors, U * (m + 100), gap[:, None, None])
+    return _roots_of_sums(sums, 1 + max(1, _BLOCK_CELLS // m), prior)
+
+
+def is_one_task(n: int, m: int) -> bool:
+    """Whether all rows of a channel are releases of one task, as ``shifts_of_channels`` takes them."""
+    return 1 < n <= _BLOCK_RELEASES and n * m <= _BLOCK_CELLS
 
 
 def _enclosed_terms(pi: FloatArray, belief: FloatArray, g: FloatArray, error: FloatArray) -> tuple[FloatArray, ...]:

@@ -350,7 +350,7 @@ def plain_brackets(request: QuantityRequest) -> dict[str, Bracket]:
 
 
 def brackets_from_rows(request: QuantityRequest) -> dict[str, Bracket]:
-    """The named quantities from passes through the rows; none if these are too many and may be omitted."""
+    """The named quantities from passes through the rows; none if they are too many and may be omitted."""
     model = request.model
     must = not request.omit_unavailable or isinstance(model.channel, DefaultChannel)
     if not must and not rows_are_enumerable(model.channel):

@@ -5,18 +5,18 @@ Notation: the leading axes of a stack and of its priors broadcast; a pair is a c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...base import parallel, validate
 from ...base.errors import DomainError, ShapeError
 from ...base.estimate import Estimate, Kind, Unit
-from ...base.numerics import FloatArray, IndexArray, RealArray
+from ...base.numerics import BoolArray, FloatArray, IndexArray, RealArray
 from ...base.parallel import Progress
-from ...base.values import Index, broadcast_positions, with_position
+from ...base.values import Index, broadcast_positions, distinct_rows, with_position
 from ...channels import Channel, ChannelStack
 from ...distributions import Pmf, PmfStack
 from ...kernels import _channel_quantities
@@ -25,11 +25,9 @@ from .channel_with_prior import ChannelWithPrior, Mechanism, Prior, channel_with
 from .quantities import UNITS, brackets, check_relations
 
 __all__ = [
-    "StackWithPriors", "estimates_of_pairs", "of_each_pair", "pairs_with_levels", "quantities", "quantity",
-    "stack_estimate", "stack_quantities", "stack_with_priors",
+    "StackWithPriors", "estimates_of_pairs", "pairs_with_levels", "quantities", "quantity", "stack_estimate",
+    "stack_quantities", "stack_with_priors",
 ]  # fmt: skip
-
-Answer = TypeVar("Answer")
 
 _CELLS_PER_TASK = 2**18  # cells of the channels in one task: about a millisecond
 _PAIRS_PER_TASK = 4096  # pairs in one task at most: their results take 1 MB
@@ -75,6 +73,28 @@ class StackWithPriors(NamedTuple):
         """What the prior of each pair misses 1 by, shape (s,)."""
         gaps: FloatArray = np.zeros(1) if self.priors is None else _channel_quantities.prior_gaps(self.priors)
         return gaps[self.prior]
+
+    def weights(self, chosen: IndexArray) -> FloatArray:
+        """Prior probabilities of the secrets for the chosen pairs, by their flat positions."""
+        n = self.cells.shape[1]
+        return np.full((chosen.size, n), 1.0 / n) if self.priors is None else self.priors[self.prior[chosen]]
+
+    def columns(self, part: slice) -> tuple[FloatArray, IndexArray, IndexArray]:
+        """Statistics of the columns of a block of pairs, as the kernel has them; status 1 where it has none."""
+        _, n, m = self.cells.shape
+        if not dense.is_one_block(n * m):
+            none = np.empty(0, dtype=np.intp)
+            return np.empty(0), none, np.ones(part.stop - part.start, dtype=np.intp)
+        found: tuple[FloatArray, IndexArray, IndexArray] = _channel_quantities.columns_of_channels(
+            self.cells, self.priors, self.channel[part], self.prior[part]
+        )
+        return found
+
+    def by_support(self, chosen: IndexArray) -> Iterator[tuple[IndexArray, BoolArray]]:
+        """The chosen pairs in groups whose priors are positive for the same secrets (n,)."""
+        patterns, group = distinct_rows(self.weights(chosen) > 0)
+        for number, pattern in enumerate(patterns):
+            yield chosen[group == number], pattern
 
     def blocks(self, operations: int = 1) -> list[slice]:
         """Blocks of pairs, each a task, for work of this many operations a cell."""
@@ -207,34 +227,26 @@ def pairs_with_levels(pairs: StackWithPriors, levels: FloatArray, name: str) -> 
     return pairs, np.ascontiguousarray(spread).reshape(pairs.size, rows.shape[-1])
 
 
-def of_each_pair(
-    pairs: StackWithPriors, compute: Callable[[int], Answer], n_jobs: int | None, progress: Progress
-) -> list[Answer | None]:
-    """What ``compute`` returns for each pair, by its position, one task a pair; None for those that are invalid."""
+def estimates_of_pairs(
+    pairs: StackWithPriors, levels: FloatArray, compute: Callable[[ChannelWithPrior, FloatArray], Estimate],
+    parameter: Any, n_jobs: int | None, progress: Progress, unit: Unit = "probability",
+) -> Estimate:  # fmt: skip
+    """The estimates that ``compute`` gives of each pair at its levels, one task a pair; of the shape of a parameter."""
     invalid = set(pairs.invalid)
 
-    def of_pair(index: int) -> Answer | None:
-        return None if index in invalid else compute(index)
+    def of_pair(index: int) -> Estimate | None:
+        return None if index in invalid else compute(pairs.pair(index), levels[index])
 
-    return list(parallel.ordered_map(of_pair, range(pairs.size), n_jobs=n_jobs, progress=progress, shared=True))
-
-
-def estimates_of_pairs(
-    pairs: StackWithPriors,
-    levels: FloatArray,
-    compute: Callable[[ChannelWithPrior, FloatArray], Estimate],
-    parameter: Any,
-    n_jobs: int | None,
-    progress: Progress,
-    unit: Unit = "probability",
-) -> Estimate:
-    """The estimates that ``compute`` gives of each pair at its levels, of the shape of a parameter."""
-    results = of_each_pair(pairs, lambda index: compute(pairs.pair(index), levels[index]), n_jobs, progress)
-    missing = np.full((3, levels.shape[1]), np.nan)
-    numbers = np.array([missing if one is None else one.arrays() for one in results]).reshape(-1, 3, levels.shape[1])
-    numbers = numbers.swapaxes(0, 1) if np.ndim(parameter) else numbers.swapaxes(0, 1)[..., 0]
-    methods = dict.fromkeys(one.method for one in results if one is not None)
-    kind: Kind = "certified" if any(one is not None and one.kind == "certified" for one in results) else "exact"
+    numbers = np.full((3, *levels.shape), np.nan)
+    methods: dict[str, None] = {}
+    kind: Kind = "exact"
+    results = parallel.ordered_map(of_pair, range(pairs.size), n_jobs=n_jobs, progress=progress, shared=True)
+    for index, result in enumerate(results):
+        if result is not None:
+            numbers[:, index] = result.arrays()
+            methods[result.method] = None
+            kind = "certified" if result.kind == "certified" else kind
+    numbers = numbers if np.ndim(parameter) else numbers[..., 0]
     return stack_estimate(pairs, numbers, kind, "; ".join(methods) or "no channel", unit)
 
 

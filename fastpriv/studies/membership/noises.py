@@ -20,7 +20,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from ... import special
 from ...base import validate
-from ...base.binomial import HALF_LOG_2PI
 from ...base.errors import DomainError, ShapeError
 from ...base.estimate import Estimate, exact
 from ...base.numerics import LOG_2, UNIT_ROUNDOFF, FloatArray, IntArray, next_above, next_below
