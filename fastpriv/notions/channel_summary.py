@@ -118,7 +118,7 @@ def summary(
         costs at most 2**32 multiplications, and left out beyond.
     n_jobs, progress : optional
         As in ``mbp``.
-    executor : None, "processes", concurrent.futures.Executor, distributed.Client or "ray", optional
+    executor : None, "processes" or concurrent.futures.Executor, optional
         Where the shards of a ``ShardedChannel`` run; None means threads. A shard whose worker dies is tried again.
     store : path-like, optional
         File in which the finished shards of a ``ShardedChannel`` are kept: a call with the same arguments computes only

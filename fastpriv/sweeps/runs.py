@@ -159,8 +159,8 @@ def sweep(
     n_jobs : int, optional
         Workers, as in joblib: threads for the quantities of fastpriv, processes for functions of Python.
     executor : optional
-        Who does the work instead: ``"processes"``, any ``concurrent.futures.Executor``, a ``distributed.Client``, or
-        ``"ray"``.
+        Who does the work instead: ``"processes"`` or any ``concurrent.futures.Executor``. Clusters of dask and Ray are
+        backends of ``joblib.parallel_config``.
     progress : bool or callable, optional
         True writes cells done, failed, rate and time left on stderr if that is a terminal; a callable is called with
         cells done and all cells.

@@ -8,6 +8,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from tempfile import mkdtemp
 
+import joblib
 import mpmath
 import numpy as np
 import pyarrow
@@ -294,7 +295,7 @@ def test_a_dask_cluster_gives_the_same_bits(files, tmp_path):
                 os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
 
         channel = ShardedChannel(files, 6)
-        found = notions.summary(PRIOR, channel, executor=client, progress=kill, store=tmp_path / "store")
+        found = notions.summary(PRIOR, channel, executor=client.get_executor(), progress=kill, store=tmp_path / "store")
     same(found, expected)
 
 
@@ -303,10 +304,13 @@ def test_a_dask_cluster_gives_the_same_bits(files, tmp_path):
 def test_ray_gives_the_same_bits_of_files_and_of_a_dataset(files):
     ray = pytest.importorskip("ray")
     expected = notions.summary(None, Channel(CELLS))
+    register_ray = pytest.importorskip("ray.util.joblib").register_ray
     ray.init(num_cpus=2, _temp_dir=mkdtemp(), include_dashboard=False, log_to_driver=False)
+    register_ray()
     try:
-        same(notions.summary(None, ShardedChannel(files, 6), executor="ray"), expected)
-        dataset = ray.data.from_numpy(cut(CELLS)).materialize()
-        same(notions.summary(None, ShardedChannel((dataset, "data"), 3), executor="ray"), expected)
+        with joblib.parallel_config("ray"):
+            same(notions.summary(None, ShardedChannel(files, 6)), expected)
+            dataset = ray.data.from_numpy(cut(CELLS)).materialize()
+            same(notions.summary(None, ShardedChannel((dataset, "data"), 3)), expected)
     finally:
         ray.shutdown()
