@@ -337,7 +337,9 @@ def _closing(results: Any) -> Iterator[Any]:
         results.close()
 
 
-def progress_reporter(progress: Progress, total: int) -> tuple[Callable[[int], None], Callable[[], None]]:
+def progress_reporter(
+    progress: Progress, total: int, unit: str = "block"
+) -> tuple[Callable[[int], None], Callable[[], None]]:
     """Two functions: one of the number done, one that closes the display.
 
     None and False show nothing. True shows the bar of tqdm on stderr, if it is installed and stderr is a terminal, once
@@ -351,6 +353,6 @@ def progress_reporter(progress: Progress, total: int) -> tuple[Callable[[int], N
         with suppress(ImportError):
             from tqdm import tqdm
 
-            bar = tqdm(total=total, unit="block", leave=False, delay=0.5, disable=None)
+            bar = tqdm(total=total, unit=unit, leave=False, delay=0.5, disable=None)
             return (lambda done: bar.update(done - bar.n) if not bar.disable else None), bar.close
     return (lambda done: None), (lambda: None)
