@@ -35,7 +35,7 @@ __all__ = ["ExecutorLike", "Outcome", "checked", "completed", "ordered"]
 Result = TypeVar("Result")
 ExecutorLike = Executor | str | None  # the text is "processes"
 
-_PROCESSES = "processes"
+_PROCESSES = "processes"  # the executor that is named by a text
 _TASKS_AHEAD = 2  # tasks in flight for each worker of an executor that queues them: none waits for the caller
 _LAST_TASKS = 0.5  # seconds that closing waits for tasks of threads, which cannot be stopped
 _STARTS = 3  # processes in a row that die before they have read the function: the machine cannot run it
