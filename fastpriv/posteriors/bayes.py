@@ -82,7 +82,7 @@ def posterior(
     resume : optional
         Attribute ``best`` of the error or interruption that ended an earlier call with the same arguments; the run
         continues after its last block. A function is read again up to there; an iterator must start there.
-    executor : None, "processes", concurrent.futures.Executor, distributed.Client or "ray", optional
+    executor : None, "processes" or concurrent.futures.Executor, optional
         Where the shards of a ``ShardedLikelihood`` run; None means threads. ``n_jobs`` is then the number of threads or
         processes. A shard whose worker dies is tried again.
     store : path-like, optional

@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,7 @@ from ..base.store import ResultStore
 from .cells import Batch, BatchOutcome, evaluate, failed_cells, pack, unpack
 from .parameter_grid import BLOCK, MAX_CELLS, ParameterGrid, make_parameter_grid, read_spec
 from .quantities import SweepQuantity, find_quantity
-from .sweep_table import ROWS, SweepPlan, SweepTable, block_key, first_positions, positions_in
+from .sweep_table import ROWS, SweepPlan, SweepTable, block_key, checked_target, first_positions, positions_in
 
 __all__ = ["SweepProgress", "sweep"]
 
@@ -52,7 +51,6 @@ _DEATH = (
 )
 _PILOT_CELLS = 12  # cells of a dry run, evenly spaced
 _PILOT_STACK = 1024  # the same for an elementwise quantity, in one call
-_SHOWN_EVERY = 0.5  # seconds between two lines of progress
 _BYTES_PER_CELL = 16 + 4 + 4 + 24 + 2  # of a cell with one number in the store: key, seconds, error, numbers, label
 _PARQUET_SHARE = 0.7  # of these in a Parquet file, whose columns of settings are compressed
 
@@ -159,11 +157,11 @@ def sweep(
     n_jobs : int, optional
         Workers, as in joblib: threads for the quantities of fastpriv, processes for functions of Python.
     executor : optional
-        Who does the work instead: ``"processes"``, any ``concurrent.futures.Executor``, a ``distributed.Client``, or
-        ``"ray"``.
+        Who does the work instead: ``"processes"`` or any ``concurrent.futures.Executor``. Clusters of dask and Ray are
+        backends of ``joblib.parallel_config``.
     progress : bool or callable, optional
-        True writes cells done, failed, rate and time left on stderr if that is a terminal; a callable is called with
-        cells done and all cells.
+        True shows the bar of tqdm, with cells done, rate and time left, on stderr if that is a terminal; a callable is
+        called with cells done and all cells.
     dry_run : bool
         Evaluate a few cells only and predict the time and the size of all.
 
@@ -224,7 +222,9 @@ def sweep(
         seed = validate.count("seed", seed, 0)
     if validate.flag("dry_run", dry_run):
         return _plan(found, settings, seed or 0, n_jobs)
-    target = None if out is None else _checked_target(out)
+    target = None if out is None else checked_target("out", out)
+    if target is not None:
+        check_writable_file(target)
     keep = validate.flag("resume", resume)
     with ExitStack() as stack:
         if store is None:
@@ -236,7 +236,7 @@ def sweep(
         others = [stack.enter_context(_shard_store(path, results)) for path in merge]
         run = _Run(found, settings, seed, results, others, n_jobs, executor, progress)
         run.compute(only_copy=bool(others))
-        made = SweepTable._of_store(found.name, settings, seed if found.takes_rng else None, results)
+        made = SweepTable(found.name, settings, seed if found.takes_rng else None, results)
         if target is not None:
             made.save(target)
     if store is not None:
@@ -263,7 +263,7 @@ class _Run:
         self.rows: dict[int, int] = {}  # rows that each block of the window has in the store
         self.index: _CellIndex | None = None
         self.has_rows = bool(store.path and store.keys()) or bool(others)
-        self.function = functools.partial(_evaluate_task, quantity, seed)
+        self.function = functools.partial(evaluate, quantity, seed)
         # Whether a cell may end this process, and the store outlives it.
         in_process = executor is None or isinstance(executor, ThreadPoolExecutor)
         if not in_process:
@@ -279,7 +279,7 @@ class _Run:
         if may_have_killed and parallel.pickled_or_none(self.function) is not None:
             self.n_jobs = _workers(n_jobs) if executor is None else executor._max_workers
             self.executor, self.is_risky = "processes", False
-        self.report, self.close = _reporter(progress, settings.count)
+        self.report, self.close = parallel.progress_reporter(progress, settings.count, unit="cell")
 
     def compute(self, only_copy: bool) -> None:
         """Compute all that is missing, or raise if it may only be copied."""
@@ -430,7 +430,7 @@ class _Run:
         self.store.put_many(items, self.progress().notes())
 
     def _report(self) -> None:
-        self.report(self.progress())
+        self.report(self.done)
 
 
 class _CellIndex:
@@ -465,10 +465,6 @@ class _CellIndex:
                 yield pack(evaluated, np.unique(cells[cells >= 0]))
 
 
-def _evaluate_task(quantity: SweepQuantity, seed: int, batch: Batch) -> BatchOutcome:
-    return evaluate(quantity, seed, batch)
-
-
 def _without(keys: WordArray, have: WordArray) -> NDArray[np.intp]:
     """Return the positions of the keys that are not among those that are there."""
     if keys.shape == have.shape and np.array_equal(keys, have):
@@ -495,14 +491,6 @@ def _shard(shard: Any) -> tuple[int, int]:
         )
     shards = validate.count("shard", pair[1])
     return validate.count("shard", pair[0], maximum=shards), shards
-
-
-def _checked_target(out: Any) -> Path:
-    target = validate.path("out", out)
-    if target.suffix.lower() not in (".parquet", ".csv"):
-        raise DomainError(f"out must end in .parquet or .csv; got {str(target)!r}. Choose one of these endings.")
-    check_writable_file(target)
-    return target
 
 
 def _fresh_seed() -> int:
@@ -572,32 +560,6 @@ def _plan(quantity: SweepQuantity, settings: ParameterGrid, seed: int, n_jobs: i
     )  # fmt: skip
 
 
-def _reporter(progress: Any, total: int) -> tuple[Callable[[SweepProgress], None], Callable[[], None]]:
-    """Two functions: one of the progress, one that closes the display."""
-    if progress is None or progress is False:
-        return (lambda state: None), (lambda: None)
-    if callable(progress):
-        return (lambda state: progress(state.done, total)), (lambda: None)
-    import sys
-
-    if not sys.stderr.isatty():
-        return (lambda state: None), (lambda: None)
-    shown = [time.monotonic(), 0]
-
-    def show(state: SweepProgress) -> None:
-        if time.monotonic() - shown[0] >= _SHOWN_EVERY:
-            text = str(state)
-            sys.stderr.write("\r" + text.ljust(int(shown[1])))
-            sys.stderr.flush()
-            shown[:] = time.monotonic(), len(text)
-
-    def close() -> None:
-        if shown[1]:
-            sys.stderr.write("\r" + " " * int(shown[1]) + "\r")
-
-    return show, close
-
-
 def _duration(seconds: float) -> str:
     """Return a length of time in words."""
     if not np.isfinite(seconds):
@@ -606,4 +568,3 @@ def _duration(seconds: float) -> str:
         return f"{seconds:.1f} s"
     minutes = int(seconds // 60)
     return f"{minutes} min {seconds % 60:.0f} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
-

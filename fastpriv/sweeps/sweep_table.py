@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ from .parameter_grid import BLOCK, ParameterGrid
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ROWS", "SweepPlan", "SweepTable", "block_key", "first_positions", "positions_in"]
+__all__ = ["ROWS", "SweepPlan", "SweepTable", "block_key", "checked_target", "first_positions", "positions_in"]
 
 ROWS = 2**20  # keys of a block in the store: more than its cells, each of which may be a row
 _ROW_GROUP = 16  # blocks of one row group of a Parquet file: 131,072 cells, some megabytes
@@ -73,10 +74,6 @@ class SweepTable(Table):
         self._store: ResultStore | None = store
         self._path: Path | None = None
         self._outputs: tuple[str, ...] | None = None
-
-    @classmethod
-    def _of_store(cls, quantity: str, settings: ParameterGrid, seed: int | None, store: ResultStore) -> SweepTable:
-        return cls(quantity, settings, seed, store)
 
     def _reopen(self, path: Path) -> None:
         """Read from the file of the store, which its writer has closed, whenever rows are asked for."""
@@ -203,9 +200,7 @@ class SweepTable(Table):
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the table to a file whose ending, ``.parquet`` or ``.csv``, gives the format; return its path."""
-        target = validate.path("path", path)
-        if target.suffix.lower() not in (".parquet", ".csv"):
-            raise DomainError(f"path must end in .parquet or .csv; got {str(target)!r}. Choose one of these endings.")
+        target = checked_target("path", path)
         (self.to_parquet if target.suffix.lower() == ".parquet" else self.to_csv)(target)
         return target
 
@@ -262,7 +257,7 @@ class SweepTable(Table):
 
     def _open_store(self) -> Any:
         """A context with the store open."""
-        return _OpenStore(self._store) if self._store is not None else ResultStore.read(self._path or "")
+        return nullcontext(self._store) if self._store is not None else ResultStore.read(self._path or "")
 
     def _blocks(self) -> Iterator[dict[str, Any]]:
         """Yield the columns block by block; texts as codes."""
@@ -363,6 +358,14 @@ class SweepPlan:
         )
 
 
+def checked_target(name: str, path: str | os.PathLike[str]) -> Path:
+    """Return the path of a file whose ending, ``.parquet`` or ``.csv``, gives its format."""
+    target = validate.path(name, path)
+    if target.suffix.lower() not in (".parquet", ".csv"):
+        raise DomainError(f"{name} must end in .parquet or .csv; got {str(target)!r}. Choose one of these endings.")
+    return target
+
+
 def block_key(keys: WordArray) -> int:
     """Return the first of the keys in the store under which the results of a block with these cells are."""
     digest = hashlib.blake2b(np.ascontiguousarray(keys, dtype="<u8").data, digest_size=8).digest()
@@ -389,19 +392,6 @@ def positions_in(keys: WordArray, wanted: WordArray, is_sorted: bool = False) ->
     place = np.minimum(np.searchsorted(keys[order, 0], wanted[:, 0]), len(keys) - 1)
     found = order[place]
     return np.where((keys[found] == wanted).all(axis=1), found, -1)
-
-
-class _OpenStore:
-    """A context that leaves a store open."""
-
-    def __init__(self, store: ResultStore) -> None:
-        self.store = store
-
-    def __enter__(self) -> ResultStore:
-        return self.store
-
-    def __exit__(self, *_: object) -> None:
-        return None
 
 
 @dataclass(frozen=True)
