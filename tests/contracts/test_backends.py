@@ -279,7 +279,7 @@ def checked(names, maps, words, processes, **backend):
 
 FEW = (
     "assess", "awgn_capacity", "sigma_from_ci_lmip", "kl_divergence", "guaranteed", "pac_accuracy",
-    "posterior, sampled", "posterior", "summary",
+    "posterior", "summary",
 )  # fmt: skip
 
 
