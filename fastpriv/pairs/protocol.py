@@ -13,6 +13,7 @@ themselves, take the numbers as they are, unless they say otherwise.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple, Self
@@ -220,6 +221,13 @@ class BoundingPairs(ValueObject):
         """The same of Q against P: a pair that dominates does so in both orders."""
         first, *others = (tuple(pair.reversed() for pair in pairs) for pairs in (self.dominating, *self.dominated))
         return BoundingPairs(first, tuple(others))
+
+    def bounds(self, evaluate: Callable[[Sequence[DominatingPair]], Bounds]) -> Bounds:
+        """Best lower and upper bound of a number that a dominating pair has at least as large."""
+        low, high = evaluate(self.dominating)
+        if self.dominated:
+            low = max(evaluate(pairs)[0] for pairs in self.dominated)
+        return low, high
 
 
 def rounded_outward(value: Any, error: Any) -> Bounds:
