@@ -17,6 +17,7 @@ __all__ = ["PRESENT", "install", "module"]
 
 # Packages and modules that have the names, and the modules, of an earlier one.
 PRESENT = {
+    "fastpriv.composition.measured_losses": ["fastpriv.pairs.measured_losses"],
     "fastpriv.sweeps.table": ["fastpriv.sweeps.sweep_table"],
     "fastpriv.capacity.awgn_solver": ["fastpriv.capacity.awgn"],
     "fastpriv.channels.composite": ["fastpriv.channels.base", "fastpriv.channels.type_classes"],
