@@ -77,7 +77,8 @@ class SampledPair:
 class DominatingPair(ValueObject):
     """Independent releases of one pair of distributions. Members are those of one release.
 
-    A subclass has ``curve`` and ``reversed``; what is here otherwise is what can be said by these two alone.
+    A subclass has ``curve``, or ``grid_losses`` and what rests on them, and ``reversed``; everything else here is what
+    can be said by curves alone.
     """
 
     __slots__ = ()
