@@ -369,7 +369,7 @@ def _by_sums(pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Qua
     between = math.fsum(-0.5 * count * math.expm1(-shift / scale) for scale, shift, count in laplace)
     if quantity != "lower" and between <= _FEW_BETWEEN:
         found = laplace_bounds(pairs, epsilon, quantity)
-    if found is None and (laplace or any(pair.mixtures is not None for pair in pairs)):
+    if found is None and any(pair.has_moments and not pair.is_discrete for pair in pairs):
         found = _by_contour(pairs, epsilon, quantity)
     return _trivial_bounds(epsilon, quantity) if found is None else found
 

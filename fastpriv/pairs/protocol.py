@@ -86,7 +86,8 @@ class DominatingPair(ValueObject):
     count: int
     p_relative_error: float = 0.0
     q_relative_error: float = 0.0
-    # whether E_P e^(z L) is computed in closed form, for sums along a contour, elementary bounds and Renyi divergences
+    # whether E_P e^(z L) is computed in closed form, by ``add_to_contour``; where losses have a density, the terms of a
+    # sum along a contour fall, and it is tried
     has_moments: bool = False
 
     # Capabilities: forms of the pair that an engine asks for, None where it has another form.
