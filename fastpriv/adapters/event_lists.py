@@ -17,8 +17,8 @@ import numpy as np
 
 from ..base import validate
 from ..base.errors import DomainError
+from ..base.exact_linear_algebra import square_root_enclosure
 from ..composition.compositions import Composition, compose
-from ..composition.engines import root_bounds
 from ..distributions import GaussianMixture
 from ..mechanisms.gaussian import GaussianMechanism
 from ..mechanisms.geometric import GeometricMechanism
@@ -206,7 +206,8 @@ def _poisson_sampled(event: Any, rate: Any) -> Composition:
         return compose([])
     if (len(sigmas) == 1 and sigmas[0][1] == 1) or any(sigma == 0.0 for sigma, _ in sigmas):
         return compose(_sampled_gaussian(min(sigma for sigma, _ in sigmas), share))
-    low, high = root_bounds(sum((count / Fraction(sigma) ** 2 for sigma, count in sigmas), Fraction(0)))
+    square = sum((count / Fraction(sigma) ** 2 for sigma, count in sigmas), Fraction(0))
+    low, high = square_root_enclosure((square, square))
     above, below = (compose(PoissonSampledGaussian(1.0, share, span)) for span in (high, low))
     if low == high:
         return above

@@ -10,6 +10,7 @@ from .comparison import OrderCounterexample as OrderCounterexample
 from .comparison import compare_mechanisms as compare_mechanisms
 from .comparison import trade_off_excess as trade_off_excess
 from .compositions import Composition as Composition
+from .compositions import certified_curves as certified_curves
 from .compositions import compose as compose
 from .gaussian_fits import gaussian_dp_fit as gaussian_dp_fit
 from .random_allocation import BallsInBins as BallsInBins

@@ -39,7 +39,7 @@ from ..base.numerics import FloatArray, LongDoubleArray, next_above, next_below
 from ..pairs.curve_pairs import PrivacyCurves
 from ..pairs.discrete_pairs import DiscretePair
 from ..pairs.log_bounds import certified
-from .compositions import pair_of
+from .compositions import certified_curves
 from .trade_off import curve_of_pair
 
 __all__ = ["MechanismComparison", "OrderCounterexample", "compare_mechanisms", "trade_off_excess"]
@@ -183,7 +183,7 @@ def compare_mechanisms(pair_1: Any, pair_2: Any, *, tolerance: ArrayLike = _TOLE
     """
     pairs = [
         validate.with_argument_name("p must be a", f"{name} must be a", partial(
-            pair_of, *(one if isinstance(one, tuple) and len(one) == 2 else (one, None))
+            certified_curves, *(one if isinstance(one, tuple) and len(one) == 2 else (one, None))
         )).worst() for name, one in (("pair_1", pair_1), ("pair_2", pair_2))
     ]  # fmt: skip
     most = validate.scalar("tolerance", tolerance, "from 1e-15 to 0.1", lambda x: (x >= 1e-15) & (x <= 0.1))
@@ -256,7 +256,7 @@ def trade_off_excess(p: Any, q: Any = None, *, trade_off: Any, tolerance: ArrayL
     >>> risk.trade_off_excess(mechanism, trade_off=lambda a: conversions.tradeoff_from_gdp(0.9, a)).value
     0.0398776...
     """
-    pair = pair_of(p, q).worst()
+    pair = certified_curves(p, q).worst()
     most = validate.scalar("tolerance", tolerance, "from 1e-15 to 0.1", lambda x: (x >= 1e-15) & (x <= 0.1))
     if not callable(trade_off):
         raise DomainError(

@@ -44,6 +44,7 @@ import numpy as np
 
 from .. import special
 from ..base.errors import DomainError
+from ..base.exact_linear_algebra import square_root_enclosure
 from ..base.numerics import LARGEST_DOUBLE, UNIT_ROUNDOFF, BoolArray, FloatArray, next_above, next_below
 from ..pairs.log_bounds import LogBounds
 from ..pairs.protocol import BoundingPairs, DominatingPair
@@ -56,11 +57,12 @@ from .simple_bounds import simple_bounds
 from .two_sampled_gaussians import two_release_bounds
 
 __all__ = [
-    "Quantity", "curve_bounds", "extended_root", "gaussian_bounds", "infinite_log_mass", "largest_loss", "root_bounds",
+    "Quantity", "curve_bounds", "extended_root", "gaussian_bounds", "infinite_log_mass", "largest_loss",
     "squared_gaussian_distance",
 ]  # fmt: skip
 
 Quantity: TypeAlias = Literal["delta", "tail", "lower"]
+_LogErrors: TypeAlias = tuple[float, float, float, float]  # c, d, f and f' of the text at the head
 
 # bound: tested by kernels/test_gaussian_mechanism - relative error of gaussian_log_delta
 _GAUSSIAN_ERROR = 4e-15
@@ -78,8 +80,8 @@ _NARROW, _WIDE, _WIDEST = 1e-9, 1e-8, 0.5
 _WIDE_TAIL = 1e-10
 # bound: none - t of the saddle point of a tail from which on it is not asked
 _LARGEST_TILT = 4.0
-# bound: none - gaps up to which one evaluation of a contour serves both ends
-_SMALL_GAP = 1e-9
+# bound: none - relative errors of all releases up to which one evaluation of a contour serves both ends
+_SMALL_ERROR = 1e-9
 # bound: none - log delta of mixtures, and their releases, beyond which grids take long and reach less
 _DEEPEST, _MOST_RELEASES = -100.0, 1e9
 # bound: none - rates up to which two releases alone are tried as a lower bound
@@ -94,7 +96,7 @@ def curve_bounds(bounding: BoundingPairs, epsilon: FloatArray, quantity: Quantit
     if not bounding.dominated:
         return _bounds_of_pairs(bounding.dominating, epsilon, quantity)
     if quantity == "lower":
-        return _nothing_known(epsilon, quantity)
+        return _trivial_bounds(epsilon, quantity)
     if quantity == "tail":
         turned = bounding.reversed()
         return _tail_of_curve(lambda levels: curve_bounds(bounding, levels),
@@ -111,7 +113,7 @@ def curve_bounds(bounding: BoundingPairs, epsilon: FloatArray, quantity: Quantit
 
 
 def infinite_log_mass(pairs: Sequence[DominatingPair]) -> tuple[float, float]:
-    """Bounds of the logarithm of P(S = inf), gaps included."""
+    """Bounds of the logarithm of P(S = inf), relative errors included."""
     low, high = 0.0, 0.0  # logarithms of the probability that all losses are finite, from the two sides
     for pair in pairs:
         low_mass, high_mass = pair.infinite_mass()
@@ -148,7 +150,7 @@ def _largest_loss_of(pair: DominatingPair) -> tuple[float, float]:
 
 
 def _bounds_of_pairs(pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Quantity) -> LogBounds:
-    """Steps that tell something, their gaps, and epsilons beyond all finite losses."""
+    """Pairs that tell something, their relative errors, and epsilons beyond all finite losses."""
     pairs = [pair for pair in pairs if pair.count and not pair.is_trivial]
     if not pairs or epsilon.size == 0:
         nothing = np.full(epsilon.size, 0.0 if quantity == "lower" else -np.inf)
@@ -181,11 +183,10 @@ def _bounds_of_pairs(pairs: Sequence[DominatingPair], epsilon: FloatArray, quant
     if sampled is None:
         found = _with_relative_errors(pairs, epsilon, quantity)
     else:
-        wide = _wider(sampled, _NARROW)
-        found = (
-            _tightened(sampled, wide, _with_relative_errors(pairs, epsilon[wide], quantity)) if wide.any() else sampled
-        )
-    wide = _wider(found, _WIDE)
+        found, wide = sampled, _wide_points(sampled, _NARROW)
+        if wide.any():
+            found = _intersect_bounds(found, wide, _with_relative_errors(pairs, epsilon[wide], quantity))
+    wide = _wide_points(found, _WIDE)
     return _at_least_of_fewer(pairs, epsilon, found, wide) if wide.any() else found
 
 
@@ -194,7 +195,7 @@ def _at_least_of_fewer(
 ) -> LogBounds:
     """Lower bounds no less than those of one release alone, or of two at a small rate, where brackets are wide.
 
-    It asks for measures of mass 1: of the gaps, those of sampled Gaussians are no lack of mass.
+    It asks for measures of mass 1: of the relative errors, those of sampled Gaussians are no lack of mass.
     """
     if sum(pair.count for pair in pairs) == 1 or any(
         _log_errors(s) != (0.0,) * 4 and not s.sampled_gaussian for s in pairs
@@ -211,34 +212,36 @@ def _at_least_of_fewer(
 
 
 def _sampled_gaussian_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBounds | None:
-    """Bounds of sampled Gaussians with weights of exactly 1 - rate and rate, of which there is no gap; else None."""
+    """Bounds of sampled Gaussians with weights of exactly 1 - rate and rate, of which none is rounded; else None."""
     found = two_release_bounds(pairs, epsilon)
     return small_rate_bounds(pairs, epsilon) if found is None else found
 
 
 def _with_relative_errors(pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Quantity) -> LogBounds:
-    """Bounds of the numbers of the pairs, made wider by their gaps."""
-    gaps = [[pair.count * gap for gap in _log_errors(pair)] for pair in pairs]
-    down, up, factor_up, factor_down = (math.fsum(column) * (1 + 1e-12) for column in zip(*gaps, strict=True))
+    """Bounds of the numbers of the pairs, made wider by their relative errors."""
+    errors = [[pair.count * error for error in _log_errors(pair)] for pair in pairs]
+    down, up, factor_up, factor_down = (math.fsum(column) * (1 + 1e-12) for column in zip(*errors, strict=True))
     if down == up == 0.0:
         return _by_engine(pairs, epsilon, quantity)
-    gap = (down, up, factor_up, factor_down)
-    near = _within(pairs, epsilon, quantity, gap) if max(down, up) <= _SMALL_GAP else None
+    error = (down, up, factor_up, factor_down)
+    near = _evaluate_with_slack(pairs, epsilon, quantity, error) if max(down, up) <= _SMALL_ERROR else None
     if near is None:
-        return _widened(pairs, epsilon, quantity, gap)
-    wide = _wider(near, _WIDE)
-    return _tightened(near, wide, _widened(pairs, epsilon[wide], quantity, gap)) if wide.any() else near
+        return _evaluate_at_both_ends(pairs, epsilon, quantity, error)
+    wide = _wide_points(near, _WIDE)
+    if not wide.any():
+        return near
+    return _intersect_bounds(near, wide, _evaluate_at_both_ends(pairs, epsilon[wide], quantity, error))
 
 
-def _within(
-    pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Quantity, gaps: tuple[float, float, float, float]
+def _evaluate_with_slack(
+    pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Quantity, errors: _LogErrors
 ) -> LogBounds | None:
-    """Bounds with gaps by one evaluation along a contour; None where other engines come first."""
+    """Bounds with relative errors by one evaluation along a contour; None where other engines come first."""
     alone = len(pairs) == 1 and pairs[0].count == 1 and quantity != "lower"
     mixtures = any(pair.mixtures is not None for pair in pairs)
     if alone or not mixtures or squared_gaussian_distance(pairs) is not None:
         return None
-    down, up, factor_up, factor_down = gaps
+    down, up, factor_up, factor_down = errors
     found = _by_contour(pairs, epsilon, quantity, 1.01 * max(down, up))
     if found is None:
         return None
@@ -253,7 +256,7 @@ def _within(
     return LogBounds(np.clip(found.value, lower, most), lower, most, found.cost, found.method)
 
 
-def _log_errors(pair: DominatingPair) -> tuple[float, float, float, float]:
+def _log_errors(pair: DominatingPair) -> _LogErrors:
     """c, d, f and f' of one release, by the text at the head."""
     g, h = pair.p_relative_error, pair.q_relative_error
     if g >= 0.5 or h >= 0.5:
@@ -261,12 +264,12 @@ def _log_errors(pair: DominatingPair) -> tuple[float, float, float, float]:
     return math.log1p(g) - math.log1p(-h), math.log1p(h) - math.log1p(-g), math.log1p(g), -math.log1p(-g)
 
 
-def _widened(
-    pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Quantity, gaps: tuple[float, float, float, float]
+def _evaluate_at_both_ends(
+    pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Quantity, errors: _LogErrors
 ) -> LogBounds:
-    down, up, factor_up, factor_down = gaps
+    down, up, factor_up, factor_down = errors
     if quantity == "lower":
-        return _nothing_known(epsilon, quantity)
+        return _trivial_bounds(epsilon, quantity)
     lower_levels, upper_levels = next_below(epsilon - down), next_above(epsilon + up)
     low_end = lower_levels < 0.0
     both = np.concatenate([np.maximum(lower_levels, 0.0), upper_levels])
@@ -320,34 +323,34 @@ def _by_engine(pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Q
     if all(pair.has_moments for pair in pairs) and any(pair.infinite_mass()[1] > 0.0 for pair in pairs):
         return _with_infinite_losses(pairs, epsilon, quantity)
     if quantity == "delta":
-        return _by_several_engines(pairs, epsilon)
+        return _narrowed_by_fallbacks(pairs, epsilon)
     if all(pair.grid_losses is not None for pair in pairs):
         found = grid_bounds(pairs, epsilon, "tail")
-        return _tail_by_several_engines(pairs, epsilon) if found is None else found
+        return _tail_of_fallbacks(pairs, epsilon) if found is None else found
     found = _by_sums(pairs, epsilon, "tail")
-    wide = _wider(found, _WIDEST)
-    return _tightened(found, wide, _tail_by_several_engines(pairs, epsilon[wide])) if wide.any() else found
+    wide = _wide_points(found, _WIDEST)
+    return _intersect_bounds(found, wide, _tail_of_fallbacks(pairs, epsilon[wide])) if wide.any() else found
 
 
-def _tail_by_several_engines(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBounds:
+def _tail_of_fallbacks(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBounds:
     turned = [pair.reversed() for pair in pairs]
-    return _tail_of_curve(lambda levels: _by_several_engines(pairs, levels),
-                          lambda levels: _by_several_engines(turned, levels), epsilon)  # fmt: skip
+    return _tail_of_curve(lambda levels: _narrowed_by_fallbacks(pairs, levels),
+                          lambda levels: _narrowed_by_fallbacks(turned, levels), epsilon)  # fmt: skip
 
 
-def _by_several_engines(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBounds:
+def _narrowed_by_fallbacks(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBounds:
     """Bounds of delta by one engine after the other, as long as brackets are wide."""
     found = _by_sums(pairs, epsilon, "delta")
     mixtures = all(pair.mixtures is not None for pair in pairs)
     few = sum(pair.count for pair in pairs) <= _MOST_RELEASES
     second = ((simple_bounds, _WIDE),) if mixtures else ((laplace_bounds, _NARROW),)
     for engine, width in (*second, (_on_grids, _WIDEST)):
-        wide = _wider(found, width)
+        wide = _wide_points(found, width)
         if engine is _on_grids and any(pair.mixtures is not None for pair in pairs):
             wide &= (found.upper > _DEEPEST) & few
         other = engine(pairs, epsilon[wide]) if wide.any() else None
         if other is not None:
-            found = _tightened(found, wide, other)
+            found = _intersect_bounds(found, wide, other)
     return found
 
 
@@ -366,9 +369,9 @@ def _by_sums(pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Qua
     between = math.fsum(-0.5 * count * math.expm1(-shift / scale) for scale, shift, count in laplace)
     if quantity != "lower" and between <= _FEW_BETWEEN:
         found = laplace_bounds(pairs, epsilon, quantity)
-    if found is None and (laplace or any(pair.mixtures is not None for pair in pairs)):
+    if found is None and any(pair.has_moments and not pair.is_discrete for pair in pairs):
         found = _by_contour(pairs, epsilon, quantity)
-    return _nothing_known(epsilon, quantity) if found is None else found
+    return _trivial_bounds(epsilon, quantity) if found is None else found
 
 
 def _by_contour(
@@ -378,7 +381,7 @@ def _by_contour(
     found = contour_bounds(pairs, epsilon, quantity, slack=slack)
     if found is None or quantity != "tail":
         return found
-    wide = _wider(found, _WIDE_TAIL)
+    wide = _wide_points(found, _WIDE_TAIL)
     tilts = contour_tilts(pairs, epsilon[wide]) if wide.any() else None
     if tilts is not None:  # far above the mean of S the lower tail of -S has no saddle point
         wide[wide] = (tilts < _LARGEST_TILT) | (found.upper[wide] >= 0.0)
@@ -389,15 +392,15 @@ def _by_contour(
     value, lower, upper = (row + epsilon[wide] for row in other.numbers)
     with np.errstate(over="ignore"):
         outward = 2 * UNIT_ROUNDOFF * (np.abs(epsilon[wide]) + np.where(np.isfinite(upper), np.abs(upper), 0.0))
-    return _tightened(found, wide, LogBounds(value, lower - outward, upper + outward, other.cost, other.method))
+    return _intersect_bounds(found, wide, LogBounds(value, lower - outward, upper + outward, other.cost, other.method))
 
 
-def _nothing_known(epsilon: FloatArray, quantity: Quantity) -> LogBounds:
+def _trivial_bounds(epsilon: FloatArray, quantity: Quantity) -> LogBounds:
     most = epsilon.copy() if quantity == "tail" else np.zeros(epsilon.size)
     return LogBounds(most, np.full(epsilon.size, -np.inf), most, {}, "")
 
 
-def _wider(found: LogBounds, width: float) -> BoolArray:
+def _wide_points(found: LogBounds, width: float) -> BoolArray:
     with np.errstate(invalid="ignore"):
         return np.asarray(~(found.upper - found.lower <= width) & (found.upper > -np.inf))
 
@@ -422,7 +425,7 @@ def _with_infinite_losses(pairs: Sequence[DominatingPair], epsilon: FloatArray, 
     return LogBounds(np.clip(sums[0], lower, upper), lower, upper, found.cost, f"{found.method}, and infinite losses")
 
 
-def _tightened(found: LogBounds, wide: BoolArray, other: LogBounds) -> LogBounds:
+def _intersect_bounds(found: LogBounds, wide: BoolArray, other: LogBounds) -> LogBounds:
     """The bounds of two engines, the second of them for some rows only."""
     value, lower, upper = (row.copy() for row in found.numbers)
     lower[wide], upper[wide] = np.maximum(lower[wide], other.lower), np.minimum(upper[wide], other.upper)
@@ -444,34 +447,16 @@ def squared_gaussian_distance(pairs: Sequence[DominatingPair]) -> Fraction | Non
 
 def gaussian_bounds(square: Fraction, epsilon: FloatArray, quantity: Quantity = "delta") -> LogBounds:
     """The closed curve of normal distributions at the distance mu, by mu^2, at epsilon >= 0."""
-    return _gaussian_bounds(*root_bounds(square / 4), epsilon, quantity)
+    return _gaussian_bounds(*square_root_enclosure((square / 4, square / 4)), epsilon, quantity)
 
 
 def extended_root(square: Fraction) -> Any:
     """The square root of a positive fraction to half a unit of extended precision; None if no double is near it."""
-    low, high = root_bounds(square)
+    low, high = square_root_enclosure((square, square))
     if not _ROOTS[0] < low <= high < _ROOTS[1]:
         return None
     rest = (square - Fraction(low) ** 2) / (2 * Fraction(low))
     return np.longdouble(low) + np.longdouble(float(rest))
-
-
-def root_bounds(square: Fraction) -> tuple[float, float]:
-    """Neighbouring doubles around the square root of a positive fraction; one double if it is exact."""
-    exponent = (square.numerator.bit_length() - square.denominator.bit_length()) // 2
-    scale = Fraction(4) ** (64 - exponent)
-    root = math.isqrt(math.floor(square * scale))
-    unit = Fraction(2) ** (exponent - 64)
-    low, high = root * unit, (root + 1) * unit
-    try:
-        below, above = float(low), float(high)
-    except OverflowError:
-        return LARGEST_DOUBLE, math.inf
-    below = next_below(below) if Fraction(below) > low else below
-    above = next_above(above) if Fraction(above) < high else above
-    if Fraction(below) ** 2 == square:
-        return below, below
-    return below, above
 
 
 def _gaussian_bounds(low: float, high: float, epsilon: FloatArray, quantity: Quantity) -> LogBounds:
@@ -519,7 +504,7 @@ def _tail_of_curve(
 ) -> LogBounds:
     """Bounds of a from those of delta, by the text at the head; ``turned`` is the curve of the reversed pair."""
     found = curve(epsilon)
-    wide = _wider(found, _WIDEST)  # one step to either side says about as much there as many
+    wide = _wide_points(found, _WIDEST)  # one step to either side says about as much there as many
     # A step is several units in the last place of epsilon, so that the levels beside epsilon differ from it.
     steps = np.maximum(_QUOTIENT_STEPS[:, None], 8 * UNIT_ROUNDOFF * np.minimum(epsilon, LARGEST_DOUBLE))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):

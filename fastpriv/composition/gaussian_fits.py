@@ -38,7 +38,7 @@ from ..pairs.curve_pairs import PrivacyCurves
 from ..pairs.log_bounds import Curve, certified
 from ..pairs.protocol import DominatingPair
 from . import Composition, compose
-from .compositions import pair_of
+from .compositions import certified_curves
 from .trade_off import curve_of_pair
 
 __all__ = ["gaussian_dp_fit"]
@@ -108,7 +108,7 @@ def gaussian_dp_fit(
     >>> risk.gaussian_dp_fit([0.75, 0.25], [0.25, 0.75]).value
     1.34897950...
     """
-    pair = pair_of(p, q)
+    pair = certified_curves(p, q)
     pair = pair if alpha is None else pair.worst()
     least = validate.scalar("least_delta", least_delta, "between 0 and 1", lambda x: (x >= 0) & (x < 1))
     levels = None if alpha is None else _levels(alpha)

@@ -98,13 +98,13 @@ def _by_single_releases(pairs: Sequence[DominatingPair], epsilon: FloatArray) ->
     with np.errstate(invalid="ignore"):
         lost = np.exp(np.minimum(likely - apart * (1.0 - 1e-15) - some, 1.0)) * (1.0 + _ROUNDING)
         lost *= 1.0 + 1e-14 * (np.abs(some) + np.abs(likely))
-        found = _lowered(some + np.log1p(-np.minimum(lost, 1.0 - 1e-16)))
+        found = _round_down(some + np.log1p(-np.minimum(lost, 1.0 - 1e-16)))
     exact = apart <= np.repeat(epsilon, _JUMPS.size) + 80.0
     found = np.where((lost < 1.0) & exact & (levels > np.repeat(epsilon, _JUMPS.size)), found, -math.inf)
     return found.reshape(n, -1).max(axis=1), np.minimum(upper, 0.0)
 
 
-def _lowered(logs: FloatArray) -> FloatArray:
+def _round_down(logs: FloatArray) -> FloatArray:
     return np.where(np.isfinite(logs), logs - 1e-14 * np.abs(logs) - 1e-15, -math.inf)
 
 

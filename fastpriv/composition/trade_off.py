@@ -35,7 +35,7 @@ from ..conversions._closed_forms import gaussian_trade_off
 from ..pairs.curve_pairs import PrivacyCurves
 from ..pairs.discrete_pairs import DiscretePair
 from ..pairs.log_bounds import certified
-from .compositions import pair_of
+from .compositions import certified_curves
 from .group_privacy import exact_group_pair, group_pair, group_size
 from .neyman_pearson import best_tests
 
@@ -150,7 +150,7 @@ def trade_off_curve(
     >>> risk.trade_off_curve([0.75, 0.25], [0.25, 0.75], 0.25).beta.value
     0.25
     """
-    pair, records = _oriented(pair_of(p, q), null), group_size(group)
+    pair, records = _oriented(certified_curves(p, q), null), group_size(group)
     errors = validate.real("alpha", alpha, "between 0 and 1", lambda a: (a >= 0) & (a <= 1))
     advantage = certified(group_pair(pair, records).forward, np.zeros(()))
     return TradeOffCurve(errors, _of_group(pair, errors, False, records), advantage)
@@ -202,7 +202,7 @@ def true_positive_rate(
     >>> risk.true_positive_rate(mixture, base, 0.001, null="q").value  # who claims that the record is there
     0.0473...
     """
-    pair, records = _oriented(pair_of(p, q), null), group_size(group)
+    pair, records = _oriented(certified_curves(p, q), null), group_size(group)
     rates = validate.real("false_positive_rate", false_positive_rate, "between 0 and 1", lambda a: (a >= 0) & (a <= 1))
     return _of_group(pair, rates, True, records)
 

@@ -7,8 +7,7 @@ How a kind is added
    two: such a pair is composed on a grid of losses.
 2. Where more is known, the class says so by overriding a member: ``log_moment`` and ``events`` for the closing checks,
    ``renyi_divergence``, ``largest_loss`` and ``infinite_mass`` in closed form, ``add_to_contour`` with ``has_moments``
-   for sums along a contour, ``mixtures``, ``atoms``, ``laplace`` or
-   ``grid_losses`` for engines of these forms.
+   for sums along a contour, ``mixtures``, ``atoms``, ``laplace`` or ``grid_losses`` for engines of these forms.
 3. A line in ``_READERS`` of ``readers.py``: what a caller passes, and the function that makes the pair of it.
 """
 

@@ -75,6 +75,10 @@ class PrivacyCurves:
     orders: tuple[PrivacyCurves, PrivacyCurves] | None = None
     group: Callable[[int], PrivacyCurves] | None = None
 
+    def both(self, epsilon: FloatArray) -> tuple[Estimate, Estimate]:
+        """Forward and backward at these levels; an error where their bounds are not proved."""
+        return certified(self.forward, epsilon), certified(self.backward, epsilon)
+
     def worst(self) -> PrivacyCurves:
         """What holds for both orders of the pair, if it has none of its own."""
         if self.ordered:
@@ -82,7 +86,7 @@ class PrivacyCurves:
         one = replace(self, ordered=True)
 
         def larger(epsilon: FloatArray) -> Estimate:
-            first, second = certified(one.forward, epsilon), certified(one.backward, epsilon)
+            first, second = one.both(epsilon)
             rows = (np.maximum(a, b) for a, b in zip(first.arrays(), second.arrays(), strict=True))
             return Estimate(*rows, kind="certified", unit="probability", method=f"{first.method}, in the worse order")
 

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 
 from ..base import validate
 from ..base.errors import DomainError, ShapeError
-from ..base.estimate import Estimate
 from ..base.numerics import FloatArray, LongDoubleArray, next_above, next_below
 from ..base.values import ValueObject
 from .discrete_pairs import bounding_atoms
@@ -39,7 +38,7 @@ _REVERSAL_ERROR = 2.0**-52
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LossPair(DominatingPair):
-    """The loss of the pair lies on a grid."""
+    """The loss of the pair lies on a grid: the engine of these takes one release too, and no curve is needed."""
 
     _fields = ("losses", "count", "p_relative_error", "q_relative_error")
 
@@ -52,10 +51,6 @@ class LossPair(DominatingPair):
     def grid_losses(self) -> PrivacyLoss:
         """The loss."""
         return self.losses
-
-    def curve(self, epsilon: FloatArray) -> Estimate:
-        """Not used: the engine of losses on a grid takes one release too."""
-        raise NotImplementedError
 
     def reversed(self) -> LossPair:
         """Mass m at the loss l of P against Q is mass m e^-l at -l of Q against P; the rest of Q is infinite there."""

@@ -13,6 +13,7 @@ themselves, take the numbers as they are, unless they say otherwise.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple, Self
@@ -76,7 +77,8 @@ class SampledPair:
 class DominatingPair(ValueObject):
     """Independent releases of one pair of distributions. Members are those of one release.
 
-    A subclass has ``curve`` and ``reversed``; what is here otherwise is what can be said by these two alone.
+    A subclass has ``curve``, or ``grid_losses`` and what rests on them, and ``reversed``; everything else here is what
+    can be said by curves alone.
     """
 
     __slots__ = ()
@@ -84,7 +86,8 @@ class DominatingPair(ValueObject):
     count: int
     p_relative_error: float = 0.0
     q_relative_error: float = 0.0
-    # whether E_P e^(z L) is computed in closed form, for sums along a contour, elementary bounds and Renyi divergences
+    # whether E_P e^(z L) is computed in closed form, by ``add_to_contour``; where losses have a density, the terms of a
+    # sum along a contour fall, and it is tried
     has_moments: bool = False
 
     # Capabilities: forms of the pair that an engine asks for, None where it has another form.
@@ -220,6 +223,13 @@ class BoundingPairs(ValueObject):
         """The same of Q against P: a pair that dominates does so in both orders."""
         first, *others = (tuple(pair.reversed() for pair in pairs) for pairs in (self.dominating, *self.dominated))
         return BoundingPairs(first, tuple(others))
+
+    def bounds(self, evaluate: Callable[[Sequence[DominatingPair]], Bounds]) -> Bounds:
+        """Best lower and upper bound of a number that a dominating pair has at least as large."""
+        low, high = evaluate(self.dominating)
+        if self.dominated:
+            low = max(evaluate(pairs)[0] for pairs in self.dominated)
+        return low, high
 
 
 def rounded_outward(value: Any, error: Any) -> Bounds:

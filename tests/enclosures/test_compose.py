@@ -27,7 +27,7 @@ from fastpriv import (
 )
 from fastpriv.adapters import dp_accounting_pld
 from fastpriv.composition import PrivacyLossDistribution
-from fastpriv.composition.compositions import pair_of
+from fastpriv.composition.compositions import certified_curves
 from fastpriv.pairs.discrete_pairs import DiscretePair
 from fastpriv.pairs.measured_losses import LossPair
 from oracles.composition import delta_of_masses
@@ -375,11 +375,11 @@ class TestObject:
 
     def test_is_a_pair(self):
         composition = compose((MIXTURES[0], ONE), 30)
-        pair = pair_of(composition, None)
+        pair = certified_curves(composition, None)
         assert pair.forward(np.array([1.0])).value == composition.delta([1.0]).value
         assert pair.backward(np.array([1.0])).value == composition.delta([1.0], direction="backward").value
         with pytest.raises(DomainError, match="q must be left out with a Composition"):
-            pair_of(composition, ONE)
+            certified_curves(composition, ONE)
 
 
 @pytest.mark.slow

@@ -22,8 +22,7 @@ from ...base.estimate import Estimate, Unit
 from ...base.inverse import bisect
 from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
 from ...base.values import distinct_rows
-from ...composition.compositions import pair_of
-from ...pairs.log_bounds import certified
+from ...composition import certified_curves
 from ...sampling.statistics.intervals import most_rates
 from . import one_run, repeated_runs
 from .audit_outcomes import OneRun, Outcomes, RepeatedRuns
@@ -444,13 +443,13 @@ class _TradeoffLines(NamedTuple):
 
 def _lines_above(p: Any, q: Any, both_directions: bool) -> _TradeoffLines:
     """Lines above F of the pair (without, with the target), of the worse direction each if it has to serve both."""
-    pair = pair_of(p, q)
+    pair = certified_curves(p, q)
     levels = _LEVELS
     if pair.discrete is not None:  # its curve is straight between the ratios of probabilities
         with np.errstate(divide="ignore"):
             kinks = np.abs(np.log(pair.discrete.p) - np.log(pair.discrete.q))
         levels = np.union1d(levels, kinks[kinks < levels[-1]][:_MOST_KINKS])
-    with_target, without = (np.asarray(certified(c, levels).upper) for c in (pair.backward, pair.forward))
+    without, with_target = (np.asarray(found.upper) for found in pair.both(levels))
     if both_directions:
         with_target = without = np.maximum(with_target, without)
     below = 1.0 - np.exp(-levels[1:]) * (1.0 - without[1:]) + _LINE_ERROR  # at -epsilon
