@@ -16,14 +16,6 @@ __all__ = ["PRESENT", "install", "module"]
 
 # Packages that have the names of each short address.
 PRESENT = {
-<<<<<<< HEAD
-=======
-    "fastpriv.composition.measured_losses": ["fastpriv.pairs.measured_losses"],
-    "fastpriv.sweeps.table": ["fastpriv.sweeps.sweep_table"],
-    "fastpriv.capacity.awgn_solver": ["fastpriv.capacity.awgn"],
-    "fastpriv.channels.composite": ["fastpriv.channels.base", "fastpriv.channels.type_classes"],
-    "fastpriv.channels.matrix_channels": ["fastpriv.channels.base", "fastpriv.channels.sparse_channels"],
->>>>>>> pairs
     "fastpriv.assessment": ["fastpriv.studies.assessment"],
     "fastpriv.auditing": ["fastpriv.studies.auditing"],
     "fastpriv.datasets": ["fastpriv.studies.datasets"],
