@@ -19,9 +19,9 @@ from .numerics import LOG_2, FloatArray
 __all__ = ["HALF_LOG_2PI", "log_binomial_coefficients", "log_binomial_pmf", "log_comb", "log_poisson_pmf"]
 
 HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)  # log normaliser of the standard normal density
-_REMAINDERS = np.array([
-    0.0, *(math.lgamma(n + 1) - (n + 0.5) * math.log(n) + n - HALF_LOG_2PI for n in range(1, 16))
-])  # fmt: skip  # s(0) .. s(15), of which s(0) is a placeholder
+_REMAINDERS = np.array(
+    [0.0, *(math.lgamma(n + 1) - (n + 0.5) * math.log(n) + n - HALF_LOG_2PI for n in range(1, 16))]
+)  # s(0) .. s(15), of which s(0) is a placeholder
 _SERIES = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)  # of n s(n) in powers of 1 / n^2
 
 

@@ -270,8 +270,8 @@ def run_task(key: str, function: Any, task: Any) -> TaskOutcome:
         warnings.simplefilter("always")
         outcome = _outcome(key, function, task)
     relevant = (warning for warning in caught if not issubclass(warning.category, _IGNORED_WARNINGS))
-    kept = tuple((str(warning.message), warning.category) for warning in relevant)
-    return outcome._replace(warnings=kept)
+    selected = tuple((str(warning.message), warning.category) for warning in relevant)
+    return outcome._replace(warnings=selected)
 
 
 def _outcome(key: str, pickled_function: Any, task: Any) -> TaskOutcome:

@@ -224,10 +224,10 @@ def _narrow_wide_brackets(
     upper = numbers[:, 2]
     by_rows = worst * np.sqrt(2.0 * upper) > 0.25 * (upper - numbers[:, 1])  # what misses the sum 1 sets the width
     for i in np.flatnonzero(are_wide() & (upper < _SMALL_CAPACITY) & ~by_rows).tolist():
-        found = interior_point.nearly_equal_rows(stack[i], gaps[i], rtol, steps, deadline)
-        if found is not None and found.upper - found.lower < numbers[i, 2] - numbers[i, 1]:
-            numbers[i, :3], notes = found[:3], ", from centred rows"
-            for array, row in zip(arrays, (found.p, found.q, found.divergences), strict=True):
+        result = interior_point.nearly_equal_rows(stack[i], gaps[i], rtol, steps, deadline)
+        if result is not None and result.upper - result.lower < numbers[i, 2] - numbers[i, 1]:
+            numbers[i, :3], notes = result[:3], ", from centred rows"
+            for array, row in zip(arrays, (result.p, result.q, result.divergences), strict=True):
                 array[i] = row
     wide = are_wide()
     if (wide & (worst > 0.0)).any():
@@ -245,7 +245,9 @@ def _solve(channel: Any, rtol: float, steps: int, deadline: float, n_jobs: int |
     """Capacity in nats, by structure where that is known."""
     if isinstance(channel, ProductChannel):
         width = max(rtol / sum(channel.powers), 1e-14)
-        return _sum_over_factors(channel, [_solve(one, width, steps, deadline, n_jobs) for one in channel.factors])
+        return _sum_over_factors(
+            channel, [_solve(factor, width, steps, deadline, n_jobs) for factor in channel.factors]
+        )
     if isinstance(channel, DefaultChannel):
         return _with_equal_rows(channel, _solve(channel.distinct_rows, rtol, steps, deadline, n_jobs))
     if isinstance(channel, AnyChannel) and structured.is_symmetric(channel):

@@ -207,10 +207,10 @@ def nearly_equal_rows(
     for _ in range(_CENTRED_STEPS):
         if best.width <= 0.01 * rtol * best.value or time.monotonic() > deadline:
             break
-        moved = _centred_step(differences, first, best)
-        if moved is None:
+        shifted = _centred_step(differences, first, best)
+        if shifted is None:
             break
-        following = _centred(cells, differences, moved, gaps)
+        following = _centred(cells, differences, shifted, gaps)
         if not following.width < best.width:
             break
         best = following
@@ -279,13 +279,13 @@ def _mehrotra_step(solve: _Solver, point: _Iterate, low: float) -> _Step | None:
     """Mehrotra's step by a ``solve`` for B B^T + S/P, or for that plus a constant in every entry."""
     p, s = point.p, point.s
     residual = point.multiplier - point.k - s
-    ones = solve(np.ones(p.size))
-    scale = ones.sum()
+    items = solve(np.ones(p.size))
+    scale = items.sum()
 
     def direction(rest: FloatArray) -> tuple[FloatArray, FloatArray, float, float]:
         free = solve(rest / p - residual)
         dlambda = float(free.sum() / scale)
-        dp = free - dlambda * ones
+        dp = free - dlambda * items
         ds = (rest - s * dp) / p
         return dp, ds, dlambda, 1.0 / max(float((-dp / p).max()), float((-ds / s).max()), 1e-270)
 

@@ -172,9 +172,9 @@ class AnyChannel(ValueObject):
         index = self._output_index(output)
         validate.memory("column", min(self.inputs * 8, 2**1000), "Use a channel with fewer secrets.")
         step = max(1, _BLOCK_CELLS // self.outputs)
-        return np.concatenate([
-            self._rows(i, min(i + step, self.inputs), True)[:, index] for i in range(0, self.inputs, step)
-        ])  # fmt: skip
+        return np.concatenate(
+            [self._rows(i, min(i + step, self.inputs), True)[:, index] for i in range(0, self.inputs, step)]
+        )
 
     def _output_index(self, output: Any) -> int:
         return validate.count("output", output, 0, self.outputs - 1)
@@ -778,5 +778,5 @@ def _validated_matrix(matrix: ArrayLike) -> RealArray:
         raise ShapeError(
             f"matrix must have one row a secret and one column a release; got shape {array.shape}. Pass shape (n, m)."
         )
-    kept = isinstance(matrix, np.memmap) or is_read_only(array)
-    return contiguous_cells("matrix", array, kept, "Save it as .npy and pass numpy.load(path, mmap_mode='r').")
+    selected = isinstance(matrix, np.memmap) or is_read_only(array)
+    return contiguous_cells("matrix", array, selected, "Save it as .npy and pass numpy.load(path, mmap_mode='r').")

@@ -146,5 +146,5 @@ def _stack_cells(matrices: ArrayLike) -> RealArray:
         array = validate.real("matrices", matrices, constraint, remedy=_REMEDY, answer=False)
     if array.ndim < 2 or 0 in array.shape[-2:]:
         raise ShapeError(f"matrices must have a secret and a release at least; got shape {array.shape}. {_REMEDY}")
-    kept = validate.map_of(array) is None and is_read_only(array)
-    return contiguous_cells("matrices", array, kept, "Pass fewer channels at a time.")
+    selected = validate.map_of(array) is None and is_read_only(array)
+    return contiguous_cells("matrices", array, selected, "Pass fewer channels at a time.")

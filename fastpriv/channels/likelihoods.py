@@ -249,10 +249,12 @@ class IndexLikelihood(Likelihood):
             if not callable(call) and not (name == "bound" and call is None):
                 raise DomainError(f"{name} must be a function; got {validate.shown(call)}. Pass one of secrets.")
         self._set(
-            function=function, size=validate.count("size", size), bound=bound,
+            function=function,
+            size=validate.count("size", size),
+            bound=bound,
             budget=validate.count("budget", budget),
             rtol=validate.scalar("rtol", rtol, "between 0 and 1", lambda x: (x > 0) & (x < 1)),
-        )  # fmt: skip
+        )
 
 
 class ShardedLikelihood(Likelihood):

@@ -44,8 +44,9 @@ _SMALLEST_ACCURATE = 2.0**-1021  # ratios below are subnormal, or nearly, and ha
 _MAX_ENTRIES = 2**21  # entries of row pairs up to which they are listed: 16 MiB an array
 _MAX_PAIRS = 2**12  # pairs of rows of the whole product up to which they are listed
 _EXTENDED_EPSILON = float(np.finfo(np.longdouble).eps)  # twice the unit roundoff of extended precision
-_STIRLING = tuple(np.longdouble(a) / b for a, b in ((1, 12), (-1, 360), (1, 1260), (-1, 1680), (1, 1188),
-                                                    (-691, 360360), (1, 156)))  # fmt: skip  # of log n!
+_STIRLING = tuple(
+    np.longdouble(a) / b for a, b in ((1, 12), (-1, 360), (1, 1260), (-1, 1680), (1, 1188), (-691, 360360), (1, 156))
+)  # of log n!
 _HALF_LOG_2PI = np.log(2 * np.arccos(np.longdouble(-1))) / 2  # in extended precision
 
 
@@ -99,10 +100,10 @@ def distinct_probabilities(prior: FloatArray | None, size: int) -> DistinctProba
     wide, wide_counts = value.astype(np.longdouble), counts.astype(np.longdouble)
     below = np.concatenate([[0], np.cumsum(wide * wide_counts)])
     above = np.concatenate([np.cumsum((wide * wide_counts)[::-1])[::-1], [0]])
-    rest = below[:-1] + above[1:] + (wide_counts - 1) * wide  # sums of positive terms: nothing cancels
+    remainder = below[:-1] + above[1:] + (wide_counts - 1) * wide  # sums of positive terms: nothing cancels
     with np.errstate(divide="ignore"):
         log_value = np.log(value)
-        log_rest = np.log(rest).astype(np.float64)
+        log_rest = np.log(remainder).astype(np.float64)
     unique = counts == 1  # the largest and the smallest of the others differ only where the value occurs once
     largest = np.full(value.size, log_value[-1])
     if unique[-1]:
@@ -111,7 +112,7 @@ def distinct_probabilities(prior: FloatArray | None, size: int) -> DistinctProba
     first = int(np.argmax(value > 0))
     if unique[first]:
         smallest[first] = log_value[first + 1] if first + 1 < value.size else -np.inf
-    return DistinctProbabilities(size, value, log_value, counts.tolist(), np.log(counts), rest.astype(np.float64),
+    return DistinctProbabilities(size, value, log_value, counts.tolist(), np.log(counts), remainder.astype(np.float64),
                                  log_rest, largest, smallest, prior_gap(prior))  # fmt: skip
 
 
@@ -207,9 +208,11 @@ class TypeClasses(ValueObject):
                   "log_smallest": log_smallest}  # fmt: skip
         self._set(
             **{name: np.ascontiguousarray(array, dtype=np.float64) for name, array in arrays.items()},
-            starts=np.ascontiguousarray(starts, dtype=np.int64), omitted_mass=float(omitted_mass), gap=float(gap),
+            starts=np.ascontiguousarray(starts, dtype=np.int64),
+            omitted_mass=float(omitted_mass),
+            gap=float(gap),
             error=float(error),
-        )  # fmt: skip
+        )
 
     @property
     def classes(self) -> IntArray:
@@ -264,8 +267,10 @@ class TypeClasses(ValueObject):
     def extreme_log_ratios(self) -> ExtremeLogRatios:
         """Largest log ratios: LDP over all secrets and over the support, and both sides of MBP."""
         support = self.log_mass > -np.inf
-        sizes = [float(np.max(np.abs(logs), where=np.isfinite(logs), initial=0.0))
-                 for logs in (self.log_mass, self.log_relative)]  # fmt: skip
+        sizes = [
+            float(np.max(np.abs(logs), where=np.isfinite(logs), initial=0.0))
+            for logs in (self.log_mass, self.log_relative)
+        ]
         rounding = 1e-14 + 2.0**-51 * min(sizes)
         log_evidence = self.log_evidence
         occurs = (self.log_total + log_evidence > -np.inf)[self.classes] & support
@@ -420,8 +425,10 @@ def ordered_pairs(logs: FloatArray) -> tuple[RowPair, ...]:
     size = np.where(np.isfinite(logs), np.abs(logs), 0.0)
     return tuple(
         RowPair(p, q, log_error=8.0 * UNIT_ROUNDOFF * np.maximum(size[i], size[j]))
-        for i, p in enumerate(logs) for j, q in enumerate(logs) if i != j
-    )  # fmt: skip
+        for i, p in enumerate(logs)
+        for j, q in enumerate(logs)
+        if i != j
+    )
 
 
 def _count_compositions(total: int, parts: int) -> int:
@@ -437,8 +444,8 @@ def compositions(total: int, parts: int) -> IntArray:
         return np.stack([first_of_two, total - first_of_two], axis=1)
     blocks = []
     for first in range(total + 1):
-        rest = compositions(total - first, parts - 1)
-        blocks.append(np.concatenate([np.full((len(rest), 1), first), rest], axis=1))
+        remainder = compositions(total - first, parts - 1)
+        blocks.append(np.concatenate([np.full((len(remainder), 1), first), remainder], axis=1))
     return np.concatenate(blocks)
 
 

@@ -184,13 +184,13 @@ _last = threading.local()  # by name of a vector: the array that this thread rea
 
 def _cached(source: VectorSource, part: int, read: Callable[[], Any]) -> NDArray[Any]:
     """What ``read`` returns for a part of a source, kept until another one of its name is read in this thread."""
-    kept = vars(_last)
-    owner, number, values = kept.get(source.name, (None, 0, None))
+    selected = vars(_last)
+    owner, number, values = selected.get(source.name, (None, 0, None))
     if owner is not source or number != part:
         del values
-        kept.pop(source.name, None)  # two of them may not fit
+        selected.pop(source.name, None)  # two of them may not fit
         values = np.asarray(read())
-        kept[source.name] = source, part, values
+        selected[source.name] = source, part, values
     return np.asarray(values)
 
 
@@ -439,16 +439,16 @@ def _rebatched(name: str, arrays: Iterator[Any], immutable: bool = False) -> Ite
     pending: list[RealArray] = []
     count = 0
     for array in arrays:
-        rest = _floats(name, _checked_vector(name, array))
-        if not immutable and np.may_share_memory(rest, array):
-            rest = rest.copy()
-        while count + rest.size >= BLOCK:
+        remainder = _floats(name, _checked_vector(name, array))
+        if not immutable and np.may_share_memory(remainder, array):
+            remainder = remainder.copy()
+        while count + remainder.size >= BLOCK:
             length = BLOCK - count
-            yield _concatenated([*pending, rest[:length]])
-            pending, count, rest = [], 0, rest[length:]
-        if rest.size:
-            pending.append(rest)
-            count += rest.size
+            yield _concatenated([*pending, remainder[:length]])
+            pending, count, remainder = [], 0, remainder[length:]
+        if remainder.size:
+            pending.append(remainder)
+            count += remainder.size
     if count:
         yield _concatenated(pending)
 

@@ -36,7 +36,7 @@ __all__ = [
     "read_column",
     "sorted_categories",
     "whole_number",
-]  # fmt: skip
+]
 
 _MISSING_MARKS = frozenset(("", "?", "na", "n/a", "nan", "null", "none"))  # in lower case
 LARGEST_EXACT_INTEGER = 2**53  # all integers up to it are doubles

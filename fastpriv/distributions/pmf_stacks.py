@@ -94,8 +94,8 @@ class PmfStack(Stack):
     ) -> None:
         records = validate.choice("errors", errors, ("raise", "record")) == "record"
         x, p = (
-            np.atleast_1d(stack_numbers(name, given, "numbers"))
-            for name, given in (("values", values), ("probabilities", probabilities))
+            np.atleast_1d(stack_numbers(name, passed, "numbers"))
+            for name, passed in (("values", values), ("probabilities", probabilities))
         )
         p = validate.divided_float32(probabilities, p)
         try:
@@ -155,8 +155,8 @@ class PmfStack(Stack):
 
     def _item(self, index: Index) -> Pmf:
         x, p = self.values[index], self.probabilities[index]
-        kept = p != 0
-        return Pmf(x, p) if kept.all() else Pmf(x[kept], p[kept])
+        selected = p != 0
+        return Pmf(x, p) if selected.all() else Pmf(x[selected], p[selected])
 
     def __repr__(self) -> str:
         invalid = f", {len(self.errors)} of them invalid" if self.errors else ""

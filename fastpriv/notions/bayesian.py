@@ -305,9 +305,9 @@ def _outward(shifts: PosteriorShifts) -> FloatArray:
 
 def _maximum_and_mean(ends: FloatArray, weight: FloatArray, weight_error: float = 0.0) -> FloatArray:
     """Of values and bounds (3, ..., n): the same of the maximum and of the mean, (2, 3, ...)."""
-    found = np.stack([np.max(ends, axis=-1), _channel_blocks.accurate_sums(weight * ends)])
-    value = found[:, 0]
-    lower, upper = found[:, 1] * (1 - 1e-15 - weight_error), found[:, 2] * (1 + 1e-15 + weight_error)
+    result = np.stack([np.max(ends, axis=-1), _channel_blocks.accurate_sums(weight * ends)])
+    value = result[:, 0]
+    lower, upper = result[:, 1] * (1 - 1e-15 - weight_error), result[:, 2] * (1 + 1e-15 + weight_error)
     return np.stack([value, np.minimum(lower, value), np.maximum(upper, value)], axis=1)
 
 

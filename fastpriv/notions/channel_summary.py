@@ -153,8 +153,8 @@ def summary(
                 "posteriors, release, secret and belief must be None for a stack of channels; got one of them. Take "
                 "its channels one by one."
             )
-        found: dict[str, Any] = {**quantities(tuple(UNITS), prior, mechanism, n_jobs, progress)}
-        return ChannelSummary(**found, xi=larger_side(found["xi_plus"], found["xi_minus"]))
+        result: dict[str, Any] = {**quantities(tuple(UNITS), prior, mechanism, n_jobs, progress)}
+        return ChannelSummary(**result, xi=larger_side(result["xi_plus"], result["xi_minus"]))
     model = channel_with_prior(prior, mechanism)
     arrays: dict[str, Any] = {}
     passes: abp.Passes | None = None

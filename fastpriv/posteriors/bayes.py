@@ -29,7 +29,13 @@ __all__ = ["posterior", "posterior_mode"]
 
 Path = str | os.PathLike[str]
 LikelihoodLike: TypeAlias = (
-    Likelihood | DefaultColumn | ProductColumn | ArrayLike | Path | tuple[Path, str] | Callable[..., Any]
+    Likelihood
+    | DefaultColumn
+    | ProductColumn
+    | ArrayLike
+    | Path
+    | tuple[Path, str]
+    | Callable[..., Any]
     | Iterator[ArrayLike]
 )
 PriorLike: TypeAlias = LikelihoodLike | Sequence[LikelihoodLike | None] | None
@@ -244,8 +250,9 @@ def _warn_of_probabilities(likelihood: Likelihood) -> None:
         warned(
             f"likelihood must hold natural logarithms; got {count} numbers in [0, 1] that sum to 1, as probabilities "
             "do. Pass log=False (--plain) if they are probabilities. If they are logarithms, subtract 1 from each: "
-            "only the evidence changes, and this warning is not given.", UserWarning,
-        )  # fmt: skip
+            "only the evidence changes, and this warning is not given.",
+            UserWarning,
+        )
 
 
 def _one_prior(prior: PriorLike, log_prior: PriorLike) -> PriorLike:

@@ -198,8 +198,8 @@ def _search(
             chosen, uncertainty = _ranges_to_refine(ranges, evaluated, size, likelihood.rtol)
             if not len(chosen) or calls > _MAX_BOUND_CALLS or evaluations + leaf > likelihood.budget // 2:
                 break
-            kept = np.ones(len(ranges.start), dtype=bool)
-            kept[chosen] = False
+            selected = np.ones(len(ranges.start), dtype=bool)
+            selected[chosen] = False
             spans = [(int(ranges.start[i]), int(ranges.stop[i])) for i in chosen]
             leaves = [span for span in spans if span[1] - span[0] <= leaf]
             pieces = [piece for span in spans if span[1] - span[0] > leaf for piece in _split(*span, 4)]
@@ -209,7 +209,7 @@ def _search(
                 evaluations += _enumerate(part, size, function, evaluated)
             postponed = set(leaves[max(affordable, 0) :])
             kept_back = [i for i, span in zip(chosen, spans, strict=True) if span in postponed]
-            groups = [_Ranges(*(column[kept] for column in ranges))]
+            groups = [_Ranges(*(column[selected] for column in ranges))]
             groups += [_Ranges(*(column[np.array(kept_back, dtype=np.int64)] for column in ranges))]
             groups += [bounded(pieces)] if pieces else []
             ranges = _Ranges(*(np.concatenate(columns) for columns in zip(*groups, strict=True)))

@@ -137,9 +137,9 @@ def run_pass(
     """What the shards return in this pass, in order; those in the store are not computed again where ``usable``."""
     offset = stage * len(shards)
     stored = ((key - offset, payload) for key, payload in store.items(offset, offset + len(shards) - 1))
-    found = {index: payload for index, payload in stored if usable(index)}
-    report(offset + len(found))
-    missing = [index for index in range(len(shards)) if index not in found]
+    answer = {index: payload for index, payload in stored if usable(index)}
+    report(offset + len(answer))
+    missing = [index for index in range(len(shards)) if index not in answer]
     died: list[tuple[int, BaseException]] = []
     outcomes = executors.completed(
         work, (shards[index] for index in missing), executor=executor, n_jobs=n_jobs, max_attempts=_MAX_ATTEMPTS
@@ -153,8 +153,8 @@ def run_pass(
                 raise outcome.error
             else:
                 store.put_many([(offset + index, outcome.result)])
-                found[index] = outcome.result
-                report(offset + len(found))
+                answer[index] = outcome.result
+                report(offset + len(answer))
     finally:
         outcomes.close()
     if died:
@@ -163,7 +163,7 @@ def run_pass(
             f"executor must run all shards; got {len(died)} of {len(shards)} whose workers died, the first one shard "
             f"{index}, blocks {shards[index].start} to {shards[index].stop - 1}: {error}"
         ) from error
-    return [found[index] for index in range(len(shards))]
+    return [answer[index] for index in range(len(shards))]
 
 
 def _checked_pattern(out: Any) -> str:
@@ -237,16 +237,16 @@ def _fingerprint(inputs: LikelihoodAndPrior) -> str:
 
 def _packed(tree: BlockTree, largest: tuple[FloatArray, IntArray]) -> bytes:
     """Nodes and the most probable secrets as bytes."""
-    places = np.array([node[:2] for node in tree.nodes], dtype="<i8")
+    positions = np.array([node[:2] for node in tree.nodes], dtype="<i8")
     rows = np.array([node.sums for node in tree.nodes], dtype="<f8")
     weights, indices = largest
-    parts = (places, rows, weights.astype("<f8"), indices.astype("<i8"))
+    parts = (positions, rows, weights.astype("<f8"), indices.astype("<i8"))
     return struct.pack("<qq", len(tree.nodes), weights.size) + b"".join(part.tobytes() for part in parts)
 
 
 def _unpacked(payload: bytes, stage: int) -> tuple[list[Node], tuple[FloatArray, IntArray]]:
     """The inverse of ``_packed``."""
-    count, kept = struct.unpack_from("<qq", payload)
+    count, selected = struct.unpack_from("<qq", payload)
     position = 16
 
     def next_array(dtype: str, *shape: int) -> Any:
@@ -255,8 +255,8 @@ def _unpacked(payload: bytes, stage: int) -> tuple[list[Node], tuple[FloatArray,
         position += array.nbytes
         return array
 
-    places, rows = next_array("<i8", count, 2).tolist(), next_array("<f8", count, _FLOATS_OF_ROWS[stage]).tolist()
+    indices, rows = next_array("<i8", count, 2).tolist(), next_array("<f8", count, _FLOATS_OF_ROWS[stage]).tolist()
     for row in rows if stage == 0 else ():
         row[_INDEX_COLUMNS] = map(int, row[_INDEX_COLUMNS])
-    nodes = [Node(level, number, tuple(row)) for (level, number), row in zip(places, rows, strict=True)]
-    return nodes, (next_array("<f8", kept).astype(np.float64), next_array("<i8", kept).astype(np.int64))
+    nodes = [Node(level, number, tuple(row)) for (level, number), row in zip(indices, rows, strict=True)]
+    return nodes, (next_array("<f8", selected).astype(np.float64), next_array("<i8", selected).astype(np.int64))

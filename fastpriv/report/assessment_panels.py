@@ -29,7 +29,7 @@ __all__ = [
     "levels",
     "panels_of_assessment",
     "panels_of_comparison",
-]  # fmt: skip
+]
 
 _PAGE_WIDTH = 11.5  # inches
 _MAX_CATEGORIES = 12  # that have a bar of their own; the others share one
@@ -47,13 +47,16 @@ _CURVE_STYLES = (("LIP: one value against everyone", 2.0, "-"), ("LDP: any two v
 _CURVES_TITLE = r"Privacy curves: $\delta$ that remains at each $\varepsilon$"  # title of the panel of curves
 _MARKERS = "os^Dv<>PX"  # markers of the mechanisms of a comparison, repeated after the ninth
 _LEAKAGE_LINES = (  # quantity, label, line style, position in the palette
-    ("maximal_leakage", "maximal leakage", "-", 0.85), ("capacity", "capacity", "-", 0.6),
-    ("mutual_information", "mutual information", "-", 0.0), ("min_entropy_leakage", "min-entropy leakage", "--", 0.3),
-)  # fmt: skip
+    ("maximal_leakage", "maximal leakage", "-", 0.85),
+    ("capacity", "capacity", "-", 0.6),
+    ("mutual_information", "mutual information", "-", 0.0),
+    ("min_entropy_leakage", "min-entropy leakage", "--", 0.3),
+)
 _SWEEP_QUANTITIES = (  # quantity, unit, title
-    ("mutual_information", "bits", "information on average"), ("abp_max", "", "ABP, worst value"),
+    ("mutual_information", "bits", "information on average"),
+    ("abp_max", "", "ABP, worst value"),
     ("bayes_vulnerability", "probability", "best guess is right"),
-)  # fmt: skip
+)
 
 
 def assessment(report: Any) -> Any:
@@ -209,12 +212,12 @@ def categories(report: Any, ax: Any = None) -> Any:
     names = report.labels or (None if prefix else report.secret.texts)
     names = names or tuple(f"{prefix}{repr(x).removesuffix('.0')}" for x in report.prior.values.tolist())
     order = np.argsort(-p, kind="stable")
-    shown, rest = order[:_MAX_CATEGORIES], order[_MAX_CATEGORIES:]
+    shown, remainder = order[:_MAX_CATEGORIES], order[_MAX_CATEGORIES:]
     labels = [label(names[i], _CATEGORY_WIDTH) for i in shown]
     heights = p[shown].tolist()
-    if rest.size:
-        labels.append(label(f"{rest.size} others"))
-        heights.append(float(p[rest].sum()))
+    if remainder.size:
+        labels.append(label(f"{remainder.size} others"))
+        heights.append(float(p[remainder].sum()))
     ax.barh(range(len(labels)), heights, color=BAR, height=0.8)
     size = 8 if len(labels) > 9 else 9
     for row, (name, font) in enumerate(labels):

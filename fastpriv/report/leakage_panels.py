@@ -53,31 +53,33 @@ def estimates_against_noise(study: Any, ax: Any = None, *, quantity: str = "c1")
     outcomes = check_result("study", study, "LeakageStudy", "fastpriv.leakage.leakage_study returned").outcomes
     title, unit, null = _QUANTITIES[validate.choice("quantity", quantity, tuple(_QUANTITIES))]
     families = _families(outcomes)
-    others = [one for one in outcomes if one.protection.noise == "none"]
+    others = [outcome for outcome in outcomes if outcome.protection.noise == "none"]
     scales = [one.protection.scale for family in families.values() for one in family]
     ends = (np.log10(min(scales)), np.log10(max(scales))) if scales else (0.0, 0.0)
-    places = [(one, ends[1] + _GAP * (k + 1.5)) for k, one in enumerate(others)] if scales else [
-        (one, _GAP * k) for k, one in enumerate(others)]  # fmt: skip
+    indices = [(element, ends[1] + _GAP * (k + 1.5)) for k, element in enumerate(others)] if scales else [
+        (other, _GAP * k) for k, other in enumerate(others)]  # fmt: skip
     if null:
         one = getattr(outcomes[0].estimate, f"{quantity}_null")
         ax.axhspan(one.lower, one.upper, color=BAR, alpha=0.55, lw=0, label="random attributions", zorder=0)
         ax.axhline(one.value, color=FAINT, lw=1.0, ls=":", zorder=1)
     if scales and others:
         ax.axvline(ends[1] + _GAP, color=FAINT, lw=0.8)
-    drawn = [(text, [(one, np.log10(one.protection.scale)) for one in family]) for text, family in families.items()]
+    drawn = [(text, [(item, np.log10(item.protection.scale)) for item in family]) for text, family in families.items()]
     colours = {text: shade(k / max(len(drawn) - 1, 1) * 0.9) for k, (text, _) in enumerate(drawn)}
-    for text, points in [*drawn, ("no noise", places)]:
+    for text, points in [*drawn, ("no noise", indices)]:
         if points:
             _draw_family(ax, points, quantity, text, colours.get(text, ALERT))
     ax.plot([], [], "o", mfc="none", mec=INK, ms=8, label="exact posterior")
     ticks = _noise_ticks(np.array(scales))
     names = [f"{10.0**tick:.3g}" for tick in ticks]
-    texts = [label(one.label, 26) for one, _ in places]
-    ax.set_xticks(ticks + [place for _, place in places], names + [text for text, _ in texts], rotation=38, ha="right")
+    texts = [label(entry.label, 26) for entry, _ in indices]
+    ax.set_xticks(ticks + [index for _, index in indices], names + [text for text, _ in texts], rotation=38, ha="right")
     for tick, (_, font) in zip(ax.get_xticklabels()[len(ticks) :], texts, strict=True):
         tick.set(parse_math=font["parse_math"], fontfamily=font["fontfamily"])
-    ax.set(xlabel="scale of the noise" + (" | other protections" if scales and others else "") if scales else "",
-           ylabel=unit)  # fmt: skip
+    ax.set(
+        xlabel="scale of the noise" + (" | other protections" if scales and others else "") if scales else "",
+        ylabel=unit,
+    )
     ax.legend(frameon=False, fontsize=8.5, loc="upper center", bbox_to_anchor=(0.5, -0.32), ncols=2)
     return title
 
@@ -93,30 +95,30 @@ def _noise_ticks(scales: Any) -> list[float]:
 
 def _families(outcomes: Any) -> dict[str, list[Any]]:
     """Protections with noise by its kind and what else they do, in the order of the noise."""
-    found: dict[str, list[Any]] = {}
-    for one in outcomes:
-        guard = one.protection
+    result: dict[str, list[Any]] = {}
+    for outcome in outcomes:
+        guard = outcome.protection
         if guard.noise != "none":
-            rest = replace(guard, noise="none", scale=0.0)
+            remainder = replace(guard, noise="none", scale=0.0)
             name = {"gaussian": "Gaussian noise", "laplace": "Laplace noise"}[guard.noise]
             if guard.every_step:
                 name = "DP-SGD" if guard.noise == "gaussian" and guard.clip_example else f"{name} in each step"
-            found.setdefault(name + ("" if rest.label == "none" else f", {rest.label}"), []).append(one)
-    return {name: sorted(family, key=lambda one: one.protection.scale) for name, family in found.items()}
+            result.setdefault(name + ("" if remainder.label == "none" else f", {remainder.label}"), []).append(outcome)
+    return {name: sorted(family, key=lambda item: item.protection.scale) for name, family in result.items()}
 
 
 def _draw_family(ax: Any, points: Any, quantity: str, text: str, colour: Any) -> None:
     """Estimates with intervals, and exact values as circles around them, of protections at their places."""
-    places = np.array([place for _, place in points])
-    numbers = np.array([getattr(one.estimate, quantity).floats() for one, _ in points])
+    indices = np.array([position for _, position in points])
+    numbers = np.array([getattr(entry.estimate, quantity).floats() for entry, _ in points])
     top = numbers[:, 0].max()
     upper = np.where(np.isfinite(numbers[:, 2]), numbers[:, 2], np.maximum(numbers[:, 0], top))
     errors = [numbers[:, 0] - numbers[:, 1], upper - numbers[:, 0]]
     joined = text != "no noise"
-    ax.errorbar(places, numbers[:, 0], np.maximum(errors, 0.0), fmt="s", ms=4.0, color=colour, elinewidth=1.1,
+    ax.errorbar(indices, numbers[:, 0], np.maximum(errors, 0.0), fmt="s", ms=4.0, color=colour, elinewidth=1.1,
                 capsize=2.0, lw=1.5, ls="-" if joined else "none", label=f"attacks: {text}")  # fmt: skip
     name = "kappa_3_smoothed" if quantity == "kappa_3" else quantity
-    known = [(place, getattr(one.exact, name).value) for one, place in points if one.exact is not None]
+    known = [(index, getattr(item.exact, name).value) for item, index in points if item.exact is not None]
     if known:
         x, y = np.array(known).T
         ax.plot(x, y, "o", mfc="none", mec=colour, ms=8.0, mew=1.4, lw=1.2, ls=(0, (4, 2)) if joined else "none",

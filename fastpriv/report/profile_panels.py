@@ -216,7 +216,7 @@ def composed_profile(
             "epsilons of the curve."
         )
     validate.instance("title", title, str)
-    answers = [_accountant(one) for one in validate.sequence("accountants", accountants, "(name, side, deltas)")]
+    answers = [_accountant(item) for item in validate.sequence("accountants", accountants, "(name, side, deltas)")]
     order = np.argsort(x, kind="stable")
     to_powers = 1.0 / math.log(10.0)
     finite = np.isfinite(value)

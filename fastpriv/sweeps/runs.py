@@ -208,9 +208,9 @@ def sweep(
     parallel.checked(n_jobs, progress)
     executors.checked(executor, n_jobs)
     merge = validate.sequence("merge", merge, "files")
-    found = find_quantity(quantity)
-    settings = make_parameter_grid(table, grid, zip, replicates, found.is_word)
-    found.check_parameters(tuple(name for name in settings.names if name != "replicate"))
+    result = find_quantity(quantity)
+    settings = make_parameter_grid(table, grid, zip, replicates, result.is_word)
+    result.check_parameters(tuple(name for name in settings.names if name != "replicate"))
     if shard is not None:
         settings = settings.shard(*_shard(shard))
     if settings.count > MAX_CELLS:
@@ -221,7 +221,7 @@ def sweep(
     if seed is not None:
         seed = validate.count("seed", seed, 0)
     if validate.flag("dry_run", dry_run):
-        return _plan(found, settings, seed or 0, n_jobs)
+        return _plan(result, settings, seed or 0, n_jobs)
     target = None if out is None else checked_target("out", out)
     if target is not None:
         check_writable_file(target)
@@ -229,14 +229,14 @@ def sweep(
     with ExitStack() as stack:
         if store is None:
             seed = _fresh_seed() if seed is None else seed
-            results = ResultStore.temporary(_identity(found, seed))
+            results = ResultStore.temporary(_identity(result, seed))
         else:
-            seed = _seed(found, seed, store, keep)
-            results = stack.enter_context(ResultStore.open(store, identity=_identity(found, seed), resume=keep))
+            seed = _seed(result, seed, store, keep)
+            results = stack.enter_context(ResultStore.open(store, identity=_identity(result, seed), resume=keep))
         others = [stack.enter_context(_shard_store(path, results)) for path in merge]
-        run = _Run(found, settings, seed, results, others, n_jobs, executor, progress)
+        run = _Run(result, settings, seed, results, others, n_jobs, executor, progress)
         run.compute(only_copy=bool(others))
-        made = SweepTable(found.name, settings, seed if found.takes_rng else None, results)
+        made = SweepTable(result.name, settings, seed if result.takes_rng else None, results)
         if target is not None:
             made.save(target)
     if store is not None:
@@ -311,9 +311,7 @@ class _Run:
             self.close()
 
     def progress(self) -> SweepProgress:
-        return SweepProgress(
-            self.done, self.failed, self.settings.count, self.computed, time.monotonic() - self.start
-        )
+        return SweepProgress(self.done, self.failed, self.settings.count, self.computed, time.monotonic() - self.start)
 
     def _missing(self, block: int) -> Batch | None:
         """Return the cells of a block that the store lacks, None if it has all."""
@@ -344,9 +342,7 @@ class _Run:
         positions = positions[distinct]
         return Batch(self.settings.columns(positions), keys[lacking][distinct])
 
-    def _copied(
-        self, block: int, rows: Iterator[bytes], have: WordArray, failed: int
-    ) -> tuple[WordArray, int]:
+    def _copied(self, block: int, rows: Iterator[bytes], have: WordArray, failed: int) -> tuple[WordArray, int]:
         """Put rows of other places under the key of this block."""
         items = []
         for payload in rows:
@@ -374,17 +370,20 @@ class _Run:
     def _round(self, missing: list[tuple[int, Batch]]) -> list[tuple[int, Batch]]:
         """Evaluate cells in batches; return what is left of them."""
         tasks = [
-            (block, batch.select(part)) for block, batch in missing
+            (block, batch.select(part))
+            for block, batch in missing
             for part in parallel.blocks(len(batch.keys), self.batch_cells)
-        ]  # fmt: skip
+        ]
         # A batch that ends its worker is halved at once; a cell is tried again when there are cells alone.
         attempts = 1 if any(len(batch.keys) > 1 for _, batch in tasks) else _ATTEMPTS
         left: list[tuple[int, Batch]] = []
         times: list[tuple[float, int]] = []
         batches = (batch for _, batch in tasks)
-        with closing(executors.completed(
-            self.function, batches, executor=self.executor, n_jobs=self.n_jobs, max_attempts=attempts
-        )) as outcomes:  # fmt: skip
+        with closing(
+            executors.completed(
+                self.function, batches, executor=self.executor, n_jobs=self.n_jobs, max_attempts=attempts
+            )
+        ) as outcomes:
             for index, outcome in outcomes:
                 block, batch = tasks[index]
                 left += [(block, part) for part in self._took(block, batch, outcome, times, attempts)]
@@ -405,16 +404,16 @@ class _Run:
                 return [batch.select(slice(None, half)), batch.select(slice(half, None))]
             if attempts < _ATTEMPTS:
                 return [batch]
-            found = failed_cells(batch, _DEATH)
+            answer = failed_cells(batch, _DEATH)
         elif outcome.error is not None:
             raise outcome.error
         else:
-            found = outcome.result
-        self._commit(block, found)
-        if found.fatal:
-            raise DomainError(found.fatal)
-        times.append((found.seconds, found.done))
-        return [batch.select(slice(found.done, None))] if found.done < len(batch.keys) else []
+            answer = outcome.result
+        self._commit(block, answer)
+        if answer.fatal:
+            raise DomainError(answer.fatal)
+        times.append((answer.seconds, answer.done))
+        return [batch.select(slice(answer.done, None))] if answer.done < len(batch.keys) else []
 
     def _commit(self, block: int, found: BatchOutcome) -> None:
         if not found.done:
@@ -442,12 +441,12 @@ class _CellIndex:
         count = 0
         for store in stores:
             for key, payload in store.items():
-                found = store.unpacked(payload, unpack).keys
-                count += len(found)
+                result = store.unpacked(payload, unpack).keys
+                count += len(result)
                 if count > _INDEXED_CELLS:
                     break
-                keys.append(found)
-                rows.append(np.full(len(found), len(self.places)))
+                keys.append(result)
+                rows.append(np.full(len(result), len(self.places)))
                 self.places.append((store, key))
         self.keys, self.place_of_cell = np.concatenate(keys), np.concatenate(rows)
         order = np.argsort(self.keys[:, 0], kind="stable")
@@ -455,9 +454,9 @@ class _CellIndex:
 
     def rows(self, wanted: WordArray) -> Iterator[bytes]:
         """Yield packed results of the wanted cells that are there."""
-        found = positions_in(self.keys, wanted, is_sorted=True)
-        for place in np.unique(self.place_of_cell[found[found >= 0]]).tolist():
-            store, key = self.places[place]
+        result = positions_in(self.keys, wanted, is_sorted=True)
+        for index in np.unique(self.place_of_cell[result[result >= 0]]).tolist():
+            store, key = self.places[index]
             payload = store.get(key)
             if payload is not None:
                 evaluated = store.unpacked(payload, unpack)
@@ -502,8 +501,8 @@ def _seed(quantity: SweepQuantity, seed: int | None, store: Any, keep: bool) -> 
     if seed is not None or not quantity.takes_rng:
         return seed or 0
     if keep and validate.path("store", store).is_file():
-        with ResultStore.read(store) as found:
-            text = found.identity.get("seed", "")
+        with ResultStore.read(store) as result:
+            text = result.identity.get("seed", "")
             if text.isdecimal():
                 return int(text)
     return _fresh_seed()
@@ -511,8 +510,8 @@ def _seed(quantity: SweepQuantity, seed: int | None, store: Any, keep: bool) -> 
 
 def _identity(quantity: SweepQuantity, seed: int) -> dict[str, str]:
     """Return what the results of a store depend on besides the settings, which are in the keys of cells."""
-    found = {"version": __version__, "quantity": quantity.name, "source": quantity.source or "fastpriv"}
-    return found | ({"seed": str(seed)} if quantity.takes_rng else {})
+    result = {"version": __version__, "quantity": quantity.name, "source": quantity.source or "fastpriv"}
+    return result | ({"seed": str(seed)} if quantity.takes_rng else {})
 
 
 def _shard_store(path: Any, results: ResultStore) -> ResultStore:

@@ -83,13 +83,13 @@ class SweepTable(Table):
     def outputs(self) -> tuple[str, ...]:
         """The numbers of each cell: ``("",)`` for one, the keys of the dict for several."""
         if self._outputs is None:
-            found: list[tuple[str, ...]] = []
+            result: list[tuple[str, ...]] = []
             with self._open_store() as store:
                 for block in range(self.settings.blocks()):
                     for part in self._parts(store, self.settings.keys(self.settings.block(block))):
-                        if part.numbers and tuple(part.numbers) not in found:
-                            found.append(tuple(part.numbers))
-            names = found[0] if len(found) == 1 else tuple(sorted({name for names in found for name in names}))
+                        if part.numbers and tuple(part.numbers) not in result:
+                            result.append(tuple(part.numbers))
+            names = result[0] if len(result) == 1 else tuple(sorted({name for names in result for name in names}))
             self._outputs = names or ("",)
         return self._outputs
 
@@ -164,8 +164,9 @@ class SweepTable(Table):
             coordinates |= {parameter: ([name], values) for parameter, values in axis.columns.items()}
         results = {
             name: (dimensions, values.reshape(self.settings.shape))
-            for name, values in self.columns().items() if name not in self.settings.names
-        }  # fmt: skip
+            for name, values in self.columns().items()
+            if name not in self.settings.names
+        }
         attributes = {name: str(value) for name, value in self.metadata().items()}
         return xarray.Dataset(results, coordinates, attributes)
 
@@ -218,8 +219,8 @@ class SweepTable(Table):
         if (self.quantity, len(self), self.names) != (other.quantity, len(other), other.names):
             return False
         return all(
-            all(_same(_dense(one[name]), _dense(two[name])) for name in self.names if name != "seconds")
-            for one, two in zip(self._blocks(), other._blocks(), strict=True)
+            all(_same(_dense(block[name]), _dense(two[name])) for name in self.names if name != "seconds")
+            for block, two in zip(self._blocks(), other._blocks(), strict=True)
         )
 
     def __repr__(self) -> str:
@@ -285,9 +286,9 @@ class SweepTable(Table):
         seconds = np.full(len(cells), np.nan, dtype=np.float32)
         errors = np.full(len(cells), -1, dtype=np.int32)
         for part in self._parts(store, keys):
-            found = positions_in(part.keys, keys)
-            there = np.flatnonzero(found >= 0)
-            rows = found[there]
+            result = positions_in(part.keys, keys)
+            there = np.flatnonzero(result >= 0)
+            rows = result[there]
             seconds[there] = part.seconds[rows]
             errors[there] = _recoded(part.errors[rows], part.texts, words)
             for name, values in part.numbers.items():
@@ -389,9 +390,9 @@ def positions_in(keys: WordArray, wanted: WordArray, is_sorted: bool = False) ->
     if not len(keys):
         return np.full(len(wanted), -1)
     order = np.arange(len(keys)) if is_sorted else np.argsort(keys[:, 0], kind="stable")
-    place = np.minimum(np.searchsorted(keys[order, 0], wanted[:, 0]), len(keys) - 1)
-    found = order[place]
-    return np.where((keys[found] == wanted).all(axis=1), found, -1)
+    index = np.minimum(np.searchsorted(keys[order, 0], wanted[:, 0]), len(keys) - 1)
+    result = order[index]
+    return np.where((keys[result] == wanted).all(axis=1), result, -1)
 
 
 @dataclass(frozen=True)
@@ -442,5 +443,3 @@ def _arrow_array(arrow: Any, values: Any) -> Any:
     if values.dtype == object:
         return arrow.array(values, arrow.string()).dictionary_encode()
     return arrow.array(values)
-
-

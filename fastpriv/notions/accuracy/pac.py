@@ -370,13 +370,15 @@ def _channel_methods(channel: AnyChannel, secrets: list[Any], decode: Any, quest
         outputs = points
         return (
             lambda i: row_misses(channel, inputs[i], outputs, target, alpha, question.norm),
-            samplers, "sum over a row",
-        )  # fmt: skip
+            samplers,
+            "sum over a row",
+        )
     if isinstance(channel, DiscreteLaplace) and decode is None and target.size == 1:
         return (
             lambda i: discrete_laplace_misses(channel, inputs[i], float(target[0]), alpha),
-            samplers, "two geometric tails",
-        )  # fmt: skip
+            samplers,
+            "two geometric tails",
+        )
     return None, samplers, ""
 
 

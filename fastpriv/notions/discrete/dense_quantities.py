@@ -200,8 +200,9 @@ def column_statistics(rows: RowBlocks, *, silent: bool = False) -> ColumnStatist
     if rows.log:
         each = rows.map(lambda part: _extreme_logs(rows.read(part), rows.prior[part] > 0), silent=True)
         blocks = np.stack(list(each))
-        extremes = np.stack([blocks[:, 0].max(axis=0), blocks[:, 1].min(axis=0),
-                             blocks[:, 2].max(axis=0), blocks[:, 3].min(axis=0)])  # fmt: skip
+        extremes = np.stack(
+            [blocks[:, 0].max(axis=0), blocks[:, 1].min(axis=0), blocks[:, 2].max(axis=0), blocks[:, 3].min(axis=0)]
+        )
         rows.log_scale = np.where(np.isfinite(extremes[0]), extremes[0], 0.0)
     sample = rows.sample
     centre = rows.block(sample)[rows.prior[sample] > 0].min(axis=0).astype(np.float64)
@@ -211,10 +212,10 @@ def column_statistics(rows: RowBlocks, *, silent: bool = False) -> ColumnStatist
 
     while True:
         numbers, map_secret = _merged_blocks(rows.map(statistics, silent=silent), _merge_columns)
-        top, low, best, high, rest, other_top, other_low = numbers
+        top, low, best, high, remainder, other_top, other_low = numbers
         if extremes is None:
             extremes = np.stack([top, low, other_top, other_low])
-        delta = (high + rest) / rows.total
+        delta = (high + remainder) / rows.total
         q = np.maximum(centre + delta, 0.0)
         if ((top > 0) & (q < _TINY_COLUMN)).any() and rows.log_scale is None:
             # columns are never scaled down: a cell far below its column may be subnormal already
@@ -285,9 +286,9 @@ def _merged_sums(sums: Iterable[Sums]) -> Sums:
 
 
 def _merge_sums(one: Sums, other: Sums) -> Sums:
-    (a, low, most), (b, rest, largest) = one, other
+    (a, low, most), (b, remainder, largest) = one, other
     high, error = _two_sum(a, b)
-    return high, low + rest + error, max(most, largest)
+    return high, low + remainder + error, max(most, largest)
 
 
 def _merged_blocks(states: Iterable[State], merge: Callable[[State, State], State]) -> State:

@@ -247,9 +247,10 @@ def _run_cases(
     """Compute all blocks of all cases; the checkpoints are removed when all are done."""
     flag = validate.flag("resume", resume)
     tasks = [
-        (index, rows) for index, case in enumerate(cases)
+        (index, rows)
+        for index, case in enumerate(cases)
         for rows in blocks(case.grid.size, -(-case.grid.size // _MAX_BLOCKS))
-    ]  # fmt: skip
+    ]
 
     done: dict[int, dict[str, QuantityGrid]] = {}  # by position among the tasks
     report, close = parallel.progress_reporter(progress, len(tasks))
@@ -257,8 +258,8 @@ def _run_cases(
         stack.callback(close)
         checkpoints = [case.checkpoint(checkpoint, flag, stack) for case in cases]
         for position, (index, rows) in enumerate(tasks):
-            if (kept := checkpoints[index].load(rows)) is not None:
-                done[position] = kept
+            if (selected := checkpoints[index].load(rows)) is not None:
+                done[position] = selected
                 report(len(done))
         missing = [position for position in range(len(tasks)) if position not in done]
         _announce_long_run(cases, [tasks[position] for position in missing], n_jobs)

@@ -21,9 +21,11 @@ def report_page(report: Any, files: Sequence[str] = ()) -> str:
     is_comparison = hasattr(report, "assessments")
     assessments = report.assessments if is_comparison else (report,)
     settings = {
-        "data": ", ".join(dict.fromkeys(one.source for one in assessments)),
-        "mechanism": "; ".join(dict.fromkeys(f"{one.mechanism}: {one.noise}" for one in assessments)),
-        "grid": "; ".join(dict.fromkeys(dict(summary.facts(one))["grid"].partition(";")[0] for one in assessments)),
+        "data": ", ".join(dict.fromkeys(element.source for element in assessments)),
+        "mechanism": "; ".join(
+            dict.fromkeys(f"{assessment.mechanism}: {assessment.noise}" for assessment in assessments)
+        ),
+        "grid": "; ".join(dict.fromkeys(dict(summary.facts(entry))["grid"].partition(";")[0] for entry in assessments)),
     }
     roundings = dict.fromkeys(one.rounding for one in assessments if one.rounding)
     if roundings:
@@ -33,7 +35,7 @@ def report_page(report: Any, files: Sequence[str] = ()) -> str:
         dict(summary.meanings(*assessments)),
         "A guarantee quotes an upper bound. Amounts of information are in bits in the table of upper bounds; epsilons "
         "and xi are in nats everywhere.",
-        kind_meanings(grid.weakest_kind for one in assessments for grid in one.quantities.values()),
+        kind_meanings(grid.weakest_kind for item in assessments for grid in item.quantities.values()),
     ]
     return page(summary.question(report), sections, ran=settings, files=files)
 
@@ -63,7 +65,7 @@ def _comparison_sections(comparison: Any) -> dict[str, list[Any]]:
             dict(summary.column_facts(assessments)),
             _upper_bounds(summary.comparison_table(assessments)),
             Pictures(images, _SWEEP_CAPTION),
-            *(Details(f"Values with both bounds: {one.mechanism}", [_quantities_table(one)]) for one in assessments),
+            *(Details(f"Values with both bounds: {item.mechanism}", [_quantities_table(item)]) for item in assessments),
             _quantity_meanings(*assessments),
         ]
     return sections

@@ -35,9 +35,10 @@ PICTURES = ("png", "svg", "pdf")  # file formats of pictures
 SensitivitySource = Literal["given", "data", "distribution", "none"]
 # What JSON and Parquet say of each source.
 _SENSITIVITY_TEXTS = {
-    "given": "given by the caller", "distribution": "range of the distribution that was given",
+    "given": "given by the caller",
+    "distribution": "range of the distribution that was given",
     "data": "range computed from the private data, no bound known beforehand; pass sensitivity to state one",
-}  # fmt: skip
+}
 
 
 class _Report(Table):

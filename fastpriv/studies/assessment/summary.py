@@ -32,7 +32,7 @@ __all__ = [
     "requirements",
     "shown_rows",
     "table",
-]  # fmt: skip
+]
 
 _MAX_ROWS = 10  # of a grid that the table shows
 _NAME_WIDTH, _LABEL_WIDTH = 60, 30  # columns of a terminal; longer names are shortened
@@ -153,7 +153,7 @@ def column_facts(assessments: Sequence[Any]) -> list[tuple[str, str]]:
 
 def _range_fact(assessments: Sequence[Any]) -> list[tuple[str, str]]:
     """Return the range that noise and LDP rest on, where it was computed from the data."""
-    ranges = [one.sensitivity for one in assessments if one.sensitivity_source == "data"]
+    ranges = [assessment.sensitivity for assessment in assessments if assessment.sensitivity_source == "data"]
     text = "computed from the private data, no bound known beforehand; pass sensitivity to state one"
     return [("range", f"{rounded_up(max(ranges), 6)}, {text}")] if ranges else []
 

@@ -29,28 +29,28 @@ class _AuditCounts(ValueObject):
         """Check the counts, and that the first of each pair is at most the second; keep doubles of one shape."""
         names = self._fields
         totals = {pair[1] for pair in pairs}
-        found = [
+        result = [
             validate.integers(name, count, 1 if i in totals else 0, _MOST).astype(np.float64)
             for i, (name, count) in enumerate(zip(names, counts, strict=True))
         ]
         try:
-            found = [np.array(one) for one in np.broadcast_arrays(*found)]
+            result = [np.array(broadcast_array) for broadcast_array in np.broadcast_arrays(*result)]
         except ValueError:
-            shapes = ", ".join(str(one.shape) for one in found)
+            shapes = ", ".join(str(item.shape) for item in result)
             raise ShapeError(
                 f"{names[0]} must be of a shape that broadcasts with the other counts; got {shapes}. Pass one entry "
                 "an audit."
             ) from None
         for i, j in pairs:
-            wrong = np.argwhere(found[i] > found[j])
+            wrong = np.argwhere(result[i] > result[j])
             if len(wrong):
                 at = tuple(int(k) for k in wrong[0])
-                place = f" at index {at[0] if len(at) == 1 else at}" if at else ""
+                index = f" at index {at[0] if len(at) == 1 else at}" if at else ""
                 raise DomainError(
-                    f"{names[i]} must be at most {names[j]}; got {found[i][at]:.0f} of {found[j][at]:.0f}{place} "
-                    f"({len(wrong)} of {found[i].size} entries). Check which count is which."
+                    f"{names[i]} must be at most {names[j]}; got {result[i][at]:.0f} of {result[j][at]:.0f}{index} "
+                    f"({len(wrong)} of {result[i].size} entries). Check which count is which."
                 )
-        self._set(**dict(zip(names, found, strict=True)))
+        self._set(**dict(zip(names, result, strict=True)))
 
     def __repr__(self) -> str:
         words = []

@@ -106,11 +106,9 @@ def _from_archive(file: Any, score: str, member: str) -> tuple[FloatArray, BoolA
 
     if not file.is_file():
         raise FileNotFoundError(f"path must be a file; got {str(file)!r}, which does not exist.")
-    arrays = validate.with_argument_name(
-        "the archive", "path", lambda: read_npz(file, check, "Take fewer scores.")
-    )  # fmt: skip
-    found: NDArray[Any] = arrays[member]
-    if found.dtype != np.bool_:
-        found = np.where(found == -1, 0, found)
-        found = validate.integers("membership", found, 0, 1, remedy="Write 1 for members and 0 for others.") == 1
-    return validate.real("scores", arrays[score], "numbers", answer=False), np.asarray(found)
+    arrays = validate.with_argument_name("the archive", "path", lambda: read_npz(file, check, "Take fewer scores."))
+    result: NDArray[Any] = arrays[member]
+    if result.dtype != np.bool_:
+        result = np.where(result == -1, 0, result)
+        result = validate.integers("membership", result, 0, 1, remedy="Write 1 for members and 0 for others.") == 1
+    return validate.real("scores", arrays[score], "numbers", answer=False), np.asarray(result)

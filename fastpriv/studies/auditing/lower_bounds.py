@@ -37,14 +37,16 @@ __all__ = [
     "audit_parameter",
     "epsilon_bounds",
     "mu_bounds",
-]  # fmt: skip
+]
 
 Form = Literal["product", "two_bounds", "exact", "as_published"]
 FORMS = {RepeatedRuns: ("product", "two_bounds"), OneRun: ("exact", "as_published")}  # the first is the default
 _METHODS = {
-    "product": "repeated runs, product of two p-values", "two_bounds": "repeated runs, Clopper-Pearson bounds",
-    "exact": "one run, least p-value of the claim", "as_published": "one run, Steinke-Nasr-Jagielski p-value",
-}  # fmt: skip
+    "product": "repeated runs, product of two p-values",
+    "two_bounds": "repeated runs, Clopper-Pearson bounds",
+    "exact": "one run, least p-value of the claim",
+    "as_published": "one run, Steinke-Nasr-Jagielski p-value",
+}
 # bound: tested by auditing/test_lower_bounds - rounding of a parameter, relative to it and to 1
 _ROUNDING = 1e-11
 _LARGEST_MU = 40.0  # Phi(Phi^-1(x) - 40) is below 1e-300 for all x that counts can tell from 1
@@ -262,10 +264,10 @@ def audit_p_value(
     rows, index, shape = _rows(outcomes, *both)
     e, d = rows[:, -2], rows[:, -1]
     if isinstance(outcomes, OneRun):
-        found = np.where(np.isinf(e), 1.0, one_run.p_value(rows, np.where(np.isinf(e), 0.0, e), d))
+        result = np.where(np.isinf(e), 1.0, one_run.p_value(rows, np.where(np.isinf(e), 0.0, e), d))
     else:
-        found = repeated_runs.product_p_value(rows, _dp_rates)
-    answer = found[index].reshape(shape)
+        result = repeated_runs.product_p_value(rows, _dp_rates)
+    answer = result[index].reshape(shape)
     return float(answer) if shape == () else answer
 
 
@@ -366,10 +368,10 @@ def epsilon_bounds(rows: FloatArray, form: str, error: float) -> FloatArray:
     answer = np.zeros(len(rows))
     done = delta == 0.0
     answer[done] = pure[done]
-    rest = rows[~done]
-    if len(rest):
+    remainder = rows[~done]
+    if len(remainder):
         tested = one_run.p_value if form == "exact" else one_run.published_p_value
-        answer[~done] = one_run.greatest_excluded(lambda e: tested(rest, e, rest[:, 3]) <= error, pure[~done])
+        answer[~done] = one_run.greatest_excluded(lambda e: tested(remainder, e, remainder[:, 3]) <= error, pure[~done])
     return np.maximum(answer - _ROUNDING * (1.0 + answer), 0.0)
 
 
@@ -397,8 +399,8 @@ def _by_rates(form: str) -> Callable[[FloatArray, Any, float], FloatArray]:
 
     def bounds(rows: FloatArray, parameter: Any, error: float) -> FloatArray:
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = test(rows, parameter, error)
-        return np.maximum(found - _ROUNDING * (1.0 + np.abs(found)), 0.0)
+            result = test(rows, parameter, error)
+        return np.maximum(result - _ROUNDING * (1.0 + np.abs(result)), 0.0)
 
     return bounds
 
@@ -408,8 +410,8 @@ def _epsilon_of_rates(x: FloatArray, claimed: FloatArray, missed: FloatArray, ro
     delta = rows[:, 4]
     forward = np.log(np.maximum(claimed - delta, 0.0)) - np.log(x)
     backward = np.log(np.maximum(1.0 - delta - x, 0.0)) - np.log(missed)
-    found = np.maximum(forward, backward)
-    return np.where(found > 0.0, found, 0.0)
+    result = np.maximum(forward, backward)
+    return np.where(result > 0.0, result, 0.0)
 
 
 def _delta_of_rates(x: FloatArray, claimed: FloatArray, missed: FloatArray, rows: FloatArray) -> FloatArray:
@@ -422,8 +424,8 @@ def _delta_of_rates(x: FloatArray, claimed: FloatArray, missed: FloatArray, rows
 
 def _mu_of_rates(x: FloatArray, claimed: FloatArray, missed: FloatArray, rows: FloatArray) -> FloatArray:
     """The mu at which F(x) = claimed = 1 - missed."""
-    found = np.where(missed < 0.5, -special.ndtri(missed), special.ndtri(claimed)) - special.ndtri(x)
-    return np.where(found > 0.0, found, 0.0)
+    result = np.where(missed < 0.5, -special.ndtri(missed), special.ndtri(claimed)) - special.ndtri(x)
+    return np.where(result > 0.0, result, 0.0)
 
 
 def _dp_rates(x: FloatArray, rows: FloatArray) -> FloatArray:
@@ -449,7 +451,7 @@ def _lines_above(p: Any, q: Any, both_directions: bool) -> _TradeoffLines:
         with np.errstate(divide="ignore"):
             kinks = np.abs(np.log(pair.discrete.p) - np.log(pair.discrete.q))
         levels = np.union1d(levels, kinks[kinks < levels[-1]][:_MOST_KINKS])
-    without, with_target = (np.asarray(found.upper) for found in pair.both(levels))
+    without, with_target = (np.asarray(result.upper) for result in pair.both(levels))
     if both_directions:
         with_target = without = np.maximum(with_target, without)
     below = 1.0 - np.exp(-levels[1:]) * (1.0 - without[1:]) + _LINE_ERROR  # at -epsilon
@@ -523,7 +525,7 @@ def _lower_bounds(
 ) -> Estimate:  # fmt: skip
     """The bounds of each audit at this level, and at confidence 1/2, of what ``_rows`` returned."""
     rows, index, shape = distinct
-    lower, halved = (bounds(rows, form, 1.0 - one)[index].reshape(shape) for one in (level, _HALVED))
+    lower, halved = (bounds(rows, form, 1.0 - side)[index].reshape(shape) for side in (level, _HALVED))
     upper = np.full_like(lower, 1.0 if unit == "probability" else np.inf)
     return Estimate(
         np.maximum(lower, halved), lower, upper, kind="statistical", unit=unit, method=_METHODS[form],

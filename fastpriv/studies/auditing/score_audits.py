@@ -116,9 +116,10 @@ class ScoreAudit(Result):
             said = f"at confidence {self.epsilon.confidence:g}"
         n = self.counts.tolist()
         counts = (
-            f"{n[0]} right of {n[1]} guesses about {n[2]} canaries" if self.design == "one_run"
+            f"{n[0]} right of {n[1]} guesses about {n[2]} canaries"
+            if self.design == "one_run"
             else f"{n[0]} of {n[1]} members and {n[2]} of {n[3]} non-members claimed"
-        )  # fmt: skip
+        )
         return (
             f"claim epsilon = {number:g} at delta = {self.delta:g} is {'refuted' if lower > number else 'not refuted'} "
             f"{said} (at least {rounded_down(lower, 4)}): {counts}"
@@ -208,14 +209,14 @@ def audit_scores(
         )  # fmt: skip
 
     (epsilon, at_half), (mu, mu_at_half) = bounds
-    found = estimate(epsilon, at_half, "nats", kind, method), estimate(mu, mu_at_half, "1", kind, method)
+    result = estimate(epsilon, at_half, "nats", kind, method), estimate(mu, mu_at_half, "1", kind, method)
     rows = counts.astype(np.int64)
     if not single:
-        return ScoreAudit(*found, design, words, d, np.zeros(0), None, rows)
+        return ScoreAudit(*result, design, words, d, np.zeros(0), None, rows)
     order = np.argsort(audited, kind="stable")
     text = f"{design.replace('_', ' ')}, fixed"
     curve = estimate(pointwise[order], pointwise[order], "nats", "statistical", text)
-    return ScoreAudit(found[0][0], found[1][0], design, words, d, audited[order], curve, rows[0])
+    return ScoreAudit(result[0][0], result[1][0], design, words, d, audited[order], curve, rows[0])
 
 
 def _warn_of_sign(x: FloatArray, b: BoolArray) -> None:
@@ -319,7 +320,7 @@ def _one_run(
         ]
         for quantity in range(2)
     ]
-    bounds = [[one.max(axis=1) for one in numbers] for numbers in each]
+    bounds = [[number.max(axis=1) for number in numbers] for numbers in each]
     pointwise = _bounds(rows[0], 0, delta, "exact", 1.0 - level) if len(x) == 1 else np.zeros(0)
     return bounds, np.array(numbers, dtype=np.float64), pointwise, rows[np.arange(len(x)), each[0][0].argmax(axis=1)]
 
@@ -363,10 +364,10 @@ def _screened(rows: FloatArray, quantity: int, delta: float, error: float) -> in
     highest = _rates(rows[:, 2], float(rows[0, 3]), error / 2.0, True)
     with np.errstate(divide="ignore", invalid="ignore"):
         if quantity == 1:
-            found = special.ndtri(lowest) - special.ndtri(highest)
+            result = special.ndtri(lowest) - special.ndtri(highest)
         else:
-            found = np.fmax((lowest - delta) / highest, (1.0 - delta - highest) / (1.0 - lowest))
-    return int(np.argmax(np.where(np.isnan(found), -np.inf, found)))
+            result = np.fmax((lowest - delta) / highest, (1.0 - delta - highest) / (1.0 - lowest))
+    return int(np.argmax(np.where(np.isnan(result), -np.inf, result)))
 
 
 def _rates(hits: FloatArray, trials: float, error: float, upper: bool) -> FloatArray:
@@ -394,18 +395,18 @@ def _checked_scores(scores: Any, membership: Any) -> tuple[FloatArray, BoolArray
     x = validate.real("scores", scores, "numbers", answer=False)
     if x.ndim not in (1, 2) or x.size == 0:
         raise ShapeError(f"scores must be of shape (n,) or (A, n); got {x.shape}. Pass a row of scores for each audit.")
-    found = membership_array("membership", membership, x.shape[-1])
-    if found.shape not in (x.shape, x.shape[-1:]):
+    result = membership_array("membership", membership, x.shape[-1])
+    if result.shape not in (x.shape, x.shape[-1:]):
         raise ShapeError(
-            f"membership must be of the shape of scores, {x.shape}, or of one row of them; got {found.shape}. Pass an "
+            f"membership must be of the shape of scores, {x.shape}, or of one row of them; got {result.shape}. Pass an "
             "entry for each score."
         )
-    b = np.broadcast_to(found, x.shape)
+    b = np.broadcast_to(result, x.shape)
     inside = b.sum(axis=-1)
     bad = np.argwhere(np.atleast_1d((inside == 0) | (inside == x.shape[-1])))
     if bad.size:
         row = int(bad[0, 0])
         kind = "non-members" if np.atleast_1d(inside)[row] else "members"
-        place = f" in audit {row} ({len(bad)} of {len(x)} audits)" if x.ndim == 2 else ""
-        raise DomainError(f"membership must have members and non-members; got no {kind}{place}. Score both kinds.")
+        index = f" in audit {row} ({len(bad)} of {len(x)} audits)" if x.ndim == 2 else ""
+        raise DomainError(f"membership must have members and non-members; got no {kind}{index}. Score both kinds.")
     return x, b

@@ -192,9 +192,10 @@ def _pursuit(pool: BatchGradient, target: FloatArray, seen: ObservedRound, beam:
     values, reach = np.zeros(1), sums.linear[None].copy()
     for _ in range(seen.size):
         batches, values, reach = _extended(sums, batches, values, reach, beam)
-    found = [_exchanged(sums, batch, float(value), own)
-             for batch, value, own in zip(batches, values, reach, strict=True)]  # fmt: skip
-    best = max(found, key=lambda one: one[0])
+    result = [
+        _exchanged(sums, batch, float(value), own) for batch, value, own in zip(batches, values, reach, strict=True)
+    ]
+    best = max(result, key=lambda item: item[0])
     if seen.size > _BEAM_SUFFICES:
         batch = _relaxed(pool, target, seen.divisor, seen.size)
         rows = sums.pair_terms(batch)
@@ -216,14 +217,15 @@ def _relaxed(pool: BatchGradient, target: FloatArray, divisor: float, size: int)
 
     n = len(pool.errors)
     solved = _SOLVED * float((target * target).sum())
-    weights, _, _ = _gradient_matching.bounded_minimum(objective, np.full(n, min(divisor / n, 1.0)), 0.0, 1.0,
-                                                       _FLAT, solved, _EVALUATIONS)  # fmt: skip
+    weights, _, _ = _gradient_matching.bounded_minimum(
+        objective, np.full(n, min(divisor / n, 1.0)), 0.0, 1.0, _FLAT, solved, _EVALUATIONS
+    )
     return tuple(sorted(np.argsort(-weights, kind="stable")[:size].tolist()))
 
 
 def _extended(
     sums: _Sums, batches: list[tuple[int, ...]], values: FloatArray, reach: FloatArray, beam: int
-) -> tuple[list[tuple[int, ...]], FloatArray, FloatArray]:  # fmt: skip
+) -> tuple[list[tuple[int, ...]], FloatArray, FloatArray]:
     """The best batches with one member more."""
     totals = values[:, None] + reach
     for row, batch in zip(totals, batches, strict=True):
@@ -241,9 +243,7 @@ def _extended(
     return list(chosen), flat[at], reach[at // n] + sums.pair_terms(at % n)
 
 
-def _exchanged(
-    sums: _Sums, batch: tuple[int, ...], value: float, reach: FloatArray
-) -> tuple[float, tuple[int, ...]]:  # fmt: skip
+def _exchanged(sums: _Sums, batch: tuple[int, ...], value: float, reach: FloatArray) -> tuple[float, tuple[int, ...]]:
     """The batch after all exchanges of a member for a candidate that raise the sum."""
     members = list(batch)
     while True:

@@ -168,8 +168,10 @@ class Training(ValueObject):
         protection: Protection | None = None,
     ) -> None:  # fmt: skip
         kind = validate.choice("batch", batch, _BATCHES)
-        for name, value, needed in (("batch_size", batch_size, kind == "fixed"),
-                                    ("sampling_rate", sampling_rate, kind == "poisson")):
+        for name, value, needed in (
+            ("batch_size", batch_size, kind == "fixed"),
+            ("sampling_rate", sampling_rate, kind == "poisson"),
+        ):
             if (value is not None) != needed:
                 raise DomainError(
                     f"{name} must be {'given' if needed else 'left out'} where batch is {kind!r}; got "
@@ -192,8 +194,8 @@ class Training(ValueObject):
         return partial(Training, **dict(zip(self._fields, self._arrays(), strict=True))), ()
 
     def __repr__(self) -> str:
-        given = ((name, getattr(self, name)) for name in self._fields[1:])
-        words = ", ".join(f"{name}={value!r}" for name, value in given if value is not None)
+        values = ((name, getattr(self, name)) for name in self._fields[1:])
+        words = ", ".join(f"{name}={value!r}" for name, value in values if value is not None)
         return f"Training({description_of(self.model)}, {words})"
 
     def under(self, protection: Protection) -> Training:
@@ -277,24 +279,25 @@ class Training(ValueObject):
             try:
                 for index in range(self.rounds):
                     before[index] = current
-                    kept, payload = None, None if store is None else store.get(index)
+                    selected, payload = None, None if store is None else store.get(index)
                     if store is not None and payload is not None:
-                        kept = store.unpacked(payload, partial(self._stored_round, current))
-                    if kept is None:
+                        selected = store.unpacked(payload, partial(self._stored_round, current))
+                    if selected is None:
                         members = self._drawn(root, index, len(x))
                         stream = np.random.default_rng(random_streams.stream_words(root, (_NOISE, index), 4))
                         shared[index] = self._round(current, x, y, members, stream)
                     else:
-                        shared[index], members = kept
+                        shared[index], members = selected
                     following = self._following(current, shared[index])
                     if not np.isfinite(following).all():
                         raise NotConvergedError(
                             f"gradient must be finite; got {_first_fault(shared[index], following)} in round {index} "
                             f"(of {self.rounds}, from 0). The {index} rounds before it are the attribute best of this "
                             "error; take a smaller learning_rate, or smaller records. If the model is your own, "
-                            "compare its gradient with scipy.optimize.check_grad.", done()
-                        )  # fmt: skip
-                    if store is not None and kept is None:
+                            "compare its gradient with scipy.optimize.check_grad.",
+                            done(),
+                        )
+                    if store is not None and selected is None:
                         store.put_many([(index, _packed(current, shared[index], members))])
                     batches.append(members)
                     current = following
@@ -370,8 +373,8 @@ def descent(
     total, local = np.zeros(weights.size), weights
     for _ in range(steps if len(records) else 0):
         if clip is None:
-            found = _answer("gradient", model.gradient(local, records, labels), weights.shape)
-            step = found * (len(records) / size)
+            result = _answer("gradient", model.gradient(local, records, labels), weights.shape)
+            step = result * (len(records) / size)
         else:
             shape = len(records), weights.size
             rows = _answer("per_example_gradients", model.per_example_gradients(local, records, labels), shape)

@@ -165,8 +165,8 @@ def observed_round(updates: Updates, index: int = 0) -> ObservedRound:
     if guard.levels is not None:  # rounding, up or down, by at most the distance of two levels
         variance += (2.0 * float(np.abs(gradient).max()) / (guard.levels - 1)) ** 2 / 6.0
     if guard.keep_fraction < 1.0:  # what was set to 0 is smaller than all that was kept
-        kept = np.abs(gradient[gradient != 0.0])
-        variance += (1.0 - guard.keep_fraction) * (float(kept.min()) if kept.size else 0.0) ** 2 / 3.0
+        selected = np.abs(gradient[gradient != 0.0])
+        variance += (1.0 - guard.keep_fraction) * (float(selected.min()) if selected.size else 0.0) ** 2 / 3.0
     half_way = before - 0.5 * training.learning_rate * steps * gradient if steps > 1 else before
     size, divisor = len(updates.batches[index]), training.expected_size(updates.n_records)
     return ObservedRound(training, before, half_way, gradient, size, divisor, variance)
@@ -209,7 +209,7 @@ def invert_single_record(model: Any, gradient: ArrayLike) -> Reconstruction:
     (array([[0.5 , 0.25, 1.  ]]), array([2]))
     """
     matrices = _matrices(model, gradient)
-    errors, rest = matrices[0][:, -1], matrices[0][:, :-1]
+    errors, remainder = matrices[0][:, -1], matrices[0][:, :-1]
     largest = float(np.abs(errors).max())
     if not largest > 0.0:
         raise DomainError(
@@ -217,8 +217,8 @@ def invert_single_record(model: Any, gradient: ArrayLike) -> Reconstruction:
             "record does not show in it: take another round."
         )
     weights = errors / largest
-    record = _matrix_product.product(rest.T, weights[None])[:, 0] / math.fsum((weights * errors).tolist())
-    gap = rest - errors[:, None] * record
+    record = _matrix_product.product(remainder.T, weights[None])[:, 0] / math.fsum((weights * errors).tolist())
+    gap = remainder - errors[:, None] * record
     label = np.array([int(np.argmin(matrices[-1][:, -1]))])
     return Reconstruction(record[None], label, float((gap * gap).sum()))
 
@@ -339,14 +339,16 @@ class GradientMatching(ValueObject):
         self, restarts: int = 4, max_evaluations: int = 400, bounds: tuple[float, float] = (0.0, 1.0),
         public_records: ArrayLike | None = None,
     ) -> None:  # fmt: skip
-        limits = validate.real("bounds", bounds, "a least and a largest value, ascending",
-                                lambda x: x.shape != (2,) or x[0] < x[-1])  # fmt: skip
+        limits = validate.real(
+            "bounds", bounds, "a least and a largest value, ascending", lambda x: x.shape != (2,) or x[0] < x[-1]
+        )
         if limits.shape != (2,):
             raise ShapeError(f"bounds must be two numbers; got shape {limits.shape}. Pass the least and the largest.")
         public = None
         if public_records is not None:
-            public = np.ascontiguousarray(validate.real("public_records", public_records, "finite numbers",
-                                                         np.isfinite, answer=False))  # fmt: skip
+            public = np.ascontiguousarray(
+                validate.real("public_records", public_records, "finite numbers", np.isfinite, answer=False)
+            )
             if public.ndim != 2 or len(public) < 2:
                 raise ShapeError(
                     f"public_records must be a table of at least two rows; got shape {public.shape}. Leave it out "
@@ -355,8 +357,9 @@ class GradientMatching(ValueObject):
         self._set(
             restarts=validate.count("restarts", restarts),
             max_evaluations=validate.count("max_evaluations", max_evaluations, 2, 2**31 - 1),
-            bounds=(float(limits[0]), float(limits[1])), public_records=public,
-        )  # fmt: skip
+            bounds=(float(limits[0]), float(limits[1])),
+            public_records=public,
+        )
 
     def reconstruct(
         self, updates: Updates, *, rng: RNGLike = None, round: int = 0, labels: ArrayLike | None = None
@@ -410,25 +413,25 @@ class GradientMatching(ValueObject):
                 return exact
         # one search each where there is a choice, then all others with the best labels
         searches = self.restarts if len(sets) == 1 else 1
-        found = [_MatchingProblem(seen, one, self).best(searches, stream) for one in sets]
-        best = min(found, key=lambda one: one.objective)
+        result = [_MatchingProblem(seen, item, self).best(searches, stream) for item in sets]
+        best = min(result, key=lambda element: element.objective)
         if len(sets) > 1 and self.restarts > 1:
             more = _MatchingProblem(seen, best.labels, self).best(self.restarts - 1, stream)
-            best = min(best, more, key=lambda one: one.objective)
+            best = min(best, more, key=lambda entry: entry.objective)
         return best
 
     def _in_row_space(
         self, seen: ObservedRound, sets: list[IntArray], stream: np.random.Generator
-    ) -> tuple[list[IntArray], Reconstruction | None]:  # fmt: skip
+    ) -> tuple[list[IntArray], Reconstruction | None]:
         """A match in the space of the gradient's rows, if one is found; and the label sets that come nearest."""
         for starts in (_FIRST_STARTS, _REDUCED_STARTS * self.restarts):
             values = []
             for labels in sets:
                 problem = _MatchingProblem(seen, labels, self)
-                found = problem.in_row_space(starts, stream)
-                if found is not None and problem.accepts(found):
-                    return sets, Reconstruction(np.clip(found[0], *self.bounds), labels, found[1])
-                values.append(math.inf if found is None else found[1])
+                result = problem.in_row_space(starts, stream)
+                if result is not None and problem.accepts(result):
+                    return sets, Reconstruction(np.clip(result[0], *self.bounds), labels, result[1])
+                values.append(math.inf if result is None else result[1])
             order = np.argsort(values, kind="stable")
             sets = [sets[k] for k in order[: _REDUCED_SETS if values[order[0]] < math.inf else _LABEL_SETS]]
             if not values[order[0]] < math.inf:
@@ -442,8 +445,9 @@ class GradientMatching(ValueObject):
         expected = _mean_probabilities(model, seen.weights, self.public_records)
         noise = math.sqrt(seen.variance)
         exact = noise == 0.0 and isinstance(model, SoftmaxRegression)
-        sets, _ = _label_sets(intercepts, seen.size, seen.divisor, expected, noise,
-                              _EXACT_LABEL_SETS if exact else _LABEL_SETS)  # fmt: skip
+        sets, _ = _label_sets(
+            intercepts, seen.size, seen.divisor, expected, noise, _EXACT_LABEL_SETS if exact else _LABEL_SETS
+        )
         return [np.repeat(np.arange(model.n_classes), counts) for counts in sets]
 
     def _starts(self, seen: ObservedRound, many: int, stream: np.random.Generator) -> FloatArray:
@@ -498,12 +502,14 @@ class _MatchingProblem:
         low, high = self.attack.bounds
         most, solved = self.attack.max_evaluations, _SOLVED * self.square
         if self.kernel is not None:
-            records, value, _ = self.kernel.search(start, self.one_hot, self.centre, self.ridge, low, high, _FLAT,
-                                                   solved, most)  # fmt: skip
+            records, value, _ = self.kernel.search(
+                start, self.one_hot, self.centre, self.ridge, low, high, _FLAT, solved, most
+            )
             return records, value
-        found, value, _ = _gradient_matching.bounded_minimum(self._objective, start.ravel(), low, high, _FLAT, solved,
-                                                             most)  # fmt: skip
-        return found.reshape(start.shape), value
+        result, value, _ = _gradient_matching.bounded_minimum(
+            self._objective, start.ravel(), low, high, _FLAT, solved, most
+        )
+        return result.reshape(start.shape), value
 
     def _objective(self, x: FloatArray) -> tuple[float, FloatArray]:
         """The objective with its ridge, and its derivatives, of any model."""
@@ -559,8 +565,10 @@ class _MatchingProblem:
             return None
         reduced = None
         if self.kernel is not None:
-            weights, target = (np.concatenate([_matrix_product.product(a[:, :-1], basis), a[:, -1:]], axis=1)
-                               for a in (self.weights, self.rows))  # fmt: skip
+            weights, target = (
+                np.concatenate([_matrix_product.product(a[:, :-1], basis), a[:, -1:]], axis=1)
+                for a in (self.weights, self.rows)
+            )
             reduced = _gradient_matching.Matching(self.shares, weights, target)
         best: tuple[FloatArray, float] | None = None
         solved = _SOLVED * self.square
@@ -590,9 +598,10 @@ class _MatchingProblem:
 
         from scipy.optimize import least_squares
 
-        found = least_squares(miss, start.ravel(), steps, method="lm", ftol=_FLAT, xtol=_LEAST, gtol=_LEAST,
-                              max_nfev=_NETWORK_STEPS)  # fmt: skip
-        return found.x.reshape(start.shape), _square(found.fun)
+        result = least_squares(
+            miss, start.ravel(), steps, method="lm", ftol=_FLAT, xtol=_LEAST, gtol=_LEAST, max_nfev=_NETWORK_STEPS
+        )
+        return result.x.reshape(start.shape), _square(result.fun)
 
 
 def _matrices(model: Any, gradient: ArrayLike) -> list[FloatArray]:
@@ -617,7 +626,7 @@ def _mean_probabilities(model: Any, weights: FloatArray | None, records: Any) ->
 
 def _label_sets(
     intercepts: FloatArray, size: int, divisor: float, expected: FloatArray, noise: float, most: int
-) -> tuple[list[IntArray], bool]:  # fmt: skip
+) -> tuple[list[IntArray], bool]:
     """Counts of classes, the most plausible ones first, at most ``most``; whether there is no choice."""
     seen = -divisor * intercepts  # n_c - S (mean of p_c), for S records
     slack = _COUNT_ROUNDING * max(1.0, float(size)) + _COUNT_DEVIATIONS * divisor * noise
@@ -643,21 +652,21 @@ def _label_sets(
 
 def _orthonormal_rows(rows: FloatArray, most: int) -> FloatArray:
     """An orthonormal basis of the space of rows, shape (rank, D), of at most ``most`` of them: the longest first."""
-    rest = rows.copy()
+    remainder = rows.copy()
     basis: list[FloatArray] = []
-    squares = (rest * rest).sum(axis=1)
+    squares = (remainder * remainder).sum(axis=1)
     scale = math.sqrt(float(squares.max()))
     while len(basis) < min(most, len(rows)):
         k = int(np.argmax(squares))
         if not math.sqrt(float(squares[k])) > _DEPENDENT * scale:
             break
-        row = rest[k]
+        row = remainder[k]
         for known in basis:  # once more: what rounding left
             row = row - float((row * known).sum()) * known
         row = row / math.sqrt(float((row * row).sum()))
         basis.append(row)
-        rest = rest - (rest * row).sum(axis=1)[:, None] * row
-        squares = (rest * rest).sum(axis=1)
+        remainder = remainder - (remainder * row).sum(axis=1)[:, None] * row
+        squares = (remainder * remainder).sum(axis=1)
     return np.array(basis).reshape(len(basis), rows.shape[1])
 
 

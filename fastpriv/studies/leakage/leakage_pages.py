@@ -77,20 +77,22 @@ def leakage_page(
         "exact posterior of the same updates: of batches drawn at random no attack recovers more on average. "
         f"Intervals hold at level {settings['confidence']:g} each; models are the independent units.",
         "There are too many batches to visit: what is called exact are estimates by sampling, with error bars."
-        if "heuristic" in _kinds(study) else None,
+        if "heuristic" in _kinds(study)
+        else None,
         f"Attacks that name records at random have a C1 of {shown(study.outcomes[0].estimate.c1_null)}: compare with "
         "this, and not with 0.",
         _guesses(study),
-    ]  # fmt: skip
+    ]
     headings = ("protection", *(heading for heading, _ in _COLUMNS))
     caption = "Attacks under each protection, and exact values"
     remarks = [("; ".join(names), text) for text, names in grouped_remarks(study).items()]
     table = [
         TextTable(headings, text_rows(study), caption, range(1, len(headings))),
-        _MEANINGS, kind_meanings({"statistical"} | _kinds(study)),
+        _MEANINGS,
+        kind_meanings({"statistical"} | _kinds(study)),
         Details("Remarks", [TextTable(("protections", "remark"), remarks, "Remarks")]) if remarks else None,
         _intervals(study),
-    ]  # fmt: skip
+    ]
     sections = {"": about, **(_pictures(study, data) if drawn else {}), "Table": table}
     sections["What this does not say"] = list(_LIMITS)
     return page("What does a model update leak?", sections, ran=_described(study, data, command), files=files)
@@ -98,17 +100,17 @@ def leakage_page(
 
 def text_rows(study: LeakageStudy) -> list[tuple[str, ...]]:
     """The rows of the table of the page, as texts."""
-    found = [(one.label, outcome_numbers(one)) for one in study.outcomes]
-    return [(label, *(_number_text(numbers.get(name)) for _, name in _COLUMNS)) for label, numbers in found]
+    result = [(outcome.label, outcome_numbers(outcome)) for outcome in study.outcomes]
+    return [(label, *(_number_text(numbers.get(name)) for _, name in _COLUMNS)) for label, numbers in result]
 
 
 def grouped_remarks(study: LeakageStudy) -> dict[str, list[str]]:
     """The remarks of a study, each with the protections that it is about."""
-    found: dict[str, list[str]] = {}
-    for one in study.outcomes:
-        if one.remark:
-            found.setdefault(one.remark, []).append(one.label)
-    return found
+    result: dict[str, list[str]] = {}
+    for outcome in study.outcomes:
+        if outcome.remark:
+            result.setdefault(outcome.remark, []).append(outcome.label)
+    return result
 
 
 def save_leakage(
@@ -137,7 +139,7 @@ def save_leakage(
 def reconstruction_figure(study: LeakageStudy, data: LabelledRecords) -> Any:
     """Pictures of the batch, one a row, each followed by its reconstruction under every protection."""
     truth = data.records[study.pool[study.batch]]
-    size, names = len(truth), [one.label for one in study.examples]
+    size, names = len(truth), [example.label for example in study.examples]
     wide = min(len(names) + 1, _PICTURES)
     groups = [study.examples[k : k + wide - 1] for k in range(0, len(names), wide - 1)]
     height = _PICTURE * size + _TITLE
@@ -146,8 +148,10 @@ def reconstruction_figure(study: LeakageStudy, data: LabelledRecords) -> Any:
         top = 1.0 - (g * height + _TITLE) / (len(groups) * height)
         grid = figure.add_gridspec(size, wide, wspace=0.12, hspace=0.12, left=0.01, right=0.99, top=top,
                                    bottom=top - (_PICTURE * size - 0.05) / (len(groups) * height))  # fmt: skip
-        columns = [("true record", truth, np.zeros(size, dtype=bool)),
-                   *((one.label, one.records, one.recovered) for one in group)]  # fmt: skip
+        columns = [
+            ("true record", truth, np.zeros(size, dtype=bool)),
+            *((item.label, item.records, item.recovered) for item in group),
+        ]
         for j, (name, records, recovered) in enumerate(columns):
             for i in range(size):
                 ax = figure.add_subplot(grid[i, j])
@@ -191,12 +195,12 @@ def _pictures(study: LeakageStudy, data: LabelledRecords) -> dict[str, list[Any]
 
 def _kinds(study: LeakageStudy) -> set[str]:
     """Kinds of the exact values: heuristic where the posterior was sampled."""
-    return {one.exact.c1.kind for one in study.outcomes if one.exact is not None}
+    return {outcome.exact.c1.kind for outcome in study.outcomes if outcome.exact is not None}
 
 
 def _guesses(study: LeakageStudy) -> str | None:
     """What the attacks of some protections do not say, or nothing."""
-    labels = [one.label for one in study.outcomes if one.no_better_than_guessing]
+    labels = [outcome.label for outcome in study.outcomes if outcome.no_better_than_guessing]
     if not labels:
         return None
     every = "all protections" if len(labels) == len(study.outcomes) else ", ".join(labels)
@@ -209,7 +213,7 @@ def _guesses(study: LeakageStudy) -> str | None:
 def _intervals(study: LeakageStudy) -> Details:
     """The intervals of the leakage that follow from the attacks under the reference protection."""
     reference = study.outcomes[study.settings["reference"]].label
-    rows = [(one.label, f"{one.total_variation:.3g}", shown(one.leakage)) for one in study.outcomes]
+    rows = [(outcome.label, f"{outcome.total_variation:.3g}", shown(outcome.leakage)) for outcome in study.outcomes]
     about = (
         f"From C1 and C2 of the attacks under '{reference}' and the total variation of the releases: C1 - C2 TV to "
         "C1 + C2 TV. Wide where releases differ much."
@@ -222,8 +226,10 @@ def _described(study: LeakageStudy, data: LabelledRecords, command: str) -> Mapp
     settings = study.settings
     names = ("rng", "threshold", "pseudo_count", "confidence")
     return {
-        "command": command, "training": str(settings["training"]), "attack": str(settings["attack"]),
+        "command": command,
+        "training": str(settings["training"]),
+        "attack": str(settings["attack"]),
         "data": f"{data.source}: {len(data.records):,} records of {data.records.shape[1]} features, "
         f"{len(data.classes)} classes",
         "settings": ", ".join(f"{name} = {settings[name]}" for name in names),
-    }  # fmt: skip
+    }

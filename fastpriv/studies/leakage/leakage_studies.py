@@ -250,7 +250,7 @@ class LeakageOutcome(Result):
         e = self.estimate
         pairs = {"c1": (e.c1, self.exact.c1), "recovered": (e.recovered, self.exact.recovered),
                  "vulnerability": (e.whole_batch, self.exact.vulnerability)}  # fmt: skip
-        return {name: _ratio(one, best) for name, (one, best) in pairs.items()}
+        return {name: _ratio(item, best) for name, (item, best) in pairs.items()}
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -319,12 +319,12 @@ class LeakageStudy(Table, Result):
     examples: tuple[ReconstructionExample, ...] = ()
 
     def __getitem__(self, label: str) -> LeakageOutcome:
-        for one in self.outcomes:
-            if one.label == label:
-                return one
+        for outcome in self.outcomes:
+            if outcome.label == label:
+                return outcome
         raise DomainError(
             f"label must be one of the protections of the study; got {validate.shown(label)}. They are "
-            f"{', '.join(one.label for one in self.outcomes)}."
+            f"{', '.join(item.label for item in self.outcomes)}."
         )
 
     def column_types(self) -> dict[str, CellType]:
@@ -335,11 +335,11 @@ class LeakageStudy(Table, Result):
     def rows(self) -> list[tuple[Any, ...]]:
         """One row a protection; None where something is not known."""
         table = []
-        for one in self.outcomes:
-            numbers = outcome_numbers(one)
-            found = (numbers.get(name) for name in _NUMBERS)
-            cells = [cell for number in found for cell in ((None,) * 3 if number is None else number.floats())]
-            table.append((one.label, *cells, one.remark))
+        for outcome in self.outcomes:
+            numbers = outcome_numbers(outcome)
+            result = (numbers.get(name) for name in _NUMBERS)
+            cells = [cell for number in result for cell in ((None,) * 3 if number is None else number.floats())]
+            table.append((outcome.label, *cells, outcome.remark))
         return table
 
     def metadata(self) -> dict[str, Any]:
@@ -443,7 +443,7 @@ def leakage_study(
     if plan.weights is None:
         starts = np.array([model.initial(_generator(root, _WEIGHTS, m)) for m in range(models)])
     else:
-        starts = np.array([checked_weights(model, one) for one in _rows("weights", plan.weights, models)])
+        starts = np.array([checked_weights(model, row) for row in _rows("weights", plan.weights, models)])
     unprotected = Training(model, rounds=plan.rounds, local_steps=plan.local_steps, learning_rate=plan.learning_rate,
                            batch="full", share=plan.share)  # fmt: skip
     trainings = tuple(unprotected.under(protection) for protection in grid.values())
@@ -457,14 +457,15 @@ def leakage_study(
         "rng": int(rng) if isinstance(rng, (int, np.integer)) else None,
     }  # fmt: skip
     settings = belongs | {
-        "protections": {name: repr(one) for name, one in grid.items()}, "n_models": models, "n_attacks": attacks,
+        "protections": {name: repr(item) for name, item in grid.items()}, "n_models": models, "n_attacks": attacks,
         "training": repr(trainings[first]), "reference": first, "pseudo_count": plan.pseudo_count,
         "confidence": plan.confidence,
     }  # fmt: skip
-    identity = {"version": __version__, "study": json.dumps(json_safe(belongs), sort_keys=True),
-                "data": cells.digest()}  # fmt: skip
-    with nullcontext() if store is None else ResultStore.open(store, identity=identity, resume=resume) as kept:
-        results = _computed(cells, tasks, [_cell_key(one, cells) for one in tasks], kept, n_jobs, executor, progress)
+    identity = {"version": __version__, "study": json.dumps(json_safe(belongs), sort_keys=True), "data": cells.digest()}
+    with nullcontext() if store is None else ResultStore.open(store, identity=identity, resume=resume) as selected:
+        results = _computed(
+            cells, tasks, [_cell_key(task, cells) for task in tasks], selected, n_jobs, executor, progress
+        )
     return _study(grid, cells, tasks, results, first, attacks, plan, settings)
 
 
@@ -497,22 +498,24 @@ class _Cells:
             return self.update(task, updates)
         words = _digest_words(repr(self.trainings[task.protection].protection).encode())
         stream = _generator(self.root, _ATTACK, task.model, task.attack, *words)
-        found = self.attack.reconstruct(updates, rng=stream)
-        named = match_to_pool(found.records, self.records[self.pool], threshold=self.threshold).astype(np.float64)
+        result = self.attack.reconstruct(updates, rng=stream)
+        named = match_to_pool(result.records, self.records[self.pool], threshold=self.threshold).astype(np.float64)
         if task.model or task.attack:
             return named
-        places = match_to_pool(found.records, self.records[self.pool[self.batch]])
-        rest = np.setdiff1d(np.arange(places.size), places)  # for reconstructions with NaN
-        places[places < 0] = rest
-        order = np.argsort(places)
+        indices = match_to_pool(result.records, self.records[self.pool[self.batch]])
+        remainder = np.setdiff1d(np.arange(indices.size), indices)  # for reconstructions with NaN
+        indices[indices < 0] = remainder
+        order = np.argsort(indices)
         recovered = named[order] == self.batch
-        return np.concatenate([named, recovered, np.asarray(found.records, dtype=np.float64)[order].ravel()])
+        return np.concatenate([named, recovered, np.asarray(result.records, dtype=np.float64)[order].ravel()])
 
     def updates(self, task: _Task) -> Updates:
         """The updates of the batch that are attacked: the same for all attacks on a model."""
         members = self.pool[self.batch]
         return self.trainings[task.protection].run(
-            self.records[members], self.labels[members], rng=_stream(self.root, _UPDATE, task.model),
+            self.records[members],
+            self.labels[members],
+            rng=_stream(self.root, _UPDATE, task.model),
             weights=self.starts[task.model],
         )
 
@@ -523,8 +526,8 @@ class _Cells:
         length = float(np.linalg.norm(mean))
         distortion = float(np.linalg.norm(updates.gradient(0) - mean)) / length if length > 0 else math.nan
         stream = _stream(self.root, _UPDATE, task.model, *_digest_words(repr(updates.training.protection).encode()))
-        found = _exact_posterior(updates, self.records[self.pool], self.labels[self.pool], self.batch, stream)
-        return np.concatenate([[distortion], found])
+        result = _exact_posterior(updates, self.records[self.pool], self.labels[self.pool], self.batch, stream)
+        return np.concatenate([[distortion], result])
 
     def digest(self) -> str:
         """Of the data, the pool and the batch."""
@@ -562,13 +565,13 @@ def _exact_posterior(
     if sampled:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SamplingWarning)  # said by the remark
-            found: Any = sampled_subset_posterior(likelihood, chains=_CHAINS, rng=stream, n_jobs=1)
-        code = _MIXED if found.mixed else _NOT_MIXED
+            result: Any = sampled_subset_posterior(likelihood, chains=_CHAINS, rng=stream, n_jobs=1)
+        code = _MIXED if result.mixed else _NOT_MIXED
     else:
-        found = posterior(likelihood, n_jobs=1)
-    identified = float(found.map_index == tuple(ordered.tolist()))
-    numbers = found.vulnerability.floats(), found.entropy.floats()
-    return np.concatenate([[code], *numbers, [identified], *found.inclusion.arrays()])
+        result = posterior(likelihood, n_jobs=1)
+    identified = float(result.map_index == tuple(ordered.tolist()))
+    numbers = result.vulnerability.floats(), result.entropy.floats()
+    return np.concatenate([[code], *numbers, [identified], *result.inclusion.arrays()])
 
 
 _ENUMERATED, _MIXED, _NOT_MIXED, _UNKNOWN, _TOO_MANY, _ALIKE = 0.0, -1.0, -2.0, 1.0, 2.0, 3.0
@@ -577,7 +580,7 @@ _REMARKS = {
     _UNKNOWN: "the exact posterior is known for one local step with normal noise, or none, and nothing behind it",
     _TOO_MANY: f"the pool has more than {_MOST_BATCHES:,} batches, which are not sampled without noise",
     _ALIKE: "without noise, other batches have the gradient of this one, or nearly so",
-}  # fmt: skip
+}
 
 
 def _likelihood(updates: Updates, records: FloatArray, labels: IntArray, size: int) -> SubsetLikelihood:
@@ -587,7 +590,7 @@ def _likelihood(updates: Updates, records: FloatArray, labels: IntArray, size: i
         batch_gradient(updates.model, weights, records, labels, guard.clip_example, size=size, sigma=guard.scale)
         for weights in updates.before
     )
-    return SubsetLikelihood.combined([one.column(updates.gradient(r)) for r, one in enumerate(rounds)])
+    return SubsetLikelihood.combined([item.column(updates.gradient(r)) for r, item in enumerate(rounds)])
 
 
 def _computed(
@@ -595,10 +598,10 @@ def _computed(
     progress: Progress,
 ) -> list[FloatArray]:  # fmt: skip
     """Results of all cells in order, those of the store first of all."""
-    wanted, found = set(keys), {}
+    wanted, answer = set(keys), {}
     if store is not None:
-        found = {key: store.unpacked(payload, np.frombuffer) for key, payload in store.items() if key in wanted}
-    missing = [i for i, key in enumerate(keys) if key not in found]
+        answer = {key: store.unpacked(payload, np.frombuffer) for key, payload in store.items() if key in wanted}
+    missing = [i for i, key in enumerate(keys) if key not in answer]
     report, close = parallel.progress_reporter(progress, len(tasks))
     backend, workers = parallel.configured_workers(n_jobs)
     threads = workers != 1 and getattr(backend, "supports_sharedmem", False)
@@ -608,13 +611,13 @@ def _computed(
         stack.callback(close)
         results = executors.ordered(cells, [tasks[i] for i in missing], executor=executor, n_jobs=n_jobs)
         stack.callback(results.close)
-        report(len(found))
-        for done, (i, result) in enumerate(zip(missing, results, strict=True), start=len(found) + 1):
-            found[keys[i]] = result
+        report(len(answer))
+        for done, (i, result) in enumerate(zip(missing, results, strict=True), start=len(answer) + 1):
+            answer[keys[i]] = result
             if store is not None:
                 store.put_many([(keys[i], np.ascontiguousarray(result).tobytes())])
             report(done)
-    return [found[key] for key in keys]
+    return [answer[key] for key in keys]
 
 
 def _study(
@@ -630,9 +633,11 @@ def _study(
         if kind == _ATTACK:
             attributions[c, m, t] = result[:size]
             if not m and not t:
-                examples.append(ReconstructionExample(
-                    list(grid)[c], result[2 * size :].reshape(size, -1), result[size : 2 * size] == 1.0
-                ))  # fmt: skip
+                examples.append(
+                    ReconstructionExample(
+                        list(grid)[c], result[2 * size :].reshape(size, -1), result[size : 2 * size] == 1.0
+                    )
+                )
         else:
             details[c, m] = result
     estimates = [
@@ -657,9 +662,7 @@ def _study(
     return LeakageStudy(tuple(outcomes), cells.pool, cells.batch, attributions, settings, tuple(examples))
 
 
-def _exact_leakage(
-    rows: list[FloatArray], size: int, pool: int, smoothing: float
-) -> tuple[ExactLeakage | None, str]:
+def _exact_leakage(rows: list[FloatArray], size: int, pool: int, smoothing: float) -> tuple[ExactLeakage | None, str]:
     """Exact values from the posteriors of all models, or None and why."""
     for row in rows:
         if row[0] > 0.0:
@@ -675,19 +678,19 @@ def _exact_leakage(
     words: dict[str, Any] = {"kind": "certified" if min(codes) == _ENUMERATED else "heuristic", "method": method}
     unmixed = codes.count(_NOT_MIXED)
     remark = f"chains did not mix for {unmixed} of {len(rows)} updates" if unmixed else ""
-    ordered = [np.sort(one, axis=1)[:, -size:].sum(axis=1).mean() / size for one in (middle, low, high)]
+    ordered = [np.sort(element, axis=1)[:, -size:].sum(axis=1).mean() / size for element in (middle, low, high)]
     numbers = {
         "c1": Estimate(c1, max(c1 - width, 0.0), min(c1 + width, max(SQRT_LOG_2_ABOVE, c1)), unit="1", **words),
         "recovered": _bracket(*(float(one) for one in ordered), unit="probability", **words),
         "vulnerability": _bracket(*(float(one) for one in table[:, :3].mean(axis=0)), unit="probability", **words),
-        "entropy": _bracket(*(float(one) for one in table[:, 3:6].mean(axis=0)), unit="nats", **words),
+        "entropy": _bracket(*(float(item) for item in table[:, 3:6].mean(axis=0)), unit="nats", **words),
     }
     for name, weight in (("kappa_3", 0.0), ("kappa_3_smoothed", smoothing)):
         with np.errstate(divide="ignore"):
-            value, one, two = (np.log((1.0 - weight) * part * (pool / size) + weight) for part in (middle, low, high))
-        least = np.maximum(np.maximum(one, -two), 0.0).max()
+            value, entry, two = (np.log((1.0 - weight) * part * (pool / size) + weight) for part in (middle, low, high))
+        least = np.maximum(np.maximum(entry, -two), 0.0).max()
         numbers[name] = _bracket(float(np.abs(value).max()), float(least),
-                                 float(np.maximum(np.abs(one), np.abs(two)).max()), unit="nats", **words)  # fmt: skip
+                                 float(np.maximum(np.abs(entry), np.abs(two)).max()), unit="nats", **words)  # fmt: skip
     return ExactLeakage(**numbers, identified=float(table[:, 6].mean()), method=method), remark
 
 
@@ -731,34 +734,35 @@ def _total_variation(first: Protection, second: Protection, training: Training) 
     if first == second:
         return 0.0
     alike = (first.clip_example, first.every_step) == (second.clip_example, second.every_step)
-    one, two = first.gaussian_sigma, second.gaussian_sigma
-    if one is None or two is None or not alike or one == two:
+    item, two = first.gaussian_sigma, second.gaussian_sigma
+    if item is None or two is None or not alike or item == two:
         return 1.0
     dimension = training.model.n_parameters * training.rounds * training.local_steps
     from scipy.special import gammainc
 
     # the densities of two centred normal distributions are equal on a sphere of this squared radius
-    ratio = math.log(two / one)
-    square = 2.0 * dimension * ratio / (one**-2 - two**-2)
-    inside = (float(gammainc(0.5 * dimension, 0.5 * square / sigma**2)) for sigma in (one, two))
+    ratio = math.log(two / item)
+    square = 2.0 * dimension * ratio / (item**-2 - two**-2)
+    inside = (float(gammainc(0.5 * dimension, 0.5 * square / sigma**2)) for sigma in (item, two))
     return min(1.0, abs(math.fsum((1.0, -1.0)[i] * mass for i, mass in enumerate(inside))) + _TOTAL_VARIATION_ERROR)
 
 
 def outcome_numbers(outcome: LeakageOutcome) -> dict[str, Estimate | None]:
     """Numbers of an outcome by their column, those of the exact posterior as ``exact_``; absent where unknown."""
-    found: dict[str, Estimate | None] = dict(outcome.estimate.estimates())
+    result: dict[str, Estimate | None] = dict(outcome.estimate.estimates())
     if outcome.exact is not None:
-        found |= {f"exact_{name}": one for name, one in outcome.exact.estimates().items()}
-    found |= {f"fraction_{name}": one for name, one in outcome.fractions().items()}
-    return found | {"leakage": outcome.leakage, "distortion": outcome.distortion}
+        result |= {f"exact_{name}": item for name, item in outcome.exact.estimates().items()}
+    result |= {f"fraction_{name}": entry for name, entry in outcome.fractions().items()}
+    return result | {"leakage": outcome.leakage, "distortion": outcome.distortion}
 
 
 def _ratio(one: Estimate, best: Estimate) -> Estimate:
     """What an attack attains by what is best, with the bounds of both; the number of nothing by nothing is 1."""
     (value, low, high), (top, least, most) = one.floats(), best.floats()
     if top == 0.0:
-        return Estimate(1.0, 0.0, math.inf, kind="statistical", unit="1", method="nothing to attain",
-                        confidence=one.confidence)  # fmt: skip
+        return Estimate(
+            1.0, 0.0, math.inf, kind="statistical", unit="1", method="nothing to attain", confidence=one.confidence
+        )
     return Estimate(
         value / top, low / most, high / least if least > 0 else math.inf, kind="statistical", unit="1",
         method="attacks by the exact optimum", confidence=one.confidence,
@@ -783,11 +787,11 @@ def _checked_grid(protections: Any) -> dict[str, Protection]:
     """Protections by label."""
     named = isinstance(protections, Mapping)
     listed = tuple(protections.values()) if named else validate.sequence("protections", protections, "protections")
-    for one in listed:
-        validate.instance("protections", one, Protection)
+    for item in listed:
+        validate.instance("protections", item, Protection)
     if not listed:
         raise DomainError("protections must have at least one entry; got none. Pass [Protection()].")
-    grid = dict(zip(map(str, protections) if named else (one.label for one in listed), listed, strict=True))
+    grid = dict(zip(map(str, protections) if named else (entry.label for entry in listed), listed, strict=True))
     if len(grid) < len(listed):
         raise DomainError(
             f"protections must be different; got {len(listed)} of which {len(grid)} have different labels. Pass a "

@@ -71,8 +71,12 @@ class TorchModel:
             )
         self.n_features = validate.count("n_features", n_features)
         self.n_classes = validate.count("n_classes", n_classes, 2)
-        sizes = (self.n_features,) if input_shape is None else tuple(
-            validate.count("input_shape", size) for size in validate.sequence("input_shape", input_shape, "sizes")
+        sizes = (
+            (self.n_features,)
+            if input_shape is None
+            else tuple(
+                validate.count("input_shape", size) for size in validate.sequence("input_shape", input_shape, "sizes")
+            )
         )
         if int(np.prod(sizes)) != self.n_features:
             raise ShapeError(
@@ -82,14 +86,14 @@ class TorchModel:
         self.input_shape = sizes
         self.module = copy.deepcopy(module).double().cpu().eval()
         self._names = [name for name, _ in self.module.named_parameters()]
-        self.n_parameters = sum(one.numel() for one in self.module.parameters())
+        self.n_parameters = sum(parameter.numel() for parameter in self.module.parameters())
         if self.n_parameters == 0:
             raise DomainError(f"module must have parameters; got a {type(module).__name__} without any. Pass another.")
         with torch.no_grad():
-            found = tuple(self.module(torch.zeros((2, *sizes), dtype=torch.float64)).shape)
-        if found != (2, self.n_classes):
+            result = tuple(self.module(torch.zeros((2, *sizes), dtype=torch.float64)).shape)
+        if result != (2, self.n_classes):
             raise ShapeError(
-                f"module must map 2 records to logits of shape {(2, self.n_classes)}; got shape {found}. Check "
+                f"module must map 2 records to logits of shape {(2, self.n_classes)}; got shape {result}. Check "
                 "n_classes and input_shape."
             )
 
@@ -105,12 +109,12 @@ class TorchModel:
             for part in fresh.modules():
                 if callable(reset := getattr(part, "reset_parameters", None)):
                     reset()
-        return np.concatenate([one.detach().numpy().ravel() for one in fresh.parameters()])
+        return np.concatenate([parameter.detach().numpy().ravel() for parameter in fresh.parameters()])
 
     @property
     def current(self) -> FloatArray:
         """The weights that the module came with, shape (P,)."""
-        return np.concatenate([one.detach().numpy().ravel() for one in self.module.parameters()])
+        return np.concatenate([parameter.detach().numpy().ravel() for parameter in self.module.parameters()])
 
     def logits(self, weights: ArrayLike, records: ArrayLike) -> FloatArray:
         """Scores of the classes, shape (S, C), of records of shape (S, D)."""
@@ -123,14 +127,14 @@ class TorchModel:
         """Cross-entropy of each record, shape (S,), in nats."""
         torch, w, x, y = self._arguments(weights, records, labels)
         with torch.no_grad():
-            found = torch.nn.functional.cross_entropy(self._logits(w, x), y, reduction="none")
-        return np.asarray(found.numpy())
+            result = torch.nn.functional.cross_entropy(self._logits(w, x), y, reduction="none")
+        return np.asarray(result.numpy())
 
     def gradient(self, weights: ArrayLike, records: ArrayLike, labels: ArrayLike) -> FloatArray:
         """Mean gradient of the records' losses by the weights, shape (P,)."""
         torch, w, x, y = self._arguments(weights, records, labels)
-        found = torch.func.grad(lambda p: torch.nn.functional.cross_entropy(self._logits(p, x), y))(w)
-        return np.concatenate([found[name].detach().numpy().ravel() for name in self._names])
+        result = torch.func.grad(lambda p: torch.nn.functional.cross_entropy(self._logits(p, x), y))(w)
+        return np.concatenate([result[name].detach().numpy().ravel() for name in self._names])
 
     def per_example_gradients(self, weights: ArrayLike, records: ArrayLike, labels: ArrayLike) -> FloatArray:
         """Gradient of each record's loss by the weights, shape (S, P)."""
@@ -139,8 +143,8 @@ class TorchModel:
         def loss(parameters: Any, record: Any, label: Any) -> Any:
             return torch.nn.functional.cross_entropy(self._logits(parameters, record[None]), label[None])
 
-        found = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(w, x, y)
-        return np.concatenate([found[name].detach().numpy().reshape(len(x), -1) for name in self._names], axis=1)
+        result = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(w, x, y)
+        return np.concatenate([result[name].detach().numpy().reshape(len(x), -1) for name in self._names], axis=1)
 
     def matching(
         self, weights: ArrayLike, records: ArrayLike, labels: ArrayLike, target: ArrayLike
@@ -152,7 +156,7 @@ class TorchModel:
         torch = _torch()
         w, x = checked_weights(self, weights), checked_records(self, records)
         goal = torch.from_numpy(checked_weights(self, target, "target").copy())
-        parameters = {name: one.requires_grad_() for name, one in self._parameters(torch, w).items()}
+        parameters = {name: entry.requires_grad_() for name, entry in self._parameters(torch, w).items()}
         inputs = self._inputs(torch, x).requires_grad_()
         soft = np.ndim(labels) == 2
         if soft:
@@ -162,10 +166,10 @@ class TorchModel:
             y = torch.from_numpy(checked_labels(self, labels, len(x)).copy())
         loss = torch.nn.functional.cross_entropy(self._logits(parameters, inputs), y)
         rows = torch.autograd.grad(loss, list(parameters.values()), create_graph=True)
-        value = ((torch.cat([one.reshape(-1) for one in rows]) - goal) ** 2).sum()
-        found = torch.autograd.grad(value, [inputs, logits] if soft else [inputs])
-        by_records = found[0].numpy().reshape(len(x), -1)
-        return value.item(), by_records, found[1].numpy() if soft else None
+        value = ((torch.cat([row.reshape(-1) for row in rows]) - goal) ** 2).sum()
+        result = torch.autograd.grad(value, [inputs, logits] if soft else [inputs])
+        by_records = result[0].numpy().reshape(len(x), -1)
+        return value.item(), by_records, result[1].numpy() if soft else None
 
     def _arguments(self, weights: ArrayLike, records: ArrayLike, labels: ArrayLike) -> tuple[Any, Any, Any, Any]:
         torch = _torch()
@@ -174,11 +178,11 @@ class TorchModel:
         return torch, self._parameters(torch, w), self._inputs(torch, x), torch.from_numpy(y.copy())
 
     def _parameters(self, torch: Any, weights: FloatArray) -> dict[str, Any]:
-        flat, start, found = torch.from_numpy(weights.copy()), 0, {}
-        for name, one in self.module.named_parameters():
-            found[name] = flat[start : start + one.numel()].reshape(one.shape)
-            start += one.numel()
-        return found
+        flat, start, result = torch.from_numpy(weights.copy()), 0, {}
+        for name, item in self.module.named_parameters():
+            result[name] = flat[start : start + item.numel()].reshape(item.shape)
+            start += item.numel()
+        return result
 
     def _inputs(self, torch: Any, x: FloatArray) -> Any:
         return torch.from_numpy(x.copy()).reshape(len(x), *self.input_shape)
@@ -222,7 +226,7 @@ def from_scikit_learn(estimator: Any) -> tuple[SoftmaxRegression | MultilayerPer
     >>> model, weights.shape
     (SoftmaxRegression(1, 2), (4,))
     """
-    kinds = {one.__name__ for one in type(estimator).__mro__ if one.__module__.startswith("sklearn.")}
+    kinds = {item.__name__ for item in type(estimator).__mro__ if item.__module__.startswith("sklearn.")}
     linear = bool(kinds & {"LogisticRegression", "SGDClassifier"})
     if not linear and "MLPClassifier" not in kinds:
         raise DomainError(
@@ -235,7 +239,8 @@ def from_scikit_learn(estimator: Any) -> tuple[SoftmaxRegression | MultilayerPer
     classes = len(estimator.classes_)
     if linear:
         one_against_rest = classes > 2 and (
-            "SGDClassifier" in kinds or estimator.solver == "liblinear"
+            "SGDClassifier" in kinds
+            or estimator.solver == "liblinear"
             or getattr(estimator, "multi_class", "auto") == "ovr"
         )
         if one_against_rest or ("SGDClassifier" in kinds and estimator.loss != "log_loss"):
@@ -246,15 +251,19 @@ def from_scikit_learn(estimator: Any) -> tuple[SoftmaxRegression | MultilayerPer
         rows = np.concatenate([estimator.coef_, np.reshape(estimator.intercept_, (-1, 1))], axis=1)
         return SoftmaxRegression(rows.shape[1] - 1, classes), _of_two_classes(rows, classes).ravel()
     activation = _SCIKIT_LEARN_ACTIVATIONS.get(estimator.activation)
-    if activation is None or estimator.out_activation_ not in ("softmax", "logistic") or (
-        classes > 2 and estimator.out_activation_ == "logistic"
+    if (
+        activation is None
+        or estimator.out_activation_ not in ("softmax", "logistic")
+        or (classes > 2 and estimator.out_activation_ == "logistic")
     ):
         raise DomainError(
             "estimator must have the activation logistic, tanh or relu, and one label a record; got activation "
             f"{estimator.activation!r} and output {estimator.out_activation_!r}. Fit one that has."
         )
-    layers = [np.concatenate([matrix.T, np.reshape(intercept, (-1, 1))], axis=1)
-              for matrix, intercept in zip(estimator.coefs_, estimator.intercepts_, strict=True)]  # fmt: skip
+    layers = [
+        np.concatenate([matrix.T, np.reshape(intercept, (-1, 1))], axis=1)
+        for matrix, intercept in zip(estimator.coefs_, estimator.intercepts_, strict=True)
+    ]
     layers[-1] = _of_two_classes(layers[-1], classes)
     hidden = [len(layer) for layer in layers[:-1]]
     model = MultilayerPerceptron(layers[0].shape[1] - 1, hidden, classes, activation)

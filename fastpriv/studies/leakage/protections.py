@@ -78,10 +78,11 @@ class Protection:
 
     def __post_init__(self) -> None:
         clips = {
-            name: None if value is None else
-            validate.scalar(name, value, "positive and finite", lambda x: (x > 0) & (x < np.inf))
+            name: None
+            if value is None
+            else validate.scalar(name, value, "positive and finite", lambda x: (x > 0) & (x < np.inf))
             for name, value in (("clip_example", self.clip_example), ("clip_batch", self.clip_batch))
-        }  # fmt: skip
+        }
         size = validate.scalar("scale", self.scale, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf))
         kind = validate.choice("noise", self.noise, _NOISES)
         if (kind == "none") != (size == 0.0):
@@ -90,12 +91,14 @@ class Protection:
                 "'gaussian' or 'laplace', and its scale."
             )
         checked = clips | {
-            "noise": kind, "scale": size,
-            "keep_fraction": validate.scalar("keep_fraction", self.keep_fraction, "above 0 and at most 1",
-                                             lambda x: (x > 0) & (x <= 1)),
+            "noise": kind,
+            "scale": size,
+            "keep_fraction": validate.scalar(
+                "keep_fraction", self.keep_fraction, "above 0 and at most 1", lambda x: (x > 0) & (x <= 1)
+            ),
             "levels": None if self.levels is None else validate.count("levels", self.levels, 2, _MOST_LEVELS),
             "every_step": validate.flag("every_step", self.every_step),
-        }  # fmt: skip
+        }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
@@ -112,6 +115,7 @@ class Protection:
         batch_size : float
             Number of records that the sum is divided by: the size of fixed batches, the expected one of Poisson ones.
         """
+
         def positive(name: str, value: Any) -> float:
             return validate.scalar(name, value, "positive and finite", lambda x: (x > 0) & (x < np.inf))
 
@@ -159,17 +163,21 @@ class Protection:
         if self.noise != "none":
             g = g + self.scale * (stream.standard_normal if self.noise == "gaussian" else stream.laplace)(size=g.size)
         if self.keep_fraction < 1.0:
-            kept = np.argsort(-np.abs(g), kind="stable")[: math.ceil(self.keep_fraction * g.size)]
+            selected = np.argsort(-np.abs(g), kind="stable")[: math.ceil(self.keep_fraction * g.size)]
             g, full = np.zeros(g.size), g
-            g[kept] = full[kept]
+            g[selected] = full[selected]
         if self.levels is not None:
             g = _quantised(g, self.levels, stream)
         return g
 
     def __repr__(self) -> str:
         """The arguments that are not left out."""
-        given = ((one.name, getattr(self, one.name)) for one in fields(self) if getattr(self, one.name) != one.default)
-        return f"Protection({', '.join(f'{name}={value!r}' for name, value in given)})"
+        values = (
+            (field.name, getattr(self, field.name))
+            for field in fields(self)
+            if getattr(self, field.name) != field.default
+        )
+        return f"Protection({', '.join(f'{name}={value!r}' for name, value in values)})"
 
 
 def _length(vector: FloatArray) -> float:

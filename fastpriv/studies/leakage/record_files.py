@@ -78,7 +78,7 @@ def read_records(
     if not file.is_file():
         fault = IsADirectoryError if file.is_dir() else FileNotFoundError
         raise fault(f"path must be an existing file; got {str(file)!r}. Check the path.")
-    if file.suffix in (".npz", ".npy") and (label is not None or any(one is not None for one in dialect.values())):
+    if file.suffix in (".npz", ".npy") and (label is not None or any(item is not None for item in dialect.values())):
         raise DomainError(
             f"label and the options of CSV files must be left out for {file.suffix}; got {str(file)!r}. An .npz names "
             "the array labels, an .npy has them in its last column."
@@ -130,7 +130,7 @@ def labelled_records(
     if not np.isfinite(width).all():
         raise DomainError("records must have differences that a double holds; got larger ones. Divide them by 1e10.")
     scaled = np.ascontiguousarray((table - low) / width)
-    texts = tuple(f"{one:g}" if names.dtype.kind == "f" else str(one) for one in classes)
+    texts = tuple(f"{class_:g}" if names.dtype.kind == "f" else str(class_) for class_ in classes)
     return LabelledRecords(scaled, numbers.astype(np.int64).reshape(-1), texts, shape, source)
 
 
@@ -168,10 +168,10 @@ def _table(file: ColumnFile, label: str | None) -> tuple[Any, Any]:
         raise DomainError(
             f"path must have a column of labels beside features; got {validate.shown(file.names)} alone. Add it."
         )
-    place = len(file.names) - 1
+    index = len(file.names) - 1
     if label is not None or file.names.count("label") == 1:
-        place = file.column_index("label" if label is None else label)
-    features = [j for j in range(len(file.names)) if j != place]
+        index = file.column_index("label" if label is None else label)
+    features = [j for j in range(len(file.names)) if j != index]
     rows = list(file.rows())
     values = np.array([[_number(row[j], file.decimal) for j in features] for row in rows])
     if not np.isfinite(values).all():
@@ -181,7 +181,7 @@ def _table(file: ColumnFile, label: str | None) -> tuple[Any, Any]:
             f"column {file.names[features[k]]!r} of record {i + 1}. Name the column of labels with --label, and leave "
             "out texts."
         )
-    return values, np.array([str(row[place]).strip() for row in rows])
+    return values, np.array([str(row[index]).strip() for row in rows])
 
 
 def _number(cell: Any, decimal: str | None) -> float:

@@ -180,8 +180,10 @@ class FixedThresholdLRT(_ReferenceAttack):
         self.panel, self.references = panel, references
         checked_references(panel, references)
         self.alpha = validate.scalar("alpha", alpha, "between 0 and 1, exclusive", lambda a: (a > 0) & (a < 1))
-        self.e0 = 0.5 / references.n_people if e0 is None else validate.scalar(
-            "e0", e0, "above 0 and at most 1/2", lambda e: (e > 0) & (e <= 0.5)
+        self.e0 = (
+            0.5 / references.n_people
+            if e0 is None
+            else validate.scalar("e0", e0, "above 0 and at most 1/2", lambda e: (e > 0) & (e <= 0.5))
         )
         self.threshold: float | None = None
         pbar = references.frequencies()
@@ -275,8 +277,8 @@ class AdaptiveThresholdLRT(FixedThresholdLRT):
     ) -> None:
         super().__init__(panel, references, e0=e0)
         size = references.n_people
-        self.n_smallest = max(1, size // 20) if n_smallest is None else validate.count(
-            "n_smallest", n_smallest, 1, size
+        self.n_smallest = (
+            max(1, size // 20) if n_smallest is None else validate.count("n_smallest", n_smallest, 1, size)
         )
         self.threshold = 0.0
 
@@ -436,7 +438,7 @@ def checked_references(panel: Any, references: Any) -> None:
     validate.instance("panel", panel, Panel)
     validate.instance("references", references, Panel)
     panel.require_disjoint(references, same_rows=_alike_by_chance(panel, references))
-    totals = [one.counts(np.ones(one.n_people, dtype=bool)) for one in (panel, references)]
+    totals = [side.counts(np.ones(side.n_people, dtype=bool)) for side in (panel, references)]
     total = totals[0] + totals[1]
     constant = np.flatnonzero((total == 0) | (total == panel.n_people + references.n_people))
     if constant.size:

@@ -318,11 +318,11 @@ def evaluate_attack(
         "releases": len(x), "members": int(b.sum()), "non_members": int((~b).sum()),
     }  # fmt: skip
     if pooled:
-        found, remark = _tpr_at_fpr(outcomes, rate, level)
+        result, remark = _tpr_at_fpr(outcomes, rate, level)
         advantage = _best_threshold(outcomes, np.ones(1), np.ones(1), level, joint=False, name="advantage")[0]
         area = _pooled_auc(outcomes, level)
     else:
-        (area, found, advantage), remark = _means_over_releases(x, b, rate, level), ""
+        (area, result, advantage), remark = _means_over_releases(x, b, rate, level), ""
     if posterior:
         gains = _bwma_of_posteriors(x, b, weights.ravel(), level)
     elif not pooled:
@@ -334,7 +334,7 @@ def evaluate_attack(
         method=gains.method, confidence=level,
     )  # fmt: skip
     remarks = (remark,) if remark else ()
-    return AttackEvaluation(area, found, advantage, bwma, **described, remarks=remarks)
+    return AttackEvaluation(area, result, advantage, bwma, **described, remarks=remarks)
 
 
 def _bwma_of_posteriors(x: FloatArray, b: BoolArray, gamma: FloatArray, level: float) -> Estimate:
@@ -351,12 +351,12 @@ def _bwma_of_releases(x: FloatArray, b: BoolArray, gamma: FloatArray, level: flo
 
 def _bwma_of_gains(
     gains: list[FloatArray], low: FloatArray, x: FloatArray, gamma: FloatArray, level: float, method: str
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """Means of gains a person of each release, between ``low`` and 1 - gamma, for each gamma."""
     numbers = []
     for values, lowest, weight in zip(gains, low.tolist(), gamma.tolist(), strict=True):
-        found = bounded_mean_interval(values, level, low=lowest, high=1.0 - weight, outcomes=x.size)
-        numbers.append(np.array(found) * x.shape[1])
+        result = bounded_mean_interval(values, level, low=lowest, high=1.0 - weight, outcomes=x.size)
+        numbers.append(np.array(result) * x.shape[1])
     value, lower, upper = np.array(numbers).reshape(-1, 3).T
     return _with_interval(value, lower, upper, level, "1", method)
 
@@ -389,8 +389,10 @@ def _means_over_releases(x: FloatArray, b: BoolArray, fpr: float, level: float) 
     members = b.sum(axis=1, keepdims=True)
     advantage = np.clip(_largest_gain(x, np.where(b, 1.0 / members, -1.0 / (x.shape[1] - members))), 0.0, 1.0)
     numbers: tuple[tuple[str, Unit, Any], ...] = (
-        ("AUC", "probability", auc(x, b)), ("TPR", "probability", tpr), ("advantage", "1", advantage),
-    )  # fmt: skip
+        ("AUC", "probability", auc(x, b)),
+        ("TPR", "probability", tpr),
+        ("advantage", "1", advantage),
+    )
     return [
         _with_interval(*bounded_mean_interval(np.asarray(values), level, outcomes=x.size), level, unit,
                       f"mean {name} of a release, bets on releases")
@@ -426,8 +428,8 @@ class _Outcomes:
     def halves(self) -> tuple[_Outcomes, _Outcomes]:
         """The outcomes of one half of the releases and of the other, the larger one."""
         order, middle = _order(len(self.scores)), len(self.scores) // 2
-        one, other = (_Outcomes(self.scores[i], self.membership[i]) for i in (order[:middle], order[middle:]))
-        return one, other
+        item, other = (_Outcomes(self.scores[i], self.membership[i]) for i in (order[:middle], order[middle:]))
+        return item, other
 
     def claimed(self, kind: int, thresholds: FloatArray) -> IntArray:
         """How many of a kind score at least each threshold, for each release, shape (R, e)."""
@@ -448,9 +450,7 @@ class _Outcomes:
         groups = fewest // max(1, round(per_root * fewest**0.25))
         return [kind[: len(kind) // groups * groups].reshape(groups, -1) for kind in kinds]
 
-    def gains(
-        self, thresholds: FloatArray, reward: FloatArray, price: FloatArray, *, joint: bool
-    ) -> list[FloatArray]:  # fmt: skip
+    def gains(self, thresholds: FloatArray, reward: FloatArray, price: FloatArray, *, joint: bool) -> list[FloatArray]:
         """Return independent numbers whose mean is reward x rate of members - price x rate of others, per threshold.
 
         They are means over the people of a release (``joint``), or over groups of targets.
@@ -533,10 +533,10 @@ def _pooled_auc(outcomes: _Outcomes, level: float) -> Estimate:
         totals = 2 * (members.sum(axis=1) * others.sum(axis=1) - (members * others).sum(axis=1))
         most = (size * outcomes.people) ** 2 // 2
         error = (1.0 - level) / 2.0
-        lower, rest = (
+        lower, remainder = (
             ratio_lower_bound(hits, totals, most, error, outcomes=x.size) for hits in (across, totals - across)
         )
-        upper = 1.0 - rest
+        upper = 1.0 - remainder
     return _with_interval(value, lower, upper, level, "probability", "Mann-Whitney, bets on groups of releases")
 
 
@@ -551,8 +551,8 @@ def _tpr_at_fpr(outcomes: _Outcomes, fpr: float, level: float) -> tuple[Estimate
         return bool(ratio_exceeds(outcomes.claimed(0, np.array([threshold])), totals, outcomes.people, fpr, error)[0])
 
     def missed(threshold: Any) -> bool:  # proof that P(s >= threshold) < fpr
-        rest = totals[:, None] - outcomes.claimed(0, np.array([threshold]))
-        return bool(ratio_exceeds(rest, totals, outcomes.people, 1.0 - fpr, error)[0])
+        remainder = totals[:, None] - outcomes.claimed(0, np.array([threshold]))
+        return bool(ratio_exceeds(remainder, totals, outcomes.people, 1.0 - fpr, error)[0])
 
     # the lowest and the highest candidate for t* that are not refused
     bounded = missed(math.nan)
@@ -637,9 +637,7 @@ def _best_threshold(
     return _with_interval(value * scale, lower * scale, np.minimum(upper, reward) * scale, level, "1", method)
 
 
-def _band_thresholds(
-    scores: FloatArray, membership: BoolArray, levels: FloatArray = _BAND_LEVELS
-) -> FloatArray:  # fmt: skip
+def _band_thresholds(scores: FloatArray, membership: BoolArray, levels: FloatArray = _BAND_LEVELS) -> FloatArray:
     """Distinct scores, ascending, near the levels of FPR and TPR where a band is computed."""
     groups = (scores[membership], scores[~membership])
     quantiles = [np.quantile(group, 1.0 - levels, method="nearest") for group in groups if group.size]

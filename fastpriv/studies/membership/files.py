@@ -108,7 +108,7 @@ def read_panel(
            [1, 0]])
     """
     file = validate.path("path", path)
-    ending = next((one for one in sorted(_ENDINGS, key=len, reverse=True) if file.name.lower().endswith(one)), None)
+    ending = next((item for item in sorted(_ENDINGS, key=len, reverse=True) if file.name.lower().endswith(item)), None)
     if ending is None:
         raise DomainError(f"path must end in one of {', '.join(_ENDINGS)}; got {str(file)!r}. Convert the file.")
     if not file.is_file():
@@ -124,14 +124,14 @@ def read_panel(
     elif with_alleles:
         people, blocks = vcf_blocks(file, counted_allele, multiallelic)
     else:
-        found: Any
+        result: Any
         if ending == ".npy":
-            found = _read_npy(file), None, None
+            result = _read_npy(file), None, None
         else:
-            found = _read_npz(file, bitorder) if ending == ".npz" else _read_csv(file)
-        if isinstance(found, Panel):
-            return found
-        values, people, names = found
+            result = _read_npz(file, bitorder) if ending == ".npz" else _read_csv(file)
+        if isinstance(result, Panel):
+            return result
+        values, people, names = result
         if coding in (None, "binary") and values.dtype.kind in "biu":
             return Panel(values, people=people, attributes=names)
         blocks = _matrix_blocks(file, values, people, names, coding or "binary")
@@ -248,9 +248,11 @@ def _read_csv(file: Path) -> tuple[NDArray[Any], list[str] | None, list[str] | N
     people: list[str] = []
     rows: list[NDArray[np.float32]] = []
     names: list[str] | None = None
-    with gzip.open(file, "rt", encoding="utf-8-sig", newline="") if file.name.lower().endswith(".gz") else open(
-        file, encoding="utf-8-sig", newline=""
-    ) as stream:
+    with (
+        gzip.open(file, "rt", encoding="utf-8-sig", newline="")
+        if file.name.lower().endswith(".gz")
+        else open(file, encoding="utf-8-sig", newline="") as stream
+    ):
         try:
             reader = csv.reader(lines_of(stream, file, _LONGEST_LINE, "path"), strict=True)
             first = next(reader, [])
@@ -331,12 +333,12 @@ def _packed(
 ) -> Panel:  # fmt: skip
     """The panel of the attributes of all blocks; whole bytes are packed as soon as there are some."""
     chunks: list[ByteArray] = []
-    rest: NDArray[np.bool_] | None = None  # columns that do not fill a byte yet
+    remainder: NDArray[np.bool_] | None = None  # columns that do not fill a byte yet
     names: list[str] = []
     compared = _ReferenceComparison(file, reference)
     for block in blocks:
         absent = block.copies == ABSENT
-        kept = np.ones(len(block.names), dtype=np.bool_)
+        selected = np.ones(len(block.names), dtype=np.bool_)
         if absent.any():
             if missing == "raise":
                 k, j = (int(i) for i in np.argwhere(absent)[0])
@@ -347,26 +349,26 @@ def _packed(
                     "Choose missing='drop_attributes' or 'as_zero'."
                 )
             if missing == "drop_attributes":
-                kept = ~absent.any(axis=0)
+                selected = ~absent.any(axis=0)
         compared.add(block)
         bits = (block.copies > 0) if coding == "carrier" else block.homozygous & ~absent
         if coding == "binary":
             bits = block.copies == 1
-        bits = bits if kept.all() else bits[:, kept]
-        names += [name for name, keep in zip(block.names, kept.tolist(), strict=True) if keep]
-        bits = bits if rest is None or not rest.shape[1] else np.concatenate([rest, bits], axis=1)
+        bits = bits if selected.all() else bits[:, selected]
+        names += [name for name, keep in zip(block.names, selected.tolist(), strict=True) if keep]
+        bits = bits if remainder is None or not remainder.shape[1] else np.concatenate([remainder, bits], axis=1)
         whole = bits.shape[1] // 8 * 8
         if whole:
             chunks.append(np.packbits(bits[:, :whole], axis=1, bitorder="little"))
-        rest = bits[:, whole:]
+        remainder = bits[:, whole:]
     compared.check()
-    if rest is None or not names:
+    if remainder is None or not names:
         raise DomainError(
             f"path must be a file with at least one attribute that is kept; got {str(file)!r} without any. Check the "
             "policies for missing genotypes and for sites of many alleles."
         )
-    if rest.shape[1]:
-        chunks.append(np.packbits(rest, axis=1, bitorder="little"))
+    if remainder.shape[1]:
+        chunks.append(np.packbits(remainder, axis=1, bitorder="little"))
     packed = np.concatenate(chunks, axis=1)
     packed.setflags(write=False)
     return Panel.from_packed(packed, len(names), people=people, attributes=names)
@@ -389,10 +391,10 @@ class _ReferenceComparison:
         """Compare the attributes of a block."""
         if self.reference is None:
             return
-        for name, allele, other, found in zip(
+        for name, allele, other, result in zip(
             block.names, block.alleles, block.others, block.frequency.tolist(), strict=True
         ):
-            if name not in self.reference or found != found:
+            if name not in self.reference or result != result:
                 continue
             wanted, frequency = self._entry(name)
             if wanted not in (allele, other):
@@ -401,11 +403,11 @@ class _ReferenceComparison:
                     f"{allele!r} and {other!r} in {str(self.file)!r}. Its alleles come from another file, or from the "
                     "other strand."
                 )
-            found = found if wanted == allele else 1 - found
+            result = result if wanted == allele else 1 - result
             self.compared += 1
-            apart = abs(found - frequency)
-            if apart > _FLIPPED_DISTANCE and abs(1 - found - frequency) < apart / 2:
-                self.swapped.append((name, wanted, found, frequency))
+            apart = abs(result - frequency)
+            if apart > _FLIPPED_DISTANCE and abs(1 - result - frequency) < apart / 2:
+                self.swapped.append((name, wanted, result, frequency))
 
     def _entry(self, name: str) -> tuple[str, float]:
         assert self.reference is not None
@@ -429,10 +431,10 @@ class _ReferenceComparison:
                 f"reference must know SNPs of the file; got none of those in {str(self.file)!r}. Compare the names."
             )
         if self.swapped:
-            name, allele, found, frequency = self.swapped[0]
+            name, allele, result, frequency = self.swapped[0]
             raise DomainError(
                 f"path must be a file whose alleles are those of the reference; got {str(self.file)!r}, in which "
-                f"{allele!r} at {name!r} has frequency {found:.4g} instead of {frequency:.4g} ({len(self.swapped)} of "
+                f"{allele!r} at {name!r} has frequency {result:.4g} instead of {frequency:.4g} ({len(self.swapped)} of "
                 f"{self.compared} SNPs fit with their alleles swapped). Check that the .bim, or the alleles, belong to "
                 "these genotypes."
             )

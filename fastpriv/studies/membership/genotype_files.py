@@ -63,8 +63,8 @@ def _counted_block(
         frequency = np.where(known, copies, 0).sum(axis=0) / total
     swap = _allele_choice(file, counted, words, first, second, names, start, frequency)
     copies = np.where(known & swap, ploidy - copies, copies).astype(np.int8)
-    alleles = [two if other else one for one, two, other in zip(first, second, swap.tolist(), strict=True)]
-    others = [one if other else two for one, two, other in zip(first, second, swap.tolist(), strict=True)]
+    alleles = [two if other else item for item, two, other in zip(first, second, swap.tolist(), strict=True)]
+    others = [entry if other else two for entry, two, other in zip(first, second, swap.tolist(), strict=True)]
     homozygous = known & (copies == ploidy) & (copies > 0)
     return GenotypeBlock(copies, homozygous, names, alleles, others, np.where(swap, 1 - frequency, frequency))
 
@@ -87,20 +87,20 @@ def _allele_choice(
             )
         wanted = [str(counted[name]) for name in names]
     else:
-        given = validate.sequence("counted_allele", counted, "alleles, one for each SNP")
-        if len(given) < start + len(names):
+        values = validate.sequence("counted_allele", counted, "alleles, one for each SNP")
+        if len(values) < start + len(names):
             raise DomainError(
-                f"counted_allele must name the allele of every SNP; got {len(given)} for more in {str(file)!r}. "
+                f"counted_allele must name the allele of every SNP; got {len(values)} for more in {str(file)!r}. "
                 "Name them in the order of the file."
             )
-        wanted = [str(one) for one in given[start : start + len(names)]]
-    for name, allele, one, two in zip(names, wanted, first, second, strict=True):
-        if allele not in (one, two):
+        wanted = [str(item) for item in values[start : start + len(names)]]
+    for name, allele, element, two in zip(names, wanted, first, second, strict=True):
+        if allele not in (element, two):
             raise DomainError(
-                f"counted_allele must be an allele of its SNP; got {allele!r} at {name!r}, which has {one!r} and "
+                f"counted_allele must be an allele of its SNP; got {allele!r} at {name!r}, which has {element!r} and "
                 f"{two!r} in {str(file)!r}. The alleles may be those of the other strand."
             )
-    return np.array([allele != one for allele, one in zip(wanted, first, strict=True)])
+    return np.array([allele != entry for allele, entry in zip(wanted, first, strict=True)])
 
 
 def damaged_file(file: Path, fault: Exception) -> DomainError:
@@ -145,9 +145,10 @@ def bed_blocks(file: Path, counted: Any) -> tuple[list[str], Iterator[GenotypeBl
     if size != 3 + n_snps * each:
         whole = (size - 3) % each == 0
         reason = (
-            f"{(size - 3) // each} SNPs where the .bim has {n_snps}" if whole
+            f"{(size - 3) // each} SNPs where the .bim has {n_snps}"
+            if whole
             else f"{size} bytes where {n_snps} SNPs of {n_people} people take {3 + n_snps * each}"
-        )  # fmt: skip
+        )
         raise DomainError(
             f"path must be a .bed that agrees with its .bim and .fam; got {str(file)!r} with {reason}. It was cut, or "
             "the .bim or .fam is that of another file."
@@ -165,7 +166,7 @@ def bed_blocks(file: Path, counted: Any) -> tuple[list[str], Iterator[GenotypeBl
                 names = [
                     name if name not in (".", "0", "") else f"{where}:{at}"
                     for name, where, at in zip(ids[part], chromosome[part], position[part], strict=True)
-                ]  # fmt: skip
+                ]
                 yield _counted_block(
                     file, copies, np.int8(2), counted, ("A1", "A2"), first[part], second[part], names, start
                 )

@@ -61,9 +61,7 @@ def _variance(part: FrequencyRelease, sizes: FloatArray) -> float:
     return max(unit * float(sizes[1:] @ np.square(scale)), _LEAST_VARIANCE)
 
 
-def _moments(
-    prior: MembershipPrior, people: int
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+def _moments(prior: MembershipPrior, people: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
     """P(n = 0 ... K), E b, E b / n, Cov(b, b / n) and Cov(b / n)."""
     if isinstance(prior, FixedSizeMembership):
         n = prior.n0
@@ -92,6 +90,7 @@ def _moments(
 
 def _equal_moments(q: float, people: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """P(n), E[b_k n^-p] and E[b_k b_l n^-p] for p = 0, 1, 2, before the condition that there is a member."""
+
     def binomial(trials: int) -> FloatArray:
         n = np.arange(trials + 1)
         logs = np.asarray(log_binomial_coefficients(trials, n)) + n * math.log(q) + (trials - n) * math.log1p(-q)
@@ -119,11 +118,11 @@ def _unequal_moments(q: FloatArray) -> tuple[FloatArray, list[tuple[FloatArray, 
     phi = np.exp(np.log(factors).sum(axis=0))
     sizes = np.maximum(np.real(np.fft.fft(phi)) / points, 0.0)[: people + 1]
     inverse = q[:, None] / factors
-    found = []
+    result = []
     for power in range(3):
         weights = np.where((n >= 1) & (n <= people), np.maximum(n, 1.0) ** -power, 0.0)
         spectrum = np.fft.fft(weights) / points * phi  # sum over n of g(n) z^-n
         single = np.real(inverse @ (spectrum * z))
         double = np.real((inverse * (spectrum * z * z)) @ inverse.T)
-        found.append((single, double))
-    return sizes, found
+        result.append((single, double))
+    return sizes, result

@@ -172,8 +172,8 @@ class AttackOutcome(Result):
     def numbers(self) -> tuple[Estimate | None, ...]:
         """AUC, TPR at the FPR, advantage, BWMA and utility loss; None where the attack does not apply."""
         e = self.evaluation
-        found = (None,) * 4 if e is None else (e.auc, e.tpr_at_fpr, e.advantage, e.bwma)
-        return (*found, self.utility_loss)
+        result = (None,) * 4 if e is None else (e.auc, e.tpr_at_fpr, e.advantage, e.bwma)
+        return (*result, self.utility_loss)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -247,10 +247,10 @@ class AttackStudy(Table, Result):
     settings: Mapping[str, Any]
 
     def __getitem__(self, names: tuple[str, str]) -> AttackOutcome:
-        for one in self.outcomes:
-            keys = [key for key, title in _TITLES.items() if title == one.attack]
-            if names in [(one.defence, text) for text in (one.attack, *keys)]:
-                return one
+        for outcome in self.outcomes:
+            keys = [key for key, title in _TITLES.items() if title == outcome.attack]
+            if names in [(outcome.defence, text) for text in (outcome.attack, *keys)]:
+                return outcome
         raise DomainError(
             f"names must be a defence and an attack of the study; got {validate.shown(names)}. Defences: "
             f"{', '.join(self.defences())}; attacks: {', '.join(self.attacks())}."
@@ -258,11 +258,11 @@ class AttackStudy(Table, Result):
 
     def defences(self) -> tuple[str, ...]:
         """Names of the defences, in order."""
-        return tuple(dict.fromkeys(one.defence for one in self.outcomes))
+        return tuple(dict.fromkeys(outcome.defence for outcome in self.outcomes))
 
     def attacks(self) -> tuple[str, ...]:
         """Names of the attacks, in order."""
-        return tuple(dict.fromkeys(one.attack for one in self.outcomes))
+        return tuple(dict.fromkeys(outcome.attack for outcome in self.outcomes))
 
     def column_types(self) -> dict[str, CellType]:
         """The columns by name; numbers have columns ``_lower`` and ``_upper`` beside."""
@@ -273,19 +273,20 @@ class AttackStudy(Table, Result):
     def rows(self) -> list[tuple[Any, ...]]:
         """One row an attack on a defence; None where an attack does not apply."""
         table = []
-        for one in self.outcomes:
-            cells = [cell for number in one.numbers()
-                     for cell in ((None,) * 3 if number is None else number.floats())]  # fmt: skip
-            table.append((one.defence, one.attack, *cells, one.remark))
+        for outcome in self.outcomes:
+            cells = [
+                cell for number in outcome.numbers() for cell in ((None,) * 3 if number is None else number.floats())
+            ]
+            table.append((outcome.defence, outcome.attack, *cells, outcome.remark))
         return table
 
     def remarks(self) -> dict[str, list[str]]:
         """The outcomes, as texts, of each remark."""
-        found: dict[str, list[str]] = {}
-        for one in self.outcomes:
-            if one.remark:
-                found.setdefault(one.remark, []).append(f"{one.defence}, {one.attack}")
-        return found
+        result: dict[str, list[str]] = {}
+        for outcome in self.outcomes:
+            if outcome.remark:
+                result.setdefault(outcome.remark, []).append(f"{outcome.defence}, {outcome.attack}")
+        return result
 
     def metadata(self) -> dict[str, Any]:
         """Settings, and the utility loss of a constant."""
@@ -374,23 +375,23 @@ def attack_study(
     report, close = parallel.progress_reporter(progress, len(models) * len(options.attacks))
     outcomes, examples, done = [], [], 0
     try:
-        with nullcontext() if store is None else _opened(store, settings, panel, references) as kept:
+        with nullcontext() if store is None else _opened(store, settings, panel, references) as selected:
             for index, (defence, model) in enumerate(models.items()):
-                found = model.simulate(options.n_releases, rng=_stream(root, index, 0))
+                result = model.simulate(options.n_releases, rng=_stream(root, index, 0))
                 loss = mean_over_simulations(
-                    np.abs(found.released - model.frequencies(found.membership)).mean(axis=1), level, "1"
+                    np.abs(result.released - model.frequencies(result.membership)).mean(axis=1), level, "1"
                 )
                 for name in options.attacks:
                     key = index * len(_TITLES) + list(_TITLES).index(name)
                     stream = _stream(root, index, _STREAMS[name])
                     compute = partial(
-                        attack_scores, name, model, references, found.released, options.n_training, stream, n_jobs
+                        attack_scores, name, model, references, result.released, options.n_training, stream, n_jobs
                     )
-                    scores, remark = _kept_scores(kept, key, compute)
-                    outcomes.append(_outcome(defence, name, scores, found.membership, loss, remark, options))
+                    scores, remark = _kept_scores(selected, key, compute)
+                    outcomes.append(_outcome(defence, name, scores, result.membership, loss, remark, options))
                     done += 1
                     report(done)
-                example = _example(defence, model, found, _stream(root, index, _EXAMPLE_STREAM), n_jobs)
+                example = _example(defence, model, result, _stream(root, index, _EXAMPLE_STREAM), n_jobs)
                 if "bayes" in options.attacks and example is not None:
                     examples.append(example)
     finally:
@@ -408,8 +409,8 @@ def _stream(root: SeedSequence, *key: int) -> SeedSequence:
 
 def _opened(store: Any, settings: Mapping[str, Any], panel: Panel, references: Panel) -> ResultStore:
     digest = hashlib.blake2b(digest_size=16)
-    for one in (panel, references):
-        digest.update(one.packed.tobytes())
+    for side in (panel, references):
+        digest.update(side.packed.tobytes())
     text = json.dumps({**settings, "data": digest.hexdigest()}, sort_keys=True)
     return ResultStore.open(store, identity={"version": __version__, "study": text})
 
@@ -462,12 +463,12 @@ def _bayes_scores(model: FrequencyRelease, released: FloatArray, stream: SeedSeq
         return None, f"more than {MAX_PEOPLE} people without noise are not sampled"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # said by the remark
-        found = BayesAttacker(model, sweeps=_SWEEPS, chains=2, rng=stream, n_jobs=n_jobs).posterior(released)
-    mixed = int(np.sum(found.mixed))
+        result = BayesAttacker(model, sweeps=_SWEEPS, chains=2, rng=stream, n_jobs=n_jobs).posterior(released)
+    mixed = int(np.sum(result.mixed))
     remark = f"sampled; chains mixed for {mixed} of {len(released)} releases"
     if mixed < len(released):
         remark += ", so that this is a lower bound on what the exact attack attains"
-    return np.asarray(found.probabilities.value), remark
+    return np.asarray(result.probabilities.value), remark
 
 
 def _outcome(
@@ -476,13 +477,13 @@ def _outcome(
 ) -> AttackOutcome:  # fmt: skip
     if scores is None:
         return AttackOutcome(defence, _TITLES[name], None, None, loss, remark)
-    found = evaluate_attack(
+    result = evaluate_attack(
         scores, membership, fpr=options.fpr, gamma=options.gamma, confidence=options.confidence,
         posterior=name == "bayes",
     )  # fmt: skip
-    remarks = "; ".join(text for text in (remark, *found.remarks) if text)
+    remarks = "; ".join(text for text in (remark, *result.remarks) if text)
     curve = roc_curve(scores, membership, confidence=options.confidence)
-    return AttackOutcome(defence, _TITLES[name], found, curve, loss, remarks)
+    return AttackOutcome(defence, _TITLES[name], result, curve, loss, remarks)
 
 
 def _example(
@@ -549,13 +550,13 @@ def _table_of(study: AttackStudy) -> TextTable:
     headings = ("defence", "attack", ("AUC", "interval"), (f"TPR at FPR {fpr:g}", "interval"),
                 ("advantage", "interval"),
                 (f"BWMA, gamma = {gamma:g}", "interval"), ("utility loss", "interval"))  # fmt: skip
-    rows = [(one.defence, one.attack, *map(shown, one.numbers())) for one in study.outcomes]
+    rows = [(outcome.defence, outcome.attack, *map(shown, outcome.numbers())) for outcome in study.outcomes]
     return TextTable(headings, rows, "Every attack on every defence", numeric=range(2, 7))
 
 
 def _defence(study: AttackStudy, defence: str, drawn: bool) -> list[Any]:
     noise = study.settings["defences"][defence]
-    example = next((one for one in study.examples if one.defence == defence), None)
+    example = next((item for item in study.examples if item.defence == defence), None)
     images: list[Any] = []
     if curves := roc_curves(study, defence):
         images.append((partial(roc_axes, curves, defence), f"ROC curves, {defence}"))

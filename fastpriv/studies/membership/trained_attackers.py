@@ -176,9 +176,10 @@ class ClassifierAttacker(_TrainedAttack):
         released : array_like, shape (..., m)
             Releases.
         """
-        return self._answers(released, lambda model, x: (
-            model.predict_proba(x)[:, 1] if self.kind == "tree" else model.decision_function(x)
-        ))  # fmt: skip
+        return self._answers(
+            released,
+            lambda model, x: model.predict_proba(x)[:, 1] if self.kind == "tree" else model.decision_function(x),
+        )
 
     def predict_proba(self, released: ArrayLike) -> FloatArray:
         """Probabilities of membership as the classifiers state them, shape (..., K); not of support vector machines.
@@ -277,8 +278,12 @@ class NetworkAttacker(_TrainedAttack):
         self, hidden: Any = None, *, epochs: int = 30, batch_size: int = 128, learning_rate: float = 2e-3,
         decay: float = 0.95, validation: float = 0.1, rng: RNGLike = None,
     ) -> None:  # fmt: skip
-        self.hidden = None if hidden is None else tuple(
-            validate.count("hidden", width) for width in validate.sequence("hidden", hidden, "widths of layers")
+        self.hidden = (
+            None
+            if hidden is None
+            else tuple(
+                validate.count("hidden", width) for width in validate.sequence("hidden", hidden, "widths of layers")
+            )
         )
         self.epochs = validate.count("epochs", epochs)
         self.batch_size = validate.count("batch_size", batch_size, _SMALLEST_BATCH)
@@ -294,9 +299,7 @@ class NetworkAttacker(_TrainedAttack):
         self.history: list[tuple[float, float]] = []
         self._layers: _Layers | None = None
 
-    def fit(
-        self, released: ArrayLike, membership: ArrayLike, *, progress: parallel.Progress = None
-    ) -> NetworkAttacker:  # fmt: skip
+    def fit(self, released: ArrayLike, membership: ArrayLike, *, progress: parallel.Progress = None) -> NetworkAttacker:
         """Train the network.
 
         Parameters
@@ -313,8 +316,8 @@ class NetworkAttacker(_TrainedAttack):
         r, b = training_releases(released, membership, people)
         root = random_streams.root(self.rng)
         held_out = int(self.validation * len(r))
-        rest = len(r) - held_out
-        if rest < _SMALLEST_BATCH:
+        remainder = len(r) - held_out
+        if remainder < _SMALLEST_BATCH:
             raise DomainError(
                 f"released must have at least {_SMALLEST_BATCH} releases that are not held out; got {len(r)}, of which "
                 f"{held_out} are held out. Simulate more."
@@ -324,7 +327,7 @@ class NetworkAttacker(_TrainedAttack):
         # scikit-learn knows what two labels are; of a single person it would take them for two classes
         labels = y if people > 1 else np.repeat(y, 2, axis=1)
         network = classifier(
-            self._widths(r.shape[1], people), alpha=0.0, batch_size=min(self.batch_size, rest), shuffle=False,
+            self._widths(r.shape[1], people), alpha=0.0, batch_size=min(self.batch_size, remainder), shuffle=False,
             max_iter=1, warm_start=True, random_state=int(random_streams.stream_words(root, (1,), 1)[0] % 2**32),
         )  # fmt: skip
         report, close = parallel.progress_reporter(progress, self.epochs)
@@ -332,13 +335,15 @@ class NetworkAttacker(_TrainedAttack):
         best, layers = math.inf, None
         try:
             for epoch in range(self.epochs):
-                shuffled = np.random.default_rng(random_streams.stream_words(root, (2, epoch), 4)).permutation(rest)
+                shuffled = np.random.default_rng(random_streams.stream_words(root, (2, epoch), 4)).permutation(
+                    remainder
+                )
                 network.set_params(learning_rate_init=self.learning_rate * self.decay**epoch)
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # that one epoch does not converge
                     network.fit(x[shuffled], labels[shuffled])
                 trained = _layers_of(network, people)
-                tested = _cross_entropy(_logits(trained, x[rest:]), y[rest:]) if held_out else math.nan
+                tested = _cross_entropy(_logits(trained, x[remainder:]), y[remainder:]) if held_out else math.nan
                 history.append((float(network.loss_) / labels.shape[1], tested))
                 if not tested >= best:
                     best, layers = tested, trained
@@ -405,13 +410,13 @@ def _layers_of(network: Any, people: int) -> _Layers:
 def _logits(layers: _Layers, x: FloatArray) -> FloatArray:
     """Outputs (n, outputs) of inputs (n, inputs)."""
     *hidden, (last, last_shift) = layers
-    found = np.zeros((len(x), last.shape[1]))
+    result = np.zeros((len(x), last.shape[1]))
     for part in parallel.blocks(len(x), _ROWS):
         rows = x[part]
         for matrix, shift in hidden:
             rows = np.maximum(rows @ matrix + shift, 0.0)
-        found[part] = rows @ last + last_shift
-    return found
+        result[part] = rows @ last + last_shift
+    return result
 
 
 def _cross_entropy(logits: FloatArray, members: BoolArray) -> float:

@@ -102,9 +102,11 @@ class Paper:
         yield json.dumps({"fastpriv": VERSION, "source": SOURCE}, indent=1)[:-2] + ',\n "figures": ['
         for i, figure in enumerate(self.figures):
             head = {
-                "name": figure.name, "parameters": dict(figure.parameters), "seconds": figure.seconds,
+                "name": figure.name,
+                "parameters": dict(figure.parameters),
+                "seconds": figure.seconds,
                 "curves": figure.meanings(),
-            }  # fmt: skip
+            }
             yield ("," if i else "") + "\n  " + json.dumps(head)[:-1] + ', "table": ['
             for j, row in enumerate(figure.named_rows()):
                 yield (",\n   " if j else "\n   ") + json.dumps(json_safe(row))
@@ -270,6 +272,8 @@ def _numbers_of_figure_4(figure: PaperFigure) -> dict[str, Any]:
 
 # Numbers that the observation of each figure names.
 _NUMBERS: dict[str, Callable[[PaperFigure], dict[str, Any]]] = {
-    "figure1": _numbers_of_figure_1, "figure2": _numbers_of_figure_2, "figure3": _numbers_of_figure_3,
+    "figure1": _numbers_of_figure_1,
+    "figure2": _numbers_of_figure_2,
+    "figure3": _numbers_of_figure_3,
     "figure4": _numbers_of_figure_4,
-}  # fmt: skip
+}

@@ -126,13 +126,23 @@ class DefenceEvaluation(Result):
         fpr = self.attacks[0].evaluation.fpr if self.attacks else 0.0
         heads = ("defence", "utility loss", "attacker", "training", "AUC", f"TPR at FPR {fpr:g}", "advantage")
         losses = {
-            "judged": self.clipped_utility_loss, "constant": self.constant_loss, "Gaussian noise": self.gaussian_loss,
-        }  # fmt: skip
+            "judged": self.clipped_utility_loss,
+            "constant": self.constant_loss,
+            "Gaussian noise": self.gaussian_loss,
+        }
         rows: list[tuple[str, ...]] = [heads]
-        for one in self.attacks:
-            found = one.evaluation
-            numbers = (f"{x:.3f}" for x in (found.auc, found.tpr_at_fpr, found.advantage))
-            rows.append((one.defence, f"{losses[one.defence]:.4f}".split(" ")[0], one.attacker, one.training, *numbers))
+        for attack in self.attacks:
+            result = attack.evaluation
+            numbers = (f"{x:.3f}" for x in (result.auc, result.tpr_at_fpr, result.advantage))
+            rows.append(
+                (
+                    attack.defence,
+                    f"{losses[attack.defence]:.4f}".split(" ")[0],
+                    attack.attacker,
+                    attack.training,
+                    *numbers,
+                )
+            )
         return "\n".join([*aligned(rows), *self.remarks])
 
 
@@ -208,7 +218,7 @@ def evaluate_defence(
     number, most = (
         validate.count("training", training, 2, validate.MOST_ENTRIES),
         validate.count("releases", releases, _REPLICATES, validate.MOST_ENTRIES),
-    )  # fmt: skip
+    )
     level = open_probability("confidence", confidence)
     root = random_streams.root(rng)
     chosen = _attackers(attackers, references, panel, root)
@@ -267,23 +277,23 @@ JudgedAttack, DefenceJudgement, judge_defence = AttackResult, DefenceEvaluation,
 
 def _attackers(attackers: Any, references: Panel | None, panel: Panel, root: Any) -> tuple[Any, ...]:
     if attackers is None:
-        found: tuple[Any, ...] = (NetworkAttacker(rng=int(random_streams.stream_words(root, (6,), 1)[0])),)
+        result: tuple[Any, ...] = (NetworkAttacker(rng=int(random_streams.stream_words(root, (6,), 1)[0])),)
         if references is not None:
             kinds = (FixedThresholdLRT, AdaptiveThresholdLRT, DworkScore)
-            found += tuple(kind(panel, references) for kind in kinds)
-        return found
+            result += tuple(kind(panel, references) for kind in kinds)
+        return result
     if references is not None:
         raise DomainError(
             "references must be left out where attackers are given; got both. Build the attackers of the references."
         )
-    found = validate.sequence("attackers", attackers, "attackers, each with a name and scores")
-    for i, one in enumerate(found):
-        if isinstance(one, type) or not (hasattr(one, "scores") and hasattr(one, "name")):
+    result = validate.sequence("attackers", attackers, "attackers, each with a name and scores")
+    for i, item in enumerate(result):
+        if isinstance(item, type) or not (hasattr(item, "scores") and hasattr(item, "name")):
             raise DomainError(
-                f"attackers must have a name and scores; got {validate.shown(one)} at index {i}. Build one of "
+                f"attackers must have a name and scores; got {validate.shown(item)} at index {i}. Build one of "
                 "fastpriv.membership."
             )
-    return found
+    return result
 
 
 def _stream(root: Any, key: int) -> Any:

@@ -191,8 +191,8 @@ class FiniteDefence(Result):
         error = errors.max(initial=0.0) + 16 * len(logs) * UNIT_ROUNDOFF + 4 * UNIT_ROUNDOFF * np.abs(prior).max()
         best = (0.0, 0.0, 0.0)
         for row, mine in zip(logs[:, shown], errors[:, shown], strict=True):
-            for one, two in ((row, total[shown]), (total[shown], row)):
-                best = _larger(best, _largest(one, two, mine + error))
+            for item, two in ((row, total[shown]), (total[shown], row)):
+                best = _larger(best, _largest(item, two, mine + error))
         return _certified(tuple(2.0 * x for x in best), "largest log ratio of joint posterior and prior")
 
     def with_epsilon(self, epsilon: float) -> FiniteDefence:
@@ -269,9 +269,7 @@ def row_numbers(rows: Any, wanted: Any) -> IndexArray:
     try:
         return np.array([number[row.tobytes()] for row in np.ascontiguousarray(wanted + 0.0)], dtype=np.intp)
     except KeyError:
-        raise DomainError(
-            "released must be rows of releases; got another release. Pass what simulate gives."
-        ) from None
+        raise DomainError("released must be rows of releases; got another release. Pass what simulate gives.") from None
 
 
 def draw_columns(table: FloatArray, random: Any) -> IndexArray:
