@@ -69,7 +69,7 @@ def posterior(likelihood: SubsetLikelihood, prior: Any, options: Options) -> Pos
     return replace(
         result,
         **numbers,  # type: ignore[arg-type]
-        map_index=members_of_number(int(result.map_index), pool),
+        map_index=members_of_number(int(result.map_index), pool),  # type: ignore[arg-type]
         cost={"subsets": size, "passes": 2},
     )
 
