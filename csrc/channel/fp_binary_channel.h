@@ -79,4 +79,11 @@ FP_INLINE double fp_bac_capacity(double e0, double c0, double e1, double c1)
         ? value : NAN;
 }
 
+/* The ufuncs (common/fp_ufunc.h): number of inputs, name, function of single numbers. */
+#define FP_BINARY_CHANNEL_FUNCTIONS(F)                      \
+    F(1, binary_entropy, FP_NAME(fp_binary_entropy_of))     \
+    F(2, binary_entropy_with_complement, fp_binary_entropy) \
+    F(2, bac_capacity, FP_NAME(fp_bac_capacity_of))         \
+    F(4, bac_capacity_with_complements, fp_bac_capacity)
+
 #endif

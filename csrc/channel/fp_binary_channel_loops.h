@@ -2,7 +2,4 @@
 FP_INLINE double FP_NAME(fp_binary_entropy_of)(double p) { return fp_binary_entropy(p, 1.0 - p); }
 FP_INLINE double FP_NAME(fp_bac_capacity_of)(double a, double b) { return fp_bac_capacity(a, 1.0 - a, b, 1.0 - b); }
 
-FP_LOOP_1(binary_entropy, FP_NAME(fp_binary_entropy_of))
-FP_LOOP_2(binary_entropy_with_complement, fp_binary_entropy)
-FP_LOOP_2(bac_capacity, FP_NAME(fp_bac_capacity_of))
-FP_LOOP_4(bac_capacity_with_complements, fp_bac_capacity)
+FP_BINARY_CHANNEL_FUNCTIONS(FP_LOOP)

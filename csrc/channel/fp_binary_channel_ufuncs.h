@@ -8,12 +8,6 @@
 #define FP_LOOPS "channel/fp_binary_channel_loops.h"
 #include "common/fp_variants.h"
 
-#define FP_BINARY_CHANNEL_FUNCTIONS(F)   \
-    F(1, binary_entropy)                 \
-    F(2, binary_entropy_with_complement) \
-    F(2, bac_capacity)                   \
-    F(4, bac_capacity_with_complements)
-
 FP_BINARY_CHANNEL_FUNCTIONS(FP_SCALAR)
 
 static fp_ufunc fp_binary_channel_ufuncs[] = {

@@ -1,14 +1,17 @@
 /* From a scalar function to a NumPy ufunc: block kernels, the one strided loop around them, and the table.
  *
- * A room that offers ufuncs has two headers.  The loops, included once per instruction set (fp_variants.h):
+ * A subject that offers ufuncs has a list of them: the number of inputs, one to four, the name, and the function of
+ * single numbers.
  *
- *     FP_LOOP_1(erfc, fp_erfc)                      one input
- *     FP_LOOP_2(ndtr_difference, fp_ndtr_diff)      two inputs; FP_LOOP_3 takes three, FP_LOOP_4 four
+ *     #define FP_SPECIAL_FUNCTIONS(F) F(1, erfc, fp_erfc) F(2, ndtr_difference, fp_ndtr_diff) ...
  *
- * and, after all variants are included, the list of functions by their number of inputs, made into a table and into
- * functions of single numbers, which other compiled code calls:
+ * Its header of loops, included once per instruction set (fp_variants.h), makes the loops of the list,
  *
- *     #define FP_SPECIAL_FUNCTIONS(F) F(1, erfc) F(2, ndtr_difference) ...
+ *     FP_SPECIAL_FUNCTIONS(FP_LOOP)
+ *
+ * and its header of ufuncs, after all variants are included, the table and the functions of single numbers, which other
+ * compiled code calls:
+ *
  *     FP_SPECIAL_FUNCTIONS(FP_SCALAR)
  *     static fp_ufunc fp_special_ufuncs[] = { FP_SPECIAL_FUNCTIONS(FP_UFUNC) };
  *
@@ -101,13 +104,15 @@ typedef struct {
         _Pragma("GCC ivdep") for (ptrdiff_t i = 0; i < n; i++) out[i] = scalar(a[i], b[i], c[i], d[i]);                \
     }
 
+#define FP_LOOP(count, stem, scalar) FP_LOOP_##count(stem, scalar)
+
 #if FP_HAVE_VARIANTS
 #define FP_VARIANTS(stem) {(void *)stem##_baseline, (void *)stem##_avx2, (void *)stem##_avx512}
 #else
 #define FP_VARIANTS(stem) {(void *)stem##_baseline, (void *)stem##_baseline, (void *)stem##_baseline}
 #endif
 
-#define FP_UFUNC(count, stem)                                                                                          \
+#define FP_UFUNC(count, stem, ...)                                                                                     \
     {.name = #stem, .inputs = count, .outputs = 1, .loop = fp_ufunc_loop_##count, .variants = FP_VARIANTS(stem),                     \
      .scalar = (void *)stem##_scalar, .selected = &stem##_selected},
 /* A ufunc with a loop of its own; `core` is the signature of a generalised one, else NULL */
@@ -117,7 +122,7 @@ typedef struct {
         .variants = FP_VARIANTS(stem)                                                                                  \
     }
 
-#define FP_SCALAR(count, stem)                                                                                         \
+#define FP_SCALAR(count, stem, ...)                                                                                    \
     static void *stem##_selected;                                                                                      \
     FP_SCALAR_##count(stem)
 #define FP_SCALAR_1(stem) static double stem##_scalar(double a) { FP_SCALAR_CALL(stem, &a) }

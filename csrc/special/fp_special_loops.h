@@ -1,17 +1,5 @@
 /* The loops of fastpriv.special; no include guard: common/fp_variants.h includes this once per instruction set. */
-FP_LOOP_1(exp, fp_exp)
-FP_LOOP_1(expm1, fp_expm1)
-FP_LOOP_1(log, fp_log)
-FP_LOOP_1(log1p, fp_log1p)
-FP_LOOP_1(erfc, fp_erfc)
-FP_LOOP_1(erfcx, fp_erfcx)
-FP_LOOP_1(mills_ratio, fp_mills)
-FP_LOOP_1(ndtr, fp_ndtr)
-FP_LOOP_1(log_ndtr, fp_log_ndtr)
-FP_LOOP_1(log1mexp, fp_log1mexp)
-FP_LOOP_2(logaddexp, fp_logaddexp)
-FP_LOOP_2(ndtr_difference, fp_ndtr_diff)
-FP_LOOP_2(log_ndtr_difference, fp_log_ndtr_diff)
+FP_SPECIAL_FUNCTIONS(FP_LOOP)
 
 /* log sum exp(x_i) = m + log1p(copies of m beyond the first + sum over x_i < m of exp(x_i - m)), m the maximum.  Sums
  * run in FP_LANES lanes, lane i % FP_LANES taking term i, folded pairwise: the same order on every instruction set. */

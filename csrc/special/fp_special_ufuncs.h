@@ -18,6 +18,21 @@ FP_INLINE void fp_load_padded(double *block, const char *x, ptrdiff_t left, ptrd
         block[i] = -INFINITY;
 }
 
+#define FP_SPECIAL_FUNCTIONS(F)                 \
+    F(1, exp, fp_exp)                           \
+    F(1, expm1, fp_expm1)                       \
+    F(1, log, fp_log)                           \
+    F(1, log1p, fp_log1p)                       \
+    F(1, erfc, fp_erfc)                         \
+    F(1, erfcx, fp_erfcx)                       \
+    F(1, mills_ratio, fp_mills)                 \
+    F(1, ndtr, fp_ndtr)                         \
+    F(1, log_ndtr, fp_log_ndtr)                 \
+    F(1, log1mexp, fp_log1mexp)                 \
+    F(2, logaddexp, fp_logaddexp)               \
+    F(2, ndtr_difference, fp_ndtr_diff)         \
+    F(2, log_ndtr_difference, fp_log_ndtr_diff)
+
 #define FP_LOOPS "special/fp_special_loops.h"
 #include "common/fp_variants.h"
 
@@ -30,21 +45,6 @@ static void fp_reduction_loop(char **args, const ptrdiff_t *dimensions, const pt
             ((fp_reduction *)reduction)(args[0] + i * steps[0], dimensions[1], steps[2]);
     fp_flags_restore(held);
 }
-
-#define FP_SPECIAL_FUNCTIONS(F) \
-    F(1, exp)                   \
-    F(1, expm1)                 \
-    F(1, log)                   \
-    F(1, log1p)                 \
-    F(1, erfc)                  \
-    F(1, erfcx)                 \
-    F(1, mills_ratio)           \
-    F(1, ndtr)                  \
-    F(1, log_ndtr)              \
-    F(1, log1mexp)              \
-    F(2, logaddexp)             \
-    F(2, ndtr_difference)       \
-    F(2, log_ndtr_difference)
 
 FP_SPECIAL_FUNCTIONS(FP_SCALAR)
 
