@@ -107,10 +107,10 @@ def kl(p: Any, q: Any, request: Request, *, both: bool = False) -> Estimate:
 
 def _widened_by_integrals(outcome: RunOutcome) -> RunOutcome:
     """An interval of a mean log ratio that also holds for densities divided by the integrals that the run saw, where
-    these are not equal within their errors but too near to be told apart for sure: a factor of the densities moves the
-    mean by its logarithm."""
+    these are not equal within their errors: a factor of the densities moves the mean by its logarithm. Mass of Q out of
+    reach of the draws of P is no such factor."""
     integrals = outcome.integrals
-    if integrals is None or outcome.distribution != "direct":
+    if integrals is None or outcome.distribution != "direct" or integrals.verdict == "out of reach":
         return outcome
     if not (integrals.ratio > 0.0 and math.isfinite(integrals.error)):
         return outcome
@@ -135,7 +135,7 @@ def jensen_shannon(p: Any, q: Any, request: Request) -> Estimate:
 def total_variation(p: Any, q: Any, request: Request) -> Estimate:
     """sup_E |P(E) - Q(E)|."""
     p, q = _reduced(p, q)
-    pair = distribution_pair(p, q, request.root, request.time_budget)
+    pair = distribution_pair(p, q, request.root)
     swapped = not pair.sources_p  # the distance is the same from either side
     pair = pair.swapped() if swapped else pair
     problems = [pair.direct(Integrand((Term("hockey_stick_forward", _NO_PARAMETER),), 0.0, 1.0))]
@@ -454,7 +454,7 @@ def _reduced(p: Any, q: Any) -> tuple[Any, ...]:
 def _sampled_pair(p: Any, q: Any, request: Request, *, both: bool) -> tuple[Any, Any, DistributionPair]:
     """P and Q reduced, and their pair, if there are samples of P, and of Q where ``both`` are drawn from."""
     p, q = _reduced(p, q)
-    pair = distribution_pair(p, q, request.root, request.time_budget)
+    pair = distribution_pair(p, q, request.root)
     for name, sources in (("p", pair.sources_p), ("q", pair.sources_q))[: 1 + both]:
         if not sources:
             raise DomainError(

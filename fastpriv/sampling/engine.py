@@ -333,7 +333,7 @@ def compare_normalisation(
     problem: SamplingProblem, log_ratios: LogRatioSums | None, request: Request
 ) -> IntegralComparison | None:
     """Compare the integrals of the densities, by all samples and a few of Q where they are of P alone."""
-    if log_ratios is None or problem.normalisation_warned:
+    if log_ratios is None:
         return None
     if problem.q_sources:
         n = min(sum(log_ratios.counts) // Q_SAMPLE_RATIO, MAX_Q_SAMPLES)

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 __all__ = [
     "DISTRIBUTIONS",
     "POINTS",
-    "UNLIMITED",
     "Request",
     "Sampling",
     "SamplingOptions",
@@ -283,9 +282,6 @@ class TimeBudget:
     def portion(self, share: float) -> TimeBudget:
         """A budget of this share of the remaining time."""
         return TimeBudget(self.remaining * share, self)
-
-
-UNLIMITED = TimeBudget(math.inf)  # budget of a run without a limit of time
 
 
 def never_expired() -> bool:

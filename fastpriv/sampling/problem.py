@@ -8,8 +8,6 @@ P and Q are each a GaussianMixture, a Density, or one side of a LogRatio (``dist
 brought to the coordinates in which they cost least; a density that only its owner knows keeps them as they are.
 """
 
-# bounds: none - how many draws functions are tried on
-
 from __future__ import annotations
 
 import math
@@ -27,8 +25,6 @@ from ..base.parallel import blocks
 from ..distributions import Density, GaussianMixture, LogRatio
 from ..distributions.packed import Packed, log_density, log_density_information, pack, pack_together
 from ..kernels import _sample_terms
-from .options import UNLIMITED, TimeBudget
-from .statistics.normalisation import compare_integrals_and_warn
 
 __all__ = [
     "DOMINATING_SHARE", "DistributionPair", "EvaluableDensity", "Integrand", "LogDensities", "RatioSide",
@@ -41,8 +37,7 @@ DRAWING_COST = 40.0  # of drawing a sample, for each coordinate
 USER_COST, PLAIN_COST = 100.0, 1e4  # of a density known to its owner alone, for each coordinate; in plain Python
 TERM_ROWS = 8  # parameters of an integrand whose values are held at a time: bounds the memory of a tile
 DOMINATING_SHARE = 0.25  # share of the samples that the dominating proposal keeps beside local normals
-TRIAL_DRAWS, MIN_TRIAL_DRAWS = 1024, 16  # draws that functions are tried on: usually, and when time is short
-TRIAL_TIME = 0.2  # share of the remaining time that a trial may take
+TRIAL_DRAWS = 16  # of the other distribution, on which a function without a sampler is tried
 ONE_COMPONENT = np.ones(1)  # weights of a source without components
 
 
@@ -170,8 +165,6 @@ class SamplingProblem:
         Whether a density is known to its owner alone: its normalisation is in doubt, and mass may hide from samples.
     q_sources : tuple of SampleSource
         Sources of Q where samples are of P alone, for a comparison of the integrals.
-    normalisation_warned : bool
-        Whether a warning of the normalisation has been given already.
     """
 
     distribution: str
@@ -183,7 +176,6 @@ class SamplingProblem:
     monitors_tail: bool = False
     user_density: bool = False
     q_sources: tuple[SampleSource, ...] = ()
-    normalisation_warned: bool = False
 
     @property
     def has_components(self) -> bool:
@@ -324,8 +316,6 @@ class DistributionPair:
         Where samples of each come from; empty where there is no sampler.
     both_mixtures : bool
         Whether both are mixtures, so that tails are known to be light.
-    normalisation_warned : bool
-        Whether a first trial has already warned that the densities are not normalised.
     """
 
     p: Packed | EvaluableDensity
@@ -333,7 +323,6 @@ class DistributionPair:
     sources_p: tuple[SampleSource, ...]
     sources_q: tuple[SampleSource, ...]
     both_mixtures: bool
-    normalisation_warned: bool = False
 
     def direct(self, integrand: Integrand, *, heavy: bool = False) -> SamplingProblem:
         """Samples of P; ``heavy`` says that the variance may be infinite."""
@@ -355,27 +344,26 @@ class DistributionPair:
         return SamplingProblem(
             distribution, sources, self.p, self.q, (), integrand, user_density=not self.both_mixtures,
             monitors_tail=heavy or not (self.both_mixtures or integrand.bounded),
-            normalisation_warned=self.normalisation_warned,
         )  # fmt: skip
 
 
-def distribution_pair(p: Any, q: Any, root: SeedSequence, time_budget: TimeBudget = UNLIMITED) -> DistributionPair:
+def distribution_pair(p: Any, q: Any, root: SeedSequence) -> DistributionPair:
     """The pair. Functions are tried once: their errors and the warning of plain Python come from here."""
     if isinstance(p, LogRatio):
-        warned = _try_ratio(p, root, time_budget)
+        p.trial(random_streams.stream_words(root, (9, 0), 4))
         numerator, denominator = RatioSide(p, "p"), RatioSide(p, "q")
         q_sources = (SampleSource.of(denominator, ONE_COMPONENT),) if "q" in p.sides else ()
         p_sources = (SampleSource.of(numerator, ONE_COMPONENT),)
-        return DistributionPair(numerator, denominator, p_sources, q_sources, False, warned)
+        return DistributionPair(numerator, denominator, p_sources, q_sources, False)
     if isinstance(p, GaussianMixture) and isinstance(q, GaussianMixture):
         first, second = pack_together(p, q).packs
         sources = (SampleSource.of_mixture(first, p),), (SampleSource.of_mixture(second, q),)
         return DistributionPair(first, second, *sources, True)
-    warned = _try_densities(p, q, root, time_budget)
+    _try_densities(p, q, root)
     (density_p, sources_p), (density_q, sources_q) = _density_and_sources(p), _density_and_sources(q)
     if not sources_p and not sources_q:
         raise DomainError("p must have a sampler, or q; got neither. Pass Density(log_density, sampler, ...).")
-    return DistributionPair(density_p, density_q, sources_p, sources_q, False, warned)
+    return DistributionPair(density_p, density_q, sources_p, sources_q, False)
 
 
 def proposal_problem(
@@ -414,36 +402,12 @@ def _density_and_sources(distribution: Any) -> tuple[Packed | EvaluableDensity, 
     return distribution, (SampleSource.of(distribution, ONE_COMPONENT),) if distribution.has_sampler else ()
 
 
-def _try_densities(p: Any, q: Any, root: SeedSequence, time_budget: TimeBudget) -> bool:
-    """Call every function on a few points, compare the integrals if there are draws; return whether that warned."""
-    cost = 0.0
-    words = [random_streams.stream_words(root, (9, index), 4) for index in range(2)]
-    draws = [_trial_draws(distribution, words[index]) for index, distribution in enumerate((p, q))]
-    for distribution, own_draws, other_draws, seed in zip((p, q), draws, draws[::-1], words, strict=True):
+def _try_densities(p: Any, q: Any, root: SeedSequence) -> None:
+    """Call every function on a few points: its own draws, or those of the other distribution."""
+    for index, (distribution, other) in enumerate(((p, q), (q, p))):
         if isinstance(distribution, Density):
-            cost += distribution.trial(seed, None if own_draws is not None else other_draws).evaluate
-    n = _affordable_draws(cost * sum(x is not None for x in draws), time_budget)
-    few = [None if x is None else np.ascontiguousarray(x[:, :n]) for x in draws]
-    at_p, at_q = (None if x is None else _log_density(p, x) - _log_density(q, x) for x in few)
-    return compare_integrals_and_warn(at_p, at_q).verdict != "equal"
-
-
-def _try_ratio(ratio: LogRatio, root: SeedSequence, time_budget: TimeBudget) -> bool:
-    words = random_streams.stream_words(root, (9, 0), 4)
-    n = _affordable_draws(ratio.trial(words).evaluate * len(ratio.sides), time_budget)
-    log_ratios = {side: ratio.evaluate(ratio.draw(words, n, side), drawn_from=side) for side in ratio.sides}
-    return compare_integrals_and_warn(log_ratios["p"], log_ratios.get("q")).verdict != "equal"
-
-
-def _affordable_draws(nanoseconds: float, time_budget: TimeBudget) -> int:
-    """TRIAL_DRAWS, or as many as TRIAL_TIME allows where each costs so many nanoseconds; 0 is an unknown cost."""
-    able = math.inf
-    if nanoseconds > 0.0:
-        able = TRIAL_TIME * time_budget.remaining / max(1e-9 * nanoseconds, 1e-12)
-    if able >= TRIAL_DRAWS:
-        return TRIAL_DRAWS
-    time_budget.mark_affected()
-    return max(MIN_TRIAL_DRAWS, int(able))
+            words = random_streams.stream_words(root, (9, index), 4)
+            distribution.trial(words, None if distribution.has_sampler else _trial_draws(other, words))
 
 
 def _trial_draws(distribution: Any, words: WordArray) -> FloatArray | None:
@@ -451,10 +415,3 @@ def _trial_draws(distribution: Any, words: WordArray) -> FloatArray | None:
         drawn = distribution.sample(TRIAL_DRAWS, rng=words.tolist())
         return np.ascontiguousarray(drawn.reshape(TRIAL_DRAWS, -1).T)
     return distribution.draw(words, TRIAL_DRAWS) if distribution.has_sampler else None
-
-
-def _log_density(distribution: Any, x: FloatArray) -> FloatArray:
-    if isinstance(distribution, GaussianMixture):
-        return log_density(pack(distribution), x)
-    values: FloatArray = distribution.evaluate(x)
-    return values
