@@ -28,8 +28,8 @@ from .replicates import (
     SegmentSum,
     add_q_samples,
     batch_values,
-    max_probes,
-    min_useful_probes,
+    empty_sums,
+    probes_wanted,
     segments,
     with_neyman_allocation,
 )
@@ -39,7 +39,6 @@ from .stages import (
     PILOT_SHARE,
     RATES,
     REPLICATES,
-    SECOND_REPLICATES,
     Estimand,
     PlanningReference,
     Stage,
@@ -50,26 +49,23 @@ from .stages import (
     net_size,
     planning_reference,
     replicates_equal,
-    second_pilot_size,
     split_budget,
 )
 from .statistics.normalisation import IntegralComparison, LogRatioSums
-from .statistics.tail_index import LargestValues, PointMoments
+from .statistics.tail_index import LargestValues
 
-__all__ = ["RunOutcome", "compare_normalisation", "measured_pace", "merged_log_ratios", "run"]
+__all__ = ["RunOutcome", "compare_normalisation", "measured_pace", "run"]
 
 # The pilot
 PILOT_REPLICATES = 16
 PILOT_POINTS = 2**10  # of a replicate, at most
 LOOSE_RTOL, LOOSE_POINTS = 3e-3, 2**8  # from this rtol on these suffice; fewer would mistake what pays in long runs
 PILOT_COST = 2.0**22  # components times coordinates times points of a pilot's replicate
-POINTS_TRIED = ("sobol", "antithetic")  # point sets that pilots compare unless one is requested
 PILOT_TIME, ALLOCATION_TIME = 0.5, 0.25  # shares of the time that pilots and probes may take
 PROBE_SHARE = 4  # one part in so many of the remaining samples may be probes: a component without any may matter most
 
 # Stages
 MIN_REPLICATES = 4  # that make an interval when a stage is cut short
-MANY, MANY_FROM = 128, 1024  # replicates where each then has MANY_FROM points or more: a better known spread
 FIRST_POINTS = 1024  # of a replicate of the first stage, at most, where there is nothing to plan from
 MIN_NET_INCREASE = 0.125  # of the points so far: smaller nets would add more error than points
 CONSTANT = 2**17  # equal values after which no more are asked for where no number of them bounds their mean
@@ -120,17 +116,21 @@ class RunOutcome:
 
 
 @dataclass
-class _StageSampler:
-    """Samples stages within a budget, and collects the statistics of all of them."""
+class _Run:
+    """Samples stages within a budget; an interruption leaves what was reached unchanged."""
 
     request: Request
+    estimand: Estimand
+    problem: SamplingProblem
+    points: str = "plain"
+    pilot: Stage | None = None
+    stages: list[Stage] = field(default_factory=list)
+    statistics: SegmentSum | None = None  # of all stages but pilots
+    estimates: ValueAndBounds | None = None
     samples: int = 0
     seconds: float = 0.0
     cost: float = 0.0  # that was sampled in these seconds
     interruption: bool = False
-    moments: PointMoments | None = None
-    largest_values: LargestValues | None = None
-    log_ratios: LogRatioSums | None = None
 
     def interrupted(self) -> bool:
         """Whether Ctrl-C was heard; a method, since type checkers take an attribute for unchanged."""
@@ -140,25 +140,21 @@ class _StageSampler:
     def samples_left(self) -> int:
         return self.request.sample_budget - self.samples
 
-    def stage(
-        self, problem: SamplingProblem, points: str, key: tuple[int, ...], replicates: int, n: int, *,
-        pilot: bool = False,
-    ) -> Stage:  # fmt: skip
+    def stage(self, key: tuple[int, ...], replicates: int, n: int, *, pilot: bool = False) -> Stage:
         """As many of the replicates as time allows, MIN_REPLICATES at least; fewer when interrupted."""
-        work = segments(problem, points, self.request.root, key, replicates, n, collects_moments=not pilot)
+        problem = self.problem
+        work = segments(problem, self.points, self.request.root, key, replicates, n, collects_moments=not pilot)
         sums = np.zeros((replicates, problem.integrand.size))
         complete, began = 0, time.monotonic()
-        log_ratios: LogRatioSums | None = None
+        statistics = empty_sums(problem, collects_moments=not pilot)
         results = self._sums(work)
         try:
             for segment, segment_sum in zip(work, results, strict=True):
-                end = segment.begin + segment.count
-                sums[segment.begin : end] += segment_sum.sums
-                self._collect(segment_sum)
-                log_ratios = merged_log_ratios(log_ratios, segment_sum.log_ratios)
-                self.samples += segment.count * (segment.last - segment.first)
+                sums[segment.replicate] += segment_sum.sums
+                statistics.merge_statistics(segment_sum)
+                self.samples += segment.last - segment.first
                 if segment.last == n:
-                    complete = end
+                    complete = segment.replicate + 1
                     if complete >= MIN_REPLICATES and self.request.time_budget.expired():
                         break
         except KeyboardInterrupt:
@@ -167,9 +163,12 @@ class _StageSampler:
             results.close()
         self.seconds += time.monotonic() - began
         self.cost += complete * n * problem.cost
+        stage = Stage(sums[:complete] / n, n, _points_independent(problem, self.points), statistics.log_ratios)
         if not pilot:
-            self.log_ratios = merged_log_ratios(self.log_ratios, log_ratios)
-        return Stage(sums[:complete] / n, n, _points_independent(problem, points), log_ratios)
+            total = empty_sums(problem, collects_moments=True) if self.statistics is None else self.statistics
+            total.merge_statistics(statistics)
+            self.statistics = total
+        return stage
 
     def _sums(self, work: Segments) -> Generator[SegmentSum, None, None]:
         """The sums of the segments, in order; those that last are kept in the store, and taken from it."""
@@ -181,42 +180,144 @@ class _StageSampler:
             return ordered(work.summed, range(len(work)), **how)
         return _sums_with_store(work, request, how)
 
-    def _collect(self, segment_sum: SegmentSum) -> None:
-        if segment_sum.moments is None:
-            return
-        if self.moments is None:
-            self.moments, self.largest_values = segment_sum.moments, segment_sum.largest_values
-            return
-        self.moments.merge(segment_sum.moments)
-        if self.largest_values is not None and segment_sum.largest_values is not None:
-            self.largest_values.merge(segment_sum.largest_values)
-
-    def affordable(self, problem: SamplingProblem) -> float:
+    def affordable(self) -> float:
         """Points that the rest of the time should allow, by the pace so far."""
         if not self.cost:
             return math.inf
-        return PACE_SHARE * self.request.time_budget.remaining * self.cost / self.seconds / problem.cost
+        return PACE_SHARE * self.request.time_budget.remaining * self.cost / self.seconds / self.problem.cost
 
-    def limited(self, problem: SamplingProblem, points: float, share: float = 1.0) -> float:
+    def limited(self, points: float, share: float = 1.0) -> float:
         """``points``, or what this share of the time allows, at least 1."""
-        able = share * self.affordable(problem)
+        able = share * self.affordable()
         if able >= points:
             return points
         self.request.time_budget.mark_affected()
         return max(able, 1.0)
 
+    def until_stopped(self, problems: Sequence[SamplingProblem]) -> str:
+        """Run pilot, allocation and stages; return the reason for stopping."""
+        request, estimand = self.request, self.estimand
+        self.cost, self.seconds = measured_pace(max(problems, key=lambda problem: problem.cost), request)
+        self._choose_by_pilot(problems)
+        if self.interrupted():
+            return "interrupted"
+        reference = None
+        constant = self.pilot is not None and _is_constant(self.problem, self.pilot)
+        if self.pilot is not None and not constant:
+            reference = planning_reference(estimand, self.problem, self.pilot, request)
+        if self.points != "plain":
+            wanted = min(self.samples_left // PROBE_SHARE, probes_wanted(self.problem))
+            probes = int(self.limited(wanted, ALLOCATION_TIME))
+            chosen, spent = with_neyman_allocation(self.problem, request.root, (2,), probes)
+            self.samples += spent
+            if constant and chosen is self.problem and request.points is None and self.problem.has_components:
+                self.points = "plain"  # independent points prove more where nothing varies
+            self.problem = chosen
+        stages = self.stages
+        while True:
+            replicates, n = self._next_stage_size(reference)
+            if n == 0:
+                return "max_samples"
+            stage = self.stage((3, len(stages)), replicates, n)
+            if len(stage.means) >= min(MIN_REPLICATES, replicates):
+                stages.append(stage)
+                reference = self._analysed()
+            if self.interrupted():
+                return "interrupted"
+            if stages and reference is not None and reference.target_ratio <= 1.0:
+                return "target"
+            if sum(stage.n * len(stage.means) for stage in stages) >= CONSTANT and self._cannot_be_bounded():
+                return "constant"
+            if self.affordable() < MIN_REPLICATES or request.time_budget.expired():
+                request.time_budget.mark_affected()
+                return "max_seconds"
 
-@dataclass
-class _RunState:
-    """The state of a run; an interruption leaves it unchanged."""
+    def _analysed(self) -> PlanningReference:
+        """The estimates of the interim analysis after these stages, and what the next stage is planned from."""
+        request, stages, statistics = self.request, self.stages, self.statistics
+        level = request.confidence if request.spends_everything else interim_confidence(request.confidence, len(stages))
+        moments = None if statistics is None else statistics.moments
+        self.estimates = self.estimand.estimates(interval(self.problem, stages, level, request, moments))
+        count = max(len(stage.means) for stage in stages)
+        total = sum(stage.n * len(stage.means) for stage in stages)
+        ratio = self.estimand.target_ratio(self.estimates, request)
+        return PlanningReference(total / count, ratio, level, count, _is_constant(self.problem, *stages))
 
-    problem: SamplingProblem
-    points: str = "plain"
-    pilot: Stage | None = None
-    stages: list[Stage] = field(default_factory=list)
-    estimates: ValueAndBounds | None = None
-    integrals: IntegralComparison | None = None
-    stopped: str = ""
+    def _cannot_be_bounded(self) -> bool:
+        """Whether values without a bound above are all equal: no number of them gives an upper end."""
+        wanted = self.request.side != "lower" and not self.request.spends_everything
+        return wanted and math.isinf(self.problem.integrand.high) and bool(replicates_equal(self.stages).any())
+
+    def _choose_by_pilot(self, problems: Sequence[SamplingProblem]) -> None:
+        """The problem with the smallest variance times cost, by a pilot whose points are not used again."""
+        request = self.request
+        self.points = _points(self.problem, request)
+        if len(problems) == 1 and request.spends_everything and request.points is not None:
+            return  # nothing is left open
+        best, pilot, lowest = self.problem, None, math.inf
+        for index, problem in enumerate(problems):
+            most = LOOSE_POINTS if request.rtol >= LOOSE_RTOL else PILOT_POINTS
+            n = min(most, 2 ** max(5, int(PILOT_COST / problem.cost).bit_length()))
+            n = min(n, request.sample_budget // (PILOT_SHARE * len(problems) * PILOT_REPLICATES) // 4 * 4)
+            if n < 16:
+                break
+            self.problem, self.points = problem, _points(problem, request)
+            affordable = self.limited(PILOT_REPLICATES * n, PILOT_TIME / len(problems))
+            n = max(4, int(affordable) // PILOT_REPLICATES // 4 * 4)
+            stage = self.stage((1, index), PILOT_REPLICATES, n, pilot=True)
+            if len(stage.means) >= MIN_REPLICATES:
+                score = self._pilot_score(stage)
+                if pilot is None or score < lowest:
+                    best, pilot, lowest = problem, stage, score
+            if self.interrupted() or request.time_budget.expired(PILOT_TIME):
+                break
+        self.problem, self.points, self.pilot = best, _points(best, request), pilot
+
+    def _pilot_score(self, stage: Stage) -> float:
+        """Log of variance times cost at the end of the run, averaged over the answers; infinite where nothing was
+        seen."""
+        problem, request = self.problem, self.request
+        if not np.isfinite(stage.means).all() or not stage.means.any(axis=0).all():
+            return math.inf
+        if replicates_equal([stage]).any() and math.isinf(problem.integrand.high):
+            return math.inf  # no number of equal values bounds their mean
+        size = np.abs(stage.means).max(axis=0)  # so that squares do not overflow
+        variance = np.log(np.maximum((stage.means / size).var(axis=0, ddof=1), 1e-300)) + 2.0 * np.log(size)
+        growth = request.sample_budget / (REPLICATES * stage.n)
+        if not request.spends_everything:
+            reference = planning_reference(self.estimand, problem, stage, request)
+            growth = min(growth, reference.total_points(request, self.points, 1, REPLICATES) / stage.n)
+        gain = (RATES[self.points] - 1.0) * math.log(max(growth, 1.0))  # over points whose variance falls like 1 / n
+        return float(variance.mean()) + math.log(problem.effort) - gain
+
+    def _next_stage_size(self, reference: PlanningReference | None) -> tuple[int, int]:
+        """Replicates and points of each for the next stage; no points when the budget is spent."""
+        request, left, analysis = self.request, self.samples_left, len(self.stages) + 1
+        least = self.problem.sample_multiple * (2 if self.points == "antithetic" else 1)
+        done = 0.0 if reference is None else reference.n * reference.replicates
+        if self.points == "sobol" and analysis > 1 and left < MIN_NET_INCREASE * done:
+            return 0, 0
+        replicates = REPLICATES
+        most = left // replicates // least * least
+        if most < 1:  # fewer samples than replicates need
+            return (left // least, least) if analysis == 1 and left >= 2 * least else (0, 0)
+        if request.spends_everything and (reference is not None or math.isinf(request.max_seconds)):
+            wanted = math.inf
+        elif reference is None:
+            wanted = float(min(FIRST_POINTS, max(64, most // 4)))
+        elif math.isinf(reference.target_ratio):
+            wanted = 4.0 * reference.n
+        elif self.points == "sobol":
+            replicates, wanted = net_size(reference, request, analysis)
+        else:
+            wanted = reference.next_points(request, self.points, analysis, replicates)
+        if self.points == "sobol":
+            wanted = math.inf if math.isinf(wanted) else 2.0 ** math.ceil(math.log2(max(wanted, least)))
+            total = self.limited(min(replicates * wanted, left))
+            return split_budget(total, least) if total < replicates * wanted else (replicates, int(wanted))
+        n = int(min(max(self.limited(replicates * min(wanted, most)) / replicates, float(least)), most))
+        step = 4 if n >= 4 and 4 % least == 0 else least  # even halves: antithetic pairs stay together
+        return replicates, n // step * step
 
 
 def run(problems: Sequence[SamplingProblem], request: Request, estimand: Estimand) -> RunOutcome:
@@ -225,89 +326,26 @@ def run(problems: Sequence[SamplingProblem], request: Request, estimand: Estiman
     An interruption ends the run with what was reached; ``KeyboardInterrupt`` is raised only before anything could be
     said.
     """
-    sampler = _StageSampler(request)
-    state = _RunState(problems[0])
+    state, stopped, integrals = _Run(request, estimand, problems[0]), "interrupted", None
     try:
-        state.stopped = _run_stages(sampler, state, problems, estimand)
-        if state.estimates is None and state.pilot is None:
-            raise KeyboardInterrupt
-        if not sampler.interrupted():
-            state.integrals = compare_normalisation(state.problem, sampler.log_ratios, request)
+        stopped = state.until_stopped(problems)
+        statistics = state.statistics
+        if not state.interrupted() and statistics is not None:
+            integrals = compare_normalisation(state.problem, statistics.log_ratios, request)
     except KeyboardInterrupt:
-        sampler.interruption = True
-    estimates = state.estimates
+        state.interruption = True
+    estimates, stages = state.estimates, state.stages
     if estimates is None:
         if state.pilot is None:
             raise KeyboardInterrupt
         estimates = estimand.estimates(interval(state.problem, [state.pilot], request.confidence, request, None))
-    stages = state.stages
     return RunOutcome(
-        estimates, state.problem.distribution, state.points, "interrupted" if sampler.interrupted() else state.stopped,
-        sampler.samples, sum(len(stage.means) for stage in stages), len(stages), sampler.largest_values,
-        not (request.time_budget.affected or sampler.interrupted()),
-        replicates_equal=bool(replicates_equal(stages).any()) if stages else False, integrals=state.integrals,
+        estimates, state.problem.distribution, state.points, "interrupted" if state.interrupted() else stopped,
+        state.samples, sum(len(stage.means) for stage in stages), len(stages),
+        None if state.statistics is None else state.statistics.largest_values,
+        not (request.time_budget.affected or state.interrupted()),
+        replicates_equal=bool(replicates_equal(stages).any()) if stages else False, integrals=integrals,
     )  # fmt: skip
-
-
-def _run_stages(
-    sampler: _StageSampler, state: _RunState, problems: Sequence[SamplingProblem], estimand: Estimand
-) -> str:
-    """Run pilot, allocation and stages; return the reason for stopping."""
-    request = sampler.request
-    sampler.cost, sampler.seconds = measured_pace(max(problems, key=lambda problem: problem.cost), request)
-    _choose_by_pilot(sampler, state, estimand, [(x, points) for x in problems for points in _candidates(x, request)])
-    if sampler.interrupted():
-        return "interrupted"
-    problem, points, pilot = state.problem, state.points, state.pilot
-    constant = pilot is not None and _is_constant(problem, pilot)
-    reference = None if pilot is None or constant else planning_reference(estimand, problem, pilot, request)
-    if points != "plain":
-        probes = min(sampler.samples_left // PROBE_SHARE, max_probes(problem))
-        if reference is not None and not request.spends_everything:
-            expected = REPLICATES * reference.total_points(request, points, 1, REPLICATES)
-            probes = min(probes, max(int(expected) // PROBE_SHARE, min_useful_probes(problem)))
-        probes = int(sampler.limited(problem, probes, ALLOCATION_TIME))
-        chosen, spent = with_neyman_allocation(problem, request.root, (2,), probes)
-        sampler.samples += spent
-        if constant and chosen is problem and request.points is None and problem.has_components:
-            points = "plain"  # independent points prove more where nothing varies
-        problem = chosen
-    if pilot is not None and reference is not None:
-        n = 0 if request.spends_everything else second_pilot_size(reference, points, request)
-        many = n * SECOND_REPLICATES * PILOT_SHARE
-        if n > pilot.n and many <= sampler.samples_left and sampler.limited(problem, many) >= many:
-            second = sampler.stage(problem, points, (5,), SECOND_REPLICATES, n, pilot=True)
-            if sampler.interrupted():
-                return "interrupted"
-            if len(second.means) >= MIN_REPLICATES:
-                pilot, reference = second, planning_reference(estimand, problem, second, request)
-    state.problem, state.points, state.pilot = problem, points, pilot
-    stages = state.stages
-    while True:
-        replicates, n = _next_stage_size(sampler, problem, points, reference, len(stages) + 1)
-        if n == 0:
-            return "max_samples"
-        stage = sampler.stage(problem, points, (3, len(stages)), replicates, n)
-        total = 0
-        if len(stage.means) >= min(MIN_REPLICATES, replicates):
-            level = request.confidence
-            if not request.spends_everything:
-                level = interim_confidence(level, len(stages) + 1)
-            state.estimates = estimand.estimates(interval(problem, [*stages, stage], level, request, sampler.moments))
-            stages.append(stage)
-            count = max(len(stage.means) for stage in stages)
-            total = sum(stage.n * len(stage.means) for stage in stages)
-            ratio = estimand.target_ratio(state.estimates, request)
-            reference = PlanningReference(total / count, ratio, level, count, _is_constant(problem, *stages))
-        if sampler.interrupted():
-            return "interrupted"
-        if reference is not None and stages and reference.target_ratio <= 1.0:
-            return "target"
-        if total >= CONSTANT and _cannot_be_bounded(problem, stages, request):
-            return "constant"
-        if sampler.affordable(problem) < MIN_REPLICATES or request.time_budget.expired():
-            request.time_budget.mark_affected()
-            return "max_seconds"
 
 
 def measured_pace(problem: SamplingProblem, request: Request) -> tuple[float, float]:
@@ -348,17 +386,6 @@ def compare_normalisation(
     return log_ratios.comparison()
 
 
-def merged_log_ratios(log_ratios: LogRatioSums | None, new: LogRatioSums | None) -> LogRatioSums | None:
-    """Both together, as a collector of its own."""
-    if new is None:
-        return log_ratios
-    merged = LogRatioSums(one_sided=new.one_sided)
-    if log_ratios is not None:
-        merged.merge(log_ratios)
-    merged.merge(new)
-    return merged
-
-
 def _sums_with_store(work: Segments, request: Request, how: dict[str, Any]) -> Generator[SegmentSum, None, None]:
     """The sums of the segments, in order, out of the store where they are there, else into it."""
     with SegmentStore(request, work) as store:
@@ -391,101 +418,13 @@ def _is_constant(problem: SamplingProblem, *stages: Stage) -> bool:
     return integrand.bounded and integrand.terms[0].name != "renyi_proposal" and all_means_constant(list(stages))
 
 
-def _cannot_be_bounded(problem: SamplingProblem, stages: list[Stage], request: Request) -> bool:
-    """Whether values without a bound above are all equal: no number of them gives an upper end."""
-    wanted = request.side != "lower" and not request.spends_everything
-    return wanted and math.isinf(problem.integrand.high) and bool(replicates_equal(stages).any())
-
-
-def _candidates(problem: SamplingProblem, request: Request) -> tuple[str, ...]:
-    """The point sets to choose from."""
+def _points(problem: SamplingProblem, request: Request) -> str:
+    """The point set: nets as far as there are any, unless another one is requested."""
     if not problem.has_components:
-        return ("random",)
-    if problem.dimension <= DIMENSIONS:
-        return POINTS_TRIED if request.points is None else (request.points,)
-    if request.points == "sobol":
+        return "random"
+    if request.points == "sobol" and problem.dimension > DIMENSIONS:
         raise DomainError(
             f"method must name other points than sobol in more than {DIMENSIONS} dimensions; got {problem.dimension} "
             "dimensions. Leave the points to method='auto', or write antithetic or random."
         )
-    if request.points is not None:
-        return (request.points,)
-    return tuple(points for points in POINTS_TRIED if points != "sobol")
-
-
-def _choose_by_pilot(
-    sampler: _StageSampler, state: _RunState, estimand: Estimand, candidates: list[tuple[SamplingProblem, str]]
-) -> None:
-    """The candidate with the smallest variance times cost, by a pilot whose points are not used again."""
-    request = sampler.request
-    state.problem, state.points = candidates[0]
-    if len(candidates) == 1 and request.spends_everything:
-        return
-    lowest = math.inf
-    for index, (problem, points) in enumerate(candidates):
-        most = LOOSE_POINTS if request.rtol >= LOOSE_RTOL else PILOT_POINTS
-        n = min(most, 2 ** max(5, int(PILOT_COST / problem.cost).bit_length()))
-        n = min(n, request.sample_budget // (PILOT_SHARE * len(candidates) * PILOT_REPLICATES) // 4 * 4)
-        if n < 16:
-            break
-        affordable = sampler.limited(problem, PILOT_REPLICATES * n, PILOT_TIME / len(candidates))
-        n = max(4, int(affordable) // PILOT_REPLICATES // 4 * 4)
-        stage = sampler.stage(problem, points, (1, index), PILOT_REPLICATES, n, pilot=True)
-        if len(stage.means) >= MIN_REPLICATES:
-            score = _pilot_score(stage, problem, points, estimand, request)
-            if state.pilot is None or score < lowest:
-                state.problem, state.points, state.pilot, lowest = problem, points, stage, score
-        if sampler.interrupted() or request.time_budget.expired(PILOT_TIME):
-            break
-
-
-def _pilot_score(
-    stage: Stage, problem: SamplingProblem, points: str, estimand: Estimand, request: Request
-) -> float:
-    """Log of variance times cost at the end of the run, averaged over the answers; infinite where nothing was seen."""
-    if not np.isfinite(stage.means).all() or not stage.means.any(axis=0).all():
-        return math.inf
-    if replicates_equal([stage]).any() and math.isinf(problem.integrand.high):
-        return math.inf  # no number of equal values bounds their mean
-    size = np.abs(stage.means).max(axis=0)  # so that squares do not overflow
-    variance = np.log(np.maximum((stage.means / size).var(axis=0, ddof=1), 1e-300)) + 2.0 * np.log(size)
-    growth = request.sample_budget / (REPLICATES * stage.n)
-    if not request.spends_everything:
-        reference = planning_reference(estimand, problem, stage, request)
-        growth = min(growth, reference.total_points(request, points, 1, REPLICATES) / stage.n)
-    gain = (RATES[points] - 1.0) * math.log(max(growth, 1.0))  # over points whose variance falls like 1 / n
-    return float(variance.mean()) + math.log(problem.effort) - gain
-
-
-def _next_stage_size(
-    sampler: _StageSampler, problem: SamplingProblem, points: str, reference: PlanningReference | None, analysis: int
-) -> tuple[int, int]:
-    """Replicates and points of each for the next stage; no points when the budget is spent."""
-    request, left = sampler.request, sampler.samples_left
-    least = problem.sample_multiple * (2 if points == "antithetic" else 1)
-    done = 0.0 if reference is None else reference.n * reference.replicates
-    if points == "sobol" and analysis > 1 and left < MIN_NET_INCREASE * done:
-        return 0, 0
-    most = left // REPLICATES // least * least
-    if most < 1:  # fewer samples than replicates need
-        return (left // least, least) if analysis == 1 and left >= 2 * least else (0, 0)
-    wanted, replicates = float(min(FIRST_POINTS, max(64, most // 4))), REPLICATES
-    if request.spends_everything and (reference is not None or math.isinf(request.max_seconds)):
-        wanted = math.inf
-    elif reference is not None and reference.target_ratio < math.inf:
-        if points == "sobol":
-            replicates, wanted = net_size(reference, request, analysis)
-        else:
-            wanted = reference.next_points(request, points, analysis, REPLICATES)
-            if min(wanted, most) >= MANY_FROM:
-                replicates, wanted = MANY, reference.next_points(request, points, analysis, MANY)
-    elif reference is not None:
-        wanted = 4.0 * reference.n
-    if points == "sobol":
-        wanted = math.inf if math.isinf(wanted) else 2.0 ** math.ceil(math.log2(max(wanted, least)))
-        total = sampler.limited(problem, min(replicates * wanted, left))
-        return split_budget(total, least) if total < replicates * wanted else (replicates, int(wanted))
-    most = left // replicates // least * least
-    n = int(min(max(sampler.limited(problem, replicates * min(wanted, most)) / replicates, float(least)), most))
-    step = 4 if n >= 4 and 4 % least == 0 else least  # even halves: antithetic pairs stay together
-    return replicates, n // step * step
+    return request.points or ("sobol" if problem.dimension <= DIMENSIONS else "antithetic")

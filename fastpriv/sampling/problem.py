@@ -97,10 +97,10 @@ class SampleSource:
         """What a sample of each component counts for; None for 1 everywhere."""
         return None if self.allocation is self.weights else self.weights / self.allocation
 
-    def component_ends(self, n: int, start: FloatArray) -> IntArray:
-        """The first sample after those of each component, when sample k stands at (k + start) / n; a row a start."""
-        ends = np.ceil(n * np.cumsum(self.allocation) - start[:, np.newaxis])
-        ends[:, -1] = n
+    def component_ends(self, n: int, start: float) -> IntArray:
+        """The first sample after those of each component, when sample k stands at (k + start) / n."""
+        ends = np.ceil(n * np.cumsum(self.allocation) - start)
+        ends[-1] = n
         return np.clip(ends, 0, n).astype(np.int64)
 
 
@@ -234,21 +234,19 @@ class SamplingProblem:
             np.logaddexp(lg, log_density(proposal, x), out=lg)
         return LogDensities(lp, lq, lg)
 
-    def sums(self, densities: LogDensities, weights: FloatArray | None, count: int = 1) -> FloatArray:
-        """Sums of f over each of ``count`` runs of samples of one length, shape (count, e), in a fixed order and in
-        bounded memory."""
-        term_sums = []
+    def sums(self, densities: LogDensities, weights: FloatArray | None) -> FloatArray:
+        """Sums of f over the samples, shape (e,), in a fixed order and in bounded memory."""
+        sums, first = np.empty(self.integrand.size), 0
         for term in self.integrand.terms:
-            sums = np.empty((len(term.parameters), count))
-            if count == 1 and weights is None and term.name in _sample_terms.CODES:
+            out = sums[first : first + len(term.parameters)]
+            if weights is None and term.name in _sample_terms.CODES:
                 lp, lq = (densities.lq, densities.lp) if term.swapped else (densities.lp, densities.lq)
-                _sample_terms.term_sums(term.name, lp, lq, densities.lg, term.parameters, sums[:, 0])
+                _sample_terms.term_sums(term.name, lp, lq, densities.lg, term.parameters, out)
             else:
-                for rows in blocks(len(sums), TERM_ROWS):
-                    values = _term_values(term, densities, term.parameters[rows], weights)
-                    _sample_terms.ordered_sums(values.reshape(-1, values.shape[1] // count), sums[rows].reshape(-1))
-            term_sums.append(sums.T)
-        return term_sums[0] if len(term_sums) == 1 else np.concatenate(term_sums, axis=1)
+                for rows in blocks(len(out), TERM_ROWS):
+                    _sample_terms.ordered_sums(_term_values(term, densities, term.parameters[rows], weights), out[rows])
+            first += len(out)
+        return sums
 
     def values(self, densities: LogDensities, weights: FloatArray | None) -> FloatArray:
         """f at the samples, shape (e, n)."""
@@ -256,9 +254,7 @@ class SamplingProblem:
         return np.concatenate([_term_values(term, densities, term.parameters, weights) for term in terms])
 
 
-def _term_values(
-    term: Term, densities: LogDensities, parameters: FloatArray, weights: FloatArray | None
-) -> FloatArray:
+def _term_values(term: Term, densities: LogDensities, parameters: FloatArray, weights: FloatArray | None) -> FloatArray:
     if term.name == "information":
         out = densities.lq[np.newaxis].copy()
     elif term.name == "entropy":

@@ -4,9 +4,8 @@ Point k of a source with n points stands at (k + U) / n on the unit interval, wh
 coordinates are point k of a scrambled Sobol sequence, or pseudo-random. Components thus come in runs, each gets its
 share of the points to within one, and the mean of f over the points is unbiased.
 
-A segment is what one thread does at a time: a part of a replicate, or several small ones side by side, since a call of
-a kernel costs as much as a hundred points. A tile is what fits into its cache. Neither depends on the number of
-threads, nor does a stream.
+A segment is what one thread does at a time, a replicate or a part of one; a tile is what fits into its cache. Neither
+depends on the number of threads, nor does a stream.
 
 Allocation. Notation: w the weights of the components, s_c and m_c the standard deviation and the mean of f within
 component c. With n_c = n pi_c samples of component c the variance of the estimate is sum_c w_c^2 s_c^2 / (n pi_c),
@@ -39,8 +38,7 @@ from .statistics.tail_index import LargestValues, PointMoments
 
 __all__ = [
     "SEGMENT_COST", "Segment", "SegmentSum", "Segments", "add_q_samples", "batch_values", "empty_sums",
-    "log_ratio_sums", "max_probes", "min_useful_probes", "segment_sum", "segments", "tile_size",
-    "with_neyman_allocation",
+    "log_ratio_sums", "probes_wanted", "segment_sum", "segments", "tile_size", "with_neyman_allocation",
 ]  # fmt: skip
 
 ComponentArray = NDArray[np.int32]
@@ -49,13 +47,11 @@ Tile = tuple[SampleSource, LogDensities, FloatArray | None]  # a source, densiti
 TILE_DOUBLES = 2**16  # doubles of one array of samples: half a megabyte stays in the second cache
 TILE_MOST, TILE_LEAST = 2**14, 64  # samples of a tile: at most, at least
 SEGMENT_COST = 2.0**28  # components times coordinates times samples: some 40 ms
-SIDE_BY_SIDE = 64  # a segment of whole replicates is smaller by this factor, so that threads share them out
 LARGEST_KEPT = 256  # largest values that are kept of a stream
 MOMENT_STEP = 16  # every 16th point enters the moments: they are needed to a few per cent only
 MAX_MOMENT_VALUES = 2**18  # values of a tile that enter the moments, at most
 
-PROBES = 8, 256  # samples of each component in a probe: at least, at most
-PROBED = 2**14  # samples of all components in a probe, unless PROBES[0] of each are more
+PROBES = 32  # samples of each component
 MAX_PROBE_COST = 2.0**33  # components times coordinates times probes, about a second; beyond, weights decide
 BETWEEN = 0.05  # share of the squared distance from the mean that counts as spread
 POOLED_SPREAD = 0.25  # share of the mean square spread that every component is taken to have: probes miss rare values
@@ -67,14 +63,13 @@ STARVED = 2.0  # times its weight: a component that should get more may be left 
 
 @dataclass(frozen=True)
 class Segment:
-    """Points ``first`` to ``last`` of replicate ``begin``, or ``count`` whole replicates from ``begin`` on."""
+    """Points ``first`` to ``last`` among the n of a replicate."""
 
     problem: SamplingProblem
     points: str
     root: SeedSequence
-    key: tuple[int, ...]
-    begin: int
-    count: int
+    key: tuple[int, ...]  # of the streams of the replicate
+    replicate: int
     n: int
     first: int
     last: int
@@ -83,8 +78,10 @@ class Segment:
 
 @dataclass(frozen=True)
 class Segments(Sequence[Segment]):
-    """Replicates of ``n`` points each, cut by a fixed amount of work: ``side_by_side`` whole ones in a segment, or one
-    in segments of ``size`` points. A segment is made when it is asked for: a large budget has billions of them."""
+    """Replicates of ``n`` points each, in segments of ``size`` points at most: a fixed amount of work.
+
+    A segment is made when it is asked for: a large budget has billions of them.
+    """
 
     problem: SamplingProblem
     points: str
@@ -92,7 +89,6 @@ class Segments(Sequence[Segment]):
     key: tuple[int, ...]
     replicates: int
     n: int
-    side_by_side: int
     size: int
     collects_moments: bool
 
@@ -102,36 +98,28 @@ class Segments(Sequence[Segment]):
         return _point_cost(self.problem) * self.n * self.replicates
 
     def __len__(self) -> int:
-        if self.side_by_side > 1:
-            return -(-self.replicates // self.side_by_side)
         return self.replicates * -(-self.n // self.size)
 
     def __getitem__(self, index: Any) -> Any:
         if not 0 <= index < len(self):
             raise IndexError(index)
-        begin, count, first, last = index, 1, 0, self.n
-        if self.side_by_side > 1:
-            begin = index * self.side_by_side
-            count = min(self.side_by_side, self.replicates - begin)
-        else:
-            begin, piece = divmod(index, -(-self.n // self.size))
-            first, last = piece * self.size, min((piece + 1) * self.size, self.n)
-        return Segment(
-            self.problem, self.points, self.root, self.key, begin, count, self.n, first, last, self.collects_moments
-        )
+        replicate, piece = divmod(index, -(-self.n // self.size))
+        first, last = piece * self.size, min((piece + 1) * self.size, self.n)
+        key = (*self.key, replicate)
+        return Segment(self.problem, self.points, self.root, key, replicate, self.n, first, last, self.collects_moments)
 
     def summed(self, index: int) -> SegmentSum:
         """The sums of one of them."""
         return segment_sum(self[index])
 
 
-@dataclass(frozen=True)
+@dataclass
 class SegmentSum:
-    """Sums over a segment.
+    """Sums over a segment, or over many of them.
 
     Attributes
     ----------
-    sums : ndarray, shape (replicates, e)
+    sums : ndarray, shape (e,)
         Of f.
     moments, largest_values : PointMoments and LargestValues, or None
         Of some of the points; None in a pilot, and where the tail is not monitored.
@@ -143,6 +131,13 @@ class SegmentSum:
     moments: PointMoments | None
     largest_values: LargestValues | None
     log_ratios: LogRatioSums | None
+
+    def merge_statistics(self, other: SegmentSum) -> None:
+        """Take in the statistics of another segment, all but its sums."""
+        for name in ("moments", "largest_values", "log_ratios"):
+            mine, new = getattr(self, name), getattr(other, name)
+            if mine is not None and new is not None:
+                mine.merge(new)
 
 
 def tile_size(dimension: int) -> int:
@@ -156,39 +151,35 @@ def segments(
     collects_moments: bool = True,
 ) -> Segments:  # fmt: skip
     """So many replicates, cut by a fixed amount of work."""
-    tile, cost = tile_size(problem.dimension), _point_cost(problem)
-    side_by_side = min(tile // n, int(SEGMENT_COST / SIDE_BY_SIDE / (cost * n)))
-    size = int(SEGMENT_COST / cost)
+    tile, size = tile_size(problem.dimension), int(SEGMENT_COST / _point_cost(problem))
     least = tile if size >= tile else TILE_LEAST
-    size = max(size // least, 1) * least
-    return Segments(problem, points, root, key, replicates, n, side_by_side, size, collects_moments)
+    return Segments(problem, points, root, key, replicates, n, max(size // least, 1) * least, collects_moments)
 
 
 def segment_sum(segment: Segment) -> SegmentSum:
-    """Sums of f over the points of every replicate of a segment, tile by tile."""
-    problem, sums = segment.problem, empty_sums(segment)
-    total, moments, largest, log_ratios = sums.sums, sums.moments, sums.largest_values, sums.log_ratios
-    for source, densities, weights in _tiles(segment) if segment.count == 1 else _side_by_side_tiles(segment):
-        total += problem.sums(densities, weights, segment.count)
-        if log_ratios is not None:
-            log_ratios.update(densities.lp, densities.lq, source.distribution is problem.p, weights)
-        if moments is None:
+    """Sums of f over the points of a segment, tile by tile."""
+    problem, sums = segment.problem, empty_sums(segment.problem, collects_moments=segment.collects_moments)
+    for source, densities, weights in _tiles(segment):
+        sums.sums += problem.sums(densities, weights)
+        if sums.log_ratios is not None:
+            sums.log_ratios.update(densities.lp, densities.lq, source.distribution is problem.p, weights)
+        if sums.moments is None:
             continue
         step = _moment_step(problem, len(densities.lp))
         few = densities if step == 1 else LogDensities(*(np.ascontiguousarray(logs[::step]) for logs in densities))
         values = problem.values(few, None if weights is None else weights[::step]).T
-        moments.update(values)
-        if largest is not None:
-            largest.update(values)
+        sums.moments.update(values)
+        if sums.largest_values is not None:
+            sums.largest_values.update(values)
     return sums
 
 
-def empty_sums(segment: Segment) -> SegmentSum:
+def empty_sums(problem: SamplingProblem, *, collects_moments: bool) -> SegmentSum:
     """The sums of a segment before its first point."""
-    problem, size = segment.problem, segment.problem.integrand.size
-    moments = PointMoments(size) if segment.collects_moments else None
-    largest = LargestValues(LARGEST_KEPT, size) if segment.collects_moments and problem.monitors_tail else None
-    return SegmentSum(np.zeros((segment.count, size)), moments, largest, log_ratio_sums(problem))
+    size = problem.integrand.size
+    moments = PointMoments(size) if collects_moments else None
+    largest = LargestValues(LARGEST_KEPT, size) if collects_moments and problem.monitors_tail else None
+    return SegmentSum(np.zeros(size), moments, largest, log_ratio_sums(problem))
 
 
 def log_ratio_sums(problem: SamplingProblem) -> LogRatioSums | None:
@@ -278,8 +269,8 @@ def _batch_tiles(
 
 
 def _tiles(segment: Segment) -> Iterator[Tile]:
-    """Tiles of a segment of one replicate. No tile reaches over the end of a source."""
-    problem, key, root, n = segment.problem, (*segment.key, segment.begin), segment.root, segment.n
+    """Tiles of a segment. No tile reaches over the end of a source."""
+    problem, key, root, n = segment.problem, segment.key, segment.root, segment.n
     start = np.empty(1)
     _draw.uniforms(random_streams.stream_words(root, (*key, 0), _draw.SEED_WORDS), start)
     net = scrambled(problem.dimension, root, (*key, 1)) if segment.points == "sobol" else None
@@ -293,7 +284,7 @@ def _tiles(segment: Segment) -> Iterator[Tile]:
             continue
         mixture = isinstance(source.distribution, Packed)
         streams = _streams(root, (*key, 2, begins[0]), 0 if net is not None and mixture else len(begins))
-        runs = _ComponentRuns(source, last - first, start, segment.points)
+        runs = _ComponentRuns(source, last - first, float(start[0]), segment.points)
         for index, begin in enumerate(begins):
             count = min(begin + size, begins.stop) - begin
             if not isinstance(source.distribution, Packed):
@@ -309,34 +300,6 @@ def _tiles(segment: Segment) -> Iterator[Tile]:
                 _draw.normals(streams[index], segment.points == "antithetic" and count % 2 == 0, z)
                 runs.fill(begin - first, streams[index], component)
             yield source, *_densities_at(problem, source, component, z, logs[:, :count])
-
-
-def _side_by_side_tiles(segment: Segment) -> Iterator[Tile]:
-    """Tiles of several replicates, one behind the other; a tile is a whole source."""
-    problem, root, count = segment.problem, segment.root, segment.count
-    key, points, d = (*segment.key, segment.begin), segment.points, problem.dimension
-    start = np.empty(count)
-    _draw.uniforms(random_streams.stream_words(root, (*key, 0), _draw.SEED_WORDS), start)
-    net = scrambled(d, root, (*key, 1), count) if points == "sobol" else None
-    for source, first, last in problem.source_ranges(segment.n):
-        n = last - first
-        if not n:
-            continue
-        if not isinstance(source.distribution, Packed):
-            words = random_streams.stream_words(root, (*key, 2, first), _draw.SEED_WORDS)
-            x = source.distribution.draw(words, count * n)
-            yield source, problem.densities(x, source.distribution), None
-            continue
-        runs, z = _ComponentRuns(source, n, start, points), np.empty((d, count * n))
-        if net is not None:
-            _draw.sobol_normals(*net, first, z.reshape(d * count, n))
-            words = np.empty(0, dtype=np.uint64)
-        else:
-            words = random_streams.stream_words(root, (*key, 2, first), _draw.SEED_WORDS)
-            _draw.normals(words, runs.in_pairs, z)
-        component = np.empty(count * n, dtype=np.int32)
-        runs.fill(0, words, component)
-        yield source, *_densities_at(problem, source, component, z)
 
 
 def _streams(root: SeedSequence, key: tuple[int, ...], count: int) -> WordArray:
@@ -359,32 +322,33 @@ def _densities_at(
 
 
 class _ComponentRuns:
-    """Which component each of the n points of a source belongs to, in each of several replicates."""
+    """Which component each of the n points of a source belongs to."""
 
-    def __init__(self, source: SampleSource, n: int, start: FloatArray, points: str) -> None:
-        self.in_pairs = points == "antithetic" and n % 2 == 0  # an antithetic pair stands where one point would
+    def __init__(self, source: SampleSource, n: int, start: float, points: str) -> None:
+        in_pairs = points == "antithetic" and n % 2 == 0  # an antithetic pair stands where one point would
         self.cumulative = np.cumsum(source.allocation)[:-1] if points == "plain" else None
-        self.components, self.n = len(source.allocation), n
-        ends = source.component_ends(n // 2, start) * 2 if self.in_pairs else source.component_ends(n, start)
-        ends[:, -1] = n
-        self.ends = (ends + n * np.arange(len(start))[:, np.newaxis]).ravel()
+        self.ends = source.component_ends(n // 2, start) * 2 if in_pairs else source.component_ends(n, start)
 
     def fill(self, first: int, words: WordArray, out: ComponentArray) -> None:
         """The components of samples ``first`` and on."""
         if self.cumulative is None:
             _draw.component_runs(self.ends, first, out)
-            if len(self.ends) > self.components:
-                out %= self.components
         else:
-            positions = np.random.default_rng(words[::-1]).random((-(-len(out) // self.n), min(self.n, len(out))))
-            positions.sort(axis=1)
-            out[:] = np.searchsorted(self.cumulative, positions.ravel(), side="right")
+            positions = np.sort(np.random.default_rng(words[::-1]).random(len(out)))
+            out[:] = np.searchsorted(self.cumulative, positions, side="right")
+
+
+def probes_wanted(problem: SamplingProblem) -> int:
+    """Probes that ``with_neyman_allocation`` spends where they are allowed."""
+    counts = [len(source.weights) for source in problem.sources if isinstance(source.distribution, Packed)]
+    return sum(PROBES * count for count in counts if count > 1)
 
 
 def with_neyman_allocation(
     problem: SamplingProblem, root: SeedSequence, key: tuple[int, ...], most: int
 ) -> tuple[SamplingProblem, int]:
-    """The problem with the best allocation to its components found with ``most`` probes, and the probes spent.
+    """The problem with the allocation to its components that PROBES of each suggest, where ``most`` allows them, and
+    the probes spent.
 
     A tilted proposal keeps its weights: they are near the best already, and few probes cannot judge what is rarely hit.
     """
@@ -392,52 +356,33 @@ def with_neyman_allocation(
         return problem, 0
     sources, spent = [], 0
     for index, source in enumerate(problem.sources):
-        count = len(source.weights)
-        allowed = min(most - spent, MAX_PROBE_COST / problem.cost) / count
-        if not isinstance(source.distribution, Packed) or count == 1 or allowed < PROBES[0]:
-            unbounded = isinstance(source.distribution, Packed) and count > 1 and math.isinf(problem.integrand.high)
-            sources.append(_half_equal(source) if unbounded else source)
-            continue
-        each = 2 ** int(math.log2(max(PROBES[0], min(PROBES[1], PROBED / count, allowed))))
-        mean, spread = _component_moments(problem, source, root, (*key, index), each)
-        spent += each * count
-        sources.append(_reallocated(source, mean, spread))
+        probes = PROBES * len(source.weights)
+        if not isinstance(source.distribution, Packed) or len(source.weights) == 1:
+            sources.append(source)
+        elif spent + probes > most or probes > MAX_PROBE_COST / problem.cost:
+            sources.append(_half_equal(source) if math.isinf(problem.integrand.high) else source)
+        else:
+            sources.append(_reallocated(source, *_component_moments(problem, source, root, (*key, index))))
+            spent += probes
     if all(new is old for new, old in zip(sources, problem.sources, strict=True)):
         return problem, spent
     return replace(problem, sources=tuple(sources)), spent
 
 
-def max_probes(problem: SamplingProblem) -> int:
-    """Probes that ``with_neyman_allocation`` spends at most."""
-    return sum(max(PROBED, PROBES[0] * count) for count in _component_counts(problem))
-
-
-def min_useful_probes(problem: SamplingProblem) -> int:
-    """Probes that are worth their cost in a short run too."""
-    counts = _component_counts(problem)
-    return sum(max(min(PROBED, PROBES[1] // 8 * count), PROBES[0] * count) for count in counts)
-
-
-def _component_counts(problem: SamplingProblem) -> list[int]:
-    """Numbers of components of the sources that have several."""
-    counts = [len(source.weights) for source in problem.sources if isinstance(source.distribution, Packed)]
-    return [count for count in counts if count > 1]
-
-
 def _component_moments(
-    problem: SamplingProblem, source: SampleSource, root: SeedSequence, key: tuple[int, ...], each: int
+    problem: SamplingProblem, source: SampleSource, root: SeedSequence, key: tuple[int, ...]
 ) -> tuple[FloatArray, FloatArray]:
     """Means and standard deviations of f, shape (e, k), within every component."""
     assert isinstance(source.distribution, Packed)
     mixture = source.distribution
-    component = np.repeat(np.arange(len(source.weights), dtype=np.int32), each)
+    component = np.repeat(np.arange(len(source.weights), dtype=np.int32), PROBES)
     tile_values = []
     for tile in blocks(component.size, tile_size(problem.dimension)):
         z = np.empty((problem.dimension, tile.stop - tile.start))
         _draw.normals(random_streams.stream_words(root, (*key, tile.start), _draw.SEED_WORDS), True, z)
         _draw.affine_map(mixture.form, mixture.means, mixture.spreads, component[tile], z, z)
         tile_values.append(problem.values(problem.densities(z, mixture), None))
-    values = np.concatenate(tile_values, axis=1).reshape(len(tile_values[0]), -1, each)
+    values = np.concatenate(tile_values, axis=1).reshape(len(tile_values[0]), -1, PROBES)
     with np.errstate(over="ignore", invalid="ignore"):
         return values.mean(axis=2), values.std(axis=2, ddof=1)
 

@@ -24,9 +24,9 @@ from .statistics.normalisation import RATIO_ROUNDING, LogRatioSums
 from .statistics.tail_index import PointMoments
 
 __all__ = [
-    "GROWTH", "PILOT_SHARE", "RATES", "REPLICATES", "SECOND_REPLICATES", "Estimand", "PlanningReference", "Stage",
-    "ValueAndBounds", "all_means_constant", "interim_confidence", "interval", "net_size", "planning_reference",
-    "replicates_equal", "second_pilot_size", "split_budget",
+    "PILOT_SHARE", "RATES", "REPLICATES", "Estimand", "PlanningReference", "Stage", "ValueAndBounds",
+    "all_means_constant", "interim_confidence", "interval", "net_size", "planning_reference", "replicates_equal",
+    "split_budget",
 ]  # fmt: skip
 
 ValueAndBounds = tuple[FloatArray, FloatArray, FloatArray]  # value, lower and upper, each of shape (e,)
@@ -39,7 +39,7 @@ ROUNDED = 1e-13
 REPLICATES = 32  # of a stage: Student's factor is then 4 % above the normal quantile
 FEW = 24  # replicates, at least, where a power of two points is near: from 16 on intervals hold
 LARGE_NETS, LARGE = 16, 4096  # replicates of a fixed budget, at least, where each has LARGE points or more
-SECOND_REPLICATES = 64  # of a pilot that refines the plan of a large run
+MOST = 64  # replicates, at most
 PILOT_SHARE = 16  # a pilot takes at most one part in so many of the samples
 RATES = {"sobol": 1.3, "antithetic": 1.0, "random": 1.0, "plain": 1.0}  # the variance falls like n to minus this
 FALL = RATES | {"sobol": 2.0}  # what it rises like towards fewer points: the cautious end of a range of rates
@@ -309,9 +309,7 @@ def planning_reference(
 ) -> PlanningReference:
     """The reference for planning, as far as a pilot determines it."""
     estimates = estimand.estimates(_pilot_interval(problem, pilot, request))
-    return PlanningReference(
-        pilot.n, estimand.target_ratio(estimates, request), request.confidence, len(pilot.means)
-    )
+    return PlanningReference(pilot.n, estimand.target_ratio(estimates, request), request.confidence, len(pilot.means))
 
 
 def _pilot_interval(problem: SamplingProblem, pilot: Stage, request: Request) -> ValueAndBounds:
@@ -327,19 +325,10 @@ def _pilot_interval(problem: SamplingProblem, pilot: Stage, request: Request) ->
     return value, value - half, value + half
 
 
-def second_pilot_size(reference: PlanningReference, points: str, request: Request) -> int:
-    """Points of a second pilot's replicate: a sixteenth of what the first one asks for."""
-    if not math.isfinite(reference.target_ratio):
-        return 0
-    wanted = reference.total_points(request, points, 1, SECOND_REPLICATES)
-    n = min(wanted / PILOT_SHARE, GROWTH * reference.n)
-    return 2 ** int(math.log2(n)) if n >= 1.0 else 0
-
-
 def net_size(reference: PlanningReference, request: Request, analysis: int) -> tuple[int, float]:
     """Replicates, and points of each, a power of two, that should meet the target with the fewest points in all."""
     plans = []
-    for replicates in range(FEW, SECOND_REPLICATES + 1, 4):
+    for replicates in range(FEW, MOST + 1, 4):
         wanted = reference.next_points(request, "sobol", analysis, replicates)
         n = 2.0 ** math.ceil(math.log2(max(wanted, 2.0)))
         plans.append((replicates * n, -replicates, n))

@@ -1,9 +1,9 @@
 """Comparison of the integrals of two log densities by the draws of a run.
 
 Notation: l = log p - log q at a draw, infinite where one of them is zero; Z_p and Z_q the integrals of what was given.
-Under equal integrals q / (p + q) has the same mean under P as p / (p + q) has under Q, however many draws each has; both
-lie in [0, 1], so that no tail can deceive them. The ratio of these means is Z_p / Z_q. Where P and Q do not meet it says
-nothing.
+Under equal integrals q / (p + q) has the same mean under P as p / (p + q) has under Q, however many draws each has;
+both lie in [0, 1], so that no tail can deceive them. The ratio of these means is Z_p / Z_q. Where P and Q do not meet
+it says nothing.
 
 With draws of one side alone the mean of the other density over its own is at most 1: less where the other distribution
 has mass that these draws cannot reach. A mean above 1 is shown by its standard error; one below 1 is reported where the
