@@ -49,7 +49,7 @@ from ..sampling.proposals.tilting import (
 from ..sampling.stages import Estimand
 from ..sampling.statistics.normalisation import warn_of_normalisation
 from ..sampling.statistics.tail_index import tail_verdict
-from .reductions.subspaces import in_common_units, subspace
+from .reductions.subspaces import in_common_units, in_diagonal_coordinates, subspace
 
 __all__ = ["entropy", "hockey_stick", "jensen_shannon", "kl", "label_information", "renyi", "total_variation"]
 
@@ -447,7 +447,8 @@ def _reduced(p: Any, q: Any) -> tuple[Any, ...]:
     """Mixtures projected to the fewest dimensions that keep their divergences, in units of moderate size."""
     if isinstance(p, GaussianMixture) and isinstance(q, GaussianMixture):
         projection = subspace(p, q)
-        return in_common_units(*(projection.mixtures if projection is not None else (p, q)))
+        reduced = projection.mixtures if projection is not None else in_diagonal_coordinates(p, q)
+        return in_common_units(*reduced)
     return p, q
 
 

@@ -93,9 +93,8 @@ def dominant_terms(
     weights = np.exp(logs - logs[rows[0]])
     total = np.cumsum(weights[rows])
     rows = rows[: 1 + int(np.searchsorted(total, _BOUND_SHARE * weights.sum()))]
-    spreads = tilts.spreads if len(tilts.spreads) > 1 else np.repeat(tilts.spreads, len(logs), axis=0)
     bounds, means = tilts.log_bounds[rows], tilts.means[rows]
-    dominant_tilts = TiltedNormals(bounds, means, spreads[rows], exponents_of(tilts, rows), tilts.tau[rows])
+    dominant_tilts = TiltedNormals(bounds, means, tilts.spreads[rows], exponents_of(tilts, rows), tilts.tau[rows])
     return DominantTerms(rows, weights[rows] / weights[rows].sum(), dominant_tilts)
 
 

@@ -45,7 +45,7 @@ from ...base.numerics import MACHINE_EPSILON, FloatArray, IndexArray
 from ...distributions import GaussianMixture
 from ..options import never_expired
 from .active_components import DiagonalTilting, leading_components
-from .full_covariances import FullTilting, SharedTilting
+from .full_covariances import FullTilting
 from .tilting import Proposal, tilted_mixture, tilting_of
 
 __all__ = ["RenyiIntegralBounds", "kl_range", "renyi_integral_bounds", "renyi_proposal"]
@@ -55,7 +55,6 @@ _MARGIN = 1e-9
 _FAR = 1e95  # distance of means, in least standard deviations, whose squares leave the range of what is solved
 _CUTTING_PLANES = 40  # of the search for shares of full precisions, at most
 _MAX_PROGRAMME_ENTRIES = 2e7  # of all linear programmes together: some seconds
-_KEPT_PAIRS = 4_000_000  # pairs of components whose exponents are kept
 _TILE = 2**21  # doubles of an array that is held: 16 MB
 _MAX_PAIR_ENTRIES = 4e6  # pairs times coordinates that bounds from pairs are worth
 _MAX_PAIRS = 1024  # components of a proposal that is worth its cost
@@ -82,8 +81,7 @@ def renyi_proposal(
     if not isinstance(feasible, tuple):
         return Proposal(p, math.inf, False, zeros + math.inf, zeros, feasible)
     pair.feasible_start = feasible
-    known = isinstance(pair, SharedTilting) and len(p) * len(q) <= _KEPT_PAIRS
-    log_shares = np.zeros((len(p), len(q) if known else 1))
+    log_shares = np.zeros((len(p), 1))
     tilts = pair.tilted(log_shares)
     if pair.has_remainder:
         rows = leading_components(order * np.log(p.weights) + tilts.log_bounds, len(q))
@@ -91,8 +89,6 @@ def renyi_proposal(
         second = pair.tilted(log_shares, None, rows)
         better = second.log_bounds < tilts.log_bounds[rows]
         tilts = tilts.replaced(rows[better], second.subset(better))
-    if isinstance(pair, SharedTilting):
-        tilts = pair.certified_normals(tilts, log_shares)
     if not np.isfinite(tilts.log_bounds).all():
         return Proposal(p, math.inf, False, tilts.log_bounds, zeros + theta)
     logs = order * np.log(p.weights) + tilts.log_bounds

@@ -31,7 +31,7 @@ from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray, l
 from ...distributions import GaussianMixture
 from ..options import never_expired
 from .active_components import DiagonalTilting, TiltedNormals, leading_components
-from .full_covariances import FullTilting, SharedTilting
+from .full_covariances import FullTilting
 from .local_normal_proposals import DominantTerms, dominant_terms
 
 __all__ = [
@@ -39,7 +39,7 @@ __all__ = [
     "log_hockey_stick_upper_bound", "log_mass_of_larger", "tilted_mixture", "tilting_of",
 ]  # fmt: skip
 
-Tilting = DiagonalTilting | FullTilting | SharedTilting
+Tilting = DiagonalTilting | FullTilting
 _LOG_LEAST_WEIGHT = math.log(1e-200)  # of a component of a proposal, relative to the largest
 _MARGIN = 40.0  # components whose part of Z is below e^-40 hardly count
 _DENSE_PAIRS, _DENSE_PARTNERS = 4_000_000, 1500  # pairs, and components of q, beyond which all of q is shared alike
@@ -78,8 +78,7 @@ def hockey_stick_proposal(p: GaussianMixture, q: GaussianMixture, epsilon: float
 
     It has as many components as P, their weights at least 1e-200 of the largest; epsilon is at least 0. The bound holds
     for the stored mixture, with the rounding of its construction included: tests/properties/test_tilting.py; where
-    covariances are full, tests/properties/test_proved_domination.py, and to first order only where all of p and all of
-    q have one covariance and the pairs of components are above four million.
+    covariances are full, tests/properties/test_proved_domination.py.
     """
     return _ProposalSearch(p, q, epsilon).proposal(epsilon)
 
@@ -218,8 +217,7 @@ def tilting_of(
     """The problems of all components of p against e^levels N_j, in coordinates that suit the forms."""
     if p.form != "full" and q.form != "full":
         return DiagonalTilting((_columns(p.means), _spread(p)), (levels, _columns(q.means), _spread(q)), theta, expired)
-    kind = SharedTilting if p.shared and q.shared else FullTilting
-    return kind((p.means, _factors(p)), (levels, q.means, _factors(q)), theta, expired)
+    return FullTilting((p.means, _factors(p)), (levels, q.means, _factors(q)), theta, expired)
 
 
 def _factors(mixture: GaussianMixture) -> FloatArray:
@@ -265,8 +263,6 @@ def tilted_mixture(p: GaussianMixture, weights: FloatArray, tilts: TiltedNormals
     means = np.where(same[:, None], _columns(p.means), tilts.means)
     if tilts.spreads.ndim == 2:
         return GaussianMixture(weights, means, np.where(same[:, None], _spread(p), tilts.spreads))
-    if len(tilts.spreads) == 1 and not same.any():
-        return GaussianMixture(weights, means, covariances=tilts.spreads)
     covariances_p = p.covariances if p.covariances is not None else _factors(p) ** 2
     spreads = np.where(same[:, None, None], covariances_p, tilts.spreads)
     spreads.setflags(write=False)
