@@ -43,7 +43,6 @@ from ..sampling.proposals.renyi_proposals import RenyiIntegralBounds, kl_range, 
 from ..sampling.proposals.tilting import (
     Proposal,
     hockey_stick_proposals,
-    log_hockey_stick_upper_bound,
     log_mass_of_larger,
 )
 from ..sampling.stages import Estimand
@@ -224,8 +223,19 @@ def label_information(p: GaussianMixture, request: Request) -> Estimate:
 
 @_raise_interruption
 def hockey_stick(p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs: bool, both: bool = False) -> Estimate:
-    """H_{e^epsilon}(P||Q), and H_{e^epsilon}(Q||P) when ``both``, or their logarithms."""
-    return _hockey_stick(p, q, epsilon, request, logs=logs, both=both)
+    """H_{e^epsilon}(P||Q), and then H_{e^epsilon}(Q||P) when ``both``, or their logarithms."""
+    p, q, pair = _sampled_pair(p, q, request, both=both)
+    if not both:
+        return _hockey_stick(p, q, pair, epsilon, request, logs)
+    forward = _hockey_stick(p, q, pair, epsilon, request.portion(0, 0.5, 0), logs)
+    if forward.cost.get("stopped") == "interrupted":
+        return stacked((forward, _trivial_estimate(forward, epsilon, logs)), (2,))
+    rest = request.portion(1, 1.0, request.sample_budget // 2)
+    try:
+        backward = _hockey_stick(q, p, pair.swapped(), epsilon, rest, logs)
+    except KeyboardInterrupt:
+        backward = _trivial_estimate(forward, epsilon, logs)
+    return stacked((forward, backward), (2,))
 
 
 @dataclass(frozen=True)
@@ -237,15 +247,13 @@ class _EpsilonGroup:
     proposal: Proposal | None
 
 
-def _hockey_stick(p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs: bool, both: bool) -> Estimate:
+def _hockey_stick(
+    p: Any, q: Any, pair: DistributionPair, epsilon: FloatArray, request: Request, logs: bool
+) -> Estimate:
     flat = epsilon.reshape(-1)
     finite = np.flatnonzero(np.isfinite(flat))
-    estimates = np.full((3, 1 + both, flat.size), -math.inf if logs else 0.0)
-    p, q, pair = _sampled_pair(p, q, request, both=both)
-    open_choice = finite.size > 0 and request.distribution is None
-    if both and open_choice and pair.both_mixtures and _is_rare(p, q, flat[finite].max(), request):
-        return _one_direction_after_the_other(p, q, epsilon, request, logs)
-    groups = list(_epsilon_groups(p, q, pair, flat[finite], request, both)) if finite.size else []
+    estimates = np.full((3, flat.size), -math.inf if logs else 0.0)
+    groups = list(_epsilon_groups(p, q, pair, flat[finite], request)) if finite.size else []
     outcomes: list[RunOutcome] = []
     spent, done = 0, np.zeros(flat.size, dtype=bool)
     slack = np.full(flat.size, _log(_weight_gap(p, q)))  # log of what the weights' gap may move an answer by
@@ -267,7 +275,7 @@ def _hockey_stick(p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs
         spent += outcome.samples
         outcomes.append(outcome)
         for row, numbers in zip(estimates, outcome.estimates, strict=True):
-            row[:, indices] = numbers.reshape(1 + both, -1)
+            row[indices] = numbers
         done[indices] = True
         if outcome.stopped == "interrupted":
             break
@@ -276,7 +284,7 @@ def _hockey_stick(p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs
         for index in finite[group.indices]:
             if not done[index]:  # an interruption left it out
                 _fill_from_smaller_epsilons(estimates, flat, done, index, log_scale, logs)
-    shape = (2, *epsilon.shape) if both else epsilon.shape
+    shape = epsilon.shape
     unit: Unit = "log probability" if logs else "probability"
     if not outcomes:
         value, lower, upper = (row.reshape(shape) for row in estimates)
@@ -284,19 +292,6 @@ def _hockey_stick(p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs
         return Estimate(value, lower, upper, kind="exact", unit=unit, method=method)
     _widen_by_weight_gap(estimates, slack, finite, logs)
     return _estimate(_merged(outcomes, estimates), request, unit, shape, 0.0, widened=True)
-
-
-def _one_direction_after_the_other(p: Any, q: Any, epsilon: FloatArray, request: Request, logs: bool) -> Estimate:
-    """Both directions of small divergences, each from proposals of its own."""
-    forward = _hockey_stick(p, q, epsilon, request.portion(0, 0.5, 0), logs=logs, both=False)
-    if forward.cost.get("stopped") == "interrupted":
-        return stacked((forward, _trivial_estimate(forward, epsilon, logs)), (2,))
-    rest = request.portion(1, 1.0, request.sample_budget // 2)
-    try:
-        backward = _hockey_stick(q, p, epsilon, rest, logs=logs, both=False)
-    except KeyboardInterrupt:
-        backward = _trivial_estimate(forward, epsilon, logs)
-    return stacked((forward, backward), (2,))
 
 
 def _trivial_estimate(forward: Estimate, epsilon: FloatArray, logs: bool) -> Estimate:
@@ -311,16 +306,12 @@ def _trivial_estimate(forward: Estimate, epsilon: FloatArray, logs: bool) -> Est
 
 
 def _epsilon_groups(
-    p: Any, q: Any, pair: DistributionPair, epsilon: FloatArray, request: Request, both: bool
+    p: Any, q: Any, pair: DistributionPair, epsilon: FloatArray, request: Request
 ) -> Iterator[_EpsilonGroup]:
-    tilts = pair.both_mixtures and request.distribution in (None, "tilted")
-    if not tilts or (both and request.distribution is None):
-        problems = []
-        if not both:
-            problems.append(pair.direct(Integrand((Term("hockey_stick_forward", epsilon),), 0.0, 1.0)))
+    if not (pair.both_mixtures and request.distribution in (None, "tilted")):
+        problems = [pair.direct(Integrand((Term("hockey_stick_forward", epsilon),), 0.0, 1.0))]
         if pair.sources_q:
-            terms = (Term("hockey_stick_balanced", epsilon), Term("hockey_stick_balanced", epsilon, swapped=True))
-            problems.append(pair.balanced(Integrand(terms[: 1 + both], 0.0, 2.0)))
+            problems.append(pair.balanced(Integrand((Term("hockey_stick_balanced", epsilon),), 0.0, 2.0)))
         yield _EpsilonGroup(np.arange(epsilon.size), _of_forced_distribution(problems, request), None)
         return
     for proposal, indices in hockey_stick_proposals(p, q, epsilon, expired=_search_expired(request)):
@@ -330,12 +321,6 @@ def _epsilon_groups(
         else:
             term = Term("hockey_stick_proposal", epsilon[indices])
             yield _EpsilonGroup(indices, list(_tilted_candidates(p, q, pair, proposal, term)), proposal)
-
-
-def _is_rare(p: GaussianMixture, q: GaussianMixture, epsilon: float, request: Request) -> bool:
-    """Whether samples of P and Q would almost never fall where either integrand is positive."""
-    expired = _search_expired(request)
-    return min(log_hockey_stick_upper_bound(*pair, epsilon, expired) for pair in ((p, q), (q, p))) < _LOG_RARE
 
 
 def _hockey_stick_estimand(log_scale: float, logs: bool) -> Estimand:
@@ -357,21 +342,21 @@ def _fill_from_smaller_epsilons(
     value lies below that as the one of the last smaller epsilon does below its own upper end."""
     before = np.flatnonzero(done & (epsilon <= epsilon[index]))
     proved = log_scale if logs else math.exp(min(log_scale, 0.0))
-    upper = np.minimum(estimates[2][:, before].min(axis=1, initial=0.0 if logs else 1.0), proved)
-    estimates[2][:, index] = upper
+    upper = min(float(estimates[2, before].min(initial=0.0 if logs else 1.0)), proved)
+    estimates[2, index] = upper
     if not before.size:
-        estimates[0][:, index] = upper - LOG_2 if logs else 0.5 * upper
+        estimates[0, index] = upper - LOG_2 if logs else 0.5 * upper
         return
-    value, most = (row[:, before[np.argmax(epsilon[before])]] for row in (estimates[0], estimates[2]))
+    value, _, most = estimates[:, before[np.argmax(epsilon[before])]]
     with np.errstate(invalid="ignore", divide="ignore"):
-        values = upper + np.minimum(value - most, 0.0) if logs else upper * np.minimum(value / most, 1.0)
-    estimates[0][:, index] = np.where(np.isnan(values), upper, values)
+        likely = upper + np.minimum(value - most, 0.0) if logs else upper * np.minimum(value / most, 1.0)
+    estimates[0, index] = upper if np.isnan(likely) else likely
 
 
 def _widen_by_weight_gap(estimates: FloatArray, slack: FloatArray, finite: IndexArray, logs: bool) -> None:
     """Widen hockey-sticks by what weights whose sums are rounded can move them: their gap times the mass of the set
     where p is larger, of which q has less."""
-    lower, upper = estimates[1][:, finite], estimates[2][:, finite]
+    lower, upper = estimates[1, finite], estimates[2, finite]
     moved, some = slack[finite], np.isfinite(slack[finite])
     if logs:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -381,7 +366,7 @@ def _widen_by_weight_gap(estimates: FloatArray, slack: FloatArray, finite: Index
     else:
         lower, upper = np.maximum(lower - np.exp(moved), 0.0), np.minimum(upper + np.exp(moved), 1.0)
         upper = np.maximum(upper, SMALLEST_SUBNORMAL)  # the divergence may be below the least double, but is not 0
-    estimates[1][:, finite], estimates[2][:, finite] = lower, upper
+    estimates[1, finite], estimates[2, finite] = lower, upper
 
 
 def _merged(outcomes: list[RunOutcome], estimates: FloatArray) -> RunOutcome:
@@ -389,7 +374,7 @@ def _merged(outcomes: list[RunOutcome], estimates: FloatArray) -> RunOutcome:
     stops = [outcome.stopped for outcome in outcomes]
     worst = next((stop for stop in ("interrupted", "max_seconds", "max_samples") if stop in stops), "target")
     return replace(
-        outcomes[0], estimates=tuple(row.reshape(-1) for row in estimates), stopped=worst,
+        outcomes[0], estimates=tuple(estimates), stopped=worst,
         distribution="/".join(sorted({outcome.distribution for outcome in outcomes})),
         points="/".join(sorted({outcome.points for outcome in outcomes})),
         samples=sum(outcome.samples for outcome in outcomes),

@@ -106,14 +106,13 @@ class SampleSource:
 
 @dataclass(frozen=True)
 class Term:
-    """One kind of integrand, for each of its parameters; ``swapped`` exchanges P and Q.
+    """One kind of integrand, for each of its parameters.
 
     ``name`` is one of ``fastpriv.kernels._sample_terms.NAMES``, or "information" or "entropy".
     """
 
     name: str
     parameters: FloatArray
-    swapped: bool = False
 
 
 @dataclass(frozen=True)
@@ -240,8 +239,7 @@ class SamplingProblem:
         for term in self.integrand.terms:
             out = sums[first : first + len(term.parameters)]
             if weights is None and term.name in _sample_terms.CODES:
-                lp, lq = (densities.lq, densities.lp) if term.swapped else (densities.lp, densities.lq)
-                _sample_terms.term_sums(term.name, lp, lq, densities.lg, term.parameters, out)
+                _sample_terms.term_sums(term.name, *densities, term.parameters, out)
             else:
                 for rows in blocks(len(out), TERM_ROWS):
                     _sample_terms.ordered_sums(_term_values(term, densities, term.parameters[rows], weights), out[rows])
@@ -261,8 +259,7 @@ def _term_values(term: Term, densities: LogDensities, parameters: FloatArray, we
         out = -densities.lp[np.newaxis]
     else:
         out = np.empty((len(parameters), len(densities.lp)))
-        lp, lq = (densities.lq, densities.lp) if term.swapped else (densities.lp, densities.lq)
-        _sample_terms.terms(term.name, lp, lq, densities.lg, parameters, out)
+        _sample_terms.terms(term.name, *densities, parameters, out)
     if weights is not None:
         out *= weights
     return out

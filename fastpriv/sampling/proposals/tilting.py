@@ -36,7 +36,7 @@ from .local_normal_proposals import DominantTerms, dominant_terms
 
 __all__ = [
     "Proposal", "best_mass_allocation", "hockey_stick_proposal", "hockey_stick_proposals",
-    "log_hockey_stick_upper_bound", "log_mass_of_larger", "tilted_mixture", "tilting_of",
+    "log_mass_of_larger", "tilted_mixture", "tilting_of",
 ]  # fmt: skip
 
 Tilting = DiagonalTilting | FullTilting
@@ -120,14 +120,6 @@ def hockey_stick_proposals(
 def _mean_exponent(p: GaussianMixture, proposal: Proposal) -> float:
     logs = np.log(p.weights) + proposal.log_bounds
     return float(np.exp(logs - _log_total(logs)) @ proposal.exponents)
-
-
-def log_hockey_stick_upper_bound(
-    p: GaussianMixture, q: GaussianMixture, epsilon: float, expired: Callable[[], bool] = never_expired
-) -> float:
-    """An upper bound of log H_{e^epsilon}(P||Q): log Z, or the logarithm of the mass of P where that is less."""
-    mass = math.log(math.fsum(p.weights)) + 4 * UNIT_ROUNDOFF
-    return min(_ProposalSearch(p, q, epsilon, expired).proposal(epsilon).log_scale, mass)
 
 
 def log_mass_of_larger(p: GaussianMixture, proposal: Proposal, shift: float = 0.0) -> float:
