@@ -308,21 +308,8 @@ def planning_reference(
     estimand: Estimand, problem: SamplingProblem, pilot: Stage, request: Request
 ) -> PlanningReference:
     """The reference for planning, as far as a pilot determines it."""
-    estimates = estimand.estimates(_pilot_interval(problem, pilot, request))
+    estimates = estimand.estimates(interval(problem, [pilot], request.confidence, request, None))
     return PlanningReference(pilot.n, estimand.target_ratio(estimates, request), request.confidence, len(pilot.means))
-
-
-def _pilot_interval(problem: SamplingProblem, pilot: Stage, request: Request) -> ValueAndBounds:
-    """Student's interval: what skewness adds to one side of a small one is gone in a large one."""
-    integrand, count = problem.integrand, len(pilot.means)
-    with np.errstate(invalid="ignore", over="ignore"):
-        spread = pilot.means.std(axis=0, ddof=1)
-    if not np.isfinite(spread).all() or not spread.all():
-        return interval(problem, [pilot], request.confidence, request, None)
-    half = cached_student_factor(request.confidence, count, request.side) / math.sqrt(count) * spread
-    value = pilot.means.mean(axis=0)
-    half = np.minimum(half, np.maximum(np.minimum(value - integrand.low, integrand.high - value), 0.0))
-    return value, value - half, value + half
 
 
 def net_size(reference: PlanningReference, request: Request, analysis: int) -> tuple[int, float]:

@@ -10,7 +10,7 @@ shares are those of the components at the tilted normal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +27,7 @@ _TILE = 2**21  # doubles of an array that is held: 16 MB
 _MAX_ENTRIES = 3e8  # components of p times active components times coordinates
 _WORK = 5e7  # components of p times the cube of the active components
 _NEGLECTED = 0.01  # share of a bound whose components are not selected for again
-_PASS_PAIRS = 4_000_000  # pairs of components that one pass evaluates; beyond, remainders come with a second pass only
+_PASS_PAIRS = 4_000_000  # pairs of components of a second pass
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,6 @@ class DiagonalTilting:
         self.natural = _NaturalParameters(*q) if self.active < len(q[0]) else None
         self.chosen = np.full((number, self.active - 1), -1, dtype=np.intp)
         self.selection_normals = p  # means and sigmas at which the active components are selected
-        # the rows whose remainder is left out
-        self.no_remainder = np.full(number, self.natural is not None and number * len(q[0]) > _PASS_PAIRS)
         self.feasible_start: tuple[IndexArray, FloatArray] | None = None  # components of q, and their shares
 
     @property
@@ -85,7 +83,6 @@ class DiagonalTilting:
         meaning."""
         self.selection_normals = (tilts.means, tilts.spreads)
         self.chosen[rows] = -1
-        self.no_remainder[rows] = False
 
     def tilted(
         self, log_shares: FloatArray, start: FloatArray | None = None, rows: IndexArray | None = None,
@@ -104,9 +101,11 @@ class DiagonalTilting:
             np.full(number, 0.0 if self.theta is None else np.inf), self.means[rows], self.sigmas[rows],
             np.zeros((number, log_shares.shape[1])), np.zeros((number, self.active)),
         )  # fmt: skip
-        for positions in self._tiles(rows):
+        length = max(1, _TILE // (self.active * self.means.shape[1] + len(self.q[0])))
+        for first in range(0, number, length):
             if self.expired():
                 break
+            positions = np.arange(first, min(first + length, number))
             tile = rows[positions]
             problem, share = self._problem(tile, log_shares[tile])
             tau, goal = (None if x is None else x[positions] for x in (start, sufficient))
@@ -135,16 +134,6 @@ class DiagonalTilting:
         """The tilted normals with bounds that hold: here those of ``tilted`` do, for any ``log_shares``."""
         return tilts
 
-    def _tiles(self, rows: IndexArray) -> Iterator[IndexArray]:
-        """Positions in ``rows`` that go together; those without a remainder by themselves."""
-        for no_remainder in (False, True):
-            positions = np.flatnonzero(self.no_remainder[rows] == no_remainder)
-            selected = bool(no_remainder and positions.size and self.chosen[rows[positions[0]], 0] >= 0)
-            width = self.active * self.means.shape[1] + (0 if selected else len(self.q[0]))
-            length = max(1, _TILE // width)
-            for first in range(0, len(positions), length):
-                yield positions[first : first + length]
-
     def _feasible_start(self, rows: IndexArray) -> FloatArray:
         """The feasible shares of ``rows`` by active component."""
         assert self.feasible_start is not None
@@ -164,18 +153,14 @@ class DiagonalTilting:
         if self.natural is None:
             every = np.broadcast_to(np.arange(self.active), (len(rows), self.active))
             return _gathered(means, sigmas, levels + log_shares, centres, widths, every), None
-        no_remainder, selected = self.no_remainder[rows[0]], self.chosen[rows[0], 0] >= 0
-        if not (no_remainder and selected):
-            at_means, at_sigmas = self.selection_normals
-            weights = self.natural.weights(at_means[rows], at_sigmas[rows]) + log_shares
-            if not selected:
-                if self.feasible_start is not None:
-                    np.put_along_axis(weights, self.feasible_start[0][rows], 1e299, axis=1)
-                rest = len(levels) - self.active + 1
-                self.chosen[rows] = np.argpartition(weights, rest, axis=1)[:, rest:]
+        at_means, at_sigmas = self.selection_normals
+        weights = self.natural.weights(at_means[rows], at_sigmas[rows]) + log_shares
+        if self.chosen[rows[0], 0] < 0:
+            if self.feasible_start is not None:
+                np.put_along_axis(weights, self.feasible_start[0][rows], 1e299, axis=1)
+            rest = len(levels) - self.active + 1
+            self.chosen[rows] = np.argpartition(weights, rest, axis=1)[:, rest:]
         chosen = self.chosen[rows]
-        if no_remainder:
-            return _gathered(means, sigmas, levels[chosen] + log_shares, centres, widths, chosen).padded(), None
         weights = np.where(weights > 1e298, -1e299, weights)
         total = np.broadcast_to(levels + log_shares, weights.shape)
         raw = _gathered(means, sigmas, np.take_along_axis(total, chosen, axis=1), centres, widths, chosen)
