@@ -25,7 +25,7 @@ from ..base.estimate import Estimate, Unit, stacked
 from ..base.numerics import LOG_2, LOG_2_ABOVE, SMALLEST_SUBNORMAL, BoolArray, FloatArray, IndexArray
 from ..distributions import GaussianMixture
 from ..distributions.packed import pack_together
-from ..sampling.engine import RunOutcome, run
+from ..sampling.estimand import Estimand
 from ..sampling.guaranteed import Truncation, entropy_truncation, kl_truncation, run_guaranteed
 from ..sampling.options import Request
 from ..sampling.problem import (
@@ -45,9 +45,9 @@ from ..sampling.proposals.tilting import (
     hockey_stick_proposals,
     log_mass_of_larger,
 )
-from ..sampling.stages import Estimand
 from ..sampling.statistics.normalisation import warn_of_normalisation
 from ..sampling.statistics.tail_index import tail_verdict
+from ..sampling.stopping import RunOutcome, run
 from .reductions.subspaces import in_common_units, in_diagonal_coordinates, subspace
 
 __all__ = ["entropy", "hockey_stick", "jensen_shannon", "kl", "label_information", "renyi", "total_variation"]

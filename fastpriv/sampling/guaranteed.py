@@ -29,14 +29,14 @@ from ..base.executors import ordered
 from ..base.numerics import BoolArray, FloatArray
 from ..distributions import GaussianMixture
 from ..distributions.packed import Packed
-from .engine import RunOutcome, compare_normalisation, measured_pace
+from .estimand import Estimand, ValueAndBounds
 from .options import Request
 from .problem import SamplingProblem
 from .proposals.renyi_proposals import renyi_proposal
 from .replicates import SEGMENT_COST, batch_values, log_ratio_sums, tile_size
-from .stages import Estimand, ValueAndBounds
 from .statistics.confidence_sequences import BoundedMean, tail_excess
 from .statistics.normalisation import LogRatioSums
+from .stopping import RunOutcome, compare_normalisation, measured_pace
 
 __all__ = ["Truncation", "entropy_truncation", "kl_truncation", "run_guaranteed"]
 

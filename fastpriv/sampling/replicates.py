@@ -6,20 +6,13 @@ share of the points to within one, and the mean of f over the points is unbiased
 
 A segment is what one thread does at a time, a replicate or a part of one; a tile is what fits into its cache. Neither
 depends on the number of threads, nor does a stream.
-
-Allocation. Notation: w the weights of the components, s_c and m_c the standard deviation and the mean of f within
-component c. With n_c = n pi_c samples of component c the variance of the estimate is sum_c w_c^2 s_c^2 / (n pi_c),
-smallest for pi_c in proportion to w_c s_c (Neyman 1934). A component that gets less than one sample a replicate also
-adds its distance from the mean.
 """
-
-# bounds: none - keeps squares from overflowing
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,7 +23,7 @@ from ..base import random_streams
 from ..base.numerics import FloatArray, WordArray
 from ..base.parallel import blocks
 from ..distributions.packed import Packed
-from ..kernels import _draw, _matrix_product
+from ..kernels import _draw
 from .problem import LogDensities, SampleSource, SamplingProblem
 from .sobol import scrambled
 from .statistics.normalisation import LogRatioSums
@@ -38,7 +31,7 @@ from .statistics.tail_index import LargestValues, PointMoments
 
 __all__ = [
     "SEGMENT_COST", "Segment", "SegmentSum", "Segments", "add_q_samples", "batch_values", "empty_sums",
-    "log_ratio_sums", "probes_wanted", "segment_sum", "segments", "tile_size", "with_neyman_allocation",
+    "log_ratio_sums", "segment_sum", "segments", "tile_size",
 ]  # fmt: skip
 
 ComponentArray = NDArray[np.int32]
@@ -50,15 +43,6 @@ SEGMENT_COST = 2.0**28  # components times coordinates times samples: some 40 ms
 LARGEST_KEPT = 256  # largest values that are kept of a stream
 MOMENT_STEP = 16  # every 16th point enters the moments: they are needed to a few per cent only
 MAX_MOMENT_VALUES = 2**18  # values of a tile that enter the moments, at most
-
-PROBES = 32  # samples of each component
-MAX_PROBE_COST = 2.0**33  # components times coordinates times probes, about a second; beyond, weights decide
-BETWEEN = 0.05  # share of the squared distance from the mean that counts as spread
-POOLED_SPREAD = 0.25  # share of the mean square spread that every component is taken to have: probes miss rare values
-WEIGHT_SHARE = 0.3  # share of the samples that follow the weights in any case: no sample counts for more than 3.4
-NEARLY_EQUAL = 0.1  # relative distance of the weights from equal ones that does not matter
-VARIANCE_GAIN = 0.9  # factor on the variance below which another allocation is worth its cost
-STARVED = 2.0  # times its weight: a component that should get more may be left without samples by its weight
 
 
 @dataclass(frozen=True)
@@ -336,80 +320,3 @@ class _ComponentRuns:
         else:
             positions = np.sort(np.random.default_rng(words[::-1]).random(len(out)))
             out[:] = np.searchsorted(self.cumulative, positions, side="right")
-
-
-def probes_wanted(problem: SamplingProblem) -> int:
-    """Probes that ``with_neyman_allocation`` spends where they are allowed."""
-    counts = [len(source.weights) for source in problem.sources if isinstance(source.distribution, Packed)]
-    return sum(PROBES * count for count in counts if count > 1)
-
-
-def with_neyman_allocation(
-    problem: SamplingProblem, root: SeedSequence, key: tuple[int, ...], most: int
-) -> tuple[SamplingProblem, int]:
-    """The problem with the allocation to its components that PROBES of each suggest, where ``most`` allows them, and
-    the probes spent.
-
-    A tilted proposal keeps its weights: they are near the best already, and few probes cannot judge what is rarely hit.
-    """
-    if problem.distribution == "tilted":
-        return problem, 0
-    sources, spent = [], 0
-    for index, source in enumerate(problem.sources):
-        probes = PROBES * len(source.weights)
-        if not isinstance(source.distribution, Packed) or len(source.weights) == 1:
-            sources.append(source)
-        elif spent + probes > most or probes > MAX_PROBE_COST / problem.cost:
-            sources.append(_half_equal(source) if math.isinf(problem.integrand.high) else source)
-        else:
-            sources.append(_reallocated(source, *_component_moments(problem, source, root, (*key, index))))
-            spent += probes
-    if all(new is old for new, old in zip(sources, problem.sources, strict=True)):
-        return problem, spent
-    return replace(problem, sources=tuple(sources)), spent
-
-
-def _component_moments(
-    problem: SamplingProblem, source: SampleSource, root: SeedSequence, key: tuple[int, ...]
-) -> tuple[FloatArray, FloatArray]:
-    """Means and standard deviations of f, shape (e, k), within every component."""
-    assert isinstance(source.distribution, Packed)
-    mixture = source.distribution
-    component = np.repeat(np.arange(len(source.weights), dtype=np.int32), PROBES)
-    tile_values = []
-    for tile in blocks(component.size, tile_size(problem.dimension)):
-        z = np.empty((problem.dimension, tile.stop - tile.start))
-        _draw.normals(random_streams.stream_words(root, (*key, tile.start), _draw.SEED_WORDS), True, z)
-        _draw.affine_map(mixture.form, mixture.means, mixture.spreads, component[tile], z, z)
-        tile_values.append(problem.values(problem.densities(z, mixture), None))
-    values = np.concatenate(tile_values, axis=1).reshape(len(tile_values[0]), -1, PROBES)
-    with np.errstate(over="ignore", invalid="ignore"):
-        return values.mean(axis=2), values.std(axis=2, ddof=1)
-
-
-def _half_equal(source: SampleSource) -> SampleSource:
-    """Give half of the samples to all components equally. Where f has no bound, a component of any weight may dominate
-    its mean, and the interval does not account for a component from which no sample is drawn."""
-    allocation = 0.5 * (source.weights + 1.0 / len(source.weights))
-    near = (np.abs(allocation - source.weights) <= NEARLY_EQUAL * source.weights).all()
-    return source if near else replace(source, allocation=allocation)
-
-
-def _reallocated(source: SampleSource, mean: FloatArray, spread: FloatArray) -> SampleSource:
-    """The source with samples in proportion to weight times spread, as far as that pays."""
-    if not (np.isfinite(mean).all() and np.isfinite(spread).all()):
-        return source
-    w = source.weights
-    total = _matrix_product.matrix_vector(mean, w)
-    largest = np.maximum(spread.max(axis=1, keepdims=True), 1e-300)  # so that squares do not overflow
-    pooled = np.sqrt(_matrix_product.matrix_vector(POOLED_SPREAD * (spread / largest) ** 2, w)) * largest[:, 0]
-    need = np.hypot(np.hypot(spread, pooled[:, np.newaxis]), math.sqrt(BETWEEN) * (mean - total[:, np.newaxis])) * w
-    scale = need.sum(axis=1)
-    if not (scale > 0).all():
-        return source
-    fraction = need / scale[:, np.newaxis]
-    allocation = (1 - WEIGHT_SHARE) * fraction.mean(axis=0) + WEIGHT_SHARE * w
-    allocation /= allocation.sum()
-    before, after = ((fraction**2 / share).sum(axis=1) for share in (w, allocation))
-    pays = np.exp(np.log(after / before).mean()) < VARIANCE_GAIN or (allocation > STARVED * w).any()
-    return replace(source, allocation=allocation) if pays else source

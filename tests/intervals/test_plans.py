@@ -14,7 +14,7 @@ from fastpriv import (
     jensen_shannon,
     kl_divergence,
 )  # fmt: skip
-from fastpriv.sampling.stages import split_budget
+from fastpriv.sampling.allocation import split_budget
 from fastpriv.sampling.statistics.tail_index import LargestValues, tail_verdict
 
 LINE = {"dimension": 1, "vectorized": True}

@@ -5,9 +5,6 @@ Y_j' Y_j and E_j = Y_j' L_j^-1 (n_j - m). The number of active components falls 
 costs a few d^3 for each; the others form a remainder as in ``active_components``.
 """
 
-# bounds: tested by properties/test_tilting, properties/test_proved_domination - rounding of a transformed distribution,
-#    to first order in the condition number
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -21,64 +21,33 @@ import numpy as np
 from ..base.errors import DomainError
 from ..base.executors import ordered
 from ..distributions.packed import Packed
-from .options import Request
-from .problem import SamplingProblem
-from .replicates import (
-    Segments,
-    SegmentSum,
-    add_q_samples,
-    batch_values,
-    empty_sums,
-    probes_wanted,
-    segments,
-    with_neyman_allocation,
-)
-from .segment_store import SegmentStore
-from .sobol import DIMENSIONS
-from .stages import (
+from .allocation import (
     PILOT_SHARE,
     RATES,
     REPLICATES,
-    Estimand,
     PlanningReference,
-    Stage,
-    ValueAndBounds,
-    all_means_constant,
     interim_confidence,
-    interval,
     net_size,
     planning_reference,
-    replicates_equal,
+    probes_wanted,
     split_budget,
+    with_neyman_allocation,
 )
+from .estimand import Estimand, Stage, ValueAndBounds, all_means_constant, interval, replicates_equal
+from .options import Request
+from .problem import SamplingProblem
+from .replicates import Segments, SegmentSum, add_q_samples, batch_values, empty_sums, segments
+from .segment_store import SegmentStore
+from .sobol import DIMENSIONS
 from .statistics.normalisation import IntegralComparison, LogRatioSums
 from .statistics.tail_index import LargestValues
 
 __all__ = ["RunOutcome", "compare_normalisation", "measured_pace", "run"]
 
-# The pilot
 PILOT_REPLICATES = 16
-PILOT_POINTS = 2**10  # of a replicate, at most
-LOOSE_RTOL, LOOSE_POINTS = 3e-3, 2**8  # from this rtol on these suffice; fewer would mistake what pays in long runs
-PILOT_COST = 2.0**22  # components times coordinates times points of a pilot's replicate
-PILOT_TIME, ALLOCATION_TIME = 0.5, 0.25  # shares of the time that pilots and probes may take
-PROBE_SHARE = 4  # one part in so many of the remaining samples may be probes: a component without any may matter most
-
-# Stages
+PILOT_TIME = 0.5  # share of the time that pilots may take
 MIN_REPLICATES = 4  # that make an interval when a stage is cut short
-FIRST_POINTS = 1024  # of a replicate of the first stage, at most, where there is nothing to plan from
-MIN_NET_INCREASE = 0.125  # of the points so far: smaller nets would add more error than points
-CONSTANT = 2**17  # equal values after which no more are asked for where no number of them bounds their mean
 BRIEF_COST = 2.0**25  # work, in the unit of SEGMENT_COST, that is over before a second thread would have begun
-
-# Comparison of the integrals of densities: one sample of Q for so many of P, at most so many, share of the time left
-Q_SAMPLE_RATIO, MAX_Q_SAMPLES, Q_SAMPLE_TIME = 8, 2**16, 0.25
-
-# Points that are timed before the pilot, and seconds that say too little; how often and how much more is then tried,
-# while a try takes at most this share of the time
-PACE_POINTS, PACE_SECONDS = 8, 0.005
-PACE_FACTOR, PACE_TRIES, PACE_TIME = 32, 3, 0.05
-PACE_SHARE = 0.8  # share of the points that the pace so far promises which are planned
 
 
 @dataclass
@@ -116,7 +85,7 @@ class RunOutcome:
 
 
 @dataclass
-class _Run:
+class _SampledRun:
     """Samples stages within a budget; an interruption leaves what was reached unchanged."""
 
     request: Request
@@ -184,7 +153,8 @@ class _Run:
         """Points that the rest of the time should allow, by the pace so far."""
         if not self.cost:
             return math.inf
-        return PACE_SHARE * self.request.time_budget.remaining * self.cost / self.seconds / self.problem.cost
+        planned = 0.8 * self.request.time_budget.remaining  # the pace so far may slow down
+        return planned * self.cost / self.seconds / self.problem.cost
 
     def limited(self, points: float, share: float = 1.0) -> float:
         """``points``, or what this share of the time allows, at least 1."""
@@ -206,8 +176,8 @@ class _Run:
         if self.pilot is not None and not constant:
             reference = planning_reference(estimand, self.problem, self.pilot, request)
         if self.points != "plain":
-            wanted = min(self.samples_left // PROBE_SHARE, probes_wanted(self.problem))
-            probes = int(self.limited(wanted, ALLOCATION_TIME))
+            # a quarter of the samples and of the time: a component without any may matter most
+            probes = int(self.limited(min(self.samples_left // 4, probes_wanted(self.problem)), 0.25))
             chosen, spent = with_neyman_allocation(self.problem, request.root, (2,), probes)
             self.samples += spent
             if constant and chosen is self.problem and request.points is None and self.problem.has_components:
@@ -226,8 +196,8 @@ class _Run:
                 return "interrupted"
             if stages and reference is not None and reference.target_ratio <= 1.0:
                 return "target"
-            if sum(stage.n * len(stage.means) for stage in stages) >= CONSTANT and self._cannot_be_bounded():
-                return "constant"
+            if sum(stage.n * len(stage.means) for stage in stages) >= 2**17 and self._cannot_be_bounded():
+                return "constant"  # no number of equal values would bound their mean
             if self.affordable() < MIN_REPLICATES or request.time_budget.expired():
                 request.time_budget.mark_affected()
                 return "max_seconds"
@@ -256,8 +226,8 @@ class _Run:
             return  # nothing is left open
         best, pilot, lowest = self.problem, None, math.inf
         for index, problem in enumerate(problems):
-            most = LOOSE_POINTS if request.rtol >= LOOSE_RTOL else PILOT_POINTS
-            n = min(most, 2 ** max(5, int(PILOT_COST / problem.cost).bit_length()))
+            most = 2**8 if request.rtol >= 3e-3 else 2**10  # fewer would mistake what pays in long runs
+            n = min(most, 2 ** max(5, int(2.0**22 / problem.cost).bit_length()))
             n = min(n, request.sample_budget // (PILOT_SHARE * len(problems) * PILOT_REPLICATES) // 4 * 4)
             if n < 16:
                 break
@@ -295,8 +265,8 @@ class _Run:
         request, left, analysis = self.request, self.samples_left, len(self.stages) + 1
         least = self.problem.sample_multiple * (2 if self.points == "antithetic" else 1)
         done = 0.0 if reference is None else reference.n * reference.replicates
-        if self.points == "sobol" and analysis > 1 and left < MIN_NET_INCREASE * done:
-            return 0, 0
+        if self.points == "sobol" and analysis > 1 and left < done / 8:
+            return 0, 0  # smaller nets would add more error than points
         replicates = REPLICATES
         most = left // replicates // least * least
         if most < 1:  # fewer samples than replicates need
@@ -304,7 +274,7 @@ class _Run:
         if request.spends_everything and (reference is not None or math.isinf(request.max_seconds)):
             wanted = math.inf
         elif reference is None:
-            wanted = float(min(FIRST_POINTS, max(64, most // 4)))
+            wanted = float(min(1024, max(64, most // 4)))  # there is nothing to plan from
         elif math.isinf(reference.target_ratio):
             wanted = 4.0 * reference.n
         elif self.points == "sobol":
@@ -326,7 +296,7 @@ def run(problems: Sequence[SamplingProblem], request: Request, estimand: Estiman
     An interruption ends the run with what was reached; ``KeyboardInterrupt`` is raised only before anything could be
     said.
     """
-    state, stopped, integrals = _Run(request, estimand, problems[0]), "interrupted", None
+    state, stopped, integrals = _SampledRun(request, estimand, problems[0]), "interrupted", None
     try:
         stopped = state.until_stopped(problems)
         statistics = state.statistics
@@ -352,17 +322,17 @@ def measured_pace(problem: SamplingProblem, request: Request) -> tuple[float, fl
     """Cost and seconds of a few points that count for nothing, so that no stage begins that cannot end in time."""
     if math.isinf(request.max_seconds):
         return 0.0, 0.0
-    spare = PACE_TIME * request.max_seconds
-    for count in (PACE_POINTS, PACE_FACTOR * PACE_POINTS, PACE_FACTOR**2 * PACE_POINTS):
+    factor, enough, spare = 32, 0.005, 0.05 * request.max_seconds  # of seconds: less says too little, more costs much
+    for count in (8, 8 * factor, 8 * factor**2):
         seconds = math.inf
-        for _ in range(PACE_TRIES):  # the first call may wait for an import, any for a busy machine
+        for _ in range(3):  # the first call may wait for an import, any for a busy machine
             began = time.monotonic()
             batch_values(problem, request.root, (8,), 1, count)
             seconds = min(seconds, time.monotonic() - began)
-            if seconds <= PACE_SECONDS or seconds > spare:
+            if seconds <= enough or seconds > spare:
                 break
-        too_long = PACE_FACTOR * seconds > spare
-        if too_long if seconds > PACE_SECONDS else count > PACE_POINTS:  # else it is mostly what a call costs
+        too_long = factor * seconds > spare
+        if too_long if seconds > enough else count > 8:  # else it is mostly what a call costs
             break
     return count * problem.cost, max(seconds, 1e-9)
 
@@ -374,11 +344,11 @@ def compare_normalisation(
     if log_ratios is None:
         return None
     if problem.q_sources:
-        n = min(sum(log_ratios.counts) // Q_SAMPLE_RATIO, MAX_Q_SAMPLES)
+        n = min(sum(log_ratios.counts) // 8, 2**16)
         time_budget = request.time_budget
         if math.isfinite(time_budget.seconds):
             elapsed = max(time_budget.seconds - time_budget.remaining, 1e-9)
-            able = int(min(Q_SAMPLE_TIME * time_budget.remaining * sum(log_ratios.counts) / elapsed, 2.0 * n))
+            able = int(min(0.25 * time_budget.remaining * sum(log_ratios.counts) / elapsed, 2.0 * n))
             if able < n:
                 time_budget.mark_affected()
                 n = able
