@@ -29,13 +29,13 @@ from ..sampling.estimand import Estimand
 from ..sampling.guaranteed import Truncation, entropy_truncation, kl_truncation, run_guaranteed
 from ..sampling.options import Request
 from ..sampling.problem import (
+    DOMINATING_SHARE,
     DistributionPair,
     Integrand,
     SampleSource,
     SamplingProblem,
     Term,
     distribution_pair,
-    joint_proposal_problem,
     proposal_problem,
 )
 from ..sampling.proposals.local_normal_proposals import local_normals
@@ -159,13 +159,14 @@ def renyi(p: Any, q: Any, order: float, request: Request) -> Estimate:
     if bounds is not None:
         floor, ceiling = (max(end / b, 0.0) for end in (bounds.high, bounds.low))
         if bounds.mixture is not None and bounds.high < _LOG_RARE:
-            candidates.append((_component_pair_problem(p, q, pair, bounds, term), False, bounds.log_scale))
+            candidates.append((_component_pair_problem(p, q, bounds, term), False, bounds.log_scale))
     if pair.both_mixtures and order > 1.0:
         proposal = renyi_proposal(p, q, order, expired=expired)
         if proposal.diverges:
             return Estimate(math.inf, math.inf, math.inf, kind="exact", unit="nats", method="tails")
         if proposal.bounded:
-            candidates.append((_tilted_problem(p, q, pair, proposal, term), False, proposal.log_scale))
+            problem = proposal_problem(p, q, {proposal.mixture: 1.0}, proposal.log_scale, term)
+            candidates.append((problem, False, proposal.log_scale))
     if pair.sources_q:
         low, high = (-2.0, 0.0) if order < 1.0 else (0.0, math.inf)
         heavy = order > 1.0  # unless the mean of the square is known to be finite
@@ -320,7 +321,7 @@ def _epsilon_groups(
             yield _EpsilonGroup(indices, [pair.direct(integrand)], proposal)
         else:
             term = Term("hockey_stick_proposal", epsilon[indices])
-            yield _EpsilonGroup(indices, list(_tilted_candidates(p, q, pair, proposal, term)), proposal)
+            yield _EpsilonGroup(indices, list(_tilted_candidates(p, q, proposal, term)), proposal)
 
 
 def _hockey_stick_estimand(log_scale: float, logs: bool) -> Estimand:
@@ -338,19 +339,11 @@ def _hockey_stick_estimand(log_scale: float, logs: bool) -> Estimand:
 def _fill_from_smaller_epsilons(
     estimates: FloatArray, epsilon: FloatArray, done: BoolArray, index: int, log_scale: float, logs: bool
 ) -> None:
-    """Bound the divergence at an epsilon without samples by its proposal and by the bounds of smaller epsilons; its
-    value lies below that as the one of the last smaller epsilon does below its own upper end."""
-    before = np.flatnonzero(done & (epsilon <= epsilon[index]))
+    """Bound the divergence at an epsilon without samples by its proposal and by the bounds of smaller epsilons."""
+    before = done & (epsilon <= epsilon[index])
     proved = log_scale if logs else math.exp(min(log_scale, 0.0))
     upper = min(float(estimates[2, before].min(initial=0.0 if logs else 1.0)), proved)
-    estimates[2, index] = upper
-    if not before.size:
-        estimates[0, index] = upper - LOG_2 if logs else 0.5 * upper
-        return
-    value, _, most = estimates[:, before[np.argmax(epsilon[before])]]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        likely = upper + np.minimum(value - most, 0.0) if logs else upper * np.minimum(value / most, 1.0)
-    estimates[0, index] = upper if np.isnan(likely) else likely
+    estimates[0, index], estimates[2, index] = (upper - LOG_2 if logs else 0.5 * upper), upper
 
 
 def _widen_by_weight_gap(estimates: FloatArray, slack: FloatArray, finite: IndexArray, logs: bool) -> None:
@@ -386,36 +379,23 @@ def _merged(outcomes: list[RunOutcome], estimates: FloatArray) -> RunOutcome:
 # Problems with proposals
 
 
-def _tilted_problem(p: Any, q: Any, pair: DistributionPair, proposal: Proposal, term: Term) -> SamplingProblem:
-    """P, Q and proposal in common coordinates, where the proposal's density is scaled to bound the integrand by 1."""
-    packs = pack_together(p, q, proposal.mixture).packs
-    common = replace(pair, p=packs[0], q=packs[1])
-    return proposal_problem(common, proposal.mixture, packs[2], proposal.log_scale, Integrand((term,), 0.0, 1.0))
-
-
-def _component_pair_problem(
-    p: Any, q: Any, pair: DistributionPair, bounds: RenyiIntegralBounds, term: Term
-) -> SamplingProblem:
+def _component_pair_problem(p: Any, q: Any, bounds: RenyiIntegralBounds, term: Term) -> SamplingProblem:
     """Samples of the normals of all pairs of components, over which the integrand has a range that is far from 0."""
     assert bounds.mixture is not None
-    zeros = np.zeros(len(p))
-    problem = _tilted_problem(p, q, pair, Proposal(bounds.mixture, bounds.log_scale, True, zeros, zeros), term)
+    problem = proposal_problem(p, q, {bounds.mixture: 1.0}, bounds.log_scale, term)
     low, high = math.exp(-bounds.rounding_error) / bounds.pairs, math.exp(bounds.rounding_error)
     return replace(problem, integrand=Integrand((term,), low, high))
 
 
-def _tilted_candidates(
-    p: Any, q: Any, pair: DistributionPair, proposal: Proposal, term: Term
-) -> Iterator[SamplingProblem]:
+def _tilted_candidates(p: Any, q: Any, proposal: Proposal, term: Term) -> Iterator[SamplingProblem]:
     """The tilted proposal alone and, where this can pay, mixed with normals as narrow as the integrand."""
-    yield _tilted_problem(p, q, pair, proposal, term)
+    alone = proposal_problem(p, q, {proposal.mixture: 1.0}, proposal.log_scale, term)
+    yield alone
     narrow = local_normals(p, q, proposal.dominant) if proposal.dominant is not None else None
     if narrow is None:
         return
-    *packs, beside = pack_together(p, q, proposal.mixture, narrow.mixture).packs
-    common = replace(pair, p=packs[0], q=packs[1])
-    alone = proposal_problem(common, proposal.mixture, packs[2], proposal.log_scale, Integrand((term,), 0.0, 1.0))
-    joint = joint_proposal_problem(alone, narrow.mixture, beside, proposal.log_scale)
+    shares = {proposal.mixture: DOMINATING_SHARE, narrow.mixture: 1.0 - DOMINATING_SHARE}
+    joint = proposal_problem(p, q, shares, proposal.log_scale, term)
     if narrow.gain * alone.effort > _WORTHWHILE * joint.effort:
         yield joint
 

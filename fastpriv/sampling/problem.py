@@ -28,8 +28,7 @@ from ..kernels import _sample_terms
 
 __all__ = [
     "DOMINATING_SHARE", "DistributionPair", "EvaluableDensity", "Integrand", "LogDensities", "RatioSide",
-    "SamplableDensity", "SampleSource", "SamplingProblem", "Term", "distribution_pair", "joint_proposal_problem",
-    "proposal_problem",
+    "SamplableDensity", "SampleSource", "SamplingProblem", "Term", "distribution_pair", "proposal_problem",
 ]  # fmt: skip
 
 # Costs are in units of one component times one coordinate of a mixture's log density.
@@ -360,32 +359,19 @@ def distribution_pair(p: Any, q: Any, root: SeedSequence) -> DistributionPair:
 
 
 def proposal_problem(
-    pair: DistributionPair, proposal: GaussianMixture, packed: Packed, log_scale: float, integrand: Integrand
+    p: GaussianMixture, q: GaussianMixture, proposals: dict[GaussianMixture, float], log_scale: float, term: Term
 ) -> SamplingProblem:
-    """Samples of a proposal whose density times exp(log_scale) is the g of the integrand."""
-    sources = (SampleSource.of_mixture(packed, proposal),)
-    return SamplingProblem(
-        "tilted", sources, pair.p, pair.q, (_scaled(packed, log_scale),), integrand, monitors_tail=True
+    """Samples of proposals in these shares; the density of the first times exp(log_scale) dominates what is integrated,
+    so that the integrand is at most 1 over its share."""
+    first, second, *packs = pack_together(p, q, *proposals).packs
+    shares = list(proposals.values())
+    sources = tuple(map(SampleSource.of_mixture, packs, proposals, shares))
+    scaled = tuple(
+        replace(packed, constants=packed.constants + log_scale + math.log(share))
+        for packed, share in zip(packs, shares, strict=True)
     )
-
-
-def joint_proposal_problem(
-    problem: SamplingProblem, beside: GaussianMixture, packed: Packed, log_scale: float
-) -> SamplingProblem:
-    """DOMINATING_SHARE of the samples from the proposal of ``problem``, the rest from another distribution ``beside``
-    it: the integrand stays below its bound over DOMINATING_SHARE."""
-    sources = (
-        replace(problem.sources[0], share=DOMINATING_SHARE),
-        SampleSource.of_mixture(packed, beside, 1.0 - DOMINATING_SHARE),
-    )
-    dominating = _scaled(problem.proposals[0], math.log(DOMINATING_SHARE))
-    other = _scaled(packed, log_scale + math.log1p(-DOMINATING_SHARE))
-    integrand = replace(problem.integrand, high=problem.integrand.high / DOMINATING_SHARE)
-    return replace(problem, sources=sources, proposals=(dominating, other), integrand=integrand)
-
-
-def _scaled(packed: Packed, log_scale: float) -> Packed:
-    return replace(packed, constants=packed.constants + log_scale)
+    integrand = Integrand((term,), 0.0, 1.0 / shares[0])
+    return SamplingProblem("tilted", sources, first, second, scaled, integrand, monitors_tail=True)
 
 
 def _density_and_sources(distribution: Any) -> tuple[Packed | EvaluableDensity, tuple[SampleSource, ...]]:

@@ -55,4 +55,4 @@ def generators(dimension: int) -> WordArray:
 
 def _digits(points: FloatArray) -> WordArray:
     """The binary digits of one point, the leading one as bit 63."""
-    return np.ldexp(points[0], COLUMNS).astype(np.uint64) << np.uint64(64 - COLUMNS)
+    return np.asarray(np.ldexp(points[0], COLUMNS).astype(np.uint64) << np.uint64(64 - COLUMNS))

@@ -44,7 +44,7 @@ from .statistics.tail_index import LargestValues
 
 __all__ = ["RunOutcome", "compare_normalisation", "measured_pace", "run"]
 
-PILOT_REPLICATES = 16
+PILOT_REPLICATES = 16  # of each problem that the pilot compares
 PILOT_TIME = 0.5  # share of the time that pilots may take
 MIN_REPLICATES = 4  # that make an interval when a stage is cut short
 BRIEF_COST = 2.0**25  # work, in the unit of SEGMENT_COST, that is over before a second thread would have begun
