@@ -14,7 +14,7 @@ import numpy as np
 
 from ...base.numerics import BoolArray, FloatArray, IndexArray
 from ..options import never_expired
-from .active_components import TiltedNormals, exponents_by_component
+from .active_components import TiltedNormals, Tilting
 from .domination_certificates import Factors, certified_bounds, cholesky_factors
 from .exponents import interior_start, objective, solve
 
@@ -22,7 +22,6 @@ __all__ = ["FullTilting"]
 
 _MAX_ACTIVE = 8  # active components, the remainder included
 _WORK = 5e7  # active components times d^3
-_TILE = 2**21  # entries of the matrices that are held: 16 MB
 # bound: none - exponents that are left out: proposals only
 _NEGLIGIBLE = 1e-12  # relative to the largest, or to 1: exponents that are left out
 
@@ -83,61 +82,27 @@ class _FullExponentProblem:
         return np.asarray((tau[:, None, :] @ flat).reshape(len(tau), *self.curvature.shape[2:]))
 
 
-class FullTilting:
+class FullTilting(Tilting):
     """Problems of all components of p = (means, factors) against q = (levels, means, factors), one by one.
 
-    Factors are lower Cholesky factors, (k, d, d) or (1, d, d) where they are shared.
+    Factors are lower Cholesky factors, (k, d, d) or (1, d, d) where they are shared. Spreads are covariances. Where log
+    shares are known by component of q, the bounds of ``tilted`` are right but for rounding until ``certified_normals``
+    has them; else they are certified there.
     """
 
     def __init__(
         self, p: tuple[FloatArray, FloatArray], q: tuple[FloatArray, FloatArray, FloatArray],
         theta: float | None = None, expired: Callable[[], bool] = never_expired,
     ) -> None:  # fmt: skip
-        self.means, self.factors = p
-        self.q = q
-        self.theta, self.expired = theta, expired
-        size = self.means.shape[1]
+        partners, size = len(q[0]), p[0].shape[1]
+        most = int(np.clip(_WORK / size**3, 2, _MAX_ACTIVE))
+        active = partners if partners <= most + 1 else most
+        super().__init__(p, q, theta, expired, active, max(active * size * size, partners * size))
         identity = np.eye(size)
         self.inverses: FloatArray = np.asarray(np.linalg.solve(q[2], np.broadcast_to(identity, q[2].shape)), np.float64)
         self.precisions = self.inverses.transpose(0, 2, 1) @ self.inverses
         self.logs = np.sum(np.log(np.diagonal(q[2], axis1=1, axis2=2)), axis=1)
-        self.factors_p, self.factors_q = Factors.of(self.factors), Factors.of(q[2])
-        most = int(np.clip(_WORK / size**3, 2, _MAX_ACTIVE))
-        self.active = len(q[0]) if len(q[0]) <= most + 1 else most
-        self.chosen = np.full((len(self.means), self.active - 1), -1, dtype=np.intp)
-        self.selection_normals: TiltedNormals | None = None
-        self.feasible_start: tuple[IndexArray, FloatArray] | None = None
-
-    @property
-    def has_remainder(self) -> bool:
-        """Whether some components of q enter only together."""
-        return self.active < len(self.q[0])
-
-    def reselect(self, tilts: TiltedNormals, rows: IndexArray) -> None:
-        """As ``DiagonalTilting.reselect``."""
-        self.selection_normals = tilts
-        self.chosen[rows] = -1
-
-    def tilted(
-        self, log_shares: FloatArray, start: FloatArray | None = None, rows: IndexArray | None = None,
-        sufficient: FloatArray | None = None,
-    ) -> TiltedNormals:  # fmt: skip
-        """As ``DiagonalTilting.tilted``; the spreads are covariances. Where ``log_shares`` are known by component of q,
-        bounds are right but for rounding until ``certified_normals`` has them; else they are certified here."""
-        rows = np.arange(len(self.means)) if rows is None else rows
-        number, size, partners = len(rows), self.means.shape[1], len(self.q[0])
-        tilts = TiltedNormals(
-            np.full(number, 0.0 if self.theta is None else np.inf), self.means[rows], self._covariances(rows).copy(),
-            np.zeros((number, log_shares.shape[1])), np.zeros((number, self.active)),
-        )  # fmt: skip
-        length = max(1, _TILE // max(self.active * size * size, partners * size))
-        for first in range(0, number, length):
-            if self.expired():
-                break
-            positions = np.arange(first, min(first + length, number))
-            tau, goal = (None if x is None else x[positions] for x in (start, sufficient))
-            self._solve(rows[positions], log_shares[rows[positions]], tau, goal, tilts, positions)
-        return tilts
+        self.factors_p, self.factors_q = Factors.of(self.scales), Factors.of(q[2])
 
     def certified_normals(self, tilts: TiltedNormals, log_shares: FloatArray) -> TiltedNormals:
         """The tilted normals with bounds certified for the ``log_shares`` they were found with, unless ``tilted`` has
@@ -147,24 +112,20 @@ class FullTilting:
             self._certify(rows, tilts.exponents, self.q[0] + log_shares, tilts, rows)
         return tilts
 
-    def exponents(self, tilts: TiltedNormals, rows: IndexArray) -> FloatArray:
-        """As ``DiagonalTilting.exponents``."""
-        return exponents_by_component(tilts, rows, self.chosen, len(self.q[0]))
-
     def _factors(self, rows: IndexArray) -> FloatArray:
         """Lower factors of components of p."""
-        return self.factors[rows if len(self.factors) > 1 else np.zeros_like(rows)]
+        return self.scales[rows if len(self.scales) > 1 else np.zeros_like(rows)]
 
-    def _covariances(self, rows: IndexArray) -> FloatArray:
+    def spreads(self, rows: IndexArray) -> FloatArray:
         """Covariances of components of p."""
         factors = self._factors(rows)
         return np.asarray(factors @ factors.transpose(0, 2, 1))
 
-    def _solve(
+    def solve_tile(
         self, rows: IndexArray, log_shares: FloatArray, start: FloatArray | None, goal: FloatArray | None,
         tilts: TiltedNormals, positions: IndexArray,
     ) -> None:  # fmt: skip
-        """Solve for components ``rows``, which stand at ``positions`` of ``tilts``."""
+        """As ``Tilting.solve_tile``."""
         levels, size = self.q[0], self.means.shape[1]
         factors = self._factors(rows)
         total = np.broadcast_to(levels + log_shares, (len(rows), len(levels)))
@@ -220,8 +181,8 @@ class FullTilting:
     def _selection(self, rows: IndexArray, factors: FloatArray, total: FloatArray) -> tuple[IndexArray, FloatArray]:
         """The heaviest components of q near the tilted normals, and the shares of the others."""
         normals = self.selection_normals
-        spread = factors @ factors.transpose(0, 2, 1) if normals is None else normals.spreads[rows]
-        away = self._whitened(self.means[rows] if normals is None else normals.means[rows])
+        spread = factors @ factors.transpose(0, 2, 1) if normals is None else normals[1][rows]
+        away = self._whitened(self.means[rows] if normals is None else normals[0][rows])
         flat = spread.reshape(len(rows), -1) @ self.precisions.reshape(len(self.precisions), -1).T
         weights = total - self.logs - 0.5 * (flat + np.sum(away * away, axis=2))
         open_rows = np.flatnonzero(self.chosen[rows, 0] < 0)
@@ -271,5 +232,5 @@ class FullTilting:
         )  # fmt: skip
         proved = np.isfinite(bounds)
         tilts.log_bounds[positions] = np.where(proved, bounds, 0.0 if self.theta is None else np.inf)
-        tilts.spreads[positions] = np.where(proved[:, None, None], spreads, self._covariances(rows))
+        tilts.spreads[positions] = np.where(proved[:, None, None], spreads, self.spreads(rows))
         tilts.means[positions] = np.where(proved[:, None], tilts.means[positions], self.means[rows])

@@ -149,7 +149,7 @@ def _diagonal_start(pair: DiagonalTilting, order: float) -> FeasibleStart | bool
 def _margins(pair: DiagonalTilting, rows: slice, order: float) -> FloatArray:
     """order - (order - 1) s^2 / t^2 for each component of p, of q and each coordinate; at least -1e300."""
     with np.errstate(over="ignore"):
-        ratio = pair.sigmas[rows][:, None, :] / pair.q[2][None]
+        ratio = pair.scales[rows][:, None, :] / pair.q[2][None]
         return np.maximum(order - (order - 1.0) * ratio * ratio, -1e300)
 
 
@@ -210,7 +210,7 @@ def _uncovered(turned: FloatArray, order: float, directions: FloatArray, weights
 
 def _full_shares(pair: FullTilting, row: int, order: float, most: int) -> FloatArray | bool:
     """One component of q that serves alone, else cutting planes: shares against directions."""
-    factor = pair.factors[row if len(pair.factors) > 1 else 0]
+    factor = pair.scales[row if len(pair.scales) > 1 else 0]
     turned = factor.T @ pair.precisions @ factor
     if len(turned) == 1:
         turned = np.broadcast_to(turned, (len(pair.q[0]), *factor.shape))

@@ -39,7 +39,6 @@ __all__ = [
     "log_mass_of_larger", "tilted_mixture", "tilting_of",
 ]  # fmt: skip
 
-Tilting = DiagonalTilting | FullTilting
 _LOG_LEAST_WEIGHT = math.log(1e-200)  # of a component of a proposal, relative to the largest
 _MARGIN = 40.0  # components whose part of Z is below e^-40 hardly count
 _DENSE_PAIRS, _DENSE_PARTNERS = 4_000_000, 1500  # pairs, and components of q, beyond which all of q is shared alike
@@ -205,7 +204,7 @@ class _ProposalSearch:
 def tilting_of(
     p: GaussianMixture, q: GaussianMixture, levels: FloatArray, theta: float | None = None,
     expired: Callable[[], bool] = never_expired,
-) -> Tilting:  # fmt: skip
+) -> DiagonalTilting | FullTilting:  # fmt: skip
     """The problems of all components of p against e^levels N_j, in coordinates that suit the forms."""
     if p.form != "full" and q.form != "full":
         return DiagonalTilting((_columns(p.means), _spread(p)), (levels, _columns(q.means), _spread(q)), theta, expired)
@@ -234,7 +233,7 @@ def _spread(mixture: GaussianMixture) -> FloatArray:
     return np.broadcast_to(_columns(mixture.sigmas), (len(mixture), mixture.dimension))
 
 
-def _proposal(p: GaussianMixture, pair: Tilting, tilts: TiltedNormals) -> Proposal:
+def _proposal(p: GaussianMixture, pair: DiagonalTilting | FullTilting, tilts: TiltedNormals) -> Proposal:
     """The proposal of these tilted normals; where the bound is not below 1 the component of p itself serves."""
     same = ~(tilts.log_bounds < 0.0)
     bounds = np.where(same, 0.0, tilts.log_bounds)
