@@ -95,7 +95,7 @@ class Sampling:
     method : str, default "auto"
         Words that force the distribution of the samples ("direct": P; "balanced": (P + Q)/2; "tilted": a proposal whose
         density bounds the integrand) and the points ("sobol", "antithetic", "random": all stratified by component;
-        "plain": neither). A pilot picks what is left open. Any word but "auto" samples, even where something exact
+        "plain": neither). A pilot picks a distribution. Any word but "auto" samples, even where something exact
         applies.
     interval : {"replicates", "guaranteed"}, default "replicates"
         Student's interval over independent replicates, or bounds that hold for every number of samples and at every
