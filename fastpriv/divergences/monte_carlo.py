@@ -412,8 +412,7 @@ def _reduced(p: Any, q: Any) -> tuple[Any, ...]:
     """Mixtures projected to the fewest dimensions that keep their divergences, in units of moderate size."""
     if isinstance(p, GaussianMixture) and isinstance(q, GaussianMixture):
         projection = subspace(p, q)
-        reduced = projection.mixtures if projection is not None else in_diagonal_coordinates(p, q)
-        return in_common_units(*reduced)
+        return in_diagonal_coordinates(*in_common_units(*(projection.mixtures if projection is not None else (p, q))))
     return p, q
 
 

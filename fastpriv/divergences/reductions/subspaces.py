@@ -15,6 +15,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from ...base.numerics import FloatArray
 from ...distributions import GaussianMixture
@@ -25,7 +26,7 @@ from .independent_factors import common_covariance
 __all__ = ["Subspace", "in_common_units", "in_diagonal_coordinates", "subspace"]
 
 # bound: none - a condition number beyond which rounding would move what samples see
-_MAX_CONDITION = 1e4  # of the covariances of mixtures that are brought to the coordinates in which these are diagonal
+_MAX_CONDITION = 1e4  # of the correlations of mixtures that are brought to the coordinates in which these are diagonal
 _MAX_EXPONENT = 200  # standard deviations within 2^-200 and 2^200 have products, and quotients of products, in range
 
 
@@ -56,9 +57,9 @@ def in_diagonal_coordinates(p: GaussianMixture, q: GaussianMixture) -> tuple[Gau
     if not (p.shared and q.shared) or "full" not in (p.form, q.form):
         return p, q
     factor, other = (_first_factor(mixture) for mixture in (p, q))
-    if max(np.linalg.cond(factor), np.linalg.cond(other)) ** 2 > _MAX_CONDITION:
+    if max(np.linalg.cond(x / np.linalg.norm(x, axis=1, keepdims=True)) for x in (factor, other)) ** 2 > _MAX_CONDITION:
         return p, q
-    whitening, sigmas = np.linalg.inv(factor), np.ones(len(factor))
+    whitening, sigmas = solve_triangular(factor, np.eye(len(factor)), lower=True), np.ones(len(factor))
     if not np.array_equal(factor, other):
         turn, sigmas, _ = np.linalg.svd(whitening @ other)
         whitening = turn.T @ whitening
