@@ -12,7 +12,7 @@ import math
 from statistics import NormalDist
 
 import numpy as np
-from scipy.special import ndtri
+from scipy import special
 
 from ...base.numerics import FloatArray
 
@@ -85,4 +85,4 @@ def normal_scores(values: FloatArray) -> FloatArray:
     """Normal scores of the average ranks of all values."""
     from scipy.stats import rankdata
 
-    return np.asarray(ndtri((rankdata(values).reshape(values.shape) - 0.375) / (values.size + 0.25)))
+    return np.asarray(special.ndtri((rankdata(values).reshape(values.shape) - 0.375) / (values.size + 0.25)))
