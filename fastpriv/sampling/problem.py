@@ -96,10 +96,10 @@ class SampleSource:
         """What a sample of each component counts for; None for 1 everywhere."""
         return None if self.allocation is self.weights else self.weights / self.allocation
 
-    def component_ends(self, n: int, start: float) -> IntArray:
-        """The first sample after those of each component, when sample k stands at (k + start) / n."""
-        ends = np.ceil(n * np.cumsum(self.allocation) - start)
-        ends[-1] = n
+    def component_ends(self, n: int, start: FloatArray) -> IntArray:
+        """The first sample after those of each component, when sample k stands at (k + start) / n; a row a start."""
+        ends = np.ceil(n * np.cumsum(self.allocation) - start[:, np.newaxis])
+        ends[:, -1] = n
         return np.clip(ends, 0, n).astype(np.int64)
 
 
@@ -232,18 +232,20 @@ class SamplingProblem:
             np.logaddexp(lg, log_density(proposal, x), out=lg)
         return LogDensities(lp, lq, lg)
 
-    def sums(self, densities: LogDensities, weights: FloatArray | None) -> FloatArray:
-        """Sums of f over the samples, shape (e,), in a fixed order and in bounded memory."""
-        sums, first = np.empty(self.integrand.size), 0
+    def sums(self, densities: LogDensities, weights: FloatArray | None, count: int = 1) -> FloatArray:
+        """Sums of f over each of ``count`` runs of samples of one length, shape (count, e), in a fixed order and in
+        bounded memory."""
+        sums, first = np.empty((self.integrand.size, count)), 0
         for term in self.integrand.terms:
             out = sums[first : first + len(term.parameters)]
-            if weights is None and term.name in _sample_terms.CODES:
-                _sample_terms.term_sums(term.name, *densities, term.parameters, out)
+            if count == 1 and weights is None and term.name in _sample_terms.CODES:
+                _sample_terms.term_sums(term.name, *densities, term.parameters, out[:, 0])
             else:
                 for rows in blocks(len(out), TERM_ROWS):
-                    _sample_terms.ordered_sums(_term_values(term, densities, term.parameters[rows], weights), out[rows])
+                    values = _term_values(term, densities, term.parameters[rows], weights)
+                    _sample_terms.ordered_sums(values.reshape(-1, values.shape[1] // count), out[rows].reshape(-1))
             first += len(out)
-        return sums
+        return sums.T
 
     def values(self, densities: LogDensities, weights: FloatArray | None) -> FloatArray:
         """f at the samples, shape (e, n)."""

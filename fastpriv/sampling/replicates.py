@@ -4,8 +4,9 @@ Point k of a source with n points stands at (k + U) / n on the unit interval, wh
 coordinates are point k of a scrambled Sobol sequence, or pseudo-random. Components thus come in runs, each gets its
 share of the points to within one, and the mean of f over the points is unbiased.
 
-A segment is what one thread does at a time, a replicate or a part of one; a tile is what fits into its cache. Neither
-depends on the number of threads, nor does a stream.
+A segment is what one thread does at a time: a part of a replicate, or several small ones side by side, since a call of
+a kernel costs as much as a hundred points. A tile is what fits into its cache. Neither depends on the number of
+threads, nor does a stream.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ Tile = tuple[SampleSource, LogDensities, FloatArray | None]  # a source, densiti
 TILE_DOUBLES = 2**16  # doubles of one array of samples: half a megabyte stays in the second cache
 TILE_MOST, TILE_LEAST = 2**14, 64  # samples of a tile: at most, at least
 SEGMENT_COST = 2.0**28  # components times coordinates times samples: some 40 ms
+SIDE_BY_SIDE = 64  # a segment of whole replicates is smaller by this factor, so that threads share them out
 LARGEST_KEPT = 256  # largest values that are kept of a stream
 MOMENT_STEP = 16  # every 16th point enters the moments: they are needed to a few per cent only
 MAX_MOMENT_VALUES = 2**18  # values of a tile that enter the moments, at most
@@ -47,13 +49,14 @@ MAX_MOMENT_VALUES = 2**18  # values of a tile that enter the moments, at most
 
 @dataclass(frozen=True)
 class Segment:
-    """Points ``first`` to ``last`` among the n of a replicate."""
+    """Points ``first`` to ``last`` of replicate ``begin``, or ``count`` whole replicates from ``begin`` on."""
 
     problem: SamplingProblem
     points: str
     root: SeedSequence
-    key: tuple[int, ...]  # of the streams of the replicate
-    replicate: int
+    key: tuple[int, ...]
+    begin: int
+    count: int
     n: int
     first: int
     last: int
@@ -62,10 +65,8 @@ class Segment:
 
 @dataclass(frozen=True)
 class Segments(Sequence[Segment]):
-    """Replicates of ``n`` points each, in segments of ``size`` points at most: a fixed amount of work.
-
-    A segment is made when it is asked for: a large budget has billions of them.
-    """
+    """Replicates of ``n`` points each, cut by a fixed amount of work: ``side_by_side`` whole ones in a segment, or one
+    in segments of ``size`` points. A segment is made when it is asked for: a large budget has billions of them."""
 
     problem: SamplingProblem
     points: str
@@ -73,6 +74,7 @@ class Segments(Sequence[Segment]):
     key: tuple[int, ...]
     replicates: int
     n: int
+    side_by_side: int
     size: int
     collects_moments: bool
 
@@ -82,15 +84,17 @@ class Segments(Sequence[Segment]):
         return _point_cost(self.problem) * self.n * self.replicates
 
     def __len__(self) -> int:
-        return self.replicates * -(-self.n // self.size)
+        return -(-self.replicates // self.side_by_side) * -(-self.n // self.size)
 
     def __getitem__(self, index: Any) -> Any:
         if not 0 <= index < len(self):
             raise IndexError(index)
-        replicate, piece = divmod(index, -(-self.n // self.size))
-        first, last = piece * self.size, min((piece + 1) * self.size, self.n)
-        key = (*self.key, replicate)
-        return Segment(self.problem, self.points, self.root, key, replicate, self.n, first, last, self.collects_moments)
+        group, piece = divmod(index, -(-self.n // self.size))
+        begin, first = group * self.side_by_side, piece * self.size
+        count, last = min(self.side_by_side, self.replicates - begin), min(first + self.size, self.n)
+        return Segment(
+            self.problem, self.points, self.root, self.key, begin, count, self.n, first, last, self.collects_moments
+        )
 
     def summed(self, index: int) -> SegmentSum:
         """The sums of one of them."""
@@ -103,7 +107,7 @@ class SegmentSum:
 
     Attributes
     ----------
-    sums : ndarray, shape (e,)
+    sums : ndarray, shape (replicates, e)
         Of f.
     moments, largest_values : PointMoments and LargestValues, or None
         Of some of the points; None in a pilot, and where the tail is not monitored.
@@ -137,14 +141,17 @@ def segments(
     """So many replicates, cut by a fixed amount of work."""
     tile, size = tile_size(problem.dimension), int(SEGMENT_COST / _point_cost(problem))
     least = tile if size >= tile else TILE_LEAST
-    return Segments(problem, points, root, key, replicates, n, max(size // least, 1) * least, collects_moments)
+    side_by_side = max(min(tile, size // SIDE_BY_SIDE) // n, 1)
+    size = max(size // least, 1) * least
+    return Segments(problem, points, root, key, replicates, n, side_by_side, size, collects_moments)
 
 
 def segment_sum(segment: Segment) -> SegmentSum:
-    """Sums of f over the points of a segment, tile by tile."""
-    problem, sums = segment.problem, empty_sums(segment.problem, collects_moments=segment.collects_moments)
+    """Sums of f over the points of every replicate of a segment, tile by tile."""
+    problem = segment.problem
+    sums = empty_sums(problem, collects_moments=segment.collects_moments, count=segment.count)
     for source, densities, weights in _tiles(segment):
-        sums.sums += problem.sums(densities, weights)
+        sums.sums += problem.sums(densities, weights, segment.count)
         if sums.log_ratios is not None:
             sums.log_ratios.update(densities.lp, densities.lq, source.distribution is problem.p, weights)
         if sums.moments is None:
@@ -158,12 +165,12 @@ def segment_sum(segment: Segment) -> SegmentSum:
     return sums
 
 
-def empty_sums(problem: SamplingProblem, *, collects_moments: bool) -> SegmentSum:
-    """The sums of a segment before its first point."""
+def empty_sums(problem: SamplingProblem, *, collects_moments: bool, count: int = 1) -> SegmentSum:
+    """The sums of a segment of ``count`` replicates before its first point."""
     size = problem.integrand.size
     moments = PointMoments(size) if collects_moments else None
     largest = LargestValues(LARGEST_KEPT, size) if collects_moments and problem.monitors_tail else None
-    return SegmentSum(np.zeros(size), moments, largest, log_ratio_sums(problem))
+    return SegmentSum(np.zeros((count, size)), moments, largest, log_ratio_sums(problem))
 
 
 def log_ratio_sums(problem: SamplingProblem) -> LogRatioSums | None:
@@ -253,35 +260,37 @@ def _batch_tiles(
 
 
 def _tiles(segment: Segment) -> Iterator[Tile]:
-    """Tiles of a segment. No tile reaches over the end of a source."""
-    problem, key, root, n = segment.problem, segment.key, segment.root, segment.n
-    start = np.empty(1)
+    """Tiles of a segment, replicate behind replicate. No tile reaches over the end of a source; a tile of several
+    replicates is a whole source."""
+    problem, root, replicates, d = segment.problem, segment.root, segment.count, segment.problem.dimension
+    key, start = (*segment.key, segment.begin), np.empty(replicates)
     _draw.uniforms(random_streams.stream_words(root, (*key, 0), _draw.SEED_WORDS), start)
-    net = scrambled(problem.dimension, root, (*key, 1)) if segment.points == "sobol" else None
-    size = tile_size(problem.dimension)
-    largest = min(size, segment.last - segment.first)  # a small replicate need not touch the memory of a whole tile
-    normals, logs = np.empty(problem.dimension * largest), np.empty((3, largest))
+    net = scrambled(d, root, (*key, 1), replicates) if segment.points == "sobol" else None
+    size = tile_size(d)
+    largest = replicates * min(size, segment.last - segment.first)  # memory of a whole tile only where it is needed
+    normals, logs = np.empty(d * largest), np.empty((3, largest))
     components = np.empty(largest, dtype=np.int32)
-    for source, first, last in problem.source_ranges(n):
+    for source, first, last in problem.source_ranges(segment.n):
         begins = range(max(first, segment.first), min(last, segment.last), size)
         if not begins:
             continue
         mixture = isinstance(source.distribution, Packed)
         streams = _streams(root, (*key, 2, begins[0]), 0 if net is not None and mixture else len(begins))
-        runs = _ComponentRuns(source, last - first, float(start[0]), segment.points)
+        runs = _ComponentRuns(source, last - first, start, segment.points)
         for index, begin in enumerate(begins):
-            count = min(begin + size, begins.stop) - begin
+            n = min(begin + size, begins.stop) - begin
+            count = replicates * n
             if not isinstance(source.distribution, Packed):
                 x = source.distribution.draw(streams[index], count)
                 yield source, problem.densities(x, source.distribution), None
                 continue
-            z = normals[: problem.dimension * count].reshape(problem.dimension, count)
+            z = normals[: d * count].reshape(d, count)
             component = components[:count]
             if net is not None:
-                _draw.sobol_normals(*net, begin, z)
-                _draw.component_runs(runs.ends, begin - first, component)
+                _draw.sobol_normals(*net, begin, z.reshape(d * replicates, n))
+                runs.fill(begin - first, None, component)
             else:
-                _draw.normals(streams[index], segment.points == "antithetic" and count % 2 == 0, z)
+                _draw.normals(streams[index], segment.points == "antithetic" and n % 2 == 0, z)
                 runs.fill(begin - first, streams[index], component)
             yield source, *_densities_at(problem, source, component, z, logs[:, :count])
 
@@ -306,17 +315,22 @@ def _densities_at(
 
 
 class _ComponentRuns:
-    """Which component each of the n points of a source belongs to."""
+    """Which component each of the n points of a source belongs to, in replicates that begin at ``start``."""
 
-    def __init__(self, source: SampleSource, n: int, start: float, points: str) -> None:
+    def __init__(self, source: SampleSource, n: int, start: FloatArray, points: str) -> None:
         in_pairs = points == "antithetic" and n % 2 == 0  # an antithetic pair stands where one point would
         self.cumulative = np.cumsum(source.allocation)[:-1] if points == "plain" else None
-        self.ends = source.component_ends(n // 2, start) * 2 if in_pairs else source.component_ends(n, start)
+        self.replicates, self.components = len(start), len(source.allocation)
+        ends = source.component_ends(n // 2, start) * 2 if in_pairs else source.component_ends(n, start)
+        self.ends = (ends + n * np.arange(len(start))[:, np.newaxis]).ravel()
 
-    def fill(self, first: int, words: WordArray, out: ComponentArray) -> None:
-        """The components of samples ``first`` and on."""
-        if self.cumulative is None:
+    def fill(self, first: int, words: WordArray | None, out: ComponentArray) -> None:
+        """The components of samples ``first`` and on; where they are drawn, by these words."""
+        if self.cumulative is None or words is None:
             _draw.component_runs(self.ends, first, out)
+            if self.replicates > 1:
+                out %= self.components
         else:
-            positions = np.sort(np.random.default_rng(words[::-1]).random(len(out)))
-            out[:] = np.searchsorted(self.cumulative, positions, side="right")
+            positions = np.random.default_rng(words[::-1]).random((self.replicates, len(out) // self.replicates))
+            positions.sort(axis=1)
+            out[:] = np.searchsorted(self.cumulative, positions.ravel(), side="right")

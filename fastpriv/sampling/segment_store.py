@@ -35,7 +35,7 @@ class SegmentStore:
             values = batch_values(work.problem, work.root, (11,), 1, _PROBES)
             parts = (
                 __version__, work.root.entropy, work.root.spawn_key, work.key, work.points, work.replicates, work.n,
-                work.size, work.collects_moments, work.problem.distribution,
+                work.side_by_side, work.size, work.collects_moments, work.problem.distribution,
                 work.problem.integrand.size, values.tobytes(),
             )  # fmt: skip
             self.prefix = hashlib.blake2b(repr(parts).encode(), digest_size=32).digest()

@@ -29,10 +29,12 @@ COLUMNS = 40  # binary digits of an index
 DIMENSIONS = 21201  # coordinates that SciPy has generators for
 
 
-def scrambled(dimension: int, root: SeedSequence, key: tuple[int, ...]) -> tuple[WordArray, WordArray]:
-    """Columns (dimension, COLUMNS) and shifts (dimension,) of the scrambled sequence with this key."""
-    columns, shifts = np.empty((dimension, COLUMNS), dtype=np.uint64), np.empty(dimension, dtype=np.uint64)
-    _draw.scramble(random_streams.stream_words(root, key, _draw.SEED_WORDS), generators(dimension), columns, shifts)
+def scrambled(dimension: int, root: SeedSequence, key: tuple[int, ...], count: int = 1) -> tuple[WordArray, WordArray]:
+    """Columns (dimension * count, COLUMNS) and shifts (dimension * count,) of ``count`` scrambled sequences with this
+    key, side by side in every coordinate."""
+    plain = np.repeat(generators(dimension), count, axis=0)
+    columns, shifts = np.empty_like(plain), np.empty(len(plain), dtype=np.uint64)
+    _draw.scramble(random_streams.stream_words(root, key, _draw.SEED_WORDS), plain, columns, shifts)
     return columns, shifts
 
 

@@ -119,11 +119,12 @@ class _SampledRun:
         results = self._sums(work)
         try:
             for segment, segment_sum in zip(work, results, strict=True):
-                sums[segment.replicate] += segment_sum.sums
+                end = segment.begin + segment.count
+                sums[segment.begin : end] += segment_sum.sums
                 statistics.merge_statistics(segment_sum)
-                self.samples += segment.last - segment.first
+                self.samples += segment.count * (segment.last - segment.first)
                 if segment.last == n:
-                    complete = segment.replicate + 1
+                    complete = end
                     if complete >= MIN_REPLICATES and self.request.time_budget.expired():
                         break
         except KeyboardInterrupt:

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from numpy.random import SeedSequence
 
 from fastpriv import (
     Density,
@@ -14,8 +15,11 @@ from fastpriv import (
     jensen_shannon,
     kl_divergence,
 )  # fmt: skip
+from fastpriv.sampling import replicates
 from fastpriv.sampling.allocation import split_budget
+from fastpriv.sampling.problem import Integrand, Term, distribution_pair
 from fastpriv.sampling.statistics.tail_index import LargestValues, tail_verdict
+from sizes import few_or_all
 
 LINE = {"dimension": 1, "vectorized": True}
 NORMAL = GaussianMixture.single(0.0, 1.0)
@@ -135,6 +139,29 @@ def test_guaranteed_bounds_stand_rounding_far_out():
     for epsilon in (0.0, 1e3, 1e7):
         found = hockey_stick_divergence(p, q, epsilon, interval="guaranteed", max_samples=20_000, rng=1)
         assert found.lower <= found.value <= found.upper
+
+
+@pytest.mark.few(2)
+@few_or_all("runs", 100, 1000)
+@pytest.mark.parametrize("points", ["sobol", "antithetic", "random", "plain"])
+@pytest.mark.parametrize("law", ["mixtures", "functions"])
+def test_replicates_side_by_side_are_independent_and_like_those_alone(points, law, runs, monkeypatch):
+    """The mean of r of them has 1 / r of the variance of one, and one has that of a replicate by itself."""
+    p, q = (CAUCHY, NORMAL) if law == "functions" else (P, Q)
+    pair = distribution_pair(p, q, SeedSequence(0))
+    problem = pair.balanced(Integrand((Term("jensen_shannon", np.zeros(1)),), 0.0, 1.0))
+    root, n = SeedSequence(3), 48
+    found = []
+    for beside in (64, 10**9):
+        monkeypatch.setattr(replicates, "SIDE_BY_SIDE", beside)
+        work = [replicates.segments(problem, points, root, (k,), 8, n) for k in range(runs)]
+        assert {len(pieces) for pieces in work} == ({1} if beside == 64 else {8})
+        sums = [np.concatenate([replicates.segment_sum(piece).sums for piece in pieces]) for pieces in work]
+        found.append(np.array(sums)[:, :, 0] / n)
+    together, alone = found
+    assert abs(together.mean() - alone.mean()) < 5 * alone.std() * math.sqrt(2 / alone.size)
+    assert abs(math.log(together.var() / alone.var())) < 6 / math.sqrt(runs)
+    assert abs(math.log(8 * together.mean(axis=1).var() / together.var())) < 7 / math.sqrt(runs)
 
 
 @pytest.mark.parametrize("points", ["sobol", "random"])
