@@ -14,7 +14,6 @@ import pytest
 from fastpriv.kernels import _gradient_matching, instruction_sets
 from fastpriv.studies.leakage import (
     GradientMatching,
-    GradientProductAttack,
     MultilayerPerceptron,
     PoolPursuit,
     Protection,
@@ -174,13 +173,6 @@ def test_single_record(benchmark):
     updates = updates_of(0.0, size=1)
     assert error(invert_single_record(updates.model, updates.gradient(0)).records, updates) < 1e-24
     benchmark(invert_single_record, updates.model, updates.gradient(0))
-
-
-def test_gradient_products(benchmark):
-    benchmark.group = "membership of 1797 digits by gradient products"
-    updates = updates_of(0.01)
-    assert GradientProductAttack().scores(updates, *digits()).shape == (1797,)
-    benchmark(GradientProductAttack().scores, updates, *digits())
 
 
 def main():

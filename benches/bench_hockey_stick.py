@@ -7,7 +7,7 @@ from scipy.optimize import brentq
 from scipy.special import logsumexp, ndtr
 
 from fastpriv import GaussianMechanism, GaussianMixture, Pmf, hockey_stick_divergence, notions
-from fastpriv.studies.assessment.default_grids import default_epsilon, default_sigma
+from fastpriv.studies.assessment.assess import default_epsilon, default_sigma
 
 RNG = np.random.default_rng(1)
 

@@ -5,13 +5,13 @@ import pytest
 from scipy import integrate
 
 from fastpriv import BandedMatrixMechanism, RandomAllocation
-from fastpriv.composition import log_normal_sums, random_allocation
+from fastpriv.pairs import allocations, log_normal_sums
 
 SAMPLES = 20_000
 
 
 def forget():
-    for module in (log_normal_sums, random_allocation):
+    for module in (log_normal_sums, allocations):
         for kept in vars(module).values():
             if hasattr(kept, "cache_clear"):
                 kept.cache_clear()

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from fastpriv import BatchGradient, SubsetLikelihood, posterior, rank_of_subset, sampled_subset_posterior
-from fastpriv.studies.leakage import leakage_scoreboard, leakage_tasks
 
 BATCH = (123, 777, 1500)
 SIGMAS = (3.0, 1.0, 0.5, 0.3, 0.2, 0.1, 0.05, 0.03)
@@ -199,14 +198,6 @@ def test_sampling_numpy(benchmark):
 
     found = benchmark.pedantic(plain, args=(np.random.default_rng(1),), rounds=1)
     np.testing.assert_allclose(found, posterior(likelihood).inclusion.value, atol=0.1)
-
-
-def test_twenty_tasks(benchmark):
-    benchmark.group = "scoreboard of twenty tasks"
-    board = benchmark.pedantic(
-        lambda: leakage_scoreboard(lambda task: task.gradient_products(), leakage_tasks()), rounds=1
-    )
-    assert len(board.scores) == 20
 
 
 def spent(call, repetitions=1):

@@ -55,8 +55,9 @@ from typing import Any as _Any
 
 from .base import old_addresses as _old_addresses
 from .base.public_names import attach as _attach
+from .base.version import VERSION as _VERSION
 
-__version__ = "0.4.0"
+__version__ = _VERSION
 
 _old_addresses.install()
 _load, __dir__, _names = _attach(__name__, __file__)  # the list of names is __init__.pyi

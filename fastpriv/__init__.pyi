@@ -49,7 +49,6 @@ from .channels.likelihoods import IndexLikelihood as IndexLikelihood
 from .channels.likelihoods import Likelihood as Likelihood
 from .channels.likelihoods import ProductLikelihood as ProductLikelihood
 from .channels.likelihoods import ShardedLikelihood as ShardedLikelihood
-from .channels.sharded_channels import ShardedChannel as ShardedChannel
 from .channels.sparse_channels import DefaultChannel as DefaultChannel
 from .channels.sparse_channels import SparseChannel as SparseChannel
 from .channels.subset_likelihoods import SubsetLikelihood as SubsetLikelihood

@@ -432,12 +432,12 @@ def _origin(module: str, name: str, modules: dict[str, Path], taken: Taken) -> s
 
 @cache
 def _kernel_of(root: Path, function: str) -> set[str]:
-    """The compiled module whose own loops define a function of ``special``."""
-    text = (root / "fastpriv" / "special.py").read_text()
-    tables = re.finditer(r"^(_[A-Z_]+) = \{\n(.*?)^\}", text, re.M | re.S)
-    table = next((found[1] for found in tables if f'    "{function}": ' in found[2]), None)
-    kernel = re.search(rf"\((_\w+), {table}\)", text)
-    return {f"{_COMPILED}.{kernel[1]}"} if kernel else set()
+    """The compiled module whose table of ufuncs has a function of ``special``."""
+    for table in (root / "csrc").rglob("*_ufuncs.h"):
+        if re.search(rf'[(,"]\s*{function}\s*[),"]', table.read_text()):
+            kernels = (path for path in (root / "csrc").rglob("*.pyx") if f"/{table.name}" in path.read_text())
+            return {f"{_COMPILED}.{path.stem}" for path in kernels}
+    return set()
 
 
 @cache
@@ -489,7 +489,7 @@ def _public(root: Path, below: dict[str, set[str]]) -> Iterator[tuple[str, str]]
         for module, name in named:
             for one in _origin(".".join(filter(None, [address, module])), name, modules, taken):
                 yield f"{room}.{name}", one
-    for name in re.findall(r'^    "(\w+)": _(?:channel_)?docstring\(', modules["fastpriv.special"].read_text(), re.M):
+    for name in re.findall(r"^(\w+): np\.ufunc", modules["fastpriv.special"].with_suffix(".pyi").read_text(), re.M):
         for one in _kernel_of(root, name):
             yield f"special.{name}", one
 

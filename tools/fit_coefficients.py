@@ -1,7 +1,8 @@
 """Fit the polynomials of the elementary functions, of erfc and of the posterior: minimax by exchange, in 60 digits.
 
 Run ``python tools/fit_coefficients.py [name ...]``. It prints each table as C, and the largest error of the fit. The
-tables stand in csrc/special/fp_elementary.h, csrc/special/fp_erfc.h and csrc/posterior/fp_posterior.h. It needs mpmath.
+tables stand in csrc/special/fp_elementary.h, csrc/special/fp_erfc.h, csrc/posterior/fp_posterior.h and
+csrc/gauss/fp_gauss.h. It needs mpmath.
 """
 
 import sys
@@ -102,6 +103,29 @@ def half_line(function, limit, unit, terms=24, centre=4):
     raise ArithmeticError("no shift of the last coefficient gives the value at 0")
 
 
+def mills_series(terms=27, nodes=64):
+    """F of mills_ratio(x) = u F(t), u = 1 / (x + 9/2) and t = 1 - 8 u, for x >= -1/2, in powers of t.
+
+    A Chebyshev series cut after ``terms``; the error is the sum of the sizes of those left out.
+    """
+
+    def shape(t):
+        u = (1 - t) / 8
+        return mills_ratio(1 / u - mpf(9) / 2) / u
+
+    angles = [pi * (j + mpf(1) / 2) / nodes for j in range(nodes)]
+    values = [shape(cos(angle)) for angle in angles]
+    series = [2 * sum(v * cos(k * a) for v, a in zip(values, angles, strict=True)) / nodes for k in range(nodes)]
+    series[0] /= 2
+    powers, earlier, later = [mpf(0)] * terms, [mpf(1)], [mpf(0), mpf(1)]
+    for size in series[:terms]:
+        for i, term in enumerate(earlier):
+            powers[i] += size * term
+        doubled = [mpf(0), *(2 * term for term in later)]
+        earlier, later = later, [term - (earlier[i] if i < len(earlier) else 0) for i, term in enumerate(doubled)]
+    return powers, sum(abs(size) for size in series[terms:])
+
+
 def at_zero(c, limit, unit, centre):
     """Unit * function(0) as csrc/special/fp_erfc.h computes it: t = -1, even and odd terms summed apart."""
     even, odd = c[-2], c[-1]
@@ -146,6 +170,7 @@ TABLES = {
     "tanh_tail": tanh_tail,
     "atanh_tail": atanh_tail,
     "divergence_tail": divergence_tail,
+    "mills_series": mills_series,
     "mills_table": lambda: half_line(mills_ratio, mpf(1), 1 / sqrt(2 * pi)),
 }
 

@@ -44,6 +44,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/fp_constants.h"
 #include "common/fp_lanes.h"
 #include "special/fp_math.h"
 #include "special/fp_sphere.h"
@@ -75,7 +76,6 @@ enum { FP_AWGN_BY_ONE_SPHERE = 1, FP_AWGN_BY_SPHERES = 2, FP_AWGN_BY_BALL = 4, F
 /* bound: none - entries that the solver of the weights leaves out; the certificate takes all */
 #define FP_AWGN_NEGLIGIBLE_ENTRY                                                                                       \
     1e-20 /* table entries below this, relative to the best radius at their node, are skipped */
-#define FP_PI 3.14159265358979323846
 #define FP_AWGN_LARGEST_DIMENSION 1e6 /* for which the accuracy of the solver was tested */
 /* bound: none - how far below R the innermost sphere of a ball is, without four windows */
 #define FP_AWGN_BALL_DEPTH 35.0

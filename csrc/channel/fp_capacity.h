@@ -38,7 +38,6 @@
 #include "common/fp_lanes.h"
 
 #define FP_CAPACITY_SIZE 16  /* largest number of inputs and of outputs of a small channel */
-#define FP_LANES 8   /* channels side by side */
 #define FP_CAPACITY_RUN 512  /* terms summed in lanes before their sum is added to the total */
 /* bound: proved - columns below it are left out, and 2^-899 is added to the upper bound for each */
 #define FP_NEGLIGIBLE_COLUMN 0x1p-900

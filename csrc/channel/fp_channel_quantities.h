@@ -20,6 +20,7 @@
 #define FP_CHANNEL_QUANTITIES_H
 
 #include "channel/fp_capacity.h"
+#include "common/fp_constants.h"
 #include "channel/fp_channel_blocks.h"
 
 enum {
@@ -32,8 +33,6 @@ enum {
 /* what depends on the extreme cells as they are stored, and on no product that may underflow */
 #define FP_NEEDS_EXTREMES ((1 << FP_LDP_EPSILON) | (1 << FP_LDP_ON_SUPPORT) | (1 << FP_MAXIMAL_LEAKAGE))
 
-/* bound: proved - half the distance from 1 to the next double: the relative error of one rounding to nearest */
-#define FP_UNIT 0x1p-53
 /* bound: none - columns in which q is smaller are scaled, well above the smallest normal double */
 #define FP_TINY_COLUMN 1e-300
 /* bound: none - smaller positive prior probabilities are refused, since the ratios posterior / prior overflow */

@@ -14,7 +14,7 @@ static void FP_NAME(fp_channel_ldp)(const fp_channel_totals *z, int on_support, 
             const double drop = high > -INFINITY ? high - small : 0.0;
             value = drop > value ? drop : value;
         }
-        error = 2.0 * FP_UNIT * value + 2.0 * z->log_error * (value < FP_UNIT ? value / FP_UNIT : 1.0);
+        error = 2.0 * FP_U * value + 2.0 * z->log_error * (value < FP_U ? value / FP_U : 1.0);
     } else {
         double most = 0.0, vast = 0.0;
         for (ptrdiff_t i = 0; i < z->m; i++) {
@@ -30,7 +30,7 @@ static void FP_NAME(fp_channel_ldp)(const fp_channel_totals *z, int on_support, 
         }
         value = fp_log1p(most);
         value = vast > value ? vast : value;
-        error = 6.0 * FP_UNIT * value;
+        error = 6.0 * FP_U * value;
     }
     error = value > 0.0 ? error + 2.1 * z->row_gap : 0.0; /* equal rows are equal whatever their sum is */
     if (value == INFINITY)
@@ -59,9 +59,9 @@ static void FP_NAME(fp_channel_bayesian_side)(const fp_channel_totals *z, int lo
             const double log_cell = z->log_scale ? stored[i] - scale[i] : fp_log(x[i]);
             const double ratio = near ? log_excess : log_cell - log_mass;
             const double size = fabs(log_mass) + (ratio > -INFINITY ? fabs(ratio) : 0.0);
-            const double close = 2.1 * (16.0 * FP_UNIT * (spread[i] + fabs(x[i] - c[i])) / mass
-                                        + 4.0 * FP_UNIT * fabs(excess));
-            const double far = 16.0 * FP_UNIT * (spread[i] + mass) / mass + 6.0 * FP_UNIT * (size + 8.0);
+            const double close = 2.1 * (16.0 * FP_U * (spread[i] + fabs(x[i] - c[i])) / mass
+                                        + 4.0 * FP_U * fabs(excess));
+            const double far = 16.0 * FP_U * (spread[i] + mass) / mass + 6.0 * FP_U * (size + 8.0);
             const double error = near ? close : far, capped = error < 1e300 ? error : 1e300;
             side[i] = q[i] > 0.0 ? sign * ratio : -1.0;
             under[i] = side[i] - capped;
@@ -91,7 +91,7 @@ static void FP_NAME(fp_channel_vulnerability)(const fp_channel_totals *z, double
         /* columns where the guess changes: two products are rounded */
         fp_accumulator_add(&changed, z->best[i] > first ? z->best[i] * factor : 0.0);
     }
-    const double gap = 2.1 * z->row_gap + 1.1 * z->prior_gap, unit = FP_UNIT;
+    const double gap = 2.1 * z->row_gap + 1.1 * z->prior_gap, unit = FP_U;
     const double all = fp_accumulator_value(&sum), after = all < 1.0 ? all : 1.0;
     const double rise = fp_accumulator_value(&gain) / z->before, leakage = fp_log1p(rise > 0.0 ? rise : 0.0);
     double error = after * (4.0 * unit + z->scaling + z->row_sum_error + gap);
@@ -122,7 +122,7 @@ static void FP_NAME(fp_channel_maximal_leakage)(const fp_channel_totals *z, doub
     for (ptrdiff_t m = z->m; m > 1; m /= 2)
         bits += 1.0;
     const double value = fp_log1p(fp_accumulator_value(&sum));
-    const double relative = (40.0 + bits) * FP_UNIT + (z->log_scale ? 4.0 * FP_UNIT * (8.0 + scaling) : 0.0);
+    const double relative = (40.0 + bits) * FP_U + (z->log_scale ? 4.0 * FP_U * (8.0 + scaling) : 0.0);
     const double error = value * relative + 2.1 * z->row_gap + z->row_sum_error;
     fp_set_bracket(out, value, value - error, value + error);
 }
@@ -159,7 +159,7 @@ static void FP_NAME(fp_channel_column_quantities)(const fp_channel_totals *z, in
 /* Error of a divergence by rounding and by row sums other than 1. */
 FP_INLINE double FP_NAME(fp_channel_divergence_error)(const fp_channel_row_totals *z, double k)
 {
-    return (200.0 * FP_UNIT + 4.0 * z->relative_error) * k + 64.0 * FP_UNIT * sqrt(k * z->energy)
+    return (200.0 * FP_U + 4.0 * z->relative_error) * k + 64.0 * FP_U * sqrt(k * z->energy)
            + (k > 0.0 ? 1e-300 : 0.0) + fp_divergence_gap_error(k, z->row_gap);
 }
 
@@ -176,7 +176,7 @@ static void FP_NAME(fp_channel_row_quantities)(const fp_channel_row_totals *z, d
         high = k + error > high ? k + error : high;
     }
     const double mean = fp_accumulator_value(&sum) / z->total, error = FP_NAME(fp_channel_divergence_error)(z, mean);
-    const double gap = 2.2 * z->prior_gap, sure = mean > error ? mean - error : 0.0, unit = FP_UNIT;
+    const double gap = 2.2 * z->prior_gap, sure = mean > error ? mean - error : 0.0, unit = FP_U;
     fp_set_bracket(out, mean, sure * (1.0 - gap - 4.0 * unit), (mean + error) * (1.0 + gap + 4.0 * unit) + gap * gap);
     fp_set_bracket(out + 3, largest, low - 1.1 * z->prior_gap, high + 1.1 * z->prior_gap);
 }

@@ -7,6 +7,8 @@
 #include "common/fp_error_free.h"
 
 #define FP_LANES 8
+/* One vector of independent work; it is kept a loop for the vectoriser. */
+#define FP_LANE_LOOP(k) _Pragma("GCC unroll 1") for (ptrdiff_t k = 0; k < FP_LANES; k++)
 
 typedef double fp_v8 __attribute__((vector_size(64), aligned(8), may_alias));
 typedef long long fp_v8i __attribute__((vector_size(64), aligned(8), may_alias));

@@ -4,7 +4,6 @@
  * Notation of fp_contour_factor.h and fp_contour_solver.h. Eight lanes hold nodes, in blocks of FP_CONTOUR_BLOCK whose
  * sums are added, so that every instruction set gives the same bits.
  */
-#define FP_LANE_LOOP(k) _Pragma("GCC unroll 1") for (ptrdiff_t k = 0; k < FP_LANES; k++)
 
 /* e^(2 i y) - 1 = -2 sin^2 y + 2 i sin y cos y, both of period pi in y; 0 where y is too large for fp_sin_cos_mod_pi */
 FP_INLINE void FP_NAME(fp_turn_less_one)(double y, double *re, double *im)
@@ -95,4 +94,3 @@ static double FP_NAME(fp_contour_cosines)(int n, const double *restrict size, co
     return fp_lane_sum(sum);
 }
 
-#undef FP_LANE_LOOP

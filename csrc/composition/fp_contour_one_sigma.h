@@ -60,7 +60,6 @@
 #define FP_CENTRED_EXPONENT 0.3
 #define FP_PATH_CELLS 1e5
 #define FP_PATH_BUMPS 384 /* distances of bumps on a path, which goes beyond the nodes where its tails need it */
-#define FP_HALF_LOG_TWO_PI 0.91893853320467274178 /* log(2 pi) / 2 */
 
 static double fp_bump_falls[FP_BUMP_SPAN + 1]; /* e^(-i^2 spacing^2 / 2) */
 
@@ -337,13 +336,13 @@ static inline int fp_contour_one_sigma_build(fp_contour_factor *factor, double t
                                   nodes->loss_error);
     else
         fp_contour_one_sigma_nodes(pair, first, step, n, nodes, nodes->log_p, nodes->loss);
-    const double log_weight = fp_log(step) - FP_HALF_LOG_TWO_PI;
+    const double log_weight = fp_log(step) - FP_LOG_SQRT_2PI;
     for (int j = 0; j < n; j++)
         nodes->log_p[j] += log_weight;
     nodes->spare[0] = 0.0; /* masses of bumps are not known yet */
     const double below = pair->p_low - first * step, above = (first + n - 1) * step - pair->p_high;
     const double log_left_out = -0.5 * fp_min(below, above) * fp_min(below, above);
-    const double log_ends = fp_log_sum(left_tail, right_tail) - FP_HALF_LOG_TWO_PI - t * factor->offset.hi + 1e-3 + 1e-13 * t;
+    const double log_ends = fp_log_sum(left_tail, right_tail) - FP_LOG_SQRT_2PI - t * factor->offset.hi + 1e-3 + 1e-13 * t;
     fp_contour_nodes_tilt(factor, t, pair->mass, 2.2 * fp_exp(-aim), log_ends,
                           below > 1.0 && above > 1.0 ? log_left_out : 0.0, NULL);
     factor->kappa_error += t * 1e-30 * fabs(factor->offset.hi);
@@ -445,7 +444,7 @@ static inline double fp_contour_one_sigma_decay(const fp_contour_factor *factor,
         const double width = FP_BUMP_SPACING / cells, farthest = fp_max(-left, right) + FP_PATH_BUMPS;
         double fall[2 * FP_BUMP_SPAN + 1], lost, whole = 0.0;
         path.y = y, path.width = width;
-        path.growth = sec * sec * fp_exp(d * width), path.lift = y * y - FP_HALF_LOG_TWO_PI - nodes->log_total;
+        path.growth = sec * sec * fp_exp(d * width), path.lift = y * y - FP_LOG_SQRT_2PI - nodes->log_total;
         path.lift += pair->bounded ? t * (pair->largest.hi - factor->offset.hi) : 0.0;
         fp_path_fill(&path, pair, side, pair->bounded);
         double rounding = 8.0;

@@ -4,7 +4,6 @@
  * Notation of fp_contour_one_sigma.h. Eight lanes hold points, so that every instruction set gives the same bits.
  */
 /* bounds: tested by enclosures/test_contour - bounds of angles, and what a cell adds to the value in its middle */
-#define FP_LANE_LOOP(k) _Pragma("GCC unroll 1") for (ptrdiff_t k = 0; k < FP_LANES; k++)
 
 /* Of the mixture at x + i y but for a factor: log |sum|, the sum but for a positive factor, its mean of means, and the
  * variance of the means under the weights at x, rounded up. */
@@ -177,4 +176,3 @@ static void FP_NAME(fp_far_nodes)(const fp_path *path, double first, double step
     }
 }
 
-#undef FP_LANE_LOOP

@@ -4,7 +4,6 @@
  * instruction set gives the same bits.
  */
 /* bounds: tested by enclosures/test_contour_sigmas - errors of logarithms at nodes, of Taylor coefficients on discs */
-#define FP_LANE_LOOP(k) _Pragma("GCC unroll 1") for (ptrdiff_t k = 0; k < FP_LANES; k++)
 
 /* log of a density without sqrt(2 pi), the bound of its error, and the terms e^(h - peak) */
 static inline void FP_NAME(fp_several_density)(const fp_mixture *side, const double *restrict x, double *restrict e,
@@ -273,4 +272,3 @@ static void FP_NAME(fp_several_discs)(const fp_log_ratio *r, const double *restr
         FP_NAME(fp_several_near)(r, x, y, radius, &out->q, out->near);
 }
 
-#undef FP_LANE_LOOP

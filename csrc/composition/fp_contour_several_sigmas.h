@@ -357,7 +357,7 @@ static inline int fp_contour_several_build(fp_contour_factor *factor, double t, 
             const fp_several_panel panel = panels[i];
             for (int k = 0; k < 8 * (panel.rule + 1); k++, at++) {
                 x[at] = panel.x + panel.h * fp_legendre_nodes[panel.rule][k];
-                log_weight[at] = fp_log(panel.h * fp_legendre_weights[panel.rule][k]) - 0.91893853320467274178;
+                log_weight[at] = fp_log(panel.h * fp_legendre_weights[panel.rule][k]) - FP_LOG_SQRT_2PI;
             }
         }
         fp_several_selected.nodes(r, n, x, nodes->log_p, nodes->loss, nodes->log_p_error, nodes->loss_error);
@@ -375,17 +375,17 @@ static inline int fp_contour_several_build(fp_contour_factor *factor, double t, 
             peak = fp_max(peak, nodes->log_p[j] + t * nodes->loss[j]);
         for (int j = 0; j < n; j++)
             total += fp_exp(nodes->log_p[j] + t * nodes->loss[j] - peak);
-        log_rule = log_error - 0.91893853320467274178 - (peak + fp_log(total)) + 1e-9;
-        log_mass_rule = log_mass_error - 0.91893853320467274178;
-        log_total = peak + fp_log(total) + 0.91893853320467274178, log_wanted = log_total - aim - 5.0;
+        log_rule = log_error - FP_LOG_SQRT_2PI - (peak + fp_log(total)) + 1e-9;
+        log_mass_rule = log_mass_error - FP_LOG_SQRT_2PI;
+        log_total = peak + fp_log(total) + FP_LOG_SQRT_2PI, log_wanted = log_total - aim - 5.0;
         if (log_rule <= -aim + 2.0)
             break;
     }
     free(panels), free(discs);
     if (status)
         return status;
-    const double log_ends = fp_log_sum(tails[0], tails[1]) - 0.91893853320467274178 + 1e-9;
-    const double log_left_out = near ? fp_log_sum(mass_tails[0], mass_tails[1]) - 0.91893853320467274178 + 1e-9 : 0.0;
+    const double log_ends = fp_log_sum(tails[0], tails[1]) - FP_LOG_SQRT_2PI + 1e-9;
+    const double log_left_out = near ? fp_log_sum(mass_tails[0], mass_tails[1]) - FP_LOG_SQRT_2PI + 1e-9 : 0.0;
     const double rule = fp_exp(log_rule), mass_rule = near ? fp_exp(log_mass_rule) : 1.0;
     fp_contour_nodes_tilt(factor, t, pair->mass, rule, log_ends, fp_log_sum(log_left_out, fp_log(mass_rule)), NULL);
     factor->state[0] = first * unit, factor->state[1] = last * unit;
@@ -610,7 +610,7 @@ static inline double fp_several_path(const fp_contour_factor *factor, double w, 
     const fp_contour_several *pair = factor->pair;
     const fp_log_ratio *r = &pair->r;
     const double t = factor->t, left = factor->state[0], right = factor->state[1];
-    const double log_total = factor->kappa - factor->kappa_error + 0.91893853320467274178;
+    const double log_total = factor->kappa - factor->kappa_error + FP_LOG_SQRT_2PI;
     fp_several_cell *cells = room->cells;
     int count = 32;
     for (int i = 0; i < count; i++)

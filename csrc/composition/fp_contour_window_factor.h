@@ -54,7 +54,7 @@ static inline int fp_window_glance(fp_contour_factor *factor, double t, double a
         fp_window_selected.logs(n, x, part->cuts + part->above, part->cuts, part->cut, part->width,
                                 part->centre != 0.0, window, window_error);
         for (int j = 0; j < n; j++)
-            part->quick_log_p[j] += fp_log(step) - 0.91893853320467274178 + window[j];
+            part->quick_log_p[j] += fp_log(step) - FP_LOG_SQRT_2PI + window[j];
         const int lowest = part->side > 0.0 ? 0 : n - 1, highest = n - 1 - lowest;
         part->quick = n, part->quick_t = farthest, part->quick_end = part->quick_loss[highest];
         part->quick_left = fp_window_falls(part, x[lowest]) ? part->quick_log_p[lowest] - fp_log(step) : INFINITY;
@@ -115,7 +115,7 @@ static inline int fp_window_build(fp_contour_factor *factor, double t, double w,
         return -1;
     factor->first = first, factor->step = step;
     fp_contour_one_sigma_nodes(part->pair, first, step, n, nodes, nodes->log_p, nodes->loss);
-    const double log_weight = fp_log(step) - 0.91893853320467274178;
+    const double log_weight = fp_log(step) - FP_LOG_SQRT_2PI;
     double *x = nodes->rest, *window = nodes->spare, *window_error = nodes->g;
     if (windowed) {
         for (int j = 0; j < n; j++)

@@ -4,7 +4,6 @@
  * multiple of eight.
  */
 /* bounds: tested by enclosures/test_rare_losses - rounding of windows, of angles and of sums over cells */
-#define FP_LANE_LOOP(k) _Pragma("GCC unroll 1") for (ptrdiff_t k = 0; k < FP_LANES; k++)
 
 /* log of the product of Phi((cut_i - x) / width_i), i < below, and of Phi((x - cut_i) / width_i), below <= i < m, with
  * its error. `inexact`: 1 where x is a rounded difference. */
@@ -159,4 +158,3 @@ static void FP_NAME(fp_window_tilted)(int n, const double *restrict log_p, const
     out[0] = most, out[1] = fp_lane_sum(total), out[2] = fp_lane_sum(moment), out[3] = fp_lane_sum(square);
 }
 
-#undef FP_LANE_LOOP

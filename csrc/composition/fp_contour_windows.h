@@ -108,7 +108,7 @@ static inline double fp_window_loss(const fp_contour_window *part, double x, dou
 /* log of f_t at x */
 static inline double fp_window_height(const fp_contour_window *part, double t, double x, double *slope)
 {
-    double value = part->log_q - 0.91893853320467274178 - 0.5 * x * x + (1.0 + t) * fp_window_loss(part, x, slope);
+    double value = part->log_q - FP_LOG_SQRT_2PI - 0.5 * x * x + (1.0 + t) * fp_window_loss(part, x, slope);
     for (int i = 0; i < part->cuts + part->above; i++) {
         const double u = (i < part->cuts ? part->cut[i] - x : x - part->cut[i]) / part->width[i];
         value += u < 9.0 ? fp_log_ndtr(u) : 0.0;
@@ -236,7 +236,7 @@ static inline double fp_window_beyond(fp_contour_window *part, double t, double 
             const double loss = range * (at + range) < FP_LARGEST_EXPONENT
                                     ? fp_window_loss(part, at, &slope)
                                     : range * at + 2.0 * fabs(part->pair->g.apart);
-            at_ends[k] = part->log_q - 0.918938533204 + (1.0 + t) * (loss + 1e-14 * fabs(loss))
+            at_ends[k] = part->log_q - FP_LOG_SQRT_2PI + (1.0 + t) * (loss + 1e-14 * fabs(loss))
                          + middle * (0.5 * middle - at) + 1e-14 * (middle * middle + middle * at)
                          + window * (1.0 - 1e-13) - k * fall * size * (1.0 - 1e-14) + 1e-9;
         }
@@ -312,7 +312,7 @@ static inline int fp_window_cells(fp_contour_window *part, double t, double w, d
     }
     for (int j = 0; j < n; j++) {
         const double tilted = t * loss[j];
-        part->log_value[j] = log_p[j] + tilted + window[j] - 0.918938533204 + p_error[j] + t * loss_error[j]
+        part->log_value[j] = log_p[j] + tilted + window[j] - FP_LOG_SQRT_2PI + p_error[j] + t * loss_error[j]
                              + window_error[j] + 4.0 * FP_U * (fabs(log_p[j]) + fabs(tilted) + fabs(window[j]));
     }
     const double log_size = fp_log(size) + 1e-9;

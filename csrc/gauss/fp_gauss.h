@@ -9,7 +9,7 @@
  * because e^epsilon phi(b) = phi(a).  The first form serves a >= -1/2, the second a < -1/2, where 1 - delta < 0.62.
  *
  * The difference without cancellation.  With u = 1 / (x + 9/2) and t = 1 - 8 u, which maps [-1/2, inf] to [-1, 1],
- * R = u F(t), and F is a polynomial of degree 26 to 2e-17 (Chebyshev interpolation in 60 nodes).  A divided difference
+ * R = u F(t), and F is a polynomial of degree 26 to 2e-17 (a Chebyshev series from 64 nodes).  A divided difference
  * of a polynomial is a polynomial, and Horner's scheme yields it beside the value:
  *
  *     R(x1) - R(x2) = (x2 - x1) u1 u2 (F(t1) - 8 u2 F[t1, t2]),   x2 - x1 = 2 r exactly.
@@ -24,8 +24,7 @@
  * Accuracy (tests/kernels/test_gaussian_mechanism.py): delta to 4e-15 relative where it is a normal number, log delta
  * to 4e-15 relative down to the most negative double.
  */
-/* bounds: tested by kernels/test_gaussian_mechanism - the polynomial F of the Mills ratio; no script of the
- * repository computes it */
+/* bounds: computed by fit_coefficients - the polynomial F of the Mills ratio (mills_series), 2e-17 relative */
 #ifndef FP_GAUSS_H
 #define FP_GAUSS_H
 
@@ -47,19 +46,21 @@ typedef struct {
     int is_bulk;            /* a < -1/2 */
 } fp_gauss_parts;
 
+/* F in powers of t, lowest first */
+static const double fp_mills_series[27] = {
+    0x1.10f724278b794p+1, -0x1.1400e7853343ep+1, 0x1.c0b5dc9a1d9ddp+0,
+    -0x1.1f2435a06d015p+0, 0x1.1240467b214eap-1, -0x1.50699cccf7268p-3,
+    0x1.7e71881c1bab9p-7, 0x1.ef1c450bc5b71p-7, -0x1.633f33757abdfp-8,
+    -0x1.0b1cf5d95c501p-10, 0x1.f7c56c6196b0ap-11, 0x1.26a42e4775d90p-14,
+    -0x1.5be59c1072b83p-13, -0x1.71109991e00b9p-17, 0x1.ff546fc664fb7p-16,
+    0x1.1594164e38f59p-18, -0x1.7f079a5c5de04p-18, -0x1.ac9d8ecc0def9p-20,
+    0x1.0579c3a2bfb87p-20, 0x1.1714a8710d7f7p-21, -0x1.ff3ed35aac8e2p-24,
+    -0x1.217ee6395a1e8p-23, 0x1.9b2b13312173dp-31, 0x1.a7c0fbbe3d40fp-26,
+    0x1.d690945aeeadfp-29, -0x1.415614389b44bp-29, -0x1.2cedfc22f9bf4p-31,
+};
+
 FP_INLINE fp_gauss_parts fp_gauss_evaluate_pairs(double r, double r_low, double epsilon, double epsilon_low)
 {
-    static const double F[27] = {
-        0x1.10f724278b794p+1, -0x1.1400e7853343ep+1, 0x1.c0b5dc9a1d9ddp+0,
-        -0x1.1f2435a06d015p+0, 0x1.1240467b214eap-1, -0x1.50699cccf7268p-3,
-        0x1.7e71881c1bab9p-7, 0x1.ef1c450bc5b71p-7, -0x1.633f33757abdfp-8,
-        -0x1.0b1cf5d95c501p-10, 0x1.f7c56c6196b0ap-11, 0x1.26a42e4775d90p-14,
-        -0x1.5be59c1072b83p-13, -0x1.71109991e00b9p-17, 0x1.ff546fc664fb7p-16,
-        0x1.1594164e38f59p-18, -0x1.7f079a5c5de04p-18, -0x1.ac9d8ecc0def9p-20,
-        0x1.0579c3a2bfb87p-20, 0x1.1714a8710d7f7p-21, -0x1.ff3ed35aac8e2p-24,
-        -0x1.217ee6395a1e8p-23, 0x1.9b2b13312173dp-31, 0x1.a7c0fbbe3d40fp-26,
-        0x1.d690945aeeadfp-29, -0x1.415614389b44bp-29, -0x1.2cedfc22f9bf4p-31,
-    };
     fp_gauss_parts out;
     const double half = 0.5 * epsilon, c = half / r, product = c * r;
     const double rest = ((half - product) - fp_product_error(c, r, product)) + (0.5 * epsilon_low - c * r_low);
@@ -78,11 +79,11 @@ FP_INLINE fp_gauss_parts fp_gauss_evaluate_pairs(double r, double r_low, double 
     const double x1 = out.is_bulk ? -out.a : out.a, x2 = c + r, gap = 2.0 * (out.is_bulk ? c : r * out.scale);
     const double u1 = 1.0 / (x1 + 4.5), u2 = 1.0 / (x2 + 4.5);
     const double t1 = 1.0 - 8.0 * u1, t2 = 1.0 - 8.0 * u2;
-    double value = F[26], divided = 0.0;
+    double value = fp_mills_series[26], divided = 0.0;
 #pragma GCC unroll 32
     for (int k = 25; k >= 0; k--) {
         divided = divided * t2 + value;
-        value = value * t1 + F[k];
+        value = value * t1 + fp_mills_series[k];
     }
     const double drop = gap * u2 * u1 * (value - 8.0 * u2 * divided) * FP_INV_SQRT_2PI; /* R(x1) - R(x2) */
     out.tail = drop > 1e-300 ? drop : 1e-300; /* reached only where a^2 > 1e100 */

@@ -15,10 +15,8 @@
 #ifndef FP_INTEGRAND_H
 #define FP_INTEGRAND_H
 
+#include "common/fp_constants.h"
 #include "special/fp_math.h"
-
-/* bound: proved - half a unit in the last place of a double, IEEE 754 */
-#define FP_U 1.1102230246251565e-16
 
 enum {
     FP_KL = 0,

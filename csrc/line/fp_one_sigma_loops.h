@@ -4,7 +4,6 @@
  * T = sum w_i e^(t_i), S = sum v_i e^(t_i), D = T - S = D_0 + sum d_i expm1(t_i), t_i = c_i (x - c_i / 2). Eight lanes
  * hold nodes, so that every instruction set gives the same bits. */
 /* bounds: tested by kernels/test_rows_of_integrals - errors of the logarithms at a node */
-#define FP_LANE_LOOP(k) _Pragma("GCC unroll 1") for (int k = 0; k < FP_LANES; k++)
 
 /* log p, log q (but for log sqrt(2 pi)) and their difference with bounds of their errors at x = (first + i) step, i <
  * n, n a multiple of eight. The products are exact; c_i errs by 2 u of itself. */
@@ -76,4 +75,3 @@ static void FP_NAME(fp_one_sigma_add)(int n, const double *restrict f, const dou
         }
 }
 
-#undef FP_LANE_LOOP

@@ -61,7 +61,6 @@
 #define FP_NODES_AT_ONCE 64
 #define FP_LARGEST_EXPONENT 600.0 /* of a ratio of components at a node */
 #define FP_LARGEST_BINOMIAL 1024.0 /* order up to which a sum of that many terms is taken */
-#define FP_PI 3.14159265358979323846
 /* bound: none - relative discretisation error aimed at */
 #define FP_TRAPEZOID_AIM 1e-16
 /* bound: none - the largest that is taken; it enters the bounds whatever it is */

@@ -4,8 +4,6 @@
  * analysis of a panel the lanes are components, in the evaluation they are nodes.
  */
 /* bounds: tested by enclosures/test_integrals - errors of log p, log q and of posterior terms at a node */
-/* One vector of independent work; it is kept a loop for the vectoriser. */
-#define FP_LANE_LOOP(k) _Pragma("GCC unroll 1") for (int k = 0; k < FP_LANES; k++)
 
 /* log p(x0), responsibilities, alpha, beta */
 static void FP_NAME(fp_local_centre)(fp_local_mixture *side)
@@ -208,4 +206,3 @@ static void FP_NAME(fp_information_nodes)(const fp_local_mixture *side, const do
     }
 }
 
-#undef FP_LANE_LOOP

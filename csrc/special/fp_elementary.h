@@ -16,12 +16,12 @@
 
 #include <math.h>
 
+#include "common/fp_constants.h"
 #include "common/fp_error_free.h"
 
 #define FP_LOG2E 0x1.71547652b82fep+0
 #define FP_LN2 0.69314718055994530942         /* log 2 */
 #define FP_INV_SQRT_2PI 0.39894228040143267794 /* 1 / sqrt(2 pi) */
-#define FP_LOG_SQRT_2PI 0.91893853320467274178 /* log(2 pi) / 2 */
 #define FP_LN2_HI 0x1.62e42feep-1 /* 32 bits: a multiple by an integer below 2^20 is exact */
 /* bound: proved - log 2 less FP_LN2_HI, to 2^-85: what reductions lose is below the ulps that are tested */
 #define FP_LN2_LO 0x1.a39ef35793c76p-33

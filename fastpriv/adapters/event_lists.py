@@ -17,14 +17,15 @@ import numpy as np
 
 from ..base import validate
 from ..base.errors import DomainError
+from ..base.exact_linear_algebra import square_root_enclosure
 from ..composition.compositions import Composition, compose
-from ..composition.engines import root_bounds
-from ..composition.steps import AtomStep, BoundingSteps
 from ..distributions import GaussianMixture
 from ..mechanisms.gaussian import GaussianMechanism
 from ..mechanisms.geometric import GeometricMechanism
 from ..mechanisms.laplace import LaplaceMechanism
 from ..mechanisms.subsampled_gaussian import PoissonSampledGaussian
+from ..pairs.discrete_pairs import DiscretePair
+from ..pairs.protocol import BoundingPairs
 
 __all__ = ["composition_from_dp_events", "composition_from_opacus"]
 
@@ -205,13 +206,14 @@ def _poisson_sampled(event: Any, rate: Any) -> Composition:
         return compose([])
     if (len(sigmas) == 1 and sigmas[0][1] == 1) or any(sigma == 0.0 for sigma, _ in sigmas):
         return compose(_sampled_gaussian(min(sigma for sigma, _ in sigmas), share))
-    low, high = root_bounds(sum((count / Fraction(sigma) ** 2 for sigma, count in sigmas), Fraction(0)))
+    square = sum((count / Fraction(sigma) ** 2 for sigma, count in sigmas), Fraction(0))
+    low, high = square_root_enclosure((square, square))
     above, below = (compose(PoissonSampledGaussian(1.0, share, span)) for span in (high, low))
     if low == high:
         return above
     forward, backward = (
-        BoundingSteps(one.above, (other.above,))
-        for one, other in ((above.forward_steps, below.forward_steps), (above.backward_steps, below.backward_steps))
+        BoundingPairs(one.dominating, (other.dominating,))
+        for one, other in ((above.forward_pairs, below.forward_pairs), (above.backward_pairs, below.backward_pairs))
     )
     return Composition(forward, backward, 1, False)
 
@@ -242,11 +244,11 @@ def _randomized_response(noise: Any, buckets: Any) -> Composition:
         return compose([])
     lie = Fraction(share) / k
     p = np.array([float(x) for x in (1 - (k - 1) * lie, lie, (k - 2) * lie)])
-    step = AtomStep(p[p > 0.0], p[[1, 0, 2]][p > 0.0], 1, _ROUNDING, _ROUNDING)
+    pair = DiscretePair(p[p > 0.0], p[[1, 0, 2]][p > 0.0], 1, _ROUNDING, _ROUNDING)
     if share == 0.0:
         return _without_privacy()
-    steps = BoundingSteps((step,))
-    return Composition(steps, steps, 1, False)
+    pairs = BoundingPairs((pair,))
+    return Composition(pairs, pairs, 1, False)
 
 
 def _mixture_of_gaussians(deviation: Any, sensitivities: Any, probabilities: Any) -> Composition:
@@ -259,5 +261,5 @@ def _mixture_of_gaussians(deviation: Any, sensitivities: Any, probabilities: Any
 
 def _unordered(composition: Composition) -> Composition:
     """The same without an order of its two distributions."""
-    steps = composition.forward_steps, composition.backward_steps
+    steps = composition.forward_pairs, composition.backward_pairs
     return Composition(*steps, composition.count, False, composition.releases)

@@ -12,9 +12,9 @@ from ..base import validate
 from ..base.errors import BackendMissingError, DomainError
 from ..base.estimate import Estimate, NumberLike
 from ..base.monotone import monotone
-from ..composition.compositions import compose, pair_of
-from ..composition.discretised_losses import discretised
-from ..composition.measured_losses import is_dp_accounting_pld
+from ..composition import certified_curves, compose
+from ..pairs.discretised_losses import discretised
+from ..pairs.measured_losses import is_dp_accounting_pld
 
 __all__ = ["PldCurve", "dp_accounting_pld"]
 
@@ -139,7 +139,7 @@ class PldCurve:
 
 def _arguments(p: Any, q: Any, interval: ArrayLike, tail_mass: ArrayLike, pessimistic: bool) -> tuple[Any, ...]:
     """Both curves and the checked keywords."""
-    pair = pair_of(p, q)
+    pair = certified_curves(p, q)
     step = validate.scalar("interval", interval, "from 1e-9 to 10", lambda x: (x >= 1e-9) & (x <= 10))
     tail = validate.scalar("tail_mass", tail_mass, "from 1e-250 to 0.1", lambda x: (x >= 1e-250) & (x <= 0.1))
     pessimistic = validate.flag("pessimistic", pessimistic)

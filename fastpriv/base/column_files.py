@@ -170,9 +170,9 @@ class ColumnFile:
     def rows(self) -> Iterator[Sequence[Any]]:
         """Yield the cells of each record, in the order of the file; those of a CSV file are texts."""
         if self.parquet:
-            columns = self._arrow(lambda parquet, source: [
-                column.to_pylist() for column in parquet.read_table(source).columns
-            ])  # fmt: skip
+            columns = self._arrow(
+                lambda parquet, source: [column.to_pylist() for column in parquet.read_table(source).columns]
+            )
             for self.line, record in enumerate(zip(*columns, strict=True), start=1):
                 yield record
             return
@@ -243,9 +243,7 @@ class ColumnFile:
         )
 
     def _reader(self, lines: Iterable[str], strict: bool = False) -> Any:
-        return csv.reader(
-            lines, delimiter=self.separator or ",", skipinitialspace=self.separator != " ", strict=strict
-        )
+        return csv.reader(lines, delimiter=self.separator or ",", skipinitialspace=self.separator != " ", strict=strict)
 
     def _joined(self, row: list[str], line: str, number: int) -> list[str]:
         """Return the only cell of a line of a file of one column, in which commas stand."""
@@ -272,7 +270,7 @@ class ColumnFile:
                 if "end of data" in str(error):
                     raise DomainError(
                         f"line {begins + 1} must close the quotation mark that it opens; got none until the end of "
-                        f"{str(self.file)!r}. Close it, or write \"\" for a quotation mark in a cell."
+                        f'{str(self.file)!r}. Close it, or write "" for a quotation mark in a cell.'
                     ) from None
 
     def _open_bytes(self) -> BinaryIO:
@@ -478,7 +476,8 @@ def _find_separator(lines: list[str], whole: bool) -> str | None:
     if len(samples) < 2:
         return next(iter(samples), None)
     fit = [
-        separator for separator, rows in samples.items()
+        separator
+        for separator, rows in samples.items()
         if all(len(row) == len(rows[0]) and all(map(_is_one_cell, row)) for row in rows)
     ]
     if len(fit) == 1:

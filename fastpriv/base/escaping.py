@@ -30,7 +30,7 @@ def escape_invisible(text: str) -> str:
 
     Tabs and line ends stay.
     """
-    return _SUSPECT.sub(lambda found: found[0] if has_shape(found[0]) else escaped(found[0]), text)
+    return _SUSPECT.sub(lambda result: result[0] if has_shape(result[0]) else escaped(result[0]), text)
 
 
 def printable(text: str, width: int | None = None) -> str:

@@ -120,10 +120,10 @@ class Estimate:
             ordered |= np.isnan(value) & np.isnan(lower) & np.isnan(upper)
         if not ordered.all():
             worst = tuple(int(i) for i in np.argwhere(~ordered)[0])
-            place = f" at index {worst[0] if len(worst) == 1 else worst}" if worst else ""
+            index = f" at index {worst[0] if len(worst) == 1 else worst}" if worst else ""
             raise DomainError(
                 f"value must be between lower and upper; got {float(value[worst])!r} outside [{float(lower[worst])!r}, "
-                f"{float(upper[worst])!r}]{place} ({int((~ordered).sum())} of {value.size} entries). "
+                f"{float(upper[worst])!r}]{index} ({int((~ordered).sum())} of {value.size} entries). "
                 "Pass bounds that contain the value."
             )
         for name, array in (("value", value), ("lower", lower), ("upper", upper)):
@@ -189,12 +189,12 @@ class Estimate:
             raise DomainError(f"unit must be one of {', '.join(UNITS)}; got {unit!r}. Choose one of these.")
         if unit == self.unit:
             return self
-        one = np.float64
+        item = np.float64
         if {self.unit, unit} == {"nats", "bits"}:
             factor = 1.0 / LOG_2 if unit == "bits" else LOG_2
             value, lower, upper = (np.multiply(x, factor) for x in (self.value, self.lower, self.upper))
         elif (self.unit, unit) == ("log probability", "probability"):
-            value, lower, upper = (np.exp(one(x)) if np.ndim(x) == 0 else np.exp(x) for x in self._numbers())
+            value, lower, upper = (np.exp(item(x)) if np.ndim(x) == 0 else np.exp(x) for x in self._numbers())
         elif (self.unit, unit) == ("probability", "log probability"):
             with np.errstate(divide="ignore"):
                 value, lower, upper = (np.log(x) for x in self._numbers())
@@ -210,7 +210,13 @@ class Estimate:
             upper = np.where(np.less_equal(self.upper, 1.0), np.minimum(upper, 0.0), upper)
         value = np.clip(value, lower, upper)
         return Estimate(
-            value, lower, upper, kind=self.kind, unit=unit, method=self.method, confidence=self.confidence,
+            value,
+            lower,
+            upper,
+            kind=self.kind,
+            unit=unit,
+            method=self.method,
+            confidence=self.confidence,
             cost=self.cost,
         )
 
@@ -251,8 +257,9 @@ class Estimate:
                 bounds = f"[{rounded_down(lower, 7)}, {rounded_up(upper, 7)}]"
                 warned(
                     f"float() of this Estimate is its value, {value:.7g}, while its bounds are {bounds}. Take .upper "
-                    "for a guarantee, .lower for an attack, or .value.", UserWarning,
-                )  # fmt: skip
+                    "for a guarantee, .lower for an attack, or .value.",
+                    UserWarning,
+                )
         return float(self.value)
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
@@ -269,7 +276,7 @@ class Estimate:
         return hash((type(self).__name__, self.shape, *numbers, *self._description().values()))
 
     def __reduce__(self) -> Any:
-        words = {one.name: getattr(self, one.name) for one in fields(self)} | {"cost": dict(self.cost)}
+        words = {field.name: getattr(self, field.name) for field in fields(self)} | {"cost": dict(self.cost)}
         return _rebuild, (words, words.pop("value"), words.pop("lower"), words.pop("upper"), type(self))
 
     def __repr__(self) -> str:
@@ -324,18 +331,18 @@ class Result:
 
     def estimates(self) -> dict[str, Estimate]:
         """The quantities that are known, by name; those of a field that is a ``Result`` follow its name."""
-        found: dict[str, Estimate] = {}
+        result: dict[str, Estimate] = {}
         for quantity in fields(self):
             content = getattr(self, quantity.name)
             if isinstance(content, Estimate):
-                found[quantity.name] = content
+                result[quantity.name] = content
             elif isinstance(content, Result):
-                found |= {f"{quantity.name}_{name}": one for name, one in content.estimates().items()}
-        return found
+                result |= {f"{quantity.name}_{name}": item for name, item in content.estimates().items()}
+        return result
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types only, for JSON: each Estimate as its own dict, arrays as lists; infinite numbers stay floats."""
-        return {one.name: _plain(getattr(self, one.name)) for one in fields(self) if one.repr}
+        return {field.name: _plain(getattr(self, field.name)) for field in fields(self) if field.repr}
 
     def to_frame(self) -> pd.DataFrame:
         """A pandas DataFrame with the columns quantity, value, lower, upper, unit, kind and method.
@@ -343,9 +350,9 @@ class Result:
         It has one row a quantity, and one row an entry of those that are arrays, with its position in ``index``.
         """
         rows = []
-        for name, one in self.estimates().items():
-            words = {"unit": one.unit, "kind": one.kind, "method": one.method}
-            for index, value, lower, upper in _entries(one):
+        for name, item in self.estimates().items():
+            words = {"unit": item.unit, "kind": item.kind, "method": item.method}
+            for index, value, lower, upper in _entries(item):
                 rows.append({"quantity": name, "index": index, "value": value, "lower": lower, "upper": upper, **words})
         frame: pd.DataFrame = pandas("to_frame").DataFrame(rows)
         return frame.drop(columns="index") if rows and all(row["index"] == () for row in rows) else frame
@@ -362,25 +369,25 @@ class Result:
     def __format__(self, spec: str) -> str:
         """Every quantity with its bounds, each number in the format of a float and bounds rounded outward."""
         words = []
-        for one in fields(self):
-            content = getattr(self, one.name)
-            if content is not None and one.repr:
+        for name in fields(self):
+            content = getattr(self, name.name)
+            if content is not None and name.repr:
                 formats_itself = isinstance(content, (Estimate, Result))
                 shown = format(content, spec or _SHOWN_DIGITS) if formats_itself else _short_repr(content)
-                words.append(f"{one.name}={shown}")
+                words.append(f"{name.name}={shown}")
         return f"{type(self).__name__}({', '.join(words)})"
 
     def _repr_html_(self) -> str:
         """A table for notebooks: one row a quantity, or an entry of one, with its bounds, unit and kind."""
         rows = []
-        for name, one in self.estimates().items():
-            for entry in _first_and_last(list(_entries(one)), _TABLE_ROWS):
+        for name, item in self.estimates().items():
+            for entry in _first_and_last(list(_entries(item)), _TABLE_ROWS):
                 if entry is None:
                     rows.append(["\N{HORIZONTAL ELLIPSIS}"] * 6)
                     continue
                 index, *numbers = entry
                 shown = f"{name}{list(index)}" if index else name
-                rows.append([shown, *_bracket_cells(*numbers), "" if one.unit == "1" else one.unit, one.kind])
+                rows.append([shown, *_bracket_cells(*numbers), "" if item.unit == "1" else item.unit, item.kind])
         return html_table(["quantity", "value", "lower", "upper", "unit", "kind"], rows, type(self).__name__)
 
 
@@ -398,20 +405,20 @@ def stacked(
     One at least is not None. ``errors`` has the texts of those that are None, by position: they are NaN, and so are the
     entries that an estimate lacks beside longer ones.
     """
-    found = [one for one in estimates if one is not None]
+    result = [estimate for estimate in estimates if estimate is not None]
     numbers = [
         stacked_arrays([None if one is None else np.asarray(getattr(one, end)) for one in estimates], shape, np.nan)
         for end in ("value", "lower", "upper")
     ]
-    kind: Any = max((one.kind for one in found), key=KINDS.index)
-    cost = combined_costs([one.cost for one in found])
+    kind: Any = max((one.kind for one in result), key=KINDS.index)
+    cost = combined_costs([item.cost for item in result])
     if errors or np.isnan(numbers[0]).any():
         cost["errors"] = tuple((errors or {}).items())
-    methods = list(dict.fromkeys(one.method for one in found))
+    methods = list(dict.fromkeys(element.method for element in result))
     others = ["others"] if len(methods) > _LISTED_METHODS else []
-    levels = [one.confidence for one in found if one.confidence is not None]
+    levels = [entry.confidence for entry in result if entry.confidence is not None]
     return Estimate(
-        *numbers, kind=kind, unit=found[0].unit, method="; ".join(methods[:_LISTED_METHODS] + others), cost=cost,
+        *numbers, kind=kind, unit=result[0].unit, method="; ".join(methods[:_LISTED_METHODS] + others), cost=cost,
         confidence=min(levels) if kind == "statistical" else None,
     )  # fmt: skip
 
@@ -432,15 +439,15 @@ def with_negative_levels(
     levels = np.broadcast_to(np.minimum(epsilon, 0.0), np.shape(back.value))
     numbers = []
     with np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore"):
-        rest, factor = -np.expm1(levels), np.exp(levels)
+        remainder, factor = -np.expm1(levels), np.exp(levels)
         for number, side in ((back.value, 0.0), (back.lower, -1.0), (back.upper, 1.0)):
             if log:
-                slack = gap * (1.0 + factor) / rest
-                total = np.logaddexp(np.log(rest), levels + number)
+                slack = gap * (1.0 + factor) / remainder
+                total = np.logaddexp(np.log(remainder), levels + number)
                 outward = _REFLECTED_ERROR * (1.0 + np.abs(total)) + (1.01 * slack if gap else 0.0)
                 total = np.minimum(total + side * outward, 0.0)
             else:
-                total = rest + factor * number
+                total = remainder + factor * number
                 total = np.clip(total + side * (_REFLECTED_ERROR * total + 1.01 * gap * (1.0 + factor)), 0.0, 1.0)
             numbers.append(total)
     value, lower, upper = numbers
@@ -458,12 +465,12 @@ def with_negative_levels(
 
 def stacked_arrays(arrays: Sequence[Any], shape: tuple[int, ...], missing: float) -> Any:
     """One array of all, with leading axes ``shape``; ``missing`` where there is None, or one is shorter than others."""
-    found = [array for array in arrays if array is not None]
-    if len({array.shape for array in found}) == 1 and len(found) == len(arrays):
-        return np.stack(found).reshape(shape + found[0].shape)
-    axes = max(array.ndim for array in found)
-    longest = tuple(max((*array.shape, *[1] * axes)[axis] for array in found) for axis in range(axes))
-    out = np.full((len(arrays), *longest), missing, dtype=found[0].dtype)
+    result = [array for array in arrays if array is not None]
+    if len({array.shape for array in result}) == 1 and len(result) == len(arrays):
+        return np.stack(result).reshape(shape + result[0].shape)
+    axes = max(array.ndim for array in result)
+    longest = tuple(max((*array.shape, *[1] * axes)[axis] for array in result) for axis in range(axes))
+    out = np.full((len(arrays), *longest), missing, dtype=result[0].dtype)
     for position, array in enumerate(arrays):
         if array is not None:
             index: tuple[Any, ...] = (position, *map(slice, array.shape), *[0] * (axes - array.ndim))
@@ -509,11 +516,11 @@ def _doubles(name: str, number: Any) -> FloatArray:
         )
     if not isinstance(number, (str, bytes)):
         try:
-            found = np.asarray(number)
-            if found.dtype.kind in "fiub":
-                return np.array(found, dtype=np.float64)
-            if found.dtype.kind == "O" and not any(x is None or isinstance(x, (str, bytes)) for x in found.ravel()):
-                return np.array(found, dtype=np.float64)
+            result = np.asarray(number)
+            if result.dtype.kind in "fiub":
+                return np.array(result, dtype=np.float64)
+            if result.dtype.kind == "O" and not any(x is None or isinstance(x, (str, bytes)) for x in result.ravel()):
+                return np.array(result, dtype=np.float64)
         except EstimateGivenError:
             raise
         except (TypeError, ValueError, OverflowError):
@@ -532,7 +539,7 @@ def _plain(content: Any) -> Any:
     if isinstance(content, (np.ndarray, np.generic)):
         return content.tolist()
     if isinstance(content, (tuple, list)):
-        return [_plain(one) for one in content]
+        return [_plain(item) for item in content]
     return content if content is None or isinstance(content, (bool, int, float, str, dict)) else str(content)
 
 

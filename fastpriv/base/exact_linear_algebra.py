@@ -105,8 +105,8 @@ def inverse_quadratic_form(u: Sequence[Fraction], k: FloatArray) -> Enclosure | 
         right = np.array([float(_scaled(x, int(f) - power)) for x, f in zip(residual, s, strict=True)])
     value = sum((x * t for x, t in zip(u, y, strict=True)), Fraction(0))
     value += sum((x * t for x, t in zip(residual, y, strict=True)), Fraction(0))
-    rest = _sum_of_squares([_scaled(x, int(f)) for x, f in zip(residual, s, strict=True)]) / Fraction(least)
-    return value, value + rest
+    remainder = _sum_of_squares([_scaled(x, int(f)) for x, f in zip(residual, s, strict=True)]) / Fraction(least)
+    return value, value + remainder
 
 
 def _diagonal_quadratic_form(u: Sequence[Fraction], sigmas: FloatArray) -> Enclosure:

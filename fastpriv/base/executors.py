@@ -1,14 +1,11 @@
-"""Tasks that last, on threads, processes or a cluster: a worker that dies costs one task at most.
+"""Tasks that last, on threads, processes or an executor of the caller: a worker that dies costs one task at most.
 
 ``completed`` runs tasks on one of these, and yields the outcome of each as it is ready:
 
-* None: threads, or the backend that ``joblib.parallel_config`` names;
+* None: threads, or the backend that ``joblib.parallel_config`` names. Clusters are such backends: dask, Ray;
 * "processes": processes of this machine, each a pool of joblib's (loky) with one worker, so that a death belongs to one
   task;
-* a ``concurrent.futures.Executor`` of the caller;
-* a ``distributed.Client``. A worker of dask runs tasks in such a process too: dask gives a task that ends its worker to
-  further workers, and a local cluster does not replace workers that die again and again;
-* "ray": the cluster that ``ray.init`` joined, or a local one.
+* a ``concurrent.futures.Executor`` of the caller, such as ``client.get_executor()`` of dask.
 
 A task whose worker died is tried again when nothing else runs: whatever dies then dies of this task. Results are bytes
 from ``parallel.run_pickled``, which raises nothing, so every other error of an executor is the executor's own.
@@ -25,27 +22,25 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
-from contextlib import suppress
 from functools import partial
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from time import monotonic
 from typing import Any, NamedTuple, TypeVar
 
 from . import parallel, validate
-from .errors import BackendMissingError, DomainError, WorkerDiedError, warned
+from .errors import DomainError, WorkerDiedError, warned
 
 __all__ = ["ExecutorLike", "Outcome", "checked", "completed", "ordered"]
 
 Result = TypeVar("Result")
-ExecutorLike = Any  # None, "processes", "ray", a concurrent.futures.Executor or a distributed.Client
+ExecutorLike = Executor | str | None  # the text is "processes"
 
+_PROCESSES = "processes"  # the executor that is named by a text
 _TASKS_AHEAD = 2  # tasks in flight for each worker of an executor that queues them: none waits for the caller
 _LAST_TASKS = 0.5  # seconds that closing waits for tasks of threads, which cannot be stopped
 _STARTS = 3  # processes in a row that die before they have read the function: the machine cannot run it
 _IDLE = 60.0  # seconds without a task after which a process ends
 _PARENT_CHECK = 1.0  # seconds between two checks of a process that its parent is alive
-_WORKERS_KNOWN_FOR = 5.0  # seconds until the size of a cluster is asked again: it may grow and shrink
-_NO_WORKERS = 300.0  # seconds without any worker after which a cluster is given up: pods and nodes start in less
 _TASKS_OF_GROUP = 16  # short tasks that are sent together: a cluster takes milliseconds for each
 _GROUP_ATTEMPTS = 4  # of a group whose worker dies: nodes of a cluster are taken away now and then
 _KEY_BYTES = 16  # of the random name of a function in the cache of each worker
@@ -61,15 +56,12 @@ class Outcome(NamedTuple):
 def checked(executor: ExecutorLike, n_jobs: Any = None) -> None:
     """Check both arguments, also where the work is too short to use them."""
     parallel.checked(n_jobs)
-    named = executor is None or (isinstance(executor, str) and executor in ("processes", "ray"))
-    if not (named or isinstance(executor, Executor) or _is_dask(executor)):
+    named = executor is None or (isinstance(executor, str) and executor == _PROCESSES)
+    if not (named or isinstance(executor, Executor)):
         raise DomainError(
-            "executor must be None, 'processes', 'ray', a concurrent.futures.Executor or a distributed.Client; got "
-            f"{validate.shown(executor)}. None means threads."
-        )
-    if _is_dask(executor) and executor.asynchronous:
-        raise DomainError(
-            "executor must be a distributed.Client that waits; got an asynchronous one. Make it with Client(address)."
+            f"executor must be None, 'processes' or a concurrent.futures.Executor; got {validate.shown(executor)}. "
+            "None means threads, or the backend of joblib.parallel_config, such as dask or ray; a client of dask has "
+            "an executor, client.get_executor()."
         )
 
 
@@ -95,6 +87,11 @@ def completed(
 def _completed(
     function: Callable[[Any], Any], tasks: Iterable[Any], executor: ExecutorLike, n_jobs: int | None, max_attempts: int
 ) -> Generator[tuple[int, Outcome], None, None]:
+    backend, workers = parallel.configured_workers(n_jobs)
+    if executor is None and parallel.is_cluster(backend):
+        data = parallel.pickled(function)
+        yield from enumerate(map(_announced, parallel.cluster_outcomes(data, tasks, workers, backend)))
+        return
     numbered = enumerate(tasks)
     suspects: deque[tuple[int, Any, int]] = deque()  # tasks whose worker died, with the number of attempts
     running: dict[int, tuple[Any, int]] = {}
@@ -187,20 +184,13 @@ class _Death(NamedTuple):
 
 def _tasks_in_flight(function: Callable[[Any], Any], executor: ExecutorLike, n_jobs: int | None) -> _TasksInFlight:
     backend, workers = parallel.configured_workers(n_jobs)
-    if executor is None and not getattr(backend, "supports_sharedmem", False):
-        executor = getattr(backend, "client", "ray" if type(backend).__name__ == "RayBackend" else "processes")
-    if executor is None:
+    if executor is None and getattr(backend, "supports_sharedmem", False):
         count = backend.effective_n_jobs(workers)
         return _TasksInFlight(function, _Threads() if count > 1 else _CallingThread(), count)
-    if executor == "processes":
+    if executor is None or executor == _PROCESSES:
         count = max(1, backend.effective_n_jobs(-1 if n_jobs is None else n_jobs))
         return _TasksInFlight(function, _Processes(function), count)
-    kind = _TasksOfRay if executor == "ray" else _TasksOfDask if _is_dask(executor) else _TasksInFlight
-    return kind(function, executor, n_jobs)
-
-
-def _is_dask(executor: Any) -> bool:
-    return type(executor).__module__.partition(".")[0] == "distributed" and hasattr(executor, "scheduler_info")
+    return _TasksInFlight(function, executor, n_jobs)
 
 
 def _run(function: Callable[[Any], Any], task: Any) -> Outcome:
@@ -212,55 +202,49 @@ def _run(function: Callable[[Any], Any], task: Any) -> Outcome:
         return Outcome(error=error)
 
 
-def _opened(data: bytes) -> Outcome:
+def _announced(sent: parallel.TaskOutcome) -> Outcome:
     """The outcome that another process sent; its warnings are given here."""
     try:
-        ((result, error, warnings),) = pickle.loads(data)
-        for text, category in warnings:
+        for text, category in sent.warnings:
             warned(text, category)
-    except Exception as fault:  # the result cannot be read here, or a filter turns the warning into an error
+    except Warning as fault:  # a filter turns it into an error
         return Outcome(error=fault)
-    return Outcome(result, error)
+    return Outcome(sent.result, sent.error)
+
+
+def _opened(data: bytes) -> Outcome:
+    """The outcome that another process sent, as ``parallel.pickled`` writes it."""
+    try:
+        (sent,) = pickle.loads(data)
+    except Exception as fault:  # the result cannot be read here
+        return Outcome(error=fault)
+    return _announced(sent)
 
 
 class _TasksInFlight:
-    """The tasks that an executor of ``concurrent.futures`` is running, or what has futures like it."""
-
-    patience: float | None = None  # seconds that ``result`` waits before it checks that there are workers
+    """The tasks that an executor is running."""
 
     def __init__(self, function: Callable[[Any], Any], executor: Any, n_jobs: int | None) -> None:
-        self.executor, self.n_jobs = executor, n_jobs
+        self.executor = executor
+        workers = getattr(executor, "_max_workers", None) or os.cpu_count() or 1
+        self.capacity = n_jobs if n_jobs is not None and n_jobs > 0 else _TASKS_AHEAD * workers
         self.local = function if isinstance(executor, (ThreadPoolExecutor, _Threads, _CallingThread)) else None
         self.key = os.urandom(_KEY_BYTES).hex()
         self.function = b"" if self.local else parallel.pickled(function)
         self.finished: SimpleQueue[tuple[int, Any]] = SimpleQueue()
-        self.futures: dict[int, Any] = {}
-        self.asked, self.workers = -_WORKERS_KNOWN_FOR, 0
-
-    @property
-    def capacity(self) -> int:
-        """Tasks in flight: ``n_jobs``, or some for each worker."""
-        if self.n_jobs is not None and self.n_jobs > 0:
-            return self.n_jobs
-        if monotonic() - self.asked >= _WORKERS_KNOWN_FOR:
-            self.workers, self.asked = self.count_workers(), monotonic()
-        return _TASKS_AHEAD * max(1, self.workers)
-
-    def count_workers(self) -> int:
-        """Workers of the executor."""
-        return getattr(self.executor, "_max_workers", None) or os.cpu_count() or 1
+        self.futures: dict[int, Future[Any]] = {}
 
     def submit(self, index: int, task: Any) -> None:
         """Start a task, or queue it."""
-        data = b""
+        call: tuple[Any, ...] = _run, self.local, task
         if self.local is None:
             try:
-                data = parallel.pickled(task)
+                call = parallel.run_pickled, self.key, self.function, parallel.pickled(task)
             except Exception as error:  # pickling runs code of the caller's objects, which may raise anything
                 self.finished.put((index, Outcome(error=error)))
                 return
         try:
-            future = self.send(data) if self.local is None else self.executor.submit(_run, self.local, task)
+            future = self.executor.submit(*call)
         except BrokenExecutor as error:
             raise _broken(error) from error
         except RuntimeError as error:  # that executors raise which were shut down
@@ -270,35 +254,21 @@ class _TasksInFlight:
         self.futures[index] = future
         future.add_done_callback(lambda future: self.finished.put((index, future)))
 
-    def send(self, data: bytes) -> Any:
-        """Return the future of a pickled task."""
-        return self.executor.submit(parallel.run_pickled, self.key, self.function, data)
-
     def result(self) -> tuple[int, Outcome | _Death]:
         """Wait for one of the tasks."""
-        while True:
-            try:
-                index, future = self.finished.get(timeout=self.patience)
-                break
-            except Empty:
-                self.check_workers()
+        index, future = self.finished.get()
         if isinstance(future, Outcome):
             return index, future
         del self.futures[index]
-        outcome = self.outcome(future)
-        return index, _opened(outcome) if isinstance(outcome, bytes) else outcome
-
-    def outcome(self, future: Any) -> bytes | Outcome | _Death:
-        """Return what a future that is done holds."""
         try:
-            return future.result()  # type: ignore[no-any-return]
+            outcome = future.result()
         except BrokenExecutor as error:
-            if isinstance(self.executor, _Processes):
-                return _Death(_reason(error))
-            raise _broken(error) from error
-
-    def check_workers(self) -> None:
-        """Raise if there have been no workers for long."""
+            if not isinstance(self.executor, _Processes):
+                raise _broken(error) from error
+            outcome = _Death(_reason(error))
+        except Exception as error:  # of the executor itself, such as KilledWorker of dask
+            outcome = _Death(_reason(error))
+        return index, _opened(outcome) if isinstance(outcome, bytes) else outcome
 
     def close(self) -> None:
         """Stop; what is running may be lost."""
@@ -372,17 +342,13 @@ class _Threads(Executor):
 class _Processes(Executor):
     """Pools of one process each: the end of a process breaks one pool, which is replaced.
 
-    Parameters
-    ----------
-    function : callable, optional
-        A function that the first process has to read: what every task would say if it cannot is said once.
+    The first process has to read the function: what every task would say if it cannot is said once.
     """
 
-    def __init__(self, function: Callable[[Any], Any] | None = None) -> None:
+    def __init__(self, function: Callable[[Any], Any]) -> None:
         self.idle: deque[Any] = deque()
         self.busy: set[Any] = set()
-        if function is not None:
-            self._check_readable(parallel.pickled(function))
+        self._check_readable(parallel.pickled(function))
 
     def _check_readable(self, function: bytes) -> None:
         for _ in range(_STARTS):
@@ -426,8 +392,7 @@ class _Processes(Executor):
 
 def _one_process() -> Any:
     """A pool of one process, which has not been started."""
-    arguments = os.getpid(), os.environ.get("PYTHONSAFEPATH")
-    return parallel.process_pool(_IDLE, _prepare_process, arguments)
+    return parallel.process_pool(_IDLE, _prepare_process, (os.getpid(), os.environ.get("PYTHONSAFEPATH")))
 
 
 def _prepare_process(parent: int, safe_path: str | None) -> None:
@@ -442,105 +407,3 @@ def _prepare_process(parent: int, safe_path: str | None) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
-
-
-class _TasksOfDask(_TasksInFlight):
-    """A cluster of dask: its scheduler moves the tasks of a worker that died to others."""
-
-    patience = _WORKERS_KNOWN_FOR
-
-    def __init__(self, function: Callable[[Any], Any], client: Any, n_jobs: int | None) -> None:
-        super().__init__(function, client, n_jobs)
-        self.held: Any = None
-        self.seen = monotonic()  # when there were workers
-
-    def count_workers(self) -> int:
-        return sum(self.executor.nthreads().values())
-
-    def check_workers(self) -> None:
-        """Raise if there have been no workers for long: dask itself would wait for ever."""
-        if self.count_workers():
-            self.seen = monotonic()
-        elif monotonic() - self.seen >= _NO_WORKERS:
-            raise WorkerDiedError(
-                f"executor must have workers; got a cluster of dask without any for {_NO_WORKERS:g} s. Look in their "
-                "logs at why they ended, and start new ones."
-            )
-
-    def send(self, data: bytes) -> Any:
-        if self.held is None or self.held.status not in ("pending", "finished"):
-            # The function is the result of a task: the scheduler sends it to each worker once, and has it again if all
-            # of them die. That task fails too if it was in the queues of several workers that died.
-            self.held = self.executor.submit(bytes, self.function, pure=False)
-        return self.executor.submit(_run_in_child, self.key, self.held, data, pure=False)
-
-    def outcome(self, future: Any) -> bytes | Outcome | _Death:
-        from distributed import KilledWorker
-        from distributed import TimeoutError as Expired
-
-        while True:
-            try:
-                result = future.result(timeout=self.patience)
-                return _Death(result) if isinstance(result, str) else result
-            except KilledWorker as error:
-                return _Death(_reason(error))
-            except Expired:  # the worker that had the result died: it is computed again
-                self.check_workers()
-
-    def close(self) -> None:
-        with suppress(Exception):  # the cluster may be gone
-            self.executor.cancel(list(self.futures.values()), force=True)
-
-
-def _run_in_child(key: str, function: bytes, task: bytes) -> bytes | str:
-    """``run_pickled`` in a child process of this worker of dask; how the child ended, if the task ends it."""
-    # nannies start workers as daemonic processes, which multiprocessing lets start none
-    from multiprocessing import current_process
-
-    current_process()._config["daemon"] = False  # type: ignore[attr-defined]
-    try:
-        return _children.submit(parallel.run_pickled, key, function, task).result()  # type: ignore[no-any-return]
-    except BrokenExecutor as error:
-        return _reason(error)
-
-
-_children = _Processes()  # in a worker of dask; they end when they are idle
-
-
-class _TasksOfRay(_TasksInFlight):
-    """The cluster of Ray that this process is part of."""
-
-    def __init__(self, function: Callable[[Any], Any], executor: str, n_jobs: int | None) -> None:
-        try:
-            import ray
-        except ImportError:
-            raise BackendMissingError(
-                "executor must be an engine that is installed; got 'ray' without the package ray. Install it with: "
-                "pip install 'fastpriv[ray]'"
-            ) from None
-        super().__init__(function, ray, n_jobs)
-        self.call = ray.remote(max_retries=0)(parallel.run_pickled)
-        self.held = ray.put(self.function)
-
-    def count_workers(self) -> int:
-        return int(self.executor.cluster_resources().get("CPU", 1))
-
-    def send(self, data: bytes) -> Any:
-        reference = self.call.remote(self.key, self.held, data)
-        future = reference.future()
-        future.reference = reference
-        return future
-
-    def outcome(self, future: Any) -> bytes | Outcome | _Death:
-        errors = self.executor.exceptions
-        try:
-            return future.result()  # type: ignore[no-any-return]
-        except errors.RayTaskError as error:
-            return Outcome(error=error)
-        except errors.RayError as error:
-            return _Death(_reason(error))
-
-    def close(self) -> None:
-        for future in self.futures.values():
-            with suppress(Exception):  # the cluster may be gone
-                self.executor.cancel(future.reference, force=True)

@@ -52,10 +52,12 @@ _LIMITS = {  # ranges that the truth lies in, so that bounds outside of them are
     "pi_min": (0.0, 0.5), "c1": (0.0, SQRT_LOG_2),
 }  # fmt: skip
 _DESCRIPTIONS = {  # of units, in errors
-    "nats": "an amount of information, in nats or bits", "bits": "an amount of information, in nats or bits",
-    "probability": "a probability or its logarithm", "log probability": "a probability or its logarithm",
+    "nats": "an amount of information, in nats or bits",
+    "bits": "an amount of information, in nats or bits",
+    "probability": "a probability or its logarithm",
+    "log probability": "a probability or its logarithm",
     _NUMBER: "a number without a unit",
-}  # fmt: skip
+}
 
 
 def monotone(
@@ -81,10 +83,12 @@ def monotone(
         The answer is an object without bounds; it is computed at the ends where it is largest.
     """
     directions = {
-        **dict.fromkeys(rising.split(), ("lower", "upper")), **dict.fromkeys(falling.split(), ("upper", "lower")),
-        **dict.fromkeys(widening.split(), ("upper", "upper")), **dict.fromkeys(at_value.split(), ("value", "value")),
+        **dict.fromkeys(rising.split(), ("lower", "upper")),
+        **dict.fromkeys(falling.split(), ("upper", "lower")),
+        **dict.fromkeys(widening.split(), ("upper", "upper")),
+        **dict.fromkeys(at_value.split(), ("value", "value")),
         **dict.fromkeys(between.split(), ("lower", "upper")),
-    }  # fmt: skip
+    }
 
     def decorate(function: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
         signature = inspect.signature(function)
@@ -131,11 +135,11 @@ def in_unit(function: Callable[Arguments, Estimate]) -> Callable[Arguments, Esti
 
 def weakest(*estimates: Estimate, times: tuple[int, ...] = ()) -> tuple[Any, float | None]:
     """The weakest kind, and the confidence that all estimates hold at once; of each, ``times`` entries are used."""
-    kind = max((one.kind for one in estimates), key=KINDS.index)
+    kind = max((estimate.kind for estimate in estimates), key=KINDS.index)
     if kind != "statistical":
         return kind, None
     counts = times or (1,) * len(estimates)
-    levels = [(one.confidence, n) for one, n in zip(estimates, counts, strict=True) if one.confidence is not None]
+    levels = [(item.confidence, n) for item, n in zip(estimates, counts, strict=True) if item.confidence is not None]
     error_probability = sum(n * (1.0 - level) for level, n in levels)
     return kind, max(0.0, 1.0 - error_probability)
 
@@ -147,8 +151,9 @@ def _propagate(
     unit = bound.arguments.get("unit", "nats")
     estimates = {
         name: _converted(name, value, unit, name in directions)
-        for name, value in bound.arguments.items() if isinstance(value, Estimate)
-    }  # fmt: skip
+        for name, value in bound.arguments.items()
+        if isinstance(value, Estimate)
+    }
 
     def evaluate(arguments: Mapping[str, Any]) -> Any:
         bound.arguments.update(arguments)
@@ -157,18 +162,18 @@ def _propagate(
         except KeyboardInterrupt:  # the result that it may carry is of one end only
             raise KeyboardInterrupt from None
 
-    values = {name: one.value for name, one in estimates.items()}
-    least, most = ({name: getattr(one, directions[name][i]) for name, one in estimates.items()} for i in (0, 1))
+    values = {name: entry.value for name, entry in estimates.items()}
+    least, most = ({name: getattr(item, directions[name][i]) for name, item in estimates.items()} for i in (0, 1))
     if ends is not None:
         both = {name: validate.array(name, bound.arguments[name]) for name in directions if name not in estimates}
         least, most = ends(
-            **{name: (np.asarray(one.lower), np.asarray(one.upper)) for name, one in estimates.items()},
+            **{name: (np.asarray(element.lower), np.asarray(element.upper)) for name, element in estimates.items()},
             **{name: (number, number) for name, number in both.items()},
         )
     if safe:
         return evaluate(most)
     central = evaluate(values)
-    exact = all(np.array_equal(one.lower, one.upper) for one in estimates.values())
+    exact = all(np.array_equal(estimate.lower, estimate.upper) for estimate in estimates.values())
     if exact or all(directions[name][0] == "value" for name in estimates):
         parts = (central, central)
     else:
@@ -191,13 +196,13 @@ def _bracketed(
         )
     if isinstance(central, tuple):
         parts = zip(central, least, most, strict=True)
-        return tuple(_bracketed(one, low, high, known, counts, names) for one, low, high in parts)
+        return tuple(_bracketed(item, low, high, known, counts, names) for item, low, high in parts)
     if dataclasses.is_dataclass(central) and not isinstance(central, type):
         changed = {}
         for field in dataclasses.fields(central):
-            one, low, high = (getattr(answer, field.name) for answer in (central, least, most))
-            if isinstance(one, Estimate):
-                changed[field.name] = _bracketed(one, low, high, known, counts, names)
+            entry, low, high = (getattr(answer, field.name) for answer in (central, least, most))
+            if isinstance(entry, Estimate):
+                changed[field.name] = _bracketed(entry, low, high, known, counts, names)
         return dataclasses.replace(central, **changed)
     return central
 

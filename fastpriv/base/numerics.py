@@ -119,16 +119,16 @@ def rounded_outward(bound: float, spec: str, *, below: bool) -> str:
     text = format(bound, spec)
     if not math.isfinite(bound) or spec[-1:] not in "efgEFG":
         return text
-    places = int(spec.rpartition(".")[2][:-1]) if "." in spec else _PYTHON_PRECISION
+    indices = int(spec.rpartition(".")[2][:-1]) if "." in spec else _PYTHON_PRECISION
     from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 
     digits = Decimal(repr(float(bound)))  # the shortest that tell this double from all others
     if spec[-1] in "fF":
-        last = -places
+        last = -indices
     else:  # the leading digit and ``places`` more; with g one fewer, and at least one in all
-        last = digits.adjusted() - (places if spec[-1] in "eE" else max(places, 1) - 1)
+        last = digits.adjusted() - (indices if spec[-1] in "eE" else max(indices, 1) - 1)
     with localcontext() as context:
-        context.prec = _DECIMAL_DIGITS + places
+        context.prec = _DECIMAL_DIGITS + indices
         return format(float(digits.quantize(Decimal((0, (1,), last)), ROUND_FLOOR if below else ROUND_CEILING)), spec)
 
 

@@ -1,17 +1,18 @@
 """Work in blocks that depend neither on the number of workers nor on their kind: threads, or the processes or the
-cluster of a joblib backend that the caller configured. The one owner of joblib; ``_executors`` runs work that lasts."""
+cluster of a joblib backend that the caller configured. The one owner of joblib; ``executors`` runs work that lasts."""
 
 from __future__ import annotations
 
+import itertools
 import os
 import pickle
 import threading
 import traceback
 import warnings
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeVar
 
@@ -22,8 +23,8 @@ from . import validate
 from .errors import DomainError, WorkerDiedError, warned
 
 __all__ = [
-    "Progress", "TaskOutcome", "blocks", "checked", "configured_workers", "on_one_worker", "ordered_map", "pickled",
-    "process_pool", "progress_reporter", "run_pickled", "run_task",
+    "Progress", "TaskOutcome", "blocks", "checked", "cluster_outcomes", "configured_workers", "is_cluster",
+    "on_one_worker", "ordered_map", "pickled", "process_pool", "progress_reporter", "run_pickled", "run_task",
 ]  # fmt: skip
 
 Result = TypeVar("Result")
@@ -189,42 +190,55 @@ def _process_results(
     function: NDArray[np.uint8], tasks: Sequence[Any], n_jobs: int, backend: Any
 ) -> Generator[Any, None, None]:
     """Results of other processes, with the errors and warnings that arose there."""
+    import joblib
+
+    if not backend.supports_return_generator:
+        yield from map(_result_of, cluster_outcomes(function, tasks, n_jobs, backend))
+        return
+    key, run, left = os.urandom(16).hex(), _parallel_generator(n_jobs), deque(tasks)
+    calls = (joblib.delayed(run_task)(key, function, left.popleft()) for _ in range(len(tasks)) if left)
+    with _explained_deaths(), _closing(run(calls)) as outcomes:
+        for outcome in outcomes:
+            try:
+                yield _result_of(outcome)
+            except BaseException:
+                # the tasks that were sent end by themselves: loky may fail in a thread of its own when it is closed
+                # (and kills its workers) just as it is sent another task
+                left.clear()
+                deque(outcomes, maxlen=0)
+                raise
+
+
+def is_cluster(backend: Any) -> bool:
+    """Whether a joblib backend is another package's, such as that of dask or of Ray."""
+    from joblib.parallel import BACKENDS
+
+    own = [BACKENDS[name] for name in ("loky", "multiprocessing")]
+    return not getattr(backend, "supports_sharedmem", False) and type(backend) not in own
+
+
+def cluster_outcomes(
+    function: Any, tasks: Iterable[Any], n_jobs: int, backend: Any
+) -> Generator[TaskOutcome, None, None]:
+    """Outcomes in the order of tasks, of which a backend that returns whole lists is given one round at a time."""
+    import joblib
+
+    key, size, left = os.urandom(16).hex(), _TASKS_PER_WORKER * backend.effective_n_jobs(n_jobs), iter(tasks)
+    with _explained_deaths(), joblib.Parallel(n_jobs=n_jobs) as run:  # one pool for all rounds
+        while part := list(itertools.islice(left, size)):
+            yield from run(joblib.delayed(run_task)(key, function, task) for task in part)
+
+
+@contextmanager
+def _explained_deaths() -> Iterator[None]:
     try:
-        yield from _backend_results(function, tasks, n_jobs, backend)
+        yield
     except BrokenExecutor as error:
         reason = str(error).partition("\n")[0].rstrip(". ") or type(error).__name__
         raise WorkerDiedError(
             f"joblib must have workers that outlive their tasks; got one that died: {reason}. Look for a lack of "
             "memory, or a crash in the function; executor='processes', where there is this argument, replaces workers."
         ) from error
-
-
-def _backend_results(
-    function: NDArray[np.uint8], tasks: Sequence[Any], n_jobs: int, backend: Any
-) -> Generator[Any, None, None]:
-    import joblib
-
-    key = os.urandom(16).hex()  # of the function in the cache of each worker
-    if backend.supports_return_generator:
-        run = _parallel_generator(n_jobs)
-        left = deque(tasks)
-        calls = (joblib.delayed(run_task)(key, function, left.popleft()) for _ in range(len(tasks)) if left)
-        with _closing(run(calls)) as outcomes:
-            for outcome in outcomes:
-                try:
-                    yield _result_of(outcome)
-                except BaseException:
-                    # the tasks that were sent end by themselves: loky may fail in a thread of its own when it is
-                    # closed (and kills its workers) just as it is sent another task
-                    left.clear()
-                    deque(outcomes, maxlen=0)
-                    raise
-        return
-    size = _TASKS_PER_WORKER * backend.effective_n_jobs(n_jobs)
-    with joblib.Parallel(n_jobs=n_jobs) as run:  # one pool for all rounds
-        for part in blocks(len(tasks), size):
-            indices = range(part.start, part.stop)
-            yield from map(_result_of, run(joblib.delayed(run_task)(key, function, tasks[i]) for i in indices))
 
 
 class TaskOutcome(NamedTuple):
@@ -256,8 +270,8 @@ def run_task(key: str, function: Any, task: Any) -> TaskOutcome:
         warnings.simplefilter("always")
         outcome = _outcome(key, function, task)
     relevant = (warning for warning in caught if not issubclass(warning.category, _IGNORED_WARNINGS))
-    kept = tuple((str(warning.message), warning.category) for warning in relevant)
-    return outcome._replace(warnings=kept)
+    selected = tuple((str(warning.message), warning.category) for warning in relevant)
+    return outcome._replace(warnings=selected)
 
 
 def _outcome(key: str, pickled_function: Any, task: Any) -> TaskOutcome:
@@ -323,34 +337,22 @@ def _closing(results: Any) -> Iterator[Any]:
         results.close()
 
 
-def progress_reporter(progress: Progress, total: int) -> tuple[Callable[[int], None], Callable[[], None]]:
+def progress_reporter(
+    progress: Progress, total: int, unit: str = "block"
+) -> tuple[Callable[[int], None], Callable[[], None]]:
     """Two functions: one of the number done, one that closes the display.
 
-    None and False show nothing. True shows a bar on stderr, once half a second has passed, if stderr is a terminal. A
-    callable is called with the number done and the total.
+    None and False show nothing. True shows the bar of tqdm on stderr, if it is installed and stderr is a terminal, once
+    half a second has passed. A callable is called with the number done and the total.
     """
-    if progress is None or progress is False:
-        return (lambda done: None), (lambda: None)
+    checked(None, progress)
     if callable(progress):
         call = progress
         return (lambda done: call(done, total)), (lambda: None)
-    checked(None, progress)
-    return _progress_bar(total)
+    if progress:
+        with suppress(ImportError):
+            from tqdm import tqdm
 
-
-def _progress_bar(total: int) -> tuple[Callable[[int], None], Callable[[], None]]:
-    import sys
-
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        terminal = sys.stderr.isatty()
-
-        def write_line(done: int) -> None:
-            if terminal:
-                sys.stderr.write(f"\r{done}/{total}")
-                sys.stderr.flush()
-
-        return write_line, lambda: print(file=sys.stderr) if terminal else None
-    bar = tqdm(total=total, unit="block", leave=False, delay=0.5, disable=None)
-    return (lambda done: bar.update(done - bar.n) if not bar.disable else None), bar.close
+            bar = tqdm(total=total, unit=unit, leave=False, delay=0.5, disable=None)
+            return (lambda done: bar.update(done - bar.n) if not bar.disable else None), bar.close
+    return (lambda done: None), (lambda: None)

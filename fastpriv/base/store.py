@@ -146,9 +146,9 @@ class ResultStore:
                 if not resume:
                     for table in ("identity", "notes", "results"):
                         connection.execute(f"delete from {table}")
-                kept = dict(connection.execute("select name, value from identity"))
-                if kept:
-                    _check_identity(kept, identity, target, name)
+                selected = dict(connection.execute("select name, value from identity"))
+                if selected:
+                    _check_identity(selected, identity, target, name)
                 else:
                     connection.executemany("insert into identity values (?, ?)", identity.items())
                 connection.execute("commit")
@@ -222,7 +222,8 @@ class ResultStore:
             with self._lock, _explained(self.path, self._name):
                 rows = self._connection.execute(
                     "select key, cast(payload as blob), cast(digest as blob) from results where key between ? and ? "
-                    "order by key limit 64", (first, last),
+                    "order by key limit 64",
+                    (first, last),
                 ).fetchall()
             for key, payload, digest in rows:
                 if digest == self._digest(key, payload):
@@ -332,10 +333,10 @@ def _check_files(path: Path, owner: int, name: str) -> None:
         with suppress(FileNotFoundError):
             status = os.lstat(f"{path}{ending}")
             if not stat.S_ISREG(status.st_mode) or status.st_uid != owner:
-                found = f"one of user {status.st_uid}" if stat.S_ISREG(status.st_mode) else "a link or a directory"
+                result = f"one of user {status.st_uid}" if stat.S_ISREG(status.st_mode) else "a link or a directory"
                 raise DomainError(
-                    f"{name} must be a plain file of the user's own; got {found}: '{path}{ending}'. Remove it, or name "
-                    "another file."
+                    f"{name} must be a plain file of the user's own; got {result}: '{path}{ending}'. Remove it, or "
+                    "name another file."
                 )
 
 
@@ -374,7 +375,7 @@ def _second_writer(name: str, shown: str) -> DomainError:
 
 def _lock(path: Path, name: str) -> int:
     """Take the lock of the only writer; return the descriptor that holds it."""
-    place, shown = f"{path}-lock", repr(str(path))
+    index, shown = f"{path}-lock", repr(str(path))
     with _open_paths_lock:
         resolved = os.path.realpath(path)
         if resolved in _open_paths:
@@ -382,11 +383,11 @@ def _lock(path: Path, name: str) -> int:
         while True:
             try:
                 with explain_write_errors(path):
-                    descriptor = os.open(place, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+                    descriptor = os.open(index, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             except OSError as error:
                 if error.errno == errno.ELOOP:
                     raise DomainError(
-                        f"{name} must have no link in place of its lock; got {place!r}. Remove it."
+                        f"{name} must have no link in place of its lock; got {index!r}. Remove it."
                     ) from None
                 raise
             try:
@@ -397,7 +398,7 @@ def _lock(path: Path, name: str) -> int:
                     raise _second_writer(name, shown) from None
                 raise
             with suppress(FileNotFoundError):
-                if os.path.samestat(os.fstat(descriptor), os.lstat(place)):
+                if os.path.samestat(os.fstat(descriptor), os.lstat(index)):
                     _open_paths.add(resolved)
                     return descriptor
             os.close(descriptor)  # the last writer removed this file just before it was locked
@@ -409,4 +410,3 @@ def _unlock(path: Path, descriptor: int) -> None:
             os.unlink(f"{path}-lock")
         os.close(descriptor)
         _open_paths.discard(os.path.realpath(path))
-

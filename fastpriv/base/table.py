@@ -13,16 +13,17 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from .. import __version__
 from . import validate
 from .errors import BackendMissingError
 from .escaping import escape_invisible
 from .files import atomic_write, json_safe, write_csv, write_csv_rows
+from .numerics import rounded_down, rounded_up
+from .version import VERSION
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CellType", "Table", "aligned", "html_table", "pandas", "pyarrow"]
+__all__ = ["CellType", "Table", "aligned", "bracket_texts", "html_table", "pandas", "pyarrow"]
 
 # What the cells of a column are: "category" is text of which Parquet stores each distinct one once. The type of a
 # column called "" is inferred from its cells.
@@ -106,7 +107,7 @@ class Table:
         return (dict(zip(names, row, strict=True)) for row in self.rows())
 
     def _head(self) -> dict[str, Any]:
-        return {"fastpriv": __version__} | self.metadata()
+        return {"fastpriv": VERSION} | self.metadata()
 
 
 def aligned(rows: Sequence[Sequence[str]], *, left: int | None = None, indent: str = "") -> list[str]:
@@ -121,6 +122,11 @@ def aligned(rows: Sequence[Sequence[str]], *, left: int | None = None, indent: s
         ).rstrip()
         for row in rows
     ]
+
+
+def bracket_texts(value: float, lower: float, upper: float, digits: int) -> tuple[str, str, str]:
+    """Return a number and its bounds as texts of so many significant digits, the bounds rounded outward."""
+    return f"{value:.{digits}g}", rounded_down(lower, digits), rounded_up(upper, digits)
 
 
 def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:

@@ -76,8 +76,9 @@ def array(name: str, value: Any) -> NDArray[Any]:
     except DomainError:
         raise
     except ValueError:
-        raise ShapeError(f"{name} must be an array with rows of one length; got {shown(value)}. Make them alike.") \
-            from None
+        raise ShapeError(
+            f"{name} must be an array with rows of one length; got {shown(value)}. Make them alike."
+        ) from None
     kind, absent = _missing_entries(value, converted)
     if kind:
         first = tuple(int(i) for i in np.unravel_index(int(np.argmax(absent)), absent.shape))
@@ -359,9 +360,7 @@ def grid(name: str, shape: tuple[int, ...], each: int = _BYTES_PER_ANSWER) -> No
     memory(f"{name} of shape {shape}", math.prod(shape) * each, "Ask for fewer entries at a time.")
 
 
-def count(
-    name: str, value: Any, minimum: int = 1, maximum: int | None = None, *, remedy: str | None = None
-) -> int:
+def count(name: str, value: Any, minimum: int = 1, maximum: int | None = None, *, remedy: str | None = None) -> int:
     """An integer in a range."""
     bounds = f"an integer of at least {minimum}" + ("" if maximum is None else f" and at most {shown(maximum)}")
     if isinstance(value, np.ndarray):
@@ -564,8 +563,10 @@ def _missing_mask(value: Any) -> NDArray[np.bool_] | None:
 
 def _is_missing(cell: Any) -> bool:
     """Whether an object of an array is None, a missing value of pandas, or masked."""
-    return cell is None or type(cell).__name__ in ("NAType", "NaTType") or (
-        _is_masked(cell) and bool(np.ma.getmaskarray(cell).any())
+    return (
+        cell is None
+        or type(cell).__name__ in ("NAType", "NaTType")
+        or (_is_masked(cell) and bool(np.ma.getmaskarray(cell).any()))
     )
 
 

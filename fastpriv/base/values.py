@@ -80,9 +80,7 @@ class ValueObject:
         return self
 
     def __reduce__(self) -> Any:
-        return type(self), tuple(
-            field.copy() if isinstance(field, np.ndarray) else field for field in self._arrays()
-        )
+        return type(self), tuple(field.copy() if isinstance(field, np.ndarray) else field for field in self._arrays())
 
 
 class Stack(ValueObject):
@@ -161,7 +159,7 @@ class Stack(ValueObject):
 
         ``doubtful`` has the objects that may be invalid, and ``item`` is what an object is called.
         """
-        found: dict[Index, str] = {}
+        result: dict[Index, str] = {}
         for row in np.argwhere(doubtful):
             index = tuple(int(i) for i in row)
             try:
@@ -170,10 +168,10 @@ class Stack(ValueObject):
                 if not self.records:
                     count = f" ({int(doubtful.sum())} of {self.size} {item}s)"
                     raise type(error)(with_position(str(error), item, index, count)) from None
-                found[index] = str(error)
-        if not found:
+                result[index] = str(error)
+        if not result:
             return
-        self._set(errors=MappingProxyType(found))
+        self._set(errors=MappingProxyType(result))
         columns = {name: np.array(getattr(self, name)) for name in sound if getattr(self, name) is not None}
         for name, column in columns.items():
             column[self.invalid] = sound[name]

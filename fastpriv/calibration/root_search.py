@@ -133,9 +133,9 @@ def _search(name: str, target: float, level: Level, start: float, rtol: float) -
         blind = math.isinf(evaluation.residual)
         if unproved and not blind and not evaluation.above_target:
             unproved_points.append(point.log_sigma)
-        far_below = above and not below and any(
-            _FAR_BELOW < above.log_sigma - x < 4 * _FAR_BELOW for x in unproved_points
-        )  # fmt: skip
+        far_below = (
+            above and not below and any(_FAR_BELOW < above.log_sigma - x < 4 * _FAR_BELOW for x in unproved_points)
+        )
         hopeless = 0 < depth < _NEAR if blind else bool(far_below)
         if above and (below or hopeless):
             least = below.sigma if below else 0.0
@@ -161,8 +161,9 @@ def _search(name: str, target: float, level: Level, start: float, rtol: float) -
     )
     raise NotConvergedError(
         f"{name} must be met within {_MOST_EVALUATIONS} evaluations; got {target!r}, where the bounds of the level are "
-        "too wide to prove a sigma. Ask for a larger level.", best,
-    )  # fmt: skip
+        "too wide to prove a sigma. Ask for a larger level.",
+        best,
+    )
 
 
 def _informative(evaluation: Evaluation) -> Evaluation:

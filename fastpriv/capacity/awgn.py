@@ -227,17 +227,20 @@ def _sigma_estimate(value: Any, lower: Any, upper: Any) -> Estimate:
 
 def _dimension(dimension: ArrayLike) -> FloatArray:
     return validate.real(
-        "dimension", dimension, f"a whole number from 1 to {_MAX_DIMENSION}",
+        "dimension",
+        dimension,
+        f"a whole number from 1 to {_MAX_DIMENSION}",
         lambda x: (x >= 1) & (x <= _MAX_DIMENSION) & (x == np.floor(x)),
-    )  # fmt: skip
+    )
 
 
 def _are_ordinary(dimension: Any, *others: Any) -> bool:
     """Whether all are Python numbers of moderate size, so that the answer is computed without arrays."""
     return (
-        type(dimension) is int and 1 <= dimension <= _MAX_DIMENSION
+        type(dimension) is int
+        and 1 <= dimension <= _MAX_DIMENSION
         and all(type(x) in (int, float) and 1e-100 < x < 1e100 for x in others)
-    )  # fmt: skip
+    )
 
 
 def _scalar_capacity(d: float, a: float, s: float, rtol: float) -> AwgnCapacity:

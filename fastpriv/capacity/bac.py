@@ -53,9 +53,7 @@ def _capacity_ends(a: tuple[FloatArray, FloatArray], b: tuple[FloatArray, FloatA
 
 
 @monotone(between="p", ends=_entropy_ends)
-def binary_entropy(
-    p: NumberLike, *, complement: ArrayLike | None = None, unit: Information = "nats"
-) -> Estimate:
+def binary_entropy(p: NumberLike, *, complement: ArrayLike | None = None, unit: Information = "nats") -> Estimate:
     """Entropy of a coin: h(p) = -p log p - (1-p) log(1-p).
 
     Parameters
@@ -161,14 +159,14 @@ def _probability(name: str, value: ArrayLike) -> FloatArray:
 def _with_complement(
     name: str, probability: FloatArray, other: str, complement: ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
-    rest = _probability(other, complement)
-    validate.broadcastable(name, probability, other, rest)
-    gap = np.abs((probability - 0.5) + (rest - 0.5))
+    remainder = _probability(other, complement)
+    validate.broadcastable(name, probability, other, remainder)
+    gap = np.abs((probability - 0.5) + (remainder - 0.5))
     validate.real(
-        other, np.broadcast_to(rest, gap.shape), f"1 - {name} to rounding", lambda x: gap <= _COMPLEMENT_GAP,
+        other, np.broadcast_to(remainder, gap.shape), f"1 - {name} to rounding", lambda x: gap <= _COMPLEMENT_GAP,
         remedy=f"Leave {other} out unless {name} is closer to 1 than doubles resolve.",
     )  # fmt: skip
-    return probability, rest
+    return probability, remainder
 
 
 def _nonnegative_estimate(value: float | FloatArray, relative: float, method: str) -> Estimate:

@@ -27,7 +27,7 @@ from ..base import parallel, validate
 from ..base.errors import DomainError, ShapeError
 from ..base.estimate import Estimate, Information, Kind, Result
 from ..base.numerics import LOG_2, UNIT_ROUNDOFF, BoolArray, FloatArray, IntArray
-from ..channels import AnyChannel, Channel, ChannelStack, DefaultChannel, ProductChannel, ShardedChannel, TypeClasses
+from ..channels import AnyChannel, Channel, ChannelStack, DefaultChannel, ProductChannel, TypeClasses
 from ..kernels import _channel_capacity, _channel_quantities
 from ..mechanisms import MechanismStack
 from ..mechanisms.broadcasting import broadcasting
@@ -224,10 +224,10 @@ def _narrow_wide_brackets(
     upper = numbers[:, 2]
     by_rows = worst * np.sqrt(2.0 * upper) > 0.25 * (upper - numbers[:, 1])  # what misses the sum 1 sets the width
     for i in np.flatnonzero(are_wide() & (upper < _SMALL_CAPACITY) & ~by_rows).tolist():
-        found = interior_point.nearly_equal_rows(stack[i], gaps[i], rtol, steps, deadline)
-        if found is not None and found.upper - found.lower < numbers[i, 2] - numbers[i, 1]:
-            numbers[i, :3], notes = found[:3], ", from centred rows"
-            for array, row in zip(arrays, (found.p, found.q, found.divergences), strict=True):
+        result = interior_point.nearly_equal_rows(stack[i], gaps[i], rtol, steps, deadline)
+        if result is not None and result.upper - result.lower < numbers[i, 2] - numbers[i, 1]:
+            numbers[i, :3], notes = result[:3], ", from centred rows"
+            for array, row in zip(arrays, (result.p, result.q, result.divergences), strict=True):
                 array[i] = row
     wide = are_wide()
     if (wide & (worst > 0.0)).any():
@@ -245,7 +245,9 @@ def _solve(channel: Any, rtol: float, steps: int, deadline: float, n_jobs: int |
     """Capacity in nats, by structure where that is known."""
     if isinstance(channel, ProductChannel):
         width = max(rtol / sum(channel.powers), 1e-14)
-        return _sum_over_factors(channel, [_solve(one, width, steps, deadline, n_jobs) for one in channel.factors])
+        return _sum_over_factors(
+            channel, [_solve(factor, width, steps, deadline, n_jobs) for factor in channel.factors]
+        )
     if isinstance(channel, DefaultChannel):
         return _with_equal_rows(channel, _solve(channel.distinct_rows, rtol, steps, deadline, n_jobs))
     if isinstance(channel, AnyChannel) and structured.is_symmetric(channel):
@@ -322,7 +324,7 @@ def _solve_cells(channel: Any, rtol: float, steps: int, deadline: float, n_jobs:
         allowed = steps if time.monotonic() < deadline else 0
         if small:
             return tuple(_channel_capacity.solve_small_channels(stack[part], gaps[part], rtol, allowed))
-        start = interior_point.geometric_input(channel, rtol) if geometric and allowed else None
+        start = interior_point.geometric_input(channel, rtol, deadline) if geometric and allowed else None
         return _solve_large(stack[part.start], gaps[part.start], rtol, allowed, deadline, start)
 
     if not small:
@@ -368,11 +370,6 @@ def _checked_cells(channel: Any) -> tuple[FloatArray, FloatArray]:
     if isinstance(channel, ChannelStack):
         cells = np.ascontiguousarray(channel.cells, dtype=np.float64)
         return cells, _channel_capacity.row_gaps(cells.reshape(-1, channel.outputs)).reshape(-1, channel.inputs)
-    if isinstance(channel, ShardedChannel):
-        raise DomainError(
-            "channel must be one that one machine holds, since its rows are gone through again and again; got "
-            f"{channel!r}. Pass a Channel; notions.summary gives the quantities that take a few passes."
-        )
     probabilities = channel
     if isinstance(channel, Channel) and channel.log:  # in doubles, whatever the precision of the logarithms
         probabilities = np.exp(channel.rows(log=True), dtype=np.float64)

@@ -255,8 +255,9 @@ class _Problem:
             return point
         raise NotConvergedError(
             f"lagrangian must have bounds within {self.atol:g} of each other; got {gap:g} after {_MAX_STEPS} steps. "
-            "Allow a larger atol; best has the point that was reached.", best=point,
-        )  # fmt: skip
+            "Allow a larger atol; best has the point that was reached.",
+            best=point,
+        )
 
     def _start(self, s: float) -> FloatArray:
         """Weights of the best reproduction of each symbol; for slope 0 all on the one that is best on average."""

@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..base import validate
-from ..base.errors import DomainError, ShapeError
+from ..base.errors import ShapeError
 from ..base.estimate import Estimate, Information, Kind, NumberLike
 from ..base.exact_linear_algebra import integer_determinant, scaled_integers
 from ..base.monotone import monotone
@@ -60,9 +60,7 @@ _MAX_SHIFT = 5000  # exponents of two beyond it overflow or underflow in any pro
 _EXACT_DIMENSION = 16  # largest dimension in which exact determinants, of cost d^3 long multiplications, are taken
 
 
-def gaussian_information(
-    signal: ArrayLike, noise: ArrayLike, *, unit: Information = "nats"
-) -> Estimate:
+def gaussian_information(signal: ArrayLike, noise: ArrayLike, *, unit: Information = "nats") -> Estimate:
     """Information between a Gaussian signal and its sum with Gaussian noise: 1/2 log det(I + K_Y^-1 K_X).
 
     Parameters
@@ -121,17 +119,17 @@ def gaussian_information(
     diagonal_pairs = ~((x != 0) | (y != 0))[:, ~np.eye(dimension, dtype=bool)].any(axis=1)
     numbers[:, diagonal_pairs] = _diagonal_information(x[diagonal_pairs][:, i, i], y[diagonal_pairs][:, i, i])
     exposed, y = _noiseless_coordinates(x, y)
-    rest = np.flatnonzero(~exposed & ~diagonal_pairs)
-    if rest.size:
-        rows, regular = _congruence(x[rest], y[rest])
-        wide, singular = _wide_and_singular(x[rest], rows)
+    remainder = np.flatnonzero(~exposed & ~diagonal_pairs)
+    if remainder.size:
+        rows, regular = _congruence(x[remainder], y[remainder])
+        wide, singular = _wide_and_singular(x[remainder], rows)
         for j in np.flatnonzero(~regular | (wide & singular)):
-            rows[:, j] = _information_of_ranges(x[rest[j]], y[rest[j]])
+            rows[:, j] = _information_of_ranges(x[remainder[j]], y[remainder[j]])
             kind = "heuristic"
         if dimension <= _EXACT_DIMENSION:
             for j in np.flatnonzero(regular & wide & ~singular):
-                rows[:, j] = _by_exact_determinants(x[rest[j]], y[rest[j]], rows[:, j])
-        numbers[:, rest] = rows
+                rows[:, j] = _by_exact_determinants(x[remainder[j]], y[remainder[j]], rows[:, j])
+        numbers[:, remainder] = rows
     value, lower, upper = numbers.reshape(3, *shape)
     return Estimate(value, lower, upper, kind=kind, unit="nats", method="simultaneous diagonalisation").to(unit)
 
@@ -318,9 +316,9 @@ def _information_of_ranges(x: FloatArray, y: FloatArray) -> tuple[float, float, 
     signal_exponents = scaling_exponents(x[i, i])
     signal, noise, rows, shift = _in_common_units(x, y)
     spectrum, vectors = np.linalg.eigh(noise)
-    kept = spectrum > tolerance * spectrum[-1]
-    least = float(spectrum[kept][0])
-    null = vectors[:, ~kept]
+    selected = spectrum > tolerance * spectrum[-1]
+    least = float(spectrum[selected][0])
+    null = vectors[:, ~selected]
     angle = tolerance * float(spectrum[-1]) / least
     if np.linalg.norm(null.T @ signal @ null, 2) > (tolerance + angle * angle) * np.linalg.norm(signal, 2):
         return np.inf, np.inf, np.inf
@@ -329,7 +327,7 @@ def _information_of_ranges(x: FloatArray, y: FloatArray) -> tuple[float, float, 
     factor = axes[:, used] * np.sqrt(size[used])
     power = np.clip(signal_exponents - rows - shift, -_MAX_SHIFT, _MAX_SHIFT).astype(np.int32)
     factor = np.ldexp(factor, power[:, None])
-    singular = np.linalg.svd((vectors[:, kept] / np.sqrt(spectrum[kept])).T @ factor, compute_uv=False)
+    singular = np.linalg.svd((vectors[:, selected] / np.sqrt(spectrum[selected])).T @ factor, compute_uv=False)
     ratios, logs = _rescaled_logs(np.square(singular)[None, :], np.array([shift]))
     value = 0.5 * float(logs.sum())
     change = min(0.5, tolerance * (float(spectrum[-1]) / least + float(size[-1] / size[used][0])))
@@ -416,12 +414,7 @@ def _least_eigenvalue(k: FloatArray) -> FloatArray:
 
 def _refuse(name: str, bad: BoolArray, shown: FloatArray, constraint: str, remedy: str) -> None:
     if bad.any():
-        index = tuple(int(i) for i in np.argwhere(bad)[0])
-        position = f" at index {index}" if index else ""
-        raise DomainError(
-            f"{name} must be {constraint}; got {float(shown[index])!r}{position} ({int(bad.sum())} of {bad.size} "
-            f"entries). {remedy}"
-        )
+        validate.real(name, shown, constraint, lambda _: ~bad, remedy=remedy)
 
 
 def _half_log_ratio(x: FloatArray, y: FloatArray) -> float | None:
@@ -429,8 +422,9 @@ def _half_log_ratio(x: FloatArray, y: FloatArray) -> float | None:
     d = len(x)
     numbers, _ = scaled_integers(np.concatenate([x, y]))
     rows = [numbers[i * d : (i + 1) * d] for i in range(2 * d)]
-    large = [[a + b for a, b in zip(first, second, strict=True)]
-             for first, second in zip(rows[:d], rows[d:], strict=True)]
+    large = [
+        [a + b for a, b in zip(first, second, strict=True)] for first, second in zip(rows[:d], rows[d:], strict=True)
+    ]
     below, above = integer_determinant(rows[d:]), integer_determinant(large)
     if below is None or above is None:
         return None

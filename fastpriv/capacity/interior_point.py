@@ -84,6 +84,16 @@ class InputDistribution:
     iterations: int
 
 
+class _Iterate(NamedTuple):
+    """Input distribution, slacks, output distribution, divergences and lambda."""
+
+    p: FloatArray
+    s: FloatArray
+    q: FloatArray
+    k: FloatArray
+    multiplier: float
+
+
 class _Step(NamedTuple):
     """Directions of p, s and lambda, and the length of the step along them."""
 
@@ -101,41 +111,54 @@ def solve(
     ``start`` is an input distribution, all positive; the default is the uniform one.
     """
     n, m = channel.shape
-    p = np.full(n, 1.0 / n) if start is None else start
     factor = np.empty((n, m + 1))
+
+    def distances(p: FloatArray) -> tuple[FloatArray, FloatArray]:
+        q = p @ channel
+        return q, _channel_capacity.divergences(channel, q, factor)
+
+    def step(point: _Iterate, low: float) -> _Step | None:
+        return _newton_step(factor, point, low, deadline)
+
+    start = np.full(n, 1.0 / n) if start is None else start
+    return _descend(distances, step, start, rtol, 0.9 * rtol, max_steps, deadline)
+
+
+def _descend(
+    distances: Callable[[FloatArray], tuple[FloatArray, FloatArray]], step: Callable[[_Iterate, float], _Step | None],
+    p: FloatArray, rtol: float, width_to_reach: float, max_steps: int, deadline: float,
+) -> InputDistribution:  # fmt: skip
+    """Newton steps from p until the width is at most ``width_to_reach`` min(1, I), or no longer decreases.
+
+    ``distances`` returns the output distribution of p and the divergences from it; ``step`` returns None, or raises
+    TimeoutError, where there is none.
+    """
     best, best_width, stalled, steps = None, math.inf, 0, 0
     s, multiplier = np.empty(0), 0.0
     while True:
-        q = p @ channel
-        k = _channel_capacity.divergences(channel, q, factor)
+        q, k = distances(p)
         mean, high = float(p @ k), float(k.max())
         width = high - mean
         stalled = 0 if width < 0.9 * best_width else stalled + 1
         if best is None or width < best_width:
             best, best_width = (p, q, k), width
         spent = stalled >= _PATIENCE or steps >= max_steps or time.monotonic() > deadline
-        if spent or width <= 0.9 * rtol * min(1.0, mean):
+        if spent or width <= width_to_reach * min(1.0, mean):
             return InputDistribution(*best, best_width, steps)
         if not steps:
             multiplier = high + 0.1 * width
             s = multiplier - k
         try:
-            step = _newton_step(factor, p, s, k, multiplier, _FINAL_PRODUCT * rtol * min(1.0, mean), deadline)
+            direction = step(_Iterate(p, s, q, k, multiplier), _FINAL_PRODUCT * rtol * min(1.0, mean))
         except TimeoutError:
-            step = None
-        if step is None:
+            direction = None
+        if direction is None:
             return InputDistribution(*best, best_width, steps)
-        p, s, multiplier = _advanced(p, s, multiplier, step, high)
+        p = np.maximum(p + direction.length * direction.dp, _channel_capacity.LEAST_PROBABILITY)
+        p /= p.sum()
+        s = np.maximum(s + direction.length * direction.ds, 1e-25 * high)
+        multiplier += direction.length * direction.dlambda
         steps += 1
-
-
-def _advanced(
-    p: FloatArray, s: FloatArray, multiplier: float, step: _Step, high: float
-) -> tuple[FloatArray, FloatArray, float]:
-    """p, s and lambda after a step; p has the sum 1, and both stay positive."""
-    p = np.maximum(p + step.length * step.dp, _channel_capacity.LEAST_PROBABILITY)
-    p /= p.sum()
-    return p, np.maximum(s + step.length * step.ds, 1e-25 * high), multiplier + step.length * step.dlambda
 
 
 def certified_bounds(solution: InputDistribution, gaps: FloatArray, faint_columns: int) -> tuple[float, float, float]:
@@ -184,10 +207,10 @@ def nearly_equal_rows(
     for _ in range(_CENTRED_STEPS):
         if best.width <= 0.01 * rtol * best.value or time.monotonic() > deadline:
             break
-        moved = _centred_step(differences, first, best)
-        if moved is None:
+        shifted = _centred_step(differences, first, best)
+        if shifted is None:
             break
-        following = _centred(cells, differences, moved, gaps)
+        following = _centred(cells, differences, shifted, gaps)
         if not following.width < best.width:
             break
         best = following
@@ -239,32 +262,30 @@ def _centred_step(differences: FloatArray, first: FloatArray, solution: CentredS
     return p / total if total > 0.0 and np.isfinite(total) else None
 
 
-def _newton_step(
-    b: FloatArray, p: FloatArray, s: FloatArray, k: FloatArray, multiplier: float, low: float, deadline: float
-) -> _Step | None:
+def _newton_step(b: FloatArray, point: _Iterate, low: float, deadline: float) -> _Step | None:
     """Mehrotra's step; None where the matrix cannot be factored. TimeoutError if the deadline passes meanwhile."""
+    p = point.p
     b[:, -1] = 0.0
     size = np.einsum("ij,ij->i", b, b)
     b[:, -1] = math.sqrt(float(p @ size))
-    weight = p / s
+    weight = p / point.s
     coupling = weight * (size + b[0, -1] ** 2)
     threshold = min(_UNCOUPLED_SUM / p.size, 0.5 * float(coupling.max()))
     solve = _solver(b, weight, np.flatnonzero(coupling > threshold), deadline)
-    return None if solve is None else _mehrotra_step(solve, p, s, k, multiplier, low)
+    return None if solve is None else _mehrotra_step(solve, point, low)
 
 
-def _mehrotra_step(
-    solve: _Solver, p: FloatArray, s: FloatArray, k: FloatArray, multiplier: float, low: float
-) -> _Step | None:
+def _mehrotra_step(solve: _Solver, point: _Iterate, low: float) -> _Step | None:
     """Mehrotra's step by a ``solve`` for B B^T + S/P, or for that plus a constant in every entry."""
-    residual = multiplier - k - s
-    ones = solve(np.ones(p.size))
-    scale = ones.sum()
+    p, s = point.p, point.s
+    residual = point.multiplier - point.k - s
+    items = solve(np.ones(p.size))
+    scale = items.sum()
 
     def direction(rest: FloatArray) -> tuple[FloatArray, FloatArray, float, float]:
         free = solve(rest / p - residual)
         dlambda = float(free.sum() / scale)
-        dp = free - dlambda * ones
+        dp = free - dlambda * items
         ds = (rest - s * dp) / p
         return dp, ds, dlambda, 1.0 / max(float((-dp / p).max()), float((-ds / s).max()), 1e-270)
 
@@ -384,7 +405,7 @@ def is_geometric(channel: object) -> bool:
     return channel.n >= 3 and _SMALLEST_EPSILON <= channel.epsilon <= _LARGEST_EPSILON
 
 
-def geometric_input(channel: GeometricMechanism, rtol: float) -> FloatArray:
+def geometric_input(channel: GeometricMechanism, rtol: float, deadline: float) -> FloatArray:
     """An input distribution whose two bounds are about ``rtol`` min(1, C) apart."""
     n, epsilon = channel.n, channel.epsilon
     a = math.exp(-epsilon)
@@ -401,32 +422,24 @@ def geometric_input(channel: GeometricMechanism, rtol: float) -> FloatArray:
     from scipy import linalg
 
     entropies = _row_entropies(n, epsilon, a, c)
-    p, s, multiplier = np.full(n, 1.0 / n), np.empty(0), 0.0
-    best, best_width = p, math.inf
-    for step in range(_GEOMETRIC_STEPS):
-        q = c * geometric_smoothing(p, a)
-        k = -entropies - geometric_smoothing(c * np.log(q), a)
-        mean, high = float(p @ k), float(k.max())
-        if high - mean < best_width:
-            best, best_width = p, high - mean
-        if high - mean <= 0.5 * rtol * min(1.0, mean):
-            break
-        if not step:
-            multiplier = high + 0.1 * (high - mean)
-            s = multiplier - k
-        bands = _bands(s / p, c * c / q, a)
 
-        def solve(right: FloatArray, bands: FloatArray = bands) -> FloatArray:
+    def distances(p: FloatArray) -> tuple[FloatArray, FloatArray]:
+        q = c * geometric_smoothing(p, a)
+        return q, -entropies - geometric_smoothing(c * np.log(q), a)
+
+    def step(point: _Iterate, low: float) -> _Step | None:
+        bands = _bands(point.s / point.p, c * c / point.q, a)
+
+        def solve(right: FloatArray) -> FloatArray:
             return apply_inverse(linalg.solveh_banded(bands, apply_inverse(right), check_finite=False))
 
         try:
-            direction = _mehrotra_step(solve, p, s, k, multiplier, 0.1 * rtol * min(1.0, mean))
+            return _mehrotra_step(solve, point, low)
         except linalg.LinAlgError:
-            break
-        if direction is None:
-            break
-        p, s, multiplier = _advanced(p, s, multiplier, direction, high)
-    return best
+            return None
+
+    start = np.full(n, 1.0 / n)
+    return _descend(distances, step, start, rtol, 0.5 * rtol, _GEOMETRIC_STEPS, deadline).p
 
 
 def _row_entropies(n: int, epsilon: float, a: float, c: FloatArray) -> FloatArray:

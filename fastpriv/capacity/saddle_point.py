@@ -515,10 +515,12 @@ def _power_bound(name: str, power: float | None, k: FloatArray) -> float:
     if power is None:
         return trace
     return validate.scalar(
-        name, power, f"finite and at least the trace {trace!r} of its covariance",
+        name,
+        power,
+        f"finite and at least the trace {trace!r} of its covariance",
         lambda x: (x * (1 + _TRACE_RTOL) >= trace) & (x < np.inf),
         remedy="The pair must lie inside both constraint sets.",
-    )  # fmt: skip
+    )
 
 
 def _difference(first: Estimate, second: Estimate) -> Estimate:

@@ -1,8 +1,6 @@
 from .base import AnyChannel as AnyChannel
 from .base import Channel as Channel
-from .base import DefaultColumn as DefaultColumn
 from .base import ProductChannel as ProductChannel
-from .base import ProductColumn as ProductColumn
 from .channel_stacks import ChannelStack as ChannelStack
 from .files import read_channel as read_channel
 from .files import write_channel as write_channel
@@ -12,7 +10,8 @@ from .likelihoods import IndexLikelihood as IndexLikelihood
 from .likelihoods import Likelihood as Likelihood
 from .likelihoods import ProductLikelihood as ProductLikelihood
 from .likelihoods import ShardedLikelihood as ShardedLikelihood
-from .sharded_channels import ShardedChannel as ShardedChannel
+from .release_columns import DefaultColumn as DefaultColumn
+from .release_columns import ProductColumn as ProductColumn
 from .sparse_channels import DefaultChannel as DefaultChannel
 from .sparse_channels import SparseChannel as SparseChannel
 from .subset_likelihoods import SubsetLikelihood as SubsetLikelihood

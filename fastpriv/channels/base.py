@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,32 +27,28 @@ from ..base.errors import DomainError, ShapeError
 from ..base.files import FileArray, memory_mapped_file
 from ..base.numerics import FloatArray, RealArray
 from ..base.values import ValueObject, is_read_only
-from ..kernels import _channel_capacity, _matrix_product
+from ..kernels import _matrix_product
+from .matrix_cells import contiguous_cells, largest_gap, logs_of
+from .release_columns import DefaultColumn, ProductColumn
 from .type_classes import (
     ExtremeLogRatios,
     RowPair,
     TypeClasses,
     classes_of_matrix,
-    classes_of_power,
-    classes_of_product,
     ordered_pairs,
     product_pairs,
     validated_prior,
 )
 
 __all__ = [
-    "ENUMERABLE_CELLS", "MAX_INPUTS", "AnyChannel", "Channel", "DefaultColumn", "ProductChannel", "ProductColumn",
-    "check_countable", "largest_gap", "logs_of", "mixed_radix_digits", "sum_or_infinity",
-    "validated_powers",
+    "ENUMERABLE_CELLS", "MAX_INPUTS", "AnyChannel", "Channel", "ProductChannel", "check_countable",
+    "mixed_radix_digits", "sum_or_infinity", "validated_powers",
 ]  # fmt: skip
 
 ENUMERABLE_CELLS = 2**20  # cells; a channel without structure of its own is enumerated up to this size (8 MiB)
 _BLOCK_CELLS = 2**20  # cells computed at a time when a column is read from rows, or of a cascade: 8 MiB of doubles
-_STORED_DTYPES = (np.dtype(np.float64), np.dtype(np.float32))  # kept as they are; others are converted to float64
 _CACHED_CELLS = 2**15  # stored cells read at a time: 256 KiB of doubles, which stay in the cache of a core
 _ENTRYWISE_OUTPUTS = 2**13  # releases beyond which a column of a file is read entry by entry: rows are 16 pages or more
-# bound: tested by kernels/test_bound_constants - relative error of NumPy's exponential, which no standard bounds
-_EXP_ERROR = 2.0**-51  # relative error of one exponential of doubles
 _MAX_COPIES = 2**53  # copies of one factor of a product: counts up to here are exact as doubles
 _MAX_COUNT_BITS = 2**23  # bits of a number of secrets or releases that is computed (0.8 s)
 _MAX_COORDINATES = 2**22  # coordinates up to which lists of one factor each are made
@@ -62,49 +58,6 @@ _MAX_PAIRED_OUTPUTS = 2**14  # releases of a factor with listed pairs
 # Remedy for an exponent that is too large.
 _COPIES_REMEDY = "Quantities of a product add up: multiply those of one copy."
 MAX_INPUTS = 2**1000  # secrets of one factor: their number must be finite as a double, with some room for products
-
-
-class DefaultColumn(NamedTuple):
-    """Log likelihoods of one release: listed secrets have their own, all others one default.
-
-    Parameters
-    ----------
-    size : int
-        Number of secrets.
-    default : float
-        Log likelihood under the secrets that are not listed.
-    indices, values : ndarray, shape (e,)
-        The secrets that are listed, and their log likelihoods.
-
-    Examples
-    --------
-    >>> from fastpriv import DefaultLikelihood, RandomizedResponse
-    >>> DefaultLikelihood(*RandomizedResponse(10**12, 3.0).column(5)).size
-    1000000000000
-    """
-
-    size: int
-    default: float
-    indices: NDArray[Any]
-    values: FloatArray
-
-
-class ProductColumn(NamedTuple):
-    """Log likelihoods of one release of a product: the sum of one column for each coordinate.
-
-    Parameters
-    ----------
-    columns : tuple
-        What ``column`` of the factor of each coordinate returns.
-
-    Examples
-    --------
-    >>> from fastpriv import RandomizedResponse
-    >>> len(RandomizedResponse(3, 1.0).power(5).column([0, 0, 1, 2, 0]).columns)
-    5
-    """
-
-    columns: tuple[Any, ...]
 
 
 class AnyChannel(ValueObject):
@@ -219,9 +172,9 @@ class AnyChannel(ValueObject):
         index = self._output_index(output)
         validate.memory("column", min(self.inputs * 8, 2**1000), "Use a channel with fewer secrets.")
         step = max(1, _BLOCK_CELLS // self.outputs)
-        return np.concatenate([
-            self._rows(i, min(i + step, self.inputs), True)[:, index] for i in range(0, self.inputs, step)
-        ])  # fmt: skip
+        return np.concatenate(
+            [self._rows(i, min(i + step, self.inputs), True)[:, index] for i in range(0, self.inputs, step)]
+        )
 
     def _output_index(self, output: Any) -> int:
         return validate.count("output", output, 0, self.outputs - 1)
@@ -391,7 +344,7 @@ class Channel(AnyChannel):
 
     def __init__(self, matrix: ArrayLike, *, log: bool = False) -> None:
         logs = validate.flag("log", log)
-        cells = _contiguous_cells(matrix)
+        cells = _validated_matrix(matrix)
         self._set(cells=cells, log=logs, _file=memory_mapped_file("matrix", cells))
         self._set(_plain=not logs and validate.map_of(cells) is None)
         self._set(mass_gap=self._largest_gap())
@@ -500,8 +453,6 @@ class ProductChannel(AnyChannel):
     >>> q = RandomizedResponse(2, 0.1).power(200)
     >>> q.inputs == 2**200, round(q.extreme_log_ratios().ldp_epsilon, 9)
     (True, 20.0)
-    >>> q.type_classes()
-    <TypeClasses: 1 classes of releases, 201 groups of secrets>
     """
 
     __slots__ = _fields = ("factors", "powers")
@@ -645,18 +596,17 @@ class ProductChannel(AnyChannel):
         return list(zip(self.factors, self.powers, prior or (None,) * len(self.factors), strict=True))
 
     def _type_classes(self, prior: Any) -> TypeClasses | None:
-        factors = self._factors_with_priors(prior)
-        if factors is None:
-            return super()._type_classes(prior)
-        joint: TypeClasses | None = None
-        for factor, power, factor_prior in factors:
-            classes = factor._type_classes(factor_prior)
-            classes = None if classes is None else classes_of_power(classes, power)
-            if classes is None:
-                return None
-            joint = classes if joint is None else classes_of_product(joint, classes)
-            if joint is None:
-                return None
+        return super()._type_classes(self._joint_prior(prior)) if self._cells_within(ENUMERABLE_CELLS) else None
+
+    def _joint_prior(self, prior: Any) -> FloatArray | None:
+        """One probability for each tuple of secrets, where the prior has one distribution for each factor."""
+        if not isinstance(prior, tuple):
+            return None if prior is None else np.asarray(prior)
+        joint = np.ones(1)
+        for factor, power, marginal in self._factors_with_priors(prior) or ():
+            probabilities = np.full(factor.inputs, 1.0 / factor.inputs) if marginal is None else marginal
+            for _ in range(power):
+                joint = np.multiply.outer(joint, probabilities).reshape(-1)
         return joint
 
     def _extreme_log_ratios(self, prior: Any) -> ExtremeLogRatios | None:
@@ -805,12 +755,6 @@ def mixed_radix_digits(number: int, bases: list[int]) -> list[int]:
     return digits[::-1]
 
 
-def logs_of(cells: Any) -> FloatArray:
-    """Natural logarithms, -inf of zeros."""
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(cells))
-
-
 def _unpickled_channel(cells: RealArray, log: bool, state: tuple[int, int, int] | None = None) -> Channel:
     cells.setflags(write=False)
     channel = Channel(cells, log=log)
@@ -822,7 +766,7 @@ def _unpickled_channel(cells: RealArray, log: bool, state: tuple[int, int, int] 
     return channel
 
 
-def _contiguous_cells(matrix: ArrayLike) -> RealArray:
+def _validated_matrix(matrix: ArrayLike) -> RealArray:
     """The matrix as C-contiguous floats: itself where nobody can write to it, else a copy."""
     try:
         array = validate.array("matrix", matrix)
@@ -834,43 +778,5 @@ def _contiguous_cells(matrix: ArrayLike) -> RealArray:
         raise ShapeError(
             f"matrix must have one row a secret and one column a release; got shape {array.shape}. Pass shape (n, m)."
         )
-    dtype = array.dtype if array.dtype in _STORED_DTYPES and array.dtype.isnative else np.dtype(np.float64)
-    if array.dtype == dtype and array.flags.c_contiguous and (isinstance(matrix, np.memmap) or is_read_only(array)):
-        return array.view(np.ndarray)
-    validate.memory("matrix", array.size * dtype.itemsize, "Save it as .npy and pass numpy.load(path, mmap_mode='r').")
-    return validate.copied(array, dtype, "C")
-
-
-def largest_gap(rows: RealArray, log: bool, start: int) -> float:
-    """The largest distance of the sum of one of these rows from 1, rounded up; an error for an invalid row.
-
-    The first one is row ``start`` of the channel; ``log`` says whether they are logarithms.
-    """
-    tolerance = validate.sum_tolerance(rows.dtype)
-    with np.errstate(invalid="ignore", over="ignore"):
-        weights = np.exp(rows, dtype=np.float64) if log else np.asarray(rows, dtype=np.float64)
-        gaps = _channel_capacity.row_gaps(np.ascontiguousarray(weights))  # negative for NaN and negative cells
-        valid = (gaps >= 0) & (gaps <= tolerance)
-    if not valid.all():
-        _raise_for_row(rows, weights, int(np.argmin(valid)), start, log, tolerance)
-    if log:  # the exponentials are rounded, all but those of 0 and -inf
-        gaps[((weights > 0) & (weights != 1)).any(axis=1)] += _EXP_ERROR
-    return float(gaps.max())
-
-
-def _raise_for_row(block: RealArray, weights: RealArray, index: int, start: int, log: bool, tolerance: float) -> None:
-    """Raise the error for a row that holds a wrong cell or does not sum to 1."""
-    row = block[index]
-    wrong = np.isnan(row) | (row > (1e-5 if log else 1 + tolerance)) | (False if log else row < 0)
-    if wrong.any():
-        column = int(np.argmax(wrong))
-        wanted = "log probabilities, at most 0" if log else "probabilities between 0 and 1"
-        raise DomainError(
-            f"matrix must be made of {wanted}; got {float(row[column])!r} at row {start + index}, column {column}. "
-            + ("Pass natural logarithms." if log else "Pass logarithms with log=True.")
-        )
-    raise DomainError(
-        f"each row of matrix must sum to 1 within {tolerance:g}; got a sum of "
-        f"{float(np.sum(weights[index], dtype=np.longdouble))!r} at row {start + index}. "
-        "Divide each row by its sum if the numbers are relative."
-    )
+    selected = isinstance(matrix, np.memmap) or is_read_only(array)
+    return contiguous_cells("matrix", array, selected, "Save it as .npy and pass numpy.load(path, mmap_mode='r').")

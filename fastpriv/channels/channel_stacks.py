@@ -18,13 +18,13 @@ from ..base.numerics import FloatArray, RealArray
 from ..base.values import Index, Stack, is_read_only
 from ..kernels import _channel_capacity
 from .base import Channel
+from .matrix_cells import contiguous_cells
 
 __all__ = ["ChannelStack"]
 
 _BLOCK_CELLS = 2**18  # cells checked at a time: 2 MiB of doubles, less than a millisecond
 # Remedy for an array that is no stack.
 _REMEDY = "Pass shape (..., n, m): one row a secret, one column a release."
-
 
 
 class ChannelStack(Stack):
@@ -146,8 +146,5 @@ def _stack_cells(matrices: ArrayLike) -> RealArray:
         array = validate.real("matrices", matrices, constraint, remedy=_REMEDY, answer=False)
     if array.ndim < 2 or 0 in array.shape[-2:]:
         raise ShapeError(f"matrices must have a secret and a release at least; got shape {array.shape}. {_REMEDY}")
-    kind = array.dtype if array.dtype in (np.float32, np.float64) and array.dtype.isnative else np.dtype(np.float64)
-    if array.dtype == kind and array.flags.c_contiguous and validate.map_of(array) is None and is_read_only(array):
-        return array.view(np.ndarray)
-    validate.memory("matrices", array.size * kind.itemsize, "Pass fewer channels at a time.")
-    return validate.copied(array, kind, "C")
+    selected = validate.map_of(array) is None and is_read_only(array)
+    return contiguous_cells("matrices", array, selected, "Pass fewer channels at a time.")

@@ -83,8 +83,9 @@ def read_channel(path: str | os.PathLike[str]) -> AnyChannel:
     RandomizedResponse(1000000000, 1.0)
     """
     file = validate.path("path", path)
-    read = {".npy": _read_npy, ".npz": _read_npz, ".csv": _read_csv, ".parquet": _read_parquet,
-            ".json": _read_json}[_ending(file)]  # fmt: skip
+    read = {".npy": _read_npy, ".npz": _read_npz, ".csv": _read_csv, ".parquet": _read_parquet, ".json": _read_json}[
+        _ending(file)
+    ]
     if not file.is_file():
         fault = IsADirectoryError if file.is_dir() else FileNotFoundError
         raise fault(f"file must be an existing channel file; got {str(file)!r}. Check the path.")

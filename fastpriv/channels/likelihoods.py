@@ -18,7 +18,8 @@ from ..base import validate
 from ..base.errors import DomainError, ShapeError
 from ..base.numerics import FloatArray
 from ..base.values import ValueObject
-from .base import AnyChannel, DefaultColumn, ProductColumn, validated_powers
+from .base import AnyChannel, validated_powers
+from .release_columns import DefaultColumn, ProductColumn
 from .vector_sources import source_of, sources_of
 
 __all__ = [
@@ -212,22 +213,17 @@ class IndexLikelihood(Likelihood):
         ``start`` to ``stop - 1``; or the upper one alone. A search then skips ranges that cannot matter.
     budget : int, optional
         How often the function may be evaluated. If that is twice for every secret, all are evaluated, in two passes;
-        otherwise the posterior is bracketed by branch and bound with ``bound``, and sampled without, from one draw
-        for every 256 evaluations (for every 16,384 where indices do not fit 64 bits).
+        otherwise the posterior is bracketed by branch and bound, which needs ``bound``.
     rtol : float, optional
         Unresolved part of the evidence, relative to it, at which branch and bound ends. Brackets of KL and
         Jensen-Shannon are about as wide, in nats.
 
     Notes
     -----
-    A sample cannot tell the largest likelihood: the largest log ratio is then bounded below by what was seen and above
-    by what a posterior of 1 would give, and a ``SamplingWarning`` says so.
+    **Accuracy** within the budget that of dense likelihoods; beyond it certified, as true as the bounds are, plus
+    1e-12 for rounding, ``tests/enclosures/test_index_posteriors.py``.
 
-    **Accuracy** within the budget that of dense likelihoods; with ``bound`` certified, as true as the bounds are, plus
-    1e-12 for rounding, ``tests/enclosures/test_index_posteriors.py``; else intervals at 95 %,
-    ``tests/intervals/test_sampled_domains.py``.
-
-    Source: interval branch and bound; stratified sampling with Student's intervals over replicates.
+    Source: interval branch and bound.
 
     Examples
     --------
@@ -253,10 +249,12 @@ class IndexLikelihood(Likelihood):
             if not callable(call) and not (name == "bound" and call is None):
                 raise DomainError(f"{name} must be a function; got {validate.shown(call)}. Pass one of secrets.")
         self._set(
-            function=function, size=validate.count("size", size), bound=bound,
+            function=function,
+            size=validate.count("size", size),
+            bound=bound,
             budget=validate.count("budget", budget),
             rtol=validate.scalar("rtol", rtol, "between 0 and 1", lambda x: (x > 0) & (x < 1)),
-        )  # fmt: skip
+        )
 
 
 class ShardedLikelihood(Likelihood):

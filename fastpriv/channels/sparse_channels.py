@@ -17,7 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from ..base import validate
 from ..base.errors import DomainError, ShapeError
 from ..base.numerics import FloatArray, IndexArray, IntArray, LongDoubleArray, RealArray
-from .base import AnyChannel, Channel, DefaultColumn, logs_of
+from .base import AnyChannel, Channel
+from .matrix_cells import logs_of
+from .release_columns import DefaultColumn
 from .type_classes import RowPair, TypeClasses, classes_of_groups, ordered_pairs, prior_gap, relative_logs
 
 __all__ = ["DefaultChannel", "SparseChannel"]
@@ -184,9 +186,10 @@ class SparseChannel(AnyChannel):
             base = self.background[0, w if self.background.size > 1 else 0]
             listed = mass[rows[part]]
             others = (base, *_others(mass, rows[part], ranked, positive, prior is None))
-            for column, stored, rest in zip(columns, (self.data[order[part]], listed, listed, listed), others,
-                                            strict=True):  # fmt: skip
-                column.append(np.append(stored, [] if stored_counts[w] == n else [rest]))
+            for column, stored, other in zip(
+                columns, (self.data[order[part]], listed, listed, listed), others, strict=True
+            ):
+                column.append(np.append(stored, [] if stored_counts[w] == n else [other]))
             starts.append(starts[-1] + len(columns[0][-1]))
         cells, masses, largest, smallest = map(np.concatenate, columns)
         top = np.maximum.reduceat(cells, np.array(starts[:-1]))
@@ -305,11 +308,11 @@ class DefaultChannel(AnyChannel):
             mass = np.append(np.full(listed, 1 / size), (self.size - listed) / size)
             probabilities = np.full(listed + 1, 1 / size)
             return classes_of_groups(self.distinct_rows.cells, mass, probabilities, probabilities, 0.0)
-        rest = np.delete(prior, self.indices)
-        total = float(np.sum(rest, dtype=np.longdouble))
-        low = float(np.min(rest, where=rest > 0, initial=np.inf))
+        remainder = np.delete(prior, self.indices)
+        total = float(np.sum(remainder, dtype=np.longdouble))
+        low = float(np.min(remainder, where=remainder > 0, initial=np.inf))
         mass, largest, smallest = (
-            np.append(prior[self.indices], last) for last in (total, rest.max(), low if low < np.inf else 0.0)
+            np.append(prior[self.indices], last) for last in (total, remainder.max(), low if low < np.inf else 0.0)
         )
         return classes_of_groups(self.distinct_rows.cells, mass, largest, smallest, prior_gap(prior))
 

@@ -94,19 +94,21 @@ class SubsetLikelihood(Likelihood):
         single = validate.vector("linear", linear, _TERM_CONSTRAINT, _valid_terms)
         count = None if members is None else validate.count("members", members, 1, single.size)
         alone = pairwise is None and count == 1
-        pairs = validate.real("pairwise", np.empty((0, 0)) if alone else pairwise, _TERM_CONSTRAINT, _valid_terms,
-                               answer=False)  # fmt: skip
+        pairs = validate.real(
+            "pairwise", np.empty((0, 0)) if alone else pairwise, _TERM_CONSTRAINT, _valid_terms, answer=False
+        )
         if not alone and pairs.shape != (single.size, single.size):
             raise ShapeError(
                 f"pairwise must be a square with one row a record, {single.size}; got shape {pairs.shape}. "
                 "Pass what each pair of records adds."
             )
         self._set(
-            linear=single, pairwise=_validated_symmetric(np.ascontiguousarray(pairs)),
+            linear=single,
+            pairwise=_validated_symmetric(np.ascontiguousarray(pairs)),
             members=count,
             constant=validate.scalar("constant", constant, "a finite number", np.isfinite),
             error=validate.scalar("error", error, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf)),
-        )  # fmt: skip
+        )
 
     @classmethod
     def from_gram(cls, products: ArrayLike, gram: ArrayLike, members: int, *, sigma: float) -> SubsetLikelihood:
@@ -205,14 +207,14 @@ class SubsetLikelihood(Likelihood):
                     f"got {one.linear.size} and {one.members} at index {i}. Combine releases of the same batch."
                 )
         pairs = None
-        if not (first.members == 1 and any(one.pairwise.size == 0 for one in parts)):
-            pairs = sum((one.pairwise for one in parts[1:]), first.pairwise)
+        if not (first.members == 1 and any(entry.pairwise.size == 0 for entry in parts)):
+            pairs = sum((element.pairwise for element in parts[1:]), first.pairwise)
         a, b = (sum(_largest(getattr(one, name)) for one in parts) for name in ("linear", "pairwise"))
         count = first.linear.size if first.members is None else first.members
-        constants = [one.constant for one in parts]
+        constants = [part.constant for part in parts]
         return cls(
             sum((one.linear for one in parts[1:]), first.linear), pairs, first.members, math.fsum(constants),
-            1.01 * (math.fsum(one.error for one in parts) + UNIT_ROUNDOFF * abs(math.fsum(constants))
+            1.01 * (math.fsum(item.error for item in parts) + UNIT_ROUNDOFF * abs(math.fsum(constants))
                     + roundings * (count * a + 0.5 * count * (count - 1) * b)),
         )  # fmt: skip
 
@@ -227,8 +229,9 @@ class SubsetLikelihood(Likelihood):
 
         The share of the m-th member is a sum of m terms, and the subset one of all shares.
         """
-        count, a, b = self.linear.size if self.members is None else self.members, *map(
-            _largest, (self.linear, self.pairwise)
+        count, a, b = (
+            self.linear.size if self.members is None else self.members,
+            *map(_largest, (self.linear, self.pairwise)),
         )
         shares = sum((m - 1) * (a + (m - 1) * b) for m in range(1, count + 1))
         sum_of_all = (count - 1) * (count * a + 0.5 * count * (count - 1) * b)

@@ -4,7 +4,7 @@ Notation: Q[d, w] is the probability of release w under secret d, pi the prior, 
 type class c is a set of releases whose columns are equal up to the order of the secrets; a group g of a class is a set
 of secrets with one likelihood in it. The total of a class is (number of releases) times (largest likelihood); the
 log relative likelihood of a group is the log of its likelihood over that largest one, so that a tiny epsilon keeps all
-its digits beside a likelihood of 2^-200. Classes of a power of a channel are the types of its releases: how many
+its digits beside a likelihood of 2^-200. Releases of a power of a pair of rows are counted by their types: how many
 coordinates are in each class.
 
 Source: the method of types, Cover and Thomas 2006, chapter 11.
@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,9 +31,8 @@ from ..kernels import _matrix_product
 
 __all__ = [
     "DistinctProbabilities", "ExtremeLogRatios", "RowPair", "TypeClasses", "classes_of_groups", "classes_of_matrix",
-    "classes_of_power", "classes_of_product", "compositions", "distinct_probabilities", "log_multinomials",
-    "ordered_pairs", "prior_gap", "product_pairs", "relative_logs", "underflow_error", "validated_prior",
-    "weighted_sums",
+    "compositions", "distinct_probabilities", "log_multinomials", "ordered_pairs", "prior_gap", "product_pairs",
+    "relative_logs", "underflow_error", "validated_prior", "weighted_sums",
 ]  # fmt: skip
 
 _PAIRWISE_GROUPS = 8  # groups of a class up to which ratios are summed over pairs of groups, without cancellation
@@ -42,12 +41,12 @@ _BLOCK_CLASSES = 2**18  # classes whose ratios are computed together; bounds the
 _LOG_ROUNDING = 32 * UNIT_ROUNDOFF  # absolute error, for each unit of 8 + |log|
 # bound: none - which of two formulas takes a log ratio
 _SMALLEST_ACCURATE = 2.0**-1021  # ratios below are subnormal, or nearly, and have few digits
-_MAX_GROUPS = 2**21  # groups of secrets, or entries of row pairs, up to which they are listed: 16 MiB an array
-_MAX_CLASSES = 2**14  # type classes of a power up to which they are listed
+_MAX_ENTRIES = 2**21  # entries of row pairs up to which they are listed: 16 MiB an array
 _MAX_PAIRS = 2**12  # pairs of rows of the whole product up to which they are listed
 _EXTENDED_EPSILON = float(np.finfo(np.longdouble).eps)  # twice the unit roundoff of extended precision
-_STIRLING = tuple(np.longdouble(a) / b for a, b in ((1, 12), (-1, 360), (1, 1260), (-1, 1680), (1, 1188),
-                                                    (-691, 360360), (1, 156)))  # fmt: skip  # of log n!
+_STIRLING = tuple(
+    np.longdouble(a) / b for a, b in ((1, 12), (-1, 360), (1, 1260), (-1, 1680), (1, 1188), (-691, 360360), (1, 156))
+)  # of log n!
 _HALF_LOG_2PI = np.log(2 * np.arccos(np.longdouble(-1))) / 2  # in extended precision
 
 
@@ -101,10 +100,10 @@ def distinct_probabilities(prior: FloatArray | None, size: int) -> DistinctProba
     wide, wide_counts = value.astype(np.longdouble), counts.astype(np.longdouble)
     below = np.concatenate([[0], np.cumsum(wide * wide_counts)])
     above = np.concatenate([np.cumsum((wide * wide_counts)[::-1])[::-1], [0]])
-    rest = below[:-1] + above[1:] + (wide_counts - 1) * wide  # sums of positive terms: nothing cancels
+    remainder = below[:-1] + above[1:] + (wide_counts - 1) * wide  # sums of positive terms: nothing cancels
     with np.errstate(divide="ignore"):
         log_value = np.log(value)
-        log_rest = np.log(rest).astype(np.float64)
+        log_rest = np.log(remainder).astype(np.float64)
     unique = counts == 1  # the largest and the smallest of the others differ only where the value occurs once
     largest = np.full(value.size, log_value[-1])
     if unique[-1]:
@@ -113,7 +112,7 @@ def distinct_probabilities(prior: FloatArray | None, size: int) -> DistinctProba
     first = int(np.argmax(value > 0))
     if unique[first]:
         smallest[first] = log_value[first + 1] if first + 1 < value.size else -np.inf
-    return DistinctProbabilities(size, value, log_value, counts.tolist(), np.log(counts), rest.astype(np.float64),
+    return DistinctProbabilities(size, value, log_value, counts.tolist(), np.log(counts), remainder.astype(np.float64),
                                  log_rest, largest, smallest, prior_gap(prior))  # fmt: skip
 
 
@@ -209,9 +208,11 @@ class TypeClasses(ValueObject):
                   "log_smallest": log_smallest}  # fmt: skip
         self._set(
             **{name: np.ascontiguousarray(array, dtype=np.float64) for name, array in arrays.items()},
-            starts=np.ascontiguousarray(starts, dtype=np.int64), omitted_mass=float(omitted_mass), gap=float(gap),
+            starts=np.ascontiguousarray(starts, dtype=np.int64),
+            omitted_mass=float(omitted_mass),
+            gap=float(gap),
             error=float(error),
-        )  # fmt: skip
+        )
 
     @property
     def classes(self) -> IntArray:
@@ -266,8 +267,10 @@ class TypeClasses(ValueObject):
     def extreme_log_ratios(self) -> ExtremeLogRatios:
         """Largest log ratios: LDP over all secrets and over the support, and both sides of MBP."""
         support = self.log_mass > -np.inf
-        sizes = [float(np.max(np.abs(logs), where=np.isfinite(logs), initial=0.0))
-                 for logs in (self.log_mass, self.log_relative)]  # fmt: skip
+        sizes = [
+            float(np.max(np.abs(logs), where=np.isfinite(logs), initial=0.0))
+            for logs in (self.log_mass, self.log_relative)
+        ]
         rounding = 1e-14 + 2.0**-51 * min(sizes)
         log_evidence = self.log_evidence
         occurs = (self.log_total + log_evidence > -np.inf)[self.classes] & support
@@ -422,8 +425,10 @@ def ordered_pairs(logs: FloatArray) -> tuple[RowPair, ...]:
     size = np.where(np.isfinite(logs), np.abs(logs), 0.0)
     return tuple(
         RowPair(p, q, log_error=8.0 * UNIT_ROUNDOFF * np.maximum(size[i], size[j]))
-        for i, p in enumerate(logs) for j, q in enumerate(logs) if i != j
-    )  # fmt: skip
+        for i, p in enumerate(logs)
+        for j, q in enumerate(logs)
+        if i != j
+    )
 
 
 def _count_compositions(total: int, parts: int) -> int:
@@ -439,8 +444,8 @@ def compositions(total: int, parts: int) -> IntArray:
         return np.stack([first_of_two, total - first_of_two], axis=1)
     blocks = []
     for first in range(total + 1):
-        rest = compositions(total - first, parts - 1)
-        blocks.append(np.concatenate([np.full((len(rest), 1), first), rest], axis=1))
+        remainder = compositions(total - first, parts - 1)
+        blocks.append(np.concatenate([np.full((len(remainder), 1), first), remainder], axis=1))
     return np.concatenate(blocks)
 
 
@@ -484,7 +489,7 @@ def product_pairs(factors: Sequence[tuple[Sequence[RowPair], int]]) -> tuple[Row
         powers = _pairs_of_power([_possible(pair) for pair in pairs], power)
         if powers is None or len(powers) * len(joint) > _MAX_PAIRS:
             return None
-        if math.prod(sum(pair.log_p.size for pair in listed) for listed in (powers, joint)) > _MAX_GROUPS:
+        if math.prod(sum(pair.log_p.size for pair in listed) for listed in (powers, joint)) > _MAX_ENTRIES:
             return None
         joint = [_product_pair(pair, other) for other in powers for pair in joint]
     return tuple(joint)
@@ -498,7 +503,7 @@ def _pairs_of_power(pairs: Sequence[RowPair], copies: int) -> list[RowPair] | No
     size = 0
     for counts in compositions(copies, len(pairs)).tolist():
         size += math.prod(_count_compositions(n, pair.log_p.size) for pair, n in zip(pairs, counts, strict=True))
-        if size > _MAX_GROUPS:
+        if size > _MAX_ENTRIES:
             return None
         pair = RowPair.trivial()
         for row_pair, count in zip(pairs, counts, strict=True):
@@ -541,69 +546,3 @@ def _product_pair(first: RowPair, second: RowPair) -> RowPair:
     sizes = [np.where(np.isfinite(logs), np.abs(logs), 0.0) for logs in (p, q, ratio)]
     log_error = log_error + UNIT_ROUNDOFF * (sizes[0] + sizes[1])
     return RowPair(p, q, ratio, log_error, ratio_error + UNIT_ROUNDOFF * sizes[2])
-
-
-def classes_of_power(factor: TypeClasses, copies: int) -> TypeClasses | None:
-    """Type classes of ``copies`` copies, by the number of copies in each class and of secrets in each group."""
-    if copies == 1:
-        return factor
-    classes = len(factor.log_total)
-    sizes = np.diff(factor.starts).tolist()
-    if _count_compositions(copies, classes) > _MAX_CLASSES:
-        return None
-    types = compositions(copies, classes)
-    widths = [math.prod(map(_count_compositions, counts, sizes)) for counts in types.tolist()]
-    if sum(widths) > _MAX_GROUPS:
-        return None
-    multinomials, _ = log_multinomials(copies, types)
-    columns: list[list[Any]] = [[], [], [], []]
-    cache: dict[tuple[int, int], tuple[Any, ...]] = {}
-    for counts in types.tolist():
-        sums: tuple[Any, ...] = (np.zeros(1),) * 4
-        for key in enumerate(counts):
-            if key not in cache:
-                cache[key] = _groups_of_power(factor, slice(factor.starts[key[0]], factor.starts[key[0] + 1]), key[1])
-            sums = tuple(np.add.outer(a, b).reshape(-1) for a, b in zip(sums, cache[key], strict=True))
-        for column, part in zip(columns, sums, strict=True):
-            column.append(part)
-    relative, log_mass, largest, smallest = (np.asarray(np.concatenate(column), dtype=np.float64) for column in columns)
-    return TypeClasses(
-        weighted_sums(types, factor.log_outputs) + multinomials,
-        weighted_sums(types, factor.log_total) + multinomials,
-        np.concatenate([[0], np.cumsum(widths)]), relative, np.exp(log_mass), log_mass, largest, smallest,
-        omitted_mass=min(1.0, copies * factor.omitted_mass), gap=math.expm1(copies * math.log1p(factor.gap)),
-        error=copies * factor.error,
-    )  # fmt: skip
-
-
-def _groups_of_power(factor: TypeClasses, groups: slice, count: int) -> tuple[LongDoubleArray, ...]:
-    """Log relative likelihood, log mass, largest and smallest of ``count`` secrets in the groups of one class."""
-    counts = compositions(count, groups.stop - groups.start)
-    multinomials, _ = log_multinomials(count, counts)
-    relative, log_mass, largest, smallest = (
-        weighted_sums(counts, logs[groups])
-        for logs in (factor.log_relative, factor.log_mass, factor.log_largest, factor.log_smallest)
-    )
-    return relative, log_mass + multinomials, largest, smallest
-
-
-def classes_of_product(first: TypeClasses, second: TypeClasses) -> TypeClasses | None:
-    """Type classes of a product: every class of ``first`` with every class of ``second``."""
-    if len(first.mass) * len(second.mass) > _MAX_GROUPS or len(first.log_total) * len(second.log_total) > _MAX_GROUPS:
-        return None
-    sizes = np.multiply.outer(np.diff(first.starts), np.diff(second.starts)).reshape(-1)
-    left, right = [], []
-    for a, b in zip(first.starts[:-1], first.starts[1:], strict=True):
-        for c, d in zip(second.starts[:-1], second.starts[1:], strict=True):
-            left.append(np.repeat(np.arange(a, b), d - c))
-            right.append(np.tile(np.arange(c, d), b - a))
-    i, j = np.concatenate(left), np.concatenate(right)
-    return TypeClasses(
-        np.add.outer(first.log_outputs, second.log_outputs).reshape(-1),
-        np.add.outer(first.log_total, second.log_total).reshape(-1), np.concatenate([[0], np.cumsum(sizes)]),
-        first.log_relative[i] + second.log_relative[j], first.mass[i] * second.mass[j],
-        first.log_mass[i] + second.log_mass[j], first.log_largest[i] + second.log_largest[j],
-        first.log_smallest[i] + second.log_smallest[j],
-        omitted_mass=min(1.0, first.omitted_mass + second.omitted_mass),
-        gap=first.gap + second.gap + first.gap * second.gap, error=first.error + second.error,
-    )  # fmt: skip

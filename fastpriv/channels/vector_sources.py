@@ -2,12 +2,11 @@
 
 Notation: block k holds the entries k BLOCK to (k + 1) BLOCK - 1, whatever reads it. A source with ``random_access``
 reads any range, from any thread; the others are read from start to end, once more for each pass where they are
-``rereadable``. The entries may be rows of numbers: a matrix of ``ndim`` 2 is then a vector of its rows.
+``rereadable``.
 """
 
 from __future__ import annotations
 
-import math
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -28,10 +27,6 @@ __all__ = ["BLOCK", "ConcatenatedSource", "SourceError", "VectorSource", "source
 
 BLOCK = 2**18  # entries: 2 MiB of doubles, the unit of work of all posteriors; results depend on it in the last digits
 
-_DIMENSIONS = {1: "one-dimensional", 2: "two-dimensional, one row a secret"}  # of arrays of numbers, and of rows
-# What helps where an array has other dimensions.
-_SHAPE_REMEDY = {1: "Pass a flat array.", 2: "Pass one row for each secret."}
-
 
 class SourceError(Exception):
     """An error that the caller's function raised, with the index of its array and of the entry in the vector."""
@@ -42,7 +37,7 @@ class SourceError(Exception):
 
 
 class VectorSource:
-    """One vector of numbers, or of rows of them; ``length`` is None if it is unknown before all of it is read.
+    """One vector of numbers; ``length`` is None if it is unknown before all of it is read.
 
     ``take(start, stop)`` is for sources with random access, ``blocks()`` for the others; both give contiguous float32
     or float64.
@@ -77,41 +72,34 @@ class VectorSource:
         return self.length
 
 
-def source_of(name: str, values: Any, ndim: int = 1) -> VectorSource:
+def source_of(name: str, values: Any) -> VectorSource:
     """The source for an array, a path, a path and a column, a function or an iterator."""
     if isinstance(values, VectorSource):
         return values
     if isinstance(values, np.ndarray):
-        return _array_source(name, validate.array(name, values), ndim)
+        return _array_source(name, validate.array(name, values))
     if isinstance(values, tuple) and len(values) == 2 and isinstance(values[0], (str, os.PathLike)):
-        return _file_source(name, Path(values[0]), values[1], ndim)
+        return _file_source(name, Path(values[0]), values[1])
     if isinstance(values, (str, os.PathLike)):
-        return _file_source(name, Path(values), None, ndim)
+        return _file_source(name, Path(values), None)
     if callable(values):
         return _FunctionSource(name, values)
     if hasattr(values, "__next__"):
         return _FunctionSource(name, None, values)
-    if ndim == 2:
-        return _ArraySource(name, validate.array(name, values), ndim)
     return _ArraySource(name, validate.vector(name, values, "numbers", lambda x: np.ones(x.shape, dtype=bool)))
 
 
-def sources_of(name: str, part: Any, ndim: int = 1) -> list[VectorSource]:
+def sources_of(name: str, part: Any) -> list[VectorSource]:
     """The sources of a part of a vector: the chunks of a dask array, the blocks of a Ray dataset, else one."""
     if type(part).__module__.partition(".")[0] == "dask" and hasattr(part, "to_delayed"):
-        if part.ndim != ndim or not all(length == length for length in part.chunks[0]):
+        if part.ndim != 1 or not all(length == length for length in part.chunks[0]):
             raise ShapeError(
-                f"{name} must be {_DIMENSIONS[ndim]} with known lengths of its chunks; got a dask array of shape "
+                f"{name} must be one-dimensional with known lengths of its chunks; got a dask array of shape "
                 f"{part.shape}. Call its method compute_chunk_sizes."
-            )
-        if any(len(lengths) > 1 for lengths in part.chunks[1:]):
-            raise ShapeError(
-                f"{name} must have chunks of whole rows; got a dask array with {len(part.chunks[1])} chunks of "
-                "columns. Call its method rechunk({1: -1})."
             )
         _check_dtype(name, part.dtype)
         chunks = zip(part.to_delayed().reshape(-1), part.chunks[0], strict=True)
-        return [_ComputedSource(name, partial(_dask_chunk, chunk), int(length), ndim) for chunk, length in chunks]
+        return [_ComputedSource(name, partial(_dask_chunk, chunk), int(length)) for chunk, length in chunks]
     if isinstance(part, tuple) and len(part) == 2 and hasattr(part[0], "to_numpy_refs"):
         import ray
 
@@ -120,8 +108,8 @@ def sources_of(name: str, part: Any, ndim: int = 1) -> list[VectorSource]:
         lengths = ray.get([count.remote(reference) for reference in references])
         blocks = map(ray.cloudpickle.dumps, references)  # with their owner, which pickle does not know of
         pairs = zip(blocks, lengths, strict=True)
-        return [_ComputedSource(name, partial(_ray_block, block), int(length), ndim) for block, length in pairs]
-    return [source_of(name, part, ndim)]
+        return [_ComputedSource(name, partial(_ray_block, block), int(length)) for block, length in pairs]
+    return [source_of(name, part)]
 
 
 def _dask_chunk(chunk: Any) -> Any:
@@ -177,13 +165,13 @@ class _ComputedSource(VectorSource):
 
     random_access = True
 
-    def __init__(self, name: str, compute: Callable[[], Any], length: int, ndim: int = 1) -> None:
+    def __init__(self, name: str, compute: Callable[[], Any], length: int) -> None:
         super().__init__(name)
-        self.compute, self.length, self.ndim = compute, length, ndim
+        self.compute, self.length = compute, length
 
     def take(self, start: int, stop: int) -> RealArray:
         values = _cached(self, 0, self.compute)
-        if values.ndim != self.ndim or len(values) != self.length:
+        if values.ndim != 1 or len(values) != self.length:
             raise ShapeError(
                 f"{self.name} must have chunks of the lengths that they are said to have; got shape {values.shape} in "
                 f"place of {self.length} entries. Call its method compute_chunk_sizes."
@@ -196,22 +184,22 @@ _last = threading.local()  # by name of a vector: the array that this thread rea
 
 def _cached(source: VectorSource, part: int, read: Callable[[], Any]) -> NDArray[Any]:
     """What ``read`` returns for a part of a source, kept until another one of its name is read in this thread."""
-    kept = vars(_last)
-    owner, number, values = kept.get(source.name, (None, 0, None))
+    selected = vars(_last)
+    owner, number, values = selected.get(source.name, (None, 0, None))
     if owner is not source or number != part:
         del values
-        kept.pop(source.name, None)  # two of them may not fit
+        selected.pop(source.name, None)  # two of them may not fit
         values = np.asarray(read())
-        kept[source.name] = source, part, values
+        selected[source.name] = source, part, values
     return np.asarray(values)
 
 
 class _ArraySource(VectorSource):
     random_access = True
 
-    def __init__(self, name: str, values: NDArray[Any], ndim: int = 1) -> None:
+    def __init__(self, name: str, values: NDArray[Any]) -> None:
         super().__init__(name)
-        self.values, self.length = _checked_vector(name, values, ndim), len(values)
+        self.values, self.length = _checked_vector(name, values), len(values)
 
     def take(self, start: int, stop: int) -> RealArray:
         return _floats(self.name, self.values[start:stop])
@@ -230,7 +218,7 @@ class _MappedSource(_ArraySource):
         return _floats(self.name, np.array(part))
 
     def __reduce__(self) -> Any:  # another process opens the file by its name
-        return _ArraySource, (self.name, np.array(self.values), self.values.ndim)
+        return _ArraySource, (self.name, np.array(self.values))
 
 
 class _FileSource(VectorSource):
@@ -238,12 +226,10 @@ class _FileSource(VectorSource):
 
     random_access = True
 
-    def __init__(self, name: str, numbers: FileArray, row: tuple[int, ...] = ()) -> None:
+    def __init__(self, name: str, numbers: FileArray) -> None:
         super().__init__(name)
         _check_dtype(name, numbers.dtype)
-        self.row, self.numbers = row, numbers  # the shape of an entry
-        self.size = math.prod(row)
-        self.length = numbers.length // max(self.size, 1)
+        self.numbers, self.length = numbers, numbers.length
 
     def is_file_of(self, array: NDArray[Any]) -> bool:
         """Whether an array is mapped from this file."""
@@ -251,34 +237,32 @@ class _FileSource(VectorSource):
         return other is not None and other.state[0] == self.numbers.state[0]
 
     def take(self, start: int, stop: int) -> RealArray:
-        first, last = start * self.size, stop * self.size
-        numbers = self.numbers.take(first, last, f"block {first // BLOCK}")
-        return _floats(self.name, numbers.reshape(stop - start, *self.row))
+        return _floats(self.name, self.numbers.take(start, stop, f"block {start // BLOCK}"))
 
 
-def _array_source(name: str, values: NDArray[Any], ndim: int) -> VectorSource:
+def _array_source(name: str, values: NDArray[Any]) -> VectorSource:
     """An array, or the file behind it; copy-on-write maps may differ from their file and are read as arrays."""
     if validate.map_of(values) is None:
-        return _ArraySource(name, values, ndim)
-    numbers = memory_mapped_file(name, _checked_vector(name, values, ndim))
-    return _MappedSource(name, values, ndim) if numbers is None else _FileSource(name, numbers, values.shape[1:])
+        return _ArraySource(name, values)
+    numbers = memory_mapped_file(name, _checked_vector(name, values))
+    return _MappedSource(name, values) if numbers is None else _FileSource(name, numbers)
 
 
-def _file_source(name: str, path: Path, column: Any, ndim: int) -> VectorSource:
+def _file_source(name: str, path: Path, column: Any) -> VectorSource:
     if not path.is_file():
         fault = IsADirectoryError if path.is_dir() else FileNotFoundError
         raise fault(f"{name} must be an existing file; got {str(path)!r}. Check the path.")
     ending = path.suffix.lower()
     if ending == ".npy" and column is None:
-        return _npy_source(name, path, ndim)
+        return _npy_source(name, path)
     if ending == ".parquet":
-        return _ParquetSource(name, path, column, ndim)
+        return _ParquetSource(name, path, column)
     raise DomainError(
         f"{name} must be a .npy or .parquet file; got {str(path)!r}. Save it with numpy.save, or pass an array."
     )
 
 
-def _npy_source(name: str, path: Path, ndim: int) -> VectorSource:
+def _npy_source(name: str, path: Path) -> VectorSource:
     with open(path, "rb") as stream:
         try:
             head = read_npy_header(stream, os.fstat(stream.fileno()).st_size)
@@ -286,17 +270,10 @@ def _npy_source(name: str, path: Path, ndim: int) -> VectorSource:
             raise DomainError(
                 f"{name} must be a .npy file; got {str(path)!r}, in which {fault}. Write it with numpy.save."
             ) from None
-    if len(head.shape) != ndim:
-        raise ShapeError(
-            f"{name} must be {_DIMENSIONS[ndim]}; got shape {head.shape} in {str(path)!r}. {_SHAPE_REMEDY[ndim]}"
-        )
-    if ndim > 1 and head.fortran:
-        raise ShapeError(
-            f"{name} must be stored row by row; got Fortran order in {str(path)!r}. Save numpy.ascontiguousarray of it."
-        )
+    if len(head.shape) != 1:
+        raise ShapeError(f"{name} must be one-dimensional; got shape {head.shape} in {str(path)!r}. Pass a flat array.")
     _check_dtype(name, head.dtype)
-    numbers = FileArray(name, path, head.dtype, head.start, head.entries)
-    return _FileSource(name, numbers, head.shape[1:])
+    return _FileSource(name, FileArray(name, path, head.dtype, head.start, head.entries))
 
 
 def _floats(name: str, array: NDArray[Any]) -> RealArray:
@@ -306,9 +283,9 @@ def _floats(name: str, array: NDArray[Any]) -> RealArray:
     return np.ascontiguousarray(array, dtype=np.float32 if single else np.float64)
 
 
-def _checked_vector(name: str, array: NDArray[Any], ndim: int = 1) -> NDArray[Any]:
-    if array.ndim != ndim:
-        raise ShapeError(f"{name} must be {_DIMENSIONS[ndim]}; got shape {array.shape}. {_SHAPE_REMEDY[ndim]}")
+def _checked_vector(name: str, array: NDArray[Any]) -> NDArray[Any]:
+    if array.ndim != 1:
+        raise ShapeError(f"{name} must be one-dimensional; got shape {array.shape}. Pass a flat array.")
     _check_dtype(name, array.dtype)
     return array
 
@@ -322,20 +299,19 @@ def _check_dtype(name: str, dtype: np.dtype[Any]) -> None:
 
 
 class _ParquetSource(VectorSource):
-    def __init__(self, name: str, path: Path, column: str | None, ndim: int) -> None:
+    def __init__(self, name: str, path: Path, column: str | None) -> None:
         super().__init__(name)
         self.path, self.open = path, pyarrow("read Parquet")[1].ParquetFile
         with self._opened(0) as file:
             names = list(file.schema_arrow.names)
             if column is None and len(names) == 1:
                 column = names[0]
-            if column not in names and (ndim == 1 or column is not None):
+            if column not in names:
                 raise DomainError(
                     f"{name} must name a column of {str(path)!r}; got {column!r}. "
                     f"Pass (path, column) with one of {', '.join(map(str, names))}."
                 )
-            self.columns = names if column is None else [column]  # those of a matrix in the order of the file
-            self.ndim, self.length = ndim, int(file.metadata.num_rows)
+            self.column, self.length = column, int(file.metadata.num_rows)
             groups = range(file.metadata.num_row_groups)
             self.group_sizes = [int(file.metadata.row_group(group).num_rows) for group in groups]
             self.group_ends = np.cumsum(self.group_sizes, dtype=np.int64)
@@ -362,7 +338,7 @@ class _ParquetSource(VectorSource):
     def _batches(self) -> Iterator[Any]:
         count = 0
         with self._opened(0) as file:
-            batches = file.iter_batches(batch_size=BLOCK, columns=self.columns, use_threads=False)
+            batches = file.iter_batches(batch_size=BLOCK, columns=[self.column], use_threads=False)
             while True:
                 block = count // BLOCK
                 try:
@@ -409,11 +385,10 @@ class _ParquetSource(VectorSource):
         self._check_state(first // BLOCK)
         with self._opened(first // BLOCK) as file:
             try:
-                table = file.read_row_group(group, columns=self.columns, use_threads=False)
+                table = file.read_row_group(group, columns=[self.column], use_threads=False)
             except (OSError, ValueError) as fault:
                 raise self._unreadable(first // BLOCK, fault) from None
-        vectors = [self._numbers(table.column(name).combine_chunks(), first) for name in self.columns]
-        return np.stack(vectors, axis=1) if self.ndim == 2 else vectors[0]
+        return self._numbers(table.column(0).combine_chunks(), first)
 
 
 class _FunctionSource(VectorSource):
@@ -464,16 +439,16 @@ def _rebatched(name: str, arrays: Iterator[Any], immutable: bool = False) -> Ite
     pending: list[RealArray] = []
     count = 0
     for array in arrays:
-        rest = _floats(name, _checked_vector(name, array))
-        if not immutable and np.may_share_memory(rest, array):
-            rest = rest.copy()
-        while count + rest.size >= BLOCK:
+        remainder = _floats(name, _checked_vector(name, array))
+        if not immutable and np.may_share_memory(remainder, array):
+            remainder = remainder.copy()
+        while count + remainder.size >= BLOCK:
             length = BLOCK - count
-            yield _concatenated([*pending, rest[:length]])
-            pending, count, rest = [], 0, rest[length:]
-        if rest.size:
-            pending.append(rest)
-            count += rest.size
+            yield _concatenated([*pending, remainder[:length]])
+            pending, count, remainder = [], 0, remainder[length:]
+        if remainder.size:
+            pending.append(remainder)
+            count += remainder.size
     if count:
         yield _concatenated(pending)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DomainError
 from .shared_options import (
-    FIGURE_FORMATS,
     GRID_FORMS,
     add_column_options,
+    add_shared_options,
+    directory_of_files,
     figure_format,
     open_table,
-    print_text,
+    print_result,
     warnings_on_one_line,
 )
 
@@ -67,44 +67,38 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add("--curve", metavar="GRID", help="epsilons of the curves, in nats: same forms (default: 81 from 0.01 to 100)")
     add(
-        "--sensitivity", metavar="S", help="largest distance between two possible values, in the unit of the column "
-        "that is known without the data (default: range of the column, which is computed from the private data)",
+        "--sensitivity", metavar="S", type=float, help="largest distance between two possible values, in the unit of "
+        "the column, that is known without the data (default: range of the column, which is computed from the private "
+        "data)",
     )  # fmt: skip
-    add("--out", metavar="DIR", help="directory for the files (default: fastpriv-report; none with --json)")
     add("--format", metavar="LIST", help="comma-separated, of csv, parquet, json, html, or none (default: all)")
-    add("--figure", choices=FIGURE_FORMATS, help="kind of figure (default: png if matplotlib is installed)")
-    add("--json", action="store_true", help="print JSON instead of the table; writes files only with --out")
     add("--resume", action="store_true", help="take the finished blocks of an interrupted run with the same settings")
-    add("--n-jobs", metavar="N", type=int, default=-1, help="threads (default: all cores)")
-    add("--quiet", action="store_true", help="no progress bar, no table")
+    add_shared_options(
+        parser, "figure", "n_jobs", out="directory for the files (default: fastpriv-report; none with --json)",
+        json="print JSON instead of the table; writes files only with --out", quiet="no progress bar, no table",
+    )  # fmt: skip
     parser.epilog = (
         "Example: fastpriv assess people.csv --column age,job --mechanism rr,subset --epsilon 0.5,1,2 --out report"
     )
     parser.set_defaults(
-        run=run, interrupted="finished blocks are kept. Run the same command with --resume to go on."
-    )
+        run=run, files="report",
+        interrupted="finished blocks are kept. Run the same command with --resume to go on.",
+    )  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
     """Assess, print and write; return the exit code."""
     formats, figure = _formats(args), figure_format(args)
-    out = args.out if args.out is not None else None if args.json else "fastpriv-report"
+    out = directory_of_files(args)
     with warnings_on_one_line(shown=not args.quiet):
         report = _assess(args, out)
     written = [] if out is None else report.save(out, formats=formats, figure=figure)
-    if args.json:
-        for piece in report.json_pieces():
-            sys.stdout.write(piece)
-    elif not args.quiet:
-        print_text(report.summary() + "\n")
-        if written:
-            print_text("\nWritten: " + ", ".join(str(path) for path in written) + "\n")
+    print_result(args, report, report.summary(), written)
     return 0
 
 
 def _assess(args: argparse.Namespace, out: str | None) -> Any:
-    from ..studies.assessment.assess import assess
-    from ..studies.assessment.default_grids import default_level
+    from ..studies.assessment.assess import assess, default_level
     from ..studies.assessment.families import FAMILIES, family_of
 
     names = [family_of(name.strip()).name for name in args.mechanism.split(",")]
@@ -116,7 +110,7 @@ def _assess(args: argparse.Namespace, out: str | None) -> Any:
         )
     keywords = {
         "sigma": args.sigma, "epsilon": args.curve if has_level or args.epsilon is None else args.epsilon,
-        "bins": _bins(args.bins), "sensitivity": _sensitivity(args.sensitivity), "n_jobs": args.n_jobs,
+        "bins": _bins(args.bins), "sensitivity": args.sensitivity, "n_jobs": args.n_jobs,
         "progress": not args.quiet, "checkpoint": out, "resume": args.resume,
     }  # fmt: skip
     if has_level:
@@ -231,12 +225,3 @@ def _bins(text: str) -> int | None:
             f"--bins must be a whole number or exact; got {text!r}. Leave it out to release the values as they are."
         )
     return int(text)
-
-
-def _sensitivity(text: str | None) -> float | None:
-    if text is None:
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        raise DomainError(f"--sensitivity must be a number; got {text!r}. Pass it in the unit of the column.") from None

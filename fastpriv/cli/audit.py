@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 
-from .shared_options import print_text, warnings_on_one_line
+from .shared_options import add_shared_options, print_text, warnings_on_one_line
 
 __all__ = ["add_options", "run"]
 
@@ -24,7 +24,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--one-run", action="store_true", help="the scores are canaries of one run, each in by the toss of a fair coin "
         "(default: independent runs)")  # fmt: skip
     add("--delta", metavar="D", type=float, default=0.0, help="at which epsilon is bounded (default: 0)")
-    add("--confidence", metavar="P", type=float, default=0.95, help="level of each bound (default: 0.95)")
     add("--selection", choices=("simultaneous", "split", "as_published"), default="simultaneous",
         help="how the threshold is chosen; as_published pays nothing for it and is FALSE")  # fmt: skip
     add("--threshold", metavar="T", type=float, help="fixed without these scores: claimed is what scores at least T")
@@ -32,7 +31,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--claim", metavar="EPSILON", type=float, help="say whether the bound refutes this epsilon, and exit with "
         "code 1 if it does")  # fmt: skip
     add("--figure", metavar="FILE", help="draw the bound against the threshold into this file")
-    add("--json", action="store_true", help="print JSON instead of text")
+    add_shared_options(parser, confidence="level of each bound (default: 0.95)", json="print JSON instead of text")
     parser.epilog = "Example: fastpriv audit scores.csv --one-run --delta 1e-5 --claim 2"
     parser.set_defaults(run=run, interrupted="nothing was written.")
 

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .. import __version__
 from ..base.errors import DomainError
-from .shared_options import GRID_FORMS, print_text
+from ..base.version import VERSION
+from .shared_options import GRID_FORMS, add_shared_options, build_grid, print_text
 
 if TYPE_CHECKING:
     from ..adapters.step_tables import ComposedStep
@@ -26,7 +26,6 @@ __all__ = ["add_options", "run"]
 
 _MOST_SHOWN = 4  # kinds of steps in the first line of the output
 _DIGITS = 10  # significant digits that are printed
-_MAX_POINTS = 100_000  # of a grid of epsilons or deltas; the curves are smooth
 _CURVE_POINTS = 121  # epsilons of the picture
 _LEAST_POWER = -40.0  # the picture ends where delta is 10 to this power, unless --epsilon says otherwise
 # The words of --direction: those of Composition, and removal and addition of records for sampled Gaussians.
@@ -48,12 +47,9 @@ class _Answer(NamedTuple):
     log: Estimate | None = None
 
     def cells(self) -> list[Any]:
-        found, log = self.estimate, self.log
-        logs = [_number(log, end) if log is not None else None for end in ("value", "lower", "upper")]
-        return [
-            "fastpriv", self.quantity, self.at, *(_number(found, end) for end in ("value", "lower", "upper")), *logs,
-            found.kind, found.method,
-        ]  # fmt: skip
+        logs = (None, None, None) if self.log is None else self.log.floats()
+        estimate = self.estimate
+        return ["fastpriv", self.quantity, self.at, *estimate.floats(), *logs, estimate.kind, estimate.method]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -85,9 +81,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     asked.add_argument("--relation", choices=("add_or_remove", "replace_one"), help="of "
         "events of dp_accounting: which data sets are neighbours (default: add_or_remove)")  # fmt: skip
     add("--figure", metavar="FILE", help="draw the curve with its bounds into this .png, .svg or .pdf")
-    add("--json", action="store_true", help="print JSON instead of the table")
     add("--csv", action="store_true", help="print CSV instead of the table")
-    add("--quiet", action="store_true", help="no progress bar")
+    add_shared_options(parser, "json", "quiet")
     parser.epilog = "Example: fastpriv compose --sigma 1 --rate 0.01 --count 1000 --epsilon 1,2,4 --delta 1e-6"
     parser.set_defaults(
         run=run, interrupted="nothing was written.",
@@ -157,7 +152,7 @@ class _Summary(NamedTuple):
 def _summary(args: argparse.Namespace, composition: Composition, steps: Sequence[ComposedStep]) -> _Summary:
     words = {"forward": "forward (remove a record)", "backward": "backward (add a record)",
              "worst": "worst, the larger delta of removing and adding a record"}  # fmt: skip
-    if composition.forward_steps == composition.backward_steps:
+    if composition.forward_pairs == composition.backward_pairs:
         direction = "both have the same delta"
     elif args.direction is None and composition.ordered:
         direction = "forward, p against q as they are written"
@@ -167,35 +162,46 @@ def _summary(args: argparse.Namespace, composition: Composition, steps: Sequence
     text = "; ".join(_step_text(step) for step in steps[:_MOST_SHOWN])
     text += f"; {len(steps) - _MOST_SHOWN} more kinds" if len(steps) > _MOST_SHOWN else ""
     composed = f"{composition.count:,} release{plural}: {text or Path(args.file).name}"
-    return _Summary(composed, [] if args.file is not None else _assumptions(args), direction)
+    return _Summary(composed, _assumptions(args), direction)
 
 
 def _search_text(args: argparse.Namespace) -> str:
-    given = ", ".join(f"{name} {getattr(args, name):g}" for name in ("sigma", "rate", "count")
-                      if getattr(args, name) is not None)  # fmt: skip
-    step = "sampled gaussian" if args.rate is not None else "gaussian"
-    step = step if args.file is None else Path(args.file).name
-    return f"{step}{', ' if given else ''}{given}"
+    step = _kind(args).replace("_", " ") if args.file is None else Path(args.file).name
+    return ", ".join([step, *(f"{name} {number:g}" for name, number in _step_options(args).items())])
 
 
 def _assumptions(args: argparse.Namespace) -> list[str]:
     """What stands for options that were left out."""
     if args.file is not None:
         return []
-    left_out = {"count": "--count was not given: 1 release.", "rate": "--rate was not given: no sampling, rate 1."}
-    return [text for name, text in left_out.items() if getattr(args, name) is None
-            and not (name == "count" and args.largest_count)]  # fmt: skip
+    assumed = [] if args.count is not None or args.largest_count else ["--count was not given: 1 release."]
+    return assumed if args.rate is not None else [*assumed, "--rate was not given: no sampling, rate 1."]
+
+
+def _step_options(args: argparse.Namespace) -> dict[str, float]:
+    """The options that are given of those that say what a step is."""
+    options = {name: getattr(args, name) for name in ("sigma", "rate", "count")}
+    return {name: number for name, number in options.items() if number is not None}
+
+
+def _kind(args: argparse.Namespace) -> str:
+    """The kind of the step that the options describe."""
+    return "gaussian" if args.rate is None else "sampled_gaussian"
+
+
+def _check_file_alone(args: argparse.Namespace) -> None:
+    """Refuse options that say what a step is beside a file that says it too."""
+    for name, number in _step_options(args).items():
+        raise DomainError(
+            f"--{name} must be left out where FILE is given; got {number!r}. Write it into a table of steps."
+        )
 
 
 def _composition_of_events(args: argparse.Namespace) -> Composition:
     """The composition of a JSON file of Opacus or dp_accounting."""
     from ..adapters import composition_from_dp_events, composition_from_opacus
 
-    for name in ("sigma", "rate", "count"):
-        if getattr(args, name) not in (None, False):
-            raise DomainError(
-                f"--{name} must be left out for a list of events; got it with {args.file!r}. Write a table of steps."
-            )
+    _check_file_alone(args)
     try:
         content = json.loads(Path(args.file).read_text(encoding="utf-8-sig"))
     except (ValueError, RecursionError) as error:
@@ -223,18 +229,12 @@ def _steps(args: argparse.Namespace) -> list[ComposedStep]:
     """The steps of the table or of the options."""
     from ..adapters.step_tables import make_step, read_steps
 
-    options = [name for name in ("sigma", "rate", "count") if getattr(args, name) is not None]
     if args.file is not None:
-        if options:
-            raise DomainError(
-                f"--{options[0]} must be left out where FILE is given; got {getattr(args, options[0])!r}. Write it "
-                "into the table."
-            )
+        _check_file_alone(args)
         return read_steps(args.file)
     if args.sigma is None:
         raise DomainError("FILE or --sigma must be given; got neither. Write --sigma 1 --rate 0.01 --count 1000.")
-    kind = "gaussian" if args.rate is None else "sampled_gaussian"
-    return [make_step({"kind": kind, "sigma": args.sigma, "rate": args.rate, "count": args.count})]
+    return [make_step({"kind": _kind(args), **_step_options(args)})]
 
 
 def _search(
@@ -253,8 +253,7 @@ def _search(
     if args.least_sigma:
         if args.file is not None or args.sigma is not None:
             raise DomainError("FILE and --sigma must be left out with --least-sigma; got one. It is what is searched.")
-        kind = "gaussian" if args.rate is None else "sampled_gaussian"
-        entry = {"kind": kind, "rate": args.rate, "count": args.count}
+        entry = {"kind": _kind(args), **_step_options(args)}
         count = make_step(entry | {"sigma": 1.0}).count
 
         def pair_of_sigma(sigma: float) -> Any:
@@ -315,18 +314,11 @@ def _figure_kind(path: str) -> str:
 
 
 def _grid(name: str, text: str, constraint: str) -> FloatArray:
-    from ..base.grids import parse_grid
-
     def valid(x: FloatArray) -> Any:
         return (x >= 0.0) & (x <= 1.0) if name == "delta" else abs(x) < math.inf
 
     remedy = "Write 1e-6." if name == "delta" else "Epsilons are in nats."
-    points = parse_grid(f"--{name}", text, constraint, valid, remedy)
-    if points.count > _MAX_POINTS:
-        raise DomainError(
-            f"--{name} must be a grid of at most {_MAX_POINTS:,} points; got {points.count:,}. Take fewer points."
-        )
-    return points.build()
+    return build_grid(f"--{name}", text, constraint, valid, remedy)
 
 
 def _print_rows(
@@ -337,7 +329,7 @@ def _print_rows(
         from ..base.files import json_safe
 
         document = {
-            "fastpriv": __version__, "composed": summary.composed, "assumed": summary.assumed,
+            "fastpriv": VERSION, "composed": summary.composed, "assumed": summary.assumed,
             "direction": summary.direction,
             "steps": [{"kind": step.kind, "count": step.count} | step.parameters for step in steps],
             "table": [dict(zip(_COLUMNS, row.cells(), strict=True)) for row in rows],
@@ -347,8 +339,7 @@ def _print_rows(
         from ..base.files import write_csv_rows
 
         sys.stderr.write("".join(f"fastpriv: {line}\n" for line in summary.assumed))
-        lines = [row.cells() for row in rows]
-        write_csv_rows(sys.stdout, _COLUMNS, lines)
+        write_csv_rows(sys.stdout, _COLUMNS, (row.cells() for row in rows))
     elif rows:
         print_text(summary.text() + _text(rows))
     if args.figure is not None and not args.json and not args.csv:
@@ -358,30 +349,16 @@ def _print_rows(
 
 def _text(rows: Sequence[_Answer]) -> str:
     """The table as lines with aligned columns: one part for each quantity."""
+    from ..base.table import aligned, bracket_texts
+
     text = ""
     for quantity in dict.fromkeys(row.quantity for row in rows):
         own = [row for row in rows if row.quantity == quantity]
         at = "delta" if quantity == "epsilon" else "epsilon"
         table = [[at, quantity, "at least", "at most", *(["log10"] if quantity == "delta" else [])]]
         for row in own:
-            ends = [_shown(_number(row.estimate, end), end) for end in ("value", "lower", "upper")]
             powers = [] if row.log is None else [f"{float(row.log.value) / math.log(10.0):.6g}"]
-            table.append([f"{row.at:g}", *ends, *powers])
-        text += _aligned(table) + f"{own[0].estimate.kind}, {own[0].estimate.method}\n\n"
+            table.append([f"{row.at:g}", *bracket_texts(*row.estimate.floats(), _DIGITS), *powers])
+        kind = f"{own[0].estimate.kind}, {own[0].estimate.method}"
+        text += "\n".join([*aligned(table), kind, "", ""])
     return text[:-1]
-
-
-def _aligned(table: Sequence[Sequence[str]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    return "".join("  ".join(map(str.ljust, line, widths)).rstrip() + "\n" for line in table)
-
-
-def _number(found: Estimate, end: str) -> float:
-    return float(getattr(found, end))
-
-
-def _shown(number: float, end: str) -> str:
-    from ..base.numerics import rounded_outward
-
-    spec = f".{_DIGITS}g"
-    return rounded_outward(number, spec, below=end == "lower") if end in ("lower", "upper") else format(number, spec)

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from ..base.errors import DomainError
-from .shared_options import print_text
+from .shared_options import add_shared_options, print_text
 
 __all__ = ["add_options", "run"]
 
@@ -28,10 +28,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--form", choices=("tight", "bound", "as_published"),
         help="a conversion of this form only; as_published: as printed in a paper, also where it is false",
     )  # fmt: skip
-    add("--unit", choices=("nats", "bits"), help="of amounts of information, in and out (default: nats)")
     add("--list", action="store_true", help="all conversions, or those of TARGET and SOURCE")
     add("--markdown", action="store_true", help="with --list: the page CONVERSIONS.md")
-    add("--json", action="store_true", help="print JSON instead of text")
+    add_shared_options(
+        parser, unit="of amounts of information, in and out (default: nats)", json="print JSON instead of text"
+    )
     numbers = parser.add_argument_group("numbers", "one, or several by commas; inf is one")
     for name, parameter in PARAMETERS.items():
         text = parameter.text.replace("``", "").rstrip(".")
@@ -66,12 +67,13 @@ def run(args: argparse.Namespace) -> int:
 
 def _list_text(rows: list[dict[str, Any]]) -> str:
     """Return the conversions as lines with aligned columns."""
+    from ..base.table import aligned
+
     cells = [
         (f"{row['source']} -> {row['target']}", row["function"], row["form"] + ("" if row["holds"] else ", FALSE"))
         for row in rows
     ]
-    widths = [max((len(line[k]) for line in cells), default=0) for k in range(2)]
-    return "".join(f"{pair:{widths[0]}}  {function:{widths[1]}}  {form}\n" for pair, function, form in cells)
+    return "".join(f"{line}\n" for line in aligned(cells))
 
 
 def _parse_numbers(name: str, text: str) -> float | list[float]:

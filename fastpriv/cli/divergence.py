@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from ..base.errors import DomainError
-from .shared_options import GRID_FORMS, print_text, warnings_on_one_line
+from .shared_options import GRID_FORMS, add_shared_options, print_text, warnings_on_one_line
 
 __all__ = ["add_options", "run"]
 
@@ -28,9 +28,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--epsilon", metavar="GRID", help=f"of the hockey-sticks, in nats: {GRID_FORMS} (default: 0)")
     add("--order", metavar="A", type=float, help="of the Renyi divergence (default: 2)")
     add("--both", action="store_true", help="also the other direction, Q||P (kl and the hockey-sticks)")
-    add("--unit", choices=("nats", "bits"), default="nats", help="of what is an amount of information (default: nats)")
     add("--certified", action="store_true", help="the proved enclosure or an error")
-    add("--confidence", metavar="C", type=float, default=0.95, help="level of a sampled interval (default: 0.95)")
     add("--side", metavar="SIDE", default="both", help="both, or the bound of interest: lower or upper (default: both)")
     add("--rtol", metavar="R", type=float, default=1e-3, help="stop at this relative half width (default: 1e-3)")
     add("--atol", metavar="A", type=float, default=0.0, help="or at this absolute one (default: 0)")
@@ -38,14 +36,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--max-seconds", metavar="S", type=float, default=60.0, help="seconds at most (default: 60)")
     add("--method", metavar="WORDS", default="auto", help="auto, or what is forced, as 'direct sobol' (default: auto)")
     add("--interval", metavar="KIND", default="replicates", help="replicates or guaranteed (default: replicates)")
-    add("--seed", metavar="N", type=int, help="the same seed gives the same samples")
-    add("--n-jobs", metavar="N", type=int, default=-1, help="threads (default: all cores)")
     add(
         "--out", metavar="FILE", help="also write the table to this .csv or .parquet file, and a page (.html) "
         "beside it; a .html file is the page alone",
     )  # fmt: skip
-    add("--json", action="store_true", help="print JSON instead of the table")
-    add("--quiet", action="store_true", help="no progress bar; with --out no table")
+    add_shared_options(
+        parser, "unit", "seed", "n_jobs", "json", confidence="level of a sampled interval (default: 0.95)",
+        quiet="no progress bar; with --out no table",
+    )  # fmt: skip
     parser.epilog = "Example: fastpriv divergence hockey-stick p.json q.json --epsilon 0.1..10:5 --out deltas.csv"
     parser.set_defaults(
         run=run, interrupted="nothing was reached yet, and nothing written.",
@@ -66,6 +64,8 @@ def run(args: argparse.Namespace) -> int:
     if args.out is not None:  # before the work, not after it
         check_destination(args.out)
     mixtures = [(file, read_mixture(file)) for file in (args.p, args.q) if file is not None]
+    given = {name: getattr(args, name) for name in ("epsilon", "order", "both", "certified")}
+    given["unit"] = None if args.unit == "nats" else args.unit  # nats are given to every quantity
     sampling = {
         name: getattr(args, name) for name in (
             "confidence", "side", "rtol", "atol", "max_samples", "max_seconds", "method", "interval", "n_jobs",
@@ -75,8 +75,7 @@ def run(args: argparse.Namespace) -> int:
         code = 0
         try:
             table = compute_table(
-                args.quantity, mixtures, epsilon=args.epsilon, order=args.order, both=args.both,
-                certified=args.certified, unit=args.unit, rng=args.seed, progress=not args.quiet, **sampling,
+                args.quantity, mixtures, given, rng=args.seed, progress=not args.quiet, **sampling,
             )  # fmt: skip
         except KeyboardInterrupt as error:
             if not hasattr(error, "best"):

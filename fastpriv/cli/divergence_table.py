@@ -16,11 +16,10 @@ import numpy as np
 from ..base.errors import DomainError
 from ..base.estimate import Estimate, Information
 from ..base.files import writable_directory, write_text
-from ..base.grids import parse_grid
-from ..base.numerics import rounded_down, rounded_up
-from ..base.table import CellType, Table, aligned, pyarrow
+from ..base.table import CellType, Table, aligned, bracket_texts, pyarrow
 from ..distributions import GaussianMixture
 from ..report import Pictures, TextTable, kind_meanings, page, profile, style
+from .shared_options import build_grid
 
 __all__ = ["COLUMNS", "QUANTITIES", "DivergenceTable", "check_destination", "compute_table"]
 
@@ -29,7 +28,6 @@ COLUMNS = (
     "samples", "stopped",
 )  # fmt: skip
 _NUMBERS = ("epsilon", "order", "value", "lower", "upper", "confidence")  # columns of numbers
-_MAX_EPSILONS = 100_000  # points of a grid; a smooth curve needs no more, and each point costs an evaluation
 _DIGITS = 12  # significant digits that are printed
 # The reasons for which sampling stops, as sentences.
 _STOP_REASONS = {
@@ -42,50 +40,54 @@ _MAX_PAGE_ROWS = 200  # of the table on the page
 _DENSITY_POINTS, _SIGMAS_SHOWN = 500, 5.0  # points of a density, over so many standard deviations
 # Caption of the pictures on the page.
 _CAPTION = "What is solid and dark is of P, or from P to Q; what is dashed, of Q, or from Q to P."
-_TITLES = {
-    "kl": "Kullback-Leibler divergence", "jensen-shannon": "Jensen-Shannon divergence",
-    "total-variation": "Total variation distance", "hockey-stick": "Hockey-stick divergence",
-    "log-hockey-stick": "Logarithm of the hockey-stick divergence", "renyi": "Renyi divergence", "entropy": "Entropy",
-    "label-information": "Label information",
-}  # fmt: skip
-# One paragraph of the page for each quantity: what it is.
-_MEANINGS = {
-    "kl": "The Kullback-Leibler divergence is the expected logarithm of the ratio of the densities of P and Q, for a "
-    "draw of P.",
-    "jensen-shannon": "The Jensen-Shannon divergence is the information in a draw of P or Q, with even odds, about "
-    "which of the two it came from; it is at most log 2 nats.",
-    "total-variation": "The total variation distance is the largest difference of the probabilities of a set under P "
-    "and Q; it is the hockey-stick divergence at epsilon = 0.",
-    "hockey-stick": "The hockey-stick divergence at epsilon is the largest P(S) - e^epsilon Q(S) over all sets S. A "
-    "mechanism whose outputs on two neighbouring inputs are P and Q is (epsilon, delta) private for this delta, if the "
-    "same holds with P and Q exchanged.",
-    "log-hockey-stick": "The natural logarithm of the hockey-stick divergence, for deltas below 1e-300.",
-    "renyi": "The Renyi divergence of order A is log(E_Q[(dP/dQ)^A]) / (A - 1); it grows with A.",
-    "entropy": "The differential entropy of P; it is negative where P is concentrated.",
-    "label-information": "The mutual information of a draw and the component of P that it came from.",
-}
 
 
 @dataclass(frozen=True)
 class DivergenceFunction:
-    """The function of ``fastpriv.divergences`` that computes a quantity, and the arguments it takes besides P."""
+    """A quantity of the command: its function in ``fastpriv.divergences``, and what the page says of it.
+
+    ``takes`` has the arguments besides P; ``title`` and ``meaning`` are the heading and one paragraph of the page.
+    """
 
     module: str
     name: str
     takes: tuple[str, ...]
+    title: str
+    meaning: str
 
 
-# The function of ``fastpriv.divergences`` for each quantity of the command.
 QUANTITIES: Mapping[str, DivergenceFunction] = {
-    "kl": DivergenceFunction("kl_and_renyi", "kl_divergence", ("Q", "both", "certified", "unit")),
-    "jensen-shannon": DivergenceFunction("kl_and_renyi", "jensen_shannon", ("Q", "certified", "unit")),
-    "total-variation": DivergenceFunction("hockey_stick", "total_variation", ("Q",)),
-    "hockey-stick": DivergenceFunction("hockey_stick", "hockey_stick_divergence", ("Q", "epsilon", "both")),
-    "log-hockey-stick": DivergenceFunction("hockey_stick", "log_hockey_stick_divergence", ("Q", "epsilon", "both")),
-    "renyi": DivergenceFunction("kl_and_renyi", "renyi_divergence", ("Q", "order", "certified", "unit")),
-    "entropy": DivergenceFunction("information", "entropy", ("certified", "unit")),
-    "label-information": DivergenceFunction("information", "label_information", ("certified", "unit")),
-}
+    "kl": DivergenceFunction(
+        "kl_and_renyi", "kl_divergence", ("Q", "both", "certified", "unit"), "Kullback-Leibler divergence",
+        "The Kullback-Leibler divergence is the expected logarithm of the ratio of the densities of P and Q, for a "
+        "draw of P."),
+    "jensen-shannon": DivergenceFunction(
+        "kl_and_renyi", "jensen_shannon", ("Q", "certified", "unit"), "Jensen-Shannon divergence",
+        "The Jensen-Shannon divergence is the information in a draw of P or Q, with even odds, about which of the two "
+        "it came from; it is at most log 2 nats."),
+    "total-variation": DivergenceFunction(
+        "hockey_stick", "total_variation", ("Q",), "Total variation distance",
+        "The total variation distance is the largest difference of the probabilities of a set under P and Q; it is "
+        "the hockey-stick divergence at epsilon = 0."),
+    "hockey-stick": DivergenceFunction(
+        "hockey_stick", "hockey_stick_divergence", ("Q", "epsilon", "both"), "Hockey-stick divergence",
+        "The hockey-stick divergence at epsilon is the largest P(S) - e^epsilon Q(S) over all sets S. A mechanism "
+        "whose outputs on two neighbouring inputs are P and Q is (epsilon, delta) private for this delta, if the same "
+        "holds with P and Q exchanged."),
+    "log-hockey-stick": DivergenceFunction(
+        "hockey_stick", "log_hockey_stick_divergence", ("Q", "epsilon", "both"),
+        "Logarithm of the hockey-stick divergence",
+        "The natural logarithm of the hockey-stick divergence, for deltas below 1e-300."),
+    "renyi": DivergenceFunction(
+        "kl_and_renyi", "renyi_divergence", ("Q", "order", "certified", "unit"), "Renyi divergence",
+        "The Renyi divergence of order A is log(E_Q[(dP/dQ)^A]) / (A - 1); it grows with A."),
+    "entropy": DivergenceFunction(
+        "information", "entropy", ("certified", "unit"), "Entropy",
+        "The differential entropy of P; it is negative where P is concentrated."),
+    "label-information": DivergenceFunction(
+        "information", "label_information", ("certified", "unit"), "Label information",
+        "The mutual information of a draw and the component of P that it came from."),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,12 +150,12 @@ class DivergenceTable(Table):
             "The numbers": [numbers, self._notes()],
             **({"Pictures": [Pictures(images, _CAPTION)]} if images else {}),
             "How to read it": [
-                _MEANINGS[self.quantity],
+                QUANTITIES[self.quantity].meaning,
                 kind_meanings([self.estimate.kind]),
                 "A guarantee quotes the upper bound, an attack the lower one. Epsilons are in nats.",
             ],
         }
-        title = f"{_TITLES[self.quantity]} of {' and '.join(self.names)}"
+        title = f"{QUANTITIES[self.quantity].title} of {' and '.join(self.names)}"
         return page(title, sections, ran={"quantity": self.quantity} | self._mixture_texts() | options, files=files)
 
     def _cells(self) -> list[list[str]]:
@@ -165,8 +167,7 @@ class DivergenceTable(Table):
         cells = [[*shown, "value", "lower", "upper"]]
         for row in rows:
             texts = [row[name] if name == "direction" else f"{row[name]:.6g}" for name in shown]
-            bracket = (rounded_down(row["lower"], _DIGITS), rounded_up(row["upper"], _DIGITS))
-            cells.append([*texts, f"{row['value']:.{_DIGITS}g}", *bracket])
+            cells.append([*texts, *bracket_texts(row["value"], row["lower"], row["upper"], _DIGITS)])
         return cells
 
     def _notes(self) -> dict[str, str]:
@@ -195,7 +196,9 @@ class DivergenceTable(Table):
         if "epsilon" in self.options and self.options["epsilon"].size > 1:
             curves = [self.estimate[0], self.estimate[1]] if self.options.get("both") else [self.estimate]
             labels = ["P||Q", "Q||P"][: len(curves)]
-            draw = partial(profile, curves, self.options["epsilon"], labels=labels, title=_TITLES["hockey-stick"])
+            draw = partial(
+                profile, curves, self.options["epsilon"], labels=labels, title=QUANTITIES["hockey-stick"].title
+            )
             images.append((draw, "Curve of the hockey-stick divergence over epsilon, with its bounds"))
         if self.mixtures[0].dimension == 1:
             images.append((partial(_draw_densities, self.mixtures), "Densities of the distributions on the line"))
@@ -229,36 +232,29 @@ def _draw_densities(mixtures: Sequence[GaussianMixture]) -> Any:
 
 
 def compute_table(
-    quantity: str,
-    mixtures: Sequence[tuple[str, GaussianMixture]],
-    *,
-    epsilon: str | None = None,
-    order: float | None = None,
-    both: bool = False,
-    certified: bool = False,
-    unit: Information = "nats",
-    **sampling: Any,
+    quantity: str, mixtures: Sequence[tuple[str, GaussianMixture]], given: Mapping[str, Any], **sampling: Any
 ) -> DivergenceTable:
     """Compute a quantity of the mixtures, each with the name that the answer shows; ``sampling`` is passed on.
 
+    ``given`` has the options epsilon, order, both, certified and unit; None or False stands for one that is left out.
     A KeyboardInterrupt carries the table of the bounds reached so far as ``best``, if there are any.
     """
     if quantity not in QUANTITIES:
         raise DomainError(f"quantity must be one of {', '.join(QUANTITIES)}; got {quantity!r}. Choose one of these.")
     entry = QUANTITIES[quantity]
-    arguments = {
-        "both": both or None, "certified": certified or None, "epsilon": epsilon, "order": order,
-        "unit": None if unit == "nats" else unit,
-    }  # fmt: skip
-    for name, value in arguments.items():
-        if value is not None and name not in entry.takes:
+    options = {name: value for name, value in given.items() if value is not None and value is not False}
+    for name in options:
+        if name not in entry.takes:
             owners = ", ".join(other_name for other_name, other in QUANTITIES.items() if name in other.takes)
             raise DomainError(f"--{name} must be left out for {quantity}; got it. It belongs to {owners}.")
-    options: dict[str, Any] = {name: value for name, value in arguments.items() if value is not None and name != "unit"}
+    unit: Information = options.pop("unit", "nats")
     if "epsilon" in entry.takes:
-        options["epsilon"] = _epsilon_grid("0" if epsilon is None else epsilon)
+        options["epsilon"] = build_grid(
+            "epsilon", options.get("epsilon", "0"), "at least 0 and finite", lambda x: (x >= 0) & (x < math.inf),
+            "Epsilons are in nats.",
+        )  # fmt: skip
     if "order" in entry.takes:
-        options["order"] = 2.0 if order is None else order
+        options.setdefault("order", 2.0)
     function = getattr(import_module(f"fastpriv.divergences.{entry.module}"), entry.name)
     names, distributions = zip(*mixtures, strict=True)
 
@@ -287,15 +283,3 @@ def check_destination(path: str | os.PathLike[str]) -> Path:
         raise DomainError(f"--out must be the name of a file; got the directory {str(path)!r}. Name a file in it.")
     writable_directory(target.parent)
     return target
-
-
-def _epsilon_grid(text: str) -> Any:
-    points = parse_grid(
-        "epsilon", text, "at least 0 and finite", lambda x: (x >= 0) & (x < math.inf), "Epsilons are in nats."
-    )
-    if points.count > _MAX_EPSILONS:
-        raise DomainError(
-            f"epsilon must be a grid of at most {_MAX_EPSILONS:,} points; got {points.count:,}. Take fewer points: "
-            "the curves are smooth."
-        )
-    return points.build()

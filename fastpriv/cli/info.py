@@ -11,6 +11,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from .shared_options import add_shared_options
+
 __all__ = ["add_options", "installation", "run", "show_versions"]
 
 _NEEDED = ("numpy", "scipy", "numba", "joblib")  # packages that fastpriv does not work without, as in pyproject.toml
@@ -19,7 +21,7 @@ _OPTIONAL = ("pandas", "pyarrow", "matplotlib", "tqdm")  # packages that some fu
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_shared_options(parser, json="print JSON")
     parser.epilog = "Example: fastpriv info --json"
     parser.set_defaults(run=run, interrupted="nothing was written.")
 
@@ -49,13 +51,13 @@ def installation() -> dict[str, Any]:
     >>> installation()["instruction set"] in ("baseline", "avx2", "avx512")
     True
     """
-    from .. import __version__
+    from ..base.version import VERSION
     from ..kernels import _special
     from ..kernels.instruction_sets import of_this_machine
 
     affinity = getattr(os, "sched_getaffinity", None)
     return {
-        "fastpriv": __version__,
+        "fastpriv": VERSION,
         "place": str(Path(__file__).parent.parent),
         "instruction set": str(_special.ISA),
         "instruction sets": list(of_this_machine()),

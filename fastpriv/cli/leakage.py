@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +11,9 @@ from ..base.errors import DomainError
 from .shared_options import FIGURE_FORMATS, add_column_options, figure_format, print_text
 
 if TYPE_CHECKING:
+    from ..studies.leakage.leakage_studies import LeakageStudy
     from ..studies.leakage.protections import Protection
     from ..studies.leakage.record_files import LabelledRecords
-    from ..studies.leakage.study_results import LeakageStudy
 
 __all__ = ["add_options", "run"]
 
@@ -62,13 +61,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--share", choices=("gradient", "weights"), default="gradient", help="what a round shares (default: gradient)")
     add("--threshold", metavar="D", type=float, default=float("inf"), help="largest distance at which a reconstruction "
         "counts as a candidate (default: none)")  # fmt: skip
-    add("--utility-rounds", metavar="R", type=int, default=0, help="also train each model so many rounds under each "
-        "protection, and give its accuracy (default: 0)")  # fmt: skip
-    add("--scores", metavar="FILE", help="judge the scores of another tool on the twenty fixed tasks instead (.csv, "
-        ".npz, .parquet); of the other options only --probabilities, --confidence, --out, --figure, --json and "
-        "--quiet apply")  # fmt: skip
-    add("--probabilities", action="store_true", help="the scores are probabilities of being in the batch")
-    add("--write-tasks", metavar="DIR", help="write the twenty fixed tasks for other tools, one .npz each, and end")
     add("--confidence", metavar="P", type=float, default=0.95, help="level of intervals (default: 0.95)")
     add("--seed", metavar="N", type=int, default=0, help="seed (default: 0)")
     add("--n-jobs", metavar="N", type=int, default=-1, help="workers (default: all cores)")
@@ -92,11 +84,7 @@ def run(args: argparse.Namespace) -> int:
     from ..studies.leakage.leakage_pages import save_leakage
     from ..studies.leakage.leakage_studies import leakage_study
 
-    if args.write_tasks is not None:
-        return _write_tasks(args)
     out = args.out if args.out is not None else None if args.json else "fastpriv-leakage"
-    if args.scores is not None:
-        return _judge_scores(args, out)
     figure = figure_format(args)
     if args.seed < 0:
         raise DomainError(f"--seed must be at least 0; got {args.seed}. Take 0.")
@@ -119,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
     study = leakage_study(
         model, data.records, data.labels, grid, attack=attack, pool=pool, batch=args.batch, n_models=args.models,
         n_attacks=args.attacks, rounds=args.rounds, local_steps=args.local_steps, learning_rate=args.learning_rate,
-        share=args.share, threshold=args.threshold, utility_rounds=args.utility_rounds, confidence=args.confidence,
+        share=args.share, threshold=args.threshold, confidence=args.confidence,
         rng=args.seed, store=args.store, n_jobs=args.n_jobs, progress=not args.quiet,
     )  # fmt: skip
     written = [] if out is None else save_leakage(study, data, out, figure=figure, command="fastpriv leakage")
@@ -245,54 +233,12 @@ def _numbers(values: str, text: str) -> list[float]:
 
 
 def _table(study: LeakageStudy) -> str:
-    from ..studies.leakage.leakage_pages import summary_rows
-    from ..studies.membership.study_page import shown
+    from ..base.table import aligned
+    from ..studies.leakage.leakage_pages import grouped_remarks, text_rows
+    from ..studies.membership.studies import shown
 
-    head = ("protection", "C1", "exact C1", "recovered", "best", "distortion", "accuracy")
-    count = len(head) - (study.outcomes[0].accuracy is None)
-    rows = [head[:count], *(row[:count] for row in summary_rows(study))]
-    widths = [max(len(row[j]) for row in rows) for j in range(count)]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    head = ("protection", "C1", "exact C1", "recovered", "best", "distortion")
+    lines = aligned([head, *(row[: len(head)] for row in text_rows(study))])
     lines += ["", f"Attacks that name records at random have a C1 of {shown(study.outcomes[0].estimate.c1_null)}."]
-    remarks: dict[str, list[str]] = {}
-    for one in study.outcomes:
-        if one.remark:
-            remarks.setdefault(one.remark, []).append(one.label)
-    lines += [f"Of {', '.join(names)}: {text}." for text, names in remarks.items()]
+    lines += [f"Of {', '.join(names)}: {text}." for text, names in grouped_remarks(study).items()]
     return "\n".join(lines) + "\n"
-
-
-def _judge_scores(args: argparse.Namespace, out: str | None) -> int:
-    """The scores of another tool, judged."""
-    import json
-
-    from ..base.files import json_safe, writable_directory
-    from ..studies.leakage.leakage_pages import save_scoreboard
-    from ..studies.leakage.task_scores import leakage_scoreboard
-
-    if not os.path.isfile(args.scores):  # before the tasks are made
-        raise DomainError(f"--scores must be an existing file; got {args.scores!r}. Check the path.")
-    if out is not None:
-        writable_directory(out)
-    board = leakage_scoreboard(args.scores, probabilities=args.probabilities, confidence=args.confidence)
-    written = [] if out is None else save_scoreboard(board, out, args.scores, figure=figure_format(args))
-    if args.json:
-        sys.stdout.write(json.dumps(json_safe({"table": board.rows()}), indent=1) + "\n")
-    elif not args.quiet:
-        print_text(f"{board}\n\nWritten: {', '.join(str(path) for path in written)}\n")
-    return 0
-
-
-def _write_tasks(args: argparse.Namespace) -> int:
-    """The fixed tasks, as files."""
-    from ..base.files import writable_directory
-    from ..studies.leakage.tasks import leakage_tasks
-
-    folder = writable_directory(args.write_tasks)
-    paths = []
-    for task in leakage_tasks():
-        paths.append(folder / f"{task.name}.npz")
-        task.to_npz(paths[-1])
-    if not args.quiet:
-        print_text("Written: " + ", ".join(str(path) for path in paths) + "\n")
-    return 0

@@ -20,9 +20,9 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, NoReturn
 
-from .. import __version__
 from ..base.errors import NotConvergedError
 from ..base.escaping import escape_invisible
+from ..base.version import VERSION
 from . import assess, audit, compose, convert, divergence, figures, info, leakage, membership, posterior, sweep
 
 __all__ = ["main", "program_parser"]
@@ -90,7 +90,7 @@ def program_parser() -> argparse.ArgumentParser:
         large="the grid must fit into memory; got less memory than it needs. Take fewer points, or release rounded "
         "values (--bins 256)."
     )
-    parser.add_argument("--version", action="version", version=f"fastpriv {__version__}")
+    parser.add_argument("--version", action="version", version=f"fastpriv {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
     for name, command, text in (
         ("info", info, "versions, instruction set, threads, optional dependencies"),

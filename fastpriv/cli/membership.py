@@ -23,7 +23,6 @@ _ATTRIBUTES = 24  # attributes of the simulated genotypes that are released, unl
 _OWN_ATTRIBUTES = 1000  # the same of a file, which is taken whole up to here: a run of about two minutes of two cores
 _NAME_WIDTH = 60  # columns of a terminal for the name of the file; a longer one is shortened
 _UTILITY = 0.06  # mean absolute noise of the default defences: less than a constant loses, and attacks err
-_ADULT = 2000  # people of the Adult data that are drawn from
 _SETUP_SEED = 0x6D656D62  # keeps the split of people apart from the releases of the same seed
 
 
@@ -52,12 +51,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--utility", metavar="LOSS", type=float, default=_UTILITY, help=f"mean absolute noise of the default defences "
         f"(default: {_UTILITY})")  # fmt: skip
     add("--clip", action="store_true", help="releases are cut to [0, 1]")
-    add("--attack", metavar="NAME", action="append", help="bayes, lmmse, fixed, adaptive, score, tree, svm, logistic "
-        "or network; may be repeated (default: the first five)")  # fmt: skip
-    add("--paper", action="store_true", help="run the comparisons of a paper's figure instead, and its statements that "
-        "are false; only --networks, --releases, --seed, --n-jobs, --store, --out, --figure, --json and --quiet apply")
-    add("--networks", choices=("small", "paper"), default="small", help="of the generators of --paper: small ones, or "
-        "those of the paper, which take an hour (default: small)")  # fmt: skip
+    add("--attack", metavar="NAME", action="append", help="bayes, fixed, adaptive, score, tree, svm, logistic or "
+        "network; may be repeated (default: the first four)")  # fmt: skip
     add("--releases", metavar="R", type=int, default=1000, help="releases of each defence (default: 1000)")
     add("--training", metavar="R", type=int, default=1000, help="releases on which attacks are trained (default: 1000)")
     add("--fpr", metavar="RATE", type=float, default=1e-3, help="at which the TPR is evaluated (default: 0.001)")
@@ -80,15 +75,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compute, print and write; return the exit code."""
     from ..base.files import writable_directory
-    from ..studies.membership.studies import attack_study
-    from ..studies.membership.study_page import save_study
+    from ..studies.membership.studies import StudyOptions, attack_study, save_study
 
     figure = figure_format(args)
     out = args.out if args.out is not None else None if args.json else "fastpriv-membership"
     if args.seed < 0:
         raise DomainError(f"--seed must be at least 0; got {args.seed}. Take 0.")
-    if args.paper:
-        return _run_paper(args, out, figure is not None)
     panel, references, drawn = _people(args)
     prior = _prior(args, panel.n_people)
     size = panel.n_people * args.probability if args.probability is not None else _members(args, panel.n_people)
@@ -98,10 +90,13 @@ def run(args: argparse.Namespace) -> int:
     if not args.json and not args.quiet:  # before the work, and before any number
         print_text(drawn + "\n\n")
         sys.stdout.flush()
+    options = StudyOptions(
+        attacks=args.attack or ["bayes", "fixed", "adaptive", "score"], n_releases=args.releases,
+        n_training=args.training, clip=args.clip, fpr=args.fpr, gamma=args.gamma, confidence=args.confidence,
+    )  # fmt: skip
     study = attack_study(
-        panel, references, prior, defences, attacks=args.attack or ["bayes", "lmmse", "fixed", "adaptive", "score"],
-        n_releases=args.releases, n_training=args.training, clip=args.clip, fpr=args.fpr, gamma=args.gamma,
-        confidence=args.confidence, rng=args.seed, store=args.store, n_jobs=args.n_jobs, progress=not args.quiet,
+        panel, references, prior, defences, options, rng=args.seed, store=args.store, n_jobs=args.n_jobs,
+        progress=not args.quiet,
     )  # fmt: skip
     study = replace(study, settings={**study.settings, "data": drawn})
     written = [] if out is None else save_study(study, out, figure=figure)
@@ -111,48 +106,6 @@ def run(args: argparse.Namespace) -> int:
     elif not args.quiet:
         print_text(_table(study) + "\nWritten: " + ", ".join(str(path) for path in written) + "\n")
     return 0
-
-
-def _run_paper(args: argparse.Namespace, out: str | None, drawn: bool) -> int:
-    """The comparisons of the figure, and the statements."""
-    from ..base.files import writable_directory
-    from ..studies.datasets import genotypes
-    from ..studies.membership.panels import Panel
-    from ..studies.papers.false_statements import paper_statements
-    from ..studies.papers.membership_figure import paper_comparisons
-    from ..studies.papers.membership_page import paper_json, save_paper
-
-    if out is not None:
-        writable_directory(out)
-    found = paper_comparisons(
-        Panel(**genotypes()), _adult_panel(), n_releases=args.releases, networks=args.networks, rng=args.seed,
-        store=args.store, n_jobs=args.n_jobs, progress=not args.quiet,
-    )  # fmt: skip
-    statements = paper_statements()
-    written = [] if out is None else save_paper(found, statements, out, drawn=drawn)
-    if args.json:
-        sys.stdout.write(paper_json(found, statements))
-    elif not args.quiet:
-        names = ", ".join(str(path) for path in written)
-        print_text(f"{found!r}\n\nStatements\n{statements!r}\n\nWritten: {names}\n")
-    return 0
-
-
-def _adult_panel() -> Panel:
-    """The first people of the Adult data as binary attributes: numbers above quartiles, one attribute a category."""
-    import numpy as np
-
-    from ..studies.datasets import ADULT_CATEGORIES, ADULT_COLUMNS, adult
-    from ..studies.membership.panels import Panel
-
-    columns = []
-    for name in ADULT_COLUMNS:
-        numbers = adult(name)[:_ADULT]
-        columns += [numbers > cut for cut in np.unique(np.quantile(numbers, [0.25, 0.5, 0.75]))]
-    for name in ADULT_CATEGORIES:
-        names = adult(name)[:_ADULT]
-        columns += [names == category for category in np.unique(names)]
-    return Panel(np.stack(columns, axis=1))
 
 
 def _people(args: argparse.Namespace) -> tuple[Panel, Panel, str]:
@@ -272,17 +225,12 @@ def _defences(args: argparse.Namespace, attributes: int, size: float) -> dict[st
 
 
 def _table(study: AttackStudy) -> str:
-    from ..studies.membership.study_page import numbers_of, shown
+    from ..base.table import aligned
+    from ..studies.membership.studies import shown
 
     head = ("defence", "attack", "AUC", f"TPR at FPR {study.settings['fpr']:g}", "advantage",
             f"BWMA, gamma={study.settings['gamma']:g}", "utility loss")  # fmt: skip
-    rows = [head, *((one.defence, one.attack, *map(shown, numbers_of(one))) for one in study.outcomes)]
-    widths = [max(len(row[j]) for row in rows) for j in range(len(head))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    remarks: dict[str, list[str]] = {}
-    for one in study.outcomes:
-        if one.remark:
-            remarks.setdefault(one.remark, []).append(f"{one.defence}/{one.attack}")
+    lines = aligned([head, *((one.defence, one.attack, *map(shown, one.numbers())) for one in study.outcomes)])
     lines += ["", f"A constant release would lose {shown(study.constant_loss)} and say nothing (AUC 0.5)."]
-    lines += [f"Of {len(names)} rows: {text}." for text, names in remarks.items()]
+    lines += [f"Of {len(names)} rows: {text}." for text, names in study.remarks().items()]
     return "\n".join(lines) + "\n"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DomainError
-from .shared_options import add_column_options, open_table, print_text, warnings_on_one_line
+from .shared_options import add_column_options, add_shared_options, open_table, print_text, warnings_on_one_line
 
 if TYPE_CHECKING:
     from ..posteriors.result import Posterior
@@ -38,9 +38,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--log-prior", action="store_true", help="the prior's file holds natural logarithms")
     add("--top", metavar="K", type=int, default=10, help="how many of the most probable secrets (default: 10)")
     add("--out", metavar="FILE", help="write all posterior probabilities to this .npy file")
-    add("--n-jobs", metavar="N", type=int, default=-1, help="threads (default: all cores)")
-    add("--json", action="store_true", help="print JSON instead of the table")
-    add("--quiet", action="store_true", help="no progress bar")
+    add_shared_options(parser, "n_jobs", "json", "quiet")
     parser.epilog = "Example: fastpriv posterior likelihoods.npy --prior prior.npy --top 5 --out posterior.npy"
     parser.set_defaults(
         run=run, interrupted="nothing was written.",
@@ -96,18 +94,15 @@ def _npy_array(data: bytes) -> Any:
 
 
 def _table(posterior: Posterior) -> str:
-    from ..base.numerics import rounded_down, rounded_up
+    from ..base.table import aligned, bracket_texts
 
     rows = [("quantity", "value", "at least", "at most", "unit", "kind")]
     numbers = posterior.to_dict()
     for name, number in numbers.items():
         if isinstance(number, dict) and "lower" in number:
-            bracket = (rounded_down(number["lower"], _DIGITS), rounded_up(number["upper"], _DIGITS))
-            value = f"{number['value']:.{_DIGITS}g}"
-            rows.append((name.replace("_", " "), value, *bracket, number["unit"], number["kind"]))
-    widths = [max(len(row[k]) for row in rows) for k in range(6)]
-    text = "".join("  ".join(cell.ljust(widths[k]) for k, cell in enumerate(row)).rstrip() + "\n" for row in rows)
-    text += f"\n{posterior.size} secrets; the most probable is {posterior.map_index}"
+            texts = bracket_texts(number["value"], number["lower"], number["upper"], _DIGITS)
+            rows.append((name.replace("_", " "), *texts, number["unit"], number["kind"]))
+    text = "\n".join(aligned(rows)) + f"\n\n{posterior.size} secrets; the most probable is {posterior.map_index}"
     text += "\n" if posterior.ties == 1 else f", and {posterior.ties - 1} more are as probable\n"
     for index, probability in zip(posterior.top.indices, posterior.top.probabilities, strict=True):
         text += f"{int(index):>{len(str(posterior.size))}}  {float(probability):.{_DIGITS}g}\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,15 +14,36 @@ from ..base.escaping import escape_invisible
 
 if TYPE_CHECKING:
     from ..base.column_files import ColumnFile
+    from ..base.numerics import FloatArray
 
 __all__ = [
-    "FIGURE_FORMATS", "GRID_FORMS", "add_column_options", "figure_format", "open_table", "print_text",
-    "warnings_on_one_line",
+    "FIGURE_FORMATS", "GRID_FORMS", "add_column_options", "add_shared_options", "build_grid", "directory_of_files",
+    "figure_format", "open_table", "print_result", "print_text", "warnings_on_one_line",
 ]  # fmt: skip
 
 FIGURE_FORMATS = ("png", "svg", "pdf", "none")  # choices of --figures; "none" draws nothing
 # The three ways to write a grid, for the help texts.
 GRID_FORMS = "numbers (1,2,5), start:stop:count (equal steps) or start..stop:count (equal ratios)"
+
+_MAX_POINTS = 100_000  # of a grid of epsilons or deltas: the curves are smooth, and each point costs an evaluation
+# The options that several commands have, by name.
+_SHARED_OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "confidence": {"metavar": "P", "type": float, "default": 0.95, "help": "level of intervals (default: 0.95)"},
+    "figure": {"choices": FIGURE_FORMATS, "help": "kind of picture (default: png if matplotlib is installed)"},
+    "json": {"action": "store_true", "help": "print JSON instead of the table"},
+    "n_jobs": {"metavar": "N", "type": int, "default": -1, "help": "threads (default: all cores)"},
+    "out": {"metavar": "DIR", "help": "directory for the files"},
+    "quiet": {"action": "store_true", "help": "no progress bar"},
+    "seed": {"metavar": "N", "type": int, "help": "the same seed gives the same random numbers"},
+    "unit": {"choices": ("nats", "bits"), "help": "of amounts of information (default: nats)"},
+}
+
+
+def add_shared_options(parser: argparse.ArgumentParser, *names: str, **texts: str) -> None:
+    """Add options that several commands have: ``names`` with their usual help text, ``texts`` with one of their own."""
+    for name in names + tuple(texts):
+        words = dict(_SHARED_OPTIONS[name])
+        parser.add_argument(f"--{name.replace('_', '-')}", **words | {"help": texts.get(name, words["help"])})
 
 
 def add_column_options(parser: argparse.ArgumentParser) -> None:
@@ -38,6 +59,25 @@ def add_column_options(parser: argparse.ArgumentParser) -> None:
         "--header", action=argparse.BooleanOptionalAction, help="names stand in line 1, or they do not (default: they "
         "do unless it holds numbers alone; columns are then called 1, 2, ...)",
     )  # fmt: skip
+
+
+def build_grid(name: str, text: str, constraint: str, valid: Callable[[FloatArray], Any], remedy: str) -> FloatArray:
+    """Return the points of a grid of epsilons or deltas."""
+    from ..base.errors import DomainError
+    from ..base.grids import parse_grid
+
+    points = parse_grid(name, text, constraint, valid, remedy)
+    if points.count > _MAX_POINTS:
+        raise DomainError(
+            f"{name} must be a grid of at most {_MAX_POINTS:,} points; got {points.count:,}. Take fewer points: the "
+            "curves are smooth."
+        )
+    return points.build()
+
+
+def directory_of_files(args: argparse.Namespace) -> str | None:
+    """Return the directory of --out; without it that of the command, and with --json none."""
+    return args.out if args.out is not None or args.json else f"fastpriv-{args.files}"
 
 
 def figure_format(args: argparse.Namespace) -> Literal["png", "svg", "pdf"] | None:
@@ -56,6 +96,16 @@ def open_table(args: argparse.Namespace, path: str, data: bytes | None = None) -
     if path != "-":
         return ColumnFile(path, **dialect)
     return ColumnFile("standard input", data=sys.stdin.buffer.read() if data is None else data, **dialect)
+
+
+def print_result(args: argparse.Namespace, result: Any, text: str, written: Sequence[Any]) -> None:
+    """Print the result of a command as JSON with --json, else the text with the names of the files, as asked."""
+    if args.json:
+        sys.stdout.writelines(result.json_pieces())
+    elif not args.quiet:
+        print_text(text + "\n")
+        if written:
+            print_text("\nWritten: " + ", ".join(map(str, written)) + "\n")
 
 
 def print_text(text: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..base.errors import DomainError
 from ..base.escaping import escape_invisible
-from .shared_options import print_text
+from .shared_options import add_shared_options, print_text
 
 __all__ = ["add_options", "run"]
 
@@ -31,7 +31,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add("--table", metavar="FILE", help="rows of settings: CSV or Parquet")
     add("--replicates", metavar="N", type=int, help="how often each cell is evaluated (default: 1)")
-    add("--seed", metavar="N", type=int, help="of random numbers, for functions with a parameter rng")
     add("--store", metavar="FILE", help="where finished cells are kept; what is there is not computed again")
     add("--fresh", action="store_true", help="empty the store first")
     add("--out", metavar="FILE", help="the table, .parquet or .csv (default: CSV on standard output without --store)")
@@ -39,10 +38,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--status", metavar="STORE", help="how far the sweep of this store is, also while it runs")
     add("--shard", metavar="I/N", help="the I-th of N parts, I from 1, with a store of its own")
     add("--merge", metavar="STORE", nargs="+", default=[], help="copy the cells of the stores of shards; compute none")
-    add("--n-jobs", metavar="N", type=int, default=-1, help="workers (default: all cores)")
     add("--list", action="store_true", help="all quantities by name, with their parameters")
-    add("--json", action="store_true", help="print JSON instead of text")
-    add("--quiet", action="store_true", help="no progress, no summary")
+    add_shared_options(
+        parser, seed="of random numbers, for functions with a parameter rng", n_jobs="workers (default: all cores)",
+        json="print JSON instead of text", quiet="no progress, no summary",
+    )  # fmt: skip
     parser.epilog = (
         "Example: fastpriv sweep subsampled_gaussian_delta --grid sigma=0.5..5:50 --grid q=0.001,0.01 --grid "
         "epsilon=0:5:26 --store sweep.db --out sweep.parquet"
@@ -90,14 +90,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print_quantities(args: argparse.Namespace) -> int:
+    from ..base.table import aligned
     from ..sweeps.quantities import quantity_names
 
     names = quantity_names()
     if args.json:
         sys.stdout.write(json.dumps(names, indent=1) + "\n")
     else:
-        width = max(map(len, names))
-        print_text("".join(f"{name:{width}}  {parameters}\n" for name, parameters in names.items()))
+        print_text("".join(f"{line}\n" for line in aligned(list(names.items()))))
     return 0
 
 

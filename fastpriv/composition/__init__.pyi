@@ -1,3 +1,4 @@
+from ..pairs.measured_losses import PrivacyLossDistribution as PrivacyLossDistribution
 from .advantages import advantage as advantage
 from .advantages import bayes_risk as bayes_risk
 from .advantages import membership_advantage_bound as membership_advantage_bound
@@ -9,9 +10,9 @@ from .comparison import OrderCounterexample as OrderCounterexample
 from .comparison import compare_mechanisms as compare_mechanisms
 from .comparison import trade_off_excess as trade_off_excess
 from .compositions import Composition as Composition
+from .compositions import certified_curves as certified_curves
 from .compositions import compose as compose
 from .gaussian_fits import gaussian_dp_fit as gaussian_dp_fit
-from .measured_losses import PrivacyLossDistribution as PrivacyLossDistribution
 from .random_allocation import BallsInBins as BallsInBins
 from .random_allocation import RandomAllocation as RandomAllocation
 from .targets import largest_count as largest_count

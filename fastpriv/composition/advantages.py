@@ -21,10 +21,11 @@ from ..base.estimate import Estimate, NumberLike
 from ..base.monotone import monotone
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
 from ..conversions.differential_privacy import membership_advantage_from_dp
-from .compositions import pair_of
+from ..pairs.curve_pairs import PrivacyCurves
+from ..pairs.log_bounds import certified
+from .compositions import certified_curves
 from .engines import Quantity, gaussian_bounds
 from .group_privacy import group_pair, group_size
-from .pairs import Pair, certified
 from .trade_off import curve_of_pair
 
 __all__ = ["advantage", "bayes_risk", "membership_advantage_bound", "privacy_profile", "reconstruction_robustness"]
@@ -67,7 +68,7 @@ def advantage(p: Any, q: Any = None) -> Estimate:
     >>> risk.advantage([0.75, 0.25], [0.25, 0.75]).value
     0.5
     """
-    return certified(pair_of(p, q).forward, np.zeros(()))
+    return certified(certified_curves(p, q).forward, np.zeros(()))
 
 
 def bayes_risk(p: Any, q: Any = None, prior: ArrayLike = 0.5) -> Estimate:
@@ -104,7 +105,7 @@ def bayes_risk(p: Any, q: Any = None, prior: ArrayLike = 0.5) -> Estimate:
     >>> risk.bayes_risk(GaussianMechanism(1.0, 1.0), None, [0.1, 0.5]).value.round(6)
     array([0.098664, 0.308538])
     """
-    pair = pair_of(p, q).worst()
+    pair = certified_curves(p, q).worst()
     pi = validate.real("prior", prior, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
     least = np.minimum(pi, 1.0 - pi)
     with np.errstate(divide="ignore"):
@@ -141,7 +142,9 @@ def bayes_risk(p: Any, q: Any = None, prior: ArrayLike = 0.5) -> Estimate:
     )  # fmt: skip
 
 
-def _complement_bounds(pair: Pair, below: FloatArray, above: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+def _complement_bounds(
+    pair: PrivacyCurves, below: FloatArray, above: FloatArray
+) -> tuple[FloatArray, FloatArray] | None:
     """Bounds of 1 - delta between two epsilons >= 0, which rises, with digits of its own: integral of min(p, x q) is
     P(L <= epsilon) + x Q(L > epsilon). None where a pair is known by its curves alone."""
     low: Any
@@ -173,7 +176,9 @@ def _complement_bounds(pair: Pair, below: FloatArray, above: FloatArray) -> tupl
             high = np.nan_to_num(second[2, 1] + next_above(next_above(np.exp(above), 2) * second[1, 1]), nan=1.0)
     elif pair.discrete is not None:
         p, q = pair.discrete.p.astype(np.longdouble), pair.discrete.q.astype(np.longdouble)
-        gap = 1.1 * max(pair.discrete.p_gap, pair.discrete.q_gap) + (p.size + 40) * float(np.finfo(np.longdouble).eps)
+        gap = 1.1 * max(pair.discrete.p_relative_error, pair.discrete.q_relative_error) + (p.size + 40) * float(
+            np.finfo(np.longdouble).eps
+        )
         with np.errstate(over="ignore", invalid="ignore"):
             low, high = (
                 np.array([np.minimum(p, np.where(q > 0, np.exp(np.longdouble(e)) * q, 0)).sum() for e in level])
@@ -223,7 +228,7 @@ def reconstruction_robustness(p: Any, q: Any = None, baseline: ArrayLike = 0.01)
     >>> risk.reconstruction_robustness(GaussianMechanism(1.0, 1.0), None, [0.001, 0.1]).value.round(6)
     array([0.018298, 0.389144])
     """
-    pair = pair_of(p, q).worst()
+    pair = certified_curves(p, q).worst()
     rates = validate.real("baseline", baseline, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
     return curve_of_pair(pair.swapped(), rates, power=True)
 
@@ -305,7 +310,7 @@ def privacy_profile(p: Any, q: Any = None, epsilon: ArrayLike = 0.0, *, group: A
     array([0.65803, 0.5    , 0.33782])
     """
     records = group_size(group)
-    pair = group_pair(pair_of(p, q), records)
+    pair = group_pair(certified_curves(p, q), records)
     levels = validate.real("epsilon", epsilon)
     numbers: FloatArray = np.empty((3, *levels.shape))
     positive = np.asarray(levels >= 0)

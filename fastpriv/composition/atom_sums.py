@@ -37,9 +37,9 @@ import numpy as np
 
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray, IntArray, LongDoubleArray, next_above, next_below
 from ..kernels import _type_sums
-from .discretised_losses import PrivacyLoss
-from .log_bounds import LogBounds
-from .steps import AtomStep
+from ..pairs.discretised_losses import PrivacyLoss
+from ..pairs.log_bounds import LogBounds
+from ..pairs.protocol import DominatingPair
 from .tilted_transforms import composed_log_bounds, infinite_log_mass
 from .type_weights import WEIGHT_ERROR, count_weights, count_windows, exact, logarithm, pair, sum_above, sum_below
 
@@ -147,16 +147,20 @@ class _TiltedTable:
         return lower, upper
 
 
-def atom_bounds(steps: Sequence[AtomStep], epsilon: FloatArray, quantity: Quantity = "delta") -> LogBounds | None:
-    """Bounds of the logarithms at each epsilon >= 0; None where the types are too many."""
+def atom_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Quantity = "delta") -> LogBounds | None:
+    """Bounds of the logarithms at each epsilon >= 0; None where a pair has no atoms or the types are too many."""
+    draws = [(*pair.atoms, pair.count) for pair in pairs if pair.atoms is not None]
+    if len(draws) < len(pairs):
+        return None
     infinite = (-math.inf, -math.inf)
     if quantity == "delta":
-        infinite = infinite_log_mass([(math.fsum(step.p[step.q == 0.0]), step.count) for step in steps])
-    if len(steps) == 1 and steps[0].count == 1:
-        return _log_bounds(_one_draw(steps[0], epsilon, quantity), infinite, steps[0].p.size, "sum over outcomes")
-    if any(step.p.size > _MOST_ATOMS for step in steps):
+        infinite = infinite_log_mass([(math.fsum(p[q == 0.0]), count) for p, q, count in draws])
+    if len(draws) == 1 and draws[0][2] == 1:
+        p, q, _ = draws[0]
+        return _log_bounds(_one_draw(p, q, epsilon, quantity), infinite, p.size, "sum over outcomes")
+    if any(p.size > _MOST_ATOMS for p, _, _ in draws):
         return None
-    atoms = [_atoms(step) for step in steps if step.count > 0]
+    atoms = [_atoms(p, q, count) for p, q, count in draws if count > 0]
     bounds, size = np.full((2, epsilon.size), -math.inf), 0
     if any(not one.losses for one in atoms):  # no type has a finite loss
         return _log_bounds(bounds, infinite, size)
@@ -182,13 +186,13 @@ def atom_bounds(steps: Sequence[AtomStep], epsilon: FloatArray, quantity: Quanti
     return _log_bounds(bounds, infinite, size)
 
 
-def _one_draw(step: AtomStep, epsilon: FloatArray, quantity: Quantity) -> FloatArray:
+def _one_draw(p: FloatArray, q: FloatArray, epsilon: FloatArray, quantity: Quantity) -> FloatArray:
     """Bounds of the logarithms for one draw, shape (2, n): with y = l - epsilon > 0 an outcome adds p (1 - e^-y), or
     p e^-y to the tail; y is right to a few units in the last place where it is above ``_DD_ERROR`` of l.
     """
-    kept = (step.p > 0.0) & (step.q > 0.0)
-    leading, trailing = _type_sums.losses(step.p[kept], step.q[kept])
-    p, vague = np.ldexp(step.p[kept], _DRAW_SHIFT), _DD_ERROR * np.abs(leading)
+    kept = (p > 0.0) & (q > 0.0)
+    leading, trailing = _type_sums.losses(p[kept], q[kept])
+    p, vague = np.ldexp(p[kept], _DRAW_SHIFT), _DD_ERROR * np.abs(leading)
     bounds = np.full((2, epsilon.size), -math.inf)
     for index, level in enumerate(epsilon.tolist()):
         y = (leading - level) + trailing
@@ -283,10 +287,10 @@ def _log_bounds(
     return LogBounds(np.clip(value, lower, upper), lower, upper, {"types": size}, method)
 
 
-def _atoms(step: AtomStep) -> _Atoms:
+def _atoms(p: FloatArray, q: FloatArray, count: int) -> _Atoms:
     """Outcomes of one ratio joined; their order is that of their losses."""
-    kept = (step.p > 0.0) & (step.q > 0.0)
-    p, q = step.p[kept], step.q[kept]
+    kept = (p > 0.0) & (q > 0.0)
+    p, q = p[kept], q[kept]
     leading, trailing = _type_sums.losses(p, q)
     joined: dict[tuple[float, float], Fraction] = {}
     for x, key in zip(p, zip(leading.tolist(), trailing.tolist(), strict=True), strict=True):
@@ -298,7 +302,7 @@ def _atoms(step: AtomStep) -> _Atoms:
         i, j = int(leading.argmax()), int(leading.argmin())
         symmetric = Fraction(p[i]) * Fraction(p[j]) == Fraction(q[i]) * Fraction(q[j])
     return _Atoms([exact(key) for key in keys], [logarithm(x) for x in masses], np.array([float(x) for x in masses]),
-                  np.array([key[0] for key in keys]), step.count, symmetric)  # fmt: skip
+                  np.array([key[0] for key in keys]), count, symmetric)  # fmt: skip
 
 
 def _saddle_point(atoms: Sequence[_Atoms], level: float, least: float) -> float:
@@ -369,9 +373,7 @@ def _counts(one: _Atoms, theta: float, draws: int, first: IntArray, last: IntArr
     centre = Fraction(math.log(draws) - _log_tilted_mass(one, theta))  # any number near this one would do
     slopes = [log + Fraction(theta) * loss + centre for log, loss in zip(one.logs, one.losses, strict=True)]
     weights, log_scale, left_out = count_weights(slopes, _tilted(one, theta), draws, first, last)
-    return _WeightedCounts(
-        one.losses, [int(n) for n in first], weights, draws, log_scale - draws * centre, left_out
-    )
+    return _WeightedCounts(one.losses, [int(n) for n in first], weights, draws, log_scale - draws * centre, left_out)
 
 
 def _two_sides(one: _Atoms, theta: float, budget: float) -> _TiltedTable | None:

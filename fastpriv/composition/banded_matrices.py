@@ -61,11 +61,12 @@ from ..base.estimate import Estimate
 from ..base.numerics import FloatArray
 from ..base.random_streams import RNGLike
 from ..kernels import _matrix_product
+from ..pairs.allocations import IMPROVED_DELTAS, AllocationPair
+from ..pairs.few_bins import MAX_FEW_BINS, few_bins_pair
+from ..pairs.protocol import BoundingPairs
 from ..sampling.statistics.confidence_sequences import BoundedMean
-from .few_bins import MAX_FEW_BINS, few_bins_curves
 from .mixture_sampling import Covariances, Proposals, fitted_proposals, log_remainder
-from .random_allocation import IMPROVED_DELTAS, StructuredSampling, allocation_curves
-from .steps import BoundingSteps, CurveStep
+from .random_allocation import StructuredSampling
 
 __all__ = ["BandedMatrixMechanism"]
 
@@ -182,16 +183,14 @@ class BandedMatrixMechanism(StructuredSampling):
         """
         return math.hypot(*self.coefficients.tolist()) * math.sqrt(self.epochs) * self.sensitivity / self.sigma
 
-    def _steps(self, deltas: tuple[float, float] = IMPROVED_DELTAS) -> BoundingSteps:
+    def _bounding_pairs(self, deltas: tuple[float, float] = IMPROVED_DELTAS) -> BoundingPairs:
         few = self.bins // self.coefficients.size
-        above, below = (allocation_curves(self.scale, steps, deltas) for steps in (few, self.bins))
-        exact = None
+        dominating, dominated = (AllocationPair(self.scale, steps, False, deltas, 1) for steps in (few, self.bins))
         if self.bins <= MAX_FEW_BINS:
-            exact = few_bins_curves(self._exact_covariances(), above, below)
-        if exact is not None:
-            return BoundingSteps((CurveStep(*exact, 1),))
-        alternatives = () if few == self.bins else ((CurveStep(*below, 1),),)
-        return BoundingSteps((CurveStep(*above, 1),), alternatives)
+            exact = few_bins_pair(self._exact_covariances(), dominating, dominated)
+            if exact is not None:
+                return BoundingPairs((exact,))
+        return BoundingPairs((dominating,), () if few == self.bins else ((dominated,),))
 
     def _exact_covariances(self) -> tuple[Fraction, ...]:
         """G_0d without rounding."""

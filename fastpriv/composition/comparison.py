@@ -36,8 +36,10 @@ from ..base import validate
 from ..base.errors import DomainError
 from ..base.estimate import Estimate, Result
 from ..base.numerics import FloatArray, LongDoubleArray, next_above, next_below
-from .compositions import pair_of
-from .pairs import DiscretePair, Pair, certified
+from ..pairs.curve_pairs import PrivacyCurves
+from ..pairs.discrete_pairs import DiscretePair
+from ..pairs.log_bounds import certified
+from .compositions import certified_curves
 from .trade_off import curve_of_pair
 
 __all__ = ["MechanismComparison", "OrderCounterexample", "compare_mechanisms", "trade_off_excess"]
@@ -181,7 +183,7 @@ def compare_mechanisms(pair_1: Any, pair_2: Any, *, tolerance: ArrayLike = _TOLE
     """
     pairs = [
         validate.with_argument_name("p must be a", f"{name} must be a", partial(
-            pair_of, *(one if isinstance(one, tuple) and len(one) == 2 else (one, None))
+            certified_curves, *(one if isinstance(one, tuple) and len(one) == 2 else (one, None))
         )).worst() for name, one in (("pair_1", pair_1), ("pair_2", pair_2))
     ]  # fmt: skip
     most = validate.scalar("tolerance", tolerance, "from 1e-15 to 0.1", lambda x: (x >= 1e-15) & (x <= 0.1))
@@ -254,7 +256,7 @@ def trade_off_excess(p: Any, q: Any = None, *, trade_off: Any, tolerance: ArrayL
     >>> risk.trade_off_excess(mechanism, trade_off=lambda a: conversions.tradeoff_from_gdp(0.9, a)).value
     0.0398776...
     """
-    pair = pair_of(p, q).worst()
+    pair = certified_curves(p, q).worst()
     most = validate.scalar("tolerance", tolerance, "from 1e-15 to 0.1", lambda x: (x >= 1e-15) & (x <= 0.1))
     if not callable(trade_off):
         raise DomainError(
@@ -279,7 +281,7 @@ def trade_off_excess(p: Any, q: Any = None, *, trade_off: Any, tolerance: ArrayL
                     method="chords of the function over lines of the trade-off curve")  # fmt: skip
 
 
-def _function_and_beta(pair: Pair, trade_off: Any, alpha: FloatArray) -> LongDoubleArray:
+def _function_and_beta(pair: PrivacyCurves, trade_off: Any, alpha: FloatArray) -> LongDoubleArray:
     """Lower and upper bounds of a function that a caller passes, and of beta."""
     answer = trade_off(alpha)
     sides = answer.arrays()[1:] if isinstance(answer, Estimate) else (np.asarray(answer, dtype=np.float64),) * 2
@@ -292,11 +294,11 @@ def _function_and_beta(pair: Pair, trade_off: Any, alpha: FloatArray) -> LongDou
     return np.stack([*sides, np.asarray(beta.lower), np.asarray(beta.upper)]).astype(np.longdouble)
 
 
-def _is_small(pair: Pair) -> bool:
+def _is_small(pair: PrivacyCurves) -> bool:
     return pair.discrete is not None and pair.discrete.p.size <= _MAX_OUTCOMES
 
 
-def _excesses_of_normal_pairs(first: Pair, second: Pair) -> list[tuple[float, float, float]]:
+def _excesses_of_normal_pairs(first: PrivacyCurves, second: PrivacyCurves) -> list[tuple[float, float, float]]:
     """The order of distance / sigma, decided exactly; the excess of the larger one from the curves."""
     left, right = (_squared_distance(pair) for pair in (first, second))
     found = _excesses_of_curves(first, second, _TOLERANCE)
@@ -304,7 +306,7 @@ def _excesses_of_normal_pairs(first: Pair, second: Pair) -> list[tuple[float, fl
             for no_excess, one in zip((left <= right, right <= left), found, strict=True)]  # fmt: skip
 
 
-def _squared_distance(pair: Pair) -> Fraction:
+def _squared_distance(pair: PrivacyCurves) -> Fraction:
     if pair.squared_distance is not None:
         return pair.squared_distance
     distance, sigma = map(Fraction, pair.gaussian or ())
@@ -347,7 +349,7 @@ def _polygon(p: list[Fraction], q: list[Fraction], points: list[Fraction]) -> li
     return heights
 
 
-def _excesses_of_curves(first: Pair, second: Pair, most: float) -> list[tuple[float, float, float]]:
+def _excesses_of_curves(first: PrivacyCurves, second: PrivacyCurves, most: float) -> list[tuple[float, float, float]]:
     """Bounds of the largest D_1 - D_2 and D_2 - D_1, each with an epsilon where the lower bound is attained."""
     epsilon = np.concatenate([-_EPSILONS[::-1], [0.0], _EPSILONS])
     curves: list[Any] = [_bounds_to_the_end(pair, epsilon, most) for pair in (first, second)]
@@ -380,7 +382,9 @@ def _excesses_of_curves(first: Pair, second: Pair, most: float) -> list[tuple[fl
     return found
 
 
-def _bounds_to_the_end(pair: Pair, epsilon: FloatArray, most: float) -> tuple[LongDoubleArray, LongDoubleArray]:
+def _bounds_to_the_end(
+    pair: PrivacyCurves, epsilon: FloatArray, most: float
+) -> tuple[LongDoubleArray, LongDoubleArray]:
     """``_both_bounds`` at rising epsilons with their opposites: where a curve is as good as at its end, that is what
     bounds it, as both fall.
     """
@@ -404,7 +408,7 @@ def _bounds_to_the_end(pair: Pair, epsilon: FloatArray, most: float) -> tuple[Lo
     return _in_extended_precision(epsilon, np.concatenate([rows[1][:, :0:-1], rows[0]], axis=1))
 
 
-def _both_bounds(pair: Pair, epsilon: FloatArray) -> tuple[LongDoubleArray, LongDoubleArray]:
+def _both_bounds(pair: PrivacyCurves, epsilon: FloatArray) -> tuple[LongDoubleArray, LongDoubleArray]:
     """Lower and upper bounds of D at real epsilons, in extended precision."""
     bounds = np.empty((2, epsilon.size))
     positive = epsilon >= 0.0
@@ -441,7 +445,7 @@ def _interval_excesses(x: Any, upper: Any, low: Any, high: Any) -> LongDoubleArr
     return np.asarray(np.maximum(ends, chord - line) + _ROUNDING)
 
 
-def _counterexample(name: str, pairs: list[Pair], epsilon: float) -> OrderCounterexample:
+def _counterexample(name: str, pairs: list[PrivacyCurves], epsilon: float) -> OrderCounterexample:
     """Both curves at this epsilon, at the alpha of a test and at a prior that belong to it."""
     worse = pairs[0] if name == "first" else pairs[1]
     deltas = [_estimate(*_both_bounds(pair, np.array([epsilon]))) for pair in pairs]

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -40,15 +39,15 @@ from ..base.numerics import (
 )
 from ..mechanisms.laplace import LaplaceMechanism
 from ..mechanisms.subsampled_gaussian import PoissonSampledGaussian
+from ..pairs.curve_pairs import PairObject, PrivacyCurves, pair_of_curves, refuse_second
+from ..pairs.log_bounds import LogBounds
+from ..pairs.protocol import BoundingPairs, DominatingPair
+from ..pairs.readers import ReadPair, has_groups, pair_text, read_group, read_pair
 from . import engines, epsilon_search
 from .closing_checks import WIDENED, checked, reconciled
-from .log_bounds import LogBounds
-from .pairs import Pair, PairObject, pair_of_curves, refuse_second
 from .renyi_sums import renyi_bounds
-from .step_readers import ReadPair, has_groups, pair_text, read_group, read_pair
-from .steps import AtomStep, BoundingSteps, LaplaceStep, MixtureStep, Step
 
-__all__ = ["Composition", "Direction", "compose", "largest_loss_of", "pair_of"]
+__all__ = ["Composition", "Direction", "certified_curves", "compose", "largest_loss_of"]
 
 Direction: TypeAlias = Literal["forward", "backward", "worst"]
 
@@ -136,8 +135,8 @@ class Composition(PairObject):
 
     Parameters
     ----------
-    forward_steps, backward_steps : BoundingSteps
-        The steps of P against Q, and of Q against P, as ``fastpriv/composition/steps.py`` has them.
+    forward_pairs, backward_pairs : BoundingPairs
+        The pairs of P against Q, and of Q against P, as ``fastpriv/composition/pairs.py`` has them.
     count : int
         Number of releases.
     ordered : bool
@@ -147,7 +146,7 @@ class Composition(PairObject):
 
     Notes
     -----
-    Compositions are immutable, equal when their steps are, hashable and picklable. They are pairs themselves: for
+    Compositions are immutable, equal when their pairs are, hashable and picklable. They are pairs themselves: for
     ``compose``, ``fastpriv.composition`` and ``fastpriv.adapters``.
 
     ``direction`` of the methods is ``"forward"``, P against Q, ``"backward"``, Q against P in every release, or
@@ -165,20 +164,20 @@ class Composition(PairObject):
     inf
     """
 
-    __slots__ = ("backward_steps", "count", "forward_steps", "ordered", "releases")
-    _fields = ("forward_steps", "backward_steps", "count", "ordered")
+    __slots__ = ("backward_pairs", "count", "forward_pairs", "ordered", "releases")
+    _fields = ("forward_pairs", "backward_pairs", "count", "ordered")
 
-    forward_steps: BoundingSteps
-    backward_steps: BoundingSteps
+    forward_pairs: BoundingPairs
+    backward_pairs: BoundingPairs
     count: int
     ordered: bool
     releases: tuple[Release, ...]
 
     def __init__(
-        self, forward_steps: BoundingSteps, backward_steps: BoundingSteps, count: int, ordered: bool,
+        self, forward_pairs: BoundingPairs, backward_pairs: BoundingPairs, count: int, ordered: bool,
         releases: tuple[Release, ...] = (),
     ) -> None:  # fmt: skip
-        self._set(forward_steps=forward_steps, backward_steps=backward_steps, count=count, ordered=ordered,
+        self._set(forward_pairs=forward_pairs, backward_pairs=backward_pairs, count=count, ordered=ordered,
                   releases=releases)  # fmt: skip
 
     def __reduce__(self) -> Any:
@@ -196,7 +195,7 @@ class Composition(PairObject):
         True
         """
         releases = tuple(one.reversed() for one in self.releases)
-        return Composition(self.backward_steps, self.forward_steps, self.count, self.ordered, releases)
+        return Composition(self.backward_pairs, self.forward_pairs, self.count, self.ordered, releases)
 
     @property
     def infinite_loss(self) -> Estimate:
@@ -210,7 +209,7 @@ class Composition(PairObject):
         >>> compose(([0.75, 0.25], [1.0, 0.0]), 2).infinite_loss.value
         0.4375
         """
-        ends = [np.array(_infinite_log_mass(steps)) for steps in self._directions(None)]
+        ends = [np.array(_infinite_log_mass(pairs)) for pairs in self._directions(None)]
         low, high = np.maximum.reduce(ends)
         value = high if low == high else low + 0.5 * (high - low) if low > -math.inf else high
         logs = Estimate(float(value), float(low), float(high), kind="certified", unit="log probability",
@@ -324,9 +323,10 @@ class Composition(PairObject):
             rounding = np.zeros(logs.shape)
         directions = self._directions(direction)
         found = epsilon_search.least_epsilon(
-            lambda levels: _worst([_curve(steps, levels) for steps in directions], levels),
-            logs.ravel(), rounding.ravel(),
-            np.maximum.reduce([np.array(_infinite_log_mass(steps)) for steps in directions]),
+            lambda levels: _worst([_curve(pairs, levels) for pairs in directions], levels),
+            logs.ravel(),
+            rounding.ravel(),
+            np.maximum.reduce([np.array(_infinite_log_mass(pairs)) for pairs in directions]),
             lambda: tuple(map(max, zip(*map(largest_loss_of, directions), strict=True))),
         )
         if direction is None:
@@ -432,9 +432,9 @@ class Composition(PairObject):
         rows, method = np.empty((2, orders.size)), ""
         for i, one in enumerate(orders.ravel().tolist()):
             if one == math.inf:
-                found = [(*largest_loss_of(steps), "largest losses") for steps in directions]
+                found = [(*largest_loss_of(pairs), "largest losses") for pairs in directions]
             else:
-                found = [renyi_bounds(steps, one) for steps in directions]
+                found = [renyi_bounds(pairs, one) for pairs in directions]
             rows[:, i] = [max(bounds[k] for bounds in found) for k in (0, 1)]
             method = found[0][2]
         low, high = (row.reshape(orders.shape) for row in rows)
@@ -442,46 +442,46 @@ class Composition(PairObject):
             value = np.where(np.isfinite(high), low + 0.5 * (high - low), high)
         return Estimate(value, low, high, kind="certified", unit="nats", method=method)
 
-    def _as_pair(self) -> Pair:
-        def curve(steps: BoundingSteps) -> Callable[[FloatArray], Estimate]:
-            return lambda epsilon: self._estimate([steps], np.asarray(epsilon, dtype=np.float64)).to("probability")
+    def _privacy_curves(self) -> PrivacyCurves:
+        def curve(pairs: BoundingPairs) -> Callable[[FloatArray], Estimate]:
+            return lambda epsilon: self._estimate([pairs], np.asarray(epsilon, dtype=np.float64)).to("probability")
 
-        forward = curve(self.forward_steps)
-        backward = forward if self.forward_steps == self.backward_steps else curve(self.backward_steps)
-        exact = not (self.forward_steps.below or self.backward_steps.below)
+        forward = curve(self.forward_pairs)
+        backward = forward if self.forward_pairs == self.backward_pairs else curve(self.backward_pairs)
+        exact = not (self.forward_pairs.dominated or self.backward_pairs.dominated)
         square: Fraction | None = None
         distance: Any = None
-        steps = self.forward_steps.above
-        if exact and steps and not any(getattr(step, "p_gap", 0.0) or getattr(step, "q_gap", 0.0) for step in steps):
-            square = engines.squared_gaussian_distance(steps)
+        pairs = self.forward_pairs.dominating
+        if exact and pairs and not any(pair.p_relative_error or pair.q_relative_error for pair in pairs):
+            square = engines.squared_gaussian_distance(pairs)
             distance = engines.extended_root(square) if square else 0.0 if square == 0 else None
-        return Pair(
+        return PrivacyCurves(
             forward, backward, of_one_pair=exact, ordered=self.ordered or forward is backward,
             gaussian=None if distance is None else (distance, 1.0), squared_distance=square,
-            tails=(lambda e: _tails(self.forward_steps, e), lambda e: _tails(self.backward_steps, e)),
+            tails=(lambda e: _tails(self.forward_pairs, e), lambda e: _tails(self.backward_pairs, e)),
             group=self._pair_of_group if self.releases and all(one.mechanism for one in self.releases) else None,
         )  # fmt: skip
 
-    def _pair_of_group(self, group: int) -> Pair:
+    def _pair_of_group(self, group: int) -> PrivacyCurves:
         """The releases where this number of records changes at once; every release is of a mechanism with groups."""
         parts = [one.of_group(group) for one in self.releases]
-        return _joined(parts, [one.times for one in self.releases])._as_pair()
+        return _joined(parts, [one.times for one in self.releases])._privacy_curves()
 
-    def _directions(self, direction: Any) -> list[BoundingSteps]:
-        """The steps of the directions of which the larger delta is meant."""
+    def _directions(self, direction: Any) -> list[BoundingPairs]:
+        """The pairs of the directions of which the larger delta is meant."""
         if direction is None:
             direction = "forward" if self.ordered else "worst"
         validate.choice("direction", direction, ("forward", "backward", "worst"))
         if direction == "forward":
-            return [self.forward_steps]
+            return [self.forward_pairs]
         if direction == "backward":
-            return [self.backward_steps]
-        both = [self.forward_steps, self.backward_steps]
+            return [self.backward_pairs]
+        both = [self.forward_pairs, self.backward_pairs]
         return both[:1] if both[0] == both[1] else both
 
     def _direction_text(self, direction: Any) -> str:
         """The end of ``method``: of which direction the answer is, where both differ."""
-        if self.forward_steps == self.backward_steps:
+        if self.forward_pairs == self.backward_pairs:
             return ""
         meant = "forward" if direction is None and self.ordered else direction
         return {"forward": ", forward: P against Q", "backward": ", backward: Q against P"}.get(meant, "")
@@ -497,10 +497,10 @@ class Composition(PairObject):
     def _warn_of_backward(self, epsilon: FloatArray, upper: FloatArray) -> None:
         """Warn where Q against P is proved to be larger than these bounds, at a few epsilons of pairs in an order."""
         asked = np.flatnonzero((epsilon >= 0.0) & np.isfinite(epsilon) & (upper < 0.0))
-        if not self.ordered or self.forward_steps == self.backward_steps or asked.size == 0:
+        if not self.ordered or self.forward_pairs == self.backward_pairs or asked.size == 0:
             return
         asked = np.unique(asked[[0, asked.size // 2, -1]])
-        lower = _curve(self.backward_steps, epsilon[asked]).lower
+        lower = _curve(self.backward_pairs, epsilon[asked]).lower
         larger = np.flatnonzero(lower > upper[asked])
         if larger.size:
             k = larger[0]
@@ -514,9 +514,9 @@ class Composition(PairObject):
                 "order alone.", UserWarning,
             )  # fmt: skip
 
-    def _estimate(self, directions: list[BoundingSteps], grid: FloatArray, text: str = "") -> Estimate:
+    def _estimate(self, directions: list[BoundingPairs], grid: FloatArray, text: str = "") -> Estimate:
         flat = np.ascontiguousarray(grid).reshape(-1)
-        found = _worst([_curve(steps, flat) for steps in directions], flat)
+        found = _worst([_curve(pairs, flat) for pairs in directions], flat)
         rows = (row.reshape(grid.shape) for row in found.numbers)
         return Estimate(*rows, kind="certified", unit="log probability", method=found.method + text, cost=found.cost)
 
@@ -524,14 +524,14 @@ class Composition(PairObject):
         """P(S > epsilon), Q(S > epsilon), P(S <= epsilon) and Q(S <= epsilon)."""
         grid = validate.real("epsilon", epsilon)
         validate.choice("direction", direction, ("forward", "backward"))
-        steps = self.forward_steps if direction == "forward" else self.backward_steps
+        pairs = self.forward_pairs if direction == "forward" else self.backward_pairs
         flat = np.ascontiguousarray(grid).reshape(-1)
         numbers = np.empty((4, 2, flat.size))
         ahead = flat >= 0.0
-        numbers[..., ahead] = _tails(steps, flat[ahead])
+        numbers[..., ahead] = _tails(pairs, flat[ahead])
         if not ahead.all():  # S > e is -S < -e, and -S has the roles of P and Q exchanged
             levels = -flat[~ahead]
-            behind = _tails(steps.reversed(), np.concatenate([levels, np.maximum(next_below(levels), 0.0)]))
+            behind = _tails(pairs.reversed(), np.concatenate([levels, np.maximum(next_below(levels), 0.0)]))
             at, before = behind[..., : levels.size], behind[..., levels.size :]
             strict, loose = (np.stack([a[:, 0], b[:, 1]], 1) for a, b in ((before, at), (at, before)))  # of -S < -e, <=
             numbers[..., ~ahead] = np.stack([strict[3], strict[2], loose[1], loose[0]])
@@ -550,7 +550,7 @@ class Composition(PairObject):
         parts = [f"{one.times:,} x {one.text}" for one in self.releases[:_MOST_SHOWN]]
         more = len(self.releases) - len(parts)
         parts += [f"{more} more"] if more else []
-        what = f": {', '.join(parts)}" if parts else f" of {len(self.forward_steps.above)} pairs"
+        what = f": {', '.join(parts)}" if parts else f" of {len(self.forward_pairs.dominating)} pairs"
         return f"<Composition of {self.count:,} release{_s(self.count)}{what}; {self.default_direction}>"
 
     @property
@@ -563,16 +563,47 @@ class Composition(PairObject):
         >>> compose(PoissonSampledGaussian(1.0, 0.01)).default_direction
         'worst direction'
         """
-        if self.forward_steps == self.backward_steps:
+        if self.forward_pairs == self.backward_pairs:
             return "both directions alike"
         return "direction forward, p against q" if self.ordered else "worst direction"
 
 
-def pair_of(p: Any, q: Any) -> Pair:
-    """What a caller passes as P and Q: two distributions, vectors or functions, or one object that is a pair."""
+def certified_curves(p: Any, q: Any = None) -> PrivacyCurves:
+    """The two certified privacy curves of a pair, and what else is known of it.
+
+    Parameters
+    ----------
+    p, q : a pair
+        Two distributions, vectors or functions; or p one object that is a pair, and q None: a mechanism, a channel, a
+        Composition, or a function that is the curve of both directions.
+
+    Returns
+    -------
+    PrivacyCurves
+        ``forward``, the curve of P against Q, and ``backward``, that of Q against P: functions of an array epsilon >= 0
+        that return an Estimate.
+
+    Raises
+    ------
+    DomainError
+        For what is no pair.
+    ShapeError
+        For vectors of different lengths.
+
+    Notes
+    -----
+    **Accuracy** that of the curves; ``tests/enclosures/test_composition.py``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastpriv.composition import certified_curves
+    >>> certified_curves([0.5, 0.5], [0.25, 0.75]).forward(np.array([0.0])).value
+    array([0.25])
+    """
     if isinstance(p, (LaplaceMechanism, PoissonSampledGaussian)):
         refuse_second(f"a {type(p).__name__}", q)
-        return compose(p)._as_pair()
+        return compose(p)._privacy_curves()
     return pair_of_curves(p, q)
 
 
@@ -618,17 +649,17 @@ def _of_one_pair(pair: ReadPair, given: Any) -> Composition:
 
 
 def _joined(compositions: list[Composition], counts: list[int]) -> Composition:
-    """All steps, like ones as one; a count of 0 leaves a pair out."""
+    """All pairs, like ones as one; a count of 0 leaves a pair out."""
     used = [(one, count) for one, count in zip(compositions, counts, strict=True) if count and one.count]
     total = sum(one.count * count for one, count in used)
     if total > _MAX_COUNT:
         raise DomainError(f"counts must add up to at most {_MAX_COUNT}; got {total}. Pass smaller counts.")
     ordered = all(one.ordered for one in compositions)
     releases = _joined_releases(used)
-    forward = _joined_steps([(one.forward_steps, count) for one, count in used])
-    if all(one.forward_steps == one.backward_steps for one, _ in used):
+    forward = _joined_pairs([(one.forward_pairs, count) for one, count in used])
+    if all(one.forward_pairs == one.backward_pairs for one, _ in used):
         return Composition(forward, forward, total, ordered, releases)
-    backward = _joined_steps([(one.backward_steps, count) for one, count in used])
+    backward = _joined_pairs([(one.backward_pairs, count) for one, count in used])
     return Composition(forward, backward, total, ordered, releases)
 
 
@@ -644,38 +675,37 @@ def _joined_releases(parts: list[tuple[Composition, int]]) -> tuple[Release, ...
     return tuple(release._replace(times=count) for release, count in totals.items())
 
 
-def _joined_steps(parts: list[tuple[BoundingSteps, int]]) -> BoundingSteps:
-    above = _merged([(step, count) for part, count in parts for step in part.above])
-    alternatives = min(max((len(part.below) for part, _ in parts), default=0), _MOST_ALTERNATIVES)
-    below = []
+def _joined_pairs(parts: list[tuple[BoundingPairs, int]]) -> BoundingPairs:
+    dominating = _merged([(pair, count) for part, count in parts for pair in part.dominating])
+    alternatives = min(max((len(part.dominated) for part, _ in parts), default=0), _MOST_ALTERNATIVES)
+    dominated = []
     for index in range(alternatives):
-        chosen = [(part.below[min(index, len(part.below) - 1)] if part.below else part.above, n) for part, n in parts]
-        below.append(_merged([(step, count) for steps, count in chosen for step in steps]))
-    return BoundingSteps(above, tuple(below))
+        chosen = [
+            (part.dominated[min(index, len(part.dominated) - 1)] if part.dominated else part.dominating, n)
+            for part, n in parts
+        ]
+        dominated.append(_merged([(pair, count) for pairs, count in chosen for pair in pairs]))
+    return BoundingPairs(dominating, tuple(dominated))
 
 
-def _merged(steps: list[tuple[Step, int]]) -> tuple[Step, ...]:
+def _merged(pairs: list[tuple[DominatingPair, int]]) -> tuple[DominatingPair, ...]:
     """Each different step once, with the sum of its counts."""
-    totals: dict[Step, int] = {}
-    for step, times in steps:
-        single = step if step.count == 1 else replace(step, count=1)
-        totals[single] = totals.get(single, 0) + step.count * times
-    return tuple(step if count == 1 else replace(step, count=count) for step, count in totals.items())
+    totals: dict[DominatingPair, int] = {}
+    for pair, times in pairs:
+        single = pair.repeated(1)
+        totals[single] = totals.get(single, 0) + pair.count * times
+    return tuple(pair.repeated(count) for pair, count in totals.items())
 
 
-def _infinite_log_mass(steps: BoundingSteps) -> tuple[float, float]:
-    low, high = engines.infinite_log_mass(steps.above)
-    if steps.below:
-        low = max(engines.infinite_log_mass(below)[0] for below in steps.below)
+def _infinite_log_mass(pairs: BoundingPairs) -> tuple[float, float]:
+    low, high = pairs.bounds(engines.infinite_log_mass)
     return min(low, high), high
 
 
-def largest_loss_of(steps: BoundingSteps) -> tuple[float, float]:
+def largest_loss_of(pairs: BoundingPairs) -> tuple[float, float]:
     """Bounds of the largest loss; infinite where that is."""
-    low, high = engines.largest_loss(steps.above)
-    if steps.below:
-        low = max(engines.largest_loss(below)[0] for below in steps.below)
-    if _infinite_log_mass(steps)[1] > -math.inf:
+    low, high = pairs.bounds(engines.largest_loss)
+    if _infinite_log_mass(pairs)[1] > -math.inf:
         high = math.inf
     return min(low, high), high
 
@@ -697,28 +727,28 @@ def _worst(bounds: list[LogBounds], epsilon: FloatArray) -> LogBounds:
                       np.where(same, np.minimum(first.upper, other.upper), 0.0))  # fmt: skip
 
 
-def _checked_curve(steps: BoundingSteps, epsilon: FloatArray) -> LogBounds:
+def _checked_curve(pairs: BoundingPairs, epsilon: FloatArray) -> LogBounds:
     """Bounds of log delta at epsilon >= 0, that meet the elementary ones, and at wide ones those of single releases."""
-    found = checked(steps, epsilon, engines.curve_bounds(steps, epsilon))
+    found = checked(pairs, epsilon, engines.curve_bounds(pairs, epsilon))
     with np.errstate(invalid="ignore"):
         wide = ~(found.upper - found.lower <= _WIDE) & (found.upper > -np.inf)
     if WIDENED in found.method or not wide.any():
         return found
     lower = np.full(epsilon.size, -np.inf)
-    for step in {step for part in (steps.below or (steps.above,)) for step in part}:
-        if isinstance(step, (MixtureStep, LaplaceStep, AtomStep)) and step.count > 1:
-            one = engines.curve_bounds(BoundingSteps((replace(step, count=1),)), epsilon[wide])
+    for pair in {pair for part in (pairs.dominated or (pairs.dominating,)) for pair in part}:
+        if pair.has_moments and pair.count > 1:
+            one = engines.curve_bounds(BoundingPairs((pair.repeated(1),)), epsilon[wide])
             lower[wide] = np.maximum(lower[wide], one.lower)
     return reconciled(found, lower, np.zeros(epsilon.size))
 
 
-def _curve(steps: BoundingSteps, epsilon: FloatArray) -> LogBounds:
+def _curve(pairs: BoundingPairs, epsilon: FloatArray) -> LogBounds:
     """Bounds of log delta at any epsilon."""
     ahead = epsilon >= 0.0
     if ahead.all():
-        return _checked_curve(steps, epsilon)
-    forward = _checked_curve(steps, epsilon[ahead])
-    behind = _checked_curve(steps.reversed(), -epsilon[~ahead])
+        return _checked_curve(pairs, epsilon)
+    forward = _checked_curve(pairs, epsilon[ahead])
+    behind = _checked_curve(pairs.reversed(), -epsilon[~ahead])
     rows = np.empty((3, epsilon.size))
     level = epsilon[~ahead]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
@@ -735,11 +765,11 @@ def _curve(steps: BoundingSteps, epsilon: FloatArray) -> LogBounds:
     return LogBounds(np.clip(value, lower, upper), lower, upper, forward.cost, behind.method)
 
 
-def _tails(steps: BoundingSteps, epsilon: FloatArray) -> FloatArray:
+def _tails(pairs: BoundingPairs, epsilon: FloatArray) -> FloatArray:
     """Lower and upper bounds of P(S > epsilon), Q(S > epsilon), P(S <= epsilon) and Q(S <= epsilon), for epsilon >= 0,
     shape (4, 2, n).
     """
-    delta, tail = (np.stack(engines.curve_bounds(steps, epsilon, one).numbers[1:]) for one in ("delta", "tail"))
+    delta, tail = (np.stack(engines.curve_bounds(pairs, epsilon, one).numbers[1:]) for one in ("delta", "tail"))
     np.minimum(tail[1], 0.0, out=tail[1])  # a(epsilon) <= P(S > epsilon) <= 1
     finite = np.where(np.isfinite(epsilon), epsilon, 0.0)
     rows = np.empty((4, 2, epsilon.size))
@@ -759,7 +789,7 @@ def _tails(steps: BoundingSteps, epsilon: FloatArray) -> FloatArray:
     np.clip(rows[2:], 0.0, 1.0, out=rows[2:])
     small = rows[2, 1] < _SMALL
     if small.any():
-        found = np.stack(engines.curve_bounds(steps, epsilon[small], "lower").numbers[1:])
+        found = np.stack(engines.curve_bounds(pairs, epsilon[small], "lower").numbers[1:])
         with np.errstate(under="ignore"):
             below = np.exp(found) * (1.0 + _OUTWARD * _exp_error(found))
         _subnormal_outward(below, found[1])

@@ -1,4 +1,4 @@
-"""The curve of a list of steps by the engine that suits it, and what all engines have in common.
+"""The curve of a list of pairs by the engine that suits it, and what all engines have in common.
 
 Notation: delta(epsilon) = P(S > epsilon) - e^epsilon Q(S > epsilon) with S the sum of all losses; its tail is
 a(epsilon) = e^epsilon Q(S > epsilon) = -d delta / d epsilon, and the lower tail P(S <= epsilon), which few engines have
@@ -17,9 +17,9 @@ Engines
 * Curves, and losses on grids, alone or with anything else, and whatever another engine gives up: losses on a common
   grid and their tilted transform, as far as it reaches.
 
-Gaps. A step with gaps g, h stands for all measures p', q' with densities within 1 +- g and 1 +- h of p and q. Their
-losses are within log((1 + g) / (1 - h)) of L from above; with c = sum k log((1 + g) / (1 - h)), d = sum k log((1 + h) /
-(1 - g)), f = sum k log(1 + g), f' = -sum k log(1 - g),
+Relative errors. A pair with errors g, h stands for all measures p', q' with densities within 1 +- g and 1 +- h of p and
+q. Their losses are within log((1 + g) / (1 - h)) of L from above; with c = sum k log((1 + g) / (1 - h)), d = sum k
+log((1 + h) / (1 - g)), f = sum k log(1 + g), f' = -sum k log(1 - g),
     delta'(epsilon) <= e^f delta(epsilon - c),    delta'(epsilon) >= e^-f' delta(epsilon + d).
 Where epsilon < c, delta(epsilon - c) <= delta(0) + 1 - e^(epsilon - c). The lower tail is at most e^f times that at
 epsilon + d, and at least e^-f' times that at epsilon - c.
@@ -36,7 +36,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias
@@ -45,28 +44,25 @@ import numpy as np
 
 from .. import special
 from ..base.errors import DomainError
+from ..base.exact_linear_algebra import square_root_enclosure
 from ..base.numerics import LARGEST_DOUBLE, UNIT_ROUNDOFF, BoolArray, FloatArray, next_above, next_below
-from ..divergences.hockey_stick import log_hockey_stick_divergence
-from ..divergences.kl_and_renyi import renyi_divergence
-from ..mechanisms.laplace import LaplaceMechanism
+from ..pairs.log_bounds import LogBounds
+from ..pairs.protocol import BoundingPairs, DominatingPair
 from .atom_sums import atom_bounds
 from .common_grids import grid_bounds
 from .contour import contour_bounds, contour_tilts
-from .few_bins import FewBinsCurve
 from .laplace_sums import laplace_bounds
-from .log_bounds import LogBounds
 from .many_sampled_gaussians import small_rate_bounds
-from .pairs import certified
 from .simple_bounds import simple_bounds
-from .steps import AtomStep, BoundingSteps, CurveStep, LaplaceStep, LossStep, MixtureStep, Step, reversed_step
-from .two_sampled_gaussians import sampled_pair, two_release_bounds
+from .two_sampled_gaussians import two_release_bounds
 
 __all__ = [
-    "Quantity", "curve_bounds", "extended_root", "gaussian_bounds", "infinite_log_mass", "largest_loss", "root_bounds",
+    "Quantity", "curve_bounds", "extended_root", "gaussian_bounds", "infinite_log_mass", "largest_loss",
     "squared_gaussian_distance",
 ]  # fmt: skip
 
 Quantity: TypeAlias = Literal["delta", "tail", "lower"]
+_LogErrors: TypeAlias = tuple[float, float, float, float]  # c, d, f and f' of the text at the head
 
 # bound: tested by kernels/test_gaussian_mechanism - relative error of gaussian_log_delta
 _GAUSSIAN_ERROR = 4e-15
@@ -84,8 +80,8 @@ _NARROW, _WIDE, _WIDEST = 1e-9, 1e-8, 0.5
 _WIDE_TAIL = 1e-10
 # bound: none - t of the saddle point of a tail from which on it is not asked
 _LARGEST_TILT = 4.0
-# bound: none - gaps up to which one evaluation of a contour serves both ends
-_SMALL_GAP = 1e-9
+# bound: none - relative errors of all releases up to which one evaluation of a contour serves both ends
+_SMALL_ERROR = 1e-9
 # bound: none - log delta of mixtures, and their releases, beyond which grids take long and reach less
 _DEEPEST, _MOST_RELEASES = -100.0, 1e9
 # bound: none - rates up to which two releases alone are tried as a lower bound
@@ -95,20 +91,20 @@ _SMALL_RATE = 1e-3
 _FEW_BETWEEN = 36.0
 
 
-def curve_bounds(bounding: BoundingSteps, epsilon: FloatArray, quantity: Quantity = "delta") -> LogBounds:
+def curve_bounds(bounding: BoundingPairs, epsilon: FloatArray, quantity: Quantity = "delta") -> LogBounds:
     """Bounds of the logarithm of delta, or of a tail, at epsilon >= 0, a vector."""
-    if not bounding.below:
-        return _bounds_of_steps(bounding.above, epsilon, quantity)
+    if not bounding.dominated:
+        return _bounds_of_pairs(bounding.dominating, epsilon, quantity)
     if quantity == "lower":
-        return _nothing_known(epsilon, quantity)
+        return _trivial_bounds(epsilon, quantity)
     if quantity == "tail":
         turned = bounding.reversed()
         return _tail_of_curve(lambda levels: curve_bounds(bounding, levels),
                               lambda levels: curve_bounds(turned, levels), epsilon)  # fmt: skip
-    above = _bounds_of_steps(bounding.above, epsilon, "delta")
+    above = _bounds_of_pairs(bounding.dominating, epsilon, "delta")
     lower = np.full(epsilon.size, -np.inf)
-    for steps in bounding.below:
-        lower = np.maximum(lower, _bounds_of_steps(steps, epsilon, "delta").lower)
+    for pairs in bounding.dominated:
+        lower = np.maximum(lower, _bounds_of_pairs(pairs, epsilon, "delta").lower)
     lower = np.minimum(lower, above.upper)
     with np.errstate(invalid="ignore"):
         middle = 0.5 * lower + 0.5 * above.upper
@@ -116,14 +112,13 @@ def curve_bounds(bounding: BoundingSteps, epsilon: FloatArray, quantity: Quantit
     return LogBounds(value, lower, above.upper, above.cost, f"{above.method}, between two compositions")
 
 
-def infinite_log_mass(steps: Sequence[Step]) -> tuple[float, float]:
-    """Bounds of the logarithm of P(S = inf), gaps included."""
+def infinite_log_mass(pairs: Sequence[DominatingPair]) -> tuple[float, float]:
+    """Bounds of the logarithm of P(S = inf), relative errors included."""
     low, high = 0.0, 0.0  # logarithms of the probability that all losses are finite, from the two sides
-    for step in steps:
-        masses = _infinite_mass(step)
-        high_mass, low_mass = masses
-        low += step.count * (math.log1p(-high_mass) if high_mass < 1.0 else -math.inf)
-        high += step.count * (math.log1p(-low_mass) if low_mass < 1.0 else -math.inf)
+    for pair in pairs:
+        low_mass, high_mass = pair.infinite_mass()
+        low += pair.count * (math.log1p(-high_mass) if high_mass < 1.0 else -math.inf)
+        high += pair.count * (math.log1p(-low_mass) if low_mass < 1.0 else -math.inf)
     bounds = []
     for total, outward in ((high, -1.0), (low, 1.0)):
         if total == 0.0:
@@ -134,155 +129,120 @@ def infinite_log_mass(steps: Sequence[Step]) -> tuple[float, float]:
     return bounds[0], bounds[1]
 
 
-def _infinite_mass(step: Step) -> tuple[float, float]:
-    """The mass of an infinite loss of one release: an upper and a lower bound."""
-    if isinstance(step, AtomStep):
-        mass = math.fsum(step.p[step.q == 0.0].tolist())
-        gap = step.p_gap + 4 * UNIT_ROUNDOFF
-    elif isinstance(step, LossStep):
-        mass, gap = step.losses.infinity_mass, step.p_gap
-    elif isinstance(step, CurveStep):
-        end = certified(step.forward, np.array([np.inf]))
-        return float(np.asarray(end.upper)[0]), float(np.asarray(end.lower)[0])
-    else:
-        return 0.0, 0.0
-    return min(1.0, mass * (1.0 + gap)), mass * (1.0 - gap)
-
-
-def largest_loss(steps: Sequence[Step]) -> tuple[float, float]:
+def largest_loss(pairs: Sequence[DominatingPair]) -> tuple[float, float]:
     """Bounds of the largest sum of losses: the least epsilon with delta(epsilon) = P(S = inf) where that is 0."""
     low, high = 0.0, 0.0
-    for step in steps:
-        if step.count and not _is_trivial(step):
-            least, most = _largest_loss_of(step)
-            slack = _log_gaps(step)
-            low += step.count * (least - slack[1])
-            high += step.count * (most + slack[0])
-    rounding = 4 * len(steps) * UNIT_ROUNDOFF
+    for pair in pairs:
+        if pair.count and not pair.is_trivial:
+            least, most = _largest_loss_of(pair)
+            slack = _log_errors(pair)
+            low += pair.count * (least - slack[1])
+            high += pair.count * (most + slack[0])
+    rounding = 4 * len(pairs) * UNIT_ROUNDOFF
     low = low - rounding * abs(low) if low < math.inf else low
     high = high + rounding * abs(high) if high < math.inf else high
     return max(0.0, low), max(0.0, high)
 
 
 @lru_cache(maxsize=64)
-def _largest_loss_of(step: Step) -> tuple[float, float]:
-    if isinstance(step, MixtureStep):
-        found = renyi_divergence(step.p, step.q, math.inf)
-        return float(found.lower), float(found.upper)
-    if isinstance(step, LaplaceStep):
-        ratio = step.shift / step.scale
-        return next_below(ratio), next_above(ratio)
-    if isinstance(step, AtomStep):
-        used = step.p > 0.0
-        if (step.q[used] == 0.0).any():
-            return math.inf, math.inf
-        ratios = np.log(step.p[used].astype(np.longdouble)) - np.log(step.q[used].astype(np.longdouble))
-        top = float(ratios.max(initial=-np.inf))
-        return next_below(top, 4), next_above(top, 4)
-    if isinstance(step, LossStep):
-        if step.losses.infinity_mass > 0.0:
-            return math.inf, math.inf
-        places = np.flatnonzero(step.losses.masses)
-        top = (step.losses.first + int(places[-1])) * step.losses.interval if places.size else -math.inf
-        return next_below(top), next_above(top)
-    return _end_of_curve(step)
+def _largest_loss_of(pair: DominatingPair) -> tuple[float, float]:
+    return pair.largest_loss()
 
 
-def _end_of_curve(step: CurveStep) -> tuple[float, float]:
-    """Where a curve becomes 0, between two levels."""
-    levels = np.concatenate([[0.0], np.geomspace(2.0**-30, 2.0**40, 281)])
-    found = certified(step.forward, levels)
-    positive, zero = np.asarray(found.lower) > 0.0, np.asarray(found.upper) == 0.0
-    return float(levels[positive].max(initial=0.0)), float(levels[zero].min(initial=math.inf))
-
-
-def _bounds_of_steps(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity) -> LogBounds:
-    """Steps that tell something, their gaps, and epsilons beyond all finite losses."""
-    steps = [step for step in steps if step.count and not _is_trivial(step)]
-    if not steps or epsilon.size == 0:
+def _bounds_of_pairs(pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Quantity) -> LogBounds:
+    """Pairs that tell something, their relative errors, and epsilons beyond all finite losses."""
+    pairs = [pair for pair in pairs if pair.count and not pair.is_trivial]
+    if not pairs or epsilon.size == 0:
         nothing = np.full(epsilon.size, 0.0 if quantity == "lower" else -np.inf)
         return LogBounds(nothing, nothing, nothing, {}, "no loss of privacy")
-    curves = any(isinstance(step, CurveStep) for step in steps)  # whose end is not known without a search
-    least, most = (math.inf, math.inf) if curves else largest_loss(steps)
+    curves = any(pair.is_known_by_curves for pair in pairs)  # whose end is not known without a search
+    least, most = (math.inf, math.inf) if curves else largest_loss(pairs)
     finite = epsilon < most
     if not finite.all():
-        low, high = (infinite_log_mass(steps) if quantity == "delta" else (-math.inf, -math.inf) if quantity == "tail"
+        low, high = (infinite_log_mass(pairs) if quantity == "delta" else (-math.inf, -math.inf) if quantity == "tail"
                      else (-math.inf, 0.0))  # fmt: skip
         if not finite.any():
             return LogBounds(np.full(epsilon.size, high), np.full(epsilon.size, low), np.full(epsilon.size, high), {},
                              "no larger finite loss")  # fmt: skip
         ends = np.full(epsilon.size, high), np.full(epsilon.size, low), np.full(epsilon.size, high)
-        found = _bounds_of_steps(steps, epsilon[finite], quantity)
+        found = _bounds_of_pairs(pairs, epsilon[finite], quantity)
         for row, numbers in zip(ends, found.numbers, strict=True):
             row[finite] = numbers
         return LogBounds(*ends, found.cost, found.method)
     at_end = (least <= epsilon) & (quantity == "delta" and most - least <= 1e-9 * most)
-    if at_end.any() and infinite_log_mass(steps)[1] == -math.inf:
+    if at_end.any() and infinite_log_mass(pairs)[1] == -math.inf:
         rest = np.minimum(next_above(np.log(next_above(most - epsilon)), 4), 0.0)  # delta(x) <= 1 - e^(x - most)
         rows = rest, np.full(epsilon.size, -np.inf), rest.copy()
-        found = _bounds_of_steps(steps, epsilon[~at_end], quantity)
+        found = _bounds_of_pairs(pairs, epsilon[~at_end], quantity)
         for row, numbers in zip(rows, found.numbers, strict=True):
             row[~at_end] = numbers
         return LogBounds(rows[0], rows[1], rows[2], found.cost, found.method)
     if quantity != "delta":
-        return _by_gaps(steps, epsilon, quantity)
-    sampled = _sampled_gaussian_bounds(steps, epsilon)
+        return _with_relative_errors(pairs, epsilon, quantity)
+    sampled = _sampled_gaussian_bounds(pairs, epsilon)
     if sampled is None:
-        found = _by_gaps(steps, epsilon, quantity)
+        found = _with_relative_errors(pairs, epsilon, quantity)
     else:
-        wide = _wider(sampled, _NARROW)
-        found = _tightened(sampled, wide, _by_gaps(steps, epsilon[wide], quantity)) if wide.any() else sampled
-    wide = _wider(found, _WIDE)
-    return _at_least_of_fewer(steps, epsilon, found, wide) if wide.any() else found
+        found, wide = sampled, _wide_points(sampled, _NARROW)
+        if wide.any():
+            found = _intersect_bounds(found, wide, _with_relative_errors(pairs, epsilon[wide], quantity))
+    wide = _wide_points(found, _WIDE)
+    return _at_least_of_fewer(pairs, epsilon, found, wide) if wide.any() else found
 
 
-def _at_least_of_fewer(steps: Sequence[Step], epsilon: FloatArray, found: LogBounds, wide: BoolArray) -> LogBounds:
+def _at_least_of_fewer(
+    pairs: Sequence[DominatingPair], epsilon: FloatArray, found: LogBounds, wide: BoolArray
+) -> LogBounds:
     """Lower bounds no less than those of one release alone, or of two at a small rate, where brackets are wide.
 
-    It asks for measures of mass 1: of the gaps, those of sampled Gaussians are no lack of mass.
+    It asks for measures of mass 1: of the relative errors, those of sampled Gaussians are no lack of mass.
     """
-    if sum(step.count for step in steps) == 1 or any(_log_gaps(s) != (0.0,) * 4 and not sampled_pair(s) for s in steps):
+    if sum(pair.count for pair in pairs) == 1 or any(
+        _log_errors(s) != (0.0,) * 4 and not s.sampled_gaussian for s in pairs
+    ):
         return found
     lower = found.lower.copy()
-    for step in steps:
-        if isinstance(step, (MixtureStep, LaplaceStep, CurveStep)):
-            pair = sampled_pair(step)
-            few = replace(step, count=2 if step.count > 2 and pair and pair.rate <= _SMALL_RATE else 1)
-            lower[wide] = np.maximum(lower[wide], _bounds_of_steps([few], epsilon[wide], "delta").lower)
+    for pair in pairs:
+        if not pair.is_discrete:
+            sampled = pair.sampled_gaussian
+            few = pair.repeated(2 if pair.count > 2 and sampled and sampled.rate <= _SMALL_RATE else 1)
+            lower[wide] = np.maximum(lower[wide], _bounds_of_pairs([few], epsilon[wide], "delta").lower)
     lower = np.minimum(lower, found.upper)
     return found._replace(value=np.maximum(found.value, lower), lower=lower)
 
 
-def _sampled_gaussian_bounds(steps: Sequence[Step], epsilon: FloatArray) -> LogBounds | None:
-    """Bounds of sampled Gaussians with weights of exactly 1 - rate and rate, of which there is no gap; else None."""
-    found = two_release_bounds(steps, epsilon)
-    return small_rate_bounds(steps, epsilon) if found is None else found
+def _sampled_gaussian_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBounds | None:
+    """Bounds of sampled Gaussians with weights of exactly 1 - rate and rate, of which none is rounded; else None."""
+    found = two_release_bounds(pairs, epsilon)
+    return small_rate_bounds(pairs, epsilon) if found is None else found
 
 
-def _by_gaps(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity) -> LogBounds:
-    """Bounds of the numbers of the steps, made wider by their gaps."""
-    gaps = [[step.count * gap for gap in _log_gaps(step)] for step in steps]
-    down, up, factor_up, factor_down = (math.fsum(column) * (1 + 1e-12) for column in zip(*gaps, strict=True))
+def _with_relative_errors(pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Quantity) -> LogBounds:
+    """Bounds of the numbers of the pairs, made wider by their relative errors."""
+    errors = [[pair.count * error for error in _log_errors(pair)] for pair in pairs]
+    down, up, factor_up, factor_down = (math.fsum(column) * (1 + 1e-12) for column in zip(*errors, strict=True))
     if down == up == 0.0:
-        return _by_engine(steps, epsilon, quantity)
-    gap = (down, up, factor_up, factor_down)
-    near = _within(steps, epsilon, quantity, gap) if max(down, up) <= _SMALL_GAP else None
+        return _by_engine(pairs, epsilon, quantity)
+    error = (down, up, factor_up, factor_down)
+    near = _evaluate_with_slack(pairs, epsilon, quantity, error) if max(down, up) <= _SMALL_ERROR else None
     if near is None:
-        return _widened(steps, epsilon, quantity, gap)
-    wide = _wider(near, _WIDE)
-    return _tightened(near, wide, _widened(steps, epsilon[wide], quantity, gap)) if wide.any() else near
+        return _evaluate_at_both_ends(pairs, epsilon, quantity, error)
+    wide = _wide_points(near, _WIDE)
+    if not wide.any():
+        return near
+    return _intersect_bounds(near, wide, _evaluate_at_both_ends(pairs, epsilon[wide], quantity, error))
 
 
-def _within(
-    steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity, gaps: tuple[float, float, float, float]
+def _evaluate_with_slack(
+    pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Quantity, errors: _LogErrors
 ) -> LogBounds | None:
-    """Bounds with gaps by one evaluation along a contour; None where other engines come first."""
-    alone = len(steps) == 1 and steps[0].count == 1 and quantity != "lower"
-    mixtures = any(isinstance(step, MixtureStep) for step in steps)
-    if alone or not mixtures or squared_gaussian_distance(steps) is not None:
+    """Bounds with relative errors by one evaluation along a contour; None where other engines come first."""
+    alone = len(pairs) == 1 and pairs[0].count == 1 and quantity != "lower"
+    mixtures = any(pair.mixtures is not None for pair in pairs)
+    if alone or not mixtures or squared_gaussian_distance(pairs) is not None:
         return None
-    down, up, factor_up, factor_down = gaps
-    found = _by_contour(steps, epsilon, quantity, 1.01 * max(down, up))
+    down, up, factor_up, factor_down = errors
+    found = _by_contour(pairs, epsilon, quantity, 1.01 * max(down, up))
     if found is None:
         return None
     if quantity == "tail":
@@ -296,35 +256,24 @@ def _within(
     return LogBounds(np.clip(found.value, lower, most), lower, most, found.cost, found.method)
 
 
-def _is_trivial(step: Step) -> bool:
-    """Whether P and Q are the same."""
-    if isinstance(step, MixtureStep):
-        return bool(step.p == step.q)
-    if isinstance(step, AtomStep):
-        return bool(np.array_equal(step.p, step.q))
-    return isinstance(step, LaplaceStep) and step.shift == 0.0
-
-
-def _log_gaps(step: Step) -> tuple[float, float, float, float]:
+def _log_errors(pair: DominatingPair) -> _LogErrors:
     """c, d, f and f' of one release, by the text at the head."""
-    if isinstance(step, (LaplaceStep, CurveStep)):
-        return 0.0, 0.0, 0.0, 0.0
-    g, h = step.p_gap, step.q_gap
+    g, h = pair.p_relative_error, pair.q_relative_error
     if g >= 0.5 or h >= 0.5:
         return math.inf, math.inf, math.inf, math.inf
     return math.log1p(g) - math.log1p(-h), math.log1p(h) - math.log1p(-g), math.log1p(g), -math.log1p(-g)
 
 
-def _widened(
-    steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity, gaps: tuple[float, float, float, float]
+def _evaluate_at_both_ends(
+    pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Quantity, errors: _LogErrors
 ) -> LogBounds:
-    down, up, factor_up, factor_down = gaps
+    down, up, factor_up, factor_down = errors
     if quantity == "lower":
-        return _nothing_known(epsilon, quantity)
+        return _trivial_bounds(epsilon, quantity)
     lower_levels, upper_levels = next_below(epsilon - down), next_above(epsilon + up)
     low_end = lower_levels < 0.0
     both = np.concatenate([np.maximum(lower_levels, 0.0), upper_levels])
-    found = _by_engine(steps, both, quantity)
+    found = _by_engine(pairs, both, quantity)
     n = epsilon.size
     upper, lower = found.upper[:n].copy(), found.lower[n:].copy()
     if low_end.any() and quantity == "delta":
@@ -334,7 +283,7 @@ def _widened(
     if quantity == "tail":  # Q' has at most (1 + h)^k of the mass, e^epsilon is e^c times that at epsilon - c
         upper = upper + up + down
         if low_end.any():
-            most = _most_above(steps, -lower_levels[low_end]) + math.expm1(up)
+            most = _most_above(pairs, -lower_levels[low_end]) + math.expm1(up)
             with np.errstate(divide="ignore"):
                 upper[low_end] = next_above(epsilon[low_end] + np.log(most) + up + down, 4)
         lower = lower - up - down
@@ -350,10 +299,9 @@ def _widened(
     return LogBounds(value, lower, upper, found.cost, found.method)
 
 
-def _most_above(steps: Sequence[Step], level: FloatArray) -> FloatArray:
-    """Upper bounds of Q(S > -level) for level >= 0, beside the gap of the sum of Q: 1 - Q(-S > level) is at least that.
-    """
-    turned = [reversed_step(step) for step in steps]
+def _most_above(pairs: Sequence[DominatingPair], level: FloatArray) -> FloatArray:
+    """Upper bounds of Q(S > -level) for level >= 0, beside the error of the mass of Q: at most 1 - Q(-S > level)."""
+    turned = [pair.reversed() for pair in pairs]
     parts = [_by_engine(turned, level, quantity).lower for quantity in ("delta", "tail")]
     with np.errstate(under="ignore"):
         reached = np.exp(parts[0]) + np.exp(parts[1])
@@ -361,128 +309,112 @@ def _most_above(steps: Sequence[Step], level: FloatArray) -> FloatArray:
     return np.asarray(np.clip(1.0 - reached, 0.0, 1.0) + 4 * UNIT_ROUNDOFF)
 
 
-def _by_engine(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity) -> LogBounds:
-    square = squared_gaussian_distance(steps)
+def _by_engine(pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Quantity) -> LogBounds:
+    square = squared_gaussian_distance(pairs)
     if square is not None:
         return gaussian_bounds(square, epsilon, quantity)
     if quantity == "lower":
-        return _by_sums(steps, epsilon, quantity)
-    if len(steps) == 1 and steps[0].count == 1 and not isinstance(steps[0], (AtomStep, LossStep)):
-        return _of_one_release(steps[0], epsilon, quantity)
-    atoms = [step for step in steps if isinstance(step, AtomStep)]
-    if len(atoms) == len(steps):
-        found = atom_bounds(atoms, epsilon, quantity)
-        if found is not None:
-            return found
-    on_grids = any(isinstance(step, (LossStep, CurveStep)) for step in steps)
-    if not on_grids and any((step.q[step.p > 0.0] == 0.0).any() for step in atoms):
-        return _with_infinite_losses(steps, epsilon, quantity)
+        return _by_sums(pairs, epsilon, quantity)
+    if len(pairs) == 1 and pairs[0].count == 1 and not pairs[0].is_discrete:
+        return _of_one_release(pairs[0], epsilon, quantity)
+    found = atom_bounds(pairs, epsilon, quantity)
+    if found is not None:
+        return found
+    if all(pair.has_moments for pair in pairs) and any(pair.infinite_mass()[1] > 0.0 for pair in pairs):
+        return _with_infinite_losses(pairs, epsilon, quantity)
     if quantity == "delta":
-        return _by_several_engines(steps, epsilon)
-    if all(isinstance(step, LossStep) for step in steps):
-        found = grid_bounds(steps, epsilon, "tail")
-        return _tail_by_several_engines(steps, epsilon) if found is None else found
-    found = _by_sums(steps, epsilon, "tail")
-    wide = _wider(found, _WIDEST)
-    return _tightened(found, wide, _tail_by_several_engines(steps, epsilon[wide])) if wide.any() else found
+        return _narrowed_by_fallbacks(pairs, epsilon)
+    if all(pair.grid_losses is not None for pair in pairs):
+        found = grid_bounds(pairs, epsilon, "tail")
+        return _tail_of_fallbacks(pairs, epsilon) if found is None else found
+    found = _by_sums(pairs, epsilon, "tail")
+    wide = _wide_points(found, _WIDEST)
+    return _intersect_bounds(found, wide, _tail_of_fallbacks(pairs, epsilon[wide])) if wide.any() else found
 
 
-def _tail_by_several_engines(steps: Sequence[Step], epsilon: FloatArray) -> LogBounds:
-    turned = [reversed_step(step) for step in steps]
-    return _tail_of_curve(lambda levels: _by_several_engines(steps, levels),
-                          lambda levels: _by_several_engines(turned, levels), epsilon)  # fmt: skip
+def _tail_of_fallbacks(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBounds:
+    turned = [pair.reversed() for pair in pairs]
+    return _tail_of_curve(lambda levels: _narrowed_by_fallbacks(pairs, levels),
+                          lambda levels: _narrowed_by_fallbacks(turned, levels), epsilon)  # fmt: skip
 
 
-def _by_several_engines(steps: Sequence[Step], epsilon: FloatArray) -> LogBounds:
+def _narrowed_by_fallbacks(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBounds:
     """Bounds of delta by one engine after the other, as long as brackets are wide."""
-    found = _by_sums(steps, epsilon, "delta")
-    mixtures = all(isinstance(step, MixtureStep) for step in steps)
-    few = sum(step.count for step in steps) <= _MOST_RELEASES
-    second = ((simple_bounds, _WIDE),) if mixtures else ((_laplace_alone, _NARROW),)
+    found = _by_sums(pairs, epsilon, "delta")
+    mixtures = all(pair.mixtures is not None for pair in pairs)
+    few = sum(pair.count for pair in pairs) <= _MOST_RELEASES
+    second = ((simple_bounds, _WIDE),) if mixtures else ((laplace_bounds, _NARROW),)
     for engine, width in (*second, (_on_grids, _WIDEST)):
-        wide = _wider(found, width)
-        if engine is _on_grids and any(isinstance(step, MixtureStep) for step in steps):
+        wide = _wide_points(found, width)
+        if engine is _on_grids and any(pair.mixtures is not None for pair in pairs):
             wide &= (found.upper > _DEEPEST) & few
-        other = engine(steps, epsilon[wide]) if wide.any() else None
+        other = engine(pairs, epsilon[wide]) if wide.any() else None
         if other is not None:
-            found = _tightened(found, wide, other)
+            found = _intersect_bounds(found, wide, other)
     return found
 
 
-def _on_grids(steps: Sequence[Step], epsilon: FloatArray) -> LogBounds | None:
+def _on_grids(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBounds | None:
     """Bounds by losses on a grid; None where no grid reaches the losses."""
     try:
-        return grid_bounds(steps, epsilon)
+        return grid_bounds(pairs, epsilon)
     except DomainError:
         return None
 
 
-def _by_sums(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity) -> LogBounds:
+def _by_sums(pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Quantity) -> LogBounds:
     """Sums over the extreme losses of Laplace noise, or along a contour where its terms fall; else no bounds."""
-    laplace = [step for step in steps if isinstance(step, LaplaceStep)]
+    laplace = [(*pair.laplace, pair.count) for pair in pairs if pair.laplace is not None]
     found = None
-    if quantity != "lower" and _few_between(laplace):
-        found = _laplace_alone(steps, epsilon, quantity)
-    if found is None and (laplace or any(isinstance(step, MixtureStep) for step in steps)):
-        found = _by_contour(steps, epsilon, quantity)
-    return _nothing_known(epsilon, quantity) if found is None else found
-
-
-def _few_between(laplace: Sequence[LaplaceStep]) -> bool:
-    """Whether few losses lie between the extremes, on average."""
-    return math.fsum(-0.5 * step.count * math.expm1(-step.shift / step.scale) for step in laplace) <= _FEW_BETWEEN
+    between = math.fsum(-0.5 * count * math.expm1(-shift / scale) for scale, shift, count in laplace)
+    if quantity != "lower" and between <= _FEW_BETWEEN:
+        found = laplace_bounds(pairs, epsilon, quantity)
+    if found is None and any(pair.has_moments and not pair.is_discrete for pair in pairs):
+        found = _by_contour(pairs, epsilon, quantity)
+    return _trivial_bounds(epsilon, quantity) if found is None else found
 
 
 def _by_contour(
-    steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity, slack: float = 0.0
+    pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Quantity, slack: float = 0.0
 ) -> LogBounds | None:
     """Bounds by a sum along a contour; of the tail also by the lower tail of the reversed pair, where that helps."""
-    found = contour_bounds(steps, epsilon, quantity, slack=slack)
+    found = contour_bounds(pairs, epsilon, quantity, slack=slack)
     if found is None or quantity != "tail":
         return found
-    wide = _wider(found, _WIDE_TAIL)
-    tilts = contour_tilts(steps, epsilon[wide]) if wide.any() else None
+    wide = _wide_points(found, _WIDE_TAIL)
+    tilts = contour_tilts(pairs, epsilon[wide]) if wide.any() else None
     if tilts is not None:  # far above the mean of S the lower tail of -S has no saddle point
         wide[wide] = (tilts < _LARGEST_TILT) | (found.upper[wide] >= 0.0)
-    turned = [reversed_step(step) for step in steps]
+    turned = [pair.reversed() for pair in pairs]
     other = contour_bounds(turned, -epsilon[wide], "lower", slack=slack) if wide.any() else None
     if other is None:
         return found
     value, lower, upper = (row + epsilon[wide] for row in other.numbers)
     with np.errstate(over="ignore"):
         outward = 2 * UNIT_ROUNDOFF * (np.abs(epsilon[wide]) + np.where(np.isfinite(upper), np.abs(upper), 0.0))
-    return _tightened(found, wide, LogBounds(value, lower - outward, upper + outward, other.cost, other.method))
+    return _intersect_bounds(found, wide, LogBounds(value, lower - outward, upper + outward, other.cost, other.method))
 
 
-def _nothing_known(epsilon: FloatArray, quantity: Quantity) -> LogBounds:
+def _trivial_bounds(epsilon: FloatArray, quantity: Quantity) -> LogBounds:
     most = epsilon.copy() if quantity == "tail" else np.zeros(epsilon.size)
     return LogBounds(most, np.full(epsilon.size, -np.inf), most, {}, "")
 
 
-def _laplace_alone(
-    steps: Sequence[Step], epsilon: FloatArray, quantity: Literal["delta", "tail"] = "delta"
-) -> LogBounds | None:
-    laplace = [step for step in steps if isinstance(step, LaplaceStep)]
-    return laplace_bounds(laplace, epsilon, quantity) if len(laplace) == len(steps) else None
-
-
-def _wider(found: LogBounds, width: float) -> BoolArray:
+def _wide_points(found: LogBounds, width: float) -> BoolArray:
     with np.errstate(invalid="ignore"):
         return np.asarray(~(found.upper - found.lower <= width) & (found.upper > -np.inf))
 
 
-def _with_infinite_losses(steps: Sequence[Step], epsilon: FloatArray, quantity: Quantity) -> LogBounds:
+def _with_infinite_losses(pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Quantity) -> LogBounds:
     """The probability of an infinite loss, and what the outcomes with finite losses add."""
-    low, high = infinite_log_mass(steps) if quantity == "delta" else (-math.inf, -math.inf)
-    finite: list[Step] = []
-    for step in steps:
-        if isinstance(step, AtomStep):
-            kept = step.q > 0.0
-            step = replace(step, p=step.p[kept], q=step.q[kept])
-            if not step.p.any():
-                ends = np.full(epsilon.size, high), np.full(epsilon.size, low), np.full(epsilon.size, high)
-                return LogBounds(*ends, {}, "infinite losses")
-        finite.append(step)
+    low, high = infinite_log_mass(pairs) if quantity == "delta" else (-math.inf, -math.inf)
+    finite: list[DominatingPair] = []
+    for pair in pairs:
+        outcomes = pair.without_infinite_losses()
+        if outcomes is None:
+            ends = np.full(epsilon.size, high), np.full(epsilon.size, low), np.full(epsilon.size, high)
+            return LogBounds(*ends, {}, "infinite losses")
+        finite.append(outcomes)
     found = _by_engine(finite, epsilon, quantity)
     sums = [np.logaddexp(row, end) for row, end in zip(found.numbers, (high, low, high), strict=True)]
     with np.errstate(invalid="ignore"):
@@ -493,7 +425,7 @@ def _with_infinite_losses(steps: Sequence[Step], epsilon: FloatArray, quantity: 
     return LogBounds(np.clip(sums[0], lower, upper), lower, upper, found.cost, f"{found.method}, and infinite losses")
 
 
-def _tightened(found: LogBounds, wide: BoolArray, other: LogBounds) -> LogBounds:
+def _intersect_bounds(found: LogBounds, wide: BoolArray, other: LogBounds) -> LogBounds:
     """The bounds of two engines, the second of them for some rows only."""
     value, lower, upper = (row.copy() for row in found.numbers)
     lower[wide], upper[wide] = np.maximum(lower[wide], other.lower), np.minimum(upper[wide], other.upper)
@@ -502,51 +434,29 @@ def _tightened(found: LogBounds, wide: BoolArray, other: LogBounds) -> LogBounds
     return LogBounds(value, lower, upper, {**found.cost, **other.cost}, method)
 
 
-def squared_gaussian_distance(steps: Sequence[Step]) -> Fraction | None:
-    """mu^2 = sum of squares of distance / sigma, exactly, where all steps are normal pairs of equal sigmas; None else.
-    """
-    for step in steps:
-        if not isinstance(step, MixtureStep) or len(step.p) > 1 or len(step.q) > 1:
+def squared_gaussian_distance(pairs: Sequence[DominatingPair]) -> Fraction | None:
+    """mu^2, the sum of squares of distance / sigma, exactly; None where a pair is not of two equal normal laws."""
+    total = Fraction(0)
+    for pair in pairs:
+        square = pair.squared_gaussian_distance
+        if square is None:
             return None
-        if step.p.sigmas[0] != step.q.sigmas[0]:
-            return None
-    return sum(
-        (step.count * ((Fraction(float(step.p.means[0])) - Fraction(float(step.q.means[0])))
-                      / Fraction(float(step.p.sigmas[0]))) ** 2
-         for step in steps if isinstance(step, MixtureStep)), Fraction(0)
-    )  # fmt: skip
+        total += pair.count * square
+    return total
 
 
 def gaussian_bounds(square: Fraction, epsilon: FloatArray, quantity: Quantity = "delta") -> LogBounds:
     """The closed curve of normal distributions at the distance mu, by mu^2, at epsilon >= 0."""
-    return _gaussian_bounds(*root_bounds(square / 4), epsilon, quantity)
+    return _gaussian_bounds(*square_root_enclosure((square / 4, square / 4)), epsilon, quantity)
 
 
 def extended_root(square: Fraction) -> Any:
     """The square root of a positive fraction to half a unit of extended precision; None if no double is near it."""
-    low, high = root_bounds(square)
+    low, high = square_root_enclosure((square, square))
     if not _ROOTS[0] < low <= high < _ROOTS[1]:
         return None
     rest = (square - Fraction(low) ** 2) / (2 * Fraction(low))
     return np.longdouble(low) + np.longdouble(float(rest))
-
-
-def root_bounds(square: Fraction) -> tuple[float, float]:
-    """Neighbouring doubles around the square root of a positive fraction; one double if it is exact."""
-    exponent = (square.numerator.bit_length() - square.denominator.bit_length()) // 2
-    scale = Fraction(4) ** (64 - exponent)
-    root = math.isqrt(math.floor(square * scale))
-    unit = Fraction(2) ** (exponent - 64)
-    low, high = root * unit, (root + 1) * unit
-    try:
-        below, above = float(low), float(high)
-    except OverflowError:
-        return LARGEST_DOUBLE, math.inf
-    below = next_below(below) if Fraction(below) > low else below
-    above = next_above(above) if Fraction(above) < high else above
-    if Fraction(below) ** 2 == square:
-        return below, below
-    return below, above
 
 
 def _gaussian_bounds(low: float, high: float, epsilon: FloatArray, quantity: Quantity) -> LogBounds:
@@ -583,21 +493,10 @@ def _gaussian_bounds(low: float, high: float, epsilon: FloatArray, quantity: Qua
     return LogBounds(value, lower, upper, {}, _METHOD_GAUSSIAN)
 
 
-def _of_one_release(step: MixtureStep | LaplaceStep | CurveStep, epsilon: FloatArray, quantity: Quantity) -> LogBounds:
-    if quantity == "tail":
-        turned: Any = reversed_step(step)
-        return _tail_of_curve(lambda levels: _of_one_release(step, levels, "delta"),
-                              lambda levels: _of_one_release(turned, levels, "delta"), epsilon)  # fmt: skip
-    if isinstance(step, MixtureStep):
-        found = log_hockey_stick_divergence(step.p, step.q, epsilon)
-    elif isinstance(step, LaplaceStep):
-        found = LaplaceMechanism(step.scale, step.shift).delta(epsilon).to("log probability")
-    elif isinstance(step.forward, FewBinsCurve):
-        found = step.forward.log_delta(epsilon)
-    else:
-        found = certified(step.forward, epsilon).to("log probability")
-    value, lower, upper = found.arrays()
-    return LogBounds(value, lower, upper, found.cost, found.method)
+def _of_one_release(pair: DominatingPair, epsilon: FloatArray, quantity: Quantity) -> LogBounds:
+    if quantity == "delta":
+        return pair.log_delta(epsilon)
+    return _tail_of_curve(pair.log_delta, pair.reversed().log_delta, epsilon)
 
 
 def _tail_of_curve(
@@ -605,7 +504,7 @@ def _tail_of_curve(
 ) -> LogBounds:
     """Bounds of a from those of delta, by the text at the head; ``turned`` is the curve of the reversed pair."""
     found = curve(epsilon)
-    wide = _wider(found, _WIDEST)  # one step to either side says about as much there as many
+    wide = _wide_points(found, _WIDEST)  # one step to either side says about as much there as many
     # A step is several units in the last place of epsilon, so that the levels beside epsilon differ from it.
     steps = np.maximum(_QUOTIENT_STEPS[:, None], 8 * UNIT_ROUNDOFF * np.minimum(epsilon, LARGEST_DOUBLE))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.numerics import LARGEST_DOUBLE, UNIT_ROUNDOFF, FloatArray
-from .log_bounds import LogBounds
+from ..pairs.log_bounds import LogBounds
 
 __all__ = ["FoundEpsilon", "least_epsilon"]
 

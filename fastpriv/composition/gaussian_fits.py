@@ -33,12 +33,12 @@ from ..base import validate
 from ..base.errors import DomainError
 from ..base.estimate import Estimate
 from ..base.numerics import FloatArray, next_above, next_below
-from ..conversions import gdp_from_ldp
 from ..conversions._closed_forms import normal_quantile
+from ..pairs.curve_pairs import PrivacyCurves
+from ..pairs.log_bounds import Curve, certified
+from ..pairs.protocol import DominatingPair
 from . import Composition, compose
-from .compositions import pair_of
-from .pairs import Curve, Pair, certified
-from .steps import AtomStep, LaplaceStep, MixtureStep, Step
+from .compositions import certified_curves
 from .trade_off import curve_of_pair
 
 __all__ = ["gaussian_dp_fit"]
@@ -108,14 +108,12 @@ def gaussian_dp_fit(
     >>> risk.gaussian_dp_fit([0.75, 0.25], [0.25, 0.75]).value
     1.34897950...
     """
-    pair = pair_of(p, q)
+    pair = certified_curves(p, q)
     pair = pair if alpha is None else pair.worst()
     least = validate.scalar("least_delta", least_delta, "between 0 and 1", lambda x: (x >= 0) & (x < 1))
     levels = None if alpha is None else _levels(alpha)
     if levels is not None and least > 0.0:
-        raise DomainError(
-            f"least_delta must be 0 with a range of alpha; got {least!r}. Ask for one range at a time."
-        )
+        raise DomainError(f"least_delta must be 0 with a range of alpha; got {least!r}. Ask for one range at a time.")
     if pair.gaussian is not None:
         exact = float(np.longdouble(pair.gaussian[0]) / np.longdouble(pair.gaussian[1]))
         lower, upper = (0.0, 0.0) if exact == 0.0 else (next_below(exact), next_above(exact))
@@ -182,44 +180,24 @@ def _tail_of(p: Any, q: Any) -> _Tail:
         whole = p if isinstance(p, Composition) else compose(p if q is None else (p, q))
     except DomainError:  # a pair of densities
         return _Tail(0.0, math.inf, "")
-    exact = not whole.forward_steps.below
-    found = _tail_of_steps(whole.forward_steps.above)
+    exact = not whole.forward_pairs.dominated
+    found = _tail_of_pairs(whole.forward_pairs.dominating)
     forward, backward = (float(whole.epsilon(0.0, direction=one).upper) for one in ("forward", "backward"))
     return found._replace(least=found.least if exact else 0.0, largest_loss=(forward, backward))
 
 
-def _tail_of_steps(steps: Iterable[Step]) -> _Tail:
+def _tail_of_pairs(pairs: Iterable[DominatingPair]) -> _Tail:
     most: Any
     most, single_p, single_q = np.zeros(3, dtype=np.longdouble)
-    square: Any
-    reason = "the farthest components, or the largest losses, of each release"
-    for step in steps:
-        if isinstance(step, MixtureStep):
-            sides = [(one.means[one.weights > 0].reshape(-1), one.sigmas[one.weights > 0]) for one in (step.p, step.q)]
-            (a, s), (b, t) = sides
-            if s.max() != t.max():
-                return _Tail(math.inf, math.inf, "losses with exponential tails: the largest sigmas differ")
-            if s.min() != s.max() or t.min() != t.max():
-                most = math.inf
-                continue
-            a, b = a.astype(np.longdouble), b.astype(np.longdouble)
-            square = step.count * (max(abs(a.max() - b.min()), abs(b.max() - a.min())) / s[0]) ** 2
-            single_p += square if a.size == 1 else 0.0
-            single_q += square if b.size == 1 else 0.0
-        elif isinstance(step, LaplaceStep):
-            square = step.count * float(gdp_from_ldp(step.shift / step.scale * (1 + _ROUNDING)).upper) ** 2
-        elif isinstance(step, AtomStep):
-            one_sided = (step.p > 0.0) != (step.q > 0.0)
-            if one_sided.any():
-                return _Tail(math.inf, math.inf, "infinite losses: some outcomes prove which of both it was")
-            some = step.p > 0.0
-            loss = float(np.abs(np.log(step.p[some]) - np.log(step.q[some])).max()) + step.p_gap + step.q_gap + 1e-12
-            square = step.count * float(gdp_from_ldp(loss).upper) ** 2
-        else:
-            most = math.inf
-            continue
-        most += square
+    for pair in pairs:
+        fit = pair.gaussian_fit()
+        if fit.impossible:
+            return _Tail(math.inf, math.inf, fit.impossible)
+        single_p += pair.count * fit.p_necessary
+        single_q += pair.count * fit.q_necessary
+        most += pair.count * fit.sufficient
     least = float(np.sqrt(max(single_p, single_q)))
+    reason = "the farthest components, or the largest losses, of each release"
     return _Tail(least * (1 - _SQUARES_ROUNDING), float(np.sqrt(most)) * (1 + _SQUARES_ROUNDING), reason)
 
 
@@ -272,8 +250,7 @@ class _CurveIntervals:
             self.lower = max(self.lower, float((1.0 / sigma).max()) * (1.0 - _INVERSE_ERROR))
         order = np.argsort(np.concatenate([self.epsilon, epsilon]), kind="stable")
         self.epsilon, self.low, self.high = (
-            np.concatenate(two)[order]
-            for two in ((self.epsilon, epsilon), (self.low, low), (self.high, high))
+            np.concatenate(two)[order] for two in ((self.epsilon, epsilon), (self.low, low), (self.high, high))
         )
         self.high = np.minimum.accumulate(self.high)
         self._measure()
@@ -311,7 +288,6 @@ class _CurveIntervals:
         self._add(middle[np.sort(wide)])
         return True
 
-
     def _is_below(self, index: Any, mu: float) -> Any:
         """Whether the chords of these intervals are below the tangents of the curve of mu at their ends."""
         ends = np.stack([self.epsilon[index], self.epsilon[index + 1]])
@@ -342,7 +318,7 @@ def _separation(level: FloatArray, power: FloatArray, side: float) -> FloatArray
     return np.where(trivial & ~((power >= 1.0) & (level < 1.0)), 0.0, np.maximum(value, 0.0))
 
 
-def _at_ends(pair: Pair, levels: tuple[float, float]) -> tuple[float, float]:
+def _at_ends(pair: PrivacyCurves, levels: tuple[float, float]) -> tuple[float, float]:
     """Bounds of the mu that the least and the largest level ask for."""
     alpha = np.array(levels)
     power = curve_of_pair(pair, alpha, power=True)
@@ -350,7 +326,7 @@ def _at_ends(pair: Pair, levels: tuple[float, float]) -> tuple[float, float]:
     return float(np.where(np.isinf(low), 0.0, low).max()), float(_separation(alpha, np.asarray(power.upper), 1.0).max())
 
 
-def _at_corner(pair: Pair, searches: list[_CurveIntervals]) -> float:
+def _at_corner(pair: PrivacyCurves, searches: list[_CurveIntervals]) -> float:
     """The mu that is proved necessary at the level of the corner that asks for most."""
     search = max(searches, key=lambda one: one.upper)
     if search.mu.size == 0 or search.upper == 0.0:

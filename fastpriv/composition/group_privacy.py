@@ -35,8 +35,10 @@ from ..base.estimate import Estimate
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below, reconcile_bounds
 from ..conversions import group_dp_delta_from_dp
 from ..mechanisms.gaussian import GaussianMechanism
+from ..pairs.curve_pairs import PrivacyCurves
+from ..pairs.discrete_pairs import DiscretePair
+from ..pairs.log_bounds import Curve, certified
 from .engines import gaussian_bounds
-from .pairs import Curve, DiscretePair, Pair, certified
 
 __all__ = ["exact_group_pair", "group_pair", "group_size"]
 
@@ -58,7 +60,7 @@ def group_size(group: ArrayLike) -> int:
     return validate.count("group", group, 1, _MOST_RECORDS)
 
 
-def exact_group_pair(pair: Pair, group: int) -> Pair | None:
+def exact_group_pair(pair: PrivacyCurves, group: int) -> PrivacyCurves | None:
     """The pair of a group of a mechanism whose sensitivity is known, and of two normal distributions; else None."""
     if group == 1:
         return pair
@@ -80,13 +82,13 @@ def exact_group_pair(pair: Pair, group: int) -> Pair | None:
         return None
 
 
-def group_pair(pair: Pair, group: int) -> Pair:
+def group_pair(pair: PrivacyCurves, group: int) -> PrivacyCurves:
     """The pair of a group, by its curves: exact for mechanisms with a sensitivity, between two bounds otherwise."""
     known = exact_group_pair(pair, group)
     if known is not None:
         return known.worst()
     one = pair.worst()
-    return Pair(_group_curve(one, group), _group_curve(one.swapped(), group), of_one_pair=False)
+    return PrivacyCurves(_group_curve(one, group), _group_curve(one.swapped(), group), of_one_pair=False)
 
 
 def _gaussian_curve(square: Fraction, epsilon: FloatArray) -> Estimate:
@@ -96,7 +98,7 @@ def _gaussian_curve(square: Fraction, epsilon: FloatArray) -> Estimate:
     return Estimate(*rows, kind="certified", unit="log probability", method=found.method).to("probability")
 
 
-def _group_curve(pair: Pair, group: int) -> Curve:
+def _group_curve(pair: PrivacyCurves, group: int) -> Curve:
     def of_group(epsilon: FloatArray) -> Estimate:
         levels = np.asarray(epsilon, dtype=np.float64)
         one = certified(pair.forward, levels)
@@ -114,7 +116,7 @@ def _group_curve(pair: Pair, group: int) -> Curve:
     return of_group
 
 
-def _best_sum(pair: Pair, epsilon: FloatArray, group: int) -> FloatArray:
+def _best_sum(pair: PrivacyCurves, epsilon: FloatArray, group: int) -> FloatArray:
     """The least sum D(y_1) + y_1 D(y_2) + .. that a table finds, rounded up, for each epsilon."""
     finite = np.where(np.isfinite(epsilon), epsilon, 0.0)
     nodes, approximate = _table(pair, float(finite.max(initial=0.0)))
@@ -147,7 +149,7 @@ def _best_sum(pair: Pair, epsilon: FloatArray, group: int) -> FloatArray:
     return np.clip(np.where(np.isnan(total), 1.0, total), 0.0, 1.0)
 
 
-def _table(pair: Pair, largest: float) -> tuple[FloatArray, FloatArray]:
+def _table(pair: PrivacyCurves, largest: float) -> tuple[FloatArray, FloatArray]:
     """Epsilons, and D there approximately: at some by the curve, between them by interpolation. It bounds nothing."""
     from scipy.interpolate import PchipInterpolator
 
@@ -181,7 +183,7 @@ def _log_ratios(pair: DiscretePair) -> FloatArray:
     return np.unique(losses[np.isfinite(losses)])
 
 
-def _end_of_losses(pair: Pair, largest: float) -> float:
+def _end_of_losses(pair: PrivacyCurves, largest: float) -> float:
     """An epsilon beyond which the curves are 0, or negligible beside their value at ``largest``."""
 
     def worse(levels: FloatArray) -> FloatArray:
@@ -202,7 +204,7 @@ def _end_of_losses(pair: Pair, largest: float) -> float:
     return high
 
 
-def _log_upper(pair: Pair, epsilon: FloatArray) -> FloatArray:
+def _log_upper(pair: PrivacyCurves, epsilon: FloatArray) -> FloatArray:
     """Upper bounds of log D at any real epsilon: D(x) = 1 - x + x D'(1 / x), D' the curve of the reversed pair."""
     delta = np.ones(epsilon.size)
     ahead = epsilon >= 0.0

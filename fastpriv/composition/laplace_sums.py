@@ -55,8 +55,8 @@ import numpy as np
 
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray, IntArray, next_above, next_below
 from ..base.quadrature_rules import gauss_legendre
-from .log_bounds import LogBounds
-from .steps import LaplaceStep
+from ..pairs.log_bounds import LogBounds
+from ..pairs.protocol import DominatingPair
 from .type_weights import WEIGHT_ERROR, count_weights, count_windows, logarithm, sum_above, sum_below
 
 __all__ = ["laplace_bounds"]
@@ -75,11 +75,17 @@ _NODE_ERROR = 2.0**14 * float(np.finfo(np.longdouble).eps)
 _LEAST = -570.0  # logarithms of integrals below it may have underflown
 
 
-def laplace_bounds(steps: Sequence[LaplaceStep], epsilon: FloatArray, quantity: Quantity = "delta") -> LogBounds | None:
-    """Bounds of the logarithms at each epsilon >= 0, for steps of one ratio of shift and scale; None where the terms
-    are too many."""
-    ratios = {Fraction(step.shift) / Fraction(step.scale) for step in steps}
-    count = sum(step.count for step in steps)
+def laplace_bounds(
+    pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Quantity = "delta"
+) -> LogBounds | None:
+    """Bounds of the logarithms at each epsilon >= 0, for Laplace noise of one ratio of shift and scale; None for other
+    pairs, and where the terms are too many.
+    """
+    shapes = [pair.laplace for pair in pairs if pair.laplace is not None]
+    if len(shapes) < len(pairs):
+        return None
+    ratios = {Fraction(shift) / Fraction(scale) for scale, shift in shapes}
+    count = sum(pair.count for pair in pairs)
     if len(ratios) != 1 or count <= 0:
         return None
     quotient = ratios.pop()

@@ -43,9 +43,8 @@ import numpy as np
 from .. import special
 from ..base.numerics import FloatArray
 from ..base.quadrature_rules import ellipse_axes, gauss_legendre, log_gauss_error, strip_divisor
-from .log_bounds import LogBounds
-from .steps import Step
-from .two_sampled_gaussians import SampledPair, sampled_pair
+from ..pairs.log_bounds import LogBounds
+from ..pairs.protocol import DominatingPair, SampledPair
 
 __all__ = ["small_rate_bounds"]
 
@@ -58,14 +57,14 @@ _TILTS = np.geomspace(1e-1, 1e4, 121)  # values of c t that are tried
 _MOST_HALVINGS, _MOST_CELLS = 12, 200
 
 
-def small_rate_bounds(steps: Sequence[Step], epsilon: FloatArray) -> LogBounds | None:
-    """Bounds of log delta at each epsilon >= 0; None where the steps are not sampled Gaussians of small rates.
+def small_rate_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBounds | None:
+    """Bounds of log delta at each epsilon >= 0; None where the pairs are not sampled Gaussians of small rates.
 
-    Those of neighbouring epsilons share a path, of a cell of a grid of c that the steps give: the result at an epsilon
+    Those of neighbouring epsilons share a path, of a cell of a grid of c that the pairs give: the result at an epsilon
     does not depend on the others.
     """
-    pairs = [(sampled_pair(step), step.count) for step in steps]
-    known = [(pair, count) for pair, count in pairs if pair is not None]
+    sampled = [(pair.sampled_gaussian, pair.count) for pair in pairs]
+    known = [(pair, count) for pair, count in sampled if pair is not None]
     total = sum(count for _, count in known)
     if len(known) < len(pairs) or total > _MOST_RELEASES:
         return None

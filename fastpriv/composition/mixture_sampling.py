@@ -436,9 +436,7 @@ class _Remainder:
         kind = choice.kind
         return mean(one.tilts[kind]), mean(one.shifts[kind]), sizes, mean(one.variances[kind])
 
-    def _by_rates(
-        self, variables: _Variables, cap: float, order: float, own: bool, near: float = 0.0
-    ) -> float:
+    def _by_rates(self, variables: _Variables, cap: float, order: float, own: bool, near: float = 0.0) -> float:
         """The least over q of the logarithm of what depends on it; ``own``: Y_i, at most e^cap, is not a variable."""
         one, b = self.one, self.bins
         if one.adds:

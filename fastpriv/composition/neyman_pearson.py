@@ -25,7 +25,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray
-from .pairs import Pair, certified
+from ..pairs.curve_pairs import PrivacyCurves
+from ..pairs.log_bounds import certified
 
 __all__ = ["best_tests"]
 
@@ -65,7 +66,7 @@ _NOISE = 6.0  # widths of the bounds of a point that those of the answer may be 
 Numbers = tuple[FloatArray, FloatArray]  # lower and upper bounds
 
 
-def best_tests(pairs: Sequence[Pair], alpha: FloatArray) -> tuple[Numbers, Numbers] | None:
+def best_tests(pairs: Sequence[PrivacyCurves], alpha: FloatArray) -> tuple[Numbers, Numbers] | None:
     """Bounds of the largest power at each alpha, and of the least beta, of the least private of pairs whose tails are
     known; None where they are not known far better than difference quotients of the curves.
     """
@@ -173,7 +174,7 @@ class _TestSearch:
     ``u`` is alpha, or alpha - 1 where it is ``late``.
     """
 
-    def __init__(self, pair: Pair, alpha: FloatArray) -> None:
+    def __init__(self, pair: PrivacyCurves, alpha: FloatArray) -> None:
         assert pair.tails is not None
         self.pair, self.alpha, self.late = pair, alpha, alpha >= 0.5
         self.forward, self.backward = pair.tails

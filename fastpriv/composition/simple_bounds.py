@@ -4,7 +4,7 @@ Rows that need it: 10 x PoissonSampledGaussian(1e-3, 0.01) at epsilon = 10, whos
 terms of a contour to fall, is a bracket of 1e-11 here and takes a minute on a grid; 10^12 x PoissonSampledGaussian(1.0,
 0.01) at epsilon <= 5, whose delta is nearly 1, has no lower bound near that from the other engines.
 
-Notation: k = sum count_i releases, d_i the curve of a release of step i, K(-s) = sum count_i log E_P e^(-s L_i).
+Notation: k = sum count_i releases, d_i the curve of a release of pair i, K(-s) = sum count_i log E_P e^(-s L_i).
 
 * above, delta(epsilon) <= 1 - prod (1 - d_i(epsilon / k))^count_i (Kairouz, Oh and Viswanath 2017, theorem 3.3);
 * below, for 0 < s < 1, 1 - delta(epsilon) = E min(1, e^(epsilon - S)) <= e^(K(-s) + s epsilon);
@@ -23,10 +23,10 @@ import numpy as np
 
 from ..base.errors import DomainError, NotConvergedError
 from ..base.numerics import LARGEST_DOUBLE, FloatArray
-from ..divergences.hockey_stick import log_hockey_stick_divergence
+from ..distributions import GaussianMixture
 from ..divergences.kl_and_renyi import renyi_divergence
-from .log_bounds import LogBounds
-from .steps import LARGEST_DISTANCE, MixtureStep, Step
+from ..pairs.log_bounds import LogBounds
+from ..pairs.protocol import LARGEST_DISTANCE, DominatingPair
 
 __all__ = ["simple_bounds"]
 
@@ -38,15 +38,14 @@ _AFFINITY_POWERS = np.array([0.125, 0.5, 0.875])
 _JUMPS = np.array([0.5, 2.0, 8.0, 40.0, 80.0])
 
 
-def simple_bounds(steps: Sequence[Step], epsilon: FloatArray) -> LogBounds | None:
-    """Bounds of log delta at each epsilon >= 0; None where a step is no mixture."""
-    mixtures = [step for step in steps if isinstance(step, MixtureStep)]
-    if len(mixtures) < len(steps):
+def simple_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBounds | None:
+    """Bounds of log delta at each epsilon >= 0; None where a pair is no mixture."""
+    if any(pair.mixtures is None for pair in pairs):
         return None
     lower, upper = np.full(epsilon.size, -math.inf), np.zeros(epsilon.size)
     try:
-        lower, upper = _by_single_releases(mixtures, epsilon)
-        lower = np.fmax(lower, _by_affinity(mixtures, epsilon))
+        lower, upper = _by_single_releases(pairs, epsilon)
+        lower = np.fmax(lower, _by_affinity(pairs, epsilon))
     except (DomainError, NotConvergedError):
         pass
     lower = np.minimum(lower, upper)
@@ -55,55 +54,57 @@ def simple_bounds(steps: Sequence[Step], epsilon: FloatArray) -> LogBounds | Non
     return LogBounds(value, lower, upper, {}, "bounds by single releases")
 
 
-def _largest_distance(step: MixtureStep) -> float:
+def _largest_distance(p: GaussianMixture, q: GaussianMixture) -> float:
     """The largest distance of a mean of P from one of Q, in the smallest standard deviation."""
-    means = np.concatenate([step.p.means, step.q.means])
+    means = np.concatenate([p.means, q.means])
     with np.errstate(over="ignore"):
-        return float(np.ptp(means) / min(step.p.sigmas.min(), step.q.sigmas.min()))
+        return float(np.ptp(means) / min(p.sigmas.min(), q.sigmas.min()))
 
 
-def _by_affinity(steps: list[MixtureStep], epsilon: FloatArray) -> FloatArray:
+def _by_affinity(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> FloatArray:
     """Lower bounds of log delta; the weights are taken as they are, normalised or not."""
-    if not all(_largest_distance(step) < LARGEST_DISTANCE for step in steps):
+    mixtures = [(pair.mixtures, pair) for pair in pairs if pair.mixtures is not None]
+    if not all(_largest_distance(*sides) < LARGEST_DISTANCE for sides, _ in mixtures):
         return np.full(epsilon.size, -math.inf)  # Losses, the squares of these distances, are no doubles.
     s = _AFFINITY_POWERS
     exponent = np.zeros(s.size)  # an upper bound of K(-s) = -s D, with D the Renyi divergence of order 1 - s
-    for step in steps:
-        divergence = renyi_divergence(step.p, step.q, 1.0 - s)
+    for sides, pair in mixtures:
+        divergence = renyi_divergence(*sides, 1.0 - s)
         largest = np.maximum(-s * divergence.lower, -s * divergence.upper)
-        exponent += step.count * (largest + 1e-15 * np.abs(largest) + 4.0 * (step.p_gap + step.q_gap))
+        errors = 4.0 * (pair.p_relative_error + pair.q_relative_error)
+        exponent += pair.count * (largest + 1e-15 * np.abs(largest) + errors)
     logs = (exponent + 1e-15 * np.abs(exponent) + s * epsilon[:, None]).min(axis=1) + _ROUNDING * (1.0 + epsilon)
-    missing = sum(2.0 * step.count * step.p_gap for step in steps)
+    missing = sum(2.0 * pair.count * pair.p_relative_error for pair in pairs)
     lost = np.exp(np.minimum(logs, 0.0)) * (1.0 + _ROUNDING) + missing
     below = np.log1p(-np.minimum(lost, 1.0 - 1e-16))
     return np.where(lost < 1.0, below - 1e-15 * np.abs(below), -math.inf)
 
 
-def _by_single_releases(steps: list[MixtureStep], epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
-    count = sum(step.count for step in steps)
+def _by_single_releases(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
+    count = sum(pair.count for pair in pairs)
     share = epsilon / count * (1.0 - 1e-15)
     levels = np.minimum(epsilon[:, None] + _JUMPS, LARGEST_DOUBLE).ravel()
     both = np.concatenate([share, levels, np.maximum(levels - 1.0, 0.0) * (1.0 - 1e-15)])
-    curves = [log_hockey_stick_divergence(step.p, step.q, both).arrays()[1:] for step in steps]
-    counts = [step.count for step in steps]
-    gaps = 4.0 * sum(step.count * (step.p_gap + step.q_gap) for step in steps)  # of the masses of all products
+    curves = [pair.log_delta(both).numbers[1:] for pair in pairs]
+    counts = [pair.count for pair in pairs]
+    errors = 4.0 * sum(pair.count * (pair.p_relative_error + pair.q_relative_error) for pair in pairs)  # of all masses
     n, m = epsilon.size, levels.size
-    upper = _at_least_once([curve[1][:n] for curve in curves], counts, 1.0) + gaps
-    some = _at_least_once([curve[0][n : n + m] for curve in curves], counts, -1.0) - gaps
-    most = -math.log1p(-math.exp(-1.0)) + gaps + _ROUNDING
+    upper = _at_least_once([curve[1][:n] for curve in curves], counts, 1.0) + errors
+    some = _at_least_once([curve[0][n : n + m] for curve in curves], counts, -1.0) - errors
+    most = -math.log1p(-math.exp(-1.0)) + errors + _ROUNDING
     likely = [math.log(k) + high[n + m :] + most for (_, high), k in zip(curves, counts, strict=True)]
     likely = np.logaddexp.reduce(likely)
     apart = levels - np.repeat(epsilon, _JUMPS.size)
     with np.errstate(invalid="ignore"):
         lost = np.exp(np.minimum(likely - apart * (1.0 - 1e-15) - some, 1.0)) * (1.0 + _ROUNDING)
         lost *= 1.0 + 1e-14 * (np.abs(some) + np.abs(likely))
-        found = _lowered(some + np.log1p(-np.minimum(lost, 1.0 - 1e-16)))
+        found = _round_down(some + np.log1p(-np.minimum(lost, 1.0 - 1e-16)))
     exact = apart <= np.repeat(epsilon, _JUMPS.size) + 80.0
     found = np.where((lost < 1.0) & exact & (levels > np.repeat(epsilon, _JUMPS.size)), found, -math.inf)
     return found.reshape(n, -1).max(axis=1), np.minimum(upper, 0.0)
 
 
-def _lowered(logs: FloatArray) -> FloatArray:
+def _round_down(logs: FloatArray) -> FloatArray:
     return np.where(np.isfinite(logs), logs - 1e-14 * np.abs(logs) - 1e-15, -math.inf)
 
 

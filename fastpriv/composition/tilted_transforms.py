@@ -41,7 +41,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray, LongDoubleArray, next_above, next_below
-from .discretised_losses import PrivacyLoss
+from ..pairs.discretised_losses import PrivacyLoss
 
 __all__ = ["composed_bounds", "composed_log_bounds", "infinite_log_mass", "tilted_moments"]
 
@@ -254,9 +254,14 @@ def _tilted_sums(masses: Sequence[_Masses], theta: float) -> _TiltedSums:
         outside += _tail(above, (last + 1) * interval)
     if first > low_end:
         outside += _tail(below, (1 - first) * interval)
-    shared: dict[str, Any] = {"theta": theta, "interval": interval, "log_mass": log_mass, "centre": centre,
-              "relative_error": math.expm1(relative * _OUTWARD),
-              "largest_exponent": largest + abs(theta) * abs(centre) * interval}
+    shared: dict[str, Any] = {
+        "theta": theta,
+        "interval": interval,
+        "log_mass": log_mass,
+        "centre": centre,
+        "relative_error": math.expm1(relative * _OUTWARD),
+        "largest_exponent": largest + abs(theta) * abs(centre) * interval,
+    }
     if len(tilted) == 1 and tilted[0][2] == 1:
         q, k, _ = tilted[0]
         exact = np.zeros(int(k[-1] - k[0]) + 1)

@@ -32,10 +32,12 @@ from ..base import validate
 from ..base.estimate import Estimate, Result
 from ..base.numerics import FloatArray, LongDoubleArray, next_above, next_below
 from ..conversions._closed_forms import gaussian_trade_off
-from .compositions import pair_of
+from ..pairs.curve_pairs import PrivacyCurves
+from ..pairs.discrete_pairs import DiscretePair
+from ..pairs.log_bounds import certified
+from .compositions import certified_curves
 from .group_privacy import exact_group_pair, group_pair, group_size
 from .neyman_pearson import best_tests
-from .pairs import DiscretePair, Pair, certified
 
 __all__ = ["TradeOffCurve", "curve_of_pair", "trade_off_curve", "true_positive_rate"]
 
@@ -148,7 +150,7 @@ def trade_off_curve(
     >>> risk.trade_off_curve([0.75, 0.25], [0.25, 0.75], 0.25).beta.value
     0.25
     """
-    pair, records = _oriented(pair_of(p, q), null), group_size(group)
+    pair, records = _oriented(certified_curves(p, q), null), group_size(group)
     errors = validate.real("alpha", alpha, "between 0 and 1", lambda a: (a >= 0) & (a <= 1))
     advantage = certified(group_pair(pair, records).forward, np.zeros(()))
     return TradeOffCurve(errors, _of_group(pair, errors, False, records), advantage)
@@ -200,17 +202,17 @@ def true_positive_rate(
     >>> risk.true_positive_rate(mixture, base, 0.001, null="q").value  # who claims that the record is there
     0.0473...
     """
-    pair, records = _oriented(pair_of(p, q), null), group_size(group)
+    pair, records = _oriented(certified_curves(p, q), null), group_size(group)
     rates = validate.real("false_positive_rate", false_positive_rate, "between 0 and 1", lambda a: (a >= 0) & (a <= 1))
     return _of_group(pair, rates, True, records)
 
 
-def _oriented(pair: Pair, null: Any) -> Pair:
+def _oriented(pair: PrivacyCurves, null: Any) -> PrivacyCurves:
     """The pair with the null hypothesis as its P."""
     return pair if validate.choice("null", null, ("p", "q")) == "p" else pair.swapped()
 
 
-def _of_group(pair: Pair, alpha: FloatArray, power: bool, group: int) -> Estimate:
+def _of_group(pair: PrivacyCurves, alpha: FloatArray, power: bool, group: int) -> Estimate:
     """Beta, or the power, of a test of the first against the last of ``group`` + 1 distributions."""
     known = exact_group_pair(pair, group)
     if known is not None:
@@ -229,7 +231,7 @@ def _of_group(pair: Pair, alpha: FloatArray, power: bool, group: int) -> Estimat
     return Estimate(value, lower, upper, kind="certified", unit="probability", method=method)
 
 
-def curve_of_pair(pair: Pair, alpha: FloatArray, power: bool = False) -> Estimate:
+def curve_of_pair(pair: PrivacyCurves, alpha: FloatArray, power: bool = False) -> Estimate:
     """Beta at each alpha, or the largest power 1 - beta with digits of its own, by the sharpest method for the pair."""
     flat = alpha.reshape(-1)
     if pair.gaussian is not None:
@@ -299,11 +301,11 @@ def _polygon(pair: DiscretePair, alpha: FloatArray, power: bool) -> tuple[FloatA
         return value, unit * (value + slope * a[k + 1])
 
     value, _ = corner_value(alpha.astype(np.longdouble))
-    more, fewer = (alpha * (1 + sign * np.longdouble(1.01 * pair.p_gap)) for sign in (1, -1))
+    more, fewer = (alpha * (1 + sign * np.longdouble(1.01 * pair.p_relative_error)) for sign in (1, -1))
     low, low_error = corner_value(fewer if power else more)
     high, high_error = corner_value(more if power else fewer)
-    lower = np.maximum(next_below((low * (1 - 1.01 * pair.q_gap) - low_error).astype(np.float64)), 0.0)
-    upper = next_above((high * (1 + 1.01 * pair.q_gap) + high_error).astype(np.float64))
+    lower = np.maximum(next_below((low * (1 - 1.01 * pair.q_relative_error) - low_error).astype(np.float64)), 0.0)
+    upper = next_above((high * (1 + 1.01 * pair.q_relative_error) + high_error).astype(np.float64))
     if power:
         lower, upper = np.where(alpha == 1.0, 1.0, lower), np.minimum(upper, 1.0)
     else:
@@ -319,7 +321,7 @@ class _Points:
         self.epsilon, self.x, self.low, self.high = epsilon, x, low, high
 
     @classmethod
-    def evaluated(cls, pair: Pair, epsilon: FloatArray, less: int) -> _Points:
+    def evaluated(cls, pair: PrivacyCurves, epsilon: FloatArray, less: int) -> _Points:
         positive = epsilon >= 0.0
         low, high = np.empty((2, *epsilon.shape), dtype=np.longdouble)
         for some, curve in ((positive, pair.backward), (~positive, pair.forward)):
@@ -348,7 +350,7 @@ class _Points:
             return self.low - line - error, self.high - line + error
 
 
-def _conjugate(pair: Pair, alpha: FloatArray, less: int) -> tuple[LongDoubleArray, LongDoubleArray]:
+def _conjugate(pair: PrivacyCurves, alpha: FloatArray, less: int) -> tuple[LongDoubleArray, LongDoubleArray]:
     """Lower and upper bounds of the supremum of g, less 0 or 1, at each alpha."""
     grid = _Points.evaluated(pair, np.concatenate([-_EPSILONS[::-1], [0.0], _EPSILONS]), less)
     end = 1 - np.longdouble(float(certified(pair.backward, np.asarray(np.inf)).lower))  # of 1 - delta, at infinity

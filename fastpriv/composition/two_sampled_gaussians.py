@@ -12,7 +12,7 @@ The mean of (1 - X)^+ is the curve delta_1 of the first release, so that all ter
 
     delta(epsilon) = delta_1(epsilon) + q_2 I(epsilon),    I(epsilon) = integral of p_1(x) V(v(x)) dx.
 
-For Q against P the same steps give delta_1'(epsilon) + q_2 e^epsilon I(-epsilon), delta_1' the curve of Q_1 against
+For Q against P the same pairs give delta_1'(epsilon) + q_2 e^epsilon I(-epsilon), delta_1' the curve of Q_1 against
 P_1.
 
 The integral. v falls with x; it is 1 at x_0, where D_1 = e^epsilon, and 0 at x_c. V rises up to x_0 and falls beyond
@@ -36,19 +36,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from .. import special
-from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray
 from ..base.quadrature_rules import ellipse_axes, gauss_legendre, log_gauss_error
-from .log_bounds import LogBounds
-from .steps import MixtureStep, Step
+from ..pairs.log_bounds import LogBounds
+from ..pairs.protocol import DominatingPair, SampledPair
 
-__all__ = ["SampledPair", "sampled_pair", "two_release_bounds"]
+__all__ = ["two_release_bounds"]
 
 _NODES = 20  # of the Gauss-Legendre rule of a cell
 # bound: none - error of a cell relative to delta at which it is not halved; the bounds contain it
@@ -57,19 +55,18 @@ _MOST_HALVINGS, _MOST_CELLS = 48, 4000
 _AT_ONCE = 64  # epsilons whose cells are refined together
 # bound: proved - beyond it the lower end of the cells, e^-1800 of the mass of p_1 is left
 _BEYOND = 60.0
-# bound: none - ratios of distance and sigma, and rates, outside of which others compute
-_RATIOS, _RATES, _LARGEST_EPSILON = (1e-2, 40.0), (1e-100, 0.9), 300.0
+# bound: none - epsilon beyond which others compute
+_LARGEST_EPSILON = 300.0
 # bound: tested by enclosures/test_small_rates - relative errors of log G and of log Phi
 _CURVE_ERROR = 4e-15
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)  # of the normal density
 
 
-def two_release_bounds(steps: Sequence[Step], epsilon: FloatArray) -> LogBounds | None:
-    """Bounds of log delta at each epsilon >= 0; None where the steps are not two releases of sampled Gaussians."""
-    if sum(step.count for step in steps) != 2:
+def two_release_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBounds | None:
+    """Bounds of log delta at each epsilon >= 0; None where the pairs are not two releases of sampled Gaussians."""
+    if sum(pair.count for pair in pairs) != 2:
         return None
-    pairs = [sampled_pair(step) for step in steps for _ in range(step.count)]
-    first, second = pairs
+    first, second = (pair.sampled_gaussian for pair in pairs for _ in range(pair.count))
     if first is None or second is None or first.removes != second.removes or not (epsilon <= _LARGEST_EPSILON).all():
         return None
     rows = np.empty((2, epsilon.size))
@@ -83,50 +80,6 @@ def two_release_bounds(steps: Sequence[Step], epsilon: FloatArray) -> LogBounds 
     with np.errstate(invalid="ignore"):
         value = np.where(lower > -math.inf, lower + 0.5 * (upper - lower), upper)
     return LogBounds(value, lower, upper, {}, "integral of the curve of one release")
-
-
-@dataclass(frozen=True, slots=True)
-class SampledPair:
-    """a between two doubles, sigma over the distance likewise, from the largest; whether P is the mixture."""
-
-    ratio: tuple[float, float]
-    sigma: tuple[float, float]
-    rate: float
-    removes: bool
-
-    @property
-    def exact(self) -> bool:
-        """Whether a is a double."""
-        return self.ratio[0] == self.ratio[1]
-
-
-@lru_cache(maxsize=64)
-def sampled_pair(step: Step) -> SampledPair | None:
-    """The pair of a step of sampled Gaussians with one record; None for other steps."""
-    if not isinstance(step, MixtureStep) or sorted((len(step.p), len(step.q))) != [1, 2]:
-        return None
-    removes = len(step.p) == 2
-    mixture, base = (step.p, step.q) if removes else (step.q, step.p)
-    sigmas, means = mixture.sigmas.tolist(), mixture.means.tolist()
-    centre, sigma = float(base.means[0]), float(base.sigmas[0])
-    if sigmas != [sigma, sigma] or (centre != means[0]) == (centre != means[1]):
-        return None
-    index = 1 if means[0] == centre else 0
-    rate = float(mixture.weights[index])
-    if step.rate != rate and (step.p_gap or step.q_gap or math.fsum([*mixture.weights.tolist(), -1.0])):
-        return None
-    quotient = abs(Fraction(means[index]) - Fraction(centre)) / Fraction(sigma)
-    if not (_RATIOS[0] <= quotient <= _RATIOS[1] and _RATES[0] <= rate <= _RATES[1]):
-        return None
-    low, high = _neighbours(quotient)
-    small, large = _neighbours(1 / quotient)
-    return SampledPair((low, high), (large, small), rate, removes)
-
-
-def _neighbours(x: Fraction) -> tuple[float, float]:
-    """The largest double at most x and the least at least x."""
-    near = float(x)
-    return (near if near <= x else next_below(near)), (near if near >= x else next_above(near))
 
 
 def _log_delta(first: SampledPair, second: SampledPair, side: int, epsilon: FloatArray) -> tuple[Any, Any]:

@@ -164,8 +164,8 @@ def exp_excess(x: FloatArray) -> FloatArray:
 def bennett(y: FloatArray) -> FloatArray:
     """Bennett's function (1 + y) ln(1 + y) - y for y >= -1; about y^2/2."""
     near = (y >= -0.3) & (y <= 0.5)
-    z, rest = _artanh_rest(np.where(near, y, 0.0))
-    series = 2.0 * z * z * (1.0 + (1.0 + z) * z * rest) / (1.0 - z)
+    z, remainder = _artanh_rest(np.where(near, y, 0.0))
+    series = 2.0 * z * z * (1.0 + (1.0 + z) * z * remainder) / (1.0 - z)
     far = np.where(near | (y == -1.0), 0.0, y)
     return np.asarray(np.where(near, series, np.where(y == -1.0, 1.0, (1.0 + far) * np.log1p(far) - far)))
 
@@ -173,8 +173,8 @@ def bennett(y: FloatArray) -> FloatArray:
 def minus_log1pmx(y: FloatArray) -> FloatArray:
     """y - ln(1 + y) for y >= 0; about y^2/2."""
     near = y <= 0.5
-    z, rest = _artanh_rest(np.where(near, y, 0.0))
-    series = 2.0 * z * z * (1.0 / (1.0 - z) - z * rest)
+    z, remainder = _artanh_rest(np.where(near, y, 0.0))
+    series = 2.0 * z * z * (1.0 / (1.0 - z) - z * remainder)
     far = np.where(near | np.isinf(y), 0.0, y)
     return np.asarray(np.where(near | np.isinf(y), np.where(near, series, y), far - np.log1p(far)))
 

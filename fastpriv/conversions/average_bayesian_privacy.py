@@ -104,8 +104,9 @@ def abp_given_secret_from_mbp(xi: NumberLike) -> Estimate:
         chord = left * jensen_shannon_generator(right) + right * jensen_shannon_generator(-left)
         chord = chord / (2.0 * (left + right))
     value = np.where(small, symmetric, np.where(xi > _SATURATED_FROM, SQRT_LOG_2, np.sqrt(chord)))
-    return bounded(value, "1", "chord of phi between the ends of f^A / pi",
-                   ceiling=SQRT_LOG_2_ABOVE, unrounded=xi == 0.0)
+    return bounded(
+        value, "1", "chord of phi between the ends of f^A / pi", ceiling=SQRT_LOG_2_ABOVE, unrounded=xi == 0.0
+    )
 
 
 @conversion("ldp", "abp", Formula(
@@ -253,7 +254,11 @@ def c2_from_mbp(xi: NumberLike) -> Estimate:
             holds=False),
 )  # fmt: skip
 def abp_from_c1(
-    c1: NumberLike, c2: NumberLike, total_variation: NumberLike, *, form: BoundOrPublished = "bound",
+    c1: NumberLike,
+    c2: NumberLike,
+    total_variation: NumberLike,
+    *,
+    form: BoundOrPublished = "bound",
 ) -> Estimate:
     """Interval of the leakage (ABP) with protection: C1 - C2 TV to C1 + C2 TV, within 0 and sqrt(ln 2).
 

@@ -112,7 +112,11 @@ def mbp_plus_from_ldp(epsilon: NumberLike, pi_min: NumberLike = 0.0) -> Estimate
             rising="xi prior_spread", assumptions=(_UNIFORM, FULL_SUPPORT), note="true; prior_spread is unnecessary"),
 )  # fmt: skip
 def ldp_from_mbp(
-    xi: NumberLike, pi_min: ArrayLike = 0.0, *, prior_spread: NumberLike = 0.0, form: TightOrPublished = "tight",
+    xi: NumberLike,
+    pi_min: ArrayLike = 0.0,
+    *,
+    prior_spread: NumberLike = 0.0,
+    form: TightOrPublished = "tight",
 ) -> Estimate:
     """Least epsilon such that xi-MBP under a prior with smallest probability ``pi_min`` gives epsilon-LDP.
 
@@ -163,11 +167,13 @@ def ldp_from_mbp_sides(xi_plus: NumberLike, xi_minus: NumberLike, pi_min: ArrayL
 
 
 @conversion(
-    "ldp", "lip",
+    "ldp",
+    "lip",
     Formula("tight", PROVED, only="pi_min", rising="epsilon", falling="pi_min", assumptions=(EVERY_PAIR,)),
-    Formula("as_published", JIANG, rising="epsilon", assumptions=(EVERY_PAIR,),
-            note="the least for all priors together"),
-)  # fmt: skip
+    Formula(
+        "as_published", JIANG, rising="epsilon", assumptions=(EVERY_PAIR,), note="the least for all priors together"
+    ),
+)
 def lip_from_ldp(epsilon: NumberLike, pi_min: NumberLike = 0.0, *, form: TightOrPublished = "tight") -> Estimate:
     """Least epsilon of pure LIP that follows from pure LDP: ln(pi_min + (1 - pi_min) e^epsilon).
 
@@ -184,11 +190,13 @@ def lip_from_ldp(epsilon: NumberLike, pi_min: NumberLike = 0.0, *, form: TightOr
 
 
 @conversion(
-    "lip", "ldp",
+    "lip",
+    "ldp",
     Formula("tight", PROVED, only="pi_min", rising="epsilon", assumptions=(FULL_SUPPORT,)),
-    Formula("as_published", JIANG, rising="epsilon", assumptions=(FULL_SUPPORT,),
-            note="the least for all priors together"),
-)  # fmt: skip
+    Formula(
+        "as_published", JIANG, rising="epsilon", assumptions=(FULL_SUPPORT,), note="the least for all priors together"
+    ),
+)
 def ldp_from_lip(epsilon: NumberLike, pi_min: ArrayLike = 0.0, *, form: TightOrPublished = "tight") -> Estimate:
     """Least epsilon of pure LDP that follows from pure LIP, as ``ldp_from_mbp`` from MBP.
 
@@ -283,8 +291,9 @@ def dp_delta_from_mbp(xi: NumberLike, target_epsilon: NumberLike, pi_min: ArrayL
     with np.errstate(invalid="ignore", over="ignore"):
         gap = np.where(xi > 0.5 * target, 2.0 * (xi - 0.5 * target), 0.0)
     value = np.where(np.isinf(xi), 1.0, -np.expm1(-gap) / (1.0 + np.exp(-xi)))
-    direct = bounded(value, "probability", "(1 - e^(t - 2 xi))^+ / (1 + e^-xi)", ceiling=1.0,
-                     unrounded=np.isinf(xi) | (gap == 0.0))  # fmt: skip
+    direct = bounded(
+        value, "probability", "(1 - e^(t - 2 xi))^+ / (1 + e^-xi)", ceiling=1.0, unrounded=np.isinf(xi) | (gap == 0.0)
+    )
     return _smaller_bound(direct, xi, pi_min, lambda epsilon: dp_delta_from_ldp(epsilon, target))
 
 
@@ -356,11 +365,11 @@ def rdp_from_mbp(xi: NumberLike, order: NumberLike, pi_min: ArrayLike = 0.0) -> 
     xi, order, pi_min = validated(xi=xi, order=order, pi_min=pi_min)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         twice = 2.0 * xi
-        rest = np.exp(-xi) * -np.expm1(-xi) / (1.0 + np.exp(-xi))  # 1 - w
+        remainder = np.exp(-xi) * -np.expm1(-xi) / (1.0 + np.exp(-xi))  # 1 - w
         renyi = randomized_response_renyi(twice, order)
         exponent = (order - 1.0) * renyi
-        value = log_mean_ratio(exponent, rest) / (order - 1.0)
-        value = np.where(exponent < _ONE_TERM, (1.0 - rest) * renyi, np.where(exponent < np.inf, value, renyi))
+        value = log_mean_ratio(exponent, remainder) / (order - 1.0)
+        value = np.where(exponent < _ONE_TERM, (1.0 - remainder) * renyi, np.where(exponent < np.inf, value, renyi))
     direct = bounded(value, "nats", "randomised response of 2 xi, in part", unrounded=(xi == 0.0) | np.isinf(xi))
     return _smaller_bound(direct, xi, pi_min, lambda epsilon: rdp_from_ldp(epsilon, order))
 
@@ -373,8 +382,8 @@ def _smaller_bound(direct: Estimate, xi: FloatArray, pi_min: FloatArray, by_ldp:
     low, middle, high = by_ldp(epsilon.lower), by_ldp(epsilon.value), by_ldp(epsilon.upper)
     known = pi_min > 0.0
     value, lower, upper = (
-        np.where(known, np.minimum(one, other), one)
-        for one, other in zip(direct.arrays(), (middle.value, low.lower, high.upper), strict=True)
+        np.where(known, np.minimum(array, other), array)
+        for array, other in zip(direct.arrays(), (middle.value, low.lower, high.upper), strict=True)
     )
     return Estimate(
         np.clip(value, lower, upper), lower, upper, kind=direct.kind, unit=direct.unit,
@@ -390,7 +399,11 @@ def _smaller_bound(direct: Estimate, xi: FloatArray, pi_min: FloatArray, by_ldp:
             domain="xi at most 1", note="false for xi above 0.62822: 0.00739 against 0.005 at xi = 1", holds=False),
 )  # fmt: skip
 def robustness_from_mbp(
-    xi: NumberLike, beta: NumberLike, pi_min: ArrayLike = 0.0, *, form: TightOrPublished = "tight",
+    xi: NumberLike,
+    beta: NumberLike,
+    pi_min: ArrayLike = 0.0,
+    *,
+    form: TightOrPublished = "tight",
 ) -> Estimate:
     """Least gamma such that (xi, beta, alpha)-MBP misses by more than alpha with at most gamma, for each other secret.
 

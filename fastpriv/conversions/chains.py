@@ -241,10 +241,12 @@ def convert(target: str, source: str, *, form: Form | None = None, **values: Any
 def _direct(target: str, source: str, names: set[str], form: Form | None) -> Conversion | None:
     """The best conversion in one step that uses every number given."""
     candidates = [
-        row for row in CONVERSIONS
-        if (row.source, row.target) == (source, target) and (row.default if form is None else row.form == form)
+        row
+        for row in CONVERSIONS
+        if (row.source, row.target) == (source, target)
+        and (row.default if form is None else row.form == form)
         and set(row.required) <= names <= set(row.parameters)
-    ]  # fmt: skip
+    ]
     return min(candidates, key=lambda row: _RANK.index(row.form), default=None)
 
 

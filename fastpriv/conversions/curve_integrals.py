@@ -364,9 +364,7 @@ def integral_of_function(curve: CheckedCurve, weight: Weight, rtol: float, limit
                 break
             answers = curve(new)
             points, order = np.unique(np.concatenate([points, new]), return_index=True)
-            value, low, high = (
-                np.concatenate(pair)[order] for pair in zip((value, low, high), answers, strict=True)
-            )  # fmt: skip
+            value, low, high = (np.concatenate(pair)[order] for pair in zip((value, low, high), answers, strict=True))
         shape = "convex in e^epsilon" if convex else "monotone: the curve is not convex in e^epsilon"
         if math.isinf(upper):
             middle = math.inf

@@ -216,7 +216,8 @@ def _declared_conversion(
     ranges = [
         f"{name} {PARAMETERS[name].constraint}"
         for name in taken
-        if name in PARAMETERS and name not in formula.domain
+        if name in PARAMETERS
+        and name not in formula.domain
         and PARAMETERS[name].constraint not in ("at least 0", "between 0 and 1")
     ]
     return Conversion(
@@ -239,9 +240,7 @@ def _docstring(
     sections = dict(zip(parts[::2], parts[1::2], strict=True))
     summary, _, details = opening.strip().partition("\n\n")
     side = "lower" if rows[0].target == "tradeoff" else "upper"
-    sections["Parameters"] = _parameter_section(
-        function, rows, exclusive, directions, sections.get("Parameters", "")
-    )
+    sections["Parameters"] = _parameter_section(function, rows, exclusive, directions, sections.get("Parameters", ""))
     sections.setdefault(
         "Returns",
         f"Estimate\n    The {rows[0].result} of {NOTIONS[rows[0].target].title}, of the broadcast shape. A guarantee "

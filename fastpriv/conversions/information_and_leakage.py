@@ -79,11 +79,13 @@ def ci_lmip_from_ldp(epsilon: NumberLike, inputs: NumberLike = np.inf, *, unit: 
 
 
 @conversion(
-    "ldp", "mi_dp",
+    "ldp",
+    "mi_dp",
     Formula("tight", PROVED, rising="epsilon", assumptions=(REPLACEMENT,)),
-    Formula("as_published", CUFF_YU, rising="epsilon", assumptions=(REPLACEMENT,),
-            note="true; eight times the least near 0"),
-)  # fmt: skip
+    Formula(
+        "as_published", CUFF_YU, rising="epsilon", assumptions=(REPLACEMENT,), note="true; eight times the least near 0"
+    ),
+)
 def mi_dp_from_ldp(epsilon: NumberLike, *, form: TightOrPublished = "tight", unit: Information = "nats") -> Estimate:
     """Largest conditional mutual information of one record and the release: s - 1 - ln s, about epsilon^2/8.
 
@@ -102,11 +104,13 @@ def mi_dp_from_ldp(epsilon: NumberLike, *, form: TightOrPublished = "tight", uni
 
 
 @conversion(
-    "mi_dp", "dp",
-    Formula("tight", f"{NGO}, theorem 1(a), equation (10), record by record", only="epsilon", rising="mu",
-            falling="epsilon"),
+    "mi_dp",
+    "dp",
+    Formula(
+        "tight", f"{NGO}, theorem 1(a), equation (10), record by record", only="epsilon", rising="mu", falling="epsilon"
+    ),
     Formula("as_published", f"{CUFF_YU}; Pinsker's inequality", rising="mu", domain="at epsilon = 0"),
-)  # fmt: skip
+)
 def dp_delta_from_mi_dp(
     mu: NumberLike, epsilon: NumberLike | None = None, *, form: TightOrPublished = "tight",
     unit: Information = "nats",
@@ -286,9 +290,7 @@ def maximal_leakage_from_ldp(
     "tight", PROVED, rising="xi", falling="pi_min", assumptions=(FULL_SUPPORT,),
     note="tight at pi_min = 0; attained for uniform priors too",
 ))  # fmt: skip
-def maximal_leakage_from_mbp(
-    xi: NumberLike, pi_min: NumberLike = 0.0, *, unit: Information = "nats"
-) -> Estimate:
+def maximal_leakage_from_mbp(xi: NumberLike, pi_min: NumberLike = 0.0, *, unit: Information = "nats") -> Estimate:
     """Largest maximal leakage under xi-MBP: min(xi, ln(1 + (1 - e^-xi) (1 - pi_min) / pi_min)).
 
     Randomised response with uniform prior attains it for every whole 1 / pi_min; so no smaller number holds for

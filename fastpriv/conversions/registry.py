@@ -56,9 +56,10 @@ def rows(target: str | None = None, source: str | None = None) -> list[dict[str,
         if notion is not None:
             validate.choice(name, notion, tuple(NOTIONS))
     return [
-        {column: getattr(row, column) for column in _COLUMNS} for row in CONVERSIONS
+        {column: getattr(row, column) for column in _COLUMNS}
+        for row in CONVERSIONS
         if target in (None, row.target) and source in (None, row.source)
-    ]  # fmt: skip
+    ]
 
 
 def table() -> pd.DataFrame | list[dict[str, Any]]:

@@ -137,14 +137,19 @@ def kl_from_ldp(epsilon: NumberLike, *, form: TightOrPublished = "tight", unit: 
 
 
 @conversion(
-    "rdp", "dp",
-    Formula("bound", CANONNE, rising="renyi", falling="delta",
-            note="the least for one direction of the divergence, to 1e-6"),
-    Formula("as_published", f"{MIRONOV}, proposition 3", rising="renyi", falling="order delta",
-            note="true and larger"),
-)  # fmt: skip
+    "rdp",
+    "dp",
+    Formula(
+        "bound", CANONNE, rising="renyi", falling="delta", note="the least for one direction of the divergence, to 1e-6"
+    ),
+    Formula("as_published", f"{MIRONOV}, proposition 3", rising="renyi", falling="order delta", note="true and larger"),
+)
 def dp_epsilon_from_rdp(
-    renyi: NumberLike, order: ArrayLike, delta: NumberLike, *, form: BoundOrPublished = "bound",
+    renyi: NumberLike,
+    order: ArrayLike,
+    delta: NumberLike,
+    *,
+    form: BoundOrPublished = "bound",
 ) -> Estimate:
     """Epsilon at ``delta`` from the divergence at one order: r + ln(1 - 1/a) - ln(a delta) / (a - 1), at least 0.
 
@@ -323,11 +328,11 @@ def kl_from_zcdp(rho: NumberLike, *, unit: Information = "nats") -> Estimate:
 
 
 @conversion(
-    "zcdp", "dp",
+    "zcdp",
+    "dp",
     Formula("bound", f"{CANONNE}, at the best order", rising="rho", falling="delta"),
-    Formula("as_published", f"{BUN_STEINKE}, proposition 1.3", rising="rho", falling="delta",
-            note="true and larger"),
-)  # fmt: skip
+    Formula("as_published", f"{BUN_STEINKE}, proposition 1.3", rising="rho", falling="delta", note="true and larger"),
+)
 def dp_epsilon_from_zcdp(rho: NumberLike, delta: NumberLike, *, form: BoundOrPublished = "bound") -> Estimate:
     """Epsilon at ``delta`` from rho-zCDP, at the best order: least of rho a + ln(1 - 1/a) - ln(a delta) / (a - 1).
 
@@ -358,8 +363,9 @@ def dp_epsilon_from_zcdp(rho: NumberLike, delta: NumberLike, *, form: BoundOrPub
     value = np.where(np.isinf(rho) & (delta < 1.0), np.inf, value)
     value, error = _at_lower_orders(epsilon_by_tangents, value, error, rho, t, delta)
     unrounded = (rho == 0.0) | (delta == 1.0) | np.isinf(value)
-    return bounded(value, "nats", "Renyi privacy at the best order", error=np.where(unrounded, 0.0, error),
-                   unrounded=unrounded)  # fmt: skip
+    return bounded(
+        value, "nats", "Renyi privacy at the best order", error=np.where(unrounded, 0.0, error), unrounded=unrounded
+    )
 
 
 @conversion("zcdp", "dp", Formula("bound", f"{CANONNE}, at the best order", rising="rho", falling="epsilon"))

@@ -89,9 +89,10 @@ def delta_by_tangents(renyi: FloatArray, order: FloatArray, epsilon: FloatArray)
         v, w = _tangent_terms(np.maximum(m, 0.0), n)
         total = n * renyi + w
         log_delta = np.where(
-            n == 0.0, np.log((renyi + w) / gap),
+            n == 0.0,
+            np.log((renyi + w) / gap),
             np.log1p(n * v) + _log_expm1(total) - np.log(order) - _log_expm1(n * gap),
-        )  # fmt: skip
+        )
         size = total + n * gap + gap + epsilon + 8.0
         return np.where((m >= 0.0) & ~np.isnan(log_delta), log_delta, np.inf), size, gap
 
@@ -104,8 +105,8 @@ def delta_by_tangents(renyi: FloatArray, order: FloatArray, epsilon: FloatArray)
         exponent, size, gap = bound(_minimize_log(lambda s: bound(s)[0], 1e-2 * least, most))
         value = np.exp(exponent)
         # the equation of epsilon holds but for rounding, which moves g by that much, and g q <= min(1, K g^-n)
-        moved = (gap + epsilon + np.minimum(order * gap, 2.0) ** 2) * np.exp(np.minimum(n * (renyi - epsilon), 0.0))
-        error = TERM_ERROR * (size * value + moved)
+        shifted = (gap + epsilon + np.minimum(order * gap, 2.0) ** 2) * np.exp(np.minimum(n * (renyi - epsilon), 0.0))
+        error = TERM_ERROR * (size * value + shifted)
         certain = renyi - epsilon >= np.log(order / n)
         value = np.where(certain, -np.expm1(epsilon - renyi), value)
         error = np.where(certain, TERM_ERROR * (1.0 + (renyi + epsilon) * np.exp(epsilon - renyi)) * value, error)

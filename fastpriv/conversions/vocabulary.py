@@ -126,7 +126,7 @@ OPTIONS: dict[str, tuple[str, str]] = {
         "Most epsilons to ask a function for; 200,000 if it is vectorised, else 4,000. Where they do not reach "
         "``rtol`` the bracket is wider, and still a bracket.",
     ),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,3 +1,4 @@
+from . import columns as columns
 from .densities import Density as Density
 from .densities import LogRatio as LogRatio
 from .files import read_mixture as read_mixture

@@ -2,6 +2,12 @@
 
 Categories are the text in the file. Numbers are doubles, and an integer that no double is, or two numbers that become
 one double, are refused: nothing that differs in the file is the same in memory.
+
+Examples
+--------
+>>> from fastpriv.distributions import columns
+>>> columns.sorted_categories(["10", "9"]), columns.sorted_categories(["nurse", "clerk"])
+(['9', '10'], ['clerk', 'nurse'])
 """
 
 from __future__ import annotations
@@ -30,7 +36,7 @@ __all__ = [
     "read_column",
     "sorted_categories",
     "whole_number",
-]  # fmt: skip
+]
 
 _MISSING_MARKS = frozenset(("", "?", "na", "n/a", "nan", "null", "none"))  # in lower case
 LARGEST_EXACT_INTEGER = 2**53  # all integers up to it are doubles

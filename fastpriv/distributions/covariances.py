@@ -33,7 +33,7 @@ __all__ = [
     "validated_covariances",
     "validated_factors",
     "validated_sigmas",
-]  # fmt: skip
+]
 
 # bound: none - largest |K_ij - K_ji| relative to sqrt(K_ii K_jj) that is taken for rounding; others are refused
 MAX_ASYMMETRY = 1e-12
@@ -55,10 +55,12 @@ _DEFINITENESS_REMEDY = (
 def validated_sigmas(sigmas: Any) -> FloatArray:
     """Standard deviations of any shape, checked."""
     return validate.real(
-        "sigmas", sigmas, "positive and between 1e-300 and 1e300",
+        "sigmas",
+        sigmas,
+        "positive and between 1e-300 and 1e300",
         lambda s: (s >= 1 / MAX_MAGNITUDE) & (s <= MAX_MAGNITUDE),
         remedy="Pass standard deviations; a point mass has no density.",
-    )  # fmt: skip
+    )
 
 
 def sigma_rows(sigmas: Any, k: int, d: int) -> FloatArray:

@@ -27,7 +27,7 @@ from .user_functions import (
     invalid_values,
     point_description,
     warn_of_python_cost,
-)  # fmt: skip
+)
 
 __all__ = ["Density", "LogRatio"]
 
@@ -230,9 +230,11 @@ class Density(_UserDefined):
         """
         own_samples = drawn_from is True or (isinstance(drawn_from, Density) and drawn_from == self)
         return self._evaluate(
-            x, block, zero="it is the density's own draw, so its density is not zero" if own_samples else "",
+            x,
+            block,
+            zero="it is the density's own draw, so its density is not zero" if own_samples else "",
             infinite="a density is finite, and a point mass needs a base measure of counts",
-        )  # fmt: skip
+        )
 
     def draw(self, words: WordArray, n: int) -> FloatArray:
         """The n samples, shape (d, n), of the stream with the seed ``words``: the same on every call."""
@@ -350,9 +352,11 @@ class LogRatio(_UserDefined):
         ``block`` is named in errors.
         """
         return self._evaluate(
-            x, block, zero="it is a draw of P, so p is not zero" if drawn_from == "p" else "",
+            x,
+            block,
+            zero="it is a draw of P, so p is not zero" if drawn_from == "p" else "",
             infinite="it is a draw of Q, so q is not zero" if drawn_from == "q" else "",
-        )  # fmt: skip
+        )
 
     def draw(self, words: WordArray, n: int, side: str = "p") -> FloatArray:
         """The n samples, shape (d, n), of P or Q in the stream with the seed ``words``: the same on every call."""

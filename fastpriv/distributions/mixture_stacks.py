@@ -23,8 +23,7 @@ from . import covariances as matrices
 from .mixtures import GaussianMixture
 from .packed import MAX_MAGNITUDE
 
-__all__ = ["MixtureStack"]
-
+__all__ = ["MixtureStack", "stack_numbers"]
 
 
 class MixtureStack(Stack):
@@ -117,7 +116,7 @@ class MixtureStack(Stack):
                 f"sigmas must be given, or else covariances in several dimensions, and not both; got {passed}. "
                 "Pass standard deviations as sigmas, or matrices as covariances= with dimension=."
             )
-        w, m = np.atleast_1d(_numbers("weights", weights)), _numbers("means", means)
+        w, m = np.atleast_1d(stack_numbers("weights", weights)), stack_numbers("means", means)
         w = validate.divided_float32(weights, w)
         vectors: Index = () if d == 1 else (d,)  # shape of a mean
         m = np.atleast_1d(m) if d == 1 else m
@@ -126,9 +125,9 @@ class MixtureStack(Stack):
                 f"means must be of shape (..., k, {d}) in {d} dimensions; got {m.shape}. Pass a row a component."
             )
         if covariances is None:
-            name, spread, inner = "sigmas", _numbers("sigmas", sigmas), vectors
+            name, spread, inner = "sigmas", stack_numbers("sigmas", sigmas), vectors
         else:
-            name, spread, inner = "covariances", _numbers("covariances", covariances), (d, d)
+            name, spread, inner = "covariances", stack_numbers("covariances", covariances), (d, d)
             if spread.shape[-2:] != (d, d):
                 raise ShapeError(
                     f"covariances must be of shape (..., k, {d}, {d}) in {d} dimensions; got {spread.shape}. "
@@ -256,11 +255,11 @@ def _sigmas_of_means(mixture: GaussianMixture) -> FloatArray:
     return np.broadcast_to(sigmas if sigmas.shape == shape else sigmas[:, None], shape)
 
 
-def _numbers(name: str, value: Any) -> FloatArray:
+def stack_numbers(name: str, value: Any, constraint: str = "a real number") -> FloatArray:
     """A copy as doubles; NaN and infinities are refused later, row by row."""
     values: NDArray[Any] = validate.array(name, value)
     if values.dtype.kind not in "fiub":
-        return validate.real(name, value, answer=False)
+        return validate.real(name, value, constraint, answer=False)
     validate.grid(name, values.shape, 10)
     return validate.copied(values, np.float64)
 

@@ -26,7 +26,7 @@ from .packed import (
     mixture_log_density,
     pack,
     point_rows,
-)  # fmt: skip
+)
 
 __all__ = ["GaussianMixture"]
 

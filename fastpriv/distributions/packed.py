@@ -323,7 +323,7 @@ def affine_image(
         outer = np.broadcast_to(matrix, (d,))[:, None] * np.broadcast_to(matrix, (d,))
         return means * matrix + shift, None, mixture.covariances * outer
     rows = len(matrix)
-    moved = _matrix_product.product(means, matrix) + shift
+    shifted = _matrix_product.product(means, matrix) + shift
     factors = mixture.factors
     if factors is None:
         spread = mixture.sigmas.reshape(k, -1) * np.ones(d)
@@ -340,7 +340,7 @@ def affine_image(
         else:
             images[i] = _matrix_product.product(half, half)
     images.setflags(write=False)
-    return (moved, sigmas, None) if rows == 1 else (moved, None, images)
+    return (shifted, sigmas, None) if rows == 1 else (shifted, None, images)
 
 
 def _blocks(count: int, step: int) -> Iterator[slice]:

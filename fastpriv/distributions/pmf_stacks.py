@@ -17,7 +17,7 @@ from ..base import validate
 from ..base.errors import ShapeError
 from ..base.numerics import FloatArray
 from ..base.values import Index, Stack, broadcast_positions, errors_at
-from .mixture_stacks import MixtureStack
+from .mixture_stacks import MixtureStack, stack_numbers
 from .packed import MAX_MAGNITUDE
 from .pmf import Pmf
 
@@ -94,8 +94,8 @@ class PmfStack(Stack):
     ) -> None:
         records = validate.choice("errors", errors, ("raise", "record")) == "record"
         x, p = (
-            np.atleast_1d(_numbers(name, given))
-            for name, given in (("values", values), ("probabilities", probabilities))
+            np.atleast_1d(stack_numbers(name, passed, "numbers"))
+            for name, passed in (("values", values), ("probabilities", probabilities))
         )
         p = validate.divided_float32(probabilities, p)
         try:
@@ -107,6 +107,7 @@ class PmfStack(Stack):
                 "values and probabilities must have leading axes that broadcast, and one last axis with a point at "
                 f"least; got {x.shape} and {p.shape}. Add axes of length 1 for a grid."
             )
+        validate.grid("values with probabilities", rows)
         order = np.argsort(x, axis=-1, kind="stable")
         spread = np.broadcast_to(order, rows)
         x = np.broadcast_to(np.take_along_axis(x, order, axis=-1), rows)
@@ -154,17 +155,9 @@ class PmfStack(Stack):
 
     def _item(self, index: Index) -> Pmf:
         x, p = self.values[index], self.probabilities[index]
-        kept = p != 0
-        return Pmf(x, p) if kept.all() else Pmf(x[kept], p[kept])
+        selected = p != 0
+        return Pmf(x, p) if selected.all() else Pmf(x[selected], p[selected])
 
     def __repr__(self) -> str:
         invalid = f", {len(self.errors)} of them invalid" if self.errors else ""
         return f"<PmfStack of shape {self.shape}{invalid}: {self.values.shape[-1]:,} points>"
-
-
-def _numbers(name: str, given: ArrayLike) -> FloatArray:
-    """An array of doubles; NaN stays, for the check of its row."""
-    array = validate.array(name, given)
-    if array.dtype.kind not in "fiub":
-        return validate.real(name, given, "numbers", answer=False)
-    return array.astype(np.float64)

@@ -25,12 +25,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..base import random_streams, validate
+from ..base.binomial import HALF_LOG_2PI
 from ..base.errors import DomainError, ShapeError
 from ..base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
 from ..base.values import ValueObject
 from ..channels.subset_likelihoods import SubsetLikelihood, validated_subset
 from ..kernels import _matrix_product
-from .binomial import HALF_LOG_2PI
 
 __all__ = ["BatchGradient"]
 
@@ -268,9 +268,9 @@ class BatchGradient(ValueObject):
         quadratic = 0.5 * square / self.sigma**2
         normaliser = classes * width * HALF_LOG_2PI, classes * width * math.log(self.sigma)
         blocks = [slice(i, i + _BLOCK_RECORDS) for i in range(0, len(self.errors), _BLOCK_RECORDS)]
-        projections = np.concatenate([
-            np.einsum("nc,nc->n", _row_products(self.features[block], y), self.errors[block]) for block in blocks
-        ])  # fmt: skip
+        projections = np.concatenate(
+            [np.einsum("nc,nc->n", _row_products(self.features[block], y), self.errors[block]) for block in blocks]
+        )
         roundings = norm_roundings = _rounding_count(classes) + _rounding_count(width) + 6.0
         members = float(self.size) if self.sampling_rate is None else len(self.errors)  # at most
         pairwise = None
@@ -289,7 +289,7 @@ class BatchGradient(ValueObject):
             (classes + roundings) * math.sqrt(square)
             + (norm_roundings + (members - 1.0) * roundings) * longest / (2.0 * self.size)
         ) + 3.0 * UNIT_ROUNDOFF * (quadratic + normaliser[0] + abs(normaliser[1])) + 1e-100  # fmt: skip
-        largest = max(float(np.max(np.abs(one))) for one in (linear, pairwise) if one is not None)
+        largest = max(float(np.max(np.abs(side))) for side in (linear, pairwise) if side is not None)
         if not max(quadratic, rounding, largest) < 1e250:
             raise DomainError(
                 f"sigma must be large enough for log likelihoods below 1e250; got {self.sigma!r} against a release of "
@@ -328,11 +328,14 @@ def _valid_scale(x: FloatArray) -> BoolArray:
 
 
 def _table(name: str, value: ArrayLike) -> FloatArray:
-    array = np.array(validate.real(name, value, _ENTRY_CONSTRAINT, lambda x: np.abs(x) < _LARGEST, answer=False),
-                     order="C")  # fmt: skip
+    array = np.array(
+        validate.real(name, value, _ENTRY_CONSTRAINT, lambda x: np.abs(x) < _LARGEST, answer=False), order="C"
+    )
     if array.ndim != 2 or 0 in array.shape:
-        raise ShapeError(f"{name} must be a table with at least one row and one column; got shape {array.shape}. "
-                         "Pass one row for each, as numbers.")  # fmt: skip
+        raise ShapeError(
+            f"{name} must be a table with at least one row and one column; got shape {array.shape}. "
+            "Pass one row for each, as numbers."
+        )
     return array
 
 

@@ -104,11 +104,11 @@ def _each_setting(
     levels: frozenset[str], elements: frozenset[str],
 ) -> Any:  # fmt: skip
     n_jobs, progress = bound.arguments.pop("n_jobs", None), bound.arguments.pop("progress", None)
-    given = dict(bound.arguments)
-    of_channels = not any(isinstance(argument, GaussianMechanism) for argument in given.values())
-    of_channels &= any(isinstance(argument, (MechanismStack, ChannelStack)) for argument in given.values())
+    passed = dict(bound.arguments)
+    of_channels = not any(isinstance(argument, GaussianMechanism) for argument in passed.values())
+    of_channels &= any(isinstance(argument, (MechanismStack, ChannelStack)) for argument in passed.values())
     columns: dict[str, _SettingsOf] = {}
-    for name, argument in given.items():
+    for name, argument in passed.items():
         column = _column(name, argument, of_channels, name in levels, name in elements)
         if column is not None:
             columns[name] = column
@@ -121,7 +121,7 @@ def _each_setting(
             f"leading axes must be of shapes that broadcast; got {text}. Add axes of length 1 for a grid.{last}"
         ) from None
     validate.grid(" with ".join(columns), shape)
-    records = any(getattr(argument, "records", False) for argument in given.values())
+    records = any(getattr(argument, "records", False) for argument in passed.values())
     alone = {"n_jobs": 1} if "n_jobs" in signature.parameters else {}
 
     def answer_at(index: Index) -> Any:
@@ -129,7 +129,7 @@ def _each_setting(
             if (text := column.errors.get(column.position(index))) is not None:
                 return text
         own = {name: column.value(column.position(index)) for name, column in columns.items()}
-        single = inspect.BoundArguments(signature, type(bound.arguments)({**given, **own, **alone}))
+        single = inspect.BoundArguments(signature, type(bound.arguments)({**passed, **own, **alone}))
         try:
             return function(*single.args, **single.kwargs)
         except (DomainError, ShapeError, NotConvergedError) as error:
@@ -150,14 +150,14 @@ def _each_setting(
         answers = [answer for part in results for answer in part]
     else:
         answers = []
-    errors = {index: one for index, one in zip(positions, answers, strict=True) if isinstance(one, str)}
+    errors = {index: item for index, item in zip(positions, answers, strict=True) if isinstance(item, str)}
     if len(errors) == len(answers):
         text = f"the first is: {next(iter(errors.values()))}" if errors else "Pass others."
         raise DomainError(
             f"{' with '.join(columns)} must have a valid setting at least; got {len(errors)} invalid ones of shape "
             f"{shape}. {text}"
         )
-    return _joined([None if isinstance(one, str) else one for one in answers], shape, errors)
+    return _joined([None if isinstance(entry, str) else entry for entry in answers], shape, errors)
 
 
 def _column(name: str, argument: Any, of_channels: bool, is_level: bool, is_element: bool) -> _SettingsOf | None:
@@ -189,17 +189,18 @@ def _column(name: str, argument: Any, of_channels: bool, is_level: bool, is_elem
 
 def _joined(answers: Sequence[Any], shape: Index, errors: Mapping[Index, str]) -> Any:
     """The answers of all settings as one; None for those that have an error."""
-    first = next((one for one in answers if one is not None), None)
+    first = next((entry for entry in answers if entry is not None), None)
     if isinstance(first, Estimate):
         return stacked(answers, shape, errors)
     if isinstance(first, tuple):
-        parts = ([None if one is None else one[i] for one in answers] for i in range(len(first)))
+        parts = ([None if answer is None else answer[i] for answer in answers] for i in range(len(first)))
         return tuple(_joined(part, shape, errors) for part in parts)
     if dataclasses.is_dataclass(first):
         names = [field.name for field in dataclasses.fields(first)]
         fields = {name: [None if one is None else getattr(one, name) for one in answers] for name in names}
         return dataclasses.replace(
-            first, **{name: _joined(column, shape, errors) for name, column in fields.items()}  # type: ignore[type-var]
+            first,
+            **{name: _joined(column, shape, errors) for name, column in fields.items()},  # type: ignore[type-var]
         )
     if isinstance(first, np.ndarray):
         joined = stacked_arrays(answers, shape, -1 if first.dtype.kind in "iu" else np.nan)
@@ -207,6 +208,6 @@ def _joined(answers: Sequence[Any], shape: Index, errors: Mapping[Index, str]) -
         return joined
     if isinstance(first, (bool, int, float)):
         missing = False if isinstance(first, bool) else -1 if isinstance(first, int) else np.nan
-        return np.array([missing if one is None else one for one in answers]).reshape(shape)
-    distinct = dict.fromkeys(one for one in answers if one is not None)
+        return np.array([missing if item is None else item for item in answers]).reshape(shape)
+    distinct = dict.fromkeys(element for element in answers if element is not None)
     return "; ".join(distinct) if isinstance(first, str) else first

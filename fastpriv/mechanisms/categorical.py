@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from ..base import validate
 from ..base.errors import ShapeError
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray
-from ..channels.base import AnyChannel, DefaultColumn
+from ..channels.base import AnyChannel
+from ..channels.release_columns import DefaultColumn
 from ..channels.type_classes import ExtremeLogRatios, RowPair, TypeClasses, distinct_probabilities
 
 __all__ = ["ExponentialMechanism", "RandomizedResponse", "log_mixture", "validated_epsilon"]
@@ -116,8 +117,8 @@ class RandomizedResponse(AnyChannel):
         """A class for each distinct probability of the released secret; its groups are that secret and all others."""
         distinct = distinct_probabilities(prior, self.k)
         if self.k == 1:
-            zeros, ones = np.zeros(1), np.ones(1)
-            return TypeClasses(zeros, zeros, [0, 1], zeros, ones, zeros, zeros, zeros, gap=distinct.gap)
+            zeros, items = np.zeros(1), np.ones(1)
+            return TypeClasses(zeros, zeros, [0, 1], zeros, items, zeros, zeros, zeros, gap=distinct.gap)
         groups = [column.reshape(-1) for column in distinct.with_rest()]
         relative = np.tile([0.0, -self.epsilon], len(distinct.value))
         return TypeClasses(distinct.log_count, distinct.log_count - math.log(self.k) + self.log_gain,
@@ -134,8 +135,12 @@ class RandomizedResponse(AnyChannel):
         if self.k == 2:
             error = 8 * UNIT_ROUNDOFF * abs(truth) + 2 * UNIT_ROUNDOFF * abs(lie) if self.epsilon < math.inf else 0.0
             return (RowPair([truth, lie], [lie, truth], [self.epsilon, -self.epsilon], [error] * 2, [0.0] * 2),)
-        rest = lie + math.log(self.k - 2)
-        return (RowPair([truth, lie, rest], [lie, truth, rest], [self.epsilon, -self.epsilon, 0.0], None, [0.0] * 3),)
+        remainder = lie + math.log(self.k - 2)
+        return (
+            RowPair(
+                [truth, lie, remainder], [lie, truth, remainder], [self.epsilon, -self.epsilon, 0.0], None, [0.0] * 3
+            ),
+        )
 
     def __repr__(self) -> str:
         return f"RandomizedResponse({self.k}, {self.epsilon!r})"

@@ -108,7 +108,7 @@ class MechanismStack(Stack):
                 f"parameters must be the arguments of {name}{signature}, the kind; got others ({error}). Pass each "
                 "single or as an array, or another kind."
             ) from None
-        columns = {name: _column(name, given) for name, given in bound.arguments.items()}
+        columns = {name: _column(name, passed) for name, passed in bound.arguments.items()}
         shapes = {name: column.shape for name, column in columns.items()}
         try:
             shape = np.broadcast_shapes(*shapes.values())
@@ -120,20 +120,20 @@ class MechanismStack(Stack):
         validate.grid("parameters", shape)
         spread = {name: np.broadcast_to(column, shape) for name, column in columns.items()}
         made: list[AnyChannel | None] = []
-        found: dict[Index, str] = {}
+        result: dict[Index, str] = {}
         for index in np.ndindex(shape):
             bound.arguments.update({name: column[index] for name, column in spread.items()})
             try:
-                one = kind(*bound.args, **bound.kwargs)
+                item = kind(*bound.args, **bound.kwargs)
             except (DomainError, ShapeError) as error:
                 if not records:
                     raise type(error)(with_position(str(error), "setting", index)) from None
-                found[index] = str(error)
+                result[index] = str(error)
                 made.append(None)
                 continue
-            validate.instance("kind(...)", one, AnyChannel)
-            made.append(one)
-        self._set(mechanisms=tuple(made), shape=shape, errors=MappingProxyType(found), records=records)
+            validate.instance("kind(...)", item, AnyChannel)
+            made.append(item)
+        self._set(mechanisms=tuple(made), shape=shape, errors=MappingProxyType(result), records=records)
 
     @classmethod
     def of(cls, mechanisms: Sequence[AnyChannel], *, errors: Literal["raise", "record"] = "raise") -> MechanismStack:
@@ -148,8 +148,8 @@ class MechanismStack(Stack):
         """
         records = validate.choice("errors", errors, ("raise", "record")) == "record"
         items = validate.sequence("mechanisms", mechanisms, "channels")
-        for index, one in enumerate(items):
-            validate.instance(f"mechanisms[{index}]", one, AnyChannel)
+        for index, item in enumerate(items):
+            validate.instance(f"mechanisms[{index}]", item, AnyChannel)
         return cls._of({"mechanisms": tuple(items), "shape": (len(items),), "records": records, "errors": {}})
 
     def matrices(self) -> ChannelStack:
@@ -164,8 +164,8 @@ class MechanismStack(Stack):
         >>> notions.cd_lmip(None, stack.matrices()).value.round(9)
         array([0.03029986, 0.11094407])
         """
-        valid = [one for one in self.mechanisms if one is not None]
-        sizes = {(one.inputs, one.outputs): None for one in valid}
+        valid = [mechanism for mechanism in self.mechanisms if mechanism is not None]
+        sizes = {(item.inputs, item.outputs): None for item in valid}
         if len(sizes) != 1:
             raise ShapeError(
                 f"mechanisms must have one number of secrets and of releases to be written out; got {len(sizes)} "
@@ -174,7 +174,7 @@ class MechanismStack(Stack):
         (n, m) = next(iter(sizes))
         validate.memory("matrices", 16 * n * m * self.size, "Take the stack itself.")
         missing = np.full((n, m), np.nan)
-        cells = np.array([missing if one is None else one.matrix() for one in self.mechanisms])
+        cells = np.array([missing if entry is None else entry.matrix() for entry in self.mechanisms])
         written = ChannelStack(cells.reshape(*self.shape, n, m), errors="record" if self.records else "raise")
         written._set(errors=MappingProxyType({**written.errors, **self.errors}))
         return written
@@ -195,7 +195,7 @@ class MechanismStack(Stack):
 
     def __repr__(self) -> str:
         invalid = f", {len(self.errors)} of them invalid" if self.errors else ""
-        kinds = sorted({type(one).__name__ for one in self.mechanisms if one is not None})
+        kinds = sorted({type(mechanism).__name__ for mechanism in self.mechanisms if mechanism is not None})
         return f"<MechanismStack of shape {self.shape}{invalid}: {', '.join(kinds) or 'no mechanism'}>"
 
 

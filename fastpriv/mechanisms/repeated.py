@@ -117,10 +117,12 @@ class RepeatedChannel(AnyChannel):
         possible = top > -np.inf
         log_total, relative, top = log_total[possible], relative[possible], top[possible]
         self._set(
-            channels=factors, counts=tuple(repeats), _error=error,
+            channels=factors,
+            counts=tuple(repeats),
+            _error=error,
             _log_total=np.asarray(log_total + top, dtype=np.float64),
             _relative=np.asarray(relative - top[:, None], dtype=np.float64),
-        )  # fmt: skip
+        )
 
     @property
     def mass_gap(self) -> float:
@@ -209,7 +211,7 @@ def repeated_releases(mechanism: Any, count: ArrayLike = 1) -> RepeatedChannel |
     0.5432509714...
     """
     several = isinstance(mechanism, (list, tuple)) and all(
-        isinstance(one, (AnyChannel, GaussianMechanism)) for one in mechanism
+        isinstance(item, (AnyChannel, GaussianMechanism)) for item in mechanism
     )
     mechanisms = list(mechanism) if several else [mechanism]
     if not mechanisms:
@@ -228,22 +230,23 @@ def repeated_releases(mechanism: Any, count: ArrayLike = 1) -> RepeatedChannel |
     if mechanisms and all(isinstance(one, GaussianMechanism) for one in mechanisms):
         return _gaussian(mechanisms, counts)
     channels = [
-        one if isinstance(one, AnyChannel)
-        else validate.with_argument_name("matrix", "mechanism", lambda one=one: Channel(one))  # type: ignore[misc]
-        for one in mechanisms
-    ]  # fmt: skip
+        element
+        if isinstance(element, AnyChannel)
+        else validate.with_argument_name("matrix", "mechanism", lambda entry=element: Channel(entry))  # type: ignore[misc]
+        for element in mechanisms
+    ]
     return RepeatedChannel(channels, counts)
 
 
 def _gaussian(mechanisms: list[GaussianMechanism], counts: list[int]) -> GaussianMechanism:
-    listed: list[Any] = [one.sensitivity for one in mechanisms]
-    sensitivities = {one for one in listed if one is None or np.ndim(one) == 0}
-    if len(sensitivities) != 1 or any(one is not None and np.ndim(one) for one in listed):
+    listed: list[Any] = [item.sensitivity for item in mechanisms]
+    sensitivities = {entry for entry in listed if entry is None or np.ndim(entry) == 0}
+    if len(sensitivities) != 1 or any(element is not None and np.ndim(element) for element in listed):
         raise DomainError(
             "mechanism must have one sensitivity, as all releases are of one value; got "
             f"{validate.shown(listed)}. Rescale sigma with the sensitivity."
         )
-    sigmas = [Fraction(validate.scalar("sigma", one.sigma)) for one in mechanisms]
+    sigmas = [Fraction(validate.scalar("sigma", mechanism.sigma)) for mechanism in mechanisms]
     precision = sum((count / sigma**2 for sigma, count in zip(sigmas, counts, strict=True)), Fraction(0))
     scale = max(sigmas)  # keeps the quotient in the range of doubles
     sigma = next_above(float(scale) / math.sqrt(precision * scale**2), 2)
@@ -273,4 +276,4 @@ def _types_of_releases(channel: AnyChannel, count: int) -> tuple[LongDoubleArray
 
 def _largest(*logs: FloatArray) -> FloatArray:
     """The largest finite |log| at each place."""
-    return np.asarray(np.maximum.reduce([np.where(np.isfinite(one), np.abs(one), 0.0) for one in logs]))
+    return np.asarray(np.maximum.reduce([np.where(np.isfinite(log), np.abs(log), 0.0) for log in logs]))

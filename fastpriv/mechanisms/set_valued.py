@@ -18,9 +18,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..base import validate
+from ..base.binomial import log_binomial_coefficients, log_binomial_pmf, log_comb
 from ..base.errors import DomainError
 from ..base.numerics import LOG_2, BoolArray, FloatArray, IntArray
-from ..channels.base import MAX_INPUTS, AnyChannel, DefaultColumn, check_countable
+from ..channels.base import MAX_INPUTS, AnyChannel, check_countable
+from ..channels.release_columns import DefaultColumn
 from ..channels.type_classes import (
     DistinctProbabilities,
     ExtremeLogRatios,
@@ -29,7 +31,6 @@ from ..channels.type_classes import (
     distinct_probabilities,
     underflow_error,
 )
-from .binomial import log_binomial_coefficients, log_binomial_pmf, log_comb
 from .categorical import log_mixture, validated_epsilon
 
 __all__ = ["SubsetSelection", "UnaryEncoding", "count_times_log", "log_expit"]
@@ -83,15 +84,12 @@ class UnaryEncoding(AnyChannel):
     logit_q: float
     epsilon: float
 
-    def __init__(
-        self, k: int, epsilon: float | None = None, *, p: float | None = None, q: float | None = None
-    ) -> None:
+    def __init__(self, k: int, epsilon: float | None = None, *, p: float | None = None, q: float | None = None) -> None:
         size = validate.count("k", k, maximum=MAX_INPUTS)
         if [epsilon is None, p is None, q is None] not in ([False, True, True], [True, False, False]):
             shown = ", ".join(f"{x}={validate.shown(y)}" for x, y in (("epsilon", epsilon), ("p", p), ("q", q)))
             raise DomainError(
-                f"epsilon must be given, or else both p and q; got {shown}. "
-                "Pass epsilon for the symmetric encoding."
+                f"epsilon must be given, or else both p and q; got {shown}. Pass epsilon for the symmetric encoding."
             )
         if epsilon is not None:
             level = validated_epsilon(epsilon)
@@ -177,15 +175,15 @@ class UnaryEncoding(AnyChannel):
             number = self._output_index(output)
             octets = np.frombuffer(number.to_bytes((self.k + 7) // 8, "little"), dtype=np.uint8)
             bits = np.unpackbits(octets, count=self.k, bitorder="little").astype(bool)
-        ones = int(bits.sum())
-        zeros = self.k - ones
+        items = int(bits.sum())
+        zeros = self.k - items
         log_p, log_q, not_p, not_q = _log_bits(self.logit_p, self.logit_q)
         inside = outside = -math.inf
-        if ones:
-            inside = log_p + float(count_times_log(ones - 1, log_q) + count_times_log(zeros, not_q))
+        if items:
+            inside = log_p + float(count_times_log(items - 1, log_q) + count_times_log(zeros, not_q))
         if zeros:
-            outside = not_p + float(count_times_log(ones, log_q) + count_times_log(zeros - 1, not_q))
-        few_ones = 2 * ones <= self.k  # list the smaller of the two sets
+            outside = not_p + float(count_times_log(items, log_q) + count_times_log(zeros - 1, not_q))
+        few_ones = 2 * items <= self.k  # list the smaller of the two sets
         indices = np.flatnonzero(bits if few_ones else ~bits)
         default, value = (outside, inside) if few_ones else (inside, outside)
         return DefaultColumn(self.k, default, indices, np.full(indices.size, value))
@@ -219,24 +217,27 @@ class UnaryEncoding(AnyChannel):
             if high - low >= _MAX_SIZES:
                 return None
             omitted = 0.0 if (low, high) == (0, self.k) else 1e-250
-            ones = np.arange(low, high + 1)[:, None]
+            items = np.arange(low, high + 1)[:, None]
         elif math.prod(count + 1 for count in counts) <= _MAX_CLASSES:
-            ones = np.indices([count + 1 for count in counts]).reshape(len(counts), -1).T
+            items = np.indices([count + 1 for count in counts]).reshape(len(counts), -1).T
         else:
             return None
-        log_null = np.zeros(len(ones))  # of each class if all bits were those of other secrets
-        log_outputs = np.zeros(len(ones))
+        log_null = np.zeros(len(items))  # of each class if all bits were those of other secrets
+        log_outputs = np.zeros(len(items))
         for i, count in enumerate(counts):
-            log_null += log_binomial_pmf(ones[:, i], count, log_q, not_q)
-            log_outputs += log_binomial_coefficients(count, ones[:, i])
-        nonempty = ones.sum(axis=1) > 0
+            log_null += log_binomial_pmf(items[:, i], count, log_q, not_q)
+            log_outputs += log_binomial_coefficients(count, items[:, i])
+        nonempty = items.sum(axis=1) > 0
         if len(counts) == 1:  # from the binomial distribution of one bit fewer, without cancellation
-            log_null[nonempty] = log_binomial_pmf(ones[nonempty, 0] - 1, self.k - 1, log_q, not_q) \
-                + np.log(self.k / ones[nonempty, 0])  # fmt: skip
+            log_null[nonempty] = log_binomial_pmf(items[nonempty, 0] - 1, self.k - 1, log_q, not_q) + np.log(
+                self.k / items[nonempty, 0]
+            )
             log_total = np.where(nonempty, log_null + log_p, not_p + (self.k - 1) * not_q)
         else:
             log_total = np.where(nonempty, log_null + (log_p - log_q), log_null + (not_p - not_q))
-        return _classes_by_membership(distinct, ones, np.array(counts) - ones, log_total, log_outputs, epsilon, omitted)
+        return _classes_by_membership(
+            distinct, items, np.array(counts) - items, log_total, log_outputs, epsilon, omitted
+        )
 
     def _extreme_log_ratios(self, prior: FloatArray | None) -> ExtremeLogRatios:
         return _set_extremes(prior, self.k, 1, self.k - 1, abs(self.epsilon))
@@ -366,8 +367,8 @@ class SubsetSelection(AnyChannel):
         distinct = distinct_probabilities(prior, self.k)
         counts, s = distinct.counts, self.size
         if self.k == 1:
-            ones = np.ones((1, 1), int)
-            return _classes_by_membership(distinct, ones, ones - 1, np.zeros(1), np.zeros(1), 0.0)
+            items = np.ones((1, 1), int)
+            return _classes_by_membership(distinct, items, items - 1, np.zeros(1), np.zeros(1), 0.0)
         lengths = [min(count, s) + 1 for count in counts]
         if len(counts) > 1 and math.prod(lengths) > _MAX_CLASSES:
             return None
@@ -382,8 +383,9 @@ class SubsetSelection(AnyChannel):
             for i, count in enumerate(counts):
                 log_share += log_binomial_pmf(inside[:, i], count, log_q, not_q)
         outside = np.array(counts, dtype=inside.dtype) - inside
-        return _classes_by_membership(distinct, inside, outside, log_share + self.log_inside,
-                                      log_share + log_comb(self.k, s), self.epsilon)  # fmt: skip
+        return _classes_by_membership(
+            distinct, inside, outside, log_share + self.log_inside, log_share + log_comb(self.k, s), self.epsilon
+        )
 
     def _extreme_log_ratios(self, prior: FloatArray | None) -> ExtremeLogRatios:
         return _set_extremes(prior, self.k, self.size, self.size, self.epsilon)
@@ -394,8 +396,8 @@ class SubsetSelection(AnyChannel):
         if k == 1:
             return (RowPair.trivial(),)
         shares = (s / k * ((s - 1) / (k - 1)), s / k * ((k - s) / (k - 1)), (k - s) / k * ((k - s - 1) / (k - 1)))
-        both, one, none = (self.log_inside + math.log(x) if x > 0 else -math.inf for x in shares)
-        return (RowPair([both, one, one - e, none - e], [both, one - e, one, none - e], [0.0, e, -e, 0.0]),)
+        both, item, none = (self.log_inside + math.log(x) if x > 0 else -math.inf for x in shares)
+        return (RowPair([both, item, item - e, none - e], [both, item - e, item, none - e], [0.0, e, -e, 0.0]),)
 
     def __repr__(self) -> str:
         return f"SubsetSelection({self.k}, {self.epsilon!r}, {self.size})"
@@ -451,8 +453,10 @@ def _classes_without_false_ones(
     v, width = len(distinct.value), 1 if distinct.size == 1 else 2
     counts = np.array(distinct.counts, dtype=np.float64)
     empty = (distinct.value * counts, distinct.log_value + distinct.log_count, distinct.log_value, distinct.log_value)
-    groups = [np.concatenate([pairs[:, :width].reshape(-1), last])
-              for pairs, last in zip(distinct.with_rest(), empty, strict=True)]  # fmt: skip
+    groups = [
+        np.concatenate([pairs[:, :width].reshape(-1), last])
+        for pairs, last in zip(distinct.with_rest(), empty, strict=True)
+    ]
     relative = np.zeros(width * v + v)
     if width == 2:
         relative[1 : 2 * v : 2] = -epsilon if log_p > -math.inf else 0.0

@@ -75,9 +75,7 @@ class PoissonSampledGaussian(ValueObject):
     sensitivity: float
     group_size: int
 
-    def __init__(
-        self, sigma: ArrayLike, rate: ArrayLike, sensitivity: ArrayLike = 1.0, group_size: int = 1
-    ) -> None:
+    def __init__(self, sigma: ArrayLike, rate: ArrayLike, sensitivity: ArrayLike = 1.0, group_size: int = 1) -> None:
         noise = validate.scalar("sigma", sigma, "positive and finite", lambda x: (x > 0) & (x < np.inf))
         sampling = validate.scalar("rate", rate, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
         at_least_0 = "at least 0 and finite"

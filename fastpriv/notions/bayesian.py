@@ -34,7 +34,6 @@ from .discrete.channel_with_prior import (
     is_channel,
 )
 from .discrete.quantities import brackets
-from .discrete.sharded_rows import model_of_rows
 from .discrete.stack_quantities import StackWithPriors, quantities, stack_estimate, stack_with_priors
 
 __all__ = [
@@ -131,7 +130,7 @@ def xi(prior: Prior, mechanism: Mechanism, n_jobs: int | None, progress: Progres
     """The larger of both sides of MBP, without an Estimate of each."""
     if isinstance(mechanism, ChannelStack) or not is_channel(mechanism):
         return mbp(prior, mechanism, n_jobs=n_jobs, progress=progress).xi
-    sides = brackets(model_of_rows(prior, mechanism), ("xi_plus", "xi_minus"), n_jobs=n_jobs, progress=progress)
+    sides = brackets(channel_with_prior(prior, mechanism), ("xi_plus", "xi_minus"), n_jobs=n_jobs, progress=progress)
     plus, minus = sides["xi_plus"], sides["xi_minus"]
     value, lower, upper = map(max, plus[:3], minus[:3])
     method = (plus if plus.value > minus.value else minus).method
@@ -306,9 +305,9 @@ def _outward(shifts: PosteriorShifts) -> FloatArray:
 
 def _maximum_and_mean(ends: FloatArray, weight: FloatArray, weight_error: float = 0.0) -> FloatArray:
     """Of values and bounds (3, ..., n): the same of the maximum and of the mean, (2, 3, ...)."""
-    found = np.stack([np.max(ends, axis=-1), _channel_blocks.accurate_sums(weight * ends)])
-    value = found[:, 0]
-    lower, upper = found[:, 1] * (1 - 1e-15 - weight_error), found[:, 2] * (1 + 1e-15 + weight_error)
+    result = np.stack([np.max(ends, axis=-1), _channel_blocks.accurate_sums(weight * ends)])
+    value = result[:, 0]
+    lower, upper = result[:, 1] * (1 - 1e-15 - weight_error), result[:, 2] * (1 + 1e-15 + weight_error)
     return np.stack([value, np.minimum(lower, value), np.maximum(upper, value)], axis=1)
 
 

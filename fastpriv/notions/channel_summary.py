@@ -10,13 +10,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..base import executors, parallel, validate
+from ..base import parallel, validate
 from ..base.errors import DomainError, ShapeError
 from ..base.estimate import Estimate, Result
 from ..base.files import atomic_write
 from ..base.numerics import FloatArray, IndexArray
 from ..base.parallel import Progress
-from ..channels import Channel, ChannelStack, DefaultChannel, ProductChannel, ShardedChannel
+from ..channels import Channel, ChannelStack, DefaultChannel, ProductChannel
 from ..mechanisms.broadcasting import broadcasting
 from .bayesian import AverageBayesianPrivacy, abp_of_shifts, larger_side
 from .discrete import abp, product_channels
@@ -34,7 +34,6 @@ from .discrete.channel_with_prior import (
     with_distinct_rows,
 )
 from .discrete.quantities import UNITS, brackets, check_relations
-from .discrete.sharded_rows import ShardedRowBlocks, model_of_rows
 from .discrete.stack_quantities import quantities
 from .discrete.type_class_quantities import log_ratio_bounds, type_classes
 
@@ -98,18 +97,16 @@ class ChannelSummary(Result):
 def summary(
     prior: Prior, mechanism: Mechanism, *, posteriors: Posteriors = None, release: ArrayLike | None = None,
     secret: ArrayLike | None = None, belief: ArrayLike | None = None, n_jobs: int | None = None,
-    progress: Progress = None, executor: executors.ExecutorLike = None, store: str | os.PathLike[str] | None = None,
+    progress: Progress = None,
 ) -> ChannelSummary:  # fmt: skip
     """LDP, MBP, LIP, mutual information, vulnerability, leakage, ABP and all posteriors of a channel under a prior.
 
     Parameters
     ----------
-    prior : array_like, shape (n,), Pmf, tuple, ShardedLikelihood or None
-        Probability of each secret, as in ``mbp``. For a ``ShardedChannel`` a source of one part too, or a
-        ``ShardedLikelihood`` of probabilities (``log=False``).
-    mechanism : AnyChannel, ChannelStack, MechanismStack, ShardedChannel or array_like, shape (n, m)
-        The channel. Of a stack the estimates have its shape, and there are no posteriors, arrays or ABP. Of a channel
-        in shards there are all estimates, ``release`` and ``map_secrets``.
+    prior : array_like, shape (n,), Pmf, tuple or None
+        Probability of each secret, as in ``mbp``.
+    mechanism : AnyChannel, ChannelStack, MechanismStack or array_like, shape (n, m)
+        The channel. Of a stack the estimates have its shape, and there are no posteriors, arrays or ABP.
     posteriors : ndarray, shape (n, m), or path, optional
         Where f(d | w) = pi(d) r_d(w) goes: a contiguous array of float32 or float64 that is filled, or a new ``.npy``
         file, which appears when it is whole. Columns of releases that never occur are 0.
@@ -118,11 +115,6 @@ def summary(
         costs at most 2**32 multiplications, and left out beyond.
     n_jobs, progress : optional
         As in ``mbp``.
-    executor : None, "processes", concurrent.futures.Executor, distributed.Client or "ray", optional
-        Where the shards of a ``ShardedChannel`` run; None means threads. A shard whose worker dies is tried again.
-    store : path-like, optional
-        File in which the finished shards of a ``ShardedChannel`` are kept: a call with the same arguments computes only
-        those that are missing.
 
     Returns
     -------
@@ -135,16 +127,13 @@ def summary(
         As ``mbp`` and ``abp``.
     ShapeError
         For ``posteriors`` that do not fit.
-    WorkerDiedError
-        If the workers of some shards died each time; the other shards are in the store.
 
     Notes
     -----
     A written channel is read twice, whatever is asked for: largest and smallest cells, q and best guesses in the first
     pass, information and posteriors in the second. Blocks of 2**21 cells do not depend on ``n_jobs``, so the bits do
-    not; a channel in shards has the same blocks. Beside the channel, memory holds a few numbers for each row (not for
-    those of shards) and each column, and one block a thread: 16 MiB, as much again for posteriors in a file, and for
-    cells that are not plain doubles or singles.
+    not. Beside the channel, memory holds a few numbers for each row and each column, and one block a thread: 16 MiB, as
+    much again for posteriors in a file, and for cells that are not plain doubles or singles.
 
     **Accuracy** as the functions of these names; ``tests/enclosures/test_channel_notions.py``. Source: the definitions
     that the functions of these names cite.
@@ -157,29 +146,15 @@ def summary(
     (0.085111, 0.048265)
     """
     parallel.checked(n_jobs, progress)
-    executors.checked(executor, n_jobs)
     one_by_one = not (posteriors is None and release is None and secret is None and belief is None)
-    if isinstance(mechanism, ShardedChannel):
-        if one_by_one:
-            raise DomainError(
-                "posteriors, release, secret and belief must be None for a channel in shards; got one of them. Take "
-                "fastpriv.posterior of one release."
-            )
-        rows = ShardedRowBlocks(model_of_rows(prior, mechanism), n_jobs, progress, executor=executor, store=store)
-        return _from_shards(rows)
-    if not (executor is None and store is None):
-        raise DomainError(
-            f"executor and store must be None for a channel without shards; got {validate.shown(mechanism)}. Pass "
-            "fastpriv.ShardedChannel."
-        )
     if isinstance(mechanism, ChannelStack):
         if one_by_one:
             raise DomainError(
                 "posteriors, release, secret and belief must be None for a stack of channels; got one of them. Take "
                 "its channels one by one."
             )
-        found: dict[str, Any] = {**quantities(tuple(UNITS), prior, mechanism, n_jobs, progress)}
-        return ChannelSummary(**found, xi=larger_side(found["xi_plus"], found["xi_minus"]))
+        result: dict[str, Any] = {**quantities(tuple(UNITS), prior, mechanism, n_jobs, progress)}
+        return ChannelSummary(**result, xi=larger_side(result["xi_plus"], result["xi_minus"]))
     model = channel_with_prior(prior, mechanism)
     arrays: dict[str, Any] = {}
     passes: abp.Passes | None = None
@@ -195,21 +170,12 @@ def summary(
     return ChannelSummary(**numbers, abp=shift, **arrays, posteriors=posteriors)
 
 
-def _estimates(results: dict[str, Bracket], **cost: Any) -> dict[str, Any]:
+def _estimates(results: dict[str, Bracket]) -> dict[str, Any]:
     numbers: dict[str, Any] = {
-        name: estimate(results[name], unit, **cost) if name in results else None for name, unit in UNITS.items()
+        name: estimate(results[name], unit) if name in results else None for name, unit in UNITS.items()
     }
     plus, minus = numbers["xi_plus"], numbers["xi_minus"]
     return {**numbers, "xi": None if plus is None or minus is None else larger_side(plus, minus)}
-
-
-def _from_shards(rows: ShardedRowBlocks) -> ChannelSummary:
-    with rows:
-        first = dense.column_statistics(rows)
-        results = dense.column_brackets(rows, first, UNITS)
-        results |= dense.row_brackets(rows, dense.merged_row_statistics(rows, first))
-        cost = {"secrets": rows.size, "passes": rows.stage, "shards": len(rows.shards)}
-    return ChannelSummary(**_estimates(results, **cost), **_arrays(rows, first))
 
 
 def _arrays(rows: dense.RowBlocks, first: dense.ColumnStatistics) -> dict[str, Any]:

@@ -163,8 +163,8 @@ def _lip_rows(
         rows, costs = np.empty((*levels.shape, 6)), np.zeros(4, dtype=np.int64)
         brief = levels.size * len(prior) <= _LEVELS_TIMES_POINTS
         results = ordered_map(of_part, parts, n_jobs=n_jobs, progress=progress, brief=brief, shared=True)
-        for (some, part), (found, spent) in zip(parts, results, strict=True):
-            rows[some, part] = found
+        for (some, part), (result, spent) in zip(parts, results, strict=True):
+            rows[some, part] = result
             costs += spent
         unsorted = np.empty_like(rows)
         np.put_along_axis(unsorted, order[..., None], rows, axis=1)
@@ -239,12 +239,12 @@ def pointwise_lmip(prior: Any, mechanism: Any, *, certified: bool = False) -> Es
         if interpolation is None:
             evaluated_alone += 1
             visited[i] = True
-            found = float(divergences[0].value), float(divergences[0].lower), float(divergences[0].upper)
+            result = float(divergences[0].value), float(divergences[0].lower), float(divergences[0].upper)
         else:
             visited[cell] = True
-            found = interpolation.largest(divergences)
-        largest, value = divergences[0], max(value, found[0])
-        lower, upper = max(lower, found[1] - grouping_error), max(upper, found[2] + grouping_error)
+            result = interpolation.largest(divergences)
+        largest, value = divergences[0], max(value, result[0])
+        lower, upper = max(lower, result[1] - grouping_error), max(upper, result[2] + grouping_error)
     assert largest is not None
     kinds_from_weakest: tuple[Kind, ...] = ("heuristic", "certified", "exact")
     kind = next(kind for kind in kinds_from_weakest if kind in kinds)

@@ -226,9 +226,9 @@ def map_secrets(
         secrets = np.full((pairs.size, mechanism.outputs), -1, dtype=np.intp)
 
         def of_block(part: slice) -> None:
-            _, found, status = pairs.columns(part)
-            if found.size:
-                secrets[part] = found
+            _, result, status = pairs.columns(part)
+            if result.size:
+                secrets[part] = result
             for index in (part.start + np.flatnonzero(status)).tolist():
                 secrets[index] = _map_secrets(pairs.pair(index), 1, None)
 

@@ -2,7 +2,7 @@
 
 ``bayes`` has the functions ``posterior`` and ``posterior_mode``, which choose a method by the kind of likelihood;
 ``result`` their answer. ``dense`` handles one number a secret, read by ``blocks``; ``groups`` one number for all
-secrets but a few; ``products`` tuples; ``index_functions`` functions of the secret's index; ``subsets`` all subsets of
+secrets but a few; ``products`` tuples; ``branch_and_bound`` functions of the secret's index; ``subsets`` all subsets of
 a pool. ``gaussian`` has average Bayesian privacy of Gaussian noise.
 """
 

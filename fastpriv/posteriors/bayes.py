@@ -11,15 +11,14 @@ from importlib import import_module
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.random import BitGenerator, Generator, SeedSequence
 from numpy.typing import ArrayLike
 
 from ..base import executors, parallel, validate
 from ..base.errors import DomainError, warned
 from ..base.numerics import FloatArray
 from ..channels import likelihoods
-from ..channels.base import DefaultColumn, ProductColumn
 from ..channels.likelihoods import DenseLikelihood, Likelihood
+from ..channels.release_columns import DefaultColumn, ProductColumn
 from ..channels.subset_likelihoods import SubsetLikelihood
 from ..channels.vector_sources import BLOCK, SourceError, source_of
 from . import dense
@@ -30,16 +29,21 @@ __all__ = ["posterior", "posterior_mode"]
 
 Path = str | os.PathLike[str]
 LikelihoodLike: TypeAlias = (
-    Likelihood | DefaultColumn | ProductColumn | ArrayLike | Path | tuple[Path, str] | Callable[..., Any]
+    Likelihood
+    | DefaultColumn
+    | ProductColumn
+    | ArrayLike
+    | Path
+    | tuple[Path, str]
+    | Callable[..., Any]
     | Iterator[ArrayLike]
 )
 PriorLike: TypeAlias = LikelihoodLike | Sequence[LikelihoodLike | None] | None
-SeedLike = int | Sequence[int] | SeedSequence | BitGenerator | Generator | None
 
 # class of likelihood -> module of this package that handles it, loaded on first use
 METHODS: dict[type[Likelihood], str] = {
     likelihoods.DefaultLikelihood: "groups", likelihoods.ProductLikelihood: "products",
-    likelihoods.IndexLikelihood: "index_functions", likelihoods.ShardedLikelihood: "shards",
+    likelihoods.IndexLikelihood: "branch_and_bound", likelihoods.ShardedLikelihood: "shards",
     SubsetLikelihood: "subsets", DenseLikelihood: "dense",
 }  # fmt: skip
 
@@ -47,8 +51,8 @@ METHODS: dict[type[Likelihood], str] = {
 def posterior(
     likelihood: LikelihoodLike, prior: PriorLike = None, *, log: bool = True, log_prior: PriorLike = None,
     top: int = 10, out: FloatArray | Path | None = None, n_jobs: int | None = None,
-    progress: parallel.Progress = None, rng: SeedLike = None, resume: object = None,
-    executor: executors.ExecutorLike = None, store: Path | None = None,
+    progress: parallel.Progress = None, resume: object = None, executor: executors.ExecutorLike = None,
+    store: Path | None = None,
 ) -> Posterior:  # fmt: skip
     """The posterior over the secrets after one release.
 
@@ -81,12 +85,10 @@ def posterior(
         Threads; the same bits for any number. None means what ``joblib.parallel_config`` says.
     progress : bool or callable, optional
         A bar, or a function called with the number of blocks done and the total.
-    rng : None, int, sequence of int, SeedSequence, BitGenerator or Generator, optional
-        For domains that can only be sampled.
     resume : optional
         Attribute ``best`` of the error or interruption that ended an earlier call with the same arguments; the run
         continues after its last block. A function is read again up to there; an iterator must start there.
-    executor : None, "processes", concurrent.futures.Executor, distributed.Client or "ray", optional
+    executor : None, "processes" or concurrent.futures.Executor, optional
         Where the shards of a ``ShardedLikelihood`` run; None means threads. ``n_jobs`` is then the number of threads or
         processes. A shard whose worker dies is tried again.
     store : path-like, optional
@@ -105,8 +107,7 @@ def posterior(
         they are read, and functions that yield something else the second time.
     NotConvergedError
         If a function that yields likelihoods or the prior raises; its attribute ``best`` goes to ``resume=``. So does
-        that of any other error or ``KeyboardInterrupt`` once reading has begun. Where a domain is sampled, ``best`` of
-        a ``KeyboardInterrupt`` is the Posterior estimated from the draws so far, if they are enough.
+        that of any other error or ``KeyboardInterrupt`` once reading has begun.
     WorkerDiedError
         If the workers of some shards died each time; the other shards are in the store.
     FileNotFoundError, BackendMissingError, MemoryError
@@ -139,7 +140,7 @@ def posterior(
     one_prior = _one_prior(prior, log_prior)
     top = validate.count("top", top, 0)
     executors.checked(executor, n_jobs)
-    options = Options(top, out, n_jobs, progress, log_prior is not None, rng, resume, executor, store)
+    options = Options(top, out, n_jobs, progress, log_prior is not None, resume, executor, store)
     validated = _as_likelihood(likelihood, log)
     if not (executor is None and store is None) and not isinstance(validated, likelihoods.ShardedLikelihood):
         raise DomainError(
@@ -249,8 +250,9 @@ def _warn_of_probabilities(likelihood: Likelihood) -> None:
         warned(
             f"likelihood must hold natural logarithms; got {count} numbers in [0, 1] that sum to 1, as probabilities "
             "do. Pass log=False (--plain) if they are probabilities. If they are logarithms, subtract 1 from each: "
-            "only the evidence changes, and this warning is not given.", UserWarning,
-        )  # fmt: skip
+            "only the evidence changes, and this warning is not given.",
+            UserWarning,
+        )
 
 
 def _one_prior(prior: PriorLike, log_prior: PriorLike) -> PriorLike:

@@ -198,9 +198,7 @@ class LikelihoodAndPrior:
         constraint = "logarithms of probabilities" if self.log_prior else "probabilities between 0 and 1"
         return self._entry_error(self.prior_name, constraint, block.number, prior, bad)
 
-    def _entry_error(
-        self, name: str, constraint: str, number: int, array: RealArray, bad: BoolArray
-    ) -> DomainError:
+    def _entry_error(self, name: str, constraint: str, number: int, array: RealArray, bad: BoolArray) -> DomainError:
         first = int(np.argmax(bad))
         return DomainError(
             f"{name} must be {constraint}; got {float(array[first])!r} at index {number * BLOCK + first}, in block "

@@ -1,4 +1,7 @@
-"""Branch and bound: enclosures of a posterior over a domain too large to enumerate, from bounds over ranges.
+"""Posteriors of an ``IndexLikelihood``, a function that returns the log likelihood of every secret.
+
+Up to half the budget of the likelihood, all secrets are evaluated, in ``dense``. Beyond it, branch and bound encloses
+every quantity from bounds over ranges.
 
 Notation: the uniform prior over N secrets; range j holds a share m_j of them, whose log likelihoods lie in [a_j, b_j];
 small ranges are enumerated secret by secret. Z' is a trial evidence, rho = Z / Z', and for r = e^l / Z'
@@ -23,15 +26,28 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..base import validate
+from ..base.errors import DomainError
+from ..base.estimate import Estimate, Unit
 from ..base.numerics import LOG_2, FloatArray, IntArray, log_sum_exp
 from ..base.parallel import Progress, progress_reporter
-from ..channels.likelihoods import IndexLikelihood
+from ..channels.likelihoods import DenseLikelihood, IndexLikelihood
 from ..kernels import _posterior
+from . import dense
 from .dense import FirstPassSums
-from .index_evaluation import checked_bound, checked_function, index_range, require_enclosed
+from .index_functions import (
+    IndexSource,
+    checked_bound,
+    checked_function,
+    index_range,
+    range_evaluator,
+    require_enclosed,
+)
+from .result import Options, Posterior, Top, index_array, write_probabilities
 
-__all__ = ["Enclosures", "convex_js", "convex_kl", "enclosures"]
+__all__ = ["posterior"]
 
+_SIZE_LIMIT = 2**1000  # secrets; the share of one secret in a larger domain is no normal double
 _LEAF = 2**12  # secrets; ranges of at most that many, or of a 1024th of the budget, are enumerated
 _MAX_BOUND_CALLS = 2**19  # calls of the user's bound; some seconds in Python
 _FIRST_RANGES = 64  # ranges at the start, and the least number chosen in one round
@@ -43,17 +59,58 @@ _TOO_WIDE = 600.0  # nats between the bounds of log Z beyond which KL and JS get
 _Function = Callable[[NDArray[Any]], FloatArray]
 
 
-class Enclosures(NamedTuple):
-    """Lower and upper bounds of the quantities of a posterior, and the most likely secrets that were evaluated."""
+def posterior(likelihood: IndexLikelihood, prior: Any, options: Options) -> Posterior:
+    """The posterior by full evaluation if that is within the budget, else by branch and bound."""
+    size = likelihood.size
+    if 2 * size <= likelihood.budget:
+        if callable(prior):
+            prior = IndexSource("prior", IndexLikelihood(prior, size))
+        return dense.posterior(DenseLikelihood(IndexSource("likelihood", likelihood)), prior, options)
+    if prior is not None or size > _SIZE_LIMIT:
+        raise DomainError(
+            "prior must be None, and size at most 2**1000, for more secrets than half the budget; got "
+            f"{validate.shown(size)} secrets and a budget of {likelihood.budget}. Raise the budget, or add "
+            "the log prior to the function and take the uniform prior."
+        )
+    if likelihood.bound is None:
+        raise DomainError(
+            f"bound must be given for more secrets than half the budget; got None for {validate.shown(size)} secrets "
+            f"and a budget of {likelihood.budget}. Pass bounds of the function over ranges of secrets, or raise the "
+            "budget to twice the number of secrets."
+        )
+    function = checked_function(likelihood)
+    ranges, evaluated, cost = _search(likelihood, function, max(1, options.top), options.progress)
+    low, high = _log_evidence_bounds(ranges, evaluated, size)
+    kl, js = _divergences(ranges, evaluated, size, function, low, high)
+    slack = _slack(low, high)
+    low, high = low - slack, high + slack
+    log_size = math.log(size)
+    likeliest = evaluated.most, max(evaluated.most, float(np.max(ranges.upper, initial=-np.inf)))
+    unlikeliest = min(evaluated.least, float(np.min(ranges.lower, initial=np.inf))), evaluated.least
+    most = likeliest[0] - high, min(likeliest[1] - low, log_size)
+    least = unlikeliest[0] - high, min(unlikeliest[1] - low, 0.0)
+    best, logs = evaluated.most_likely(), range_evaluator(likelihood)
+    shift = (0.5 * (low + high) if low > -math.inf else high) + log_size
 
-    log_evidence: tuple[float, float]
-    kl: tuple[float, float]
-    js: tuple[float, float]
-    most: tuple[float, float]  # bounds of the largest log likelihood
-    least: tuple[float, float]  # bounds of the smallest one
-    best: list[tuple[float, int]]  # (log likelihood, secret), the most likely first
-    ties: int
-    cost: dict[str, Any]
+    def probabilities(start: int, stop: int) -> FloatArray:
+        return np.asarray(np.minimum(np.exp(logs(start, stop) - shift), 1.0))
+
+    write_probabilities(options.out, size, probabilities)
+    shown = best[: options.top]
+    top = Top(index_array([i for _, i in shown], size), np.minimum(np.exp([log - shift for log, _ in shown]), 1.0))
+    return Posterior(
+        size, log_evidence=_certified((low, high)), kl=_certified(kl), js=_certified(js),
+        entropy=_certified((max(0.0, log_size - kl[1]), log_size - kl[0])),
+        max_log_ratio=_certified(most), min_log_ratio=_certified(least),
+        vulnerability=_certified((math.exp(most[0] - log_size), math.exp(most[1] - log_size)), "probability"),
+        map_index=best[0][1] if best else 0, ties=evaluated.ties, top=top, cost=cost, _probabilities=probabilities,
+    )  # fmt: skip
+
+
+def _certified(ends: tuple[float, float], unit: Unit = "nats") -> Estimate:
+    lower, upper = min(ends), max(ends)  # rounding may have exchanged ends that are close
+    value = lower if lower == -math.inf or upper == math.inf else 0.5 * (lower + upper)
+    return Estimate(value, lower, upper, kind="certified", unit=unit, method="branch and bound")
 
 
 class _Evaluated:
@@ -109,10 +166,12 @@ class _Ranges(NamedTuple):
     upper: FloatArray
 
 
-def enclosures(likelihood: IndexLikelihood, keep: int, progress: Progress) -> Enclosures:
+def _search(
+    likelihood: IndexLikelihood, function: _Function, keep: int, progress: Progress
+) -> tuple[_Ranges, _Evaluated, dict[str, Any]]:
     """Split ranges until the enclosures are as narrow as ``likelihood.rtol``, or the budget is spent."""
-    size, function, bound = likelihood.size, checked_function(likelihood), checked_bound(likelihood)
-    evaluated = _Evaluated(max(1, keep))
+    size, bound = likelihood.size, checked_bound(likelihood)
+    evaluated = _Evaluated(keep)
     leaf = max(1, min(_LEAF, likelihood.budget // 1024))
     calls = evaluations = 0
     report, close = progress_reporter(progress, _MAX_BOUND_CALLS)
@@ -139,8 +198,8 @@ def enclosures(likelihood: IndexLikelihood, keep: int, progress: Progress) -> En
             chosen, uncertainty = _ranges_to_refine(ranges, evaluated, size, likelihood.rtol)
             if not len(chosen) or calls > _MAX_BOUND_CALLS or evaluations + leaf > likelihood.budget // 2:
                 break
-            kept = np.ones(len(ranges.start), dtype=bool)
-            kept[chosen] = False
+            selected = np.ones(len(ranges.start), dtype=bool)
+            selected[chosen] = False
             spans = [(int(ranges.start[i]), int(ranges.stop[i])) for i in chosen]
             leaves = [span for span in spans if span[1] - span[0] <= leaf]
             pieces = [piece for span in spans if span[1] - span[0] > leaf for piece in _split(*span, 4)]
@@ -150,13 +209,13 @@ def enclosures(likelihood: IndexLikelihood, keep: int, progress: Progress) -> En
                 evaluations += _enumerate(part, size, function, evaluated)
             postponed = set(leaves[max(affordable, 0) :])
             kept_back = [i for i, span in zip(chosen, spans, strict=True) if span in postponed]
-            groups = [_Ranges(*(column[kept] for column in ranges))]
+            groups = [_Ranges(*(column[selected] for column in ranges))]
             groups += [_Ranges(*(column[np.array(kept_back, dtype=np.int64)] for column in ranges))]
             groups += [bounded(pieces)] if pieces else []
             ranges = _Ranges(*(np.concatenate(columns) for columns in zip(*groups, strict=True)))
             report(min(calls, _MAX_BOUND_CALLS))
         cost = {"bounds": calls, "evaluations": evaluations, "open": len(ranges.start)}
-        return _result(ranges, evaluated, size, function, cost | {"reached": uncertainty <= likelihood.rtol})
+        return ranges, evaluated, cost | {"reached": uncertainty <= likelihood.rtol}
     finally:
         close()
 
@@ -187,9 +246,7 @@ def _log_evidence_bounds(ranges: _Ranges, evaluated: _Evaluated, size: int) -> t
     return lower, upper
 
 
-def _ranges_to_refine(
-    ranges: _Ranges, evaluated: _Evaluated, size: int, rtol: float
-) -> tuple[IntArray, float]:
+def _ranges_to_refine(ranges: _Ranges, evaluated: _Evaluated, size: int, rtol: float) -> tuple[IntArray, float]:
     """The ranges to refine next, and the total uncertainty of all ranges."""
     if not len(ranges.start):
         return np.empty(0, dtype=np.int64), 0.0
@@ -212,39 +269,37 @@ def _ranges_to_refine(
     return np.unique(np.concatenate(chosen)), uncertainty
 
 
-def _result(
-    ranges: _Ranges, evaluated: _Evaluated, size: int, function: _Function, cost: dict[str, Any]
-) -> Enclosures:
-    """The enclosures, with a second pass over the enumerated ranges."""
-    low, high = _log_evidence_bounds(ranges, evaluated, size)
-    most = evaluated.most, max(evaluated.most, float(np.max(ranges.upper, initial=-np.inf)))
-    least = min(evaluated.least, float(np.min(ranges.lower, initial=np.inf))), evaluated.least
-    slack = _ROUNDING * (1 + max(abs(x) for x in (low, high) if math.isfinite(x)))
-    log_size = math.log(size)
-    kl, js = (0.0, log_size), (0.0, LOG_2)
-    if high - low < _TOO_WIDE:
-        trial = 0.5 * (low + high)
-        sums = [(0.0, 0.0)] * 2
-        for group in range(0, len(evaluated.ranges), _LEAVES_AT_ONCE):
-            spans = evaluated.ranges[group : group + _LEAVES_AT_ONCE]
-            logs = function(np.concatenate([index_range(start, stop, size) for start, stop in spans]))
-            terms = _posterior.divergence_sums(logs, None, False, 1.0 / size, trial, 0.0, None)[1:]
-            sums = [(a + x, b + y) for (a, b), (x, y) in zip(sums, terms, strict=True)]
-        ends = np.stack([ranges.lower, ranges.upper]) - trial
-        contains_minimum = (ends[0] <= 0) & (ends[1] >= 0)
-        bounds = []
-        for (a, b), convex in zip(sums, (convex_kl, convex_js), strict=True):
-            terms = ranges.mass * convex(ends)
-            lower = float(np.sum(np.where(contains_minimum, 0.0, terms.min(axis=0)))) + a + b
-            upper = float(np.sum(terms.max(axis=0))) + a + b
-            bounds.append((lower * (1 - slack) - slack, upper * (1 + slack) + slack))
-        log_rho = 0.5 * (high - low) + slack  # at most, in absolute value
-        kl = _kl_bounds(*bounds[0], log_rho, log_size)
-        correction = 0.35 * log_rho * math.exp(min(log_rho, 700.0))
-        js = max(0.0, bounds[1][0] - correction), min(LOG_2, bounds[1][1] + correction)
-    return Enclosures(
-        (low - slack, high + slack), kl, js, most, least, evaluated.most_likely(), evaluated.ties, cost
-    )  # fmt: skip
+def _slack(low: float, high: float) -> float:
+    """The rounding of the bounds of log Z, and, relative and absolute, of those of KL and JS."""
+    return _ROUNDING * (1 + max(abs(x) for x in (low, high) if math.isfinite(x)))
+
+
+def _divergences(
+    ranges: _Ranges, evaluated: _Evaluated, size: int, function: _Function, low: float, high: float
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Bounds of KL and JS, by a second pass over the enumerated ranges; ``low`` and ``high`` are those of log Z."""
+    log_size, slack = math.log(size), _slack(low, high)
+    if not high - low < _TOO_WIDE:
+        return (0.0, log_size), (0.0, LOG_2)
+    trial = 0.5 * (low + high)
+    sums = [(0.0, 0.0)] * 2
+    for group in range(0, len(evaluated.ranges), _LEAVES_AT_ONCE):
+        spans = evaluated.ranges[group : group + _LEAVES_AT_ONCE]
+        logs = function(np.concatenate([index_range(start, stop, size) for start, stop in spans]))
+        terms = _posterior.divergence_sums(logs, None, False, 1.0 / size, trial, 0.0, None)[1:]
+        sums = [(a + x, b + y) for (a, b), (x, y) in zip(sums, terms, strict=True)]
+    ends = np.stack([ranges.lower, ranges.upper]) - trial
+    contains_minimum = (ends[0] <= 0) & (ends[1] >= 0)
+    bounds = []
+    for (a, b), convex in zip(sums, (_convex_kl, _convex_js), strict=True):
+        terms = ranges.mass * convex(ends)
+        lower = float(np.sum(np.where(contains_minimum, 0.0, terms.min(axis=0)))) + a + b
+        upper = float(np.sum(terms.max(axis=0))) + a + b
+        bounds.append((lower * (1 - slack) - slack, upper * (1 + slack) + slack))
+    log_rho = 0.5 * (high - low) + slack  # at most, in absolute value
+    correction = 0.35 * log_rho * math.exp(min(log_rho, 700.0))
+    js = max(0.0, bounds[1][0] - correction), min(LOG_2, bounds[1][1] + correction)
+    return _kl_bounds(*bounds[0], log_rho, log_size), js
 
 
 def _kl_bounds(lower: float, upper: float, log_rho: float, ceiling: float) -> tuple[float, float]:
@@ -261,14 +316,14 @@ def _kl_bounds(lower: float, upper: float, log_rho: float, ceiling: float) -> tu
     return max(0.0, min(ends)), min(ceiling, max(value(upper, x) for x in (-log_rho, log_rho, peak)))
 
 
-def convex_kl(y: FloatArray) -> FloatArray:
+def _convex_kl(y: FloatArray) -> FloatArray:
     """r log r - r + 1 at r = e^y: the integrand of KL, at least 0."""
     with np.errstate(over="ignore", invalid="ignore"):
         value = np.exp(y) * y - np.expm1(y)
     return np.asarray(np.where(y == -np.inf, 1.0, np.maximum(value, 0.0)))
 
 
-def convex_js(y: FloatArray) -> FloatArray:
+def _convex_js(y: FloatArray) -> FloatArray:
     """Half of r log(2 r / (1 + r)) + log(2 / (1 + r)) at r = e^y: the integrand of JS, at least 0."""
     size = np.abs(y)
     with np.errstate(over="ignore", invalid="ignore"):

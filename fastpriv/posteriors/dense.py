@@ -241,9 +241,7 @@ class _Passes:
         keep = min(self.options.top, BLOCK)
         for row, weights, indices in self._results(lambda block: first_pass(self.inputs, block, keep)):
             self.first.add(Node(0, self.secrets // BLOCK, row))
-            self.weights, self.indices = largest_of(
-                self.options.top, (self.weights, self.indices), (weights, indices)
-            )
+            self.weights, self.indices = largest_of(self.options.top, (self.weights, self.indices), (weights, indices))
         if not self.first.nodes:
             raise no_secrets()
         self.stage, self.size, self.secrets = 2, self.secrets, 0
@@ -426,8 +424,10 @@ def _estimates(
         spread = min(spread, 2.0 * evidence.log_size * entropy + 4.0 * evidence.log_size**2 / evidence.size)
     sum_error = UNIT_ROUNDOFF * ((a + 40.0) * share + b * mean)
     entropy_error = UNIT_ROUNDOFF * (
-        (2.0 * a + 44.0) * share + (a + 44.0 + 2.0 * b + (a + 40.0) * share) * (mean + 2.0 * share)
-        + 2.0 * b * spread + entropy
+        (2.0 * a + 44.0) * share
+        + (a + 44.0 + 2.0 * b + (a + 40.0) * share) * (mean + 2.0 * share)
+        + 2.0 * b * spread
+        + entropy
     )
     omitted = 0.0 if ties == evidence.size else 1e-280  # terms below e^-690 are left out
     ceiling = evidence.log_size * (1.0 + 4.0 * UNIT_ROUNDOFF)
@@ -475,10 +475,16 @@ def _divergences(
         log_prior_factor = 764.0
     excess_error = UNIT_ROUNDOFF * (70.0 * q + log_prior_error + roundings * (abs(evidence.high) + q))
     evidence_error, size = excess_error + UNIT_ROUNDOFF, abs(excess)
-    kl_error = UNIT_ROUNDOFF * ((460.0 + 4.0 * largest_ratio + log_prior_factor) * divergence + likelihood_error) \
+    kl_error = (
+        UNIT_ROUNDOFF * ((460.0 + 4.0 * largest_ratio + log_prior_factor) * divergence + likelihood_error)
         + (kl + size + excess_error) * excess_error
-    js_error = UNIT_ROUNDOFF * ((370.0 + 8.0 * largest_ratio + log_prior_factor) * js + likelihood_error) \
-        + js * size + size**2 * q + (size + excess_error) * excess_error
+    )
+    js_error = (
+        UNIT_ROUNDOFF * ((370.0 + 8.0 * largest_ratio + log_prior_factor) * js + likelihood_error)
+        + js * size
+        + size**2 * q
+        + (size + excess_error) * excess_error
+    )
     js = max(js - excess**2 / 8.0, 0.0)
     gap = evidence.gap
     return (

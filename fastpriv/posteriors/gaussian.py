@@ -165,9 +165,9 @@ def _divergences(prior: _GroupedPrior, points: FloatArray) -> tuple[FloatArray, 
         starts, stops = np.concatenate([starts, between]), np.concatenate([between, stops])
         order = np.argsort(starts, kind="stable")
         starts, stops = starts[order], stops[order]
-    rest = np.flatnonzero(direct)
-    if rest.size:
-        value[rest], error[rest], used = _by_quadrature(prior, points[rest], np.zeros(rest.size))
+    remainder = np.flatnonzero(direct)
+    if remainder.size:
+        value[remainder], error[remainder], used = _by_quadrature(prior, points[remainder], np.zeros(remainder.size))
         total += used
     rounding = _CANCELLATION * math.sqrt(value.max() if prior.shares_grid else 1.0)
     return value, error + _ROUNDING * value + rounding * (np.sqrt(value) + rounding) + _LEAST_ERROR, total
@@ -201,9 +201,7 @@ def _chebyshev_sum(coefficients: FloatArray, t: FloatArray) -> FloatArray:
     return total
 
 
-def _by_quadrature(
-    prior: _GroupedPrior, base: FloatArray, offset: FloatArray
-) -> tuple[FloatArray, FloatArray, int]:
+def _by_quadrature(prior: _GroupedPrior, base: FloatArray, offset: FloatArray) -> tuple[FloatArray, FloatArray, int]:
     """Divergences for true values base + offset sigma in increasing order, their quadrature errors, and the nodes."""
     value, error = np.empty(base.size), np.empty(base.size)
     nodes = start = 0
@@ -249,8 +247,8 @@ class _QuadratureGrid(NamedTuple):
         fine, coarse = _abp.jensen_shannon_divergences(
             self.nodes, padded, self.form, 1.0 / self.density, self.change, self.top, self.mean, self.weights
         )
-        rest = self.outside * LOG_2
-        return 0.5 * (fine[: truth.size] + rest), 0.5 * (coarse[: truth.size] + rest)
+        remainder = self.outside * LOG_2
+        return 0.5 * (fine[: truth.size] + remainder), 0.5 * (coarse[: truth.size] + remainder)
 
 
 def _grid(prior: _GroupedPrior, origin: float, truth: FloatArray, density: int) -> _QuadratureGrid:

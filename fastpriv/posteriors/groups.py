@@ -33,8 +33,8 @@ from ..base.errors import DomainError, ShapeError
 from ..base.estimate import Estimate, Kind, Unit
 from ..base.numerics import LOG_2, LOG_2_ABOVE, MACHINE_EPSILON, FloatArray, IntArray
 from ..base.values import distinct_rows
-from ..channels.base import DefaultColumn
 from ..channels.likelihoods import DefaultLikelihood, DenseLikelihood, as_likelihood
+from ..channels.release_columns import DefaultColumn
 from . import dense
 from .ball_arithmetic import Ball, log_of_count, quotient, select, stack
 from .result import Options, Posterior, Top, index_array, write_probabilities
@@ -290,17 +290,17 @@ def _domain(
     priors: FloatArray | None, log_prior: bool = True,
 ) -> GroupedDomain:  # fmt: skip
     """Drop groups that are empty or without a prior; one past the last group stands for them."""
-    kept = np.array([count > 0 for count in counts])
+    selected = np.array([count > 0 for count in counts])
     if priors is not None:
-        kept &= priors > (-np.inf if log_prior else 0.0)
-        if not kept.any():
+        selected &= priors > (-np.inf if log_prior else 0.0)
+        if not selected.any():
             raise DomainError("prior must be positive for a secret; got none. Pass a prior that sums to 1.")
-    rank = np.where(kept, np.cumsum(kept) - 1, int(kept.sum()))
-    kept_counts = [count for count, keep in zip(counts, kept.tolist(), strict=True) if keep]
+    rank = np.where(selected, np.cumsum(selected) - 1, int(selected.sum()))
+    kept_counts = [count for count, keep in zip(counts, selected.tolist(), strict=True) if keep]
     if priors is None:
-        groups = uniform_groups(kept_counts, logs[kept], size)
+        groups = uniform_groups(kept_counts, logs[selected], size)
     else:
-        groups = _prior_groups(kept_counts, priors[kept], logs[kept], log_prior=log_prior)
+        groups = _prior_groups(kept_counts, priors[selected], logs[selected], log_prior=log_prior)
     return GroupedDomain(size, exceptions, rank[member], -1 if default < 0 else int(rank[default]), groups)
 
 

@@ -115,9 +115,7 @@ def _log_coefficients(parts: Sequence[PosteriorMasses], t: NDArray[Any]) -> list
     return terms
 
 
-def _one_minus_product(
-    coefficients: list[tuple[Any, ...]], counts: IntArray
-) -> tuple[FloatArray, FloatArray]:
+def _one_minus_product(coefficients: list[tuple[Any, ...]], counts: IntArray) -> tuple[FloatArray, FloatArray]:
     """1 - Re prod c_i(t) of each product, and a bound on its error."""
     shape = len(counts), len(coefficients[0][0])
     logs, size, fall, rounding = np.zeros(shape, dtype=complex), np.zeros(shape), np.zeros(shape), np.zeros(shape)
@@ -174,12 +172,15 @@ def _coefficient_minus_one(part: PosteriorMasses, t: FloatArray) -> tuple[NDArra
         size = np.abs(x)
         rounding = np.where(near & (size >= 1), 4 * UNIT_ROUNDOFF * (size + 1), 8 * UNIT_ROUNDOFF * np.abs(sine_terms))
         slack = (2 * half * half + np.abs(sine_terms)) * b.rad + (b.mid + b.rad) * (
-            2 * slope * uncertainty + 16 * UNIT_ROUNDOFF * half * half + rounding)
+            2 * slope * uncertainty + 16 * UNIT_ROUNDOFF * half * half + rounding
+        )
         error[row] = (
-            slack.sum(axis=1) + rounding_of_sums * (sine_squares.sum(axis=1) + np.abs(waves).sum(axis=1))
-            + squared_distance.rad + t[row] * (imaginary_slope.rad + 4 * UNIT_ROUNDOFF * abs(imaginary_slope.mid))
+            slack.sum(axis=1)
+            + rounding_of_sums * (sine_squares.sum(axis=1) + np.abs(waves).sum(axis=1))
+            + squared_distance.rad
+            + t[row] * (imaginary_slope.rad + 4 * UNIT_ROUNDOFF * abs(imaginary_slope.mid))
             + 4 * UNIT_ROUNDOFF * np.abs(change[row])
-        ) * (1 + 1e-9)  # fmt: skip
+        ) * (1 + 1e-9)
     return change, error
 
 

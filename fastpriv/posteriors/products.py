@@ -25,12 +25,12 @@ from ..base import validate
 from ..base.errors import DomainError, ShapeError
 from ..base.numerics import FloatArray
 from ..channels import likelihoods
-from ..channels.base import DefaultColumn
 from ..channels.likelihoods import Likelihood, ProductLikelihood
+from ..channels.release_columns import DefaultColumn
 from ..channels.vector_sources import source_of
 from .ball_arithmetic import Ball, stack
 from .groups import GroupedDomain, GroupPosterior, closed_form_posterior, default_domain, dense_domain
-from .index_evaluation import range_evaluator
+from .index_functions import range_evaluator
 from .product_jensen_shannon import product_jensen_shannon
 from .result import Options, Posterior, Top, index_array, write_probabilities
 

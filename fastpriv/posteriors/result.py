@@ -38,7 +38,6 @@ class Options(NamedTuple):
     n_jobs: int | None = None
     progress: Progress = None
     log_prior: bool = False  # whether the prior holds logarithms
-    rng: Any = None  # for domains that can only be sampled
     resume: Any = None  # attribute ``best`` of the error that ended an earlier call
     executor: Any = None  # where shards run
     store: Any = None  # the file in which finished shards are kept
@@ -159,8 +158,8 @@ class Posterior(Result):
         numbers = {name: estimates[name].to_dict() if name in estimates else None for name in QUANTITIES}
         index = list(self.map_index) if isinstance(self.map_index, tuple) else int(self.map_index)
         best = {name: array.tolist() for name, array in self.top._asdict().items()}
-        rest = {"map_index": index, "ties": self.ties, "top": best, "cost": dict(self.cost)}
-        return {"size": self.size, **numbers, **rest}
+        remainder = {"map_index": index, "ties": self.ties, "top": best, "cost": dict(self.cost)}
+        return {"size": self.size, **numbers, **remainder}
 
     def __format__(self, spec: str) -> str:
         """The main quantities with their bounds, each number in the format of a float."""

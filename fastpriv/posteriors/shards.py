@@ -37,7 +37,7 @@ from .blocks import LikelihoodAndPrior
 from .index_functions import IndexSource
 from .result import Options, Posterior, npy_stream
 
-__all__ = ["concatenated", "opened_store", "posterior", "run_pass", "shard_ranges"]
+__all__ = ["posterior"]
 
 _SHARDS_OF_ONE_PART = 64  # unless a number is given: enough for the workers of one machine to end together
 _MAX_ATTEMPTS = 4  # of a shard whose worker dies: nodes of a cluster are taken away now and then
@@ -58,33 +58,19 @@ class _Pass:
     def __call__(self, blocks: range) -> bytes:
         tree = dense.evidence_tree() if self.evidence is None else dense.divergence_tree()
         largest: tuple[FloatArray, IntArray] = np.empty(0), np.empty(0, dtype=np.int64)
-        keep = min(self.top, BLOCK)
-        if self.out is not None:
-            return self._written(tree, blocks)
-        for number in blocks:
-            block = self.inputs.read(number)
-            if self.evidence is None:
-                row, weights, indices = dense.first_pass(self.inputs, block, keep)
-                largest = dense.largest_of(self.top, largest, (weights, indices))
-            else:
-                row = dense.second_pass(self.inputs, block, self.evidence, None)
-            tree.add(Node(0, number, row))
-        return _packed(tree, largest)
-
-    def _written(self, tree: BlockTree, blocks: range) -> bytes:
-        """The second pass with the posterior of the shard in a file, which takes its name when it is complete."""
-        assert self.out is not None
-        assert self.evidence is not None
-        assert self.inputs.length is not None
-        path = _part_path(self.out, blocks)
-        size = min(blocks.stop * BLOCK, self.inputs.length) - blocks.start * BLOCK
-        with _npy_part(path, size) if path.endswith(".npy") else _parquet_part(path) as write:
+        with _posterior_of_shard(self.out, blocks, self.inputs.length) as write:
             for number in blocks:
                 block = self.inputs.read(number)
-                probabilities = np.empty(block.likelihood.size)
-                tree.add(Node(0, number, dense.second_pass(self.inputs, block, self.evidence, probabilities)))
-                write(probabilities)
-        return _packed(tree, (np.empty(0), np.empty(0, dtype=np.int64)))
+                if self.evidence is None:
+                    row, weights, indices = dense.first_pass(self.inputs, block, min(self.top, BLOCK))
+                    largest = dense.largest_of(self.top, largest, (weights, indices))
+                else:
+                    probabilities = None if write is None else np.empty(block.likelihood.size)
+                    row = dense.second_pass(self.inputs, block, self.evidence, probabilities)
+                    if write is not None:
+                        write(probabilities)
+                tree.add(Node(0, number, row))
+        return _packed(tree, largest)
 
 
 def posterior(likelihood: ShardedLikelihood, prior: Any, options: Options) -> Posterior:
@@ -151,9 +137,9 @@ def run_pass(
     """What the shards return in this pass, in order; those in the store are not computed again where ``usable``."""
     offset = stage * len(shards)
     stored = ((key - offset, payload) for key, payload in store.items(offset, offset + len(shards) - 1))
-    found = {index: payload for index, payload in stored if usable(index)}
-    report(offset + len(found))
-    missing = [index for index in range(len(shards)) if index not in found]
+    answer = {index: payload for index, payload in stored if usable(index)}
+    report(offset + len(answer))
+    missing = [index for index in range(len(shards)) if index not in answer]
     died: list[tuple[int, BaseException]] = []
     outcomes = executors.completed(
         work, (shards[index] for index in missing), executor=executor, n_jobs=n_jobs, max_attempts=_MAX_ATTEMPTS
@@ -167,8 +153,8 @@ def run_pass(
                 raise outcome.error
             else:
                 store.put_many([(offset + index, outcome.result)])
-                found[index] = outcome.result
-                report(offset + len(found))
+                answer[index] = outcome.result
+                report(offset + len(answer))
     finally:
         outcomes.close()
     if died:
@@ -177,7 +163,7 @@ def run_pass(
             f"executor must run all shards; got {len(died)} of {len(shards)} whose workers died, the first one shard "
             f"{index}, blocks {shards[index].start} to {shards[index].stop - 1}: {error}"
         ) from error
-    return [found[index] for index in range(len(shards))]
+    return [answer[index] for index in range(len(shards))]
 
 
 def _checked_pattern(out: Any) -> str:
@@ -205,17 +191,22 @@ def _part_path(pattern: str, blocks: range) -> str:
 
 
 @contextmanager
-def _npy_part(path: str, size: int) -> Iterator[Callable[[FloatArray], Any]]:
-    with npy_stream(path, size) as stream:
-        yield lambda probabilities: stream.write(probabilities.data)
-
-
-@contextmanager
-def _parquet_part(path: str) -> Iterator[Callable[[FloatArray], Any]]:
-    arrow, parquet = pyarrow("write Parquet")
-    schema = arrow.schema([("posterior", arrow.float64())])
-    with atomic_write(path) as stream, parquet.ParquetWriter(stream, schema) as writer:
-        yield lambda probabilities: writer.write_table(arrow.table([probabilities], schema=schema))
+def _posterior_of_shard(
+    pattern: str | None, blocks: range, length: int | None
+) -> Iterator[Callable[[Any], Any] | None]:
+    """Function that writes the next probabilities to the file of a shard, which takes its name when it is complete."""
+    path = "" if pattern is None else _part_path(pattern, blocks)
+    if pattern is None:
+        yield None
+    elif path.endswith(".npy"):
+        assert length is not None
+        with npy_stream(path, min(blocks.stop * BLOCK, length) - blocks.start * BLOCK) as stream:
+            yield lambda probabilities: stream.write(probabilities.data)
+    else:
+        arrow, parquet = pyarrow("write Parquet")
+        schema = arrow.schema([("posterior", arrow.float64())])
+        with atomic_write(path) as stream, parquet.ParquetWriter(stream, schema) as writer:
+            yield lambda probabilities: writer.write_table(arrow.table([probabilities], schema=schema))
 
 
 def opened_store(path: Any, identity: dict[str, str]) -> ResultStore:
@@ -246,16 +237,16 @@ def _fingerprint(inputs: LikelihoodAndPrior) -> str:
 
 def _packed(tree: BlockTree, largest: tuple[FloatArray, IntArray]) -> bytes:
     """Nodes and the most probable secrets as bytes."""
-    places = np.array([node[:2] for node in tree.nodes], dtype="<i8")
+    positions = np.array([node[:2] for node in tree.nodes], dtype="<i8")
     rows = np.array([node.sums for node in tree.nodes], dtype="<f8")
     weights, indices = largest
-    parts = (places, rows, weights.astype("<f8"), indices.astype("<i8"))
+    parts = (positions, rows, weights.astype("<f8"), indices.astype("<i8"))
     return struct.pack("<qq", len(tree.nodes), weights.size) + b"".join(part.tobytes() for part in parts)
 
 
 def _unpacked(payload: bytes, stage: int) -> tuple[list[Node], tuple[FloatArray, IntArray]]:
     """The inverse of ``_packed``."""
-    count, kept = struct.unpack_from("<qq", payload)
+    count, selected = struct.unpack_from("<qq", payload)
     position = 16
 
     def next_array(dtype: str, *shape: int) -> Any:
@@ -264,8 +255,8 @@ def _unpacked(payload: bytes, stage: int) -> tuple[list[Node], tuple[FloatArray,
         position += array.nbytes
         return array
 
-    places, rows = next_array("<i8", count, 2).tolist(), next_array("<f8", count, _FLOATS_OF_ROWS[stage]).tolist()
+    indices, rows = next_array("<i8", count, 2).tolist(), next_array("<f8", count, _FLOATS_OF_ROWS[stage]).tolist()
     for row in rows if stage == 0 else ():
         row[_INDEX_COLUMNS] = map(int, row[_INDEX_COLUMNS])
-    nodes = [Node(level, number, tuple(row)) for (level, number), row in zip(places, rows, strict=True)]
-    return nodes, (next_array("<f8", kept).astype(np.float64), next_array("<i8", kept).astype(np.int64))
+    nodes = [Node(level, number, tuple(row)) for (level, number), row in zip(indices, rows, strict=True)]
+    return nodes, (next_array("<f8", selected).astype(np.float64), next_array("<i8", selected).astype(np.int64))

@@ -214,23 +214,26 @@ def sampled_subset_posterior(
         for i in range(_BLOCKS):
             words = random_streams.stream_words(root, (1 + chain, i), 4)
             blocks.append(_subset_gibbs.run(likelihood.linear, pairs, ladder, state, words, block))
-        kept = blocks[_WARM_UP:]
-        best = max(blocks, key=lambda one: float(one[5]))
+        selected = blocks[_WARM_UP:]
+        best = max(blocks, key=lambda entry: float(entry[5]))
         return _Chain(
-            np.array([one[0] for one in kept]) / (block * members), np.array([one[1] for one in kept]) / block,
-            np.concatenate([one[2] for one in kept]), np.mean([one[3][1:] for one in kept], axis=0) / block,
-            tuple(sorted(best[4].tolist())), float(best[5]),
-        )  # fmt: skip
+            np.array([entry[0] for entry in selected]) / (block * members),
+            np.array([entry[1] for entry in selected]) / block,
+            np.concatenate([entry[2] for entry in selected]),
+            np.mean([entry[3][1:] for entry in selected], axis=0) / block,
+            tuple(sorted(best[4].tolist())),
+            float(best[5]),
+        )
 
     report, close = parallel.progress_reporter(progress, number)
-    found = []
+    result = []
     try:
         for one in parallel.ordered_map(run, range(number), n_jobs=n_jobs, shared=True):
-            found.append(one)
-            report(len(found))
+            result.append(one)
+            report(len(result))
     finally:
         close()
-    return _result(likelihood, found, ladder, level, members * block)
+    return _result(likelihood, result, ladder, level, members * block)
 
 
 def _ladder(likelihood: SubsetLikelihood, start: np.random.Generator, temperatures: int | None) -> FloatArray:
@@ -258,7 +261,7 @@ def _result(
     effective = effective_samples(probability, chance, float(number * blocks * steps))
     lower, upper = wilson_interval(chance, effective, level)
     r_hat = split_r_hat_of_means(half_means(frequency))
-    logs = np.array([one.log_likelihood for one in chains])
+    logs = np.array([chain.log_likelihood for chain in chains])
     cold = logs[:, :, 0]
     log_r_hat = float(split_r_hat(normal_scores(cold)))
     samples = _samples_of_mean(cold.reshape(number, blocks, -1))
@@ -266,22 +269,25 @@ def _result(
     if not mixed:
         each = [wilson_interval(one.mean(axis=0), np.full(one.shape[1], float(blocks)), level) for one in probability]
         lower = np.minimum(lower, np.min([one[0] for one in each], axis=0))
-        upper = np.maximum(upper, np.max([one[1] for one in each], axis=0))
+        upper = np.maximum(upper, np.max([entry[1] for entry in each], axis=0))
         warned(
             f"the chains did not mix: R-hat reaches {max(log_r_hat, float(np.max(r_hat))):.3g} (at most {R_HAT_LIMIT} "
             f"where they do), and the effective samples are {samples:.3g} (at least {LEAST_SAMPLES:g}). Take more "
             "sweeps or temperatures, or a smaller pool."
         )
     words: dict[str, Any] = {
-        "kind": "statistical" if mixed else "heuristic", "confidence": level if mixed else None,
+        "kind": "statistical" if mixed else "heuristic",
+        "confidence": level if mixed else None,
         "method": f"Gibbs sampling at {ladder.size} temperatures",
-    }  # fmt: skip
-    evidences = np.array([_log_evidence(one, ladder) for one in logs])
+    }
+    evidences = np.array([_log_evidence(element, ladder) for element in logs])
     evidence = replicate_interval(evidences, level)
     entropy = replicate_interval(total - (cold.mean(axis=1) - evidences), level)
-    best = max(chains, key=lambda one: one.best_log_likelihood)
-    probable = [min(math.exp(best.best_log_likelihood - float(z) - total), 1.0)
-                for z in (evidence.upper, evidence.value, evidence.lower)]  # fmt: skip
+    best = max(chains, key=lambda item: item.best_log_likelihood)
+    probable = [
+        min(math.exp(best.best_log_likelihood - float(z) - total), 1.0)
+        for z in (evidence.upper, evidence.value, evidence.lower)
+    ]
     constant = likelihood.constant
     value, low, high = (min(max(float(x), 0.0), total) for x in (entropy.value, entropy.lower, entropy.upper))
     return SampledSubsetPosterior(

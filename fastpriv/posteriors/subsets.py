@@ -200,7 +200,7 @@ def _ranges(pool: int, members: int, size: int) -> Iterator[_SubsetRange]:
 
 def _passes(
     likelihood: SubsetLikelihood, members: int, prior: _SubsetPrior, top: int, options: Options
-) -> tuple[_PassSums, IntArray]:  # fmt: skip
+) -> tuple[_PassSums, IntArray]:
     """The sums of both passes, and the ranks of the most probable subsets."""
     pool, total = likelihood.linear.size, likelihood.size
     records = _subset_posterior.SubsetPool(likelihood.linear, likelihood.pairwise, members, prior.odds)
@@ -231,8 +231,8 @@ def _passes(
             rows.append(row)
             rises += own_rises
             weights, ranks = np.concatenate([weights, own_weights]), np.concatenate([ranks, own_ranks])
-            kept = np.lexsort((ranks, -weights))[:top]
-            weights, ranks = weights[kept], ranks[kept]
+            selected = np.lexsort((ranks, -weights))[:top]
+            weights, ranks = weights[selected], ranks[selected]
         first = FirstPassSums(*_posterior.merge_evidence_sums(rows))
         high, low = _log_evidence(first, None if prior.odds is not None else total)
         mass, remainder, sums = np.zeros(pool), np.zeros(pool), []
@@ -289,7 +289,7 @@ def _estimates(likelihood: SubsetLikelihood, prior: _SubsetPrior, sums: _PassSum
     )  # fmt: skip
     js_error = 1.01 * (
         (delta + abs(correction) + e_error) * min(0.6, 0.5 * spread) + UNIT_ROUNDOFF * (1000.0 * sums.js + 2.0 * spread)
-    )  # fmt: skip
+    )
     most = -prior.least * (1.0 + 4.0 * UNIT_ROUNDOFF) + prior.error + 4.0 * UNIT_ROUNDOFF  # no posterior exceeds 1
     ratio_error = [1.01 * (delta + z_error + 4.0 * UNIT_ROUNDOFF * abs(y)) for y in (up, down)]
     estimates = {
@@ -328,13 +328,15 @@ def _entropy(sums: _PassSums, delta: float) -> tuple[float, float]:
     With e^d the weight of a subset relative to the top one, R the sum of e^d over the others and M that of e^d |d|, the
     entropy is log(1 + R) + M / (1 + R); R and M are wrong by 2 delta R, 2 delta (R + M) and by their sums' roundings.
     """
-    rest, moment = (sums.first.ties - 1.0) + sums.first.rest, sums.first.moment
-    value = math.log1p(rest) + moment / (1.0 + rest)
+    remainder, moment = (sums.first.ties - 1.0) + sums.first.rest, sums.first.moment
+    value = math.log1p(remainder) + moment / (1.0 + remainder)
     rounding = UNIT_ROUNDOFF * (140.0 + 4.0 * sums.rises)
-    rest_error = 1.01 * (rest * (2.0 * delta + rounding) + 5.0 * UNIT_ROUNDOFF * moment) + 1e-280
-    size = 2.0 * rest + moment  # at least that of the terms whose difference the moment is
-    moment_error = 1.01 * (2.0 * delta * (rest + moment) + size * (rounding + 3800.0 * UNIT_ROUNDOFF)) + 1e-280
-    error = 1.02 * (rest_error / (1.0 + rest) + moment_error / (1.0 + rest) + moment * rest_error / (1.0 + rest) ** 2)
+    rest_error = 1.01 * (remainder * (2.0 * delta + rounding) + 5.0 * UNIT_ROUNDOFF * moment) + 1e-280
+    size = 2.0 * remainder + moment  # at least that of the terms whose difference the moment is
+    moment_error = 1.01 * (2.0 * delta * (remainder + moment) + size * (rounding + 3800.0 * UNIT_ROUNDOFF)) + 1e-280
+    error = 1.02 * (
+        rest_error / (1.0 + remainder) + moment_error / (1.0 + remainder) + moment * rest_error / (1.0 + remainder) ** 2
+    )
     return value, error + 8.0 * UNIT_ROUNDOFF * value
 
 

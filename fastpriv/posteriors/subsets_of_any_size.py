@@ -62,24 +62,26 @@ def posterior(likelihood: SubsetLikelihood, prior: Any, options: Options) -> Pos
     error = UNIT_ROUNDOFF * (pool + 3) * float(sizes)  # roundings of a sum, and of logarithms three times
     log_prior = _sums_over_members(log_odds, None, -math.fsum(normalisers))
     exponents = _sums_over_members(likelihood.linear, likelihood.pairwise, 0.0)
-    law = np.empty(size) if options.out is None else options.out
-    found = dense.posterior(DenseLikelihood(exponents), log_prior, options._replace(log_prior=True, out=law))
-    inclusion = None if not isinstance(law, np.ndarray) else _inclusion(law)
-    numbers = _widened(found, likelihood, inclusion, 1.01 * likelihood.summation_error, 1.01 * error)
+    distribution = np.empty(size) if options.out is None else options.out
+    result = dense.posterior(DenseLikelihood(exponents), log_prior, options._replace(log_prior=True, out=distribution))
+    inclusion = None if not isinstance(distribution, np.ndarray) else _inclusion(distribution)
+    numbers = _widened(result, likelihood, inclusion, 1.01 * likelihood.summation_error, 1.01 * error)
     return replace(
-        found, **numbers, map_index=members_of_number(int(found.map_index), pool),  # type: ignore[arg-type]
+        result,
+        **numbers,  # type: ignore[arg-type]
+        map_index=members_of_number(int(result.map_index), pool),  # type: ignore[arg-type]
         cost={"subsets": size, "passes": 2},
-    )  # fmt: skip
+    )
 
 
 def _inclusion(law: FloatArray) -> FloatArray:
     """Share of the subsets with each record; sums in pairs, of halves that are folded, below 100 roundings each."""
-    total, found = float(law.sum()), []
+    total, result = float(law.sum()), []
     while law.size > 1:
         half = law.size // 2
-        found.append(float(law[half:].sum()) / total)
+        result.append(float(law[half:].sum()) / total)
         law = law[:half] + law[half:]
-    return np.array(found[::-1])
+    return np.array(result[::-1])
 
 
 def members_of_number(number: int, pool: int) -> tuple[int, ...]:

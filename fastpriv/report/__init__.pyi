@@ -12,14 +12,12 @@ from .assessment_panels import panels_of_comparison as panels_of_comparison
 from .audit_panels import audit as audit
 from .batch_gradient_panels import batch_entropy as batch_entropy
 from .batch_gradient_panels import membership as membership
-from .composed_curves import composed_profile as composed_profile
 from .conversions_map import conversions_diagram as conversions_diagram
-from .leakage_panels import accuracy_against_privacy as accuracy_against_privacy
 from .leakage_panels import estimates_against_noise as estimates_against_noise
-from .leakage_panels import misses_against_privacy as misses_against_privacy
 from .pages import Details as Details
 from .pages import Pictures as Pictures
 from .pages import TextTable as TextTable
 from .pages import kind_meanings as kind_meanings
 from .pages import page as page
-from .privacy_profile import profile as profile
+from .profile_panels import composed_profile as composed_profile
+from .profile_panels import profile as profile

@@ -7,6 +7,7 @@ A panel takes an ``Assessment`` and an ``ax`` and returns the ``ax``. A row of t
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -28,7 +29,7 @@ __all__ = [
     "levels",
     "panels_of_assessment",
     "panels_of_comparison",
-]  # fmt: skip
+]
 
 _PAGE_WIDTH = 11.5  # inches
 _MAX_CATEGORIES = 12  # that have a bar of their own; the others share one
@@ -46,13 +47,16 @@ _CURVE_STYLES = (("LIP: one value against everyone", 2.0, "-"), ("LDP: any two v
 _CURVES_TITLE = r"Privacy curves: $\delta$ that remains at each $\varepsilon$"  # title of the panel of curves
 _MARKERS = "os^Dv<>PX"  # markers of the mechanisms of a comparison, repeated after the ninth
 _LEAKAGE_LINES = (  # quantity, label, line style, position in the palette
-    ("maximal_leakage", "maximal leakage", "-", 0.85), ("capacity", "capacity", "-", 0.6),
-    ("mutual_information", "mutual information", "-", 0.0), ("min_entropy_leakage", "min-entropy leakage", "--", 0.3),
-)  # fmt: skip
+    ("maximal_leakage", "maximal leakage", "-", 0.85),
+    ("capacity", "capacity", "-", 0.6),
+    ("mutual_information", "mutual information", "-", 0.0),
+    ("min_entropy_leakage", "min-entropy leakage", "--", 0.3),
+)
 _SWEEP_QUANTITIES = (  # quantity, unit, title
-    ("mutual_information", "bits", "information on average"), ("abp_max", "", "ABP, worst value"),
+    ("mutual_information", "bits", "information on average"),
+    ("abp_max", "", "ABP, worst value"),
     ("bayes_vulnerability", "probability", "best guess is right"),
-)  # fmt: skip
+)
 
 
 def assessment(report: Any) -> Any:
@@ -140,7 +144,17 @@ def panels_of_assessment(report: Any) -> list[tuple[str, Callable[[Any, Any], An
     return [first, second, third]
 
 
-@panel
+def _assessment_panel(draw: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a panel of a function of an assessment and axes, which checks that it is one."""
+
+    @functools.wraps(draw)
+    def checked(report: Any, ax: Any = None) -> Any:
+        return draw(_check_report(report), ax)
+
+    return panel(checked)
+
+
+@_assessment_panel
 def column(report: Any, ax: Any = None) -> Any:
     """Draw the histogram of the column, and what it looks like after noise.
 
@@ -156,20 +170,19 @@ def column(report: Any, ax: Any = None) -> Any:
     >>> fastpriv.report.column(report).get_ylabel()
     'density'
     """
-    report = _check_report(report)
     x, p = report.unrounded.values, report.unrounded.probabilities
     span = float(x[-1] - x[0])
     heights, edges = _histogram(x, p)
     ax.stairs(heights, edges, fill=True, color=BAR, label="the column")
     noisy = report.parameter == "sigma"
-    rows = _noise_rows(report) if noisy else []
+    rows = _shown_rows(report) if noisy else []
     shown = [i for i in rows if report.sigma[i] <= 0.3 * span][-3:]
     widest = max((float(report.sigma[i]) for i in shown), default=0.0)
     y = np.linspace(x[0] - 2.5 * widest - 0.03 * span, x[-1] + 2.5 * widest + 0.03 * span, _DENSITY_POINTS)
     for i in shown:
         sigma = float(report.sigma[i])
         density = _density(y, report.prior, sigma)
-        ax.plot(y, density, color=_noise_colour(rows, i), lw=1.8, label=rf"released, $\sigma$ = {sigma:g}")
+        ax.plot(y, density, color=_row_colour(report, rows, i), lw=1.8, label=rf"released, $\sigma$ = {sigma:g}")
     ax.set(xlim=(min(y[0], edges[0]), max(y[-1], edges[-1])), ylim=(0, None), ylabel="density")
     name, font = label(report.name, _SOURCE_WIDTH)
     ax.set_xlabel(name, **font)
@@ -178,7 +191,7 @@ def column(report: Any, ax: Any = None) -> Any:
     return "The column, before and after noise" if noisy else "The column"
 
 
-@panel
+@_assessment_panel
 def categories(report: Any, ax: Any = None) -> Any:
     """Draw how likely the values are, the likeliest first.
 
@@ -194,18 +207,17 @@ def categories(report: Any, ax: Any = None) -> Any:
     >>> [text.get_text() for text in fastpriv.report.categories(report).texts]
     ['nurse', 'clerk']
     """
-    report = _check_report(report)
     p = report.prior.probabilities
     prefix = "input " if report.mechanism == "channel" else ""
     names = report.labels or (None if prefix else report.secret.texts)
     names = names or tuple(f"{prefix}{repr(x).removesuffix('.0')}" for x in report.prior.values.tolist())
     order = np.argsort(-p, kind="stable")
-    shown, rest = order[:_MAX_CATEGORIES], order[_MAX_CATEGORIES:]
+    shown, remainder = order[:_MAX_CATEGORIES], order[_MAX_CATEGORIES:]
     labels = [label(names[i], _CATEGORY_WIDTH) for i in shown]
     heights = p[shown].tolist()
-    if rest.size:
-        labels.append(label(f"{rest.size} others"))
-        heights.append(float(p[rest].sum()))
+    if remainder.size:
+        labels.append(label(f"{remainder.size} others"))
+        heights.append(float(p[remainder].sum()))
     ax.barh(range(len(labels)), heights, color=BAR, height=0.8)
     size = 8 if len(labels) > 9 else 9
     for row, (name, font) in enumerate(labels):
@@ -215,7 +227,7 @@ def categories(report: Any, ax: Any = None) -> Any:
     return f"The prior: {len(p):,} inputs" if prefix else f"The column: {len(p):,} values"
 
 
-@panel
+@_assessment_panel
 def information(report: Any, ax: Any = None) -> Any:
     """Draw the mutual information of value and release over sigma, between its bounds.
 
@@ -231,7 +243,6 @@ def information(report: Any, ax: Any = None) -> Any:
     >>> fastpriv.report.information(report).get_yscale()
     'log'
     """
-    report = _check_report(report)
     bits = report["mutual_information"].to("bits")
     entropy = report.secret.entropy_bits
     ax.axhline(entropy, color=FAINT, lw=1.0, ls=_LONG_DASHES)
@@ -241,9 +252,9 @@ def information(report: Any, ax: Any = None) -> Any:
     )  # fmt: skip
     ax.fill_between(report.sigma, bits.lower, bits.upper, color=FAINT, alpha=0.5, lw=0)
     ax.plot(report.sigma, bits.value, color=INK, lw=1.4, marker="o", ms=2.6)
-    rows = _noise_rows(report)
+    rows = _shown_rows(report)
     for i in rows:
-        ax.plot(report.sigma[i], bits.value[i], "o", ms=7.5, color=_noise_colour(rows, i), mec="white", mew=1.0)
+        ax.plot(report.sigma[i], bits.value[i], "o", ms=7.5, color=_row_colour(report, rows, i), mec="white", mew=1.0)
     width = rounded_outward(float(np.max(bits.width / np.maximum(bits.value, 1e-300))), ".0e", below=False)
     ax.text(
         0.03, 0.05, f"bounds ({bits.kind}): within {width} of the value", fontsize=8, color=FAINT,
@@ -255,7 +266,7 @@ def information(report: Any, ax: Any = None) -> Any:
     return "Information in a release, on average"
 
 
-@panel
+@_assessment_panel
 def leakage(report: Any, ax: Any = None) -> Any:
     """Draw information, capacity and the leakage of guesses, in bits, over the level, or as bars for one channel.
 
@@ -271,7 +282,6 @@ def leakage(report: Any, ax: Any = None) -> Any:
     >>> fastpriv.report.leakage(report).get_yscale()
     'log'
     """
-    report = _check_report(report)
     bits = {name: report[name].to("bits").upper for name, *_ in _LEAKAGE_LINES}
     if len(report.grid) == 1:
         most = max(float(upper[0]) for upper in bits.values())
@@ -292,7 +302,7 @@ def leakage(report: Any, ax: Any = None) -> Any:
     return "What a release tells"
 
 
-@panel
+@_assessment_panel
 def curves(report: Any, ax: Any = None) -> Any:
     """Draw delta(epsilon) of LIP (solid) and LDP (dashed) for some noise levels.
 
@@ -308,17 +318,14 @@ def curves(report: Any, ax: Any = None) -> Any:
     >>> fastpriv.report.curves(report).get_xscale()
     'log'
     """
-    report = _check_report(report)
-    rows = _noise_rows(report)
-    colours = [_noise_colour(rows, i) for i in rows]
-    epsilon = _draw_delta_curves(ax, report, rows, colours, _DELTA_FLOOR, r"noise $\sigma$")
+    epsilon = _draw_delta_curves(ax, report, _DELTA_FLOOR, r"noise $\sigma$")
     ax.set_ylim(_DELTA_FLOOR, 2.0)
     if epsilon.size > 1:
         ax.set_xlim(epsilon[0], epsilon[-1])
     return _CURVES_TITLE
 
 
-@panel
+@_assessment_panel
 def levels(report: Any, ax: Any = None) -> Any:
     """Draw delta(epsilon) of LIP (solid) and LDP (dashed) for some levels.
 
@@ -334,11 +341,7 @@ def levels(report: Any, ax: Any = None) -> Any:
     >>> fastpriv.report.levels(report).get_xscale()
     'log'
     """
-    report = _check_report(report)
-    count = len(report.grid)
-    rows = sorted({round(i) for i in np.linspace(0, count - 1, min(_MAX_CURVES, count))})
-    colours = [shade(k / max(len(rows) - 1, 1)) for k in range(len(rows))]
-    epsilon = _draw_delta_curves(ax, report, rows, colours, _CHANNEL_DELTA_FLOOR, "level" if report.parameter else "")
+    epsilon = _draw_delta_curves(ax, report, _CHANNEL_DELTA_FLOOR, "level" if report.parameter else "")
     least = float(np.min(report.quantities["lip_delta"].upper[:, report.epsilon > 0], initial=1.0))
     decade = math.floor(math.log10(max(least, _CHANNEL_DELTA_FLOOR)))
     ax.set_ylim(max(_CHANNEL_DELTA_FLOOR, 10.0 ** (decade - 0.5)), 2.0)
@@ -456,9 +459,7 @@ def _check_report(report: Any, wanted: str = "Assessment") -> Any:
     return check_result("report", report, wanted, f"fastpriv.assess returns for {of}")
 
 
-def _draw_delta_curves(
-    ax: Any, report: Any, rows: list[int], colours: list[Any], floor: float, legend_title: str
-) -> FloatArray:
+def _draw_delta_curves(ax: Any, report: Any, floor: float, legend_title: str) -> FloatArray:
     """Draw LIP and LDP curves of some rows with a legend; return the epsilons that a logarithmic axis shows.
 
     A curve that falls to 0 is drawn down to below the floor of the axis.
@@ -466,8 +467,9 @@ def _draw_delta_curves(
     shown = report.epsilon > 0
     epsilon: FloatArray = report.epsilon[shown]
     marker = "o" if epsilon.size < 2 else ""
-    handles = []
-    for i, colour in zip(rows, colours, strict=True):
+    rows, handles = _shown_rows(report), []
+    for i in rows:
+        colour = _row_colour(report, rows, i)
         lip, ldp = (
             np.maximum(report.quantities[name].upper[i][shown], 1e-3 * floor) for name in ("lip_delta", "ldp_delta")
         )
@@ -521,17 +523,20 @@ def _label_whole_powers(ax: Any) -> None:
     ax.yaxis.set_minor_formatter(NullFormatter())
 
 
-def _noise_rows(report: Any) -> list[int]:
-    """Return the rows with a curve: about evenly spaced ratios from 0.3 to 25 standard deviations of the column."""
-    deviation = report.secret.deviation
+def _shown_rows(report: Any) -> list[int]:
+    """Return the rows with a curve: of noise about equal ratios from 0.3 to 25 standard deviations of the column."""
+    count, deviation = len(report.grid), report.secret.deviation
+    if report.parameter != "sigma":
+        return sorted({round(i) for i in np.linspace(0, count - 1, min(_MAX_CURVES, count))})
     logs = np.log(report.sigma)
     low, high = np.clip(np.log([0.3 * deviation, 25.0 * deviation]), logs[0], logs[-1])
     return sorted({int(np.argmin(np.abs(logs - target))) for target in np.linspace(low, high, _MAX_CURVES)})
 
 
-def _noise_colour(rows: list[int], i: int) -> Any:
-    """Return the colour of a row: the more noise, the darker."""
-    return shade(1.0 - rows.index(i) / max(len(rows) - 1, 1))
+def _row_colour(report: Any, rows: list[int], i: int) -> Any:
+    """Return the colour of a row: the more noise, or the lower the level, the darker."""
+    position = rows.index(i) / max(len(rows) - 1, 1)
+    return shade(1.0 - position if report.parameter == "sigma" else position)
 
 
 def _density(y: FloatArray, prior: Any, sigma: float) -> FloatArray:

@@ -66,9 +66,11 @@ def audit(
     )  # fmt: skip
     false = result.epsilon.kind == "heuristic"
     ax.axhline(
-        float(result.epsilon.lower), color=ALERT if false else INK, lw=1.6,
+        float(result.epsilon.lower),
+        color=ALERT if false else INK,
+        lw=1.6,
         label="best of all, FALSE as published" if false else f"lower bound, {result.selection}",
-    )  # fmt: skip
+    )
     if truth is not None:
         number = validate.scalar("truth", truth, "at least 0", lambda x: x >= 0)
         ax.axhline(number, color=FAINT, lw=1.6, ls=(0, (4, 2)), label="truth")

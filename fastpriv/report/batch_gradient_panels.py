@@ -59,8 +59,9 @@ def membership(sigma: ArrayLike, posteriors: Sequence[Any], batch: ArrayLike, ax
     ax.plot(noise, others, "s--", ms=3.5, lw=1.2, color=FAINT, label="likeliest other record")
     prior = len(members) / inclusion.shape[1]
     ax.axhline(prior, color=INK, lw=0.9, ls=":")
-    ax.annotate("before the release", (noise[0], prior), (0, -4), textcoords="offset points", va="top", fontsize=8.5,
-                color=INK)  # fmt: skip
+    ax.annotate(
+        "before the release", (noise[0], prior), (0, -4), textcoords="offset points", va="top", fontsize=8.5, color=INK
+    )
     least = max(_LEAST_PROBABILITY, 0.3 * min(prior, inclusion[:, members].min(), others.min()))
     ax.set(xscale="log", yscale="log", ylim=(least, 1.6), xlabel=r"noise $\sigma$", ylabel="posterior probability")
     ax.legend(frameon=False, fontsize=8.5, handlelength=1.8)

@@ -1,21 +1,17 @@
-"""Panels of leakage: attacks and exact values over the noise, privacy against accuracy."""
+"""Panel of leakage: attacks and exact values over the noise."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..base import validate
-from ..base.errors import DomainError
-from ..base.numerics import SQRT_LOG_2
 from .style import ALERT, BAR, FAINT, INK, check_result, label, panel, shade
 
-__all__ = ["accuracy_against_privacy", "estimates_against_noise", "misses_against_privacy"]
+__all__ = ["estimates_against_noise"]
 
-_LEAST_PROBABILITY = 1e-6  # the axis of probabilities ends here at the latest
-_NAMED = 16  # protections that have room for their names
-_ROOM = 0.05  # of the height of the panel, between two names
 _GAP = 0.45  # between the noise levels and other protections, and between these, in powers of ten
 # What is drawn over the noise: title, axis, and whether attacks at random have a range of it.
 _QUANTITIES = {
@@ -23,61 +19,6 @@ _QUANTITIES = {
     "recovered": ("Records recovered", "fraction of the batch", False),
     "kappa_3": ("Maximum Bayesian privacy", "kappa_3, nats (0: nothing leaks)", True),
 }
-
-
-@panel
-def accuracy_against_privacy(study: Any, ax: Any = None) -> Any:
-    """Draw the accuracy of models under each protection over the average Bayesian privacy: attacks and exact values.
-
-    Parameters
-    ----------
-    study : LeakageStudy
-        With ``utility_rounds``.
-
-    Raises
-    ------
-    DomainError
-        For anything else, or a study without accuracies.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fastpriv import figures
-    >>> from fastpriv.leakage import Protection, SoftmaxRegression, leakage_study
-    >>> records, labels = np.random.default_rng(1).random((60, 6)), np.arange(60) % 3
-    >>> study = leakage_study(SoftmaxRegression(6, 3), records, labels, [Protection()], pool=20, batch=1, n_models=2,
-    ...                       n_attacks=1, utility_rounds=3, rng=1)
-    >>> figures.accuracy_against_privacy(study).get_ylabel()
-    'accuracy on held-out records'
-    """
-    outcomes = check_result("study", study, "LeakageStudy", "fastpriv.leakage.leakage_study returned").outcomes
-    if outcomes[0].accuracy is None:
-        raise DomainError("study must have accuracies; got none. Pass utility_rounds to leakage_study.")
-    series = (
-        ("exact posterior", [one.exact and one.exact.c1 for one in outcomes], INK, "o"),
-        ("attacks", [one.estimate.c1 for one in outcomes], ALERT, "s"),
-    )
-    for text, values, colour, marker in series:
-        chosen = [(value, one.accuracy) for value, one in zip(values, outcomes, strict=True) if value is not None]
-        if not chosen:
-            continue
-        x, y = (np.array([[*pair[k].floats()] for pair in chosen]) for k in (0, 1))
-        errors = [np.abs(z[:, 1:].T - z[:, 0]) for z in (x, y)]
-        size, inside = (6.0, "white") if marker == "o" else (4.5, colour)
-        ax.errorbar(x[:, 0], y[:, 0], errors[1], errors[0], fmt=marker, ms=size, color=colour, mfc=inside, lw=0.0,
-                    elinewidth=0.9, ecolor=FAINT, label=text)  # fmt: skip
-    for one in outcomes:
-        if one.exact is not None:  # what attacks do not find
-            ends = one.estimate.c1.value, one.exact.c1.value
-            ax.plot(ends, [one.accuracy.value] * 2, color=FAINT, lw=0.9, ls=":", zorder=0)
-    if len(outcomes) <= _NAMED:
-        _name_points(ax, outcomes)
-    null = max(one.estimate.c1_null.value for one in outcomes)
-    ax.axvspan(0.0, null, color=FAINT, alpha=0.18, lw=0, label="random attributions")
-    ax.set(xlim=(-0.02, 1.04 * SQRT_LOG_2), xlabel="average Bayesian privacy (0: nothing leaks)",
-           ylabel="accuracy on held-out records")  # fmt: skip
-    ax.legend(frameon=False, fontsize=8.5, loc="lower right")
-    return "Privacy against accuracy"
 
 
 @panel
@@ -112,31 +53,33 @@ def estimates_against_noise(study: Any, ax: Any = None, *, quantity: str = "c1")
     outcomes = check_result("study", study, "LeakageStudy", "fastpriv.leakage.leakage_study returned").outcomes
     title, unit, null = _QUANTITIES[validate.choice("quantity", quantity, tuple(_QUANTITIES))]
     families = _families(outcomes)
-    others = [one for one in outcomes if one.protection.noise == "none"]
+    others = [outcome for outcome in outcomes if outcome.protection.noise == "none"]
     scales = [one.protection.scale for family in families.values() for one in family]
     ends = (np.log10(min(scales)), np.log10(max(scales))) if scales else (0.0, 0.0)
-    places = [(one, ends[1] + _GAP * (k + 1.5)) for k, one in enumerate(others)] if scales else [
-        (one, _GAP * k) for k, one in enumerate(others)]  # fmt: skip
+    indices = [(element, ends[1] + _GAP * (k + 1.5)) for k, element in enumerate(others)] if scales else [
+        (other, _GAP * k) for k, other in enumerate(others)]  # fmt: skip
     if null:
         one = getattr(outcomes[0].estimate, f"{quantity}_null")
         ax.axhspan(one.lower, one.upper, color=BAR, alpha=0.55, lw=0, label="random attributions", zorder=0)
         ax.axhline(one.value, color=FAINT, lw=1.0, ls=":", zorder=1)
     if scales and others:
         ax.axvline(ends[1] + _GAP, color=FAINT, lw=0.8)
-    drawn = [(text, [(one, np.log10(one.protection.scale)) for one in family]) for text, family in families.items()]
+    drawn = [(text, [(item, np.log10(item.protection.scale)) for item in family]) for text, family in families.items()]
     colours = {text: shade(k / max(len(drawn) - 1, 1) * 0.9) for k, (text, _) in enumerate(drawn)}
-    for text, points in [*drawn, ("no noise", places)]:
+    for text, points in [*drawn, ("no noise", indices)]:
         if points:
             _draw_family(ax, points, quantity, text, colours.get(text, ALERT))
     ax.plot([], [], "o", mfc="none", mec=INK, ms=8, label="exact posterior")
     ticks = _noise_ticks(np.array(scales))
     names = [f"{10.0**tick:.3g}" for tick in ticks]
-    texts = [label(one.label, 26) for one, _ in places]
-    ax.set_xticks(ticks + [place for _, place in places], names + [text for text, _ in texts], rotation=38, ha="right")
+    texts = [label(entry.label, 26) for entry, _ in indices]
+    ax.set_xticks(ticks + [index for _, index in indices], names + [text for text, _ in texts], rotation=38, ha="right")
     for tick, (_, font) in zip(ax.get_xticklabels()[len(ticks) :], texts, strict=True):
         tick.set(parse_math=font["parse_math"], fontfamily=font["fontfamily"])
-    ax.set(xlabel="scale of the noise" + (" | other protections" if scales and others else "") if scales else "",
-           ylabel=unit)  # fmt: skip
+    ax.set(
+        xlabel="scale of the noise" + (" | other protections" if scales and others else "") if scales else "",
+        ylabel=unit,
+    )
     ax.legend(frameon=False, fontsize=8.5, loc="upper center", bbox_to_anchor=(0.5, -0.32), ncols=2)
     return title
 
@@ -152,92 +95,31 @@ def _noise_ticks(scales: Any) -> list[float]:
 
 def _families(outcomes: Any) -> dict[str, list[Any]]:
     """Protections with noise by its kind and what else they do, in the order of the noise."""
-    found: dict[str, list[Any]] = {}
-    for one in outcomes:
-        guard = one.protection
+    result: dict[str, list[Any]] = {}
+    for outcome in outcomes:
+        guard = outcome.protection
         if guard.noise != "none":
-            rest = type(guard)(clip_example=guard.clip_example, clip_batch=guard.clip_batch, levels=guard.levels,
-                               keep_fraction=guard.keep_fraction, every_step=guard.every_step)  # fmt: skip
+            remainder = replace(guard, noise="none", scale=0.0)
             name = {"gaussian": "Gaussian noise", "laplace": "Laplace noise"}[guard.noise]
             if guard.every_step:
                 name = "DP-SGD" if guard.noise == "gaussian" and guard.clip_example else f"{name} in each step"
-            found.setdefault(name + ("" if rest.label == "none" else f", {rest.label}"), []).append(one)
-    return {name: sorted(family, key=lambda one: one.protection.scale) for name, family in found.items()}
+            result.setdefault(name + ("" if remainder.label == "none" else f", {remainder.label}"), []).append(outcome)
+    return {name: sorted(family, key=lambda item: item.protection.scale) for name, family in result.items()}
 
 
 def _draw_family(ax: Any, points: Any, quantity: str, text: str, colour: Any) -> None:
     """Estimates with intervals, and exact values as circles around them, of protections at their places."""
-    places = np.array([place for _, place in points])
-    numbers = np.array([getattr(one.estimate, quantity).floats() for one, _ in points])
+    indices = np.array([position for _, position in points])
+    numbers = np.array([getattr(entry.estimate, quantity).floats() for entry, _ in points])
     top = numbers[:, 0].max()
     upper = np.where(np.isfinite(numbers[:, 2]), numbers[:, 2], np.maximum(numbers[:, 0], top))
     errors = [numbers[:, 0] - numbers[:, 1], upper - numbers[:, 0]]
     joined = text != "no noise"
-    ax.errorbar(places, numbers[:, 0], np.maximum(errors, 0.0), fmt="s", ms=4.0, color=colour, elinewidth=1.1,
+    ax.errorbar(indices, numbers[:, 0], np.maximum(errors, 0.0), fmt="s", ms=4.0, color=colour, elinewidth=1.1,
                 capsize=2.0, lw=1.5, ls="-" if joined else "none", label=f"attacks: {text}")  # fmt: skip
     name = "kappa_3_smoothed" if quantity == "kappa_3" else quantity
-    known = [(place, getattr(one.exact, name).value) for one, place in points if one.exact is not None]
+    known = [(index, getattr(item.exact, name).value) for item, index in points if item.exact is not None]
     if known:
         x, y = np.array(known).T
         ax.plot(x, y, "o", mfc="none", mec=colour, ms=8.0, mew=1.4, lw=1.2, ls=(0, (4, 2)) if joined else "none",
                 color=colour)  # fmt: skip
-
-
-def _name_points(ax: Any, outcomes: Any) -> None:
-    """Write the names of protections beside their points, each place once."""
-    width, (low, high) = SQRT_LOG_2, ax.get_ylim()
-    taken: list[tuple[float, float]] = []
-    for one in outcomes:
-        x = (one.exact.c1 if one.exact is not None else one.estimate.c1).value / width
-        y = one.accuracy.value
-        if any(abs(x - a) < 0.2 and abs(y - b) < _ROOM * (high - low) for a, b in taken):
-            continue
-        taken.append((x, y))
-        text, font = label(one.label, 24)
-        right = x > 0.7
-        ax.annotate(text, (x * width, y), (-6 if right else 6, 5), textcoords="offset points", fontsize=7.5, color=INK,
-                    ha="right" if right else "left", **font)  # fmt: skip
-
-
-@panel
-def misses_against_privacy(tradeoff: Any, ax: Any = None) -> Any:
-    """Draw how often a private statistic misses its target over its maximum Bayesian privacy, with what theorems say.
-
-    Parameters
-    ----------
-    tradeoff : AccuracyTradeoff
-        From ``fastpriv.studies.leakage.accuracy_tradeoff``.
-
-    Raises
-    ------
-    DomainError
-        For anything else.
-
-    Examples
-    --------
-    >>> from fastpriv import figures, leakage
-    >>> found = leakage.accuracy_tradeoff([[0.0], [0.1]], [0.05, 0.1, 1.0], alpha=0.5)
-    >>> figures.misses_against_privacy(found).get_xlabel()
-    'maximum Bayesian privacy (nats)'
-    """
-    found = check_result("tradeoff", tradeoff, "AccuracyTradeoff", "fastpriv.leakage.accuracy_tradeoff returned")
-    xi = np.asarray(found.xi.value)
-    order = np.argsort(xi)
-    lines = (
-        (found.beta, "true data", shade(0.15), "-", 2.0),
-        (found.gamma, "worst of its neighbours", shade(0.6), "-", 2.0),
-        (found.gamma_bound, "bound: corrected theorem", INK, "--", 1.4),
-    )  # fmt: skip
-    for one, text, colour, style, width in lines:
-        value, low, high = (np.asarray(part)[order] for part in one.arrays())
-        ax.plot(xi[order], value, style, color=colour, lw=width, label=text)
-        ax.fill_between(xi[order], low, high, color=colour, alpha=0.2, lw=0)
-    claimed = order[xi[order] <= 1.0]
-    if claimed.size:
-        ax.plot(xi[claimed], np.asarray(found.gamma_as_published.value)[claimed], ":", color=ALERT, lw=1.6,
-                label="as published: (1 + 4 xi) beta, false above 0.628")  # fmt: skip
-    least = max(_LEAST_PROBABILITY, 0.5 * float(np.min(found.beta.value)))
-    ax.set(xscale="log", yscale="log", ylim=(least, 1.6), xlabel="maximum Bayesian privacy (nats)",
-           ylabel="probability of a miss")  # fmt: skip
-    ax.legend(frameon=False, fontsize=8.5)
-    return "Accuracy and robustness"

@@ -13,60 +13,22 @@ import io
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from html import escape
+from importlib.resources import files as resource_files
 from importlib.util import find_spec
 from typing import Any, Protocol
 
 import numpy as np
 
-from .. import __version__
 from ..base import validate
 from ..base.errors import DomainError
 from ..base.escaping import escape_invisible
 from ..base.remedies import shown
+from ..base.version import VERSION
 from ..kernels import _special
 
 __all__ = ["Details", "Pictures", "TextTable", "kind_meanings", "page"]
-
-_STYLE = """
-:root { color-scheme: light dark; --ink: #1f2430; --faint: #5d6577; --paper: #fbfbfd; --card: #fff; --line: #dde1ea;
-  --link: #2a5d86; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e4e7ee; --faint: #a0a8ba; --paper: #15181f; --card: #1d212a;
-  --line: #363c4a; --link: #7fc4e8; } .pictures img { filter: invert(.9) hue-rotate(180deg); } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 76rem; padding: 1.2rem clamp(.8rem, 3vw, 2.4rem) 4rem; background: var(--paper);
-  color: var(--ink); font: 1rem/1.55 system-ui, sans-serif; overflow-wrap: anywhere; }
-h1 { font-size: clamp(1.4rem, 4vw, 2rem); line-height: 1.2; margin: .6rem 0; }
-h2 { font-size: 1.3rem; line-height: 1.3; margin: 0 0 .6rem; }
-a { color: var(--link); }
-.links a { display: inline-block; padding: .35rem .2rem; margin-right: .8rem; }
-pre { overflow-x: auto; font-size: .88rem; }
-section { background: var(--card); border: 1px solid var(--line); border-radius: .7rem; margin: 1.6rem 0;
-  padding: clamp(.8rem, 2.5vw, 1.6rem); }
-figure { margin: .8rem 0; }
-.pictures { display: flex; flex-wrap: wrap; gap: .6rem; justify-content: center; }
-.pictures img { flex: 1 1 26rem; min-width: 0; max-width: min(100%, 38rem); height: auto; background: #fff;
-  border-radius: .4rem; }
-.pictures img:only-child { max-width: 100%; flex-grow: 0; }
-figcaption { margin-top: .6rem; }
-.wide { overflow-x: auto; }
-.wide:focus-visible { outline: 2px solid var(--link); }
-table { border-collapse: collapse; font-size: .92rem; width: 100%; }
-caption { text-align: left; color: var(--faint); padding: .2rem 0 .5rem; }
-th, td { text-align: left; vertical-align: top; padding: .35rem .9rem .35rem 0; border-top: 1px solid var(--line);
-  font-weight: 400; overflow-wrap: break-word; }
-thead th { font-weight: 600; border-top: 0; vertical-align: bottom; }
-thead small { display: block; font-weight: 400; color: var(--faint); }
-tbody th { min-width: 8rem; }
-.number { font-variant-numeric: tabular-nums; white-space: nowrap; text-align: right; min-width: 0; }
-dl { display: grid; grid-template-columns: minmax(6rem, max-content) 1fr; gap: .35rem 1.2rem; margin: .4rem 0; }
-dt { font-weight: 600; }
-dd { margin: 0; }
-details { margin-top: .8rem; }
-summary { cursor: pointer; }
-@media (max-width: 34rem) { dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: .5rem; } }
-@media print { body { max-width: none; } section { break-inside: avoid; } .wide { overflow: visible; } }
-"""
 
 # What the bounds of an Estimate of each kind say.
 _KIND_MEANINGS = {
@@ -242,7 +204,7 @@ def page(
         [
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{_text(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{_text(title)}</h1>",
+            f"<title>{_text(title)}</title>\n<style>\n{_style_sheet()}</style>\n</head>\n<body>\n<main>\n<h1>{_text(title)}</h1>",
             *parts,
             "</main>\n</body>\n</html>\n",
         ]
@@ -272,6 +234,11 @@ def kind_meanings(kinds: Iterable[str]) -> dict[str, str]:
     for kind in wanted:
         validate.choice("kinds", kind, tuple(_KIND_MEANINGS))
     return {kind: text for kind, text in _KIND_MEANINGS.items() if kind in wanted}
+
+
+@cache
+def _style_sheet() -> str:
+    return resource_files(__package__).joinpath("page.css").read_text(encoding="utf-8")
 
 
 def _can_draw() -> bool:
@@ -315,7 +282,7 @@ def _svg_image(figure: Any, alternative: str) -> str:
 def _versions() -> dict[str, str]:
     python = ".".join(map(str, sys.version_info[:3]))
     numpy = f"NumPy {np.__version__}"
-    return {"software": f"fastpriv {__version__}, Python {python}, {numpy}; instruction set {_special.ISA!s}"}
+    return {"software": f"fastpriv {VERSION}, Python {python}, {numpy}; instruction set {_special.ISA!s}"}
 
 
 def _text(text: str) -> str:

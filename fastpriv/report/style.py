@@ -178,9 +178,10 @@ def _installed_fonts() -> tuple[tuple[str, str], ...]:
     from matplotlib.font_manager import fontManager
 
     fonts = {
-        (font.name, font.fname) for font in fontManager.ttflist
+        (font.name, font.fname)
+        for font in fontManager.ttflist
         if font.style == "normal" and font.weight in (400, "normal", "regular") and "Last Resort" not in font.name
-    }  # fmt: skip
+    }
     return tuple(sorted(fonts, key=lambda font: ("Sans" not in font[0], "Mono" in font[0], font)))
 
 

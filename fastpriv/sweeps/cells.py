@@ -102,12 +102,12 @@ class _Results:
 
     def packed(self, done: int, fatal: str = "") -> BatchOutcome:
         """Pack the first ``done`` cells."""
-        found = BatchResults(
+        result = BatchResults(
             self.keys, self.seconds, self.errors, tuple(self.texts), self.numbers, self.labels, tuple(self.words)
         )
         failed = int((self.errors[:done] >= 0).sum())
         seconds = float(self.seconds[:done].sum(dtype=np.float64))
-        return BatchOutcome(pack(found, slice(done)), done, failed, seconds, fatal)
+        return BatchOutcome(pack(result, slice(done)), done, failed, seconds, fatal)
 
 
 def evaluate(quantity: SweepQuantity, seed: int, batch: Batch) -> BatchOutcome:
@@ -165,10 +165,7 @@ def _stack(quantity: SweepQuantity, batch: Batch) -> BatchOutcome:
     """Call an elementwise quantity once for all cells, or once for each value of what it takes singly."""
     start, results, count = time.perf_counter(), _Results(batch), len(batch.keys)
     columns = {name: values for name, values in batch.columns.items() if name != REPLICATE}
-    single = [
-        name for name, values in columns.items()
-        if name in (quantity.together or ()) or values.dtype == object
-    ]  # fmt: skip
+    single = [name for name, values in columns.items() if name in (quantity.together or ()) or values.dtype == object]
     for cells in _groups([columns[name] for name in single], count):
         fixed = {name: _plain(columns[name][cells[0]]) for name in single}
         _call(quantity, results, {k: v for k, v in columns.items() if k not in fixed}, fixed, cells)
@@ -194,8 +191,8 @@ def _call(
 ) -> None:  # fmt: skip
     """Evaluate some cells by one call; if it fails, by two calls of a half each: one bad cell spoils no other."""
     try:
-        found = quantity.function(**{name: values[cells] for name, values in columns.items()}, **fixed)
-        outputs = _outputs(quantity, found, len(cells))
+        result = quantity.function(**{name: values[cells] for name, values in columns.items()}, **fixed)
+        outputs = _outputs(quantity, result, len(cells))
     except Exception as error:  # whatever the quantity raises is the result of its cells
         if len(cells) == 1:
             results.fail(cells, _error_text(error))
@@ -225,12 +222,12 @@ def _one_by_one(quantity: SweepQuantity, seed: int, batch: Batch) -> BatchOutcom
         if takes_rng:
             settings["rng"] = _generator(seed, batch.keys[done])
         try:
-            found = function(**settings)
-            if type(found) is float:
+            result = function(**settings)
+            if type(result) is float:
                 cells.append(done)
-                values.append(found)
+                values.append(result)
             else:
-                outputs = _outputs(quantity, found, 0)
+                outputs = _outputs(quantity, result, 0)
                 results.put(done, outputs)
                 for name, value, *_ in outputs:
                     if math.isnan(value):
@@ -276,7 +273,7 @@ def _outputs(quantity: SweepQuantity, found: Any, count: int) -> list[tuple[str,
         for name, content in found.items():
             if not isinstance(name, str) or isinstance(content, Mapping):
                 raise _no_number(quantity, found)
-            outputs += [(name, *rest) for _, *rest in _outputs(quantity, content, count)]
+            outputs += [(name, *remainder) for _, *remainder in _outputs(quantity, content, count)]
         if not outputs:
             raise _no_number(quantity, found)
         return outputs

@@ -110,10 +110,10 @@ class ParameterGrid:
 
     def columns(self, cells: range | NDArray[np.int64]) -> dict[str, NDArray[Any]]:
         """Return the values of each parameter in these cells."""
-        found: dict[str, NDArray[Any]] = {}
+        result: dict[str, NDArray[Any]] = {}
         for axis, positions in zip(self.axes, self._positions(cells), strict=True):
-            found |= {name: values[positions] for name, values in axis.columns.items()}
-        return found
+            result |= {name: values[positions] for name, values in axis.columns.items()}
+        return result
 
     def keys(self, cells: range | NDArray[np.int64]) -> WordArray:
         """Return the keys of these cells, shape (cells, 2)."""
@@ -175,8 +175,10 @@ def make_parameter_grid(
             f"settings must have no parameter called {REPLICATE!r}; got one. Rename it: replicates= counts repetitions."
         )
     if words is not None:
-        axes = [Axis({k: v.astype(np.float64) if v.dtype.kind == "i" else v for k, v in axis.columns.items()})
-                for axis in axes]  # fmt: skip
+        axes = [
+            Axis({k: v.astype(np.float64) if v.dtype.kind == "i" else v for k, v in axis.columns.items()})
+            for axis in axes
+        ]
     if count > 1:
         axes.append(Axis({REPLICATE: np.arange(count)}))
     return ParameterGrid(tuple(axes), 0, math.prod(axis.length for axis in axes))
@@ -199,11 +201,11 @@ def read_spec(spec: str | os.PathLike[str] | Mapping[str, Any]) -> dict[str, Any
                 "under grid or zip."
             )
     if "quantity" not in spec:
-        raise DomainError("spec must name a quantity; got none. Write quantity = \"subsampled_gaussian_delta\".")
-    found = dict(spec)
-    if isinstance(found.get("table"), str):
-        found["table"] = folder / found["table"]
-    return found
+        raise DomainError('spec must name a quantity; got none. Write quantity = "subsampled_gaussian_delta".')
+    result = dict(spec)
+    if isinstance(result.get("table"), str):
+        result["table"] = folder / result["table"]
+    return result
 
 
 def _mapping(name: str, value: Any) -> Mapping[str, Any]:
@@ -216,15 +218,15 @@ def _mapping(name: str, value: Any) -> Mapping[str, Any]:
 
 
 def _zip_axis(columns: Mapping[str, Any], words: Mapping[str, bool] | None) -> Axis:
-    found = {name: _column(f"zip[{name!r}]", values, _is_text(name, words)) for name, values in columns.items()}
-    length = max(len(values) for values in found.values())
-    for name, values in found.items():
+    result = {name: _column(f"zip[{name!r}]", values, _is_text(name, words)) for name, values in columns.items()}
+    length = max(len(values) for values in result.values())
+    for name, values in result.items():
         if len(values) not in (1, length):
             raise ShapeError(
                 f"zip must have columns of one length; got {len(values)} values of {name!r} beside {length}. Use grid "
                 "for all combinations."
             )
-    return Axis({name: np.broadcast_to(values, (length,)) for name, values in found.items()})
+    return Axis({name: np.broadcast_to(values, (length,)) for name, values in result.items()})
 
 
 def _is_text(name: str, words: Mapping[str, bool] | None) -> bool | None:

@@ -127,16 +127,16 @@ def find_quantity(quantity: Any) -> SweepQuantity:
         )
     if ":" in quantity:
         return _user_quantity(_imported(quantity))
-    found = _quantities()
-    if quantity in found:
-        return found[quantity]
+    result = _quantities()
+    if quantity in result:
+        return result[quantity]
     for room in (*_ROOMS, "special"):  # with bounds before bare numbers
-        if f"{room}.{quantity}" in found:
-            return found[f"{room}.{quantity}"]
+        if f"{room}.{quantity}" in result:
+            return result[f"{room}.{quantity}"]
     import difflib
 
-    close = difflib.get_close_matches(quantity, [name.rpartition(".")[2] for name in found], 3, 0.5)
-    close = list(dict.fromkeys(close)) or [name for name in found if quantity in name][:_SHOWN_NAMES]
+    close = difflib.get_close_matches(quantity, [name.rpartition(".")[2] for name in result], 3, 0.5)
+    close = list(dict.fromkeys(close)) or [name for name in result if quantity in name][:_SHOWN_NAMES]
     remedy = f"Write one of {', '.join(close)}." if close else "See fastpriv sweep --list."
     raise DomainError(f"quantity must be one that sweeps know; got {quantity!r}. {remedy}")
 
@@ -153,14 +153,14 @@ def quantity_names() -> dict[str, str]:
 def _quantities() -> dict[str, SweepQuantity]:
     from .. import special
 
-    found: dict[str, SweepQuantity] = {}
+    result: dict[str, SweepQuantity] = {}
     for name in dir(special):
         ufunc = getattr(special, name)
         names = re.search(r"Parameters\n-+\n(.+) : ", ufunc.__doc__)
         if ufunc.signature is None and ufunc.nout == 1 and names:
             parameters = tuple(names[1].split(", "))
             bare = functools.partial(_ufunc_values, name, parameters)
-            found[f"special.{name}"] = SweepQuantity(f"special.{name}", bare, parameters, (), frozenset(), ())
+            result[f"special.{name}"] = SweepQuantity(f"special.{name}", bare, parameters, (), frozenset(), ())
     for room in _ROOMS:
         module = importlib.import_module(f"..{room}", __package__)
         for name in dir(module):
@@ -168,7 +168,7 @@ def _quantities() -> dict[str, SweepQuantity]:
             if isinstance(function, FunctionType) and name not in _OF_VECTORS:
                 quantity = _public_quantity(f"{room}.{name}", function)
                 if quantity is not None:
-                    found[quantity.name] = quantity
+                    result[quantity.name] = quantity
     curves: tuple[tuple[FunctionType, tuple[str, ...]], ...] = (
         (gaussian_delta, ("sigma", "epsilon")),
         (gaussian_log_delta, ("sigma", "epsilon")),
@@ -182,10 +182,10 @@ def _quantities() -> dict[str, SweepQuantity]:
     for function, required in curves:
         signature = inspect.signature(function)
         optional = tuple(name for name in signature.parameters if name not in required)
-        found[function.__name__] = SweepQuantity(
+        result[function.__name__] = SweepQuantity(
             function.__name__, function, required, optional, frozenset({"direction"}), ()
         )
-    return found
+    return result
 
 
 def _public_quantity(name: str, function: Callable[..., Any]) -> SweepQuantity | None:

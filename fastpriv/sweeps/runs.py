@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,7 @@ from ..base.store import ResultStore
 from .cells import Batch, BatchOutcome, evaluate, failed_cells, pack, unpack
 from .parameter_grid import BLOCK, MAX_CELLS, ParameterGrid, make_parameter_grid, read_spec
 from .quantities import SweepQuantity, find_quantity
-from .sweep_table import ROWS, SweepPlan, SweepTable, block_key, first_positions, positions_in
+from .sweep_table import ROWS, SweepPlan, SweepTable, block_key, checked_target, first_positions, positions_in
 
 __all__ = ["SweepProgress", "sweep"]
 
@@ -52,7 +51,6 @@ _DEATH = (
 )
 _PILOT_CELLS = 12  # cells of a dry run, evenly spaced
 _PILOT_STACK = 1024  # the same for an elementwise quantity, in one call
-_SHOWN_EVERY = 0.5  # seconds between two lines of progress
 _BYTES_PER_CELL = 16 + 4 + 4 + 24 + 2  # of a cell with one number in the store: key, seconds, error, numbers, label
 _PARQUET_SHARE = 0.7  # of these in a Parquet file, whose columns of settings are compressed
 
@@ -159,11 +157,11 @@ def sweep(
     n_jobs : int, optional
         Workers, as in joblib: threads for the quantities of fastpriv, processes for functions of Python.
     executor : optional
-        Who does the work instead: ``"processes"``, any ``concurrent.futures.Executor``, a ``distributed.Client``, or
-        ``"ray"``.
+        Who does the work instead: ``"processes"`` or any ``concurrent.futures.Executor``. Clusters of dask and Ray are
+        backends of ``joblib.parallel_config``.
     progress : bool or callable, optional
-        True writes cells done, failed, rate and time left on stderr if that is a terminal; a callable is called with
-        cells done and all cells.
+        True shows the bar of tqdm, with cells done, rate and time left, on stderr if that is a terminal; a callable is
+        called with cells done and all cells.
     dry_run : bool
         Evaluate a few cells only and predict the time and the size of all.
 
@@ -210,9 +208,9 @@ def sweep(
     parallel.checked(n_jobs, progress)
     executors.checked(executor, n_jobs)
     merge = validate.sequence("merge", merge, "files")
-    found = find_quantity(quantity)
-    settings = make_parameter_grid(table, grid, zip, replicates, found.is_word)
-    found.check_parameters(tuple(name for name in settings.names if name != "replicate"))
+    result = find_quantity(quantity)
+    settings = make_parameter_grid(table, grid, zip, replicates, result.is_word)
+    result.check_parameters(tuple(name for name in settings.names if name != "replicate"))
     if shard is not None:
         settings = settings.shard(*_shard(shard))
     if settings.count > MAX_CELLS:
@@ -223,20 +221,22 @@ def sweep(
     if seed is not None:
         seed = validate.count("seed", seed, 0)
     if validate.flag("dry_run", dry_run):
-        return _plan(found, settings, seed or 0, n_jobs)
-    target = None if out is None else _checked_target(out)
+        return _plan(result, settings, seed or 0, n_jobs)
+    target = None if out is None else checked_target("out", out)
+    if target is not None:
+        check_writable_file(target)
     keep = validate.flag("resume", resume)
     with ExitStack() as stack:
         if store is None:
             seed = _fresh_seed() if seed is None else seed
-            results = ResultStore.temporary(_identity(found, seed))
+            results = ResultStore.temporary(_identity(result, seed))
         else:
-            seed = _seed(found, seed, store, keep)
-            results = stack.enter_context(ResultStore.open(store, identity=_identity(found, seed), resume=keep))
+            seed = _seed(result, seed, store, keep)
+            results = stack.enter_context(ResultStore.open(store, identity=_identity(result, seed), resume=keep))
         others = [stack.enter_context(_shard_store(path, results)) for path in merge]
-        run = _Run(found, settings, seed, results, others, n_jobs, executor, progress)
+        run = _Run(result, settings, seed, results, others, n_jobs, executor, progress)
         run.compute(only_copy=bool(others))
-        made = SweepTable._of_store(found.name, settings, seed if found.takes_rng else None, results)
+        made = SweepTable(result.name, settings, seed if result.takes_rng else None, results)
         if target is not None:
             made.save(target)
     if store is not None:
@@ -263,7 +263,7 @@ class _Run:
         self.rows: dict[int, int] = {}  # rows that each block of the window has in the store
         self.index: _CellIndex | None = None
         self.has_rows = bool(store.path and store.keys()) or bool(others)
-        self.function = functools.partial(_evaluate_task, quantity, seed)
+        self.function = functools.partial(evaluate, quantity, seed)
         # Whether a cell may end this process, and the store outlives it.
         in_process = executor is None or isinstance(executor, ThreadPoolExecutor)
         if not in_process:
@@ -279,7 +279,7 @@ class _Run:
         if may_have_killed and parallel.pickled_or_none(self.function) is not None:
             self.n_jobs = _workers(n_jobs) if executor is None else executor._max_workers
             self.executor, self.is_risky = "processes", False
-        self.report, self.close = _reporter(progress, settings.count)
+        self.report, self.close = parallel.progress_reporter(progress, settings.count, unit="cell")
 
     def compute(self, only_copy: bool) -> None:
         """Compute all that is missing, or raise if it may only be copied."""
@@ -311,9 +311,7 @@ class _Run:
             self.close()
 
     def progress(self) -> SweepProgress:
-        return SweepProgress(
-            self.done, self.failed, self.settings.count, self.computed, time.monotonic() - self.start
-        )
+        return SweepProgress(self.done, self.failed, self.settings.count, self.computed, time.monotonic() - self.start)
 
     def _missing(self, block: int) -> Batch | None:
         """Return the cells of a block that the store lacks, None if it has all."""
@@ -344,9 +342,7 @@ class _Run:
         positions = positions[distinct]
         return Batch(self.settings.columns(positions), keys[lacking][distinct])
 
-    def _copied(
-        self, block: int, rows: Iterator[bytes], have: WordArray, failed: int
-    ) -> tuple[WordArray, int]:
+    def _copied(self, block: int, rows: Iterator[bytes], have: WordArray, failed: int) -> tuple[WordArray, int]:
         """Put rows of other places under the key of this block."""
         items = []
         for payload in rows:
@@ -374,17 +370,20 @@ class _Run:
     def _round(self, missing: list[tuple[int, Batch]]) -> list[tuple[int, Batch]]:
         """Evaluate cells in batches; return what is left of them."""
         tasks = [
-            (block, batch.select(part)) for block, batch in missing
+            (block, batch.select(part))
+            for block, batch in missing
             for part in parallel.blocks(len(batch.keys), self.batch_cells)
-        ]  # fmt: skip
+        ]
         # A batch that ends its worker is halved at once; a cell is tried again when there are cells alone.
         attempts = 1 if any(len(batch.keys) > 1 for _, batch in tasks) else _ATTEMPTS
         left: list[tuple[int, Batch]] = []
         times: list[tuple[float, int]] = []
         batches = (batch for _, batch in tasks)
-        with closing(executors.completed(
-            self.function, batches, executor=self.executor, n_jobs=self.n_jobs, max_attempts=attempts
-        )) as outcomes:  # fmt: skip
+        with closing(
+            executors.completed(
+                self.function, batches, executor=self.executor, n_jobs=self.n_jobs, max_attempts=attempts
+            )
+        ) as outcomes:
             for index, outcome in outcomes:
                 block, batch = tasks[index]
                 left += [(block, part) for part in self._took(block, batch, outcome, times, attempts)]
@@ -405,16 +404,16 @@ class _Run:
                 return [batch.select(slice(None, half)), batch.select(slice(half, None))]
             if attempts < _ATTEMPTS:
                 return [batch]
-            found = failed_cells(batch, _DEATH)
+            answer = failed_cells(batch, _DEATH)
         elif outcome.error is not None:
             raise outcome.error
         else:
-            found = outcome.result
-        self._commit(block, found)
-        if found.fatal:
-            raise DomainError(found.fatal)
-        times.append((found.seconds, found.done))
-        return [batch.select(slice(found.done, None))] if found.done < len(batch.keys) else []
+            answer = outcome.result
+        self._commit(block, answer)
+        if answer.fatal:
+            raise DomainError(answer.fatal)
+        times.append((answer.seconds, answer.done))
+        return [batch.select(slice(answer.done, None))] if answer.done < len(batch.keys) else []
 
     def _commit(self, block: int, found: BatchOutcome) -> None:
         if not found.done:
@@ -430,7 +429,7 @@ class _Run:
         self.store.put_many(items, self.progress().notes())
 
     def _report(self) -> None:
-        self.report(self.progress())
+        self.report(self.done)
 
 
 class _CellIndex:
@@ -442,12 +441,12 @@ class _CellIndex:
         count = 0
         for store in stores:
             for key, payload in store.items():
-                found = store.unpacked(payload, unpack).keys
-                count += len(found)
+                result = store.unpacked(payload, unpack).keys
+                count += len(result)
                 if count > _INDEXED_CELLS:
                     break
-                keys.append(found)
-                rows.append(np.full(len(found), len(self.places)))
+                keys.append(result)
+                rows.append(np.full(len(result), len(self.places)))
                 self.places.append((store, key))
         self.keys, self.place_of_cell = np.concatenate(keys), np.concatenate(rows)
         order = np.argsort(self.keys[:, 0], kind="stable")
@@ -455,18 +454,14 @@ class _CellIndex:
 
     def rows(self, wanted: WordArray) -> Iterator[bytes]:
         """Yield packed results of the wanted cells that are there."""
-        found = positions_in(self.keys, wanted, is_sorted=True)
-        for place in np.unique(self.place_of_cell[found[found >= 0]]).tolist():
-            store, key = self.places[place]
+        result = positions_in(self.keys, wanted, is_sorted=True)
+        for index in np.unique(self.place_of_cell[result[result >= 0]]).tolist():
+            store, key = self.places[index]
             payload = store.get(key)
             if payload is not None:
                 evaluated = store.unpacked(payload, unpack)
                 cells = positions_in(evaluated.keys, wanted)
                 yield pack(evaluated, np.unique(cells[cells >= 0]))
-
-
-def _evaluate_task(quantity: SweepQuantity, seed: int, batch: Batch) -> BatchOutcome:
-    return evaluate(quantity, seed, batch)
 
 
 def _without(keys: WordArray, have: WordArray) -> NDArray[np.intp]:
@@ -497,14 +492,6 @@ def _shard(shard: Any) -> tuple[int, int]:
     return validate.count("shard", pair[0], maximum=shards), shards
 
 
-def _checked_target(out: Any) -> Path:
-    target = validate.path("out", out)
-    if target.suffix.lower() not in (".parquet", ".csv"):
-        raise DomainError(f"out must end in .parquet or .csv; got {str(target)!r}. Choose one of these endings.")
-    check_writable_file(target)
-    return target
-
-
 def _fresh_seed() -> int:
     return int.from_bytes(os.urandom(8), "little")
 
@@ -514,8 +501,8 @@ def _seed(quantity: SweepQuantity, seed: int | None, store: Any, keep: bool) -> 
     if seed is not None or not quantity.takes_rng:
         return seed or 0
     if keep and validate.path("store", store).is_file():
-        with ResultStore.read(store) as found:
-            text = found.identity.get("seed", "")
+        with ResultStore.read(store) as result:
+            text = result.identity.get("seed", "")
             if text.isdecimal():
                 return int(text)
     return _fresh_seed()
@@ -523,8 +510,8 @@ def _seed(quantity: SweepQuantity, seed: int | None, store: Any, keep: bool) -> 
 
 def _identity(quantity: SweepQuantity, seed: int) -> dict[str, str]:
     """Return what the results of a store depend on besides the settings, which are in the keys of cells."""
-    found = {"version": __version__, "quantity": quantity.name, "source": quantity.source or "fastpriv"}
-    return found | ({"seed": str(seed)} if quantity.takes_rng else {})
+    result = {"version": __version__, "quantity": quantity.name, "source": quantity.source or "fastpriv"}
+    return result | ({"seed": str(seed)} if quantity.takes_rng else {})
 
 
 def _shard_store(path: Any, results: ResultStore) -> ResultStore:
@@ -572,32 +559,6 @@ def _plan(quantity: SweepQuantity, settings: ParameterGrid, seed: int, n_jobs: i
     )  # fmt: skip
 
 
-def _reporter(progress: Any, total: int) -> tuple[Callable[[SweepProgress], None], Callable[[], None]]:
-    """Two functions: one of the progress, one that closes the display."""
-    if progress is None or progress is False:
-        return (lambda state: None), (lambda: None)
-    if callable(progress):
-        return (lambda state: progress(state.done, total)), (lambda: None)
-    import sys
-
-    if not sys.stderr.isatty():
-        return (lambda state: None), (lambda: None)
-    shown = [time.monotonic(), 0]
-
-    def show(state: SweepProgress) -> None:
-        if time.monotonic() - shown[0] >= _SHOWN_EVERY:
-            text = str(state)
-            sys.stderr.write("\r" + text.ljust(int(shown[1])))
-            sys.stderr.flush()
-            shown[:] = time.monotonic(), len(text)
-
-    def close() -> None:
-        if shown[1]:
-            sys.stderr.write("\r" + " " * int(shown[1]) + "\r")
-
-    return show, close
-
-
 def _duration(seconds: float) -> str:
     """Return a length of time in words."""
     if not np.isfinite(seconds):
@@ -606,4 +567,3 @@ def _duration(seconds: float) -> str:
         return f"{seconds:.1f} s"
     minutes = int(seconds // 60)
     return f"{minutes} min {seconds % 60:.0f} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
-

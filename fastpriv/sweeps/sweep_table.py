@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ from .parameter_grid import BLOCK, ParameterGrid
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ROWS", "SweepPlan", "SweepTable", "block_key", "first_positions", "positions_in"]
+__all__ = ["ROWS", "SweepPlan", "SweepTable", "block_key", "checked_target", "first_positions", "positions_in"]
 
 ROWS = 2**20  # keys of a block in the store: more than its cells, each of which may be a row
 _ROW_GROUP = 16  # blocks of one row group of a Parquet file: 131,072 cells, some megabytes
@@ -74,10 +75,6 @@ class SweepTable(Table):
         self._path: Path | None = None
         self._outputs: tuple[str, ...] | None = None
 
-    @classmethod
-    def _of_store(cls, quantity: str, settings: ParameterGrid, seed: int | None, store: ResultStore) -> SweepTable:
-        return cls(quantity, settings, seed, store)
-
     def _reopen(self, path: Path) -> None:
         """Read from the file of the store, which its writer has closed, whenever rows are asked for."""
         self._store, self._path = None, path.absolute()
@@ -86,13 +83,13 @@ class SweepTable(Table):
     def outputs(self) -> tuple[str, ...]:
         """The numbers of each cell: ``("",)`` for one, the keys of the dict for several."""
         if self._outputs is None:
-            found: list[tuple[str, ...]] = []
+            result: list[tuple[str, ...]] = []
             with self._open_store() as store:
                 for block in range(self.settings.blocks()):
                     for part in self._parts(store, self.settings.keys(self.settings.block(block))):
-                        if part.numbers and tuple(part.numbers) not in found:
-                            found.append(tuple(part.numbers))
-            names = found[0] if len(found) == 1 else tuple(sorted({name for names in found for name in names}))
+                        if part.numbers and tuple(part.numbers) not in result:
+                            result.append(tuple(part.numbers))
+            names = result[0] if len(result) == 1 else tuple(sorted({name for names in result for name in names}))
             self._outputs = names or ("",)
         return self._outputs
 
@@ -167,8 +164,9 @@ class SweepTable(Table):
             coordinates |= {parameter: ([name], values) for parameter, values in axis.columns.items()}
         results = {
             name: (dimensions, values.reshape(self.settings.shape))
-            for name, values in self.columns().items() if name not in self.settings.names
-        }  # fmt: skip
+            for name, values in self.columns().items()
+            if name not in self.settings.names
+        }
         attributes = {name: str(value) for name, value in self.metadata().items()}
         return xarray.Dataset(results, coordinates, attributes)
 
@@ -203,9 +201,7 @@ class SweepTable(Table):
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the table to a file whose ending, ``.parquet`` or ``.csv``, gives the format; return its path."""
-        target = validate.path("path", path)
-        if target.suffix.lower() not in (".parquet", ".csv"):
-            raise DomainError(f"path must end in .parquet or .csv; got {str(target)!r}. Choose one of these endings.")
+        target = checked_target("path", path)
         (self.to_parquet if target.suffix.lower() == ".parquet" else self.to_csv)(target)
         return target
 
@@ -223,8 +219,8 @@ class SweepTable(Table):
         if (self.quantity, len(self), self.names) != (other.quantity, len(other), other.names):
             return False
         return all(
-            all(_same(_dense(one[name]), _dense(two[name])) for name in self.names if name != "seconds")
-            for one, two in zip(self._blocks(), other._blocks(), strict=True)
+            all(_same(_dense(block[name]), _dense(two[name])) for name in self.names if name != "seconds")
+            for block, two in zip(self._blocks(), other._blocks(), strict=True)
         )
 
     def __repr__(self) -> str:
@@ -262,7 +258,7 @@ class SweepTable(Table):
 
     def _open_store(self) -> Any:
         """A context with the store open."""
-        return _OpenStore(self._store) if self._store is not None else ResultStore.read(self._path or "")
+        return nullcontext(self._store) if self._store is not None else ResultStore.read(self._path or "")
 
     def _blocks(self) -> Iterator[dict[str, Any]]:
         """Yield the columns block by block; texts as codes."""
@@ -290,9 +286,9 @@ class SweepTable(Table):
         seconds = np.full(len(cells), np.nan, dtype=np.float32)
         errors = np.full(len(cells), -1, dtype=np.int32)
         for part in self._parts(store, keys):
-            found = positions_in(part.keys, keys)
-            there = np.flatnonzero(found >= 0)
-            rows = found[there]
+            result = positions_in(part.keys, keys)
+            there = np.flatnonzero(result >= 0)
+            rows = result[there]
             seconds[there] = part.seconds[rows]
             errors[there] = _recoded(part.errors[rows], part.texts, words)
             for name, values in part.numbers.items():
@@ -363,6 +359,14 @@ class SweepPlan:
         )
 
 
+def checked_target(name: str, path: str | os.PathLike[str]) -> Path:
+    """Return the path of a file whose ending, ``.parquet`` or ``.csv``, gives its format."""
+    target = validate.path(name, path)
+    if target.suffix.lower() not in (".parquet", ".csv"):
+        raise DomainError(f"{name} must end in .parquet or .csv; got {str(target)!r}. Choose one of these endings.")
+    return target
+
+
 def block_key(keys: WordArray) -> int:
     """Return the first of the keys in the store under which the results of a block with these cells are."""
     digest = hashlib.blake2b(np.ascontiguousarray(keys, dtype="<u8").data, digest_size=8).digest()
@@ -386,22 +390,9 @@ def positions_in(keys: WordArray, wanted: WordArray, is_sorted: bool = False) ->
     if not len(keys):
         return np.full(len(wanted), -1)
     order = np.arange(len(keys)) if is_sorted else np.argsort(keys[:, 0], kind="stable")
-    place = np.minimum(np.searchsorted(keys[order, 0], wanted[:, 0]), len(keys) - 1)
-    found = order[place]
-    return np.where((keys[found] == wanted).all(axis=1), found, -1)
-
-
-class _OpenStore:
-    """A context that leaves a store open."""
-
-    def __init__(self, store: ResultStore) -> None:
-        self.store = store
-
-    def __enter__(self) -> ResultStore:
-        return self.store
-
-    def __exit__(self, *_: object) -> None:
-        return None
+    index = np.minimum(np.searchsorted(keys[order, 0], wanted[:, 0]), len(keys) - 1)
+    result = order[index]
+    return np.where((keys[result] == wanted).all(axis=1), result, -1)
 
 
 @dataclass(frozen=True)
@@ -452,5 +443,3 @@ def _arrow_array(arrow: Any, values: Any) -> Any:
     if values.dtype == object:
         return arrow.array(values, arrow.string()).dictionary_encode()
     return arrow.array(values)
-
-

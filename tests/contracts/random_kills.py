@@ -35,21 +35,3 @@ def children(count):
         pids = [int(pid) for pid in stream.read().split()]
     pids = [pid for pid in pids if b"popen_loky" in (Path("/proc") / str(pid) / "cmdline").read_bytes()]
     return pids if len(pids) == count else []
-
-
-def workers_of_dask(client, count):
-    """A function of the workers of a cluster; none while one of them is just starting."""
-
-    def pids():
-        registered = list(client.run(os.getpid).values())
-        return registered if len(registered) == count else []
-
-    return pids
-
-
-def workers_of_ray():
-    """The processes in which Ray runs tasks of fastpriv."""
-    return [
-        int(entry) for entry in os.listdir("/proc")
-        if entry.isdigit() and b"ray::run_pickled" in (Path("/proc") / entry / "cmdline").read_bytes()
-    ]  # fmt: skip

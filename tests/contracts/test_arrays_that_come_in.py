@@ -122,3 +122,15 @@ def test_whole_floats_are_indices():
         integers("x", [[0, 1], [0.5, 3]])
     found, meant = (fp.DefaultLikelihood(1000, -1.0, x, [0.0, -2.0]) for x in ([1.0, 5.0], [1, 5]))
     assert found == meant
+
+
+@pytest.mark.parametrize("neighbours", [
+    np.ma.array([0.0, 1.0], mask=[0, 1]), [0.0, np.ma.masked], [np.ma.array([0.0], mask=[1])],
+])  # fmt: skip
+def test_masked_neighbours_are_refused(neighbours):
+    for mechanism in (fp.GaussianMechanism(1.0), lambda rng, n, secret: rng.normal(np.mean(secret), size=n)):
+        with pytest.raises(fp.DomainError, match="neighbours must have no missing values; got a masked entry"):
+            fp.notions.robust_accuracy(mechanism, neighbours, 0.0, 1.0, rng=1)
+    plain = fp.notions.robust_accuracy(fp.GaussianMechanism(1.0), [0.0, 1.0], 0.0, 1.0)
+    unmasked = fp.notions.robust_accuracy(fp.GaussianMechanism(1.0), np.ma.array([0.0, 1.0], mask=False), 0.0, 1.0)
+    np.testing.assert_array_equal(unmasked.per_neighbour.value, plain.per_neighbour.value)

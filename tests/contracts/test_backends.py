@@ -25,7 +25,6 @@ from fastpriv import (
     ChannelStack,
     GaussianMechanism,
     GaussianMixture,
-    IndexLikelihood,
     MechanismStack,
     MixtureStack,
     Pmf,
@@ -107,7 +106,6 @@ SENT = {
         leakage.SoftmaxRegression(4, 3), RELEASED[:60, :4], np.arange(60) % 3, [leakage.Protection()], pool=20, batch=2,
         n_models=2, n_attacks=3, rng=1, **k
     ),
-    "posterior, sampled": lambda **k: fastpriv.posterior(IndexLikelihood(triangular, 10**14, budget=2**20), rng=1, **k),
 }  # fmt: skip
 # calls whose tasks share large arrays: threads do them
 SHARED = {
@@ -204,7 +202,6 @@ REACHED = {
         ("guaranteed",): "sampling.guaranteed",
         ("pac_accuracy", "robust_accuracy"): "notions.accuracy.monte_carlo",
         ("leakage_study",): "studies.leakage.leakage_studies",
-        ("posterior, sampled",): "posteriors.stratified_sampling",
         ("log_density",): "distributions.packed",
         ("channel_capacity",): "capacity.finite",
         ("posterior", "posterior of a stream", "posterior_mode"): "posteriors.blocks",
@@ -217,7 +214,7 @@ REACHED = {
         ("map_secrets of a stack",): "notions.information_flow",
         ("products of a panel",): "studies.membership.panels",
         ("likelihood ratios",): "studies.membership.attackers",
-        ("classifiers",): "studies.membership.classifiers",
+        ("classifiers",): "studies.membership.trained_attackers",
         ("posteriors of membership",): "studies.membership.member_posteriors",
         ("one posterior of membership",): "studies.membership.posterior_enumeration",
         ("sampled posteriors of membership",): "studies.membership.posterior_sampling",
@@ -282,7 +279,7 @@ def checked(names, maps, words, processes, **backend):
 
 FEW = (
     "assess", "awgn_capacity", "sigma_from_ci_lmip", "kl_divergence", "guaranteed", "pac_accuracy",
-    "posterior, sampled", "posterior", "summary",
+    "posterior", "summary",
 )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from fastpriv.base.store import ResultStore
 from fastpriv.sampling import replicates, stopping
 from fastpriv.studies import auditing, membership
 from fastpriv.studies.leakage.record_files import read_records
-from fastpriv.studies.membership import matrix_files
+from fastpriv.studies.membership import files as panel_files
 from fastpriv.sweeps.cells import BatchResults, pack, unpack
 
 MIXTURE = {"weights": [0.5, 0.25, 0.25], "means": [0.0, 1.0, 2.5], "sigmas": [1.0, 2.0, 0.5]}
@@ -264,13 +264,11 @@ def test_a_cell_of_a_table_of_steps_has_a_length(tmp_path):
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("kind", ["posterior", "summary", "sampling"])
+@pytest.mark.parametrize("kind", ["posterior", "sampling"])
 def test_forged_rows_of_other_stores(kind, tmp_path, monkeypatch):
     def run(path):
         if kind == "posterior":
             return fp.posterior(fp.ShardedLikelihood(np.arange(5.0), shards=2), store=path)
-        if kind == "summary":
-            return fp.notions.summary(None, fp.ShardedChannel(np.full((9, 2), 0.5), shards=2), store=path)
         p, q = (fp.GaussianMixture([0.5, 0.5], [[0.0, 0.0], [k, 1.0]], [1.0, k]) for k in (1.0, 2.0))
         return fp.kl_divergence(p, q, rng=5, max_samples=2**14, rtol=0.01, max_seconds=np.inf, store=path)
 
@@ -291,7 +289,7 @@ def test_a_packed_line_without_an_end_is_not_unpacked(name, tmp_path, monkeypatc
     content, read = TEXTS[name]
     if name in ("steps.csv", "settings.csv"):  # never unpacked
         return
-    monkeypatch.setattr(matrix_files, "_LONGEST_LINE", 2**21)
+    monkeypatch.setattr(panel_files, "_LONGEST_LINE", 2**21)
     path = tmp_path / f"{name}.gz"
     path.write_bytes(gzip.compress(b"1," * 2**24, 9))
     assert path.stat().st_size < 2**17

@@ -10,7 +10,6 @@ from fastpriv import (
     DomainError,
     IndexLikelihood,
     ProductLikelihood,
-    SamplingWarning,
     ShapeError,
     SubsetLikelihood,
     posterior,
@@ -25,29 +24,6 @@ DEFAULT = DefaultLikelihood(10**12, -1.0, [3], [0.0])
 def check_error(kind, words, *arguments, **options):
     with pytest.raises(kind, match=words):
         posterior(*arguments, **options)
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_an_interruption_carries_what_the_draws_told(n_jobs):
-    def stop(done, total):
-        if done == total // 2:
-            raise KeyboardInterrupt
-
-    def triangular(d):
-        return -np.abs(d / 1e14 - 0.3)
-
-    likelihood = IndexLikelihood(triangular, 10**14)
-    with pytest.warns(SamplingWarning, match="are not known from"), pytest.raises(KeyboardInterrupt) as stopped:
-        posterior(likelihood, rng=1, n_jobs=n_jobs, progress=stop)
-    assert str(stopped.value).startswith("the run was interrupted after ")
-    found = stopped.value.best
-    assert found.cost["stopped"] == "interrupted"
-    mass = (2 - np.exp(-0.3) - np.exp(-0.7)) * 1e14
-    assert found.log_evidence.lower < np.log(mass / 1e14) < found.log_evidence.upper
-    with pytest.raises(KeyboardInterrupt) as stopped:
-        posterior(likelihood, rng=1, n_jobs=n_jobs, progress=lambda done, total: stop(1, 2))
-    assert not hasattr(stopped.value, "best")
 
 
 def test_releases_that_cannot_happen():
@@ -98,7 +74,8 @@ def test_functions_that_fail_are_named_with_their_block():
             IndexLikelihood(lambda d: np.where(d == 300_000, np.nan, 0.0), 10**6))  # fmt: skip
     check_error(DomainError, r"log likelihoods below infinity; got inf at index 7 ",
             IndexLikelihood(lambda d: np.where(d == 7, np.inf, 0.0), 10))  # fmt: skip
-    check_error(DomainError, "entries\\) in secrets between", IndexLikelihood(lambda d: np.nan * d, 10**15), rng=1)
+    check_error(DomainError, "entries\\) in secrets between",
+            IndexLikelihood(lambda d: np.nan * d, 10**15, lambda a, b: 0.0))  # fmt: skip
 
 
 def test_an_error_keeps_what_was_computed():
@@ -120,8 +97,8 @@ def test_jitted_functions():
     numba = pytest.importorskip("numba")
     check_error(DomainError, "one real number; got .*, which returns .* for one index",
             IndexLikelihood(numba.njit(lambda d: (d, d)), 10))  # fmt: skip
-    constant = IndexLikelihood(numba.njit(lambda d: 0.0), 2**70)
-    check_error(DomainError, r"at most 2\*\*63 for a jitted function", constant, rng=1)
+    constant = IndexLikelihood(numba.njit(lambda d: 0.0), 2**70, lambda a, b: 0.0)
+    check_error(DomainError, r"at most 2\*\*63 for a jitted function", constant)
 
 
 def test_bounds_over_ranges():
@@ -135,10 +112,12 @@ def test_bounds_over_ranges():
     check_error(DomainError, r"bound must enclose the function; got \[0.5, 1.0\] for secrets", wrong)
 
 
-def test_what_a_search_and_a_sample_cannot_take():
+def test_what_a_search_cannot_take():
     huge = IndexLikelihood(lambda d: 0.0 * d, 10**12)
     check_error(DomainError, r"prior must be None, and size at most 2\*\*1000.*Raise the budget", huge, lambda d: 1e-12)
     check_error(DomainError, "for more secrets than half the budget", IndexLikelihood(lambda d: 0.0 * d, 2**1001))
+    check_error(DomainError, r"bound must be given for more secrets than half the budget; got None for 1000000000000 "
+            r"secrets and a budget of 1073741824. Pass bounds", huge)  # fmt: skip
 
 
 def test_index_likelihoods():

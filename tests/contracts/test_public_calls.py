@@ -24,7 +24,7 @@ NOT_LOOKED_AT = {"DenseLikelihood", "ProductLikelihood", "robust_accuracy", "Rec
 COPIED = {"channel_capacity", "maximal_leakage", "ProductLikelihood", "PmfStack", "robust_accuracy", "match_to_pool",
           "CombinedReleases.log_likelihood", "CombinedReleases.pooled"}  # fmt: skip
 PAIRS = {"composition_from_opacus", "ci_lmip_from_dp_curve"}  # their sequences are records, not arrays
-TAKES_LONG = {"BandedMatrixMechanism.sampled_delta", "leakage_scoreboard", "leakage_tasks", "paper_figure"}
+TAKES_LONG = {"BandedMatrixMechanism.sampled_delta", "paper_figure"}
 SEARCHES_LONG = {("least_sigma", "count")}
 LIMITS = {"pi_min": 0.5, "relative_error": 1.0, "probability": 1.0, "log probability": 0.0}
 
@@ -52,7 +52,7 @@ def test_every_public_function_has_a_recorded_call():
     functions = {name for name in public_names() if inspect.isfunction(resolved(name))}
     missing = {name for name in functions if name.rpartition(".")[2] not in recorded}
     missing -= {"membership.judge_defence"}  # the earlier name of evaluate_defence
-    extras = {"adapters.dp_accounting_pld", "adapters.sklearn_from_mixture", "membership.train_generator"}
+    extras = {"adapters.dp_accounting_pld", "adapters.sklearn_from_mixture"}
     assert missing <= extras, f"their docstrings need an example that calls them: {sorted(missing - extras)}"
 
 

@@ -9,6 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from tempfile import mkdtemp
 
+import joblib
 import numpy as np
 import pyarrow
 import pyarrow.parquet
@@ -300,7 +301,7 @@ def test_a_dask_cluster_gives_the_same_bits(files, tmp_path):
             if done == 3:
                 os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
 
-        found = posterior(likelihood, prior, executor=client, progress=kill, store=tmp_path / "store")
+        found = posterior(likelihood, prior, executor=client.get_executor(), progress=kill, store=tmp_path / "store")
     same(found, expected)
 
 
@@ -310,12 +311,15 @@ def test_ray_gives_the_same_bits_of_files_and_of_a_dataset(files):
     ray = pytest.importorskip("ray")
     likelihood = ShardedLikelihood([(path, "log") for path in files], 6)
     prior = ShardedLikelihood([(path, "prior") for path in files])
+    register_ray = pytest.importorskip("ray.util.joblib").register_ray
     ray.init(num_cpus=2, _temp_dir=mkdtemp(), include_dashboard=False, log_to_driver=False)
+    register_ray()
     try:
-        same(posterior(likelihood, prior, executor="ray"), posterior(LOGS, PRIOR))
-        dataset = ray.data.from_numpy([part[:, None] for part in cut(LOGS)]).map_batches(
-            lambda batch: {"log": batch["data"][:, 0]}
-        )
-        same(posterior(ShardedLikelihood((dataset.materialize(), "log"), 3), executor="ray"), posterior(LOGS))
+        with joblib.parallel_config("ray"):
+            same(posterior(likelihood, prior), posterior(LOGS, PRIOR))
+            dataset = ray.data.from_numpy([part[:, None] for part in cut(LOGS)]).map_batches(
+                lambda batch: {"log": batch["data"][:, 0]}
+            )
+            same(posterior(ShardedLikelihood((dataset.materialize(), "log"), 3)), posterior(LOGS))
     finally:
         ray.shutdown()

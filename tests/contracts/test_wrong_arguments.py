@@ -76,9 +76,8 @@ def _too_long(signum, frame):
 LONGEST = 20  # seconds
 
 
-# Longer than is waited for: all tasks; processes for small pieces; samples without a limit or on one thread.
+# Longer than is waited for: processes for small pieces; samples without a limit or on one thread.
 LONG = {
-    ("leakage_scoreboard", "tasks", "None"), ("joint_risk_from_mmse", "n_jobs", "negative"),
     *(("BandedMatrixMechanism.sampled_delta", *one) for one in (
         ("max_samples", "None"), ("rng", "None"), ("rng", "zero"), ("rng", "huge"), ("n_jobs", "None"),
         ("n_jobs", "negative"))),

@@ -11,8 +11,8 @@ from mpmath import exp, mpf
 from fastpriv.composition import atom_sums
 from fastpriv.composition.atom_sums import atom_bounds
 from fastpriv.composition.common_grids import grid_bounds
-from fastpriv.composition.steps import AtomStep
 from fastpriv.composition.tilted_transforms import infinite_log_mass
+from fastpriv.pairs.discrete_pairs import DiscretePair
 from oracles.composition import binomial_log_delta, delta_of_atoms
 
 UNITS = 2**40
@@ -56,7 +56,7 @@ def compositions(draw):
 @settings(max_examples=25, deadline=None)
 @given(compositions(), st.lists(st.floats(0.0, 100.0), min_size=1, max_size=3), st.sampled_from(["delta", "tail"]))
 def test_small_compositions(steps, epsilon, quantity):
-    found = atom_bounds([AtomStep(*step) for step in steps], np.array(epsilon), quantity)
+    found = atom_bounds([DiscretePair(*step) for step in steps], np.array(epsilon), quantity)
     contains(found, delta_of_atoms(steps, epsilon, quantity), math.inf)
 
 
@@ -69,21 +69,21 @@ def test_small_compositions(steps, epsilon, quantity):
 def test_one_draw(p, q, quantity):
     step = np.array(p), np.array(q), 1
     epsilon = [0.0, 1e-300, 2.0**-53, math.log(2.5), float(np.nextafter(math.log(2.5), 9)), 20.0, 700.0]
-    found = atom_bounds([AtomStep(*step)], np.array(epsilon), quantity)
+    found = atom_bounds([DiscretePair(*step)], np.array(epsilon), quantity)
     contains(found, delta_of_atoms([step], epsilon, quantity), 2e-12)
 
 
 def test_a_hundred_thousand_outcomes():
     rng = np.random.default_rng(5)
     p, q = rng.dirichlet(np.ones(100_000), 2)
-    found, epsilon = atom_bounds([AtomStep(p, q, 1)], np.array([0.0, 2.0])), [0.0, 2.0]
+    found, epsilon = atom_bounds([DiscretePair(p, q, 1)], np.array([0.0, 2.0])), [0.0, 2.0]
     direct = [math.log(math.fsum(np.maximum(p - math.exp(e) * q, 0.0))) for e in epsilon]
     assert (np.abs(found.value - direct) <= 1e-12).all()
-    assert atom_bounds([AtomStep(p, q, 2)], np.array([1.0])) is None
+    assert atom_bounds([DiscretePair(p, q, 2)], np.array([1.0])) is None
 
 
 def test_a_single_finite_loss_of_a_trillion_draws():
-    step = AtomStep(np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.25, 0.5]), 10**12)
+    step = DiscretePair(np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.25, 0.5]), 10**12)
     found = atom_bounds([step], np.array([1.0]))
     assert found.lower[0] <= 0.0 == found.upper[0]
     assert found.lower[0] >= -1e-14
@@ -110,7 +110,7 @@ def test_one_step_in_rational_numbers(p, q, count, quantity):
     p, q = np.array(p), np.array(q)
     top = count * float(np.log(p[q > 0] / q[q > 0]).max())
     epsilon = np.array([0.0, 0.1, 0.5 * top, 0.9 * top, 0.999 * top, 1.001 * top, 1e3])
-    found = atom_bounds([AtomStep(p, q, count)], epsilon, quantity)
+    found = atom_bounds([DiscretePair(p, q, count)], epsilon, quantity)
     # five atoms: types whose loss is 0 may be computed above it, where the tail jumps; 1e-300: weights underflow
     wide = quantity == "tail" and (p.size == 5 or q[-1] == 1e-300)
     contains(found, delta_of_atoms([(p, q, count)], epsilon, quantity), math.inf if wide else 2e-12)
@@ -124,7 +124,7 @@ def test_different_steps():
     ]
     epsilon = np.array([0.0, 0.5, 2.0, 6.0, 15.0])
     for quantity in ("delta", "tail"):
-        found = atom_bounds([AtomStep(*step) for step in steps], epsilon, quantity)
+        found = atom_bounds([DiscretePair(*step) for step in steps], epsilon, quantity)
         contains(found, delta_of_atoms(steps, epsilon, quantity), 1e-13)
 
 
@@ -133,14 +133,14 @@ def test_different_steps():
 def test_two_outcomes_many_times(count, depth):
     p, q = np.array([0.52, 0.48]), np.array([0.48, 0.52])
     epsilon = count * (0.04 + depth) * math.log(0.52 / 0.48)
-    found = atom_bounds([AtomStep(p, q, count)], np.array([epsilon]))
+    found = atom_bounds([DiscretePair(p, q, count)], np.array([epsilon]))
     truth = binomial_log_delta(p, q, count, mpf(epsilon))
     assert found.lower[0] <= truth <= found.upper[0]
     assert found.upper[0] - found.lower[0] <= 5e-14 + 1e-15 * abs(truth)  # down to e^-1700
 
 
 def test_levels_share_a_tilt_and_do_not_change_the_answer():
-    step = AtomStep(np.array([0.5, 0.3, 0.2]), np.array([0.3, 0.3, 0.4]), 500)
+    step = DiscretePair(np.array([0.5, 0.3, 0.2]), np.array([0.3, 0.3, 0.4]), 500)
     epsilon = np.linspace(0.0, 200.0, 41)
     together = atom_bounds([step], epsilon)
     alone = [atom_bounds([step], epsilon[j : j + 1]) for j in range(epsilon.size)]
@@ -157,7 +157,7 @@ def test_an_atom_at_epsilon_itself():
     epsilon = 3.0 * math.log(3.0)
     near = np.array([np.nextafter(epsilon, 0.0), epsilon, np.nextafter(epsilon, 9.0)])
     for quantity in ("delta", "tail"):
-        found = atom_bounds([AtomStep(p, q, 7)], near, quantity)
+        found = atom_bounds([DiscretePair(p, q, 7)], near, quantity)
         contains(found, delta_of_atoms([(p, q, 7)], near, quantity), 1e-12 if quantity == "delta" else 2.0)
 
 
@@ -170,7 +170,7 @@ def test_infinite_losses(mass, count):
     small = count * mpf(mass)
     truth = small * (1 - small / 2) if small < 1e-9 and mass < 1e-9 else 1 - (1 - mpf(mass)) ** count
     assert exp(mpf(low)) * (1 - mpf(10) ** -13) <= truth <= exp(mpf(high)) * (1 + mpf(10) ** -13)
-    found = atom_bounds([AtomStep(p, q, min(count, 1000))], np.array([0.0, 1.0, 700.0]))
+    found = atom_bounds([DiscretePair(p, q, min(count, 1000))], np.array([0.0, 1.0, 700.0]))
     assert (found.upper - found.lower <= 2e-12).all()
     assert (found.lower >= math.log(mass) - 1e-12).all()
 
@@ -184,7 +184,7 @@ def test_lattices_by_transforms(monkeypatch, count, quantity):
              (np.array([0.5, 0.25, 0.25]), np.array([0.25, 0.5, 0.25]), 5)]  # fmt: skip
     top = (count * 2 + 5) * math.log(2.0)
     epsilon = np.array([0.01, 0.3 * top, 0.6 * top + 0.01, 0.9 * top + 0.01, 0.999 * top])
-    found = atom_bounds([AtomStep(*step) for step in steps], epsilon, quantity)
+    found = atom_bounds([DiscretePair(*step) for step in steps], epsilon, quantity)
     assert found.method == "transform of a lattice"
     contains(found, delta_of_atoms(steps, epsilon, quantity), 2e-11)
 
@@ -195,7 +195,7 @@ def test_geometric_noise(count):
     """The ratios of its probabilities are rounded: a lattice but for that."""
     x = np.arange(-20, 21)
     p, q = 0.9 ** np.abs(x), 0.9 ** np.abs(x - 3)
-    step = AtomStep(p / p.sum(), q / q.sum(), count)
+    step = DiscretePair(p / p.sum(), q / q.sum(), count)
     epsilon = np.array([0.1, 1.0, 0.2 * count])
     found = atom_bounds([step], epsilon)
     if count == 3:
@@ -210,5 +210,5 @@ def test_geometric_noise(count):
 def test_too_many_types_are_left_to_others():
     rng = np.random.default_rng(3)
     p, q = rng.dirichlet(np.ones(30)), rng.dirichlet(np.ones(30))
-    assert atom_bounds([AtomStep(p, q, 1000)], np.array([1.0])) is None
-    assert atom_bounds([AtomStep(np.array([0.5, 0.5]), np.array([0.4, 0.6]), 10**12)], np.array([1.0])) is None
+    assert atom_bounds([DiscretePair(p, q, 1000)], np.array([1.0])) is None
+    assert atom_bounds([DiscretePair(np.array([0.5, 0.5]), np.array([0.4, 0.6]), 10**12)], np.array([1.0])) is None

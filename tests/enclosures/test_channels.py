@@ -178,9 +178,9 @@ def test_a_million_bits_keep_their_mass():
 
 def test_powers_add():
     one, prior = RandomizedResponse(2, 0.3), [0.2, 0.8]
-    alone, many = read(one.type_classes(prior)), read(one.power(200).type_classes((prior,)))
-    assert many[1] == pytest.approx(200 * alone[1], rel=1e-11)
-    assert math.log(many[2]) == pytest.approx(200 * math.log(alone[2]), rel=1e-11)
+    alone, few = read(one.type_classes(prior)), read(one.power(3).type_classes((prior,)))
+    assert few[1] == pytest.approx(3 * alone[1], rel=1e-13)
+    assert one.power(200).type_classes((prior,)) is None
     got, single = one.power(200).extreme_log_ratios((prior,)), one.extreme_log_ratios(prior)
     assert got.xi_plus == pytest.approx(200 * single.xi_plus, rel=1e-14)
     assert one.power(200).inputs == 2**200

@@ -16,8 +16,8 @@ from fastpriv import (
     compose,
 )
 from fastpriv.composition import compositions, engines
-from fastpriv.composition.closing_checks import WIDENED, _elementary, _events, checked
-from fastpriv.composition.log_bounds import LogBounds
+from fastpriv.composition.closing_checks import WIDENED, _elementary, checked
+from fastpriv.pairs.log_bounds import LogBounds
 
 BASE = GaussianMixture.single(0.0, 1.0)
 PAIRS = [
@@ -37,7 +37,7 @@ SLOW = (4, 7)  # of these pairs only one release
 def test_they_contain_what_the_engines_prove(pair, count):
     """No false alarm: in no direction, at no epsilon, alone or in a grid in any order."""
     composition = compose(pair, count)
-    for steps in (composition.forward_steps, composition.backward_steps):
+    for steps in (composition.forward_pairs, composition.backward_pairs):
         table = _elementary(steps)
         proved = engines.curve_bounds(steps, LEVELS)
         at_least = table.lower[np.searchsorted(fastpriv.composition.closing_checks._LEVELS, LEVELS)]
@@ -56,8 +56,8 @@ def test_they_contain_what_the_engines_prove(pair, count):
 
 def test_events_are_those_of_the_distributions():
     """Masses of half-lines to both sides, against the normal distribution itself."""
-    step = compose((GaussianMixture([0.75, 0.25], [0.0, 1.0], [1.0, 2.0]), BASE)).forward_steps.above[0]
-    p, q = _events(step)
+    step = compose((GaussianMixture([0.75, 0.25], [0.0, 1.0], [1.0, 2.0]), BASE)).forward_pairs.dominating[0]
+    p, q = step.events()
     assert p.shape == q.shape
     assert (np.exp(p[: p.size // 2]) + np.exp(p[p.size // 2 :]) <= 1.0).all()  # both sides of a cut, from below
     assert (np.exp(q[: q.size // 2]) + np.exp(q[q.size // 2 :]) >= 1.0).all()  # and from above
@@ -97,7 +97,7 @@ def test_a_false_engine_is_not_believed(monkeypatch, pair, count, shift):
 
 
 def test_a_curve_that_rises_and_a_crossed_bracket_are_widened():
-    steps = compose(PoissonSampledGaussian(1.0, 0.1), 20).forward_steps
+    steps = compose(PoissonSampledGaussian(1.0, 0.1), 20).forward_pairs
     levels = np.array([1.0, 0.5, 0.7])
     right = engines.curve_bounds(steps, levels)
     upper = right.upper.copy()
@@ -127,7 +127,7 @@ def test_both_directions_are_one_number_at_zero(monkeypatch):
 
     def wrong(steps, epsilon, quantity="delta"):
         found = right(steps, epsilon, quantity)
-        shift = 0.02 if steps == step.backward_steps else 0.0
+        shift = 0.02 if steps == step.backward_pairs else 0.0
         return found._replace(value=found.value + shift, lower=found.lower + shift, upper=found.upper + shift)
 
     monkeypatch.setattr(compositions.engines, "curve_bounds", wrong)
@@ -148,7 +148,7 @@ def test_wide_brackets_hold_the_largest_single_release():
 
 def test_losses_that_elementary_bounds_do_not_know_are_left_as_they_are():
     curve = compose(GaussianMechanism(1.0, 1.0).delta, 2)
-    table = _elementary(curve.forward_steps)
+    table = _elementary(curve.forward_pairs)
     assert np.isneginf(table.lower).all()
     assert (table.log_moment, table.log_distance) == (math.inf, 0.0)
     assert WIDENED not in curve.delta([0.0, 1.0]).method
@@ -210,4 +210,4 @@ def test_replaced_counts_are_no_other_release():
     step = PoissonSampledGaussian(1.0, 0.1)
     assert compose(compose(step, 3), 2) == compose(step, 6)
     assert repr(compose(compose(step, 3), 2)) == repr(compose(step, 6))
-    assert replace(compose(step, 6).forward_steps.above[0], count=1) == compose(step).forward_steps.above[0]
+    assert replace(compose(step, 6).forward_pairs.dominating[0], count=1) == compose(step).forward_pairs.dominating[0]

@@ -9,16 +9,20 @@ from mpmath import exp, log, mpf
 from fastpriv import GaussianMechanism, GaussianMixture
 from fastpriv.composition.atom_sums import atom_bounds
 from fastpriv.composition.common_grids import grid_bounds
-from fastpriv.composition.discretised_losses import PrivacyLoss
 from fastpriv.composition.laplace_sums import laplace_bounds
-from fastpriv.composition.steps import AtomStep, CurveStep, LaplaceStep, LossStep, MixtureStep
 from fastpriv.composition.tilted_transforms import composed_log_bounds
+from fastpriv.pairs.curve_pairs import CurvePair
+from fastpriv.pairs.discrete_pairs import DiscretePair
+from fastpriv.pairs.discretised_losses import PrivacyLoss
+from fastpriv.pairs.laplace_pairs import LaplacePair
+from fastpriv.pairs.measured_losses import LossPair
+from fastpriv.pairs.mixture_pairs import MixturePair
 from oracles.composition import composed_masses
 
 STEPS = {
-    "normal": MixtureStep(GaussianMixture.single(0.5, 1.0), GaussianMixture.single(0.0, 1.0), 8),
-    "laplace": LaplaceStep(1.0, 0.5, 6),
-    "atoms": AtomStep(np.array([0.75, 0.25]), np.array([0.5, 0.5]), 10),
+    "normal": MixturePair(GaussianMixture.single(0.5, 1.0), GaussianMixture.single(0.0, 1.0), 8),
+    "laplace": LaplacePair(1.0, 0.5, 6),
+    "atoms": DiscretePair(np.array([0.75, 0.25]), np.array([0.5, 0.5]), 10),
 }
 
 
@@ -68,7 +72,7 @@ def test_several_losses_in_exact_integers(deep, quantity):
 @pytest.mark.parametrize("interval", [0.125, 0.25 * (1 - 2.0**-53), 0.1])
 def test_losses_of_other_intervals(interval):
     coarse, fine = two_losses(False)[0][0], PrivacyLoss(-4, interval, np.array([0.3, 0.2, 0.1, 0.1, 0.05, 0.25]), 0.0)
-    steps, epsilon = [LossStep(coarse, 3), LossStep(fine, 2)], np.array([0.1, 0.5, 1.01])
+    steps, epsilon = [LossPair(coarse, 3), LossPair(fine, 2)], np.array([0.1, 0.5, 1.01])
     found = grid_bounds(steps, epsilon)
     places = [(np.arange(len(one.masses)) + one.first) * one.interval for one in (coarse, fine)]
     losses, masses = np.zeros(1), np.ones(1)
@@ -80,20 +84,9 @@ def test_losses_of_other_intervals(interval):
         assert high - low <= (1e-7 if interval != 0.1 else 0.1)
 
 
-def test_one_side_alone():
-    loss = two_losses(False)[0][0]
-    epsilon = np.array([0.2, 0.8])
-    exact = grid_bounds([LossStep(loss, 4)], epsilon)
-    above, below = (grid_bounds([LossStep(loss, 4, side)], epsilon) for side in ("upper", "lower"))
-    assert (above.lower == -math.inf).all()
-    assert (below.upper == 0.0).all()
-    assert above.upper == pytest.approx(exact.upper, abs=1e-11)
-    assert below.lower == pytest.approx(exact.lower, abs=1e-11)
-
-
 def test_curves():
     mechanism, epsilon = GaussianMechanism(2.0, 1.0), np.array([0.3, 2.0])
-    found = grid_bounds([CurveStep(mechanism.delta, mechanism.delta, 12)], epsilon)
+    found = grid_bounds([CurvePair(mechanism.delta, mechanism.delta, 12)], epsilon)
     truth = GaussianMechanism(2.0, math.sqrt(12.0)).log_delta(epsilon)
     assert (found.lower <= truth.upper).all()
     assert (truth.lower <= found.upper).all()

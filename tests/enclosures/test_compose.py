@@ -27,8 +27,9 @@ from fastpriv import (
 )
 from fastpriv.adapters import dp_accounting_pld
 from fastpriv.composition import PrivacyLossDistribution
-from fastpriv.composition.compositions import pair_of
-from fastpriv.composition.steps import AtomStep, LossStep
+from fastpriv.composition.compositions import certified_curves
+from fastpriv.pairs.discrete_pairs import DiscretePair
+from fastpriv.pairs.measured_losses import LossPair
 from oracles.composition import delta_of_masses
 
 ONE = GaussianMixture.single(0.0, 1.0)
@@ -163,10 +164,10 @@ def test_groups_of_a_poisson_sample():
     """The weights of Bin(3, 1/4), and their bracket where three times the sensitivity is no double."""
     exact = compose(PoissonSampledGaussian(1.0, 0.25, group_size=3), 10)
     p = GaussianMixture(np.array([27.0, 27.0, 9.0, 1.0]) / 64, [0.0, 1.0, 2.0, 3.0], 1.0)
-    assert exact.forward_steps == compose((p, ONE), 10).forward_steps
+    assert exact.forward_pairs == compose((p, ONE), 10).forward_pairs
     assert exact.delta(1.0).upper == compose((p, ONE), 10).delta(1.0).upper  # removal is worse
     rounded = compose(PoissonSampledGaussian(1.0, 0.25, 0.1, 3), 10)
-    assert rounded.forward_steps.below
+    assert rounded.forward_pairs.dominated
     assert rounded.delta(0.2).width < 1e-10 * rounded.delta(0.2).value
 
 
@@ -174,8 +175,8 @@ def test_measured_losses():
     masses = np.array([0.25, 0.5, 0.125])
     on_grid = PrivacyLossDistribution(np.arange(-4, 8) * 0.125, np.r_[np.full(4, 0.125), np.full(8, 0.05)], 0.1)
     free = PrivacyLossDistribution([-0.3, 0.7, 1.1], masses, 0.125)
-    assert isinstance(compose(on_grid).forward_steps.above[0], LossStep)
-    assert isinstance(compose(free).forward_steps.above[0], AtomStep)
+    assert isinstance(compose(on_grid).forward_pairs.dominating[0], LossPair)
+    assert isinstance(compose(free).forward_pairs.dominating[0], DiscretePair)
     for level in (0.0, 0.4, 1.3):
         found = compose(on_grid, 3).delta(level, direction="forward")
         truth = delta_of_masses(-4, 0.125, on_grid.masses, 0.1, 3, [level])[0]
@@ -374,11 +375,11 @@ class TestObject:
 
     def test_is_a_pair(self):
         composition = compose((MIXTURES[0], ONE), 30)
-        pair = pair_of(composition, None)
+        pair = certified_curves(composition, None)
         assert pair.forward(np.array([1.0])).value == composition.delta([1.0]).value
         assert pair.backward(np.array([1.0])).value == composition.delta([1.0], direction="backward").value
         with pytest.raises(DomainError, match="q must be left out with a Composition"):
-            pair_of(composition, ONE)
+            certified_curves(composition, ONE)
 
 
 @pytest.mark.slow

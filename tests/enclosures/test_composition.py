@@ -18,9 +18,9 @@ from fastpriv import (
     notions,
 )
 from fastpriv.adapters import PldCurve, dp_accounting_pld
-from fastpriv.composition.compositions import pair_of
-from fastpriv.composition.discretised_losses import PrivacyLoss, discretised
+from fastpriv.composition.compositions import certified_curves
 from fastpriv.composition.tilted_transforms import composed_bounds
+from fastpriv.pairs.discretised_losses import PrivacyLoss, discretised
 from oracles.composition import delta_of_masses
 
 ONE = GaussianMixture.single(0.0, 1.0)
@@ -48,7 +48,7 @@ def curve_of(loss, epsilon):
 @pytest.mark.parametrize("name", PAIRS)
 @pytest.mark.parametrize("interval", [0.25, 3e-2, 1.1e-2])
 def test_discrete_losses_dominate_and_are_dominated(name, interval):
-    pair = pair_of(*PAIRS[name])
+    pair = certified_curves(*PAIRS[name])
     forward, backward = pair.forward, pair.backward
     epsilon = np.concatenate([np.linspace(0, 12, 60), interval * np.arange(0, 40, 3), [1e-9, 30.0, 80.0]])
     truth, reverse = forward(epsilon), backward(epsilon)
@@ -162,7 +162,7 @@ class TestDpAccounting:
     @pytest.mark.parametrize("name", ["two mixtures", "subsampled, remove", "mechanism", "different sigmas"])
     def test_there_and_back(self, name):
         pair, epsilon = PAIRS[name], np.linspace(0, 8, 30)
-        curves = pair_of(*pair)
+        curves = certified_curves(*pair)
         truth = np.maximum(curves.forward(epsilon).value, curves.backward(epsilon).value)
         for pessimistic, sign in ((True, 1), (False, -1)):
             made = dp_accounting_pld(*pair, interval=1e-3, pessimistic=pessimistic)

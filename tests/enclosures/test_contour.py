@@ -8,8 +8,10 @@ import pytest
 
 from fastpriv import GaussianMixture, log_hockey_stick_divergence
 from fastpriv.composition.contour import contour_bounds
-from fastpriv.composition.steps import AtomStep, LaplaceStep, MixtureStep, reversed_step
 from fastpriv.kernels import _contour
+from fastpriv.pairs.discrete_pairs import DiscretePair
+from fastpriv.pairs.laplace_pairs import LaplacePair
+from fastpriv.pairs.mixture_pairs import MixturePair
 from oracles.contours import stored_steps
 from oracles.largest_losses import log_delta
 from oracles.tables import rows
@@ -23,16 +25,16 @@ def steps_of(name):
     made = []
     for kind, count, columns in stored_steps(name):
         if kind == "mixtures":
-            made.append(MixtureStep(GaussianMixture(*columns[:3]), GaussianMixture(*columns[3:]), count))
+            made.append(MixturePair(GaussianMixture(*columns[:3]), GaussianMixture(*columns[3:]), count))
         elif kind == "laplace":
-            made.append(LaplaceStep(*(float(column[0]) for column in columns), count))
+            made.append(LaplacePair(*(float(column[0]) for column in columns), count))
         else:
-            made.append(AtomStep(*columns, count))
+            made.append(DiscretePair(*columns, count))
     return made
 
 
 def subsampled(rate, sigma, count):
-    return MixtureStep(GaussianMixture([1 - rate, rate], [0.0, 1.0], sigma), GaussianMixture.single(0.0, sigma), count)
+    return MixturePair(GaussianMixture([1 - rate, rate], [0.0, 1.0], sigma), GaussianMixture.single(0.0, sigma), count)
 
 
 @pytest.mark.parametrize("quantity", ["delta", "tail"])
@@ -62,7 +64,7 @@ MANY = [
 @pytest.mark.parametrize(("rate", "sigma", "count", "backward", "epsilon", "truth"), MANY)
 def test_errors_do_not_grow_with_the_count(rate, sigma, count, backward, epsilon, truth):
     step = subsampled(rate, sigma, count)
-    bounds = contour_bounds([reversed_step(step) if backward else step], np.array([epsilon]))
+    bounds = contour_bounds([step.reversed() if backward else step], np.array([epsilon]))
     assert bounds.lower[0] <= truth <= bounds.upper[0]
     assert bounds.upper[0] - bounds.lower[0] <= 1e-9
 
@@ -78,7 +80,7 @@ def gaussian_log_delta(mu, epsilon):
 @pytest.mark.parametrize("sigma", [0.3, 1.0, 100.0, 1e6])
 @pytest.mark.parametrize("count", [1, 7, 1000, 10**6])
 def test_gaussians_against_their_closed_form(sigma, count):
-    steps = [MixtureStep(GaussianMixture.single(1.0, sigma), GaussianMixture.single(0.0, sigma), count)]
+    steps = [MixturePair(GaussianMixture.single(1.0, sigma), GaussianMixture.single(0.0, sigma), count)]
     with mpmath.workdps(60):
         mu = mpmath.sqrt(count) / mpmath.mpf(sigma)
     centre, spread = float(mu) ** 2 / 2, float(mu)
@@ -95,15 +97,15 @@ def test_gaussians_against_their_closed_form(sigma, count):
 def test_components_that_change_nothing():
     """A mixture whose components are all the same density is that density: nodes must agree with the closed form."""
     for count in (3, 1000):
-        twice = [MixtureStep(GaussianMixture([0.5, 0.5], [1.0, 1.0], 2.0), GaussianMixture.single(0.0, 2.0), count)]
+        twice = [MixturePair(GaussianMixture([0.5, 0.5], [1.0, 1.0], 2.0), GaussianMixture.single(0.0, 2.0), count)]
         tiny = [
-            MixtureStep(GaussianMixture([1.0, 1e-300], [1.0, 3.0], 2.0), GaussianMixture.single(0.0, 2.0), count),
-            MixtureStep(GaussianMixture([1.0, 5e-324], [1.0, 0.5], 2.0), GaussianMixture.single(0.0, 2.0), count),
+            MixturePair(GaussianMixture([1.0, 1e-300], [1.0, 3.0], 2.0), GaussianMixture.single(0.0, 2.0), count),
+            MixturePair(GaussianMixture([1.0, 5e-324], [1.0, 0.5], 2.0), GaussianMixture.single(0.0, 2.0), count),
         ]
         with mpmath.workdps(60):
             mu = mpmath.sqrt(count) / 2
         three = GaussianMixture([0.1, 0.2, 0.7], [1.0, 1.0, 1.0], 2.0)  # a sum of weights less than 1 by 3e-17
-        apart = [MixtureStep(three, GaussianMixture.single(0.0, 2.0), count)]
+        apart = [MixturePair(three, GaussianMixture.single(0.0, 2.0), count)]
         for steps in (twice, tiny[:1], tiny[1:], apart):
             for epsilon in (0.0, 0.3, float(mu) ** 2):
                 bounds = contour_bounds(steps, np.array([epsilon]))
@@ -116,7 +118,7 @@ def test_components_that_change_nothing():
 @pytest.mark.parametrize(("rate", "sigma"), [(0.5, 2.0), (0.9, 30.0), (1e-3, 20.0)])
 def test_one_step_has_its_own_curve(rate, sigma, direction):
     step = subsampled(rate, sigma, 1)
-    step = step if direction == "remove" else reversed_step(step)
+    step = step if direction == "remove" else step.reversed()
     epsilon = np.array([0.0, 0.3, 1.0]) * rate / sigma
     curve = log_hockey_stick_divergence(step.p, step.q, epsilon)
     bounds = contour_bounds([step], epsilon)
@@ -131,7 +133,7 @@ def test_steps_of_one_kind_are_one_step_with_their_count():
     first, second = (contour_bounds(steps, epsilon) for steps in (one, several))
     assert np.all(first.lower <= second.upper)
     assert np.all(second.lower <= first.upper)
-    none = contour_bounds([*one, subsampled(0.3, 1.0, 0), MixtureStep(ONE, ONE, 5), LaplaceStep(1.0, 0.0, 3)], epsilon)
+    none = contour_bounds([*one, subsampled(0.3, 1.0, 0), MixturePair(ONE, ONE, 5), LaplacePair(1.0, 0.0, 3)], epsilon)
     assert np.array_equal(none.value, first.value)
 
 
@@ -164,7 +166,7 @@ def test_more_steps_leak_more():
 def test_far_below_double_precision():
     """log delta near -2000: the bounds narrow and ordered."""
     epsilon = np.array([4.6, 4.7, 4.774])
-    bounds = contour_bounds([reversed_step(subsampled(0.010000000000000009, 1.0, 500))], epsilon)
+    bounds = contour_bounds([subsampled(0.010000000000000009, 1.0, 500).reversed()], epsilon)
     assert np.all(bounds.upper - bounds.lower < 1e-8)
     assert bounds.lower[2] <= -1888.83899461515 <= bounds.upper[2]
     assert np.all(np.diff(bounds.value) < -100.0)
@@ -180,7 +182,7 @@ def test_far_below_double_precision():
 )  # fmt: skip
 def test_just_below_the_largest_loss(rate, sigma, count, missing):
     epsilon = (1.0 - missing) * -count * math.log1p(-rate)
-    step = reversed_step(subsampled(rate, sigma, count))
+    step = subsampled(rate, sigma, count).reversed()
     bounds = contour_bounds([step], np.array([epsilon]))
     further = contour_bounds([step], np.array([epsilon * (1.0 + 1e-3 * missing)]))
     t = -0.9 * (further.value[0] - bounds.value[0]) / (1e-3 * missing * epsilon)
@@ -195,7 +197,7 @@ def test_just_below_the_largest_loss(rate, sigma, count, missing):
 )
 def test_moments_of_bounded_losses(rate, sigma, t):
     """By trapezoidal sums of 40 digits; |m| stays below the bound of all larger frequencies."""
-    step = reversed_step(subsampled(rate, sigma, 1))
+    step = subsampled(rate, sigma, 1).reversed()
     composition = _contour.ContourSums(1)
     sides = [(side.weights, side.means, side.sigmas) for side in (step.p, step.q)]
     composition.add_mixtures(1.0, *sides[0], *sides[1], 0.0, math.fsum([*step.q.weights, -1.0]))
@@ -231,7 +233,7 @@ def test_moments_of_bounded_losses(rate, sigma, t):
 def test_far_components(distance, count, epsilon):
     """Of j samples in the far component and the others in the near one S is normal, but for e^(-distance^2 / 8)."""
     p = GaussianMixture([0.5, 0.5], [0.0, distance], 1.0)
-    bounds = contour_bounds([MixtureStep(p, ONE, count)], np.array([epsilon]))
+    bounds = contour_bounds([MixturePair(p, ONE, count)], np.array([epsilon]))
     with mpmath.workdps(60):
         d, delta = mpmath.mpf(distance), mpmath.mpf(0)
         for j in range(1, count + 1):
@@ -253,10 +255,10 @@ def test_far_components(distance, count, epsilon):
         (subsampled(0.5, 1e-3, 2), 5.0),
         (subsampled(0.5, 1e8, 10), 1e-9),
         (subsampled(0.5, 1.0, 10**12), 1.0),
-        (MixtureStep(GaussianMixture.single(1e5, 1.0), ONE, 3), 2.0),
-        (MixtureStep(GaussianMixture.single(0.0, 1.0), GaussianMixture.single(0.0, 1.0 + 1e-15), 10), 0.0),
-        (LaplaceStep(1.0, 1e-300, 5), 0.0),
-        (AtomStep(np.array([0.5, 0.5]), np.array([0.25, 0.75]), 5), 0.5),
+        (MixturePair(GaussianMixture.single(1e5, 1.0), ONE, 3), 2.0),
+        (MixturePair(GaussianMixture.single(0.0, 1.0), GaussianMixture.single(0.0, 1.0 + 1e-15), 10), 0.0),
+        (LaplacePair(1.0, 1e-300, 5), 0.0),
+        (DiscretePair(np.array([0.5, 0.5]), np.array([0.25, 0.75]), 5), 0.5),
     ],
 )
 def test_extremes_end_with_bounds(step, epsilon):
@@ -298,9 +300,9 @@ def test_atoms_alone_enclose_the_exact_sum():
         math.comb(count, j) * p**j * q ** (count - j) * -math.expm1(epsilon - (2 * j - count) * math.log(p / q))
         for j in range(count + 1) if (2 * j - count) * math.log(p / q) > epsilon
     )  # fmt: skip
-    bounds = contour_bounds([AtomStep(np.array([p, q]), np.array([q, p]), count)], np.array([epsilon]))
+    bounds = contour_bounds([DiscretePair(np.array([p, q]), np.array([q, p]), count)], np.array([epsilon]))
     assert bounds.lower[0] <= math.log(truth) <= bounds.upper[0]
 
 
 def test_infinite_losses_are_left_to_others():
-    assert contour_bounds([AtomStep(np.array([0.5, 0.5]), np.array([0.0, 1.0]), 2)], np.array([1.0])) is None
+    assert contour_bounds([DiscretePair(np.array([0.5, 0.5]), np.array([0.0, 1.0]), 2)], np.array([1.0])) is None

@@ -7,8 +7,8 @@ import pytest
 
 from fastpriv import GaussianMixture, compose, hockey_stick_divergence, renyi_divergence
 from fastpriv.composition.contour import contour_bounds
-from fastpriv.composition.steps import MixtureStep, reversed_step
 from fastpriv.kernels import _contour
+from fastpriv.pairs.mixture_pairs import MixturePair
 from oracles.composition import log_delta_of_mixtures, tilted_nodes
 
 BINOMIAL = [math.comb(20, j) * 0.3**j * 0.7 ** (20 - j) for j in range(21)]
@@ -45,7 +45,7 @@ def kernel(p, q, count=1.0):
 
 def step_of(name, count):
     p, q, _ = PAIRS[name]
-    return MixtureStep(GaussianMixture(*columns(p)), GaussianMixture(*columns(q)), count)
+    return MixturePair(GaussianMixture(*columns(p)), GaussianMixture(*columns(q)), count)
 
 
 def of_tilt(p, q, t, w):
@@ -140,7 +140,7 @@ def test_a_component_twice_is_the_closed_form():
 def test_total_variation_is_the_same_in_both_directions(name, count):
     """At epsilon 0 both directions are the total variation, by tilts of other losses."""
     step = step_of(name, count)
-    first, second = (contour_bounds([s], np.zeros(1)) for s in (step, reversed_step(step)))
+    first, second = (contour_bounds([s], np.zeros(1)) for s in (step, step.reversed()))
     slack = 1e-15 * count  # weights of groups miss 1
     assert first.lower[0] <= second.upper[0] + slack
     assert second.lower[0] <= first.upper[0] + slack
@@ -186,7 +186,7 @@ def test_extreme_pairs_are_bounded_and_end(count):
     ]
     for p, q in pairs:
         for first, second in ((p, q), (q, p)):
-            step = MixtureStep(GaussianMixture(*columns(first)), GaussianMixture(*columns(second)), count)
+            step = MixturePair(GaussianMixture(*columns(first)), GaussianMixture(*columns(second)), count)
             bounds = contour_bounds([step], np.array([0.0, 1.0]))
             if bounds is None:
                 continue

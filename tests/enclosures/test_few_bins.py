@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fastpriv import BallsInBins, BandedMatrixMechanism, GaussianMechanism, RandomAllocation, compose
-from fastpriv.composition import few_bins
+from fastpriv.pairs import few_bins
 from oracles import structured_sampling as oracle
 
 DIRECTIONS = ("forward", "backward")
@@ -18,10 +18,9 @@ NO_BANDS, ONE_BAND, TWO_BANDS = (1.0,), (1.0, 0.5), (1.0, 0.9, 0.3)
 
 
 def curve_of(coefficients, sigma, bins, direction, epochs=1):
-    step = BandedMatrixMechanism(coefficients, sigma, bins, epochs=epochs)._steps().above[0]
-    curve = getattr(step, direction)
-    assert isinstance(curve, few_bins.FewBinsCurve)
-    return curve
+    pair = BandedMatrixMechanism(coefficients, sigma, bins, epochs=epochs)._bounding_pairs().dominating[0]
+    assert isinstance(pair, few_bins.FewBinsPair)
+    return pair if direction == "forward" else pair.reversed()
 
 
 @pytest.mark.few(2)
@@ -100,7 +99,7 @@ def test_coarse_lattices_have_wide_bounds_that_hold(monkeypatch, nats):
         assert truth.upper[0] < found.upper[0], (coefficients, sigma, bins, direction)
         assert "disagree" not in found.method
         if nats >= 6.0:
-            assert found.width[0] < 20.0 * math.exp(-nats)
+            assert found.upper[0] - found.lower[0] < 20.0 * math.exp(-nats)
 
 
 @pytest.mark.parametrize(("row", "epochs"), [((1, 2), 1), ((3, 1), 5), ((2, 2, 1), 2), ((1,), 1)])
@@ -174,17 +173,17 @@ def test_a_composition_is_between_what_its_bounds_were():
 def test_bounds_of_allocations_where_the_lattice_is_too_large(monkeypatch):
     for direction in DIRECTIONS:
         curve = curve_of(ONE_BAND, 2.0, 4, direction)
-        truth = curve(np.array([0.5, 40.0]))
+        truth = curve.curve(np.array([0.5, 40.0]))
         monkeypatch.setattr(few_bins, "_MAX_VALUES", 10)
-        found = curve(np.array([0.5, 40.0]))
+        found = curve.curve(np.array([0.5, 40.0]))
         monkeypatch.undo()
         assert "closed-form bounds where it has too many points; bounds of allocations" in found.method
         assert (found.lower <= truth.lower).all()
         assert (truth.upper <= found.upper).all()
         assert found.upper[0] < 10.0 * found.lower[0]
-        many = curve(np.linspace(0.0, 2.0, 40))
+        many = curve.curve(np.linspace(0.0, 2.0, 40))
         assert "trapezoidal" not in many.method
-        assert (many.lower <= curve(np.linspace(0.0, 2.0, 40)[:16]).upper[0]).all()
+        assert (many.lower <= curve.curve(np.linspace(0.0, 2.0, 40)[:16]).upper[0]).all()
 
 
 def test_bounds_that_disagree_are_widened(monkeypatch):

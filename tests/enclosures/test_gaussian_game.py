@@ -302,7 +302,7 @@ def test_bad_signals(call):
     with pytest.raises(DomainError, match=r"signal must be positive semidefinite; got 2\.0 at index"):
         call([[1.0, 2.0], [2.0, 1.0]], np.eye(2))
     three = np.full((3, 3), -0.9) + 1.9 * np.eye(3)
-    with pytest.raises(DomainError, match=r"signal must be positive semidefinite; got -0\.\d+ \(1 of 1 entries"):
+    with pytest.raises(DomainError, match=r"signal must be positive semidefinite; got -0\.\d+\. Shown is"):
         call(three, np.eye(3))
     with pytest.raises(DomainError, match="signal must be at least 0 on its diagonal"):
         call([[1.0, 0.0], [0.0, -1.0]], np.eye(2))

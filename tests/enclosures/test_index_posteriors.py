@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fastpriv import IndexLikelihood, posterior
-from fastpriv.posteriors.index_evaluation import checked_bound
+from fastpriv.posteriors.index_functions import checked_bound
 
 QUANTITIES = (
     "log_evidence", "entropy", "kl", "js", "max_log_ratio", "min_log_ratio", "vulnerability", "xi", "abp",

@@ -9,7 +9,7 @@ from mpmath import exp, log, mp, mpf, quad
 from fastpriv.base.quadrature_rules import gauss_legendre
 from fastpriv.composition.contour import contour_bounds
 from fastpriv.composition.laplace_sums import laplace_bounds
-from fastpriv.composition.steps import LaplaceStep
+from fastpriv.pairs.laplace_pairs import LaplacePair
 
 
 def one_release(a, epsilon):
@@ -40,7 +40,7 @@ def test_integrals_over_one_release_after_the_other(scale, shift, count, digits)
     epsilon = a * count * (np.array([0.0, 0.123, 0.5, 0.77, 0.99]) if count < 3 else np.array([0.123, 0.77]))
     with mp.workdps(digits):
         truths = [log(releases(mpf(shift) / mpf(scale), count, mpf(e))) for e in epsilon]
-    found = laplace_bounds([LaplaceStep(scale, shift, count)], epsilon)
+    found = laplace_bounds([LaplacePair(scale, shift, count)], epsilon)
     slack = 0.0 if count < 3 else 1e-9
     for truth, low, high in zip(truths, found.lower, found.upper, strict=True):
         assert low - slack <= truth <= high + slack
@@ -48,7 +48,7 @@ def test_integrals_over_one_release_after_the_other(scale, shift, count, digits)
 
 
 def test_the_largest_loss_ends_the_curve():
-    found = laplace_bounds([LaplaceStep(2.0, 1.0, 4)], np.array([1.999, 2.0 + 1e-12, 7.0]))
+    found = laplace_bounds([LaplacePair(2.0, 1.0, 4)], np.array([1.999, 2.0 + 1e-12, 7.0]))
     assert found.lower[0] > -math.inf
     assert (found.upper[1:] == -math.inf).all()
 
@@ -58,11 +58,11 @@ def test_twenty_releases():
     epsilon = np.array([0.06, 0.3, 0.8, 1.5, 1.9])
     truth = np.array([-1.889044453167465751640, -2.588216045384530361295, -4.832360804058712745774,
                       -10.21850291960613557466, -15.75438000063546744308])  # fmt: skip
-    found = laplace_bounds([LaplaceStep(10.0, 1.0, 20)], epsilon)
+    found = laplace_bounds([LaplacePair(10.0, 1.0, 20)], epsilon)
     assert (found.lower <= truth).all()
     assert (truth <= found.upper).all()
     assert (found.upper - found.lower <= 5e-13).all()
-    parts = laplace_bounds([LaplaceStep(10.0, 1.0, 13), LaplaceStep(10.0, 1.0, 7)], epsilon)
+    parts = laplace_bounds([LaplacePair(10.0, 1.0, 13), LaplacePair(10.0, 1.0, 7)], epsilon)
     assert (parts.value == found.value).all()
 
 
@@ -71,7 +71,7 @@ def test_twenty_releases():
     (100.0, 7000, [0.5, 6.0, 14.0]), (10.0, 1000, [4.0, 9.0, 16.0]), (1.0, 200, [43.0, 74.0, 110.0]),
 ])  # fmt: skip
 def test_many_releases_agree_with_sums_along_a_contour(scale, count, epsilon, quantity):
-    steps, epsilon = [LaplaceStep(scale, 1.0, count)], np.array(epsilon)
+    steps, epsilon = [LaplacePair(scale, 1.0, count)], np.array(epsilon)
     found, other = laplace_bounds(steps, epsilon, quantity), contour_bounds(steps, epsilon, quantity)
     assert (found.lower <= other.upper).all()
     assert (other.lower <= found.upper).all()
@@ -90,7 +90,7 @@ def test_nodes_of_gauss_and_legendre(count):
 
 
 def test_the_tail_is_the_derivative():
-    step, h = LaplaceStep(1.0, 0.75, 9), 1e-5
+    step, h = LaplacePair(1.0, 0.75, 9), 1e-5
     epsilon = np.array([0.4, 1.1, 3.3, 5.9])
     ahead, behind = (np.exp(laplace_bounds([step], epsilon + e).value) for e in (h, -h))
     tail = laplace_bounds([step], epsilon, "tail")
@@ -100,9 +100,9 @@ def test_the_tail_is_the_derivative():
 
 def test_what_is_left_to_others():
     epsilon = np.array([1.0])
-    assert laplace_bounds([LaplaceStep(1.0, 1.0, 4001)], epsilon) is None
-    assert laplace_bounds([LaplaceStep(1e9, 1.0, 10**14)], epsilon) is None
-    assert laplace_bounds([LaplaceStep(1.0, 1.0, 0)], epsilon) is None
-    assert laplace_bounds([LaplaceStep(1.0, 1.0, 1), LaplaceStep(1.0, 2.0, 1)], epsilon) is None
-    assert laplace_bounds([LaplaceStep(1.0, 40.0, 2)], epsilon) is None
-    assert laplace_bounds([LaplaceStep(1.0, 5.0, 300)], np.array([100.0])) is None
+    assert laplace_bounds([LaplacePair(1.0, 1.0, 4001)], epsilon) is None
+    assert laplace_bounds([LaplacePair(1e9, 1.0, 10**14)], epsilon) is None
+    assert laplace_bounds([LaplacePair(1.0, 1.0, 0)], epsilon) is None
+    assert laplace_bounds([LaplacePair(1.0, 1.0, 1), LaplacePair(1.0, 2.0, 1)], epsilon) is None
+    assert laplace_bounds([LaplacePair(1.0, 40.0, 2)], epsilon) is None
+    assert laplace_bounds([LaplacePair(1.0, 5.0, 300)], np.array([100.0])) is None

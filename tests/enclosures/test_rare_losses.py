@@ -8,7 +8,7 @@ import pytest
 from fastpriv import GaussianMixture
 from fastpriv.composition.common_grids import grid_bounds
 from fastpriv.composition.contour import _composition, contour_bounds
-from fastpriv.composition.steps import MixtureStep
+from fastpriv.pairs.mixture_pairs import MixturePair
 from oracles.jumps import log_delta
 
 # epsilon, (q, sigma, count) of the steps, log delta by ``python tests/oracles/jumps.py``, true to about 1e-12
@@ -37,7 +37,7 @@ def steps_of(parts):
     steps = []
     for q, sigma, count in parts:
         p = GaussianMixture([1.0 - q, q], [0.0, 1.0], sigma) if q < 1.0 else GaussianMixture.single(1.0, sigma)
-        steps.append(MixtureStep(p, GaussianMixture.single(0.0, sigma), count))
+        steps.append(MixturePair(p, GaussianMixture.single(0.0, sigma), count))
     return steps
 
 

@@ -17,9 +17,9 @@ FAR = GaussianMixture([0.5, 0.5], [0.0, 1e6], 1.0)
 @pytest.mark.parametrize(
     ("sigma", "rate", "count"), [(1.0, 0.01, 1000), (2.0, 0.3, 30), (5.0, 1e-3, 10**6), (0.7, 0.9, 2)]
 )
-@pytest.mark.parametrize("side", ["forward_steps", "backward_steps"])
+@pytest.mark.parametrize("side", ["forward_pairs", "backward_pairs"])
 def test_sums_along_contours_are_between(sigma, rate, count, side):
-    steps = getattr(compose(PoissonSampledGaussian(sigma, rate), count), side).above
+    steps = getattr(compose(PoissonSampledGaussian(sigma, rate), count), side).dominating
     epsilon = np.array([0.0, 0.03, 0.4, 1.3, 6.0])
     epsilon = epsilon[epsilon < 0.9 * -count * math.log1p(-rate)]
     exact, simple = contour_bounds(steps, epsilon), simple_bounds(steps, epsilon)
@@ -97,7 +97,7 @@ def test_just_below_the_largest_loss(share):
 
 
 def test_other_steps_have_no_simple_bounds():
-    steps = compose(LaplaceMechanism(1.0), 3).forward_steps.above
+    steps = compose(LaplaceMechanism(1.0), 3).forward_pairs.dominating
     assert simple_bounds(steps, np.array([1.0])) is None
 
 

@@ -11,7 +11,7 @@ from fastpriv.base.quadrature_rules import gauss_legendre
 from fastpriv.composition import engines
 from fastpriv.composition.contour import contour_bounds
 from fastpriv.composition.many_sampled_gaussians import small_rate_bounds
-from fastpriv.composition.two_sampled_gaussians import sampled_pair, two_release_bounds
+from fastpriv.composition.two_sampled_gaussians import two_release_bounds
 from oracles.composition import two_sampled_releases
 from oracles.jumps import log_delta
 
@@ -46,7 +46,7 @@ ORACLE_ERROR = 3e-12
 
 def steps_of(pairs, direction="forward"):
     both = compose([PoissonSampledGaussian(sigma, rate) for sigma, rate, _ in pairs], [count for *_, count in pairs])
-    return (both.forward_steps if direction == "forward" else both.backward_steps).above
+    return (both.forward_pairs if direction == "forward" else both.backward_pairs).dominating
 
 
 def released(first, second, epsilon, direction):
@@ -129,13 +129,13 @@ def test_other_contours_overlap(sigma, rate, count, direction):
 
 
 def test_other_steps_are_left_to_others():
-    assert sampled_pair(steps_of([(1.0, 0.01, 1)])[0]).rate == 0.01
-    group = compose(PoissonSampledGaussian(1.0, 0.01, group_size=2)).forward_steps.above[0]
+    assert steps_of([(1.0, 0.01, 1)])[0].sampled_gaussian.rate == 0.01
+    group = compose(PoissonSampledGaussian(1.0, 0.01, group_size=2)).forward_pairs.dominating[0]
     rounded = compose((GaussianMixture([0.9, 0.1 + 1e-16], [0.0, 1.0], 1.0), GaussianMixture.single(0.0, 1.0)))
     exact = compose((GaussianMixture([0.25, 0.75], [1.0, 0.0], 1.0), GaussianMixture.single(0.0, 1.0)))
-    assert sampled_pair(group) is None
-    assert sampled_pair(rounded.forward_steps.above[0]) is None
-    assert sampled_pair(exact.forward_steps.above[0]).rate == 0.25
+    assert group.sampled_gaussian is None
+    assert rounded.forward_pairs.dominating[0].sampled_gaussian is None
+    assert exact.forward_pairs.dominating[0].sampled_gaussian.rate == 0.25
     mixed = (*steps_of([(1.0, 1e-4, 1)]), *steps_of([(1.0, 1e-4, 1)], "backward"))
     assert two_release_bounds(mixed, np.zeros(1)) is None
     assert small_rate_bounds(mixed, np.zeros(1)) is None
@@ -155,7 +155,7 @@ def test_bounds_do_not_depend_on_other_epsilons(pairs, direction):
 
 def compose_steps(pairs, direction):
     both = compose([PoissonSampledGaussian(sigma, rate) for sigma, rate, _ in pairs], [count for *_, count in pairs])
-    return both.forward_steps if direction == "forward" else both.backward_steps
+    return both.forward_pairs if direction == "forward" else both.backward_pairs
 
 
 def test_negative_epsilons_and_the_largest_loss():

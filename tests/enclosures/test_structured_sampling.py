@@ -18,14 +18,14 @@ from fastpriv import (
     RandomAllocation,
     compose,
 )  # fmt: skip
-from fastpriv.composition.log_normal_sums import (
+from fastpriv.pairs.allocations import IMPROVED_DELTAS, AllocationPair
+from fastpriv.pairs.log_normal_sums import (
     SumBounds,
     _AtomicLaw,
     _LawsOfSum,
     log_normal_sum,
     log_normal_sum_near,
 )
-from fastpriv.composition.random_allocation import IMPROVED_DELTAS, AllocationCurve
 from oracles import structured_sampling as oracle
 
 DIRECTIONS = ("forward", "backward")
@@ -56,7 +56,7 @@ def test_two_and_three_steps(scale, steps, epsilon):
         truth = (math.exp(oracle.bins_log_delta(gram, epsilon, direction == "backward", *lattice)) if steps == 2
                  else oracle.bins_delta(gram, epsilon, direction == "backward", *lattice))  # fmt: skip
         found = RandomAllocation(1.0 / scale, steps).delta(epsilon, direction=direction)
-        law = AllocationCurve(scale, steps, direction == "backward", IMPROVED_DELTAS)(np.array([epsilon]))
+        law = AllocationPair(scale, steps, direction == "backward", IMPROVED_DELTAS, 1).curve(np.array([epsilon]))
         for bounds, width in ((found, 1e-10), (law, 0.01)):
             assert bounds.lower <= truth * (1 + 1e-12), (direction, truth, bounds)
             assert truth * (1 - 1e-12) <= bounds.upper, (direction, truth, bounds)
@@ -163,7 +163,7 @@ def test_epochs_of_one_step_are_gaussian():
 
 def test_epochs_are_steps_of_a_composition():
     once, twice = RandomAllocation(1.0, 20), RandomAllocation(1.0, 20, epochs=2)
-    assert compose(once, 2).forward_steps == compose(twice).forward_steps
+    assert compose(once, 2).forward_pairs == compose(twice).forward_pairs
 
 
 @pytest.mark.slow

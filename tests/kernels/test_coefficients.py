@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 HEADERS = "".join(
     (ROOT / "csrc" / name).read_text()
-    for name in ("special/fp_elementary.h", "special/fp_erfc.h", "posterior/fp_posterior.h")
+    for name in ("special/fp_elementary.h", "special/fp_erfc.h", "posterior/fp_posterior.h", "gauss/fp_gauss.h")
 )
 
 
@@ -22,7 +22,11 @@ def fits():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", ["exp_tail", "log_tail", "erfcx_table", "mills_table", "tanh_tail", "atanh_tail", "divergence_tail"]
+    "name",
+    [
+        "exp_tail", "log_tail", "erfcx_table", "mills_series", "mills_table", "tanh_tail", "atanh_tail",
+        "divergence_tail",
+    ],
 )
 def test_table(name):
     fitted, worst = fits()[name]()

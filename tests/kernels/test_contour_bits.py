@@ -8,16 +8,18 @@ SCRIPT = """
 import numpy as np
 from fastpriv import GaussianMixture
 from fastpriv.composition.contour import contour_bounds
-from fastpriv.composition.steps import AtomStep, LaplaceStep, MixtureStep, reversed_step
+from fastpriv.pairs.discrete_pairs import DiscretePair
+from fastpriv.pairs.laplace_pairs import LaplacePair
+from fastpriv.pairs.mixture_pairs import MixturePair
 
 noise = GaussianMixture.single(0.0, 1.5)
-group = MixtureStep(GaussianMixture([0.81, 0.18, 0.01], [0.0, 1.0, 2.0], 1.5), noise, 300)
-several = MixtureStep(GaussianMixture([0.9, 0.1], [0.0, 1.0], [1.5, 1.6]), noise, 30)
-others = [LaplaceStep(20.0, 1.0, 50), AtomStep(np.array([0.5, 0.5]), np.array([0.45, 0.55]), 9)]
-normal = MixtureStep(GaussianMixture.single(0.0, 8.0), GaussianMixture.single(1.0, 8.1), 20)
-rare = MixtureStep(GaussianMixture([0.9999, 0.0001], [0.0, 1.0], 1.0), GaussianMixture.single(0.0, 1.0), 30)
+group = MixturePair(GaussianMixture([0.81, 0.18, 0.01], [0.0, 1.0, 2.0], 1.5), noise, 300)
+several = MixturePair(GaussianMixture([0.9, 0.1], [0.0, 1.0], [1.5, 1.6]), noise, 30)
+others = [LaplacePair(20.0, 1.0, 50), DiscretePair(np.array([0.5, 0.5]), np.array([0.45, 0.55]), 9)]
+normal = MixturePair(GaussianMixture.single(0.0, 8.0), GaussianMixture.single(1.0, 8.1), 20)
+rare = MixturePair(GaussianMixture([0.9999, 0.0001], [0.0, 1.0], 1.0), GaussianMixture.single(0.0, 1.0), 30)
 epsilon = np.array([0.0, 0.7, 2.0, 9.0])
-for steps in ([group], [reversed_step(group)], [group, normal, *others], [reversed_step(several)], [rare]):
+for steps in ([group], [group.reversed()], [group, normal, *others], [several.reversed()], [rare]):
     for quantity in ("delta", "tail"):
         bounds = contour_bounds(steps, epsilon, quantity)
         for k in range(4):

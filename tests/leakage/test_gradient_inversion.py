@@ -141,20 +141,13 @@ def test_batches_of_other_models(model):
     assert found.objective < 1e-14
 
 
-@pytest.mark.parametrize("options", [
-    {"share": "weights"},
-    {"batch": "poisson", "sampling_rate": 0.05},
-    {"local_steps": 4, "learning_rate": 0.1},
-    {"local_steps": 3, "learning_rate": 0.1, "share": "weights", "protection": Protection(clip_example=0.5)},
-    {"protection": Protection(clip_example=0.3)},
-    {"batch": "poisson", "sampling_rate": 0.05, "local_steps": 2, "learning_rate": 0.1},
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize("options", [{"share": "weights"}, {"batch": "poisson", "sampling_rate": 0.05}], ids=str)
 def test_what_is_shared_in_other_ways(options):
     misses = []
     for seed in range(5):
         updates = updates_of(SOFTMAX, rng=seed, **options)
         members = updates.batches[0]
-        found = GradientMatching(corrections=25).reconstruct(updates, rng=seed)
+        found = GradientMatching().reconstruct(updates, rng=seed)
         assert found.records.shape == (len(members), 12)
         if len(members):
             assert np.array_equal(np.sort(found.labels), np.sort(LABELS[members]))
@@ -162,16 +155,27 @@ def test_what_is_shared_in_other_ways(options):
     assert np.median(misses) < 1e-2
 
 
-def test_simulated_steps_are_better_than_none():
-    updates = updates_of(SOFTMAX, local_steps=4, learning_rate=0.3)
-    misses = [distance(GradientMatching(corrections=k).reconstruct(updates, rng=1).records, POOL[updates.batches[0]])
-              for k in (0, 20)]  # fmt: skip
-    assert misses[1] < 0.1 * misses[0]
+@pytest.mark.parametrize("options", [
+    {"local_steps": 4, "learning_rate": 0.1}, {"local_steps": 3, "learning_rate": 0.1, "share": "weights"},
+    {"protection": Protection(clip_example=0.3)},
+], ids=str)  # fmt: skip
+def test_steps_and_clipped_gradients_are_taken_for_a_gradient(options):
+    misses, guesses = [], []
+    for seed in range(5):
+        updates = updates_of(SOFTMAX, rng=seed, **options)
+        truth = POOL[updates.batches[0]]
+        found = GradientMatching().reconstruct(updates, rng=seed)
+        assert found.records.shape == truth.shape
+        assert np.all((found.records >= 0.0) & (found.records <= 1.0))
+        misses.append(distance(found.records, truth))
+        guesses.append(distance(np.full((3, 12), 0.5), truth))
+    if "local_steps" in options:  # clipped gradients lead to other records
+        assert np.median(misses) < 0.5 * np.median(guesses)
 
 
 @pytest.mark.parametrize("protection", [
     Protection(noise="gaussian", scale=0.003), Protection(noise="laplace", scale=0.002), Protection(levels=256),
-    Protection(keep_fraction=0.7), Protection.dp_sgd(2.0, 0.003, 3),
+    Protection(keep_fraction=0.7), Protection.dp_sgd(10.0, 0.0006, 3),
 ], ids=lambda one: one.label)  # fmt: skip
 def test_noise(protection):
     errors = {"attack": [], "with public records": [], "guess": []}
@@ -228,13 +232,11 @@ def test_empty_batches_and_zero_gradients():
 def test_what_an_attacker_sees():
     plain = observed_round(updates_of(SOFTMAX))
     assert plain.variance == 0.0
-    assert not plain.simulated
     assert plain.weights is plain.before
     laplace = observed_round(updates_of(SOFTMAX, protection=Protection(noise="laplace", scale=0.5)))
     assert laplace.variance == 0.5
     steps = updates_of(SOFTMAX, local_steps=4, protection=Protection.dp_sgd(1.0, 3.0, 3))
     assert observed_round(steps).variance == pytest.approx(0.25)
-    assert observed_round(steps).simulated
     np.testing.assert_allclose(observed_round(steps).weights, (steps.before[0] + steps.weights) / 2, atol=1e-12)
     foreign = updates_of(Foreign(), local_steps=3, protection=Protection(clip_example=0.2))
     members = foreign.batches[0]
@@ -281,14 +283,13 @@ for model in (SoftmaxRegression(12, 6), MultilayerPerceptron(12, (9,), 6)):
     for noise in (None, Protection(noise="gaussian", scale=0.01), Protection(clip_example=0.2)):
         training = Training(model, learning_rate=0.1, batch_size=2, protection=noise, local_steps=2)
         updates = training.run(records, labels, rng=3)
-        found = GradientMatching(restarts=2, max_evaluations=50, corrections=2).reconstruct(updates, rng=1)
+        found = GradientMatching(restarts=2, max_evaluations=50).reconstruct(updates, rng=1)
         print(found.records.tobytes().hex(), found.labels, found.objective.hex())
         print(PoolPursuit(records, labels).reconstruct(updates).objective.hex())
-        print(GradientProductAttack("cosine").scores(updates, records, labels).tobytes().hex())
 """
 
 
 @pytest.mark.few(1)
 @each_wider_variant
 def test_same_bits(variant):
-    check_same_lines(SCRIPT, 18, variant)
+    check_same_lines(SCRIPT, 12, variant)

@@ -13,9 +13,8 @@ from fastpriv.base.errors import DomainError, NotConvergedError, ShapeError
 from fastpriv.cli.leakage import _table
 from fastpriv.studies.leakage import MultilayerPerceptron, Protection, SoftmaxRegression, leakage_study
 from fastpriv.studies.leakage.leakage_pages import leakage_page
-from fastpriv.studies.leakage.leakage_studies import _total_variation
+from fastpriv.studies.leakage.leakage_studies import _total_variation, guessing_remark
 from fastpriv.studies.leakage.record_files import labelled_records
-from fastpriv.studies.leakage.study_results import guessing_remark
 from leakage.attacks_that_know import BATCH, LABELS, POOL, RECORDS, Everything, Guesses, HalfOfThem, WrongOnes
 
 MODEL = SoftmaxRegression(5, 3)
@@ -151,12 +150,11 @@ def test_the_same_bits_on_every_engine_and_after_interruptions(tmp_path):
 
 
 def test_table_and_files():
-    found = study(utility_rounds=5)
+    found = study()
     assert len(found.rows()) == 4
     assert len(found.rows()[0]) == len(found.columns())
     frame = found.to_frame()
     assert frame["exact_c1"].notna().tolist() == [True, True, True, False]
-    assert frame["accuracy"].between(0, 1).all()
     table = json.loads("".join(found.json_pieces()))
     assert table["table"][1]["protection"] == "little"
     assert table["settings"]["n_models"] == 3

@@ -1,6 +1,8 @@
 """Each counterexample violates the printed statement and satisfies the right form, by sums in 50 digits."""
 
+import doctest
 from itertools import product
+from pathlib import Path
 
 import pytest
 from mpmath import mp, mpf
@@ -130,3 +132,10 @@ def test_the_table():
     assert "right: " in repr(STATEMENTS)
     with pytest.raises(DomainError, match=r"^name must be one of 'Lemma 3'.*; got 'Lemma 4'\. Take one of them\.$"):
         STATEMENTS["Lemma 4"]
+
+
+def test_the_examples_of_the_documentation():
+    path = Path(__file__).parents[2] / "docs" / "membership.md"
+    result = doctest.testfile(str(path), module_relative=False, optionflags=doctest.ELLIPSIS)
+    assert result.attempted > 10
+    assert not result.failed

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from fastpriv.base.errors import DomainError
 from fastpriv.studies.membership import (
     BernoulliMembership,
     CombinedReleases,
@@ -12,10 +11,10 @@ from fastpriv.studies.membership import (
     GaussianNoise,
     LaplaceNoise,
     LInfinityNoise,
-    LMMSEAttacker,
     NoNoise,
     Panel,
 )
+from fastpriv.studies.membership.linear_estimate import linear_estimates
 
 PEOPLE = 7
 MEMBERS = (np.arange(1, 2**PEOPLE)[:, None] >> np.arange(PEOPLE)) & 1 == 1
@@ -46,23 +45,15 @@ def test_against_moments(prior, noise):
     first = FrequencyRelease(Panel(rng.integers(0, 2, (PEOPLE, 9))), prior, noise)
     second = FrequencyRelease(Panel(rng.integers(0, 2, (PEOPLE, 4))), prior, LaplaceNoise(0.3))
     released = first.simulate(5, rng=2).released
-    assert np.allclose(LMMSEAttacker(first).scores(released), by_moments([first], [released]), rtol=0, atol=1e-10)
-    both = CombinedReleases([first, second])
-    parts = both.simulate(5, rng=3).released
-    assert np.allclose(LMMSEAttacker(both).scores(parts), by_moments([first, second], parts), rtol=0, atol=1e-10)
+    assert np.allclose(linear_estimates([first], [released]), by_moments([first], [released]), rtol=0, atol=1e-10)
+    both = [first, second]
+    parts = CombinedReleases(both).simulate(5, rng=3).released
+    assert np.allclose(linear_estimates(both, parts), by_moments(both, parts), rtol=0, atol=1e-10)
 
 
-def test_without_noise_and_in_one_piece():
-    rng = np.random.default_rng(4)
-    model = FrequencyRelease(Panel(np.vstack([np.eye(5, dtype=int)])), FixedSizeMembership(2), NoNoise())
-    simulated = model.simulate(20, rng=rng)
-    attacker = LMMSEAttacker(model)
-    assert np.allclose(attacker.scores(simulated.released), simulated.membership, atol=1e-6)
-    assert np.array_equal(attacker.claims(simulated.released), simulated.membership)
-    assert np.array_equal(attacker.decision_function(simulated.released), attacker.scores(simulated.released))
-    assert repr(attacker).startswith("LMMSEAttacker(")
+def test_without_noise_and_of_one_person():
+    model = FrequencyRelease(Panel(np.eye(5, dtype=int)), FixedSizeMembership(2), NoNoise())
+    simulated = model.simulate(20, rng=4)
+    assert np.allclose(linear_estimates([model], [simulated.released]), simulated.membership, atol=1e-6)
     alone = FrequencyRelease(Panel([[1, 0]]), BernoulliMembership(0.3), GaussianNoise(0.1))
-    assert np.allclose(LMMSEAttacker(alone).scores([0.3, 0.1]), 1.0)
-    assert np.allclose(LMMSEAttacker(FrequencyRelease(Panel([[1]]), FixedSizeMembership(1))).scores([1.0]), 1.0)
-    with pytest.raises(DomainError, match="gamma must be strictly between 0 and 1"):
-        attacker.claims(simulated.released, 0.0)
+    assert np.allclose(linear_estimates([alone], [np.array([[0.3, 0.1]])]), 1.0)

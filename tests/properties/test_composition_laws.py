@@ -160,7 +160,7 @@ class TestSums:
         assert hash(nested) == hash(flat)
         assert nested.count == halves.count == 3 * (a + b)
         assert compose([first, first], [a, b]) == compose(first, a + b)
-        assert compose([first, second], [a, 0]).forward_steps == compose(first, a).forward_steps
+        assert compose([first, second], [a, 0]).forward_pairs == compose(first, a).forward_pairs
         assert meet(halves.delta(LEVELS[3:]), flat.delta(LEVELS[3:]))
 
     @FEW
@@ -223,7 +223,7 @@ class TestRisk:
         found = risk.bayes_risk(composition, None, prior)
         odds = math.log(prior / (1.0 - prior))  # prior of P: 1 - risk / (1 - prior) and delta of Q against P are dual
         assert found.lower <= min(prior, 1.0 - prior) * (1 + 1e-15)
-        if composition.ordered or composition.forward_steps == composition.backward_steps:
+        if composition.ordered or composition.forward_pairs == composition.backward_pairs:
             truth = composition.delta(-odds, direction="forward")
             assert found.lower <= prior * (1.0 - truth.lower) + 1e-14
             assert found.upper >= prior * (1.0 - truth.upper) - 1e-14
@@ -242,7 +242,7 @@ class TestRisk:
         assert (beta.lower[1:-1] <= 0.5 * (beta.upper[:-2] + beta.upper[2:]) + 1e-13).all()
         assert (beta.lower[1:] <= beta.upper[:-1]).all()
         assert (beta.lower <= 1.0 - alpha + 1e-15).all()
-        if composition.ordered or composition.forward_steps == composition.backward_steps:
+        if composition.ordered or composition.forward_pairs == composition.backward_pairs:
             power, level = composition.tail_probabilities(LEVELS)
             at = risk.trade_off_curve(composition.reversed, None, level.upper).beta  # level under Q, errors under P
             assert (at.lower <= 1.0 - power.lower + 1e-13).all()

@@ -15,7 +15,7 @@ from fastpriv import BackendMissingError, DomainError, Pmf, ShapeError, calibrat
 from fastpriv.base import grids
 from fastpriv.base.numerics import rounded_up
 from fastpriv.mechanisms.gaussian import GaussianMechanism
-from fastpriv.studies.assessment import assess, default_grids, quantities
+from fastpriv.studies.assessment import assess, quantities
 from fastpriv.studies.assessment.result import COLUMNS
 
 NAMES = [f"assessment.{kind}" for kind in ("csv", "parquet", "json", "png", "html")]
@@ -124,12 +124,12 @@ def test_faults_in_grids_are_named(text, message):
 
 
 def test_the_default_grids_are_round_and_increasing():
-    assert default_grids.default_sigma(13.6).tolist()[:4] == [1.5, 2.0, 3.0, 5.0]
+    assert assess.default_sigma(13.6).tolist()[:4] == [1.5, 2.0, 3.0, 5.0]
     for scale in (1e-6, 0.1, 1.0, 1e9):
-        sigma = default_grids.default_sigma(scale)
+        sigma = assess.default_sigma(scale)
         assert sigma[0] >= 0.08 * scale
         assert sigma[-1] >= 80 * scale
-    epsilon = default_grids.default_epsilon()
+    epsilon = assess.default_epsilon()
     assert {0.01, 0.1, 1.0, 10.0, 100.0} <= set(epsilon.tolist())
 
 

@@ -23,7 +23,7 @@ from fastpriv import (
 from fastpriv.base.store import ResultStore
 from fastpriv.cli import main
 from fastpriv.studies.assessment import assess, quantities
-from fastpriv.studies.assessment.default_grids import default_level
+from fastpriv.studies.assessment.assess import default_level
 from fastpriv.studies.assessment.families import FAMILIES
 from fastpriv.studies.assessment.secret import secret_distribution
 

@@ -17,7 +17,7 @@ import pytest
 
 import fastpriv
 from fastpriv import Channel, DomainError, Pmf
-from fastpriv.studies.assessment.checkpoint import Checkpoint
+from fastpriv.studies.assessment.checkpoint import Checkpoint, open_store
 from fastpriv.studies.assessment.quantities import QuantityGrid
 
 HOME = str(Path(fastpriv.__file__).parents[1])
@@ -40,7 +40,7 @@ def block(rows):
 
 
 def opened(parent, *settings, resume=True):
-    return Checkpoint.open(parent, settings or ("gaussian", np.array([1.0, 2.0])), resume=resume)
+    return Checkpoint(open_store(parent, settings or ("gaussian", np.array([1.0, 2.0])), resume=resume))
 
 
 @pytest.fixture

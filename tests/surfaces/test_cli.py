@@ -131,7 +131,7 @@ BAD = [
     (["--bins", "auto"], "--bins must be a whole number or exact; got 'auto'. Leave it out to release the values"),
     (["--bins", "0"], "bins must be an integer of at least 2"),
     (["--mechanism", "none"], "mechanism must be one of gaussian, rr, oue"),
-    (["--sensitivity", "wide"], "--sensitivity must be a number; got 'wide'"),
+    (["--sensitivity", "wide"], "argument --sensitivity: invalid float value: 'wide'"),
     (["--sensitivity", "1"], "sensitivity must be finite and at least the range of the values"),
     (["--format", "xls"], "--format must be of csv, parquet, json, html or none; got 'xls'"),
     (["--column", "sex"], "education, occupation, native-country; got 'sex'"),

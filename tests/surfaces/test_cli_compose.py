@@ -208,7 +208,7 @@ def test_pictures(tmp_path, capsys):
         ("--largest-count --sigma 1 --count 2 --epsilon 1 --delta 0.1", "--count must be left out with"),
         ("two.csv --largest-count --epsilon 1 --delta 0.1", "--largest-count must have one step; got others"),
         ("two.csv --sigma 1 --epsilon 1", "--sigma must be left out where FILE is given; got 1.0"),
-        ("none.json --rate 1 --epsilon 1", "--rate must be left out for a list of events; got it with 'none.json'"),
+        ("none.json --rate 1 --epsilon 1", "--rate must be left out where FILE is given; got 1.0"),
         ("two.csv --relation replace_one --epsilon 1", "--relation must be left out where FILE has no events"),
         ("none.csv --epsilon 1", "none.csv must be readable or writable; got: No such file"),
     ],

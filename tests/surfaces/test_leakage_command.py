@@ -20,10 +20,8 @@ from fastpriv.studies.leakage import (
     Reconstruction,
     SoftmaxRegression,
     leakage_study,
-    leakage_tasks,
 )
-from fastpriv.studies.leakage.leakage_figures import reconstruction_figure
-from fastpriv.studies.leakage.leakage_pages import leakage_page
+from fastpriv.studies.leakage.leakage_pages import leakage_page, reconstruction_figure
 from fastpriv.studies.leakage.record_files import labelled_records, read_records
 
 RNG = np.random.default_rng(3)
@@ -46,7 +44,7 @@ def study():
             "b": Protection(noise="gaussian", scale=0.3), "few": Protection(keep_fraction=0.2)}  # fmt: skip
     data = labelled_records(PICTURES, LABELS, source="made up")
     found = leakage_study(SoftmaxRegression(9, 4), data.records, data.labels, grid, pool=12, batch=2, n_models=2,
-                          n_attacks=2, utility_rounds=2, rng=1, n_jobs=1)  # fmt: skip
+                          n_attacks=2, rng=1, n_jobs=1)  # fmt: skip
     return found, data
 
 
@@ -100,12 +98,11 @@ def test_models_and_attacks(pictures, capsys, words):
 def test_the_table_is_printed(pictures, tmp_path, capsys):
     words = [word for word in SHORT if word != "--quiet"]
     out = ["--out", str(tmp_path / "out"), "--figure", "none"]
-    assert main(["leakage", pictures, *words, *out, *FEW, "--utility-rounds", "2"]) == 0
+    assert main(["leakage", pictures, *words, *out, *FEW]) == 0
     text = capsys.readouterr().out
     assert text.startswith("protection ")
     assert "Attacks that name records at random have a C1 of" in text
     assert f"Of {NAMES[3]}: the exact posterior" in text
-    assert "accuracy" in text
     assert not list((tmp_path / "out").glob("*.png"))
 
 
@@ -191,7 +188,6 @@ def test_constant_features_and_pictures_in_colour():
         (["--models", "0"], "n_models must be"),
         (["--learning-rate", "0"], "learning_rate must be"),
         (["--seed", "-1"], "--seed must be at least 0; got -1"),
-        (["--scores", "nothing.csv"], "--scores must be an existing file; got 'nothing.csv'"),
     ],
 )
 def test_bad_input(pictures, tmp_path, capsys, words, text):
@@ -269,8 +265,7 @@ def test_diverged_reconstructions_are_kept():
     example = found.examples[0]
     assert example.recovered.sum() == 1
     np.testing.assert_array_equal(np.isnan(example.records).all(axis=1), ~example.recovered)
-    truth = data.records[found.pool[found.batch]]
-    picture = reconstruction_figure(found, truth, (3, 3))
+    picture = reconstruction_figure(found, data)
     assert len(picture.axes) == 4
 
 
@@ -287,29 +282,8 @@ def test_the_figure_shows_every_protection(study):
         figures.estimates_against_noise(found, quantity="c3")
     with pytest.raises(DomainError, match="study must be what fastpriv.leakage.leakage_study returned"):
         figures.estimates_against_noise(3)
-    picture = reconstruction_figure(found, data.records[found.pool[found.batch]], (3, 3))
+    picture = reconstruction_figure(found, data)
     assert len(picture.axes) == 2 * 5
     page = leakage_page(found, data, drawn=False)
     assert "<img" not in page
     assert "few" in page
-
-
-def test_scores_of_another_tool(tmp_path, capsys, monkeypatch):
-    task, = leakage_tasks("gaussian-triples")
-    monkeypatch.setattr("fastpriv.studies.leakage.task_scores.leakage_tasks", lambda: (task,))
-    monkeypatch.setattr("fastpriv.studies.leakage.tasks.leakage_tasks", lambda: (task,))
-    scores, out = tmp_path / "scores.npz", tmp_path / "out"
-    np.savez(scores, **{task.name: task.gradient_products()})
-    assert main(["leakage", "--scores", str(scores), "--out", str(out)]) == 0
-    assert "gaussian-triples" in capsys.readouterr().out
-    page = (out / "scoreboard.html").read_text()
-    assert "AUC of members against others" in page
-    assert "Nats about memberships" not in page
-    assert page.count("<img ") == 1
-    assert (out / "scoreboard.csv").read_text().startswith("task,trials,found")
-    assert main(["leakage", "--scores", str(scores), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["table"][0]["trials"] == 32
-    assert main(["leakage", "--write-tasks", str(tmp_path / "tasks")]) == 0
-    assert str(tmp_path / "tasks" / "gaussian-triples.npz") in capsys.readouterr().out
-    with np.load(tmp_path / "tasks" / "gaussian-triples.npz") as kept:
-        assert kept["outputs"].shape == (32, 1, 2, 11)

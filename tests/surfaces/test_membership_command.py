@@ -74,7 +74,6 @@ def test_references_and_a_store(panel, tmp_path, capsys):
         (["--seed", "-1"], "--seed must be at least 0; got -1"),
         (["--members", "9", "--pool", "8"], "n0 must be"),
         (["--attack", "guess"], "attacks must be among bayes"),
-        (["--paper", "--releases", "50"], "n_releases must be an integer of at least 100 and at most 2147483648"),
     ],
 )
 def test_bad_input(panel, tmp_path, capsys, words, text):

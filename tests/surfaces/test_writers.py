@@ -24,7 +24,7 @@ def report():
 
 @pytest.fixture(scope="module")
 def comparison():
-    return compute_table("kl", [("p", GaussianMixture.single(0.0, 1.0)), ("q", GaussianMixture.single(1.0, 1.0))])
+    return compute_table("kl", [("p", GaussianMixture.single(0.0, 1.0)), ("q", GaussianMixture.single(1.0, 1.0))], {})
 
 
 WRITERS = {

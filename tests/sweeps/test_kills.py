@@ -8,13 +8,11 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
-from tempfile import mkdtemp
 
 import numpy as np
 import pytest
 
 import fastpriv
-from contracts.random_kills import killer, workers_of_dask, workers_of_ray
 from fastpriv import sweep
 from fastpriv.base.store import ResultStore
 from fastpriv.sweeps.parameter_grid import BLOCK
@@ -221,72 +219,7 @@ def test_the_same_table_on_dask():
     words = {"grid": {"x": range(12), "y": range(12)}, "seed": 3}
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
-        assert sweep(functions.slow, **words, executor=client) == sweep(functions.slow, **words)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_the_same_table_on_ray(tmp_path):
-    ray = pytest.importorskip("ray")
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-    try:
-        words = {"grid": {"x": range(12), "y": range(12)}, "seed": 3}
-        assert sweep(functions.slow, **words, executor="ray") == sweep(functions.slow, **words)
-    finally:
-        ray.shutdown()
+        assert sweep(functions.slow, **words, executor=client.get_executor()) == sweep(functions.slow, **words)
 
 
 CELLS = {"grid": {"x": range(40), "y": range(40)}, "seed": 3}
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-def test_the_same_table_on_dask_with_workers_killed(tmp_path):
-    distributed = pytest.importorskip("distributed")
-    import dask
-
-    dask.config.set({"distributed.scheduler.allowed-failures": 0})
-    options = {"n_workers": 3, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
-    with distributed.LocalCluster(processes=True, **options) as cluster, distributed.Client(cluster) as client:
-        with killer(workers_of_dask(client, 3)) as kills:
-            found = sweep(functions.slower, **CELLS, executor=client, store=tmp_path / "s")
-        assert len(kills) > 1
-        assert found.failed == 0
-        assert found == sweep(functions.slower, **CELLS)
-        found = sweep(functions.deadly, grid={"x": range(24)}, executor=client)
-        assert np.flatnonzero(np.isnan(found["value"])).tolist() == [3, 17]
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("workers", [1, 2])
-def test_a_deadly_cell_on_dask_with_its_own_defaults_is_a_row_and_ends_no_worker(workers):
-    """A local cluster does not replace workers that die in their start, as they do when dask itself tries again."""
-    distributed = pytest.importorskip("distributed")
-    import dask
-
-    options = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
-    with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 3}),
-        distributed.LocalCluster(processes=True, **options) as cluster, distributed.Client(cluster) as client,
-    ):  # fmt: skip
-        before = client.run(os.getpid)
-        found = sweep(functions.deadly, grid={"x": range(12, 24)}, executor=client)
-        assert np.flatnonzero(np.isnan(found["value"])).tolist() == [5]
-        assert found["error"][5].startswith("WorkerDiedError: the worker process must survive the cell")
-        assert client.run(os.getpid) == before
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-def test_the_same_table_on_ray_with_workers_killed(tmp_path):
-    ray = pytest.importorskip("ray")
-    ray.init(num_cpus=2, _temp_dir=mkdtemp(), include_dashboard=False, log_to_driver=False)
-    try:
-        with killer(workers_of_ray) as kills:
-            found = sweep(functions.slower, **CELLS, executor="ray", store=tmp_path / "s")
-        assert len(kills) > 1
-        assert found == sweep(functions.slower, **CELLS)
-        found = sweep(functions.deadly, grid={"x": range(24)}, executor="ray")
-        assert np.flatnonzero(np.isnan(found["value"])).tolist() == [3, 17]
-    finally:
-        ray.shutdown()

@@ -283,16 +283,6 @@ def test_faults_of_the_command_are_one_line(tmp_path, capsys, monkeypatch, words
     assert message in said
 
 
-def test_progress_on_a_terminal(monkeypatch, capsys):
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    monkeypatch.setattr("fastpriv.sweeps.runs._SHOWN_EVERY", 0.0)
-    sweep(functions.fragile, grid={"x": range(1, 8)}, progress=True)
-    said = capsys.readouterr().err
-    assert "7 of 7 cells done (100.0%), 2 failed, " in said
-    assert said.endswith("\r")
-    assert "0 of 7 cells done (0.0%), 0 failed, 0 cells/s, unknown time left" in said
-
-
 FROM_A_DIRECTORY = """
 import sys
 from fastpriv.cli import main

@@ -133,9 +133,7 @@ def _single_number(leakage: Estimate | float, unit: Unit) -> Estimate:
     if isinstance(leakage, Estimate):
         converted = leakage.to("nats") if (leakage.unit, unit) == ("bits", "nats") else leakage
         if converted.unit != unit:
-            raise DomainError(
-                f"leakage must be in the unit {unit!r}; got {converted.unit!r}. Pass the leakage itself."
-            )
+            raise DomainError(f"leakage must be in the unit {unit!r}; got {converted.unit!r}. Pass the leakage itself.")
         if converted.shape != ():
             raise ShapeError(f"leakage must be a single number; got shape {converted.shape}. Take one entry of it.")
         return converted

@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from ...base.binomial import log_poisson_pmf
 from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
 from ...base.values import distinct_rows
 from ...channels import AnyChannel
 from ...kernels import _channel_blocks
 from ...mechanisms import DiscreteLaplace
-from ...mechanisms.binomial import log_poisson_pmf
 
 __all__ = ["Bounds", "discrete_laplace_misses", "distances", "gaussian_misses", "has_gaussian_form", "row_misses"]
 

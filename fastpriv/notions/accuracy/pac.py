@@ -214,7 +214,11 @@ def robust_accuracy(
             f"neighbours must be a sequence of at least one secret; got {validate.shown(neighbours)}. List those "
             "whose accuracy counts."
         )
-    per_secret, maximum = _misses(mechanism, list(neighbours), decode, question, sampling, "neighbours")
+    secrets: list[Any] = list(validate.sequence("neighbours", neighbours, "secrets"))
+    for secret in secrets:
+        if isinstance(secret, np.ndarray):  # other objects are the mechanism's own
+            validate.array("neighbours", secret)
+    per_secret, maximum = _misses(mechanism, secrets, decode, question, sampling, "neighbours")
     return _raised_if_interrupted(RobustAccuracy(per_secret, maximum), per_secret.cost)
 
 
@@ -328,9 +332,7 @@ def _gaussian_methods(mechanism: GaussianMechanism, secrets: list[Any], question
     return exact if closed else None, samplers, "closed form"
 
 
-def _channel_methods(
-    channel: AnyChannel, secrets: list[Any], decode: Any, question: _Question, name: str
-) -> _Methods:
+def _channel_methods(channel: AnyChannel, secrets: list[Any], decode: Any, question: _Question, name: str) -> _Methods:
     inputs = [validate.count(name, secret, 0, channel.inputs - 1) for secret in secrets]
     target, alpha = question.target, question.alpha
     integers = channel.sample([0], rng=0).shape == (1,)
@@ -368,13 +370,15 @@ def _channel_methods(
         outputs = points
         return (
             lambda i: row_misses(channel, inputs[i], outputs, target, alpha, question.norm),
-            samplers, "sum over a row",
-        )  # fmt: skip
+            samplers,
+            "sum over a row",
+        )
     if isinstance(channel, DiscreteLaplace) and decode is None and target.size == 1:
         return (
             lambda i: discrete_laplace_misses(channel, inputs[i], float(target[0]), alpha),
-            samplers, "two geometric tails",
-        )  # fmt: skip
+            samplers,
+            "two geometric tails",
+        )
     return None, samplers, ""
 
 

@@ -241,9 +241,7 @@ def _sums_under_changes(
     return np.stack([terms.sum(axis=-1) for terms in _enclosed_terms(pi, belief, g, error)])
 
 
-def shifts_of_channels(
-    cells: RealArray, columns: FloatArray, prior: FloatArray, gap: FloatArray
-) -> PosteriorShifts:
+def shifts_of_channels(cells: RealArray, columns: FloatArray, prior: FloatArray, gap: FloatArray) -> PosteriorShifts:
     """Under each row of channels (s, n, m) in one task each, given the statistics of their columns (s, 5, m).
 
     The prior (s, n) is positive everywhere, ``gap`` (s,) what sums miss 1 by, as ``_sum_error`` has it.
@@ -263,8 +261,6 @@ def shifts_of_channels(
 def is_one_task(n: int, m: int) -> bool:
     """Whether all rows of a channel are releases of one task, as ``shifts_of_channels`` takes them."""
     return 1 < n <= _BLOCK_RELEASES and n * m <= _BLOCK_CELLS
-
-
 
 
 def _enclosed_terms(pi: FloatArray, belief: FloatArray, g: FloatArray, error: FloatArray) -> tuple[FloatArray, ...]:
@@ -328,9 +324,7 @@ def symmetric_shift(model: ChannelWithPrior) -> tuple[float, float, float] | Non
     middle, down, up = (_jensen_shannon_terms(mass, mass, x) for x in (g, *outward))
     low = np.where((low_g < 0) & (high_g > 0), 0.0, np.minimum(np.minimum(down, up), middle)) * (1 - mass_error)
     high = np.maximum(np.maximum(down, up), middle) * (1 + mass_error)
-    value, lower, upper = (
-        min(math.sqrt(max(0.0, math.fsum(terms))), SQRT_LOG_2) for terms in (middle, low, high)
-    )
+    value, lower, upper = (min(math.sqrt(max(0.0, math.fsum(terms))), SQRT_LOG_2) for terms in (middle, low, high))
     return value, lower * (1 - 4 * U), min(upper * (1 + 4 * U), SQRT_LOG_2_ABOVE)
 
 

@@ -19,7 +19,7 @@ from ...base.estimate import Estimate, Kind, Unit
 from ...base.numerics import UNIT_ROUNDOFF as U
 from ...base.numerics import FloatArray
 from ...base.parallel import Progress
-from ...channels import AnyChannel, Channel, ChannelStack, DefaultChannel, ProductChannel, ShardedChannel
+from ...channels import AnyChannel, Channel, ChannelStack, DefaultChannel, ProductChannel
 from ...channels.type_classes import prior_gap
 from ...distributions import Pmf, PmfStack
 from ...kernels import _channel_quantities
@@ -32,7 +32,7 @@ __all__ = [
 ]  # fmt: skip
 
 Prior: TypeAlias = "ArrayLike | Pmf | PmfStack | tuple[ArrayLike | None, ...] | None"
-Mechanism: TypeAlias = "AnyChannel | ChannelStack | MechanismStack | ShardedChannel | ArrayLike | GaussianMechanism"
+Mechanism: TypeAlias = "AnyChannel | ChannelStack | MechanismStack | ArrayLike | GaussianMechanism"
 
 LEAST_PRIOR = _channel_quantities.LEAST_PRIOR  # smaller positive prior probabilities are refused
 _SUM_TOLERANCE = validate.sum_tolerance(np.float64)  # how far the sum of a prior may be from 1
@@ -101,7 +101,7 @@ class QuantityRequest(NamedTuple):
 
 def is_channel(mechanism: Mechanism) -> bool:
     """Whether it is a channel, a stack of channels, or a matrix that can be one."""
-    return isinstance(mechanism, (AnyChannel, ChannelStack, ShardedChannel, np.ndarray, list, tuple))
+    return isinstance(mechanism, (AnyChannel, ChannelStack, np.ndarray, list, tuple))
 
 
 def channel_with_prior(prior: Prior | AnyChannel, mechanism: Mechanism) -> ChannelWithPrior:
@@ -112,11 +112,6 @@ def channel_with_prior(prior: Prior | AnyChannel, mechanism: Mechanism) -> Chann
         raise DomainError(
             f"prior must be probabilities, a Pmf or None; got a channel, {validate.shown(prior)}. The prior goes "
             "first, then the channel."
-        )
-    if isinstance(mechanism, ShardedChannel):
-        raise DomainError(
-            f"mechanism must be a channel that one machine holds for this quantity; got {mechanism!r}. Channels in "
-            "shards have those of notions.summary; a numpy.memmap of a .npy file makes a Channel."
         )
     channel: Any = mechanism
     if not isinstance(mechanism, AnyChannel):
@@ -166,13 +161,7 @@ def with_all_rows(model: ChannelWithPrior) -> ChannelWithPrior:
             f"2**28 releases to be gone through row by row; got {validate.shown(channel)}. "
             "This quantity is known in closed form for fewer families and priors."
         )
-    if isinstance(prior, tuple):
-        joint = np.ones(1)
-        for factor, power, weights in model.factors or ():
-            for _ in range(power):
-                joint = np.multiply.outer(joint, ChannelWithPrior(factor, weights).weights).reshape(-1)
-        return ChannelWithPrior(channel, joint)
-    return model
+    return ChannelWithPrior(channel, channel._joint_prior(prior)) if isinstance(channel, ProductChannel) else model
 
 
 def rows_are_enumerable(channel: AnyChannel) -> bool:
@@ -186,10 +175,10 @@ def automatic_cells(channel: AnyChannel) -> int:
     return _MOST_SET_CELLS if _lists_sets(channel) else 2**32
 
 
-def estimate(bracket: Bracket, unit: Unit, **cost: Any) -> Estimate:
+def estimate(bracket: Bracket, unit: Unit) -> Estimate:
     """The bracket as an Estimate in this unit."""
     lower, upper = min(bracket.lower, bracket.value), max(bracket.upper, bracket.value)
-    return Estimate(bracket.value, lower, upper, kind=bracket.kind, unit=unit, method=bracket.method, cost=cost)
+    return Estimate(bracket.value, lower, upper, kind=bracket.kind, unit=unit, method=bracket.method)
 
 
 def _lists_sets(channel: AnyChannel) -> bool:

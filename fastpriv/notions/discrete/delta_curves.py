@@ -191,8 +191,8 @@ def lip_delta_of_stack(
     ends = np.maximum(*(_flat_upper(side, pairs, levels) for side in sides))
     numbers, tiny, scaled = _plain_lip_curves(pairs, levels, n_jobs, progress)
     for index in np.flatnonzero(scaled).tolist():
-        one = lip_delta(pairs.pair(index), levels[index], 1, None)
-        numbers[:, index] = one.arrays()
+        item = lip_delta(pairs.pair(index), levels[index], 1, None)
+        numbers[:, index] = item.arrays()
     tiny = tiny & ~scaled  # those numbers are final
     return _stack_curve(pairs, levels, numbers, ends, tiny, epsilon, _LIP_METHOD)
 
@@ -205,13 +205,13 @@ def _flat_upper(ends: Estimate, pairs: StackWithPriors, levels: FloatArray) -> F
 
 def _tiny_cells(pairs: StackWithPriors, levels: FloatArray) -> BoolArray:
     """Which pairs have a level beyond e^709 and a positive cell below e^-709 on the support."""
-    found: BoolArray = np.asarray((levels > _LARGEST_EXPONENT).any(axis=1))
-    for index in np.flatnonzero(found).tolist():
+    result: BoolArray = np.asarray((levels > _LARGEST_EXPONENT).any(axis=1))
+    for index in np.flatnonzero(result).tolist():
         rows = pairs.cells[pairs.channel[index]]
         if pairs.priors is not None:
             rows = rows[pairs.priors[pairs.prior[index]] > 0]
-        found[index] = bool(((rows > 0) & (rows < _TINY_CELL)).any())
-    return found
+        result[index] = bool(((rows > 0) & (rows < _TINY_CELL)).any())
+    return result
 
 
 def _plain_lip_curves(
@@ -247,8 +247,8 @@ def _stack_curve(
 ) -> Estimate:  # fmt: skip
     """The estimate of a curve of each pair, which is 0 from its end on."""
     value, lower, upper = numbers
-    found = np.stack(_ended_curve(value, lower, upper, levels, ends, ~tiny[:, None]))
-    return stack_estimate(pairs, found if np.ndim(epsilon) else found[..., 0], "certified", method, "probability")
+    result = np.stack(_ended_curve(value, lower, upper, levels, ends, ~tiny[:, None]))
+    return stack_estimate(pairs, result if np.ndim(epsilon) else result[..., 0], "certified", method, "probability")
 
 
 def _curve_estimate(
@@ -426,17 +426,17 @@ def _screened_curve(
         return _rows_as_doubles(channel, secrets[part]) if rows is None else rows[part]
 
     def of_blocks(task: tuple[slice, slice]) -> FloatArray:
-        found = largest.copy()  # of the blocks that are done; which these are changes no maximum
+        result = largest.copy()  # of the blocks that are done; which these are changes no maximum
         other = None if task[0] == task[1] else block(task[1])
-        _channel_pairs.raise_to_pairs(block(task[0]), other, excess, first, found)
-        return found
+        _channel_pairs.raise_to_pairs(block(task[0]), other, excess, first, result)
+        return result
 
     if rows is not None:  # pairs of rows that have the extremes of columns are likely to be the worst
         extreme = np.concatenate([rows.argmax(axis=0), rows.argmin(axis=0)])
         _channel_pairs.raise_to_pairs(rows[np.unique(extreme)[:_MOST_FIRST_ROWS]], None, excess, first, largest)
     tasks = [(parts[i], parts[j]) for j in range(len(parts)) for i in range(j + 1)]
-    for found in parallel.ordered_map(of_blocks, tasks, n_jobs=n_jobs, progress=progress, shared=True):
-        np.maximum(largest, found, out=largest)
+    for answer in parallel.ordered_map(of_blocks, tasks, n_jobs=n_jobs, progress=progress, shared=True):
+        np.maximum(largest, answer, out=largest)
     return largest
 
 

@@ -29,31 +29,29 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...base import parallel
 from ...base.estimate import Kind
 from ...base.numerics import LOG_2, MACHINE_EPSILON, BoolArray, FloatArray, IndexArray, IntArray, RealArray
 from ...base.numerics import UNIT_ROUNDOFF as U
 from ...base.parallel import Progress
-from ...channels import AnyChannel, Channel, DefaultChannel, ShardedChannel, SparseChannel
+from ...channels import Channel, DefaultChannel, SparseChannel
 from ...kernels import _channel_blocks, _channel_quantities
 from ...posteriors.block_tree import BlockTree, Node
 from .channel_with_prior import Bracket, ChannelWithPrior, QuantityRequest, rows_are_enumerable, with_distinct_rows
 
 __all__ = [
-    "KINDS", "NAMES", "SAMPLE_ROWS", "ColumnStatistics", "PriorFacts", "RowBlocks", "RowStatistics", "State",
-    "brackets_from_passes", "brackets_from_rows", "column_brackets", "column_statistics", "has_logs",
-    "is_one_block", "is_plain", "merged_facts", "merged_row_statistics", "plain_brackets", "prior_facts",
-    "row_brackets", "row_statistics", "rows_of_block", "wanted",
+    "KINDS", "NAMES", "ColumnStatistics", "RowBlocks", "RowStatistics", "brackets_from_rows", "column_brackets",
+    "column_statistics", "is_one_block", "is_plain", "plain_brackets", "row_brackets", "row_statistics", "wanted",
 ]  # fmt: skip
 
 Task = TypeVar("Task")
-State = tuple[NDArray[Any], ...]  # sums and extremes of some blocks, which a merger of two of them takes
+State = tuple[Any, ...]  # sums and extremes of some blocks, which a merger of two of them takes
+Sums = tuple[float, float, float]  # a sum in two parts, and the largest term
 
 _BLOCK_CELLS = 2**21  # cells in one task: 16 MiB of doubles
 _LEAST_ROWS = 16  # rows in one task, at least
-SAMPLE_ROWS = 64  # rows from which the first centre is taken
+_SAMPLE_ROWS = 64  # rows from which the first centre is taken
 # bound: none - columns in which q is smaller are scaled, well above the smallest normal double
 _TINY_COLUMN = 1e-300
 NAMES: tuple[str, ...] = _channel_quantities.NAMES  # of the quantities, in the order of the kernel
@@ -71,59 +69,51 @@ KINDS: dict[str, tuple[Kind, str]] = {
 class RowBlocks:
     """The rows of a channel in fixed blocks of doubles or singles, scaled by column if that is needed."""
 
-    def __init__(
-        self, model: ChannelWithPrior, n_jobs: int | None = None, progress: Progress = None
-    ) -> None:
+    def __init__(self, model: ChannelWithPrior, n_jobs: int | None = None, progress: Progress = None) -> None:
         self.n_jobs, self.progress = n_jobs, progress
         self.channel: Any = model.channel
         self.prior = np.ascontiguousarray(model.weights)
         self.gap = model.gap
         n, m = self.channel.shape
-        self.slices = parallel.blocks(n, rows_of_block(m))
-        self.log = has_logs(self.channel)
+        self.slices = parallel.blocks(n, max(_LEAST_ROWS, _BLOCK_CELLS // m))
+        stored = isinstance(self.channel, (Channel, SparseChannel))
+        self.log = not stored or getattr(self.channel, "log", False)  # whether logarithms of cells are read
         self.log_scale: FloatArray | None = None  # natural logarithms; of powers of 2 where cells are plain
 
-    def weights(self, part: slice) -> FloatArray:
-        """Prior probabilities of the secrets of a block."""
-        return self.prior[part]
+    @functools.cached_property
+    def total(self) -> float:
+        """Sum of the prior."""
+        sums = [np.sum(self.prior[part], dtype=np.longdouble) for part in self.slices]
+        high, low, _ = _merged_sums([(float(total), float(total - float(total)), 0.0) for total in sums])
+        return high + low
 
     @functools.cached_property
-    def facts(self) -> PriorFacts:
-        """What the passes use of the prior and of the sums of rows."""
-        parts = (prior_facts(self.prior[part], part.start, 0.0) for part in self.slices)
-        tree = BlockTree(merged_facts, (Node(0, number, (facts,)) for number, facts in enumerate(parts)))
-        return PriorFacts.of(tree.total()[0], self.gap, self.channel.mass_gap)
+    def likeliest(self) -> int:
+        """The first secret of the largest prior probability."""
+        return int(np.argmax(self.prior))
 
     @property
     def sample(self) -> slice:
         """Rows from which the first centre is taken: some from the first one of positive prior probability on."""
         begin = int(np.argmax(self.prior > 0))
-        return slice(begin, min(begin + SAMPLE_ROWS, self.prior.size))
+        return slice(begin, min(begin + _SAMPLE_ROWS, self.prior.size))
 
     def map(self, task: Callable[[slice], Task], *, silent: bool = False) -> Iterator[Task]:
         """Results of a task for each block, in order, with the threads and (unless ``silent``) the progress reports."""
         progress = None if silent else self.progress
         return parallel.ordered_map(task, self.slices, n_jobs=self.n_jobs, progress=progress, shared=True)
 
-    def merged(
-        self, task: Callable[[RowBlocks, slice, RealArray], State], merge: Callable[[State, State], State],
-        silent: bool = False,
-    ) -> State:  # fmt: skip
-        """The states of all blocks, merged by the tree of ``block_tree``; a task takes a block and its cells."""
-        states = self.map(lambda part: task(self, part, self.read(part)), silent=silent)
-        return BlockTree(merge, (Node(0, number, state) for number, state in enumerate(states))).total()
-
     @property
     def log_error(self) -> float:
         """Bound on the error of the logs of cells that are made from parameters; 0 for cells that are stored."""
-        if isinstance(self.channel, (Channel, ShardedChannel)) or not self.log:
+        if isinstance(self.channel, Channel) or not self.log:
             return 0.0
         return 2.0**-50 * self._largest_log
 
     @property
     def row_sum_error(self) -> float:
         """What a row sum can miss 1 by where cells are made from parameters; 0 for cells that are stored."""
-        if isinstance(self.channel, (Channel, ShardedChannel)) or not self.log:
+        if isinstance(self.channel, Channel) or not self.log:
             return 0.0
         return MACHINE_EPSILON * self._largest_log + self.log_error
 
@@ -200,39 +190,32 @@ class RowStatistics(NamedTuple):
     divergences: FloatArray  # (n,)
     mean_changes: FloatArray  # (n,), mean of r - 1 under a given distribution of the release
     spread_energy: float  # S
-    row_gap: float  # what row sums miss 1 by
     relative_error: float  # of the cells above 3 q
-    sums: FloatArray  # sum of prior times divergence in two parts, and the largest divergence
-
-
-class PriorFacts(NamedTuple):
-    """What the passes use of a prior and of the sums of rows."""
-
-    total: float  # sum of the prior
-    before: float  # its largest entry
-    likeliest: int  # the first secret that has it
-    gap: float  # what the sum of the prior misses 1 by
-    row_gap: float  # what sums of rows miss 1 by, at most
-
-    @classmethod
-    def of(cls, facts: FloatArray, gap: float, row_gap: float) -> PriorFacts:
-        """From the merged facts of all blocks."""
-        return cls(float(facts[0] + facts[1]), float(facts[2]), int(facts[3]), gap, row_gap)
+    sums: Sums  # sum of prior times divergence in two parts, and the largest divergence
 
 
 def column_statistics(rows: RowBlocks, *, silent: bool = False) -> ColumnStatistics:
     """The first pass; repeated if columns have to be scaled, or if the sample rows gave a bad centre."""
-    extremes = rows.merged(_extreme_logs, _merged_extremes, True)[0] if rows.log else None
-    if extremes is not None:
+    extremes: FloatArray | None = None
+    if rows.log:
+        each = rows.map(lambda part: _extreme_logs(rows.read(part), rows.prior[part] > 0), silent=True)
+        blocks = np.stack(list(each))
+        extremes = np.stack(
+            [blocks[:, 0].max(axis=0), blocks[:, 1].min(axis=0), blocks[:, 2].max(axis=0), blocks[:, 3].min(axis=0)]
+        )
         rows.log_scale = np.where(np.isfinite(extremes[0]), extremes[0], 0.0)
     sample = rows.sample
-    centre = rows.block(sample)[rows.weights(sample) > 0].min(axis=0).astype(np.float64)
+    centre = rows.block(sample)[rows.prior[sample] > 0].min(axis=0).astype(np.float64)
+
+    def statistics(part: slice) -> State:
+        return tuple(_channel_blocks.column_statistics(rows.block(part), rows.prior[part], centre, part.start))
+
     while True:
-        numbers, map_secret = rows.merged(functools.partial(_column_state, centre), _merged_columns, silent)
-        top, low, best, high, rest, other_top, other_low = numbers
+        numbers, map_secret = _merged_blocks(rows.map(statistics, silent=silent), _merge_columns)
+        top, low, best, high, remainder, other_top, other_low = numbers
         if extremes is None:
             extremes = np.stack([top, low, other_top, other_low])
-        delta = (high + rest) / rows.facts.total
+        delta = (high + remainder) / rows.total
         q = np.maximum(centre + delta, 0.0)
         if ((top > 0) & (q < _TINY_COLUMN)).any() and rows.log_scale is None:
             # columns are never scaled down: a cell far below its column may be subnormal already
@@ -280,17 +263,8 @@ def row_statistics(
 
     each, _, mean_changes = np.concatenate(list(rows.map(block_statistics)), axis=1)
     each = np.maximum(each, 0.0)
-    states = ((row_sums(rows.prior[part], each[part]),) for part in rows.slices)
-    sums = BlockTree(merged_row_sums, (Node(0, number, state) for number, state in enumerate(states))).total()[0]
-    return RowStatistics(each, mean_changes, energy, rows.facts.row_gap, first.relative_error, sums)
-
-
-def merged_row_statistics(rows: RowBlocks, first: ColumnStatistics) -> RowStatistics:
-    """The second pass without the divergences of single rows."""
-    inverse, release, energy = output_distribution(rows, first)
-    task = functools.partial(_row_state, first.centre, first.delta, inverse, release)
-    sums, none = rows.merged(task, merged_row_sums)[0], np.empty(0)
-    return RowStatistics(none, none, energy, rows.facts.row_gap, first.relative_error, sums)
+    sums = _merged_sums([_row_sums(rows.prior[part], each[part]) for part in rows.slices])
+    return RowStatistics(each, mean_changes, energy, first.relative_error, sums)
 
 
 def output_distribution(rows: RowBlocks, first: ColumnStatistics) -> tuple[FloatArray, FloatArray, float]:
@@ -300,40 +274,26 @@ def output_distribution(rows: RowBlocks, first: ColumnStatistics) -> tuple[Float
     return inverse, release, _channel_blocks.accurate_sum(release * (first.spread * inverse) ** 2)
 
 
-def _row_state(
-    centre: FloatArray, delta: FloatArray, inverse: FloatArray, release: FloatArray, rows: RowBlocks, part: slice,
-    cells: RealArray,
-) -> State:  # fmt: skip
-    prior = rows.weights(part)
-    each = _channel_blocks.row_statistics(rows.scaled(cells), prior, centre, delta, inverse, release, None, None)[0]
-    return (row_sums(prior, np.where(prior > 0, np.maximum(each, 0.0), 0.0)),)
-
-
-def row_sums(prior: FloatArray, divergences: FloatArray) -> FloatArray:
+def _row_sums(prior: FloatArray, divergences: FloatArray) -> Sums:
     """Of a block: sum of prior times divergence in two parts, and the largest divergence."""
-    return np.array([_channel_blocks.accurate_sum(prior * divergences), 0.0, divergences.max()])
+    return _channel_blocks.accurate_sum(prior * divergences), 0.0, float(divergences.max())
 
 
-def merged_row_sums(one: State, other: State) -> State:
-    """The same of two runs of blocks."""
-    (a, low, most), (b, rest, largest) = one[0], other[0]
+def _merged_sums(sums: Iterable[Sums]) -> Sums:
+    """The same of all blocks, from those of each."""
+    high, low, largest = _merged_blocks(sums, _merge_sums)
+    return high, low, largest
+
+
+def _merge_sums(one: Sums, other: Sums) -> Sums:
+    (a, low, most), (b, remainder, largest) = one, other
     high, error = _two_sum(a, b)
-    return (np.array([high, low + rest + error, max(most, largest)]),)
+    return high, low + remainder + error, max(most, largest)
 
 
-def prior_facts(prior: FloatArray, start: int, row_gap: float) -> FloatArray:
-    """Of a block: sum of the prior in two parts, its largest entry, the first secret that has it, gap of row sums."""
-    total = np.sum(prior, dtype=np.longdouble)
-    high, likeliest = float(total), int(np.argmax(prior))
-    return np.array([high, float(total - high), prior[likeliest], start + likeliest, row_gap])
-
-
-def merged_facts(one: State, other: State) -> State:
-    """The same of two runs of blocks."""
-    (a, low, most, first, gap), (b, rest, largest, second, other_gap) = one[0], other[0]
-    high, error = _two_sum(a, b)
-    likeliest = second if largest > most else first
-    return (np.array([high, low + rest + error, max(most, largest), likeliest, max(gap, other_gap)]),)
+def _merged_blocks(states: Iterable[State], merge: Callable[[State, State], State]) -> State:
+    """States of all blocks as one, merged in pairs, pairs of pairs and so on."""
+    return BlockTree(merge, (Node(0, number, state) for number, state in enumerate(states))).total()
 
 
 def _two_sum(a: float, b: float) -> tuple[float, float]:
@@ -343,41 +303,17 @@ def _two_sum(a: float, b: float) -> tuple[float, float]:
     return total, (a - (total - back)) + (b - back)
 
 
-def _column_state(centre: FloatArray, rows: RowBlocks, part: slice, cells: RealArray) -> State:
-    """Statistics of the columns of a block, and the secrets of the largest joint probabilities."""
-    state = _channel_blocks.column_statistics(rows.scaled(cells), rows.weights(part), centre, part.start)
-    return tuple(state)
-
-
-def _merged_columns(one: State, other: State) -> State:
+def _merge_columns(one: State, other: State) -> State:
     _channel_blocks.merge_column_statistics(*one, *other)
     return one
 
 
-def _extreme_logs(rows: RowBlocks, part: slice, logs: RealArray) -> State:
+def _extreme_logs(logs: RealArray, positive: BoolArray) -> FloatArray:
     """Largest and smallest logarithm of each column, for the secrets of positive prior probability and the others."""
-    positive = rows.weights(part) > 0
-    return (np.stack([
+    return np.stack([
         extreme for some in (logs[positive], logs[~positive])
         for extreme in (some.max(axis=0, initial=-np.inf), some.min(axis=0, initial=np.inf))
-    ]),)  # fmt: skip
-
-
-def _merged_extremes(one: State, other: State) -> State:
-    (a,), (b,) = one, other
-    a[::2], a[1::2] = np.maximum(a[::2], b[::2]), np.minimum(a[1::2], b[1::2])
-    return one
-
-
-def rows_of_block(outputs: int) -> int:
-    """Rows in one task."""
-    return max(_LEAST_ROWS, _BLOCK_CELLS // outputs)
-
-
-def has_logs(channel: AnyChannel | ShardedChannel) -> bool:
-    """Whether the logarithms of cells are read."""
-    stored = isinstance(channel, (Channel, ShardedChannel, SparseChannel))
-    return not stored or getattr(channel, "log", False)
+    ])  # fmt: skip
 
 
 def wanted(names: Iterable[str]) -> int:
@@ -415,28 +351,23 @@ def plain_brackets(request: QuantityRequest) -> dict[str, Bracket]:
 
 
 def brackets_from_rows(request: QuantityRequest) -> dict[str, Bracket]:
-    """The named quantities from passes through the rows; none if there are too many and what is unavailable is omitted.
-    """
+    """The named quantities from passes through the rows; none if they are too many and may be omitted."""
     model = request.model
     must = not request.omit_unavailable or isinstance(model.channel, DefaultChannel)
     if not must and not rows_are_enumerable(model.channel):
         return {}
-    return brackets_from_passes(RowBlocks(with_distinct_rows(model), request.n_jobs, request.progress), request.names)
-
-
-def brackets_from_passes(rows: RowBlocks, names: Collection[str]) -> dict[str, Bracket]:
-    """The named quantities from one pass through the rows, or from two for the information of rows."""
+    rows = RowBlocks(with_distinct_rows(model), request.n_jobs, request.progress)
     first = column_statistics(rows)
-    result = column_brackets(rows, first, names)
-    if not set(names).isdisjoint(_OF_ROWS):
-        result |= row_brackets(rows, merged_row_statistics(rows, first))
+    result = column_brackets(rows, first, request.names)
+    if not set(request.names).isdisjoint(_OF_ROWS):  # a second pass
+        result |= row_brackets(rows, row_statistics(rows, first))
     return result
 
 
 def column_brackets(rows: RowBlocks, first: ColumnStatistics, names: Collection[str]) -> dict[str, Bracket]:
     """Those of the named quantities that depend on the columns: all but the information of rows."""
     of_columns = [name for name in names if name not in _OF_ROWS]
-    guess = rows.facts.likeliest
+    guess = rows.likeliest
     scale, factor, scaling = rows.log_scale, None, 2 * rows.log_error
     if scale is not None:
         factor = np.exp(scale) if rows.log else np.ldexp(1.0, rows.exponents)
@@ -446,7 +377,7 @@ def column_brackets(rows: RowBlocks, first: ColumnStatistics, names: Collection[
     numbers = _channel_quantities.of_columns(
         columns, first.extremes, scale if rows.log else None, factor,
         *(np.ascontiguousarray(row[0], dtype=np.float64) for row in (rows.block(slice(guess, guess + 1)), stored)),
-        rows.facts.before, (rows.facts.row_gap, rows.facts.gap, rows.log_error, scaling, rows.row_sum_error),
+        float(rows.prior[guess]), (rows.channel.mass_gap, rows.gap, rows.log_error, scaling, rows.row_sum_error),
         wanted(of_columns),
     )  # fmt: skip
     return {name: _bracket(name, *numbers[NAMES.index(name)].tolist()) for name in of_columns}
@@ -454,10 +385,10 @@ def column_brackets(rows: RowBlocks, first: ColumnStatistics, names: Collection[
 
 def row_brackets(rows: RowBlocks, second: RowStatistics) -> dict[str, Bracket]:
     """Mutual information, and the largest divergence of a row from the distribution of the release."""
-    facts, (high, low, largest) = rows.facts, second.sums
+    high, low, largest = second.sums
 
     def of_rows(prior: list[float], divergences: list[float]) -> FloatArray:
-        sums = facts.total, second.spread_energy, second.row_gap, facts.gap, second.relative_error
+        sums = rows.total, second.spread_energy, rows.channel.mass_gap, rows.gap, second.relative_error
         return np.asarray(_channel_quantities.of_rows(np.array(prior), np.array(divergences), *sums))
 
     numbers = of_rows([1.0, 1.0], [high, low])[0], of_rows([1.0], [largest])[1]  # the sum in its two parts

@@ -33,10 +33,9 @@ from ...base.parallel import Progress
 from ...channels import Channel, DefaultChannel
 from ...channels.base import sum_or_infinity
 from . import dense_quantities as dense
-from . import set_channels, sharded_rows
+from . import set_channels
 from . import type_class_quantities as type_classes
 from .channel_with_prior import Bracket, ChannelWithPrior, QuantityRequest
-from .sharded_rows import is_sharded
 
 __all__ = ["UNITS", "brackets", "check_relations"]
 
@@ -116,7 +115,6 @@ def _sums_over_factors(request: QuantityRequest) -> dict[str, Bracket]:
 # the quantities that are still missing.
 _TABLE: tuple[tuple[Callable[[ChannelWithPrior], bool], tuple[Evaluator, ...]], ...] = (
     (dense.is_plain, (dense.plain_brackets, dense.brackets_from_rows)),
-    (lambda model: is_sharded(model.channel), (sharded_rows.brackets_from_shards,)),
     (lambda model: model.factors is not None, (_sums_over_factors,)),
     (lambda model: isinstance(model.channel, Channel), (dense.brackets_from_rows,)),
     (lambda model: isinstance(model.channel, DefaultChannel), (type_classes.best_guess, dense.brackets_from_rows)),

@@ -316,8 +316,7 @@ def _log_transform(sets: SetParameters, t: FloatArray) -> tuple[FloatArray, Floa
     for start in range(0, t.size, rows):
         x = np.multiply.outer(t[start : start + rows] * sets.difference, sets.prior)
         drop = sets.inside * -np.expm1(-x)
-        parts = np.where(drop < 0.5, np.log1p(-np.minimum(drop, 0.5)),
-                         np.log(sets.outside + sets.inside * np.exp(-x)))  # fmt: skip
+        parts = np.where(drop < 0.5, np.log1p(-np.minimum(drop, 0.5)), np.log(sets.outside + sets.inside * np.exp(-x)))
         result[start : start + rows] = (sets.counts * parts).sum(axis=1)
     result -= t * sets.low
     return result, np.abs(result) * (6 * sets.relative_error + (40 + math.log2(sets.prior.size)) * U)

@@ -23,7 +23,6 @@ from ...kernels import _channel_quantities
 from . import dense_quantities as dense
 from .channel_with_prior import ChannelWithPrior, Mechanism, Prior, channel_with_prior, estimate
 from .quantities import UNITS, brackets, check_relations
-from .sharded_rows import model_of_rows
 
 __all__ = [
     "StackWithPriors", "estimates_of_pairs", "pairs_with_levels", "quantities", "quantity", "stack_estimate",
@@ -86,10 +85,10 @@ class StackWithPriors(NamedTuple):
         if not dense.is_one_block(n * m):
             none = np.empty(0, dtype=np.intp)
             return np.empty(0), none, np.ones(part.stop - part.start, dtype=np.intp)
-        found: tuple[FloatArray, IndexArray, IndexArray] = _channel_quantities.columns_of_channels(
+        result: tuple[FloatArray, IndexArray, IndexArray] = _channel_quantities.columns_of_channels(
             self.cells, self.priors, self.channel[part], self.prior[part]
         )
-        return found
+        return result
 
     def by_support(self, chosen: IndexArray) -> Iterator[tuple[IndexArray, BoolArray]]:
         """The chosen pairs in groups whose priors are positive for the same secrets (n,)."""
@@ -130,16 +129,16 @@ def stack_with_priors(prior: Prior, stack: ChannelStack) -> StackWithPriors:
     priors = np.ascontiguousarray(values, dtype=np.float64).reshape(-1, stack.inputs)
     prior_gaps = _channel_quantities.prior_gaps(priors)
     invalid = ~((prior_gaps >= 0) & (prior_gaps <= _SUM_TOLERANCE))
-    channel, place = (broadcast_positions(own, shape).reshape(-1) for own in (stack.shape, leading))
+    channel, position = (broadcast_positions(own, shape).reshape(-1) for own in (stack.shape, leading))
     errors: dict[Index, str] = {}
     if stack.errors or invalid.any():
         texts = _prior_errors(priors, invalid, leading, stack)
         of_channels = {int(np.ravel_multi_index(index, stack.shape)): text for index, text in stack.errors.items()}
-        for flat in np.flatnonzero(np.isin(channel, list(of_channels)) | invalid[place]).tolist():
-            text = of_channels.get(int(channel[flat])) or texts[int(place[flat])]
+        for flat in np.flatnonzero(np.isin(channel, list(of_channels)) | invalid[position]).tolist():
+            text = of_channels.get(int(channel[flat])) or texts[int(position[flat])]
             errors[tuple(int(i) for i in np.unravel_index(flat, shape))] = text
         priors = np.where(invalid[:, None], 1.0 / stack.inputs, priors)
-    return StackWithPriors(cells, gaps, priors, shape, channel, place, MappingProxyType(errors))
+    return StackWithPriors(cells, gaps, priors, shape, channel, position, MappingProxyType(errors))
 
 
 def _prior_errors(priors: FloatArray, invalid: Any, leading: tuple[int, ...], stack: ChannelStack) -> dict[int, str]:
@@ -170,9 +169,9 @@ def quantities(
     parallel.checked(n_jobs, progress)
     if isinstance(mechanism, ChannelStack):
         return stack_quantities(prior, mechanism, names, n_jobs, progress)
-    model = model_of_rows(prior, mechanism)
-    found = check_relations(brackets(model, names, n_jobs=n_jobs, progress=progress), model)
-    return {name: estimate(found[name], UNITS[name]) for name in names}
+    model = channel_with_prior(prior, mechanism)
+    result = check_relations(brackets(model, names, n_jobs=n_jobs, progress=progress), model)
+    return {name: estimate(result[name], UNITS[name]) for name in names}
 
 
 def stack_quantities(
@@ -195,8 +194,8 @@ def stack_quantities(
             )  # fmt: skip
         numbers = out[:, rows]
         for index in np.flatnonzero(status).tolist():  # a column has to be scaled, or there is more than one block
-            found = brackets(pairs.pair(part.start + index), names)
-            numbers[index] = [found[name][:3] for name in names]
+            result = brackets(pairs.pair(part.start + index), names)
+            numbers[index] = [result[name][:3] for name in names]
         return numbers
 
     parts = list(parallel.ordered_map(of_block, pairs.blocks(), n_jobs=n_jobs, progress=progress, shared=True))
@@ -207,9 +206,7 @@ def stack_quantities(
     }
 
 
-def pairs_with_levels(
-    pairs: StackWithPriors, levels: FloatArray, name: str
-) -> tuple[StackWithPriors, FloatArray]:
+def pairs_with_levels(pairs: StackWithPriors, levels: FloatArray, name: str) -> tuple[StackWithPriors, FloatArray]:
     """The pairs broadcast with the leading axes of ``levels``, and the levels (s, e) of each, its last axis."""
     rows = np.atleast_1d(levels)
     try:
@@ -253,9 +250,7 @@ def estimates_of_pairs(
     return stack_estimate(pairs, numbers, kind, "; ".join(methods) or "no channel", unit)
 
 
-def stack_estimate(
-    pairs: StackWithPriors, numbers: FloatArray, kind: Kind, method: str, unit: Unit
-) -> Estimate:
+def stack_estimate(pairs: StackWithPriors, numbers: FloatArray, kind: Kind, method: str, unit: Unit) -> Estimate:
     """The estimate of value, lower and upper bound (3, s, ...): NaN for invalid pairs, whose texts are in ``cost``."""
     numbers = np.array(numbers.reshape(3, *pairs.shape, *numbers.shape[2:]), order="C")
     if pairs.errors:

@@ -91,9 +91,10 @@ def _best_guess(classes: TypeClasses, row_gap: float) -> dict[str, Bracket]:
     after_bounds = after * (1 - error), min(1.0, after * (1 + error) + classes.omitted_mass)
     log_before = Bracket(before, before - before_error, before + before_error, "exact", _METHOD)
     return {
-        "bayes_vulnerability": Bracket(after, *after_bounds, "exact", _METHOD), "prior_vulnerability": log_before.exp(),
+        "bayes_vulnerability": Bracket(after, *after_bounds, "exact", _METHOD),
+        "prior_vulnerability": log_before.exp(),
         "min_entropy_leakage": Bracket(leakage, max(0.0, value - error), leakage + error, "exact", _METHOD),
-    }  # fmt: skip
+    }
 
 
 def _maximal_leakage(classes: TypeClasses, row_gap: float) -> Bracket:

@@ -6,6 +6,7 @@ so that a killed run can go on.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -22,14 +23,13 @@ from ...base.numerics import FloatArray
 from ...base.parallel import Progress, blocks, ordered_map
 from ...channels import AnyChannel
 from ...distributions import Pmf
-from .checkpoint import Checkpoint
-from .default_grids import check_size, default_epsilon, default_level, default_sigma
+from .checkpoint import Checkpoint, open_store
 from .families import MechanismFamily, family_of, required_parameters
 from .quantities import QuantityGrid, compute_quantities
 from .result import Assessment, Comparison, SensitivitySource
 from .secret import MAX_CATEGORIES, SecretDistribution, assign_inputs, secret_distribution
 
-__all__ = ["assess"]
+__all__ = ["assess", "default_epsilon", "default_level", "default_sigma"]
 
 Data = ArrayLike | Pmf
 _MAX_BLOCKS = 512  # of one column under one mechanism: enough for all threads, few enough files for a checkpoint
@@ -39,10 +39,15 @@ _SECONDS_OF_NOISE, _SECONDS_OF_GROUPING, _SECONDS_OF_VALUE, _SECONDS_OF_CURVE = 
 _LONG_RUN = 10.0  # seconds from which a run is announced
 _MANY_VALUES = 2000  # different values from which they are grouped, and rounding them is advised
 _ADVISED_BINS = 1000  # equal bins that the announcement of a long run names
+_MAX_CELLS = 5_000_000  # rows times epsilons of an assessment; a quantity then takes 120 MB
+# bound: none - which levels of noise are tabulated
+_SMALLEST_SCALE, _LARGEST_SCALE = 1e-298, 1e297  # scales between which all of a default grid are normal doubles
 # What to do about a refused grid.
-_SIGMA_REMEDY = "Pass standard deviations in the unit of the column, such as 1,10,100."
-_LEVEL_REMEDY = "Pass levels of LDP in nats, such as 0.5,1,2 (--epsilon)."  # remedy for levels that cannot be read
-_EPSILON_REMEDY = "Pass epsilons in nats, such as 0.1,1,10."  # remedy for epsilons that cannot be read
+_REMEDIES = {
+    "sigma": "Pass standard deviations in the unit of the column, such as 1,10,100.",
+    "level": "Pass levels of LDP in nats, such as 0.5,1,2 (--epsilon).",
+    "epsilon": "Pass epsilons in nats, such as 0.1,1,10.",
+}
 
 
 def assess(
@@ -146,13 +151,12 @@ def assess(
     """
     parallel.checked(n_jobs, progress)
     one_mechanism = isinstance(mechanism, (str, AnyChannel)) or not np.iterable(mechanism)
-    if one_mechanism and not isinstance(data, Mapping):
-        case = _case(name, source, data, mechanism, sigma, level, epsilon, bins, sensitivity)
-        return _run_cases([case], n_jobs, progress, checkpoint, resume)[0]
     columns: Mapping[str, Any] = data if isinstance(data, Mapping) else {name: data}
     mechanisms = [mechanism] if one_mechanism else list(validate.sequence("mechanism", mechanism, "mechanisms"))
     cases = _cases(columns, mechanisms, sigma, level, epsilon, bins, sensitivity, source)
-    return Comparison(tuple(_run_cases(cases, n_jobs, progress, checkpoint, resume)))
+    assessments = _run_cases(cases, n_jobs, progress, checkpoint, resume)
+    is_comparison = isinstance(data, Mapping) or not one_mechanism
+    return Comparison(tuple(assessments)) if is_comparison else assessments[0]
 
 
 def _cases(
@@ -172,7 +176,9 @@ def _cases(
         ("sensitivity", sensitivity, [family.has_sensitivity for family in families]),
     ):
         if value is not None and not any(takers):
-            raise _unused_argument(name, names[0])
+            raise DomainError(
+                f"{name} must be left out for a mechanism without it; got one with {names[0]!r}. Drop it."
+            )
     return [
         _case(
             column, source, data, selected, sigma if family.parameter == "sigma" else None,
@@ -213,19 +219,21 @@ class _Case:
         of_row = _SECONDS_OF_NOISE + _SECONDS_OF_GROUPING * values + of_value * min(values, _MANY_VALUES)
         return float((rows.stop - rows.start) * of_row)
 
-    def checkpoint(self, parent: str | os.PathLike[str], resume: bool, stack: ExitStack) -> Checkpoint:
-        """Open the checkpoint, which the end of ``stack`` closes."""
+    def checkpoint(self, parent: str | os.PathLike[str] | None, resume: bool, stack: ExitStack) -> Checkpoint:
+        """Open the checkpoint, which the end of ``stack`` closes; one that keeps nothing without ``parent``."""
+        if parent is None:
+            return Checkpoint(None)
         secret, family = self.secret, self.family
         channel = None if family.parameter else family.build(1.0, self.sensitivity, secret)
         settings = (
             self.name, family.name, channel, secret.labels, secret.prior, secret.input_indices, secret.inputs,
             secret.step, self.sensitivity, self.grid, self.epsilon,
         )  # fmt: skip
-        checkpoint = Checkpoint.open(parent, settings, resume=resume)
-        stack.callback(checkpoint.store.close)
-        return checkpoint
+        return Checkpoint(stack.enter_context(open_store(parent, settings, resume=resume)))
 
-    def assessment(self, quantities: dict[str, QuantityGrid]) -> Assessment:
+    def assessment(self, parts: list[dict[str, QuantityGrid]]) -> Assessment:
+        """Join the blocks of all rows."""
+        quantities = {name: QuantityGrid.concatenate([block[name] for block in parts]) for name in parts[0]}
         return Assessment(
             self.name, self.source, self.secret, self.family.name, self.family.noise, self.family.parameter,
             self.sensitivity, self.grid, self.epsilon, quantities,
@@ -239,44 +247,42 @@ def _run_cases(
     """Compute all blocks of all cases; the checkpoints are removed when all are done."""
     flag = validate.flag("resume", resume)
     tasks = [
-        (index, rows) for index, case in enumerate(cases)
+        (index, rows)
+        for index, case in enumerate(cases)
         for rows in blocks(case.grid.size, -(-case.grid.size // _MAX_BLOCKS))
-    ]  # fmt: skip
-
-    def compute(task: tuple[int, slice]) -> dict[str, QuantityGrid]:
-        return _block(cases, task)
+    ]
 
     done: dict[int, dict[str, QuantityGrid]] = {}  # by position among the tasks
     report, close = parallel.progress_reporter(progress, len(tasks))
     with ExitStack() as stack:
         stack.callback(close)
-        checkpoints = [None if checkpoint is None else case.checkpoint(checkpoint, flag, stack) for case in cases]
+        checkpoints = [case.checkpoint(checkpoint, flag, stack) for case in cases]
         for position, (index, rows) in enumerate(tasks):
-            store = checkpoints[index]
-            if store is not None and (kept := store.load(rows)) is not None:
-                done[position] = kept
+            if (selected := checkpoints[index].load(rows)) is not None:
+                done[position] = selected
                 report(len(done))
         missing = [position for position in range(len(tasks)) if position not in done]
         _announce_long_run(cases, [tasks[position] for position in missing], n_jobs)
-        computed = ordered_map(compute, [tasks[position] for position in missing], n_jobs=n_jobs)
+        computed = ordered_map(
+            lambda task: _block(cases, task), [tasks[position] for position in missing], n_jobs=n_jobs
+        )
         for position, block in zip(missing, computed, strict=True):
             index, rows = tasks[position]
-            store = checkpoints[index]
-            if store is not None:
-                store.save(rows, block)
+            checkpoints[index].save(rows, block)
             done[position] = block
             report(len(done))
         parts: list[list[dict[str, QuantityGrid]]] = [[] for _ in cases]
         for position, (index, _) in enumerate(tasks):
             parts[index].append(done[position])
-        assessments = [
-            case.assessment({name: QuantityGrid.concatenate([block[name] for block in own]) for name in own[0]})
-            for case, own in zip(cases, parts, strict=True)
-        ]
-        for store in checkpoints:
-            if store is not None:
-                store.store.remove()
+        assessments = [case.assessment(own) for case, own in zip(cases, parts, strict=True)]
+        for kept_blocks in checkpoints:
+            kept_blocks.remove()
     return assessments
+
+
+def _block(cases: list[_Case], task: tuple[int, slice]) -> dict[str, QuantityGrid]:
+    index, rows = task
+    return cases[index].block(rows)
 
 
 def _announce_long_run(cases: list[_Case], tasks: list[tuple[int, slice]], n_jobs: int | None) -> None:
@@ -307,19 +313,11 @@ def _duration(seconds: float) -> str:
     return f"{seconds:.0f} seconds"
 
 
-def _block(cases: list[_Case], task: tuple[int, slice]) -> dict[str, QuantityGrid]:
-    index, rows = task
-    return cases[index].block(rows)
-
-
 def _case(
     name: str, source: str, data: Data | None, mechanism: Any, sigma: Any, level: Any, epsilon: Any,
     bins: int | None, sensitivity: float | None,
 ) -> _Case:  # fmt: skip
     family = family_of(mechanism)
-    for parameter, value in (("sigma", sigma), ("level", level)):
-        if value is not None and family.parameter != parameter:
-            raise _unused_argument(parameter, family.name)
     if data is None:
         if not isinstance(mechanism, AnyChannel):
             raise DomainError("data must be given unless the mechanism is a channel; got None. Pass a column.")
@@ -332,8 +330,6 @@ def _case(
     if sensitivity is None:
         origin = "none" if not family.has_sensitivity else "distribution" if isinstance(data, Pmf) else "data"
         sensitivity = span
-    elif not family.has_sensitivity:
-        raise _unused_argument("sensitivity", family.name)
     else:
         sensitivity = validate.scalar(
             "sensitivity", sensitivity, f"finite and at least the range of the values, {span!r}",
@@ -359,23 +355,45 @@ def _uniform(channel: AnyChannel) -> Pmf:
     return Pmf(np.arange(size), np.full(size, 1.0 / size))
 
 
-def _unused_argument(name: str, mechanism: str) -> DomainError:
-    return DomainError(f"{name} must be left out for a mechanism without it; got one with {mechanism!r}. Drop it.")
-
-
 def _grids(secret: SecretDistribution, parameter: str, points: Any, epsilon: Any) -> tuple[FloatArray, FloatArray]:
     """Return the grids of the parameter and of epsilon, the default ones for None."""
-    if parameter == "sigma":
-        points = default_sigma(secret.deviation) if points is None else points
-        rows = parse_grid("sigma", points, "positive and finite", lambda x: (x > 0) & np.isfinite(x), _SIGMA_REMEDY)
-    elif parameter == "level":
-        points = default_level() if points is None else points
-        rows = parse_grid("level", points, "positive and finite", lambda x: (x > 0) & np.isfinite(x), _LEVEL_REMEDY)
-    else:
-        rows = Grid(1, lambda: np.zeros(1))
+    rows = Grid(1, lambda: np.zeros(1))
+    if parameter:
+        if points is None:
+            points = default_sigma(secret.deviation) if parameter == "sigma" else default_level()
+        remedy = _REMEDIES[parameter]
+        rows = parse_grid(parameter, points, "positive and finite", lambda x: (x > 0) & np.isfinite(x), remedy)
     epsilon = default_epsilon() if epsilon is None else epsilon
-    epsilons = parse_grid(
-        "epsilon", epsilon, "at least 0 and finite", lambda x: (x >= 0) & np.isfinite(x), _EPSILON_REMEDY
-    )
-    check_size(parameter or "1", rows, epsilons)
+    valid, remedy = "at least 0 and finite", _REMEDIES["epsilon"]
+    epsilons = parse_grid("epsilon", epsilon, valid, lambda x: (x >= 0) & np.isfinite(x), remedy)
+    _check_size(parameter or "1", rows, epsilons)
     return rows.build(), epsilons.build()
+
+
+def _check_size(name: str, rows: Grid, epsilon: Grid) -> None:
+    """Refuse a product of grids that exceeds the memory, before anything is allocated."""
+    cells = rows.count * epsilon.count
+    if cells > _MAX_CELLS:
+        raise DomainError(
+            f"{name} x epsilon must be a grid of at most {_MAX_CELLS:,} cells; got {rows.count:,} x {epsilon.count:,} "
+            f"= {cells:,}. Take fewer points: the curves are smooth, and 100 points a factor of ten draw them."
+        )
+
+
+def default_sigma(scale: float) -> FloatArray:
+    """Round numbers (1, 1.5, 2, 3, 5, 7) from about a tenth of ``scale`` to a hundred times it."""
+    scale = min(max(scale, _SMALLEST_SCALE), _LARGEST_SCALE)
+    lowest = math.floor(math.log10(scale / 10.0))
+    steps = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
+    points = np.array([float(f"{step}e{power}") for power in range(lowest, lowest + 5) for step in steps])
+    return points[(points >= 0.08 * scale) & (points <= 120.0 * scale)]
+
+
+def default_level() -> FloatArray:
+    """Levels from 0.1 to 10 nats, ten to a factor of ten, round powers of ten included."""
+    return np.unique([float(f"{10.0 ** (i / 10 - 1):.3g}") for i in range(21)])
+
+
+def default_epsilon() -> FloatArray:
+    """Epsilons from 0.01 to 100 nats, 20 to a factor of ten, round powers of ten included."""
+    return np.unique([float(f"{10.0 ** (i / 20 - 2):.3g}") for i in range(81)])

@@ -17,46 +17,44 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import __version__
 from ...base import validate
 from ...base.files import writable_directory
 from ...base.store import DamagedStoreError, ResultStore
 from ...base.values import ValueObject
+from ...base.version import VERSION
 from .quantities import QUANTITIES, QuantityGrid
 
-__all__ = ["Checkpoint"]
+__all__ = ["Checkpoint", "open_store"]
 
 _FORMAT = "information in nats"  # part of every digest; a change of meaning makes old blocks useless
 _ARRAYS = ("value", "lower", "upper")  # arrays of doubles that a block stores of each quantity, in this order
 _KEY_BITS = 31  # of the number of the row after a block, in the lower half of its key; a grid has at most 2^23 rows
 
 
+def open_store(parent: str | os.PathLike[str], settings: tuple[Any, ...], *, resume: bool) -> ResultStore:
+    """Open the store for these settings; remove the blocks of an earlier run unless ``resume``."""
+    digest = hashlib.sha256()
+    _update_digest(digest, (VERSION, _FORMAT, tuple(QUANTITIES), *settings))
+    folder = writable_directory(validate.path("checkpoint", parent))
+    path = folder / f".blocks-{digest.hexdigest()[:16]}"
+    identity = {"version": VERSION, "settings": digest.hexdigest()}
+    try:
+        return ResultStore.open(path, resume=resume, identity=identity, name="checkpoint")
+    except DamagedStoreError:
+        for ending in ("", "-wal", "-shm"):
+            Path(f"{path}{ending}").unlink(missing_ok=True)
+        return ResultStore.open(path, resume=resume, identity=identity, name="checkpoint")
+
+
 class Checkpoint:
-    """The blocks of one column under one mechanism, kept until the run is complete."""
+    """The blocks of one column under one mechanism, kept until the run is complete; none are without a store."""
 
-    def __init__(self, store: ResultStore) -> None:
+    def __init__(self, store: ResultStore | None) -> None:
         self.store = store
-
-    @classmethod
-    def open(cls, parent: str | os.PathLike[str], settings: tuple[Any, ...], *, resume: bool) -> Checkpoint:
-        """Open the store for these settings; remove the blocks of an earlier run unless ``resume``."""
-        digest = hashlib.sha256()
-        _update_digest(digest, (__version__, _FORMAT, tuple(QUANTITIES), *settings))
-        folder = writable_directory(validate.path("checkpoint", parent))
-        path = folder / f".blocks-{digest.hexdigest()[:16]}"
-        words: dict[str, Any] = {
-            "identity": {"version": __version__, "settings": digest.hexdigest()}, "name": "checkpoint",
-        }  # fmt: skip
-        try:
-            return cls(ResultStore.open(path, resume=resume, **words))
-        except DamagedStoreError:
-            for ending in ("", "-wal", "-shm"):
-                Path(f"{path}{ending}").unlink(missing_ok=True)
-            return cls(ResultStore.open(path, resume=resume, **words))
 
     def load(self, rows: slice) -> dict[str, QuantityGrid] | None:
         """Read the block of these rows; None if there is none that is whole."""
-        payload = self.store.get(_key(rows))
+        payload = None if self.store is None else self.store.get(_key(rows))
         try:
             return None if payload is None else _parse(payload, rows)
         except (ValueError, LookupError, TypeError, AttributeError):
@@ -64,10 +62,17 @@ class Checkpoint:
 
     def save(self, rows: slice, block: Mapping[str, QuantityGrid]) -> None:
         """Write a block."""
+        if self.store is None:
+            return
         shapes = {name: [list(np.shape(grid.value)), grid.kind, grid.method] for name, grid in block.items()}
         arrays = (getattr(grid, name) for grid in block.values() for name in _ARRAYS)
         numbers = (np.asarray(array, dtype="<f8").tobytes() for array in arrays)
         self.store.put_many([(_key(rows), json.dumps(shapes).encode() + b"\n" + b"".join(numbers))])
+
+    def remove(self) -> None:
+        """Delete the blocks of a run that is complete."""
+        if self.store is not None:
+            self.store.remove()
 
 
 def _key(rows: slice) -> int:

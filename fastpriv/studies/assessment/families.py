@@ -153,35 +153,26 @@ class Requirement:
     kind: str
 
 
-@dataclass(frozen=True)
-class _LevelTarget:
-    text: str
-    bound: float
-    quantity: Callable[[SecretDistribution, Any], Estimate]
-
-
 def _maximal_bayesian_privacy(secret: SecretDistribution, mechanism: Any) -> Estimate:
     return notions.lip_epsilon(secret.input_probabilities, mechanism)
 
 
-# Text of a target of the report, and the mutual information in bits that it allows.
-_BIT_TARGETS = (("at most 0.1 bit on average", 0.1), ("at most 0.01 bit on average", 0.01))
-# Targets of the report for mechanisms with a level; bounds in nats.
-_LEVEL_TARGETS = (
-    *(_LevelTarget(text, bits * LOG_2, mutual_information) for text, bits in _BIT_TARGETS),
-    _LevelTarget("MBP, xi = 1", 1.0, _maximal_bayesian_privacy),
-)
+# Targets of the report for mechanisms with a level: a quantity of secret and mechanism, and its bound in nats.
+_LEVEL_TARGETS: Mapping[str, tuple[Callable[[SecretDistribution, Any], Estimate], float]] = {
+    "at most 0.1 bit on average": (mutual_information, 0.1 * LOG_2),
+    "at most 0.01 bit on average": (mutual_information, 0.01 * LOG_2),
+    "MBP, xi = 1": (_maximal_bayesian_privacy, 1.0),
+}
 
 
-def _sigma_targets() -> tuple[tuple[str, Callable[[SecretDistribution, float], Estimate]], ...]:
-    """Targets of the report for Gaussian noise: text, and a function of secret and sensitivity for the least sigma."""
-    (average, bits), (average_of_few, few) = _BIT_TARGETS
-    return (
-        (average, lambda s, span: calibration.sigma_from_cd_lmip(bits, s.prior, unit="bits")),
-        (average_of_few, lambda s, span: calibration.sigma_from_cd_lmip(few, s.prior, unit="bits")),
-        ("LIP, epsilon = 1, delta = 1e-5", lambda s, span: calibration.sigma_from_lip(1.0, 1e-5, s.prior)),
-        ("LDP, epsilon = 1, delta = 1e-5", lambda s, span: calibration.sigma_from_ldp(1.0, 1e-5, span)),
-    )
+def _least_sigmas(secret: SecretDistribution, sensitivity: float) -> dict[str, Estimate]:
+    """Least sigma of Gaussian noise for each target of the report."""
+    return {
+        "at most 0.1 bit on average": calibration.sigma_from_cd_lmip(0.1, secret.prior, unit="bits"),
+        "at most 0.01 bit on average": calibration.sigma_from_cd_lmip(0.01, secret.prior, unit="bits"),
+        "LIP, epsilon = 1, delta = 1e-5": calibration.sigma_from_lip(1.0, 1e-5, secret.prior),
+        "LDP, epsilon = 1, delta = 1e-5": calibration.sigma_from_ldp(1.0, 1e-5, sensitivity),
+    }
 
 
 def required_parameters(
@@ -193,22 +184,27 @@ def required_parameters(
     the level or scores are of any shape: there the level that is found meets its target, but a higher one might too.
     """
     if family.parameter == "sigma":
-        sigmas = ((text, calibrate(secret, sensitivity)) for text, calibrate in _sigma_targets())
-        return tuple(Requirement(text, float(sigma.upper), sigma.kind) for text, sigma in sigmas)
+        sigmas = _least_sigmas(secret, sensitivity)
+        return tuple(Requirement(text, float(sigma.upper), sigma.kind) for text, sigma in sigmas.items())
     if family.parameter == "level":
-        return tuple(_highest_level(target, secret, family, sensitivity) for target in _LEVEL_TARGETS)
+        levels = ((text, _highest_level(*goal, secret, family, sensitivity)) for text, goal in _LEVEL_TARGETS.items())
+        return tuple(Requirement(text, *level) for text, level in levels)
     return ()
 
 
 def _highest_level(
-    target: _LevelTarget, secret: SecretDistribution, family: MechanismFamily, sensitivity: float
-) -> Requirement:
-    """Solve upper bound = target in log(level), by interpolation and, every third step, bisection."""
+    quantity: Callable[[SecretDistribution, Any], Estimate], bound: float, secret: SecretDistribution,
+    family: MechanismFamily, sensitivity: float,
+) -> tuple[float, str]:  # fmt: skip
+    """Solve upper bound of the quantity = bound in log(level), by interpolation and, every third step, bisection.
+
+    Return the level and the kind of the bound there.
+    """
 
     def log_excess(log_level: float) -> tuple[float, str]:
-        """Return log(upper bound / target), negative where the target is met, and the kind of the bound."""
-        estimate = target.quantity(secret, family.build(math.exp(log_level), sensitivity, secret))
-        return math.log(max(float(estimate.upper), 1e-300) / target.bound), estimate.kind
+        """Return log(upper bound / bound), negative where the target is met, and the kind of the upper bound."""
+        estimate = quantity(secret, family.build(math.exp(log_level), sensitivity, secret))
+        return math.log(max(float(estimate.upper), 1e-300) / bound), estimate.kind
 
     low = high = 0.0
     at_low, kind = log_excess(0.0)
@@ -221,7 +217,7 @@ def _highest_level(
         at_high, kind_at_high = log_excess(high)
         kind = kind if at_high > 0.0 else kind_at_high
     if at_low > 0.0 or at_high <= 0.0:  # no bracket: no level meets the target, or every level does
-        return Requirement(target.text, 0.0 if at_low > 0.0 else math.exp(high), "certified" if at_low > 0.0 else kind)
+        return (0.0, "certified") if at_low > 0.0 else (math.exp(high), kind)
     for step in range(_SEARCH_STEPS):
         width = high - low
         if width < _LOG_TOLERANCE:
@@ -236,4 +232,4 @@ def _highest_level(
                 break
         else:
             high, at_high = middle, at_middle
-    return Requirement(target.text, math.exp(low), kind)
+    return math.exp(low), kind

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from ...base.numerics import rounded_down, rounded_up
+from ...base.table import bracket_texts
 from ...report import Details, Pictures, TextTable, kind_meanings, page, panels_of_assessment, panels_of_comparison
 from . import summary
 from .quantities import QUANTITIES
@@ -21,9 +21,11 @@ def report_page(report: Any, files: Sequence[str] = ()) -> str:
     is_comparison = hasattr(report, "assessments")
     assessments = report.assessments if is_comparison else (report,)
     settings = {
-        "data": ", ".join(dict.fromkeys(one.source for one in assessments)),
-        "mechanism": "; ".join(dict.fromkeys(f"{one.mechanism}: {one.noise}" for one in assessments)),
-        "grid": "; ".join(dict.fromkeys(dict(summary.facts(one))["grid"].partition(";")[0] for one in assessments)),
+        "data": ", ".join(dict.fromkeys(element.source for element in assessments)),
+        "mechanism": "; ".join(
+            dict.fromkeys(f"{assessment.mechanism}: {assessment.noise}" for assessment in assessments)
+        ),
+        "grid": "; ".join(dict.fromkeys(dict(summary.facts(entry))["grid"].partition(";")[0] for entry in assessments)),
     }
     roundings = dict.fromkeys(one.rounding for one in assessments if one.rounding)
     if roundings:
@@ -33,7 +35,7 @@ def report_page(report: Any, files: Sequence[str] = ()) -> str:
         dict(summary.meanings(*assessments)),
         "A guarantee quotes an upper bound. Amounts of information are in bits in the table of upper bounds; epsilons "
         "and xi are in nats everywhere.",
-        kind_meanings(grid.weakest_kind for one in assessments for grid in one.quantities.values()),
+        kind_meanings(grid.weakest_kind for item in assessments for grid in item.quantities.values()),
     ]
     return page(summary.question(report), sections, ran=settings, files=files)
 
@@ -63,7 +65,7 @@ def _comparison_sections(comparison: Any) -> dict[str, list[Any]]:
             dict(summary.column_facts(assessments)),
             _upper_bounds(summary.comparison_table(assessments)),
             Pictures(images, _SWEEP_CAPTION),
-            *(Details(f"Values with both bounds: {one.mechanism}", [_quantities_table(one)]) for one in assessments),
+            *(Details(f"Values with both bounds: {item.mechanism}", [_quantities_table(item)]) for item in assessments),
             _quantity_meanings(*assessments),
         ]
     return sections
@@ -113,10 +115,9 @@ def _quantities_table(report: Any) -> TextTable:
         title = f"{name} at epsilon = {report.epsilon[index]:g}" if quantity.curve else name
         for i in summary.shown_rows(report):
             at = (i, index) if quantity.curve else i
-            value, lower, upper = float(grid.value[at]), float(grid.lower[at]), float(grid.upper[at])
+            value, *bounds = bracket_texts(grid.value[at], grid.lower[at], grid.upper[at], _DIGITS)
+            shown = "-" if grid.is_bound_only(i) else value
             parameter = [f"{report.grid[i]:.6g}"] if report.parameter else []
-            shown = "-" if grid.is_bound_only(i) else f"{value:.{_DIGITS}g}"
-            bounds = rounded_down(lower, _DIGITS), rounded_up(upper, _DIGITS)
             rows.append([title, *parameter, shown, *bounds, quantity.unit, grid.kind[i]])
     parameter = [report.parameter] if report.parameter else []
     headings = ["quantity", *parameter, "value", "lower", "upper", "unit", "kind"]

@@ -10,13 +10,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ... import __version__, report
+from ... import report
 from ...base import validate
 from ...base.errors import DomainError
 from ...base.estimate import Estimate, equal_fields
 from ...base.files import writable_directory, write_picture, write_text
 from ...base.numerics import FloatArray
 from ...base.table import CellType, Table
+from ...base.version import VERSION
 from ...distributions import Pmf
 from .families import Parameter, Requirement
 from .quantities import QUANTITIES, QuantityGrid
@@ -34,9 +35,10 @@ PICTURES = ("png", "svg", "pdf")  # file formats of pictures
 SensitivitySource = Literal["given", "data", "distribution", "none"]
 # What JSON and Parquet say of each source.
 _SENSITIVITY_TEXTS = {
-    "given": "given by the caller", "distribution": "range of the distribution that was given",
+    "given": "given by the caller",
+    "distribution": "range of the distribution that was given",
     "data": "range computed from the private data, no bound known beforehand; pass sensitivity to state one",
-}  # fmt: skip
+}
 
 
 class _Report(Table):
@@ -47,10 +49,6 @@ class _Report(Table):
 
     def __hash__(self) -> int:
         return hash((type(self).__name__, repr(self)))
-
-    def rows(self) -> Iterator[tuple[Any, ...]]:
-        """The tidy table row by row, in the order of ``COLUMNS``; None where a number does not apply."""
-        raise NotImplementedError
 
     def settings(self) -> dict[str, Any]:
         """Input, mechanisms, grid sizes and meanings, in plain types."""
@@ -294,7 +292,7 @@ class Assessment(_Report):
             mechanism["rounding"] = self.rounding
         size = {self.parameter: len(self.grid)} if self.parameter else {}
         return {
-            "fastpriv": __version__,
+            "fastpriv": VERSION,
             "data": data,
             "mechanism": mechanism,
             "grid": size | {"epsilon": len(self.epsilon)},
@@ -362,4 +360,4 @@ class Comparison(_Report):
 
     def settings(self) -> dict[str, Any]:
         """The settings of each assessment, in plain types."""
-        return {"fastpriv": __version__, "assessments": [assessment.settings() for assessment in self.assessments]}
+        return {"fastpriv": VERSION, "assessments": [assessment.settings() for assessment in self.assessments]}

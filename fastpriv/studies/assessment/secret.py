@@ -23,8 +23,7 @@ from ...base import validate
 from ...base.errors import DomainError, ShapeError
 from ...base.estimate import equal_fields
 from ...base.numerics import FloatArray, IntArray, next_above
-from ...distributions import Pmf
-from ...distributions.columns import CELLS_PER_BATCH, LARGEST_EXACT_INTEGER, Column, sorted_categories, whole_number
+from ...distributions import Pmf, columns
 
 __all__ = ["MAX_CATEGORIES", "Domain", "SecretDistribution", "assign_inputs", "secret_distribution"]
 
@@ -120,7 +119,7 @@ def secret_distribution(data: Any, bins: Any, domain: Domain) -> SecretDistribut
         )
     count = None if bins is None else validate.count("bins", bins, 2, _MAX_RANGE)
     spelling: dict[float, str] = {}
-    if isinstance(data, Column):
+    if isinstance(data, columns.Column):
         as_written = None if domain != "values" or count is not None else data.plain_numbers()
         if as_written is not None:
             data, spelling = as_written
@@ -131,7 +130,7 @@ def secret_distribution(data: Any, bins: Any, domain: Domain) -> SecretDistribut
         if categories is not None and count is not None:
             raise DomainError(f"bins must be left out for names, which cannot be rounded; got {count}. Drop it.")
         if categories is not None:
-            return _of_categories(categories)
+            return categories
     if isinstance(data, Pmf):
         distribution, records = data, 0
     else:
@@ -168,8 +167,8 @@ def assign_inputs(secret: SecretDistribution, inputs: int) -> SecretDistribution
     """Assign the values to the inputs of a channel: by index where all are indices, else in increasing order."""
     x = secret.prior.values
     if secret.labels is not None:
-        indices = [whole_number(label) for label in secret.labels]
-        if all(index is not None and 0 <= index < min(inputs, LARGEST_EXACT_INTEGER) for index in indices):
+        indices = [columns.whole_number(label) for label in secret.labels]
+        if all(index is not None and 0 <= index < min(inputs, columns.LARGEST_EXACT_INTEGER) for index in indices):
             prior = Pmf(np.array(indices, dtype=np.float64), secret.prior.probabilities)
             return replace(
                 secret, prior=prior, labels=None, integers=None, input_indices=prior.values.astype(np.int64),
@@ -209,48 +208,42 @@ def _integer_indices(distribution: Pmf) -> IntArray:
     return np.asarray(x - x[0], dtype=np.int64)
 
 
-@dataclass(frozen=True)
-class _Categories:
-    """The distinct entries in order: their texts, their numbers of records, and the integers that they are, if so."""
-
-    labels: tuple[str, ...]
-    counts: IntArray
-    integers: tuple[int, ...] | None = None
-
-
-def _of_categories(categories: _Categories) -> SecretDistribution:
-    labels, records = categories.labels, int(categories.counts.sum())
+def _of_categories(
+    labels: Sequence[str], counts: Sequence[int], integers: tuple[int, ...] | None = None
+) -> SecretDistribution:
+    """Return the distribution of distinct entries in order: their texts, numbers of records, and values if integers."""
+    records = np.array(counts)
     if not 2 <= len(labels) <= MAX_CATEGORIES:
         raise DomainError(
             f"data must have at least two different values, and at most {MAX_CATEGORIES}; got {len(labels)}. Choose a "
             "column of categories."
         )
-    prior = Pmf(np.arange(len(labels), dtype=np.float64), categories.counts / records)
-    indices = np.arange(len(labels))
-    return SecretDistribution(prior, labels, records, None, indices, len(labels), 1.0, integers=categories.integers)
+    indices, total = np.arange(len(labels)), int(records.sum())
+    prior = Pmf(indices.astype(np.float64), records / total)
+    return SecretDistribution(prior, tuple(labels), total, None, indices, len(labels), 1.0, integers=integers)
 
 
-def _categories(data: Any) -> _Categories | None:
-    """Return the categories of a column; None for numbers that doubles hold as they are."""
-    if isinstance(data, Column):
+def _categories(data: Any) -> SecretDistribution | None:
+    """Return the distribution of the categories of a column; None for numbers that doubles hold as they are."""
+    if isinstance(data, columns.Column):
         counts = _count_texts(data.texts())
         labels = data.sorted_categories(counts)
-        integers = [whole_number(label) for label in labels] if data.arrow_type is None else [None]
+        integers = [columns.whole_number(label) for label in labels] if data.arrow_type is None else [None]
         whole = None if None in integers else tuple(x for x in integers if x is not None)
-        return _Categories(tuple(labels), np.array([counts[label] for label in labels]), whole)
+        return _of_categories(labels, [counts[label] for label in labels], whole)
     entries = _inexact_entries(data)
     if entries is None:
         return None
     if not _all_numbers(entries):
         counts = _count_texts(entries)
-        labels = sorted_categories(counts)
-        return _Categories(tuple(labels), np.array([counts[label] for label in labels]))
+        labels = columns.sorted_categories(counts)
+        return _of_categories(labels, [counts[label] for label in labels])
     if _inexact_numbers(entries) is None:
         return None
     records = Counter(entries)
     values = sorted(records)
     whole = tuple(int(x) for x in values) if all(isinstance(x, numbers.Integral) for x in values) else None
-    return _Categories(tuple(map(str, values)), np.array([records[x] for x in values]), whole)
+    return _of_categories(list(map(str, values)), [records[x] for x in values], whole)
 
 
 def _check_exact_numbers(data: Any) -> None:
@@ -289,14 +282,16 @@ def _inexact_entries(data: Any) -> Sequence[Any] | None:
             if all(issubclass(kind, (bool, np.bool_, float)) for kind in kinds):
                 return None
             if all(issubclass(kind, (int, np.integer)) for kind in kinds):
-                return data if any(abs(int(entry)) > LARGEST_EXACT_INTEGER for entry in data) else None
+                return data if any(abs(int(entry)) > columns.LARGEST_EXACT_INTEGER for entry in data) else None
             array = np.empty(len(data), dtype=object)
             array[:] = data
     array = validate.array("data", array)
     kind = array.dtype.kind
     if kind == "b" or (kind == "f" and array.dtype.itemsize <= 8):
         return None
-    if kind in "iu" and not (np.any(array > LARGEST_EXACT_INTEGER) or np.any(array < -LARGEST_EXACT_INTEGER)):
+    if kind in "iu" and not (
+        np.any(array > columns.LARGEST_EXACT_INTEGER) or np.any(array < -columns.LARGEST_EXACT_INTEGER)
+    ):
         return None
     if array.ndim != 1 or array.size == 0:
         if kind in "iuf":
@@ -353,8 +348,8 @@ def _count_texts(entries: Sequence[Any]) -> Counter[str]:
     """Count the records of each text; different entries of one text are refused."""
     counts: Counter[str] = Counter()
     kinds: set[type] = set()
-    for start in range(0, len(entries), CELLS_PER_BATCH):
-        batch = entries[start : start + CELLS_PER_BATCH]
+    for start in range(0, len(entries), columns.CELLS_PER_BATCH):
+        batch = entries[start : start + columns.CELLS_PER_BATCH]
         counts.update(map(str, batch))
         kinds.update(map(type, batch))
     if not kinds <= {str, np.str_}:

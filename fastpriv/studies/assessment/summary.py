@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,7 @@ __all__ = [
     "requirements",
     "shown_rows",
     "table",
-]  # fmt: skip
+]
 
 _MAX_ROWS = 10  # of a grid that the table shows
 _NAME_WIDTH, _LABEL_WIDTH = 60, 30  # columns of a terminal; longer names are shortened
@@ -42,7 +41,22 @@ _TARGET_WIDTH = {"sigma": 32, "level": 33}  # characters for the text of a targe
 _LOG_10 = math.log(10.0)  # turns natural logarithms into decimal exponents
 # bound: none - taken off pure epsilons, relative, before they are rounded up, so that 0.5 is not shown as 0.501
 _RATIO_SLACK = 1e-11
-_NO_CELL = ("", "", lambda i: "-")  # both titles and the cells of a column that a mechanism does not have
+# Two lines of heading of each quantity of the table, and the form of its cells.
+_TABLE_COLUMNS = {
+    "mutual_information": ("information", "bits of {entropy:.3g}", "bits"), "capacity": ("capacity", "bits", "bits"),
+    "lip_delta": ("LIP delta", "at epsilon={epsilon:g}", "delta"),
+    "ldp_delta": ("LDP delta", "at epsilon={epsilon:g}", "delta"),
+    "ldp_epsilon": ("LDP epsilon", "at delta=1e-5", "number"), "pure_ldp_epsilon": ("LDP epsilon", "", "ratio"),
+    "mbp_xi": ("MBP", "xi", "ratio"), "abp_max": ("ABP", "worst value", "number"),
+    "bayes_vulnerability": ("best guess", "before {prior:.3g}", "number"),
+    "maximal_leakage": ("leakage", "maximal, bits", "bits"),
+}  # fmt: skip
+# The quantities of the table of Gaussian noise, and of that of other mechanisms and of comparisons.
+_GAUSSIAN_TABLE = ("mutual_information", "lip_delta", "ldp_delta", "ldp_epsilon", "abp_max")
+_CHANNEL_TABLE = (
+    "mutual_information", "capacity", "pure_ldp_epsilon", "mbp_xi", "abp_max", "bayes_vulnerability",
+    "maximal_leakage",
+)  # fmt: skip
 
 # A term of the table and its meaning, as in the tuples below.
 _INFORMATION = ("information", "what a release tells about the value on average (mutual information); 0 is nothing")
@@ -68,15 +82,6 @@ _CHANNEL_MEANINGS = (
 )
 # The mark of a number that is only an upper bound.
 _BOUND_ONLY_MEANING = ("*", "no more than a bound: there are more releases than can be gone through")
-
-
-@dataclass(frozen=True)
-class _TableColumn:
-    """A column of the table: two lines of heading, and the cell of row i of the grid."""
-
-    heading: str
-    subheading: str
-    cell: Callable[[int], str]
 
 
 def assessment_summary(report: Any) -> str:
@@ -148,23 +153,21 @@ def column_facts(assessments: Sequence[Any]) -> list[tuple[str, str]]:
 
 def _range_fact(assessments: Sequence[Any]) -> list[tuple[str, str]]:
     """Return the range that noise and LDP rest on, where it was computed from the data."""
-    ranges = [one.sensitivity for one in assessments if one.sensitivity_source == "data"]
+    ranges = [assessment.sensitivity for assessment in assessments if assessment.sensitivity_source == "data"]
     text = "computed from the private data, no bound known beforehand; pass sensitivity to state one"
     return [("range", f"{rounded_up(max(ranges), 6)}, {text}")] if ranges else []
 
 
 def table(report: Any) -> list[list[str]]:
     """Return the cells of the table of an ``Assessment``: two rows of headings, then at most ten rows of the grid."""
-    return _cells(report, _columns(report))
+    return _cells(report, _GAUSSIAN_TABLE if report.mechanism == "gaussian" else _CHANNEL_TABLE)
 
 
 def comparison_table(assessments: Sequence[Any]) -> list[list[str]]:
     """Return the cells of the table of one column under several mechanisms, whose names stand in the first column."""
     rows: list[list[str]] = []
     for assessment in assessments:
-        name = assessment.mechanism
-        mechanism = _TableColumn("mechanism", "", lambda i, name=name: name)  # type: ignore[misc]
-        cells = _cells(assessment, [mechanism, *_columns(assessment, brief=True)])
+        cells = _cells(assessment, _CHANNEL_TABLE, assessment.mechanism)
         rows += cells[2:] if rows else cells
     return rows
 
@@ -236,59 +239,41 @@ def _quoted(name: str) -> str:
     return f"'{printable(name, _NAME_WIDTH)}'"
 
 
-def _columns(report: Any, brief: bool = False) -> list[_TableColumn]:
-    """Return the columns of the table; ``brief`` columns are the same for all mechanisms of a comparison."""
-    grids = report.quantities
-    index = index_nearest_to_one(report.epsilon)
-    epsilon = f"at epsilon={report.epsilon[index]:g}"
+def _cells(report: Any, names: Sequence[str], mechanism: str = "") -> list[list[str]]:
+    """Return two rows of headings and the rows that are shown, of these quantities; ``mechanism`` begins each row.
 
-    def number(name: str, upper: FloatArray | None = None) -> Callable[[int], str]:
-        numbers = grids[name].upper if upper is None else upper
-        return lambda i: rounded_up(numbers[i]) + ("*" if grids[name].is_bound_only(i) else "")
-
-    def bits(name: str) -> Callable[[int], str]:
-        return number(name, report[name].to("bits").upper)
-
-    def ratio(name: str) -> Callable[[int], str]:
-        return lambda i: rounded_up(grids[name].upper[i] * (1.0 - _RATIO_SLACK))
-
-    def delta(name: str) -> Callable[[int], str]:
-        def cell(i: int) -> str:
-            upper = float(grids[name].upper[i][index])
-            if upper > 1e-290 or f"log_{name}" not in grids:
-                return rounded_up(min(upper, 1.0))
-            return _rounded_up_from_log(float(grids[f"log_{name}"].upper[i][index]))
-
-        return cell
-
-    information = _TableColumn("information", f"bits of {report.secret.entropy_bits:.3g}", bits("mutual_information"))
-    abp = _TableColumn("ABP", "worst value", number("abp_max"))
-    grid = [_TableColumn(report.parameter, "", lambda i: f"{report.grid[i]:.6g}")] if report.parameter else []
-    if report.mechanism == "gaussian" and brief:
-        none = _TableColumn(*_NO_CELL)
-        ldp = _TableColumn("LDP epsilon", "", number("pure_ldp_epsilon"))
-        mbp = _TableColumn("MBP", "xi", number("mbp_xi"))
-        return [*grid, information, none, ldp, mbp, abp, none, none]
-    if report.mechanism == "gaussian":
-        deviation = report.secret.deviation
-        return [
-            *grid, _TableColumn("/ std", "", lambda i: f"{report.grid[i] / deviation:.3g}"), information,
-            _TableColumn("LIP delta", epsilon, delta("lip_delta")),
-            _TableColumn("LDP delta", epsilon, delta("ldp_delta")),
-            _TableColumn("LDP epsilon", "at delta=1e-5", number("ldp_epsilon")), abp,
-        ]  # fmt: skip
-    prior_vulnerability = float(report.prior.probabilities.max())
-    return [
-        *grid, information, _TableColumn("capacity", "bits", bits("capacity")),
-        _TableColumn("LDP epsilon", "", ratio("pure_ldp_epsilon")), _TableColumn("MBP", "xi", ratio("mbp_xi")), abp,
-        _TableColumn("best guess", f"before {prior_vulnerability:.3g}", number("bayes_vulnerability")),
-        _TableColumn("leakage", "maximal, bits", bits("maximal_leakage")),
-    ]  # fmt: skip
+    A quantity that the mechanism does not have is a column without headings.
+    """
+    rows, epsilon = shown_rows(report), report.epsilon[index_nearest_to_one(report.epsilon)]
+    prior = float(report.prior.probabilities.max())
+    columns = [["mechanism", "", *(mechanism for _ in rows)]] if mechanism else []
+    if report.parameter:
+        columns.append([report.parameter, "", *(f"{report.grid[i]:.6g}" for i in rows)])
+    if report.mechanism == "gaussian" and not mechanism:
+        columns.append(["/ std", "", *(f"{report.grid[i] / report.secret.deviation:.3g}" for i in rows)])
+    for name in names:
+        if name in report.quantities:
+            heading, below, _ = _TABLE_COLUMNS[name]
+            below = below.format(entropy=report.secret.entropy_bits, prior=prior, epsilon=epsilon)
+            columns.append([heading, below, *(_cell(report, name, i) for i in rows)])
+        else:
+            columns.append(["", "", *("-" for _ in rows)])
+    return [list(line) for line in zip(*columns, strict=True)]
 
 
-def _cells(report: Any, columns: Sequence[_TableColumn]) -> list[list[str]]:
-    rows = [[column.cell(i) for column in columns] for i in shown_rows(report)]
-    return [[column.heading for column in columns], [column.subheading for column in columns], *rows]
+def _cell(report: Any, name: str, i: int) -> str:
+    """Return the upper bound of a quantity in row i, with a star where no more than a bound is known."""
+    grid, form = report.quantities[name], _TABLE_COLUMNS[name][2]
+    if form == "ratio":
+        return rounded_up(grid.upper[i] * (1.0 - _RATIO_SLACK))
+    if form == "delta":
+        index = index_nearest_to_one(report.epsilon)
+        upper, log_grid = float(grid.upper[i][index]), report.quantities.get(f"log_{name}")
+        if upper > 1e-290 or log_grid is None:
+            return rounded_up(min(upper, 1.0))
+        return _rounded_up_from_log(float(log_grid.upper[i][index]))
+    upper = grid.upper[i] if form == "number" else report[name].to("bits").upper[i]
+    return rounded_up(upper) + ("*" if grid.is_bound_only(i) else "")
 
 
 def _meaning_lines(terms: Sequence[tuple[str, str]]) -> list[str]:

@@ -7,8 +7,6 @@ what is random and independent are the coins that said which targets are in.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -22,7 +20,48 @@ __all__ = ["OneRun", "Outcomes", "RepeatedRuns"]
 _MOST = 2**53  # the largest count: doubles tell whole numbers apart up to here
 
 
-class RepeatedRuns(ValueObject):
+class _AuditCounts(ValueObject):
+    """Counts of one shape, of which some are at most others."""
+
+    __slots__ = ()
+
+    def _set_counts(self, counts: tuple[ArrayLike, ...], pairs: tuple[tuple[int, int], ...]) -> None:
+        """Check the counts, and that the first of each pair is at most the second; keep doubles of one shape."""
+        names = self._fields
+        totals = {pair[1] for pair in pairs}
+        result = [
+            validate.integers(name, count, 1 if i in totals else 0, _MOST).astype(np.float64)
+            for i, (name, count) in enumerate(zip(names, counts, strict=True))
+        ]
+        try:
+            result = [np.array(broadcast_array) for broadcast_array in np.broadcast_arrays(*result)]
+        except ValueError:
+            shapes = ", ".join(str(item.shape) for item in result)
+            raise ShapeError(
+                f"{names[0]} must be of a shape that broadcasts with the other counts; got {shapes}. Pass one entry "
+                "an audit."
+            ) from None
+        for i, j in pairs:
+            wrong = np.argwhere(result[i] > result[j])
+            if len(wrong):
+                at = tuple(int(k) for k in wrong[0])
+                index = f" at index {at[0] if len(at) == 1 else at}" if at else ""
+                raise DomainError(
+                    f"{names[i]} must be at most {names[j]}; got {result[i][at]:.0f} of {result[j][at]:.0f}{index} "
+                    f"({len(wrong)} of {result[i].size} entries). Check which count is which."
+                )
+        self._set(**dict(zip(names, result, strict=True)))
+
+    def __repr__(self) -> str:
+        words = []
+        for name in self._fields:
+            counts = getattr(self, name)
+            shown = f"{counts.item():.0f}" if counts.ndim == 0 else f"<array of shape {counts.shape}>"
+            words.append(f"{name}={shown}")
+        return f"{type(self).__name__}({', '.join(words)})"
+
+
+class RepeatedRuns(_AuditCounts):
     """Counts of an attack on independent runs, each with its target in (a member) or out.
 
     Parameters
@@ -64,13 +103,10 @@ class RepeatedRuns(ValueObject):
     def __init__(
         self, true_positives: ArrayLike, members: ArrayLike, false_positives: ArrayLike, non_members: ArrayLike
     ) -> None:
-        _set_counts(self, (true_positives, members, false_positives, non_members), ((0, 1), (2, 3)))
-
-    def __repr__(self) -> str:
-        return _shown(self)
+        self._set_counts((true_positives, members, false_positives, non_members), ((0, 1), (2, 3)))
 
 
-class OneRun(ValueObject):
+class OneRun(_AuditCounts):
     """Counts of an attack on one run, into which each of many canaries came by the toss of a fair coin.
 
     Parameters
@@ -111,46 +147,7 @@ class OneRun(ValueObject):
     canaries: FloatArray
 
     def __init__(self, correct: ArrayLike, guesses: ArrayLike, canaries: ArrayLike | None = None) -> None:
-        _set_counts(self, (correct, guesses, guesses if canaries is None else canaries), ((0, 1), (1, 2)))
-
-    def __repr__(self) -> str:
-        return _shown(self)
+        self._set_counts((correct, guesses, guesses if canaries is None else canaries), ((0, 1), (1, 2)))
 
 
 Outcomes = RepeatedRuns | OneRun
-
-
-def _set_counts(outcomes: Any, counts: tuple[Any, ...], pairs: tuple[tuple[int, int], ...]) -> None:
-    """Check the counts, and that the first of each pair is at most the second; keep them as doubles of one shape."""
-    names = outcomes._fields
-    totals = {pair[1] for pair in pairs}
-    found = [
-        validate.integers(name, count, 1 if i in totals else 0, _MOST).astype(np.float64)
-        for i, (name, count) in enumerate(zip(names, counts, strict=True))
-    ]
-    try:
-        found = [np.array(one) for one in np.broadcast_arrays(*found)]
-    except ValueError:
-        shapes = ", ".join(str(one.shape) for one in found)
-        raise ShapeError(
-            f"{names[0]} must be of a shape that broadcasts with the other counts; got {shapes}. Pass one entry an "
-            "audit."
-        ) from None
-    for i, j in pairs:
-        wrong = np.argwhere(found[i] > found[j])
-        if len(wrong):
-            at = tuple(int(k) for k in wrong[0])
-            place = f" at index {at[0] if len(at) == 1 else at}" if at else ""
-            raise DomainError(
-                f"{names[i]} must be at most {names[j]}; got {found[i][at]:.0f} of {found[j][at]:.0f}{place} "
-                f"({len(wrong)} of {found[i].size} entries). Check which count is which."
-            )
-    outcomes._set(**dict(zip(names, found, strict=True)))
-
-
-def _shown(outcomes: Any) -> str:
-    words = []
-    for name in outcomes._fields:
-        counts = getattr(outcomes, name)
-        words.append(f"{name}={counts.item():.0f}" if counts.ndim == 0 else f"{name}=<array of shape {counts.shape}>")
-    return f"{type(outcomes).__name__}({', '.join(words)})"

@@ -13,7 +13,7 @@ from ...base.column_files import ColumnFile
 from ...base.errors import DomainError
 from ...base.files import read_npz
 from ...base.numerics import BoolArray, FloatArray
-from ...distributions.columns import open_column, read_categories
+from ...distributions import columns
 
 __all__ = ["read_scores"]
 
@@ -81,8 +81,8 @@ def read_scores(
                 f"{', '.join(map(validate.shortened, table.names[:10]))} in {str(file)!r}. Name the columns of "
                 "scores and of memberships."
             )
-    scores = open_column(table, names[0], "error").numbers()
-    words = [str(word) for word in read_categories(file, names[1])]
+    scores = columns.read_column(file, names[0])
+    words = [str(word) for word in columns.read_categories(file, names[1])]
     cells = np.array([word.strip().lower() for word in words])
     inside = np.isin(cells, list(_IN))
     wrong = ~inside & ~np.isin(cells, list(_OUT))
@@ -106,11 +106,9 @@ def _from_archive(file: Any, score: str, member: str) -> tuple[FloatArray, BoolA
 
     if not file.is_file():
         raise FileNotFoundError(f"path must be a file; got {str(file)!r}, which does not exist.")
-    arrays = validate.with_argument_name(
-        "the archive", "path", lambda: read_npz(file, check, "Take fewer scores.")
-    )  # fmt: skip
-    found: NDArray[Any] = arrays[member]
-    if found.dtype != np.bool_:
-        found = np.where(found == -1, 0, found)
-        found = validate.integers("membership", found, 0, 1, remedy="Write 1 for members and 0 for others.") == 1
-    return validate.real("scores", arrays[score], "numbers", answer=False), np.asarray(found)
+    arrays = validate.with_argument_name("the archive", "path", lambda: read_npz(file, check, "Take fewer scores."))
+    result: NDArray[Any] = arrays[member]
+    if result.dtype != np.bool_:
+        result = np.where(result == -1, 0, result)
+        result = validate.integers("membership", result, 0, 1, remedy="Write 1 for members and 0 for others.") == 1
+    return validate.real("scores", arrays[score], "numbers", answer=False), np.asarray(result)

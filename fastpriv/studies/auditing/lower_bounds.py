@@ -22,8 +22,7 @@ from ...base.estimate import Estimate, Unit
 from ...base.inverse import bisect
 from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
 from ...base.values import distinct_rows
-from ...composition.compositions import pair_of
-from ...composition.pairs import certified
+from ...composition import certified_curves
 from ...sampling.statistics.intervals import most_rates
 from . import one_run, repeated_runs
 from .audit_outcomes import OneRun, Outcomes, RepeatedRuns
@@ -38,14 +37,16 @@ __all__ = [
     "audit_parameter",
     "epsilon_bounds",
     "mu_bounds",
-]  # fmt: skip
+]
 
 Form = Literal["product", "two_bounds", "exact", "as_published"]
 FORMS = {RepeatedRuns: ("product", "two_bounds"), OneRun: ("exact", "as_published")}  # the first is the default
 _METHODS = {
-    "product": "repeated runs, product of two p-values", "two_bounds": "repeated runs, Clopper-Pearson bounds",
-    "exact": "one run, least p-value of the claim", "as_published": "one run, Steinke-Nasr-Jagielski p-value",
-}  # fmt: skip
+    "product": "repeated runs, product of two p-values",
+    "two_bounds": "repeated runs, Clopper-Pearson bounds",
+    "exact": "one run, least p-value of the claim",
+    "as_published": "one run, Steinke-Nasr-Jagielski p-value",
+}
 # bound: tested by auditing/test_lower_bounds - rounding of a parameter, relative to it and to 1
 _ROUNDING = 1e-11
 _LARGEST_MU = 40.0  # Phi(Phi^-1(x) - 40) is below 1e-300 for all x that counts can tell from 1
@@ -108,9 +109,7 @@ def audit_epsilon(
     numbers = validate.real("delta", delta, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
     chosen, level = _form(outcomes, form), _level(confidence)
     validate.broadcastable("delta", numbers, "the counts", getattr(outcomes, outcomes._fields[0]))
-    rows, index, shape = _rows(outcomes, numbers)
-    answers = [epsilon_bounds(rows, chosen, 1.0 - one)[index].reshape(shape) for one in (level, _HALVED)]
-    return _estimate(answers, level, "nats", _METHODS[chosen])
+    return _lower_bounds(_rows(outcomes, numbers), epsilon_bounds, chosen, level, "nats")
 
 
 def audit_gaussian_dp(outcomes: Outcomes, *, confidence: float = 0.95, form: Form | None = None) -> Estimate:
@@ -156,9 +155,7 @@ def audit_gaussian_dp(outcomes: Outcomes, *, confidence: float = 0.95, form: For
     chosen, level = _form(outcomes, form), _level(confidence)
     if chosen == "as_published":
         raise DomainError("form must be exact for a Gaussian audit of one run; got 'as_published'. Leave it out.")
-    rows, index, shape = _rows(outcomes)
-    answers = [mu_bounds(rows, chosen, 1.0 - one)[index].reshape(shape) for one in (level, _HALVED)]
-    return _estimate(answers, level, "1", _METHODS[chosen])
+    return _lower_bounds(_rows(outcomes), mu_bounds, chosen, level, "1")
 
 
 def audit_delta(
@@ -202,15 +199,7 @@ def audit_delta(
     if chosen == "as_published":
         raise DomainError("form must be exact for delta of one run; got 'as_published'. Leave it out.")
     validate.broadcastable("epsilon", levels, "the counts", getattr(outcomes, outcomes._fields[0]))
-    rows, index, shape = _rows(outcomes, levels)
-    answers = []
-    for error in (1.0 - level, 1.0 - _HALVED):
-        if chosen == "exact":
-            found = one_run.delta_of_level(rows, rows[:, 3], error)
-        else:
-            found = _by_rates(chosen)(rows, _delta_of_rates, error)
-        answers.append(found[index].reshape(shape))
-    return _estimate(answers, level, "probability", _METHODS[chosen])
+    return _lower_bounds(_rows(outcomes, levels), _delta_bounds, chosen, level, "probability")
 
 
 def audit_p_value(
@@ -275,10 +264,10 @@ def audit_p_value(
     rows, index, shape = _rows(outcomes, *both)
     e, d = rows[:, -2], rows[:, -1]
     if isinstance(outcomes, OneRun):
-        found = np.where(np.isinf(e), 1.0, one_run.p_value(rows, np.where(np.isinf(e), 0.0, e), d))
+        result = np.where(np.isinf(e), 1.0, one_run.p_value(rows, np.where(np.isinf(e), 0.0, e), d))
     else:
-        found = repeated_runs.product_p_value(rows, _dp_rates)
-    answer = found[index].reshape(shape)
+        result = repeated_runs.product_p_value(rows, _dp_rates)
+    answer = result[index].reshape(shape)
     return float(answer) if shape == () else answer
 
 
@@ -379,11 +368,18 @@ def epsilon_bounds(rows: FloatArray, form: str, error: float) -> FloatArray:
     answer = np.zeros(len(rows))
     done = delta == 0.0
     answer[done] = pure[done]
-    rest = rows[~done]
-    if len(rest):
+    remainder = rows[~done]
+    if len(remainder):
         tested = one_run.p_value if form == "exact" else one_run.published_p_value
-        answer[~done] = one_run.greatest_excluded(lambda e: tested(rest, e, rest[:, 3]) <= error, pure[~done])
+        answer[~done] = one_run.greatest_excluded(lambda e: tested(remainder, e, remainder[:, 3]) <= error, pure[~done])
     return np.maximum(answer - _ROUNDING * (1.0 + answer), 0.0)
+
+
+def _delta_bounds(rows: FloatArray, form: str, error: float) -> FloatArray:
+    """The largest delta that is excluded, of each row of counts and epsilon."""
+    if form == "exact":
+        return one_run.delta_of_level(rows, rows[:, 3], error)
+    return _by_rates(form)(rows, _delta_of_rates, error)
 
 
 def mu_bounds(rows: FloatArray, form: str, error: float) -> FloatArray:
@@ -403,8 +399,8 @@ def _by_rates(form: str) -> Callable[[FloatArray, Any, float], FloatArray]:
 
     def bounds(rows: FloatArray, parameter: Any, error: float) -> FloatArray:
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = test(rows, parameter, error)
-        return np.maximum(found - _ROUNDING * (1.0 + np.abs(found)), 0.0)
+            result = test(rows, parameter, error)
+        return np.maximum(result - _ROUNDING * (1.0 + np.abs(result)), 0.0)
 
     return bounds
 
@@ -414,8 +410,8 @@ def _epsilon_of_rates(x: FloatArray, claimed: FloatArray, missed: FloatArray, ro
     delta = rows[:, 4]
     forward = np.log(np.maximum(claimed - delta, 0.0)) - np.log(x)
     backward = np.log(np.maximum(1.0 - delta - x, 0.0)) - np.log(missed)
-    found = np.maximum(forward, backward)
-    return np.where(found > 0.0, found, 0.0)
+    result = np.maximum(forward, backward)
+    return np.where(result > 0.0, result, 0.0)
 
 
 def _delta_of_rates(x: FloatArray, claimed: FloatArray, missed: FloatArray, rows: FloatArray) -> FloatArray:
@@ -428,8 +424,8 @@ def _delta_of_rates(x: FloatArray, claimed: FloatArray, missed: FloatArray, rows
 
 def _mu_of_rates(x: FloatArray, claimed: FloatArray, missed: FloatArray, rows: FloatArray) -> FloatArray:
     """The mu at which F(x) = claimed = 1 - missed."""
-    found = np.where(missed < 0.5, -special.ndtri(missed), special.ndtri(claimed)) - special.ndtri(x)
-    return np.where(found > 0.0, found, 0.0)
+    result = np.where(missed < 0.5, -special.ndtri(missed), special.ndtri(claimed)) - special.ndtri(x)
+    return np.where(result > 0.0, result, 0.0)
 
 
 def _dp_rates(x: FloatArray, rows: FloatArray) -> FloatArray:
@@ -449,13 +445,13 @@ class _TradeoffLines(NamedTuple):
 
 def _lines_above(p: Any, q: Any, both_directions: bool) -> _TradeoffLines:
     """Lines above F of the pair (without, with the target), of the worse direction each if it has to serve both."""
-    pair = pair_of(p, q)
+    pair = certified_curves(p, q)
     levels = _LEVELS
     if pair.discrete is not None:  # its curve is straight between the ratios of probabilities
         with np.errstate(divide="ignore"):
             kinks = np.abs(np.log(pair.discrete.p) - np.log(pair.discrete.q))
         levels = np.union1d(levels, kinks[kinks < levels[-1]][:_MOST_KINKS])
-    with_target, without = (np.asarray(certified(c, levels).upper) for c in (pair.backward, pair.forward))
+    without, with_target = (np.asarray(result.upper) for result in pair.both(levels))
     if both_directions:
         with_target = without = np.maximum(with_target, without)
     below = 1.0 - np.exp(-levels[1:]) * (1.0 - without[1:]) + _LINE_ERROR  # at -epsilon
@@ -523,7 +519,15 @@ def _rows(outcomes: Outcomes, *more: FloatArray) -> tuple[FloatArray, Any, tuple
     return *distinct_rows(np.stack([column.ravel() for column in columns], axis=1)), shape
 
 
-def _estimate(answers: list[FloatArray], level: float, unit: Unit, method: str) -> Estimate:
-    lower, value = answers[0], np.maximum(answers[0], answers[1])
+def _lower_bounds(
+    distinct: tuple[FloatArray, Any, tuple[int, ...]], bounds: Callable[[FloatArray, str, float], FloatArray],
+    form: str, level: float, unit: Unit,
+) -> Estimate:  # fmt: skip
+    """The bounds of each audit at this level, and at confidence 1/2, of what ``_rows`` returned."""
+    rows, index, shape = distinct
+    lower, halved = (bounds(rows, form, 1.0 - side)[index].reshape(shape) for side in (level, _HALVED))
     upper = np.full_like(lower, 1.0 if unit == "probability" else np.inf)
-    return Estimate(value, lower, upper, kind="statistical", unit=unit, method=method, confidence=level)
+    return Estimate(
+        np.maximum(lower, halved), lower, upper, kind="statistical", unit=unit, method=_METHODS[form],
+        confidence=level,
+    )  # fmt: skip

@@ -86,8 +86,8 @@ def published_p_value(rows: FloatArray, epsilon: FloatArray, delta: FloatArray) 
         below = special.bdtr(v - 1.0, int(r), q)
         for start in range(1, int(v) + 1, _BLOCK_CELLS):
             i = np.arange(start, min(start + _BLOCK_CELLS, int(v) + 1), dtype=np.float64)
-            rest = np.where(i < v, special.bdtr(np.maximum(v - i - 1.0, 0.0), int(r), q), 0.0)
-            most = max(most, float(((below - rest) / i).max()))
+            remainder = np.where(i < v, special.bdtr(np.maximum(v - i - 1.0, 0.0), int(r), q), 0.0)
+            most = max(most, float(((below - remainder) / i).max()))
         answer[k] = min(1.0, float(_tail(np.array(v), np.array(r), epsilon[k])[0]) + 2.0 * m * delta[k] * most)
     return answer
 

@@ -93,8 +93,8 @@ def product_p_value(rows: FloatArray, claim: Callable[[FloatArray, FloatArray], 
         with np.errstate(divide="ignore", invalid="ignore"):
             x1, x2 = _section(np.zeros(len(part)), np.ones(len(part)), cost, lambda x: high(x) == 0.0)
             product = np.minimum(low(x1) * high(x2) * (1.0 + _P_VALUE_ERROR), 1.0)
-            found = np.where(product > 0.0, product * (1.0 - np.log(product)), 0.0)
-        return np.minimum(found, 1.0)
+            result = np.where(product > 0.0, product * (1.0 - np.log(product)), 0.0)
+        return np.minimum(result, 1.0)
 
     return _in_blocks(block, rows)
 
@@ -122,9 +122,11 @@ def _high_count(hits: FloatArray, trials: FloatArray, rate: FloatArray) -> Float
 
 
 def _section(
-    low: FloatArray, high: FloatArray, cost: Callable[[FloatArray], Any],
+    low: FloatArray,
+    high: FloatArray,
+    cost: Callable[[FloatArray], Any],
     rising: Callable[[FloatArray], Any] | None = None,
-) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+) -> tuple[FloatArray, FloatArray]:
     """Intervals that hold the minimum of a quasi-convex function; ``rising``: whether an infinity is left of it."""
     inner = np.stack([high - _SECTION * (high - low), low + _SECTION * (high - low)])
     costs = np.stack([cost(inner[0]), cost(inner[1])])
@@ -134,7 +136,7 @@ def _section(
             right = np.where(np.isinf(costs).all(axis=0), rising(inner[1]), right)
         low, high = np.where(right, inner[0], low), np.where(right, high, inner[1])
         new = np.where(right, low + _SECTION * (high - low), high - _SECTION * (high - low))
-        found = cost(new)
+        result = cost(new)
         inner = np.where(right, np.stack([inner[1], new]), np.stack([new, inner[0]]))
-        costs = np.where(right, np.stack([costs[1], found]), np.stack([found, costs[0]]))
+        costs = np.where(right, np.stack([costs[1], result]), np.stack([result, costs[0]]))
     return low, high

@@ -116,9 +116,10 @@ class ScoreAudit(Result):
             said = f"at confidence {self.epsilon.confidence:g}"
         n = self.counts.tolist()
         counts = (
-            f"{n[0]} right of {n[1]} guesses about {n[2]} canaries" if self.design == "one_run"
+            f"{n[0]} right of {n[1]} guesses about {n[2]} canaries"
+            if self.design == "one_run"
             else f"{n[0]} of {n[1]} members and {n[2]} of {n[3]} non-members claimed"
-        )  # fmt: skip
+        )
         return (
             f"claim epsilon = {number:g} at delta = {self.delta:g} is {'refuted' if lower > number else 'not refuted'} "
             f"{said} (at least {rounded_down(lower, 4)}): {counts}"
@@ -207,19 +208,15 @@ def audit_scores(
             confidence=level if of_kind == "statistical" else None,
         )  # fmt: skip
 
-    epsilon, mu = ([number[0] if single else number for number in numbers] for numbers in bounds)
-    found = (
-        estimate(epsilon[0], epsilon[1], "nats", kind, method), estimate(mu[0], mu[1], "1", kind, method)
-    )  # fmt: skip
-    curve = None
-    if single:
-        order = np.argsort(audited, kind="stable")
-        audited = audited[order]
-        text = f"{design.replace('_', ' ')}, fixed"
-        curve = estimate(pointwise[order], pointwise[order], "nats", "statistical", text)
-    audited = audited if single else np.zeros(0)
+    (epsilon, at_half), (mu, mu_at_half) = bounds
+    result = estimate(epsilon, at_half, "nats", kind, method), estimate(mu, mu_at_half, "1", kind, method)
     rows = counts.astype(np.int64)
-    return ScoreAudit(found[0], found[1], design, words, d, audited, curve, rows[0] if single else rows)
+    if not single:
+        return ScoreAudit(*result, design, words, d, np.zeros(0), None, rows)
+    order = np.argsort(audited, kind="stable")
+    text = f"{design.replace('_', ' ')}, fixed"
+    curve = estimate(pointwise[order], pointwise[order], "nats", "statistical", text)
+    return ScoreAudit(result[0][0], result[1][0], design, words, d, audited[order], curve, rows[0])
 
 
 def _warn_of_sign(x: FloatArray, b: BoolArray) -> None:
@@ -242,46 +239,44 @@ def _repeated_runs(
     if guesses is not None:
         raise DomainError(f"guesses must be left out for repeated runs; got {guesses!r}. Pass a threshold, or none.")
     fixed = None if threshold is None else validate.scalar("threshold", threshold)
-    bounds = [[np.zeros(len(x)) for _ in range(2)] for _ in range(2)]
-    candidates: list[list[list[FloatArray]]] = [[[], []], [[], []]]  # rows of counts, by quantity and level
-    for scores, member in zip(x, b, strict=True):
-        inside, outside = np.sort(scores[member]), np.sort(scores[~member])
-        for k, error in enumerate((1.0 - level, 1.0 - _HALVED)):
-            if fixed is not None:
-                rows, share = _counts_at(np.array([fixed]), inside, outside), error
-            elif selection == "split":
-                halves = _halves(inside), _halves(outside)
-                thresholds = np.unique(np.r_[halves[0][0], halves[1][0]])
-                choosing = _counts_at(thresholds, *(np.sort(half[0]) for half in halves))
-                judged = _counts_at(thresholds, *(np.sort(half[1]) for half in halves))
-                for quantity in range(2):
-                    best = _screened(choosing, quantity, delta, error)
-                    candidates[quantity][k].append(judged[best : best + 1])
-                continue
-            elif selection == "simultaneous":
-                rows = _counts_at_ranks(inside, outside)
-                share = error / len(rows)
-            else:
-                rows, share = _counts_at(np.unique(scores), inside, outside), error
-            for quantity in range(2):  # the bound by two rates says at which threshold the other one is computed
-                best = _screened(rows, quantity, delta, share)
-                candidates[quantity][k].append(rows[best : best + 1])
+    errors = (1.0 - level, 1.0 - _HALVED)
+    best, tests = [], np.empty(len(x))  # the rows of counts by audit, quantity and level, and among how many they are
+    for k, (scores, member) in enumerate(zip(x, b, strict=True)):
+        choosing, audited, tests[k] = _candidates(scores, member, selection, fixed)
+        # The bound by two rates says at which threshold the other one is computed.
+        best.append([[audited[_screened(choosing, quantity, delta, error / tests[k])] for error in errors]
+                     for quantity in range(2)])  # fmt: skip
+    chosen = np.array(best)
     form = "two_bounds" if selection == "as_published" and fixed is None else "product"
+    bounds = [[np.empty(len(x)) for _ in errors] for _ in range(2)]
     for quantity in range(2):
-        for k, error in enumerate((1.0 - level, 1.0 - _HALVED)):
-            chosen = np.concatenate(candidates[quantity][k])
-            errors = np.full(len(chosen), error)
-            if fixed is None and selection == "simultaneous":
-                errors = error / np.array([_rank_count(int(row[1]), int(row[3])) for row in chosen])
-            for one in np.unique(errors):
-                some = errors == one
-                bounds[quantity][k][some] = _bounds(chosen[some], quantity, delta, form, float(one))
-    inside, outside = np.sort(x[0][b[0]]), np.sort(x[0][~b[0]])
-    audited = np.unique(x[0]) if fixed is None else np.array([fixed])
-    audited = audited[np.unique(np.linspace(0, audited.size - 1, _MOST_POINTS).astype(np.intp))]
-    rows = _counts_at(audited, inside, outside)
+        for k, error in enumerate(errors):
+            for number in np.unique(tests):
+                some = tests == number
+                rows = chosen[some, quantity, k]
+                bounds[quantity][k][some] = _bounds(rows, quantity, delta, form, float(error / number))
+    thresholds = np.unique(x[0]) if fixed is None else np.array([fixed])
+    thresholds = thresholds[np.unique(np.linspace(0, thresholds.size - 1, _MOST_POINTS).astype(np.intp))]
+    rows = _counts_at(thresholds, np.sort(x[0][b[0]]), np.sort(x[0][~b[0]]))
     pointwise = _bounds(rows, 0, delta, "product", 1.0 - level) if len(x) == 1 else np.zeros(0)
-    return bounds, audited, pointwise, np.concatenate(candidates[0][0])
+    return bounds, thresholds, pointwise, chosen[:, 0, 0]
+
+
+def _candidates(
+    scores: FloatArray, member: BoolArray, selection: str, fixed: float | None
+) -> tuple[FloatArray, FloatArray, int]:
+    """Rows of counts that choose a threshold, those that are audited, and how many tests share the error."""
+    inside, outside = np.sort(scores[member]), np.sort(scores[~member])
+    if fixed is None and selection == "split":
+        halves = _halves(inside), _halves(outside)
+        thresholds = np.unique(np.r_[halves[0][0], halves[1][0]])
+        first, second = (_counts_at(thresholds, *(np.sort(half[i]) for half in halves)) for i in (0, 1))
+        return first, second, 1
+    if fixed is None and selection == "simultaneous":
+        rows = _counts_at_ranks(inside, outside)
+        return rows, rows, len(rows)
+    rows = _counts_at(np.unique(scores) if fixed is None else np.array([fixed]), inside, outside)
+    return rows, rows, 1
 
 
 def _one_run(
@@ -325,7 +320,7 @@ def _one_run(
         ]
         for quantity in range(2)
     ]
-    bounds = [[one.max(axis=1) for one in numbers] for numbers in each]
+    bounds = [[number.max(axis=1) for number in numbers] for numbers in each]
     pointwise = _bounds(rows[0], 0, delta, "exact", 1.0 - level) if len(x) == 1 else np.zeros(0)
     return bounds, np.array(numbers, dtype=np.float64), pointwise, rows[np.arange(len(x)), each[0][0].argmax(axis=1)]
 
@@ -363,20 +358,16 @@ def _ranks(size: int) -> list[int]:
     return [0, *(2**j for j in range(size.bit_length()) if 2 * 2**j <= size)]
 
 
-def _rank_count(members: int, non_members: int) -> int:
-    return len(_ranks(members)) + len(_ranks(non_members))
-
-
 def _screened(rows: FloatArray, quantity: int, delta: float, error: float) -> int:
     """The row whose bound by two rates is largest, or near it; all rows have the same totals."""
     lowest = _rates(rows[:, 0], float(rows[0, 1]), error / 2.0, False)
     highest = _rates(rows[:, 2], float(rows[0, 3]), error / 2.0, True)
     with np.errstate(divide="ignore", invalid="ignore"):
         if quantity == 1:
-            found = special.ndtri(lowest) - special.ndtri(highest)
+            result = special.ndtri(lowest) - special.ndtri(highest)
         else:
-            found = np.fmax((lowest - delta) / highest, (1.0 - delta - highest) / (1.0 - lowest))
-    return int(np.argmax(np.where(np.isnan(found), -np.inf, found)))
+            result = np.fmax((lowest - delta) / highest, (1.0 - delta - highest) / (1.0 - lowest))
+    return int(np.argmax(np.where(np.isnan(result), -np.inf, result)))
 
 
 def _rates(hits: FloatArray, trials: float, error: float, upper: bool) -> FloatArray:
@@ -404,18 +395,18 @@ def _checked_scores(scores: Any, membership: Any) -> tuple[FloatArray, BoolArray
     x = validate.real("scores", scores, "numbers", answer=False)
     if x.ndim not in (1, 2) or x.size == 0:
         raise ShapeError(f"scores must be of shape (n,) or (A, n); got {x.shape}. Pass a row of scores for each audit.")
-    found = membership_array("membership", membership, x.shape[-1])
-    if found.shape not in (x.shape, x.shape[-1:]):
+    result = membership_array("membership", membership, x.shape[-1])
+    if result.shape not in (x.shape, x.shape[-1:]):
         raise ShapeError(
-            f"membership must be of the shape of scores, {x.shape}, or of one row of them; got {found.shape}. Pass an "
+            f"membership must be of the shape of scores, {x.shape}, or of one row of them; got {result.shape}. Pass an "
             "entry for each score."
         )
-    b = np.broadcast_to(found, x.shape)
+    b = np.broadcast_to(result, x.shape)
     inside = b.sum(axis=-1)
     bad = np.argwhere(np.atleast_1d((inside == 0) | (inside == x.shape[-1])))
     if bad.size:
         row = int(bad[0, 0])
         kind = "non-members" if np.atleast_1d(inside)[row] else "members"
-        place = f" in audit {row} ({len(bad)} of {len(x)} audits)" if x.ndim == 2 else ""
-        raise DomainError(f"membership must have members and non-members; got no {kind}{place}. Score both kinds.")
+        index = f" in audit {row} ({len(bad)} of {len(x)} audits)" if x.ndim == 2 else ""
+        raise DomainError(f"membership must have members and non-members; got no {kind}{index}. Score both kinds.")
     return x, b

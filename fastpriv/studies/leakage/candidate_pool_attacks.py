@@ -1,4 +1,4 @@
-"""Attacks with a pool of candidates: the batch whose gradient is nearest, and who of the pool was in it.
+"""The attack with a pool of candidates: the batch of them whose gradient is nearest.
 
 Notation: N candidates with gradients g_i, a batch A of S of them, the gradient t that a round shared, a divisor d (S,
 or the expected size of a Poisson batch). The batch is sought that maximises
@@ -9,16 +9,13 @@ or the expected size of a Poisson batch). The batch is sought that maximises
 which with normal noise is the most probable batch, the mode of the exact posterior. A beam search adds candidates one
 by one, and then exchanges that raise the sum are made, the best one first, as long as there are any. Larger batches
 also start from the candidates of largest weight where weights in [0, 1], whose best values are a convex problem,
-replace membership. In Poisson batches each member adds v log(q / (1 - q)), v the variance of the noise, and their
-number is free.
+replace membership.
 
-Sources: S. Mallat and Z. Zhang 1993 (matching pursuit, of which this is the form with exchanges and several paths);
-S. Yeom et al. 2018 (loss); L. Melis et al. 2019 and M. Nasr et al. 2019 (gradients of candidates against updates).
+Source: S. Mallat and Z. Zhang 1993 (matching pursuit, of which this is the form with exchanges and several paths).
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -26,7 +23,7 @@ from numpy.typing import ArrayLike
 
 from ...base import random_streams, validate
 from ...base.errors import DomainError
-from ...base.numerics import SMALLEST_NORMAL, FloatArray, IntArray
+from ...base.numerics import FloatArray, IntArray
 from ...base.random_streams import RNGLike
 from ...base.values import ValueObject
 from ...kernels import _gradient_matching, _matrix_product
@@ -36,18 +33,15 @@ from .gradient_inversion import ObservedRound, Reconstruction, observed_round
 from .layered_models import SoftmaxRegression
 from .trainable_models import checked_labels, checked_model, checked_records
 
-__all__ = ["GradientProductAttack", "LossAttack", "PoolPursuit"]
+__all__ = ["PoolPursuit", "batch_gradient"]
 
-_FORMS = ("product", "cosine")  # of GradientProductAttack
 # bound: none - least rise of the sum, relative to its size, that an exchange must bring
 _LEAST_RISE = 1e-12
-_POISSON_DEVIATIONS = 6.0  # how many more members than expected a Poisson batch may have, in standard deviations
-# bound: none - relative variance that stands for no noise in Poisson batches, where fit and prior are compared
-_NO_NOISE = 1e-12
+# bound: none - objective relative to the squared length of the gradient at which the search for weights has found it
+_SOLVED = 1e-12
 _BEAM_SUFFICES = 4  # members up to which the beam alone finds the batch wherever it can be told
 _FLAT, _EVALUATIONS = 1e-6, 300  # when the search for weights ends: relative decrease of the objective, evaluations
 _CORRECTIONS = 3  # most repetitions with simulated local steps
-_BLOCK_NUMBERS = 2**22  # of gradients of candidates that are formed at a time
 
 
 class PoolPursuit(ValueObject):
@@ -95,11 +89,6 @@ class PoolPursuit(ValueObject):
         x = np.ascontiguousarray(validate.real("records", records, "finite numbers", np.isfinite, answer=False))
         self._set(records=x, labels=validate.integers("labels", labels), beam=validate.count("beam", beam))
 
-    @property
-    def name(self) -> str:
-        """What tables and legends call it."""
-        return "pool pursuit"
-
     def reconstruct(self, updates: Updates, *, rng: RNGLike = None, round: int = 0) -> Reconstruction:
         """The batch of a round.
 
@@ -115,8 +104,8 @@ class PoolPursuit(ValueObject):
         Returns
         -------
         Reconstruction
-            With ``members``, indices in the pool, ascending. The number of members is that of the batch, which the
-            attacker knows, except for Poisson batches.
+            With ``members``, indices in the pool, ascending. Their number is that of the batch, which the attacker
+            knows.
 
         Raises
         ------
@@ -128,20 +117,19 @@ class PoolPursuit(ValueObject):
         model = checked_model(updates.model)
         records = checked_records(model, self.records)
         labels = checked_labels(model, self.labels, len(records))
-        poisson = updates.training.batch == "poisson"
         seen = observed_round(updates, round)
         if seen.size > len(records):
             raise DomainError(
                 f"records must be a pool of at least the {seen.size} records of a batch; got {len(records)}. Pass all "
                 "candidates."
             )
-        rate = float(updates.training.sampling_rate or math.nan) if poisson else math.nan
-        pool = _gradients(seen, records, labels)
+        pool = batch_gradient(model, seen.weights, records, labels, updates.training.protection.clip_example)
         target, best = seen.gradient, None
-        for _ in range(_CORRECTIONS if seen.steps > 1 else 1):
-            members = _pursuit(pool, target, seen, self.beam, rate)
+        several = updates.training.local_steps > 1
+        for _ in range(_CORRECTIONS if several else 1):
+            members = _pursuit(pool, target, seen, self.beam)
             gradient = _batch_gradient(pool, members, seen.divisor)
-            update = seen.update(records[members], labels[members]) if seen.steps > 1 and len(members) else gradient
+            update = seen.update(records[members], labels[members]) if several and len(members) else gradient
             miss = float(((update - seen.gradient) ** 2).sum())
             if best is not None and not miss < best.objective:
                 break
@@ -151,118 +139,17 @@ class PoolPursuit(ValueObject):
         return best
 
 
-class LossAttack(ValueObject):
-    """Membership by loss: the lower the loss after training, the more likely a member.
-
-    Notes
-    -----
-    Source: S. Yeom et al. 2018, Privacy risk in machine learning, section 3.2.
-
-    Examples
-    --------
-    >>> from fastpriv.leakage import LossAttack, SoftmaxRegression, Training
-    >>> training = Training(SoftmaxRegression(1, 2), rounds=20, learning_rate=1.0, batch_size=2)
-    >>> updates = training.run([[0.0], [1.0]], [0, 1], rng=1)
-    >>> LossAttack().scores(updates, [[0.0], [1.0], [0.5]], [0, 1, 0]).shape
-    (3,)
-    """
-
-    __slots__ = _fields = ()
-
-    @property
-    def name(self) -> str:
-        """What tables and legends call it."""
-        return "loss"
-
-    def scores(self, updates: Updates, records: ArrayLike, labels: ArrayLike) -> FloatArray:
-        """Minus the loss of each record at the last weights, shape (N,), higher for members.
-
-        Records have shape (N, D), labels (N,); those that do not fit the model raise ``DomainError`` or ``ShapeError``.
-        """
-        validate.instance("updates", updates, Updates)
-        return -np.asarray(updates.model.losses(updates.weights, records, labels))
-
-
-class GradientProductAttack(ValueObject):
-    """Membership by the inner product of a record's gradient with what was shared.
-
-    Parameters
-    ----------
-    form : {"product", "cosine"}
-        The inner product, or that of gradients scaled to length 1.
-    clip : bool
-        Whether a record's gradient is clipped as in training.
-
-    Raises
-    ------
-    DomainError
-        For another form, or a clip that is no truth value.
-
-    Notes
-    -----
-    Scores of several rounds add up; each is taken at the weights half-way through the round's local steps. Source:
-    L. Melis et al. 2019; M. Nasr et al. 2019.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fastpriv.leakage import GradientProductAttack, SoftmaxRegression, Training
-    >>> records, labels = np.eye(6), np.arange(6) % 3
-    >>> updates = Training(SoftmaxRegression(6, 3), learning_rate=0.1, batch_size=2).run(records, labels, rng=1)
-    >>> scores = GradientProductAttack().scores(updates, records, labels)
-    >>> bool(set(np.argsort(scores)[-2:]) == set(updates.batches[0]))
-    True
-    """
-
-    __slots__ = _fields = ("form", "clip")
-
-    form: str
-    clip: bool
-
-    def __init__(self, form: str = "product", clip: bool = True) -> None:
-        self._set(form=validate.choice("form", form, _FORMS), clip=validate.flag("clip", clip))
-
-    @property
-    def name(self) -> str:
-        """What tables and legends call it."""
-        return f"gradient {self.form}"
-
-    def scores(self, updates: Updates, records: ArrayLike, labels: ArrayLike) -> FloatArray:
-        """Scores of records, shape (N,), higher for members.
-
-        Records have shape (N, D), labels (N,); those that do not fit the model raise ``DomainError`` or ``ShapeError``.
-        """
-        validate.instance("updates", updates, Updates)
-        model = checked_model(updates.model)
-        x = checked_records(model, records)
-        y = checked_labels(model, labels, len(x))
-        answer = np.zeros(len(x))
-        step = max(1, _BLOCK_NUMBERS // model.n_parameters)
-        for index in range(len(updates)):
-            seen = observed_round(updates, index)
-            if not self.clip:
-                seen = seen._replace(clip=math.inf)
-            length = math.sqrt(float((seen.gradient**2).sum()))
-            for start in range(0, len(x), step):
-                part = slice(start, start + step)
-                pool = _gradients(seen, x[part], y[part])
-                products = _projections(pool, seen.gradient)
-                if self.form == "cosine":
-                    norms = np.sqrt((pool.errors**2).sum(axis=1) * (pool.features**2).sum(axis=1))
-                    products /= np.maximum(norms * length, SMALLEST_NORMAL)
-                answer[part] += products
-        return answer
-
-
-def _gradients(seen: ObservedRound, records: FloatArray, labels: IntArray) -> BatchGradient:
-    """Gradients of candidates, clipped as in training, as products of errors and features."""
-    clip = None if seen.clip == math.inf else seen.clip
-    if isinstance(seen.model, SoftmaxRegression):
-        weights = seen.weights.reshape(seen.model.n_classes, -1)
-        return BatchGradient.softmax_regression(records, labels, weights, 1, 1.0, clip=clip)
-    validate.memory("records", 16 * len(records) * seen.model.n_parameters, "Take a smaller pool.")
-    rows = seen.model.per_example_gradients(seen.weights, records, labels)
-    return BatchGradient.from_gradients(rows, 1, 1.0, clip=clip)
+def batch_gradient(
+    model: Any, weights: FloatArray, records: FloatArray, labels: IntArray, clip: float | None, *,
+    size: int = 1, sigma: float = 1.0,
+) -> BatchGradient:  # fmt: skip
+    """The mean gradient of ``size`` of these candidates, each clipped, with noise as a mechanism on the pool."""
+    if isinstance(model, SoftmaxRegression):
+        matrix = weights.reshape(model.n_classes, -1)
+        return BatchGradient.softmax_regression(records, labels, matrix, size, sigma, clip=clip)
+    validate.memory("records", 16 * len(records) * model.n_parameters, "Take a smaller pool.")
+    rows = model.per_example_gradients(weights, records, labels)
+    return BatchGradient.from_gradients(rows, size, sigma, clip=clip)
 
 
 def _projections(pool: BatchGradient, target: FloatArray) -> FloatArray:
@@ -279,10 +166,10 @@ def _batch_gradient(pool: BatchGradient, members: IntArray, divisor: float) -> F
 class _Sums:
     """What each candidate would add to a batch; rows of b are computed when they are asked for."""
 
-    def __init__(self, pool: BatchGradient, target: FloatArray, divisor: float, each: float) -> None:
+    def __init__(self, pool: BatchGradient, target: FloatArray, divisor: float) -> None:
         self.pool, self.divisor = pool, divisor
         norms = (pool.errors**2).sum(axis=1) * (pool.features**2).sum(axis=1)
-        self.linear = _projections(pool, target) / divisor - norms / (2.0 * divisor * divisor) + each
+        self.linear = _projections(pool, target) / divisor - norms / (2.0 * divisor * divisor)
         self.known: dict[int, FloatArray] = {}
 
     def pair_terms(self, members: Any) -> FloatArray:
@@ -296,38 +183,29 @@ class _Sums:
         return np.stack([self.known[int(k)] for k in members])
 
 
-def _pursuit(pool: BatchGradient, target: FloatArray, seen: ObservedRound, beam: int, rate: float) -> IntArray:
-    """Members of the best batch, ascending; ``rate`` is NaN where their number is known."""
-    n, each, sizes = len(pool.errors), 0.0, seen.size
-    poisson = not math.isnan(rate)
-    if poisson:
-        variance = max(seen.variance, _NO_NOISE * float((target * target).sum()))
-        each = variance * (math.log(rate) - math.log1p(-rate)) if rate < 1.0 else 0.0
-        sizes = math.ceil(rate * n + _POISSON_DEVIATIONS * math.sqrt(rate * (1.0 - rate) * n) + 1.0)
-        sizes = min(n, sizes) if rate < 1.0 else n
-    sums = _Sums(pool, target, seen.divisor, each)
-    starts = [_relaxed(pool, target, seen.divisor, sizes, poisson)] if sizes > _BEAM_SUFFICES else []
+def _pursuit(pool: BatchGradient, target: FloatArray, seen: ObservedRound, beam: int) -> IntArray:
+    """Members of the best batch, ascending."""
+    if seen.size == 0:
+        return np.empty(0, dtype=np.int64)
+    sums = _Sums(pool, target, seen.divisor)
     batches: list[tuple[int, ...]] = [()]
     values, reach = np.zeros(1), sums.linear[None].copy()
-    best: tuple[float, tuple[int, ...]] = (0.0, ())
-    for size in range(1, sizes + 1):
+    for _ in range(seen.size):
         batches, values, reach = _extended(sums, batches, values, reach, beam)
-        if poisson or size == sizes:
-            refined = [_exchanged(sums, batch, float(value), own)
-                       for batch, value, own in zip(batches, values, reach, strict=True)]  # fmt: skip
-            top = max(refined, key=lambda found: found[0])
-            if not poisson or top[0] > best[0]:
-                best = top
-    for batch in starts:
-        if batch:
-            rows = sums.pair_terms(batch)
-            within = rows[:, list(batch)]
-            value = float(sums.linear[list(batch)].sum() + (within.sum() - np.trace(within)) / 2.0)
-            best = max(best, _exchanged(sums, batch, value, sums.linear + rows.sum(axis=0)))
+    result = [
+        _exchanged(sums, batch, float(value), own) for batch, value, own in zip(batches, values, reach, strict=True)
+    ]
+    best = max(result, key=lambda item: item[0])
+    if seen.size > _BEAM_SUFFICES:
+        batch = _relaxed(pool, target, seen.divisor, seen.size)
+        rows = sums.pair_terms(batch)
+        within = rows[:, list(batch)]
+        value = float(sums.linear[list(batch)].sum() + (within.sum() - np.trace(within)) / 2.0)
+        best = max(best, _exchanged(sums, batch, value, sums.linear + rows.sum(axis=0)))
     return np.array(sorted(best[1]), dtype=np.int64)
 
 
-def _relaxed(pool: BatchGradient, target: FloatArray, divisor: float, size: int, poisson: bool) -> tuple[int, ...]:
+def _relaxed(pool: BatchGradient, target: FloatArray, divisor: float, size: int) -> tuple[int, ...]:
     """The candidates of largest weight where weights in [0, 1] take the place of membership: a convex problem."""
     shape = pool.errors.shape[1], pool.features.shape[1]
     seen = target.reshape(shape)
@@ -338,16 +216,16 @@ def _relaxed(pool: BatchGradient, target: FloatArray, divisor: float, size: int,
         return float((miss * miss).sum()), slope * (2.0 / divisor)
 
     n = len(pool.errors)
-    solved = _NO_NOISE * float((target * target).sum())
-    weights, _, _ = _gradient_matching.bounded_minimum(objective, np.full(n, min(divisor / n, 1.0)), 0.0, 1.0,
-                                                       _FLAT, solved, _EVALUATIONS)  # fmt: skip
-    many = int((weights > 0.5).sum()) if poisson else size
-    return tuple(sorted(np.argsort(-weights, kind="stable")[:many].tolist()))
+    solved = _SOLVED * float((target * target).sum())
+    weights, _, _ = _gradient_matching.bounded_minimum(
+        objective, np.full(n, min(divisor / n, 1.0)), 0.0, 1.0, _FLAT, solved, _EVALUATIONS
+    )
+    return tuple(sorted(np.argsort(-weights, kind="stable")[:size].tolist()))
 
 
 def _extended(
     sums: _Sums, batches: list[tuple[int, ...]], values: FloatArray, reach: FloatArray, beam: int
-) -> tuple[list[tuple[int, ...]], FloatArray, FloatArray]:  # fmt: skip
+) -> tuple[list[tuple[int, ...]], FloatArray, FloatArray]:
     """The best batches with one member more."""
     totals = values[:, None] + reach
     for row, batch in zip(totals, batches, strict=True):
@@ -365,9 +243,7 @@ def _extended(
     return list(chosen), flat[at], reach[at // n] + sums.pair_terms(at % n)
 
 
-def _exchanged(
-    sums: _Sums, batch: tuple[int, ...], value: float, reach: FloatArray
-) -> tuple[float, tuple[int, ...]]:  # fmt: skip
+def _exchanged(sums: _Sums, batch: tuple[int, ...], value: float, reach: FloatArray) -> tuple[float, tuple[int, ...]]:
     """The batch after all exchanges of a member for a candidate that raise the sum."""
     members = list(batch)
     while True:

@@ -24,23 +24,19 @@ from numpy.typing import ArrayLike
 
 from ... import __version__
 from ...base import parallel, random_streams, validate
-from ...base.errors import DomainError, NotConvergedError, interruption
-from ...base.estimate import Estimate
+from ...base.errors import DomainError, NotConvergedError, ShapeError, interruption
 from ...base.numerics import SMALLEST_NORMAL, FloatArray, IntArray
 from ...base.random_streams import RNGLike
 from ...base.store import ResultStore
 from ...base.values import ValueObject
-from .gradient_check import check_gradient
 from .layered_models import LayeredModel
 from .protections import Protection
 from .trainable_models import checked_labels, checked_model, checked_records, checked_weights
-from .training_privacy import epsilon_of_training, sensitivity_of_round
 
 __all__ = ["Training", "Updates", "clipping", "descent"]
 
 _BATCHES = ("fixed", "poisson", "full")  # how a round draws its batch
 _SHARED = ("gradient", "weights")  # what a round shares
-_CHECKED_RECORDS, _CHECKED_WEIGHTS = 8, 16  # of a model that is not fastpriv's own, compared with differences first
 # Keys of the random streams: starting weights; then, with the round, the batch and the noise.
 _INITIAL, _BATCH, _NOISE = 0, 1, 2
 
@@ -172,8 +168,10 @@ class Training(ValueObject):
         protection: Protection | None = None,
     ) -> None:  # fmt: skip
         kind = validate.choice("batch", batch, _BATCHES)
-        for name, value, needed in (("batch_size", batch_size, kind == "fixed"),
-                                    ("sampling_rate", sampling_rate, kind == "poisson")):
+        for name, value, needed in (
+            ("batch_size", batch_size, kind == "fixed"),
+            ("sampling_rate", sampling_rate, kind == "poisson"),
+        ):
             if (value is not None) != needed:
                 raise DomainError(
                     f"{name} must be {'given' if needed else 'left out'} where batch is {kind!r}; got "
@@ -193,17 +191,17 @@ class Training(ValueObject):
         )  # fmt: skip
 
     def __reduce__(self) -> Any:
-        return _training, (self._arrays(),)
+        return partial(Training, **dict(zip(self._fields, self._arrays(), strict=True))), ()
 
     def __repr__(self) -> str:
-        given = ((name, getattr(self, name)) for name in self._fields[1:])
-        words = ", ".join(f"{name}={value!r}" for name, value in given if value is not None)
+        values = ((name, getattr(self, name)) for name in self._fields[1:])
+        words = ", ".join(f"{name}={value!r}" for name, value in values if value is not None)
         return f"Training({description_of(self.model)}, {words})"
 
-    def under(self, protection: Protection, **changed: Any) -> Training:
-        """The same training under another protection, and with other arguments where they are named."""
+    def under(self, protection: Protection) -> Training:
+        """The same training under another protection."""
         words = {name: getattr(self, name) for name in self._fields[1:]}
-        return Training(self.model, **(words | {"protection": protection} | changed))
+        return Training(self.model, **(words | {"protection": protection}))
 
     def expected_size(self, n_records: int) -> float:
         """The number that sums of gradients are divided by, out of a pool of ``n_records``."""
@@ -214,47 +212,6 @@ class Training(ValueObject):
     def gradient_of(self, before: FloatArray, shared: FloatArray) -> FloatArray:
         """The mean gradient that a shared vector stands for."""
         return shared if self.share == "gradient" else (before - shared) / (self.learning_rate * self.local_steps)
-
-    def epsilon(self, delta: float, n_records: int) -> Estimate:
-        """Epsilon of the differential privacy of all that a training shares, at a given delta.
-
-        Parameters
-        ----------
-        delta : float
-            From 0 to 1.
-        n_records : int
-            Number of records of the pool, which is public: sums of gradients are divided by it, or by a fraction.
-
-        Returns
-        -------
-        Estimate
-            Nats, for data sets that differ by one record more or less. ``upper`` holds for every model and data in real
-            arithmetic; between ``lower`` and ``upper`` lies the least epsilon that holds for all of them.
-
-        Raises
-        ------
-        DomainError
-            For numbers out of range, and for a training of which no privacy is known here: without clipping of examples
-            and normal noise in every step, or with batches of a fixed size.
-
-        Notes
-        -----
-        Starting weights and settings must not depend on the data. **Accuracy**
-        ``tests/leakage/test_training_privacy.py``, against Gaussian mechanisms and numerical integration; source: as
-        the head of ``fastpriv/studies/leakage/training_privacy.py``.
-
-        Examples
-        --------
-        >>> from fastpriv.leakage import Protection, SoftmaxRegression, Training
-        >>> training = Training(SoftmaxRegression(64, 10), rounds=10, learning_rate=0.5, batch="poisson",
-        ...                     sampling_rate=0.1, protection=Protection.dp_sgd(1.0, 2.0, batch_size=180))
-        >>> print(f"{training.epsilon(1e-5, n_records=1800):.3f}")
-        0.798 [0.798, 0.799]
-        """
-        pool = validate.count("n_records", n_records, 1, validate.MOST_ENTRIES)
-        level = validate.scalar("delta", delta, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
-        mu = sensitivity_of_round(self.protection, self.local_steps, self.batch, self.expected_size(pool))
-        return epsilon_of_training(mu, self.sampling_rate or 1.0, self.rounds, level)
 
     def run(
         self, records: ArrayLike, labels: ArrayLike, *, rng: RNGLike = None, weights: ArrayLike | None = None,
@@ -288,7 +245,7 @@ class Training(ValueObject):
         ------
         DomainError, ShapeError
             For labels that are no classes, shapes that do not fit the model, a batch larger than the pool, a model
-            whose gradient disagrees with differences of its losses, a checkpoint of another training.
+            that returns gradients of another shape, a checkpoint of another training.
         NotConvergedError
             If a round's gradient is NaN or infinite: the error names the round; its ``best`` has those before.
         """
@@ -301,9 +258,6 @@ class Training(ValueObject):
             )
         root = random_streams.root(rng)
         start = self._start(root) if weights is None else checked_weights(self.model, weights)
-        if not isinstance(self.model, LayeredModel):
-            few = slice(0, _CHECKED_RECORDS)
-            check_gradient(self.model, start, x[few], y[few], coordinates=_CHECKED_WEIGHTS)
         before, shared = np.empty((self.rounds, start.size)), np.empty((self.rounds, start.size))
         batches: list[IntArray] = []
         current = start.copy()
@@ -325,23 +279,25 @@ class Training(ValueObject):
             try:
                 for index in range(self.rounds):
                     before[index] = current
-                    kept, payload = None, None if store is None else store.get(index)
+                    selected, payload = None, None if store is None else store.get(index)
                     if store is not None and payload is not None:
-                        kept = store.unpacked(payload, partial(self._stored_round, current))
-                    if kept is None:
+                        selected = store.unpacked(payload, partial(self._stored_round, current))
+                    if selected is None:
                         members = self._drawn(root, index, len(x))
                         stream = np.random.default_rng(random_streams.stream_words(root, (_NOISE, index), 4))
                         shared[index] = self._round(current, x, y, members, stream)
                     else:
-                        shared[index], members = kept
+                        shared[index], members = selected
                     following = self._following(current, shared[index])
                     if not np.isfinite(following).all():
                         raise NotConvergedError(
                             f"gradient must be finite; got {_first_fault(shared[index], following)} in round {index} "
                             f"(of {self.rounds}, from 0). The {index} rounds before it are the attribute best of this "
-                            "error; take a smaller learning_rate, or smaller records.", done()
-                        )  # fmt: skip
-                    if store is not None and kept is None:
+                            "error; take a smaller learning_rate, or smaller records. If the model is your own, "
+                            "compare its gradient with scipy.optimize.check_grad.",
+                            done(),
+                        )
+                    if store is not None and selected is None:
                         store.put_many([(index, _packed(current, shared[index], members))])
                     batches.append(members)
                     current = following
@@ -367,13 +323,14 @@ class Training(ValueObject):
         """What a round shares."""
         size, rows, targets = self.expected_size(len(x)), x[members], y[members]
         guard, rate, steps = self.protection, self.learning_rate, self.local_steps
+        clip = guard.clip_example
         with np.errstate(over="ignore", invalid="ignore"):
             if not guard.every_step:
-                total = descent(self.model, w, rows, targets, clip=self._clip, size=size, steps=steps, rate=rate)
+                total = descent(self.model, w, rows, targets, clip=clip, size=size, steps=steps, rate=rate)
             else:
                 total, local = np.zeros(w.size), w
                 for _ in range(steps):
-                    step = descent(self.model, local, rows, targets, clip=self._clip, size=size, steps=1, rate=0.0)
+                    step = descent(self.model, local, rows, targets, clip=clip, size=size, steps=1, rate=0.0)
                     step = guard.protected(step, stream)
                     total += step
                     local = local - rate * step
@@ -381,10 +338,6 @@ class Training(ValueObject):
             if not guard.every_step:
                 mean = guard.protected(mean, stream)
             return mean if self.share == "gradient" else w - rate * steps * mean
-
-    @property
-    def _clip(self) -> float:
-        return math.inf if self.protection.clip_example is None else self.protection.clip_example
 
     def _following(self, before: FloatArray, shared: FloatArray) -> FloatArray:
         """Weights that the next round starts from."""
@@ -410,22 +363,36 @@ class Training(ValueObject):
 
 
 def descent(
-    model: Any, weights: FloatArray, records: FloatArray, labels: IntArray, *, clip: float, size: float, steps: int,
-    rate: float,
+    model: Any, weights: FloatArray, records: FloatArray, labels: IntArray, *, clip: float | None, size: float,
+    steps: int, rate: float,
 ) -> FloatArray:  # fmt: skip
     """Sum of the gradients of some steps on one batch, each a sum of clipped gradients divided by ``size``."""
     if isinstance(model, LayeredModel):
-        return model.descent(weights, records, labels, clip=clip, size=size, steps=steps, rate=rate)
+        longest = math.inf if clip is None else clip
+        return model.descent(weights, records, labels, clip=longest, size=size, steps=steps, rate=rate)
     total, local = np.zeros(weights.size), weights
     for _ in range(steps if len(records) else 0):
-        if clip == math.inf:
-            step = np.asarray(model.gradient(local, records, labels), dtype=np.float64) * (len(records) / size)
+        if clip is None:
+            result = _answer("gradient", model.gradient(local, records, labels), weights.shape)
+            step = result * (len(records) / size)
         else:
-            rows = np.asarray(model.per_example_gradients(local, records, labels), dtype=np.float64)
+            shape = len(records), weights.size
+            rows = _answer("per_example_gradients", model.per_example_gradients(local, records, labels), shape)
             step = (rows * clipping(rows, clip)[:, None]).sum(axis=0) / size
         total += step
         local = local - rate * step
     return total
+
+
+def _answer(name: str, value: Any, shape: tuple[int, ...]) -> FloatArray:
+    """What a method of a user's model returned, which must be of this shape."""
+    answer = np.asarray(value, dtype=np.float64)
+    if answer.shape != shape:
+        raise ShapeError(
+            f"model must return an array of shape {shape} from {name}(); got shape {answer.shape}. Return one number "
+            "for each."
+        )
+    return answer
 
 
 def clipping(gradients: FloatArray, longest: float) -> FloatArray:
@@ -438,11 +405,6 @@ def description_of(model: Any) -> str:
     """A model in words that do not change from one process to the next."""
     text = repr(model)  # of an object without a repr of its own it has an address
     return f"{type(model).__qualname__ if ' at 0x' in text else text}, {model.n_parameters} weights"
-
-
-def _training(fields: tuple[Any, ...]) -> Training:
-    """A training of these fields, for pickles."""
-    return Training(fields[0], **dict(zip(Training._fields[1:], fields[1:], strict=True)))
 
 
 def _first_fault(shared: FloatArray, following: FloatArray) -> str:

@@ -1,27 +1,27 @@
 """Records from the gradient of their batch: in closed form, and by matching gradients.
 
 Notation: as the head of ``fastpriv.leakage``; errors e_i = dl_i / dz_i of record i by the outputs z of a layer, whose
-matrix has the gradient G = sum_i s_i e_i [x_i; 1]' with shares s_i = 1/S, or 1/(q N) in a Poisson batch, and less for a
-record whose gradient was clipped. Its last column, of the intercepts, is b = sum_i s_i e_i.
+matrix has the gradient G = sum_i s e_i [x_i; 1]' with the share s = 1/S, or 1/(q N) in a Poisson batch. Its last
+column, of the intercepts, is b = sum_i s e_i.
 
 * One record: G = s e [x; 1]', so that x is G's other columns divided by b, row by row; weighted by b^2, x = G'b / b'b.
 * Labels: the last layer's error is p_i - y_i, so that class c has n_c = S (mean of p_ic) - b_c / s records. As p is
   positive n_c > -b_c / s, and if these least whole numbers add up to S they are the labels.
 * Batches: records whose gradient is nearest to the one that was seen, |g(x, y) - t|^2, searched in a box from random
   starts. For softmax regression without noise the rows of G span the S < C records, and the search has S^2 unknowns.
-* Several local steps: the shared mean of the steps' gradients is near the gradient g at the weights half-way. With
-  F(x) the mean that simulated steps share, solving g(x') = t - F(x) + g(x) again and again makes F(x) = t; clipped
-  shares are those at the last x.
+* Several local steps: the shared mean of the steps' gradients is near the gradient g at the weights half-way, and is
+  taken for it. Clipped gradients are taken for whole ones.
 
 Sources: L. T. Phong et al. 2017, Privacy-preserving deep learning: revisited and enhanced (one record); B. Zhao, K. R.
 Mopuri and H. Bilen 2020, iDLG (one label); L. Zhu, Z. Liu and S. Han 2019, Deep leakage from gradients, equation 3
-(matching); J. Geiping et al. 2020, Inverting gradients (a box, restarts, local steps).
+(matching); J. Geiping et al. 2020, Inverting gradients (a box, restarts).
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,11 +29,12 @@ from numpy.typing import ArrayLike
 
 from ...base import random_streams, validate
 from ...base.errors import DomainError, ShapeError
+from ...base.estimate import Result
 from ...base.numerics import SMALLEST_NORMAL, FloatArray, IntArray
 from ...base.random_streams import RNGLike
 from ...base.values import ValueObject
 from ...kernels import _gradient_matching, _matrix_product
-from .federated_training import Updates, clipping, descent
+from .federated_training import Training, Updates, descent
 from .layered_models import LayeredModel, SoftmaxRegression
 from .trainable_models import checked_labels, checked_model, checked_weights
 
@@ -68,12 +69,10 @@ _OUTSIDE = 1e-6  # how far outside of the box a match may lie, relative to its w
 _DEPENDENT = 1e-10
 # bound: none - relative decrease of the objective, twice in a row, below which a search ends
 _FLAT = 1e-7
-# bound: none - relative squared distance of a simulated update that is as good as none
-_SAME = 1e-13
-_MOST_CORRECTIONS = 30  # of simulated steps
 
 
-class Reconstruction(ValueObject):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Reconstruction(Result):
     """What an attack says was in a batch.
 
     Parameters
@@ -95,23 +94,17 @@ class Reconstruction(ValueObject):
     Reconstruction(4 records, objective=1e-09)
     """
 
-    __slots__ = _fields = ("records", "labels", "objective", "members")
-
     records: FloatArray
     labels: IntArray
     objective: float
-    members: IntArray | None
-
-    def __init__(
-        self, records: FloatArray, labels: IntArray, objective: float, members: IntArray | None = None
-    ) -> None:  # fmt: skip
-        self._set(records=records, labels=labels, objective=objective, members=members)
+    members: IntArray | None = None
 
     def __repr__(self) -> str:
         return f"Reconstruction({len(self.records)} records, objective={self.objective:.4g})"
 
 
-class RecoveredLabels(ValueObject):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RecoveredLabels(Result):
     """Labels of a batch.
 
     Parameters
@@ -131,69 +124,52 @@ class RecoveredLabels(ValueObject):
     array([1, 1, 2])
     """
 
-    __slots__ = _fields = ("labels", "counts", "certain")
-
     labels: IntArray
     counts: IntArray
     certain: bool
-
-    def __init__(self, labels: IntArray, counts: IntArray, certain: bool) -> None:
-        self._set(labels=labels, counts=counts, certain=certain)
 
 
 class ObservedRound(NamedTuple):
     """A round as an attacker sees it."""
 
-    model: Any
+    training: Training
     before: FloatArray  # (P,) weights that it started from
     weights: FloatArray  # (P,) half-way to where it ended
     gradient: FloatArray  # (P,) what it shared
     size: int  # S
     divisor: float  # of the sum of gradients
     variance: float  # of the noise of a coordinate, about
-    steps: int
-    learning_rate: float
-    clip: float  # of a record's gradient
 
     @property
-    def simulated(self) -> bool:
-        """Whether what was shared is not just the gradient at the weights that the round started from."""
-        return self.steps > 1 or self.clip < math.inf
-
-    def factors(self, records: FloatArray, labels: IntArray) -> FloatArray:
-        """The factor of each record's gradient in the sum."""
-        if self.clip == math.inf:
-            return np.full(len(records), 1.0 / self.divisor)
-        return clipping(self.model.per_example_gradients(self.weights, records, labels), self.clip) / self.divisor
+    def model(self) -> Any:
+        """The model that is trained."""
+        return self.training.model
 
     def update(self, records: FloatArray, labels: IntArray) -> FloatArray:
         """The mean gradient that these records would have shared, without noise."""
+        training = self.training
         total = descent(
-            self.model, self.before, records, labels, clip=self.clip, size=self.divisor, steps=self.steps,
-            rate=self.learning_rate,
+            training.model, self.before, records, labels, clip=training.protection.clip_example, size=self.divisor,
+            steps=training.local_steps, rate=training.learning_rate,
         )  # fmt: skip
-        return np.asarray(total / self.steps)
+        return np.asarray(total / training.local_steps)
 
 
 def observed_round(updates: Updates, index: int = 0) -> ObservedRound:
     """What an attacker sees of a round."""
     validate.instance("updates", updates, Updates)
     training = updates.training
-    gradient = updates.gradient(index)
-    size = len(updates.batches[index])
+    gradient, before = updates.gradient(index), updates.before[index]
     guard, steps = training.protection, training.local_steps
     variance = guard.scale**2 * (2.0 if guard.noise == "laplace" else 1.0) / (steps if guard.every_step else 1)
     if guard.levels is not None:  # rounding, up or down, by at most the distance of two levels
         variance += (2.0 * float(np.abs(gradient).max()) / (guard.levels - 1)) ** 2 / 6.0
     if guard.keep_fraction < 1.0:  # what was set to 0 is smaller than all that was kept
-        kept = np.abs(gradient[gradient != 0.0])
-        variance += (1.0 - guard.keep_fraction) * (float(kept.min()) if kept.size else 0.0) ** 2 / 3.0
-    before = updates.before[index]
+        selected = np.abs(gradient[gradient != 0.0])
+        variance += (1.0 - guard.keep_fraction) * (float(selected.min()) if selected.size else 0.0) ** 2 / 3.0
     half_way = before - 0.5 * training.learning_rate * steps * gradient if steps > 1 else before
-    return ObservedRound(
-        updates.model, before, half_way, gradient, size, training.expected_size(updates.n_records), variance, steps,
-        training.learning_rate, math.inf if guard.clip_example is None else guard.clip_example,
-    )  # fmt: skip
+    size, divisor = len(updates.batches[index]), training.expected_size(updates.n_records)
+    return ObservedRound(training, before, half_way, gradient, size, divisor, variance)
 
 
 def invert_single_record(model: Any, gradient: ArrayLike) -> Reconstruction:
@@ -233,7 +209,7 @@ def invert_single_record(model: Any, gradient: ArrayLike) -> Reconstruction:
     (array([[0.5 , 0.25, 1.  ]]), array([2]))
     """
     matrices = _matrices(model, gradient)
-    errors, rest = matrices[0][:, -1], matrices[0][:, :-1]
+    errors, remainder = matrices[0][:, -1], matrices[0][:, :-1]
     largest = float(np.abs(errors).max())
     if not largest > 0.0:
         raise DomainError(
@@ -241,8 +217,8 @@ def invert_single_record(model: Any, gradient: ArrayLike) -> Reconstruction:
             "record does not show in it: take another round."
         )
     weights = errors / largest
-    record = _matrix_product.product(rest.T, weights[None])[:, 0] / math.fsum((weights * errors).tolist())
-    gap = rest - errors[:, None] * record
+    record = _matrix_product.product(remainder.T, weights[None])[:, 0] / math.fsum((weights * errors).tolist())
+    gap = remainder - errors[:, None] * record
     label = np.array([int(np.argmin(matrices[-1][:, -1]))])
     return Reconstruction(record[None], label, float((gap * gap).sum()))
 
@@ -303,9 +279,7 @@ def recover_labels(
             f"weights must be given with records, and only with them; got {'None' if weights is None else 'weights'}. "
             "The probabilities of classes need both."
         )
-    expected = np.full(model.n_classes, 1.0 / model.n_classes)
-    if weights is not None:
-        expected = _mean_probabilities(model, checked_weights(model, weights), records)
+    expected = _mean_probabilities(model, None if weights is None else checked_weights(model, weights), records)
     sets, certain = _label_sets(intercepts, count, count, expected, noise, 1)
     return RecoveredLabels(np.repeat(np.arange(model.n_classes), sets[0]), sets[0], certain)
 
@@ -325,8 +299,6 @@ class GradientMatching(ValueObject):
         Records like those of the batch, M at least 2. Searches start near them; class probabilities for the recovery of
         labels are theirs; and with noise their mean m and mean variance v are the prior: noise variance / v times
         |x - m|^2 is added to the objective.
-    corrections : int
-        Most repetitions with simulated local steps and clipping; 0 takes what was shared as a gradient.
 
     Raises
     ------
@@ -337,8 +309,8 @@ class GradientMatching(ValueObject):
     -----
     The search is limited-memory BFGS in the box with the analytic gradient. For softmax regression without noise a
     search by damped Gauss-Newton steps in the space of the rows of the gradient comes first. Every batch whose gradient
-    is the same is as good a match: reconstructions are exact only where records are identifiable. Clipping of the mean
-    is not modelled; what is quantised or set to 0 counts as noise.
+    is the same is as good a match: reconstructions are exact only where records are identifiable. Clipping is not
+    modelled, local steps only by the weights half-way; what is quantised or set to 0 counts as noise.
 
     **Accuracy** derivatives against high-precision differences, recovery without noise to 1e-6;
     ``tests/leakage/test_gradient_inversion.py``. Source: L. Zhu et al. 2019, equation 3; J. Geiping et al. 2020.
@@ -356,26 +328,27 @@ class GradientMatching(ValueObject):
     True
     """
 
-    __slots__ = _fields = ("restarts", "max_evaluations", "bounds", "public_records", "corrections")
+    __slots__ = _fields = ("restarts", "max_evaluations", "bounds", "public_records")
 
     restarts: int
     max_evaluations: int
     bounds: tuple[float, float]
     public_records: FloatArray | None
-    corrections: int
 
     def __init__(
         self, restarts: int = 4, max_evaluations: int = 400, bounds: tuple[float, float] = (0.0, 1.0),
-        public_records: ArrayLike | None = None, corrections: int = 10,
+        public_records: ArrayLike | None = None,
     ) -> None:  # fmt: skip
-        limits = validate.real("bounds", bounds, "a least and a largest value, ascending",
-                                lambda x: x.shape != (2,) or x[0] < x[-1])  # fmt: skip
+        limits = validate.real(
+            "bounds", bounds, "a least and a largest value, ascending", lambda x: x.shape != (2,) or x[0] < x[-1]
+        )
         if limits.shape != (2,):
             raise ShapeError(f"bounds must be two numbers; got shape {limits.shape}. Pass the least and the largest.")
         public = None
         if public_records is not None:
-            public = np.ascontiguousarray(validate.real("public_records", public_records, "finite numbers",
-                                                         np.isfinite, answer=False))  # fmt: skip
+            public = np.ascontiguousarray(
+                validate.real("public_records", public_records, "finite numbers", np.isfinite, answer=False)
+            )
             if public.ndim != 2 or len(public) < 2:
                 raise ShapeError(
                     f"public_records must be a table of at least two rows; got shape {public.shape}. Leave it out "
@@ -384,14 +357,9 @@ class GradientMatching(ValueObject):
         self._set(
             restarts=validate.count("restarts", restarts),
             max_evaluations=validate.count("max_evaluations", max_evaluations, 2, 2**31 - 1),
-            bounds=(float(limits[0]), float(limits[1])), public_records=public,
-            corrections=validate.count("corrections", corrections, 0, _MOST_CORRECTIONS),
-        )  # fmt: skip
-
-    @property
-    def name(self) -> str:
-        """What tables and legends call it."""
-        return "gradient matching"
+            bounds=(float(limits[0]), float(limits[1])),
+            public_records=public,
+        )
 
     def reconstruct(
         self, updates: Updates, *, rng: RNGLike = None, round: int = 0, labels: ArrayLike | None = None
@@ -439,34 +407,31 @@ class GradientMatching(ValueObject):
             sets = [checked_labels(model, labels, seen.size)]
         else:
             sets = self._label_sets(seen)
-        if seen.variance == 0.0 and not (seen.simulated and self.corrections):
+        if seen.variance == 0.0:
             sets, exact = self._in_row_space(seen, sets, stream)
             if exact is not None:
                 return exact
-        best: Reconstruction | None = None
-        for target_labels in sets:  # one search each where there is a choice, then all others with the best labels
-            found = self._matched(seen, target_labels, self.restarts if len(sets) == 1 else 1, stream)
-            if best is None or found.objective < best.objective:
-                best = found
-        assert best is not None
+        # one search each where there is a choice, then all others with the best labels
+        searches = self.restarts if len(sets) == 1 else 1
+        result = [_MatchingProblem(seen, item, self).best(searches, stream) for item in sets]
+        best = min(result, key=lambda element: element.objective)
         if len(sets) > 1 and self.restarts > 1:
-            found = self._matched(seen, best.labels, self.restarts - 1, stream)
-            best = found if found.objective < best.objective else best
+            more = _MatchingProblem(seen, best.labels, self).best(self.restarts - 1, stream)
+            best = min(best, more, key=lambda entry: entry.objective)
         return best
 
     def _in_row_space(
         self, seen: ObservedRound, sets: list[IntArray], stream: np.random.Generator
-    ) -> tuple[list[IntArray], Reconstruction | None]:  # fmt: skip
+    ) -> tuple[list[IntArray], Reconstruction | None]:
         """A match in the space of the gradient's rows, if one is found; and the label sets that come nearest."""
-        shares = np.full(seen.size, 1.0 / seen.divisor)
         for starts in (_FIRST_STARTS, _REDUCED_STARTS * self.restarts):
             values = []
             for labels in sets:
-                problem = _MatchingProblem(seen, labels, shares, seen.gradient, self)
-                found = problem.in_row_space(starts, stream)
-                if found is not None and problem.accepts(found):
-                    return sets, Reconstruction(np.clip(found[0], *self.bounds), labels, found[1])
-                values.append(math.inf if found is None else found[1])
+                problem = _MatchingProblem(seen, labels, self)
+                result = problem.in_row_space(starts, stream)
+                if result is not None and problem.accepts(result):
+                    return sets, Reconstruction(np.clip(result[0], *self.bounds), labels, result[1])
+                values.append(math.inf if result is None else result[1])
             order = np.argsort(values, kind="stable")
             sets = [sets[k] for k in order[: _REDUCED_SETS if values[order[0]] < math.inf else _LABEL_SETS]]
             if not values[order[0]] < math.inf:
@@ -477,13 +442,12 @@ class GradientMatching(ValueObject):
         """The most plausible labels first."""
         model = seen.model
         intercepts = _matrices(model, seen.gradient)[-1][:, -1]
-        expected = np.full(model.n_classes, 1.0 / model.n_classes)
-        if self.public_records is not None:
-            expected = _mean_probabilities(model, seen.weights, self.public_records)
+        expected = _mean_probabilities(model, seen.weights, self.public_records)
         noise = math.sqrt(seen.variance)
-        exact = noise == 0.0 and not seen.simulated and isinstance(model, SoftmaxRegression)
-        sets, _ = _label_sets(intercepts, seen.size, seen.divisor, expected, noise,
-                              _EXACT_LABEL_SETS if exact else _LABEL_SETS)  # fmt: skip
+        exact = noise == 0.0 and isinstance(model, SoftmaxRegression)
+        sets, _ = _label_sets(
+            intercepts, seen.size, seen.divisor, expected, noise, _EXACT_LABEL_SETS if exact else _LABEL_SETS
+        )
         return [np.repeat(np.arange(model.n_classes), counts) for counts in sets]
 
     def _starts(self, seen: ObservedRound, many: int, stream: np.random.Generator) -> FloatArray:
@@ -504,101 +468,68 @@ class GradientMatching(ValueObject):
         spread = float(self.public_records.var(axis=0).mean())
         return self.public_records.mean(axis=0), seen.variance / max(spread, SMALLEST_NORMAL)
 
-    def _matched(
-        self, seen: ObservedRound, labels: IntArray, restarts: int, stream: np.random.Generator
-    ) -> Reconstruction:  # fmt: skip
-        """The best of some searches with these labels."""
-        shares, target = np.full(seen.size, 1.0 / seen.divisor), seen.gradient
-        if seen.clip < math.inf and self.corrections:  # those of random records
-            typical = self._starts(seen, 1, stream)[0]
-            shares = np.full(seen.size, seen.factors(typical, labels).mean())
-        problem = _MatchingProblem(seen, labels, shares, target, self)
-        records, value = problem.best(restarts, stream)
-        if not (seen.simulated and self.corrections):
-            return Reconstruction(records, labels, value)
-        scale, previous = _square(seen.gradient), math.inf
-        best: Reconstruction | None = None
-        for _ in range(self.corrections + 1):
-            update = seen.update(records, labels)
-            miss = _square(update - seen.gradient)
-            if best is None or miss < best.objective:
-                best = Reconstruction(records, labels, miss)
-            if miss <= _SAME * scale or not miss < 0.999 * previous:
-                break
-            previous = miss
-            shares = seen.factors(records, labels)
-            target = seen.gradient - update + problem.gradient(records, shares)
-            problem = _MatchingProblem(seen, labels, shares, target, self)
-            records, _ = problem.search(records)
-        assert best is not None
-        return best
-
 
 class _MatchingProblem:
-    """Matching of one target with given labels and shares."""
+    """Matching of the gradient of a round with given labels."""
 
-    def __init__(
-        self, seen: ObservedRound, labels: IntArray, shares: FloatArray, target: FloatArray, attack: GradientMatching
-    ) -> None:  # fmt: skip
-        self.seen, self.labels, self.shares, self.target, self.attack = seen, labels, shares, target, attack
+    def __init__(self, seen: ObservedRound, labels: IntArray, attack: GradientMatching) -> None:
+        self.seen, self.labels, self.target, self.attack = seen, labels, seen.gradient, attack
+        self.shares = np.full(len(labels), 1.0 / seen.divisor)
         self.centre, self.ridge = attack._prior(seen)
-        self.square = max(_square(target), SMALLEST_NORMAL)
+        self.square = max(_square(self.target), SMALLEST_NORMAL)
         self.kernel: Any = None
         if isinstance(seen.model, SoftmaxRegression):
             shape = seen.model.n_classes, seen.model.n_features + 1
-            self.weights, self.rows = seen.weights.reshape(shape), target.reshape(shape)
+            self.weights, self.rows = seen.weights.reshape(shape), self.target.reshape(shape)
             self.one_hot = np.zeros((len(labels), shape[0]))
             self.one_hot[np.arange(len(labels)), labels] = 1.0
-            self.kernel = _gradient_matching.Matching(shares, self.weights, self.rows)
+            self.kernel = _gradient_matching.Matching(self.shares, self.weights, self.rows)
 
-    def best(self, restarts: int, stream: np.random.Generator) -> tuple[FloatArray, float]:
+    def best(self, restarts: int, stream: np.random.Generator) -> Reconstruction:
         """The best of searches from random starts."""
-        found = self.in_row_space(_REDUCED_STARTS, stream) if self.seen.simulated else None
-        if found is not None and self.accepts(found):
-            return np.clip(found[0], *self.attack.bounds), found[1]
         best: tuple[FloatArray, float] | None = None
-        starts = list(self.attack._starts(self.seen, restarts, stream))
-        for start in starts if found is None else [found[0], *starts]:
+        for start in self.attack._starts(self.seen, restarts, stream):
             records, value = self.search(start)
             if best is None or value < best[1]:
                 best = records, value
             if best[1] <= _SOLVED * self.square:
                 break
         assert best is not None
-        return best[0], self.distance(best[0])
+        return Reconstruction(best[0], self.labels, self.distance(best[0]))
 
     def search(self, start: FloatArray) -> tuple[FloatArray, float]:
         """The records of one search in the box, and their objective with its ridge."""
         low, high = self.attack.bounds
         most, solved = self.attack.max_evaluations, _SOLVED * self.square
         if self.kernel is not None:
-            records, value, _ = self.kernel.search(start, self.one_hot, self.centre, self.ridge, low, high, _FLAT,
-                                                   solved, most)  # fmt: skip
+            records, value, _ = self.kernel.search(
+                start, self.one_hot, self.centre, self.ridge, low, high, _FLAT, solved, most
+            )
             return records, value
-        found, value, _ = _gradient_matching.bounded_minimum(self._objective, start.ravel(), low, high, _FLAT, solved,
-                                                             most)  # fmt: skip
-        return found.reshape(start.shape), value
+        result, value, _ = _gradient_matching.bounded_minimum(
+            self._objective, start.ravel(), low, high, _FLAT, solved, most
+        )
+        return result.reshape(start.shape), value
 
     def _objective(self, x: FloatArray) -> tuple[float, FloatArray]:
-        """The objective with its ridge, and its derivatives, of any model: clipping counts in the mean."""
+        """The objective with its ridge, and its derivatives, of any model."""
         records = x.reshape(len(self.labels), -1)
         factor = float(self.shares.sum())  # of the mean gradient in the sum with its shares
         value, slope, _ = self.seen.model.matching(self.seen.weights, records, self.labels, self.target / factor)
         gap = records - self.centre
         return value * factor**2 + self.ridge * float((gap * gap).sum()), slope * factor**2 + 2.0 * self.ridge * gap
 
-    def gradient(self, records: FloatArray, shares: FloatArray) -> FloatArray:
-        """The sum of the records' gradients times their shares."""
-        if isinstance(self.seen.model, LayeredModel) and np.all(shares == shares[0]):
-            mean = self.seen.model.gradient(self.seen.weights, records, self.labels)
-            return np.asarray(mean * (len(records) * shares[0]))
-        rows = self.seen.model.per_example_gradients(self.seen.weights, records, self.labels)
-        factors = shares if self.kernel is not None else np.full(len(shares), shares.mean())
-        return np.asarray((rows * factors[:, None]).sum(axis=0))
+    def gradient(self, records: FloatArray) -> FloatArray:
+        """The sum of the records' gradients times their share."""
+        model, weights = self.seen.model, self.seen.weights
+        if isinstance(model, LayeredModel):
+            return np.asarray(model.gradient(weights, records, self.labels) * (len(records) * self.shares[0]))
+        rows = model.per_example_gradients(weights, records, self.labels)
+        return np.asarray((rows * self.shares[:, None]).sum(axis=0))
 
     def distance(self, records: FloatArray) -> float:
         """Squared distance of their gradient from the target."""
-        return _square(self.gradient(records, self.shares) - self.target)
+        return _square(self.gradient(records) - self.target)
 
     def accepts(self, found: tuple[FloatArray, float]) -> bool:
         """Whether these records match the target and lie in the box."""
@@ -634,8 +565,10 @@ class _MatchingProblem:
             return None
         reduced = None
         if self.kernel is not None:
-            weights, target = (np.concatenate([_matrix_product.product(a[:, :-1], basis), a[:, -1:]], axis=1)
-                               for a in (self.weights, self.rows))  # fmt: skip
+            weights, target = (
+                np.concatenate([_matrix_product.product(a[:, :-1], basis), a[:, -1:]], axis=1)
+                for a in (self.weights, self.rows)
+            )
             reduced = _gradient_matching.Matching(self.shares, weights, target)
         best: tuple[FloatArray, float] | None = None
         solved = _SOLVED * self.square
@@ -657,7 +590,7 @@ class _MatchingProblem:
         """Coefficients of records in a basis: the method of Levenberg and Marquardt, with differences of gradients."""
 
         def miss(y: FloatArray) -> FloatArray:
-            return self.gradient(_matrix_product.product(y.reshape(start.shape), basis.T), self.shares) - self.target
+            return self.gradient(_matrix_product.product(y.reshape(start.shape), basis.T)) - self.target
 
         def steps(y: FloatArray) -> FloatArray:
             residual = miss(y)
@@ -665,9 +598,10 @@ class _MatchingProblem:
 
         from scipy.optimize import least_squares
 
-        found = least_squares(miss, start.ravel(), steps, method="lm", ftol=_FLAT, xtol=_LEAST, gtol=_LEAST,
-                              max_nfev=_NETWORK_STEPS)  # fmt: skip
-        return found.x.reshape(start.shape), _square(found.fun)
+        result = least_squares(
+            miss, start.ravel(), steps, method="lm", ftol=_FLAT, xtol=_LEAST, gtol=_LEAST, max_nfev=_NETWORK_STEPS
+        )
+        return result.x.reshape(start.shape), _square(result.fun)
 
 
 def _matrices(model: Any, gradient: ArrayLike) -> list[FloatArray]:
@@ -680,8 +614,10 @@ def _matrices(model: Any, gradient: ArrayLike) -> list[FloatArray]:
     return model.matrices(checked_weights(model, gradient, "gradient"))
 
 
-def _mean_probabilities(model: Any, weights: FloatArray, records: Any) -> FloatArray:
-    """Mean of the class probabilities of some records."""
+def _mean_probabilities(model: Any, weights: FloatArray | None, records: Any) -> FloatArray:
+    """Mean of the class probabilities of some records; without records, all classes are as probable."""
+    if records is None:
+        return np.full(model.n_classes, 1.0 / model.n_classes)
     z = model.logits(weights, records)
     p = np.exp(z - z.max(axis=1, keepdims=True))
     p /= p.sum(axis=1, keepdims=True)
@@ -690,7 +626,7 @@ def _mean_probabilities(model: Any, weights: FloatArray, records: Any) -> FloatA
 
 def _label_sets(
     intercepts: FloatArray, size: int, divisor: float, expected: FloatArray, noise: float, most: int
-) -> tuple[list[IntArray], bool]:  # fmt: skip
+) -> tuple[list[IntArray], bool]:
     """Counts of classes, the most plausible ones first, at most ``most``; whether there is no choice."""
     seen = -divisor * intercepts  # n_c - S (mean of p_c), for S records
     slack = _COUNT_ROUNDING * max(1.0, float(size)) + _COUNT_DEVIATIONS * divisor * noise
@@ -716,21 +652,21 @@ def _label_sets(
 
 def _orthonormal_rows(rows: FloatArray, most: int) -> FloatArray:
     """An orthonormal basis of the space of rows, shape (rank, D), of at most ``most`` of them: the longest first."""
-    rest = rows.copy()
+    remainder = rows.copy()
     basis: list[FloatArray] = []
-    squares = (rest * rest).sum(axis=1)
+    squares = (remainder * remainder).sum(axis=1)
     scale = math.sqrt(float(squares.max()))
     while len(basis) < min(most, len(rows)):
         k = int(np.argmax(squares))
         if not math.sqrt(float(squares[k])) > _DEPENDENT * scale:
             break
-        row = rest[k]
+        row = remainder[k]
         for known in basis:  # once more: what rounding left
             row = row - float((row * known).sum()) * known
         row = row / math.sqrt(float((row * row).sum()))
         basis.append(row)
-        rest = rest - (rest * row).sum(axis=1)[:, None] * row
-        squares = (rest * rest).sum(axis=1)
+        remainder = remainder - (remainder * row).sum(axis=1)[:, None] * row
+        squares = (remainder * remainder).sum(axis=1)
     return np.array(basis).reshape(len(basis), rows.shape[1])
 
 

@@ -116,9 +116,9 @@ class LayeredModel(ValueObject):
         The gradient of a step is the sum of the records' gradients, each scaled down to length ``clip``, divided by
         ``size``. Arguments are those of ``Training``, and not checked again.
         """
-        moved = weights.copy()
+        shifted = weights.copy()
         return np.asarray(
-            _layered_model.descent(self.widths, self._number, moved, records, labels, clip, size, steps, rate)
+            _layered_model.descent(self.widths, self._number, shifted, records, labels, clip, size, steps, rate)
         )
 
     def matching(
@@ -157,11 +157,11 @@ class LayeredModel(ValueObject):
 
     def matrices(self, weights: FloatArray) -> list[FloatArray]:
         """The matrices of the layers, shape (out, inputs + 1), as views of the weights; the intercept is last."""
-        found, start = [], 0
+        result, start = [], 0
         for inner, out in pairwise(self.widths):
-            found.append(weights[start : start + out * (inner + 1)].reshape(out, inner + 1))
+            result.append(weights[start : start + out * (inner + 1)].reshape(out, inner + 1))
             start += out * (inner + 1)
-        return found
+        return result
 
     @property
     def _number(self) -> int:

@@ -6,37 +6,41 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from textwrap import wrap
 from typing import Any, Literal
+
+import numpy as np
 
 from ...base import validate
 from ...base.estimate import Estimate
 from ...base.files import writable_directory, write_picture, write_text
-from ...report import (
-    Details,
-    Pictures,
-    TextTable,
-    accuracy_against_privacy,
-    estimates_against_noise,
-    kind_meanings,
-    page,
-)
-from ..membership.study_page import shown
-from .leakage_figures import leakage_figure, reconstruction_figure, scoreboard_figure
+from ...report import Details, Pictures, TextTable, estimates_against_noise, kind_meanings, page, style
+from ..membership.studies import shown
+from .leakage_studies import LeakageStudy, outcome_numbers
 from .record_files import LabelledRecords
-from .study_results import LeakageStudy, outcome_numbers
-from .task_scores import Scoreboard
 
-__all__ = ["leakage_page", "save_leakage", "save_scoreboard", "summary_rows"]
+__all__ = ["grouped_remarks", "leakage_page", "reconstruction_figure", "save_leakage", "text_rows"]
 
 _DPI = 110  # dots per inch of written pictures
+_PANEL = (6.6, 5.3)  # inches, of a panel with protections along its axis
+_PICTURE = 0.78  # inches, side of a reconstructed picture
+_PICTURES = 14  # of a row, the true one first
+_TITLE = 0.62  # inches, of the names above pictures
+_TITLE_WIDTH = 13  # characters of a line of them
 _NARROW = 5e-7  # intervals that are not shown
-# Headings of the tables of the page.
-_HEADINGS = ("protection", ("C1", "attacks"), ("C1", "exact"), ("recovered", "attacks"), ("recovered", "best possible"),
-             "distortion", "accuracy")  # fmt: skip
-_FURTHER = ("protection", ("whole batch", "attacks"), ("whole batch", "best possible"), ("kappa_3, nats", "attacks"),
-            ("kappa_3, nats", "exact"), ("entropy, nats", "exact"))  # fmt: skip
-# Numbers of the second table.
-_FURTHER_NAMES = ("whole_batch", "exact_vulnerability", "kappa_3", "exact_kappa_3_smoothed", "exact_entropy")
+# Columns of the table of the page: heading, with what is below it, and number.
+_COLUMNS = (
+    (("C1", "attacks"), "c1"),
+    (("C1", "exact"), "exact_c1"),
+    (("recovered", "attacks"), "recovered"),
+    (("recovered", "best possible"), "exact_recovered"),
+    ("distortion", "distortion"),
+    (("whole batch", "attacks"), "whole_batch"),
+    (("whole batch", "best possible"), "exact_vulnerability"),
+    (("kappa_3, nats", "attacks"), "kappa_3"),
+    (("kappa_3, nats", "exact"), "exact_kappa_3_smoothed"),
+    (("entropy, nats", "exact"), "exact_entropy"),
+)
 # What the columns of the table say.
 _MEANINGS = {
     "C1": "the average Bayesian privacy: how far the mean belief about a record of the batch is from what was believed "
@@ -48,14 +52,7 @@ _MEANINGS = {
     "privacy. Both values are smoothed alike, the bounds of attacks are not.",
     "entropy": "what is left to know of the batch after an update",
     "distortion": "mean distance of what is shared from the true gradient, in lengths of the latter",
-    "accuracy": "held-out records that models trained under this protection classify well",
 }
-# What a scoreboard has tables of.
-_SCORED = (
-    ("success", "Whole batch", "Probability that the batch the attack names is the true one."),
-    ("auc", "Membership", "AUC of members against others within a release; the fraction is that of AUC - 1/2."),
-    ("information", "Information", "Nats about memberships that scores, taken as probabilities, tell."),
-)
 # What a study does not say, beside every table.
 _LIMITS = (
     "These attacks are a lower bound: another attack may find more, up to the exact value where there is one.",
@@ -80,37 +77,40 @@ def leakage_page(
         "exact posterior of the same updates: of batches drawn at random no attack recovers more on average. "
         f"Intervals hold at level {settings['confidence']:g} each; models are the independent units.",
         "There are too many batches to visit: what is called exact are estimates by sampling, with error bars."
-        if "heuristic" in _kinds(study) else None,
+        if "heuristic" in _kinds(study)
+        else None,
         f"Attacks that name records at random have a C1 of {shown(study.outcomes[0].estimate.c1_null)}: compare with "
         "this, and not with 0.",
         _guesses(study),
-    ]  # fmt: skip
+    ]
+    headings = ("protection", *(heading for heading, _ in _COLUMNS))
     caption = "Attacks under each protection, and exact values"
+    remarks = [("; ".join(names), text) for text, names in grouped_remarks(study).items()]
     table = [
-        TextTable(_HEADINGS, summary_rows(study), caption, range(1, len(_HEADINGS))),
-        TextTable(_FURTHER, _rows(study, _FURTHER_NAMES), "Whole batches, and the worst case", range(1, len(_FURTHER))),
-        _MEANINGS, kind_meanings({"statistical"} | _kinds(study)), _remarks(study), _intervals(study),
-    ]  # fmt: skip
+        TextTable(headings, text_rows(study), caption, range(1, len(headings))),
+        _MEANINGS,
+        kind_meanings({"statistical"} | _kinds(study)),
+        Details("Remarks", [TextTable(("protections", "remark"), remarks, "Remarks")]) if remarks else None,
+        _intervals(study),
+    ]
     sections = {"": about, **(_pictures(study, data) if drawn else {}), "Table": table}
     sections["What this does not say"] = list(_LIMITS)
     return page("What does a model update leak?", sections, ran=_described(study, data, command), files=files)
 
 
-def summary_rows(study: LeakageStudy) -> list[tuple[str, ...]]:
-    """The rows of the first table, as text."""
-    return _rows(study, ("c1", "exact_c1", "recovered", "exact_recovered", "distortion", "accuracy"))
+def text_rows(study: LeakageStudy) -> list[tuple[str, ...]]:
+    """The rows of the table of the page, as texts."""
+    result = [(outcome.label, outcome_numbers(outcome)) for outcome in study.outcomes]
+    return [(label, *(_number_text(numbers.get(name)) for _, name in _COLUMNS)) for label, numbers in result]
 
 
-def _rows(study: LeakageStudy, names: Sequence[str]) -> list[tuple[str, ...]]:
-    found = [(one.label, outcome_numbers(one)) for one in study.outcomes]
-    return [(label, *(_number_text(numbers.get(name)) for name in names)) for label, numbers in found]
-
-
-def _number_text(one: Estimate | None) -> str:
-    """Three digits, and those of the interval where it is wider."""
-    if one is None or one.upper - one.lower >= _NARROW:
-        return shown(one)
-    return f"{one.value:.3f}"
+def grouped_remarks(study: LeakageStudy) -> dict[str, list[str]]:
+    """The remarks of a study, each with the protections that it is about."""
+    result: dict[str, list[str]] = {}
+    for outcome in study.outcomes:
+        if outcome.remark:
+            result.setdefault(outcome.remark, []).append(outcome.label)
+    return result
 
 
 def save_leakage(
@@ -124,48 +124,54 @@ def save_leakage(
     folder = writable_directory(validate.path("directory", directory))
     paths = study.write_files(folder, "leakage")
     if figure is not None:
-        paths.append(write_picture(folder / f"leakage.{figure}", leakage_figure(study), figure, _DPI))
+        panels = style.new_figure((2 * _PANEL[0], _PANEL[1]))
+        for k, quantity in enumerate(("c1", "recovered"), start=1):
+            estimates_against_noise(study, panels.add_subplot(1, 2, k), quantity=quantity)
+        panels.tight_layout()
+        paths.append(write_picture(folder / f"leakage.{figure}", panels, figure, _DPI))
         if data.shape is not None:
-            picture = reconstruction_figure(study, data.records[study.pool[study.batch]], data.shape)
+            picture = reconstruction_figure(study, data)
             paths.append(write_picture(folder / f"reconstructions.{figure}", picture, figure, _DPI))
     text = leakage_page(study, data, [path.name for path in paths], drawn=figure is not None, command=command)
     return [*paths, write_text(folder / "leakage.html", text)]
 
 
-def save_scoreboard(
-    board: Scoreboard, directory: str | os.PathLike[str], source: str, *,
-    figure: Literal["png", "svg", "pdf"] | None = "png",
-) -> list[Path]:  # fmt: skip
-    """Write ``scoreboard.csv``, a figure and ``scoreboard.html``; return the paths."""
-    folder = writable_directory(validate.path("directory", directory))
-    paths = [folder / "scoreboard.csv"]
-    board.to_csv(paths[0])
-    sections: dict[str, Any] = {"": [
-        f"Scores of {source} on {len(board.scores)} tasks whose best attack is known. A fraction is what the attack "
-        "attains by the exact optimum of the same releases; its bounds are proved, and narrower than the digits. A "
-        "band is for new releases of the same kind, at its level of confidence."
-    ]}  # fmt: skip
-    if figure is not None:
-        picture = scoreboard_figure(board)
-        paths.append(write_picture(folder / f"scoreboard.{figure}", picture, figure, _DPI))
-        caption = "Points: the fraction for the releases of the tasks. Bars: its band for new ones."
-        images = [(lambda: picture, "Fractions of the best possible attack")]
-        sections["Scores"] = [Pictures(images, caption)]
-    for kind, title, text in _SCORED:
-        rows = [
-            (one.task, f"{one.found} of {one.trials}", *(
-                shown(number) if name == f"{kind}_band" else f"{float(number.value):.4f}"
-                for name in (kind, f"best_{kind}", f"{kind}_fraction", f"{kind}_band")
-                if (number := getattr(one, name, None)) is not None
-            ))
-            for one in board.scores if getattr(one, kind) is not None
-        ]  # fmt: skip
-        if rows:
-            headings = ("task", "batches found", "attack", "best possible", "fraction", "band")[: len(rows[0])]
-            sections[title] = [text, TextTable(headings, rows, f"{title}, by task", range(1, len(headings)))]
-    names = [path.name for path in paths]
-    text = page("Scores of an attack", sections, ran={"scores": source}, files=names)
-    return [*paths, write_text(folder / "scoreboard.html", text)]
+def reconstruction_figure(study: LeakageStudy, data: LabelledRecords) -> Any:
+    """Pictures of the batch, one a row, each followed by its reconstruction under every protection."""
+    truth = data.records[study.pool[study.batch]]
+    size, names = len(truth), [example.label for example in study.examples]
+    wide = min(len(names) + 1, _PICTURES)
+    groups = [study.examples[k : k + wide - 1] for k in range(0, len(names), wide - 1)]
+    height = _PICTURE * size + _TITLE
+    figure = style.new_figure((_PICTURE * wide + 0.2, len(groups) * height))
+    for g, group in enumerate(groups):
+        top = 1.0 - (g * height + _TITLE) / (len(groups) * height)
+        grid = figure.add_gridspec(size, wide, wspace=0.12, hspace=0.12, left=0.01, right=0.99, top=top,
+                                   bottom=top - (_PICTURE * size - 0.05) / (len(groups) * height))  # fmt: skip
+        columns = [
+            ("true record", truth, np.zeros(size, dtype=bool)),
+            *((item.label, item.records, item.recovered) for item in group),
+        ]
+        for j, (name, records, recovered) in enumerate(columns):
+            for i in range(size):
+                ax = figure.add_subplot(grid[i, j])
+                picture = np.clip(np.nan_to_num(np.asarray(records[i]), nan=0.5), 0.0, 1.0).reshape(data.shape)
+                ax.imshow(picture, cmap="gray_r", vmin=0.0, vmax=1.0, interpolation="nearest")
+                ax.set(xticks=[], yticks=[])
+                for spine in ax.spines.values():
+                    spine.set(color=style.INK if recovered[i] else style.BAR, lw=2.4 if recovered[i] else 0.8)
+                if not i:
+                    text, font = style.label(name, 3 * _TITLE_WIDTH)
+                    lines = [line for piece in text.split(", ") for line in wrap(piece, _TITLE_WIDTH)]
+                    ax.set_title("\n".join(lines), fontsize=7.5, color=style.INK, pad=5, **font)
+    return figure
+
+
+def _number_text(one: Estimate | None) -> str:
+    """Three digits, and those of the interval where it is wider."""
+    if one is None or one.upper - one.lower >= _NARROW:
+        return shown(one)
+    return f"{one.value:.3f}"
 
 
 def _pictures(study: LeakageStudy, data: LabelledRecords) -> dict[str, list[Any]]:
@@ -174,15 +180,13 @@ def _pictures(study: LeakageStudy, data: LabelledRecords) -> dict[str, list[Any]
         (partial(estimates_against_noise, study, quantity="c1"), "C1 of attacks and of the exact posterior"),
         (partial(estimates_against_noise, study, quantity="recovered"), "fraction of the batch that is recovered"),
     ]
-    if study.outcomes[0].accuracy is not None:
-        images.append((partial(accuracy_against_privacy, study), "accuracy over C1"))
     sections: dict[str, list[Any]] = {"Attacks and exact values": [Pictures(images, (
         "Squares with intervals: attacks. Circles: the exact posterior, where it is known. Grey: attacks at random. "
         "Where circles lie above squares, a better attack exists."
     ))]}  # fmt: skip
     if data.shape is not None:
-        draw = partial(reconstruction_figure, study, data.records[study.pool[study.batch]], data.shape)
-        sections["What the attack sees"] = [Pictures([(draw, "Records and their reconstructions")], (
+        images = [(partial(reconstruction_figure, study, data), "Records and their reconstructions")]
+        sections["What the attack sees"] = [Pictures(images, (
             "The first attack on the first model. Left: the true records; then what was reconstructed under each "
             "protection. A dark frame: of all candidates the true record is the one that is matched."
         ))]  # fmt: skip
@@ -191,12 +195,12 @@ def _pictures(study: LeakageStudy, data: LabelledRecords) -> dict[str, list[Any]
 
 def _kinds(study: LeakageStudy) -> set[str]:
     """Kinds of the exact values: heuristic where the posterior was sampled."""
-    return {one.exact.c1.kind for one in study.outcomes if one.exact is not None}
+    return {outcome.exact.c1.kind for outcome in study.outcomes if outcome.exact is not None}
 
 
 def _guesses(study: LeakageStudy) -> str | None:
     """What the attacks of some protections do not say, or nothing."""
-    labels = [one.label for one in study.outcomes if one.no_better_than_guessing]
+    labels = [outcome.label for outcome in study.outcomes if outcome.no_better_than_guessing]
     if not labels:
         return None
     every = "all protections" if len(labels) == len(study.outcomes) else ", ".join(labels)
@@ -206,19 +210,10 @@ def _guesses(study: LeakageStudy) -> str | None:
     )
 
 
-def _remarks(study: LeakageStudy) -> Details | None:
-    by_text: dict[str, list[str]] = {}
-    for one in study.outcomes:
-        if one.remark:
-            by_text.setdefault(one.remark, []).append(one.label)
-    pairs = [("; ".join(names), text) for text, names in by_text.items()]
-    return Details("Remarks", [TextTable(("protections", "remark"), pairs, "Remarks")]) if pairs else None
-
-
 def _intervals(study: LeakageStudy) -> Details:
     """The intervals of the leakage that follow from the attacks under the reference protection."""
     reference = study.outcomes[study.settings["reference"]].label
-    rows = [(one.label, f"{one.total_variation:.3g}", shown(one.leakage)) for one in study.outcomes]
+    rows = [(outcome.label, f"{outcome.total_variation:.3g}", shown(outcome.leakage)) for outcome in study.outcomes]
     about = (
         f"From C1 and C2 of the attacks under '{reference}' and the total variation of the releases: C1 - C2 TV to "
         "C1 + C2 TV. Wide where releases differ much."
@@ -229,10 +224,12 @@ def _intervals(study: LeakageStudy) -> Details:
 
 def _described(study: LeakageStudy, data: LabelledRecords, command: str) -> Mapping[str, str]:
     settings = study.settings
-    names = ("rng", "threshold", "pseudo_count", "utility_rounds", "confidence")
+    names = ("rng", "threshold", "pseudo_count", "confidence")
     return {
-        "command": command, "training": str(settings["training"]), "attack": str(settings["attack"]),
+        "command": command,
+        "training": str(settings["training"]),
+        "attack": str(settings["attack"]),
         "data": f"{data.source}: {len(data.records):,} records of {data.records.shape[1]} features, "
         f"{len(data.classes)} classes",
         "settings": ", ".join(f"{name} = {settings[name]}" for name in names),
-    }  # fmt: skip
+    }

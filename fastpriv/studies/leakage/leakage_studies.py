@@ -44,29 +44,29 @@ from numpy.typing import ArrayLike
 from ... import __version__
 from ...base import executors, parallel, random_streams, validate
 from ...base.errors import DomainError, SamplingWarning, ShapeError
-from ...base.estimate import Estimate
+from ...base.estimate import Estimate, Result
 from ...base.files import json_safe
-from ...base.numerics import LOG_2, SQRT_LOG_2_ABOVE, FloatArray, IntArray
+from ...base.numerics import LOG_2, SQRT_LOG_2_ABOVE, BoolArray, FloatArray, IntArray
 from ...base.parallel import Progress
 from ...base.random_streams import RNGLike
 from ...base.store import ResultStore
+from ...base.table import CellType, Table
 from ...channels import SubsetLikelihood
 from ...conversions._closed_forms import jensen_shannon_generator
 from ...mechanisms import BatchGradient
-from ...posteriors import posterior
-from ...posteriors.subset_sampling import sampled_subset_posterior
+from ...posteriors import posterior, sampled_subset_posterior
+from .candidate_pool_attacks import batch_gradient
 from .federated_training import Training, Updates
-from .layered_models import SoftmaxRegression
+from .gradient_inversion import GradientMatching
 from .pool_matching import match_to_pool
-from .privacy_estimates import (
-    average_bayesian_privacy,
-    bayesian_privacy_estimate,
-)
+from .privacy_estimates import BayesianPrivacyEstimate, average_bayesian_privacy, bayesian_privacy_estimate
 from .protections import Protection
-from .study_results import ExactLeakage, LeakageOutcome, LeakageStudy, ReconstructionExample, guessing_remark
 from .trainable_models import checked_labels, checked_model, checked_records, checked_weights
 
-__all__ = ["LeakageDesign", "leakage_study"]
+__all__ = [
+    "ExactLeakage", "LeakageDesign", "LeakageOutcome", "LeakageStudy", "ReconstructionExample", "guessing_remark",
+    "leakage_study", "outcome_numbers",
+]  # fmt: skip
 
 _MOST_BATCHES = 20_000_000  # of a pool whose posterior is enumerated for each update: half a second or so
 # bound: none - noise, in lengths of the longest gradient, with which a batch without noise must be the likeliest
@@ -77,9 +77,16 @@ _TOTAL_VARIATION_ERROR = 1e-9
 _ROUNDING = 1e-13
 _MOST_REPETITIONS = 2**20  # models, and attacks on each: years of work, and lists that fit in memory
 _CHAINS = 4  # of a posterior that is sampled: the fewest whose disagreement is a sign
-_STORED_TOGETHER = 16  # cells that are written in one transaction: at most these are lost with the process
+_FEW = 16  # cells that are done before processes have started
 # First entry of the key of a random stream, with what follows it
-_POOL, _BATCH, _WEIGHTS, _UPDATE, _ATTACK, _UTILITY, _ESTIMATE = range(7)
+_POOL, _BATCH, _WEIGHTS, _UPDATE, _ATTACK, _ESTIMATE = 0, 1, 2, 3, 4, 6
+_GUESSING = "better than guessing"  # in the remark on attacks that are not
+# Columns of the table that are numbers with bounds.
+_NUMBERS = (
+    "c1", "c1_null", "exact_c1", "kappa_3", "kappa_3_null", "exact_kappa_3", "exact_kappa_3_smoothed", "c2",
+    "recovered", "exact_recovered", "whole_batch", "exact_vulnerability", "exact_entropy", "fraction_c1",
+    "fraction_recovered", "fraction_vulnerability", "leakage", "distortion",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,9 +111,6 @@ class LeakageDesign:
         Largest distance at which a reconstruction counts as a record of the pool.
     pseudo_count, confidence
         As ``bayesian_privacy_estimate``.
-    utility_rounds : int
-        If positive, each model is also trained so many rounds, on fixed batches of the same size out of four fifths of
-        the data, and judged on the rest.
 
     Notes
     -----
@@ -131,8 +135,220 @@ class LeakageDesign:
     reference: int = 0
     threshold: float = math.inf
     pseudo_count: float = 1.0
-    utility_rounds: int = 0
     confidence: float = 0.95
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ExactLeakage(Result):
+    """What the exact posterior of the same updates says: what no attack can surpass.
+
+    Parameters
+    ----------
+    c1 : Estimate
+        Root of the Jensen-Shannon divergence of the mean belief about a record and the prior, over these M updates.
+    kappa_3 : Estimate
+        Largest |ln| of a belief against the prior over these updates and all records.
+    kappa_3_smoothed : Estimate
+        The same of beliefs that are smoothed as those of the attacks.
+    recovered : Estimate
+        Mean fraction of the batch that the S records with the largest probabilities are expected to hold.
+    vulnerability : Estimate
+        Mean over updates of the largest posterior probability of a batch.
+    entropy : Estimate
+        Mean over updates of the entropy of the posterior over batches, in nats.
+    identified : float
+        Fraction of the updates whose most probable batch is the true one.
+    method : str
+        How the posterior was reached.
+
+    Notes
+    -----
+    **Accuracy** certified for these updates, as ``posterior``, or heuristic, as ``sampled_subset_posterior``;
+    ``tests/leakage/test_leakage_studies.py``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastpriv.leakage import Protection, SoftmaxRegression, leakage_study
+    >>> records, labels = np.random.default_rng(1).random((30, 6)), np.arange(30) % 3
+    >>> noise = Protection(noise="gaussian", scale=0.01)
+    >>> study = leakage_study(SoftmaxRegression(6, 3), records, labels, [noise], pool=20, batch=2, n_models=2,
+    ...                       n_attacks=1, rng=1)
+    >>> bool(study.outcomes[0].exact.c1.value >= study.outcomes[0].estimate.c1.value - 0.01)
+    True
+    """
+
+    c1: Estimate
+    kappa_3: Estimate
+    kappa_3_smoothed: Estimate
+    recovered: Estimate
+    vulnerability: Estimate
+    entropy: Estimate
+    identified: float
+    method: str
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LeakageOutcome(Result):
+    """One protection: what the attacks attain, and what the best attack would.
+
+    Parameters
+    ----------
+    label : str
+        Name of the protection.
+    protection : Protection
+        The protection itself.
+    estimate : BayesianPrivacyEstimate
+        From the attacks.
+    exact : ExactLeakage or None
+        From the posterior; None where it is not known.
+    leakage : Estimate
+        Interval of the average Bayesian privacy from C1 and C2 of the reference protection and ``total_variation``.
+    total_variation : float
+        Bound of that of the releases under the reference protection and this one.
+    distortion : Estimate
+        Mean over models of the distance of the shared gradient from the mean gradient, in lengths of the latter.
+    remark : str
+        Why there is no exact value, and whether the attacks recovered no more than names at random would.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastpriv.leakage import Protection, SoftmaxRegression, leakage_study
+    >>> records, labels = np.random.default_rng(1).random((30, 6)), np.arange(30) % 3
+    >>> study = leakage_study(SoftmaxRegression(6, 3), records, labels, [Protection(clip_batch=0.1)], pool=20, batch=2,
+    ...                       n_models=2, n_attacks=1, rng=1)
+    >>> study.outcomes[0].label, study.outcomes[0].exact is None
+    ('clip mean 0.1', True)
+    """
+
+    label: str
+    protection: Protection
+    estimate: BayesianPrivacyEstimate
+    exact: ExactLeakage | None
+    leakage: Estimate
+    total_variation: float
+    distortion: Estimate
+    remark: str = ""
+
+    @property
+    def no_better_than_guessing(self) -> bool:
+        """Whether the attacks are not shown to recover more of the batch than names at random."""
+        return _GUESSING in self.remark
+
+    def fractions(self) -> dict[str, Estimate]:
+        """What the attacks attain as fractions of the exact optimum, with the bounds of both.
+
+        Returns
+        -------
+        dict of str to Estimate
+            Of ``c1``, ``recovered`` and ``vulnerability`` (attacks that recover the whole batch); empty without exact
+            values. A fraction above 1 is chance: the optimum is that of the mean over batches.
+        """
+        if self.exact is None:
+            return {}
+        e = self.estimate
+        pairs = {"c1": (e.c1, self.exact.c1), "recovered": (e.recovered, self.exact.recovered),
+                 "vulnerability": (e.whole_batch, self.exact.vulnerability)}  # fmt: skip
+        return {name: _ratio(item, best) for name, (item, best) in pairs.items()}
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ReconstructionExample(Result):
+    """What the first attack on the first model reconstructs under a protection.
+
+    Parameters
+    ----------
+    label : str
+        The protection.
+    records : ndarray, shape (S, D)
+        Reconstructed records, each in the place of the record of the batch that it is matched to.
+    recovered : ndarray of bool, shape (S,)
+        Whether the record of the pool that a reconstruction is nearest to is this record of the batch.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastpriv.leakage import Protection, SoftmaxRegression, leakage_study
+    >>> records, labels = np.random.default_rng(1).random((30, 6)), np.arange(30) % 3
+    >>> study = leakage_study(SoftmaxRegression(6, 3), records, labels, [Protection()], pool=20, batch=1, n_models=1,
+    ...                       n_attacks=1, rng=1)
+    >>> truth = records[study.pool[study.batch]]
+    >>> np.allclose(study.examples[0].records, truth), study.examples[0].recovered
+    (True, array([ True]))
+    """
+
+    label: str
+    records: FloatArray
+    recovered: BoolArray
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LeakageStudy(Table, Result):
+    """All protections of a grid.
+
+    Parameters
+    ----------
+    outcomes : tuple of LeakageOutcome
+        One a protection, in order.
+    pool, batch : ndarray of int
+        Records that were candidates, by their index in the data, and the places of the batch among them.
+    attributions : ndarray of int, shape (protections, M, T, S)
+        Places in the pool that each attack names, -1 for a miss.
+    settings : mapping
+        What ran, in plain types.
+    examples : tuple of ReconstructionExample
+        One reconstruction a protection.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastpriv.leakage import Protection, SoftmaxRegression, leakage_study
+    >>> records, labels = np.random.default_rng(1).random((30, 6)), np.arange(30) % 3
+    >>> study = leakage_study(SoftmaxRegression(6, 3), records, labels, [Protection()], pool=20, batch=1, n_models=2,
+    ...                       n_attacks=1, rng=1)
+    >>> study.attributions.shape, study.columns()[:2]
+    ((1, 2, 1, 1), ('protection', 'c1'))
+    """
+
+    outcomes: tuple[LeakageOutcome, ...]
+    pool: IntArray
+    batch: IntArray
+    attributions: IntArray
+    settings: Mapping[str, Any]
+    examples: tuple[ReconstructionExample, ...] = ()
+
+    def __getitem__(self, label: str) -> LeakageOutcome:
+        for outcome in self.outcomes:
+            if outcome.label == label:
+                return outcome
+        raise DomainError(
+            f"label must be one of the protections of the study; got {validate.shown(label)}. They are "
+            f"{', '.join(item.label for item in self.outcomes)}."
+        )
+
+    def column_types(self) -> dict[str, CellType]:
+        """The columns by name; numbers have columns ``_lower`` and ``_upper`` beside."""
+        numbers = (name + end for name in _NUMBERS for end in ("", "_lower", "_upper"))
+        return dict.fromkeys(("protection", *numbers, "remark"), "")
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """One row a protection; None where something is not known."""
+        table = []
+        for outcome in self.outcomes:
+            numbers = outcome_numbers(outcome)
+            result = (numbers.get(name) for name in _NUMBERS)
+            cells = [cell for number in result for cell in ((None,) * 3 if number is None else number.floats())]
+            table.append((outcome.label, *cells, outcome.remark))
+        return table
+
+    def metadata(self) -> dict[str, Any]:
+        """Settings."""
+        return {"settings": dict(self.settings)}
+
+    def __repr__(self) -> str:
+        e = self.outcomes[0].estimate
+        return f"<LeakageStudy of {len(self.outcomes)} protections, {e.releases} models, {e.attacks} attacks on each>"
 
 
 def leakage_study(
@@ -216,10 +432,9 @@ def leakage_study(
     executors.checked(executor, n_jobs)
     parallel.checked(n_jobs, progress)
     first = validate.count("reference", plan.reference, 0, len(grid) - 1)
-    extent = validate.count("utility_rounds", plan.utility_rounds, 0, validate.MOST_ENTRIES)
     chosen = _indices("pool", plan.pool, len(x), _generator(root, _POOL))
     members = _indices("batch", plan.batch, chosen.size, _generator(root, _BATCH))
-    attacker = _default_attack() if attack is None else attack
+    attacker = GradientMatching() if attack is None else attack
     if not callable(getattr(attacker, "reconstruct", None)):
         raise DomainError(
             f"attack must have a method reconstruct(updates, rng=); got {validate.shown(attacker)}. Pass "
@@ -228,29 +443,29 @@ def leakage_study(
     if plan.weights is None:
         starts = np.array([model.initial(_generator(root, _WEIGHTS, m)) for m in range(models)])
     else:
-        starts = np.array([checked_weights(model, one) for one in _rows("weights", plan.weights, models)])
+        starts = np.array([checked_weights(model, row) for row in _rows("weights", plan.weights, models)])
     unprotected = Training(model, rounds=plan.rounds, local_steps=plan.local_steps, learning_rate=plan.learning_rate,
                            batch="full", share=plan.share)  # fmt: skip
     trainings = tuple(unprotected.under(protection) for protection in grid.values())
-    cells = _Cells(trainings, attacker, x, y, chosen, members, starts, extent, farthest, root)
+    cells = _Cells(trainings, attacker, x, y, chosen, members, starts, farthest, root)
     tasks = [_Task(kind, c, m, t) for c in range(len(grid)) for m in range(models)
-             for kind, count in ((_ATTACK, attacks), (_UPDATE, 1), (_UTILITY, min(extent, 1)))
-             for t in range(count)]  # fmt: skip
-    settings = {
-        "protections": {name: repr(one) for name, one in grid.items()}, "attack": _described(attacker),
-        "pool": int(chosen.size), "batch_size": int(members.size), "n_models": models, "n_attacks": attacks,
-        "training": repr(trainings[first]), "reference": first, "threshold": farthest,
-        "pseudo_count": plan.pseudo_count, "utility_rounds": extent, "confidence": plan.confidence,
+             for kind, count in ((_ATTACK, attacks), (_UPDATE, 1)) for t in range(count)]  # fmt: skip
+    # what a store belongs to: keys of cells have the protections and models, and estimates are made anew
+    belongs = {
+        "attack": _described(attacker), "pool": int(chosen.size), "batch_size": int(members.size),
+        "training": repr(unprotected), "threshold": farthest,
         "rng": int(rng) if isinstance(rng, (int, np.integer)) else None,
     }  # fmt: skip
-    # what cells have in their keys, and what estimates alone depend on, is not part of what a store belongs to
-    others = ("protections", "n_models", "n_attacks", "reference", "pseudo_count", "confidence")
-    belongs = {key: value for key, value in settings.items() if key not in others}
-    belongs["training"] = repr(unprotected)
-    identity = {"version": __version__, "study": json.dumps(json_safe(belongs), sort_keys=True),
-                "data": cells.digest()}  # fmt: skip
-    with nullcontext() if store is None else ResultStore.open(store, identity=identity, resume=resume) as kept:
-        results = _computed(cells, tasks, [_cell_key(one, cells) for one in tasks], kept, n_jobs, executor, progress)
+    settings = belongs | {
+        "protections": {name: repr(item) for name, item in grid.items()}, "n_models": models, "n_attacks": attacks,
+        "training": repr(trainings[first]), "reference": first, "pseudo_count": plan.pseudo_count,
+        "confidence": plan.confidence,
+    }  # fmt: skip
+    identity = {"version": __version__, "study": json.dumps(json_safe(belongs), sort_keys=True), "data": cells.digest()}
+    with nullcontext() if store is None else ResultStore.open(store, identity=identity, resume=resume) as selected:
+        results = _computed(
+            cells, tasks, [_cell_key(task, cells) for task in tasks], selected, n_jobs, executor, progress
+        )
     return _study(grid, cells, tasks, results, first, attacks, plan, settings)
 
 
@@ -274,34 +489,33 @@ class _Cells:
     pool: IntArray
     batch: IntArray
     starts: FloatArray
-    utility_rounds: int
     threshold: float
     root: SeedSequence
 
     def __call__(self, task: _Task) -> FloatArray:
-        if task.kind == _UTILITY:
-            return self.utility(task)
         updates = self.updates(task)
         if task.kind == _UPDATE:
             return self.update(task, updates)
         words = _digest_words(repr(self.trainings[task.protection].protection).encode())
         stream = _generator(self.root, _ATTACK, task.model, task.attack, *words)
-        found = self.attack.reconstruct(updates, rng=stream)
-        named = match_to_pool(found.records, self.records[self.pool], threshold=self.threshold).astype(np.float64)
+        result = self.attack.reconstruct(updates, rng=stream)
+        named = match_to_pool(result.records, self.records[self.pool], threshold=self.threshold).astype(np.float64)
         if task.model or task.attack:
             return named
-        places = match_to_pool(found.records, self.records[self.pool[self.batch]])
-        rest = np.setdiff1d(np.arange(places.size), places)  # for reconstructions with NaN
-        places[places < 0] = rest
-        order = np.argsort(places)
+        indices = match_to_pool(result.records, self.records[self.pool[self.batch]])
+        remainder = np.setdiff1d(np.arange(indices.size), indices)  # for reconstructions with NaN
+        indices[indices < 0] = remainder
+        order = np.argsort(indices)
         recovered = named[order] == self.batch
-        return np.concatenate([named, recovered, np.asarray(found.records, dtype=np.float64)[order].ravel()])
+        return np.concatenate([named, recovered, np.asarray(result.records, dtype=np.float64)[order].ravel()])
 
     def updates(self, task: _Task) -> Updates:
         """The updates of the batch that are attacked: the same for all attacks on a model."""
         members = self.pool[self.batch]
         return self.trainings[task.protection].run(
-            self.records[members], self.labels[members], rng=_stream(self.root, _UPDATE, task.model),
+            self.records[members],
+            self.labels[members],
+            rng=_stream(self.root, _UPDATE, task.model),
             weights=self.starts[task.model],
         )
 
@@ -312,22 +526,8 @@ class _Cells:
         length = float(np.linalg.norm(mean))
         distortion = float(np.linalg.norm(updates.gradient(0) - mean)) / length if length > 0 else math.nan
         stream = _stream(self.root, _UPDATE, task.model, *_digest_words(repr(updates.training.protection).encode()))
-        found = _exact_posterior(updates, self.records[self.pool], self.labels[self.pool], self.batch, stream)
-        return np.concatenate([[distortion], found])
-
-    def utility(self, task: _Task) -> FloatArray:
-        """The fraction of held-out records that a model trained under this protection classifies well."""
-        order = _generator(self.root, _UTILITY, task.model).permutation(len(self.records))
-        held, rest = order[: max(1, len(order) // 5)], order[max(1, len(order) // 5) :]
-        short = self.trainings[task.protection]
-        training = short.under(
-            short.protection, rounds=self.utility_rounds, batch="fixed", batch_size=min(self.batch.size, rest.size)
-        )
-        end = training.run(
-            self.records[rest], self.labels[rest], rng=_stream(self.root, _UTILITY, task.model, 1),
-            weights=self.starts[task.model],
-        ).weights
-        return np.array([np.mean(short.model.logits(end, self.records[held]).argmax(axis=1) == self.labels[held])])
+        result = _exact_posterior(updates, self.records[self.pool], self.labels[self.pool], self.batch, stream)
+        return np.concatenate([[distortion], result])
 
     def digest(self) -> str:
         """Of the data, the pool and the batch."""
@@ -350,7 +550,7 @@ def _exact_posterior(
         return np.array([_TOO_MANY])
     ordered = np.sort(batch)
     if guard.noise == "none":
-        step = _step(updates, 0, records, labels, batch.size, 1.0)
+        step = batch_gradient(updates.model, updates.before[0], records, labels, guard.clip_example, size=batch.size)
         longest = math.sqrt(float(np.max(np.einsum("nc,nc->n", step.errors, step.errors)
                                          * np.einsum("nd,nd->n", step.features, step.features))))  # fmt: skip
         if longest > 0.0:
@@ -365,13 +565,13 @@ def _exact_posterior(
     if sampled:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SamplingWarning)  # said by the remark
-            found: Any = sampled_subset_posterior(likelihood, chains=_CHAINS, rng=stream, n_jobs=1)
-        code = _MIXED if found.mixed else _NOT_MIXED
+            result: Any = sampled_subset_posterior(likelihood, chains=_CHAINS, rng=stream, n_jobs=1)
+        code = _MIXED if result.mixed else _NOT_MIXED
     else:
-        found = posterior(likelihood, n_jobs=1)
-    identified = float(found.map_index == tuple(ordered.tolist()))
-    numbers = found.vulnerability.floats(), found.entropy.floats()
-    return np.concatenate([[code], *numbers, [identified], *found.inclusion.arrays()])
+        result = posterior(likelihood, n_jobs=1)
+    identified = float(result.map_index == tuple(ordered.tolist()))
+    numbers = result.vulnerability.floats(), result.entropy.floats()
+    return np.concatenate([[code], *numbers, [identified], *result.inclusion.arrays()])
 
 
 _ENUMERATED, _MIXED, _NOT_MIXED, _UNKNOWN, _TOO_MANY, _ALIKE = 0.0, -1.0, -2.0, 1.0, 2.0, 3.0
@@ -380,26 +580,17 @@ _REMARKS = {
     _UNKNOWN: "the exact posterior is known for one local step with normal noise, or none, and nothing behind it",
     _TOO_MANY: f"the pool has more than {_MOST_BATCHES:,} batches, which are not sampled without noise",
     _ALIKE: "without noise, other batches have the gradient of this one, or nearly so",
-}  # fmt: skip
-
-
-def _step(
-    updates: Updates, index: int, records: FloatArray, labels: IntArray, size: int, sigma: float
-) -> BatchGradient:
-    """One round as a mechanism on the pool."""
-    model, clip, w = updates.model, updates.training.protection.clip_example, updates.before[index]
-    if isinstance(model, SoftmaxRegression):
-        matrix = w.reshape(model.n_classes, model.n_features + 1)
-        return BatchGradient.softmax_regression(records, labels, matrix, size, sigma, clip=clip)
-    return BatchGradient.from_gradients(model.per_example_gradients(w, records, labels), size, sigma, clip=clip)
+}
 
 
 def _likelihood(updates: Updates, records: FloatArray, labels: IntArray, size: int) -> SubsetLikelihood:
     """Log likelihoods of all rounds together."""
-    sigma = float(updates.training.protection.gaussian_sigma or 0.0)
-    return SubsetLikelihood.combined([
-        _step(updates, r, records, labels, size, sigma).column(updates.gradient(r)) for r in range(len(updates))
-    ])  # fmt: skip
+    guard = updates.training.protection
+    rounds = (
+        batch_gradient(updates.model, weights, records, labels, guard.clip_example, size=size, sigma=guard.scale)
+        for weights in updates.before
+    )
+    return SubsetLikelihood.combined([item.column(updates.gradient(r)) for r, item in enumerate(rounds)])
 
 
 def _computed(
@@ -407,38 +598,26 @@ def _computed(
     progress: Progress,
 ) -> list[FloatArray]:  # fmt: skip
     """Results of all cells in order, those of the store first of all."""
-    found: dict[int, FloatArray] = {}
+    wanted, answer = set(keys), {}
     if store is not None:
-        found = {
-            key: store.unpacked(payload, np.frombuffer) for key, payload in store.items() if key in set(keys)
-        }
-    missing = [i for i, key in enumerate(keys) if key not in found]
+        answer = {key: store.unpacked(payload, np.frombuffer) for key, payload in store.items() if key in wanted}
+    missing = [i for i, key in enumerate(keys) if key not in answer]
     report, close = parallel.progress_reporter(progress, len(tasks))
     backend, workers = parallel.configured_workers(n_jobs)
     threads = workers != 1 and getattr(backend, "supports_sharedmem", False)
-    engine = executor
-    if executor is None and threads and len(missing) > _STORED_TOGETHER:
-        engine = "processes" if parallel.pickled_or_none(cells) is not None else None
-    waiting: list[tuple[int, bytes]] = []
-
-    def commit() -> None:
-        if store is not None and waiting:
-            store.put_many(waiting)
-        waiting.clear()
-
+    if executor is None and threads and len(missing) > _FEW and parallel.pickled_or_none(cells) is not None:
+        executor = "processes"
     with ExitStack() as stack:
         stack.callback(close)
-        stack.callback(commit)
-        results = executors.ordered(cells, [tasks[i] for i in missing], executor=engine, n_jobs=n_jobs)
+        results = executors.ordered(cells, [tasks[i] for i in missing], executor=executor, n_jobs=n_jobs)
         stack.callback(results.close)
-        report(len(found))
-        for done, (i, result) in enumerate(zip(missing, results, strict=True), start=len(found) + 1):
-            found[keys[i]] = result
-            waiting.append((keys[i], np.ascontiguousarray(result).tobytes()))
-            if len(waiting) >= _STORED_TOGETHER:
-                commit()
+        report(len(answer))
+        for done, (i, result) in enumerate(zip(missing, results, strict=True), start=len(answer) + 1):
+            answer[keys[i]] = result
+            if store is not None:
+                store.put_many([(keys[i], np.ascontiguousarray(result).tobytes())])
             report(done)
-    return [found[key] for key in keys]
+    return [answer[key] for key in keys]
 
 
 def _study(
@@ -448,17 +627,19 @@ def _study(
     """Estimates and exact values from the results of all cells."""
     models, size = len(cells.starts), cells.batch.size
     attributions = np.empty((len(grid), models, attacks, size), dtype=np.int64)
-    details: dict[tuple[int, int, int], FloatArray] = {}
+    details: dict[tuple[int, int], FloatArray] = {}
     examples: list[ReconstructionExample] = []
     for (kind, c, m, t), result in zip(tasks, results, strict=True):
         if kind == _ATTACK:
             attributions[c, m, t] = result[:size]
             if not m and not t:
-                examples.append(ReconstructionExample(
-                    list(grid)[c], result[2 * size :].reshape(size, -1), result[size : 2 * size] == 1.0
-                ))  # fmt: skip
+                examples.append(
+                    ReconstructionExample(
+                        list(grid)[c], result[2 * size :].reshape(size, -1), result[size : 2 * size] == 1.0
+                    )
+                )
         else:
-            details[kind, c, m] = result
+            details[c, m] = result
     estimates = [
         bayesian_privacy_estimate(
             attributions[c], cells.pool.size, batch=cells.batch, pseudo_count=plan.pseudo_count,
@@ -469,25 +650,19 @@ def _study(
     guards = list(grid.values())
     outcomes = []
     for c, (label, guard) in enumerate(grid.items()):
-        rows = [details[_UPDATE, c, m] for m in range(models)]
+        rows = [details[c, m] for m in range(models)]
         exact, remark = _exact_leakage([row[1:] for row in rows], size, cells.pool.size, estimates[c].smoothing)
         recovered, chance = float(estimates[c].recovered.value), size / cells.pool.size
         remark = "; ".join(filter(None, (remark, guessing_remark(recovered, chance, models, plan.confidence))))
         distance = _total_variation(guards[reference], guard, cells.trainings[c])
-        accuracy = None
-        if cells.utility_rounds:
-            rates = np.array([details[_UTILITY, c, m][0] for m in range(models)])
-            accuracy = _student_mean(rates, plan.confidence, most=1.0)
         outcomes.append(LeakageOutcome(
             label, guard, estimates[c], exact, estimates[reference].leakage(distance), distance,
-            _student_mean(np.array([row[0] for row in rows]), plan.confidence), accuracy, remark,
+            _student_mean(np.array([row[0] for row in rows]), plan.confidence), remark,
         ))  # fmt: skip
     return LeakageStudy(tuple(outcomes), cells.pool, cells.batch, attributions, settings, tuple(examples))
 
 
-def _exact_leakage(
-    rows: list[FloatArray], size: int, pool: int, smoothing: float
-) -> tuple[ExactLeakage | None, str]:
+def _exact_leakage(rows: list[FloatArray], size: int, pool: int, smoothing: float) -> tuple[ExactLeakage | None, str]:
     """Exact values from the posteriors of all models, or None and why."""
     for row in rows:
         if row[0] > 0.0:
@@ -503,19 +678,19 @@ def _exact_leakage(
     words: dict[str, Any] = {"kind": "certified" if min(codes) == _ENUMERATED else "heuristic", "method": method}
     unmixed = codes.count(_NOT_MIXED)
     remark = f"chains did not mix for {unmixed} of {len(rows)} updates" if unmixed else ""
-    ordered = [np.sort(one, axis=1)[:, -size:].sum(axis=1).mean() / size for one in (middle, low, high)]
+    ordered = [np.sort(element, axis=1)[:, -size:].sum(axis=1).mean() / size for element in (middle, low, high)]
     numbers = {
         "c1": Estimate(c1, max(c1 - width, 0.0), min(c1 + width, max(SQRT_LOG_2_ABOVE, c1)), unit="1", **words),
         "recovered": _bracket(*(float(one) for one in ordered), unit="probability", **words),
         "vulnerability": _bracket(*(float(one) for one in table[:, :3].mean(axis=0)), unit="probability", **words),
-        "entropy": _bracket(*(float(one) for one in table[:, 3:6].mean(axis=0)), unit="nats", **words),
+        "entropy": _bracket(*(float(item) for item in table[:, 3:6].mean(axis=0)), unit="nats", **words),
     }
     for name, weight in (("kappa_3", 0.0), ("kappa_3_smoothed", smoothing)):
         with np.errstate(divide="ignore"):
-            value, one, two = (np.log((1.0 - weight) * part * (pool / size) + weight) for part in (middle, low, high))
-        least = np.maximum(np.maximum(one, -two), 0.0).max()
+            value, entry, two = (np.log((1.0 - weight) * part * (pool / size) + weight) for part in (middle, low, high))
+        least = np.maximum(np.maximum(entry, -two), 0.0).max()
         numbers[name] = _bracket(float(np.abs(value).max()), float(least),
-                                 float(np.maximum(np.abs(one), np.abs(two)).max()), unit="nats", **words)  # fmt: skip
+                                 float(np.maximum(np.abs(entry), np.abs(two)).max()), unit="nats", **words)  # fmt: skip
     return ExactLeakage(**numbers, identified=float(table[:, 6].mean()), method=method), remark
 
 
@@ -540,7 +715,7 @@ def _bracket(value: float, lower: float, upper: float, **words: Any) -> Estimate
     return Estimate(min(value, most), min(max(lower, 0.0), value), max(min(upper, most), min(value, most)), **words)
 
 
-def _student_mean(values: FloatArray, level: float, most: float = math.inf) -> Estimate:
+def _student_mean(values: FloatArray, level: float) -> Estimate:
     """The mean over models, with Student's interval."""
     from scipy.special import stdtrit
 
@@ -549,7 +724,7 @@ def _student_mean(values: FloatArray, level: float, most: float = math.inf) -> E
     if values.size > 1:
         half = float(stdtrit(values.size - 1, 0.5 + 0.5 * level) * values.std(ddof=1) / math.sqrt(values.size))
     return Estimate(
-        mean, max(mean - half, 0.0), min(mean + half, most), kind="statistical", unit="1", method="mean over models",
+        mean, max(mean - half, 0.0), mean + half, kind="statistical", unit="1", method="mean over models",
         confidence=level,
     )  # fmt: skip
 
@@ -559,37 +734,69 @@ def _total_variation(first: Protection, second: Protection, training: Training) 
     if first == second:
         return 0.0
     alike = (first.clip_example, first.every_step) == (second.clip_example, second.every_step)
-    one, two = first.gaussian_sigma, second.gaussian_sigma
-    if one is None or two is None or not alike or one == two:
+    item, two = first.gaussian_sigma, second.gaussian_sigma
+    if item is None or two is None or not alike or item == two:
         return 1.0
     dimension = training.model.n_parameters * training.rounds * training.local_steps
     from scipy.special import gammainc
 
     # the densities of two centred normal distributions are equal on a sphere of this squared radius
-    ratio = math.log(two / one)
-    square = 2.0 * dimension * ratio / (one**-2 - two**-2)
-    inside = (float(gammainc(0.5 * dimension, 0.5 * square / sigma**2)) for sigma in (one, two))
+    ratio = math.log(two / item)
+    square = 2.0 * dimension * ratio / (item**-2 - two**-2)
+    inside = (float(gammainc(0.5 * dimension, 0.5 * square / sigma**2)) for sigma in (item, two))
     return min(1.0, abs(math.fsum((1.0, -1.0)[i] * mass for i, mass in enumerate(inside))) + _TOTAL_VARIATION_ERROR)
+
+
+def outcome_numbers(outcome: LeakageOutcome) -> dict[str, Estimate | None]:
+    """Numbers of an outcome by their column, those of the exact posterior as ``exact_``; absent where unknown."""
+    result: dict[str, Estimate | None] = dict(outcome.estimate.estimates())
+    if outcome.exact is not None:
+        result |= {f"exact_{name}": item for name, item in outcome.exact.estimates().items()}
+    result |= {f"fraction_{name}": entry for name, entry in outcome.fractions().items()}
+    return result | {"leakage": outcome.leakage, "distortion": outcome.distortion}
+
+
+def _ratio(one: Estimate, best: Estimate) -> Estimate:
+    """What an attack attains by what is best, with the bounds of both; the number of nothing by nothing is 1."""
+    (value, low, high), (top, least, most) = one.floats(), best.floats()
+    if top == 0.0:
+        return Estimate(
+            1.0, 0.0, math.inf, kind="statistical", unit="1", method="nothing to attain", confidence=one.confidence
+        )
+    return Estimate(
+        value / top, low / most, high / least if least > 0 else math.inf, kind="statistical", unit="1",
+        method="attacks by the exact optimum", confidence=one.confidence,
+    )  # fmt: skip
+
+
+def guessing_remark(recovered: float, chance: float, models: int, confidence: float) -> str:
+    """What to say of attacks that recover no more than names at random, or not enough more to tell; "" for others.
+
+    Of independent models, each with a mean in [0, 1] that is ``chance`` under guesses, the mean exceeds ``recovered``
+    with probability exp(-models KL(recovered || chance)) at most (Hoeffding 1963, theorem 1).
+    """
+    if recovered > chance:
+        left = (1.0 - recovered) * math.log((1.0 - recovered) / (1.0 - chance)) if recovered < 1.0 else 0.0
+        if models * (recovered * math.log(recovered / chance) + left) >= -math.log(1.0 - confidence):
+            return ""
+    word = "no" if recovered <= chance else "not shown to be"
+    return f"attack {word} {_GUESSING} (which recovers {chance:.3g} of the batch): says nothing about privacy"
 
 
 def _checked_grid(protections: Any) -> dict[str, Protection]:
     """Protections by label."""
-    if isinstance(protections, Mapping):
-        grid = {str(name): one for name, one in protections.items()}
-    else:
-        listed = validate.sequence("protections", protections, "protections")
-        for one in listed:
-            validate.instance("protections", one, Protection)
-        grid = {one.label: one for one in listed}
-        if len(grid) < len(listed):
-            raise DomainError(
-                f"protections must be different; got {len(listed)} of which {len(grid)} have different labels. Pass a "
-                "mapping of names."
-            )
-    if not grid:
+    named = isinstance(protections, Mapping)
+    listed = tuple(protections.values()) if named else validate.sequence("protections", protections, "protections")
+    for item in listed:
+        validate.instance("protections", item, Protection)
+    if not listed:
         raise DomainError("protections must have at least one entry; got none. Pass [Protection()].")
-    for one in grid.values():
-        validate.instance("protections", one, Protection)
+    grid = dict(zip(map(str, protections) if named else (entry.label for entry in listed), listed, strict=True))
+    if len(grid) < len(listed):
+        raise DomainError(
+            f"protections must be different; got {len(listed)} of which {len(grid)} have different labels. Pass a "
+            "mapping of names."
+        )
     return grid
 
 
@@ -614,12 +821,6 @@ def _rows(name: str, value: Any, count: int) -> Any:
             f"{name} must have one row a model, {count}; got shape {table.shape}. Pass starting weights of each."
         )
     return table
-
-
-def _default_attack() -> Any:
-    from .gradient_inversion import GradientMatching
-
-    return GradientMatching()
 
 
 def _described(thing: Any) -> str:

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...base import random_streams, validate
-from ...base.errors import DomainError, ShapeError
+from ...base.errors import BackendMissingError, DomainError, ShapeError
 from ...base.numerics import FloatArray
 from ...base.random_streams import RNGLike
-from ..membership.networks import torch_module
 from .layered_models import MultilayerPerceptron, SoftmaxRegression
 from .trainable_models import checked_label_logits, checked_labels, checked_records, checked_weights
 
@@ -49,7 +48,7 @@ class TorchModel:
     Notes
     -----
     Weights are the module's parameters in its own order, flattened one after another. Gradients of single records are
-    those of ``torch.func``. ``Training`` compares a few gradients with differences before it starts.
+    those of ``torch.func``.
 
     **Accuracy** ``tests/leakage/test_model_adapters.py`` compares with ``MultilayerPerceptron`` of the same weights.
 
@@ -65,15 +64,19 @@ class TorchModel:
     def __init__(self, module: Any, n_features: int, n_classes: int, *, input_shape: Any = None) -> None:
         import copy
 
-        torch = torch_module("TorchModel")
+        torch = _torch()
         if not isinstance(module, torch.nn.Module):
             raise DomainError(
                 f"module must be a torch.nn.Module; got {validate.shown(module)}. Pass one from records to logits."
             )
         self.n_features = validate.count("n_features", n_features)
         self.n_classes = validate.count("n_classes", n_classes, 2)
-        sizes = (self.n_features,) if input_shape is None else tuple(
-            validate.count("input_shape", size) for size in validate.sequence("input_shape", input_shape, "sizes")
+        sizes = (
+            (self.n_features,)
+            if input_shape is None
+            else tuple(
+                validate.count("input_shape", size) for size in validate.sequence("input_shape", input_shape, "sizes")
+            )
         )
         if int(np.prod(sizes)) != self.n_features:
             raise ShapeError(
@@ -83,14 +86,14 @@ class TorchModel:
         self.input_shape = sizes
         self.module = copy.deepcopy(module).double().cpu().eval()
         self._names = [name for name, _ in self.module.named_parameters()]
-        self.n_parameters = sum(one.numel() for one in self.module.parameters())
+        self.n_parameters = sum(parameter.numel() for parameter in self.module.parameters())
         if self.n_parameters == 0:
             raise DomainError(f"module must have parameters; got a {type(module).__name__} without any. Pass another.")
         with torch.no_grad():
-            found = tuple(self.module(torch.zeros((2, *sizes), dtype=torch.float64)).shape)
-        if found != (2, self.n_classes):
+            result = tuple(self.module(torch.zeros((2, *sizes), dtype=torch.float64)).shape)
+        if result != (2, self.n_classes):
             raise ShapeError(
-                f"module must map 2 records to logits of shape {(2, self.n_classes)}; got shape {found}. Check "
+                f"module must map 2 records to logits of shape {(2, self.n_classes)}; got shape {result}. Check "
                 "n_classes and input_shape."
             )
 
@@ -98,7 +101,7 @@ class TorchModel:
         """Fresh weights, shape (P,): every submodule that has ``reset_parameters`` is reset; others keep theirs."""
         import copy
 
-        torch = torch_module("TorchModel")
+        torch = _torch()
         seed = int(random_streams.generator(rng).integers(2**63))
         fresh = copy.deepcopy(self.module)
         with torch.random.fork_rng(devices=[]):
@@ -106,16 +109,16 @@ class TorchModel:
             for part in fresh.modules():
                 if callable(reset := getattr(part, "reset_parameters", None)):
                     reset()
-        return np.concatenate([one.detach().numpy().ravel() for one in fresh.parameters()])
+        return np.concatenate([parameter.detach().numpy().ravel() for parameter in fresh.parameters()])
 
     @property
     def current(self) -> FloatArray:
         """The weights that the module came with, shape (P,)."""
-        return np.concatenate([one.detach().numpy().ravel() for one in self.module.parameters()])
+        return np.concatenate([parameter.detach().numpy().ravel() for parameter in self.module.parameters()])
 
     def logits(self, weights: ArrayLike, records: ArrayLike) -> FloatArray:
         """Scores of the classes, shape (S, C), of records of shape (S, D)."""
-        torch = torch_module("TorchModel")
+        torch = _torch()
         w, x = checked_weights(self, weights), checked_records(self, records)
         with torch.no_grad():
             return np.asarray(self._logits(self._parameters(torch, w), self._inputs(torch, x)).numpy())
@@ -124,14 +127,14 @@ class TorchModel:
         """Cross-entropy of each record, shape (S,), in nats."""
         torch, w, x, y = self._arguments(weights, records, labels)
         with torch.no_grad():
-            found = torch.nn.functional.cross_entropy(self._logits(w, x), y, reduction="none")
-        return np.asarray(found.numpy())
+            result = torch.nn.functional.cross_entropy(self._logits(w, x), y, reduction="none")
+        return np.asarray(result.numpy())
 
     def gradient(self, weights: ArrayLike, records: ArrayLike, labels: ArrayLike) -> FloatArray:
         """Mean gradient of the records' losses by the weights, shape (P,)."""
         torch, w, x, y = self._arguments(weights, records, labels)
-        found = torch.func.grad(lambda p: torch.nn.functional.cross_entropy(self._logits(p, x), y))(w)
-        return np.concatenate([found[name].detach().numpy().ravel() for name in self._names])
+        result = torch.func.grad(lambda p: torch.nn.functional.cross_entropy(self._logits(p, x), y))(w)
+        return np.concatenate([result[name].detach().numpy().ravel() for name in self._names])
 
     def per_example_gradients(self, weights: ArrayLike, records: ArrayLike, labels: ArrayLike) -> FloatArray:
         """Gradient of each record's loss by the weights, shape (S, P)."""
@@ -140,8 +143,8 @@ class TorchModel:
         def loss(parameters: Any, record: Any, label: Any) -> Any:
             return torch.nn.functional.cross_entropy(self._logits(parameters, record[None]), label[None])
 
-        found = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(w, x, y)
-        return np.concatenate([found[name].detach().numpy().reshape(len(x), -1) for name in self._names], axis=1)
+        result = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(w, x, y)
+        return np.concatenate([result[name].detach().numpy().reshape(len(x), -1) for name in self._names], axis=1)
 
     def matching(
         self, weights: ArrayLike, records: ArrayLike, labels: ArrayLike, target: ArrayLike
@@ -150,10 +153,10 @@ class TorchModel:
 
         Arguments and answers are those of ``MultilayerPerceptron.matching``; derivatives are automatic.
         """
-        torch = torch_module("TorchModel")
+        torch = _torch()
         w, x = checked_weights(self, weights), checked_records(self, records)
         goal = torch.from_numpy(checked_weights(self, target, "target").copy())
-        parameters = {name: one.requires_grad_() for name, one in self._parameters(torch, w).items()}
+        parameters = {name: entry.requires_grad_() for name, entry in self._parameters(torch, w).items()}
         inputs = self._inputs(torch, x).requires_grad_()
         soft = np.ndim(labels) == 2
         if soft:
@@ -163,29 +166,29 @@ class TorchModel:
             y = torch.from_numpy(checked_labels(self, labels, len(x)).copy())
         loss = torch.nn.functional.cross_entropy(self._logits(parameters, inputs), y)
         rows = torch.autograd.grad(loss, list(parameters.values()), create_graph=True)
-        value = ((torch.cat([one.reshape(-1) for one in rows]) - goal) ** 2).sum()
-        found = torch.autograd.grad(value, [inputs, logits] if soft else [inputs])
-        by_records = found[0].numpy().reshape(len(x), -1)
-        return value.item(), by_records, found[1].numpy() if soft else None
+        value = ((torch.cat([row.reshape(-1) for row in rows]) - goal) ** 2).sum()
+        result = torch.autograd.grad(value, [inputs, logits] if soft else [inputs])
+        by_records = result[0].numpy().reshape(len(x), -1)
+        return value.item(), by_records, result[1].numpy() if soft else None
 
     def _arguments(self, weights: ArrayLike, records: ArrayLike, labels: ArrayLike) -> tuple[Any, Any, Any, Any]:
-        torch = torch_module("TorchModel")
+        torch = _torch()
         w, x = checked_weights(self, weights), checked_records(self, records)
         y = checked_labels(self, labels, len(x))
         return torch, self._parameters(torch, w), self._inputs(torch, x), torch.from_numpy(y.copy())
 
     def _parameters(self, torch: Any, weights: FloatArray) -> dict[str, Any]:
-        flat, start, found = torch.from_numpy(weights.copy()), 0, {}
-        for name, one in self.module.named_parameters():
-            found[name] = flat[start : start + one.numel()].reshape(one.shape)
-            start += one.numel()
-        return found
+        flat, start, result = torch.from_numpy(weights.copy()), 0, {}
+        for name, item in self.module.named_parameters():
+            result[name] = flat[start : start + item.numel()].reshape(item.shape)
+            start += item.numel()
+        return result
 
     def _inputs(self, torch: Any, x: FloatArray) -> Any:
         return torch.from_numpy(x.copy()).reshape(len(x), *self.input_shape)
 
     def _logits(self, parameters: dict[str, Any], x: Any) -> Any:
-        return torch_module("TorchModel").func.functional_call(self.module, parameters, (x,))
+        return _torch().func.functional_call(self.module, parameters, (x,))
 
     def __repr__(self) -> str:
         module = " ".join(repr(self.module).split())
@@ -223,7 +226,7 @@ def from_scikit_learn(estimator: Any) -> tuple[SoftmaxRegression | MultilayerPer
     >>> model, weights.shape
     (SoftmaxRegression(1, 2), (4,))
     """
-    kinds = {one.__name__ for one in type(estimator).__mro__ if one.__module__.startswith("sklearn.")}
+    kinds = {item.__name__ for item in type(estimator).__mro__ if item.__module__.startswith("sklearn.")}
     linear = bool(kinds & {"LogisticRegression", "SGDClassifier"})
     if not linear and "MLPClassifier" not in kinds:
         raise DomainError(
@@ -236,7 +239,8 @@ def from_scikit_learn(estimator: Any) -> tuple[SoftmaxRegression | MultilayerPer
     classes = len(estimator.classes_)
     if linear:
         one_against_rest = classes > 2 and (
-            "SGDClassifier" in kinds or estimator.solver == "liblinear"
+            "SGDClassifier" in kinds
+            or estimator.solver == "liblinear"
             or getattr(estimator, "multi_class", "auto") == "ovr"
         )
         if one_against_rest or ("SGDClassifier" in kinds and estimator.loss != "log_loss"):
@@ -247,19 +251,34 @@ def from_scikit_learn(estimator: Any) -> tuple[SoftmaxRegression | MultilayerPer
         rows = np.concatenate([estimator.coef_, np.reshape(estimator.intercept_, (-1, 1))], axis=1)
         return SoftmaxRegression(rows.shape[1] - 1, classes), _of_two_classes(rows, classes).ravel()
     activation = _SCIKIT_LEARN_ACTIVATIONS.get(estimator.activation)
-    if activation is None or estimator.out_activation_ not in ("softmax", "logistic") or (
-        classes > 2 and estimator.out_activation_ == "logistic"
+    if (
+        activation is None
+        or estimator.out_activation_ not in ("softmax", "logistic")
+        or (classes > 2 and estimator.out_activation_ == "logistic")
     ):
         raise DomainError(
             "estimator must have the activation logistic, tanh or relu, and one label a record; got activation "
             f"{estimator.activation!r} and output {estimator.out_activation_!r}. Fit one that has."
         )
-    layers = [np.concatenate([matrix.T, np.reshape(intercept, (-1, 1))], axis=1)
-              for matrix, intercept in zip(estimator.coefs_, estimator.intercepts_, strict=True)]  # fmt: skip
+    layers = [
+        np.concatenate([matrix.T, np.reshape(intercept, (-1, 1))], axis=1)
+        for matrix, intercept in zip(estimator.coefs_, estimator.intercepts_, strict=True)
+    ]
     layers[-1] = _of_two_classes(layers[-1], classes)
     hidden = [len(layer) for layer in layers[:-1]]
     model = MultilayerPerceptron(layers[0].shape[1] - 1, hidden, classes, activation)
     return model, np.concatenate([layer.ravel() for layer in layers]).astype(np.float64)
+
+
+def _torch() -> Any:
+    """PyTorch, which may not be installed."""
+    try:
+        import torch
+    except ImportError:
+        raise BackendMissingError(
+            "TorchModel needs PyTorch. Install it with: pip install 'fastpriv[networks]'"
+        ) from None
+    return torch
 
 
 def _of_two_classes(rows: FloatArray, classes: int) -> FloatArray:

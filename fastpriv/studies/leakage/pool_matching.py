@@ -83,7 +83,7 @@ def match_to_pool(reconstructions: ArrayLike, pool: ArrayLike, *, threshold: flo
     farthest = validate.scalar("threshold", threshold, "at least 0", lambda x: x >= 0)
     square = min(farthest, _FARTHEST) ** 2
     flat = attacks.reshape(-1, *attacks.shape[-2:])
-    matched = np.array([_matched(one, candidates, square) for one in flat], dtype=np.int64)
+    matched = np.array([_matched(item, candidates, square) for item in flat], dtype=np.int64)
     return matched.reshape(attacks.shape[:-1])
 
 
@@ -92,12 +92,12 @@ def _matched(records: FloatArray, pool: FloatArray, largest: float) -> IntArray:
     from scipy.optimize import linear_sum_assignment
     from scipy.spatial.distance import cdist
 
-    found = np.full(len(records), -1, dtype=np.int64)
+    result = np.full(len(records), -1, dtype=np.int64)
     usable = np.flatnonzero(np.isfinite(records).all(axis=1))
     if not usable.size:
-        return found
+        return result
     squares = cdist(records[usable], pool, "sqeuclidean")
     rows, columns = linear_sum_assignment(np.minimum(squares, largest))
     close = squares[rows, columns] <= largest
-    found[usable[rows[close]]] = columns[close]
-    return found
+    result[usable[rows[close]]] = columns[close]
+    return result

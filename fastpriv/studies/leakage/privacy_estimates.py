@@ -160,7 +160,7 @@ class BayesianPrivacyEstimate(Result):
             "c1_error_as_published": c1_error_from_frequency_error(relative_error, form="as_published"),
             "leakage_error": leakage_error_from_frequency_error(relative_error),
             "leakage_error_as_published": leakage_error_from_frequency_error(relative_error, form="as_published"),
-        }  # fmt: skip
+        }
 
 
 def bayesian_privacy_estimate(
@@ -247,8 +247,10 @@ def bayesian_privacy_estimate(
         c1_null=_range(nulls[0], "1", level),
         kappa_3_null=_range(nulls[1], "nats", level),
         smoothing=smoothing / (total + smoothing),
-        releases=named.shape[0], attacks=named.shape[1], batch_size=named.shape[2],
-    )  # fmt: skip
+        releases=named.shape[0],
+        attacks=named.shape[1],
+        batch_size=named.shape[2],
+    )
 
 
 def _release_weights(releases: int, generator: np.random.Generator) -> FloatArray:
@@ -395,7 +397,7 @@ def _null_values(
     """C1 and kappa_3 of studies whose attacks name records at random, the same ones for a release."""
     releases, size = counts.hits.shape
     block = max(1, _BLOCK_CELLS // (releases * (prior.size if prior.size <= _RARE_COLLISION * size * size else size)))
-    found = []
+    result = []
     for start in range(0, _NULL_DRAWS, block):
         named = _random_records((min(block, _NULL_DRAWS - start), releases), size, prior, rng)
         hits: BoolArray = (named[..., None, :] == members[:, None]).any(axis=-1)
@@ -404,8 +406,8 @@ def _null_values(
             hits=counts.attacks * hits.astype(np.int64), incomplete=counts.attacks * missed.astype(np.int64)
         )
         c1 = average_bayesian_privacy(drawn.excess().mean(axis=1), drawn.cells())
-        found.append((c1, drawn.largest_log_ratios(pseudo_count)))
-    return np.concatenate([c1 for c1, _ in found]), np.concatenate([kappa for _, kappa in found])
+        result.append((c1, drawn.largest_log_ratios(pseudo_count)))
+    return np.concatenate([c1 for c1, _ in result]), np.concatenate([kappa for _, kappa in result])
 
 
 def _random_records(shape: tuple[int, int], size: int, prior: FloatArray, rng: np.random.Generator) -> IntArray:

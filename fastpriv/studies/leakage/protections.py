@@ -6,6 +6,7 @@ Notation: g in R^P, the mean gradient of a batch, or what a round changed the we
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from ...base import random_streams, validate
 from ...base.errors import DomainError
 from ...base.numerics import FloatArray
 from ...base.random_streams import RNGLike
-from ...base.values import ValueObject
 
 __all__ = ["Protection"]
 
@@ -23,7 +23,8 @@ _NOISES = ("none", "gaussian", "laplace")  # of the coordinates, independent of 
 _MOST_LEVELS = 2**31  # of quantisation: beyond that a coordinate of 32 bits is not shortened
 
 
-class Protection(ValueObject):
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Protection:
     """A chain of protections; the default protects nothing.
 
     Applied in this order, each where it is given: every example's gradient is scaled down to length ``clip_example``
@@ -67,42 +68,39 @@ class Protection(ValueObject):
     'DP-SGD, clip 1, noise 0.0171875'
     """
 
-    __slots__ = _fields = ("clip_example", "clip_batch", "noise", "scale", "keep_fraction", "levels", "every_step")
+    clip_example: float | None = None
+    clip_batch: float | None = None
+    noise: str = "none"
+    scale: float = 0.0
+    keep_fraction: float = 1.0
+    levels: int | None = None
+    every_step: bool = False
 
-    clip_example: float | None
-    clip_batch: float | None
-    noise: str
-    scale: float
-    keep_fraction: float
-    levels: int | None
-    every_step: bool
-
-    def __init__(
-        self, *, clip_example: float | None = None, clip_batch: float | None = None, noise: str = "none",
-        scale: float = 0.0, keep_fraction: float = 1.0, levels: int | None = None, every_step: bool = False,
-    ) -> None:  # fmt: skip
-        clips = [
-            None if value is None else
-            validate.scalar(name, value, "positive and finite", lambda x: (x > 0) & (x < np.inf))
-            for name, value in (("clip_example", clip_example), ("clip_batch", clip_batch))
-        ]  # fmt: skip
-        size = validate.scalar("scale", scale, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf))
-        kind = validate.choice("noise", noise, _NOISES)
+    def __post_init__(self) -> None:
+        clips = {
+            name: None
+            if value is None
+            else validate.scalar(name, value, "positive and finite", lambda x: (x > 0) & (x < np.inf))
+            for name, value in (("clip_example", self.clip_example), ("clip_batch", self.clip_batch))
+        }
+        size = validate.scalar("scale", self.scale, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf))
+        kind = validate.choice("noise", self.noise, _NOISES)
         if (kind == "none") != (size == 0.0):
             raise DomainError(
                 f"scale must be positive with noise, and 0 without; got {size!r} with noise {kind!r}. Name the noise, "
                 "'gaussian' or 'laplace', and its scale."
             )
-        self._set(
-            clip_example=clips[0], clip_batch=clips[1], noise=kind, scale=size,
-            keep_fraction=validate.scalar("keep_fraction", keep_fraction, "above 0 and at most 1",
-                                           lambda x: (x > 0) & (x <= 1)),
-            levels=None if levels is None else validate.count("levels", levels, 2, _MOST_LEVELS),
-            every_step=validate.flag("every_step", every_step),
-        )  # fmt: skip
-
-    def __reduce__(self) -> Any:
-        return _protection, (self._arrays(),)
+        checked = clips | {
+            "noise": kind,
+            "scale": size,
+            "keep_fraction": validate.scalar(
+                "keep_fraction", self.keep_fraction, "above 0 and at most 1", lambda x: (x > 0) & (x <= 1)
+            ),
+            "levels": None if self.levels is None else validate.count("levels", self.levels, 2, _MOST_LEVELS),
+            "every_step": validate.flag("every_step", self.every_step),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
 
     @classmethod
     def dp_sgd(cls, clip: float, noise_multiplier: float, batch_size: float) -> Protection:
@@ -117,6 +115,7 @@ class Protection(ValueObject):
         batch_size : float
             Number of records that the sum is divided by: the size of fixed batches, the expected one of Poisson ones.
         """
+
         def positive(name: str, value: Any) -> float:
             return validate.scalar(name, value, "positive and finite", lambda x: (x > 0) & (x < np.inf))
 
@@ -164,26 +163,21 @@ class Protection(ValueObject):
         if self.noise != "none":
             g = g + self.scale * (stream.standard_normal if self.noise == "gaussian" else stream.laplace)(size=g.size)
         if self.keep_fraction < 1.0:
-            kept = np.argsort(-np.abs(g), kind="stable")[: math.ceil(self.keep_fraction * g.size)]
+            selected = np.argsort(-np.abs(g), kind="stable")[: math.ceil(self.keep_fraction * g.size)]
             g, full = np.zeros(g.size), g
-            g[kept] = full[kept]
+            g[selected] = full[selected]
         if self.levels is not None:
             g = _quantised(g, self.levels, stream)
         return g
 
     def __repr__(self) -> str:
-        given = (f"{name}={getattr(self, name)!r}" for name in self._fields if getattr(self, name) != _DEFAULTS[name])
-        return f"Protection({', '.join(given)})"
-
-
-# What the constructor takes by default: a protection prints what differs from it.
-_DEFAULTS = {"clip_example": None, "clip_batch": None, "noise": "none", "scale": 0.0, "keep_fraction": 1.0,
-             "levels": None, "every_step": False}  # fmt: skip
-
-
-def _protection(fields: tuple[Any, ...]) -> Protection:
-    """A protection of these fields, for pickles."""
-    return Protection(**dict(zip(Protection._fields, fields, strict=True)))
+        """The arguments that are not left out."""
+        values = (
+            (field.name, getattr(self, field.name))
+            for field in fields(self)
+            if getattr(self, field.name) != field.default
+        )
+        return f"Protection({', '.join(f'{name}={value!r}' for name, value in values)})"
 
 
 def _length(vector: FloatArray) -> float:

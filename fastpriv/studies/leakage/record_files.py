@@ -78,7 +78,7 @@ def read_records(
     if not file.is_file():
         fault = IsADirectoryError if file.is_dir() else FileNotFoundError
         raise fault(f"path must be an existing file; got {str(file)!r}. Check the path.")
-    if file.suffix in (".npz", ".npy") and (label is not None or any(one is not None for one in dialect.values())):
+    if file.suffix in (".npz", ".npy") and (label is not None or any(item is not None for item in dialect.values())):
         raise DomainError(
             f"label and the options of CSV files must be left out for {file.suffix}; got {str(file)!r}. An .npz names "
             "the array labels, an .npy has them in its last column."
@@ -130,7 +130,7 @@ def labelled_records(
     if not np.isfinite(width).all():
         raise DomainError("records must have differences that a double holds; got larger ones. Divide them by 1e10.")
     scaled = np.ascontiguousarray((table - low) / width)
-    texts = tuple(f"{one:g}" if names.dtype.kind == "f" else str(one) for one in classes)
+    texts = tuple(f"{class_:g}" if names.dtype.kind == "f" else str(class_) for class_ in classes)
     return LabelledRecords(scaled, numbers.astype(np.int64).reshape(-1), texts, shape, source)
 
 
@@ -150,8 +150,8 @@ def _npy(file: Path) -> tuple[Any, Any]:
     try:
         with open(file, "rb") as stream:
             header = read_npy_header(stream, file.stat().st_size)
-        validate.memory("file", header.entries * header.dtype.itemsize, "Take fewer records.")
-        table = np.load(file, allow_pickle=False)
+            validate.memory("file", header.entries * header.dtype.itemsize, "Take fewer records.")
+            table = header.array(stream.read())
     except DomainError as error:
         raise DomainError(f"path must be a complete .npy file; got {str(file)!r}: {error}. Save it again.") from None
     if table.ndim != 2 or table.shape[1] < 2 or table.dtype.kind not in "biuf":
@@ -168,29 +168,25 @@ def _table(file: ColumnFile, label: str | None) -> tuple[Any, Any]:
         raise DomainError(
             f"path must have a column of labels beside features; got {validate.shown(file.names)} alone. Add it."
         )
-    if label is not None:
-        place = file.column_index(label)
-    else:
-        place = file.names.index("label") if file.names.count("label") == 1 else len(file.names) - 1
-    features = [j for j in range(len(file.names)) if j != place]
+    index = len(file.names) - 1
+    if label is not None or file.names.count("label") == 1:
+        index = file.column_index("label" if label is None else label)
+    features = [j for j in range(len(file.names)) if j != index]
     rows = list(file.rows())
-    labels = [str(row[place]).strip() for row in rows]
-    wrong: Any = None
-    for mark in (".", ",") if file.decimal is None else (file.decimal,):
-        values = np.array([[_number(row[j], mark) for j in features] for row in rows])
-        if np.isfinite(values).all():
-            return values, np.array(labels)
-        wrong = np.argwhere(~np.isfinite(values))[0].tolist() if wrong is None else wrong
-    i, j = wrong[0], features[wrong[1]]
-    raise DomainError(
-        f"path must have finite numbers in the columns of features; got {validate.shown(rows[i][j])} in column "
-        f"{file.names[j]!r} of record {i + 1}. Name the column of labels with --label, and leave out texts."
-    )
+    values = np.array([[_number(row[j], file.decimal) for j in features] for row in rows])
+    if not np.isfinite(values).all():
+        i, k = np.argwhere(~np.isfinite(values))[0].tolist()
+        raise DomainError(
+            f"path must have finite numbers in the columns of features; got {validate.shown(rows[i][features[k]])} in "
+            f"column {file.names[features[k]]!r} of record {i + 1}. Name the column of labels with --label, and leave "
+            "out texts."
+        )
+    return values, np.array([str(row[index]).strip() for row in rows])
 
 
-def _number(cell: Any, decimal: str) -> float:
-    """The number of a cell, NaN where it has none."""
+def _number(cell: Any, decimal: str | None) -> float:
+    """The number of a cell, NaN where it has none; commas are decimal ones unless decimals follow a point."""
     try:
-        return float(cell.replace(",", ".") if decimal == "," and isinstance(cell, str) else cell)
+        return float(cell.replace(",", ".") if decimal != "." and isinstance(cell, str) else cell)
     except (TypeError, ValueError):
         return math.nan

@@ -121,8 +121,9 @@ def checked_labels(model: Any, labels: ArrayLike, n_records: int) -> IntArray:
         plain = np.asarray(labels)
         if _layered_model.are_classes(plain, model.n_classes):
             return plain
-    y = validate.integers("labels", labels, 0, model.n_classes - 1,
-                           remedy=f"The model has {model.n_classes} classes, numbered from 0.")  # fmt: skip
+    y = validate.integers(
+        "labels", labels, 0, model.n_classes - 1, remedy=f"The model has {model.n_classes} classes, numbered from 0."
+    )
     if y.shape != (n_records,):
         raise ShapeError(f"labels must have one entry a record, {n_records}; got shape {y.shape}. Pass a flat list.")
     return y
@@ -151,6 +152,8 @@ def checked_numbers(name: str, values: ArrayLike) -> FloatArray:
 def _is_plain(values: Any, kind: Any) -> bool:
     """Whether this is a contiguous array of this type in memory, which attacks pass thousands of times."""
     return (
-        type(values) is np.ndarray and values.dtype == kind and values.flags.c_contiguous
+        type(values) is np.ndarray
+        and values.dtype == kind
+        and values.flags.c_contiguous
         and validate.map_of(values) is None
     )

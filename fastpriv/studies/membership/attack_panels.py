@@ -26,7 +26,8 @@ def roc_axes(curves: Any, title: str, ax: Any = None) -> Any:
     """
     grid = np.geomspace(_LEAST_RATE, 1.0, _POINTS)
     ax.plot(grid, grid, color=style.FAINT, lw=1.0, ls=(0, (2, 2)), label="chance")
-    best = max(range(len(curves)), key=lambda k: _area(curves[k][1]), default=0)
+    areas = [np.trapezoid(roc.tpr.value, roc.fpr.value) for _, roc in curves]
+    best = int(np.argmax(areas)) if areas else 0
     for k, (name, roc) in enumerate(curves):
         colour = style.shade(k / max(len(curves) - 1, 1))
         x, y = np.asarray(roc.fpr.value), np.asarray(roc.tpr.value)
@@ -45,9 +46,9 @@ def roc_axes(curves: Any, title: str, ax: Any = None) -> Any:
 @style.panel
 def posterior_axes(example: Any, ax: Any = None) -> Any:
     """Draw the posterior probability of each person after one release, members and others apart, with intervals."""
-    value, lower, upper = (np.asarray(one) for one in example.probabilities.arrays())
+    value, lower, upper = (np.asarray(array) for array in example.probabilities.arrays())
     order = np.lexsort((-value, ~example.membership))
-    place = np.arange(order.size)
+    index = np.arange(order.size)
     member = example.membership[order]
     chosen = (member, ~member)
     looks = ((style.ALERT, "o", "member"), (style.INK, "s", "not a member"))
@@ -55,14 +56,14 @@ def posterior_axes(example: Any, ax: Any = None) -> Any:
         at = order[mask]
         if at.size:
             ax.errorbar(
-                place[mask], value[at], [value[at] - lower[at], upper[at] - value[at]], fmt=marker, ms=5, lw=1.0,
+                index[mask], value[at], [value[at] - lower[at], upper[at] - value[at]], fmt=marker, ms=5, lw=1.0,
                 color=colour, capsize=2, mfc=colour if marker == "o" else "white", label=text,
             )  # fmt: skip
-    ax.plot(place, example.prior[order], color=style.FAINT, lw=1.2, ls=(0, (4, 2)), label="before the release")
+    ax.plot(index, example.prior[order], color=style.FAINT, lw=1.2, ls=(0, (4, 2)), label="before the release")
     ax.axvspan(-0.6, member.sum() - 0.5, color=style.BAR, alpha=0.35, lw=0, zorder=0)
     ax.set(xlim=(-0.6, order.size - 0.4), ylim=(-0.03, 1.03), ylabel="probability of being a member")
     if order.size <= _NAMED_PEOPLE:
-        ax.set_xticks(place, [style.label(example.people[k], 9)[0] for k in order], rotation=90, fontsize=8)
+        ax.set_xticks(index, [style.label(example.people[k], 9)[0] for k in order], rotation=90, fontsize=8)
     else:
         ax.set_xlabel("people, members first")
     _legend_below(ax, -0.2)
@@ -72,7 +73,7 @@ def posterior_axes(example: Any, ax: Any = None) -> Any:
 def attack_figure(study: Any) -> Any:
     """One picture of the study: the ROC curves of each defence, and the posterior of its example where there is one."""
     defences = study.defences()
-    examples = {one.defence: one for one in study.examples}
+    examples = {example.defence: example for example in study.examples}
     rows = 2 if examples else 1
     figure = style.new_figure((_PANEL[0] * len(defences), _PANEL[1] * rows + 0.4))
     for column, defence in enumerate(defences):
@@ -85,7 +86,11 @@ def attack_figure(study: Any) -> Any:
 
 def roc_curves(study: Any, defence: str) -> list[tuple[str, Any]]:
     """Name and ROC curve of the attacks on one defence that apply."""
-    return [(one.attack, one.roc) for one in study.outcomes if one.defence == defence and one.roc is not None]
+    return [
+        (outcome.attack, outcome.roc)
+        for outcome in study.outcomes
+        if outcome.defence == defence and outcome.roc is not None
+    ]
 
 
 def _legend_below(ax: Any, height: float) -> None:
@@ -93,20 +98,12 @@ def _legend_below(ax: Any, height: float) -> None:
     columns = 2 if max(map(len, names)) > _LONG_NAME else 3
     ax.legend(
         frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, height), ncols=columns, handlelength=1.6
-    )  # fmt: skip
-
-
-def _area(roc: Any) -> float:
-    """Area under a curve, by trapezoids."""
-    x, y = np.asarray(roc.fpr.value), np.asarray(roc.tpr.value)
-    return float((np.diff(x) * (y[1:] + y[:-1])).sum() / 2)
+    )
 
 
 def _band(roc: Any, grid: Any) -> tuple[Any, Any]:
     """Bounds of the TPR at each FPR, by the bounds of both rates at each threshold."""
-    (low, high), (least, most) = (
-        (np.asarray(one.lower), np.asarray(one.upper)) for one in (roc.fpr, roc.tpr)
-    )  # fmt: skip
+    (low, high), (least, most) = ((np.asarray(side.lower), np.asarray(side.upper)) for side in (roc.fpr, roc.tpr))
     # a threshold whose FPR is at most the grid's gives at least this TPR; one whose FPR is above it gives at most that
     lower = np.array([least[high <= x].max(initial=0.0) for x in grid])
     upper = np.array([most[low >= x].min(initial=1.0) for x in grid])

@@ -28,7 +28,7 @@ from ...kernels import _likelihood_ratio
 from .panels import Panel, membership_array
 
 __all__ = [
-    "AdaptiveThresholdLRT", "Attacker", "DworkScore", "FixedThresholdLRT", "TrainedAttack",
+    "AdaptiveThresholdLRT", "Attacker", "DworkScore", "FixedThresholdLRT",
     "checked_references", "empirical_threshold", "released_array", "training_releases", "unfitted",
 ]  # fmt: skip
 
@@ -54,39 +54,6 @@ class Attacker:
     def decision_function(self, released: Any) -> FloatArray:
         """The same as ``scores``, under scikit-learn's name."""
         return self.scores(released)
-
-
-class TrainedAttack(Attacker):
-    """Base of the attacks that are trained on simulated releases, which are centred and divided by their deviation."""
-
-    _mean: FloatArray
-    _spread: FloatArray
-
-    def _set_scale(self, released: FloatArray) -> None:
-        spread = released.std(axis=0)
-        self._mean, self._spread = released.mean(axis=0), np.where(spread > 0.0, spread, 1.0)
-
-    def _scaled(self, released: ArrayLike) -> tuple[FloatArray, tuple[int, ...]]:
-        """Releases as rows in the scale of the training, and the shape of their axes before the last."""
-        r = released_array(released, len(self._mean))
-        return (r.reshape(-1, r.shape[-1]) - self._mean) / self._spread, r.shape[:-1]
-
-    def predict_proba(self, released: ArrayLike) -> FloatArray:
-        """Probabilities of membership, shape (..., K)."""
-        raise NotImplementedError
-
-    def claims(self, released: ArrayLike, gamma: float = 0.5) -> BoolArray:
-        """Who is claimed to be a member: probabilities above gamma.
-
-        Parameters
-        ----------
-        released : array_like, shape (..., m)
-            Releases.
-        gamma : float
-            Between 0 and 1.
-        """
-        level = validate.scalar("gamma", gamma, "between 0 and 1", lambda g: (g >= 0) & (g <= 1))
-        return np.asarray(self.predict_proba(released) > level)
 
 
 class _ReferenceAttack(Attacker):
@@ -213,8 +180,10 @@ class FixedThresholdLRT(_ReferenceAttack):
         self.panel, self.references = panel, references
         checked_references(panel, references)
         self.alpha = validate.scalar("alpha", alpha, "between 0 and 1, exclusive", lambda a: (a > 0) & (a < 1))
-        self.e0 = 0.5 / references.n_people if e0 is None else validate.scalar(
-            "e0", e0, "above 0 and at most 1/2", lambda e: (e > 0) & (e <= 0.5)
+        self.e0 = (
+            0.5 / references.n_people
+            if e0 is None
+            else validate.scalar("e0", e0, "above 0 and at most 1/2", lambda e: (e > 0) & (e <= 0.5))
         )
         self.threshold: float | None = None
         pbar = references.frequencies()
@@ -308,8 +277,8 @@ class AdaptiveThresholdLRT(FixedThresholdLRT):
     ) -> None:
         super().__init__(panel, references, e0=e0)
         size = references.n_people
-        self.n_smallest = max(1, size // 20) if n_smallest is None else validate.count(
-            "n_smallest", n_smallest, 1, size
+        self.n_smallest = (
+            max(1, size // 20) if n_smallest is None else validate.count("n_smallest", n_smallest, 1, size)
         )
         self.threshold = 0.0
 
@@ -469,7 +438,7 @@ def checked_references(panel: Any, references: Any) -> None:
     validate.instance("panel", panel, Panel)
     validate.instance("references", references, Panel)
     panel.require_disjoint(references, same_rows=_alike_by_chance(panel, references))
-    totals = [one.counts(np.ones(one.n_people, dtype=bool)) for one in (panel, references)]
+    totals = [side.counts(np.ones(side.n_people, dtype=bool)) for side in (panel, references)]
     total = totals[0] + totals[1]
     constant = np.flatnonzero((total == 0) | (total == panel.n_people + references.n_people))
     if constant.size:

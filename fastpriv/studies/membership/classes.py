@@ -74,8 +74,8 @@ def membership_classes(panel: Panel, prior: MembershipPrior, by_size: bool) -> M
     else:
         chances: Any = prior
         q = np.broadcast_to(np.asarray(chances.q, dtype=np.float64), (panel.n_people,))[first].astype(np.longdouble)
-        for t, one in enumerate(q):
-            p *= (one ** np.arange(counts[t] + 1) * (1 - one) ** np.arange(counts[t], -1, -1))[members[:, t]]
+        for t, item in enumerate(q):
+            p *= (item ** np.arange(counts[t] + 1) * (1 - item) ** np.arange(counts[t], -1, -1))[members[:, t]]
         p /= -np.expm1((counts * np.log1p(-q)).sum())
     log_ways = sum(np.log(way)[members[:, t]] for t, way in enumerate(ways))
     bits = panel.to_array()[first].astype(np.int64)
@@ -94,12 +94,12 @@ def membership_classes(panel: Panel, prior: MembershipPrior, by_size: bool) -> M
 
     weights = summed(p)
     with np.errstate(divide="ignore", invalid="ignore"):
-        given = summed(np.where(p > 0, p * (np.log(weights[group] / p) + log_ways), 0))
+        passed = summed(np.where(p > 0, p * (np.log(weights[group] / p) + log_ways), 0))
         member = np.stack([summed(p * members[:, t]) / (weights * count) for t, count in enumerate(counts)])
         other = np.stack([summed(p * (count - members[:, t])) / (weights * count) for t, count in enumerate(counts)])
     positive = weights.astype(np.float64) > 0
     validate.memory("the classes of memberships", 64 * member.size, "Take fewer people.")
-    doubles = [np.asarray(x, dtype=np.float64)[..., positive] for x in (weights, given, member, other)]
+    doubles = [np.asarray(x, dtype=np.float64)[..., positive] for x in (weights, passed, member, other)]
     frequencies = (sums / sizes[:, None])[index][positive]
     return MembershipClasses(
         doubles[0], frequencies, sizes[index][positive], doubles[1], type_of, doubles[2], doubles[3]

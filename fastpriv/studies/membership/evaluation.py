@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ from numpy.typing import ArrayLike
 
 from ...base import random_streams, validate
 from ...base.errors import DomainError, ShapeError
-from ...base.estimate import Estimate, Result
+from ...base.estimate import Estimate, Result, Unit
 from ...base.inverse import bisect
 from ...base.numerics import BoolArray, FloatArray, IntArray, next_above
 from ...kernels import _concordance
@@ -44,10 +45,11 @@ from ...sampling.statistics.confidence_sequences import BoundedMean
 from ...sampling.statistics.fixed_samples import bounded_mean_interval, ratio_lower_bound
 from ...sampling.statistics.intervals import binomial_interval
 from .attackers import empirical_threshold
-from .evaluation_by_release import bwma_of_posteriors, bwma_of_releases, means_over_releases, with_interval
 from .panels import membership_array
 
-__all__ = ["AttackEvaluation", "RocCurve", "auc", "evaluate_attack", "roc_curve", "tpr_of_single_targets"]
+__all__ = [
+    "AttackEvaluation", "RocCurve", "auc", "evaluate_attack", "mean_over_simulations", "open_probability", "roc_curve",
+]  # fmt: skip
 
 _HALVINGS = 16  # of the bisection for a ratio: the bound is within 2^-16 of the estimate of the best one
 # Groups that the bets on an AUC need, and releases of one group.
@@ -220,7 +222,7 @@ def roc_curve(scores: ArrayLike, membership: ArrayLike, *, confidence: float = 0
     ([0.0, 0.0, 0.5, 0.5, 1.0], [0.0, 0.5, 0.5, 1.0, 1.0])
     """
     x, b = _of_releases(scores, membership)
-    level = _level(confidence)
+    level = open_probability("confidence", confidence)
     flat, member = x.ravel(), b.ravel()
     order = np.argsort(-flat, kind="stable")
     ordered = flat[order]
@@ -239,7 +241,7 @@ def roc_curve(scores: ArrayLike, membership: ArrayLike, *, confidence: float = 0
         # rates rise along the curve
         lower, upper = np.maximum.accumulate(lower), np.minimum.accumulate(upper[::-1])[::-1]
         method = "counts, band of bets on half the releases"
-        bands.append(with_interval(rate, lower, upper, level, "probability", method))
+        bands.append(_with_interval(rate, lower, upper, level, "probability", method))
     return RocCurve(bands[0], bands[1], thresholds)
 
 
@@ -300,9 +302,9 @@ def evaluate_attack(
     0.370 [0.318, 0.434] 0.375 [0.332, 0.429]
     """
     x, b = _of_releases(scores, membership)
-    level = _level(confidence)
+    level = open_probability("confidence", confidence)
     pooled, posterior = validate.flag("pooled", pooled), validate.flag("posterior", posterior)
-    rate = validate.scalar("fpr", fpr, "between 0 and 1, exclusive", lambda p: (p > 0) & (p < 1))
+    rate = open_probability("fpr", fpr)
     weights = validate.real("gamma", gamma, "between 0 and 1, exclusive", lambda p: (p > 0) & (p < 1))
     if posterior and not ((x >= 0.0) & (x <= 1.0)).all():
         worst = float(x[(x < 0.0) | (x > 1.0)][0])
@@ -316,15 +318,15 @@ def evaluate_attack(
         "releases": len(x), "members": int(b.sum()), "non_members": int((~b).sum()),
     }  # fmt: skip
     if pooled:
-        found, remark = _tpr_at_fpr(outcomes, rate, level)
+        result, remark = _tpr_at_fpr(outcomes, rate, level)
         advantage = _best_threshold(outcomes, np.ones(1), np.ones(1), level, joint=False, name="advantage")[0]
         area = _pooled_auc(outcomes, level)
     else:
-        (area, found, advantage), remark = means_over_releases(x, b, rate, level, auc), ""
+        (area, result, advantage), remark = _means_over_releases(x, b, rate, level), ""
     if posterior:
-        gains = bwma_of_posteriors(x, b, weights.ravel(), level)
+        gains = _bwma_of_posteriors(x, b, weights.ravel(), level)
     elif not pooled:
-        gains = bwma_of_releases(x, b, weights.ravel(), level)
+        gains = _bwma_of_releases(x, b, weights.ravel(), level)
     else:
         gains = _best_threshold(outcomes, 1.0 - weights.ravel(), weights.ravel(), level, joint=True, name="BWMA")
     bwma = gains[0] if weights.ndim == 0 else Estimate(
@@ -332,13 +334,87 @@ def evaluate_attack(
         method=gains.method, confidence=level,
     )  # fmt: skip
     remarks = (remark,) if remark else ()
-    return AttackEvaluation(area, found, advantage, bwma, **described, remarks=remarks)
+    return AttackEvaluation(area, result, advantage, bwma, **described, remarks=remarks)
 
 
-def tpr_of_single_targets(scores: FloatArray, membership: BoolArray, fpr: float, confidence: float) -> Estimate:
-    """TPR at a false-positive rate, of independent targets, as ``evaluate_attack`` has it."""
-    rate = validate.scalar("fpr", fpr, "between 0 and 1, exclusive", lambda p: (p > 0) & (p < 1))
-    return _tpr_at_fpr(_Outcomes(scores[:, None], membership[:, None]), rate, _level(confidence))[0]
+def _bwma_of_posteriors(x: FloatArray, b: BoolArray, gamma: FloatArray, level: float) -> Estimate:
+    """BWMA of the claims ``score > gamma``."""
+    gains = [((x > g) * np.where(b, 1.0 - g, -g)).mean(axis=1) for g in gamma.tolist()]
+    return _bwma_of_gains(gains, -gamma, x, gamma, level, "BWMA of posteriors above gamma, bets on releases")
+
+
+def _bwma_of_releases(x: FloatArray, b: BoolArray, gamma: FloatArray, level: float) -> Estimate:
+    """Mean over releases of the BWMA of the best threshold of each."""
+    gains = [np.maximum(_largest_gain(x, np.where(b, 1.0 - g, -g)), 0.0) / x.shape[1] for g in gamma.tolist()]
+    return _bwma_of_gains(gains, 0.0 * gamma, x, gamma, level, "mean BWMA of a release, bets on releases")
+
+
+def _bwma_of_gains(
+    gains: list[FloatArray], low: FloatArray, x: FloatArray, gamma: FloatArray, level: float, method: str
+) -> Estimate:
+    """Means of gains a person of each release, between ``low`` and 1 - gamma, for each gamma."""
+    numbers = []
+    for values, lowest, weight in zip(gains, low.tolist(), gamma.tolist(), strict=True):
+        result = bounded_mean_interval(values, level, low=lowest, high=1.0 - weight, outcomes=x.size)
+        numbers.append(np.array(result) * x.shape[1])
+    value, lower, upper = np.array(numbers).reshape(-1, 3).T
+    return _with_interval(value, lower, upper, level, "1", method)
+
+
+def _largest_gain(x: FloatArray, gain: FloatArray) -> FloatArray:
+    """The largest sum of gains of scores at a threshold or above it, of each row."""
+    order = np.argsort(-x, axis=1, kind="stable")
+    ordered = np.take_along_axis(x, order, axis=1)
+    sums = np.cumsum(np.take_along_axis(gain, order, axis=1), axis=1)
+    ends = np.concatenate([ordered[:, 1:] != ordered[:, :-1], np.ones((len(x), 1), dtype=bool)], axis=1)
+    return np.asarray(np.where(ends, sums, -math.inf).max(axis=1))
+
+
+def _means_over_releases(x: FloatArray, b: BoolArray, fpr: float, level: float) -> list[Estimate]:
+    """Mean AUC, and mean TPR and advantage at each release's own thresholds, of releases with both kinds of people."""
+    if x.shape[1] == 1:
+        raise DomainError(
+            "pooled must be True where each release has a single target; got False. Pass scores of shape (R, K)."
+        )
+    both = b.any(axis=1) & ~b.all(axis=1)
+    if not both.any():
+        raise DomainError(
+            "membership must have members and non-members in a release where pooled=False; got none of "
+            f"{len(x)} such releases. Pass pooled=True."
+        )
+    x, b = x[both], b[both]
+    tpr = np.empty(len(x))
+    for row, (scores, member) in enumerate(zip(x, b, strict=True)):
+        tpr[row] = np.mean(scores[member] > empirical_threshold(scores[~member], fpr))
+    members = b.sum(axis=1, keepdims=True)
+    advantage = np.clip(_largest_gain(x, np.where(b, 1.0 / members, -1.0 / (x.shape[1] - members))), 0.0, 1.0)
+    numbers: tuple[tuple[str, Unit, Any], ...] = (
+        ("AUC", "probability", auc(x, b)),
+        ("TPR", "probability", tpr),
+        ("advantage", "1", advantage),
+    )
+    return [
+        _with_interval(*bounded_mean_interval(np.asarray(values), level, outcomes=x.size), level, unit,
+                      f"mean {name} of a release, bets on releases")
+        for name, unit, values in numbers
+    ]  # fmt: skip
+
+
+def mean_over_simulations(values: FloatArray, level: float, unit: Unit, least: float = 0.0) -> Estimate:
+    """The mean with the interval of the normal distribution; infinite with bounds that are infinite."""
+    mean = float(values.mean())
+    half = 0.0
+    if math.isfinite(mean):
+        half = NormalDist().inv_cdf(0.5 + 0.5 * level) * float(values.std(ddof=1)) / math.sqrt(values.size)
+    return _with_interval(mean, max(mean - half, least), mean + half, level, unit, "simulated releases")
+
+
+def _with_interval(value: Any, lower: Any, upper: Any, level: float, unit: Unit, method: str) -> Estimate:
+    """An estimate whose interval is widened to its value, which may come from other data than the bounds."""
+    return Estimate(
+        value, np.minimum(lower, value), np.maximum(upper, value), kind="statistical", unit=unit, method=method,
+        confidence=level,
+    )  # fmt: skip
 
 
 class _Outcomes:
@@ -352,8 +428,8 @@ class _Outcomes:
     def halves(self) -> tuple[_Outcomes, _Outcomes]:
         """The outcomes of one half of the releases and of the other, the larger one."""
         order, middle = _order(len(self.scores)), len(self.scores) // 2
-        one, other = (_Outcomes(self.scores[i], self.membership[i]) for i in (order[:middle], order[middle:]))
-        return one, other
+        item, other = (_Outcomes(self.scores[i], self.membership[i]) for i in (order[:middle], order[middle:]))
+        return item, other
 
     def claimed(self, kind: int, thresholds: FloatArray) -> IntArray:
         """How many of a kind score at least each threshold, for each release, shape (R, e)."""
@@ -374,9 +450,7 @@ class _Outcomes:
         groups = fewest // max(1, round(per_root * fewest**0.25))
         return [kind[: len(kind) // groups * groups].reshape(groups, -1) for kind in kinds]
 
-    def gains(
-        self, thresholds: FloatArray, reward: FloatArray, price: FloatArray, *, joint: bool
-    ) -> list[FloatArray]:  # fmt: skip
+    def gains(self, thresholds: FloatArray, reward: FloatArray, price: FloatArray, *, joint: bool) -> list[FloatArray]:
         """Return independent numbers whose mean is reward x rate of members - price x rate of others, per threshold.
 
         They are means over the people of a release (``joint``), or over groups of targets.
@@ -448,7 +522,7 @@ def _pooled_auc(outcomes: _Outcomes, level: float) -> Estimate:
         rows = outcomes.groups_of_targets(_TARGETS_PER_ROOT)
         areas = auc(np.hstack(rows), np.arange(rows[0].shape[1] + rows[1].shape[1]) < rows[0].shape[1])
         _, lower, upper = bounded_mean_interval(areas, level, outcomes=rows[0].size)
-        return with_interval(value, lower, upper, level, "probability", "Mann-Whitney, bets on groups of targets")
+        return _with_interval(value, lower, upper, level, "probability", "Mann-Whitney, bets on groups of targets")
     size = min(max(2, len(x) // _GROUPS), _LARGEST_GROUP)
     groups = len(x) // size
     if groups:
@@ -459,11 +533,11 @@ def _pooled_auc(outcomes: _Outcomes, level: float) -> Estimate:
         totals = 2 * (members.sum(axis=1) * others.sum(axis=1) - (members * others).sum(axis=1))
         most = (size * outcomes.people) ** 2 // 2
         error = (1.0 - level) / 2.0
-        lower, rest = (
+        lower, remainder = (
             ratio_lower_bound(hits, totals, most, error, outcomes=x.size) for hits in (across, totals - across)
         )
-        upper = 1.0 - rest
-    return with_interval(value, lower, upper, level, "probability", "Mann-Whitney, bets on groups of releases")
+        upper = 1.0 - remainder
+    return _with_interval(value, lower, upper, level, "probability", "Mann-Whitney, bets on groups of releases")
 
 
 def _tpr_at_fpr(outcomes: _Outcomes, fpr: float, level: float) -> tuple[Estimate, str]:
@@ -477,8 +551,8 @@ def _tpr_at_fpr(outcomes: _Outcomes, fpr: float, level: float) -> tuple[Estimate
         return bool(ratio_exceeds(outcomes.claimed(0, np.array([threshold])), totals, outcomes.people, fpr, error)[0])
 
     def missed(threshold: Any) -> bool:  # proof that P(s >= threshold) < fpr
-        rest = totals[:, None] - outcomes.claimed(0, np.array([threshold]))
-        return bool(ratio_exceeds(rest, totals, outcomes.people, 1.0 - fpr, error)[0])
+        remainder = totals[:, None] - outcomes.claimed(0, np.array([threshold]))
+        return bool(ratio_exceeds(remainder, totals, outcomes.people, 1.0 - fpr, error)[0])
 
     # the lowest and the highest candidate for t* that are not refused
     bounded = missed(math.nan)
@@ -497,7 +571,7 @@ def _tpr_at_fpr(outcomes: _Outcomes, fpr: float, level: float) -> tuple[Estimate
         few = _FEW_OUTCOMES.format(len(others), needed) if outcomes.people == 1 else _FEW_PEOPLE.format(len(totals))
         remark = f"no threshold is proved to have an FPR of at most {fpr:g}: {few}; the lower bound of the TPR is 0"
     method = "quantile of non-members by tests at each threshold" + (f"; {remark}" if remark else "")
-    return with_interval(float(value), lower, upper, level, "probability", method), remark
+    return _with_interval(float(value), lower, upper, level, "probability", method), remark
 
 
 def _next_threshold(scores: FloatArray) -> FloatArray:
@@ -560,12 +634,10 @@ def _best_threshold(
             lower = np.maximum(reward * lowest - price * highest, 0.0)
     value = np.clip(value, 0.0, reward)
     method = f"{name} of the best threshold: chosen by half the releases, judged by the others; band above"
-    return with_interval(value * scale, lower * scale, np.minimum(upper, reward) * scale, level, "1", method)
+    return _with_interval(value * scale, lower * scale, np.minimum(upper, reward) * scale, level, "1", method)
 
 
-def _band_thresholds(
-    scores: FloatArray, membership: BoolArray, levels: FloatArray = _BAND_LEVELS
-) -> FloatArray:  # fmt: skip
+def _band_thresholds(scores: FloatArray, membership: BoolArray, levels: FloatArray = _BAND_LEVELS) -> FloatArray:
     """Distinct scores, ascending, near the levels of FPR and TPR where a band is computed."""
     groups = (scores[membership], scores[~membership])
     quantiles = [np.quantile(group, 1.0 - levels, method="nearest") for group in groups if group.size]
@@ -584,8 +656,9 @@ def _counted(x: FloatArray, b: BoolArray) -> tuple[IntArray, IntArray]:
     return twice, members
 
 
-def _level(confidence: Any) -> float:
-    return validate.scalar("confidence", confidence, "between 0 and 1, exclusive", lambda x: (x > 0) & (x < 1))
+def open_probability(name: str, value: Any) -> float:
+    """A number strictly between 0 and 1."""
+    return validate.scalar(name, value, "between 0 and 1, exclusive", lambda x: (x > 0) & (x < 1))
 
 
 def _outcomes(scores: Any, membership: Any) -> tuple[FloatArray, BoolArray]:

@@ -6,8 +6,12 @@ genotypes are read in blocks of attributes, which are packed at once.
 
 from __future__ import annotations
 
+import csv
+import gzip
 import os
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +20,18 @@ from numpy.typing import NDArray
 
 from ...base import validate
 from ...base.errors import DomainError
-from ...base.files import atomic_write
-from .genotype_blocks import ABSENT, GenotypeBlock, ReferenceComparison
-from .genotype_files import bed_blocks, vcf_blocks
-from .matrix_files import matrix_blocks, read_matrix_file
+from ...base.files import atomic_write, lines_of, read_npy_header, read_npz
+from .genotype_files import ABSENT, BLOCK_ATTRIBUTES, GenotypeBlock, bed_blocks, damaged_file, vcf_blocks
 from .panels import ByteArray, Panel
 
 __all__ = ["read_panel", "write_panel"]
 
 _ENDINGS = (".npy", ".npz", ".csv", ".csv.gz", ".bed", ".vcf", ".vcf.gz", ".bcf")  # of the files that are read
+_LONGEST_LINE = 2**26  # characters of a CSV: tens of millions of attributes
+_MISSING_CELLS = {"", "na", "nan", ".", "-9"}  # of a CSV, in lower case
+# An allele whose frequency is this far from that of the reference, and less than half as far with the other allele
+# counted, was swapped: populations rarely differ so much, and an allele of frequency 1/2 tells nothing.
+_FLIPPED_DISTANCE = 0.25
 _CODINGS = ("binary", "carrier", "homozygous")  # how numbers of copies become a bit
 _MISSING = ("raise", "drop_attributes", "as_zero")  # what becomes of missing genotypes
 _MULTIALLELIC = ("raise", "drop", "any_alt")  # what becomes of sites with more than two alleles
@@ -101,7 +108,7 @@ def read_panel(
            [1, 0]])
     """
     file = validate.path("path", path)
-    ending = next((one for one in sorted(_ENDINGS, key=len, reverse=True) if file.name.lower().endswith(one)), None)
+    ending = next((item for item in sorted(_ENDINGS, key=len, reverse=True) if file.name.lower().endswith(item)), None)
     if ending is None:
         raise DomainError(f"path must end in one of {', '.join(_ENDINGS)}; got {str(file)!r}. Convert the file.")
     if not file.is_file():
@@ -117,13 +124,17 @@ def read_panel(
     elif with_alleles:
         people, blocks = vcf_blocks(file, counted_allele, multiallelic)
     else:
-        found = read_matrix_file(file, bitorder)
-        if isinstance(found, Panel):
-            return found
-        values, people, names = found
+        result: Any
+        if ending == ".npy":
+            result = _read_npy(file), None, None
+        else:
+            result = _read_npz(file, bitorder) if ending == ".npz" else _read_csv(file)
+        if isinstance(result, Panel):
+            return result
+        values, people, names = result
         if coding in (None, "binary") and values.dtype.kind in "biu":
             return Panel(values, people=people, attributes=names)
-        blocks = matrix_blocks(file, values, people, names, coding or "binary")
+        blocks = _matrix_blocks(file, values, people, names, coding or "binary")
     return _packed(file, people, blocks, coding or "binary", missing, reference)
 
 
@@ -190,18 +201,144 @@ def _check_allele_arguments(
         )
 
 
+def _read_npy(file: Path) -> NDArray[Any]:
+    try:
+        with open(file, "rb") as stream:
+            header = read_npy_header(stream, file.stat().st_size)
+            validate.memory("path", header.entries * header.dtype.itemsize, "Pack the bits in blocks.")
+            return header.array(bytearray(stream.read(header.entries * header.dtype.itemsize)))
+    except DomainError as fault:
+        raise damaged_file(file, fault) from None
+
+
+def _read_npz(file: Path, bitorder: str | None) -> Any:
+    """A panel, of packed bits, or the numbers of a matrix with the names of people and attributes, if there are any."""
+
+    def check_keys(keys: list[str]) -> None:
+        if not ({"values"} <= set(keys) or ({"packed"} <= set(keys) and {"shape", "n_attributes"} & set(keys))):
+            raise DomainError(
+                f"path must be an archive with values, or with packed and n_attributes or shape; got {str(file)!r} "
+                f"with {', '.join(keys)}. Write it with fastpriv.studies.membership.write_panel."
+            )
+
+    try:
+        arrays = read_npz(file, check_keys, "Read it on a machine with more memory.")
+    except DomainError as fault:
+        raise fault if str(fault).startswith("path must") else damaged_file(file, fault) from None
+    people, names = (arrays[key].tolist() if key in arrays else None for key in ("people", "attributes"))
+    if "values" in arrays:
+        return arrays["values"], people, names
+    packed = arrays["packed"]
+    size = arrays["n_attributes"] if "n_attributes" in arrays else arrays["shape"][-1:]
+    count = int(size.ravel()[0])
+    order = str(arrays["bitorder"]) if "bitorder" in arrays else bitorder
+    if order is None:
+        raise DomainError(
+            f"bitorder must be given for a file that does not say it; got None for {str(file)!r}. numpy.packbits packs "
+            "'big' unless told otherwise."
+        )
+    if validate.choice("bitorder", order, ("little", "big")) == "big" and packed.dtype == np.uint8:
+        packed = np.packbits(np.unpackbits(packed, axis=1, count=count), axis=1, bitorder="little")
+    packed.setflags(write=False)
+    return Panel.from_packed(packed, count, people=people, attributes=names)
+
+
+def _read_csv(file: Path) -> tuple[NDArray[Any], list[str] | None, list[str] | None]:
+    """The numbers of a table, with NaN for missing ones, and the names in it."""
+    people: list[str] = []
+    rows: list[NDArray[np.float32]] = []
+    names: list[str] | None = None
+    with (
+        gzip.open(file, "rt", encoding="utf-8-sig", newline="")
+        if file.name.lower().endswith(".gz")
+        else open(file, encoding="utf-8-sig", newline="") as stream
+    ):
+        try:
+            reader = csv.reader(lines_of(stream, file, _LONGEST_LINE, "path"), strict=True)
+            first = next(reader, [])
+            with_people = bool(first) and first[0].strip().lower() == "person"
+            if with_people or any(_number(cell) is None for cell in first):
+                names = [cell.strip() for cell in first[with_people:]]
+                lines: Iterator[list[str]] = reader
+            else:
+                lines = chain([first], reader)
+            for cells in lines:
+                if not cells:
+                    continue
+                row = cells[with_people:]
+                if len(row) != len(first) - with_people:
+                    raise DomainError(
+                        f"path must be a table with rows of one length; got {len(cells)} cells in line "
+                        f"{reader.line_num} of {str(file)!r} after {len(first)} in the first. Write it anew."
+                    )
+                people += cells[:with_people]
+                numbers = [_number(cell) for cell in row]
+                if None in numbers:
+                    column = numbers.index(None)
+                    name = str(column) if names is None else names[column]
+                    raise DomainError(
+                        f"path must be a table of numbers; got {validate.shown(row[column])} in line {reader.line_num} "
+                        f"of {str(file)!r} at attribute {validate.shown(name)}. Replace it by 0, 1 or 2."
+                    )
+                rows.append(np.array(numbers, dtype=np.float32))
+        except (csv.Error, UnicodeDecodeError, EOFError, OSError, zlib.error) as fault:
+            raise damaged_file(file, fault) from None
+    if not rows or not rows[0].size:
+        raise DomainError(f"path must be a table with people and attributes; got {str(file)!r} without any. Fill it.")
+    return np.stack(rows), people if with_people else None, names
+
+
+def _number(cell: str) -> float | None:
+    """The number of a cell, NaN where it is missing, None where it is other text."""
+    if cell.strip().lower() in _MISSING_CELLS:
+        return float("nan")
+    try:
+        return float(cell)
+    except ValueError:
+        return None
+
+
+def _matrix_blocks(
+    file: Path, values: NDArray[Any], people: list[str] | None, names: list[str] | None, coding: str
+) -> Iterator[GenotypeBlock]:
+    """Blocks of a matrix of numbers of copies."""
+    if values.ndim != 2:
+        raise DomainError(f"path must hold a matrix; got shape {values.shape} in {str(file)!r}. One row a person.")
+    if values.dtype.kind not in "biuf":
+        raise DomainError(f"path must hold numbers; got {values.dtype} in {str(file)!r}. Convert them.")
+    most = 1 if coding == "binary" else 2
+    labels_of_all = [str(j) for j in range(values.shape[1])] if names is None else names
+    for start in range(0, values.shape[1], BLOCK_ATTRIBUTES):
+        part = values[:, start : start + BLOCK_ATTRIBUTES]
+        labels = labels_of_all[start : start + part.shape[1]]
+        absent = np.isnan(part) if part.dtype.kind == "f" else np.zeros(part.shape, dtype=np.bool_)
+        with np.errstate(invalid="ignore"):
+            copies = np.where(absent, ABSENT, part).astype(np.int8)
+        wrong = (copies != part) & ~absent | (copies > most) | ((copies < 0) & ~absent)
+        if wrong.any():
+            k, j = (int(i) for i in np.argwhere(wrong)[0])
+            person = str(k) if people is None else people[k]
+            raise DomainError(
+                f"path must be a file of {'0 and 1' if most == 1 else '0, 1 and 2'}; got {part[k, j].item()!r} for "
+                f"person {person!r} at attribute {labels[j]!r} of {str(file)!r}. "
+                + ("Choose coding='carrier' or 'homozygous' for genotypes." if most == 1 else "Correct the file.")
+            )
+        none = [""] * part.shape[1]
+        yield GenotypeBlock(copies, copies == 2, labels, none, none, np.full(part.shape[1], np.nan))
+
+
 def _packed(
     file: Path, people: list[str] | None, blocks: Iterator[GenotypeBlock], coding: str, missing: str,
     reference: Mapping[str, tuple[str, float]] | None,
 ) -> Panel:  # fmt: skip
     """The panel of the attributes of all blocks; whole bytes are packed as soon as there are some."""
     chunks: list[ByteArray] = []
-    rest: NDArray[np.bool_] | None = None  # columns that do not fill a byte yet
+    remainder: NDArray[np.bool_] | None = None  # columns that do not fill a byte yet
     names: list[str] = []
-    compared = ReferenceComparison(file, reference)
+    compared = _ReferenceComparison(file, reference)
     for block in blocks:
         absent = block.copies == ABSENT
-        kept = np.ones(len(block.names), dtype=np.bool_)
+        selected = np.ones(len(block.names), dtype=np.bool_)
         if absent.any():
             if missing == "raise":
                 k, j = (int(i) for i in np.argwhere(absent)[0])
@@ -212,32 +349,92 @@ def _packed(
                     "Choose missing='drop_attributes' or 'as_zero'."
                 )
             if missing == "drop_attributes":
-                kept = ~absent.any(axis=0)
+                selected = ~absent.any(axis=0)
         compared.add(block)
         bits = (block.copies > 0) if coding == "carrier" else block.homozygous & ~absent
         if coding == "binary":
             bits = block.copies == 1
-        bits = bits if kept.all() else bits[:, kept]
-        names += [name for name, keep in zip(block.names, kept.tolist(), strict=True) if keep]
-        bits = bits if rest is None or not rest.shape[1] else np.concatenate([rest, bits], axis=1)
+        bits = bits if selected.all() else bits[:, selected]
+        names += [name for name, keep in zip(block.names, selected.tolist(), strict=True) if keep]
+        bits = bits if remainder is None or not remainder.shape[1] else np.concatenate([remainder, bits], axis=1)
         whole = bits.shape[1] // 8 * 8
         if whole:
             chunks.append(np.packbits(bits[:, :whole], axis=1, bitorder="little"))
-        rest = bits[:, whole:]
+        remainder = bits[:, whole:]
     compared.check()
-    if rest is None or not names:
+    if remainder is None or not names:
         raise DomainError(
             f"path must be a file with at least one attribute that is kept; got {str(file)!r} without any. Check the "
             "policies for missing genotypes and for sites of many alleles."
         )
-    if rest.shape[1]:
-        chunks.append(np.packbits(rest, axis=1, bitorder="little"))
-    packed = np.empty((len(rest), -(-len(names) // 8)), dtype=np.uint8)
-    at = 0
-    chunks.reverse()
-    while chunks:  # each is given back when it is copied
-        chunk = chunks.pop()
-        packed[:, at : at + chunk.shape[1]] = chunk
-        at += chunk.shape[1]
+    if remainder.shape[1]:
+        chunks.append(np.packbits(remainder, axis=1, bitorder="little"))
+    packed = np.concatenate(chunks, axis=1)
     packed.setflags(write=False)
     return Panel.from_packed(packed, len(names), people=people, attributes=names)
+
+
+class _ReferenceComparison:
+    """Frequencies of counted alleles beside those of a reference, to find alleles that were swapped."""
+
+    def __init__(self, file: Path, reference: Mapping[str, tuple[str, float]] | None) -> None:
+        self.file, self.reference = file, reference
+        self.compared = 0
+        self.swapped: list[tuple[str, str, float, float]] = []
+        if reference is not None and not isinstance(reference, Mapping):
+            raise DomainError(
+                f"reference must be a mapping from names to alleles and frequencies; got {validate.shown(reference)}. "
+                "Write {'rs1': ('A', 0.25)}."
+            )
+
+    def add(self, block: GenotypeBlock) -> None:
+        """Compare the attributes of a block."""
+        if self.reference is None:
+            return
+        for name, allele, other, result in zip(
+            block.names, block.alleles, block.others, block.frequency.tolist(), strict=True
+        ):
+            if name not in self.reference or result != result:
+                continue
+            wanted, frequency = self._entry(name)
+            if wanted not in (allele, other):
+                raise DomainError(
+                    f"reference must name an allele of each SNP of the file; got {wanted!r} at {name!r}, which has "
+                    f"{allele!r} and {other!r} in {str(self.file)!r}. Its alleles come from another file, or from the "
+                    "other strand."
+                )
+            result = result if wanted == allele else 1 - result
+            self.compared += 1
+            apart = abs(result - frequency)
+            if apart > _FLIPPED_DISTANCE and abs(1 - result - frequency) < apart / 2:
+                self.swapped.append((name, wanted, result, frequency))
+
+    def _entry(self, name: str) -> tuple[str, float]:
+        assert self.reference is not None
+        try:
+            allele, frequency = self.reference[name]
+            if isinstance(allele, str) and 0.0 <= float(frequency) <= 1.0:
+                return allele, float(frequency)
+        except (TypeError, ValueError):
+            pass
+        raise DomainError(
+            f"reference must hold an allele and its frequency between 0 and 1; got "
+            f"{validate.shown(self.reference[name])} at {name!r}. Write {{'rs1': ('A', 0.25)}}."
+        )
+
+    def check(self) -> None:
+        """Raise if alleles were swapped, or nothing could be compared."""
+        if self.reference is None:
+            return
+        if not self.compared:
+            raise DomainError(
+                f"reference must know SNPs of the file; got none of those in {str(self.file)!r}. Compare the names."
+            )
+        if self.swapped:
+            name, allele, result, frequency = self.swapped[0]
+            raise DomainError(
+                f"path must be a file whose alleles are those of the reference; got {str(self.file)!r}, in which "
+                f"{allele!r} at {name!r} has frequency {result:.4g} instead of {frequency:.4g} ({len(self.swapped)} of "
+                f"{self.compared} SNPs fit with their alleles swapped). Check that the .bim, or the alleles, belong to "
+                "these genotypes."
+            )

@@ -1,4 +1,7 @@
-"""Genotypes in PLINK .bed files (through bed-reader) and variant calls (through cyvcf2), block by block."""
+"""Genotypes in PLINK .bed files (through bed-reader) and variant calls (through cyvcf2), block by block.
+
+Genotypes of two copies of each chromosome are numbers of copies of an allele, 0, 1 or 2.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +11,22 @@ import os
 import re
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...base import validate
 from ...base.errors import BackendMissingError, DomainError
-from .genotype_blocks import ABSENT, BLOCK_ATTRIBUTES, GenotypeBlock, counted_block, damaged_file
+from ...base.numerics import FloatArray
 
-__all__ = ["bed_blocks", "vcf_blocks"]
+__all__ = ["ABSENT", "BLOCK_ATTRIBUTES", "GenotypeBlock", "bed_blocks", "damaged_file", "vcf_blocks"]
 
+BLOCK_ATTRIBUTES = 1024  # read and packed together, a multiple of 8
+ABSENT = -1  # stands for a missing genotype in a block
 _BED_MAGIC = b"\x6c\x1b\x01"  # the first bytes of a .bed with one block of bytes a SNP (PLINK 1.9, file formats)
 _BED_PEOPLE = b"\x6c\x1b\x00"  # with one block of bytes a person, which PLINK wrote long ago
 # The last bytes of a complete file in BGZF blocks: an empty block (SAM specification, section 4.1.2).
@@ -34,6 +39,74 @@ _VCF_CHROMOSOME = re.compile(r"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;
 _VCF_FORMAT = re.compile(r"[A-Za-z_][0-9A-Za-z_.]*(:[A-Za-z_][0-9A-Za-z_.]*)*")  # section 1.6.2
 # Remedy where a reader is missing.
 _EXTRA = "Install it with: pip install 'fastpriv[genotypes]'"
+
+
+class GenotypeBlock(NamedTuple):
+    """Some attributes of all people."""
+
+    copies: NDArray[np.int8]  # (K, width) copies of the counted allele, ``ABSENT`` where they are missing
+    homozygous: NDArray[np.bool_]  # (K, width) whether all copies are of the counted allele
+    names: list[str]
+    alleles: list[str]  # the counted ones, "" where the file names none
+    others: list[str]  # the ones that are not counted
+    frequency: FloatArray  # of the counted alleles among those known, NaN where none is
+
+
+def _counted_block(
+    file: Path, copies: NDArray[np.int8], ploidy: Any, counted: Any, words: tuple[str, str], first: list[str],
+    second: list[str], names: list[str], start: int,
+) -> GenotypeBlock:  # fmt: skip
+    """A block of the alleles that are counted, from the copies of the first of the two, of ``ploidy`` in all."""
+    known = copies != ABSENT
+    total = np.where(known, ploidy, 0).sum(axis=0)
+    with np.errstate(invalid="ignore"):
+        frequency = np.where(known, copies, 0).sum(axis=0) / total
+    swap = _allele_choice(file, counted, words, first, second, names, start, frequency)
+    copies = np.where(known & swap, ploidy - copies, copies).astype(np.int8)
+    alleles = [two if other else item for item, two, other in zip(first, second, swap.tolist(), strict=True)]
+    others = [entry if other else two for entry, two, other in zip(first, second, swap.tolist(), strict=True)]
+    homozygous = known & (copies == ploidy) & (copies > 0)
+    return GenotypeBlock(copies, homozygous, names, alleles, others, np.where(swap, 1 - frequency, frequency))
+
+
+def _allele_choice(
+    file: Path, counted: Any, words: tuple[str, str], first: Sequence[str], second: Sequence[str],
+    names: Sequence[str], start: int, frequency: FloatArray,
+) -> NDArray[np.bool_]:  # fmt: skip
+    """Whether the second of two alleles is counted, for each attribute; ``frequency`` is that of the first."""
+    if isinstance(counted, str):
+        validate.choice("counted_allele", counted, (*words, "minor"))
+        if counted == "minor":
+            return np.asarray(frequency > 0.5)
+        return np.full(len(names), counted == words[1])
+    if isinstance(counted, Mapping):
+        unknown = next((name for name in names if name not in counted), None)
+        if unknown is not None:
+            raise DomainError(
+                f"counted_allele must name the allele of every SNP; got none for {unknown!r} of {str(file)!r}. Add it."
+            )
+        wanted = [str(counted[name]) for name in names]
+    else:
+        values = validate.sequence("counted_allele", counted, "alleles, one for each SNP")
+        if len(values) < start + len(names):
+            raise DomainError(
+                f"counted_allele must name the allele of every SNP; got {len(values)} for more in {str(file)!r}. "
+                "Name them in the order of the file."
+            )
+        wanted = [str(item) for item in values[start : start + len(names)]]
+    for name, allele, element, two in zip(names, wanted, first, second, strict=True):
+        if allele not in (element, two):
+            raise DomainError(
+                f"counted_allele must be an allele of its SNP; got {allele!r} at {name!r}, which has {element!r} and "
+                f"{two!r} in {str(file)!r}. The alleles may be those of the other strand."
+            )
+    return np.array([allele != entry for allele, entry in zip(wanted, first, strict=True)])
+
+
+def damaged_file(file: Path, fault: Exception) -> DomainError:
+    """The error for a file that cannot be read, with the reason."""
+    reason = " ".join(str(fault).split()).rstrip(".") or type(fault).__name__
+    return DomainError(f"path must be a whole file; got {str(file)!r}, in which {reason}. Write it anew.")
 
 
 def bed_blocks(file: Path, counted: Any) -> tuple[list[str], Iterator[GenotypeBlock]]:
@@ -72,9 +145,10 @@ def bed_blocks(file: Path, counted: Any) -> tuple[list[str], Iterator[GenotypeBl
     if size != 3 + n_snps * each:
         whole = (size - 3) % each == 0
         reason = (
-            f"{(size - 3) // each} SNPs where the .bim has {n_snps}" if whole
+            f"{(size - 3) // each} SNPs where the .bim has {n_snps}"
+            if whole
             else f"{size} bytes where {n_snps} SNPs of {n_people} people take {3 + n_snps * each}"
-        )  # fmt: skip
+        )
         raise DomainError(
             f"path must be a .bed that agrees with its .bim and .fam; got {str(file)!r} with {reason}. It was cut, or "
             "the .bim or .fam is that of another file."
@@ -92,8 +166,8 @@ def bed_blocks(file: Path, counted: Any) -> tuple[list[str], Iterator[GenotypeBl
                 names = [
                     name if name not in (".", "0", "") else f"{where}:{at}"
                     for name, where, at in zip(ids[part], chromosome[part], position[part], strict=True)
-                ]  # fmt: skip
-                yield counted_block(
+                ]
+                yield _counted_block(
                     file, copies, np.int8(2), counted, ("A1", "A2"), first[part], second[part], names, start
                 )
 
@@ -154,8 +228,8 @@ def vcf_blocks(file: Path, counted: Any, multiallelic: str) -> tuple[list[str], 
 
     def block(sites: list[Any], start: int) -> GenotypeBlock:
         copies, ploidy, names, ref, alt = zip(*sites, strict=True)
-        return counted_block(file, np.stack(copies, axis=1), np.stack(ploidy, axis=1), counted, ("alt", "ref"),
-                             list(alt), list(ref), list(names), start)  # fmt: skip
+        return _counted_block(file, np.stack(copies, axis=1), np.stack(ploidy, axis=1), counted, ("alt", "ref"),
+                              list(alt), list(ref), list(names), start)  # fmt: skip
 
     return people, blocks()
 

@@ -75,18 +75,18 @@ def releases_of(model: Any) -> tuple[FrequencyRelease, ...]:
 def checked_releases(model: Any, released: Any) -> tuple[list[FloatArray], tuple[int, ...]]:
     """One array (count, m_i) for each release of a model, and the shape of the axes before the last."""
     if isinstance(model, FrequencyRelease):
-        found = [model.checked_release(released)]
+        result = [model.checked_release(released)]
     else:
         parts = model._one_for_each(released)
-        found = [one.checked_release(part) for one, part in zip(model.releases, parts, strict=True)]
-    for one in found:
-        if one.size and np.abs(one).max() > _LARGEST:
+        result = [release.checked_release(part) for release, part in zip(model.releases, parts, strict=True)]
+    for item in result:
+        if item.size and np.abs(item).max() > _LARGEST:
             raise DomainError(
-                f"released must be within {_LARGEST:g} of 0; got {float(one.flat[np.abs(one).argmax()])!r}. "
+                f"released must be within {_LARGEST:g} of 0; got {float(item.flat[np.abs(item).argmax()])!r}. "
                 "Frequencies are between 0 and 1."
             )
-    shape = np.broadcast_shapes(*(part.shape[:-1] for part in found))
-    return [np.broadcast_to(one, (*shape, one.shape[-1])).reshape(-1, one.shape[-1]) for one in found], shape
+    shape = np.broadcast_shapes(*(part.shape[:-1] for part in result))
+    return [np.broadcast_to(entry, (*shape, entry.shape[-1])).reshape(-1, entry.shape[-1]) for entry in result], shape
 
 
 def terms_of(part: FrequencyRelease, people: FloatArray, released: FloatArray) -> list[LikelihoodTerm]:
@@ -102,10 +102,10 @@ def terms_of(part: FrequencyRelease, people: FloatArray, released: FloatArray) -
         return [LikelihoodTerm("laplace", people, released, scale, int(inside.sum()))]
     if isinstance(noise, GaussianNoise):
         ends = [people[:, low], 1.0 - people[:, high]]
-        found = [LikelihoodTerm("censored", one, np.zeros(one.shape[1]), scale) for one in ends if one.size]
+        result = [LikelihoodTerm("censored", end, np.zeros(end.shape[1]), scale) for end in ends if end.size]
         if inside.any():
-            found.append(LikelihoodTerm("gaussian", people[:, inside], released[inside], scale, int(inside.sum())))
-        return found
+            result.append(LikelihoodTerm("gaussian", people[:, inside], released[inside], scale, int(inside.sum())))
+        return result
     if inside.all():
         return [LikelihoodTerm("linfinity", people, released, scale, released.size)]
     return [_tabulated(part, released)]

@@ -1,4 +1,4 @@
-"""The linear estimate of a membership with the least mean square error.
+"""The linear estimate of a membership with the least mean square error, from which chains of Gibbs steps start.
 
 Notation: b in {0, 1}^K, n = |b|, r_i = D_i^T b / n + noise of variance v_i in each entry, of releases i. With the
 moments under the prior
@@ -6,6 +6,7 @@ moments under the prior
     e = E b / n,  C = Cov(b, b / n),  S = Cov(b / n),  G = sum_i D_i D_i^T / v_i,
 
 the estimate is  E b + C (G S + I)^-1 (sum_i D_i r_i / v_i - G e),  by exchanging the m x m inverse for one of K x K.
+Clipping is not taken into account.
 """
 
 # bounds: none - an estimate without bounds: variances of noises
@@ -13,83 +14,38 @@ the estimate is  E b + C (G S + I)^-1 (sum_i D_i r_i / v_i - G e),  by exchangin
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from ...base import validate
-from ...base.numerics import BoolArray, FloatArray
-from ...mechanisms.binomial import log_binomial_coefficients
-from .attackers import Attacker
-from .likelihood_terms import checked_releases, releases_of
+from ...base.binomial import log_binomial_coefficients
+from ...base.numerics import FloatArray
 from .noises import GaussianNoise, LaplaceNoise, NoNoise, ScaledNoise
 from .priors import BernoulliMembership, FixedSizeMembership, MembershipPrior
-from .releases import CombinedReleases, FrequencyRelease
+from .releases import FrequencyRelease
 
-__all__ = ["LMMSEAttacker"]
+__all__ = ["linear_estimates"]
 
 # bound: none - variance in the place of none: the inverse exists, and 1e-5 of noise changes nothing
 _LEAST_VARIANCE = 1e-10
 
 
-class LMMSEAttacker(Attacker):
-    """The linear estimate of least mean square error: no other linear function of the release is nearer to b.
+def linear_estimates(parts: Sequence[FrequencyRelease], arrays: Sequence[FloatArray]) -> FloatArray:
+    """The estimates of b, shape (count, K), from ``arrays`` (count, m_i) of the releases; not confined to [0, 1].
 
-    It needs no sampling, and is the start of Gibbs sampling. Clipping is not taken into account.
-
-    Parameters
-    ----------
-    model : FrequencyRelease or CombinedReleases
-        What the attacker knows: people, prior and noise.
-
-    Raises
-    ------
-    DomainError
-        For noise of a generator.
-
-    Notes
-    -----
-    Moments are exact for fixed sizes and for Bernoulli priors, also of different probabilities;
-    tests/membership/test_linear_estimate.py compares with sums over all memberships.
-
-    Examples
-    --------
-    >>> from fastpriv.membership import FixedSizeMembership, FrequencyRelease, GaussianNoise, LMMSEAttacker, Panel
-    >>> attacker = LMMSEAttacker(FrequencyRelease(Panel([[1], [1], [0]]), FixedSizeMembership(1), GaussianNoise(0.5)))
-    >>> attacker.scores([[1.0], [0.0]]).round(3).tolist()
-    [[0.412, 0.412, 0.176], [0.176, 0.176, 0.647]]
+    No other linear function of the releases is nearer to b.
     """
-
-    name = "LMMSE"
-
-    def __init__(self, model: FrequencyRelease | CombinedReleases) -> None:
-        self.model = model
-        self._parts = releases_of(model)
-        people = model.n_people
-        sizes, self._mean, ratio, cross, spread = _moments(model.prior, people)
-        self._variances = [_variance(part, sizes) for part in self._parts]
-        shared = np.zeros((people, people))
-        for part, variance in zip(self._parts, self._variances, strict=True):
-            shared += part.panel.gram() / variance
-        self._gain = np.linalg.solve((shared @ spread + np.eye(people)).T, cross.T).T
-        self._center = shared @ ratio
-
-    def scores(self, released: Any) -> FloatArray:
-        """The estimate of b, shape (..., K); higher for members, not confined to [0, 1]."""
-        arrays, shape = checked_releases(self.model, released)
-        sums = np.zeros((len(arrays[0]), self._mean.size))
-        for part, variance, array in zip(self._parts, self._variances, arrays, strict=True):
-            sums += part.panel.products(array.T).T / variance
-        found = self._mean + (sums - self._center) @ self._gain.T
-        return np.asarray(found.reshape(*shape, self._mean.size))
-
-    def claims(self, released: Any, gamma: float = 0.5) -> BoolArray:
-        """Whether the estimate exceeds gamma."""
-        level = validate.scalar("gamma", gamma, "strictly between 0 and 1", lambda x: (x > 0) & (x < 1))
-        return np.asarray(self.scores(released) > level)
-
-    def __repr__(self) -> str:
-        return f"LMMSEAttacker({self.model!r})"
+    people = parts[0].n_people
+    sizes, mean, ratio, cross, spread = _moments(parts[0].prior, people)
+    variances = [_variance(part, sizes) for part in parts]
+    shared = np.zeros((people, people))
+    for part, variance in zip(parts, variances, strict=True):
+        shared += part.panel.gram() / variance
+    gain = np.linalg.solve((shared @ spread + np.eye(people)).T, cross.T).T
+    sums = np.zeros((len(arrays[0]), people))
+    for part, variance, array in zip(parts, variances, arrays, strict=True):
+        sums += part.panel.products(array.T).T / variance
+    return np.asarray(mean + (sums - shared @ ratio) @ gain.T)
 
 
 def _variance(part: FrequencyRelease, sizes: FloatArray) -> float:
@@ -105,9 +61,7 @@ def _variance(part: FrequencyRelease, sizes: FloatArray) -> float:
     return max(unit * float(sizes[1:] @ np.square(scale)), _LEAST_VARIANCE)
 
 
-def _moments(
-    prior: MembershipPrior, people: int
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+def _moments(prior: MembershipPrior, people: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
     """P(n = 0 ... K), E b, E b / n, Cov(b, b / n) and Cov(b / n)."""
     if isinstance(prior, FixedSizeMembership):
         n = prior.n0
@@ -136,6 +90,7 @@ def _moments(
 
 def _equal_moments(q: float, people: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """P(n), E[b_k n^-p] and E[b_k b_l n^-p] for p = 0, 1, 2, before the condition that there is a member."""
+
     def binomial(trials: int) -> FloatArray:
         n = np.arange(trials + 1)
         logs = np.asarray(log_binomial_coefficients(trials, n)) + n * math.log(q) + (trials - n) * math.log1p(-q)
@@ -163,11 +118,11 @@ def _unequal_moments(q: FloatArray) -> tuple[FloatArray, list[tuple[FloatArray, 
     phi = np.exp(np.log(factors).sum(axis=0))
     sizes = np.maximum(np.real(np.fft.fft(phi)) / points, 0.0)[: people + 1]
     inverse = q[:, None] / factors
-    found = []
+    result = []
     for power in range(3):
         weights = np.where((n >= 1) & (n <= people), np.maximum(n, 1.0) ** -power, 0.0)
         spectrum = np.fft.fft(weights) / points * phi  # sum over n of g(n) z^-n
         single = np.real(inverse @ (spectrum * z))
         double = np.real((inverse * (spectrum * z * z)) @ inverse.T)
-        found.append((single, double))
-    return sizes, found
+        result.append((single, double))
+    return sizes, result

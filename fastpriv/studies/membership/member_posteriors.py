@@ -20,13 +20,12 @@ from ... import special
 from ...base import parallel, random_streams, validate
 from ...base.errors import DomainError, warned
 from ...base.estimate import Estimate, Result
-from ...base.numerics import SMALLEST_NORMAL, UNIT_ROUNDOFF, BoolArray, FloatArray, next_above, next_below
+from ...base.numerics import SMALLEST_NORMAL, UNIT_ROUNDOFF, BoolArray, FloatArray, enclosure, next_above, next_below
 from ...base.parallel import Progress
 from ...base.random_streams import RNGLike
 from ...sampling.statistics.chain_convergence import LEAST_SAMPLES, R_HAT_LIMIT
 from .attackers import Attacker
 from .likelihood_terms import LikelihoodTerm, checked_releases, releases_of, terms_of
-from .linear_estimate import LMMSEAttacker
 from .posterior_enumeration import MAX_PEOPLE, Enumeration, enumerate_subsets
 from .posterior_sampling import Chains, SampledPosterior, covariance, sample_posterior
 from .priors import BernoulliMembership, MembershipPrior
@@ -184,17 +183,17 @@ def membership_posterior(
     parallel.checked(n_jobs, progress)
     random_streams.checked(rng)
     options: dict[str, Any] = {
-        "sweeps": validate.count("sweeps", sweeps, 16), "chains": validate.count("chains", chains, 1, _MOST_CHAINS),
-        "temperatures": validate.count("temperatures", temperatures, 1, _MOST_CHAINS), "rng": rng,
+        "sweeps": validate.count("sweeps", sweeps, 16),
+        "chains": validate.count("chains", chains, 1, _MOST_CHAINS),
+        "temperatures": validate.count("temperatures", temperatures, 1, _MOST_CHAINS),
+        "rng": rng,
         "confidence": validate.scalar(
             "confidence", confidence, "strictly between 0 and 1", lambda x: (x > 0) & (x < 1)
         ),
-    }  # fmt: skip
+    }
     people = model.n_people
     if method == "gibbs" or (method == "auto" and people > MAX_PEOPLE):
-        estimates = LMMSEAttacker(model).scores(released).reshape(-1, people)
-        estimates = np.broadcast_to(estimates, (len(arrays[0]), people))
-        return _sampled(parts, arrays, shape, estimates, resume, options, n_jobs, progress)
+        return _sampled(parts, arrays, shape, resume, options, n_jobs, progress)
     if people > MAX_PEOPLE:
         raise DomainError(
             f"model must be of at most {MAX_PEOPLE} people for enumeration; got {people}. Sample from the posterior "
@@ -272,13 +271,13 @@ class OptimalLRT(BayesAttacker):
 
     def scores(self, released: Any) -> FloatArray:
         """Log likelihood ratio of each person, shape (..., K); 0 for people whose membership the prior decides."""
-        found = np.asarray(self.posterior(released).log_odds.value)
-        prior = prior_log_odds(self.model.prior, self.model.n_people)
+        result = np.asarray(self.posterior(released).log_odds.value)
+        prior = _prior_log_odds(self.model.prior, self.model.n_people)
         decided = np.isinf(prior)
-        return np.where(decided, 0.0, found - np.where(decided, 0.0, prior))
+        return np.where(decided, 0.0, result - np.where(decided, 0.0, prior))
 
 
-def prior_log_odds(prior: MembershipPrior, n_people: int) -> FloatArray:
+def _prior_log_odds(prior: MembershipPrior, n_people: int) -> FloatArray:
     """log P(b_k = 1) - log P(b_k = 0), shape (K,), infinite where the prior decides."""
     if not isinstance(prior, BernoulliMembership):
         chance = prior.marginals(n_people)
@@ -325,8 +324,8 @@ def _enumerated(
     people, count = parts[0].n_people, len(arrays[0])
     each = _each_enumerated(parts, arrays, n_jobs, covariance=False)
     whole = (*shape, people)
-    odds, odds_error = (np.array([one[i] for one in each]).reshape(whole) for i in (0, 1))
-    numbers = np.array([one[2:6] for one in each]).reshape(count, 4)
+    odds, odds_error = (np.array([entry[i] for entry in each]).reshape(whole) for i in (0, 1))
+    numbers = np.array([element[2:6] for element in each]).reshape(count, 4)
     infinite = np.isinf(odds)
     lower, upper = (
         np.where(infinite, odds, end) for end in (next_below(odds - odds_error), next_above(odds + odds_error))
@@ -335,26 +334,27 @@ def _enumerated(
     return MembershipPosterior(
         probabilities=_of_log_odds(odds, lower, upper),
         log_odds=Estimate(odds, lower, upper, kind="certified", unit="nats", method="enumeration"),
-        mode=np.array([one.mode for one in each]).reshape(whole),
+        mode=np.array([item.mode for item in each]).reshape(whole),
         log_evidence=_certified(numbers[:, 0], numbers[:, 1], shape, "nats"),
         entropy=_certified(numbers[:, 2], numbers[:, 3], shape, "nats", least=0.0, most=most),
-        mixed=True if shape == () else np.ones(shape, dtype=bool), cost={"memberships": count * 2**people},
+        mixed=True if shape == () else np.ones(shape, dtype=bool),
+        cost={"memberships": count * 2**people},
         _covariance=partial(_enumerated_covariance, parts, arrays, shape, n_jobs),
-    )  # fmt: skip
+    )
 
 
 def _enumerated_covariance(
     parts: Sequence[FrequencyRelease], arrays: Sequence[FloatArray], shape: tuple[int, ...], n_jobs: int | None
 ) -> Estimate:
     each = _each_enumerated(parts, arrays, n_jobs, covariance=True)
-    values = np.array([one.covariance for one in each])
-    errors = np.broadcast_to(np.array([one.covariance_error for one in each])[:, None, None], values.shape)
+    values = np.array([item.covariance for item in each])
+    errors = np.broadcast_to(np.array([entry.covariance_error for entry in each])[:, None, None], values.shape)
     return _certified(values, errors, (*shape, *values.shape[1:]), "1", least=-0.25, most=0.25)
 
 
 def _sampled(
-    parts: Sequence[FrequencyRelease], arrays: Sequence[FloatArray], shape: tuple[int, ...],
-    estimates: FloatArray, resume: Any, options: Mapping[str, Any], n_jobs: int | None, progress: Progress,
+    parts: Sequence[FrequencyRelease], arrays: Sequence[FloatArray], shape: tuple[int, ...], resume: Any,
+    options: Mapping[str, Any], n_jobs: int | None, progress: Progress,
 ) -> MembershipPosterior:  # fmt: skip
     """The posteriors of a batch of releases by Gibbs sampling."""
     people, level = parts[0].n_people, options["confidence"]
@@ -362,8 +362,10 @@ def _sampled(
     earlier = None
     if resume is not None:
         earlier = getattr(resume, "_chains", None)
-        same = earlier is not None and len(earlier) == len(arrays[0]) and earlier[0].last.shape == (
-            options["chains"], options["temperatures"], people
+        same = (
+            earlier is not None
+            and len(earlier) == len(arrays[0])
+            and earlier[0].last.shape == (options["chains"], options["temperatures"], people)
         )
         if not same:
             raise DomainError(
@@ -384,44 +386,43 @@ def _sampled(
         return MembershipPosterior(
             probabilities=Estimate(chance, lower, upper, unit="probability", **words),
             log_odds=Estimate(odds, np.minimum(low, odds), np.maximum(high, odds), unit="nats", **words),
-            mode=np.array([one.chains.mode for one in found]).reshape(whole),
-            mixed=bool(mixed) if shape == () else mixed, r_hat=r_hat, effective_samples=effective,
+            mode=np.array([item.chains.mode for item in found]).reshape(whole),
+            mixed=bool(mixed) if shape == () else mixed,
+            r_hat=r_hat,
+            effective_samples=effective,
             cost={"sweeps": swept, "chains": options["chains"]},
             _covariance=partial(_sampled_covariance, [one.chains for one in found], (*whole, people), level),
-            _chains=[one.chains for one in found],
-        )  # fmt: skip
+            _chains=[entry.chains for entry in found],
+        )
 
-    found = sample_posterior(
-        parts, arrays, estimates, resume=earlier, n_jobs=n_jobs, progress=progress, result=result, **options
-    )
-    unmixed = sum(not one.mixed for one in found)
+    answer = sample_posterior(parts, arrays, resume=earlier, n_jobs=n_jobs, progress=progress, result=result, **options)
+    unmixed = sum(not one.mixed for one in answer)
     if unmixed:
-        worst = max(max(float(np.max(one.r_hat)), one.log_density_r_hat) for one in found)
-        least = min(float(np.min(one.effective_samples)) for one in found)
+        worst = max(max(float(np.max(one.r_hat)), one.log_density_r_hat) for one in answer)
+        least = min(float(np.min(element.effective_samples)) for element in answer)
         warned(
-            f"the chains did not mix for {unmixed} of {len(found)} releases: R-hat reaches {worst:.3g} (at most "
+            f"the chains did not mix for {unmixed} of {len(answer)} releases: R-hat reaches {worst:.3g} (at most "
             f"{R_HAT_LIMIT} where they mix), and the fewest effective samples are {least:.3g} (at least "
             f"{LEAST_SAMPLES:g}). Take more sweeps or temperatures, or enumerate at most {MAX_PEOPLE} people."
         )
-    return result(found)
+    return result(answer)
 
 
 def _sampled_covariance(chains: Sequence[Chains], shape: tuple[int, ...], level: float) -> Estimate:
-    each = [covariance(one) for one in chains]
-    values, errors = (np.array([one[i] for one in each]).reshape(shape) for i in (0, 1))
+    each = [covariance(chain) for chain in chains]
+    values, errors = (np.array([item[i] for item in each]).reshape(shape) for i in (0, 1))
     half = NormalDist().inv_cdf(0.5 + 0.5 * level) * errors
-    return Estimate(values, values - half, values + half, kind="statistical", unit="1", method="Gibbs sampling",
-                    confidence=level)  # fmt: skip
+    return Estimate(
+        values, values - half, values + half, kind="statistical", unit="1", method="Gibbs sampling", confidence=level
+    )
 
 
 def _certified(
     values: FloatArray, errors: FloatArray, shape: tuple[int, ...], unit: Any, least: float = -np.inf,
     most: float = np.inf,
 ) -> Estimate:  # fmt: skip
-    values = np.clip(values, least, most).reshape(shape)
-    errors = errors.reshape(shape)
-    lower, upper = np.maximum(next_below(values - errors), least), np.minimum(next_above(values + errors), most)
-    return Estimate(values, lower, upper, kind="certified", unit=unit, method="enumeration")
+    bounds = enclosure(values.reshape(shape), errors.reshape(shape), least, most)
+    return Estimate(*bounds, kind="certified", unit=unit, method="enumeration")
 
 
 def _of_log_odds(value: FloatArray, lower: FloatArray, upper: FloatArray) -> Estimate:
@@ -431,8 +432,9 @@ def _of_log_odds(value: FloatArray, lower: FloatArray, upper: FloatArray) -> Est
     # what lies below the normal doubles has no relative accuracy
     above = np.where(np.isneginf(upper), 0.0, np.minimum(above * (1 + _FEW_ROUNDINGS) + SMALLEST_NORMAL, 1.0))
     below = np.where(below < SMALLEST_NORMAL, 0.0, below)
-    return Estimate(np.clip(center, below, above), below, above, kind="certified", unit="probability",
-                    method="enumeration")  # fmt: skip
+    return Estimate(
+        np.clip(center, below, above), below, above, kind="certified", unit="probability", method="enumeration"
+    )
 
 
 def _logistic(x: FloatArray) -> FloatArray:

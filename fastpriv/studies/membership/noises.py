@@ -24,11 +24,11 @@ from ...base.errors import DomainError, ShapeError
 from ...base.estimate import Estimate, exact
 from ...base.numerics import LOG_2, UNIT_ROUNDOFF, FloatArray, IntArray, next_above, next_below
 from ...base.values import ValueObject
-from ...mechanisms.binomial import HALF_LOG_2PI
 from ...mechanisms.gaussian import GaussianMechanism
 
 __all__ = ["GaussianNoise", "GeneratorNoise", "LInfinityNoise", "LaplaceNoise", "NoNoise", "Noise", "ScaledNoise"]
 
+_HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)  # log normaliser of the standard normal density
 # bound: none - distance up to which a release without noise equals frequencies; those of different counts of up to K
 #    members differ by at least 1 / K^2, and equal ones by the rounding of doubles
 _SAME_FREQUENCY = 1e-12
@@ -101,16 +101,16 @@ class ScaledNoise(Noise):
 
     def _set_parameter(self, value: ArrayLike) -> None:
         (name,) = self._fields
-        found = validate.real(
+        result = validate.real(
             name, value, "positive and finite", lambda x: (x > 0) & (x < np.inf),
             remedy="Use NoNoise() for a release without noise.",
         )  # fmt: skip
-        if found.ndim > 1 or found.size == 0:
+        if result.ndim > 1 or result.size == 0:
             raise ShapeError(
-                f"{name} must be one number, or one for each number of members; got shape {found.shape}. Pass a flat "
+                f"{name} must be one number, or one for each number of members; got shape {result.shape}. Pass a flat "
                 "sequence."
             )
-        self._set(**{name: float(found) if found.ndim == 0 else found})
+        self._set(**{name: float(result) if result.ndim == 0 else result})
 
     def scale_of(self, sizes: Any) -> FloatArray:
         """The parameter for these numbers of members, of their shape."""
@@ -178,9 +178,7 @@ class GaussianNoise(ScaledNoise):
         self._set_parameter(sigma)
 
     @classmethod
-    def from_epsilon_delta(
-        cls, epsilon: ArrayLike, delta: ArrayLike, n: ArrayLike, n_attributes: int
-    ) -> GaussianNoise:
+    def from_epsilon_delta(cls, epsilon: ArrayLike, delta: ArrayLike, n: ArrayLike, n_attributes: int) -> GaussianNoise:
         """The least noise that is (epsilon, delta)-private where one of n members is replaced.
 
         Parameters
@@ -209,7 +207,7 @@ class GaussianNoise(ScaledNoise):
         """Sum of log densities; of normal tail probabilities where an entry was clipped."""
         sigma = self.scale_of(sizes)[..., None]
         with np.errstate(over="ignore"):
-            logs = -0.5 * np.square((released - frequencies) / sigma) - (np.log(sigma) + HALF_LOG_2PI)
+            logs = -0.5 * np.square((released - frequencies) / sigma) - (np.log(sigma) + _HALF_LOG_2PI)
             if clip:
                 censored, distance = _censored(released, frequencies)
                 logs = np.where(censored, special.log_ndtr(-distance / sigma), logs)
@@ -446,9 +444,9 @@ class GeneratorNoise(Noise):
             )
         most = next_above(float(step.upper) + 2 * GENERATOR_RANGE)
         widest = Estimate(most, most, most, kind="exact", unit="1", method="bound")
-        found = self.dither.epsilon(widest, n_attributes, size, delta)
-        method = f"dither, with the range of the generator: {found.method}"
-        return Estimate(found.upper, 0.0, found.upper, kind="certified", unit="nats", method=method)
+        result = self.dither.epsilon(widest, n_attributes, size, delta)
+        method = f"dither, with the range of the generator: {result.method}"
+        return Estimate(result.upper, 0.0, result.upper, kind="certified", unit="nats", method=method)
 
     def __repr__(self) -> str:
         return f"<GeneratorNoise of {self.n_seeds} seeds, dither {self.dither!r}>"
@@ -456,8 +454,8 @@ class GeneratorNoise(Noise):
 
 def _censored(released: FloatArray, frequencies: FloatArray) -> tuple[NDArray[np.bool_], FloatArray]:
     """Which entries were clipped, and how far the noise had to move them at least."""
-    zero, one = released == 0.0, released == 1.0
-    return zero | one, np.where(zero, frequencies, 1.0 - frequencies)
+    zero, item = released == 0.0, released == 1.0
+    return zero | item, np.where(zero, frequencies, 1.0 - frequencies)
 
 
 def _log_censored_factor(distance: FloatArray, censored: NDArray[np.bool_], scale: float) -> float:

@@ -94,8 +94,9 @@ class Panel(ValueObject):
                 f"values must be a matrix with one row a person and one column an attribute; got shape {matrix.shape}. "
                 "A single person is a list of one row."
             )
-        people_names, attribute_names = _names("people", people, len(matrix)), _names(
-            "attributes", attributes, matrix.shape[1]
+        people_names, attribute_names = (
+            _names("people", people, len(matrix)),
+            _names("attributes", attributes, matrix.shape[1]),
         )
         packed = np.empty((len(matrix), -(-matrix.shape[1] // 8)), dtype=np.uint8)
         step = max(1, _BLOCK_BYTES // matrix.shape[1])
@@ -130,23 +131,24 @@ class Panel(ValueObject):
                [0, 0, 1]])
         """
         count = validate.count("n_attributes", n_attributes, 1, validate.MOST_ENTRIES)
-        found = validate.array("bits", bits)
-        if found.ndim != 2 or found.shape[0] == 0 or found.shape[1] != -(-count // 8):
+        result = validate.array("bits", bits)
+        if result.ndim != 2 or result.shape[0] == 0 or result.shape[1] != -(-count // 8):
             raise ShapeError(
                 f"bits must have one row a person, of {-(-count // 8)} bytes for {count} attributes; got shape "
-                f"{found.shape}. Pack with numpy.packbits(values, axis=1, bitorder='little')."
+                f"{result.shape}. Pack with numpy.packbits(values, axis=1, bitorder='little')."
             )
-        if found.dtype == np.uint8:
-            packed = found if is_read_only(found) and found.flags.c_contiguous else np.array(found, order="C")
+        if result.dtype == np.uint8:
+            packed = result if is_read_only(result) and result.flags.c_contiguous else np.array(result, order="C")
         else:
-            packed = validate.integers("bits", found, 0, 255).astype(np.uint8)
+            packed = validate.integers("bits", result, 0, 255).astype(np.uint8)
         if count % 8 and (late := np.flatnonzero(packed[:, -1] >> (count % 8))).size:
             raise DomainError(
                 f"bits must be 0 beyond the last of {count} attributes; got {int(packed[late[0], -1])} as last byte of "
                 f"row {int(late[0])} ({late.size} of {len(packed)} rows). Pack with bitorder='little'."
             )
-        return cls._of_checked(packed, count, _names("people", people, len(packed)),
-                               _names("attributes", attributes, count))  # fmt: skip
+        return cls._of_checked(
+            packed, count, _names("people", people, len(packed)), _names("attributes", attributes, count)
+        )
 
     @classmethod
     def _of_checked(
@@ -163,7 +165,7 @@ class Panel(ValueObject):
         import hashlib  # slow to load, and rarely needed
 
         state = hashlib.blake2b(self.packed.reshape(-1).data, digest_size=8)
-        names = (None if one is None else tuple(one.tolist()) for one in (self.people, self.attributes))
+        names = (None if side is None else tuple(side.tolist()) for side in (self.people, self.attributes))
         return hash((state.digest(), self.n_attributes, *names))
 
     @property
@@ -283,17 +285,17 @@ class Panel(ValueObject):
         same_rows : bool, default False
             Whether identical rows are allowed: with few attributes different people have them by chance.
         """
-        found = self.overlap(references)
-        if found.people:
+        result = self.overlap(references)
+        if result.people:
             raise DomainError(
-                f"references must be other people than those of the panel; got {found.people[0]!r} in both "
-                f"({len(found.people)} of {references.n_people} references). Leave them out of the references."
+                f"references must be other people than those of the panel; got {result.people[0]!r} in both "
+                f"({len(result.people)} of {references.n_people} references). Leave them out of the references."
             )
-        if len(found.rows) and not validate.flag("same_rows", same_rows):
-            k, i = found.rows[0].tolist()
+        if len(result.rows) and not validate.flag("same_rows", same_rows):
+            k, i = result.rows[0].tolist()
             raise DomainError(
                 f"references must be other people than those of the panel; got identical rows, of person "
-                f"{self.person(k)!r} and of reference {references.person(i)!r} ({len(found.rows)} of {self.n_people} "
+                f"{self.person(k)!r} and of reference {references.person(i)!r} ({len(result.rows)} of {self.n_people} "
                 "people). Leave them out, or pass same_rows=True if they are alike by chance."
             )
 
@@ -395,9 +397,7 @@ class Panel(ValueObject):
             k, r = task
             if not np.isfinite(columns[:, r]).all():
                 validate.real("x", weights, "finite numbers", np.isfinite)
-            _bit_matrix.add_products(
-                self.packed, self.n_attributes, columns, out, k.start, k.stop, r.start, r.stop
-            )
+            _bit_matrix.add_products(self.packed, self.n_attributes, columns, out, k.start, k.stop, r.start, r.stop)
 
         lookups = self.packed.size * columns.shape[1] / 4
         _run(block, tasks, lookups, n_jobs)
@@ -439,15 +439,15 @@ class Panel(ValueObject):
 
 def membership_array(name: str, value: Any, n_people: int) -> NDArray[np.bool_]:
     """Booleans of shape (..., K) of an argument that says who is a member."""
-    found = validate.array(name, value)
-    if found.ndim == 0 or found.shape[-1] != n_people:
+    result = validate.array(name, value)
+    if result.ndim == 0 or result.shape[-1] != n_people:
         raise ShapeError(
-            f"{name} must have one entry a person, here {n_people}; got shape {found.shape}. The last axis is that of "
+            f"{name} must have one entry a person, here {n_people}; got shape {result.shape}. The last axis is that of "
             "the people."
         )
-    if found.dtype != np.bool_:
-        found = validate.integers(name, found, 0, 1, constraint="0 or 1, or True or False").astype(np.bool_)
-    return np.asarray(found)
+    if result.dtype != np.bool_:
+        result = validate.integers(name, result, 0, 1, constraint="0 or 1, or True or False").astype(np.bool_)
+    return np.asarray(result)
 
 
 def member_frequencies(panel: Panel, membership: NDArray[np.bool_]) -> FloatArray:
@@ -487,60 +487,62 @@ def _names(name: str, value: Any, count: int) -> StringArray | None:
     """Names of people or attributes as an array of text."""
     if value is None:
         return None
-    given = value if isinstance(value, np.ndarray) and value.dtype.kind == "U" and value.ndim == 1 else np.array(
-        [str(one) for one in validate.sequence(name, value, "names")], dtype=np.str_
+    values = (
+        value
+        if isinstance(value, np.ndarray) and value.dtype.kind == "U" and value.ndim == 1
+        else np.array([str(item) for item in validate.sequence(name, value, "names")], dtype=np.str_)
     )
-    if given.size != count:
-        raise ShapeError(f"{name} must be {count} names, one for each; got {given.size}. Leave them out if unknown.")
+    if values.size != count:
+        raise ShapeError(f"{name} must be {count} names, one for each; got {values.size}. Leave them out if unknown.")
     if name == "people":
-        ordered = np.sort(given)
+        ordered = np.sort(values)
         twice = ordered[1:][ordered[1:] == ordered[:-1]]
         if twice.size:
             raise DomainError(
                 f"people must have different names; got {str(twice[0])!r} more than once ({twice.size} repeats among "
                 f"{count} people). Leave out the copies of a person."
             )
-    return given if is_read_only(given) else given.copy()
+    return values if is_read_only(values) else values.copy()
 
 
 def _positions(name: str, chosen: Any, names: StringArray | None, count: int) -> IndexArray:
     """Positions of people or attributes that are given as numbers, a mask, names or a slice."""
     if isinstance(chosen, slice):
-        found = np.arange(count)[chosen]
+        result = np.arange(count)[chosen]
     else:
-        given = validate.array(name, chosen)
-        if given.ndim != 1:
-            raise ShapeError(f"{name} must be a flat sequence; got shape {given.shape}. Put a single one in a list.")
-        if given.dtype.kind == "U":
+        values = validate.array(name, chosen)
+        if values.ndim != 1:
+            raise ShapeError(f"{name} must be a flat sequence; got shape {values.shape}. Put a single one in a list.")
+        if values.dtype.kind == "U":
             if names is None:
                 raise DomainError(
-                    f"{name} must be numbers, as the panel has no names of its {name}; got {str(given[0])!r}. Pass "
+                    f"{name} must be numbers, as the panel has no names of its {name}; got {str(values[0])!r}. Pass "
                     "positions, or name them when the panel is made."
                 )
-            order = np.argsort(names, kind="stable")
-            place = np.minimum(np.searchsorted(names, given, sorter=order), count - 1)
-            found = order[place]
-            absent = given[names[found] != given]
-            if absent.size:
+            indices: dict[str, list[int]] = {}
+            for position, label in enumerate(names.tolist()):
+                indices.setdefault(label, []).append(position)
+            absent = [label for label in values.tolist() if label not in indices]
+            if absent:
                 raise DomainError(
-                    f"{name} must be names of the panel; got {str(absent[0])!r} ({absent.size} of {given.size} are "
+                    f"{name} must be names of the panel; got {absent[0]!r} ({len(absent)} of {values.size} are "
                     "unknown). Compare with those of the panel."
                 )
-            after = order[np.minimum(place + 1, count - 1)]
-            double = given[(names[after] == given) & (place + 1 < count)]
-            if double.size:
+            double = [label for label in values.tolist() if len(indices[label]) > 1]
+            if double:
                 raise DomainError(
-                    f"{name} must be names that stand for one each; got {str(double[0])!r}, which several {name} of "
+                    f"{name} must be names that stand for one each; got {double[0]!r}, which several {name} of "
                     "the panel have. Pass positions."
                 )
-        elif given.dtype == np.bool_:
-            if given.size != count:
-                raise ShapeError(f"{name} must be a mask of {count} entries; got {given.size}. One for each.")
-            found = np.flatnonzero(given)
+            result = np.array([indices[label][0] for label in values.tolist()])
+        elif values.dtype == np.bool_:
+            if values.size != count:
+                raise ShapeError(f"{name} must be a mask of {count} entries; got {values.size}. One for each.")
+            result = np.flatnonzero(values)
         else:
-            found = validate.integers(name, given, 0, count - 1)
-    if found.size == 0:
+            result = validate.integers(name, values, 0, count - 1)
+    if result.size == 0:
         raise DomainError(f"{name} must be at least one; got an empty choice. Leave the argument out for all.")
-    if np.unique(found).size != found.size:
-        raise DomainError(f"{name} must be different ones; got a repeated one among {found.size}. Name each once.")
-    return np.asarray(found, dtype=np.intp)
+    if np.unique(result).size != result.size:
+        raise DomainError(f"{name} must be different ones; got a repeated one among {result.size}. Name each once.")
+    return np.asarray(result, dtype=np.intp)

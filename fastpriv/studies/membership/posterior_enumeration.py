@@ -118,7 +118,7 @@ def enumerate_subsets(
     order = np.arange(padded)
     pooled, low = _pooled(terms), _low(padded, terms)
     built = [_built(term, order, padded, low) for term in pooled]
-    reference = math.fsum(one.expected for one in built)
+    reference = math.fsum(entry.expected for entry in built)
     tau = 1.01 * (prior_error + weights_error + math.fsum(one.error for one in built))
     sweep = _sweep(built, low, odds, weights, reference, covariance, n_jobs)
     if sweep.most < _IMPOSSIBLE:
@@ -137,18 +137,20 @@ def enumerate_subsets(
         sides = np.where(sweep.far[:, None, None], other.sides[np.argsort(order)], sides)
     sides = sides[:people]
     # what is relative to terms, none of which exceeds reference and exponent less the prior
-    relative = 1.01 * max(one.relative for one in built)
+    relative = 1.01 * max(item.relative for item in built)
     prior_size = float(np.sum(np.abs(log_odds)))
     prior_size += float(np.max(np.abs(weights), where=weights > _IMPOSSIBLE, initial=0.0))
-    tau += relative * (abs(reference) + prior_size + math.fsum(one.most for one in built) + people * LOG_2 + 1.0)
+    tau += relative * (
+        abs(reference) + prior_size + math.fsum(element.most for element in built) + people * LOG_2 + 1.0
+    )
     relative += _EXPONENT_ROUNDINGS * UNIT_ROUNDOFF
     roundings = UNIT_ROUNDOFF * (_SUM_ROUNDINGS + _TERM_ROUNDINGS * (people * LOG_2 + 1.0))
     side_error = tau + relative * np.abs(sides[..., 0]) + roundings
     never = sides[..., 0] < _IMPOSSIBLE
     logs = np.where(never, -np.inf, sides[..., 0] + special.log(np.where(never, 1.0, sides[..., 1])))
-    found = logs[:, 1] - logs[:, 0]
+    result = logs[:, 1] - logs[:, 0]
     with np.errstate(invalid="ignore"):
-        error = 1.01 * side_error.sum(axis=1) + 4 * UNIT_ROUNDOFF * (np.abs(found) + np.abs(logs).sum(axis=1))
+        error = 1.01 * side_error.sum(axis=1) + 4 * UNIT_ROUNDOFF * (np.abs(result) + np.abs(logs).sum(axis=1))
     error = np.where(never.any(axis=1), 0.0, error)
     log_mass = float(special.log(sweep.mass))
     mean = -sweep.moment / sweep.mass
@@ -167,14 +169,14 @@ def enumerate_subsets(
     mode = (sweep.mode >> np.arange(people)) & 1 == 1
     pairs, pairs_error = None, 0.0
     if sweep.covariance is not None:
-        chance = 1.0 / (1.0 + special.exp(-np.clip(found, -745.0, 745.0)))
+        chance = 1.0 / (1.0 + special.exp(-np.clip(result, -745.0, 745.0)))
         joint = sweep.covariance[:people, :people].copy()
         np.fill_diagonal(joint, chance)
         pairs = joint - np.outer(chance, chance)
         relative = 2.02 * (at_most + roundings) + 2000 * UNIT_ROUNDOFF
         pairs_error = min(1.0, 3.0 * (relative + float(np.max(error))))
     return Enumeration(
-        found, error, evidence, evidence_error, min(entropy, most), entropy_error, mode, pairs, pairs_error
+        result, error, evidence, evidence_error, min(entropy, most), entropy_error, mode, pairs, pairs_error
     )
 
 
@@ -209,7 +211,7 @@ def _normalised(size_weights: FloatArray, terms: Sequence[LikelihoodTerm]) -> tu
 def _pooled(terms: Sequence[LikelihoodTerm]) -> list[tuple[LikelihoodTerm, ...]]:
     """Gaussian terms with one scale for all sizes are one quadratic form; every other term is its own."""
     together = tuple(term for term in terms if term.kind == "gaussian" and np.all(term.scale == term.scale[0]))
-    groups: list[tuple[LikelihoodTerm, ...]] = [(term,) for term in terms if not any(term is one for one in together)]
+    groups: list[tuple[LikelihoodTerm, ...]] = [(term,) for term in terms if not any(term is item for item in together)]
     return [together, *groups] if together else groups
 
 
@@ -242,28 +244,30 @@ def _quadratic(group: tuple[LikelihoodTerm, ...], scale: FloatArray, order: Any,
     for term in group:
         people = np.zeros((padded, term.released.size))
         people[: term.attributes.shape[0]] = term.attributes
-        one = _inner_products(people[order], term.released)
+        item = _inner_products(people[order], term.released)
         weight, size = (1.0, 0.0), term.released.size * (float(np.max(np.abs(term.released))) + 1.0) ** 2
         if several:
             numerator, denominator = _squared(float(term.scale[0]))
             weight = _two_doubles(denominator, numerator)
-            one = _product(one, weight)
+            item = _product(item, weight)
         error += size * term.released.size * 2.0**-98 * max(weight[0], 1.0 if not several else weight[0])
-        high1, high2 = _sum((high1, high2), one)
+        high1, high2 = _sum((high1, high2), item)
     total = float(np.sum(np.abs(high1))) * (1 + 1e-12) + 1e-290
     grid = 2.0 ** (math.frexp(total)[1] - 51)
     first = np.rint(high1 / grid) * grid
-    rest = (high1 - first) + high2
+    remainder = (high1 - first) + high2
     n = np.arange(1, padded + 1)
     squares = [(1, 1) if several else _squared(s) for s in scale]
     factor = _factor([(-d, 2 * int(k) * int(k) * a) for k, (a, d) in zip(n, squares, strict=True)])
     bits = _bits(low)
-    tables = [_matrix_product.matrix_vector(_matrix_product.product(bits, part[:low, :low].T) * bits, np.ones(low))
-              for part in (first, rest)]  # fmt: skip
+    tables = [
+        _matrix_product.matrix_vector(_matrix_product.product(bits, part[:low, :low].T) * bits, np.ones(low))
+        for part in (first, remainder)
+    ]
     highs = np.arange(low, padded)
-    diagonals = first[highs, highs][:, None], rest[highs, highs][:, None]
-    vectors = np.concatenate([first[low:], diagonals[0], rest[low:], diagonals[1]], axis=1)
-    rounding = (2 * padded + 10) * UNIT_ROUNDOFF * 2 * float(np.sum(np.abs(rest))) + padded**2 * error
+    diagonals = first[highs, highs][:, None], remainder[highs, highs][:, None]
+    vectors = np.concatenate([first[low:], diagonals[0], remainder[low:], diagonals[1]], axis=1)
+    rounding = (2 * padded + 10) * UNIT_ROUNDOFF * 2 * float(np.sum(np.abs(remainder))) + padded**2 * error
     largest = float(np.max(np.abs(factor[0])))
     arrays = {"kind": "quadratic", "vectors": np.ascontiguousarray(vectors), "low": np.stack(tables),
               "factor": _by_size(factor, low, padded)}  # fmt: skip
@@ -275,18 +279,20 @@ def _inner_products(people: FloatArray, released: FloatArray) -> _Pair:
     m = released.size
     grid = 2.0 ** (math.frexp(m * (float(np.max(np.abs(released), initial=0.0)) + 1e-280))[1] - 52)
     first = np.rint(released / grid) * grid
-    rest = released - first
+    remainder = released - first
     shared = _matrix_product.product(people, people)
-    sums = _sum((_matrix_product.matrix_vector(people, first), 0.0), (_matrix_product.matrix_vector(people, rest), 0.0))
+    sums = _sum(
+        (_matrix_product.matrix_vector(people, first), 0.0), (_matrix_product.matrix_vector(people, remainder), 0.0)
+    )
     halves = _upper(released)
     lower = released - halves
     squares = [*(halves * halves).tolist(), *(2 * halves * lower).tolist(), *(lower * lower).tolist()]
     norm = math.fsum(squares)
     norm_rest = math.fsum([*squares, -norm])
     minus = (-sums[0], -sums[1])
-    found = _sum((shared, np.zeros_like(shared)), (np.full_like(shared, norm), np.full_like(shared, norm_rest)))
-    found = _sum(found, (minus[0][:, None], minus[1][:, None]))
-    return _sum(found, (minus[0][None, :], minus[1][None, :]))
+    result = _sum((shared, np.zeros_like(shared)), (np.full_like(shared, norm), np.full_like(shared, norm_rest)))
+    result = _sum(result, (minus[0][:, None], minus[1][:, None]))
+    return _sum(result, (minus[0][None, :], minus[1][None, :]))
 
 
 def _distances(term: LikelihoodTerm, people: FloatArray, scale: FloatArray, low: int) -> _Built:
@@ -299,7 +305,7 @@ def _distances(term: LikelihoodTerm, people: FloatArray, scale: FloatArray, low:
     largest = float(np.max(np.abs(term.released), initial=0.0)) + 1.0
     grid = 2.0 ** (math.frexp(m * padded * largest)[1] - 52)
     first = np.rint(term.released / grid) * grid
-    rest = term.released - first
+    remainder = term.released - first
     vectors = first - people
     tables = np.zeros((1, m))
     for k in range(low):
@@ -313,15 +319,17 @@ def _distances(term: LikelihoodTerm, people: FloatArray, scale: FloatArray, low:
     else:
         ratios = [float(s).as_integer_ratio() for s in scale]
         factor = _factor([(-d, int(k) * a) for k, (a, d) in zip(n, ratios, strict=True)])
-        lost = padded * float(np.sum(np.abs(rest))) * (m + 2.0) * UNIT_ROUNDOFF
+        lost = padded * float(np.sum(np.abs(remainder))) * (m + 2.0) * UNIT_ROUNDOFF
         steepest = float(np.max(np.abs(factor[0])))
         expected = -float(m)
         error = lost * steepest
     arrays = {
-        "kind": kind, "vectors": np.ascontiguousarray(vectors[low:]), "rest": rest,
+        "kind": kind,
+        "vectors": np.ascontiguousarray(vectors[low:]),
+        "rest": remainder,
         "low": np.ascontiguousarray(tables.reshape(-1, 8, m).transpose(0, 2, 1)),
         "factor": _by_size(factor, low, padded),
-    }  # fmt: skip
+    }
     return _Built(arrays, 1.01 * error, expected, UNIT_ROUNDOFF if kind == "maximum" else 0.0)
 
 
@@ -372,7 +380,7 @@ def _sweep(
     prior = _by_size(np.stack([weights1, weights2]), low, people) + np.stack(sums)[:, None]
     model = _membership_posterior.Model(
         low, high, np.ascontiguousarray(prior), np.ascontiguousarray(np.stack([odds1[low:], odds2[low:]])),
-        _sizes(low), reference, [one.arrays for one in built],
+        _sizes(low), reference, [item.arrays for item in built],
     )  # fmt: skip
     rows = 2**high
     each = sum(one.arrays["vectors"].shape[1] if one.arrays["kind"] != "quadratic" else 8 for one in built) + 8
@@ -390,10 +398,10 @@ def _sweep(
     most, total, moments = _membership_posterior.total(top, mass, moment)
     mode = next(int(one[4]) for _, one in parts if one[3] == most)
     column_top = max(one[1] for _, one in parts)
-    factors = [float(special.exp(one[1] - column_top)) for _, one in parts]
+    factors = [float(special.exp(entry[1] - column_top)) for _, entry in parts]
     columns, lost = np.zeros(2**low), np.zeros(2**low)
-    for (_, one), factor in zip(parts, factors, strict=True):
-        columns, lost = _sum((columns, lost), (one[0] * factor, 0.0))
+    for (_, element), factor in zip(parts, factors, strict=True):
+        columns, lost = _sum((columns, lost), (element[0] * factor, 0.0))
     sides = np.empty((people, 2, 2))
     sides[:low, :, 0] = column_top
     far = np.zeros(people, dtype=bool)
@@ -405,8 +413,8 @@ def _sweep(
     pairs = None
     if covariance:
         mixed = np.zeros((high, low))
-        for (_, one), factor in zip(parts, factors, strict=True):
-            mixed += one[2] * factor
+        for (_, element), factor in zip(parts, factors, strict=True):
+            mixed += element[2] * factor
         scaled = mass * special.exp(np.maximum(top - most, -745.0)) * (top - most > -745.0)
         pairs = np.empty((people, people))
         pairs[low:, low:] = _pair_masses(scaled, high) / total

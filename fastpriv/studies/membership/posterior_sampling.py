@@ -34,8 +34,9 @@ from ...sampling.statistics.chain_convergence import (
     split_r_hat,
     split_r_hat_of_means,
     wilson_interval,
-)  # fmt: skip
+)
 from .likelihood_terms import LikelihoodTerm, terms_of
+from .linear_estimate import linear_estimates
 from .noises import GaussianNoise, LInfinityNoise, NoNoise
 from .panels import ByteArray
 from .priors import FixedSizeMembership
@@ -43,8 +44,8 @@ from .releases import FrequencyRelease
 
 __all__ = ["Chains", "SampledPosterior", "sample_posterior"]
 
-BLOCKS = 64  # of the sweeps of one call: enough to tell their spread within a tenth
-WARM_UP = 0.25  # the part of a chain that is dropped
+_BLOCKS = 64  # of the sweeps of one call: enough to tell their spread within a tenth
+_WARM_UP = 0.25  # the part of a chain that is dropped
 _ROUNDS = 8  # of a call, between two of which progress is told and an interruption keeps what is done
 _TEMPERATURE_RATIO = 0.5  # between neighbouring inverse temperatures
 _SAME_ESTIMATE = 1e9  # linear estimates that agree in nine digits are equal, on any processor
@@ -77,11 +78,11 @@ class SampledPosterior(NamedTuple):
 
 
 def sample_posterior(
-    parts: Sequence[FrequencyRelease], arrays: Sequence[FloatArray], estimates: FloatArray, *, sweeps: int,
-    chains: int, temperatures: int, confidence: float, rng: Any, resume: Sequence[Chains] | None,
-    n_jobs: int | None, progress: Progress, result: Callable[[list[SampledPosterior]], Any],
+    parts: Sequence[FrequencyRelease], arrays: Sequence[FloatArray], *, sweeps: int, chains: int, temperatures: int,
+    confidence: float, rng: Any, resume: Sequence[Chains] | None, n_jobs: int | None, progress: Progress,
+    result: Callable[[list[SampledPosterior]], Any],
 ) -> list[SampledPosterior]:  # fmt: skip
-    """Run the chains of all releases, of which ``estimates`` (count, K) are linear estimates.
+    """Run the chains of all releases.
 
     An interruption carries ``result`` of the rounds that were done.
     """
@@ -102,8 +103,8 @@ def sample_posterior(
     grams = [part.panel.gram() if whole else None for part, whole in zip(parts, gaussian, strict=True)]
     models = [_model(parts, [array[i] for array in arrays], grams, temperatures) for i in range(count)]
     if resume is None:
-        block = max(1, sweeps // BLOCKS)
-        starts = _starts(parts[0], estimates, chains, temperatures, root)
+        block = max(1, sweeps // _BLOCKS)
+        starts = _starts(parts[0], linear_estimates(parts, arrays), chains, temperatures, root)
         done = [_empty(start, block) for start in starts]
     else:
         done = list(resume)
@@ -121,29 +122,29 @@ def sample_posterior(
                 release, chain = pair
                 return _advanced(models[release], done[release], chain, number, root, release)
 
-            found = []
-            for one in parallel.ordered_map(advanced, pairs, n_jobs=n_jobs, shared=True):
-                found.append(one)
+            answer = []
+            for item in parallel.ordered_map(advanced, pairs, n_jobs=n_jobs, shared=True):
+                answer.append(item)
                 reported += 1
                 report(reported)
-            done = [_appended(done[i], found[i * chains : (i + 1) * chains]) for i in range(count)]
+            done = [_appended(done[i], answer[i * chains : (i + 1) * chains]) for i in range(count)]
     except KeyboardInterrupt:
         if not done[0].probability.shape[1]:
             raise
-        kept = result([_summary(one, confidence) for one in done])
-        raise interruption(kept, "interrupted while sampling", ", and continues with resume=") from None
+        selected = result([_summary(entry, confidence) for entry in done])
+        raise interruption(selected, "interrupted while sampling", ", and continues with resume=") from None
     finally:
         close()
-    return [_summary(one, confidence) for one in done]
+    return [_summary(element, confidence) for element in done]
 
 
 def covariance(chains: Chains) -> tuple[FloatArray, FloatArray]:
     """Cov(b_k, b_l | r) of the sweeps that are kept, and its standard errors by the spread of chains."""
-    kept = chains.states[:, _warm_up(chains.states.shape[1]) :]
+    selected = chains.states[:, _warm_up(chains.states.shape[1]) :]
     people = chains.mode.size
     each = []
-    for one in kept:
-        b = np.unpackbits(one.reshape(-1, one.shape[-1]), axis=1, count=people).astype(np.float64)
+    for item in selected:
+        b = np.unpackbits(item.reshape(-1, item.shape[-1]), axis=1, count=people).astype(np.float64)
         each.append(_matrix_product.product(b.T, b.T) / len(b))
     joint = np.mean(each, axis=0)
     chance = np.diag(joint)
@@ -184,18 +185,20 @@ def _term(term: LikelihoodTerm, gram: Any) -> dict[str, Any]:
         shift = np.rint(mean - 0.5 * mean.mean()).astype(np.int64)
         linear = 0.5 * float(np.sum(term.released**2)) - _matrix_product.matrix_vector(term.attributes, term.released)
         return {
-            "kind": "quadratic", "shared": np.ascontiguousarray(shared - shift[:, None] - shift, dtype=np.int32),
-            "linear": linear + shift, "factor": np.concatenate([[0.0], -0.5 / (n * term.scale) ** 2]),
-        }  # fmt: skip
-    found: dict[str, Any] = {"people": np.ascontiguousarray(term.attributes, dtype=np.uint8)}
+            "kind": "quadratic",
+            "shared": np.ascontiguousarray(shared - shift[:, None] - shift, dtype=np.int32),
+            "linear": linear + shift,
+            "factor": np.concatenate([[0.0], -0.5 / (n * term.scale) ** 2]),
+        }
+    result: dict[str, Any] = {"people": np.ascontiguousarray(term.attributes, dtype=np.uint8)}
     if term.kind == "censored":
         counts = np.arange(people + 1)
         table = np.zeros((people + 1, people + 1))
         table[1:] = special.log_ndtr(-np.minimum(counts / n[:, None], 1.0) / term.scale[:, None])
-        return found | {"kind": "censored", "table": table}
+        return result | {"kind": "censored", "table": table}
     kind = {"laplace": "absolute", "linfinity": "maximum"}[term.kind]
     factor = np.concatenate([[0.0], -1.0 / (n * term.scale)])
-    return found | {"kind": kind, "released": np.ascontiguousarray(term.released), "factor": factor}
+    return result | {"kind": kind, "released": np.ascontiguousarray(term.released), "factor": factor}
 
 
 def _starts(
@@ -211,21 +214,21 @@ def _starts(
         words = random_streams.stream_words(root, (release, chains, 1), 4)
         drawn = prior.draw(chains, people, np.random.default_rng(words.tolist())).astype(np.uint8)
         order = np.argsort(-estimate, kind="stable")
-        found = drawn.copy()
+        result = drawn.copy()
         if isinstance(prior, FixedSizeMembership):
             for chain, chosen in ((0, order[: prior.n0]), (2, order[people - prior.n0 :])):
                 if chain < chains:
-                    found[chain] = 0
-                    found[chain, chosen] = 1
+                    result[chain] = 0
+                    result[chain, chosen] = 1
         else:
-            found[0] = estimate > 0.5 * _SAME_ESTIMATE
-            found[0, order[0]] = 1
+            result[0] = estimate > 0.5 * _SAME_ESTIMATE
+            result[0, order[0]] = 1
             if chains > 2:
-                found[2] = 1
+                result[2] = 1
             if chains > 3:
-                found[3] = 0
-                found[3, order[0]] = 1
-        starts.append(np.repeat(found[:, None], temperatures, axis=1))
+                result[3] = 0
+                result[3, order[0]] = 1
+        starts.append(np.repeat(result[:, None], temperatures, axis=1))
     return starts
 
 
@@ -259,16 +262,16 @@ def _advanced(model: Any, chains: Chains, chain: int, blocks: int, root: Any, re
 
 def _appended(chains: Chains, found: Sequence[Any]) -> Chains:
     def joined(field: int) -> Any:
-        return np.concatenate([chains[field], np.array([one[field] for one in found])], axis=1)
+        return np.concatenate([chains[field], np.array([item[field] for item in found])], axis=1)
 
-    best = max(found, key=lambda one: float(one[6]))
-    last = np.array([one[4] for one in found])
+    best = max(found, key=lambda entry: float(entry[6]))
+    last = np.array([element[4] for element in found])
     return Chains(joined(0), joined(1), joined(2), joined(3), last, best[5], best[6])
 
 
 def _warm_up(blocks: int) -> int:
     """Blocks that are dropped."""
-    return int(WARM_UP * blocks)
+    return int(_WARM_UP * blocks)
 
 
 def _summary(chains: Chains, confidence: float) -> SampledPosterior:
@@ -282,11 +285,13 @@ def _summary(chains: Chains, confidence: float) -> SampledPosterior:
     frequency = chains.frequency[:, first:]
     number, blocks, _people = frequency.shape
     block = chains.states.shape[2]
-    ones, zeros = (one.mean(axis=(0, 1)) for one in (with_member, without))
+    items, zeros = (side.mean(axis=(0, 1)) for side in (with_member, without))
     total = number * blocks * block
-    chance = ones / (ones + zeros)
-    if np.any(ones == 0.0) or np.any(zeros == 0.0):  # exchanges count whole sweeps: half a sweep for none
-        ones, zeros = (np.where((ones == 0.0) | (zeros == 0.0), one + 0.5 / total, one) for one in (ones, zeros))
+    chance = items / (items + zeros)
+    if np.any(items == 0.0) or np.any(zeros == 0.0):  # exchanges count whole sweeps: half a sweep for none
+        items, zeros = (
+            np.where((items == 0.0) | (zeros == 0.0), element + 0.5 / total, element) for element in (items, zeros)
+        )
     r_hat = split_r_hat_of_means(half_means(frequency))
     density_r_hat = float(split_r_hat(normal_scores(chains.log_density[:, first:].reshape(number, -1))))
     effective = effective_samples(with_member, chance, total)
@@ -296,13 +301,14 @@ def _summary(chains: Chains, confidence: float) -> SampledPosterior:
     lower, upper = wilson_interval(chance, effective, confidence)
     if not mixed:
         each = [
-            wilson_interval(mean, effective_samples(one, mean, blocks * block), confidence)
-            for one in np.split(with_member, number) for mean in [one[0].mean(axis=0)]
+            wilson_interval(mean, effective_samples(entry, mean, blocks * block), confidence)
+            for entry in np.split(with_member, number)
+            for mean in [entry[0].mean(axis=0)]
         ]
         apart = ~(r_hat <= R_HAT_LIMIT)
-        lower = np.where(apart, np.minimum(lower, np.min([one[0] for one in each], axis=0)), lower)
+        lower = np.where(apart, np.minimum(lower, np.min([item[0] for item in each], axis=0)), lower)
         upper = np.where(apart, np.maximum(upper, np.max([one[1] for one in each], axis=0)), upper)
-    log_odds = np.asarray(special.log(ones) - special.log(zeros))
+    log_odds = np.asarray(special.log(items) - special.log(zeros))
     return SampledPosterior(
         chance, log_odds, np.minimum(lower, chance), np.maximum(upper, chance), r_hat, density_r_hat, of_members,
         mixed, chains,

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...base import random_streams, validate
+from ...base.binomial import log_binomial_coefficients
 from ...base.errors import DomainError, ShapeError
 from ...base.estimate import Estimate, exact
 from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
 from ...base.random_streams import RNGLike
 from ...base.values import ValueObject
-from ...mechanisms.binomial import log_binomial_coefficients
 from .panels import membership_array
 
 __all__ = ["BernoulliMembership", "FixedSizeMembership", "MembershipPrior", "PriorTerms", "all_memberships", "prior_of"]
@@ -103,13 +103,13 @@ class BernoulliMembership(MembershipPrior):
     q: float | FloatArray
 
     def __init__(self, q: ArrayLike) -> None:
-        found = validate.real(
+        result = validate.real(
             "q", q, "strictly between 0 and 1", lambda x: (x > 0) & (x < 1),
             remedy="A prior without members says nothing; leave people whose membership is known out of the panel.",
         )  # fmt: skip
-        if found.ndim > 1 or found.size == 0:
-            raise ShapeError(f"q must be one number or one a person; got shape {found.shape}. Pass a flat sequence.")
-        self._set(q=float(found) if found.ndim == 0 else found)
+        if result.ndim > 1 or result.size == 0:
+            raise ShapeError(f"q must be one number or one a person; got shape {result.shape}. Pass a flat sequence.")
+        self._set(q=float(result) if result.ndim == 0 else result)
 
     def _probabilities(self, n_people: int) -> FloatArray:
         count = validate.count("n_people", n_people, 1, _MOST_PEOPLE)

@@ -220,10 +220,10 @@ class FrequencyRelease(ValueObject):
             For a release that is not finite, or outside of [0, 1] where the model clips; for noise of a generator,
             whose likelihood is not known.
         """
-        found = self.checked_release(released)
+        result = self.checked_release(released)
         frequencies, sizes = self._frequencies_and_sizes(b)
-        validate.broadcastable("released", found, "b", frequencies)
-        return self.noise.log_likelihood(found, frequencies, sizes, self.clip)
+        validate.broadcastable("released", result, "b", frequencies)
+        return self.noise.log_likelihood(result, frequencies, sizes, self.clip)
 
     def checked_release(self, released: ArrayLike, name: str = "released") -> FloatArray:
         """The array of releases, shape (..., m), after a check of numbers and shape.
@@ -236,13 +236,13 @@ class FrequencyRelease(ValueObject):
         """
         constraint = "between 0 and 1, as the model clips" if self.clip else "finite numbers"
         valid = (lambda r: (r >= 0) & (r <= 1)) if self.clip else np.isfinite
-        found = validate.real(name, released, constraint, valid)
-        if found.ndim == 0 or found.shape[-1] != self.n_attributes:
+        result = validate.real(name, released, constraint, valid)
+        if result.ndim == 0 or result.shape[-1] != self.n_attributes:
             raise ShapeError(
-                f"{name} must have one entry an attribute, here {self.n_attributes}; got shape {found.shape}. The last "
-                "axis is that of the attributes."
+                f"{name} must have one entry an attribute, here {self.n_attributes}; got shape {result.shape}. The "
+                "last axis is that of the attributes."
             )
-        return found
+        return result
 
     def epsilon(self, delta: float = 0.0) -> Estimate:
         """Differential privacy of the membership: the least epsilon that is proved for all panels of this size.
@@ -319,21 +319,23 @@ class CombinedReleases(ValueObject):
     releases: tuple[FrequencyRelease, ...]
 
     def __init__(self, releases: Sequence[FrequencyRelease]) -> None:
-        found = validate.sequence("releases", releases, "FrequencyRelease objects")
-        if not found:
+        result = validate.sequence("releases", releases, "FrequencyRelease objects")
+        if not result:
             raise DomainError("releases must have at least one FrequencyRelease; got none. Put a single one in a list.")
-        for i, one in enumerate(found):
-            validate.instance(f"releases[{i}]", one, FrequencyRelease)
-            first = found[0]
-            same_names = first.panel.people is None or one.panel.people is None or np.array_equal(
-                first.panel.people, one.panel.people
+        for i, item in enumerate(result):
+            validate.instance(f"releases[{i}]", item, FrequencyRelease)
+            first = result[0]
+            same_names = (
+                first.panel.people is None
+                or item.panel.people is None
+                or np.array_equal(first.panel.people, item.panel.people)
             )
-            if one.n_people != first.n_people or one.prior != first.prior or not same_names:
+            if item.n_people != first.n_people or item.prior != first.prior or not same_names:
                 raise DomainError(
-                    f"releases must be of the same people under the same prior; got {one!r} at index {i} after "
+                    f"releases must be of the same people under the same prior; got {item!r} at index {i} after "
                     f"{first!r}. Select attributes, not people, for each release."
                 )
-        self._set(releases=found)
+        self._set(releases=result)
 
     @property
     def prior(self) -> MembershipPrior:
@@ -352,7 +354,7 @@ class CombinedReleases(ValueObject):
         """
         random = random_streams.generator(rng)
         membership = self.prior.draw(count, self.n_people, random)
-        return SimulatedReleases(membership, [one.release(membership, rng=random) for one in self.releases])
+        return SimulatedReleases(membership, [item.release(membership, rng=random) for item in self.releases])
 
     def log_likelihood(self, released: Sequence[ArrayLike], b: ArrayLike) -> FloatArray:
         """Sum of the log likelihoods of the releases.
@@ -365,7 +367,7 @@ class CombinedReleases(ValueObject):
             Memberships.
         """
         parts = self._one_for_each(released)
-        logs = [one.log_likelihood(part, b) for one, part in zip(self.releases, parts, strict=True)]
+        logs = [release.log_likelihood(part, b) for release, part in zip(self.releases, parts, strict=True)]
         return np.asarray(sum(logs[1:], start=logs[0]))
 
     def pooled(self, released: Sequence[ArrayLike]) -> tuple[FrequencyRelease, FloatArray]:
@@ -396,14 +398,14 @@ class CombinedReleases(ValueObject):
         (GaussianNoise(0.35355...), array([0.75, 0.25]))
         """
         pairs = zip(self.releases, self._one_for_each(released), strict=True)
-        parts = [one.checked_release(part) for one, part in pairs]
+        parts = [item.checked_release(part) for item, part in pairs]
         first, sigmas = self.releases[0], []
-        for one in self.releases:
-            sigma = one.noise.sigma if isinstance(one.noise, GaussianNoise) else None
-            if not isinstance(sigma, float) or one.clip or one.panel != first.panel:
+        for release in self.releases:
+            sigma = release.noise.sigma if isinstance(release.noise, GaussianNoise) else None
+            if not isinstance(sigma, float) or release.clip or release.panel != first.panel:
                 raise DomainError(
                     f"releases must all be Gaussian, of one sigma each, of the same attributes and without clipping; "
-                    f"got {one!r}. Use the releases together, as log_likelihood does."
+                    f"got {release!r}. Use the releases together, as log_likelihood does."
                 )
             sigmas.append(sigma)
         least = min(sigmas)

@@ -100,8 +100,8 @@ class LineModel(NamedTuple):
             return (low - reach, high + reach), []
         distances = [self.means / self.scales, (1.0 - self.means) / self.scales]
         if self.normal:
-            return (0.0, 1.0), [np.asarray(special.log_ndtr(-one)) for one in distances]
-        return (0.0, 1.0), [-one - math.log(2.0) for one in distances]
+            return (0.0, 1.0), [np.asarray(special.log_ndtr(-item)) for item in distances]
+        return (0.0, 1.0), [-distance - math.log(2.0) for distance in distances]
 
     def masses(self, left: FloatArray, right: FloatArray) -> FloatArray:
         """Probabilities of intervals without a mean inside where noise is Laplace, shape (N, G)."""
@@ -155,19 +155,19 @@ class _Disc(NamedTuple):
         return least >= 0.5, np.log(largest[:, 0]), size, k
 
 
-def entropy_integrals(model: LineModel) -> tuple[FloatArray, FloatArray, dict[str, int]]:
-    """The integral over classes and those of each type, shape (1 + T,), with absolute errors, and the cost."""
+def entropy_integrals(model: LineModel) -> tuple[FloatArray, FloatArray]:
+    """The integral over classes and those of each type, shape (1 + T,), with absolute errors."""
     interval, atoms = model.atoms()
     count = 1 + len(model.member)
     value, rounding = np.zeros(count), np.zeros(count)
     for logs in atoms:
-        one, error = _entropies(model, np.log(model.weights) + logs, 0.0 * logs)
-        value, rounding = value + one, rounding + error
+        item, error = _entropies(model, np.log(model.weights) + logs, 0.0 * logs)
+        value, rounding = value + item, rounding + error
     if len(model.weights) == 1 or interval[0] >= interval[1]:
-        return value, rounding + _SUM_ERROR * value, {"panels": 0}
+        return value, rounding + _SUM_ERROR * value
     base, base_rounding, tolerance = value, rounding, _ABSOLUTE
     for _ in range(_PASSES):
-        inner, error, inner_rounding, panels = _over_panels(model, interval, tolerance)
+        inner, error, inner_rounding = _over_panels(model, interval, tolerance)
         value, rounding = base + inner, base_rounding + inner_rounding
         positive = value[value > 0]
         if not positive.size or (error[value > 0] <= 1e-14 * positive).all():
@@ -175,13 +175,13 @@ def entropy_integrals(model: LineModel) -> tuple[FloatArray, FloatArray, dict[st
         if tolerance <= _LEAST_ABSOLUTE:
             break
         tolerance = max(float(positive.min()) * 1e-19, _LEAST_ABSOLUTE)
-    return value, error + rounding + _SUM_ERROR * value + _TAIL_ERROR, {"panels": panels}
+    return value, error + rounding + _SUM_ERROR * value + _TAIL_ERROR
 
 
 def _over_panels(
     model: LineModel, interval: tuple[float, float], tolerance: float
-) -> tuple[FloatArray, FloatArray, FloatArray, int]:
-    """Integrals, errors of quadrature and of rounding over the interval, and the number of panels."""
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Integrals, errors of quadrature and of rounding over the interval."""
     nodes, node_weights = np.polynomial.legendre.leggauss(_NODES)
     left, right = model.panels(interval)
     count = 1 + len(model.member)
@@ -193,8 +193,9 @@ def _over_panels(
         a, b = left[part], right[part]
         left, right = left[size:], right[size:]
         centre, half = 0.5 * (a + b), 0.5 * (b - a)
-        good, negligible, modulus, mass = _moduli(model, centre, half)
-        small = negligible * mass <= 1e-3 * tolerance
+        good, modulus, mass = _moduli(model, centre, half)
+        mass *= math.log(len(model.weights)) + 1.0  # a bound of the integrals over the panels
+        small = mass <= 1e-3 * tolerance
         last = (half <= 1e-15 * np.maximum(np.abs(centre), 1e-290)) | (done > _MAX_PANELS)
         evaluated = good & ~small
         numbers, roundings = np.zeros((2, a.size, count))
@@ -202,27 +203,24 @@ def _over_panels(
             offset = half[evaluated, None] * nodes
             logs = np.log(model.weights) + model.log_densities(centre[evaluated, None] + 0.0 * offset, offset)
             slope = np.abs(model.slopes(centre[evaluated])[0])[:, None, :]
-            found = _entropies(model, logs, np.broadcast_to(slope * (np.abs(model.means) + 0.0), logs.shape))
+            result = _entropies(model, logs, np.broadcast_to(slope * (np.abs(model.means) + 0.0), logs.shape))
             weighted = half[evaluated, None] * node_weights
-            numbers[evaluated], roundings[evaluated] = (np.einsum("nq,nqt->nt", weighted, one) for one in found)
+            numbers[evaluated], roundings[evaluated] = (np.einsum("nq,nqt->nt", weighted, entry) for entry in result)
         error = np.where(evaluated[:, None], _QUADRATURE_ERROR * half[:, None] * modulus, 0.0)
         accepted = evaluated & (error <= _RELATIVE * numbers + tolerance).all(axis=1)
-        rest = ~accepted & ~small & ~last
-        error = np.where(accepted[:, None], error, (negligible * mass)[:, None])
+        remainder = ~accepted & ~small & ~last
+        error = np.where(accepted[:, None], error, mass[:, None])
         numbers[~accepted] = roundings[~accepted] = 0.0
-        sums.append((numbers[~rest].sum(axis=0), error[~rest].sum(axis=0), roundings[~rest].sum(axis=0)))
-        left = np.concatenate([left, a[rest], centre[rest]])
-        right = np.concatenate([right, centre[rest], b[rest]])
-        done += int((~rest).sum())
-    totals = [np.array([math.fsum(column) for column in np.stack(one).T]) for one in zip(*sums, strict=True)]
-    return totals[0], totals[1], totals[2], done
+        sums.append((numbers[~remainder].sum(axis=0), error[~remainder].sum(axis=0), roundings[~remainder].sum(axis=0)))
+        left = np.concatenate([left, a[remainder], centre[remainder]])
+        right = np.concatenate([right, centre[remainder], b[remainder]])
+        done += int((~remainder).sum())
+    totals = [np.array([math.fsum(column) for column in np.stack(item).T]) for item in zip(*sums, strict=True)]
+    return totals[0], totals[1], totals[2]
 
 
-def _moduli(
-    model: LineModel, centre: FloatArray, half: FloatArray
-) -> tuple[BoolArray, FloatArray, FloatArray, FloatArray]:
-    """Whether all logs are analytic about panels; log of the number of classes; bounds of the integrands in the discs;
-    and of the masses of the panels."""
+def _moduli(model: LineModel, centre: FloatArray, half: FloatArray) -> tuple[BoolArray, FloatArray, FloatArray]:
+    """Whether all logs are analytic about panels; bounds of the integrands in the discs, and of their masses."""
     logs = np.log(model.weights) + model.log_densities(centre, 0.0 * centre)
     top = logs.max(axis=1)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
@@ -245,7 +243,7 @@ def _moduli(
         inner = _Disc(top, ratio, disc.slope, disc.curvature, half)
         mass = 2.0 * half * np.exp(top[:, None] + np.log(ratio) + inner.growth()).sum(axis=1)
         good &= np.isfinite(modulus).all(axis=1)
-    return good, np.full(centre.size, math.log(len(model.weights)) + 1.0), np.nan_to_num(modulus, nan=np.inf), mass
+    return good, np.nan_to_num(modulus, nan=np.inf), mass
 
 
 def _entropies(model: LineModel, logs: FloatArray, steepness: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -268,13 +266,13 @@ def _entropies(model: LineModel, logs: FloatArray, steepness: FloatArray) -> tup
         rounding = [scale * (terms * error).sum(axis=-1)]
         wrong = ratio * error
         for member, other in zip(model.member, model.other, strict=True):
-            one, none = ratio @ member, ratio @ other
-            log_one, log_none = _log_of_sum_over(one, none), _log_of_sum_over(none, one)
-            found = np.where(one > 0, one * log_one, 0.0) + np.where(none > 0, none * log_none, 0.0)
-            moved = np.where(one > 0, (wrong @ member) * log_one, 0.0)
-            moved = moved + np.where(none > 0, (wrong @ other) * log_none, 0.0)
-            value.append(scale * np.where((one > 0) & (none > 0), found, 0.0))
-            rounding.append(scale * np.where((one > 0) & (none > 0), moved, 0.0))
+            item, none = ratio @ member, ratio @ other
+            log_one, log_none = _log_of_sum_over(item, none), _log_of_sum_over(none, item)
+            result = np.where(item > 0, item * log_one, 0.0) + np.where(none > 0, none * log_none, 0.0)
+            shifted = np.where(item > 0, (wrong @ member) * log_one, 0.0)
+            shifted = shifted + np.where(none > 0, (wrong @ other) * log_none, 0.0)
+            value.append(scale * np.where((item > 0) & (none > 0), result, 0.0))
+            rounding.append(scale * np.where((item > 0) & (none > 0), shifted, 0.0))
     return np.stack(value, axis=-1), np.stack(rounding, axis=-1)
 
 
@@ -285,8 +283,8 @@ def _log_of_sum_over(one: FloatArray, other: FloatArray) -> FloatArray:
         return np.where(np.isinf(ratio), np.log(other) - np.log(one), np.log1p(ratio))
 
 
-def positive_part(model: LineModel, coefficients: FloatArray) -> tuple[float, float, int]:
-    """The integral of (sum_g a_g p_g)^+ with atoms, its absolute error, and the number of panels."""
+def positive_part(model: LineModel, coefficients: FloatArray) -> tuple[float, float]:
+    """The integral of (sum_g a_g p_g)^+ with atoms, and its absolute error."""
     interval, atoms = model.atoms()
     value, error, done = [], [], 0
     left, right = model.panels(interval) if interval[0] < interval[1] else (np.empty(0), np.empty(0))
@@ -307,19 +305,18 @@ def positive_part(model: LineModel, coefficients: FloatArray) -> tuple[float, fl
             k = np.abs(slope - np.take_along_axis(slope, first, axis=1)) * half[:, None]
             k = k + np.abs(curvature - np.take_along_axis(curvature, first, axis=1)) * half[:, None] ** 2
             middle = (np.sign(coefficients) * ratio).sum(axis=1)
-            moved = (ratio * np.expm1(k)).sum(axis=1)
-            moved += (ratio * (_DENSITY_ERROR + 8 * UNIT_ROUNDOFF * (1.0 + np.abs(logs)))).sum(axis=1)
+            shifted = (ratio * np.expm1(k)).sum(axis=1)
+            shifted += (ratio * (_DENSITY_ERROR + 8 * UNIT_ROUNDOFF * (1.0 + np.abs(logs)))).sum(axis=1)
         terms = coefficients * model.masses(a, b)
         size_of = np.abs(terms).sum(axis=1)
-        sure = np.abs(middle) > moved
+        sure = np.abs(middle) > shifted
         small = (size_of <= _ABSOLUTE) | (half <= 1e-15 * np.abs(centre))
-        kept = (sure | small) | (done > _MAX_PANELS)
-        value.extend(np.where(sure & (middle > 0), terms.sum(axis=1), 0.0)[kept].tolist())
-        moved = _DENSITY_ERROR + UNIT_ROUNDOFF * (8.0 * (1.0 + np.abs(logs)) + np.abs(slope) * np.abs(model.means))
-        error.extend(np.where(sure, (np.abs(terms) * moved).sum(axis=1), size_of)[kept].tolist())
-        done += int(kept.sum())
-        left = np.concatenate([left, a[~kept], centre[~kept]])
-        right = np.concatenate([right, centre[~kept], b[~kept]])
+        selected = (sure | small) | (done > _MAX_PANELS)
+        value.extend(np.where(sure & (middle > 0), terms.sum(axis=1), 0.0)[selected].tolist())
+        shifted = _DENSITY_ERROR + UNIT_ROUNDOFF * (8.0 * (1.0 + np.abs(logs)) + np.abs(slope) * np.abs(model.means))
+        error.extend(np.where(sure, (np.abs(terms) * shifted).sum(axis=1), size_of)[selected].tolist())
+        done += int(selected.sum())
+        left = np.concatenate([left, a[~selected], centre[~selected]])
+        right = np.concatenate([right, centre[~selected], b[~selected]])
     total = math.fsum(value)
-    return total, math.fsum(error) + _SUM_ERROR * total + _TAIL_ERROR, done
-
+    return total, math.fsum(error) + _SUM_ERROR * total + _TAIL_ERROR

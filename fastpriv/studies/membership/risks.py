@@ -29,7 +29,7 @@ from ...base import random_streams, validate
 from ...base.errors import DomainError
 from ...base.estimate import Estimate, Information
 from ...base.monotone import in_unit
-from ...base.numerics import LOG_2, UNIT_ROUNDOFF, BoolArray, FloatArray, next_above, next_below
+from ...base.numerics import LOG_2, UNIT_ROUNDOFF, BoolArray, FloatArray, enclosure
 from ...base.random_streams import RNGLike
 from ...base.values import distinct_rows
 from ...sampling.statistics.intervals import replicate_interval
@@ -43,7 +43,7 @@ from .priors import FixedSizeMembership, all_memberships
 from .releases import CombinedReleases, FrequencyRelease
 from .risk_integrals import LineModel, entropy_integrals, positive_part
 
-__all__ = ["bgp_risk", "bwma", "conditional_entropies", "mean_over_releases", "statistical"]
+__all__ = ["bgp_risk", "bwma", "conditional_entropies"]
 
 _METHODS = ("auto", "exact", "quadrature", "monte_carlo")  # of all functions here
 _REPLICATES = 32  # of the releases that are drawn: Student's factor is then 4 % above the normal quantile
@@ -108,8 +108,8 @@ def bgp_risk(
     1.996912 [1.996911, 1.996912], 1.598985 [1.598984, 1.598985]
     """
     validate.choice("kind", kind, ("marginal", "joint"))
-    found = _entropies(model, method, samples, confidence, rng)
-    return found.joint if kind == "joint" else found.marginal
+    result = _entropies(model, method, samples, confidence, rng)
+    return result.joint if kind == "joint" else result.marginal
 
 
 @in_unit
@@ -206,11 +206,11 @@ def bwma(
 
     def gains(released: Any) -> FloatArray:
         pi = np.asarray(membership_posterior(model, released).probabilities.value)
-        return np.stack([np.maximum(pi - one, 0.0).sum(axis=1) for one in flat], axis=1)
+        return np.stack([np.maximum(pi - item, 0.0).sum(axis=1) for item in flat], axis=1)
 
-    drawn = mean_over_releases(model, gains, samples, confidence, rng, high=float(model.n_people))
+    drawn = _mean_over_releases(model, gains, samples, confidence, rng, high=float(model.n_people))
     numbers = tuple(x.reshape(weights.shape) for x in drawn)
-    return statistical(numbers, "1", confidence, samples)
+    return _statistical(numbers, "1", confidence, samples)
 
 
 class _Entropies(NamedTuple):
@@ -258,16 +258,16 @@ def _entropies(model: Any, method: str, samples: int, confidence: float, rng: RN
     _refuse(chosen, parts)
 
     def entropies(released: Any) -> FloatArray:
-        found = membership_posterior(model, released)
-        pi, odds = np.asarray(found.probabilities.value), np.abs(np.asarray(found.log_odds.value))
+        answer = membership_posterior(model, released)
+        pi, odds = np.asarray(answer.probabilities.value), np.abs(np.asarray(answer.log_odds.value))
         with np.errstate(over="ignore", invalid="ignore"):  # h(pi) from the log odds, without cancellation
             each = np.log1p(np.exp(-odds)) + np.where(np.isinf(odds), 0.0, odds / (1.0 + np.exp(odds)))
-        joint = np.asarray(found.entropy.value if found.entropy is not None else 0.0 * pi[:, 0])
+        joint = np.asarray(answer.entropy.value if answer.entropy is not None else 0.0 * pi[:, 0])
         return np.concatenate([joint[:, None], each.sum(axis=1, keepdims=True), each], axis=1)
 
-    found = mean_over_releases(model, entropies, samples, confidence, rng, high=model.n_people * LOG_2)
-    parts_of = [tuple(x[index] for x in found) for index in (0, 1, slice(2, None))]
-    return _Entropies(*(statistical(one, "nats", confidence, samples) for one in parts_of))
+    result = _mean_over_releases(model, entropies, samples, confidence, rng, high=model.n_people * LOG_2)
+    parts_of = [tuple(x[index] for x in result) for index in (0, 1, slice(2, None))]
+    return _Entropies(*(_statistical(item, "nats", confidence, samples) for item in parts_of))
 
 
 def _line(parts: tuple[FrequencyRelease, ...]) -> _OneDimensionalClasses | None:
@@ -298,7 +298,7 @@ def _line(parts: tuple[FrequencyRelease, ...]) -> _OneDimensionalClasses | None:
     first, part = columns[0]
     scale = _scale(part, sizes)
     if len(columns) > 1:
-        same = all(np.array_equal(one, first) or np.array_equal(one, ~first.astype(bool)) for one, _ in columns)
+        same = all(np.array_equal(item, first) or np.array_equal(item, ~first.astype(bool)) for item, _ in columns)
         if not same or any(p.clip or not isinstance(p.noise, GaussianNoise) for _, p in columns):
             return None
         if any(np.ptp(_scale(p, sizes)) > 0 for _, p in columns) and by_size:
@@ -329,12 +329,12 @@ def _line_entropies(line: _OneDimensionalClasses) -> _Entropies:
         value = np.concatenate([[0.0], (terms[0] + terms[1]) @ classes.weights])
         error = 4 * UNIT_ROUNDOFF * np.concatenate([[0.0], np.minimum(classes.member, classes.other) @ classes.weights])
     else:
-        value, error, _ = entropy_integrals(line.model)
-    given = math.fsum(classes.given.tolist())
-    value[0] += given
+        value, error = entropy_integrals(line.model)
+    values = math.fsum(classes.given.tolist())
+    value[0] += values
     error = error + _CLASS_ERROR * value
     error[1:] = np.where(classes.member.any(axis=1) & classes.other.any(axis=1), error[1:], 0.0)
-    if len(classes.weights) == 1 and given == 0.0:
+    if len(classes.weights) == 1 and values == 0.0:
         error[0] = 0.0
     people, people_errors = value[1:][classes.type_of], error[1:][classes.type_of]
     marginal = math.fsum(people.tolist())
@@ -354,18 +354,16 @@ def _line_bwma(line: _OneDimensionalClasses, gamma: float) -> tuple[float, float
         if line.model is None:
             value, error = math.fsum(np.maximum(coefficients, 0.0).tolist()), 0.0
         else:
-            value, error, _ = positive_part(line.model, coefficients)
+            value, error = positive_part(line.model, coefficients)
         values.append(count * value)
         errors.append(count * (error + _CLASS_ERROR * math.fsum((classes.weights * (right + wrong)).tolist())))
     return math.fsum(values), math.fsum(errors)
 
 
-def mean_over_releases(
-    model: Any, function: Any, samples: int, confidence: float, rng: RNGLike, high: float, low: float = 0.0
+def _mean_over_releases(
+    model: Any, function: Any, samples: int, confidence: float, rng: RNGLike, high: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Student's interval over replicates of the mean of a function of releases, one column a quantity."""
-    validate.count("samples", samples, 2 * _REPLICATES, validate.MOST_ENTRIES)
-    validate.scalar("confidence", confidence, "strictly between 0 and 1", lambda x: (x > 0) & (x < 1))
     root = random_streams.root(rng)
     each = -(-int(samples) // _REPLICATES)
     means = []
@@ -374,8 +372,8 @@ def mean_over_releases(
         members = _memberships(model, each, random)
         released = [part.release(members, rng=random) for part in releases_of(model)]
         means.append(function(released[0] if isinstance(model, FrequencyRelease) else released).mean(axis=0))
-    found = replicate_interval(np.stack(means), confidence, low=low, high=high, points=each)
-    return tuple(np.asarray(x) for x in (found.value, found.lower, found.upper))  # type: ignore[return-value]
+    result = replicate_interval(np.stack(means), confidence, low=0.0, high=high, points=each)
+    return tuple(np.asarray(x) for x in (result.value, result.lower, result.upper))  # type: ignore[return-value]
 
 
 def _memberships(model: Any, count: int, random: Any) -> BoolArray:
@@ -385,17 +383,15 @@ def _memberships(model: Any, count: int, random: Any) -> BoolArray:
         return np.asarray(prior.draw(count, people, random))
     every, logs = all_memberships(prior, people)
     p = np.exp(logs)
-    places = (np.arange(count) + random.random()) / count
-    return np.asarray(every[np.minimum(np.searchsorted(np.cumsum(p) / p.sum(), places), len(p) - 1)])
+    indices = (np.arange(count) + random.random()) / count
+    return np.asarray(every[np.minimum(np.searchsorted(np.cumsum(p) / p.sum(), indices), len(p) - 1)])
 
 
 def _certified(value: FloatArray, error: FloatArray, unit: Any, method: str) -> Estimate:
-    lower, upper = np.maximum(next_below(value - error), 0.0), next_above(value + error)
-    lower, upper = (np.where(error == 0.0, value, x) for x in (lower, upper))
-    return Estimate(value, lower, upper, kind="certified", unit=unit, method=method)
+    return Estimate(*enclosure(value, error, 0.0), kind="certified", unit=unit, method=method)
 
 
-def statistical(numbers: Any, unit: Any, confidence: float, samples: int) -> Estimate:
+def _statistical(numbers: Any, unit: Any, confidence: float, samples: int) -> Estimate:
     """The estimate of numbers with bounds that come from drawn releases."""
     return Estimate(
         *numbers, kind="statistical", unit=unit, confidence=confidence, method="posteriors of drawn releases",

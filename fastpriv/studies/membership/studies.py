@@ -1,4 +1,4 @@
-"""Attacks against defences: each attack on releases of each defence, evaluated with intervals, in one table.
+"""Attacks against defences: each attack on releases of each defence, evaluated with intervals; a table and a page.
 
 All defences are judged on releases of their own, drawn from the prior; attacks that train are trained for each defence,
 on further releases of it. An attacker therefore knows the defence it faces.
@@ -10,44 +10,129 @@ import hashlib
 import json
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 from numpy.random import SeedSequence
-from numpy.typing import ArrayLike
 
 from ... import __version__
 from ...base import parallel, random_streams, validate
 from ...base.errors import BackendMissingError, DomainError
 from ...base.estimate import Estimate, Result
+from ...base.files import writable_directory, write_picture, write_text
 from ...base.numerics import BoolArray, FloatArray
 from ...base.parallel import Progress
 from ...base.random_streams import RNGLike
 from ...base.store import ResultStore
 from ...base.table import CellType, Table
+from ...report import Details, Pictures, TextTable, page
+from .attack_panels import attack_figure, posterior_axes, roc_axes, roc_curves
 from .attackers import AdaptiveThresholdLRT, DworkScore, FixedThresholdLRT
-from .classifiers import ClassifierAttacker
-from .evaluation import AttackEvaluation, RocCurve, evaluate_attack, roc_curve
-from .evaluation_by_release import mean_over_simulations
-from .linear_estimate import LMMSEAttacker
+from .evaluation import (
+    AttackEvaluation,
+    RocCurve,
+    evaluate_attack,
+    mean_over_simulations,
+    open_probability,
+    roc_curve,
+)
 from .member_posteriors import BayesAttacker
-from .networks import NetworkAttacker
 from .noises import GeneratorNoise, Noise, NoNoise
 from .panels import Panel
 from .posterior_enumeration import MAX_PEOPLE
 from .priors import MembershipPrior
 from .releases import FrequencyRelease
-from .seed_mixtures import SeedMixtureAttacker, why_no_mixture
+from .trained_attackers import ClassifierAttacker, NetworkAttacker
 
-__all__ = ["AttackOutcome", "AttackStudy", "PosteriorExample", "attack_scores", "attack_study"]
+__all__ = [
+    "AttackOutcome", "AttackStudy", "PosteriorExample", "StudyOptions", "attack_scores", "attack_study", "save_study",
+    "shown", "study_page",
+]  # fmt: skip
 
-ATTACKS = (
-    "bayes", "lmmse", "fixed", "adaptive", "score", "tree", "svm", "logistic", "network",
-)  # what ``attacks`` may name
+# What ``attacks`` may name, and what tables and legends call each.
+_TITLES = {
+    "bayes": "Bayes", "fixed": "fixed LRT", "adaptive": "adaptive LRT", "score": "score", "tree": "decision trees",
+    "svm": "SVM", "logistic": "logistic regression", "network": "network",
+}  # fmt: skip
+# The random stream of each attack on a defence; 0 is that of the releases, 2 belonged to an attack of earlier versions.
+_STREAMS = {"bayes": 1, "fixed": 3, "adaptive": 4, "score": 5, "tree": 6, "svm": 7, "logistic": 8, "network": 9}
+_EXAMPLE_STREAM = 10  # the random stream of the posterior of the first release
+_DPI = 110  # dots per inch of written pictures: a figure is four panels wide
+# What the columns of the table say.
+_MEANINGS = {
+    "AUC": "the probability that a member of one release scores higher than a non-member of another; 0.5 is chance",
+    "TPR": "members who are found by the threshold that claims at most this fraction of the non-members",
+    "advantage": "the largest true-positive minus false-positive rate of one threshold",
+    "BWMA": "expected gain of all claims of a release, where a right one gains 1 - gamma and a false one costs gamma",
+    "utility loss": "mean over attributes of E|released - frequency|",
+}
+# Caption of the pictures of a defence.
+_CAPTION = (
+    "Left: true-positive against false-positive rate, pooled over releases; the band, of the strongest attack, holds "
+    "at all thresholds together. Right: the first release; who is thought a member, and who is one (shaded)."
+)
 _SWEEPS = 1000  # of each chain where the posterior is sampled: a study needs an order of people, not digits
+
+_Scores = tuple[FloatArray | None, str]  # scores of an attack, None where it does not apply, and a remark
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyOptions:
+    """What ``attack_study`` runs on each defence, and how it is evaluated.
+
+    Parameters
+    ----------
+    attacks : sequence of str
+        Of "bayes", "fixed", "adaptive", "score", "tree", "svm", "logistic" and "network".
+    n_releases, n_training : int
+        Releases that are attacked, at least 2, and releases on which "tree", "svm", "logistic" and "network" are
+        trained, of each defence.
+    clip : bool
+        Whether releases are clipped to [0, 1].
+    fpr, gamma, confidence : float
+        As ``evaluate_attack``; one gamma.
+
+    Raises
+    ------
+    DomainError
+        For unknown attacks, none of them, and numbers outside their range.
+
+    Examples
+    --------
+    >>> from fastpriv.membership import StudyOptions
+    >>> StudyOptions(attacks=["bayes", "score"], n_releases=200).n_training
+    1000
+    """
+
+    attacks: Sequence[str] = ("bayes", "fixed", "adaptive", "score")
+    n_releases: int = 400
+    n_training: int = 1000
+    clip: bool = False
+    fpr: float = 1e-3
+    gamma: float = 0.5
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        names = validate.sequence("attacks", self.attacks, "names of attacks")
+        for name in names:
+            if not isinstance(name, str) or name not in _TITLES:
+                raise DomainError(
+                    f"attacks must be among {', '.join(_TITLES)}; got {validate.shown(name)}. Choose among these."
+                )
+        if not names:
+            raise DomainError(f"attacks must name at least one attack; got none. Choose among {', '.join(_TITLES)}.")
+        checked: dict[str, Any] = {"attacks": list(dict.fromkeys(names)), "clip": validate.flag("clip", self.clip)}
+        for name in ("n_releases", "n_training"):
+            checked[name] = validate.count(name, getattr(self, name), 2, validate.MOST_ENTRIES)
+        for name in ("fpr", "gamma", "confidence"):
+            checked[name] = open_probability(name, getattr(self, name))
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -69,10 +154,10 @@ class AttackOutcome(Result):
 
     Examples
     --------
-    >>> from fastpriv.membership import GaussianNoise, FixedSizeMembership, Panel, attack_study
+    >>> from fastpriv.membership import GaussianNoise, FixedSizeMembership, Panel, StudyOptions, attack_study
     >>> panel, others = Panel([[1, 0, 1], [0, 1, 0]]), Panel([[0, 0, 0], [1, 1, 1], [1, 0, 0]])
     >>> prior, noise = FixedSizeMembership(1), {"noise": GaussianNoise(0.3)}
-    >>> study = attack_study(panel, others, prior, noise, attacks=["bayes"], n_releases=200, rng=1)
+    >>> study = attack_study(panel, others, prior, noise, StudyOptions(n_releases=200), rng=1)
     >>> study["noise", "bayes"].attack
     'Bayes'
     """
@@ -83,6 +168,12 @@ class AttackOutcome(Result):
     roc: RocCurve | None
     utility_loss: Estimate
     remark: str = ""
+
+    def numbers(self) -> tuple[Estimate | None, ...]:
+        """AUC, TPR at the FPR, advantage, BWMA and utility loss; None where the attack does not apply."""
+        e = self.evaluation
+        result = (None,) * 4 if e is None else (e.auc, e.tpr_at_fpr, e.advantage, e.bwma)
+        return (*result, self.utility_loss)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -104,10 +195,10 @@ class PosteriorExample(Result):
 
     Examples
     --------
-    >>> from fastpriv.membership import GaussianNoise, FixedSizeMembership, Panel, attack_study
+    >>> from fastpriv.membership import GaussianNoise, FixedSizeMembership, Panel, StudyOptions, attack_study
     >>> panel, others = Panel([[1, 0, 1], [0, 1, 0]]), Panel([[0, 0, 0], [1, 1, 1], [1, 0, 0]])
     >>> prior, noise = FixedSizeMembership(1), {"noise": GaussianNoise(0.3)}
-    >>> study = attack_study(panel, others, prior, noise, attacks=["bayes"], n_releases=200, rng=1)
+    >>> study = attack_study(panel, others, prior, noise, StudyOptions(n_releases=200), rng=1)
     >>> study.examples[0].people
     ('0', '1')
     """
@@ -142,12 +233,12 @@ class AttackStudy(Table, Result):
 
     Examples
     --------
-    >>> from fastpriv.membership import GaussianNoise, FixedSizeMembership, Panel, attack_study
+    >>> from fastpriv.membership import GaussianNoise, FixedSizeMembership, Panel, StudyOptions, attack_study
     >>> panel, others = Panel([[1, 0, 1], [0, 1, 0]]), Panel([[0, 0, 0], [1, 1, 1], [1, 0, 0]])
     >>> prior, noise = FixedSizeMembership(1), {"noise": GaussianNoise(0.3)}
-    >>> study = attack_study(panel, others, prior, noise, attacks=["bayes", "score"], n_releases=200, rng=1)
+    >>> study = attack_study(panel, others, prior, noise, StudyOptions(n_releases=200), rng=1)
     >>> study.columns()[:3], len(study.rows())
-    (('defence', 'attack', 'auc'), 2)
+    (('defence', 'attack', 'auc'), 4)
     """
 
     outcomes: tuple[AttackOutcome, ...]
@@ -156,9 +247,10 @@ class AttackStudy(Table, Result):
     settings: Mapping[str, Any]
 
     def __getitem__(self, names: tuple[str, str]) -> AttackOutcome:
-        for one in self.outcomes:
-            if names in ((one.defence, one.attack), (one.defence, _key_of(one.attack))):
-                return one
+        for outcome in self.outcomes:
+            keys = [key for key, title in _TITLES.items() if title == outcome.attack]
+            if names in [(outcome.defence, text) for text in (outcome.attack, *keys)]:
+                return outcome
         raise DomainError(
             f"names must be a defence and an attack of the study; got {validate.shown(names)}. Defences: "
             f"{', '.join(self.defences())}; attacks: {', '.join(self.attacks())}."
@@ -166,11 +258,11 @@ class AttackStudy(Table, Result):
 
     def defences(self) -> tuple[str, ...]:
         """Names of the defences, in order."""
-        return tuple(dict.fromkeys(one.defence for one in self.outcomes))
+        return tuple(dict.fromkeys(outcome.defence for outcome in self.outcomes))
 
     def attacks(self) -> tuple[str, ...]:
         """Names of the attacks, in order."""
-        return tuple(dict.fromkeys(one.attack for one in self.outcomes))
+        return tuple(dict.fromkeys(outcome.attack for outcome in self.outcomes))
 
     def column_types(self) -> dict[str, CellType]:
         """The columns by name; numbers have columns ``_lower`` and ``_upper`` beside."""
@@ -181,13 +273,20 @@ class AttackStudy(Table, Result):
     def rows(self) -> list[tuple[Any, ...]]:
         """One row an attack on a defence; None where an attack does not apply."""
         table = []
-        for one in self.outcomes:
-            e = one.evaluation
-            numbers: tuple[Any, ...] = (None,) * 4 if e is None else (e.auc, e.tpr_at_fpr, e.advantage, e.bwma)
-            cells = [cell for number in (*numbers, one.utility_loss)
-                     for cell in ((None,) * 3 if number is None else number.floats())]  # fmt: skip
-            table.append((one.defence, one.attack, *cells, one.remark))
+        for outcome in self.outcomes:
+            cells = [
+                cell for number in outcome.numbers() for cell in ((None,) * 3 if number is None else number.floats())
+            ]
+            table.append((outcome.defence, outcome.attack, *cells, outcome.remark))
         return table
+
+    def remarks(self) -> dict[str, list[str]]:
+        """The outcomes, as texts, of each remark."""
+        result: dict[str, list[str]] = {}
+        for outcome in self.outcomes:
+            if outcome.remark:
+                result.setdefault(outcome.remark, []).append(f"{outcome.defence}, {outcome.attack}")
+        return result
 
     def metadata(self) -> dict[str, Any]:
         """Settings, and the utility loss of a constant."""
@@ -198,10 +297,9 @@ class AttackStudy(Table, Result):
 
 
 def attack_study(
-    panel: Panel, references: Panel, prior: MembershipPrior, defences: Mapping[str, Noise], *,
-    attacks: Sequence[str] = ("bayes", "fixed", "adaptive", "score"), n_releases: int = 400, n_training: int = 1000,
-    clip: bool = False, fpr: float = 1e-3, gamma: ArrayLike = 0.5, confidence: float = 0.95, rng: RNGLike = None,
-    store: str | os.PathLike[str] | None = None, n_jobs: int | None = None, progress: Progress = None,
+    panel: Panel, references: Panel, prior: MembershipPrior, defences: Mapping[str, Noise],
+    options: StudyOptions | None = None, *, rng: RNGLike = None, store: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None, progress: Progress = None,
 ) -> AttackStudy:  # fmt: skip
     """Run attacks on releases of each defence, and evaluate them.
 
@@ -215,15 +313,8 @@ def attack_study(
         Who is a member.
     defences : mapping of str to noise
         Names and noises.
-    attacks : sequence of str
-        Of "bayes", "lmmse", "fixed", "adaptive", "score", "tree", "svm", "logistic" and "network".
-    n_releases, n_training : int
-        Releases that are attacked, at least 2, and releases on which "tree", "svm", "logistic" and "network" are
-        trained, of each defence.
-    clip : bool
-        Whether releases are clipped to [0, 1].
-    fpr, gamma, confidence
-        As ``evaluate_attack``; one gamma.
+    options : StudyOptions, optional
+        Which attacks, how many releases, and how they are evaluated.
     rng : int, Generator or None
         Source of random numbers.
     store : path-like, optional
@@ -241,15 +332,13 @@ def attack_study(
     Raises
     ------
     DomainError, ShapeError
-        For unknown attacks, none of them or of the defences, a store without an integer seed, and what attackers and
-        releases raise.
+        For no defences, a store without an integer seed, and what attackers and releases raise.
 
     Notes
     -----
-    "bayes" enumerates for up to 24 people; beyond it samples, and a remark says where chains did not mix. It is a
-    mixture of seeds for a generator with dither of up to 16 people, and does not apply to others, nor to more than 24
-    people without noise; attacks whose extra is not installed are left out. Such
-    outcomes say why.
+    "bayes" enumerates for up to 24 people; beyond it samples, and a remark says where chains did not mix. It does not
+    apply to noise without a likelihood, nor to more than 24 people without noise; attacks whose extra is not installed
+    are left out. Such outcomes say why.
 
     **Accuracy** as ``evaluate_attack``; ``tests/membership/test_attack_study.py``.
 
@@ -257,77 +346,61 @@ def attack_study(
 
     Examples
     --------
-    >>> from fastpriv.membership import GaussianNoise, FixedSizeMembership, Panel, attack_study
+    >>> from fastpriv.membership import GaussianNoise, FixedSizeMembership, Panel, StudyOptions, attack_study
     >>> panel, others = Panel([[1, 0, 1], [0, 1, 0]]), Panel([[0, 0, 0], [1, 1, 1], [1, 0, 0]])
     >>> prior, noise = FixedSizeMembership(1), {"noise": GaussianNoise(0.3)}
-    >>> study = attack_study(panel, others, prior, noise, attacks=["bayes"], n_releases=400, rng=1)
+    >>> study = attack_study(panel, others, prior, noise, StudyOptions(attacks=["bayes"]), rng=1)
     >>> print(f"{study['noise', 'bayes'].evaluation.auc.value:.1f}")
     1.0
     """
-    names = _checked_names(attacks)
+    options = StudyOptions() if options is None else options
+    validate.instance("options", options, StudyOptions)
     validate.instance("references", references, Panel)
     if not isinstance(defences, Mapping) or not defences:
         raise DomainError(
             f"defences must be a mapping of at least one name to its noise; got {validate.shown(defences)}. Pass "
             '{"none": NoNoise()}.'
         )
-    count = validate.count("n_releases", n_releases, 2, validate.MOST_ENTRIES)
-    training = validate.count("n_training", n_training, 2, validate.MOST_ENTRIES)
-    level = validate.scalar("confidence", confidence, "between 0 and 1, exclusive", lambda x: (x > 0) & (x < 1))
-    weight = validate.scalar("gamma", gamma, "between 0 and 1, exclusive", lambda x: (x > 0) & (x < 1))
-    rate = validate.scalar("fpr", fpr, "between 0 and 1, exclusive", lambda x: (x > 0) & (x < 1))
     parallel.checked(n_jobs, progress)
     if store is not None and not isinstance(rng, (int, np.integer)):
         raise DomainError(f"rng must be an integer with a store; got {validate.shown(rng)}. Pass rng=0, say.")
     root = random_streams.root(rng)
-    models = {str(name): FrequencyRelease(panel, prior, noise, clip=clip) for name, noise in defences.items()}
+    models = {str(name): FrequencyRelease(panel, prior, noise, clip=options.clip) for name, noise in defences.items()}
     settings = {
         "people": panel.n_people, "attributes": panel.n_attributes, "references": references.n_people,
         "prior": repr(prior), "defences": {name: repr(model.noise) for name, model in models.items()},
-        "attacks": list(names), "n_releases": count, "n_training": training, "clip": bool(clip), "fpr": rate,
-        "gamma": weight, "confidence": level, "rng": int(rng) if isinstance(rng, (int, np.integer)) else None,
+        **asdict(options), "rng": int(rng) if isinstance(rng, (int, np.integer)) else None,
     }  # fmt: skip
-    report, close = parallel.progress_reporter(progress, len(models) * len(names))
+    level = options.confidence
+    report, close = parallel.progress_reporter(progress, len(models) * len(options.attacks))
     outcomes, examples, done = [], [], 0
     try:
-        with nullcontext() if store is None else _opened(store, settings, panel, references) as kept:
+        with nullcontext() if store is None else _opened(store, settings, panel, references) as selected:
             for index, (defence, model) in enumerate(models.items()):
-                found = model.simulate(count, rng=_stream(root, index, 0))
+                result = model.simulate(options.n_releases, rng=_stream(root, index, 0))
                 loss = mean_over_simulations(
-                    np.abs(found.released - model.frequencies(found.membership)).mean(axis=1), level, "1"
+                    np.abs(result.released - model.frequencies(result.membership)).mean(axis=1), level, "1"
                 )
-                for name in names:
-                    key = index * len(ATTACKS) + ATTACKS.index(name)
-                    stream = _stream(root, index, 1 + ATTACKS.index(name))
-                    scores, title, remark = _kept_scores(
-                        kept, key, name, model, references, found.released, training, stream, n_jobs
+                for name in options.attacks:
+                    key = index * len(_TITLES) + list(_TITLES).index(name)
+                    stream = _stream(root, index, _STREAMS[name])
+                    compute = partial(
+                        attack_scores, name, model, references, result.released, options.n_training, stream, n_jobs
                     )
-                    outcomes.append(_outcome(
-                        defence, title, scores, found.membership, loss, remark, rate, weight, level
-                    ))  # fmt: skip
+                    scores, remark = _kept_scores(selected, key, compute)
+                    outcomes.append(_outcome(defence, name, scores, result.membership, loss, remark, options))
                     done += 1
                     report(done)
-                example = _example(defence, model, found, _stream(root, index, len(ATTACKS) + 1), n_jobs)
-                if "bayes" in names and example is not None:
+                example = _example(defence, model, result, _stream(root, index, _EXAMPLE_STREAM), n_jobs)
+                if "bayes" in options.attacks and example is not None:
                     examples.append(example)
     finally:
         close()
     first = next(iter(models.values()))
-    drawn = first.prior.draw(count, panel.n_people, random_streams.generator(_stream(root, len(models), 0)))
+    stream = _stream(root, len(models), 0)
+    drawn = first.prior.draw(options.n_releases, panel.n_people, random_streams.generator(stream))
     constant = np.abs(first.frequencies(drawn) - panel.frequencies()).mean(axis=1)
     return AttackStudy(tuple(outcomes), tuple(examples), mean_over_simulations(constant, level, "1"), settings)
-
-
-def _checked_names(attacks: Any) -> tuple[str, ...]:
-    names = validate.sequence("attacks", attacks, "names of attacks")
-    for name in names:
-        if not isinstance(name, str) or name not in ATTACKS:
-            raise DomainError(
-                f"attacks must be among {', '.join(ATTACKS)}; got {validate.shown(name)}. Choose among these."
-            )
-    if not names:
-        raise DomainError(f"attacks must name at least one attack; got none. Choose among {', '.join(ATTACKS)}.")
-    return tuple(dict.fromkeys(names))
 
 
 def _stream(root: SeedSequence, *key: int) -> SeedSequence:
@@ -336,53 +409,40 @@ def _stream(root: SeedSequence, *key: int) -> SeedSequence:
 
 def _opened(store: Any, settings: Mapping[str, Any], panel: Panel, references: Panel) -> ResultStore:
     digest = hashlib.blake2b(digest_size=16)
-    for one in (panel, references):
-        digest.update(one.packed.tobytes())
+    for side in (panel, references):
+        digest.update(side.packed.tobytes())
     text = json.dumps({**settings, "data": digest.hexdigest()}, sort_keys=True)
     return ResultStore.open(store, identity={"version": __version__, "study": text})
 
 
-def _kept_scores(
-    kept: ResultStore | None, key: int, name: str, model: FrequencyRelease, references: Panel, released: FloatArray,
-    training: int, stream: SeedSequence, n_jobs: int | None,
-) -> tuple[FloatArray | None, str, str]:  # fmt: skip
+def _kept_scores(kept: ResultStore | None, key: int, compute: Callable[[], _Scores]) -> _Scores:
     """Scores of an attack, from the store where it has them."""
     payload = None if kept is None else kept.get(key)
     if kept is not None and payload is not None:
         return kept.unpacked(payload, _unpacked_scores)
-    scores, title, remark = attack_scores(name, model, references, released, training, stream, n_jobs)
+    scores, remark = compute()
     if kept is not None:
-        line = json.dumps([title, remark, None if scores is None else scores.shape]).encode()
+        line = json.dumps([remark, None if scores is None else scores.shape]).encode()
         kept.put_many([(key, line + b"\n" + (b"" if scores is None else np.ascontiguousarray(scores).tobytes()))])
-    return scores, title, remark
+    return scores, remark
 
 
-def _unpacked_scores(payload: bytes) -> tuple[FloatArray | None, str, str]:
+def _unpacked_scores(payload: bytes) -> _Scores:
     line, _, data = payload.partition(b"\n")
-    title, remark, shape = json.loads(line)
-    scores = None if shape is None else np.frombuffer(data, dtype=np.float64).reshape(shape)
-    return scores, title, remark
+    remark, shape = json.loads(line)
+    return None if shape is None else np.frombuffer(data, dtype=np.float64).reshape(shape), remark
 
 
 def attack_scores(
     name: str, model: FrequencyRelease, references: Panel, released: FloatArray, training: int, stream: SeedSequence,
     n_jobs: int | None,
-) -> tuple[FloatArray | None, str, str]:  # fmt: skip
-    """Scores of releases, the name of the attack, and a remark; no scores where it does not apply."""
-    if name == "bayes" and isinstance(model.noise, GeneratorNoise) and not (remark := why_no_mixture(model)):
-        attack = SeedMixtureAttacker(model, rng=stream)
-        text = f"a mixture of {len(attack.seeds)} seeds, a lower bound on what the exact attack attains"
-        return attack.predict_proba(released), _TITLES[name], text
-    if name in ("bayes", "lmmse") and isinstance(model.noise, GeneratorNoise):
-        text = remark if name == "bayes" else "the linear estimate needs the covariance of the noise"
-        return None, _TITLES[name], f"not run: {text}"
+) -> _Scores:  # fmt: skip
+    """Scores of releases and a remark; no scores where the attack does not apply."""
     if name == "bayes":
         return _bayes_scores(model, released, stream, n_jobs)
-    if name == "lmmse":
-        return LMMSEAttacker(model).scores(released), _TITLES[name], ""
     if name in ("fixed", "adaptive", "score"):
         kinds: dict[str, Any] = {"fixed": FixedThresholdLRT, "adaptive": AdaptiveThresholdLRT, "score": DworkScore}
-        return kinds[name](model.panel, references).scores(released, n_jobs=n_jobs), _TITLES[name], ""
+        return kinds[name](model.panel, references).scores(released, n_jobs=n_jobs), ""
     further = model.simulate(training, rng=stream)
     try:
         if name == "network":
@@ -390,50 +450,40 @@ def attack_scores(
         else:
             trained = ClassifierAttacker(name, rng=stream).fit(further.released, further.membership, n_jobs=n_jobs)
     except BackendMissingError as error:
-        return None, _TITLES[name], f"not run: {error}"
-    return trained.scores(released), _TITLES[name], f"trained on {training} releases"
+        return None, f"not run: {error}"
+    return trained.scores(released), f"trained on {training} releases"
 
 
-def _bayes_scores(
-    model: FrequencyRelease, released: FloatArray, stream: SeedSequence, n_jobs: int | None
-) -> tuple[FloatArray | None, str, str]:  # fmt: skip
+def _bayes_scores(model: FrequencyRelease, released: FloatArray, stream: SeedSequence, n_jobs: int | None) -> _Scores:
+    if isinstance(model.noise, GeneratorNoise):
+        return None, "not run: the noise has no likelihood"
     if model.n_people <= MAX_PEOPLE:
-        return BayesAttacker(model, n_jobs=n_jobs).predict_proba(released), _TITLES["bayes"], ""
+        return BayesAttacker(model, n_jobs=n_jobs).predict_proba(released), ""
     if isinstance(model.noise, NoNoise):
-        return None, _TITLES["bayes"], f"more than {MAX_PEOPLE} people without noise are not sampled"
+        return None, f"more than {MAX_PEOPLE} people without noise are not sampled"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # said by the remark
-        found = BayesAttacker(model, sweeps=_SWEEPS, chains=2, rng=stream, n_jobs=n_jobs).posterior(released)
-    mixed = int(np.sum(found.mixed))
+        result = BayesAttacker(model, sweeps=_SWEEPS, chains=2, rng=stream, n_jobs=n_jobs).posterior(released)
+    mixed = int(np.sum(result.mixed))
     remark = f"sampled; chains mixed for {mixed} of {len(released)} releases"
     if mixed < len(released):
         remark += ", so that this is a lower bound on what the exact attack attains"
-    return np.asarray(found.probabilities.value), _TITLES["bayes"], remark
-
-
-# What tables and legends call the attacks.
-_TITLES = {
-    "bayes": "Bayes", "lmmse": "linear estimate", "fixed": "fixed LRT", "adaptive": "adaptive LRT", "score": "score",
-    "tree": "decision trees", "svm": "SVM", "logistic": "logistic regression", "network": "network",
-}  # fmt: skip
-
-
-def _key_of(title: str) -> str:
-    return next((key for key, name in _TITLES.items() if name == title), title)
+    return np.asarray(result.probabilities.value), remark
 
 
 def _outcome(
-    defence: str, attack: str, scores: FloatArray | None, membership: BoolArray, loss: Estimate, remark: str,
-    fpr: float, gamma: float, level: float,
+    defence: str, name: str, scores: FloatArray | None, membership: BoolArray, loss: Estimate, remark: str,
+    options: StudyOptions,
 ) -> AttackOutcome:  # fmt: skip
     if scores is None:
-        return AttackOutcome(defence, attack, None, None, loss, remark)
-    posterior = attack == _TITLES["bayes"]
-    found = evaluate_attack(
-        scores, membership, fpr=fpr, gamma=gamma, confidence=level, posterior=posterior
+        return AttackOutcome(defence, _TITLES[name], None, None, loss, remark)
+    result = evaluate_attack(
+        scores, membership, fpr=options.fpr, gamma=options.gamma, confidence=options.confidence,
+        posterior=name == "bayes",
     )  # fmt: skip
-    remarks = "; ".join(text for text in (remark, *found.remarks) if text)
-    return AttackOutcome(defence, attack, found, roc_curve(scores, membership, confidence=level), loss, remarks)
+    remarks = "; ".join(text for text in (remark, *result.remarks) if text)
+    curve = roc_curve(scores, membership, confidence=options.confidence)
+    return AttackOutcome(defence, _TITLES[name], result, curve, loss, remarks)
 
 
 def _example(
@@ -449,3 +499,82 @@ def _example(
     people = tuple(model.panel.person(k) for k in range(model.n_people))
     chance = np.asarray(model.prior.marginals(model.n_people))
     return PosteriorExample(defence, found.membership[0], posterior.probabilities, people, chance)
+
+
+def study_page(study: AttackStudy, files: Sequence[str] = (), *, drawn: bool = True) -> str:
+    """The page as HTML text; ``files`` are names beside it that it links to."""
+    settings = study.settings
+    about = (
+        f"{settings['people']} people may be members ({settings['prior']}); the frequencies of "
+        f"{settings['attributes']} attributes of the members are released. {settings['references']} others are the "
+        f"attackers' references. Each attack sees {settings['n_releases']:,} releases of each defence. Intervals hold "
+        f"at level {settings['confidence']:g} each; releases are the independent units."
+    )
+    sections: dict[str, list[Any]] = {
+        "": [about, settings.get("data")],
+        "Table": [_table_of(study), _MEANINGS, _remarks(study)],
+    }
+    sections |= {f"Defence: {defence}": _defence(study, defence, drawn) for defence in study.defences()}
+    sections["Beside them: a constant"] = [
+        f"Releasing the frequencies of all {settings['people']} people, whoever is in, has a utility loss of "
+        f"{shown(study.constant_loss)} and says nothing: AUC 0.5 for every attack. A defence of more loss than that is "
+        "worth nothing."
+    ]
+    names = ("n_releases", "n_training", "clip", "fpr", "gamma", "confidence", "rng")
+    ran = {"command": "fastpriv membership", "settings": ", ".join(f"{name} = {settings[name]}" for name in names)}
+    return page("Who is in? Attacks on released frequencies", sections, ran=ran, files=files)
+
+
+def save_study(
+    study: AttackStudy, directory: str | os.PathLike[str], *, figure: Literal["png", "svg", "pdf"] | None = "png"
+) -> list[Path]:
+    """Write ``membership.csv``, ``.json``, ``.parquet`` (with pyarrow), a picture and ``membership.html``.
+
+    Each file appears whole or not at all; the paths are returned, the page last.
+    """
+    folder = writable_directory(validate.path("directory", directory))
+    paths = study.write_files(folder, "membership")
+    if figure is not None:
+        paths.append(write_picture(folder / f"membership.{figure}", attack_figure(study), figure, _DPI))
+    text = study_page(study, [path.name for path in paths], drawn=figure is not None)
+    return [*paths, write_text(folder / "membership.html", text)]
+
+
+def _remarks(study: AttackStudy) -> Details | None:
+    pairs = [("; ".join(names), text) for text, names in study.remarks().items()]
+    return Details("Remarks", [TextTable(("outcomes", "remark"), pairs, "Remarks")]) if pairs else None
+
+
+def _table_of(study: AttackStudy) -> TextTable:
+    fpr, gamma = study.settings["fpr"], study.settings["gamma"]
+    headings = ("defence", "attack", ("AUC", "interval"), (f"TPR at FPR {fpr:g}", "interval"),
+                ("advantage", "interval"),
+                (f"BWMA, gamma = {gamma:g}", "interval"), ("utility loss", "interval"))  # fmt: skip
+    rows = [(outcome.defence, outcome.attack, *map(shown, outcome.numbers())) for outcome in study.outcomes]
+    return TextTable(headings, rows, "Every attack on every defence", numeric=range(2, 7))
+
+
+def _defence(study: AttackStudy, defence: str, drawn: bool) -> list[Any]:
+    noise = study.settings["defences"][defence]
+    example = next((item for item in study.examples if item.defence == defence), None)
+    images: list[Any] = []
+    if curves := roc_curves(study, defence):
+        images.append((partial(roc_axes, curves, defence), f"ROC curves, {defence}"))
+    details = None
+    if example is not None:
+        images.append((partial(posterior_axes, example), f"Posterior of one release, {defence}"))
+        members = ("yes" if member else "no" for member in example.membership.tolist())
+        chances = [shown(example.probabilities[k]) for k in range(len(example.people))]
+        rows = zip(example.people, members, chances, strict=True)
+        table = TextTable(("person", "member", "probability"), rows, "Posterior probabilities of membership", (2,))
+        details = Details("Posterior of the first release", [table])
+    return [f"Noise: {noise}.", Pictures(images, _CAPTION) if drawn else None, details]
+
+
+def shown(one: Estimate | None) -> str:
+    """A number with its interval, which is left out where it is narrower than the digits."""
+    if one is None:
+        return "-"
+    if one.width < 5e-7:
+        return f"{one.value:.4g}"
+    return f"{one:.3f}"

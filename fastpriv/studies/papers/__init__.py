@@ -1,4 +1,4 @@
-"""Papers beside their numbers: figures from certified values, comparisons, and statements that are false."""
+"""Papers beside their numbers: figures from certified values, and statements that are false."""
 
 from ...base.public_names import attach
 

@@ -1,9 +1,6 @@
 from .false_statements import PaperStatement as PaperStatement
 from .false_statements import PaperStatements as PaperStatements
 from .false_statements import paper_statements as paper_statements
-from .membership_figure import PaperComparison as PaperComparison
-from .membership_figure import PaperComparisons as PaperComparisons
-from .membership_figure import paper_comparisons as paper_comparisons
 from .paper_data import PaperFigure as PaperFigure
 from .paper_panels import paper_panel as paper_panel
 from .paper_report import Paper as Paper

@@ -215,10 +215,10 @@ def _may_hold(left: Estimate, relation: str, right: Estimate) -> bool:
 def _lemma_3() -> _Game:
     """Two equal people, one of them a member: the release says nothing, and who is in is one fair coin."""
     model = FrequencyRelease(Panel([[1], [1]]), FixedSizeMembership(1))
-    found = membership_posterior(model, [1.0])
-    chances = np.asarray(found.probabilities.value, dtype=np.float64)
+    result = membership_posterior(model, [1.0])
+    chances = np.asarray(result.probabilities.value, dtype=np.float64)
     loss = _nats(sum(_entropy(np.array([p, 1 - p])) for p in chances.tolist()))
-    joint = _entropy_of(found)
+    joint = _entropy_of(result)
     return (loss, "=", joint), (loss, "=", _nats(2 * math.log(2.0)))
 
 
@@ -227,7 +227,7 @@ def _theorem_5_identity() -> _Game:
     panel, prior = Panel([[1, 1], [1, 0], [0, 1], [1, 1]]), BernoulliMembership(0.5)
     each = [FrequencyRelease(panel, prior, NoNoise(), attributes=[j]) for j in (0, 1)]
     joint = _without_noise(CombinedReleases(each))
-    alone = [_without_noise(CombinedReleases([one])) for one in each]
+    alone = [_without_noise(CombinedReleases([item])) for item in each]
     total_correlation = alone[0].output + alone[1].output - joint.output
     parts = alone[0].risk + alone[1].risk
     # the releases are functions of b: given it, their total correlation is 0
@@ -238,9 +238,9 @@ def _theorem_5_identity() -> _Game:
 def _theorem_5_bound() -> _Game:
     """The covariance of a membership of fixed size is singular, and its logarithm -infinity."""
     model = FrequencyRelease(Panel([[1], [1]]), FixedSizeMembership(1))
-    found = membership_posterior(model, [1.0])
-    entropy = _entropy_of(found)
-    covariance = np.asarray(found.covariance().value)
+    result = membership_posterior(model, [1.0])
+    entropy = _entropy_of(result)
+    covariance = np.asarray(result.covariance().value)
     corrected = 0.5 * math.log(float(np.linalg.det(2 * math.pi * math.e * (covariance + np.eye(2) / 12))))
     singular = exact(-math.inf, 0.0, unit="nats", method="logarithm of a singular determinant")
     return (entropy, "<=", singular), (entropy, "<=", _nats(corrected))
@@ -273,9 +273,9 @@ def _proposition_8() -> _Game:
     def shift(membership: Any, seeds: FloatArray) -> FloatArray:
         return np.repeat(seeds - 0.5, 2, axis=1)
 
-    found = FrequencyRelease(panel, prior, GeneratorNoise(shift, 1)).simulate(_SEEDS, rng=1)
-    claims = found.released[:, 0] > found.released[:, 1]
-    first = found.membership[:, 0]
+    result = FrequencyRelease(panel, prior, GeneratorNoise(shift, 1)).simulate(_SEEDS, rng=1)
+    claims = result.released[:, 0] > result.released[:, 1]
+    first = result.membership[:, 0]
     advantage = float(claims[first].mean() - claims[~first].mean())
     dithered = FrequencyRelease(panel, prior, GeneratorNoise(shift, 1, LaplaceNoise(0.5))).epsilon()
     attained = exact(advantage, 0.0, unit="1", method="all releases told apart")
@@ -288,10 +288,10 @@ def _proposition_10() -> _Game:
     """The release is whether both or none of two people are in, and a third one always is."""
     xor = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0], [1.0, 0.0]])  # rows 00, 01, 10, 11
     ratio = _marginal_ratio(xor)
-    kept = 0.6  # chance that the release is right; else it is turned around
-    noisy = kept * xor + (1 - kept) * (1 - xor)
+    selected = 0.6  # chance that the release is right; else it is turned around
+    noisy = selected * xor + (1 - selected) * (1 - xor)
     # J(b | r) / theta(b) = P(r | b) / P(r) = 2 P(r | b)
-    epsilon = 2 * max(abs(math.log(2 * kept)), abs(math.log(2 * (1 - kept))))
+    epsilon = 2 * max(abs(math.log(2 * selected)), abs(math.log(2 * (1 - selected))))
     privacy = math.log(float(noisy.max(axis=0).max() / noisy.min()))
     allowed = membership_advantage_bound(1e-9)
     comparison = compare_mechanisms((xor[0], xor[1]), ([0.5, 0.5], [0.5, 0.5]))
@@ -302,8 +302,8 @@ def _theorem_12_risk_to_profile() -> _Game:
     """A binary symmetric channel that tells less than an erasure channel under every prior, but not at epsilon = 0."""
     symmetric, erasure = np.array([[0.9, 0.1], [0.1, 0.9]]), np.array([[0.6, 0.4, 0.0], [0.0, 0.4, 0.6]])
     more = min(_information(q, erasure) - _information(q, symmetric) for q in _PRIORS)
-    found = compare_mechanisms(tuple(symmetric), tuple(erasure))
-    first = next(example for example in found.counterexamples if example.less_private == "first")
+    result = compare_mechanisms(tuple(symmetric), tuple(erasure))
+    first = next(example for example in result.counterexamples if example.less_private == "first")
     printed, right = (first.delta_1, "<=", first.delta_2), (first.advantage_1, ">=", first.advantage_2)
     return printed, right, {"more": more}
 
@@ -314,10 +314,8 @@ def _theorem_12_profile_to_risk() -> _Game:
     both = np.kron(symmetric, symmetric)  # rows 00, 01, 10, 11
     alone = np.kron(symmetric, np.ones((2, 1)))
     pairs = ((0, 1), (2, 3), (0, 2), (1, 3))
-    excess = max(
-        float(compare_mechanisms((both[i], both[j]), (alone[0], alone[2])).excess_1.upper) for i, j in pairs
-    )  # fmt: skip
-    lost = [math.log(4.0) - _mutual_information(np.full(4, 0.25), one) for one in (both, alone)]
+    excess = max(float(compare_mechanisms((both[i], both[j]), (alone[0], alone[2])).excess_1.upper) for i, j in pairs)
+    lost = [math.log(4.0) - _mutual_information(np.full(4, 0.25), side) for side in (both, alone)]
     more, less = _nats(lost[0]), _nats(lost[1])
     return (more, ">=", less), (less, ">=", more), {"excess": rounded_up(excess, 2)}
 
@@ -365,7 +363,7 @@ def _marginal_ratio(rows: FloatArray) -> float:
     """The largest posterior of one of two people over its prior 1/2, or the reverse, of rows 00, 01, 10, 11."""
     joint = rows / 4
     tables = (joint.reshape(2, 2, -1).sum(axis=1), joint.reshape(2, 2, -1).sum(axis=0))
-    ratios = np.concatenate([2 * (one / one.sum(axis=0)).ravel() for one in tables])
+    ratios = np.concatenate([2 * (table / table.sum(axis=0)).ravel() for table in tables])
     return float(max(ratios.max(), (1 / ratios).max()))
 
 

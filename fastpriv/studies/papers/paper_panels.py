@@ -110,9 +110,11 @@ def _draw(figure: PaperFigure, panel: _PanelPlan, ax: Any) -> Any:
     values: list[Any] = [None]
     if panel.by:
         values = list(dict.fromkeys(curve.setting[panel.by] for curve in figure.curves))
-    handles = [] if not panel.by else [
-        ax.plot([], [], color=style.INK, ls=line.style, label=line.label)[0] for line in panel.lines
-    ]  # fmt: skip
+    handles = (
+        []
+        if not panel.by
+        else [ax.plot([], [], color=style.INK, ls=line.style, label=line.label)[0] for line in panel.lines]
+    )
     for i, value in enumerate(values):
         setting = panel.setting if value is None else {panel.by: value}
         for j, line in enumerate(panel.lines):
@@ -123,7 +125,7 @@ def _draw(figure: PaperFigure, panel: _PanelPlan, ax: Any) -> Any:
                 drawn = ax.axhline(numbers.value, **look, lw=1.1, label=line.label)
             else:
                 x = curve.axes[panel.x]
-                centre, lower, upper = (style.positive(one, _LEAST) for one in numbers.arrays())
+                centre, lower, upper = (style.positive(array, _LEAST) for array in numbers.arrays())
                 ax.fill_between(x, lower, upper, color=colour, alpha=0.25, lw=0)
                 (drawn,) = ax.plot(x, centre, **look, lw=2.0, label=line.label)
             if not panel.by:

@@ -18,11 +18,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ... import __version__
 from ...base import validate
 from ...base.files import json_safe, writable_directory, write_picture, write_text
 from ...base.numerics import rounded_down, rounded_outward, rounded_up
 from ...base.parallel import Progress, ordered_map
+from ...base.version import VERSION
 from ...report import Details, Pictures, TextTable, page
 from .paper_data import NAMES, PaperFigure, compute_figure
 from .paper_panels import figure_of_panels, panel_figures
@@ -99,12 +99,14 @@ class Paper:
 
     def json_pieces(self) -> Iterator[str]:
         """The JSON document in pieces: parameters, time and table of each figure; infinite numbers are strings."""
-        yield json.dumps({"fastpriv": __version__, "source": SOURCE}, indent=1)[:-2] + ',\n "figures": ['
+        yield json.dumps({"fastpriv": VERSION, "source": SOURCE}, indent=1)[:-2] + ',\n "figures": ['
         for i, figure in enumerate(self.figures):
             head = {
-                "name": figure.name, "parameters": dict(figure.parameters), "seconds": figure.seconds,
+                "name": figure.name,
+                "parameters": dict(figure.parameters),
+                "seconds": figure.seconds,
                 "curves": figure.meanings(),
-            }  # fmt: skip
+            }
             yield ("," if i else "") + "\n  " + json.dumps(head)[:-1] + ', "table": ['
             for j, row in enumerate(figure.named_rows()):
                 yield (",\n   " if j else "\n   ") + json.dumps(json_safe(row))
@@ -270,6 +272,8 @@ def _numbers_of_figure_4(figure: PaperFigure) -> dict[str, Any]:
 
 # Numbers that the observation of each figure names.
 _NUMBERS: dict[str, Callable[[PaperFigure], dict[str, Any]]] = {
-    "figure1": _numbers_of_figure_1, "figure2": _numbers_of_figure_2, "figure3": _numbers_of_figure_3,
+    "figure1": _numbers_of_figure_1,
+    "figure2": _numbers_of_figure_2,
+    "figure3": _numbers_of_figure_3,
     "figure4": _numbers_of_figure_4,
-}  # fmt: skip
+}

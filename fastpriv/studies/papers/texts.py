@@ -13,5 +13,5 @@ __all__ = ["texts_of"]
 
 @cache
 def texts_of(part: str) -> dict[str, Any]:
-    """Texts of ``figures``, ``comparisons`` or ``statements``, by name; the caller fills in the numbers in braces."""
+    """Texts of ``figures`` or ``statements``, by name; the caller fills in the numbers in braces."""
     return dict(parse_toml(files(__package__).joinpath("texts.toml").read_text(encoding="utf-8"))[part])

@@ -108,8 +108,8 @@ def best_response(
     """
     if not isinstance(attacker, (FixedThresholdLRT, AdaptiveThresholdLRT, DworkScore)):
         raise DomainError(
-            f"attacker must be a likelihood ratio test or a score; got {validate.shown(attacker)}. Train a generator "
-            "against attackers of other kinds: train_generator."
+            f"attacker must be a likelihood ratio test or a score; got {validate.shown(attacker)}. Pass one "
+            "of fastpriv.membership."
         )
     if (price is None) == (utility_budget is None):
         raise DomainError(
@@ -126,9 +126,11 @@ def best_response(
         threshold = attacker.threshold
     level = validate.scalar("threshold", threshold, "a number", lambda x: ~np.isnan(x))
     cost = None if price is None else validate.scalar("price", price, "at least 0 and finite", _at_least_zero)
-    budget = None if utility_budget is None else validate.scalar(
-        "utility_budget", utility_budget, "at least 0 and finite", _at_least_zero
-    )  # fmt: skip
+    budget = (
+        None
+        if utility_budget is None
+        else validate.scalar("utility_budget", utility_budget, "at least 0 and finite", _at_least_zero)
+    )
     response = _BestResponse(
         attacker, cost, budget, float(level), validate.scalar("gamma", gamma, "between 0 and 1", _probability),
         attribute_weights_over_count(attribute_weights, attacker.panel.n_attributes),

@@ -6,9 +6,6 @@ defence, after clipping, is the other one to compare with: with a = f_j and a = 
 
     E|clip(f_j + sigma Z) - f_j| = sum over both a of E min(sigma Z^+, a)
                                  = sum of sigma (phi(0) - phi(a / sigma)) + a Phi(-a / sigma).
-
-A generator with dither of few people is attacked by two mixtures over seeds (``seed_mixtures``), with the exact Bayes
-attacker between them: one that draws seeds, and one that is told a list of seeds with the one that was used among them.
 """
 
 # bounds: none - intervals are those of sampling.statistics and of evaluate_attack
@@ -35,23 +32,19 @@ from ....sampling.statistics.confidence_sequences import BoundedMean
 from ....sampling.statistics.intervals import replicate_interval
 from ....special import log_ndtr
 from ..attackers import AdaptiveThresholdLRT, DworkScore, FixedThresholdLRT
-from ..evaluation import AttackEvaluation, evaluate_attack
+from ..evaluation import AttackEvaluation, evaluate_attack, open_probability
 from ..member_posteriors import BayesAttacker
-from ..networks import NetworkAttacker
 from ..noises import GaussianNoise, GeneratorNoise, NoNoise
 from ..panels import Panel, member_frequencies
 from ..posterior_enumeration import MAX_PEOPLE
 from ..releases import FrequencyRelease
-from ..seed_mixtures import SeedMixtureAttacker, simulate_with_seeds, why_no_mixture
+from ..trained_attackers import NetworkAttacker
 from .equilibrium import MembershipEquilibrium, attribute_weights_over_count
 from .finite_defence import FiniteDefence
-from .generators import TrainedGenerator
 
 __all__ = ["AttackResult", "DefenceEvaluation", "DefenceJudgement", "JudgedAttack", "evaluate_defence", "judge_defence"]
 
 _REPLICATES = 32  # groups of releases, whose means have Student's interval where a loss has no bound
-_MIXTURE_CELLS = 2**32  # largest work of the attackers by mixtures over seeds: memberships x seeds x releases x m
-_MIXTURE_SEEDS = 256  # of those mixtures: more are seldom worth their time
 _CALIBRATION_DRAWS = 1000  # memberships whose frequencies calibrate the Gaussian noise
 _HALVINGS = 60  # of the bisection for sigma
 
@@ -67,10 +60,8 @@ class AttackResult(Result):
     attacker : str
         Name of the attacker.
     training : str
-        "fresh": fitted to new releases of the frozen defence; "with the defence": as it came out of the training of the
-        defence; "exact": the posterior; "mixture of seeds": an approximate posterior, at most as good as the exact one;
-        "knows more": the exact posterior of an attacker who is told a list of seeds, at least as good as that of one
-        who is not; "prior": the best attacker of a constant.
+        "fresh": fitted to new releases of the frozen defence; "exact": the posterior; "prior": the best attacker of a
+        constant.
     evaluation : AttackEvaluation
         AUC, TPR, advantage and gamma-BWMA with intervals, on releases that no training has seen.
 
@@ -135,28 +126,38 @@ class DefenceEvaluation(Result):
         fpr = self.attacks[0].evaluation.fpr if self.attacks else 0.0
         heads = ("defence", "utility loss", "attacker", "training", "AUC", f"TPR at FPR {fpr:g}", "advantage")
         losses = {
-            "judged": self.clipped_utility_loss, "constant": self.constant_loss, "Gaussian noise": self.gaussian_loss,
-        }  # fmt: skip
+            "judged": self.clipped_utility_loss,
+            "constant": self.constant_loss,
+            "Gaussian noise": self.gaussian_loss,
+        }
         rows: list[tuple[str, ...]] = [heads]
-        for one in self.attacks:
-            found = one.evaluation
-            numbers = (f"{x:.3f}" for x in (found.auc, found.tpr_at_fpr, found.advantage))
-            rows.append((one.defence, f"{losses[one.defence]:.4f}".split(" ")[0], one.attacker, one.training, *numbers))
+        for attack in self.attacks:
+            result = attack.evaluation
+            numbers = (f"{x:.3f}" for x in (result.auc, result.tpr_at_fpr, result.advantage))
+            rows.append(
+                (
+                    attack.defence,
+                    f"{losses[attack.defence]:.4f}".split(" ")[0],
+                    attack.attacker,
+                    attack.training,
+                    *numbers,
+                )
+            )
         return "\n".join([*aligned(rows), *self.remarks])
 
 
 def evaluate_defence(
-    defence: FrequencyRelease | TrainedGenerator | MembershipEquilibrium | FiniteDefence, *,
-    references: Panel | None = None, attackers: Sequence[Any] | None = None,
-    attribute_weights: ArrayLike | None = None, training: int = 4000, releases: int = 1000, fpr: float = 1e-2,
-    gamma: float = 0.5, confidence: float = 0.95, rng: RNGLike = None, progress: parallel.Progress = None,
+    defence: FrequencyRelease | MembershipEquilibrium | FiniteDefence, *, references: Panel | None = None,
+    attackers: Sequence[Any] | None = None, attribute_weights: ArrayLike | None = None, training: int = 4000,
+    releases: int = 1000, fpr: float = 1e-2, gamma: float = 0.5, confidence: float = 0.95, rng: RNGLike = None,
+    progress: parallel.Progress = None,
 ) -> DefenceEvaluation:  # fmt: skip
     """Attack a frozen defence by attackers that are trained anew, and by the exact posterior where it is known.
 
     Parameters
     ----------
-    defence : FrequencyRelease, TrainedGenerator, MembershipEquilibrium or FiniteDefence
-        What is judged. The attacker that was trained with a generator stands beside the fresh ones.
+    defence : FrequencyRelease, MembershipEquilibrium or FiniteDefence
+        What is judged.
     references : Panel, optional
         People who are no members: adds both likelihood ratio tests and the score to the default attackers.
     attackers : sequence, optional
@@ -164,7 +165,7 @@ def evaluate_defence(
         defence; give them their own ``rng``. By default a ``NetworkAttacker``, which needs scikit-learn, and
         those of the references.
     attribute_weights : array_like, shape (m,), optional
-        kappa_j of the utility loss; those of a trained generator, otherwise 1 for all, by default.
+        kappa_j of the utility loss; 1 for all by default.
     training : int, default 4000
         Releases that each attacker is fitted to.
     releases : int, default 1000
@@ -190,9 +191,8 @@ def evaluate_defence(
     Notes
     -----
     Attacks are compared on the same releases of one defence. Attackers that fail prove nothing: only the exact
-    posterior bounds all attackers, and it is known to 24 people for noise with a likelihood, and for equilibria. A
-    generator without dither has none; with dither it lies between the attackers of two mixtures over 256 seeds, where
-    those can be enumerated: ``SeedMixtureAttacker``.
+    posterior bounds all attackers, and it is known to 24 people for noise with a likelihood, and for equilibria and
+    finite defences. ``GeneratorNoise`` has no likelihood.
 
     **Accuracy** ``tests/membership/test_defence_evaluation.py`` compares the losses with closed forms, the constant
     with AUC 1/2 and the Bayes attacker with the others.
@@ -208,23 +208,21 @@ def evaluate_defence(
     >>> round(evaluate_defence(release, attackers=[attack], releases=100, rng=1).attacks[1].evaluation.auc.value, 3)
     1.0
     """
-    frozen, trained = _frozen(defence)
-    panel, prior = frozen.panel, frozen.prior
-    if attribute_weights is None and isinstance(defence, TrainedGenerator):
-        attribute_weights = defence.attribute_weights
+    if not isinstance(defence, (FiniteDefence, FrequencyRelease, MembershipEquilibrium)):
+        raise DomainError(
+            f"defence must be a FrequencyRelease, a MembershipEquilibrium or a FiniteDefence; got "
+            f"{validate.shown(defence)}. Put a noise into a FrequencyRelease."
+        )
+    panel, prior = defence.panel, defence.prior
     weights = attribute_weights_over_count(attribute_weights, panel.n_attributes)
     number, most = (
         validate.count("training", training, 2, validate.MOST_ENTRIES),
         validate.count("releases", releases, _REPLICATES, validate.MOST_ENTRIES),
-    )  # fmt: skip
-    level = validate.scalar("confidence", confidence, "between 0 and 1, exclusive", lambda x: (x > 0) & (x < 1))
+    )
+    level = open_probability("confidence", confidence)
     root = random_streams.root(rng)
     chosen = _attackers(attackers, references, panel, root)
-    used = None
-    if isinstance(getattr(frozen, "noise", None), GeneratorNoise):
-        judged, used = simulate_with_seeds(frozen, most, _stream(root, 0))
-    else:
-        judged = frozen.simulate(most, rng=_stream(root, 0))
+    judged = defence.simulate(most, rng=_stream(root, 0))
     frequencies = member_frequencies(panel, judged.membership)
     clipped = np.clip(judged.released, 0.0, 1.0)
     loss, clipped_loss = (_loss(r, frequencies, weights, level) for r in (judged.released, clipped))
@@ -233,7 +231,7 @@ def evaluate_defence(
     constant_loss = _loss(np.broadcast_to(center, frequencies.shape), frequencies, weights, level)
     sigma = _equal_loss_sigma(float(clipped_loss.value), many, weights)
     remarks: list[str] = []
-    defences: list[tuple[str, Any, Any]] = [("judged", frozen, judged)]
+    defences: list[tuple[str, Any, Any]] = [("judged", defence, judged)]
     gaussian_loss = None
     if sigma is not None:
         gaussian = FrequencyRelease(panel, prior, GaussianNoise(sigma), clip=True)
@@ -242,7 +240,7 @@ def evaluate_defence(
         defences.append(("Gaussian noise", gaussian, simulated))
     elif clipped_loss.value > 0:
         remarks.append("No Gaussian noise has as much utility loss after clipping.")
-    report, close = parallel.progress_reporter(progress, len(defences) * (len(chosen) + 1) + 1 + (used is not None))
+    report, close = parallel.progress_reporter(progress, len(defences) * (len(chosen) + 1) + 1)
     done = 0
     attacks: list[AttackResult] = []
 
@@ -255,20 +253,17 @@ def evaluate_defence(
 
     try:
         for index, (name, release, simulated) in enumerate(defences):
-            if index == 0 and trained is not None:
-                add(name, trained.name, "with the defence", trained.scores(simulated.released), simulated.membership)
             seen = release.simulate(number, rng=_stream(root, 3 + index))
             for attacker in chosen:
                 fresh = copy.deepcopy(attacker)
                 if hasattr(fresh, "fit"):
                     fresh.fit(seen.released, seen.membership)
                 add(name, fresh.name, "fresh", fresh.scores(simulated.released), simulated.membership)
-            exact = _posterior_attackers(release, simulated, used, _stream(root, 5))
+            exact = _posterior_scores(release, simulated.released)
             if isinstance(exact, str):
-                remarks.append(f"{name}: {exact}")
-                continue
-            for found in exact:
-                add(name, *found, simulated.membership)
+                remarks.append(f"{name}: no exact posterior {exact}.")
+            else:
+                add(name, "Bayes", "exact", exact, simulated.membership)
         known = np.broadcast_to(prior.marginals(panel.n_people), judged.membership.shape)
         add("constant", "prior", "prior", known, judged.membership)
     finally:
@@ -280,37 +275,25 @@ def evaluate_defence(
 JudgedAttack, DefenceJudgement, judge_defence = AttackResult, DefenceEvaluation, evaluate_defence
 
 
-def _frozen(defence: Any) -> tuple[Any, Any]:
-    """What releases, and the attacker that was trained with it."""
-    if isinstance(defence, TrainedGenerator):
-        return defence.release, defence.attacker
-    if isinstance(defence, (FiniteDefence, FrequencyRelease, MembershipEquilibrium)):
-        return defence, None
-    raise DomainError(
-        f"defence must be a FrequencyRelease, a TrainedGenerator, a MembershipEquilibrium or a FiniteDefence; got "
-        f"{validate.shown(defence)}. Put a noise into a FrequencyRelease."
-    )
-
-
 def _attackers(attackers: Any, references: Panel | None, panel: Panel, root: Any) -> tuple[Any, ...]:
     if attackers is None:
-        found: tuple[Any, ...] = (NetworkAttacker(rng=int(random_streams.stream_words(root, (6,), 1)[0])),)
+        result: tuple[Any, ...] = (NetworkAttacker(rng=int(random_streams.stream_words(root, (6,), 1)[0])),)
         if references is not None:
             kinds = (FixedThresholdLRT, AdaptiveThresholdLRT, DworkScore)
-            found += tuple(kind(panel, references) for kind in kinds)
-        return found
+            result += tuple(kind(panel, references) for kind in kinds)
+        return result
     if references is not None:
         raise DomainError(
             "references must be left out where attackers are given; got both. Build the attackers of the references."
         )
-    found = validate.sequence("attackers", attackers, "attackers, each with a name and scores")
-    for i, one in enumerate(found):
-        if isinstance(one, type) or not (hasattr(one, "scores") and hasattr(one, "name")):
+    result = validate.sequence("attackers", attackers, "attackers, each with a name and scores")
+    for i, item in enumerate(result):
+        if isinstance(item, type) or not (hasattr(item, "scores") and hasattr(item, "name")):
             raise DomainError(
-                f"attackers must have a name and scores; got {validate.shown(one)} at index {i}. Build one of "
+                f"attackers must have a name and scores; got {validate.shown(item)} at index {i}. Build one of "
                 "fastpriv.membership."
             )
-    return found
+    return result
 
 
 def _stream(root: Any, key: int) -> Any:
@@ -361,26 +344,14 @@ def _equal_loss_sigma(loss: float, frequencies: FloatArray, weights: FloatArray)
     return high
 
 
-def _posterior_attackers(
-    release: Any, simulated: Any, used: Any, draws: Any
-) -> list[tuple[str, str, FloatArray]] | str:
-    """Names, kinds and scores of the best attackers that are known, or why there are none."""
+def _posterior_scores(release: Any, released: FloatArray) -> FloatArray | str:
+    """Scores of the exact posterior, or why they are not known."""
     if isinstance(release, (FiniteDefence, MembershipEquilibrium)):
-        return [("Bayes", "exact", release.scores(simulated.released))]
-    people = release.n_people
-    if not isinstance(release.noise, GeneratorNoise):
-        if people > MAX_PEOPLE:
-            return f"no exact posterior of {people} people; at most {MAX_PEOPLE} can be enumerated."
-        if isinstance(release.noise, NoNoise) and release.clip:
-            release = FrequencyRelease(release.panel, release.prior, release.noise)  # nothing is clipped without noise
-        return [("Bayes", "exact", BayesAttacker(release).scores(simulated.released))]
-    remark = why_no_mixture(release)
-    if not remark and 2.0**people * _MIXTURE_SEEDS * simulated.released.size > _MIXTURE_CELLS:
-        remark = f"a mixture of seeds over {people} people takes too long"
-    if remark:
-        return f"no exact posterior: {remark}."
-    attack = SeedMixtureAttacker(release, seeds=_MIXTURE_SEEDS, rng=draws)
-    return [
-        (attack.name, "mixture of seeds", attack.scores(simulated.released)),
-        ("Bayes, told the seeds", "knows more", attack.scores_of_known_seeds(simulated.released, used)),
-    ]
+        return release.scores(released)
+    if isinstance(release.noise, GeneratorNoise):
+        return "of noise without a likelihood"
+    if release.n_people > MAX_PEOPLE:
+        return f"of {release.n_people} people; at most {MAX_PEOPLE} can be enumerated"
+    if isinstance(release.noise, NoNoise) and release.clip:
+        release = FrequencyRelease(release.panel, release.prior, release.noise)  # nothing is clipped without noise
+    return BayesAttacker(release).scores(released)

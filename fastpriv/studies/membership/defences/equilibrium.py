@@ -210,15 +210,18 @@ def membership_equilibrium(
     types = _Types.of(panel, prior)
     grid = _grid_of_releases(types.frequencies)
     validate.memory(
-        f"releases of {len(types.probabilities)} x {len(grid)} cells", 60 * len(grid) * len(types.probabilities),
+        f"releases of {len(types.probabilities)} x {len(grid)} cells",
+        60 * len(grid) * len(types.probabilities),
         "Take fewer attributes or people.",
-    )  # fmt: skip
+    )
     distortion = np.zeros((len(types.probabilities), len(grid)))
     for column, weight in enumerate(weights):
         distortion += weight * np.abs(types.frequencies[:, column, None] - grid[:, column])
-    point = validate.with_argument_name("level", "utility_budget", lambda: rate_distortion(
-        types.probabilities, distortion, slope=slope, level=utility_budget, atol=atol
-    ))  # fmt: skip
+    point = validate.with_argument_name(
+        "level",
+        "utility_budget",
+        lambda: rate_distortion(types.probabilities, distortion, slope=slope, level=utility_budget, atol=atol),
+    )
     rounding = 8 * UNIT_ROUNDOFF * point.slope * float(weights.sum())  # of the frequencies and their differences
     rate, lagrangian = _widened(point.rate, rounding), _widened(point.lagrangian, rounding)
     value, lower, upper = (float(x) for x in (rate.value, rate.lower, rate.upper))
@@ -247,8 +250,7 @@ class _Types(NamedTuple):
         k = panel.n_people
         if k > _MAX_PEOPLE:
             raise DomainError(
-                f"panel must have at most {_MAX_PEOPLE} people for an exact equilibrium; got {k}. Select some of them, "
-                "or train a generator."
+                f"panel must have at most {_MAX_PEOPLE} people for an exact equilibrium; got {k}. Select some of them."
             )
         b, logs = all_memberships(prior, k)
         p = np.exp(logs)
@@ -273,15 +275,17 @@ def attribute_weights_over_count(weights: ArrayLike | None, m: int) -> FloatArra
     """kappa_j / m."""
     if weights is None:
         return np.full(m, 1.0 / m)
-    given = validate.vector(
-        "attribute_weights", weights, "finite numbers of at least 0 and at most 1e300",
+    values = validate.vector(
+        "attribute_weights",
+        weights,
+        "finite numbers of at least 0 and at most 1e300",
         lambda x: (x >= 0) & (x <= 1e300),
     )
-    if given.size != m:
-        raise ShapeError(f"attribute_weights must have {m} entries; got {given.size}. Give one an attribute.")
-    if not given.any():
+    if values.size != m:
+        raise ShapeError(f"attribute_weights must have {m} entries; got {values.size}. Give one an attribute.")
+    if not values.any():
         raise DomainError("attribute_weights must have a positive entry; got only zeros. Weigh what matters.")
-    return given / m
+    return values / m
 
 
 def _marginal_risk(types: _Types, cells: FloatArray) -> Estimate:

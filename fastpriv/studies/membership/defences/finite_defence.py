@@ -174,15 +174,11 @@ class FiniteDefence(Result):
         """
         members, _ = memberships_of(self.panel, self.prior)
         logs, errors = self._logs()
-        index = {row.tobytes(): i for i, row in enumerate(members)}
+        codes = members @ (1 << np.arange(members.shape[1]))
+        differences = np.bitwise_count(codes[:, None] ^ codes)  # people in whom two memberships differ
         best = (0.0, 0.0, 0.0)
-        for i, b in enumerate(members):
-            for other in _neighbours(b, isinstance(self.prior, FixedSizeMembership)):
-                j = index.get(other.tobytes())
-                if j is None:
-                    continue
-                for one, two in ((i, j), (j, i)):
-                    best = _larger(best, _largest(logs[one], logs[two], errors[one] + errors[two]))
+        for i, j in np.argwhere(differences == (2 if isinstance(self.prior, FixedSizeMembership) else 1)).tolist():
+            best = _larger(best, _largest(logs[i], logs[j], errors[i] + errors[j]))
         return _certified(best, "largest log ratio of neighbours, all releases")
 
     def joint_posterior_epsilon(self) -> Estimate:
@@ -195,8 +191,8 @@ class FiniteDefence(Result):
         error = errors.max(initial=0.0) + 16 * len(logs) * UNIT_ROUNDOFF + 4 * UNIT_ROUNDOFF * np.abs(prior).max()
         best = (0.0, 0.0, 0.0)
         for row, mine in zip(logs[:, shown], errors[:, shown], strict=True):
-            for one, two in ((row, total[shown]), (total[shown], row)):
-                best = _larger(best, _largest(one, two, mine + error))
+            for item, two in ((row, total[shown]), (total[shown], row)):
+                best = _larger(best, _largest(item, two, mine + error))
         return _certified(tuple(2.0 * x for x in best), "largest log ratio of joint posterior and prior")
 
     def with_epsilon(self, epsilon: float) -> FiniteDefence:
@@ -273,9 +269,7 @@ def row_numbers(rows: Any, wanted: Any) -> IndexArray:
     try:
         return np.array([number[row.tobytes()] for row in np.ascontiguousarray(wanted + 0.0)], dtype=np.intp)
     except KeyError:
-        raise DomainError(
-            "released must be rows of releases; got another release. Pass what simulate gives."
-        ) from None
+        raise DomainError("released must be rows of releases; got another release. Pass what simulate gives.") from None
 
 
 def draw_columns(table: FloatArray, random: Any) -> IndexArray:
@@ -307,21 +301,6 @@ def _cells(z: FloatArray, gaussian: bool) -> FloatArray:
 def _laplace_cdf(x: FloatArray) -> FloatArray:
     tail = 0.5 * np.exp(-np.abs(x))
     return np.asarray(np.where(x < 0.0, tail, 1.0 - tail))
-
-
-def _neighbours(b: BoolArray, swap: bool) -> list[BoolArray]:
-    """Memberships with one member replaced, or one added."""
-    found = []
-    for new in np.flatnonzero(~b):
-        other = b.copy()
-        other[new] = True
-        for out in np.flatnonzero(b) if swap else ():
-            replaced = other.copy()
-            replaced[out] = False
-            found.append(replaced)
-        if not swap:
-            found.append(other)
-    return found
 
 
 def _largest(one: FloatArray, other: FloatArray, error: FloatArray) -> tuple[float, float, float]:

@@ -1,0 +1,1 @@
+from .measured_losses import PrivacyLossDistribution as PrivacyLossDistribution

@@ -1,0 +1,191 @@
+"""Pairs of distributions on the same outcomes: channels, randomised response, vectors of probabilities.
+
+Notation: probabilities p_i and q_i, x = e^epsilon, delta = sum (p_i - x q_i)^+. Vectors that miss the sum 1 by a
+relative error a and b have (1 + a) delta_{P||Q}(x (1 + b) / (1 + a)) when they are divided by their sums: the bounds of
+``curve`` hold for both.
+"""
+
+# bounds: proved - 1.1 times a shift of epsilon covers its second order
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from ..base.estimate import Estimate
+from ..base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, enclosure, next_above, next_below
+from ..conversions import gdp_from_ldp
+from ..kernels import _type_sums
+from .discretised_losses import PrivacyLoss, moved_to_grid
+from .protocol import ROUNDING, BoundingPairs, Bounds, DominatingPair, GaussianFit, renyi_of_sum
+
+__all__ = ["DiscretePair", "bounding_atoms"]
+
+# bound: proved - a term (p - x q)^+ in extended precision, e^epsilon to 16 units of it, relative to p + x q
+_TERM_ROUNDING = 24 * float(np.finfo(np.longdouble).eps)
+# bound: proved - of a sum in any order, for each of its terms
+_SUM_ROUNDING = float(np.finfo(np.longdouble).eps)
+_BLOCK_CELLS = 2**20  # products of levels and outcomes that are formed at a time: 16 MiB of long doubles
+_MOST_OUTCOMES = 512  # of a pair whose events are tried
+# bound: proved - the least probability of a finite loss that keeps a relative accuracy of one rounding as a double
+_LEAST_PROBABILITY = 2.0**-1021
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DiscretePair(DominatingPair):
+    """Probabilities of the same outcomes, and by how much their sums miss 1. Where q = 0 < p the loss is infinite."""
+
+    _fields = ("p", "q", "count", "p_relative_error", "q_relative_error")
+    has_moments = True
+
+    p: FloatArray
+    q: FloatArray
+    count: int
+    p_relative_error: float = 0.0
+    q_relative_error: float = 0.0
+
+    @property
+    def atoms(self) -> tuple[FloatArray, FloatArray]:
+        """The probabilities under P and Q."""
+        return self.p, self.q
+
+    @property
+    def is_trivial(self) -> bool:
+        """Whether the probabilities are equal."""
+        return bool(np.array_equal(self.p, self.q))
+
+    def curve(self, epsilon: FloatArray) -> Estimate:
+        """sum (p_i - e^epsilon q_i)^+ with its rounding, for the vectors as passed and divided by their sums."""
+        levels = np.asarray(epsilon, dtype=np.float64).ravel()
+        shift = 1.1 * (self.p_relative_error + self.q_relative_error)
+        value, error = self._positive_parts(levels)
+        low, low_error = (value, error) if shift == 0.0 else self._positive_parts(levels + shift)
+        high, high_error = (value, error) if shift == 0.0 else self._positive_parts(levels - shift)
+        value = np.clip(value, 0.0, 1.0)
+        lower = enclosure(np.minimum(low * (1 - self.p_relative_error), value), low_error, 0.0, 1.0)[1]
+        upper = enclosure(np.maximum(high * (1 + self.p_relative_error), value), high_error, 0.0, 1.0)[2]
+        numbers = (np.reshape(x, np.shape(epsilon)) for x in (np.clip(value, lower, upper), lower, upper))
+        return Estimate(*numbers, kind="exact", unit="probability", method="sum over outcomes")
+
+    def _positive_parts(self, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The sums and their absolute errors, in extended precision, rounded to doubles."""
+        value, error = np.zeros((2, levels.size))
+        step = max(1, _BLOCK_CELLS // self.p.size)
+        p, q = self.p.astype(np.longdouble), self.q.astype(np.longdouble)
+        for start in range(0, levels.size, step):
+            part = slice(start, start + step)
+            with np.errstate(over="ignore", invalid="ignore"):
+                product = np.where(q == 0.0, 0.0, np.exp(levels[part, None].astype(np.longdouble)) * q)
+            terms = np.maximum(p - product, 0.0)
+            total = terms.sum(axis=1)
+            touched = np.where(product <= 2.0 * p, p + product, 0.0).sum(axis=1)
+            value[part] = total
+            error[part] = (_TERM_ROUNDING + p.size * _SUM_ROUNDING) * touched + UNIT_ROUNDOFF * total
+        return value, error
+
+    def reversed(self) -> DiscretePair:
+        """Q against P."""
+        return DiscretePair(self.q, self.p, self.count, self.q_relative_error, self.p_relative_error)
+
+    def infinite_mass(self) -> Bounds:
+        """The outcomes that Q does not have."""
+        mass = math.fsum(self.p[self.q == 0.0].tolist())
+        error = self.p_relative_error + 4 * UNIT_ROUNDOFF
+        return mass * (1.0 - error), min(1.0, mass * (1.0 + error))
+
+    def without_infinite_losses(self) -> Self | None:
+        """The outcomes that Q has."""
+        kept = self.q > 0.0
+        return replace(self, p=self.p[kept], q=self.q[kept]) if self.p[kept].any() else None
+
+    def largest_loss(self) -> Bounds:
+        """The largest ratio of probabilities."""
+        used = self.p > 0.0
+        if (self.q[used] == 0.0).any():
+            return math.inf, math.inf
+        ratios = np.log(self.p[used].astype(np.longdouble)) - np.log(self.q[used].astype(np.longdouble))
+        top = float(ratios.max(initial=-np.inf))
+        return next_below(top, 4), next_above(top, 4)
+
+    def renyi_divergence(self, order: float) -> Bounds:
+        """Sum over outcomes."""
+        used = self.p > 0.0
+        p, q = self.p[used].astype(np.longdouble), self.q[used].astype(np.longdouble)
+        if (q == 0.0).any():
+            return math.inf, math.inf
+        return renyi_of_sum(p, np.log(p) - np.log(q), np.abs(np.log(p)) + np.abs(np.log(q)), order)
+
+    def events(self) -> tuple[FloatArray, FloatArray]:
+        """The outcomes of the largest ratios, where they are not too many."""
+        if self.p.size > _MOST_OUTCOMES:
+            return np.empty(0), np.empty(0)
+        with np.errstate(divide="ignore"):
+            order = np.argsort(np.log(self.q) - np.log(self.p))
+            p, q = (np.log(np.cumsum(x[order])) for x in (self.p, self.q))
+        return self._rounded_events(p, q)
+
+    def log_moment(self) -> float:
+        """Sum over outcomes."""
+        used = self.p > 0.0
+        if not self.q[used].all():
+            return math.inf
+        with np.errstate(over="ignore"):
+            value = float(np.log((self.p[used] * (self.p[used] / self.q[used])).sum()))
+        error = 2.0 * self.p_relative_error + self.q_relative_error
+        return max(value, 0.0) + ROUNDING * 2.0 + 1.1 * error
+
+    def gaussian_fit(self) -> GaussianFit:
+        """That of randomised response with the largest loss."""
+        if ((self.p > 0.0) != (self.q > 0.0)).any():
+            return GaussianFit(impossible="infinite losses: some outcomes prove which of both it was")
+        some = self.p > 0.0
+        loss = float(np.abs(np.log(self.p[some]) - np.log(self.q[some])).max())
+        loss += self.p_relative_error + self.q_relative_error + 1e-12
+        return GaussianFit(float(gdp_from_ldp(loss).upper) ** 2)
+
+    def privacy_loss(self, interval: float, tail: float, dominating: bool) -> PrivacyLoss:
+        """Every loss moved to the grid."""
+        kept = (self.p > 0.0) & (self.q > 0.0)
+        leading, trailing = _type_sums.losses(self.p[kept], self.q[kept])
+        mass = math.fsum(self.p[self.q == 0.0].tolist())
+        losses = leading.astype(np.longdouble) + trailing
+        return moved_to_grid(losses, self.p[kept], interval, mass, dominating)
+
+    def add_to_contour(self, sums: Any) -> bool:
+        """The atoms, if all losses are finite."""
+        kept = self.p > 0.0
+        p, q = np.ascontiguousarray(self.p[kept]), np.ascontiguousarray(self.q[kept])
+        return bool(q.all()) and bool(sums.add_atoms(self.count, p, q, math.fsum([*p.tolist(), -1.0])))
+
+
+def bounding_atoms(p: Any, q: Any, finite: BoolArray, p_error: float, q_error: float) -> BoundingPairs:
+    """Atoms of probabilities in extended precision, with relative errors, to which the rounding to doubles is added.
+
+    ``finite`` marks finite losses of both signs.
+
+    A probability that underflows as a double is raised under P and becomes 0 under Q in the dominating pair, where what
+    Q loses is an outcome of its own; in the dominated one such an outcome is left out.
+    """
+    p, q = np.asarray(p), np.asarray(q)
+    lost = finite & ((p < _LEAST_PROBABILITY) | (q < _LEAST_PROBABILITY))
+    kept = ~lost & ((p > 0.0) | (q > 0.0))
+    p_error, q_error = p_error + _rounding(p[kept]), q_error + _rounding(q[kept])
+    inside = DiscretePair(p[kept].astype(np.float64), q[kept].astype(np.float64), 1, p_error, q_error)
+    if not lost.any():
+        return BoundingPairs((inside,))
+    raised = np.maximum(p[lost], _LEAST_PROBABILITY).astype(np.float64)
+    rare = q[lost] < _LEAST_PROBABILITY
+    rest = np.where(rare, 0.0, q[lost]).astype(np.float64)
+    more_p = np.concatenate([inside.p, raised, [0.0]])
+    more_q = np.concatenate([inside.q, rest, [rare.sum() * _LEAST_PROBABILITY]])
+    return BoundingPairs((DiscretePair(more_p, more_q, 1, p_error, q_error),), ((inside,),))
+
+
+def _rounding(x: Any) -> float:
+    """The largest relative error of numbers in extended precision as doubles, rounded up; 0 if there is none."""
+    used = x[x > 0]
+    error = float(np.abs(used.astype(np.float64) / used - 1).max(initial=0.0))
+    return error * (1 + 2.0**-10) if error else 0.0

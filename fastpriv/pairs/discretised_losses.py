@@ -1,0 +1,224 @@
+"""Privacy losses on a grid, made from certified privacy curves or from other losses so that they provably dominate, or
+are dominated.
+
+Notation: P, Q a pair of distributions; delta(x) = sup_E P(E) - x Q(E) for x = e^epsilon >= 0, a convex function that
+falls from delta(0) = 1; h the interval of the grid, x_i = e^(i h). A privacy loss on the grid has mass p_i at the loss
+i h and mass m at infinity; its curve, m + sum_i p_i (1 - x / x_i)^+, is linear between the x_i. One measure dominates
+another if its curve is nowhere below; so do then their compositions (Zhu, Dong and Wang 2022, theorem 10).
+
+From above (connect-the-dots: Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022, algorithm 1). Let U_i >= delta(x_i).
+The greatest convex function v with v(x_i) <= U_i, v(0) <= 1 is at least delta at every x_i, because delta is one of
+these convex functions; between the x_i, v is a chord and delta is convex; beyond the last, v is constant and delta
+falls. So v is nowhere below delta, and the kinks of v are the masses.
+
+From below. Let L_i <= delta(x_i) <= U_i. The line through (x_j, L_j) and (x_{j+1}, U_{j+1}), j = i + 1, lies below
+delta left of x_j, by convexity. Let v_i be the least of L_i and of its height at x_i. Between x_i and x_{i+1} the chord
+of v lies below this line, hence below delta; so does the greatest convex function below all v_i. Left of the first
+point, delta(x) >= 1 - x: with v(0) = 1 and v at most 1 - x at the first point, the chord lies below. v is 0 from the
+last point of the grid on.
+
+For epsilon < 0, delta(x) = 1 - x + x delta'(1/x), with delta' the curve of Q and P.
+
+Losses at other places are moved to the grid:
+
+* from above, a mass p at l is split between the neighbours a < l < b so that p_a + p_b = p and p_a e^-a + p_b e^-b =
+  p e^-l: (1 - x y)^+ is convex in y, so that the two together have at least the curve of one;
+* from below it moves to a.
+
+Rounding. The masses are formed in extended precision from differences of the v_i, whose error moves the curve by a few
+roundings of its own size: the U_i are raised by ``_SLACK`` beforehand, the L_i lowered. A larger mass anywhere raises
+the curve everywhere: each mass is then rounded outward to a double.
+"""
+
+# bounds: proved - whether an interval divides another up to the rounding that ``common_grids`` covers
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import DomainError
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray, LongDoubleArray, next_above, next_below
+from ..base.values import ValueObject
+from .log_bounds import Curve, certified
+
+__all__ = ["PrivacyLoss", "discretised", "moved_to_grid", "on_another_grid", "refinement"]
+
+# bound: proved - relative change of the curve that makes up for the roundings in extended precision: two differences,
+#    two quotients and two sums for each mass, on machines where long doubles are doubles too
+_SLACK = 2.0**-50 + 32 * float(np.finfo(np.longdouble).eps)
+# bound: proved - relative error of a loss, and of a split mass in extended precision, rounded to doubles
+_SPLIT_ERROR = 2.0**-50
+_MAX_POINTS = 2**22  # points of a grid: 32 MiB for each array of doubles
+_SEARCH_POINTS = 64  # epsilons in each round of the search for the ends of the grid
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PrivacyLoss(ValueObject):
+    """Masses ``masses[j]`` at the losses ``(first + j) interval``, in nats, and ``infinity_mass`` at infinity."""
+
+    _fields = ("first", "interval", "masses", "infinity_mass")
+
+    first: int
+    interval: float
+    masses: FloatArray
+    infinity_mass: float
+
+
+def discretised(forward: Curve, backward: Curve, interval: float, tail_mass: float, dominating: bool) -> PrivacyLoss:
+    """The privacy loss of P against Q on the grid, from above or from below."""
+    first, start, heights = _curve_on_grid(forward, backward, interval, tail_mass, dominating)
+    return PrivacyLoss(first, interval, _masses(start, heights, interval, up=dominating), float(heights[-1]))
+
+
+def _curve_on_grid(
+    forward: Curve, backward: Curve, interval: float, tail_mass: float, dominating: bool
+) -> tuple[int, Any, LongDoubleArray]:
+    """The first point, and the heights at x = 0 and at every point of a curve nowhere below delta, or nowhere above.
+
+    The curve is linear between the points and constant beyond the last.
+    """
+    last = _end_of_grid(forward, interval, tail_mass)
+    first = -_end_of_grid(backward, interval, tail_mass)
+    if dominating:
+        upper = _bounds_on_grid(forward, backward, first, last, interval, "upper")
+        one = np.longdouble(1)
+        return first, one, np.asarray(np.minimum(upper * (1 + np.longdouble(_SLACK)), one))
+    if last - first < 2:
+        first, last = first - 1, last + 1
+    lower = _bounds_on_grid(forward, backward, first, last, interval, "lower")
+    upper = _bounds_on_grid(forward, backward, first, last, interval, "upper")
+    start, heights = _heights_below(first, lower, upper, interval)
+    scale = 1 - np.longdouble(_SLACK)
+    return first, start * scale, np.asarray(heights * scale)
+
+
+def _end_of_grid(curve: Curve, interval: float, tail_mass: float) -> int:
+    """The least i found with delta(i h) at most ``tail_mass`` above what it is at the end of the longest grid."""
+    floor = float(certified(curve, np.array(_MAX_POINTS * interval)).lower)
+    limit = floor * (1 + _SLACK) + tail_mass
+    low, high = 0, _MAX_POINTS
+    while high - low > 1:
+        grid = np.unique(np.round(np.geomspace(low + 1, high, _SEARCH_POINTS)).astype(np.int64) if low == 0
+                         else np.linspace(low + 1, high, _SEARCH_POINTS).astype(np.int64))  # fmt: skip
+        small = np.flatnonzero(certified(curve, np.asarray(grid * interval, dtype=np.float64)).upper <= limit)
+        if not small.size:
+            break
+        high = int(grid[small[0]])
+        low = int(grid[small[0] - 1]) if small[0] else low
+        if grid.size == high - low:
+            break
+    if high >= _MAX_POINTS:
+        raise DomainError(
+            f"interval must be so large that {_MAX_POINTS} points reach the losses of the pair; got {interval!r}. Pass "
+            "a larger interval, or a larger tail_mass."
+        )
+    return high
+
+
+def _bounds_on_grid(
+    forward: Curve, backward: Curve, first: int, last: int, interval: float, side: str
+) -> LongDoubleArray:
+    """Bounds of delta at the exact multiples of the interval, of which doubles are within half a step.
+
+    Delta falls in epsilon: an upper bound is taken at the next double below, a lower bound at the next above.
+    """
+    upper = side == "upper"
+
+    def bounds(curve: Curve, count: int, toward_zero: bool) -> FloatArray:
+        multiples: FloatArray = np.arange(1, count + 1, dtype=np.float64) * interval
+        shifted = np.maximum(next_below(multiples), 0.0) if toward_zero else next_above(multiples)
+        return np.asarray(getattr(certified(curve, np.concatenate([[0.0], shifted])), side))
+
+    right = np.clip(bounds(forward, last, upper), 0.0, 1.0).astype(np.longdouble)
+    left = np.clip(bounds(backward, -first, upper), 0.0, 1.0).astype(np.longdouble)[:0:-1]
+    x = np.exp(np.arange(first, 0) * np.longdouble(interval))
+    return np.asarray(np.concatenate([-np.expm1(np.arange(first, 0) * np.longdouble(interval)) + x * left, right]))
+
+
+def _heights_below(
+    first: int, lower: LongDoubleArray, upper: LongDoubleArray, interval: float
+) -> tuple[Any, LongDoubleArray]:  # fmt: skip
+    """The value at x = 0 and at each point of the grid of the function that stays below delta."""
+    heights = lower.copy()
+    heights[-1] = 0.0
+    heights[-2] = min(lower[-2], lower[-1])
+    fall = np.maximum(lower[:-1] - upper[1:], 0.0)  # of delta over each interval, at least
+    beside = lower[1:-1] + fall[1:] * np.exp(-np.longdouble(interval))
+    heights[:-2] = np.minimum(lower[:-2], beside)
+    heights[0] = min(heights[0], -np.expm1(first * np.longdouble(interval)))
+    return np.longdouble(1), heights
+
+
+def _masses(start: Any, heights: LongDoubleArray, interval: float, *, up: bool) -> FloatArray:
+    """Kinks of the greatest convex function below ``start`` at x = 0 and ``heights`` at x_i, times x_i, outward."""
+    kept, before = np.arange(len(heights)), -1
+    while len(kept) != before:
+        before, stride = len(kept), 2 ** max(0, len(kept).bit_length() - 1)
+        while stride:
+            kept = kept[~(_line_masses(start, heights, kept, interval, stride) < 0.0)]
+            stride //= 2
+    masses = _line_masses(start, heights, kept, interval, 1)
+    rounded = np.maximum(masses, 0.0).astype(np.float64)
+    outward = next_above(rounded) if up else np.maximum(next_below(rounded), 0.0)
+    found = np.zeros(len(heights))
+    found[kept] = np.where(masses > 0.0, outward, 0.0)
+    return found
+
+
+def _line_masses(start: Any, heights: LongDoubleArray, kept: Any, interval: float, stride: int) -> LongDoubleArray:
+    """x_i times the change of slope at each kept point between the lines to those ``stride`` places off on both sides.
+
+    It is negative where the point lies above the chord of the two: no point of the greatest convex function is.
+    """
+    count, v = len(kept), heights[kept]
+    position = np.arange(count)
+    left, right = np.maximum(position - stride, -1), np.minimum(position + stride, count - 1)
+    step = np.where(left >= 0, kept - kept[left], 1) * np.longdouble(interval)
+    into = np.where(left >= 0, (v[left] - v) / -np.expm1(-step), start - v)  # x = 0 lies left of all points
+    step = np.maximum(kept[right] - kept, 1) * np.longdouble(interval)
+    with np.errstate(over="ignore"):  # of intervals without end, over which the curve falls by nothing
+        return np.asarray(into - (v - v[right]) / np.expm1(step))
+
+
+def refinement(own: float, interval: float) -> int:
+    """The whole number by which an interval is divided, 0 if there is none."""
+    times = round(own / interval)
+    return times if times >= 1 and abs(own - times * interval) <= 2 * UNIT_ROUNDOFF * own else 0
+
+
+def on_another_grid(loss: PrivacyLoss, interval: float, dominating: bool) -> PrivacyLoss:
+    """A loss on another grid, of which it keeps its places if the interval divides its own."""
+    kept = np.flatnonzero(loss.masses > 0.0)
+    places, masses = kept + loss.first, loss.masses[kept]
+    times = refinement(loss.interval, interval)
+    if not times:
+        losses = places * np.longdouble(loss.interval)
+        return moved_to_grid(losses, masses, interval, loss.infinity_mass, dominating)
+    found = np.zeros((len(loss.masses) - 1) * times + 1)
+    found[kept * times] = masses
+    return PrivacyLoss(loss.first * times, interval, found, loss.infinity_mass)
+
+
+def moved_to_grid(
+    losses: LongDoubleArray, masses: FloatArray, interval: float, infinity_mass: float, dominating: bool
+) -> PrivacyLoss:
+    """Masses at any losses moved to the grid, by the text at the head."""
+    if not masses.size:
+        return PrivacyLoss(0, interval, np.zeros(1), infinity_mass)
+    h = np.longdouble(interval)
+    left = np.floor((losses - np.abs(losses) * _SPLIT_ERROR) / h).astype(np.int64)
+    targets = [(left, masses)]
+    if dominating:
+        right = np.maximum(np.ceil((losses + np.abs(losses) * _SPLIT_ERROR) / h).astype(np.int64), left + 1)
+        share = np.clip(np.expm1(left * h - losses) / np.expm1((left - right) * h), 0, 1)  # of the neighbour above
+        targets = [(at, np.asarray(masses * part * (1 + _SPLIT_ERROR), dtype=np.float64))
+                   for at, part in ((left, 1 - share), (right, share))]  # fmt: skip
+    first = min(int(at.min()) for at, _ in targets)
+    total = np.zeros(max(int(at.max()) for at, _ in targets) - first + 1)
+    for at, mass in targets:
+        np.add.at(total, at - first, mass)
+    total *= 1 + _SPLIT_ERROR if dominating else 1 - _SPLIT_ERROR
+    return PrivacyLoss(first, interval, total, infinity_mass)

@@ -1,0 +1,190 @@
+"""Pairs of Gaussian mixtures on the line: the Gaussian mechanism, Poisson samples of it, and mixtures of any sigmas."""
+
+# bounds: proved - roundings of the masses of half-lines and of a sum of squares
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from .. import special
+from ..base.estimate import Estimate
+from ..base.numerics import FloatArray, log_sum_exp, next_above, next_below
+from ..distributions import GaussianMixture
+from ..divergences import hockey_stick_divergence, renyi_divergence
+from ..divergences.hockey_stick import log_hockey_stick_divergence
+from .log_bounds import LogBounds
+from .protocol import LARGEST_DISTANCE, ROUNDING, Bounds, DominatingPair, GaussianFit, SampledPair
+
+__all__ = ["MixturePair"]
+
+_MOST_COMPONENTS = 96  # of a mixture whose moment is summed
+# bound: none - ratios of distance and sigma, and rates, outside of which sampled Gaussians are mixtures like others
+_RATIOS, _RATES = (1e-2, 40.0), (1e-100, 0.9)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MixturePair(DominatingPair):
+    """Mixtures on the line, with the relative errors of their weights.
+
+    Where ``rate`` is not 0 one of them is the normal distribution of the other with the weight 1 - rate, exactly, and
+    another with the weight rate, a double: the relative errors are the rounding of 1 - rate alone.
+    """
+
+    _fields = ("p", "q", "count", "p_relative_error", "q_relative_error", "rate")
+    has_moments = True
+
+    p: GaussianMixture
+    q: GaussianMixture
+    count: int
+    p_relative_error: float = 0.0
+    q_relative_error: float = 0.0
+    rate: float = 0.0
+
+    @property
+    def mixtures(self) -> tuple[GaussianMixture, GaussianMixture]:
+        """P and Q."""
+        return self.p, self.q
+
+    @property
+    def sampled_gaussian(self) -> SampledPair | None:
+        """The parameters where one side is a normal distribution and the other a mixture of it and a second one."""
+        return _sampled_gaussian(self)
+
+    @property
+    def squared_gaussian_distance(self) -> Fraction | None:
+        """The exact square of the distance in sigmas, of two normal distributions of one sigma."""
+        if len(self.p) > 1 or len(self.q) > 1 or self.p.sigmas[0] != self.q.sigmas[0]:
+            return None
+        difference = Fraction(float(self.p.means[0])) - Fraction(float(self.q.means[0]))
+        return (difference / Fraction(float(self.p.sigmas[0]))) ** 2
+
+    @property
+    def is_trivial(self) -> bool:
+        """Whether both are the same mixture."""
+        return bool(self.p == self.q)
+
+    def curve(self, epsilon: FloatArray) -> Estimate:
+        """Hockey-stick divergence."""
+        return hockey_stick_divergence(self.p, self.q, epsilon)
+
+    def log_delta(self, epsilon: FloatArray) -> LogBounds:
+        """Its logarithm."""
+        return LogBounds.of_estimate(log_hockey_stick_divergence(self.p, self.q, epsilon))
+
+    def reversed(self) -> MixturePair:
+        """Q against P."""
+        return MixturePair(self.q, self.p, self.count, self.q_relative_error, self.p_relative_error, self.rate)
+
+    def infinite_mass(self) -> Bounds:
+        """No loss is infinite."""
+        return 0.0, 0.0
+
+    def largest_loss(self) -> Bounds:
+        """The Renyi divergence of infinite order."""
+        return self.renyi_divergence(math.inf)
+
+    def renyi_divergence(self, order: float) -> Bounds:
+        """Certified bounds, by ``fastpriv.renyi_divergence``."""
+        found = renyi_divergence(self.p, self.q, order, certified=True)
+        return float(found.lower), float(found.upper)
+
+    def events(self) -> tuple[FloatArray, FloatArray]:
+        """Half-lines to both sides."""
+        centres = np.concatenate([self.p.means, self.q.means])
+        middle, width = float(self.p.weights @ self.p.means), float(np.max(self.p.sigmas) + np.ptp(centres))
+        offsets = width * np.concatenate([np.linspace(0.0, 4.0, 16, endpoint=False), np.geomspace(4.0, 40.0, 8)])
+        cut = middle + np.concatenate([-offsets, offsets])
+
+        def masses(x: GaussianMixture, sign: float) -> FloatArray:
+            with np.errstate(divide="ignore"):
+                terms = np.log(x.weights) + special.log_ndtr(sign * (cut[:, None] - x.means) / x.sigmas)
+            return np.asarray(log_sum_exp(terms))
+
+        p, q = (np.concatenate([masses(x, 1.0), masses(x, -1.0)]) for x in (self.p, self.q))
+        return self._rounded_events(p, q)
+
+    def log_moment(self) -> float:
+        """A sum over pairs of components, where Q is normal and all sigmas are one."""
+        if len(self.q) > 1 or (self.p.sigmas != self.q.sigmas[0]).any() or len(self.p) > _MOST_COMPONENTS:
+            return math.inf
+        with np.errstate(over="ignore"):
+            x = (self.p.means - self.q.means[0]) / self.q.sigmas[0]
+        if not np.abs(x).max() < LARGEST_DISTANCE:
+            return math.inf
+        logs = np.log(self.p.weights)
+        value = float(log_sum_exp((logs[:, None] + logs + x[:, None] * x).ravel()))
+        size, error = float(np.abs(x).max() ** 2), 2.0 * self.p_relative_error + self.q_relative_error
+        return max(value, 0.0) + ROUNDING * (1.0 + size) + 1.1 * error
+
+    def gaussian_fit(self) -> GaussianFit:
+        """By the farthest two components, where all sigmas are one."""
+        (a, s), (b, t) = (
+            (one.means[one.weights > 0].reshape(-1), one.sigmas[one.weights > 0]) for one in (self.p, self.q)
+        )
+        if s.max() != t.max():
+            return GaussianFit(impossible="losses with exponential tails: the largest sigmas differ")
+        if s.min() != s.max() or t.min() != t.max():
+            return GaussianFit()
+        a, b = a.astype(np.longdouble), b.astype(np.longdouble)
+        square = (max(abs(a.max() - b.min()), abs(b.max() - a.min())) / s[0]) ** 2
+        return GaussianFit(square, square if a.size == 1 else 0.0, square if b.size == 1 else 0.0)
+
+    def add_to_contour(self, sums: Any) -> bool:
+        """The components of both sides."""
+        if self.is_trivial:
+            return True
+        sides = [_distinct_components(side) for side in (self.p, self.q)]
+        excess = (math.fsum([*side[0].tolist(), -1.0]) for side in sides)
+        return bool(sums.add_mixtures(self.count, *sides[0], *sides[1], *excess))
+
+
+def _distinct_components(side: GaussianMixture) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Weights, means and standard deviations of the components of positive weight, equal ones joined where their sum
+    is exact.
+    """
+    joined: dict[tuple[float, float], list[float]] = {}
+    for w, mean, sigma in zip(side.weights.tolist(), side.means.tolist(), side.sigmas.tolist(), strict=True):
+        if w > 0.0:
+            joined.setdefault((mean + 0.0, sigma), []).append(w)
+    rows = []
+    for component, parts in joined.items():
+        total = math.fsum(parts)
+        rows += [(w, *component) for w in ([total] if math.fsum([*parts, -total]) == 0.0 else parts)]
+    columns = np.array(rows)
+    weights, means, sigmas = (np.ascontiguousarray(column) for column in columns.T)
+    return weights, means, sigmas
+
+
+@lru_cache(maxsize=64)
+def _sampled_gaussian(pair: MixturePair) -> SampledPair | None:
+    if sorted((len(pair.p), len(pair.q))) != [1, 2]:
+        return None
+    removes = len(pair.p) == 2
+    mixture, base = (pair.p, pair.q) if removes else (pair.q, pair.p)
+    sigmas, means = mixture.sigmas.tolist(), mixture.means.tolist()
+    centre, sigma = float(base.means[0]), float(base.sigmas[0])
+    if sigmas != [sigma, sigma] or (centre != means[0]) == (centre != means[1]):
+        return None
+    index = 1 if means[0] == centre else 0
+    rate = float(mixture.weights[index])
+    rounded = pair.p_relative_error or pair.q_relative_error or math.fsum([*mixture.weights.tolist(), -1.0])
+    if pair.rate != rate and rounded:
+        return None
+    quotient = abs(Fraction(means[index]) - Fraction(centre)) / Fraction(sigma)
+    if not (_RATIOS[0] <= quotient <= _RATIOS[1] and _RATES[0] <= rate <= _RATES[1]):
+        return None
+    low, high = _neighbours(quotient)
+    small, large = _neighbours(1 / quotient)
+    return SampledPair((low, high), (large, small), rate, removes)
+
+
+def _neighbours(x: Fraction) -> tuple[float, float]:
+    """The largest double at most x and the least at least x."""
+    near = float(x)
+    return (near if near <= x else next_below(near)), (near if near >= x else next_above(near))

@@ -1,0 +1,73 @@
+"""The protocol of pairs: what follows from two members alone, and what all kinds have in common."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from fastpriv import (
+    Composition,
+    GaussianMechanism,
+    GaussianMixture,
+    LaplaceMechanism,
+    PoissonSampledGaussian,
+    RandomAllocation,
+    compose,
+)
+from fastpriv.composition import PrivacyLossDistribution
+from fastpriv.pairs.protocol import BoundingPairs, DominatingPair
+
+LEVELS = np.array([0.0, 0.3, 2.0])
+KINDS = {
+    "gaussian": GaussianMechanism(1.0, 1.0), "sampled": PoissonSampledGaussian(1.0, 0.1),
+    "two sigmas": (GaussianMixture([0.5, 0.5], [0.0, 1.0], [1.0, 1.5]), GaussianMixture.single(0.0, 1.0)),
+    "laplace": LaplaceMechanism(2.0), "outcomes": ([0.5, 0.3, 0.2], [0.25, 0.25, 0.5]),
+    "allocation": RandomAllocation(1.0, 10), "few bins": RandomAllocation(1.0, 2),
+    "losses": PrivacyLossDistribution([1.0, -1.0], [0.7310585786300049, 0.2689414213699951]),
+    "curve": GaussianMechanism(1.0, 1.0).delta,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OnlyCurve(DominatingPair):
+    """A kind of pair with nothing but its curve, which both orders have."""
+
+    _fields = ("sigma", "count")
+
+    sigma: float
+    count: int
+
+    def curve(self, epsilon):
+        return GaussianMechanism(self.sigma, 1.0).delta(epsilon)
+
+    def reversed(self):
+        return self
+
+
+def test_a_new_kind_is_a_curve_and_its_reverse():
+    pairs = BoundingPairs((OnlyCurve(2.0, 3),))
+    found = Composition(pairs, pairs.reversed(), 3, False).log_delta(LEVELS)
+    truth = GaussianMechanism(2.0, math.sqrt(3.0)).log_delta(LEVELS)
+    assert (found.lower <= truth.upper).all()
+    assert (truth.lower <= found.upper).all()
+    assert (found.width <= 1e-3).all()
+    assert pairs.dominating[0].repeated(1) == OnlyCurve(2.0, 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_members_of_every_kind(kind):
+    composition = compose(KINDS[kind])
+    pair = composition.forward_pairs.dominating[0]
+    assert pair.reversed().reversed() == pair
+    assert hash(pair.repeated(5).repeated(1)) == hash(pair)
+    bounds = pair.log_delta(LEVELS)
+    assert (bounds.lower <= bounds.upper).all()
+    loss = pair.privacy_loss(0.01, 1e-12, True)
+    assert abs(loss.masses.sum() + loss.infinity_mass - 1.0) < 1e-9
+    least, most = pair.renyi_divergence(2.0)
+    assert 0.0 <= least <= most
+    assert pair.infinite_mass()[0] <= pair.infinite_mass()[1] <= 1e-9
+    log_p, log_q = pair.events()  # an event is a lower bound of delta
+    if log_p.size:
+        assert (np.exp(log_p)[:, None] - np.exp(LEVELS) * np.exp(log_q)[:, None] <= np.exp(bounds.upper) + 1e-12).all()
