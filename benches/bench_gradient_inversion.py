@@ -11,7 +11,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from fastpriv.kernels import _gradient_matching, instruction_sets
+from fastpriv.kernels import instruction_sets
+from fastpriv.studies.kernels import _gradient_matching
 from fastpriv.studies.leakage import (
     GradientMatching,
     MultilayerPerceptron,

@@ -35,7 +35,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SMALL = 1e-7
-_COMPILED = "fastpriv.kernels"
+_COMPILED, _COMPILED_STUDIES = "fastpriv.kernels", "fastpriv.studies.kernels"
 CLASSES = ("proved", "computed", "tested", "none")
 MARKER = re.compile(r"bound(s?): (proved|none|(?:computed|tested) by ([^ ,]+(?:, [^ ,]+)*)) - (.+)")
 NAMED = re.compile(
@@ -351,7 +351,7 @@ def resting(root: Path = ROOT) -> dict[str, set[str]]:
     users: dict[str, set[str]] = defaultdict(set)
     for name, module in _public(root, below):
         for one in _closure(module, below):
-            for path in kernels.get(one, ()) if one.startswith(_COMPILED) else [_path(root, one)]:
+            for path in kernels.get(one, ()) if one.startswith((_COMPILED, _COMPILED_STUDIES)) else [_path(root, one)]:
                 users[path].add(name)
     return users
 
@@ -436,7 +436,7 @@ def _kernel_of(root: Path, function: str) -> set[str]:
     for table in (root / "csrc").rglob("*_ufuncs.h"):
         if re.search(rf'[(,"]\s*{function}\s*[),"]', table.read_text()):
             kernels = (path for path in (root / "csrc").rglob("*.pyx") if f"/{table.name}" in path.read_text())
-            return {f"{_COMPILED}.{path.stem}" for path in kernels}
+            return {f"{_compiled(path)}.{path.stem}" for path in kernels}
     return set()
 
 
@@ -463,12 +463,17 @@ def _imports(module: str, path: Path) -> list[tuple[str, tuple[str, ...]]]:
 _INCLUDED = r"""(?:#\s*include|#\s*define \w+|include|extern from)\s*["']([\w./]+)["']"""
 
 
+def _compiled(path: Path) -> str:
+    """Package of the compiled module of a source."""
+    return _COMPILED_STUDIES if path.parent.name in ("leakage", "membership") else _COMPILED
+
+
 def _kernels(root: Path) -> dict[str, set[str]]:
     """fastpriv.kernels._x -> sources that _x.pyx is made of."""
     paths = {path.relative_to(root / "csrc").as_posix(): path for path in (root / "csrc").rglob("*.[hp]*")}
     included = {name: set(re.findall(_INCLUDED, path.read_text())) & set(paths) for name, path in paths.items()}
     return {
-        f"fastpriv.kernels.{path.stem}": {f"csrc/{x}" for x in _closure(name, included)}
+        f"{_compiled(path)}.{path.stem}": {f"csrc/{x}" for x in _closure(name, included)}
         for name, path in paths.items() if path.suffix == ".pyx"
     }  # fmt: skip
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 __all__ = [
     "LARGEST_DOUBLE", "LOG_2", "LOG_2_ABOVE", "MACHINE_EPSILON", "SMALLEST_NORMAL", "SMALLEST_SUBNORMAL", "SQRT_LOG_2",
     "SQRT_LOG_2_ABOVE", "UNIT_ROUNDOFF", "BoolArray", "FloatArray", "IndexArray", "IntArray", "LongDoubleArray",
-    "RealArray", "WordArray", "enclosure", "log_sum_exp", "next_above", "next_below", "reconcile_bounds",
-    "rounded_down", "rounded_outward", "rounded_up",
+    "RealArray", "WordArray", "artanh_remainder", "bennett", "enclosure", "jensen_shannon_generator", "log_sum_exp",
+    "next_above", "next_below", "reconcile_bounds", "rounded_down", "rounded_outward", "rounded_up",
 ]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
@@ -152,3 +152,32 @@ def log_sum_exp(terms: FloatArray, axis: int = -1) -> Any:
     finite = np.where(np.isfinite(largest), largest, 0.0)
     with np.errstate(over="ignore", divide="ignore"):
         return (np.log(np.sum(np.exp(terms - finite), axis=axis, keepdims=True)) + finite).squeeze(axis)
+
+
+_ARTANH = 1.0 / np.arange(3.0, 33.0, 2.0)  # artanh z = z + z^3/3 + z^5/5 + ..., enough terms for |z| <= 0.2
+
+
+def artanh_remainder(y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """z = y/(2 + y), for which ln(1 + y) = 2 artanh z, and (artanh z - z) / z^3."""
+    z = y / (2.0 + y)
+    return z, np.asarray(np.polynomial.polynomial.polyval(z * z, _ARTANH), dtype=np.float64)
+
+
+def bennett(y: FloatArray) -> FloatArray:
+    """Bennett's function (1 + y) ln(1 + y) - y for y >= -1; about y^2/2."""
+    near = (y >= -0.3) & (y <= 0.5)
+    z, remainder = artanh_remainder(np.where(near, y, 0.0))
+    series = 2.0 * z * z * (1.0 + (1.0 + z) * z * remainder) / (1.0 - z)
+    far = np.where(near | (y == -1.0), 0.0, y)
+    return np.asarray(np.where(near, series, np.where(y == -1.0, 1.0, (1.0 + far) * np.log1p(far) - far)))
+
+
+def jensen_shannon_generator(excess: FloatArray) -> FloatArray:
+    """phi(1 + excess) for excess >= -1: ln 2 at -1, about excess^2/4 near 0."""
+    near = excess <= 1.0
+    inner = np.where(near, excess, 0.0)
+    ratio = 1.0 + np.where(near, 1.0, excess)
+    half = 0.5 + 0.5 * ratio
+    return np.asarray(
+        np.where(near, bennett(inner) - 2.0 * bennett(inner / 2.0), ratio * np.log(ratio / half) - np.log(half))
+    )

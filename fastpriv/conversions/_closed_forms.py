@@ -19,12 +19,12 @@ from .. import special
 from ..base import validate
 from ..base.errors import ShapeError
 from ..base.estimate import Estimate, Information, Kind, Unit
-from ..base.numerics import LARGEST_DOUBLE, LOG_2, UNIT_ROUNDOFF, FloatArray
+from ..base.numerics import LARGEST_DOUBLE, LOG_2, UNIT_ROUNDOFF, FloatArray, artanh_remainder
 from .vocabulary import PARAMETERS
 
 __all__ = [
-    "ABSOLUTE_ERROR", "bennett", "bounded", "dominating_delta", "dominating_epsilon", "exp_excess",
-    "gaussian_trade_off", "information", "jensen_shannon_generator", "largest_probability", "log_mean_ratio",
+    "ABSOLUTE_ERROR", "bounded", "dominating_delta", "dominating_epsilon", "exp_excess",
+    "gaussian_trade_off", "information", "largest_probability", "log_mean_ratio",
     "minus_log1pmx", "minus_log_mean_inverse_ratio", "normal_quantile", "points_and_values",
     "randomized_response_capacity", "randomized_response_capacity_root", "randomized_response_kl",
     "randomized_response_renyi", "same_number", "subset_selection_capacity", "validated",
@@ -44,7 +44,6 @@ _EXTENDED_ROUNDING = 4 * float(np.finfo(np.longdouble).eps)
 # bound: proved - below it the next term of the series is under half an ulp
 _ONE_TERM = 1e-8  # below it the square root of a capacity is the first term of its series to the last bit
 _EXP_SERIES = [1.0 / math.factorial(n) for n in range(2, 20)]  # of (e^x - 1 - x) / x^2, enough terms for |x| < 0.5
-_ARTANH = 1.0 / np.arange(3.0, 33.0, 2.0)  # artanh z = z + z^3/3 + z^5/5 + ..., enough terms for |z| <= 0.2
 
 
 def validated(*, unit: Any = "nats", **values: ArrayLike) -> tuple[FloatArray, ...]:
@@ -161,33 +160,13 @@ def exp_excess(x: FloatArray) -> FloatArray:
     return np.asarray(np.where(near, series, np.expm1(x) - x))
 
 
-def bennett(y: FloatArray) -> FloatArray:
-    """Bennett's function (1 + y) ln(1 + y) - y for y >= -1; about y^2/2."""
-    near = (y >= -0.3) & (y <= 0.5)
-    z, remainder = _artanh_rest(np.where(near, y, 0.0))
-    series = 2.0 * z * z * (1.0 + (1.0 + z) * z * remainder) / (1.0 - z)
-    far = np.where(near | (y == -1.0), 0.0, y)
-    return np.asarray(np.where(near, series, np.where(y == -1.0, 1.0, (1.0 + far) * np.log1p(far) - far)))
-
-
 def minus_log1pmx(y: FloatArray) -> FloatArray:
     """y - ln(1 + y) for y >= 0; about y^2/2."""
     near = y <= 0.5
-    z, remainder = _artanh_rest(np.where(near, y, 0.0))
+    z, remainder = artanh_remainder(np.where(near, y, 0.0))
     series = 2.0 * z * z * (1.0 / (1.0 - z) - z * remainder)
     far = np.where(near | np.isinf(y), 0.0, y)
     return np.asarray(np.where(near | np.isinf(y), np.where(near, series, y), far - np.log1p(far)))
-
-
-def jensen_shannon_generator(excess: FloatArray) -> FloatArray:
-    """phi(1 + excess) for excess >= -1: ln 2 at -1, about excess^2/4 near 0."""
-    near = excess <= 1.0
-    inner = np.where(near, excess, 0.0)
-    ratio = 1.0 + np.where(near, 1.0, excess)
-    half = 0.5 + 0.5 * ratio
-    return np.asarray(
-        np.where(near, bennett(inner) - 2.0 * bennett(inner / 2.0), ratio * np.log(ratio / half) - np.log(half))
-    )
 
 
 def randomized_response_capacity(x: FloatArray) -> FloatArray:
@@ -281,9 +260,3 @@ def subset_selection_capacity(epsilon: FloatArray) -> FloatArray:
     decay = -np.expm1(-epsilon)
     excess = exp_excess(-epsilon) / np.where(epsilon == 0.0, 1.0, decay)  # s - 1
     return minus_log1pmx(excess)
-
-
-def _artanh_rest(y: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """z = y/(2 + y), for which ln(1 + y) = 2 artanh z, and (artanh z - z) / z^3."""
-    z = y / (2.0 + y)
-    return z, np.asarray(np.polynomial.polynomial.polyval(z * z, _ARTANH), dtype=np.float64)

@@ -35,8 +35,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..base.estimate import Estimate, NumberLike
-from ..base.numerics import LOG_2, SQRT_LOG_2, SQRT_LOG_2_ABOVE, FloatArray
-from ._closed_forms import bennett, bounded, jensen_shannon_generator, randomized_response_capacity_root, validated
+from ..base.numerics import LOG_2, SQRT_LOG_2, SQRT_LOG_2_ABOVE, FloatArray, bennett, jensen_shannon_generator
+from ._closed_forms import bounded, randomized_response_capacity_root, validated
 from .declaration import BoundOrPublished, Formula, TightOrPublished, conversion
 from .vocabulary import EVERY_PAIR, PROVED, TRUE_BELIEF, ZHANG_CHEN, Assumption
 

@@ -40,9 +40,8 @@ import numpy as np
 
 from ..base import validate
 from ..base.estimate import Estimate, Information, NumberLike
-from ..base.numerics import LOG_2, BoolArray, FloatArray
+from ..base.numerics import LOG_2, BoolArray, FloatArray, bennett
 from ._closed_forms import (
-    bennett,
     bounded,
     information,
     minus_log_mean_inverse_ratio,

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from fastpriv.kernels import _concordance
+from fastpriv.studies.kernels import _concordance
 from kernels.variants import check_same_lines, each_wider_variant
 
 SCRIPT = """
 import numpy as np
-from fastpriv.kernels import _concordance
+from fastpriv.studies.kernels import _concordance
 x = (np.arange(1, 6001) * 0.6180339887498949 % 1.0).reshape(6, -1)
 x[1] = np.tan(3.14 * (x[1] - 0.5)) ** 9
 x[2] = np.floor(x[2] * 7)

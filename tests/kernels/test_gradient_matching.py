@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from mpmath import mpf
 
-from fastpriv.kernels import _gradient_matching
+from fastpriv.studies.kernels import _gradient_matching
 from kernels.variants import check_same_lines, each_wider_variant
 from oracles.gradient_matching import derivatives
 
 SCRIPT = """
 import numpy as np
-from fastpriv.kernels import _gradient_matching
+from fastpriv.studies.kernels import _gradient_matching
 def numbers(n, phase):
     return (np.arange(1, n + 1) * 0.6180339887498949 + phase) % 1.0
 for records, classes, features in ((1, 2, 1), (3, 5, 11), (4, 10, 64)):

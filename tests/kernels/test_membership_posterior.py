@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fastpriv.kernels import _membership_gibbs, _membership_posterior
+from fastpriv.studies.kernels import _membership_gibbs, _membership_posterior
 from kernels.variants import check_same_lines, each_wider_variant
 
 PROGRAM = """

@@ -8,7 +8,7 @@ import pytest
 from mpmath import mp, mpf
 
 from fastpriv import BatchGradient, DomainError, ShapeError
-from fastpriv.kernels import _layered_model
+from fastpriv.studies.kernels import _layered_model
 from fastpriv.studies.leakage import MultilayerPerceptron, SoftmaxRegression, TrainableModel
 from kernels.variants import check_same_lines, each_wider_variant
 from oracles import layered_models as oracle

@@ -41,7 +41,7 @@ __all__ = [
 
 Form = Literal["product", "two_bounds", "exact", "as_published"]
 FORMS = {RepeatedRuns: ("product", "two_bounds"), OneRun: ("exact", "as_published")}  # the first is the default
-_METHODS = {
+_METHODS = {  # ``method`` of the Estimate
     "product": "repeated runs, product of two p-values",
     "two_bounds": "repeated runs, Clopper-Pearson bounds",
     "exact": "one run, least p-value of the claim",

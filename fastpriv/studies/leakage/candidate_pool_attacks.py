@@ -26,8 +26,9 @@ from ...base.errors import DomainError
 from ...base.numerics import FloatArray, IntArray
 from ...base.random_streams import RNGLike
 from ...base.values import ValueObject
-from ...kernels import _gradient_matching, _matrix_product
+from ...kernels import matrix_product
 from ...mechanisms.batch_gradient import BatchGradient
+from ..kernels import _gradient_matching
 from .federated_training import Updates
 from .gradient_inversion import ObservedRound, Reconstruction, observed_round
 from .layered_models import SoftmaxRegression
@@ -155,12 +156,12 @@ def batch_gradient(
 def _projections(pool: BatchGradient, target: FloatArray) -> FloatArray:
     """Inner products of the candidates' gradients with a vector."""
     rows = target.reshape(pool.errors.shape[1], pool.features.shape[1])
-    return np.asarray((_matrix_product.product(pool.features, rows) * pool.errors).sum(axis=1))
+    return np.asarray((matrix_product.product(pool.features, rows) * pool.errors).sum(axis=1))
 
 
 def _batch_gradient(pool: BatchGradient, members: IntArray, divisor: float) -> FloatArray:
     """Sum of the gradients of some candidates, divided."""
-    return np.asarray(_matrix_product.product(pool.errors[members].T, pool.features[members].T).ravel() / divisor)
+    return np.asarray(matrix_product.product(pool.errors[members].T, pool.features[members].T).ravel() / divisor)
 
 
 class _Sums:
@@ -176,8 +177,8 @@ class _Sums:
         """Rows of b, shape (len(members), N)."""
         lacking = [k for k in dict.fromkeys(map(int, members)) if k not in self.known]
         if lacking:
-            rows = _matrix_product.product(self.pool.errors[lacking], self.pool.errors)
-            rows *= _matrix_product.product(self.pool.features[lacking], self.pool.features)
+            rows = matrix_product.product(self.pool.errors[lacking], self.pool.errors)
+            rows *= matrix_product.product(self.pool.features[lacking], self.pool.features)
             rows /= -self.divisor * self.divisor
             self.known.update(zip(lacking, rows, strict=True))
         return np.stack([self.known[int(k)] for k in members])
@@ -211,8 +212,8 @@ def _relaxed(pool: BatchGradient, target: FloatArray, divisor: float, size: int)
     seen = target.reshape(shape)
 
     def objective(w: FloatArray) -> tuple[float, FloatArray]:
-        miss = _matrix_product.product((pool.errors * w[:, None]).T, pool.features.T) / divisor - seen
-        slope = (_matrix_product.product(pool.features, miss) * pool.errors).sum(axis=1)
+        miss = matrix_product.product((pool.errors * w[:, None]).T, pool.features.T) / divisor - seen
+        slope = (matrix_product.product(pool.features, miss) * pool.errors).sum(axis=1)
         return float((miss * miss).sum()), slope * (2.0 / divisor)
 
     n = len(pool.errors)

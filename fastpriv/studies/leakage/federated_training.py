@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ... import __version__
 from ...base import parallel, random_streams, validate
 from ...base.errors import DomainError, NotConvergedError, ShapeError, interruption
 from ...base.numerics import SMALLEST_NORMAL, FloatArray, IntArray
 from ...base.random_streams import RNGLike
 from ...base.store import ResultStore
 from ...base.values import ValueObject
+from ...base.version import VERSION
 from .layered_models import LayeredModel
 from .protections import Protection
 from .trainable_models import checked_labels, checked_model, checked_records, checked_weights
@@ -350,7 +350,7 @@ class Training(ValueObject):
         """What a checkpoint belongs to: all but the number of rounds."""
         digest = hashlib.sha256(x.tobytes() + y.tobytes() + start.tobytes()).hexdigest()
         words = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._fields[2:])
-        return {"version": __version__, "model": description_of(self.model), "training": words,
+        return {"version": VERSION, "model": description_of(self.model), "training": words,
                 "seed": f"{root.entropy} {root.spawn_key}",
                 "data": f"{len(x)} records, labels and starting weights: {digest}"}  # fmt: skip
 

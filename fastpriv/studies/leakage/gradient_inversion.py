@@ -33,7 +33,8 @@ from ...base.estimate import Result
 from ...base.numerics import SMALLEST_NORMAL, FloatArray, IntArray
 from ...base.random_streams import RNGLike
 from ...base.values import ValueObject
-from ...kernels import _gradient_matching, _matrix_product
+from ...kernels import matrix_product
+from ..kernels import _gradient_matching
 from .federated_training import Training, Updates, descent
 from .layered_models import LayeredModel, SoftmaxRegression
 from .trainable_models import checked_labels, checked_model, checked_weights
@@ -217,7 +218,7 @@ def invert_single_record(model: Any, gradient: ArrayLike) -> Reconstruction:
             "record does not show in it: take another round."
         )
     weights = errors / largest
-    record = _matrix_product.product(remainder.T, weights[None])[:, 0] / math.fsum((weights * errors).tolist())
+    record = matrix_product.product(remainder.T, weights[None])[:, 0] / math.fsum((weights * errors).tolist())
     gap = remainder - errors[:, None] * record
     label = np.array([int(np.argmin(matrices[-1][:, -1]))])
     return Reconstruction(record[None], label, float((gap * gap).sum()))
@@ -566,21 +567,21 @@ class _MatchingProblem:
         reduced = None
         if self.kernel is not None:
             weights, target = (
-                np.concatenate([_matrix_product.product(a[:, :-1], basis), a[:, -1:]], axis=1)
+                np.concatenate([matrix_product.product(a[:, :-1], basis), a[:, -1:]], axis=1)
                 for a in (self.weights, self.rows)
             )
             reduced = _gradient_matching.Matching(self.shares, weights, target)
         best: tuple[FloatArray, float] | None = None
         solved = _SOLVED * self.square
         for start in self.attack._starts(self.seen, many if reduced is not None else -(-many // _SLOWER), stream):
-            y = _matrix_product.product(start, basis)
+            y = matrix_product.product(start, basis)
             if reduced is not None:
                 y, value, _ = reduced.descend(y, self.one_hot, np.zeros(size), 0.0, solved, _REDUCED_STEPS)
             else:
                 y, value = self._in_span(y, basis)
             if best is not None and not value < best[1]:
                 continue
-            best = _matrix_product.product(y, basis.T), value
+            best = matrix_product.product(y, basis.T), value
             if value <= 100.0 * solved and self._inside(best[0]):
                 break
         assert best is not None
@@ -590,7 +591,7 @@ class _MatchingProblem:
         """Coefficients of records in a basis: the method of Levenberg and Marquardt, with differences of gradients."""
 
         def miss(y: FloatArray) -> FloatArray:
-            return self.gradient(_matrix_product.product(y.reshape(start.shape), basis.T)) - self.target
+            return self.gradient(matrix_product.product(y.reshape(start.shape), basis.T)) - self.target
 
         def steps(y: FloatArray) -> FloatArray:
             residual = miss(y)

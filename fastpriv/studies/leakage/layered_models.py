@@ -38,7 +38,7 @@ from ...base.errors import ShapeError
 from ...base.numerics import FloatArray, IntArray
 from ...base.random_streams import RNGLike
 from ...base.values import ValueObject
-from ...kernels import _layered_model
+from ..kernels import _layered_model
 from .trainable_models import checked_label_logits, checked_labels, checked_records, checked_weights
 
 __all__ = ["ACTIVATIONS", "LayeredModel", "MultilayerPerceptron", "SoftmaxRegression"]

@@ -41,18 +41,17 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import ArrayLike
 
-from ... import __version__
 from ...base import executors, parallel, random_streams, validate
 from ...base.errors import DomainError, SamplingWarning, ShapeError
 from ...base.estimate import Estimate, Result
 from ...base.files import json_safe
-from ...base.numerics import LOG_2, SQRT_LOG_2_ABOVE, BoolArray, FloatArray, IntArray
+from ...base.numerics import LOG_2, SQRT_LOG_2_ABOVE, BoolArray, FloatArray, IntArray, jensen_shannon_generator
 from ...base.parallel import Progress
 from ...base.random_streams import RNGLike
 from ...base.store import ResultStore
 from ...base.table import CellType, Table
+from ...base.version import VERSION
 from ...channels import SubsetLikelihood
-from ...conversions._closed_forms import jensen_shannon_generator
 from ...mechanisms import BatchGradient
 from ...posteriors import posterior, sampled_subset_posterior
 from .candidate_pool_attacks import batch_gradient
@@ -461,7 +460,7 @@ def leakage_study(
         "training": repr(trainings[first]), "reference": first, "pseudo_count": plan.pseudo_count,
         "confidence": plan.confidence,
     }  # fmt: skip
-    identity = {"version": __version__, "study": json.dumps(json_safe(belongs), sort_keys=True), "data": cells.digest()}
+    identity = {"version": VERSION, "study": json.dumps(json_safe(belongs), sort_keys=True), "data": cells.digest()}
     with nullcontext() if store is None else ResultStore.open(store, identity=identity, resume=resume) as selected:
         results = _computed(
             cells, tasks, [_cell_key(task, cells) for task in tasks], selected, n_jobs, executor, progress

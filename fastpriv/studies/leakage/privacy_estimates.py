@@ -38,7 +38,7 @@ from numpy.typing import ArrayLike
 from ...base import random_streams, validate
 from ...base.errors import DomainError, ShapeError
 from ...base.estimate import Estimate, NumberLike, Result
-from ...base.numerics import BoolArray, FloatArray, IntArray
+from ...base.numerics import BoolArray, FloatArray, IntArray, jensen_shannon_generator
 from ...base.random_streams import RNGLike
 from ...conversions import (
     abp_from_c1,
@@ -47,8 +47,7 @@ from ...conversions import (
     frequency_failure_from_trials,
     leakage_error_from_frequency_error,
 )
-from ...conversions._closed_forms import jensen_shannon_generator
-from ...kernels import _matrix_product
+from ...kernels import matrix_product
 from ...sampling.statistics.intervals import binomial_interval
 
 __all__ = ["BayesianPrivacyEstimate", "average_bayesian_privacy", "bayesian_privacy_estimate"]
@@ -262,7 +261,7 @@ def _release_weights(releases: int, generator: np.random.Generator) -> FloatArra
 def average_bayesian_privacy(excess: FloatArray, prior: FloatArray) -> FloatArray:
     """sqrt(JS(f || pi)) of beliefs f = pi (1 + excess), for excess of shape (..., K) and the prior of shape (K,)."""
     terms = jensen_shannon_generator(np.maximum(excess, -1.0))
-    sums = _matrix_product.product(terms.reshape(-1, prior.size), prior[None]).reshape(excess.shape[:-1])
+    sums = matrix_product.product(terms.reshape(-1, prior.size), prior[None]).reshape(excess.shape[:-1])
     return np.asarray(np.sqrt(np.maximum(0.5 * sums, 0.0)))
 
 
@@ -342,7 +341,7 @@ def _c1(counts: _Counts, weights: FloatArray, level: float) -> Estimate:
     excess, cells = counts.excess(), counts.cells()
     value = float(average_bayesian_privacy(excess.mean(axis=0), cells))
     everything = np.append(1.0 / (counts.prior.size * counts.prior) - 1.0, -1.0)
-    seen = _matrix_product.product(weights[:, :-1], excess.T)
+    seen = matrix_product.product(weights[:, :-1], excess.T)
     low = float(_ends(average_bayesian_privacy(seen, cells), level, "lower"))
     high = float(_ends(average_bayesian_privacy(seen + weights[:, -1:] * everything, cells), level, "upper"))
     return _statistical(value, low, high, "1", level)
@@ -355,7 +354,7 @@ def _beliefs(counts: _Counts, weights: FloatArray, members: IntArray, prior: Flo
     size = counts.prior.size
     belief = (1.0 + counts.excess()[:, :-1]) * counts.prior  # (M, S)
     value[members] = belief.mean(axis=0)
-    seen = _matrix_product.product(weights[:, :-1], belief.T)
+    seen = matrix_product.product(weights[:, :-1], belief.T)
     most = 1.0 / size + (size - 1) / size * counts.prior
     lower[members] = _ends(seen, level, "lower")
     upper[members] = _ends(seen + weights[:, -1:] * most, level, "upper")
@@ -364,7 +363,7 @@ def _beliefs(counts: _Counts, weights: FloatArray, members: IntArray, prior: Flo
 
 def _mean_over_releases(rates: FloatArray, weights: FloatArray, level: float) -> Estimate:
     """Mean of numbers in [0, 1], one a release."""
-    seen = _matrix_product.product(weights[:, :-1], rates[None])[:, 0]
+    seen = matrix_product.product(weights[:, :-1], rates[None])[:, 0]
     low, high = _ends(seen, level, "lower"), _ends(seen + weights[:, -1], level, "upper")
     return _statistical(float(rates.mean()), float(low), min(float(high), 1.0), "probability", level)
 

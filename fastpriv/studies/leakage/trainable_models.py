@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ...base import validate
 from ...base.errors import DomainError, ShapeError
 from ...base.numerics import FloatArray, IntArray
-from ...kernels import _layered_model
+from ..kernels import _layered_model
 
 __all__ = [
     "TrainableModel", "checked_label_logits", "checked_labels", "checked_model", "checked_records", "checked_weights",

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from ...base import parallel, validate
 from ...base.errors import DomainError, ShapeError
 from ...base.numerics import BoolArray, FloatArray
-from ...kernels import _likelihood_ratio
+from ..kernels import _likelihood_ratio
 from .panels import Panel, membership_array
 
 __all__ = [

@@ -40,10 +40,10 @@ from ...base.errors import DomainError, ShapeError
 from ...base.estimate import Estimate, Result, Unit
 from ...base.inverse import bisect
 from ...base.numerics import BoolArray, FloatArray, IntArray, next_above
-from ...kernels import _concordance
 from ...sampling.statistics.confidence_sequences import BoundedMean
 from ...sampling.statistics.fixed_samples import bounded_mean_interval, ratio_lower_bound
 from ...sampling.statistics.intervals import binomial_interval
+from ..kernels import _concordance
 from .attackers import empirical_threshold
 from .panels import membership_array
 

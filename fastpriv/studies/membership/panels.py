@@ -18,7 +18,7 @@ from ...base import parallel, validate
 from ...base.errors import DomainError, ShapeError
 from ...base.numerics import FloatArray, IndexArray, IntArray
 from ...base.values import ValueObject, is_read_only
-from ...kernels import _bit_matrix
+from ..kernels import _bit_matrix
 
 __all__ = ["ByteArray", "Panel", "StringArray", "member_frequencies", "membership_array"]
 

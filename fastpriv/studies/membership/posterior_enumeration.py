@@ -40,7 +40,8 @@ from ... import special
 from ...base import parallel
 from ...base.errors import DomainError
 from ...base.numerics import LOG_2, UNIT_ROUNDOFF, FloatArray
-from ...kernels import _matrix_product, _membership_posterior
+from ...kernels import matrix_product
+from ..kernels import _membership_posterior
 from .likelihood_terms import LikelihoodTerm
 
 __all__ = ["MAX_PEOPLE", "Enumeration", "enumerate_subsets"]
@@ -261,7 +262,7 @@ def _quadratic(group: tuple[LikelihoodTerm, ...], scale: FloatArray, order: Any,
     factor = _factor([(-d, 2 * int(k) * int(k) * a) for k, (a, d) in zip(n, squares, strict=True)])
     bits = _bits(low)
     tables = [
-        _matrix_product.matrix_vector(_matrix_product.product(bits, part[:low, :low].T) * bits, np.ones(low))
+        matrix_product.matrix_vector(matrix_product.product(bits, part[:low, :low].T) * bits, np.ones(low))
         for part in (first, remainder)
     ]
     highs = np.arange(low, padded)
@@ -280,9 +281,9 @@ def _inner_products(people: FloatArray, released: FloatArray) -> _Pair:
     grid = 2.0 ** (math.frexp(m * (float(np.max(np.abs(released), initial=0.0)) + 1e-280))[1] - 52)
     first = np.rint(released / grid) * grid
     remainder = released - first
-    shared = _matrix_product.product(people, people)
+    shared = matrix_product.product(people, people)
     sums = _sum(
-        (_matrix_product.matrix_vector(people, first), 0.0), (_matrix_product.matrix_vector(people, remainder), 0.0)
+        (matrix_product.matrix_vector(people, first), 0.0), (matrix_product.matrix_vector(people, remainder), 0.0)
     )
     halves = _upper(released)
     lower = released - halves
@@ -341,7 +342,7 @@ def _censored(people: FloatArray, scale: FloatArray, low: int) -> _Built:
     table[1:] = np.minimum(special.log_ndtr(-np.minimum(counts / n, 1.0) / scale[:, None]), 0.0)
     bits = _bits(low)
     sizes = _sizes(low).astype(np.int32)
-    carriers = _matrix_product.product(people[:low].T, bits).astype(np.int32)
+    carriers = matrix_product.product(people[:low].T, bits).astype(np.int32)
     index = np.ascontiguousarray(carriers + sizes * np.int32(padded + 1))
     arrays = {"kind": "censored", "vectors": np.ascontiguousarray(people[low:]), "table": table, "index": index}
     # Of t = log Phi(-z), z^2 <= 2 |t|, an argument wrong by 3 u costs 3 u (z^2 + z) <= 3 u (3 |t| + 1), the function
@@ -376,7 +377,7 @@ def _sweep(
         np.where(x > _IMPOSSIBLE, np.rint(np.maximum(x, -limit) / grid) * grid, x) for x in (odds, weights)
     )
     odds2, weights2 = odds - odds1, weights - weights1
-    sums = [_matrix_product.matrix_vector(_bits(low), part[:low]) for part in (odds1, odds2)]
+    sums = [matrix_product.matrix_vector(_bits(low), part[:low]) for part in (odds1, odds2)]
     prior = _by_size(np.stack([weights1, weights2]), low, people) + np.stack(sums)[:, None]
     model = _membership_posterior.Model(
         low, high, np.ascontiguousarray(prior), np.ascontiguousarray(np.stack([odds1[low:], odds2[low:]])),
@@ -430,7 +431,7 @@ def _pair_masses(weights: FloatArray, count: int) -> FloatArray:
     for part in parallel.blocks(weights.size, _PAIR_BLOCK):
         index = np.arange(part.start, part.stop)
         bits = ((index[None, :] >> np.arange(count)[:, None]) & 1).astype(np.float64)
-        total += _matrix_product.product(bits * weights[part], bits)
+        total += matrix_product.product(bits * weights[part], bits)
     return total
 
 

@@ -24,7 +24,7 @@ from ...base import parallel, random_streams
 from ...base.errors import DomainError, interruption
 from ...base.numerics import BoolArray, FloatArray
 from ...base.parallel import Progress
-from ...kernels import _matrix_product, _membership_gibbs
+from ...kernels import matrix_product
 from ...sampling.statistics.chain_convergence import (
     LEAST_SAMPLES,
     R_HAT_LIMIT,
@@ -35,6 +35,7 @@ from ...sampling.statistics.chain_convergence import (
     split_r_hat_of_means,
     wilson_interval,
 )
+from ..kernels import _membership_gibbs
 from .likelihood_terms import LikelihoodTerm, terms_of
 from .linear_estimate import linear_estimates
 from .noises import GaussianNoise, LInfinityNoise, NoNoise
@@ -145,7 +146,7 @@ def covariance(chains: Chains) -> tuple[FloatArray, FloatArray]:
     each = []
     for item in selected:
         b = np.unpackbits(item.reshape(-1, item.shape[-1]), axis=1, count=people).astype(np.float64)
-        each.append(_matrix_product.product(b.T, b.T) / len(b))
+        each.append(matrix_product.product(b.T, b.T) / len(b))
     joint = np.mean(each, axis=0)
     chance = np.diag(joint)
     spread = np.std(each, axis=0, ddof=1) / math.sqrt(len(each)) if len(each) > 1 else np.full_like(joint, 0.25)
@@ -178,12 +179,12 @@ def _term(term: LikelihoodTerm, gram: Any) -> dict[str, Any]:
     n = np.arange(1, people + 1)
     if term.kind == "gaussian":
         if gram is None:
-            gram = _matrix_product.product(term.attributes, term.attributes)
+            gram = matrix_product.product(term.attributes, term.attributes)
         shared = np.asarray(gram).astype(np.int64)
         # whole numbers that make the entries small: g_kl - a_k - a_l, with a_k in c_k
         mean = shared.mean(axis=1)
         shift = np.rint(mean - 0.5 * mean.mean()).astype(np.int64)
-        linear = 0.5 * float(np.sum(term.released**2)) - _matrix_product.matrix_vector(term.attributes, term.released)
+        linear = 0.5 * float(np.sum(term.released**2)) - matrix_product.matrix_vector(term.attributes, term.released)
         return {
             "kind": "quadratic",
             "shared": np.ascontiguousarray(shared - shift[:, None] - shift, dtype=np.int32),

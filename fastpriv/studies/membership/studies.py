@@ -20,7 +20,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.random import SeedSequence
 
-from ... import __version__
 from ...base import parallel, random_streams, validate
 from ...base.errors import BackendMissingError, DomainError
 from ...base.estimate import Estimate, Result
@@ -30,6 +29,7 @@ from ...base.parallel import Progress
 from ...base.random_streams import RNGLike
 from ...base.store import ResultStore
 from ...base.table import CellType, Table
+from ...base.version import VERSION
 from ...report import Details, Pictures, TextTable, page
 from .attack_panels import attack_figure, posterior_axes, roc_axes, roc_curves
 from .attackers import AdaptiveThresholdLRT, DworkScore, FixedThresholdLRT
@@ -412,7 +412,7 @@ def _opened(store: Any, settings: Mapping[str, Any], panel: Panel, references: P
     for side in (panel, references):
         digest.update(side.packed.tobytes())
     text = json.dumps({**settings, "data": digest.hexdigest()}, sort_keys=True)
-    return ResultStore.open(store, identity={"version": __version__, "study": text})
+    return ResultStore.open(store, identity={"version": VERSION, "study": text})
 
 
 def _kept_scores(kept: ResultStore | None, key: int, compute: Callable[[], _Scores]) -> _Scores:
