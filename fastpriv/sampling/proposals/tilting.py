@@ -292,4 +292,3 @@ def _newton(portion: FloatArray, slopes: FloatArray, gap: FloatArray) -> FloatAr
         return np.asarray(np.linalg.solve(np.eye(len(gap)) - portion.T @ slopes, gap))
     inner = np.eye(len(rows)) - slopes @ portion.T
     return np.asarray(gap + portion.T @ np.linalg.solve(inner, slopes @ gap))
-
