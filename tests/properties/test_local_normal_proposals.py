@@ -112,3 +112,14 @@ def test_covariances_that_rounding_leaves_indefinite_are_not_used():
     words = {"interval": "guaranteed", "max_samples": 20_000, "rtol": 0.1, "side": "upper", "rng": 1}
     assert hockey_stick_divergence(*mixtures, 15.0, **words).upper < 1e-300
     assert log_hockey_stick_divergence(*mixtures, [1.0, 15.0], **words).upper[1] < -700.0
+
+
+def test_a_divergence_that_all_but_vanishes_is_sampled_without_local_normals():
+    """Exponents near 1e15 leave a singular matrix."""
+    laws = []
+    for seed, shift in ((105, 0.0), (1105, 0.5)):
+        rng = np.random.default_rng([seed, 3, 2])
+        weights, means = rng.dirichlet(np.full(3, 5.0)), rng.normal(0, 1.0, (3, 2)) + shift
+        laws.append(GaussianMixture(weights, means, np.exp(rng.normal(0, 0.2, (3, 2)))))
+    found = log_hockey_stick_divergence(*laws, [0.5, 2.0, 6.0, 15.0], rtol=0.1, rng=0)
+    assert found.value[3] <= found.upper[3] < -1e12

@@ -103,7 +103,10 @@ def local_normals(p: GaussianMixture, q: GaussianMixture, dominant: DominantTerm
     """One narrow normal or more for each tilted one; None where they cannot be computed or nothing is to be gained."""
     means, covariances, weights, gain = [], [], [], 0.0
     for index, weight in enumerate(dominant.weights):
-        mean, covariance, share, narrower = _local_normals_beside(p, q, dominant, index)
+        try:
+            mean, covariance, share, narrower = _local_normals_beside(p, q, dominant, index)
+        except np.linalg.LinAlgError:  # where the divergence all but vanishes exponents are near 1e15, and spreads 0
+            return None
         means.append(mean)
         covariances.append(covariance)
         weights.append(weight * share)
