@@ -25,17 +25,17 @@ from ..base.estimate import Estimate, Unit, stacked
 from ..base.numerics import LOG_2, LOG_2_ABOVE, SMALLEST_SUBNORMAL, BoolArray, FloatArray, IndexArray
 from ..distributions import GaussianMixture
 from ..distributions.packed import pack_together
-from ..sampling.engine import RunOutcome, run
+from ..sampling.estimand import Estimand
 from ..sampling.guaranteed import Truncation, entropy_truncation, kl_truncation, run_guaranteed
 from ..sampling.options import Request
 from ..sampling.problem import (
+    DOMINATING_SHARE,
     DistributionPair,
     Integrand,
     SampleSource,
     SamplingProblem,
     Term,
     distribution_pair,
-    joint_proposal_problem,
     proposal_problem,
 )
 from ..sampling.proposals.local_normal_proposals import local_normals
@@ -43,13 +43,12 @@ from ..sampling.proposals.renyi_proposals import RenyiIntegralBounds, kl_range, 
 from ..sampling.proposals.tilting import (
     Proposal,
     hockey_stick_proposals,
-    log_hockey_stick_upper_bound,
     log_mass_of_larger,
 )
-from ..sampling.stages import Estimand
 from ..sampling.statistics.normalisation import warn_of_normalisation
 from ..sampling.statistics.tail_index import tail_verdict
-from .reductions.subspaces import in_common_units, subspace
+from ..sampling.stopping import RunOutcome, run
+from .reductions.subspaces import in_common_units, in_diagonal_coordinates, subspace
 
 __all__ = ["entropy", "hockey_stick", "jensen_shannon", "kl", "label_information", "renyi", "total_variation"]
 
@@ -107,10 +106,10 @@ def kl(p: Any, q: Any, request: Request, *, both: bool = False) -> Estimate:
 
 def _widened_by_integrals(outcome: RunOutcome) -> RunOutcome:
     """An interval of a mean log ratio that also holds for densities divided by the integrals that the run saw, where
-    these are not equal within their errors but too near to be told apart for sure: a factor of the densities moves the
-    mean by its logarithm."""
+    these are not equal within their errors: a factor of the densities moves the mean by its logarithm. Mass of Q out of
+    reach of the draws of P is no such factor."""
     integrals = outcome.integrals
-    if integrals is None or outcome.distribution != "direct":
+    if integrals is None or outcome.distribution != "direct" or integrals.verdict == "out of reach":
         return outcome
     if not (integrals.ratio > 0.0 and math.isfinite(integrals.error)):
         return outcome
@@ -135,7 +134,7 @@ def jensen_shannon(p: Any, q: Any, request: Request) -> Estimate:
 def total_variation(p: Any, q: Any, request: Request) -> Estimate:
     """sup_E |P(E) - Q(E)|."""
     p, q = _reduced(p, q)
-    pair = distribution_pair(p, q, request.root, request.time_budget)
+    pair = distribution_pair(p, q, request.root)
     swapped = not pair.sources_p  # the distance is the same from either side
     pair = pair.swapped() if swapped else pair
     problems = [pair.direct(Integrand((Term("hockey_stick_forward", _NO_PARAMETER),), 0.0, 1.0))]
@@ -160,13 +159,14 @@ def renyi(p: Any, q: Any, order: float, request: Request) -> Estimate:
     if bounds is not None:
         floor, ceiling = (max(end / b, 0.0) for end in (bounds.high, bounds.low))
         if bounds.mixture is not None and bounds.high < _LOG_RARE:
-            candidates.append((_component_pair_problem(p, q, pair, bounds, term), False, bounds.log_scale))
+            candidates.append((_component_pair_problem(p, q, bounds, term), False, bounds.log_scale))
     if pair.both_mixtures and order > 1.0:
         proposal = renyi_proposal(p, q, order, expired=expired)
         if proposal.diverges:
             return Estimate(math.inf, math.inf, math.inf, kind="exact", unit="nats", method="tails")
         if proposal.bounded:
-            candidates.append((_tilted_problem(p, q, pair, proposal, term), False, proposal.log_scale))
+            problem = proposal_problem(p, q, {proposal.mixture: 1.0}, proposal.log_scale, term)
+            candidates.append((problem, False, proposal.log_scale))
     if pair.sources_q:
         low, high = (-2.0, 0.0) if order < 1.0 else (0.0, math.inf)
         heavy = order > 1.0  # unless the mean of the square is known to be finite
@@ -224,8 +224,19 @@ def label_information(p: GaussianMixture, request: Request) -> Estimate:
 
 @_raise_interruption
 def hockey_stick(p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs: bool, both: bool = False) -> Estimate:
-    """H_{e^epsilon}(P||Q), and H_{e^epsilon}(Q||P) when ``both``, or their logarithms."""
-    return _hockey_stick(p, q, epsilon, request, logs=logs, both=both)
+    """H_{e^epsilon}(P||Q), and then H_{e^epsilon}(Q||P) when ``both``, or their logarithms."""
+    p, q, pair = _sampled_pair(p, q, request, both=both)
+    if not both:
+        return _hockey_stick(p, q, pair, epsilon, request, logs)
+    forward = _hockey_stick(p, q, pair, epsilon, request.portion(0, 0.5, 0), logs)
+    if forward.cost.get("stopped") == "interrupted":
+        return stacked((forward, _trivial_estimate(forward, epsilon, logs)), (2,))
+    rest = request.portion(1, 1.0, request.sample_budget // 2)
+    try:
+        backward = _hockey_stick(q, p, pair.swapped(), epsilon, rest, logs)
+    except KeyboardInterrupt:
+        backward = _trivial_estimate(forward, epsilon, logs)
+    return stacked((forward, backward), (2,))
 
 
 @dataclass(frozen=True)
@@ -237,15 +248,13 @@ class _EpsilonGroup:
     proposal: Proposal | None
 
 
-def _hockey_stick(p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs: bool, both: bool) -> Estimate:
+def _hockey_stick(
+    p: Any, q: Any, pair: DistributionPair, epsilon: FloatArray, request: Request, logs: bool
+) -> Estimate:
     flat = epsilon.reshape(-1)
     finite = np.flatnonzero(np.isfinite(flat))
-    estimates = np.full((3, 1 + both, flat.size), -math.inf if logs else 0.0)
-    p, q, pair = _sampled_pair(p, q, request, both=both)
-    open_choice = finite.size > 0 and request.distribution is None
-    if both and open_choice and pair.both_mixtures and _is_rare(p, q, flat[finite].max(), request):
-        return _one_direction_after_the_other(p, q, epsilon, request, logs)
-    groups = list(_epsilon_groups(p, q, pair, flat[finite], request, both)) if finite.size else []
+    estimates = np.full((3, flat.size), -math.inf if logs else 0.0)
+    groups = list(_epsilon_groups(p, q, pair, flat[finite], request)) if finite.size else []
     outcomes: list[RunOutcome] = []
     spent, done = 0, np.zeros(flat.size, dtype=bool)
     slack = np.full(flat.size, _log(_weight_gap(p, q)))  # log of what the weights' gap may move an answer by
@@ -267,7 +276,7 @@ def _hockey_stick(p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs
         spent += outcome.samples
         outcomes.append(outcome)
         for row, numbers in zip(estimates, outcome.estimates, strict=True):
-            row[:, indices] = numbers.reshape(1 + both, -1)
+            row[indices] = numbers
         done[indices] = True
         if outcome.stopped == "interrupted":
             break
@@ -276,7 +285,7 @@ def _hockey_stick(p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs
         for index in finite[group.indices]:
             if not done[index]:  # an interruption left it out
                 _fill_from_smaller_epsilons(estimates, flat, done, index, log_scale, logs)
-    shape = (2, *epsilon.shape) if both else epsilon.shape
+    shape = epsilon.shape
     unit: Unit = "log probability" if logs else "probability"
     if not outcomes:
         value, lower, upper = (row.reshape(shape) for row in estimates)
@@ -284,19 +293,6 @@ def _hockey_stick(p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs
         return Estimate(value, lower, upper, kind="exact", unit=unit, method=method)
     _widen_by_weight_gap(estimates, slack, finite, logs)
     return _estimate(_merged(outcomes, estimates), request, unit, shape, 0.0, widened=True)
-
-
-def _one_direction_after_the_other(p: Any, q: Any, epsilon: FloatArray, request: Request, logs: bool) -> Estimate:
-    """Both directions of small divergences, each from proposals of its own."""
-    forward = _hockey_stick(p, q, epsilon, request.portion(0, 0.5, 0), logs=logs, both=False)
-    if forward.cost.get("stopped") == "interrupted":
-        return stacked((forward, _trivial_estimate(forward, epsilon, logs)), (2,))
-    rest = request.portion(1, 1.0, request.sample_budget // 2)
-    try:
-        backward = _hockey_stick(q, p, epsilon, rest, logs=logs, both=False)
-    except KeyboardInterrupt:
-        backward = _trivial_estimate(forward, epsilon, logs)
-    return stacked((forward, backward), (2,))
 
 
 def _trivial_estimate(forward: Estimate, epsilon: FloatArray, logs: bool) -> Estimate:
@@ -311,16 +307,12 @@ def _trivial_estimate(forward: Estimate, epsilon: FloatArray, logs: bool) -> Est
 
 
 def _epsilon_groups(
-    p: Any, q: Any, pair: DistributionPair, epsilon: FloatArray, request: Request, both: bool
+    p: Any, q: Any, pair: DistributionPair, epsilon: FloatArray, request: Request
 ) -> Iterator[_EpsilonGroup]:
-    tilts = pair.both_mixtures and request.distribution in (None, "tilted")
-    if not tilts or (both and request.distribution is None):
-        problems = []
-        if not both:
-            problems.append(pair.direct(Integrand((Term("hockey_stick_forward", epsilon),), 0.0, 1.0)))
+    if not (pair.both_mixtures and request.distribution in (None, "tilted")):
+        problems = [pair.direct(Integrand((Term("hockey_stick_forward", epsilon),), 0.0, 1.0))]
         if pair.sources_q:
-            terms = (Term("hockey_stick_balanced", epsilon), Term("hockey_stick_balanced", epsilon, swapped=True))
-            problems.append(pair.balanced(Integrand(terms[: 1 + both], 0.0, 2.0)))
+            problems.append(pair.balanced(Integrand((Term("hockey_stick_balanced", epsilon),), 0.0, 2.0)))
         yield _EpsilonGroup(np.arange(epsilon.size), _of_forced_distribution(problems, request), None)
         return
     for proposal, indices in hockey_stick_proposals(p, q, epsilon, expired=_search_expired(request)):
@@ -329,13 +321,7 @@ def _epsilon_groups(
             yield _EpsilonGroup(indices, [pair.direct(integrand)], proposal)
         else:
             term = Term("hockey_stick_proposal", epsilon[indices])
-            yield _EpsilonGroup(indices, list(_tilted_candidates(p, q, pair, proposal, term)), proposal)
-
-
-def _is_rare(p: GaussianMixture, q: GaussianMixture, epsilon: float, request: Request) -> bool:
-    """Whether samples of P and Q would almost never fall where either integrand is positive."""
-    expired = _search_expired(request)
-    return min(log_hockey_stick_upper_bound(*pair, epsilon, expired) for pair in ((p, q), (q, p))) < _LOG_RARE
+            yield _EpsilonGroup(indices, list(_tilted_candidates(p, q, proposal, term)), proposal)
 
 
 def _hockey_stick_estimand(log_scale: float, logs: bool) -> Estimand:
@@ -353,25 +339,17 @@ def _hockey_stick_estimand(log_scale: float, logs: bool) -> Estimand:
 def _fill_from_smaller_epsilons(
     estimates: FloatArray, epsilon: FloatArray, done: BoolArray, index: int, log_scale: float, logs: bool
 ) -> None:
-    """Bound the divergence at an epsilon without samples by its proposal and by the bounds of smaller epsilons; its
-    value lies below that as the one of the last smaller epsilon does below its own upper end."""
-    before = np.flatnonzero(done & (epsilon <= epsilon[index]))
+    """Bound the divergence at an epsilon without samples by its proposal and by the bounds of smaller epsilons."""
+    before = done & (epsilon <= epsilon[index])
     proved = log_scale if logs else math.exp(min(log_scale, 0.0))
-    upper = np.minimum(estimates[2][:, before].min(axis=1, initial=0.0 if logs else 1.0), proved)
-    estimates[2][:, index] = upper
-    if not before.size:
-        estimates[0][:, index] = upper - LOG_2 if logs else 0.5 * upper
-        return
-    value, most = (row[:, before[np.argmax(epsilon[before])]] for row in (estimates[0], estimates[2]))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        values = upper + np.minimum(value - most, 0.0) if logs else upper * np.minimum(value / most, 1.0)
-    estimates[0][:, index] = np.where(np.isnan(values), upper, values)
+    upper = min(float(estimates[2, before].min(initial=0.0 if logs else 1.0)), proved)
+    estimates[0, index], estimates[2, index] = (upper - LOG_2 if logs else 0.5 * upper), upper
 
 
 def _widen_by_weight_gap(estimates: FloatArray, slack: FloatArray, finite: IndexArray, logs: bool) -> None:
     """Widen hockey-sticks by what weights whose sums are rounded can move them: their gap times the mass of the set
     where p is larger, of which q has less."""
-    lower, upper = estimates[1][:, finite], estimates[2][:, finite]
+    lower, upper = estimates[1, finite], estimates[2, finite]
     moved, some = slack[finite], np.isfinite(slack[finite])
     if logs:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -381,7 +359,7 @@ def _widen_by_weight_gap(estimates: FloatArray, slack: FloatArray, finite: Index
     else:
         lower, upper = np.maximum(lower - np.exp(moved), 0.0), np.minimum(upper + np.exp(moved), 1.0)
         upper = np.maximum(upper, SMALLEST_SUBNORMAL)  # the divergence may be below the least double, but is not 0
-    estimates[1][:, finite], estimates[2][:, finite] = lower, upper
+    estimates[1, finite], estimates[2, finite] = lower, upper
 
 
 def _merged(outcomes: list[RunOutcome], estimates: FloatArray) -> RunOutcome:
@@ -389,7 +367,7 @@ def _merged(outcomes: list[RunOutcome], estimates: FloatArray) -> RunOutcome:
     stops = [outcome.stopped for outcome in outcomes]
     worst = next((stop for stop in ("interrupted", "max_seconds", "max_samples") if stop in stops), "target")
     return replace(
-        outcomes[0], estimates=tuple(row.reshape(-1) for row in estimates), stopped=worst,
+        outcomes[0], estimates=tuple(estimates), stopped=worst,
         distribution="/".join(sorted({outcome.distribution for outcome in outcomes})),
         points="/".join(sorted({outcome.points for outcome in outcomes})),
         samples=sum(outcome.samples for outcome in outcomes),
@@ -401,36 +379,23 @@ def _merged(outcomes: list[RunOutcome], estimates: FloatArray) -> RunOutcome:
 # Problems with proposals
 
 
-def _tilted_problem(p: Any, q: Any, pair: DistributionPair, proposal: Proposal, term: Term) -> SamplingProblem:
-    """P, Q and proposal in common coordinates, where the proposal's density is scaled to bound the integrand by 1."""
-    packs = pack_together(p, q, proposal.mixture).packs
-    common = replace(pair, p=packs[0], q=packs[1])
-    return proposal_problem(common, proposal.mixture, packs[2], proposal.log_scale, Integrand((term,), 0.0, 1.0))
-
-
-def _component_pair_problem(
-    p: Any, q: Any, pair: DistributionPair, bounds: RenyiIntegralBounds, term: Term
-) -> SamplingProblem:
+def _component_pair_problem(p: Any, q: Any, bounds: RenyiIntegralBounds, term: Term) -> SamplingProblem:
     """Samples of the normals of all pairs of components, over which the integrand has a range that is far from 0."""
     assert bounds.mixture is not None
-    zeros = np.zeros(len(p))
-    problem = _tilted_problem(p, q, pair, Proposal(bounds.mixture, bounds.log_scale, True, zeros, zeros), term)
+    problem = proposal_problem(p, q, {bounds.mixture: 1.0}, bounds.log_scale, term)
     low, high = math.exp(-bounds.rounding_error) / bounds.pairs, math.exp(bounds.rounding_error)
     return replace(problem, integrand=Integrand((term,), low, high))
 
 
-def _tilted_candidates(
-    p: Any, q: Any, pair: DistributionPair, proposal: Proposal, term: Term
-) -> Iterator[SamplingProblem]:
+def _tilted_candidates(p: Any, q: Any, proposal: Proposal, term: Term) -> Iterator[SamplingProblem]:
     """The tilted proposal alone and, where this can pay, mixed with normals as narrow as the integrand."""
-    yield _tilted_problem(p, q, pair, proposal, term)
+    alone = proposal_problem(p, q, {proposal.mixture: 1.0}, proposal.log_scale, term)
+    yield alone
     narrow = local_normals(p, q, proposal.dominant) if proposal.dominant is not None else None
     if narrow is None:
         return
-    *packs, beside = pack_together(p, q, proposal.mixture, narrow.mixture).packs
-    common = replace(pair, p=packs[0], q=packs[1])
-    alone = proposal_problem(common, proposal.mixture, packs[2], proposal.log_scale, Integrand((term,), 0.0, 1.0))
-    joint = joint_proposal_problem(alone, narrow.mixture, beside, proposal.log_scale)
+    shares = {proposal.mixture: DOMINATING_SHARE, narrow.mixture: 1.0 - DOMINATING_SHARE}
+    joint = proposal_problem(p, q, shares, proposal.log_scale, term)
     if narrow.gain * alone.effort > _WORTHWHILE * joint.effort:
         yield joint
 
@@ -447,14 +412,14 @@ def _reduced(p: Any, q: Any) -> tuple[Any, ...]:
     """Mixtures projected to the fewest dimensions that keep their divergences, in units of moderate size."""
     if isinstance(p, GaussianMixture) and isinstance(q, GaussianMixture):
         projection = subspace(p, q)
-        return in_common_units(*(projection.mixtures if projection is not None else (p, q)))
+        return in_diagonal_coordinates(*in_common_units(*(projection.mixtures if projection is not None else (p, q))))
     return p, q
 
 
 def _sampled_pair(p: Any, q: Any, request: Request, *, both: bool) -> tuple[Any, Any, DistributionPair]:
     """P and Q reduced, and their pair, if there are samples of P, and of Q where ``both`` are drawn from."""
     p, q = _reduced(p, q)
-    pair = distribution_pair(p, q, request.root, request.time_budget)
+    pair = distribution_pair(p, q, request.root)
     for name, sources in (("p", pair.sources_p), ("q", pair.sources_q))[: 1 + both]:
         if not sources:
             raise DomainError(

@@ -258,26 +258,22 @@ def _settle(
     total = len(part) * count
     out, status, bits = np.empty((3, total)), np.full(total, -1, dtype=np.intc), np.zeros(total, dtype=np.intc)
     cost = np.zeros((total, 2), dtype=np.int64)
-    calls: list[tuple[str, Any]] = [(integral, slice(None))]
     orders = None if grid is None else np.ascontiguousarray(grid[position] if position else grid).reshape(-1)
+    calls = [(integral, np.arange(total))]
     if orders is not None:  # of order 1 is the relative entropy; that of order infinity is no integral
-        calls = [("kl", orders == 1.0), (integral, (orders != 1.0) & np.isfinite(orders))]
+        of_order_1, others = orders == 1.0, (orders != 1.0) & np.isfinite(orders)
+        calls = [("kl", np.flatnonzero(of_order_1)), (integral, np.flatnonzero(others))]
     for kind, chosen in calls:
-        if isinstance(chosen, np.ndarray) and not chosen.any():
+        if not chosen.size:
             continue
-        whole = isinstance(chosen, slice) or bool(chosen.all())
-        own = [None if column is None else column if whole else column[chosen] for column in columns]
-        some = out, status, bits, cost
-        found = some if whole else (np.empty((3, int(np.count_nonzero(chosen)))), *(one[chosen] for one in some[1:]))
-        of_order = orders if kind == "renyi" and orders is not None else None
+        own = [None if column is None else column[chosen] for column in columns]
+        of_order = orders[chosen] if kind == "renyi" and orders is not None else None
+        found = np.empty((3, chosen.size)), status[chosen], bits[chosen], cost[chosen]
         _quadrature.stack_integrals(
-            _quadrature.KINDS[kind], *own, of_order if of_order is None or whole else of_order[chosen], *found[0],
-            *found[1:3], certified, deadline.expiry, MAX_EXPONENTIALS, found[3],
-        )
-        if not whole:
-            out[:, chosen] = found[0]
-            for one, other in zip(some[1:], found[1:], strict=True):
-                one[chosen] = other
+            _quadrature.KINDS[kind], *own, of_order, *found[0], *found[1:3], certified, deadline.expiry,
+            MAX_EXPONENTIALS, found[3],
+        )  # fmt: skip
+        out[:, chosen], status[chosen], bits[chosen], cost[chosen] = found
     good = status == _quadrature.SETTLED
     if integral in ("js", "entropy"):  # which have no other means to narrow a bracket
         good |= status == _quadrature.WIDE

@@ -29,14 +29,14 @@ from ..base.executors import ordered
 from ..base.numerics import BoolArray, FloatArray
 from ..distributions import GaussianMixture
 from ..distributions.packed import Packed
-from .engine import RunOutcome, compare_normalisation, measured_pace, merged_log_ratios
+from .estimand import Estimand, ValueAndBounds
 from .options import Request
 from .problem import SamplingProblem
 from .proposals.renyi_proposals import renyi_proposal
 from .replicates import SEGMENT_COST, batch_values, log_ratio_sums, tile_size
-from .stages import Estimand, ValueAndBounds
 from .statistics.confidence_sequences import BoundedMean, tail_excess
 from .statistics.normalisation import LogRatioSums
+from .stopping import RunOutcome, compare_normalisation, measured_pace
 
 __all__ = ["Truncation", "entropy_truncation", "kl_truncation", "run_guaranteed"]
 
@@ -82,7 +82,7 @@ def run_guaranteed(
     problem, truncation = problems[0], truncation or Truncation()
     state = _initial_state(problem, truncation)
     size = _limited_by_time(_task_batches(problem, request), problem, request)
-    log_ratios: LogRatioSums | None = None
+    log_ratios = log_ratio_sums(problem)
     samples, done, stopped = 0, 0, ""
     infinite = np.zeros(problem.integrand.size, dtype=bool)
     estimates = estimand.estimates(_interval(state, infinite, False, truncation, request))
@@ -101,7 +101,8 @@ def run_guaranteed(
             for block_state, seen, new in results:
                 state.merge(block_state)
                 infinite |= seen
-                log_ratios = merged_log_ratios(log_ratios, new)
+                if log_ratios is not None and new is not None:
+                    log_ratios.merge(new)
                 samples, done = samples + BATCH * size, done + 1
                 if request.time_budget.expired():
                     stopped = "max_seconds"
@@ -149,9 +150,7 @@ def _limited_by_time(batches: int, problem: SamplingProblem, request: Request) -
 
 def _initial_state(problem: SamplingProblem, truncation: Truncation) -> BoundedMean:
     integrand = problem.integrand
-    return BoundedMean(
-        integrand.size, low=integrand.low, high=min(integrand.high, truncation.threshold), batch=BATCH
-    )
+    return BoundedMean(integrand.size, low=integrand.low, high=min(integrand.high, truncation.threshold), batch=BATCH)
 
 
 def _interval(

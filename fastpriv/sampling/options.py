@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 __all__ = [
     "DISTRIBUTIONS",
     "POINTS",
-    "UNLIMITED",
     "Request",
     "Sampling",
     "SamplingOptions",
@@ -96,7 +95,7 @@ class Sampling:
     method : str, default "auto"
         Words that force the distribution of the samples ("direct": P; "balanced": (P + Q)/2; "tilted": a proposal whose
         density bounds the integrand) and the points ("sobol", "antithetic", "random": all stratified by component;
-        "plain": neither). A pilot picks what is left open. Any word but "auto" samples, even where something exact
+        "plain": neither). A pilot picks a distribution. Any word but "auto" samples, even where something exact
         applies.
     interval : {"replicates", "guaranteed"}, default "replicates"
         Student's interval over independent replicates, or bounds that hold for every number of samples and at every
@@ -283,9 +282,6 @@ class TimeBudget:
     def portion(self, share: float) -> TimeBudget:
         """A budget of this share of the remaining time."""
         return TimeBudget(self.remaining * share, self)
-
-
-UNLIMITED = TimeBudget(math.inf)  # budget of a run without a limit of time
 
 
 def never_expired() -> bool:

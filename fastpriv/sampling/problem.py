@@ -8,8 +8,6 @@ P and Q are each a GaussianMixture, a Density, or one side of a LogRatio (``dist
 brought to the coordinates in which they cost least; a density that only its owner knows keeps them as they are.
 """
 
-# bounds: none - how many draws functions are tried on
-
 from __future__ import annotations
 
 import math
@@ -27,13 +25,10 @@ from ..base.parallel import blocks
 from ..distributions import Density, GaussianMixture, LogRatio
 from ..distributions.packed import Packed, log_density, log_density_information, pack, pack_together
 from ..kernels import _sample_terms
-from .options import UNLIMITED, TimeBudget
-from .statistics.normalisation import compare_integrals_and_warn
 
 __all__ = [
     "DOMINATING_SHARE", "DistributionPair", "EvaluableDensity", "Integrand", "LogDensities", "RatioSide",
-    "SamplableDensity", "SampleSource", "SamplingProblem", "Term", "distribution_pair", "joint_proposal_problem",
-    "proposal_problem",
+    "SamplableDensity", "SampleSource", "SamplingProblem", "Term", "distribution_pair", "proposal_problem",
 ]  # fmt: skip
 
 # Costs are in units of one component times one coordinate of a mixture's log density.
@@ -41,8 +36,7 @@ DRAWING_COST = 40.0  # of drawing a sample, for each coordinate
 USER_COST, PLAIN_COST = 100.0, 1e4  # of a density known to its owner alone, for each coordinate; in plain Python
 TERM_ROWS = 8  # parameters of an integrand whose values are held at a time: bounds the memory of a tile
 DOMINATING_SHARE = 0.25  # share of the samples that the dominating proposal keeps beside local normals
-TRIAL_DRAWS, MIN_TRIAL_DRAWS = 1024, 16  # draws that functions are tried on: usually, and when time is short
-TRIAL_TIME = 0.2  # share of the remaining time that a trial may take
+TRIAL_DRAWS = 16  # of the other distribution, on which a function without a sampler is tried
 ONE_COMPONENT = np.ones(1)  # weights of a source without components
 
 
@@ -111,14 +105,13 @@ class SampleSource:
 
 @dataclass(frozen=True)
 class Term:
-    """One kind of integrand, for each of its parameters; ``swapped`` exchanges P and Q.
+    """One kind of integrand, for each of its parameters.
 
     ``name`` is one of ``fastpriv.kernels._sample_terms.NAMES``, or "information" or "entropy".
     """
 
     name: str
     parameters: FloatArray
-    swapped: bool = False
 
 
 @dataclass(frozen=True)
@@ -170,8 +163,6 @@ class SamplingProblem:
         Whether a density is known to its owner alone: its normalisation is in doubt, and mass may hide from samples.
     q_sources : tuple of SampleSource
         Sources of Q where samples are of P alone, for a comparison of the integrals.
-    normalisation_warned : bool
-        Whether a warning of the normalisation has been given already.
     """
 
     distribution: str
@@ -183,7 +174,6 @@ class SamplingProblem:
     monitors_tail: bool = False
     user_density: bool = False
     q_sources: tuple[SampleSource, ...] = ()
-    normalisation_warned: bool = False
 
     @property
     def has_components(self) -> bool:
@@ -245,18 +235,17 @@ class SamplingProblem:
     def sums(self, densities: LogDensities, weights: FloatArray | None, count: int = 1) -> FloatArray:
         """Sums of f over each of ``count`` runs of samples of one length, shape (count, e), in a fixed order and in
         bounded memory."""
-        term_sums = []
+        sums, first = np.empty((self.integrand.size, count)), 0
         for term in self.integrand.terms:
-            sums = np.empty((len(term.parameters), count))
+            out = sums[first : first + len(term.parameters)]
             if count == 1 and weights is None and term.name in _sample_terms.CODES:
-                lp, lq = (densities.lq, densities.lp) if term.swapped else (densities.lp, densities.lq)
-                _sample_terms.term_sums(term.name, lp, lq, densities.lg, term.parameters, sums[:, 0])
+                _sample_terms.term_sums(term.name, *densities, term.parameters, out[:, 0])
             else:
-                for rows in blocks(len(sums), TERM_ROWS):
+                for rows in blocks(len(out), TERM_ROWS):
                     values = _term_values(term, densities, term.parameters[rows], weights)
-                    _sample_terms.ordered_sums(values.reshape(-1, values.shape[1] // count), sums[rows].reshape(-1))
-            term_sums.append(sums.T)
-        return term_sums[0] if len(term_sums) == 1 else np.concatenate(term_sums, axis=1)
+                    _sample_terms.ordered_sums(values.reshape(-1, values.shape[1] // count), out[rows].reshape(-1))
+            first += len(out)
+        return sums.T
 
     def values(self, densities: LogDensities, weights: FloatArray | None) -> FloatArray:
         """f at the samples, shape (e, n)."""
@@ -264,17 +253,14 @@ class SamplingProblem:
         return np.concatenate([_term_values(term, densities, term.parameters, weights) for term in terms])
 
 
-def _term_values(
-    term: Term, densities: LogDensities, parameters: FloatArray, weights: FloatArray | None
-) -> FloatArray:
+def _term_values(term: Term, densities: LogDensities, parameters: FloatArray, weights: FloatArray | None) -> FloatArray:
     if term.name == "information":
         out = densities.lq[np.newaxis].copy()
     elif term.name == "entropy":
         out = -densities.lp[np.newaxis]
     else:
         out = np.empty((len(parameters), len(densities.lp)))
-        lp, lq = (densities.lq, densities.lp) if term.swapped else (densities.lp, densities.lq)
-        _sample_terms.terms(term.name, lp, lq, densities.lg, parameters, out)
+        _sample_terms.terms(term.name, *densities, parameters, out)
     if weights is not None:
         out *= weights
     return out
@@ -324,8 +310,6 @@ class DistributionPair:
         Where samples of each come from; empty where there is no sampler.
     both_mixtures : bool
         Whether both are mixtures, so that tails are known to be light.
-    normalisation_warned : bool
-        Whether a first trial has already warned that the densities are not normalised.
     """
 
     p: Packed | EvaluableDensity
@@ -333,7 +317,6 @@ class DistributionPair:
     sources_p: tuple[SampleSource, ...]
     sources_q: tuple[SampleSource, ...]
     both_mixtures: bool
-    normalisation_warned: bool = False
 
     def direct(self, integrand: Integrand, *, heavy: bool = False) -> SamplingProblem:
         """Samples of P; ``heavy`` says that the variance may be infinite."""
@@ -355,56 +338,42 @@ class DistributionPair:
         return SamplingProblem(
             distribution, sources, self.p, self.q, (), integrand, user_density=not self.both_mixtures,
             monitors_tail=heavy or not (self.both_mixtures or integrand.bounded),
-            normalisation_warned=self.normalisation_warned,
         )  # fmt: skip
 
 
-def distribution_pair(p: Any, q: Any, root: SeedSequence, time_budget: TimeBudget = UNLIMITED) -> DistributionPair:
+def distribution_pair(p: Any, q: Any, root: SeedSequence) -> DistributionPair:
     """The pair. Functions are tried once: their errors and the warning of plain Python come from here."""
     if isinstance(p, LogRatio):
-        warned = _try_ratio(p, root, time_budget)
+        p.trial(random_streams.stream_words(root, (9, 0), 4))
         numerator, denominator = RatioSide(p, "p"), RatioSide(p, "q")
         q_sources = (SampleSource.of(denominator, ONE_COMPONENT),) if "q" in p.sides else ()
         p_sources = (SampleSource.of(numerator, ONE_COMPONENT),)
-        return DistributionPair(numerator, denominator, p_sources, q_sources, False, warned)
+        return DistributionPair(numerator, denominator, p_sources, q_sources, False)
     if isinstance(p, GaussianMixture) and isinstance(q, GaussianMixture):
         first, second = pack_together(p, q).packs
         sources = (SampleSource.of_mixture(first, p),), (SampleSource.of_mixture(second, q),)
         return DistributionPair(first, second, *sources, True)
-    warned = _try_densities(p, q, root, time_budget)
+    _try_densities(p, q, root)
     (density_p, sources_p), (density_q, sources_q) = _density_and_sources(p), _density_and_sources(q)
     if not sources_p and not sources_q:
         raise DomainError("p must have a sampler, or q; got neither. Pass Density(log_density, sampler, ...).")
-    return DistributionPair(density_p, density_q, sources_p, sources_q, False, warned)
+    return DistributionPair(density_p, density_q, sources_p, sources_q, False)
 
 
 def proposal_problem(
-    pair: DistributionPair, proposal: GaussianMixture, packed: Packed, log_scale: float, integrand: Integrand
+    p: GaussianMixture, q: GaussianMixture, proposals: dict[GaussianMixture, float], log_scale: float, term: Term
 ) -> SamplingProblem:
-    """Samples of a proposal whose density times exp(log_scale) is the g of the integrand."""
-    sources = (SampleSource.of_mixture(packed, proposal),)
-    return SamplingProblem(
-        "tilted", sources, pair.p, pair.q, (_scaled(packed, log_scale),), integrand, monitors_tail=True
+    """Samples of proposals in these shares; the density of the first times exp(log_scale) dominates what is integrated,
+    so that the integrand is at most 1 over its share."""
+    first, second, *packs = pack_together(p, q, *proposals).packs
+    shares = list(proposals.values())
+    sources = tuple(map(SampleSource.of_mixture, packs, proposals, shares))
+    scaled = tuple(
+        replace(packed, constants=packed.constants + log_scale + math.log(share))
+        for packed, share in zip(packs, shares, strict=True)
     )
-
-
-def joint_proposal_problem(
-    problem: SamplingProblem, beside: GaussianMixture, packed: Packed, log_scale: float
-) -> SamplingProblem:
-    """DOMINATING_SHARE of the samples from the proposal of ``problem``, the rest from another distribution ``beside``
-    it: the integrand stays below its bound over DOMINATING_SHARE."""
-    sources = (
-        replace(problem.sources[0], share=DOMINATING_SHARE),
-        SampleSource.of_mixture(packed, beside, 1.0 - DOMINATING_SHARE),
-    )
-    dominating = _scaled(problem.proposals[0], math.log(DOMINATING_SHARE))
-    other = _scaled(packed, log_scale + math.log1p(-DOMINATING_SHARE))
-    integrand = replace(problem.integrand, high=problem.integrand.high / DOMINATING_SHARE)
-    return replace(problem, sources=sources, proposals=(dominating, other), integrand=integrand)
-
-
-def _scaled(packed: Packed, log_scale: float) -> Packed:
-    return replace(packed, constants=packed.constants + log_scale)
+    integrand = Integrand((term,), 0.0, 1.0 / shares[0])
+    return SamplingProblem("tilted", sources, first, second, scaled, integrand, monitors_tail=True)
 
 
 def _density_and_sources(distribution: Any) -> tuple[Packed | EvaluableDensity, tuple[SampleSource, ...]]:
@@ -414,36 +383,12 @@ def _density_and_sources(distribution: Any) -> tuple[Packed | EvaluableDensity, 
     return distribution, (SampleSource.of(distribution, ONE_COMPONENT),) if distribution.has_sampler else ()
 
 
-def _try_densities(p: Any, q: Any, root: SeedSequence, time_budget: TimeBudget) -> bool:
-    """Call every function on a few points, compare the integrals if there are draws; return whether that warned."""
-    cost = 0.0
-    words = [random_streams.stream_words(root, (9, index), 4) for index in range(2)]
-    draws = [_trial_draws(distribution, words[index]) for index, distribution in enumerate((p, q))]
-    for distribution, own_draws, other_draws, seed in zip((p, q), draws, draws[::-1], words, strict=True):
+def _try_densities(p: Any, q: Any, root: SeedSequence) -> None:
+    """Call every function on a few points: its own draws, or those of the other distribution."""
+    for index, (distribution, other) in enumerate(((p, q), (q, p))):
         if isinstance(distribution, Density):
-            cost += distribution.trial(seed, None if own_draws is not None else other_draws).evaluate
-    n = _affordable_draws(cost * sum(x is not None for x in draws), time_budget)
-    few = [None if x is None else np.ascontiguousarray(x[:, :n]) for x in draws]
-    at_p, at_q = (None if x is None else _log_density(p, x) - _log_density(q, x) for x in few)
-    return compare_integrals_and_warn(at_p, at_q).verdict != "equal"
-
-
-def _try_ratio(ratio: LogRatio, root: SeedSequence, time_budget: TimeBudget) -> bool:
-    words = random_streams.stream_words(root, (9, 0), 4)
-    n = _affordable_draws(ratio.trial(words).evaluate * len(ratio.sides), time_budget)
-    log_ratios = {side: ratio.evaluate(ratio.draw(words, n, side), drawn_from=side) for side in ratio.sides}
-    return compare_integrals_and_warn(log_ratios["p"], log_ratios.get("q")).verdict != "equal"
-
-
-def _affordable_draws(nanoseconds: float, time_budget: TimeBudget) -> int:
-    """TRIAL_DRAWS, or as many as TRIAL_TIME allows where each costs so many nanoseconds; 0 is an unknown cost."""
-    able = math.inf
-    if nanoseconds > 0.0:
-        able = TRIAL_TIME * time_budget.remaining / max(1e-9 * nanoseconds, 1e-12)
-    if able >= TRIAL_DRAWS:
-        return TRIAL_DRAWS
-    time_budget.mark_affected()
-    return max(MIN_TRIAL_DRAWS, int(able))
+            words = random_streams.stream_words(root, (9, index), 4)
+            distribution.trial(words, None if distribution.has_sampler else _trial_draws(other, words))
 
 
 def _trial_draws(distribution: Any, words: WordArray) -> FloatArray | None:
@@ -451,10 +396,3 @@ def _trial_draws(distribution: Any, words: WordArray) -> FloatArray | None:
         drawn = distribution.sample(TRIAL_DRAWS, rng=words.tolist())
         return np.ascontiguousarray(drawn.reshape(TRIAL_DRAWS, -1).T)
     return distribution.draw(words, TRIAL_DRAWS) if distribution.has_sampler else None
-
-
-def _log_density(distribution: Any, x: FloatArray) -> FloatArray:
-    if isinstance(distribution, GaussianMixture):
-        return log_density(pack(distribution), x)
-    values: FloatArray = distribution.evaluate(x)
-    return values

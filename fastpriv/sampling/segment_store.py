@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -58,7 +57,7 @@ class SegmentStore:
     def get(self, index: int) -> SegmentSum | None:
         """The sums of a segment; None if they are not there, or damaged."""
         payload = self.store.get(self._key(index))
-        return None if payload is None else self.store.unpacked(payload, partial(self._unpacked, index))
+        return None if payload is None else self.store.unpacked(payload, self._unpacked)
 
     def put(self, index: int, sums: SegmentSum) -> None:
         """Keep the sums of a segment."""
@@ -71,8 +70,8 @@ class SegmentStore:
         np.savez(stream, **arrays)
         self.store.put_many([(self._key(index), stream.getvalue())])
 
-    def _unpacked(self, index: int, payload: bytes) -> SegmentSum:
-        empty = empty_sums(self.work[index])
+    def _unpacked(self, payload: bytes) -> SegmentSum:
+        empty = empty_sums(self.work.problem, collects_moments=self.work.collects_moments)
         with np.load(io.BytesIO(payload), allow_pickle=False) as arrays:
             for name in _COLLECTORS:
                 collector = getattr(empty, name)

@@ -323,7 +323,7 @@ def test_every_caller_of_the_map_is_among_the_calls():
     }  # fmt: skip
     # the engine hands over the tasks of replicates, dense_quantities those of sibson
     elsewhere = {"fastpriv.sampling.replicates", "fastpriv.notions.discrete.sibson"}
-    reached = set.union(*REACHED.values()) - elsewhere | {"fastpriv.sampling.engine"}
+    reached = set.union(*REACHED.values()) - elsewhere | {"fastpriv.sampling.stopping"}
     assert callers - {"fastpriv.studies.papers.paper_report", "fastpriv.base.executors"} == reached
 
 

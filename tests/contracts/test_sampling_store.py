@@ -12,7 +12,7 @@ import pytest
 
 from fastpriv import Density, DomainError, GaussianMixture, Sampling, kl_divergence
 from fastpriv.base.store import ResultStore
-from fastpriv.sampling import engine, replicates
+from fastpriv.sampling import replicates, stopping
 
 RNG = np.random.default_rng(3)
 P = GaussianMixture(np.full(4, 0.25), RNG.integers(-8, 9, (4, 3)) / 4.0, 1.0)
@@ -22,7 +22,7 @@ OPTIONS = {"rng": 5, "max_seconds": math.inf, "rtol": 3e-3}
 
 @pytest.fixture(autouse=True)
 def _small_pieces(monkeypatch):
-    monkeypatch.setattr(engine, "BRIEF_COST", 0.0)
+    monkeypatch.setattr(stopping, "BRIEF_COST", 0.0)
     monkeypatch.setattr(replicates, "SEGMENT_COST", 2.0**22)
 
 
@@ -70,8 +70,8 @@ def test_a_run_that_is_killed_goes_on(tmp_path):
     program = """
 import os, sys, math, numpy as np
 from fastpriv import GaussianMixture, kl_divergence
-from fastpriv.sampling import engine, replicates
-engine.BRIEF_COST, replicates.SEGMENT_COST = 0.0, 2.0**22
+from fastpriv.sampling import replicates, stopping
+stopping.BRIEF_COST, replicates.SEGMENT_COST = 0.0, 2.0**22
 store, mark = sys.argv[1:]
 rng = np.random.default_rng(3)
 p = GaussianMixture(np.full(4, 0.25), rng.integers(-8, 9, (4, 3)) / 4.0, 1.0)

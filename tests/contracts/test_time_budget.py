@@ -8,8 +8,8 @@ import warnings
 import numpy as np
 import pytest
 
-import fastpriv.sampling.engine
 import fastpriv.sampling.options
+import fastpriv.sampling.stopping
 from contracts.work_clock import installed_work_clock
 from fastpriv import (
     Density,
@@ -163,7 +163,7 @@ def test_a_busy_machine_has_no_say_where_there_is_time(stalls, monkeypatch):
     for call, one in zip(calls, quiet, strict=True):
         with monkeypatch.context() as patch:
             clock = Stalled(stalls)
-            for module in (fastpriv.sampling.options, fastpriv.sampling.engine):
+            for module in (fastpriv.sampling.options, fastpriv.sampling.stopping):
                 patch.setattr(module, "time", clock)
             two = call()
         assert clock.looks > 4
@@ -174,7 +174,7 @@ def test_a_busy_machine_has_no_say_where_there_is_time(stalls, monkeypatch):
 
 def test_a_slow_machine_with_little_time_says_that_the_clock_had_a_say(monkeypatch):
     clock = Stalled(lambda look: 0.3)
-    for module in (fastpriv.sampling.options, fastpriv.sampling.engine):
+    for module in (fastpriv.sampling.options, fastpriv.sampling.stopping):
         monkeypatch.setattr(module, "time", clock)
     answer = kl_divergence(mixture(3, 2, 1), mixture(3, 2, 2), rng=1, max_seconds=5.0)
     assert not answer.cost["repeatable"]

@@ -38,7 +38,7 @@ from fastpriv import (
 )  # fmt: skip
 from fastpriv.base.errors import NotConvergedError
 from fastpriv.conversions import lip_delta_from_pointwise_lmip
-from fastpriv.sampling import engine
+from fastpriv.sampling import stopping
 
 NORMAL, OTHER = GaussianMixture.single(0.0, 1.0), GaussianMixture.single(1.0, 1.0)
 TWO = GaussianMixture([0.5, 0.5], [0.0, 1.0], 1.0)
@@ -177,7 +177,7 @@ def laws(d):
 
 
 def test_a_divergence_in_more_dimensions_than_sobol_points_have(monkeypatch):
-    monkeypatch.setattr(engine, "DIMENSIONS", 2)
+    monkeypatch.setattr(stopping, "DIMENSIONS", 2)
     assert "antithetic" in kl_divergence(*laws(3), max_samples=256, rng=1, method="direct").method
     with pytest.raises(DomainError, match="method must name other points than sobol in more than 2 dimensions; got 3"):
         kl_divergence(*laws(3), max_samples=256, rng=1, method="sobol")

@@ -5,13 +5,13 @@ import threading
 import numpy as np
 
 import fastpriv.distributions.user_functions
-import fastpriv.sampling.engine
 import fastpriv.sampling.options
+import fastpriv.sampling.stopping
 from fastpriv.kernels import _density
 
 __all__ = ["MODULES", "WorkClock", "installed_work_clock"]
 
-MODULES = (fastpriv.sampling.options, fastpriv.sampling.engine, fastpriv.distributions.user_functions)
+MODULES = (fastpriv.sampling.options, fastpriv.sampling.stopping, fastpriv.distributions.user_functions)
 
 
 class WorkClock:

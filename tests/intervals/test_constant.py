@@ -15,9 +15,9 @@ from fastpriv import (
     total_variation,
 )
 from fastpriv.distributions.packed import pack
+from fastpriv.sampling.estimand import Stage, interval
 from fastpriv.sampling.options import Sampling
 from fastpriv.sampling.problem import Integrand, SampleSource, SamplingProblem, Term
-from fastpriv.sampling.stages import Stage, interval
 from fastpriv.sampling.statistics.tail_index import PointMoments
 from sizes import few_or_all
 

@@ -98,7 +98,7 @@ def test_a_factor_that_a_density_lacks_is_never_silent(factor, sampled):
 def test_the_run_measures_the_factor():
     with pytest.warns(SamplingWarning, match=r"the integral of p over that of q is 0\.9[0-9]* \+- 0\.00\d, not 1"):
         kl_divergence(normal(0.0), normal(0.7, 1.05), max_samples=200_000, rtol=0.0, rng=1)
-    with pytest.warns(SamplingWarning, match=r"integral of q over that of p is 0\.95\d* \+- 0\.00\d, not 1"):
+    with pytest.warns(SamplingWarning, match=r"integral of q over that of p is 0\.9[45]\d* \+- 0\.00\d, not 1"):
         total_variation(normal(0.0, sampled=False), normal(0.7, 0.95), max_samples=200_000, rtol=0.0, rng=1)
 
 

@@ -16,8 +16,8 @@ from fastpriv import (
     kl_divergence,
 )  # fmt: skip
 from fastpriv.sampling import replicates
+from fastpriv.sampling.allocation import split_budget
 from fastpriv.sampling.problem import Integrand, Term, distribution_pair
-from fastpriv.sampling.stages import split_budget
 from fastpriv.sampling.statistics.tail_index import LargestValues, tail_verdict
 from sizes import few_or_all
 

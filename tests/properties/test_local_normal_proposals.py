@@ -8,7 +8,7 @@ from numpy.random import SeedSequence
 
 from fastpriv import GaussianMixture, hockey_stick_divergence, log_hockey_stick_divergence
 from fastpriv.divergences import monte_carlo
-from fastpriv.sampling.problem import DOMINATING_SHARE, Term, distribution_pair
+from fastpriv.sampling.problem import DOMINATING_SHARE, Term
 from fastpriv.sampling.proposals.local_normal_proposals import local_normals
 from fastpriv.sampling.proposals.tilting import hockey_stick_proposal, hockey_stick_proposals
 from fastpriv.sampling.replicates import batch_values
@@ -29,8 +29,7 @@ def problems(p, q, epsilon, monkeypatch):
     monkeypatch.setattr(monte_carlo, "_WORTHWHILE", 0.0)
     ((proposal, _),) = hockey_stick_proposals(p, q, [epsilon])
     term = Term("hockey_stick_proposal", np.array([epsilon]))
-    pair = distribution_pair(p, q, SeedSequence(0))
-    return proposal, list(monte_carlo._tilted_candidates(p, q, pair, proposal, term))
+    return proposal, list(monte_carlo._tilted_candidates(p, q, proposal, term))
 
 
 CASES = [(1, 1, 1, "line", 30.0), (4, 5, 3, "one", 30.0), (8, 8, 16, "one", 20.0), (3, 3, 4, "diagonal", 40.0),
@@ -113,3 +112,14 @@ def test_covariances_that_rounding_leaves_indefinite_are_not_used():
     words = {"interval": "guaranteed", "max_samples": 20_000, "rtol": 0.1, "side": "upper", "rng": 1}
     assert hockey_stick_divergence(*mixtures, 15.0, **words).upper < 1e-300
     assert log_hockey_stick_divergence(*mixtures, [1.0, 15.0], **words).upper[1] < -700.0
+
+
+def test_a_divergence_that_all_but_vanishes_is_sampled_without_local_normals():
+    """Exponents near 1e15 leave a singular matrix."""
+    laws = []
+    for seed, shift in ((105, 0.0), (1105, 0.5)):
+        rng = np.random.default_rng([seed, 3, 2])
+        weights, means = rng.dirichlet(np.full(3, 5.0)), rng.normal(0, 1.0, (3, 2)) + shift
+        laws.append(GaussianMixture(weights, means, np.exp(rng.normal(0, 0.2, (3, 2)))))
+    found = log_hockey_stick_divergence(*laws, [0.5, 2.0, 6.0, 15.0], rtol=0.1, rng=0)
+    assert found.value[3] <= found.upper[3] < -1e12

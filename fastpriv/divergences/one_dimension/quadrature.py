@@ -29,7 +29,6 @@ __all__ = [
 # bound: none - exponentials of one integral, some seconds; only thousands of components of as many scales spend them
 MAX_EXPONENTIALS = 1_000_000_000
 _MAX_UNSCALED_EXPONENT = 16  # standard deviations around 2^16 or 2^-16 cost no accuracy
-_SHORT = 64  # components up to which Python's own loops are faster than those of NumPy
 _MAX_EXPONENT = 990  # means and standard deviations stay below 2^990 when they are rescaled
 DISAGREE = ", widened to bounds that disagree"  # of the ``method`` where two enclosures contradict each other
 TIME_SPENT = ", time spent"  # end of the ``method`` of an answer that max_seconds cut short
@@ -76,9 +75,6 @@ def rescaled(*mixtures: GaussianMixture) -> tuple[int, tuple[GaussianMixture, ..
 
 def _range_of(p: GaussianMixture) -> tuple[float, float, float]:
     """The least and the largest standard deviation, and the size of the farthest mean."""
-    if len(p) <= _SHORT:
-        s, m = p.sigmas.tolist(), p.means.tolist()
-        return min(s), max(s), max(max(m), -min(m))
     return float(p.sigmas.min()), float(p.sigmas.max()), float(np.abs(p.means).max())
 
 

@@ -351,15 +351,9 @@ def _overlap_groups(overlaps: FloatArray, limit: FloatArray) -> tuple[tuple[int,
 
 def _connected(joined: BoolArray) -> IndexArray:
     """The number of the connected component of each vertex, from a symmetric matrix of edges."""
-    labels = np.full(len(joined), -1)
-    for start in range(len(joined)):
-        if labels[start] >= 0:
-            continue
-        label, reached = labels.max() + 1, np.arange(len(joined)) == start
-        while reached.any():  # what the vertices that were reached last are joined to
-            labels[reached] = label
-            reached = joined[reached].any(axis=0) & (labels < 0)
-    return labels
+    from scipy.sparse.csgraph import connected_components
+
+    return np.asarray(connected_components(joined, directed=False)[1], dtype=np.intp)
 
 
 def _group_rows(p: Components, q: Components, epsilon: FloatArray, rows_of: RowsOf) -> FloatArray:

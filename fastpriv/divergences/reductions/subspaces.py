@@ -15,6 +15,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from ...base.numerics import FloatArray
 from ...distributions import GaussianMixture
@@ -22,8 +23,10 @@ from ..one_dimension.closed_forms import LOG_2_PI_E
 from .collinear_means import FIRST_COMPONENTS, all_rows_equal, row_blocks
 from .independent_factors import common_covariance
 
-__all__ = ["Subspace", "in_common_units", "subspace"]
+__all__ = ["Subspace", "in_common_units", "in_diagonal_coordinates", "subspace"]
 
+# bound: none - a condition number beyond which rounding would move what samples see
+_MAX_CONDITION = 1e4  # of the correlations of mixtures that are brought to the coordinates in which these are diagonal
 _MAX_EXPONENT = 200  # standard deviations within 2^-200 and 2^200 have products, and quotients of products, in range
 
 
@@ -44,6 +47,31 @@ def subspace(*mixtures: GaussianMixture) -> Subspace | None:
         if spanned is not None:
             return spanned
     return None if any(p.form == "full" for p in mixtures) else _differing_coordinates(mixtures, d)
+
+
+def in_diagonal_coordinates(p: GaussianMixture, q: GaussianMixture) -> tuple[GaussianMixture, GaussianMixture]:
+    """Two mixtures with one covariance each in the coordinates in which these are the identity and a diagonal matrix.
+
+    The mixtures themselves where a covariance is not shared, both are diagonal already, or they are ill-conditioned.
+    """
+    if not (p.shared and q.shared) or "full" not in (p.form, q.form):
+        return p, q
+    factor, other = (_first_factor(mixture) for mixture in (p, q))
+    if max(np.linalg.cond(x / np.linalg.norm(x, axis=1, keepdims=True)) for x in (factor, other)) ** 2 > _MAX_CONDITION:
+        return p, q
+    whitening, sigmas = solve_triangular(factor, np.eye(len(factor)), lower=True), np.ones(len(factor))
+    if not np.array_equal(factor, other):
+        turn, sigmas, _ = np.linalg.svd(whitening @ other)
+        whitening = turn.T @ whitening
+    centre = p.means.mean(axis=0)
+    means, centres = ((mixture.means - centre) @ whitening.T for mixture in (p, q))
+    unit = 1.0 if (sigmas == 1.0).all() else np.broadcast_to(sigmas, centres.shape)
+    return GaussianMixture(p.weights, means, 1.0), GaussianMixture(q.weights, centres, unit)
+
+
+def _first_factor(mixture: GaussianMixture) -> FloatArray:
+    """A lower factor of the covariance of the first component."""
+    return mixture.factors[0] if mixture.factors is not None else np.diag(_standard_deviations(mixture)[0])
 
 
 def in_common_units(*mixtures: GaussianMixture) -> tuple[GaussianMixture, ...]:

@@ -10,7 +10,7 @@ shares are those of the components at the tilted normal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,14 +20,14 @@ from ...kernels import _matrix_product
 from ..options import never_expired
 from .exponents import DiagonalExponentProblem, diagonal_solution, interior_start, solve
 
-__all__ = ["DiagonalTilting", "TiltedNormals", "exponents_by_component", "leading_components"]
+__all__ = ["DiagonalTilting", "TiltedNormals", "Tilting", "leading_components"]
 
 _MAX_ACTIVE = 64  # components of q that enter each by itself, the remainder included
 _TILE = 2**21  # doubles of an array that is held: 16 MB
 _MAX_ENTRIES = 3e8  # components of p times active components times coordinates
 _WORK = 5e7  # components of p times the cube of the active components
 _NEGLECTED = 0.01  # share of a bound whose components are not selected for again
-_PASS_PAIRS = 4_000_000  # pairs of components that one pass evaluates; beyond, remainders come with a second pass only
+_PASS_PAIRS = 4_000_000  # pairs of components of a second pass
 
 
 @dataclass(frozen=True)
@@ -56,36 +56,36 @@ class TiltedNormals:
         return TiltedNormals(*(array[rows] for array in vars(self).values()))
 
 
-class DiagonalTilting:
-    """Problems of all components of p = (means, sigmas) against q = (levels, means, sigmas), solved in tiles."""
+class Tilting:
+    """Problems of all components of p against q, solved in tiles: what diagonal and full covariances have in common.
+
+    ``q`` has levels, means and scales; ``theta`` is held fixed where it is given, and ``feasible_start`` then has
+    components of q and their shares.
+    """
 
     def __init__(
-        self, p: tuple[FloatArray, FloatArray], q: tuple[FloatArray, FloatArray, FloatArray],
-        theta: float | None = None, expired: Callable[[], bool] = never_expired,
+        self, p: tuple[FloatArray, FloatArray], q: tuple[FloatArray, FloatArray, FloatArray], theta: float | None,
+        expired: Callable[[], bool], active: int, width: int,
     ) -> None:  # fmt: skip
-        self.means, self.sigmas = p
+        self.means, self.scales = p
         self.q = q
         self.theta, self.expired = theta, expired
-        number, size = self.means.shape
-        self.active = _active_number(number, len(q[0]), size)
-        self.natural = _NaturalParameters(*q) if self.active < len(q[0]) else None
-        self.chosen = np.full((number, self.active - 1), -1, dtype=np.intp)
-        self.selection_normals = p  # means and sigmas at which the active components are selected
-        # the rows whose remainder is left out
-        self.no_remainder = np.full(number, self.natural is not None and number * len(q[0]) > _PASS_PAIRS)
-        self.feasible_start: tuple[IndexArray, FloatArray] | None = None  # components of q, and their shares
+        self.active = active
+        self.tile = max(1, _TILE // width)  # problems whose matrices are held at a time, each of ``width`` doubles
+        self.chosen = np.full((len(self.means), active - 1), -1, dtype=np.intp)
+        self.selection_normals: tuple[FloatArray, FloatArray] | None = None  # where active components are selected
+        self.feasible_start: tuple[IndexArray, FloatArray] | None = None
 
     @property
     def has_remainder(self) -> bool:
         """Whether some components of q enter only together."""
-        return self.natural is not None
+        return self.active < len(self.q[0])
 
     def reselect(self, tilts: TiltedNormals, rows: IndexArray) -> None:
         """Select the active components of ``rows`` at these tilted normals; exponents found before lose their
         meaning."""
         self.selection_normals = (tilts.means, tilts.spreads)
         self.chosen[rows] = -1
-        self.no_remainder[rows] = False
 
     def tilted(
         self, log_shares: FloatArray, start: FloatArray | None = None, rows: IndexArray | None = None,
@@ -101,49 +101,81 @@ class DiagonalTilting:
         rows = np.arange(len(self.means)) if rows is None else rows
         number = len(rows)
         tilts = TiltedNormals(
-            np.full(number, 0.0 if self.theta is None else np.inf), self.means[rows], self.sigmas[rows],
+            np.full(number, 0.0 if self.theta is None else np.inf), self.means[rows], self.spreads(rows),
             np.zeros((number, log_shares.shape[1])), np.zeros((number, self.active)),
         )  # fmt: skip
-        for positions in self._tiles(rows):
+        for first in range(0, number, self.tile):
             if self.expired():
                 break
-            tile = rows[positions]
-            problem, share = self._problem(tile, log_shares[tile])
+            positions = np.arange(first, min(first + self.tile, number))
             tau, goal = (None if x is None else x[positions] for x in (start, sufficient))
-            if self.theta is not None and tau is None:
-                tau = interior_start(problem, self.theta, self._feasible_start(tile))
-            tau = solve(problem, self.theta, tau, goal, self.expired)
-            best = diagonal_solution(problem, tau, self.theta, np.abs(self.means[tile]) / self.sigmas[tile])
-            tilts.log_bounds[positions], tilts.tau[positions] = best.log_bound, tau
-            tilts.means[positions] = self.means[tile] + self.sigmas[tile] * best.mean
-            tilts.spreads[positions] = self.sigmas[tile] * best.sigma
-            if log_shares.shape[1] == 1:
-                tilts.exponents[positions, 0] = tau.sum(axis=1)
-            elif share is None:
-                tilts.exponents[positions] = tau
-            else:
-                share *= tau[:, -1:]
-                np.put_along_axis(share, self.chosen[tile], tau[:, :-1], axis=1)
-                tilts.exponents[positions] = share
+            self.solve_tile(rows[positions], log_shares[rows[positions]], tau, goal, tilts, positions)
         return tilts
+
+    def spreads(self, rows: IndexArray) -> FloatArray:
+        """Sigmas or covariances of components of p."""
+        raise NotImplementedError
+
+    def solve_tile(
+        self, rows: IndexArray, log_shares: FloatArray, start: FloatArray | None, goal: FloatArray | None,
+        tilts: TiltedNormals, positions: IndexArray,
+    ) -> None:  # fmt: skip
+        """Solve for components ``rows``, which stand at ``positions`` of ``tilts``."""
+        raise NotImplementedError
 
     def exponents(self, tilts: TiltedNormals, rows: IndexArray) -> FloatArray:
         """Exponents of ``rows`` by component of q; without those of the remainder where only sums are kept."""
-        return exponents_by_component(tilts, rows, self.chosen, len(self.q[0]))
+        if tilts.exponents.shape[1] == len(self.q[0]):
+            return tilts.exponents[rows]
+        exponents = np.zeros((len(rows), len(self.q[0])))
+        active = np.where(self.chosen[rows] < 0, 0.0, tilts.tau[rows, : self.chosen.shape[1]])
+        np.put_along_axis(exponents, np.maximum(self.chosen[rows], 0), active, axis=1)
+        return exponents
+
+
+class DiagonalTilting(Tilting):
+    """Problems of all components of p = (means, sigmas) against q = (levels, means, sigmas)."""
+
+    def __init__(
+        self, p: tuple[FloatArray, FloatArray], q: tuple[FloatArray, FloatArray, FloatArray],
+        theta: float | None = None, expired: Callable[[], bool] = never_expired,
+    ) -> None:  # fmt: skip
+        number, size = p[0].shape
+        active = _active_number(number, len(q[0]), size)
+        super().__init__(p, q, theta, expired, active, active * size + len(q[0]))
+        self.natural = _NaturalParameters(*q) if self.has_remainder else None
+        self.selection_normals = p
+
+    def spreads(self, rows: IndexArray) -> FloatArray:
+        """Sigmas of components of p."""
+        return self.scales[rows]
+
+    def solve_tile(
+        self, rows: IndexArray, log_shares: FloatArray, start: FloatArray | None, goal: FloatArray | None,
+        tilts: TiltedNormals, positions: IndexArray,
+    ) -> None:  # fmt: skip
+        """As ``Tilting.solve_tile``."""
+        problem, share = self._problem(rows, log_shares)
+        tau = start
+        if self.theta is not None and tau is None:
+            tau = interior_start(problem, self.theta, self._feasible_start(rows))
+        tau = solve(problem, self.theta, tau, goal, self.expired)
+        best = diagonal_solution(problem, tau, self.theta, np.abs(self.means[rows]) / self.scales[rows])
+        tilts.log_bounds[positions], tilts.tau[positions] = best.log_bound, tau
+        tilts.means[positions] = self.means[rows] + self.scales[rows] * best.mean
+        tilts.spreads[positions] = self.scales[rows] * best.sigma
+        if log_shares.shape[1] == 1:
+            tilts.exponents[positions, 0] = tau.sum(axis=1)
+        elif share is None:
+            tilts.exponents[positions] = tau
+        else:
+            share *= tau[:, -1:]
+            np.put_along_axis(share, self.chosen[rows], tau[:, :-1], axis=1)
+            tilts.exponents[positions] = share
 
     def certified_normals(self, tilts: TiltedNormals, log_shares: FloatArray) -> TiltedNormals:
         """The tilted normals with bounds that hold: here those of ``tilted`` do, for any ``log_shares``."""
         return tilts
-
-    def _tiles(self, rows: IndexArray) -> Iterator[IndexArray]:
-        """Positions in ``rows`` that go together; those without a remainder by themselves."""
-        for no_remainder in (False, True):
-            positions = np.flatnonzero(self.no_remainder[rows] == no_remainder)
-            selected = bool(no_remainder and positions.size and self.chosen[rows[positions[0]], 0] >= 0)
-            width = self.active * self.means.shape[1] + (0 if selected else len(self.q[0]))
-            length = max(1, _TILE // width)
-            for first in range(0, len(positions), length):
-                yield positions[first : first + length]
 
     def _feasible_start(self, rows: IndexArray) -> FloatArray:
         """The feasible shares of ``rows`` by active component."""
@@ -160,37 +192,24 @@ class DiagonalTilting:
     def _problem(self, rows: IndexArray, log_shares: FloatArray) -> tuple[DiagonalExponentProblem, FloatArray | None]:
         """The problem of ``rows``, and the shares of the components of q in the remainder, where there is one."""
         levels, centres, widths = self.q
-        means, sigmas = self.means[rows], self.sigmas[rows]
+        means, sigmas = self.means[rows], self.scales[rows]
         if self.natural is None:
             every = np.broadcast_to(np.arange(self.active), (len(rows), self.active))
             return _gathered(means, sigmas, levels + log_shares, centres, widths, every), None
-        no_remainder, selected = self.no_remainder[rows[0]], self.chosen[rows[0], 0] >= 0
-        if not (no_remainder and selected):
-            at_means, at_sigmas = self.selection_normals
-            weights = self.natural.weights(at_means[rows], at_sigmas[rows]) + log_shares
-            if not selected:
-                if self.feasible_start is not None:
-                    np.put_along_axis(weights, self.feasible_start[0][rows], 1e299, axis=1)
-                rest = len(levels) - self.active + 1
-                self.chosen[rows] = np.argpartition(weights, rest, axis=1)[:, rest:]
+        assert self.selection_normals is not None
+        at_means, at_sigmas = self.selection_normals
+        weights = self.natural.weights(at_means[rows], at_sigmas[rows]) + log_shares
+        if self.chosen[rows[0], 0] < 0:
+            if self.feasible_start is not None:
+                np.put_along_axis(weights, self.feasible_start[0][rows], 1e299, axis=1)
+            rest = len(levels) - self.active + 1
+            self.chosen[rows] = np.argpartition(weights, rest, axis=1)[:, rest:]
         chosen = self.chosen[rows]
-        if no_remainder:
-            return _gathered(means, sigmas, levels[chosen] + log_shares, centres, widths, chosen).padded(), None
         weights = np.where(weights > 1e298, -1e299, weights)
         total = np.broadcast_to(levels + log_shares, weights.shape)
         raw = _gathered(means, sigmas, np.take_along_axis(total, chosen, axis=1), centres, widths, chosen)
         np.put_along_axis(weights, chosen, -np.inf, axis=1)
         return self.natural.with_remainder(means, sigmas, total, weights, raw)
-
-
-def exponents_by_component(tilts: TiltedNormals, rows: IndexArray, chosen: IndexArray, size: int) -> FloatArray:
-    """Exponents of ``rows`` by component of q, from the active components where only their sums are kept."""
-    if tilts.exponents.shape[1] == size:
-        return tilts.exponents[rows]
-    exponents = np.zeros((len(rows), size))
-    active = np.where(chosen[rows] < 0, 0.0, tilts.tau[rows, : chosen.shape[1]])
-    np.put_along_axis(exponents, np.maximum(chosen[rows], 0), active, axis=1)
-    return exponents
 
 
 def leading_components(logs: FloatArray, partners: int) -> IndexArray:

@@ -98,11 +98,6 @@ class DiagonalExponentProblem:
         joined = [np.concatenate([array, added[:, None]], axis=1) for array, added in zip(old, new, strict=True)]
         return DiagonalExponentProblem(joined[0], joined[1], joined[2], joined[3], joined[4], linear_term_error)
 
-    def padded(self) -> DiagonalExponentProblem:
-        """With one more active component that is not used."""
-        row, number = np.zeros_like(self.linear_term_error), np.zeros(len(self.level))
-        return self.extended(row, row, number, np.full_like(number, -np.inf), number, self.linear_term_error)
-
     def initial_score(self) -> FloatArray:
         """Of one component of q at T = N."""
         return np.asarray(self.level - self.offset + 0.5 * np.sum(self.curvature, axis=2))

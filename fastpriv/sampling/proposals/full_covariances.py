@@ -5,9 +5,6 @@ Y_j' Y_j and E_j = Y_j' L_j^-1 (n_j - m). The number of active components falls 
 costs a few d^3 for each; the others form a remainder as in ``active_components``.
 """
 
-# bounds: tested by properties/test_tilting, properties/test_proved_domination - rounding of a transformed distribution,
-#    to first order in the condition number
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -15,18 +12,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray
+from ...base.numerics import BoolArray, FloatArray, IndexArray
 from ..options import never_expired
-from .active_components import DiagonalTilting, TiltedNormals, exponents_by_component
+from .active_components import TiltedNormals, Tilting
 from .domination_certificates import Factors, certified_bounds, cholesky_factors
 from .exponents import interior_start, objective, solve
 
-__all__ = ["FullTilting", "SharedTilting"]
+__all__ = ["FullTilting"]
 
 _MAX_ACTIVE = 8  # active components, the remainder included
 _WORK = 5e7  # active components times d^3
-_TILE = 2**21  # entries of the matrices that are held: 16 MB
-_COMMON_TRIES = 3  # times that one covariance for all is tried
 # bound: none - exponents that are left out: proposals only
 _NEGLIGIBLE = 1e-12  # relative to the largest, or to 1: exponents that are left out
 
@@ -87,61 +82,27 @@ class _FullExponentProblem:
         return np.asarray((tau[:, None, :] @ flat).reshape(len(tau), *self.curvature.shape[2:]))
 
 
-class FullTilting:
+class FullTilting(Tilting):
     """Problems of all components of p = (means, factors) against q = (levels, means, factors), one by one.
 
-    Factors are lower Cholesky factors, (k, d, d) or (1, d, d) where they are shared.
+    Factors are lower Cholesky factors, (k, d, d) or (1, d, d) where they are shared. Spreads are covariances. Where log
+    shares are known by component of q, the bounds of ``tilted`` are right but for rounding until ``certified_normals``
+    has them; else they are certified there.
     """
 
     def __init__(
         self, p: tuple[FloatArray, FloatArray], q: tuple[FloatArray, FloatArray, FloatArray],
         theta: float | None = None, expired: Callable[[], bool] = never_expired,
     ) -> None:  # fmt: skip
-        self.means, self.factors = p
-        self.q = q
-        self.theta, self.expired = theta, expired
-        size = self.means.shape[1]
+        partners, size = len(q[0]), p[0].shape[1]
+        most = int(np.clip(_WORK / size**3, 2, _MAX_ACTIVE))
+        active = partners if partners <= most + 1 else most
+        super().__init__(p, q, theta, expired, active, max(active * size * size, partners * size))
         identity = np.eye(size)
         self.inverses: FloatArray = np.asarray(np.linalg.solve(q[2], np.broadcast_to(identity, q[2].shape)), np.float64)
         self.precisions = self.inverses.transpose(0, 2, 1) @ self.inverses
         self.logs = np.sum(np.log(np.diagonal(q[2], axis1=1, axis2=2)), axis=1)
-        self.factors_p, self.factors_q = Factors.of(self.factors), Factors.of(q[2])
-        most = int(np.clip(_WORK / size**3, 2, _MAX_ACTIVE))
-        self.active = len(q[0]) if len(q[0]) <= most + 1 else most
-        self.chosen = np.full((len(self.means), self.active - 1), -1, dtype=np.intp)
-        self.selection_normals: TiltedNormals | None = None
-        self.feasible_start: tuple[IndexArray, FloatArray] | None = None
-
-    @property
-    def has_remainder(self) -> bool:
-        """Whether some components of q enter only together."""
-        return self.active < len(self.q[0])
-
-    def reselect(self, tilts: TiltedNormals, rows: IndexArray) -> None:
-        """As ``DiagonalTilting.reselect``."""
-        self.selection_normals = tilts
-        self.chosen[rows] = -1
-
-    def tilted(
-        self, log_shares: FloatArray, start: FloatArray | None = None, rows: IndexArray | None = None,
-        sufficient: FloatArray | None = None,
-    ) -> TiltedNormals:  # fmt: skip
-        """As ``DiagonalTilting.tilted``; the spreads are covariances. Where ``log_shares`` are known by component of q,
-        bounds are right but for rounding until ``certified_normals`` has them; else they are certified here."""
-        rows = np.arange(len(self.means)) if rows is None else rows
-        number, size, partners = len(rows), self.means.shape[1], len(self.q[0])
-        tilts = TiltedNormals(
-            np.full(number, 0.0 if self.theta is None else np.inf), self.means[rows], self._covariances(rows).copy(),
-            np.zeros((number, log_shares.shape[1])), np.zeros((number, self.active)),
-        )  # fmt: skip
-        length = max(1, _TILE // max(self.active * size * size, partners * size))
-        for first in range(0, number, length):
-            if self.expired():
-                break
-            positions = np.arange(first, min(first + length, number))
-            tau, goal = (None if x is None else x[positions] for x in (start, sufficient))
-            self._solve(rows[positions], log_shares[rows[positions]], tau, goal, tilts, positions)
-        return tilts
+        self.factors_p, self.factors_q = Factors.of(self.scales), Factors.of(q[2])
 
     def certified_normals(self, tilts: TiltedNormals, log_shares: FloatArray) -> TiltedNormals:
         """The tilted normals with bounds certified for the ``log_shares`` they were found with, unless ``tilted`` has
@@ -151,24 +112,20 @@ class FullTilting:
             self._certify(rows, tilts.exponents, self.q[0] + log_shares, tilts, rows)
         return tilts
 
-    def exponents(self, tilts: TiltedNormals, rows: IndexArray) -> FloatArray:
-        """As ``DiagonalTilting.exponents``."""
-        return exponents_by_component(tilts, rows, self.chosen, len(self.q[0]))
-
     def _factors(self, rows: IndexArray) -> FloatArray:
         """Lower factors of components of p."""
-        return self.factors[rows if len(self.factors) > 1 else np.zeros_like(rows)]
+        return self.scales[rows if len(self.scales) > 1 else np.zeros_like(rows)]
 
-    def _covariances(self, rows: IndexArray) -> FloatArray:
+    def spreads(self, rows: IndexArray) -> FloatArray:
         """Covariances of components of p."""
         factors = self._factors(rows)
         return np.asarray(factors @ factors.transpose(0, 2, 1))
 
-    def _solve(
+    def solve_tile(
         self, rows: IndexArray, log_shares: FloatArray, start: FloatArray | None, goal: FloatArray | None,
         tilts: TiltedNormals, positions: IndexArray,
     ) -> None:  # fmt: skip
-        """Solve for components ``rows``, which stand at ``positions`` of ``tilts``."""
+        """As ``Tilting.solve_tile``."""
         levels, size = self.q[0], self.means.shape[1]
         factors = self._factors(rows)
         total = np.broadcast_to(levels + log_shares, (len(rows), len(levels)))
@@ -224,8 +181,8 @@ class FullTilting:
     def _selection(self, rows: IndexArray, factors: FloatArray, total: FloatArray) -> tuple[IndexArray, FloatArray]:
         """The heaviest components of q near the tilted normals, and the shares of the others."""
         normals = self.selection_normals
-        spread = factors @ factors.transpose(0, 2, 1) if normals is None else normals.spreads[rows]
-        away = self._whitened(self.means[rows] if normals is None else normals.means[rows])
+        spread = factors @ factors.transpose(0, 2, 1) if normals is None else normals[1][rows]
+        away = self._whitened(self.means[rows] if normals is None else normals[0][rows])
         flat = spread.reshape(len(rows), -1) @ self.precisions.reshape(len(self.precisions), -1).T
         weights = total - self.logs - 0.5 * (flat + np.sum(away * away, axis=2))
         open_rows = np.flatnonzero(self.chosen[rows, 0] < 0)
@@ -275,95 +232,5 @@ class FullTilting:
         )  # fmt: skip
         proved = np.isfinite(bounds)
         tilts.log_bounds[positions] = np.where(proved, bounds, 0.0 if self.theta is None else np.inf)
-        tilts.spreads[positions] = np.where(proved[:, None, None], spreads, self._covariances(rows))
+        tilts.spreads[positions] = np.where(proved[:, None, None], spreads, self.spreads(rows))
         tilts.means[positions] = np.where(proved[:, None], tilts.means[positions], self.means[rows])
-
-
-class SharedTilting(DiagonalTilting):
-    """One covariance for all of p and one for all of q: in some coordinates both are diagonal, and the problems are
-    solved there."""
-
-    def __init__(
-        self, p: tuple[FloatArray, FloatArray], q: tuple[FloatArray, FloatArray, FloatArray],
-        theta: float | None = None, expired: Callable[[], bool] = never_expired,
-    ) -> None:  # fmt: skip
-        factor, other = p[1][0], q[2][0]
-        inverse = np.linalg.solve(factor, np.eye(len(factor)))
-        self.equal = np.array_equal(factor, other)
-        if self.equal:
-            self.back, sigmas = factor, np.ones(len(factor))
-        else:
-            left, sigmas, _ = np.linalg.svd(inverse @ other)
-            self.back, inverse = factor @ left, left.T @ inverse
-        self.rounding = 8 * len(factor) * UNIT_ROUNDOFF * (_condition(p[1]) + _condition(q[2]))
-        centre = p[0].mean(axis=0)
-        means, centres = (p[0] - centre) @ inverse.T, (q[1] - centre) @ inverse.T
-        self.own_means, self.other_means = p[0], q[1]  # in the coordinates of p and q
-        self.factors_p, self.factors_q = Factors.of(p[1][:1]), Factors.of(q[2][:1])
-        diagonal_q = (q[0], centres, np.broadcast_to(sigmas, centres.shape))
-        super().__init__((means, np.ones_like(means)), diagonal_q, theta, expired)
-
-    def certified_normals(self, tilts: TiltedNormals, log_shares: FloatArray) -> TiltedNormals:
-        """The tilted normals in the coordinates of p and q, certified there for the ``log_shares`` they were found
-        with.
-
-        Where exponents are known by their sums only, ``rounding`` bounds to first order what the transformation lost.
-        """
-        transformed = self._transformed_back(tilts)
-        if tilts.exponents.shape[1] != len(self.q[0]):
-            return transformed
-        common = transformed.spreads if len(transformed.spreads) == 1 else None
-        for _ in range(_COMMON_TRIES):
-            bounds, spreads = self._proved(transformed, log_shares, common)
-            widest = spreads[np.argmax(np.trace(spreads, axis1=1, axis2=2))]
-            if common is None or all(np.array_equal(spread, widest) for spread in spreads):
-                break
-            common = widest[None]
-        transformed.log_bounds[:] = bounds
-        if common is not None and np.array_equal(spreads, np.broadcast_to(widest, spreads.shape)):
-            spreads = widest[None]
-        return TiltedNormals(transformed.log_bounds, transformed.means, spreads, transformed.exponents, transformed.tau)
-
-    def _proved(
-        self, tilts: TiltedNormals, log_shares: FloatArray, common: FloatArray | None
-    ) -> tuple[FloatArray, FloatArray]:
-        theta = self.theta
-        initial_spreads = tilts.spreads if common is None else common
-        spreads = np.array(np.broadcast_to(initial_spreads, (len(tilts.means), *initial_spreads.shape[1:])))
-        bounds = tilts.log_bounds.copy()
-        rows = np.flatnonzero(np.isfinite(bounds) & ((bounds < 0.0) | (theta is not None)))
-        tau = tilts.exponents[rows]
-        proved, spreads[rows] = certified_bounds(
-            (self.factors_p, self.own_means[rows]), (self.factors_q, self.other_means), self.q[0] + log_shares[rows],
-            tau if theta is None else tau * (theta / tau.sum(axis=1, keepdims=True)), theta, tilts.means[rows],
-            spreads[rows],
-        )  # fmt: skip
-        bounds[rows] = np.where(np.isfinite(proved), proved, 0.0 if theta is None else np.inf)
-        return bounds, spreads
-
-    def _transformed_back(self, tilts: TiltedNormals) -> TiltedNormals:
-        """In the coordinates of p and q, widened by what the transformation may have lost."""
-        size = self.own_means.shape[1]
-        step = tilts.means - self.means
-        theta = tilts.exponents.sum(axis=1)
-        parts = size + np.abs(tilts.log_bounds) + theta * (1.0 + float(np.abs(self.q[0]).max()))
-        parts += (1.0 + theta) * np.sum(step * step, axis=1)
-        widen = 1e-12 + self.rounding * (np.linalg.norm(self.means, axis=1) + np.linalg.norm(step, axis=1))
-        if not self.equal:
-            widen += self.rounding * (1.0 + theta) * (1.0 + np.max(tilts.spreads, axis=1) ** 2)
-        sigmas = tilts.spreads * (1.0 + widen)[:, None]
-        bounds = tilts.log_bounds + 8 * self.rounding * parts + 3 * size * widen
-        if np.ptp(sigmas) < 1e-6:
-            bounds = bounds + np.sum(np.log(sigmas.max() / sigmas), axis=1) + size * 8 * UNIT_ROUNDOFF
-            sigmas = np.full((1, size), sigmas.max())
-        factors = self.back * sigmas[:, None, :]
-        spreads = factors @ factors.transpose(0, 2, 1)
-        return TiltedNormals(bounds, self.own_means + step @ self.back.T, spreads, tilts.exponents, tilts.tau)
-
-
-def _condition(factors: FloatArray) -> float:
-    """The largest condition number of these triangular factors once their rows have length one, or more."""
-    inverses = np.asarray(np.linalg.solve(factors, np.broadcast_to(np.eye(factors.shape[1]), factors.shape)))
-    rows = np.linalg.norm(factors, axis=2)
-    ends = np.linalg.norm(inverses * rows[:, None, :], axis=(1, 2))
-    return float(np.max(ends)) * float(np.sqrt(factors.shape[1]))

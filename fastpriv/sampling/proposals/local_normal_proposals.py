@@ -93,9 +93,8 @@ def dominant_terms(
     weights = np.exp(logs - logs[rows[0]])
     total = np.cumsum(weights[rows])
     rows = rows[: 1 + int(np.searchsorted(total, _BOUND_SHARE * weights.sum()))]
-    spreads = tilts.spreads if len(tilts.spreads) > 1 else np.repeat(tilts.spreads, len(logs), axis=0)
     bounds, means = tilts.log_bounds[rows], tilts.means[rows]
-    dominant_tilts = TiltedNormals(bounds, means, spreads[rows], exponents_of(tilts, rows), tilts.tau[rows])
+    dominant_tilts = TiltedNormals(bounds, means, tilts.spreads[rows], exponents_of(tilts, rows), tilts.tau[rows])
     return DominantTerms(rows, weights[rows] / weights[rows].sum(), dominant_tilts)
 
 
@@ -104,7 +103,10 @@ def local_normals(p: GaussianMixture, q: GaussianMixture, dominant: DominantTerm
     """One narrow normal or more for each tilted one; None where they cannot be computed or nothing is to be gained."""
     means, covariances, weights, gain = [], [], [], 0.0
     for index, weight in enumerate(dominant.weights):
-        mean, covariance, share, narrower = _local_normals_beside(p, q, dominant, index)
+        try:
+            mean, covariance, share, narrower = _local_normals_beside(p, q, dominant, index)
+        except np.linalg.LinAlgError:  # where the divergence all but vanishes exponents are near 1e15, and spreads 0
+            return None
         means.append(mean)
         covariances.append(covariance)
         weights.append(weight * share)

@@ -45,7 +45,7 @@ from ...base.numerics import MACHINE_EPSILON, FloatArray, IndexArray
 from ...distributions import GaussianMixture
 from ..options import never_expired
 from .active_components import DiagonalTilting, leading_components
-from .full_covariances import FullTilting, SharedTilting
+from .full_covariances import FullTilting
 from .tilting import Proposal, tilted_mixture, tilting_of
 
 __all__ = ["RenyiIntegralBounds", "kl_range", "renyi_integral_bounds", "renyi_proposal"]
@@ -55,7 +55,6 @@ _MARGIN = 1e-9
 _FAR = 1e95  # distance of means, in least standard deviations, whose squares leave the range of what is solved
 _CUTTING_PLANES = 40  # of the search for shares of full precisions, at most
 _MAX_PROGRAMME_ENTRIES = 2e7  # of all linear programmes together: some seconds
-_KEPT_PAIRS = 4_000_000  # pairs of components whose exponents are kept
 _TILE = 2**21  # doubles of an array that is held: 16 MB
 _MAX_PAIR_ENTRIES = 4e6  # pairs times coordinates that bounds from pairs are worth
 _MAX_PAIRS = 1024  # components of a proposal that is worth its cost
@@ -82,8 +81,7 @@ def renyi_proposal(
     if not isinstance(feasible, tuple):
         return Proposal(p, math.inf, False, zeros + math.inf, zeros, feasible)
     pair.feasible_start = feasible
-    known = isinstance(pair, SharedTilting) and len(p) * len(q) <= _KEPT_PAIRS
-    log_shares = np.zeros((len(p), len(q) if known else 1))
+    log_shares = np.zeros((len(p), 1))
     tilts = pair.tilted(log_shares)
     if pair.has_remainder:
         rows = leading_components(order * np.log(p.weights) + tilts.log_bounds, len(q))
@@ -91,8 +89,6 @@ def renyi_proposal(
         second = pair.tilted(log_shares, None, rows)
         better = second.log_bounds < tilts.log_bounds[rows]
         tilts = tilts.replaced(rows[better], second.subset(better))
-    if isinstance(pair, SharedTilting):
-        tilts = pair.certified_normals(tilts, log_shares)
     if not np.isfinite(tilts.log_bounds).all():
         return Proposal(p, math.inf, False, tilts.log_bounds, zeros + theta)
     logs = order * np.log(p.weights) + tilts.log_bounds
@@ -153,7 +149,7 @@ def _diagonal_start(pair: DiagonalTilting, order: float) -> FeasibleStart | bool
 def _margins(pair: DiagonalTilting, rows: slice, order: float) -> FloatArray:
     """order - (order - 1) s^2 / t^2 for each component of p, of q and each coordinate; at least -1e300."""
     with np.errstate(over="ignore"):
-        ratio = pair.sigmas[rows][:, None, :] / pair.q[2][None]
+        ratio = pair.scales[rows][:, None, :] / pair.q[2][None]
         return np.maximum(order - (order - 1.0) * ratio * ratio, -1e300)
 
 
@@ -214,7 +210,7 @@ def _uncovered(turned: FloatArray, order: float, directions: FloatArray, weights
 
 def _full_shares(pair: FullTilting, row: int, order: float, most: int) -> FloatArray | bool:
     """One component of q that serves alone, else cutting planes: shares against directions."""
-    factor = pair.factors[row if len(pair.factors) > 1 else 0]
+    factor = pair.scales[row if len(pair.scales) > 1 else 0]
     turned = factor.T @ pair.precisions @ factor
     if len(turned) == 1:
         turned = np.broadcast_to(turned, (len(pair.q[0]), *factor.shape))

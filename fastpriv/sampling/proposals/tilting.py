@@ -31,15 +31,14 @@ from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray, l
 from ...distributions import GaussianMixture
 from ..options import never_expired
 from .active_components import DiagonalTilting, TiltedNormals, leading_components
-from .full_covariances import FullTilting, SharedTilting
+from .full_covariances import FullTilting
 from .local_normal_proposals import DominantTerms, dominant_terms
 
 __all__ = [
     "Proposal", "best_mass_allocation", "hockey_stick_proposal", "hockey_stick_proposals",
-    "log_hockey_stick_upper_bound", "log_mass_of_larger", "tilted_mixture", "tilting_of",
+    "log_mass_of_larger", "tilted_mixture", "tilting_of",
 ]  # fmt: skip
 
-Tilting = DiagonalTilting | FullTilting | SharedTilting
 _LOG_LEAST_WEIGHT = math.log(1e-200)  # of a component of a proposal, relative to the largest
 _MARGIN = 40.0  # components whose part of Z is below e^-40 hardly count
 _DENSE_PAIRS, _DENSE_PARTNERS = 4_000_000, 1500  # pairs, and components of q, beyond which all of q is shared alike
@@ -78,8 +77,7 @@ def hockey_stick_proposal(p: GaussianMixture, q: GaussianMixture, epsilon: float
 
     It has as many components as P, their weights at least 1e-200 of the largest; epsilon is at least 0. The bound holds
     for the stored mixture, with the rounding of its construction included: tests/properties/test_tilting.py; where
-    covariances are full, tests/properties/test_proved_domination.py, and to first order only where all of p and all of
-    q have one covariance and the pairs of components are above four million.
+    covariances are full, tests/properties/test_proved_domination.py.
     """
     return _ProposalSearch(p, q, epsilon).proposal(epsilon)
 
@@ -121,14 +119,6 @@ def hockey_stick_proposals(
 def _mean_exponent(p: GaussianMixture, proposal: Proposal) -> float:
     logs = np.log(p.weights) + proposal.log_bounds
     return float(np.exp(logs - _log_total(logs)) @ proposal.exponents)
-
-
-def log_hockey_stick_upper_bound(
-    p: GaussianMixture, q: GaussianMixture, epsilon: float, expired: Callable[[], bool] = never_expired
-) -> float:
-    """An upper bound of log H_{e^epsilon}(P||Q): log Z, or the logarithm of the mass of P where that is less."""
-    mass = math.log(math.fsum(p.weights)) + 4 * UNIT_ROUNDOFF
-    return min(_ProposalSearch(p, q, epsilon, expired).proposal(epsilon).log_scale, mass)
 
 
 def log_mass_of_larger(p: GaussianMixture, proposal: Proposal, shift: float = 0.0) -> float:
@@ -214,12 +204,11 @@ class _ProposalSearch:
 def tilting_of(
     p: GaussianMixture, q: GaussianMixture, levels: FloatArray, theta: float | None = None,
     expired: Callable[[], bool] = never_expired,
-) -> Tilting:  # fmt: skip
+) -> DiagonalTilting | FullTilting:  # fmt: skip
     """The problems of all components of p against e^levels N_j, in coordinates that suit the forms."""
     if p.form != "full" and q.form != "full":
         return DiagonalTilting((_columns(p.means), _spread(p)), (levels, _columns(q.means), _spread(q)), theta, expired)
-    kind = SharedTilting if p.shared and q.shared else FullTilting
-    return kind((p.means, _factors(p)), (levels, q.means, _factors(q)), theta, expired)
+    return FullTilting((p.means, _factors(p)), (levels, q.means, _factors(q)), theta, expired)
 
 
 def _factors(mixture: GaussianMixture) -> FloatArray:
@@ -244,7 +233,7 @@ def _spread(mixture: GaussianMixture) -> FloatArray:
     return np.broadcast_to(_columns(mixture.sigmas), (len(mixture), mixture.dimension))
 
 
-def _proposal(p: GaussianMixture, pair: Tilting, tilts: TiltedNormals) -> Proposal:
+def _proposal(p: GaussianMixture, pair: DiagonalTilting | FullTilting, tilts: TiltedNormals) -> Proposal:
     """The proposal of these tilted normals; where the bound is not below 1 the component of p itself serves."""
     same = ~(tilts.log_bounds < 0.0)
     bounds = np.where(same, 0.0, tilts.log_bounds)
@@ -265,8 +254,6 @@ def tilted_mixture(p: GaussianMixture, weights: FloatArray, tilts: TiltedNormals
     means = np.where(same[:, None], _columns(p.means), tilts.means)
     if tilts.spreads.ndim == 2:
         return GaussianMixture(weights, means, np.where(same[:, None], _spread(p), tilts.spreads))
-    if len(tilts.spreads) == 1 and not same.any():
-        return GaussianMixture(weights, means, covariances=tilts.spreads)
     covariances_p = p.covariances if p.covariances is not None else _factors(p) ** 2
     spreads = np.where(same[:, None, None], covariances_p, tilts.spreads)
     spreads.setflags(write=False)
@@ -305,4 +292,3 @@ def _newton(portion: FloatArray, slopes: FloatArray, gap: FloatArray) -> FloatAr
         return np.asarray(np.linalg.solve(np.eye(len(gap)) - portion.T @ slopes, gap))
     inner = np.eye(len(rows)) - slopes @ portion.T
     return np.asarray(gap + portion.T @ np.linalg.solve(inner, slopes @ gap))
-

@@ -12,6 +12,7 @@ import math
 from statistics import NormalDist
 
 import numpy as np
+from scipy import special
 
 from ...base.numerics import FloatArray
 
@@ -82,7 +83,6 @@ def split_r_hat(values: FloatArray) -> float:
 
 def normal_scores(values: FloatArray) -> FloatArray:
     """Normal scores of the average ranks of all values."""
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks = np.cumsum(counts) - 0.5 * (counts - 1)
-    scores = np.array([NormalDist().inv_cdf((rank - 0.375) / (values.size + 0.25)) for rank in ranks.tolist()])
-    return np.asarray(scores[inverse].reshape(values.shape))
+    from scipy.stats import rankdata
+
+    return np.asarray(special.ndtri((rankdata(values).reshape(values.shape) - 0.375) / (values.size + 0.25)))

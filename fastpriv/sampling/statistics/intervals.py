@@ -44,7 +44,7 @@ class Interval(NamedTuple):
 
 def replicate_interval(
     means: Any, confidence: float, side: Side = "both", *, low: float = -math.inf, high: float = math.inf,
-    points: int = 1, skewness: Any = 0.0, deviation: Any = 0.0, independent: bool = False,
+    points: int = 1, skewness: Any = 0.0, deviation: Any = 0.0,
 ) -> Interval:  # fmt: skip
     """Student's interval for the common mean of independent replicates, widened on the side of their skewness.
 
@@ -66,9 +66,6 @@ def replicate_interval(
     deviation : float or array_like, shape (e,)
         Standard deviation of the integrand at one point, where the points of a replicate depend on each other; 0 where
         they do not, or it is unknown.
-    independent : bool
-        Whether the points of a replicate are independent. It matters only where all replicates are equal to an end of
-        the range.
 
     Raises
     ------
@@ -99,18 +96,15 @@ def replicate_interval(
     --------
     >>> replicate_interval([1.0, 2.0, 3.0, 2.0], 0.95)
     Interval(value=2.0, lower=0.700..., upper=3.299...)
-    >>> replicate_interval([0.0, 0.0, 0.0, 0.0], 0.95, low=0.0, high=1.0, points=1000, independent=True).upper
-    0.0009217...
     """
     return stage_interval(
-        [(points, means)], confidence, side, low=low, high=high, skewness=skewness, deviation=deviation,
-        independent=independent,
-    )  # fmt: skip
+        [(points, means)], confidence, side, low=low, high=high, skewness=skewness, deviation=deviation
+    )
 
 
 def stage_interval(
     stages: Sequence[tuple[int, Any]], confidence: float, side: Side = "both", *, low: float = -math.inf,
-    high: float = math.inf, skewness: Any = 0.0, deviation: Any = 0.0, independent: bool = False,
+    high: float = math.inf, skewness: Any = 0.0, deviation: Any = 0.0,
 ) -> Interval:  # fmt: skip
     """Interval from independent stages of replicates, each stage with its own number of points a replicate.
 
@@ -175,7 +169,7 @@ def stage_interval(
     upper = value + scale * (quantile + shift * np.maximum(0.0, np.maximum(skew, skew_of_points)))
     value, lower, upper = (first + unit * x for x in (value, lower, upper))
     if equal.any():
-        lower[equal], upper[equal] = _rule_of_three(groups, equal, independent, error, low, high)
+        lower[equal], upper[equal] = _rule_of_three(groups, equal, error, low, high)
     above, below = infinite
     lower, upper = (np.where(above & ~below, math.inf, np.where(below & ~above, -math.inf, x)) for x in (lower, upper))
     lower, upper = np.where(above & below, -math.inf, lower), np.where(above & below, math.inf, upper)
@@ -286,14 +280,12 @@ def _level(confidence: float) -> float:
 
 
 def _rule_of_three(
-    groups: dict[int, FloatArray], columns: BoolArray, independent: bool, error: float, low: float, high: float
+    groups: dict[int, FloatArray], columns: BoolArray, error: float, low: float, high: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Bounds where all replicates of a stage are equal; of several stages, that with most draws is the tightest."""
-    size, group = max(groups.items(), key=lambda item: (len(item[1]) * (item[0] if independent else 1), item[0]))
+    """Bounds where all replicates of a stage are equal; of several stages, that with most of them is the tightest."""
+    _, group = max(groups.items(), key=lambda item: (len(item[1]), item[0]))
     value = group.reshape(len(group), -1)[0, columns]
-    at_end = (value == low) | (value == high)
-    draws = len(group) * np.where(at_end & independent, float(size), 1.0)
-    mass = -np.expm1(math.log(error) / draws)
+    mass = -math.expm1(math.log(error) / len(group))
     with np.errstate(invalid="ignore"):
         below = np.where(value == low, low, value - (value - low) * mass)
         above = np.where(value == high, high, value + (high - value) * mass)

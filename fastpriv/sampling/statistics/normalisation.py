@@ -1,22 +1,15 @@
-"""Comparison of the integrals of two log densities by draws, such that heavy tails cannot deceive it.
+"""Comparison of the integrals of two log densities by the draws of a run.
 
 Notation: l = log p - log q at a draw, infinite where one of them is zero; Z_p and Z_q the integrals of what was given.
-With draws of both, s(l) = n_p p / (n_p p + n_q q) is the chance that a draw at this point is one of P, and
-
-    sum over draws of P of (1 - s) - sum over draws of Q of s
-
-has mean 0 when Z_p = Z_q. Its terms lie in [0, 1], so that no tail can deceive it, and where P and Q do not meet it
-says nothing. With l moved by log r it is 0 at the best estimate of r = Z_p / Z_q.
-
-During a run ``LogRatioSums`` holds what the draws so far say. Under equal integrals q / (p + q) has the same mean under
-P as p / (p + q) has under Q, however many draws each has; both lie in [0, 1]. The ratio of these means is Z_p / Z_q.
+Under equal integrals q / (p + q) has the same mean under P as p / (p + q) has under Q, however many draws each has;
+both lie in [0, 1], so that no tail can deceive them. The ratio of these means is Z_p / Z_q. Where P and Q do not meet
+it says nothing.
 
 With draws of one side alone the mean of the other density over its own is at most 1: less where the other distribution
-has mass that these draws cannot reach. A mean above 1 is proved by betting (a supermartingale); one below 1 is reported
-where the weights have a light tail.
+has mass that these draws cannot reach. A mean above 1 is shown by its standard error; one below 1 is reported where the
+weights have a light tail.
 
-Sources: Bennett 1976; Meng and Wong 1996, with the variance of the intercept of a logistic regression; Ville 1939 for
-the bet.
+Sources: Bennett 1976; Meng and Wong 1996.
 """
 
 # bounds: none - when a warning is given
@@ -29,29 +22,19 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ...base.errors import warned
-from ...base.inverse import bisect
 from ...base.numerics import FloatArray
-from .tail_index import LargestValues
 
-__all__ = [
-    "RATIO_ROUNDING", "IntegralComparison", "LogRatioSums", "compare_integrals", "compare_integrals_and_warn",
-    "warn_of_normalisation",
-]  # fmt: skip
+__all__ = ["RATIO_ROUNDING", "IntegralComparison", "LogRatioSums", "warn_of_normalisation"]
 
 Verdict = Literal["equal", "unequal", "out of reach"]
 
 _DOUBT = 20.0  # minus log of the chance of a false alarm
-_LIGHT_TAIL = 0.3  # tail index below which a mean with a standard error is believed
-# bound: none - when a warning is given
-_ERRORS = 8.0  # standard errors that the mean of light-tailed weights must lie below 1
-_HALVINGS = 80  # of the search for the ratio: more than doubles tell apart
 _RUN_ERRORS = 4.2  # standard errors at the end of a run: a false alarm has a chance of 3e-5 where a mean is normal
 _LARGEST_SHARE = 0.03  # of the sum of squares: a weight that has more says that the mean is not near normal
 _BLOCK = 2**12  # draws taken at once: fresh memory for more would cost more than the work
 _MIN_DRAWS = 64  # of each side, for a comparison
 # bound: none - when a warning is given
 RATIO_ROUNDING = 1e-12  # relative to the log densities: log ratios that differ by less are equal but for rounding
-_VAGUE = 0.25  # variance of log r from which on the estimate is not worth giving
 
 
 class IntegralComparison(NamedTuple):
@@ -67,34 +50,6 @@ class IntegralComparison(NamedTuple):
 
 
 _NOTHING_SAID = IntegralComparison(math.nan, math.inf, "equal")  # of draws that are too few or of no use
-
-
-def compare_integrals(at_p: FloatArray | None, at_q: FloatArray | None) -> IntegralComparison:
-    """Compare the integrals from l, shape (n,), at independent draws of P, of Q, or of both.
-
-    ``tests/properties/test_normalisation.py`` holds estimate, error and false alarms.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(1)
-    >>> at_p, at_q = 0.5 + rng.standard_normal(4000), -0.5 + rng.standard_normal(4000)
-    >>> compare_integrals(at_p, at_q).verdict
-    'equal'
-    >>> compare_integrals(at_p + np.log(0.37), at_q + np.log(0.37))
-    IntegralComparison(ratio=0.36..., error=0.004..., verdict='unequal')
-    """
-    if at_p is not None and at_q is not None and len(at_p) and len(at_q):
-        return _both_sides(np.asarray(at_p), np.asarray(at_q))
-    if at_q is not None and len(at_q):
-        return _one_side(np.asarray(at_q))
-    if at_p is not None and len(at_p):
-        comparison = _one_side(-np.asarray(at_p))
-        if math.isfinite(comparison.error) and comparison.ratio > 1e-100:
-            ratio = comparison.ratio
-            return IntegralComparison(1.0 / ratio, comparison.error / ratio**2, comparison.verdict)
-        return comparison
-    return _NOTHING_SAID
 
 
 class LogRatioSums:
@@ -184,6 +139,9 @@ class LogRatioSums:
         below 1 is believed where no weight dominates the sums, and twice their skewness does not explain it. The mass
         that the draws may have missed explains a little."""
         n = self.counts[side]
+        least = self.low if side == 1 else -self.high
+        if not np.isfinite(self.weights).all() and least > 1.0:  # a weight above e has a chance below 1 / e
+            return IntegralComparison(math.inf if side == 1 else 0.0, math.inf, "unequal")
         if not np.isfinite(self.weights).all():
             return _NOTHING_SAID
         mean, square, cube = (self.weights / n).tolist()
@@ -202,15 +160,6 @@ class LogRatioSums:
         return IntegralComparison(1.0 / mean, error / mean**2, verdict)
 
 
-def compare_integrals_and_warn(
-    at_p: FloatArray | None, at_q: FloatArray | None, p: str = "p", q: str = "q"
-) -> IntegralComparison:
-    """Warn where the draws show that the log densities named ``p`` and ``q`` are not both normalised."""
-    comparison = compare_integrals(at_p, at_q)
-    warn_of_normalisation(comparison, p, q, of_p=at_q is None)
-    return comparison
-
-
 def warn_of_normalisation(comparison: IntegralComparison, p: str = "p", q: str = "q", *, of_p: bool = True) -> None:
     """Warn of integrals that are not equal; if one side alone was drawn from, ``of_p`` says whether it was P."""
     drawn, other = (p, q) if of_p else (q, p)
@@ -226,65 +175,3 @@ def warn_of_normalisation(comparison: IntegralComparison, p: str = "p", q: str =
             f"not normalised, or {other} has mass where {drawn} has none. In the second case give a sampler for "
             f"{other} too, where the quantity depends on that mass."
         )
-
-
-def _both_sides(at_p: FloatArray, at_q: FloatArray) -> IntegralComparison:
-    shift = math.log(len(at_p) / len(at_q))
-
-    def likelihood_score(c: float) -> tuple[float, float]:
-        """The sum above when l moves by -c, and the sum of s (1 - s) over all draws."""
-        p, q = _chance(shift + at_p - c), _chance(shift + at_q - c)
-        return float((1.0 - p).sum() - q.sum()), float((p * (1.0 - p)).sum() + (q * (1.0 - q)).sum())
-
-    everything = np.concatenate([at_p, at_q])
-    finite = everything[np.isfinite(everything)]
-    if finite.size == 0:
-        return _NOTHING_SAID
-    low, high = float(finite.min()) - 60.0, float(finite.max()) + 60.0
-    if likelihood_score(low)[0] > 0 or likelihood_score(high)[0] < 0:
-        return _NOTHING_SAID
-    low, high = bisect(lambda c: not likelihood_score(c)[0] < 0, low, high, _HALVINGS)
-    best = 0.5 * (low + high)
-    weight = likelihood_score(best)[1]
-    spread = 1.0 / weight - 1.0 / len(at_p) - 1.0 / len(at_q) if weight > 0 else math.inf
-    unequal = _differs(at_p, at_q, shift)
-    if spread > _VAGUE:  # P and Q hardly overlap
-        excess = _one_side(at_q).ratio, _one_side(-at_p).ratio
-        ratio = excess[0] if excess[0] > 1 else 1.0 / max(excess[1], 1.0)
-        return IntegralComparison(ratio, math.inf, "unequal") if unequal else _NOTHING_SAID
-    ratio = math.exp(min(best, 700.0))
-    return IntegralComparison(ratio, ratio * math.sqrt(max(spread, 0.0)), "unequal" if unequal else "equal")
-
-
-def _differs(at_p: FloatArray, at_q: FloatArray, shift: float) -> bool:
-    """Whether the sum above is too far from 0 for equal integrals: Bernstein's inequality with the variance that equal
-    integrals give at most, or with the one that is seen (Maurer and Pontil 2009)."""
-    p, q = _chance(shift + at_p), _chance(shift + at_q)
-    total = abs(float((1.0 - p).sum() - q.sum()))
-    most = float((p * (1.0 - p)).sum() + (q * (1.0 - q)).sum())
-    seen = len(p) * float(p.var()) + len(q) * float(q.var())
-    bernstein_bound = math.sqrt(2.0 * most * _DOUBT) + _DOUBT / 3.0
-    empirical_bernstein_bound = math.sqrt(2.0 * seen * _DOUBT) + _DOUBT * 7.0 / 3.0
-    return total > min(bernstein_bound, empirical_bernstein_bound)
-
-
-def _one_side(log_weights: FloatArray) -> IntegralComparison:
-    with np.errstate(over="ignore"):
-        weights = np.exp(log_weights)
-    n = len(weights)
-    mean = float(weights.mean())
-    error = float(weights.std()) / math.sqrt(n) if math.isfinite(mean) else math.inf
-    stakes = 0.5 ** np.arange(1, 25)
-    won = max(float(np.log1p(stake * (weights - 1.0)).sum()) for stake in stakes) - math.log(len(stakes))
-    if won > _DOUBT:
-        return IntegralComparison(mean, error, "unequal")
-    if 1.0 - mean > _ERRORS * error:
-        top = LargestValues()
-        top.update(weights)
-        if float(top.index()[0]) < _LIGHT_TAIL:
-            return IntegralComparison(mean, error, "out of reach")
-    return IntegralComparison(mean, error, "equal")
-
-
-def _chance(logit: FloatArray) -> FloatArray:
-    return 0.5 + 0.5 * np.tanh(0.5 * logit)

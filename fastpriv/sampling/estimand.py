@@ -1,10 +1,6 @@
-"""Stages of replicates: the interval of a mean from them, the distance to the target, and the size of the next stage.
+"""The number that is estimated: its interval from stages of replicates, and the distance to the target.
 
 Notation: f the integrand, whose e means stand in rows of replicates; a = 1 - level.
-
-Planning: the spread of R replicates is known to a relative 1 / sqrt(2 (R - 1)), that of a stage and that of what it is
-planned from. A stage is planned so that it meets its target in spite of both nine times in ten: one that fails has
-spent its part of the level, and the next interim analysis asks for half as many points again.
 """
 
 from __future__ import annotations
@@ -12,22 +8,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
 from ..base.numerics import BoolArray, FloatArray
 from .options import Request
 from .problem import SamplingProblem
-from .statistics.intervals import analysis_confidence, stage_interval, student_factor
+from .statistics.intervals import stage_interval
 from .statistics.normalisation import RATIO_ROUNDING, LogRatioSums
 from .statistics.tail_index import PointMoments
 
-__all__ = [
-    "GROWTH", "PILOT_SHARE", "RATES", "REPLICATES", "SECOND_REPLICATES", "Estimand", "PlanningReference", "Stage",
-    "ValueAndBounds", "all_means_constant", "interim_confidence", "interval", "net_size", "planning_reference",
-    "replicates_equal", "second_pilot_size", "split_budget",
-]  # fmt: skip
+__all__ = ["Estimand", "Stage", "ValueAndBounds", "all_means_constant", "interval", "replicates_equal"]
 
 ValueAndBounds = tuple[FloatArray, FloatArray, FloatArray]  # value, lower and upper, each of shape (e,)
 
@@ -35,20 +26,6 @@ ValueAndBounds = tuple[FloatArray, FloatArray, FloatArray]  # value, lower and u
 SAME = 1e-15
 # bound: tested by intervals/test_constant - the same of means of equal values
 ROUNDED = 1e-13
-
-REPLICATES = 32  # of a stage: Student's factor is then 4 % above the normal quantile
-FEW = 24  # replicates, at least, where a power of two points is near: from 16 on intervals hold
-LARGE_NETS, LARGE = 16, 4096  # replicates of a fixed budget, at least, where each has LARGE points or more
-SECOND_REPLICATES = 64  # of a pilot that refines the plan of a large run
-PILOT_SHARE = 16  # a pilot takes at most one part in so many of the samples
-RATES = {"sobol": 1.3, "antithetic": 1.0, "random": 1.0, "plain": 1.0}  # the variance falls like n to minus this
-FALL = RATES | {"sobol": 2.0}  # what it rises like towards fewer points: the cautious end of a range of rates
-CONSTANT_RATE = 2.0  # where nothing varies, bounds close in like 1 / n
-CAUTION = 1.28  # standard errors of a predicted half width that a stage is planned to bear: it then fails once in ten
-MIN_INCREASE = 0.5  # of the points so far, in a further stage: every interim analysis costs some of the level
-GROWTH = 4096.0  # factor on n between stages, at most
-
-cached_student_factor, interim_confidence = lru_cache(256)(student_factor), lru_cache(256)(analysis_confidence)
 
 
 @dataclass(frozen=True)
@@ -268,88 +245,3 @@ def _kl_lower_bound_of_constant(
     mass = _unseen_mass(level, request, moments.count - 1)
     rest = 1.0 - (1.0 - mass) * math.exp(-max(c, 0.0))
     return (1.0 - mass) * c + mass * math.log(mass / rest) - _log_ratio_rounding(stages)
-
-
-# How large the next stage has to be
-
-
-@dataclass(frozen=True)
-class PlanningReference:
-    """What the next stage is planned from: the ratio of half width to target, at a level, from ``replicates`` of n
-    points; ``constant`` where nothing varied."""
-
-    n: float
-    target_ratio: float
-    level: float
-    replicates: int
-    constant: bool = False
-
-    def total_points(self, request: Request, points: str, analysis: int, replicates: int) -> float:
-        """Points of each of so many replicates, all stages together, that should meet the target at this analysis."""
-        level = interim_confidence(request.confidence, analysis)
-        factors = [(level, replicates), (self.level, self.replicates)]
-        wider, former = (cached_student_factor(*factor, request.side) for factor in factors)
-        error = math.sqrt(0.5 / (self.replicates - 1) + 0.5 / (replicates - 1))  # of log(spread / spread)
-        rise = self.target_ratio * (wider / former) * math.exp(CAUTION * error)
-        rise *= math.sqrt(self.replicates / replicates)
-        rate = CONSTANT_RATE if self.constant else RATES[points] if rise > 1.0 else FALL[points]
-        return self.n * float(min(rise, 1e9) ** (2 / rate))
-
-    def next_points(self, request: Request, points: str, analysis: int, replicates: int) -> float:
-        """Those of the next stage: of independent points only what lacks, and no less than is worth an analysis."""
-        done = self.n * self.replicates / replicates
-        wanted = self.total_points(request, points, analysis, replicates)
-        if analysis > 1:
-            wanted = max(wanted - (0.0 if points == "sobol" else done), MIN_INCREASE * done)
-        return min(wanted, GROWTH * max(done, 1.0))
-
-
-def planning_reference(
-    estimand: Estimand, problem: SamplingProblem, pilot: Stage, request: Request
-) -> PlanningReference:
-    """The reference for planning, as far as a pilot determines it."""
-    estimates = estimand.estimates(_pilot_interval(problem, pilot, request))
-    return PlanningReference(
-        pilot.n, estimand.target_ratio(estimates, request), request.confidence, len(pilot.means)
-    )
-
-
-def _pilot_interval(problem: SamplingProblem, pilot: Stage, request: Request) -> ValueAndBounds:
-    """Student's interval: what skewness adds to one side of a small one is gone in a large one."""
-    integrand, count = problem.integrand, len(pilot.means)
-    with np.errstate(invalid="ignore", over="ignore"):
-        spread = pilot.means.std(axis=0, ddof=1)
-    if not np.isfinite(spread).all() or not spread.all():
-        return interval(problem, [pilot], request.confidence, request, None)
-    half = cached_student_factor(request.confidence, count, request.side) / math.sqrt(count) * spread
-    value = pilot.means.mean(axis=0)
-    half = np.minimum(half, np.maximum(np.minimum(value - integrand.low, integrand.high - value), 0.0))
-    return value, value - half, value + half
-
-
-def second_pilot_size(reference: PlanningReference, points: str, request: Request) -> int:
-    """Points of a second pilot's replicate: a sixteenth of what the first one asks for."""
-    if not math.isfinite(reference.target_ratio):
-        return 0
-    wanted = reference.total_points(request, points, 1, SECOND_REPLICATES)
-    n = min(wanted / PILOT_SHARE, GROWTH * reference.n)
-    return 2 ** int(math.log2(n)) if n >= 1.0 else 0
-
-
-def net_size(reference: PlanningReference, request: Request, analysis: int) -> tuple[int, float]:
-    """Replicates, and points of each, a power of two, that should meet the target with the fewest points in all."""
-    plans = []
-    for replicates in range(FEW, SECOND_REPLICATES + 1, 4):
-        wanted = reference.next_points(request, "sobol", analysis, replicates)
-        n = 2.0 ** math.ceil(math.log2(max(wanted, 2.0)))
-        plans.append((replicates * n, -replicates, n))
-    _, replicates, n = min(plans)
-    return -replicates, n
-
-
-def split_budget(total: float, least: int) -> tuple[int, int]:
-    """Replicates, and points of each, a power of two, that spend so many points: few replicates where they are large,
-    as nets of twice the points err less than half of them do together."""
-    replicates = LARGE_NETS if total >= LARGE_NETS * LARGE else REPLICATES
-    n = max(2 ** int(math.log2(max(total / replicates, 1.0))), least)
-    return min(2 * replicates - 1, max(replicates, int(total) // n)), n
