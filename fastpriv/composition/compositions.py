@@ -570,7 +570,8 @@ class Composition(PairObject):
 
 def pair_of(p: Any, q: Any) -> PrivacyCurves:
     """What a caller passes as P and Q: two distributions, vectors or functions, or one object that is a pair."""
-    if isinstance(p, (LaplaceMechanism, PoissonSampledGaussian)):
+    composed = isinstance(p, PairObject) and type(p)._privacy_curves is PairObject._privacy_curves
+    if composed or isinstance(p, (LaplaceMechanism, PoissonSampledGaussian)):
         refuse_second(f"a {type(p).__name__}", q)
         return compose(p)._privacy_curves()
     return pair_of_curves(p, q)

@@ -119,14 +119,18 @@ def test_events_of_dp_accounting_itself():
 
 
 REFUSED = [
-    ("event must be a NoOp, NonPrivate, Gaussian", event("ZCDpEvent", rho=1.0, xi=0.0), {}),
+    ("event must be a NoOp, NonPrivate, Gaussian", event("UnsupportedDpEvent"), {}),
     ("event must be a NoOp, NonPrivate, Gaussian", 3, {}),
     ("event must be a NoOp, .* got array\\(", np.array(["a", "b"]), {}),
     ("event must have noise_multiplier in a GaussianDpEvent", event("GaussianDpEvent"), {}),
     ("noise_multiplier must be at least 0 and finite; got -1", event("GaussianDpEvent", noise_multiplier=-1.0), {}),
-    ("event must be a Gaussian, or a composition of them, inside", event("PoissonSampledDpEvent",
-     sampling_probability=0.5, event=event("LaplaceDpEvent", noise_multiplier=1.0)), {}),
-    ("relation must be 'add_or_remove' for a PoissonSampledDpEvent", SAMPLED, {"relation": "replace_one"}),
+    ("event must be Gaussian, Laplace or discrete Laplace noise, .* inside a sample|must be no sample of this kind",
+     event("PoissonSampledDpEvent", sampling_probability=0.5, event=event("ZCDpEvent", rho=1.0)), {}),
+    ("relation must be 'add_or_remove' for a RandomAllocationDpEvent",
+     event("RandomAllocationDpEvent", noise_multiplier=1.0, num_steps=4), {"relation": "replace_one"}),
+    ("mean must be from 1 to 1e15; got 0.5",
+     event("RepeatAndSelectDpEvent", event=GAUSSIAN, mean=0.5, shape=1.0), {}),
+    ("shape must be at least 0; got -1", event("RepeatAndSelectDpEvent", event=GAUSSIAN, mean=2.0, shape=-1.0), {}),
     ("relation must be 'replace_one' for a RandomizedResponseDpEvent",
      event("RandomizedResponseDpEvent", noise_parameter=0.5, num_buckets=2), {}),
     ("relation must be one of add_or_remove, replace_one", GAUSSIAN, {"relation": "add"}),
