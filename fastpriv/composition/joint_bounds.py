@@ -43,7 +43,7 @@ __all__ = ["joint_bounds", "log_tilt_factor"]
 _MOST_RANGES = 1024  # mechanisms of bounded range that are counted
 _TILTS = np.geomspace(2.0**-20, 2.0**20, 81)  # t between which the least bound is searched
 _SEARCH_STEPS = 40  # of golden sections, each 0.618 of the last
-_GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
+_GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)  # the ratio of two sections
 # bound: none - grids of pairs that are known by curves, and the delta beyond them
 _INTERVALS, _TAIL = (2.0**-10, 2.0**-6, 2.0**-2, 4.0), 1e-30
 

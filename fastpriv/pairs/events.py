@@ -66,9 +66,9 @@ _DIGITS = 400  # of decimals: e^epsilon - 1 keeps 70 of them for the smallest do
 _LARGEST_EPSILON = 20000.0
 # bound: proved - the least mass of a lattice that keeps its relative accuracy as a double
 _LEAST_MASS = 2.0**-1021
-_LOG_LEAST_MASS = 1021 * math.log(2.0)
+_LOG_LEAST_MASS = 1021 * math.log(2.0)  # of its inverse
 _MOST_POINTS = 2**18  # of either side of the noise on the integers
-_MOST_LEAVES = 2**62
+_MOST_LEAVES = 2**62  # steps of a tree
 _SHARES = (0.5, 0.25, 0.75)  # of t in e whose pairs bound adaptive mechanisms of bounded range from below
 
 

@@ -10,6 +10,7 @@ import pytest
 from mpmath import mp, mpf
 
 from fastpriv import DomainError, GaussianMechanism, LaplaceMechanism, PoissonSampledGaussian, ShapeError, compose
+from fastpriv.composition import renyi_filter
 from fastpriv.pairs import (
     ApproximateDP,
     BoundedRange,
@@ -236,6 +237,23 @@ def test_renyi_orders_and_chords():
     assert compose(curve).renyi_divergence(4.0).upper == pytest.approx(0.5)
 
 
+def test_renyi_filters_stop_in_time():
+    """Every list that fits has a composition that meets the target, and the budget is nearly used."""
+    generator = np.random.default_rng(3)
+    for epsilon, delta, order in ((1.0, 1e-5, 24.0), (3.0, 1e-9, 12.0), (0.5, 1e-3, 30.0)):
+        steps = [STEPS[name] for name in generator.choice(["gaussian", "sampled", "laplace", "discrete gaussian"], 200)]
+        steps = [ZeroConcentratedDP(1e-4), *steps]
+        number = renyi_filter(steps, epsilon, delta, order=order)
+        assert 0 < number < 200
+        assert compose(steps[:number]).delta(epsilon, direction="worst").lower <= delta
+        t = order - 1.0
+        moments = [t * compose(one).renyi_divergence(order, direction="worst").upper for one in steps[: number + 1]]
+        budget = math.log(delta) + t * epsilon - t * math.log(t / order) + math.log(order)
+        assert sum(moments[:-1]) <= budget * (1 + 1e-12) < sum(moments) * (1 + 2e-12)
+    assert renyi_filter([], 1.0, 1e-5, order=2.0) == 0
+    assert renyi_filter([ApproximateDP(0.1, 1e-9)], 1.0, 1e-5, order=8.0) == 0  # its divergence is infinite
+
+
 @pytest.mark.parametrize("one", [
     ApproximateDP([0.5, 1.0], [0.125, 0.0]), BoundedRange(1.0), BoundedRange(1.0, adaptive=False), PermuteAndFlip(1.0),
     DiscreteGaussianMechanism(2.0), DiscreteGaussianMechanism(sigma_squared=2.0, sensitivity=3),
@@ -254,6 +272,13 @@ def test_they_are_values(one):
 
 
 ERRORS = [
+    (lambda: renyi_filter([GaussianMechanism(1.0, 1.0)], 1.0, 0.0, order=2.0), DomainError,
+     "delta must be above 0 and at most 1; got 0"),
+    (lambda: renyi_filter([GaussianMechanism(1.0, 1.0)], 1.0, 0.5, order=1.0), DomainError,
+     "order must be above 1 and finite; got 1"),
+    (lambda: renyi_filter([3], 1.0, 0.5, order=2.0), DomainError, "pairs.0. must be a tuple"),
+    (lambda: renyi_filter(GaussianMechanism(1.0, 1.0), 1.0, 0.5, order=2.0), DomainError,
+     "pairs must be a sequence of pairs"),
     (lambda: ApproximateDP(-1.0, 0.0), DomainError,
      "epsilon must be at least 0 and finite; got -1"),
     (lambda: ApproximateDP(1.0, 1.5), DomainError,
