@@ -41,6 +41,8 @@ from .renyi_sums import renyi_upper_bound
 __all__ = ["joint_bounds", "log_tilt_factor"]
 
 _MOST_RANGES = 1024  # mechanisms of bounded range that are counted
+# bound: proved - differences of multiples of e and of epsilon are normal numbers, for e from here on
+_LEAST_WIDTH = 1e-270
 _TILTS = np.geomspace(2.0**-20, 2.0**20, 81)  # t between which the least bound is searched
 _SEARCH_STEPS = 40  # of golden sections, each 0.618 of the last
 _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)  # the ratio of two sections
@@ -54,7 +56,8 @@ def joint_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBou
     if any(isinstance(pair, RenyiPair) for pair in pairs):
         return _renyi_bounds(tuple(pairs), epsilon)
     first = pairs[0] if pairs else None
-    if isinstance(first, BoundedRangePair) and len(pairs) == 1 and first.count <= _MOST_RANGES:
+    ranges = isinstance(first, BoundedRangePair) and len(pairs) == 1 and first.count <= _MOST_RANGES
+    if ranges and isinstance(first, BoundedRangePair) and first.width >= _LEAST_WIDTH:
         rows = np.array([_range_bounds(first.width, first.count, level) for level in epsilon.tolist()])
         lower, upper = rows.reshape(-1, 2).T
         with np.errstate(invalid="ignore"):
