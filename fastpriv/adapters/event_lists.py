@@ -239,7 +239,7 @@ def _selected(base: Composition, mean: Any, shape: Any) -> Composition:
     runs: NegativeBinomial | Poisson
     eta = validate.scalar("shape", shape, "at least 0", lambda x: x >= 0)
     if eta == np.inf:
-        runs = Poisson(validate.scalar("mean", mean, "positive and finite", lambda x: (x > 0) & (x < np.inf)))
+        runs = Poisson(validate.scalar("mean", mean, "positive and at most 1e15", lambda x: (x > 0) & (x <= 1e15)))
     else:
         number = validate.scalar("mean", mean, "from 1 to 1e15", lambda x: (x >= 1) & (x <= 1e15))
         if number == 1.0:

@@ -16,6 +16,7 @@ Source: Feldman and Zrnic 2021, theorem 4.3; Lecuyer 2021; Canonne, Kamath and S
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -82,7 +83,7 @@ def renyi_filter(pairs: Any, epsilon: ArrayLike, delta: ArrayLike, *, order: Arr
     spent = 0.0
     for number, release in enumerate(releases):
         if id(release) not in moments:
-            one = validate.with_argument_name("pairs", f"pairs[{number}]", lambda one=release: compose(one))
+            one = validate.with_argument_name("pairs", f"pairs[{number}]", partial(compose, release))
             found = float(one.renyi_divergence(a, direction="worst").upper)
             moments[id(release)] = t * found * (1.0 + 4 * UNIT_ROUNDOFF) if found else 0.0
         spent += moments[id(release)]

@@ -79,9 +79,9 @@ class NegativeBinomial(ValueObject):
     Parameters
     ----------
     eta : float
-        Shape, above -1 and finite: 0 is the logarithmic, 1 the geometric distribution.
+        Shape, above -1 and at most 1e6: 0 is the logarithmic, 1 the geometric distribution.
     gamma : float
-        Between 0 and 1, both excluded; runs are more where it is smaller.
+        From 1e-300 to below 1; runs are more where it is smaller.
 
     Raises
     ------
@@ -109,8 +109,8 @@ class NegativeBinomial(ValueObject):
     gamma: float
 
     def __init__(self, eta: ArrayLike, gamma: ArrayLike) -> None:
-        shape = validate.scalar("eta", eta, "above -1 and finite", lambda x: (x > -1) & (x < np.inf))
-        rate = validate.scalar("gamma", gamma, "above 0 and below 1", lambda x: (x > 0) & (x < 1))
+        shape = validate.scalar("eta", eta, "above -1 and at most 1e6", lambda x: (x > -1) & (x <= 1e6))
+        rate = validate.scalar("gamma", gamma, "from 1e-300 to below 1", lambda x: (x >= 1e-300) & (x < 1))
         self._set(eta=shape, gamma=rate)
 
     @property
@@ -146,8 +146,7 @@ class NegativeBinomial(ValueObject):
         rate = self.gamma / (1.0 - self.gamma) * (1.0 - 4 * UNIT_ROUNDOFF)
 
         def allowed(a: float) -> bool:
-            upper = float(np.asarray(certified(backward, np.array([a])).upper)[0])
-            return upper <= rate * math.expm1(min(a, 700.0)) * (1.0 - 4 * UNIT_ROUNDOFF)
+            return float(backward(np.array([a]))[0]) <= rate * math.expm1(min(a, 700.0)) * (1.0 - 4 * UNIT_ROUNDOFF)
 
         if allowed(0.0):
             return 0.0
@@ -174,7 +173,7 @@ class Poisson(ValueObject):
     Parameters
     ----------
     mean : float
-        Expected number of runs, positive and finite.
+        Expected number of runs, positive and at most 1e15.
 
     Raises
     ------
@@ -201,7 +200,7 @@ class Poisson(ValueObject):
     mean: float
 
     def __init__(self, mean: ArrayLike) -> None:
-        self._set(mean=validate.scalar("mean", mean, "positive and finite", lambda x: (x > 0) & (x < np.inf)))
+        self._set(mean=validate.scalar("mean", mean, "positive and at most 1e15", lambda x: (x > 0) & (x <= 1e15)))
 
     def _released(self, p: Any, above: Any) -> Any:
         m = np.longdouble(self.mean)
@@ -217,8 +216,7 @@ class Poisson(ValueObject):
         return 16.0 * (1.0 + self.mean)
 
     def _shift(self, backward: Any) -> float:
-        distance = float(np.asarray(certified(backward, np.zeros(1)).upper)[0])
-        return self.mean * distance * (1.0 + 4 * UNIT_ROUNDOFF)
+        return self.mean * float(backward(np.zeros(1))[0]) * (1.0 + 4 * UNIT_ROUNDOFF)
 
     def __repr__(self) -> str:
         return f"Poisson({self.mean!r})"
@@ -407,9 +405,9 @@ class _SelectionBound(DominatingPair):
         upper = np.ones(levels.shape)
         ahead, behind = levels >= 0.0, (levels < 0.0) & (levels > -np.inf)
         if ahead.any():
-            upper[ahead] = certified(forward, levels[ahead]).upper
+            upper[ahead] = forward(levels[ahead])
         if behind.any():
-            below = np.asarray(certified(backward, -levels[behind]).upper)
+            below = backward(-levels[behind])
             upper[behind] = -np.expm1(levels[behind]) + np.exp(levels[behind]) * below
         tiny = 2.0**-1000 * (upper < 1e-290)
         upper = np.where(upper > 0.0, np.minimum(mean * upper * (1.0 + _OUTWARD) + tiny, 1.0), 0.0)
@@ -418,17 +416,29 @@ class _SelectionBound(DominatingPair):
                         method="bound for any order of scores")  # fmt: skip
 
     def _curves(self) -> tuple[Any, Any]:
+        """Upper bounds of the base's curve and of the reversed one, at levels of at least 0."""
         curves: tuple[Any, Any]
         if isinstance(self.base, DominatingPair):
-            curves = self.base.curve, self.base.reversed().curve
+            curves = partial(_upper_bound, self.base), partial(_upper_bound, self.base.reversed())
         else:
             found: PrivacyCurves = self.base._privacy_curves()
-            curves = found.forward, found.backward
+            curves = tuple(partial(_upper_bound_of_curve, one) for one in (found.forward, found.backward))
         return curves[::-1] if self.exchanged else curves
 
     def reversed(self) -> _SelectionBound:
         """Q against P."""
         return _SelectionBound(self.base, self.runs, not self.exchanged, self.count)
+
+
+def _upper_bound_of_curve(curve: Any, levels: FloatArray) -> FloatArray:
+    return np.asarray(certified(curve, levels).upper)
+
+
+def _upper_bound(pair: DominatingPair, levels: FloatArray) -> FloatArray:
+    """delta of all measures within the relative errors of a pair, as ``composition/engines.py`` widens it."""
+    lower = levels - 1.1 * (pair.p_relative_error + pair.q_relative_error)
+    upper = np.asarray(certified(pair.curve, np.maximum(lower, 0.0)).upper) - np.expm1(np.minimum(lower, 0.0))
+    return np.asarray(upper * (1.0 + 1.1 * pair.p_relative_error))
 
 
 @lru_cache(maxsize=64)
@@ -504,7 +514,10 @@ class _SelectedGaussian(DominatingPair):
             size = [np.where(np.isfinite(x), np.abs(x), 0.0) for x in linear]
             error = _LOSS_ERROR * (1.0 + abs(slope)) * (
                 1.0 + np.maximum(*size) + np.abs(p_left) + np.abs(q_left) + np.abs(centre))  # fmt: skip
-        return p_left - q_right + linear[0] - error, p_right - q_left + linear[1] + error
+            low, high = p_left - q_right + linear[0] - error, p_right - q_left + linear[1] + error
+        return np.nan_to_num(low, nan=-np.inf, posinf=np.inf, neginf=-np.inf), np.nan_to_num(
+            high, nan=np.inf, posinf=np.inf, neginf=-np.inf
+        )
 
     def _masses(self, left: FloatArray, right: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
         """Released probabilities between two points under P and Q, with their absolute errors."""

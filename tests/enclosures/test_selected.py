@@ -244,13 +244,13 @@ ERRORS = [
     (lambda: Selected(GaussianMechanism(1e-4, 1.0), Poisson(1.0), order="largest"), DomainError,
      "base must be two normal distributions at most 1000 sigmas apart"),
     (lambda: NegativeBinomial(-1.0, 0.5), DomainError,
-     "eta must be above -1 and finite; got -1"),
+     "eta must be above -1 and at most 1e6; got -1"),
     (lambda: NegativeBinomial(1.0, 1.0), DomainError,
-     "gamma must be above 0 and below 1; got 1"),
+     "gamma must be from 1e-300 to below 1; got 1"),
     (lambda: NegativeBinomial(1.0, math.nan), DomainError,
      "gamma must be"),
     (lambda: Poisson(0.0), DomainError,
-     "mean must be positive and finite; got 0"),
+     "mean must be positive and at most 1e15; got 0"),
 ]  # fmt: skip
 
 
