@@ -417,7 +417,7 @@ class _SelectionBound(DominatingPair):
 
     def _curves(self) -> tuple[Any, Any]:
         """Upper bounds of the base's curve and of the reversed one, at levels of at least 0."""
-        curves: tuple[Any, Any]
+        curves: Any
         if isinstance(self.base, DominatingPair):
             curves = partial(_upper_bound, self.base), partial(_upper_bound, self.base.reversed())
         else:
