@@ -23,6 +23,8 @@ dominates); Feldman and Shenfeld 2025 (random allocation); Choquette-Choo, Ganes
 (bins over epochs).
 """
 
+# bounds: proved - roundings of rates and distances that are moved down
+
 from __future__ import annotations
 
 import math
@@ -260,7 +262,7 @@ class Allocation(StructuredSampling):
     Examples
     --------
     >>> from fastpriv import LaplaceMechanism
-    >>> from fastpriv.composition import Allocation
+    >>> from fastpriv.pairs import Allocation
     >>> print(f"{Allocation(LaplaceMechanism(scale=1.0), steps=10).delta(0.25):.3f}")
     0.044 [0.044, 0.045]
     """
@@ -295,8 +297,8 @@ class Allocation(StructuredSampling):
             )
         if isinstance(base, AnyChannel) and read.forward != read.backward:
             raise DomainError(
-                f"base must say which of its laws is that of a step with the record; got {validate.shown(base)}. Pass a "
-                "tuple (p, q), p with the record."
+                f"base must say which of its laws is that of a step with the record; got {validate.shown(base)}. Pass "
+                "a tuple (p, q), p with the record."
             )
         if steps == 1:
             pairs = read.forward

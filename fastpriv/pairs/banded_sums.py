@@ -38,7 +38,7 @@ import numpy as np
 
 from .. import special
 from ..base.estimate import Estimate
-from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above, reconcile_bounds
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray, reconcile_bounds
 from ..kernels import _banded_sums
 from .allocations import AllocationPair
 from .log_normal_sums import AtomicLaw, LawsOfSum, SumBounds, log_normal_cells
@@ -51,7 +51,8 @@ _MAX_BANDS = 4  # states are points^(bands - 1)
 _LEAST_LOADING, _LARGEST_LOADING, _LEAST_RATIO = 1e-3, 8.0, 1e-2
 _WORK, _CURVE_WORK = (1.2e8, 1.5e8, 1.5e8), 1e7  # sums of an atom and a term of one law, by bands: 3 ns each
 _SUM_CELLS = 1000, 300, 150  # of the partial sums up to the level, by bands
-_SPACINGS = (1 / 16, 1 / 12, 1 / 8, 1 / 6, 1 / 4, 1 / 3, 1 / 2, 2 / 3, 1.0)  # of the noise: the first that is not too much work
+# of the noise: the first that is not too much work
+_SPACINGS = (1 / 16, 1 / 12, 1 / 8, 1 / 6, 1 / 4, 1 / 3, 1 / 2, 2 / 3, 1.0)
 _FEW_LEVELS = 4  # beyond which coarser laws serve
 _LARGEST_LEVEL = 300.0  # epsilon beyond which nothing is improved
 # bound: none - log delta below which nothing is improved
@@ -61,7 +62,8 @@ _BEYOND = 7.0  # nats below delta that the mean beyond the last point is to lie
 _LARGEST_DEPTH, _LARGEST_Z = 30.0, 37.5  # beyond it lies less than 1e-307 of a normal law
 # bound: proved - masses that are left out: each less than FP_BANDED_LEAST, as many as _WORK allows
 _LOST = 1e-280
-_LEAST_SUM = 1e-280  # of atoms that are kept
+# bound: none - of atoms that are kept from below
+_LEAST_SUM = 1e-280
 
 
 def banded_pair(
@@ -70,7 +72,7 @@ def banded_pair(
 ) -> BandedPair | None:  # fmt: skip
     """The pair of the removal of a record; None for loadings out of range."""
     used = [c for c in (*below, *above) if c > 0.0]
-    wide = min(used) < max(_LEAST_LOADING, _LEAST_RATIO * max(used)) or max(used) > _LARGEST_LOADING
+    wide = not used or min(used) < max(_LEAST_LOADING, _LEAST_RATIO * max(used)) or max(used) > _LARGEST_LOADING
     if wide or len(below) > _MAX_BANDS:
         return None
     return BandedPair(below, bins_below, above, bins_above, False, dominating, dominated, dominating.count)
@@ -107,7 +109,8 @@ class BandedPair(DominatingPair):
     def curve(self, epsilon: FloatArray) -> Estimate:
         """Probabilities at epsilon >= 0."""
         levels = np.asarray(epsilon, dtype=np.float64).ravel()
-        lower, upper = self.dominated.curve(levels).lower, self.dominating.curve(levels).upper
+        lower = np.asarray(self.dominated.curve(levels).lower)
+        upper = np.asarray(self.dominating.curve(levels).upper)
         rows = np.stack([0.5 * (lower + upper), lower, upper])
         few = levels.size <= _FEW_LEVELS
         smallest, largest = self.dominating.deltas
@@ -136,8 +139,8 @@ class BandedPair(DominatingPair):
 @functools.lru_cache(maxsize=32)
 def _bounds(pair: BandedPair, level: float, depth: float, few: bool, size: tuple[int, int, int]) -> SumBounds | None:
     """Laws for epsilon up to a level, and deltas down to e^-depth; None if these are too much work."""
-    cells, work = (row[min(max(size[2], 2), _MAX_BANDS) - 2] for row in (_SUM_CELLS, _WORK))
-    work = work if few else _CURVE_WORK
+    kind = min(max(size[2], 2), _MAX_BANDS) - 2
+    cells, work = _SUM_CELLS[kind], _WORK[kind] if few else _CURVE_WORK
     for spacing in _SPACINGS:
         points = _points(max(pair.above), depth, spacing, pair.adds).size + 1
         if max(size[:2]) * float(points) ** size[2] * cells <= work:
@@ -146,8 +149,10 @@ def _bounds(pair: BandedPair, level: float, depth: float, few: bool, size: tuple
         return None
     c = max(pair.above) if pair.adds else min(c for c in pair.above if c > 0.0)
     x = math.exp(-level + 0.5 if pair.adds else level)
-    below = _law(pair.bins_below, _lower_noise(pair.below, depth, spacing, pair.adds), x, cells, False)
-    above = _law(pair.bins_above, _upper_noise(pair.above, pair.bins_above, c, depth, spacing, pair.adds), x, cells, True)
+    noise = _lower_noise(pair.below, depth, spacing, pair.adds)
+    below = _law(pair.bins_below, noise, x, cells, False)
+    noise = _upper_noise(pair.above, pair.bins_above, c, depth, spacing, pair.adds)
+    above = _law(pair.bins_above, noise, x, cells, True)
     zero = AtomicLaw(np.zeros(1), np.ones(1))
     first = LawsOfSum(
         below.atoms, above.atoms, max(below.mass_error, above.mass_error), max(below.error, above.error)
@@ -155,7 +160,7 @@ def _bounds(pair: BandedPair, level: float, depth: float, few: bool, size: tuple
     return SumBounds(first, LawsOfSum(zero, zero, 0.0, 0.0), 1)
 
 
-class _Noise(NamedTuple):
+class _NoiseGrid(NamedTuple):
     """Factors e^(c_l xi - c_l^2/2), shape (points, bands), weights, their relative errors, and the mean beyond."""
 
     factors: FloatArray
@@ -184,7 +189,7 @@ def _points(largest: float, depth: float, spacing: float, adds: bool) -> FloatAr
     return np.unique(np.concatenate([left[left > low - 6.0], core[core < last], right[right < last], [last]]))
 
 
-def _lower_noise(loadings: tuple[float, ...], depth: float, spacing: float, adds: bool) -> _Noise:
+def _lower_noise(loadings: tuple[float, ...], depth: float, spacing: float, adds: bool) -> _NoiseGrid:
     """The means of cells."""
     ends = np.concatenate([[-np.inf], _points(max(loadings), depth, spacing, adds), [np.inf]])
     mass = special.ndtr_difference(ends[:-1], ends[1:])
@@ -193,12 +198,12 @@ def _lower_noise(loadings: tuple[float, ...], depth: float, spacing: float, adds
     size = np.max(np.abs(ends[1:-1])) + max(loadings)
     width = float(np.diff(ends[1:-1]).min())
     error = 64 * UNIT_ROUNDOFF + 4 * UNIT_ROUNDOFF * size * max(1.0 / width, size) * math.exp(3.0)
-    return _Noise(means, mass, 32 * UNIT_ROUNDOFF, len(loadings) * error)
+    return _NoiseGrid(means, mass, 32 * UNIT_ROUNDOFF, len(loadings) * error)
 
 
 def _upper_noise(
     loadings: tuple[float, ...], bins: int, c: float, depth: float, spacing: float, adds: bool
-) -> _Noise:
+) -> _NoiseGrid:
     """The ends of cells, with the mean of e^(c xi) kept."""
     ends = np.concatenate([np.zeros(1), np.exp(c * _points(max(loadings), depth, spacing, adds) - 0.5 * c**2)])
     single = log_normal_cells(c, ends)
@@ -214,10 +219,10 @@ def _upper_noise(
     # positions of e^(c xi) are off by this, those of another power by the ratio of both times it, and by its exponent
     size = max(loadings) / c * single.position_error
     size += 16 * UNIT_ROUNDOFF * (1.0 + max(loadings) * (abs(last) + 12.0) + max(loadings) ** 2)
-    return _Noise(factors, law.masses, single.mass_error, len(loadings) * size, beyond)
+    return _NoiseGrid(factors, law.masses, single.mass_error, len(loadings) * size, beyond)
 
 
-def _law(bins: int, noise: _Noise, level: float, cells: int, above: bool) -> _Law:
+def _law(bins: int, noise: _NoiseGrid, level: float, cells: int, above: bool) -> _Law:
     """The law of R from that of each xi."""
     n, w = noise.factors.shape
     value = noise.factors[:, 0]

@@ -28,11 +28,9 @@ import numpy as np
 
 from ..base.estimate import Estimate
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray
-from ..base.values import ValueObject
 from .allocations import IMPROVED_DELTAS, AllocationPair
-from .discrete_pairs import DiscretePair
 from .log_bounds import certified
-from .log_normal_sums import AtomicLaw, LawsOfSum, SumBounds, Term
+from .log_normal_sums import AtomicLaw, LawsOfSum, SumBounds, SumTerm
 from .protocol import DominatingPair
 
 __all__ = ["AllocationOfPair"]
@@ -96,13 +94,13 @@ class AllocationOfPair(DominatingPair):
 
 
 @functools.lru_cache(maxsize=16)
-def _term(dominating: DominatingPair, dominated: DominatingPair, adds: bool) -> tuple[Term, float, float]:
+def _term(dominating: DominatingPair, dominated: DominatingPair, adds: bool) -> tuple[SumTerm, float, float]:
     """The law of R_i for one direction, from above and from below, and m from below and from above."""
     above, error_above, high = _law(dominating, adds, True)
     exact = dominated == dominating and dominating.atoms is not None
     below, error_below, low = _law(dominated, adds, False)
     errors = (max(one) for one in zip(error_above, error_below, strict=True))
-    return Term(LawsOfSum(above if exact else below, above, *errors)), low, high
+    return SumTerm(LawsOfSum(above if exact else below, above, *errors)), low, high
 
 
 def _law(pair: DominatingPair, adds: bool, dominating: bool) -> tuple[AtomicLaw, tuple[float, float], float]:
@@ -155,11 +153,13 @@ def _merged(values: FloatArray, masses: FloatArray) -> tuple[AtomicLaw, int]:
     rounded = np.ldexp(np.round(np.ldexp(mantissas, _MERGED)), exponents - _MERGED)
     places, at, counts = np.unique(rounded, return_inverse=True, return_counts=True)
     values = np.ascontiguousarray(values[np.unique(at, return_index=True)[1]] if places.size == values.size else places)
-    return AtomicLaw(values, np.bincount(at, weights=masses, minlength=places.size)), int(counts.max())
+    total = np.zeros(places.size)
+    np.add.at(total, at, masses)
+    return AtomicLaw(values, total), int(counts.max())
 
 
 @functools.lru_cache(maxsize=16)
-def _sums_one_by_one(term: Term, steps: int) -> SumBounds | None:
+def _sums_one_by_one(term: SumTerm, steps: int) -> SumBounds | None:
     """All sums of two halves of the steps; None where these are too many, or laws from above and below differ."""
     if term.laws.below is not term.laws.above:
         return None

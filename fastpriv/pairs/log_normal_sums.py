@@ -45,7 +45,7 @@ from ..base.numerics import UNIT_ROUNDOFF, FloatArray
 from ..kernels import _positive_sums
 
 __all__ = [
-    "AtomicLaw", "LawsOfSum", "SumBounds", "Term", "log_normal_cells", "log_normal_sum", "log_normal_sum_near",
+    "AtomicLaw", "LawsOfSum", "SumBounds", "SumTerm", "log_normal_cells", "log_normal_sum", "log_normal_sum_near",
 ]  # fmt: skip
 
 # bound: tested by kernels/test_special_accuracy - relative error of ndtr_difference: 6 ulps, and room
@@ -94,7 +94,7 @@ class LawsOfSum:
 
 
 @dataclass(frozen=True, eq=False)
-class Term:
+class SumTerm:
     """A law of one term that is not log-normal: atoms at least 0, from below and from above, that are not chosen."""
 
     laws: LawsOfSum
@@ -166,8 +166,8 @@ class SumBounds:
 
 
 @functools.lru_cache(maxsize=16)
-def log_normal_sum(term: float | Term, count: int, depth: float) -> SumBounds:
-    """Bounds of the sum of ``count`` >= 2 log-normal variables with mean 1, by their log standard deviation, or of others.
+def log_normal_sum(term: float | SumTerm, count: int, depth: float) -> SumBounds:
+    """Bounds of the sum of ``count`` >= 2 variables: log-normal with mean 1, by the log standard deviation, or others.
 
     They are rough; C / count and D / x are mostly within a tenth where they are between e^-depth and 1.
     """
@@ -176,7 +176,7 @@ def log_normal_sum(term: float | Term, count: int, depth: float) -> SumBounds:
 
 @functools.lru_cache(maxsize=32)
 def log_normal_sum_near(
-    term: float | Term, count: int, depth: float, cells: int, levels: tuple[float, ...]
+    term: float | SumTerm, count: int, depth: float, cells: int, levels: tuple[float, ...]
 ) -> SumBounds:
     """Bounds that are close for x between the first and the last of some rising ``levels``.
 
@@ -186,9 +186,9 @@ def log_normal_sum_near(
 
 
 @functools.lru_cache(maxsize=16)
-def _wide_chain(term: float | Term, count: int, depth: float) -> _Laws:
+def _wide_chain(term: float | SumTerm, count: int, depth: float) -> _Laws:
     """The laws from which cells are chosen: such themselves, from laws whose cells are chosen by their tails."""
-    single = term.laws if isinstance(term, Term) else log_normal_cells(term, _edges_of_single(term, depth))
+    single = term.laws if isinstance(term, SumTerm) else log_normal_cells(term, _edges_of_single(term, depth))
     first = _chain(single, count, lambda one, other: _edges(*_coarse_sums(one.below, other.below), depth), True)
     rough = first.bounds(count)
     logs = -np.linspace(0.0, depth, _WIDE_LEVELS)
@@ -197,7 +197,7 @@ def _wide_chain(term: float | Term, count: int, depth: float) -> _Laws:
 
 
 def _chain_near(
-    term: float | Term, count: int, chain: _Laws, levels: tuple[float, ...], cells: int, full: bool
+    term: float | SumTerm, count: int, chain: _Laws, levels: tuple[float, ...], cells: int, full: bool
 ) -> _Laws:
     """The chain with cells that are chosen for levels from the laws of another."""
     pairs = list(zip(chain.laws, chain.rests, strict=True))
@@ -208,7 +208,7 @@ def _chain_near(
         edges += [_edges_near(rest.above, one.above, levels, cells) for one, rest in pairs[-2::-1]]
     found = iter(edges)
     cells_of_one = next(found)
-    single = term.laws if isinstance(term, Term) else log_normal_cells(term, cells_of_one)
+    single = term.laws if isinstance(term, SumTerm) else log_normal_cells(term, cells_of_one)
     return _chain(single, count, lambda one, other: next(found), full)
 
 

@@ -19,8 +19,8 @@ from fastpriv import (
     RandomAllocation,
     compose,
 )  # fmt: skip
-from fastpriv.composition import Allocation
 from fastpriv.mechanisms import RandomizedResponse
+from fastpriv.pairs import Allocation
 from oracles import structured_sampling as oracle
 
 DIRECTIONS = ("forward", "backward")
@@ -74,7 +74,8 @@ def test_two_steps_of_laplace_noise(scale, epsilon):
     # losses under Q: atoms at both ends, e^(-(l + shift)/2)/4 between
     nodes, weights = np.polynomial.legendre.leggauss(4000)
     losses = np.concatenate([[shift, -shift], shift * nodes])
-    masses = np.concatenate([[0.5 * math.exp(-shift), 0.5], shift * weights * np.exp(-0.5 * (shift * nodes + shift)) / 4])
+    density = shift * weights * np.exp(-0.5 * (shift * nodes + shift)) / 4
+    masses = np.concatenate([[0.5 * math.exp(-shift), 0.5], density])
     r = np.exp(losses)
     truth = {}
     for direction in DIRECTIONS:

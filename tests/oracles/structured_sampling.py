@@ -94,7 +94,9 @@ def bins_delta(gram: list[list[mpmath.mpf]], epsilon: float, adds: bool, step: f
     return float(values @ np.exp(-(z**2).sum(axis=0) / 2) * (step / np.sqrt(2 * np.pi)) ** (b - 1))
 
 
-def allocation_of_atoms(p: list[Fraction], q: list[Fraction], steps: int, times: int, x: Fraction, adds: bool) -> Fraction:
+def allocation_of_atoms(
+    p: list[Fraction], q: list[Fraction], steps: int, times: int, x: Fraction, adds: bool
+) -> Fraction:
     """delta of a record that takes part in ``times`` of ``steps``, by all outcomes of all steps, at e^epsilon = x."""
     total = Fraction(0)
     chosen = list(itertools.combinations(range(steps), times))
