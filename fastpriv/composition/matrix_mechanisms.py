@@ -94,7 +94,7 @@ class MatrixMechanism(StructuredSampling):
     --------
     >>> import numpy as np
     >>> from fastpriv.pairs import MatrixMechanism
-    >>> mechanism = MatrixMechanism(np.eye(9) + 0.5 * np.eye(9, k=-1), sigma=2.0, patterns=np.eye(9))
+    >>> mechanism = MatrixMechanism(np.eye(10, 9) + 0.5 * np.eye(10, 9, k=-1), sigma=2.0, patterns=np.eye(9))
     >>> found = mechanism.delta(1.0, direction="forward")
     >>> bool(0.0 < found.lower < found.upper < 2.0 * found.lower)
     True
