@@ -13,6 +13,8 @@ from .compositions import Composition as Composition
 from .compositions import certified_curves as certified_curves
 from .compositions import compose as compose
 from .gaussian_fits import gaussian_dp_fit as gaussian_dp_fit
+from .matrix_mechanisms import MatrixMechanism as MatrixMechanism
+from .random_allocation import Allocation as Allocation
 from .random_allocation import BallsInBins as BallsInBins
 from .random_allocation import RandomAllocation as RandomAllocation
 from .renyi_filters import renyi_filter as renyi_filter

@@ -16,11 +16,14 @@ and R = dP/dQ is the average of Y_i = e^(y_i - g/2).
 
 From below: a convex function of the sum of e^(y_i) has a mean that rises with every covariance (Mueller 2001, theorem
 4.2: it is supermodular in y), and all of them are >= 0: delta is at least that of independent y_i, of b steps of a
-random allocation with a^2 = g.
+random allocation with a^2 = g. It is also at least that of the covariances k r_d, of bins on a line.
 
 From above: let n = floor(b / m). Bins r, r + m, ..., r + (n - 1) m are m or more apart, also around the end, so that
 their y_i are independent. P is the average over r of the averages over these bins, and delta is jointly convex: it is
-at most that of n steps of a random allocation (Choquette-Choo et al. 2023 for Poisson sampling).
+at most that of n steps of a random allocation (Choquette-Choo et al. 2023 for Poisson sampling). In the same way P is
+the average over all rotations of b - m + 1 bins, which have no covariances around the end.
+
+Bins on a line with the covariances k r_d have a law on a grid of the noise: ``banded_sums``.
 
 Up to four bins have the curve of ``few_bins`` instead, whose bounds are close.
 
@@ -62,6 +65,7 @@ from ..base.numerics import FloatArray
 from ..base.random_streams import RNGLike
 from ..kernels import _matrix_product
 from ..pairs.allocations import IMPROVED_DELTAS, AllocationPair
+from ..pairs.banded_sums import banded_pair
 from ..pairs.few_bins import MAX_FEW_BINS, few_bins_pair
 from ..pairs.protocol import BoundingPairs
 from ..sampling.statistics.confidence_sequences import BoundedMean
@@ -70,6 +74,8 @@ from .random_allocation import StructuredSampling
 
 __all__ = ["BandedMatrixMechanism"]
 
+# bound: proved - relative error of a loading: a root, two products and a quotient
+_LOADING_ERROR = 2.0**-50
 _MAX_BINS = 4096  # of one epoch, for which the error of a value below holds
 _BLOCK_VALUES = 2**19  # numbers y of a block of samples: 4 MiB
 _MAX_ORDER = 24  # of the tuples
@@ -112,9 +118,11 @@ class BandedMatrixMechanism(StructuredSampling):
     -----
     Neighbours differ by a record that is added or removed. ``delta``, ``log_delta`` and ``epsilon`` are certified. For
     up to three bins their bounds agree to 9 digits or more, at any depth down to log delta of -1e4; for four, where
-    sigma is not less than a third of the sensitivity. For more bins they are as wide as random allocations to ``bins``
-    and to ``bins // bands`` steps are apart, and ``sampled_delta`` is narrower, at a confidence level. Without a band
-    beside the diagonal they are those of ``BallsInBins``.
+    sigma is not less than a third of the sensitivity. For more bins and two bands they are some percent apart, for
+    three and four bands a factor, by laws on a grid of the noise (``banded_sums``), in seconds; these widths grow with
+    bins and bands, until the bounds are those of random allocations to ``bins`` and to ``bins // bands`` steps.
+    ``sampled_delta`` may be narrower, at a confidence level. Without a band beside the diagonal they are those of
+    ``BallsInBins``.
 
     The pair counts the last columns of C as complete. The matrix need not be the one of an optimal mechanism.
 
@@ -131,10 +139,10 @@ class BandedMatrixMechanism(StructuredSampling):
     Examples
     --------
     >>> from fastpriv import BandedMatrixMechanism
-    >>> mechanism = BandedMatrixMechanism([1.0, 0.5, 0.25], sigma=2.0, bins=64, epochs=4)
-    >>> print(f"{mechanism.delta(2.0):.1e}")
-    2.5e-06 [2.7e-07, 2.4e-05]
-    >>> sampled = mechanism.sampled_delta(2.0, rng=1)
+    >>> mechanism = BandedMatrixMechanism([1.0, 0.5], sigma=2.0, bins=16)
+    >>> print(f"{mechanism.delta(1.0, direction='forward'):.1e}")
+    4.7e-08 [4.4e-08, 5.1e-08]
+    >>> sampled = mechanism.sampled_delta(1.0, rng=1)
     >>> bool(sampled.upper < 1.2 * sampled.value)
     True
     """
@@ -190,7 +198,17 @@ class BandedMatrixMechanism(StructuredSampling):
             exact = few_bins_pair(self._exact_covariances(), dominating, dominated)
             if exact is not None:
                 return BoundingPairs((exact,))
-        return BoundingPairs((dominating,), () if few == self.bins else ((dominated,),))
+        if few == self.bins:
+            return BoundingPairs((dominating,))
+        # bins and covariances that the end of an epoch adds are left out: m - 1 bins from above, these from below
+        least, most = (tuple((self._loadings() * (1.0 + side * _LOADING_ERROR)).tolist()) for side in (-1, 1))
+        above = self.bins if self.epochs == 1 else self.bins - self.coefficients.size + 1
+        near = banded_pair(least, self.bins, most, above, dominating, dominated)
+        return BoundingPairs((near,)) if near is not None else BoundingPairs((dominating,), ((dominated,),))
+
+    def _loadings(self) -> FloatArray:
+        """The coefficients in units of the noise of a record's bins over all epochs."""
+        return self.coefficients * (math.sqrt(self.epochs) * self.sensitivity / self.sigma)
 
     def _exact_covariances(self) -> tuple[Fraction, ...]:
         """G_0d without rounding."""

@@ -1,3 +1,5 @@
+from ..composition.matrix_mechanisms import MatrixMechanism as MatrixMechanism
+from ..composition.random_allocation import Allocation as Allocation
 from .events import ApproximateDP as ApproximateDP
 from .events import BoundedRange as BoundedRange
 from .events import DiscreteGaussianMechanism as DiscreteGaussianMechanism

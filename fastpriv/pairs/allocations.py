@@ -92,7 +92,7 @@ class AllocationPair(DominatingPair):
         elif 0.0 < self.scale < _LEAST_SCALE:
             rows[1] = self._of_one_step(inside, -1.0, math.sqrt(self.steps))
         elif self.scale > 0.0:
-            self._improve(inside, rows, np.flatnonzero(levels == inside))
+            self.improve(inside, rows, np.flatnonzero(levels == inside))
         rows[1, (levels > inside) | (rows[1] < _LEAST_KNOWN)] = 0.0
         rows[2] = np.clip(rows[2], _LEAST_KNOWN if self.scale > 0.0 else 0.0, 1.0)
         rows[1] = np.minimum(rows[1], rows[2])
@@ -102,21 +102,21 @@ class AllocationPair(DominatingPair):
             value, lower, upper, kind="certified", unit="probability", method="law of a sum of log-normal variables"
         )
 
-    def _improve(self, epsilon: FloatArray, rows: FloatArray, at: IndexArray) -> None:
+    def improve(self, epsilon: FloatArray, rows: FloatArray, at: IndexArray) -> None:
         """Narrow some rows of values, lower and upper bounds by the laws of sums, as deep as the values ask for."""
         depths = _DEPTHS if epsilon.size <= _FEW_LEVELS else _DEPTHS[:-1]
         for depth in depths:
             least = math.exp(-_DEPTH_SHARE * depth) if depth < depths[-1] else 0.0
             if self.deltas[1] < least or not at.size:
                 continue
-            self._narrow(rows, at, epsilon, log_normal_sum(self.scale, self.steps, depth))
+            self.narrow(rows, at, epsilon, log_normal_sum(self.scale, self.steps, depth))
             values, lower, upper = rows[:, at]
             within = (upper > max(self.deltas[0], _LEAST_IMPROVED)) & (lower < self.deltas[1])
             deep = within & (values < least) & (self.deltas[0] < least)
             if epsilon.size <= _FEW_LEVELS:
                 self._improve_near(rows, at[within & ~deep], epsilon, depth)
             elif (within & ~deep).any():
-                self._narrow(rows, at[within & ~deep], epsilon, _everywhere(self.scale, self.steps, depth))
+                self.narrow(rows, at[within & ~deep], epsilon, _everywhere(self.scale, self.steps, depth))
             at = at[deep]
 
     def _improve_near(self, rows: FloatArray, at: IndexArray, epsilon: FloatArray, depth: float) -> None:
@@ -131,7 +131,7 @@ class AllocationPair(DominatingPair):
             cells, before = _CELLS[0], math.inf
             while True:
                 law = log_normal_sum_near(self.scale, self.steps, depth, cells, tuple(breaks[one : one + 2].tolist()))
-                self._narrow(rows, at[inside], epsilon, law)
+                self.narrow(rows, at[inside], epsilon, law)
                 _, lower, upper = rows[:, at[inside]]
                 excess = float(((upper - lower) / (accepted[inside] * upper)).max())
                 if excess <= 1.0 or excess > _WORTHWHILE * before or cells == _CELLS[-1]:
@@ -143,7 +143,7 @@ class AllocationPair(DominatingPair):
         """x of the sum of all log-normal variables."""
         return np.asarray(self.steps * np.exp(-epsilon if self.adds else epsilon))
 
-    def _narrow(self, rows: FloatArray, at: IndexArray, epsilon: FloatArray, law: SumBounds) -> None:
+    def narrow(self, rows: FloatArray, at: IndexArray, epsilon: FloatArray, law: SumBounds) -> None:
         """Replace some rows by what a law tells, within the bounds that are known."""
         x = self._levels(epsilon[at])
         value, lower, upper = law.excesses(x, self.adds) / (x if self.adds else self.steps)

@@ -44,7 +44,9 @@ from ..base.inverse import bisect
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray
 from ..kernels import _positive_sums
 
-__all__ = ["SumBounds", "log_normal_sum", "log_normal_sum_near"]
+__all__ = [
+    "AtomicLaw", "LawsOfSum", "SumBounds", "SumTerm", "log_normal_cells", "log_normal_sum", "log_normal_sum_near",
+]  # fmt: skip
 
 # bound: tested by kernels/test_special_accuracy - relative error of ndtr_difference: 6 ulps, and room
 _NORMAL_ERROR = 16 * UNIT_ROUNDOFF
@@ -73,7 +75,7 @@ _LEAST_DOUBLE = 5e-324
 
 
 @dataclass(frozen=True, eq=False)
-class _AtomicLaw:
+class AtomicLaw:
     """Atoms and masses; ``infinite`` is the mean of what an atom at infinity without mass adds."""
 
     atoms: FloatArray
@@ -82,13 +84,20 @@ class _AtomicLaw:
 
 
 @dataclass(frozen=True, eq=False)
-class _LawsOfSum:
+class LawsOfSum:
     """The laws below and above, and bounds of the relative errors of their masses and positions."""
 
-    below: _AtomicLaw
-    above: _AtomicLaw
+    below: AtomicLaw
+    above: AtomicLaw
     mass_error: float
     position_error: float
+
+
+@dataclass(frozen=True, eq=False)
+class SumTerm:
+    """A law of one term that is not log-normal: atoms at least 0, from below and from above, that are not chosen."""
+
+    laws: LawsOfSum
 
 
 class _Laws(NamedTuple):
@@ -98,8 +107,8 @@ class _Laws(NamedTuple):
     from these laws.
     """
 
-    laws: tuple[_LawsOfSum, ...]
-    rests: tuple[_LawsOfSum, ...]
+    laws: tuple[LawsOfSum, ...]
+    rests: tuple[LawsOfSum, ...]
 
     def bounds(self, count: int) -> SumBounds:
         return SumBounds(self.laws[-1], self.rests[-1], count)
@@ -109,8 +118,8 @@ class _Laws(NamedTuple):
 class SumBounds:
     """C and D of the sum of ``count`` log-normal variables, from the laws of two terms."""
 
-    first: _LawsOfSum
-    second: _LawsOfSum
+    first: LawsOfSum
+    second: LawsOfSum
     count: int
 
     def excesses(self, level: FloatArray, deficit: bool) -> FloatArray:
@@ -157,35 +166,39 @@ class SumBounds:
 
 
 @functools.lru_cache(maxsize=16)
-def log_normal_sum(scale: float, count: int, depth: float) -> SumBounds:
-    """Bounds of the sum of ``count`` >= 2 log-normal variables with mean 1 and log standard deviation ``scale``.
+def log_normal_sum(term: float | SumTerm, count: int, depth: float) -> SumBounds:
+    """Bounds of the sum of ``count`` >= 2 variables: log-normal with mean 1, by the log standard deviation, or others.
 
     They are rough; C / count and D / x are mostly within a tenth where they are between e^-depth and 1.
     """
-    return _wide_chain(scale, count, depth).bounds(count)
+    return _wide_chain(term, count, depth).bounds(count)
 
 
 @functools.lru_cache(maxsize=32)
-def log_normal_sum_near(scale: float, count: int, depth: float, cells: int, levels: tuple[float, ...]) -> SumBounds:
+def log_normal_sum_near(
+    term: float | SumTerm, count: int, depth: float, cells: int, levels: tuple[float, ...]
+) -> SumBounds:
     """Bounds that are close for x between the first and the last of some rising ``levels``.
 
     As many cells serve the x between two levels next to one another as between any other two; depth as above.
     """
-    return _chain_near(scale, count, _wide_chain(scale, count, depth), levels, cells, False).bounds(count)
+    return _chain_near(term, count, _wide_chain(term, count, depth), levels, cells, False).bounds(count)
 
 
 @functools.lru_cache(maxsize=16)
-def _wide_chain(scale: float, count: int, depth: float) -> _Laws:
+def _wide_chain(term: float | SumTerm, count: int, depth: float) -> _Laws:
     """The laws from which cells are chosen: such themselves, from laws whose cells are chosen by their tails."""
-    single = _single(scale, _edges_of_single(scale, depth))
+    single = term.laws if isinstance(term, SumTerm) else log_normal_cells(term, _edges_of_single(term, depth))
     first = _chain(single, count, lambda one, other: _edges(*_coarse_sums(one.below, other.below), depth), True)
     rough = first.bounds(count)
     logs = -np.linspace(0.0, depth, _WIDE_LEVELS)
     levels = np.unique(np.concatenate([rough.levels(logs, adds) for adds in (False, True)]))
-    return _chain_near(scale, count, first, tuple(levels.tolist()), _WIDE_CELLS, True)
+    return _chain_near(term, count, first, tuple(levels.tolist()), _WIDE_CELLS, True)
 
 
-def _chain_near(scale: float, count: int, chain: _Laws, levels: tuple[float, ...], cells: int, full: bool) -> _Laws:
+def _chain_near(
+    term: float | SumTerm, count: int, chain: _Laws, levels: tuple[float, ...], cells: int, full: bool
+) -> _Laws:
     """The chain with cells that are chosen for levels from the laws of another."""
     pairs = list(zip(chain.laws, chain.rests, strict=True))
     edges = [_edges_near(one.above, rest.above, levels, cells) for one, rest in pairs]
@@ -194,13 +207,15 @@ def _chain_near(scale: float, count: int, chain: _Laws, levels: tuple[float, ...
     if full:
         edges += [_edges_near(rest.above, one.above, levels, cells) for one, rest in pairs[-2::-1]]
     found = iter(edges)
-    return _chain(_single(scale, next(found)), count, lambda one, other: next(found), full)
+    cells_of_one = next(found)
+    single = term.laws if isinstance(term, SumTerm) else log_normal_cells(term, cells_of_one)
+    return _chain(single, count, lambda one, other: next(found), full)
 
 
-def _chain(single: _LawsOfSum, count: int, edges: Callable[[_LawsOfSum, _LawsOfSum], FloatArray], full: bool) -> _Laws:
+def _chain(single: LawsOfSum, count: int, edges: Callable[[LawsOfSum, LawsOfSum], FloatArray], full: bool) -> _Laws:
     """The chain by the binary digits of half the count; ``edges`` chooses the cells of a sum of two laws."""
 
-    def add(one: _LawsOfSum, other: _LawsOfSum) -> _LawsOfSum:
+    def add(one: LawsOfSum, other: LawsOfSum) -> LawsOfSum:
         return _sum(one, other, edges(one, other))
 
     laws, partners = [single], []
@@ -225,7 +240,7 @@ def _edges_of_single(scale: float, depth: float) -> FloatArray:
     return _edges(atoms, masses, atoms, depth)
 
 
-def _edges_near(law: _AtomicLaw, rest: _AtomicLaw, levels: tuple[float, ...], cells: int) -> FloatArray:
+def _edges_near(law: AtomicLaw, rest: AtomicLaw, levels: tuple[float, ...], cells: int) -> FloatArray:
     """0 and about ``cells`` edges for a term with this law, beside the law of all other terms."""
     atoms = law.atoms
     knots = np.unique(np.concatenate([atoms, *(level - rest.atoms for level in levels)]))
@@ -249,7 +264,7 @@ def _apart(positions: FloatArray) -> FloatArray:
     return np.ascontiguousarray(positions[np.diff(positions, prepend=-1.0) > 1e-12 * positions])
 
 
-def _log_density(law: _AtomicLaw, at: FloatArray) -> FloatArray:
+def _log_density(law: AtomicLaw, at: FloatArray) -> FloatArray:
     """Logarithm of a density: the masses around each atom, over their extent."""
     ranks = np.arange(law.atoms.size)
     low, high = np.maximum(ranks - _NEIGHBOURS, 0), np.minimum(ranks + _NEIGHBOURS, ranks[-1])
@@ -259,7 +274,7 @@ def _log_density(law: _AtomicLaw, at: FloatArray) -> FloatArray:
     return np.asarray(np.interp(at, law.atoms, logs))
 
 
-def _masses_between(law: _AtomicLaw, levels: tuple[float, ...], knots: FloatArray) -> list[FloatArray]:
+def _masses_between(law: AtomicLaw, levels: tuple[float, ...], knots: FloatArray) -> list[FloatArray]:
     """For each two levels next to one another the masses between them, less each knot; each atom spread around it."""
     places = np.concatenate([law.atoms[:1], 0.5 * (law.atoms[1:] + law.atoms[:-1]), law.atoms[-1:]])
     below, above = np.zeros((2, places.size))
@@ -269,7 +284,7 @@ def _masses_between(law: _AtomicLaw, levels: tuple[float, ...], knots: FloatArra
     return [np.where(high[0] < 0.5, high[0] - low[0], low[1] - high[1]) for low, high in itertools.pairwise(ends)]
 
 
-def _single(scale: float, edges: FloatArray) -> _LawsOfSum:
+def log_normal_cells(scale: float, edges: FloatArray) -> LawsOfSum:
     """Y: the masses of cells and their means are differences of normal distribution functions."""
     with np.errstate(divide="ignore"):
         z = (np.log(edges) + 0.5 * scale**2) / scale
@@ -289,7 +304,7 @@ def _single(scale: float, edges: FloatArray) -> _LawsOfSum:
     return _from_cells(edges, mass, moment, error, _NORMAL_ERROR, position)
 
 
-def _sum(one: _LawsOfSum, other: _LawsOfSum, edges: FloatArray) -> _LawsOfSum:
+def _sum(one: LawsOfSum, other: LawsOfSum, edges: FloatArray) -> LawsOfSum:
     """The sum of two independent variables, in new cells."""
     found: list[Any] = []
     errors: list[float] = []
@@ -309,7 +324,7 @@ def _sum(one: _LawsOfSum, other: _LawsOfSum, edges: FloatArray) -> _LawsOfSum:
     below = _lower_law(*found[0][:3])
     above = _upper_law(bounds, mass, moment, 2 * error * moment, 2 * error * mass, infinite)
     error = max(errors)
-    return _LawsOfSum(
+    return LawsOfSum(
         below, above, one.mass_error + other.mass_error + 4 * error,
         max(one.position_error, other.position_error) + 4 * error,
     )  # fmt: skip
@@ -317,7 +332,7 @@ def _sum(one: _LawsOfSum, other: _LawsOfSum, edges: FloatArray) -> _LawsOfSum:
 
 def _from_cells(
     edges: FloatArray, mass: FloatArray, moment: FloatArray, error: FloatArray, mass_error: float, position_error: float
-) -> _LawsOfSum:
+) -> LawsOfSum:
     """Both laws of Y; the last cell has no right end."""
     excess = max(float(moment[-1] + error[-1]), 0.0)
     above = _upper_law(edges, mass[:-1], moment[:-1], error[:-1], mass_error * mass[:-1], excess, last=float(mass[-1]))
@@ -325,21 +340,21 @@ def _from_cells(
     below = _lower_law(edges[1:], mass[1:-1], moment[1:-1])
     kept = mass[1:-1] > _LEAST_MASS
     moved = np.minimum(error[1:-1][kept] / mass[1:-1][kept], np.diff(edges)[1:][kept]) / below.atoms
-    return _LawsOfSum(below, above, mass_error, position_error + float(moved.max(initial=0.0)))
+    return LawsOfSum(below, above, mass_error, position_error + float(moved.max(initial=0.0)))
 
 
-def _lower_law(edges: FloatArray, mass: FloatArray, moment: FloatArray) -> _AtomicLaw:
+def _lower_law(edges: FloatArray, mass: FloatArray, moment: FloatArray) -> AtomicLaw:
     """Each cell as an atom at its mean; without those of hardly any mass."""
     kept = mass > _LEAST_MASS
     width = np.diff(edges)
     atoms = edges[:-1][kept] + np.clip(moment[kept] / mass[kept], 0.0, width[kept])
-    return _AtomicLaw(np.ascontiguousarray(atoms), np.ascontiguousarray(mass[kept]))
+    return AtomicLaw(np.ascontiguousarray(atoms), np.ascontiguousarray(mass[kept]))
 
 
 def _upper_law(
     edges: FloatArray, mass: FloatArray, moment: FloatArray, moment_error: FloatArray, mass_error: FloatArray,
     infinite: float, last: float = 0.0,
-) -> _AtomicLaw:  # fmt: skip
+) -> AtomicLaw:  # fmt: skip
     """Each cell divided between its ends, either of them raised by what the errors allow."""
     width = np.diff(edges)
     right, slack = np.clip(moment / width, 0.0, mass), moment_error / width
@@ -348,10 +363,10 @@ def _upper_law(
     masses[1:] += np.minimum(right + slack, mass)
     masses[-1] += last
     kept = masses > 0.0
-    return _AtomicLaw(np.ascontiguousarray(edges[kept]), np.ascontiguousarray(masses[kept]), infinite)
+    return AtomicLaw(np.ascontiguousarray(edges[kept]), np.ascontiguousarray(masses[kept]), infinite)
 
 
-def _coarse_sums(a: _AtomicLaw, b: _AtomicLaw) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _coarse_sums(a: AtomicLaw, b: AtomicLaw) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Sums of groups of atoms, in order, with their masses; and positions between them: for the choice of cells.
 
     Where one term makes the sum, the sums of groups stand in clusters, one for each group of that term: the positions
@@ -398,7 +413,7 @@ def _edges(atoms: FloatArray, masses: FloatArray, knots: FloatArray, depth: floa
     return _apart(np.interp(np.linspace(measure[0], measure[-1], _FIRST_CELLS), measure, knots))
 
 
-def _tails(law: _AtomicLaw) -> FloatArray:
+def _tails(law: AtomicLaw) -> FloatArray:
     """Mass above, excess, mass below and deficit at each atom: sums of positive numbers."""
     gaps = np.diff(law.atoms)
     above = np.cumsum(law.masses[::-1])[::-1]
@@ -408,7 +423,7 @@ def _tails(law: _AtomicLaw) -> FloatArray:
     return np.ascontiguousarray(np.stack([above, excess, below, deficit]))
 
 
-def _excesses_at_many(one: _AtomicLaw, other: _AtomicLaw, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _excesses_at_many(one: AtomicLaw, other: AtomicLaw, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Both rows as the kernel has them, by cells between the levels; and absolute errors of the second.
 
     C adds positive numbers from the right. D adds the masses times the distances of the sums from the right edge of
@@ -434,5 +449,5 @@ def _evaluation_error(bounds: SumBounds, levels: int) -> float:
     return 4.0 * (max(_size(bounds.first), 1) + 3.0 * _size(bounds.second) + levels + 16) * UNIT_ROUNDOFF
 
 
-def _size(laws: _LawsOfSum) -> int:
+def _size(laws: LawsOfSum) -> int:
     return max(laws.below.atoms.size, laws.above.atoms.size)

@@ -19,13 +19,7 @@ from fastpriv import (
     compose,
 )  # fmt: skip
 from fastpriv.pairs.allocations import IMPROVED_DELTAS, AllocationPair
-from fastpriv.pairs.log_normal_sums import (
-    SumBounds,
-    _AtomicLaw,
-    _LawsOfSum,
-    log_normal_sum,
-    log_normal_sum_near,
-)
+from fastpriv.pairs.log_normal_sums import AtomicLaw, LawsOfSum, SumBounds, log_normal_sum, log_normal_sum_near
 from oracles import structured_sampling as oracle
 
 DIRECTIONS = ("forward", "backward")
@@ -245,8 +239,8 @@ def test_no_delta_is_claimed_to_be_zero(epsilon):
 
 def test_what_lies_at_infinity_is_added_to_the_upper_bound_once():
     """Two terms that are 1, but for parts at infinity whose means are 0.25 and 0.125: E (S - x)^+ = 2 - x + those."""
-    below = _AtomicLaw(np.ones(1), np.ones(1))
-    first, second = (_LawsOfSum(below, _AtomicLaw(np.ones(1), np.ones(1), more), 0.0, 0.0) for more in (0.25, 0.125))
+    below = AtomicLaw(np.ones(1), np.ones(1))
+    first, second = (LawsOfSum(below, AtomicLaw(np.ones(1), np.ones(1), more), 0.0, 0.0) for more in (0.25, 0.125))
     level = np.array([0.5, 1.5])
     _, lower, upper = SumBounds(first, second, 2).excesses(level, deficit=False)
     np.testing.assert_allclose(lower, 2 - level, rtol=1e-13)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -91,3 +92,19 @@ def bins_delta(gram: list[list[mpmath.mpf]], epsilon: float, adds: bool, step: f
     values = sign * ((c if adds else 1.0) * (masses * special.ndtr(sign * (v - root))).sum(axis=0)
                      - (1.0 if adds else c) * special.ndtr(-sign * root))  # fmt: skip
     return float(values @ np.exp(-(z**2).sum(axis=0) / 2) * (step / np.sqrt(2 * np.pi)) ** (b - 1))
+
+
+def allocation_of_atoms(
+    p: list[Fraction], q: list[Fraction], steps: int, times: int, x: Fraction, adds: bool
+) -> Fraction:
+    """delta of a record that takes part in ``times`` of ``steps``, by all outcomes of all steps, at e^epsilon = x."""
+    total = Fraction(0)
+    chosen = list(itertools.combinations(range(steps), times))
+    for outcome in itertools.product(range(len(p)), repeat=steps):
+        other = math.prod((q[i] for i in outcome), start=Fraction(1))
+        own = Fraction(0)
+        for places in chosen:
+            laws = (p[i] if n in places else q[i] for n, i in enumerate(outcome))
+            own += math.prod(laws, start=Fraction(1)) / len(chosen)
+        total += max(Fraction(0), other - x * own if adds else own - x * other)
+    return total
