@@ -29,13 +29,15 @@ from ..base.numerics import FloatArray, LongDoubleArray, next_above, next_below
 from ..base.values import distinct_rows
 from ..channels import AnyChannel, Channel, RowPair
 from ..distributions import GaussianMixture
-from ..divergences.reductions.independent_factors import equal_measures, independent_factors
+from ..divergences.reductions.gaussian_spectra import equal_covariances, gaussian_spectrum
+from ..divergences.reductions.independent_factors import equal_measures, independent_factors, is_single_gaussian
 from ..mechanisms.categorical import RandomizedResponse
 from ..mechanisms.gaussian import GaussianMechanism
 from ..mechanisms.laplace import LaplaceMechanism
 from ..mechanisms.subsampled_gaussian import PoissonSampledGaussian
 from .curve_pairs import CurvePair, PairObject, WorstPairCurve, pair_of_curves
 from .discrete_pairs import DiscretePair, bounding_atoms
+from .gaussian_pairs import GaussianPair
 from .laplace_pairs import LaplacePair
 from .log_bounds import certified
 from .measured_losses import LossPair, PrivacyLossDistribution, is_dp_accounting_pld, losses_of_dp_accounting
@@ -317,12 +319,15 @@ def _of_curves(p: Any, q: Any, *, ordered: bool) -> ReadPair:
 
 
 def _reduced(p: GaussianMixture, q: GaussianMixture) -> ReadPair:
-    """Mixtures in several dimensions that are a composition of mixtures on lines."""
+    """Mixtures in several dimensions that are a composition of mixtures on lines, or two normal distributions."""
+    if is_single_gaussian(p) and is_single_gaussian(q) and gaussian_spectrum(p, q) and not equal_covariances(p, q):
+        return _ordered(BoundingPairs((GaussianPair(p, q, 1),)))
     factors = () if equal_measures(p, q) else independent_factors(p, q)
     if factors is None or any(factor.displacement for factor in factors):
         raise DomainError(
-            f"p and q must be mixtures whose means lie on a line, or that have independent coordinates, in more than "
-            f"one dimension; got dimension {p.dimension}. Pass what the pair is dominated by, or a certified curve."
+            f"p and q must be single Gaussians, or mixtures whose means lie on a line, or that have independent "
+            f"coordinates, in more than one dimension; got dimension {p.dimension}. Pass what the pair is "
+            "dominated by, or a certified curve."
         )
     gaps = [validate.sum_gap(one.weights) for one in (p, q)]
     dominating: list[DominatingPair] = []
