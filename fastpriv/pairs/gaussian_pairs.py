@@ -35,8 +35,9 @@ class GaussianPair(DominatingPair):
 
     def curve(self, epsilon: FloatArray) -> Estimate:
         """Hockey-stick divergence."""
-        bounds = self.log_delta(epsilon)
-        found = Estimate(*bounds.numbers, kind="certified", unit="log probability", method=bounds.method)
+        bounds = self.log_delta(np.ravel(epsilon))
+        numbers = (row.reshape(np.shape(epsilon)) for row in bounds.numbers)
+        found = Estimate(*numbers, kind="certified", unit="log probability", method=bounds.method)
         return found.to("probability")
 
     def log_delta(self, epsilon: FloatArray) -> LogBounds:

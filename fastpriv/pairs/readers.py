@@ -53,6 +53,7 @@ _LONGEST_TEXT = 80  # characters of a pair in the text of a composition
 _MAX_COMPARED_ROWS = 64  # rows of a channel whose pairs are compared in full
 _MAX_COMPARED_TERMS = 2**22  # pairs times kinks times releases that are compared: 0.1 s
 _MOST_CANDIDATES = 3  # single pairs of rows whose compositions bound from below
+_MOST_COORDINATES = 64  # independent ones of two normal distributions that are pairs by themselves
 _CANDIDATE_EPSILONS = np.array([0.0, 0.5, 1.0, 2.0, 4.0])  # at which they are chosen
 # bound: proved - relative error of 1 / (1 + (k - 1) e^-epsilon), or of an exponential, in extended precision
 _EXTENDED_ERROR = 16 * float(np.finfo(np.longdouble).eps)
@@ -320,8 +321,10 @@ def _of_curves(p: Any, q: Any, *, ordered: bool) -> ReadPair:
 
 def _reduced(p: GaussianMixture, q: GaussianMixture) -> ReadPair:
     """Mixtures in several dimensions that are a composition of mixtures on lines, or two normal distributions."""
-    if is_single_gaussian(p) and is_single_gaussian(q) and gaussian_spectrum(p, q) and not equal_covariances(p, q):
-        return _ordered(BoundingPairs((GaussianPair(p, q, 1),)))
+    few = "full" not in (p.form, q.form) and p.dimension <= _MOST_COORDINATES
+    if not few and is_single_gaussian(p) and is_single_gaussian(q) and not equal_covariances(p, q):
+        if gaussian_spectrum(p, q) is not None:
+            return _ordered(BoundingPairs((GaussianPair(p, q, 1),)))
     factors = () if equal_measures(p, q) else independent_factors(p, q)
     if factors is None or any(factor.displacement for factor in factors):
         raise DomainError(

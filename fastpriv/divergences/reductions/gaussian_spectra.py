@@ -36,6 +36,7 @@ from ...distributions import GaussianMixture
 
 __all__ = ["GaussianSpectrum", "equal_covariances", "gaussian_spectrum"]
 
+# bound: proved - half the spacing of extended precision at 1
 _EXTENDED_ROUNDOFF = float(np.finfo(np.longdouble).eps) / 2
 _MOST_EXTENDED = 256  # dimensions up to which products of matrices are taken in extended precision
 _FLOORS = (0.0, 0.1, 0.5, 1.0)  # quantiles of |y| that are tried for s
