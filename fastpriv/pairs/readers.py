@@ -322,9 +322,9 @@ def _of_curves(p: Any, q: Any, *, ordered: bool) -> ReadPair:
 def _reduced(p: GaussianMixture, q: GaussianMixture) -> ReadPair:
     """Mixtures in several dimensions that are a composition of mixtures on lines, or two normal distributions."""
     few = "full" not in (p.form, q.form) and p.dimension <= _MOST_COORDINATES
-    if not few and is_single_gaussian(p) and is_single_gaussian(q) and not equal_covariances(p, q):
-        if gaussian_spectrum(p, q) is not None:
-            return _ordered(BoundingPairs((GaussianPair(p, q, 1),)))
+    single = is_single_gaussian(p) and is_single_gaussian(q) and not few and not equal_covariances(p, q)
+    if single and gaussian_spectrum(p, q) is not None:
+        return _ordered(BoundingPairs((GaussianPair(p, q, 1),)))
     factors = () if equal_measures(p, q) else independent_factors(p, q)
     if factors is None or any(factor.displacement for factor in factors):
         raise DomainError(
