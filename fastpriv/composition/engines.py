@@ -7,6 +7,7 @@ with digits of its own: it is also what delta + a leave of 1. Everything here is
 Engines
 * Only normal pairs of equal sigmas: the closed curve of one pair with mu^2 = sum k (m - m')^2 / sigma^2 (Dong, Roth and
   Su 2022, corollary 3.3). mu / 2 is enclosed by two doubles in rational arithmetic.
+* Normal distributions of any covariances: sums along bent contours, whose terms are closed forms.
 * One release of one pair: its certified hockey-stick divergence.
 * Two releases of sampled Gaussians: an integral of the curve of one.
 * Sampled Gaussians at small rates: a sum along a turned contour, as far as delta is not far below epsilon.
@@ -46,6 +47,7 @@ from .. import special
 from ..base.errors import DomainError
 from ..base.exact_linear_algebra import square_root_enclosure
 from ..base.numerics import LARGEST_DOUBLE, UNIT_ROUNDOFF, BoolArray, FloatArray, next_above, next_below
+from ..divergences.reductions.gaussian_sums import gaussian_sum_bounds
 from ..pairs.log_bounds import LogBounds
 from ..pairs.protocol import BoundingPairs, DominatingPair
 from .atom_sums import atom_bounds
@@ -315,6 +317,16 @@ def _by_engine(pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Q
     square = squared_gaussian_distance(pairs)
     if square is not None:
         return gaussian_bounds(square, epsilon, quantity)
+    spectra = [(pair.spectrum, float(pair.count)) for pair in pairs]
+    known = [(spectrum, count) for spectrum, count in spectra if spectrum is not None]
+    if len(known) < len(spectra) or (len(pairs) == 1 and pairs[0].count == 1 and pairs[0].mixtures is not None):
+        return _by_other_engines(pairs, epsilon, quantity)
+    found = LogBounds(*gaussian_sum_bounds(known, epsilon, quantity), {}, "sum along a bent contour")
+    wide = _wider(found, _WIDEST)
+    return _tightened(found, wide, _by_other_engines(pairs, epsilon[wide], quantity)) if wide.any() else found
+
+
+def _by_other_engines(pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Quantity) -> LogBounds:
     if quantity == "lower":
         return _by_sums(pairs, epsilon, quantity)
     if len(pairs) == 1 and pairs[0].count == 1 and not pairs[0].is_discrete:

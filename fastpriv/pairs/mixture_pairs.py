@@ -18,6 +18,7 @@ from ..base.numerics import FloatArray, log_sum_exp, next_above, next_below
 from ..distributions import GaussianMixture
 from ..divergences import hockey_stick_divergence, renyi_divergence
 from ..divergences.hockey_stick import log_hockey_stick_divergence
+from ..divergences.reductions.gaussian_spectra import GaussianSpectrum, gaussian_spectrum
 from .log_bounds import LogBounds
 from .protocol import LARGEST_DISTANCE, ROUNDING, Bounds, DominatingPair, GaussianFit, SampledPair
 
@@ -63,6 +64,11 @@ class MixturePair(DominatingPair):
             return None
         difference = Fraction(float(self.p.means[0])) - Fraction(float(self.q.means[0]))
         return (difference / Fraction(float(self.p.sigmas[0]))) ** 2
+
+    @property
+    def spectrum(self) -> GaussianSpectrum | None:
+        """The coordinate of two normal distributions."""
+        return gaussian_spectrum(self.p, self.q) if len(self.p) == len(self.q) == 1 else None
 
     @property
     def is_trivial(self) -> bool:

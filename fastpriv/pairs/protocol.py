@@ -24,6 +24,7 @@ from ..base.estimate import Estimate
 from ..base.numerics import FloatArray
 from ..base.values import ValueObject
 from ..distributions import GaussianMixture
+from ..divergences.reductions.gaussian_spectra import GaussianSpectrum
 from .discretised_losses import PrivacyLoss, discretised
 from .log_bounds import LogBounds, certified
 
@@ -120,6 +121,11 @@ class DominatingPair(ValueObject):
     @property
     def squared_gaussian_distance(self) -> Fraction | None:
         """The exact square of the distance of P and Q in their common sigma, where both are normal distributions."""
+        return None
+
+    @property
+    def spectrum(self) -> GaussianSpectrum | None:
+        """The independent coordinates of two normal distributions."""
         return None
 
     @property

@@ -29,13 +29,15 @@ from ..base.numerics import FloatArray, LongDoubleArray, next_above, next_below
 from ..base.values import distinct_rows
 from ..channels import AnyChannel, Channel, RowPair
 from ..distributions import GaussianMixture
-from ..divergences.reductions.independent_factors import equal_measures, independent_factors
+from ..divergences.reductions.gaussian_spectra import equal_covariances, gaussian_spectrum
+from ..divergences.reductions.independent_factors import equal_measures, independent_factors, is_single_gaussian
 from ..mechanisms.categorical import RandomizedResponse
 from ..mechanisms.gaussian import GaussianMechanism
 from ..mechanisms.laplace import LaplaceMechanism
 from ..mechanisms.subsampled_gaussian import PoissonSampledGaussian
 from .curve_pairs import CurvePair, PairObject, WorstPairCurve, pair_of_curves
 from .discrete_pairs import DiscretePair, bounding_atoms
+from .gaussian_pairs import GaussianPair
 from .laplace_pairs import LaplacePair
 from .log_bounds import certified
 from .measured_losses import LossPair, PrivacyLossDistribution, is_dp_accounting_pld, losses_of_dp_accounting
@@ -51,6 +53,7 @@ _LONGEST_TEXT = 80  # characters of a pair in the text of a composition
 _MAX_COMPARED_ROWS = 64  # rows of a channel whose pairs are compared in full
 _MAX_COMPARED_TERMS = 2**22  # pairs times kinks times releases that are compared: 0.1 s
 _MOST_CANDIDATES = 3  # single pairs of rows whose compositions bound from below
+_MOST_COORDINATES = 64  # independent ones of two normal distributions that are pairs by themselves
 _CANDIDATE_EPSILONS = np.array([0.0, 0.5, 1.0, 2.0, 4.0])  # at which they are chosen
 # bound: proved - relative error of 1 / (1 + (k - 1) e^-epsilon), or of an exponential, in extended precision
 _EXTENDED_ERROR = 16 * float(np.finfo(np.longdouble).eps)
@@ -317,12 +320,17 @@ def _of_curves(p: Any, q: Any, *, ordered: bool) -> ReadPair:
 
 
 def _reduced(p: GaussianMixture, q: GaussianMixture) -> ReadPair:
-    """Mixtures in several dimensions that are a composition of mixtures on lines."""
+    """Mixtures in several dimensions that are a composition of mixtures on lines, or two normal distributions."""
+    few = "full" not in (p.form, q.form) and p.dimension <= _MOST_COORDINATES
+    single = is_single_gaussian(p) and is_single_gaussian(q) and not few and not equal_covariances(p, q)
+    if single and gaussian_spectrum(p, q) is not None:
+        return _ordered(BoundingPairs((GaussianPair(p, q, 1),)))
     factors = () if equal_measures(p, q) else independent_factors(p, q)
     if factors is None or any(factor.displacement for factor in factors):
         raise DomainError(
-            f"p and q must be mixtures whose means lie on a line, or that have independent coordinates, in more than "
-            f"one dimension; got dimension {p.dimension}. Pass what the pair is dominated by, or a certified curve."
+            f"p and q must be single Gaussians, or mixtures whose means lie on a line, or that have independent "
+            f"coordinates, in more than one dimension; got dimension {p.dimension}. Pass what the pair is "
+            "dominated by, or a certified curve."
         )
     gaps = [validate.sum_gap(one.weights) for one in (p, q)]
     dominating: list[DominatingPair] = []

@@ -220,7 +220,7 @@ def test_mixtures_in_several_dimensions():
     line = compose((GaussianMixture([0.5, 0.5], [0.0, 5.0], 5.0), GaussianMixture.single(0.0, 5.0)), 4)
     assert compose((p, q), 4).delta(1.0).value == pytest.approx(line.delta(1.0).value, rel=1e-10)
     corner = GaussianMixture([0.25, 0.25, 0.5], [[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], 1.0)
-    with pytest.raises(DomainError, match="p and q must be mixtures whose means lie on a line"):
+    with pytest.raises(DomainError, match="p and q must be single Gaussians, or mixtures whose means lie on a line"):
         compose((corner, GaussianMixture([1.0], [[0.0, 0.0]], 1.0)))
 
 

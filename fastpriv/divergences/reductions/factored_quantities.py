@@ -73,6 +73,8 @@ from ..one_dimension.closed_forms import LOG_2_PI_E
 from ..one_dimension.quadrature import NO_DEADLINE, STOPPED, Deadline
 from . import gaussian_pairs
 from .collinear_means import OneDimensionalFactor
+from .gaussian_spectra import gaussian_spectrum
+from .gaussian_sums import gaussian_sum_bounds
 from .independent_factors import equal_measures, independent_factors, is_single_gaussian
 
 __all__ = ["entropy", "hockey_stick_divergence", "jensen_shannon", "mutual_information", "renyi_divergence"]
@@ -159,10 +161,10 @@ def hockey_stick_divergence(
     p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, *, logs: bool = False, deadline: Deadline = NO_DEADLINE,
     n_jobs: int | None = None,
 ) -> Estimate | None:  # fmt: skip
-    """H_{e^epsilon}(P||Q) or its logarithm, where one factor alone distinguishes P from Q."""
+    """H_{e^epsilon}(P||Q) or its logarithm, of two Gaussians, or where one factor alone distinguishes P from Q."""
     factor = _only_factor(p, q)
     if factor is None:
-        return None
+        return _gaussian_hockey_stick(p, q, np.asarray(epsilon, dtype=np.float64), logs)
     if not isinstance(factor, OneDimensionalFactor):
         return _zero_divergence("log probability" if logs else "probability", np.shape(epsilon))
     grid = np.asarray(epsilon, dtype=np.float64)
@@ -178,6 +180,19 @@ def hockey_stick_divergence(
         above, value=np.clip(np.asarray(below.value), lower, upper), lower=lower, upper=upper, kind="certified",
         method=method,
     )  # fmt: skip
+
+
+def _gaussian_hockey_stick(p: GaussianMixture, q: GaussianMixture, grid: FloatArray, logs: bool) -> Estimate | None:
+    """The curve of two normal distributions whose covariances differ."""
+    spectrum = gaussian_spectrum(p, q) if is_single_gaussian(p) and is_single_gaussian(q) else None
+    if spectrum is None:
+        return None
+    rows = gaussian_sum_bounds([(spectrum, 1.0)], np.ravel(grid))
+    found = Estimate(
+        *(row.reshape(grid.shape) for row in rows), kind="certified", unit="log probability",
+        method=f"sum along a bent contour, {int(spectrum.counts.sum())} independent coordinates",
+    )  # fmt: skip
+    return found if logs else found.to("probability")
 
 
 @_none_if_uninformative

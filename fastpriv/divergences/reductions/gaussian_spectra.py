@@ -1,0 +1,211 @@
+"""Two Gaussians in d dimensions as independent coordinates, with what is uncertain of them.
+
+Notation: P = N(m, S), Q = N(n, T), gap = S - T. A congruence G with G T G' = I + E and G gap G' = diag(y) + F turns the
+loss log dP/dQ into a sum over coordinates; its moments are
+
+    log E_P e^(z L) = z c - log det(I + E - z (diag(y) + F)) / 2 + log det(I + E) / 2
+                      + z (1 + z) / 2 w' (I + E - z (diag(y) + F))^-1 w,
+    c = (log det T - log det S) / 2,  w = G (m - n).
+
+Enclosure. |v' E v| <= e |v|^2 with e = |E| (Frobenius); |v' F v| <= sum b_i v_i^2 with b_i = f (|y_i| + s) and f the
+norm of F with rows and columns divided by the roots of |y_i| + s, for any s > 0. By the theorem of Courant and Fischer
+the ascending eigenvalues of T^-1 gap lie within (b_i + e |y_i|) / (1 - e) of the ascending y_i. With h_i = 1 - z y_i,
+r = max (e + |z| b_i) / |h_i| < 1, the quadratic form at (E, F) differs from sum w_i^2 / h_i by at most r / (1 - r)
+sum w_i^2 / |h_i|: factor |h_i|^(1/2) out on both sides.
+
+G is refined in extended precision (Ogita and Aishima 2018) and taken as it comes; E and F are formed in extended
+precision, and their rounding is bounded entry by entry. Of independent coordinates y and w are computed directly; the
+square of a standard deviation that is no double may stand for a variance that was rounded when its root was taken.
+"""
+
+# bounds: tested by enclosures/test_gaussian_pairs - rounding of eigenvalues and determinants; n terms of a product
+#    within 1.01 n u
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ...base.exact_linear_algebra import unit_diagonal_scaling
+from ...base.numerics import UNIT_ROUNDOFF, FloatArray, LongDoubleArray
+from ...distributions import GaussianMixture
+
+__all__ = ["GaussianSpectrum", "equal_covariances", "gaussian_spectrum"]
+
+# bound: proved - half the spacing of extended precision at 1
+_EXTENDED_ROUNDOFF = float(np.finfo(np.longdouble).eps) / 2
+_MOST_EXTENDED = 256  # dimensions up to which products of matrices are taken in extended precision
+_FLOORS = (0.0, 0.1, 0.5, 1.0)  # quantiles of |y| that are tried for s
+
+
+@dataclass(frozen=True)
+class GaussianSpectrum:
+    """Coordinates (y, w), each ``counts`` times, with the notation and the bounds of the head.
+
+    ``b`` are the b_i, ``w_error`` bounds of the errors of w, ``e`` the norm of E, ``c`` with its error ``c_error``.
+    """
+
+    y: FloatArray
+    w: FloatArray
+    counts: FloatArray
+    b: FloatArray
+    w_error: FloatArray
+    e: float
+    c: float
+    c_error: float
+
+
+@lru_cache(maxsize=32)
+def gaussian_spectrum(p: GaussianMixture, q: GaussianMixture) -> GaussianSpectrum | None:
+    """The coordinates of two normal distributions; None where nothing can be proved in doubles."""
+    if p.form != "full" and q.form != "full":
+        return _of_independent_coordinates(p, q)
+    powers, _ = unit_diagonal_scaling(_variances(q)[0].astype(np.float64))
+    shift = powers.astype(np.int32)
+    with np.errstate(all="ignore"):
+        (s, s_error), (t, t_error) = (
+            [np.ldexp(np.ldexp(k, shift[:, None]), shift[None, :]) for k in _variances(one)] for one in (p, q)
+        )
+        z = np.ldexp(p.means[0].astype(np.longdouble) - q.means[0], shift)
+        z_error = _EXTENDED_ROUNDOFF * np.abs(z).astype(np.float64)
+        try:
+            return _enclosed(s, s_error.astype(np.float64), t, t_error.astype(np.float64), z, z_error)
+        except np.linalg.LinAlgError:
+            return None
+
+
+def equal_covariances(p: GaussianMixture, q: GaussianMixture) -> bool:
+    """Whether two normal distributions have one covariance, so that they differ along one line alone."""
+    if "full" in (p.form, q.form):
+        return p.form == q.form and np.array_equal(p.covariances[:1], q.covariances[:1])  # type: ignore[index]
+    return np.array_equal(_sigmas(p), _sigmas(q))
+
+
+def _variances(gaussian: GaussianMixture) -> tuple[LongDoubleArray, LongDoubleArray]:
+    """The covariance in extended precision, and bounds of its errors."""
+    if gaussian.covariances is not None:
+        k = np.asarray(gaussian.covariances[0]).astype(np.longdouble)
+        return k, np.zeros_like(k)
+    sigmas = _sigmas(gaussian)
+    squares = sigmas.astype(np.longdouble) ** 2
+    return np.diag(squares), np.diag(squares * (_root_errors(sigmas) + 2 * _EXTENDED_ROUNDOFF))
+
+
+def _sigmas(gaussian: GaussianMixture) -> FloatArray:
+    return np.broadcast_to(gaussian.sigmas.reshape(len(gaussian), -1)[0], (gaussian.dimension,))
+
+
+def _root_errors(sigmas: FloatArray) -> FloatArray:
+    """Relative errors of variances: 0 where the square of the standard deviation is a double."""
+    whole = np.ldexp(np.frexp(sigmas)[0], 26)
+    return np.where(whole == np.floor(whole), 0.0, 2.5 * UNIT_ROUNDOFF)
+
+
+def _of_independent_coordinates(p: GaussianMixture, q: GaussianMixture) -> GaussianSpectrum | None:
+    s, t = _sigmas(p), _sigmas(q)
+    with np.errstate(over="ignore", invalid="ignore"):
+        y, w = (s - t) / t * ((s + t) / t), (p.means[0] - q.means[0]) / t
+    errors = np.where(s == t, 0.0, _root_errors(s) + _root_errors(t))
+    root = _root_errors(t)
+    rows = np.stack([y, w, errors, root], axis=1)[(y != 0.0) | (w != 0.0)]
+    if not np.isfinite(rows).all() or not (np.abs(rows[:, :2]) < 1e150).all() or not rows.size:
+        return None
+    rows, counts = np.unique(rows, axis=0, return_counts=True)
+    y, w, errors, root = (np.ascontiguousarray(column) for column in rows.T)
+    logs = np.where(np.abs(s - t) < 0.5 * t, np.log1p((s - t) / t), np.log(s) - np.log(t))
+    sizes = np.where(np.abs(s - t) < 0.5 * t, np.abs(logs), np.abs(np.log(s)) + np.abs(np.log(t)))
+    c_error = 8 * UNIT_ROUNDOFF * math.fsum(sizes.tolist()) + 0.51 * float(counts @ errors)
+    b = 8 * UNIT_ROUNDOFF * np.abs(y) + 1.1 * errors * (1 + y)
+    w_error = (4 * UNIT_ROUNDOFF + root) * np.abs(w)
+    return GaussianSpectrum(y, w, counts.astype(np.float64), b, w_error, 0.0, -math.fsum(logs.tolist()), c_error)
+
+
+def _enclosed(
+    s: LongDoubleArray, s_error: FloatArray, t: LongDoubleArray, t_error: FloatArray, z: LongDoubleArray,
+    z_error: FloatArray,
+) -> GaussianSpectrum | None:  # fmt: skip
+    d = len(z)
+    extended = d <= _MOST_EXTENDED
+    kind, unit = (np.longdouble, _EXTENDED_ROUNDOFF) if extended else (np.float64, UNIT_ROUNDOFF)
+    gap = s - t
+    gap_error = s_error + t_error + _EXTENDED_ROUNDOFF * np.abs(gap).astype(np.float64)
+    if not extended:  # the numbers are rounded once more
+        parts = [(np.asarray(k, np.float64), e + unit * np.abs(k).astype(np.float64)) for k, e in (
+            (s, s_error), (t, t_error), (gap, gap_error))]  # fmt: skip
+        (s, s_error), (t, t_error), (gap, gap_error) = parts  # type: ignore[assignment]
+    g = _congruence(t, gap, kind)
+    size = np.abs(g).astype(np.float64)
+    gamma = 1.01 * (2 * d + 8) * unit
+
+    def form(k: Any, error: FloatArray) -> tuple[Any, FloatArray]:
+        rounding = size @ (gamma * np.abs(k).astype(np.float64) + error) @ size.T
+        return g @ k @ g.T, 1.01 * rounding + 1e-290
+
+    ((e, e_rounding), (x, x_rounding), (m, m_rounding)) = form(t, t_error), form(gap, gap_error), form(s, s_error)
+    e = e - np.eye(d)
+    y = np.diagonal(x).astype(np.float64)
+    order = np.argsort(y, kind="stable")
+    rest = np.abs(x).astype(np.float64) + x_rounding
+    np.fill_diagonal(rest, np.diagonal(x_rounding) + UNIT_ROUNDOFF * np.abs(y))
+    norm = 1.01 * float(np.linalg.norm(np.abs(e).astype(np.float64) + e_rounding))
+    diagonal = np.where(np.abs(y) < 0.5, 1 + np.diagonal(e) + np.diagonal(x), np.diagonal(m))
+    if not (norm < 0.25 and (diagonal > 0).all() and (y > -1.0).all() and np.isfinite(rest).all()):
+        return None
+    best: FloatArray | None = None
+    least = math.inf
+    for floor in np.quantile(np.abs(y), _FLOORS):
+        scale = np.abs(y) + max(float(floor), 1e-280)
+        b = 1.01 * float(np.linalg.norm(rest / np.sqrt(np.outer(scale, scale)))) * scale
+        shares = np.minimum(1.0, b / (np.abs(y) + 1e-280)).sum()
+        if best is None or shares < least:
+            least = shares
+            best = b
+    # log det S of the congruence: log det(I + N) is within |N|^2 / (2 - 2 |N|) of the trace of N
+    roots = np.sqrt(diagonal.astype(np.float64))
+    off = np.abs(m).astype(np.float64)
+    np.fill_diagonal(off, 0.0)
+    own = np.diagonal(m_rounding) + np.diagonal(e_rounding) + np.diagonal(x_rounding)
+    n = 1.01 * float(np.linalg.norm((off + m_rounding) / np.outer(roots, roots)))
+    if not n < 0.25:
+        return None
+    logs = np.log1p(diagonal - 1) if extended else np.log(diagonal)
+    terms = np.diagonal(e) - logs
+    c = float(terms.sum() / 2)
+    c_error = float((own / diagonal).sum()) + n * n + norm * norm + float(np.diagonal(e_rounding).sum())
+    c_error += (d + 8) * unit * float((np.abs(logs) + np.abs(terms)).sum()) + UNIT_ROUNDOFF * abs(c)
+    w = g @ z.astype(kind)
+    w_error = size @ (1.01 * (d + 8) * unit * np.abs(z).astype(np.float64) + z_error)
+    means = np.asarray(w, np.float64)
+    w_error = 1.01 * w_error + 2 * UNIT_ROUNDOFF * np.abs(means) + 1e-290
+    assert best is not None
+    vanishing = np.abs(y) <= best  # what may be 0 is 0
+    y, best = np.where(vanishing, 0.0, y), np.where(vanishing, best + np.abs(y), best)
+    return GaussianSpectrum(y[order], means[order], np.ones(d), best[order], w_error[order], norm, c, c_error)
+
+
+def _congruence(t: Any, gap: Any, kind: Any) -> Any:
+    """G with G T G' nearly I and G gap G' nearly diagonal."""
+    start = np.linalg.inv(np.linalg.cholesky(t.astype(np.float64)))
+    g = start.astype(kind)
+    identity = np.eye(len(t), dtype=kind)
+    for _ in range(3):  # orthonormal to the last digit, then diagonal as far as doubles see it
+        for _ in range(2):
+            g = g + (identity - g @ t @ g.T) @ g / 2
+        x = (g @ gap @ g.T).astype(np.float64)
+        g = np.linalg.eigh((x + x.T) / 2)[1].T.astype(kind) @ g
+        if kind is np.float64:
+            return g
+    for _ in range(2):
+        r, x = identity - g @ t @ g.T, g @ gap @ g.T
+        y = np.diagonal(x)
+        apart = y[:, None] - y
+        clear = np.abs(apart) > 1e-7 * (np.abs(y)[:, None] + np.abs(y))
+        step = np.where(clear, (x + y[:, None] * r) / np.where(clear, apart, 1), r / 2)
+        if not np.abs(step).max() < 0.1:
+            break
+        g = g + step @ g
+    return g
