@@ -26,6 +26,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -46,7 +47,7 @@ from ..notions.local import ldp_epsilon
 from .allocations import IMPROVED_DELTAS, AllocationPair
 from .curve_pairs import PairObject, PrivacyCurves
 from .discrete_pairs import DiscretePair, bounding_atoms
-from .discretised_losses import PrivacyLoss, discretised
+from .discretised_losses import PrivacyLoss, discretised, on_another_grid
 from .log_bounds import LogBounds, certified
 from .mixture_pairs import MixturePair
 from .protocol import BoundingPairs, Bounds, DominatingPair
@@ -64,6 +65,8 @@ _CONVOLUTION_ERROR = 4 * float(np.finfo(np.longdouble).eps)
 # bound: none - relative width of a composition that its grid may add where clones are counted in groups
 _GROUPED_WIDTH = 1e-4
 _GROUPED = 10**5  # reports from which on grids ask for groups
+# bound: none - points of grids of sums over two numbers, a millisecond each, and levels by which their length is found
+_COARSE_POINTS, _SEARCHED = 512, 33
 # bound: none - width of a local epsilon that is searched for
 _RTOL = 1e-10
 _MAX_STEPS = 10**9  # batches of an epoch
@@ -119,11 +122,15 @@ class ShuffledPair(DominatingPair):
         return self.local_epsilon, self.local_epsilon
 
     def privacy_loss(self, interval: float, tail: float, dominating: bool) -> PrivacyLoss:
-        """Of clones by the outcomes themselves; else by curves."""
+        """Of clones by the outcomes themselves; else by curves on a coarser grid that refines to this one."""
         if self.form == "clones" or self.values == 2:
             curve = ShuffleSum(self.form, self.reports, self.local_epsilon, self.values)
             return clone_loss(curve, interval, tail, dominating)
-        return discretised(self.curve, self.curve, interval, tail, dominating)
+        points = np.geomspace(1.0, max(self.local_epsilon / interval, 2.0), _SEARCHED)
+        within = np.asarray(self.curve(points * interval).upper) > tail
+        times = 2 ** max(0, math.ceil(math.log2(float(points[within].max(initial=1.0)) / _COARSE_POINTS)))
+        coarse = _coarse_loss(self.repeated(1), interval * times, tail, dominating)
+        return on_another_grid(coarse, interval, dominating)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -210,7 +217,7 @@ class Shuffled(PairObject):
     >>> from fastpriv import RandomizedResponse, compose
     >>> from fastpriv.pairs import Shuffled
     >>> print(f"{compose(Shuffled(2.0, 10_000)).delta(0.125):.4e}")
-    1.6027e-05 [1.6027e-05, 1.6028e-05]
+    1.6028e-05 [1.6027e-05, 1.6028e-05]
     >>> print(f"{compose(Shuffled(RandomizedResponse(4, 2.0), 1000, adaptive=False)).delta(0.125).upper:.3e}")
     3.397e-03
     """
@@ -500,6 +507,12 @@ def shuffled_least_reports(epsilon: ArrayLike, delta: ArrayLike, local_epsilon: 
             low, high = (low, middle) if meets(middle) else (middle, high)
         ends.append(high)
     return Estimate(ends[0], ends[1], ends[0], kind="certified", unit="1", method="bisection between proofs")
+
+
+@lru_cache(maxsize=32)
+def _coarse_loss(pair: ShuffledPair, interval: float, tail: float, dominating: bool) -> PrivacyLoss:
+    """By curves; searches for an interval ask for the same one again and again."""
+    return discretised(pair.curve, pair.curve, interval, tail, dominating)
 
 
 def _target(epsilon: Any, delta: Any) -> tuple[float, float]:

@@ -37,6 +37,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -52,6 +53,7 @@ __all__ = ["Form", "ShuffleSum", "binomial_log_probabilities", "clone_loss"]
 
 Form = Literal["clones", "blanket", "third_value"]
 
+# bound: proved - unit roundoff of long doubles, twice as large as need be
 _U = float(np.finfo(np.longdouble).eps)
 # bound: proved - relative error of q, r, c, a and of their logarithms: at most 16 operations of 2 units each
 _RELATIVE_ERROR = 64 * _U
@@ -63,7 +65,7 @@ _BATCH_NATS = 250.0  # log delta of the levels that one walk serves: their terms
 _MOST_STEPS = 1.5e8  # of the kernel, half a second, for a few levels
 _MOST_STEPS_OF_GRIDS = 2e7  # and for more levels, which grids ask for again and again
 _MOST_STEPS_OF_LOSSES = 1e8  # and for a loss on a grid
-_FEW_LEVELS = 8
+_FEW_LEVELS = 8  # up to which the larger number of steps is allowed
 _MOST_POINTS = 2**21  # of a grid of losses of one sign
 # bound: proved - more than the masses of cells that underflow
 _LOST_MASS = 1e-300
@@ -90,8 +92,8 @@ class ShuffleSum:
 
     def _inside(self, epsilon: FloatArray) -> FloatArray:
         """Rows of value, lower and upper bound at falling levels below the local epsilon."""
-        levels = _Levels(self, epsilon)
         if self.form == "clones" or self.k == 2:
+            levels = _Levels(self, epsilon)
             found = np.empty((3, epsilon.size))
             one = np.asarray(self.n * levels.c <= 1, dtype=bool)  # only Y = 0 counts
             found[:, one] = levels.closed_form(one)
@@ -104,7 +106,7 @@ class ShuffleSum:
                 start = end
             return found
         far = int(np.searchsorted(-epsilon, -_LAST_LEVEL))
-        columns = [_sum_over_counts(levels, i) for i in range(far, epsilon.size)]
+        columns = [_counts_at(self, level) for level in epsilon[far:].tolist()]
         found = np.array(columns).reshape(-1, 3).T
         if far:  # clones are fewer than the blanket of two values has: an upper bound
             above = ShuffleSum("clones", self.n, self.local_epsilon)._inside(epsilon[:far])
@@ -176,6 +178,7 @@ def binomial_log_probabilities(x: Any, n: Any, p: Any, rest: Any) -> tuple[Any, 
     return np.where(end, ends, value), (2 + sizes) * 4 * _RELATIVE_ERROR + 1e-17
 
 
+# log(2 pi) with pi as a double, beside log(2 pi) itself
 _TWO_PI_CORRECTION = np.log(2 * np.longdouble(np.pi)) - np.longdouble("1.8378770664093454835606594728112353")
 # log n! - (n + 1/2) log n + n - log(2 pi) / 2 for n = 1 .. 15, from the factorials
 _FIRST = np.arange(1, 16, dtype=np.longdouble)
@@ -258,6 +261,11 @@ def _sum_over_clones(levels: _Levels, part: slice, budget: float) -> FloatArray:
     relative = (4 * walked + rows.size + stride + 64) * UNIT_ROUNDOFF + float(errors.max() + start_errors.max())
     return _assembled(levels, part, reference, found[0], found[-1], relative, _RELATIVE_ERROR * c,
                       levels.left_out(levels.log_moment[part], part, 1.0))  # fmt: skip
+
+
+@lru_cache(maxsize=2**15)  # grids with other tails ask for the same levels
+def _counts_at(curve: ShuffleSum, epsilon: float) -> tuple[float, ...]:
+    return tuple(_sum_over_counts(_Levels(curve, np.array([epsilon])), 0).tolist())
 
 
 def _sum_over_counts(levels: _Levels, i: int) -> FloatArray:

@@ -174,6 +174,15 @@ def test_two_rounds_of_randomised_response():
     assert found.lower > 0.8 * found.upper
 
 
+def test_two_rounds_of_three_values():
+    rows = oracle.response(3, 1.0)
+    laws = [oracle.histogram(rows, (x, 2, 2)) for x in (0, 1)]
+    truth = oracle.positive_part(*oracle.twice(*laws), 0.5)
+    found = compose(Shuffled(RandomizedResponse(3, 1.0), 3, adaptive=False), 2).delta(0.5)
+    assert found.lower <= truth <= found.upper
+    assert found.lower > 0.9 * found.upper
+
+
 def test_hundred_rounds():
     found = compose(Shuffled(1.0, 1000), 100).delta([0.5, 1.0, 2.0])
     assert (found.upper <= 1.001 * found.lower).all(), found
