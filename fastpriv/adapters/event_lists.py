@@ -1,14 +1,17 @@
 """Lists of releases of other accountants, as compositions: events of dp_accounting, histories of Opacus.
 
 Notation: a noise multiplier is the scale of the noise over the largest norm of what one record adds to a sum; where a
-record is replaced, the sum moves by up to twice that norm. Several Gaussians sigma_i on one Poisson
-sample are one Gaussian of sensitivity sqrt(sum 1 / sigma_i^2) and noise 1; its bounds as doubles bracket the curve,
-which rises with the sensitivity.
+record is replaced, the sum moves by up to twice that norm. This is the convention of dp_accounting's PLDAccountant; its
+RdpAccountant takes the multiplier over the distance of neighbouring sums instead, which means twice the noise. Several
+Gaussians sigma_i on one Poisson sample are one Gaussian of sensitivity sqrt(sum 1 / sigma_i^2) and noise 1; its bounds
+as doubles bracket the curve, which rises with the sensitivity.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib
+import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, Literal
@@ -18,20 +21,34 @@ import numpy as np
 from ..base import validate
 from ..base.errors import DomainError
 from ..base.exact_linear_algebra import square_root_enclosure
+from ..base.numerics import next_above
 from ..composition.compositions import Composition, compose
+from ..composition.random_allocation import RandomAllocation
 from ..distributions import GaussianMixture
 from ..mechanisms.gaussian import GaussianMechanism
 from ..mechanisms.geometric import GeometricMechanism
 from ..mechanisms.laplace import LaplaceMechanism
 from ..mechanisms.subsampled_gaussian import PoissonSampledGaussian
 from ..pairs.discrete_pairs import DiscretePair
+from ..pairs.events import (
+    ApproximateDP,
+    BoundedRange,
+    DiscreteGaussianMechanism,
+    PermuteAndFlip,
+    TreeAggregation,
+    ZeroConcentratedDP,
+)
 from ..pairs.protocol import BoundingPairs
+from ..pairs.selected import NegativeBinomial, Poisson, Selected
 
 __all__ = ["composition_from_dp_events", "composition_from_opacus"]
 
 Relation = Literal["add_or_remove", "replace_one"]
 
 _MAX_DEPTH = 100  # events within events
+# bound: none - gamma of numbers of runs, and the width of its bracket, whose lower end counts
+_LEAST_GAMMA, _GAMMA_WIDTH = 1e-300, 1e-13
+_MOST_ON_A_SAMPLE = 1000  # releases of one event on one sample
 # bound: proved - relative error of a fraction that is rounded to a double
 _ROUNDING = 2.0**-52
 
@@ -42,13 +59,16 @@ def composition_from_dp_events(event: Any, *, relation: Relation = "add_or_remov
     Parameters
     ----------
     event : DpEvent of dp_accounting, or dict
-        NoOp, NonPrivate, Gaussian, Laplace, DiscreteLaplace, RandomizedResponse and MixtureOfGaussians events,
-        Gaussians on Poisson samples, and compositions of all these. A dictionary has the name of the class as
-        ``class_name``, such as ``"GaussianDpEvent"``, and the attributes of the event, as its JSON form does;
-        dp_accounting need not be installed.
+        Every class but UnsupportedDpEvent, nested and composed in any way, where the fields have a meaning for the
+        relation. A dictionary has the name of the class as ``class_name``, such as ``"GaussianDpEvent"``, and the
+        attributes of the event, as its JSON form does; dp_accounting need not be installed. A RandomAllocationDpEvent,
+        which dp_accounting lacks, has ``noise_multiplier`` and ``num_steps``.
     relation : {"add_or_remove", "replace_one"}, default "add_or_remove"
-        Which data sets are neighbours: by adding or removing a record, which Poisson samples ask for, or by replacing
-        one, which randomised response asks for, and which doubles the sensitivity of Gaussian and Laplace noise.
+        Which data sets are neighbours: by adding or removing a record, or by replacing one, which randomised response
+        asks for, and which doubles the sensitivity of Gaussian, Laplace and discrete Laplace noise and of trees: their
+        multipliers are over ONE contribution. The sensitivity of a DiscreteGaussianDpEvent is the distance of
+        neighbours itself, and EpsilonDelta, ZC, ExponentialMechanism and PermuteAndFlip events hold for whatever
+        relation their guarantee has.
 
     Returns
     -------
@@ -62,9 +82,13 @@ def composition_from_dp_events(event: Any, *, relation: Relation = "add_or_remov
 
     Notes
     -----
+    Mechanisms may be chosen adaptively, as dp_accounting says of compositions: exponential mechanisms count as such.
+    ZCDpEvents give upper bounds alone, and RepeatAndSelectDpEvents bounds for any score. A discrete Gaussian of several
+    or unknown dimensions counts by its zCDP. ``source_dataset_size`` is that of the larger data set.
+
     **Accuracy** that of ``compose``; ``tests/surfaces/test_event_lists.py``.
 
-    Source: the documentation of dp_accounting, dp_event.
+    Source: the documentation of dp_accounting, dp_event (version 0.6.0, and commit b5b0286).
 
     Examples
     --------
@@ -119,17 +143,19 @@ def composition_from_opacus(history: Any) -> Composition:
     return compose(pairs, [number for _, _, number in rows])
 
 
-def _fields(event: Any) -> tuple[str, Callable[[str], Any]]:
-    """The name of the class of an event, and its attributes."""
+def _fields(event: Any) -> tuple[str, Callable[..., Any]]:
+    """The name of the class of an event, and its attributes, with a default where one may be left out."""
     if isinstance(event, Mapping) and "class_name" in event:
         name, read = event["class_name"], event.__getitem__
     else:
-        name, read = type(event).__name__, functools.partial(getattr, event)
+        name, read = getattr(event, "class_name", type(event).__name__), functools.partial(getattr, event)
 
-    def field(key: str) -> Any:
+    def field(key: str, *default: Any) -> Any:
         try:
             return read(key)
         except (AttributeError, KeyError):
+            if default:
+                return default[0]
             raise DomainError(f"event must have {key} in a {name}; got {validate.shown(event)}. Add it.") from None
 
     return str(name), field
@@ -164,11 +190,104 @@ def _composition(event: Any, relation: str, depth: int) -> Composition:
         _require(relation == "add_or_remove", name, "add_or_remove", "its pair has the records on one side only")
         return _mixture_of_gaussians(*(field(key) for key in ("standard_deviation", "sensitivities", "sampling_probs")))
     if name == "PoissonSampledDpEvent":
+        return _poisson_sampled(field("event"), field("sampling_probability"), relation)
+    if name in ("SampledWithReplacementDpEvent", "SampledWithoutReplacementDpEvent"):
+        size, sample = field("source_dataset_size"), field("sample_size")
+        again = name == "SampledWithReplacementDpEvent"
+        make = _sampled_class("FixedSizeSampled")
+        return compose(make(_base_of_sample(field("event")), size, sample, replacement=again, relation=relation))
+    if name == "TruncatedSubsampledGaussianDpEvent":
+        base = GaussianMechanism(_noise(field("noise_multiplier")), 1.0)
+        size, rate, cap = (field(key) for key in ("dataset_size", "sampling_probability", "truncated_batch_size"))
+        return compose(_sampled_class("TruncatedPoissonSampled")(base, size, rate, cap, relation=relation))
+    if name == "RandomAllocationDpEvent":
         _require(relation == "add_or_remove", name, "add_or_remove", "of a replaced record the pair is another one")
-        return _poisson_sampled(field("event"), field("sampling_probability"))
+        return compose(RandomAllocation(field("noise_multiplier"), field("num_steps")))
+    if name == "EpsilonDeltaDpEvent":
+        return compose(ApproximateDP(field("epsilon"), field("delta")))
+    if name == "ExponentialMechanismDpEvent":
+        return compose(BoundedRange(field("epsilon")))
+    if name == "PermuteAndFlipDpEvent":
+        return compose(PermuteAndFlip(field("epsilon")))
+    if name == "ZCDpEvent":
+        return compose(ZeroConcentratedDP(field("rho"), field("xi", 0.0)))
+    if name == "DiscreteGaussianDpEvent":
+        return _discrete_gaussian(field("sigma"), field("sensitivity", 1.0), field("dimension", None))
+    if name == "SingleEpochTreeAggregationDpEvent":
+        sigma, steps = _noise(field("noise_multiplier")), field("step_counts")
+        return compose(TreeAggregation(steps, sigma, float(moved))) if sigma else _without_privacy()
+    if name == "RepeatAndSelectDpEvent":
+        return _selected(_composition(field("event"), relation, depth + 1), field("mean"), field("shape"))
     raise DomainError(
-        "event must be a NoOp, NonPrivate, Gaussian, Laplace, DiscreteLaplace, RandomizedResponse or "
-        "MixtureOfGaussians event, a Gaussian on a Poisson sample, or a composition of these; got "
+        "event must be a NoOp, NonPrivate, Gaussian or another event of dp_accounting with a guarantee, or a "
+        f"composition of these; got {validate.shown(event)}. Compose others from pairs that dominate them, by "
+        "fastpriv.compose; noise multipliers are over one contribution."
+    )
+
+
+def _discrete_gaussian(sigma: Any, sensitivity: Any, dimension: Any) -> Composition:
+    noise = validate.scalar("sigma", sigma, "positive and finite", lambda x: (x > 0) & (x < np.inf))
+    span = validate.scalar("sensitivity", sensitivity, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf))
+    if dimension == 1 and span.is_integer():
+        return compose(DiscreteGaussianMechanism(noise, int(span)))
+    rho = Fraction(span) ** 2 / (2 * Fraction(noise) ** 2)
+    return compose(ZeroConcentratedDP(next_above(float(rho))))
+
+
+def _selected(base: Composition, mean: Any, shape: Any) -> Composition:
+    """The best of runs of this mean number; without bounds from below, which the rounding of gamma would touch."""
+    runs: NegativeBinomial | Poisson
+    eta = validate.scalar("shape", shape, "at least 0", lambda x: x >= 0)
+    if eta == np.inf:
+        runs = Poisson(validate.scalar("mean", mean, "positive and finite", lambda x: (x > 0) & (x < np.inf)))
+    else:
+        number = validate.scalar("mean", mean, "from 1 to 1e15", lambda x: (x >= 1) & (x <= 1e15))
+        if number == 1.0:
+            return base
+        low, high = _LEAST_GAMMA, 1.0
+        while high / low > 1.0 + _GAMMA_WIDTH:  # the mean falls with gamma; a smaller one has the larger bound
+            middle = math.sqrt(low * high)
+            if middle in (low, high):
+                break
+            low, high = (middle, high) if NegativeBinomial(eta, middle).mean >= number else (low, middle)
+        runs = NegativeBinomial(eta, low * (1.0 - _GAMMA_WIDTH))
+    found = compose(Selected(base, runs))
+    forward, backward = (BoundingPairs(one.dominating, ((),)) for one in (found.forward_pairs, found.backward_pairs))
+    return Composition(forward, backward, 1, False, found.releases)
+
+
+def _sampled_class(name: str) -> Any:
+    """A class of samples, which a reduced installation may lack."""
+    try:
+        return getattr(importlib.import_module("fastpriv.pairs.sampled"), name)
+    except ImportError:
+        raise DomainError(
+            f"event must be no sample of this kind without fastpriv.pairs.{name}; got none in this version. Use a "
+            "later version of fastpriv."
+        ) from None
+
+
+def _base_of_sample(event: Any) -> Any:
+    """The mechanism on a sample, with the sensitivity of one contribution, or a list of several on one sample."""
+    found = _mechanisms(event, 0)
+    return found[0] if len(found) == 1 else found
+
+
+def _mechanisms(event: Any, depth: int) -> list[Any]:
+    name, field = _fields(event)
+    if name == "GaussianDpEvent":
+        return [GaussianMechanism(_noise(field("noise_multiplier")), 1.0)]
+    if name == "LaplaceDpEvent":
+        return [LaplaceMechanism(_noise(field("noise_multiplier")), 1.0)]
+    if name == "DiscreteLaplaceDpEvent":
+        span = validate.count("sensitivity", field("sensitivity"), 1)
+        return [GeometricMechanism(span + 1, field("noise_parameter"))]
+    if name == "SelfComposedDpEvent" and depth < _MAX_DEPTH:
+        return _mechanisms(field("event"), depth + 1) * validate.count("count", field("count"), 0, _MOST_ON_A_SAMPLE)
+    if name == "ComposedDpEvent" and depth < _MAX_DEPTH:
+        return [one for part in field("events") for one in _mechanisms(part, depth + 1)]
+    raise DomainError(
+        f"event must be Gaussian, Laplace or discrete Laplace noise, or a composition of them, inside a sample; got "
         f"{validate.shown(event)}. Compose others from pairs that dominate them, by fastpriv.compose."
     )
 
@@ -198,10 +317,12 @@ def _sampled_gaussian(multiplier: Any, rate: Any) -> Any:
     return _unordered(compose((np.array([1.0 - share, share]), np.array([1.0, 0.0]))))
 
 
-def _poisson_sampled(event: Any, rate: Any) -> Composition:
-    """Gaussians on one Poisson sample."""
+def _poisson_sampled(event: Any, rate: Any, relation: str) -> Composition:
+    """Gaussians on one Poisson sample, or other noise."""
     share = validate.scalar("sampling_probability", rate, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
     sigmas = _gaussians(event)
+    if sigmas is None or relation != "add_or_remove":
+        return compose(_sampled_class("PoissonSampled")(_base_of_sample(event), share, relation=relation))
     if share == 0.0 or not sigmas:
         return compose([])
     if (len(sigmas) == 1 and sigmas[0][1] == 1) or any(sigma == 0.0 for sigma, _ in sigmas):
@@ -218,22 +339,20 @@ def _poisson_sampled(event: Any, rate: Any) -> Composition:
     return Composition(forward, backward, 1, False)
 
 
-def _gaussians(event: Any, depth: int = 0) -> list[tuple[float, int]]:
-    """The noise multipliers of the Gaussians in an event, with their numbers."""
+def _gaussians(event: Any, depth: int = 0) -> list[tuple[float, int]] | None:
+    """The noise multipliers of the Gaussians in an event, with their numbers; None where there is another noise."""
     name, field = _fields(event)
     if name == "NoOpDpEvent":
         return []
     if name == "GaussianDpEvent":
         return [(_noise(field("noise_multiplier")), 1)]
     if name == "SelfComposedDpEvent" and depth < _MAX_DEPTH:
-        count = validate.count("count", field("count"), 0)
-        return [(sigma, n * count) for sigma, n in _gaussians(field("event"), depth + 1) if count]
+        count, inner = validate.count("count", field("count"), 0), _gaussians(field("event"), depth + 1)
+        return None if inner is None else [(sigma, n * count) for sigma, n in inner if count]
     if name == "ComposedDpEvent" and depth < _MAX_DEPTH:
-        return [one for part in field("events") for one in _gaussians(part, depth + 1)]
-    raise DomainError(
-        f"event must be a Gaussian, or a composition of them, inside a PoissonSampledDpEvent; got "
-        f"{validate.shown(event)}. Compose others from pairs that dominate them, by fastpriv.compose."
-    )
+        parts = [_gaussians(part, depth + 1) for part in field("events")]
+        return None if None in parts else [one for part in parts for one in part or []]
+    return None
 
 
 def _randomized_response(noise: Any, buckets: Any) -> Composition:

@@ -15,6 +15,7 @@ from .compositions import compose as compose
 from .gaussian_fits import gaussian_dp_fit as gaussian_dp_fit
 from .random_allocation import BallsInBins as BallsInBins
 from .random_allocation import RandomAllocation as RandomAllocation
+from .renyi_filters import renyi_filter as renyi_filter
 from .targets import largest_count as largest_count
 from .targets import least_sigma as least_sigma
 from .trade_off import TradeOffCurve as TradeOffCurve

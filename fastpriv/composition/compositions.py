@@ -601,7 +601,8 @@ def certified_curves(p: Any, q: Any = None) -> PrivacyCurves:
     >>> certified_curves([0.5, 0.5], [0.25, 0.75]).forward(np.array([0.0])).value
     array([0.25])
     """
-    if isinstance(p, (LaplaceMechanism, PoissonSampledGaussian)):
+    composed = isinstance(p, PairObject) and type(p)._privacy_curves is PairObject._privacy_curves
+    if composed or isinstance(p, (LaplaceMechanism, PoissonSampledGaussian)):
         refuse_second(f"a {type(p).__name__}", q)
         return compose(p)._privacy_curves()
     return pair_of_curves(p, q)

@@ -51,6 +51,7 @@ from ..pairs.protocol import BoundingPairs, DominatingPair
 from .atom_sums import atom_bounds
 from .common_grids import grid_bounds
 from .contour import contour_bounds, contour_tilts
+from .joint_bounds import joint_bounds
 from .laplace_sums import laplace_bounds
 from .many_sampled_gaussians import small_rate_bounds
 from .simple_bounds import simple_bounds
@@ -93,6 +94,7 @@ _FEW_BETWEEN = 36.0
 
 def curve_bounds(bounding: BoundingPairs, epsilon: FloatArray, quantity: Quantity = "delta") -> LogBounds:
     """Bounds of the logarithm of delta, or of a tail, at epsilon >= 0, a vector."""
+    joint = joint_bounds(bounding.dominating, epsilon) if bounding.dominated and quantity == "delta" else None
     if not bounding.dominated:
         return _bounds_of_pairs(bounding.dominating, epsilon, quantity)
     if quantity == "lower":
@@ -101,8 +103,8 @@ def curve_bounds(bounding: BoundingPairs, epsilon: FloatArray, quantity: Quantit
         turned = bounding.reversed()
         return _tail_of_curve(lambda levels: curve_bounds(bounding, levels),
                               lambda levels: curve_bounds(turned, levels), epsilon)  # fmt: skip
-    above = _bounds_of_pairs(bounding.dominating, epsilon, "delta")
-    lower = np.full(epsilon.size, -np.inf)
+    above = _bounds_of_pairs(bounding.dominating, epsilon, "delta") if joint is None else joint
+    lower = np.full(epsilon.size, -np.inf) if joint is None else joint.lower.copy()
     for pairs in bounding.dominated:
         lower = np.maximum(lower, _bounds_of_pairs(pairs, epsilon, "delta").lower)
     lower = np.minimum(lower, above.upper)

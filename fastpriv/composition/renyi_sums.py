@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from ..base.numerics import UNIT_ROUNDOFF
 from ..pairs.protocol import BoundingPairs, DominatingPair
 
-__all__ = ["renyi_bounds"]
+__all__ = ["renyi_bounds", "renyi_upper_bound"]
 
 _SECOND_ORDER = 1.01  # bound: proved - times a relative error of at most 1e-9: its logarithm
 
@@ -30,6 +30,11 @@ def renyi_bounds(bounding: BoundingPairs, order: float) -> tuple[float, float, s
         low = max(_of_pairs(pairs, order)[0] for pairs in bounding.dominated)
         method = f"{method}, between two compositions"
     return min(low, high), high, method
+
+
+def renyi_upper_bound(pairs: Sequence[DominatingPair], order: float) -> float:
+    """An upper bound of the divergence of these pairs."""
+    return _of_pairs(pairs, order)[1]
 
 
 def _of_pairs(pairs: Sequence[DominatingPair], order: float) -> tuple[float, float, str]:

@@ -1,4 +1,14 @@
+from .events import ApproximateDP as ApproximateDP
+from .events import BoundedRange as BoundedRange
+from .events import DiscreteGaussianMechanism as DiscreteGaussianMechanism
+from .events import PermuteAndFlip as PermuteAndFlip
+from .events import RenyiDP as RenyiDP
+from .events import TreeAggregation as TreeAggregation
+from .events import ZeroConcentratedDP as ZeroConcentratedDP
 from .measured_losses import PrivacyLossDistribution as PrivacyLossDistribution
+from .selected import NegativeBinomial as NegativeBinomial
+from .selected import Poisson as Poisson
+from .selected import Selected as Selected
 from .shuffled import Shuffled as Shuffled
 from .shuffled import ShuffledBatches as ShuffledBatches
 from .shuffled import shuffled_least_reports as shuffled_least_reports

@@ -1,6 +1,8 @@
 """Events of dp_accounting and histories of Opacus are the compositions that they stand for."""
 
+import importlib.util
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +16,18 @@ from fastpriv import (
     compose,
 )
 from fastpriv.adapters import composition_from_dp_events, composition_from_opacus
+from fastpriv.composition import RandomAllocation
+from fastpriv.pairs import (
+    ApproximateDP,
+    BoundedRange,
+    DiscreteGaussianMechanism,
+    NegativeBinomial,
+    PermuteAndFlip,
+    Poisson,
+    Selected,
+    TreeAggregation,
+    ZeroConcentratedDP,
+)
 
 LEVELS = np.array([0.0, 0.3, 1.0, 2.5])
 
@@ -98,6 +112,68 @@ def test_without_noise_every_epsilon_is_infinite(one):
     assert found.epsilon(0.5).lower == math.inf
 
 
+GUARANTEES = {
+    "EpsilonDelta": (event("EpsilonDeltaDpEvent", epsilon=0.5, delta=1e-6), ApproximateDP(0.5, 1e-6)),
+    "exponential": (event("ExponentialMechanismDpEvent", epsilon=0.5), BoundedRange(0.5)),
+    "permute": (event("PermuteAndFlipDpEvent", epsilon=0.5), PermuteAndFlip(0.5)),
+    "zcdp": (event("ZCDpEvent", rho=0.125), ZeroConcentratedDP(0.125)),
+    "zcdp with xi": (event("ZCDpEvent", rho=0.125, xi=0.5), ZeroConcentratedDP(0.125, 0.5)),
+    "discrete gaussian": (event("DiscreteGaussianDpEvent", sigma=2.0, sensitivity=1.0, dimension=1),
+                          DiscreteGaussianMechanism(2.0)),
+    "of many dimensions": (event("DiscreteGaussianDpEvent", sigma=2.0), ZeroConcentratedDP(np.nextafter(0.125, 1.0))),
+    "tree": (event("SingleEpochTreeAggregationDpEvent", noise_multiplier=2.0, step_counts=[3, 9]),
+             TreeAggregation([3, 9], 2.0)),
+    "allocation": (event("RandomAllocationDpEvent", noise_multiplier=1.0, num_steps=4), RandomAllocation(1.0, 4)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GUARANTEES)
+def test_guarantees_and_noises(name):
+    given, wanted = GUARANTEES[name]
+    for one in (given, SimpleNamespace(**given)):  # the tuples of dp_accounting have the name as an attribute
+        assert composition_from_dp_events(several(composed(one, GAUSSIAN), 2)) == compose(
+            [wanted, GaussianMechanism(2.0, 1.0)], 2
+        )
+
+
+def test_replaced_records_change_a_leaf_by_twice_the_norm():
+    given, _ = GUARANTEES["tree"]
+    found = composition_from_dp_events(given, relation="replace_one")
+    assert found == compose(TreeAggregation([3, 9], 2.0, 2.0))
+
+
+@pytest.mark.parametrize(("mean", "shape", "runs"), [
+    (8.0, 1.0, NegativeBinomial(1.0, 0.125)), (8.0, math.inf, Poisson(8.0)), (NegativeBinomial(0.0, 0.25).mean, 0.0,
+     NegativeBinomial(0.0, 0.25)), (NegativeBinomial(2.5, 0.5).mean, 2.5, NegativeBinomial(2.5, 0.5)),
+])  # fmt: skip
+def test_the_best_of_random_runs(mean, shape, runs):
+    given = event("RepeatAndSelectDpEvent", event=several(GAUSSIAN, 2), mean=mean, shape=shape)
+    found = composition_from_dp_events(given).delta([2.0, 3.5])
+    wanted = compose(Selected(compose(GaussianMechanism(2.0, 1.0), 2), runs)).delta([2.0, 3.5])
+    assert (found.lower == 0.0).all()
+    assert (found.upper >= wanted.upper * (1 - 1e-12)).all()
+    assert (found.upper <= wanted.upper * (1 + 1e-9)).all()
+    single = event("RepeatAndSelectDpEvent", event=GAUSSIAN, mean=1.0, shape=shape)
+    if shape < math.inf:
+        assert composition_from_dp_events(single) == compose(GaussianMechanism(2.0, 1.0))
+
+
+def test_samples_name_what_is_missing_or_are_read():
+    sampled = importlib.util.find_spec("fastpriv.pairs.sampled") is not None
+    for given in (
+        event("SampledWithoutReplacementDpEvent", source_dataset_size=64, sample_size=8, event=GAUSSIAN),
+        event("SampledWithReplacementDpEvent", source_dataset_size=64, sample_size=8, event=GAUSSIAN),
+        event("TruncatedSubsampledGaussianDpEvent", dataset_size=64, sampling_probability=0.125,
+              truncated_batch_size=12, noise_multiplier=2.0),
+        event("PoissonSampledDpEvent", sampling_probability=0.25, event=event("LaplaceDpEvent", noise_multiplier=2.0)),
+    ):  # fmt: skip
+        if sampled:
+            assert 0.0 < composition_from_dp_events(given).delta(0.1).upper < 1.0
+        else:
+            with pytest.raises(DomainError, match="event must be no sample of this kind without fastpriv.pairs"):
+                composition_from_dp_events(given)
+
+
 def test_without_noise_on_a_sample():
     found = composition_from_opacus([(0.0, 0.25, 2)])
     assert found.delta(5.0).value == pytest.approx(1 - 0.75**2, rel=1e-12)
@@ -119,14 +195,18 @@ def test_events_of_dp_accounting_itself():
 
 
 REFUSED = [
-    ("event must be a NoOp, NonPrivate, Gaussian", event("ZCDpEvent", rho=1.0, xi=0.0), {}),
+    ("event must be a NoOp, NonPrivate, Gaussian", event("UnsupportedDpEvent"), {}),
     ("event must be a NoOp, NonPrivate, Gaussian", 3, {}),
     ("event must be a NoOp, .* got array\\(", np.array(["a", "b"]), {}),
     ("event must have noise_multiplier in a GaussianDpEvent", event("GaussianDpEvent"), {}),
     ("noise_multiplier must be at least 0 and finite; got -1", event("GaussianDpEvent", noise_multiplier=-1.0), {}),
-    ("event must be a Gaussian, or a composition of them, inside", event("PoissonSampledDpEvent",
-     sampling_probability=0.5, event=event("LaplaceDpEvent", noise_multiplier=1.0)), {}),
-    ("relation must be 'add_or_remove' for a PoissonSampledDpEvent", SAMPLED, {"relation": "replace_one"}),
+    ("event must be Gaussian, Laplace or discrete Laplace noise, .* inside a sample|must be no sample of this kind",
+     event("PoissonSampledDpEvent", sampling_probability=0.5, event=event("ZCDpEvent", rho=1.0)), {}),
+    ("relation must be 'add_or_remove' for a RandomAllocationDpEvent",
+     event("RandomAllocationDpEvent", noise_multiplier=1.0, num_steps=4), {"relation": "replace_one"}),
+    ("mean must be from 1 to 1e15; got 0.5",
+     event("RepeatAndSelectDpEvent", event=GAUSSIAN, mean=0.5, shape=1.0), {}),
+    ("shape must be at least 0; got -1", event("RepeatAndSelectDpEvent", event=GAUSSIAN, mean=2.0, shape=-1.0), {}),
     ("relation must be 'replace_one' for a RandomizedResponseDpEvent",
      event("RandomizedResponseDpEvent", noise_parameter=0.5, num_buckets=2), {}),
     ("relation must be one of add_or_remove, replace_one", GAUSSIAN, {"relation": "add"}),

@@ -1,0 +1,201 @@
+"""Bounds of compositions that are no list of pairs: Renyi guarantees, and bounded ranges that are fixed in advance.
+
+Renyi. With K(t) >= log E_P e^(t S) for t > 0, (1 - e^(epsilon - S))^+ <= c(t) e^(t (S - epsilon)), c(t) = t^t / (1 +
+t)^(1 + t), so that log delta <= log c(t) + K(t) - t epsilon. The right side is convex in t; the least of it is
+searched, and each t gives a bound. Infinite losses of other pairs count by themselves: delta is at most P(S = inf) plus
+the bound of the outcomes with finite losses. A pair of which only curves are known has the moments of a loss on a grid
+that dominates it.
+
+Bounded range e, k mechanisms with the losses t - e and t of one t: with j of the lower losses
+
+    delta(t) = sum over j of C(k, j) p^(k - j) (1 - p)^j (1 - e^-y_j)^+,    y_j = k t - j e - epsilon,
+    p = (1 - e^(t - e)) / (1 - e^-e).
+
+The sum of the terms j <= l without the positive part, which is at most delta(t), is largest at t_l = (epsilon + (l + 1)
+e) / (k + 1) (Dong, Durfee and Rogers 2020, lemma 5.2), and the largest delta(t) is that of some t_l. There
+y_j = (l - j) e + w with w = e - t_l = ((k - l) e - epsilon) / (k + 1); where w <= 0 no loss exceeds epsilon. All terms
+are positive and free of cancellation.
+"""
+
+# bounds: proved - roundings in extended precision
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import DomainError
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above
+from ..pairs.events import BoundedRangePair, RenyiPair
+from ..pairs.log_bounds import LogBounds
+from ..pairs.measured_losses import LossPair
+from ..pairs.protocol import EXTENDED_ROUNDING, DominatingPair
+from .renyi_sums import renyi_upper_bound
+
+__all__ = ["joint_bounds", "log_tilt_factor"]
+
+_MOST_RANGES = 1024  # mechanisms of bounded range that are counted
+_TILTS = np.geomspace(2.0**-20, 2.0**20, 81)  # t between which the least bound is searched
+_SEARCH_STEPS = 40  # of golden sections, each 0.618 of the last
+_GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)  # the ratio of two sections
+# bound: none - grids of pairs that are known by curves, and the delta beyond them
+_INTERVALS, _TAIL = (2.0**-10, 2.0**-6, 2.0**-2, 4.0), 1e-30
+
+
+def joint_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBounds | None:
+    """Bounds of log delta at epsilon >= 0; None where the pairs are a list that engines compose."""
+    pairs = [pair for pair in pairs if pair.count and not pair.is_trivial]
+    if any(isinstance(pair, RenyiPair) for pair in pairs):
+        return _renyi_bounds(tuple(pairs), epsilon)
+    first = pairs[0] if pairs else None
+    if isinstance(first, BoundedRangePair) and len(pairs) == 1 and first.count <= _MOST_RANGES:
+        rows = np.array([_range_bounds(first.width, first.count, level) for level in epsilon.tolist()])
+        lower, upper = rows.reshape(-1, 2).T
+        with np.errstate(invalid="ignore"):
+            value = np.where(np.isfinite(lower), lower + 0.5 * (upper - lower), upper)
+        return LogBounds(value, lower, upper, {}, "counts of losses, the largest over a common shift")
+    return None
+
+
+def _renyi_bounds(pairs: tuple[DominatingPair, ...], epsilon: FloatArray) -> LogBounds:
+    finite, infinite = _finite_parts(pairs)
+    upper = np.zeros(epsilon.size)
+    at_tilts = [_tilted(finite, t) for t in _TILTS.tolist()]
+    factors = np.array([log_tilt_factor(t) for t in _TILTS.tolist()])
+    moments = np.array(at_tilts)
+    for index, level in enumerate(epsilon.tolist()):
+        if level == math.inf:
+            upper[index] = -math.inf
+            continue
+        bounds = moments + factors - _TILTS * level * (1 - 4 * UNIT_ROUNDOFF)
+        best = int(np.argmin(bounds))
+        low, high = (math.log(_TILTS[i]) for i in (max(best - 1, 0), min(best + 1, _TILTS.size - 1)))
+        found = float(bounds[best])
+        if math.isfinite(found):
+            found = min(found, _least_near(finite, level, low, high))
+        upper[index] = found
+    with np.errstate(invalid="ignore", divide="ignore"):
+        upper = np.where(np.isfinite(upper), upper + 16 * UNIT_ROUNDOFF * (1.0 + np.abs(upper)), upper)
+        upper = np.minimum(next_above(np.logaddexp(upper, math.log(infinite) if infinite else -math.inf), 8), 0.0)
+    return LogBounds(upper, np.full(epsilon.size, -np.inf), upper, {}, "upper bound by Renyi divergences")
+
+
+def _least_near(pairs: tuple[DominatingPair, ...], level: float, low: float, high: float) -> float:
+    """The least bound between two logarithms of t, by golden sections."""
+
+    def bound(s: float) -> float:
+        t = math.exp(s)
+        return _tilted(pairs, t) + log_tilt_factor(t) - t * level * (1 - 4 * UNIT_ROUNDOFF)
+
+    inner = [high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)]
+    values = [bound(s) for s in inner]
+    least = min(values)
+    for _ in range(_SEARCH_STEPS):
+        if values[0] <= values[1]:
+            high = inner[1]
+            inner = [high - _GOLDEN * (high - low), inner[0]]
+            values = [bound(inner[0]), values[0]]
+        else:
+            low = inner[0]
+            inner = [inner[1], low + _GOLDEN * (high - low)]
+            values = [values[1], bound(inner[1])]
+        least = min(least, *values)
+        if high - low < 1e-9:
+            break
+    return least
+
+
+def log_tilt_factor(t: float) -> float:
+    """An upper bound of log c(t) = -t log(1 + 1/t) - log(1 + t)."""
+    value = -t * math.log1p(1.0 / t) - math.log1p(t)
+    return value + 8 * UNIT_ROUNDOFF * (1.0 + abs(value))
+
+
+@lru_cache(maxsize=4096)
+def _tilted(pairs: tuple[DominatingPair, ...], t: float) -> float:
+    """An upper bound of log E_P e^(t S) of the finite losses."""
+    known = math.fsum(pair.count * pair.moment(t) for pair in pairs if isinstance(pair, RenyiPair))
+    others = [pair for pair in pairs if not isinstance(pair, RenyiPair)]
+    order = 1.0 + t
+    if others:
+        if order - 1.0 < t:  # the divergence rises with its order
+            order = math.nextafter(order, math.inf)
+        divergence = renyi_upper_bound(others, order)
+        known += divergence * t if divergence else 0.0
+    return known + 8 * UNIT_ROUNDOFF * abs(known) if known < math.inf else math.inf
+
+
+@lru_cache(maxsize=64)
+def _finite_parts(pairs: tuple[DominatingPair, ...]) -> tuple[tuple[DominatingPair, ...], float]:
+    """Pairs with finite losses alone, and an upper bound of the probability of all other losses."""
+    finite: list[DominatingPair] = []
+    infinite = 0.0
+    for pair in pairs:
+        if not isinstance(pair, RenyiPair) and pair.renyi_divergence(2.0)[1] == math.inf:
+            mass = pair.infinite_mass()[1]
+            outcomes: DominatingPair | None = pair.without_infinite_losses() if mass > 0.0 else pair
+            if outcomes is not None and outcomes.renyi_divergence(2.0)[1] == math.inf:
+                outcomes, mass = _on_grid(pair)
+            infinite += pair.count * mass
+            if outcomes is None:
+                infinite = 1.0
+                continue
+            pair = outcomes
+        finite.append(pair)
+    return tuple(finite), min(1.0, infinite * (1 + 1e-12))
+
+
+def _on_grid(pair: DominatingPair) -> tuple[DominatingPair, float]:
+    """A loss on a grid that dominates the pair, without its infinite losses, and the probability of these."""
+    for interval in _INTERVALS:
+        try:
+            loss = pair.privacy_loss(interval, _TAIL, True)
+        except DomainError:
+            continue
+        mass = loss.infinity_mass * (1.0 + pair.p_relative_error)
+        finite = replace(loss, infinity_mass=0.0)
+        return LossPair(finite, pair.count, pair.p_relative_error, pair.q_relative_error), mass
+    return pair, 1.0
+
+
+@lru_cache(maxsize=64)
+def _log_binomials(k: int) -> Any:
+    """Logarithms of C(k, j), each integer rounded once."""
+    return np.log(np.array([np.longdouble(str(math.comb(k, j))) for j in range(k + 1)]))
+
+
+def _range_bounds(width: float, k: int, level: float) -> tuple[float, float]:
+    """Bounds of log of the largest delta(t), by the head of this module."""
+    tiny = float(np.finfo(np.longdouble).tiny)
+    e, best, error = np.longdouble(width), -math.inf, 0.0
+    binomials, scale = _log_binomials(k), np.log(-np.expm1(-np.longdouble(width)))
+    exact, start = Fraction(width), Fraction(level) if level < math.inf else Fraction(0)
+    if level >= k * width:
+        return -math.inf, -math.inf
+    for least in range(k):
+        numerator = (k - least) * exact - start
+        if numerator <= 0:
+            break
+        w, t = (_long(x / (k + 1)) for x in (numerator, (least + 1) * exact + start))
+        j = np.arange(least + 1)
+        log_p = np.log(-np.expm1(-w)) - scale
+        log_rest = t - e + np.log(-np.expm1(-t)) - scale
+        terms = binomials[: least + 1] + (k - j) * log_p + j * log_rest
+        terms = terms + np.log(np.maximum(-np.expm1(-((least - j) * e + w)), tiny))
+        top = terms.max()
+        value = float(top + np.log(np.exp(terms - top).sum()))
+        size = float(k * (abs(log_p) + abs(log_rest) + abs(scale)) + binomials.max() + abs(top))
+        best, error = max(best, value), max(error, EXTENDED_ROUNDING * (4.0 + size + k) + UNIT_ROUNDOFF * abs(value))
+    return (best - 2.0 * error, min(best + 2.0 * error, 0.0)) if best > -math.inf else (best, best)
+
+
+def _long(x: Fraction) -> Any:
+    """A fraction in extended precision."""
+    leading = float(x)
+    return np.longdouble(leading) + np.longdouble(float(x - Fraction(leading)))
