@@ -43,6 +43,7 @@ from ..pairs.curve_pairs import PairObject, PrivacyCurves, pair_of_curves, refus
 from ..pairs.log_bounds import LogBounds
 from ..pairs.protocol import BoundingPairs, DominatingPair
 from ..pairs.readers import ReadPair, has_groups, pair_text, read_group, read_pair
+from ..pairs.sampled import SampledMechanism
 from . import engines, epsilon_search
 from .closing_checks import WIDENED, checked, reconciled
 from .renyi_sums import renyi_bounds
@@ -570,7 +571,7 @@ class Composition(PairObject):
 
 def pair_of(p: Any, q: Any) -> PrivacyCurves:
     """What a caller passes as P and Q: two distributions, vectors or functions, or one object that is a pair."""
-    if isinstance(p, (LaplaceMechanism, PoissonSampledGaussian)):
+    if isinstance(p, (LaplaceMechanism, PoissonSampledGaussian, SampledMechanism)):
         refuse_second(f"a {type(p).__name__}", q)
         return compose(p)._privacy_curves()
     return pair_of_curves(p, q)
