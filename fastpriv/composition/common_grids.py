@@ -21,20 +21,19 @@ from ..base.errors import DomainError
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
 from ..pairs.discretised_losses import PrivacyLoss, refinement
 from ..pairs.log_bounds import LogBounds
-from ..pairs.protocol import DominatingPair
+from ..pairs.protocol import USUAL_WIDTH, DominatingPair
 from .tilted_transforms import composed_log_bounds, tilted_moments
 
 __all__ = ["grid_bounds"]
 
 Quantity = Literal["delta", "tail"]
 
-# bound: none - width of the bracket of log delta that is aimed at
-_WIDTH = 1e-7
 _COARSEST = 0.25  # interval, the first that is tried
 # bound: none - the finest interval
 _FINEST = 2.0**-40
 _MOST_POINTS = 2**14  # of the grid of one pair: each is a value of its curve
 _MOST_TRANSFORMED = 2**17  # of the transform, 24 deviations wide
+_MOST_CHEAP = 2**17, 2**19  # the same two of pairs whose curves are all cheap
 _LARGEST_INTERVAL = 64.0  # beyond it no bounds are given
 # bound: none - deltas of a pair beyond its grid, which count as infinite losses
 _FIRST_TAIL, _LEAST_TAIL, _LARGEST_TAIL = 1e-12, 1e-290, 1e-6
@@ -78,7 +77,10 @@ def _interval_and_tail(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> 
     """The interval of the grid, None if no grid reaches the losses, and the delta beyond the grid of a pair."""
     interval, tail, least_tail = _COARSEST, _FIRST_TAIL, _LEAST_TAIL
     count = float(sum(pair.count for pair in pairs))
-    width = max(pair.curve_width for pair in pairs)
+    aim = max(pair.aimed_width for pair in pairs)
+    cheap, width = aim < USUAL_WIDTH, max(aim, *(pair.curve_width for pair in pairs))
+    least_slope = 0.1 / width if cheap else 1e-3 / USUAL_WIDTH
+    points, transformed = _MOST_CHEAP if cheap else (_MOST_POINTS, _MOST_TRANSFORMED)
     own = [pair.grid_losses.interval for pair in pairs if pair.grid_losses is not None]
     if len(own) == len(pairs) and all(refinement(x, min(own)) for x in own):
         return min(own), tail
@@ -96,9 +98,9 @@ def _interval_and_tail(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> 
         wanted = max(math.exp(lowest) * _TAIL_SHARE / count, least_tail)
         wanted = max(10.0 ** math.floor(math.log10(wanted)), least_tail)
         theta, deviation = tilted_moments(losses, largest)
-        finest = math.sqrt(8.0 / (count * (theta * (theta + 1.0) / max(width, _WIDTH) + 1e-3 / _WIDTH)))
+        finest = math.sqrt(8.0 / (count * (theta * (theta + 1.0) / width + least_slope)))
         longest = max(len(loss.masses) for loss, _ in losses) * interval
-        finest = max(finest, longest / _MOST_POINTS, 24.0 * deviation / _MOST_TRANSFORMED, _FINEST)
+        finest = max(finest, longest / points, 24.0 * deviation / transformed, _FINEST)
         if last or (finest >= 0.5 * interval and wanted >= tail):
             break
         interval, tail = min(interval, 2.0 ** math.floor(math.log2(finest))), min(tail, wanted)

@@ -43,6 +43,7 @@ from ..pairs.curve_pairs import PairObject, PrivacyCurves, pair_of_curves, refus
 from ..pairs.log_bounds import LogBounds
 from ..pairs.protocol import BoundingPairs, DominatingPair
 from ..pairs.readers import ReadPair, has_groups, pair_text, read_group, read_pair
+from ..pairs.sampled import SampledMechanism
 from . import engines, epsilon_search
 from .closing_checks import WIDENED, checked, reconciled
 from .renyi_sums import renyi_bounds
@@ -602,7 +603,7 @@ def certified_curves(p: Any, q: Any = None) -> PrivacyCurves:
     array([0.25])
     """
     composed = isinstance(p, PairObject) and type(p)._privacy_curves is PairObject._privacy_curves
-    if composed or isinstance(p, (LaplaceMechanism, PoissonSampledGaussian)):
+    if composed or isinstance(p, (LaplaceMechanism, PoissonSampledGaussian, SampledMechanism)):
         refuse_second(f"a {type(p).__name__}", q)
         return compose(p)._privacy_curves()
     return pair_of_curves(p, q)

@@ -13,6 +13,7 @@ Engines
 * Sampled Gaussians at small rates: a sum along a turned contour, as far as delta is not far below epsilon.
 * Discrete pairs alone: exact sums over types.
 * Laplace noise alone, few releases: sums over the numbers of extreme losses.
+* Pairs with labels that are told: a sum over the numbers of releases with each label (``labelled_sums``).
 * All others: sums along a contour.
 * Mixtures whose contours take too long: bounds by single releases.
 * Curves, and losses on grids, alone or with anything else, and whatever another engine gives up: losses on a common
@@ -54,6 +55,7 @@ from .atom_sums import atom_bounds
 from .common_grids import grid_bounds
 from .contour import contour_bounds, contour_tilts
 from .joint_bounds import joint_bounds
+from .labelled_sums import labelled_bounds
 from .laplace_sums import laplace_bounds
 from .many_sampled_gaussians import small_rate_bounds
 from .simple_bounds import simple_bounds
@@ -358,6 +360,8 @@ def _narrowed_by_fallbacks(pairs: Sequence[DominatingPair], epsilon: FloatArray)
     mixtures = all(pair.mixtures is not None for pair in pairs)
     few = sum(pair.count for pair in pairs) <= _MOST_RELEASES
     second = ((simple_bounds, _WIDE),) if mixtures else ((laplace_bounds, _NARROW),)
+    if any(pair.labels is not None for pair in pairs):
+        second = ((_of_labels, _NARROW),)
     for engine, width in (*second, (_on_grids, _WIDEST)):
         wide = _wide_points(found, width)
         if engine is _on_grids and any(pair.mixtures is not None for pair in pairs):
@@ -366,6 +370,10 @@ def _narrowed_by_fallbacks(pairs: Sequence[DominatingPair], epsilon: FloatArray)
         if other is not None:
             found = _intersect_bounds(found, wide, other)
     return found
+
+
+def _of_labels(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBounds | None:
+    return labelled_bounds(pairs, epsilon, lambda some, levels: _bounds_of_pairs(some, levels, "delta"))
 
 
 def _on_grids(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBounds | None:

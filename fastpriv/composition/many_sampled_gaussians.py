@@ -252,7 +252,8 @@ def _contour(moments: _Moments, lowest: float, highest: float, c: Any) -> tuple[
     ends = [0.0, t]
     while True:
         fall = lowest * math.sin(turn) * (ends[-1] * math.cos(turn)) ** 2
-        beyond = float(log_bound(np.array([t + direction * ends[-1]]))[0]) - math.log(fall)
+        beyond = float(log_bound(np.array([t + direction * ends[-1]]))[0])
+        beyond = beyond - math.log(fall) if fall > 0.0 else math.inf  # a fall that underflows
         if beyond < aim or len(ends) > 60:
             break
         ends.append(2.0 * ends[-1])

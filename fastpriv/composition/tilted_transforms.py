@@ -64,6 +64,7 @@ _MOMENT_ERROR = 1e-9
 _UNDERFLOW = 1e-290
 # bound: proved - weights below e^-40 are left out, and added to the upper bound
 _TAIL_EXPONENT = 40.0  # the points are chosen so that e^-40 of the tilted mass lies beyond them on either side
+_LEAST_EXPONENT = -700.0  # exponentials are no smaller, as subnormal numbers are slow; moments only grow by it
 _LARGEST_EXPONENT = 600.0  # exponents of tilts stay below it: e^600 is no overflow
 _MAX_POINTS = 2**22  # of a transform: 64 MiB of long doubles and as much for their transform
 # bound: none - width of the bracket of a logarithm up to which a tilt serves another epsilon
@@ -222,7 +223,8 @@ def _tilted_sums(masses: Sequence[_Masses], theta: float) -> _TiltedSums:
     log_mass, centre, farthest, relative, largest, variance = np.longdouble(0), 0, 0.0, 0.0, 0.0, 0.0
     for one in masses:
         with np.errstate(under="ignore"):
-            weights = one.masses * np.exp(theta * one.offsets - max(0.0, float((theta * one.offsets).max())))
+            exponents = theta * one.offsets
+            weights = one.masses * np.exp(np.maximum(exponents - max(0.0, float(exponents.max())), _LEAST_EXPONENT))
             mean = float(weights @ one.offsets) / float(weights.sum())
             middle = int(one.places[-1]) + round(mean / interval)
             k = one.places - middle
@@ -295,7 +297,8 @@ def _moments(masses: Sequence[_Masses], theta: float) -> tuple[float, float]:
     for one in masses:
         offset = one.offsets
         with np.errstate(under="ignore"):
-            weights = one.masses * np.exp(theta * offset - max(0.0, theta * float(offset[0])))
+            exponents = theta * offset - max(0.0, theta * float(offset[0]))
+            weights = one.masses * np.exp(np.maximum(exponents, _LEAST_EXPONENT))
         total = float(weights.sum())
         if total > 0.0:
             mean = float(weights @ offset) / total
@@ -335,7 +338,8 @@ def _chernoff(
     for q, k, count in tilted:
         double, offsets = q.astype(np.float64), k * interval
         with np.errstate(under="ignore"):
-            moments = np.array([float(double @ np.exp(order * offsets)) for order in orders])
+            exponents = (np.maximum(order * offsets, _LEAST_EXPONENT) for order in orders)
+            moments = np.array([float(double @ np.exp(one)) for one in exponents])
         logs += count * (np.log(moments) + _MOMENT_ERROR)
     return orders, logs
 

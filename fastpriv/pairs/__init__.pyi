@@ -8,6 +8,13 @@ from .events import RenyiDP as RenyiDP
 from .events import TreeAggregation as TreeAggregation
 from .events import ZeroConcentratedDP as ZeroConcentratedDP
 from .measured_losses import PrivacyLossDistribution as PrivacyLossDistribution
+from .sampled import FixedSizeSampled as FixedSizeSampled
+from .sampled import PoissonSampled as PoissonSampled
+from .sampled import TruncatedPoissonSampled as TruncatedPoissonSampled
 from .selected import NegativeBinomial as NegativeBinomial
 from .selected import Poisson as Poisson
 from .selected import Selected as Selected
+from .shuffled import Shuffled as Shuffled
+from .shuffled import ShuffledBatches as ShuffledBatches
+from .shuffled import shuffled_least_reports as shuffled_least_reports
+from .shuffled import shuffled_local_epsilon as shuffled_local_epsilon

@@ -42,6 +42,7 @@ import numpy as np
 from ..base.errors import DomainError
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray, LongDoubleArray, next_above, next_below
 from ..base.values import ValueObject
+from ..kernels import _positive_sums
 from .log_bounds import Curve, certified
 
 __all__ = ["PrivacyLoss", "discretised", "moved_to_grid", "on_another_grid", "refinement"]
@@ -154,13 +155,9 @@ def _heights_below(
 
 def _masses(start: Any, heights: LongDoubleArray, interval: float, *, up: bool) -> FloatArray:
     """Kinks of the greatest convex function below ``start`` at x = 0 and ``heights`` at x_i, times x_i, outward."""
-    kept, before = np.arange(len(heights)), -1
-    while len(kept) != before:
-        before, stride = len(kept), 2 ** max(0, len(kept).bit_length() - 1)
-        while stride:
-            kept = kept[~(_line_masses(start, heights, kept, interval, stride) < 0.0)]
-            stride //= 2
-    masses = _line_masses(start, heights, kept, interval, 1)
+    with np.errstate(over="ignore"):  # of intervals without end, over which the curve falls by nothing
+        kept = _positive_sums.convex_points(start, np.ascontiguousarray(heights), interval)
+    masses = _line_masses(start, heights, kept, interval)
     rounded = np.maximum(masses, 0.0).astype(np.float64)
     outward = next_above(rounded) if up else np.maximum(next_below(rounded), 0.0)
     found = np.zeros(len(heights))
@@ -168,19 +165,14 @@ def _masses(start: Any, heights: LongDoubleArray, interval: float, *, up: bool) 
     return found
 
 
-def _line_masses(start: Any, heights: LongDoubleArray, kept: Any, interval: float, stride: int) -> LongDoubleArray:
-    """x_i times the change of slope at each kept point between the lines to those ``stride`` places off on both sides.
-
-    It is negative where the point lies above the chord of the two: no point of the greatest convex function is.
-    """
-    count, v = len(kept), heights[kept]
-    position = np.arange(count)
-    left, right = np.maximum(position - stride, -1), np.minimum(position + stride, count - 1)
-    step = np.where(left >= 0, kept - kept[left], 1) * np.longdouble(interval)
-    into = np.where(left >= 0, (v[left] - v) / -np.expm1(-step), start - v)  # x = 0 lies left of all points
-    step = np.maximum(kept[right] - kept, 1) * np.longdouble(interval)
-    with np.errstate(over="ignore"):  # of intervals without end, over which the curve falls by nothing
-        return np.asarray(into - (v - v[right]) / np.expm1(step))
+def _line_masses(start: Any, heights: LongDoubleArray, kept: Any, interval: float) -> LongDoubleArray:
+    """x_i times the change of slope at each kept point between the lines to those on both sides."""
+    v, gaps = heights[kept], np.diff(kept)
+    with np.errstate(over="ignore"):
+        growth = np.expm1(np.arange(gaps.max(initial=1) + 1) * np.longdouble(interval))[gaps]
+        fall = v[:-1] - v[1:]
+        into = np.concatenate([[start - v[0]], fall * (1 + 1 / growth)])  # x = 0 lies left of all points
+        return np.asarray(into - np.concatenate([fall / growth, [0]]))
 
 
 def refinement(own: float, interval: float) -> int:

@@ -29,12 +29,23 @@ from .discretised_losses import PrivacyLoss, discretised
 from .log_bounds import LogBounds, certified
 
 __all__ = [
-    "EXTENDED_ROUNDING", "LARGEST_DISTANCE", "ROUNDING", "BoundingPairs", "Bounds", "DominatingPair", "GaussianFit",
-    "SampledPair", "renyi_of_sum", "rounded_outward",
+    "EXTENDED_ROUNDING",
+    "LARGEST_DISTANCE",
+    "ROUNDING",
+    "USUAL_WIDTH",
+    "BoundingPairs",
+    "Bounds",
+    "DominatingPair",
+    "GaussianFit",
+    "SampledPair",
+    "renyi_of_sum",
+    "rounded_outward",
 ]  # fmt: skip
 
 # bound: none - distance of means, in standard deviations, from which moments are not tried: its square is no double
 LARGEST_DISTANCE = 1e154
+# bound: none - relative width of a composition on a grid that is aimed at
+USUAL_WIDTH = 1e-7
 # bound: proved - rounding of a logarithm of a probability in ``events`` and ``log_moment``, relative to 1 + its size
 ROUNDING = 1e-12
 _END_LEVELS = np.concatenate([[0.0], np.geomspace(2.0**-30, 2.0**40, 281)])  # where the end of a curve is looked for
@@ -129,9 +140,19 @@ class DominatingPair(ValueObject):
         return None
 
     @property
+    def labels(self) -> tuple[tuple[Bounds, DominatingPair], ...] | None:
+        """Logarithms of probabilities, and pairs, of which one is taken and told."""
+        return None
+
+    @property
     def curve_width(self) -> float:
         """Relative width of a composition that its grid may add, where the bounds of the curve are not close."""
         return 0.0
+
+    @property
+    def aimed_width(self) -> float:
+        """Relative width of a composition on a grid: below the usual one where very many points are cheap."""
+        return USUAL_WIDTH
 
     @property
     def is_discrete(self) -> bool:

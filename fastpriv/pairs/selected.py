@@ -423,7 +423,8 @@ class _SelectionBound(DominatingPair):
         else:
             found: PrivacyCurves = self.base._privacy_curves()
             curves = tuple(partial(_upper_bound_of_curve, one) for one in (found.forward, found.backward))
-        return curves[::-1] if self.exchanged else curves
+        forward, backward = curves
+        return (backward, forward) if self.exchanged else (forward, backward)
 
     def reversed(self) -> _SelectionBound:
         """Q against P."""

@@ -1,0 +1,341 @@
+"""Curves of mechanisms on samples, by those of the mechanism on all records, in logarithms.
+
+Notation: a = e^epsilon >= 1; q the rate; H_j(w) = sup_E P_j(E) - w Q_j(E) the curve of a base, at a level w = e^lambda.
+
+* ``SampledCurve``: sum_j v_j H_j(w), w = a c + (a - 1) (1 - q) / q c'. With one base and v = q this is
+    - c = c' = 1: (1 - q) Q + q P against Q, as w = 1 + (a - 1) / q (Li, Qardaji and Su 2012; Balle, Barthe and
+      Gaboardi 2018);
+    - Laplace noise Z_m around m, in units of its scale, s >= 0: P - a Q is q (Z_s - w Z_0) beyond the middle of two
+      mixtures whose denominator of the likelihood ratio is one exponential there. ((1 - q) Z_0 + q Z_s, (1 - q) Z_0 + q
+      Z_-s): c = e^-s, c' = 1. ((1 - q) Z_-s + q Z_s, (1 - q) Z_-s + q Z_0): c = 1, c' = e^-s. There H = 1 -
+      e^((lambda - s) / 2) for lambda in [-s, s].
+* ``AddedCurve``: Q against (1 - q) Q + q P: f H'(a q / f), f = 1 - a (1 - q), with H' the curve of Q against P; 0 where
+  f <= 0. It follows from 1 - a + a H(1 / a), without its cancellation.
+* ``SumCurve``: the curve of a label that is revealed, and of one pair for each.
+
+All of them rise with the rate, and fall with epsilon, as the bounds use: a curve at a level with an error is bounded at
+the ends of the error, and a rate between two doubles by its ends.
+"""
+
+# bounds: proved - numbers of roundings
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import special
+from ..base.estimate import Estimate
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
+from ..base.values import ValueObject
+from .log_bounds import LogBounds
+from .protocol import USUAL_WIDTH, DominatingPair
+
+__all__ = [
+    "AddedCurve",
+    "CompositionBase",
+    "GaussianBase",
+    "LabelledPair",
+    "LaplaceBase",
+    "LogCurvePair",
+    "PairBase",
+    "SampledCurve",
+    "SumCurve",
+    "UpperCurve",
+    "whole",
+]  # fmt: skip
+
+Bracket = tuple[FloatArray, FloatArray]  # logarithms, from below and from above
+LogCurve = Callable[[FloatArray], Bracket]
+Ends = tuple[float, float]
+
+# bound: tested by kernels/test_gaussian_mechanism - relative error of gaussian_log_delta
+_GAUSSIAN_ERROR = 4e-15
+# bound: proved - of a level, in units of the sizes that it is made of: at most 6 roundings of each, and functions of 2
+_LEVEL_ERROR = 16 * UNIT_ROUNDOFF
+# bound: none - relative widths of compositions of closed forms, smooth ones and others, that a grid aims at
+_SMALL_WIDTH, _LEAST_WIDTH = 1e-8, 1e-13
+_MOST_CLOSED = 4  # closed forms of a curve that may be evaluated at very many levels
+# bound: proved - the least rate of an upper bound: curves rise with the rate
+_LEAST_RATE = 1e-300
+
+
+def _moved(lower: Any, upper: Any, roundings: float) -> Bracket:
+    """Logarithms moved outward by so many roundings of 1 + their sizes."""
+    ends = []
+    for row, sign in ((lower, -1.0), (upper, 1.0)):
+        with np.errstate(invalid="ignore"):
+            moved = row + sign * roundings * UNIT_ROUNDOFF * (1.0 + np.abs(row))
+        ends.append(np.minimum(np.where(np.isfinite(row), moved, row), 0.0))
+    return ends[0], ends[1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LogCurvePair(DominatingPair):
+    """A pair by the curves of P against Q and of Q against P, bounds of logarithms at epsilon >= 0."""
+
+    _fields = ("forward", "backward", "count")
+
+    forward: LogCurve
+    backward: LogCurve
+    count: int
+
+    @property
+    def aimed_width(self) -> float:
+        """Less where both curves are sums of few closed forms; curves with kinks take all points that there may be."""
+        curves = self.forward, self.backward
+        bases = [base for one in curves for base in getattr(one, "bases", (getattr(one, "base", None),))]
+        if len(bases) > _MOST_CLOSED or not all(isinstance(one, _CLOSED) for one in bases):
+            return USUAL_WIDTH
+        return _LEAST_WIDTH if any(isinstance(one, LaplaceBase) for one in bases) else _SMALL_WIDTH
+
+    def log_delta(self, epsilon: FloatArray) -> LogBounds:
+        """Bounds of the logarithm."""
+        lower, upper = self.forward(np.asarray(epsilon, dtype=np.float64))
+        with np.errstate(invalid="ignore"):
+            value = np.where(np.isfinite(lower), 0.5 * lower + 0.5 * upper, upper)
+        return LogBounds(np.clip(value, lower, upper), lower, upper, {}, "curve of a sample")
+
+    def curve(self, epsilon: FloatArray) -> Estimate:
+        """Probabilities."""
+        found = self.log_delta(epsilon)
+        return Estimate(
+            *found.numbers, kind="certified", unit="log probability", method=found.method
+        ).to("probability")  # fmt: skip
+
+    def reversed(self) -> LogCurvePair:
+        """Q against P."""
+        return self if self.forward == self.backward else LogCurvePair(self.backward, self.forward, self.count)
+
+
+class GaussianBase(ValueObject):
+    """Normal noise: half the distance of the means in sigmas, between two doubles."""
+
+    __slots__ = _fields = ("half",)
+    half: Ends
+
+    def __init__(self, half: Ends) -> None:
+        self._set(half=half)
+
+    def __call__(self, low: FloatArray, high: FloatArray) -> Bracket:
+        """Bounds at levels between two, both at least 0."""
+        lower, upper = special.gaussian_log_delta(self.half[0], high), special.gaussian_log_delta(self.half[1], low)
+        lower, upper = np.asarray(lower), np.asarray(upper)
+        with np.errstate(invalid="ignore", over="ignore"):
+            lower, upper = next_below(lower * (1 + _GAUSSIAN_ERROR)), next_above(upper * (1 - _GAUSSIAN_ERROR))
+        upper = np.where(np.isnan(upper), -np.finfo(np.float64).max, np.minimum(upper, 0.0))
+        return lower, upper if self.half[1] > 0.0 else np.full(upper.shape, -np.inf)
+
+
+class LaplaceBase(ValueObject):
+    """Laplace noise: the largest loss s, between two doubles."""
+
+    __slots__ = _fields = ("loss",)
+    loss: Ends
+
+    def __init__(self, loss: Ends) -> None:
+        self._set(loss=loss)
+
+    def __call__(self, low: FloatArray, high: FloatArray) -> Bracket:
+        """Bounds at levels between two; what is meant is at least -s."""
+        rows = []
+        for level, s, sign in ((high, self.loss[0], 1.0), (low, self.loss[1], -1.0)):
+            gap = np.maximum(level, -s) - s
+            gap = np.where(gap < 0.0, gap + sign * 2 * UNIT_ROUNDOFF * np.abs(gap), 0.0)
+            with np.errstate(divide="ignore"):
+                rows.append(np.log(-np.expm1(0.5 * np.minimum(gap, 0.0))))
+        return _moved(rows[0], rows[1], 8)
+
+
+# Bases whose curves are closed forms
+_CLOSED = GaussianBase, LaplaceBase
+
+
+class PairBase(ValueObject):
+    """Another pair, with its relative errors; its curve at levels of at least 0."""
+
+    __slots__ = _fields = ("pair",)
+    pair: DominatingPair
+
+    def __init__(self, pair: DominatingPair) -> None:
+        self._set(pair=pair)
+
+    def __call__(self, low: FloatArray, high: FloatArray) -> Bracket:
+        """Bounds at levels between two."""
+        g, h = self.pair.p_relative_error, self.pair.q_relative_error
+        if g == h == 0.0 or self.pair.mixtures is None:  # the curves of others hold for the errors too
+            return self.pair.log_delta(high).lower, self.pair.log_delta(low).upper
+        down, up = 1.01 * (g + h), 1.01 * (g + h)
+        lower = self.pair.log_delta(high + next_above(up)).lower - 1.01 * g
+        moved = low - next_above(down)
+        upper = self.pair.log_delta(np.maximum(moved, 0.0)).upper
+        with np.errstate(divide="ignore"):
+            beyond = np.log(-np.expm1(np.minimum(moved, 0.0)))
+        return _moved(lower, np.logaddexp(upper, beyond) + 1.01 * g, 8)
+
+
+class CompositionBase(ValueObject):
+    """The releases of a composition, forward, or backward."""
+
+    __slots__ = _fields = ("composition", "backward")
+    composition: Any
+    backward: bool
+
+    def __init__(self, composition: Any, backward: bool) -> None:
+        self._set(composition=composition, backward=backward)
+
+    def __call__(self, low: FloatArray, high: FloatArray) -> Bracket:
+        """Bounds at levels between two."""
+        direction = "backward" if self.backward else "forward"
+
+        def rows(level: FloatArray) -> Bracket:
+            found = self.composition.log_delta(level, direction=direction)
+            return np.asarray(found.lower), np.asarray(found.upper)
+
+        return (rows(high)[0], rows(low)[1]) if (high != low).any() else rows(low)
+
+
+def whole(base: Any) -> LogCurve:
+    """The curve of a base itself."""
+    return SampledCurve(((0.0, 0.0),), (base,), (1.0, 1.0))
+
+
+class SampledCurve(ValueObject):
+    """The first curve of the text at the head: logarithms of the v_j, the bases, the rate, and log c, log c'."""
+
+    __slots__ = _fields = ("weights", "bases", "rate", "first", "second")
+    weights: tuple[Ends, ...]
+    bases: tuple[Any, ...]
+    rate: Ends
+    first: float
+    second: float
+
+    def __init__(
+        self, weights: tuple[Ends, ...], bases: tuple[Any, ...], rate: Ends, first: float = 0.0, second: float = 0.0
+    ) -> None:
+        self._set(weights=weights, bases=bases, rate=rate, first=first, second=second)
+
+    def __call__(self, epsilon: FloatArray) -> Bracket:
+        """Bounds at epsilon >= 0."""
+        low, high = self._level(epsilon, self.rate[1], -1.0), self._level(epsilon, self.rate[0], 1.0)
+        found = [base(low, high) for base in self.bases]
+        rows = [
+            np.logaddexp.reduce([w[i] + one[i] for w, one in zip(self.weights, found, strict=True)]) for i in (0, 1)
+        ]
+        return _moved(rows[0], rows[1], 8 + 4 * len(found))
+
+    def _level(self, epsilon: FloatArray, rate: float, outward: float) -> FloatArray:
+        """lambda, moved outward by its error."""
+        odds = (1.0 - rate) / max(rate, _LEAST_RATE)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            rest = odds * math.exp(self.second) * -np.expm1(-epsilon)
+            if self.first == 0.0:
+                more, size = np.log1p(rest), -self.second * rest / (1.0 + rest)
+            else:
+                more, size = np.logaddexp(self.first, np.log(rest)), 1.0 - self.first + np.abs(np.log(rest))
+            level = epsilon + more
+            moved = level + outward * _LEVEL_ERROR * (epsilon + 2.0 * np.abs(more) + np.nan_to_num(size, posinf=0.0))
+        moved = np.where(np.isfinite(level) & (rest > 0.0), moved, level)
+        return np.asarray(np.maximum(moved, 0.0) if self.first == 0.0 else moved)
+
+
+class AddedCurve(ValueObject):
+    """The second curve of the text at the head; the base is Q against P."""
+
+    __slots__ = _fields = ("base", "rate")
+    base: Any
+    rate: Ends
+
+    def __init__(self, base: Any, rate: Ends) -> None:
+        self._set(base=base, rate=rate)
+
+    def __call__(self, epsilon: FloatArray) -> Bracket:
+        """Bounds at epsilon >= 0."""
+        rows = []
+        for i, (rate, sign) in enumerate(zip(self.rate, (1.0, -1.0), strict=True)):
+            kept = math.log1p(-rate) if rate < 1.0 else -math.inf
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                x = epsilon + kept if rate < 1.0 else np.full(epsilon.shape, -np.inf)
+                moved = np.where(np.isfinite(x), x + sign * _LEVEL_ERROR * (epsilon + abs(kept)), x)
+                inside = moved < 0.0
+                f = -np.expm1(np.where(inside, moved, -np.inf))
+                level = np.log1p(np.expm1(epsilon) / f) if rate < 1.0 else epsilon  # a q / f = 1 + (a - 1) / f
+                error = _LEVEL_ERROR * 2.0 * level if rate < 1.0 else 0.0 * epsilon
+                error, level = (np.where(inside, row, 0.0) for row in (error, level))
+            found = self.base(np.maximum(level - error, 0.0), level + error)[i]
+            log_f = np.log(f)
+            rows.append(np.where(inside, log_f + found, -np.inf))
+        return _moved(rows[0], rows[1], 12)
+
+
+class SumCurve(ValueObject):
+    """Logarithms of weights, between two doubles, and curves."""
+
+    __slots__ = _fields = ("weights", "curves")
+    weights: tuple[Ends, ...]
+    curves: tuple[LogCurve, ...]
+
+    def __init__(self, weights: tuple[Ends, ...], curves: tuple[LogCurve, ...]) -> None:
+        self._set(weights=weights, curves=curves)
+
+    def __call__(self, epsilon: FloatArray) -> Bracket:
+        """Bounds at epsilon >= 0."""
+        found = [curve(epsilon) for curve in self.curves]
+        rows = [
+            np.logaddexp.reduce([w[i] + one[i] for w, one in zip(self.weights, found, strict=True)]) for i in (0, 1)
+        ]
+        return _moved(rows[0], rows[1], 8)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelledPair(DominatingPair):
+    """One of several pairs, each with a probability that is the same on both sides; which one it is, is told.
+
+    ``weights`` are logarithms, each between two doubles.
+    """
+
+    _fields = ("weights", "pairs", "count")
+
+    weights: tuple[Ends, ...]
+    pairs: tuple[DominatingPair, ...]
+    count: int
+
+    @property
+    def labels(self) -> tuple[tuple[Ends, DominatingPair], ...]:
+        """Weights and pairs."""
+        return tuple(zip(self.weights, self.pairs, strict=True))
+
+    def log_delta(self, epsilon: FloatArray) -> LogBounds:
+        """The sum of all curves."""
+        return self._as_curves().log_delta(epsilon)
+
+    def curve(self, epsilon: FloatArray) -> Estimate:
+        """Probabilities."""
+        return self._as_curves().curve(epsilon)
+
+    def reversed(self) -> LabelledPair:
+        """Every pair in its other order."""
+        return LabelledPair(self.weights, tuple(pair.reversed() for pair in self.pairs), self.count)
+
+    def _as_curves(self) -> LogCurvePair:
+        curve = SumCurve(self.weights, tuple(whole(PairBase(pair)) for pair in self.pairs))
+        return LogCurvePair(curve, curve, 1)
+
+
+class UpperCurve(ValueObject):
+    """A curve of which nothing is known but an upper bound."""
+
+    __slots__ = _fields = ("above",)
+    above: LogCurve
+
+    def __init__(self, above: LogCurve) -> None:
+        self._set(above=above)
+
+    def __call__(self, epsilon: FloatArray) -> Bracket:
+        """Bounds at epsilon >= 0."""
+        upper = self.above(epsilon)[1]
+        return np.full(upper.shape, -np.inf), upper

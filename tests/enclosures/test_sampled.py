@@ -1,0 +1,323 @@
+"""Certified curves of mechanisms on samples, against high-precision arithmetic and all data sets of a few records."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import pickle
+from fractions import Fraction
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from fastpriv import (
+    DiscreteLaplace,
+    GaussianMechanism,
+    GeometricMechanism,
+    LaplaceMechanism,
+    PoissonSampledGaussian,
+    RandomizedResponse,
+    compose,
+)
+from fastpriv.pairs import FixedSizeSampled, PoissonSampled, TruncatedPoissonSampled
+from fastpriv.pairs.truncations import overflow
+from oracles import sampled as oracle
+
+SIGMAS = 0.05, 2.0, 100.0
+RATES = 1e-12, 1e-3, 0.125, 0.7, 1.0
+DRAWN = [(0.05, 64, 8), (2.0, 64, 8), (2.0, 1000, 1), (2.0, 2, 1), (100.0, 64, 8)]
+
+
+def holds(found, truth, width, row):
+    """Whether logarithms hold, and how far apart they are at most."""
+    lower, upper = np.atleast_1d(found.lower), np.atleast_1d(found.upper)
+    worst = 0.0
+    for low, high, exact in zip(lower, upper, truth, strict=True):
+        if exact <= 0:
+            assert low == -np.inf, (row, low)
+            continue
+        log = min(mp.log(exact), mp.mpf(-1e-300)) if high < 0 else mp.log(exact)
+        if log > -1e-40:  # of a truth of 50 digits nothing more is known
+            assert high > -1e-40
+            continue
+        assert low <= log <= high, (row, low, high, log)
+        worst = max(worst, float(high - low))
+    assert worst <= width, (row, worst)
+    return worst
+
+
+def levels(sigma, distance, rate):
+    """Epsilons from 0 to where delta is far below 1e-300."""
+    mu = distance / sigma
+    base = np.array([0.0, 1e-3, 0.3, 1.0, 3.0, 10.0, 30.0]) * mu + 0.5 * mu * mu * np.array([0, 0, 0.5, 1, 1, 1, 1])
+    return np.log1p(rate * np.expm1(np.minimum(base, 600.0)))
+
+
+@pytest.mark.slow
+def test_poisson_samples_of_normal_noise():
+    worst = (0.0, None)
+    for sigma, rate in itertools.product(SIGMAS, RATES):
+        epsilon = levels(sigma, 1.0, rate)
+        q = mp.mpf(rate)
+        mixture, single = [(1 - q, 0), (q, 1)], [(mp.mpf(1), 0)]
+        step = compose(PoissonSampled(GaussianMechanism(sigma, 1.0), rate))
+        assert step == compose(PoissonSampledGaussian(sigma, rate))
+        truth = [oracle.mixture_delta(mixture, single, mp.mpf(sigma), e) for e in epsilon]
+        found = step.log_delta(epsilon, direction="forward")
+        width = 1e-4 if rate > 1e-9 else 0.2  # a mixture of weights 1 - rate and rate as doubles
+        worst = max(worst, (holds(found, truth, width, (sigma, rate)), (sigma, rate)))
+        if rate > 1e-9:
+            opposite = [(1 - q, 0), (q, -1)]
+            epsilon = levels(sigma, 2.0, rate)
+            step = compose(PoissonSampled(GaussianMechanism(sigma, 1.0), rate, "replace_one"))
+            truth = [oracle.mixture_delta(mixture, opposite, mp.mpf(sigma), e) for e in epsilon]
+            worst = max(worst, (holds(step.log_delta(epsilon), truth, 1e-4, (sigma, rate)), (sigma, rate, "replace")))
+    print("poisson normal", worst)
+
+
+def test_fixed_size_of_normal_noise():
+    worst = (0.0, None)
+    for sigma, size, sample in DRAWN:
+        q = mp.mpf(sample) / size
+        epsilon = levels(sigma, 2.0, sample / size)
+        noise = GaussianMechanism(sigma, 1.0)
+        truth = [oracle.mixture_delta([(1 - q, 0), (q, 2)], [(mp.mpf(1), 0)], mp.mpf(sigma), e) for e in epsilon]
+        row = sigma, size, sample
+        for relation, width in (("replace_one", 1e-9), ("add_or_remove", 1e-4)):
+            step = compose(FixedSizeSampled(noise, size, sample, relation=relation))
+            found = step.log_delta(epsilon, direction="forward")
+            upper = np.asarray(found.upper)
+            width = 0.2 if sample / size < 1e-9 and relation == "add_or_remove" else width
+            holds(found, truth, 0.2 if relation == "replace_one" else width, (*row, relation))
+            wide = max(float(u - mp.log(t)) for u, t in zip(upper, truth, strict=True) if t > 0)
+            worst = max(worst, (wide, (*row, relation)))
+            assert wide <= width, (row, relation, wide)
+        zero = compose(FixedSizeSampled(noise, size, sample, relation="zero_out"))
+        sides = [(1 - q, -1), (q, 1)], [(1 - q, -1), (q, 0)]
+        forward = [oracle.mixture_delta(*sides, mp.mpf(sigma), e) for e in epsilon]
+        backward = [oracle.mixture_delta([(1 - q, 0), (q, 1)], [(mp.mpf(1), 0)], mp.mpf(sigma), e) for e in epsilon]
+        holds(zero.log_delta(epsilon, direction="forward"), forward, 0.2, (*row, "zero"))
+        holds(zero.log_delta(epsilon, direction="backward"), backward, 0.2, (*row, "zero"))
+    print("fixed normal, upper bound", worst)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["add_or_remove", "replace_one", "zero_out", "fixed"])
+def test_laplace_noise(kind):
+    worst = (0.0, None)
+    for loss, rate in itertools.product((0.01, 0.5, 3.0, 40.0), (1e-12, 0.125, 0.75, 1.0)):
+        scale = 1.0 / loss
+        exact = mp.mpf(1) / mp.mpf(scale)
+        top = float(mp.log(1 - mp.mpf(rate) + mp.mpf(rate) * mp.exp((2 if kind == "fixed" else 1) * exact)))
+        epsilon = np.array([0.0, 1e-9, 1e-3, 0.4, 0.9, 1.0 - 1e-9, 1.1]) * top
+        noise = LaplaceMechanism(scale)
+        if kind == "fixed":
+            size = 10**9
+            sample = max(1, round(rate * size))
+            if sample == size:
+                continue
+            q, step = Fraction(sample, size), FixedSizeSampled(noise, size, sample)
+        elif kind == "zero_out":
+            size = 10**9
+            sample = max(1, round(rate * size))
+            q, step = Fraction(sample, size), FixedSizeSampled(noise, size, sample, relation="zero_out")
+        else:
+            q, step = Fraction(rate), PoissonSampled(noise, rate, kind)
+        q = mp.mpf(q.numerator) / q.denominator
+        for direction in ("forward", "backward") if kind != "zero_out" else ("forward",):
+            truth = [oracle.laplace_poisson(exact, q, e, direction == "forward", kind) for e in epsilon]
+            truth = [0 if t < mp.mpf(10) ** -35 else t for t in truth]
+            found = compose(step).log_delta(epsilon, direction=direction)
+            for low, high, t in zip(found.lower, found.upper, truth, strict=True):
+                row = (kind, loss, rate, direction, float(low), float(high), mp.nstr(t, 20))
+                assert low <= (mp.log(t) if t else -70), row
+                assert t == 0 or mp.log(t) <= high, row
+                if t > 1e-20:
+                    worst = max(worst, (float(high - low), row[:4]))
+    print("laplace", worst)
+    assert worst[0] < 1e-3
+
+
+ALPHAS = [Fraction(1), Fraction(9, 8), Fraction(3, 2), Fraction(2), Fraction(3), Fraction(7, 2), Fraction(5)]
+
+
+@pytest.mark.parametrize(("size", "sample"), [(3, 1), (3, 2), (4, 2), (4, 3), (5, 2)])
+@pytest.mark.parametrize("relation", ["add_or_remove", "replace_one", "zero_out"])
+def test_all_data_sets_of_fixed_size(size, sample, relation):
+    epsilon = np.log([float(a) for a in ALPHAS])
+    base = DiscreteLaplace(2, 1.0 / math.log(2.0))
+    exact = oracle.all_data_sets(size, sample, relation, Fraction(1, 2), ALPHAS)
+    found = compose(FixedSizeSampled(base, size, sample, relation=relation)).delta(epsilon)
+    for low, high, truth in zip(found.lower, found.upper, exact, strict=True):
+        assert low <= float(truth) * (1 + 1e-14) + 1e-15, (low, high, truth)
+        assert high >= float(truth) * (1 - 1e-14) - 1e-15, (low, high, truth)
+        assert high - low < 1e-12, (low, high, truth)
+
+
+@pytest.mark.parametrize("relation", ["add_or_remove", "replace_one"])
+def test_all_data_sets_with_replacement(relation):
+    epsilon = np.log([float(a) for a in ALPHAS])
+    base = DiscreteLaplace(2, 1.0 / math.log(2.0))
+    for size, sample in ((2, 2), (3, 2), (2, 3), (3, 3)):
+        exact = oracle.all_data_sets(size, sample, relation, Fraction(1, 2), ALPHAS, "replaced")
+        found = compose(FixedSizeSampled(base, size, sample, True, relation)).delta(epsilon)
+        for low, high, truth in zip(found.lower, found.upper, exact, strict=True):
+            assert low <= float(truth) * (1 + 1e-14) + 1e-15, (size, sample, low, high, float(truth))
+            assert high >= float(truth) * (1 - 1e-14) - 1e-15, (size, sample, low, high, float(truth))
+            if relation == "add_or_remove":
+                assert high - low < 1e-12
+
+
+@pytest.mark.parametrize("relation", ["add_or_remove", "replace_one", "zero_out"])
+@pytest.mark.parametrize("cap", [1, 2, 3])
+def test_all_data_sets_with_a_cap(relation, cap):
+    epsilon = np.log([float(a) for a in ALPHAS])
+    base = DiscreteLaplace(2, 1.0 / math.log(2.0))
+    for rate in (0.25, 0.75):
+        exact = oracle.all_data_sets(4, cap, relation, Fraction(1, 2), ALPHAS, "poisson", Fraction(rate))
+        found = compose(TruncatedPoissonSampled(base, 4, rate, cap, relation)).delta(epsilon)
+        for low, high, truth in zip(found.lower, found.upper, exact, strict=True):
+            assert low <= float(truth) * (1 + 1e-9) + 1e-15, (rate, low, high, float(truth))
+            assert high >= float(truth) * (1 - 1e-13) - 1e-15, (rate, low, high, float(truth))
+
+
+@pytest.mark.parametrize(("size", "rate", "cap"), [
+    (40, 0.125, 6), (64, 0.125, 10), (64, 0.125, 40), (2, 0.5, 1), (2, 1e-12, 1), (1000, 0.01, 5), (1000, 0.01, 300),
+    (1000, 0.9, 30), (1000, 0.5, 999), (5, 1.0, 2), (300, 1e-100, 3), (1000, 1 - 2.0**-40, 999),
+])  # fmt: skip
+def test_overflow(size, rate, cap):
+    found = overflow(size, rate, cap)
+    tau = oracle.binomial_tail(size - 1, rate, cap) if rate < 1 else mp.mpf(1)
+    with mp.workdps(900):
+        rest = mp.fsum(mp.binomial(size - 1, j) * mp.mpf(rate) ** j * (1 - mp.mpf(rate)) ** (size - 1 - j)
+                       for j in range(cap))  # fmt: skip
+        tau = 1 - rest
+        q2 = oracle.overflow_rate(size, rate, cap)
+        assert found.log_tau[0] <= mp.log(tau) <= found.log_tau[1], (found, mp.log(tau))
+        if rest > 0:
+            assert found.log_rest[0] <= mp.log(rest) <= found.log_rest[1], (found, mp.log(rest))
+        assert found.rate[0] <= q2 <= found.rate[1], (found, q2)
+        other = cap * (1 - mp.fsum(mp.binomial(size, j) * mp.mpf(rate) ** j * (1 - mp.mpf(rate)) ** (size - j)
+                                   for j in range(cap + 1))) / (size * tau)  # fmt: skip
+        assert abs(other / q2 - 1) < 1e-30  # both forms of the theory
+    assert found.log_tau[1] - found.log_tau[0] < 1e-12 * (1 + abs(found.log_tau[0]))
+    assert found.rate[1] / found.rate[0] - 1 < 1e-10
+
+
+def inside(found, truth, digits):
+    """A published value of some digits within the bounds."""
+    slack = 10.0 ** (math.floor(math.log10(truth)) + 1 - digits)
+    assert found.lower - slack <= truth <= found.upper + slack, (found, truth)
+
+
+def test_directions_of_poisson_samples():
+    """Adding may be the worse one from two steps on."""
+    response = [0.75, 0.25], [0.25, 0.75]
+    two = compose(PoissonSampled(response, 0.5), 2)
+    level = math.log(1.1)
+    assert abs(two.delta(level, direction="forward").value - 43 / 160) < 1e-14
+    assert abs(two.delta(level, direction="backward").value - 23 / 80) < 1e-14
+    assert two.delta(level).upper >= 23 / 80 - 1e-14
+    noise = compose(PoissonSampled(LaplaceMechanism(2.0), 0.25), 2)
+    for epsilon, remove, add in ((1 / 16, 0.0388233, 0.0452459), (1 / 128, 0.063915, 0.065301)):
+        for direction, truth in (("forward", remove), ("backward", add)):
+            found = noise.delta(epsilon, direction=direction)
+            inside(found, truth, 6 if epsilon == 1 / 16 else 5)
+            assert found.upper / found.lower < 1 + 1e-4
+    ten = compose(PoissonSampled(RandomizedResponse(2, math.log(3.0)), 0.5), 10)
+    inside(ten.delta(0.125, direction="forward"), 0.57416, 5)
+    inside(ten.delta(0.125, direction="backward"), 0.58112, 5)
+    mixed = compose([PoissonSampled(GaussianMechanism(0.5, 1.0), 1 / 16), RandomizedResponse(2, math.log(7.0))])
+    inside(mixed.delta(1.875, direction="forward"), 0.0599337, 6)
+    inside(mixed.delta(1.875, direction="backward"), 0.0879209, 6)
+
+
+def test_fixed_size_is_not_poisson():
+    noise = GaussianMechanism(2.0, 1.0)
+    poisson, fixed = compose(PoissonSampled(noise, 0.125)), compose(FixedSizeSampled(noise, 64, 8))
+    inside(poisson.delta(1.0), 1.5e-9, 2)
+    inside(fixed.delta(1.0), 4.7e-4, 2)
+    other = compose(FixedSizeSampled(GaussianMechanism(1.0, 1.0), 100, 1))
+    inside(other.delta(1.0), 2.7e-4, 2)
+
+
+def test_two_steps_of_replaced_records():
+    """Bounds of two steps: the composition of the curve of one from above, one data set each from below."""
+    steps = compose(FixedSizeSampled(GaussianMechanism(2.0, 1.0), 64, 8, relation="replace_one"), 2)
+    for epsilon, least in ((1.0, 1.20559e-3),):
+        found = steps.delta(epsilon)
+        truth = oracle.symmetric_two_steps(2, mp.mpf(1) / 8, epsilon)
+        assert truth <= found.upper <= truth * (1 + 1e-7), (found, truth)
+        inside(found, least, 6)
+        assert abs(found.lower / least - 1) < 1e-5
+
+
+def test_worst_pair_of_one_step_is_not_that_of_two():
+    base = DiscreteLaplace(2, 1.0 / math.log(2.0))
+    found = compose(FixedSizeSampled(base, 5, 2, relation="replace_one"), 2).delta(math.log(2.0))
+    assert found.upper >= 0.09444
+    assert found.lower >= 0.0900 - 1e-14
+    assert abs(found.upper - 0.11) < 1e-12  # of the symmetric pair
+
+
+def test_truncated_samples():
+    noise = GaussianMechanism(2.0, 1.0)
+    one = compose(TruncatedPoissonSampled(noise, 64, 0.125, 10))
+    for epsilon, truth in ((0.5, 5.77e-4), (2.0, 7.08e-7)):
+        assert abs(one.delta(epsilon, direction="forward").upper / truth - 1) < 2e-3
+    two = compose(TruncatedPoissonSampled(noise, 64, 0.125, 12), 2)
+    assert abs(two.delta(0.75, direction="forward").upper / 1.584e-4 - 1) < 1e-3
+    exact = compose(TruncatedPoissonSampled(noise, 40, 0.125, 6)).delta([0.25, 1.0], direction="forward")
+    for k, (least, most) in enumerate(((2.08342605697704885e-4, 2.57236592707505154e-3),
+                                       (5.30015915066110310e-10, 6.06452749383162655e-5))):  # fmt: skip
+        assert most <= exact.upper[k] <= most * (1 + 1e-10)
+        assert least * (1 - 1e-6) <= exact.lower[k] <= most
+
+
+def test_steps_with_a_cap_that_hardly_matters():
+    """Many steps: no less than without a cap, and hardly more where overflow is rare."""
+    noise = GaussianMechanism(1.0, 1.0)
+    plain = compose(PoissonSampled(noise, 0.01), 1000).delta([1.0, 2.0], direction="forward")
+    capped = compose(TruncatedPoissonSampled(noise, 1000, 0.01, 60), 1000).delta([1.0, 2.0], direction="forward")
+    assert (capped.upper >= plain.lower).all()
+    assert (capped.upper <= plain.upper * (1 + 1e-6)).all(), (capped.upper, plain.upper)
+
+
+def test_several_releases_of_one_sample():
+    """Normal noise adds up in squares, and discrete releases multiply."""
+    both = PoissonSampled([GaussianMechanism(3.0, 1.0), GaussianMechanism(4.0, 1.0)], 0.25)
+    one = PoissonSampled(GaussianMechanism(2.4, 1.0), 0.25)
+    assert abs(compose(both, 3).delta(0.5).value / compose(one, 3).delta(0.5).value - 1) < 1e-9
+    response = [0.75, 0.25], [0.25, 0.75]
+    product = np.outer(*[np.array(response[0])] * 2).ravel(), np.outer(*[np.array(response[1])] * 2).ravel()
+    found = compose(PoissonSampled([response, response], 0.5), 3).delta([0.1, 0.4])
+    truth = compose(PoissonSampled(product, 0.5), 3).delta([0.1, 0.4])
+    assert np.allclose(found.value, truth.value, rtol=1e-12)
+    again = compose(PoissonSampled(compose(response, 2), 0.5), 3).delta([0.1, 0.4])
+    assert np.allclose(again.value, truth.value, rtol=1e-12)
+    mixed = compose([LaplaceMechanism(2.0), GaussianMechanism(2.0, 1.0)])
+    found = compose(PoissonSampled(mixed, 0.25)).delta(0.1, direction="forward")
+    base = mixed.delta(math.log1p(math.expm1(0.1) / 0.25))
+    assert found.lower <= 0.25 * base.upper * (1 + 1e-12)
+    assert found.upper >= 0.25 * base.lower * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("step", [
+    PoissonSampled(GaussianMechanism(1.0, 1.0), 0.1), PoissonSampled(LaplaceMechanism(1.0), 0.1, "replace_one"),
+    FixedSizeSampled(GaussianMechanism(1.0, 1.0), 10, 2, relation="replace_one"),
+    FixedSizeSampled(GeometricMechanism(2, 0.5), 10, 2, relation="zero_out"),
+    FixedSizeSampled(GaussianMechanism(1.0, 1.0), 10, 2, True),
+    TruncatedPoissonSampled(GaussianMechanism(1.0, 1.0), 10, 0.2, 3),
+    PoissonSampled([GaussianMechanism(1.0, 1.0), GaussianMechanism(2.0, 1.0)], 0.1),
+    PoissonSampled(([0.5, 0.5], [0.25, 0.75]), 0.1),
+])  # fmt: skip
+def test_values(step):
+    again = pickle.loads(pickle.dumps(step))
+    assert again == step
+    assert hash(again) == hash(step)
+    assert compose(again) == compose(step)
+    assert type(step).__name__ in repr(step)
+    one = compose(step).log_delta([0.0, 0.3, 1.0])
+    assert (one.lower <= one.upper).all()
+    assert (one.upper[1:] <= one.upper[:-1]).all()
