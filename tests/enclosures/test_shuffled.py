@@ -130,6 +130,22 @@ def test_counts_of_two_values_are_no_upper_bound():
     assert lower > 0.2198854
 
 
+@pytest.mark.parametrize("local", [299.0, 599.0, 601.0, 800.0, 12_000.0])
+def test_reports_without_clones(local):
+    """delta is (E - x) / (E + 1) to a relative n / E."""
+    epsilon = np.array([0.0, 1.0, 0.5 * local, local - 1.0])
+    truth = [mpmath.log1p(-mpmath.exp(mpmath.mpf(e) - local)) - mpmath.log1p(mpmath.exp(-mpmath.mpf(local)))
+             for e in epsilon.tolist()]  # fmt: skip
+    for form, k in (("clones", 2), ("blanket", 2), ("blanket", 5), ("third_value", 5)):
+        found = ShuffleSum(form, 100, local, k).log_delta(epsilon)
+        assert not np.isnan(found.numbers).any()
+        if form != "third_value":
+            assert (found.upper >= [float(x) - 1e-100 for x in truth]).all()
+            assert (found.lower <= [float(x) + 1e-100 for x in truth]).all()
+        if k == 2:
+            assert (found.upper - found.lower < 1e-10).all()
+
+
 def test_two_values_of_fifty_reports():
     found = compose(Shuffled(RandomizedResponse(2, 2.0), 50, adaptive=False)).delta(0.125)
     assert found.upper - found.lower < 1e-12
