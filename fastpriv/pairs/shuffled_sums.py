@@ -206,7 +206,9 @@ def _window(mean: Any, variance: Any, nats: float, most: Any) -> tuple[Any, Any]
     """Integers around the mean of a binomial variable, outside of which at most 2 e^-nats lies."""
     mean, variance = (np.asarray(x, dtype=np.float64) for x in (mean, variance))
     reach = nats / 3 + np.sqrt(nats * nats / 9 + 2 * nats * variance)
-    return np.clip(np.floor(mean - reach) - 1, 0, most), np.clip(np.ceil(mean + reach) + 1, 0, most)
+    # P(X >= m) <= (e mean / m)^m, at most e^-nats from m = nats / -log(e mean) on
+    few = np.where(mean < 0.1, nats / np.maximum(-np.log(np.maximum(mean, 1e-300)) - 1, 1.0), np.inf)
+    return np.clip(np.floor(mean - reach) - 1, 0, most), np.clip(np.ceil(np.minimum(mean + reach, few)) + 1, 0, most)
 
 
 def _warmup(n: FloatArray, y: FloatArray) -> FloatArray:
