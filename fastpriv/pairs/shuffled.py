@@ -149,7 +149,7 @@ class LargestOfPairs(DominatingPair):
 
     def curve(self, epsilon: FloatArray) -> Estimate:
         """Probabilities at epsilon >= 0."""
-        found = [_between(one, epsilon) for one in self.pairs]
+        found = [_bounds_of_one_round(one, epsilon) for one in self.pairs]
         return Estimate(*(np.max([one.arrays()[i] for one in found], axis=0) for i in range(3)), kind="certified",
                         unit="probability", method="sum over outcomes, the largest of all data sets")  # fmt: skip
 
@@ -203,12 +203,14 @@ class Shuffled(PairObject):
 
     For a number the bounds are those of the clone pair itself, which dominates every randomiser of this local epsilon,
     so that ``upper`` is a guarantee. For RandomizedResponse ``lower`` belongs to concrete data and ``upper`` is the
-    clone pair or, if not adaptive, the blanket pair: over three or more values up to 1e6 reports they are within a few
-    percent up to half of the local epsilon, and a factor of 2 near it. Over two values up to 256 reports, not adaptive,
-    one round is exact. Of other randomisers nothing is known from below.
+    clone pair or, if not adaptive, the blanket pair: over three or more values up to 1e6 reports these are within a few
+    percent up to half of the local epsilon, and near it apart by a factor, up to five in the tests. Over two values up
+    to 256 reports, not adaptive, one round is exact. Rounds of few reports are composed with bounds
+    that are a few percent apart. Of other randomisers nothing is known from below.
 
-    **Accuracy** 1e-10 relative up to 1e6 reports for one round, about 1e-4 for 1e9, down to log delta of -1e6;
-    ``tests/enclosures/test_shuffled.py``. Milliseconds for 1e4 reports, a second for 1e6, several for 1e9.
+    **Accuracy** 1e-10 relative up to 1e6 reports for one round, about 1e-4 for 1e9, also far below 1e-300;
+    ``tests/enclosures/test_shuffled.py``. Milliseconds for 1e4 reports, a second for 1e6 (over
+    three or more values not adaptive: several), several for 1e9.
 
     Source: Feldman, McMillan and Talwar 2021, theorem 3.1; Balle, Bell, Gascon and Nissim 2019, lemma 5.3.
 
@@ -306,7 +308,7 @@ class Shuffled(PairObject):
 
     def _privacy_curves(self) -> PrivacyCurves:
         pairs = self._bounding_pairs()
-        curve: Callable[[FloatArray], Estimate] = lambda epsilon: _between(pairs, epsilon)
+        curve: Callable[[FloatArray], Estimate] = lambda epsilon: _bounds_of_one_round(pairs, epsilon)
         return PrivacyCurves(curve, curve)
 
 
@@ -398,7 +400,7 @@ class ShuffledBatches(PairObject):
         p, q = (GaussianMixture.single(float(one.means[0]), sigma) for one in (upper.p, upper.q))
         wide = MixturePair(p, q, 1)
         bounding = BoundingPairs((wide,), pairs.dominated or ((upper,),))
-        curve: Callable[[FloatArray], Estimate] = lambda epsilon: _between(bounding, epsilon)
+        curve: Callable[[FloatArray], Estimate] = lambda epsilon: _bounds_of_one_round(bounding, epsilon)
         return PrivacyCurves(curve, curve)
 
 
@@ -533,7 +535,7 @@ def _probabilities(logs: LogBounds, shape: tuple[int, ...]) -> Estimate:
     return Estimate(*rows, kind="certified", unit="log probability", method=logs.method).to("probability")
 
 
-def _between(pairs: BoundingPairs, epsilon: FloatArray) -> Estimate:
+def _bounds_of_one_round(pairs: BoundingPairs, epsilon: FloatArray) -> Estimate:
     """One release: the curve from above, and the largest of those from below."""
     above = certified(pairs.dominating[0].curve, epsilon)
     if not pairs.dominated:

@@ -69,7 +69,9 @@ _FEW_LEVELS = 8  # up to which the larger number of steps is allowed
 _MOST_POINTS = 2**21  # of a grid of losses of one sign
 # bound: proved - more than the masses of cells that underflow
 _LOST_MASS = 1e-300
-_LAST_LEVEL = 650.0  # epsilon beyond which sums over two numbers are not formed: c is not far from the least double
+_LAST_LEVEL = 300.0  # local epsilon beyond which sums over two numbers are not formed
+# bound: proved - local epsilon beyond which clones have a probability of 1e9 e^-600 at most
+_NO_CLONES = 600.0
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,7 @@ class ShuffleSum:
             levels = _Levels(self, epsilon)
             found = np.empty((3, epsilon.size))
             one = np.asarray(self.n * levels.c <= 1, dtype=bool)  # only Y = 0 counts
+            one |= self.local_epsilon > _NO_CLONES  # N = 1 has all but a part n / E
             found[:, one] = levels.closed_form(one)
             start = int(one.sum())
             budget = _MOST_STEPS if epsilon.size <= _FEW_LEVELS else _MOST_STEPS_OF_GRIDS
@@ -105,7 +108,7 @@ class ShuffleSum:
                 found[:, start:end] = _sum_over_clones(levels, slice(start, end), budget)
                 start = end
             return found
-        far = int(np.searchsorted(-epsilon, -_LAST_LEVEL))
+        far = epsilon.size if self.local_epsilon > _LAST_LEVEL else 0
         columns = [_counts_at(self, level) for level in epsilon[far:].tolist()]
         found = np.array(columns).reshape(-1, 3).T
         if far:  # clones are fewer than the blanket of two values has: an upper bound
@@ -203,7 +206,9 @@ def _window(mean: Any, variance: Any, nats: float, most: Any) -> tuple[Any, Any]
     """Integers around the mean of a binomial variable, outside of which at most 2 e^-nats lies."""
     mean, variance = (np.asarray(x, dtype=np.float64) for x in (mean, variance))
     reach = nats / 3 + np.sqrt(nats * nats / 9 + 2 * nats * variance)
-    return np.clip(np.floor(mean - reach) - 1, 0, most), np.clip(np.ceil(mean + reach) + 1, 0, most)
+    # P(X >= m) <= (e mean / m)^m, at most e^-nats from m = nats / -log(e mean) on
+    few = np.where(mean < 0.1, nats / np.maximum(-np.log(np.maximum(mean, 1e-300)) - 1, 1.0), np.inf)
+    return np.clip(np.floor(mean - reach) - 1, 0, most), np.clip(np.ceil(np.minimum(mean + reach, few)) + 1, 0, most)
 
 
 def _warmup(n: FloatArray, y: FloatArray) -> FloatArray:
@@ -250,7 +255,8 @@ def _sum_over_clones(levels: _Levels, part: slice, budget: float) -> FloatArray:
     start = np.maximum(np.floor(np.asarray(rows * c[first], dtype=np.float64)) - 1.0, 0.0)
     half = np.longdouble(0.5)
     at_start, start_errors = binomial_log_probabilities(start, rows, half, half)
-    exponents = at_start + np.log(above / rows) + top
+    with np.errstate(divide="ignore"):  # masses below e^-11000 are far below the relative error
+        exponents = at_start + np.log(above / rows) + top
     reference = exponents.max()
     scale = np.exp(exponents - reference).astype(np.float64)
     weights = np.ones((1, rows.size)) if stride == 1 else np.stack([np.ones(rows.size), (below / above).astype(float)])

@@ -112,7 +112,7 @@ def test_randomised_response_against_all_data_sets(n, k, local):
 
 
 @pytest.mark.parametrize(("n", "k", "local"), [
-    (1, 3, 1.0), (5, 4, 2.0), (12, 12, 5.0), (7, 3, 0.01), (14, 50, 3.0), (15, 5, 12.0), (18, 3, 1.0),
+    (1, 3, 1.0), (5, 4, 2.0), (12, 12, 5.0), (7, 3, 0.01), (14, 50, 3.0), (15, 5, 12.0), (9, 4, 60.0), (18, 3, 1.0),
 ])  # fmt: skip
 def test_sums_over_two_numbers(n, k, local):
     epsilon = np.array([0.0, 1e-9, 0.2, 0.5, 0.8, 0.975, 1 - 1e-6]) * local
@@ -128,6 +128,22 @@ def test_counts_of_two_values_are_no_upper_bound():
     lower = compose(Shuffled(RandomizedResponse(4, 2.0), 5, adaptive=False)).delta(1.0).lower
     assert 0.2200787 - 1e-6 < lower < 0.2200788
     assert lower > 0.2198854
+
+
+@pytest.mark.parametrize("local", [150.0, 299.0, 599.0, 601.0, 800.0, 12_000.0])
+def test_reports_without_clones(local):
+    """delta is (E - x) / (E + 1) to a relative n / E."""
+    epsilon = np.array([0.0, 1.0, 0.5 * local, local - 1.0])
+    truth = [mpmath.log1p(-mpmath.exp(mpmath.mpf(e) - local)) - mpmath.log1p(mpmath.exp(-mpmath.mpf(local)))
+             for e in epsilon.tolist()]  # fmt: skip
+    for form, k in (("clones", 2), ("blanket", 2), ("blanket", 5), ("third_value", 5)):
+        found = ShuffleSum(form, 100, local, k).log_delta(epsilon)
+        assert not np.isnan(found.numbers).any()
+        if form != "third_value":
+            assert (found.upper >= [float(x) - 1e-100 for x in truth]).all()
+            assert (found.lower <= [float(x) + 1e-100 for x in truth]).all()
+        if k == 2:
+            assert (found.upper - found.lower < 1e-10).all()
 
 
 def test_two_values_of_fifty_reports():
