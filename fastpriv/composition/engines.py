@@ -324,8 +324,8 @@ def _by_engine(pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Q
     if len(known) < len(spectra) or (len(pairs) == 1 and pairs[0].count == 1 and pairs[0].mixtures is not None):
         return _by_other_engines(pairs, epsilon, quantity)
     found = LogBounds(*gaussian_sum_bounds(known, epsilon, quantity), {}, "sum along a bent contour")
-    wide = _wider(found, _WIDEST)
-    return _tightened(found, wide, _by_other_engines(pairs, epsilon[wide], quantity)) if wide.any() else found
+    wide = _wide_points(found, _WIDEST)
+    return _intersect_bounds(found, wide, _by_other_engines(pairs, epsilon[wide], quantity)) if wide.any() else found
 
 
 def _by_other_engines(pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Quantity) -> LogBounds:

@@ -171,7 +171,7 @@ class _Normal:
             weights, gap = _weights(list(used.values()))
             sides.append(GaussianMixture(weights, np.array([m * span for m in used]), self.sigma))
             gaps.append(gap)
-        return MixturePair(*sides, 1, *gaps, rate)
+        return MixturePair(sides[0], sides[1], 1, gaps[0], gaps[1], rate)
 
 
 def _shorter(x: float, sign: int) -> float:
@@ -216,7 +216,7 @@ class _Geometric:
                 mass += (np.longdouble(float(w)) + np.longdouble(float(w - Fraction(float(w))))) * near
             sides.append(mass / (1 + np.exp(-self.epsilon)))
         error = _EXTENDED * (2.0 + float((last - first) * self.epsilon))
-        return bounding_atoms(*sides, (sides[0] > 0.0) & (sides[1] > 0.0), error, error)
+        return bounding_atoms(sides[0], sides[1], (sides[0] > 0.0) & (sides[1] > 0.0), error, error)
 
 
 class _Laplace:
@@ -269,7 +269,7 @@ def _drawn(noise: _Noise, rate: Fraction, relation: str) -> BoundingPairs:
         symmetric = _symmetric_atoms(placed[0]) or LogCurvePair(curve, curve, 1)
         return _Symmetric((symmetric,), (placed, turned, _exact(_replacement(noise, rate))))
     if isinstance(noise, _Laplace):
-        forward = SampledCurve((_log_ends(_ends(rate)),), (noise.base(1),), _ends(rate), 0.0, -noise.loss[0])
+        forward: Any = SampledCurve((_log_ends(_ends(rate)),), (noise.base(1),), _ends(rate), 0.0, -noise.loss[0])
         limit = UpperCurve(SumCurve((_log_ends(_ends(rate)),), (whole(noise.base(1)),)))
         first: tuple[DominatingPair, ...] = (LogCurvePair(forward, limit, 1),)
         second: tuple[DominatingPair, ...] = tuple(pair.reversed() for pair in _removal(noise, rate, 1).dominating)
@@ -362,8 +362,10 @@ def _joined_normal(base: Any) -> _Normal | None:
             square += (Fraction(noise.span[0]) / Fraction(noise.sigma)) ** 2
     else:
         pairs = getattr(base, "forward_pairs", None)
-        squares = [pair.squared_gaussian_distance for pair in pairs.dominating] if pairs else [None]
-        if None in squares or pairs.dominated:
+        if pairs is None or pairs.dominated:
+            return None
+        squares = [pair.squared_gaussian_distance for pair in pairs.dominating]
+        if None in squares:
             return None
         square = sum((n * pair.count for n, pair in zip(squares, pairs.dominating, strict=True)), Fraction(0))
     near = math.sqrt(float(square))
@@ -644,7 +646,7 @@ class FixedSizeSampled(SampledMechanism):
         if not again and neighbours == "add_or_remove":
             most -= 1
         if records == 1 and neighbours == "add_or_remove":
-            raise DomainError("size must be at least 2 for a smaller data set with a record; got 1. Pass the larger size.")
+            raise DomainError("size must be at least 2 for a smaller data set with records; got 1. Pass the larger.")
         self._set(base=_checked_base(base), size=records, sample=validate.count("sample", sample, 0, most),
                   replacement=again, relation=neighbours)  # fmt: skip
         noise = _line(self.base, "a sample of fixed size")
@@ -767,7 +769,7 @@ def _opposite_others(
     used = [{shift: w for shift, w in side.items() if w} for side in sides]
     if error > _LARGEST_ERROR or min(min(side.values()) for side in used) < _LEAST_WEIGHT:
         return None
-    pairs = noise.pair(*used)
+    pairs = noise.pair(used[0], used[1])
     one, *_ = _exact(pairs)
     errors = {name: getattr(one, name) + error for name in ("p_relative_error", "q_relative_error")}
     return BoundingPairs((replace(one, **errors),))  # type: ignore[type-var]
