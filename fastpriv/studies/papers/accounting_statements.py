@@ -82,14 +82,14 @@ def _removal_with_laplace() -> Game:
 
 def _worst_pair_of_one_step() -> Game:
     """Two of five records, geometric noise of ratio 1/2; what lies beyond the two means has one likelihood ratio."""
-    base = {(0,): Fraction(2, 3), (1,): Fraction(1, 6), (2,): Fraction(1, 6)}
-    moved = {(0,): Fraction(1, 6), (1,): Fraction(1, 6), (2,): Fraction(2, 3)}
+    base: Masses = {(0,): Fraction(2, 3), (1,): Fraction(1, 6), (2,): Fraction(1, 6)}
+    moved: Masses = {(0,): Fraction(1, 6), (1,): Fraction(1, 6), (2,): Fraction(2, 3)}
     sampled = _mixed({1: (Fraction(2, 5), moved), 0: (Fraction(3, 5), base)})
     twice = _hockey_stick(_product(sampled, sampled), _product(base, base), Fraction(2))
     one_each = _hockey_stick(_product(sampled, base), _product(base, sampled), Fraction(2))
     above, below = sampled[2,], base[2,]
-    symmetric = {(0,): above, (1,): below, (2,): 1 - above - below}
-    turned = {(0,): below, (1,): above, (2,): 1 - above - below}
+    symmetric: Masses = {(0,): above, (1,): below, (2,): 1 - above - below}
+    turned: Masses = {(0,): below, (1,): above, (2,): 1 - above - below}
     bound = _hockey_stick(_product(symmetric, symmetric), _product(turned, turned), Fraction(2))
     return (one_each, "<=", twice), (one_each, "<=", bound)
 
@@ -128,11 +128,15 @@ def _shuffled(n: int, k: int, ratio: Fraction, alpha: Fraction) -> Game:
     concrete = _hockey_stick(first, second, alpha)
     pair = _counts(n - 1, (p, p, 1 - 2 * p))
     rest = 1 - (ratio + 1) * p
-    counts = [_plus_one(pair, own) for own in ((ratio * p, p, rest), (p, ratio * p, rest))]
+    likely, unlikely = (_plus_one(pair, own) for own in ((ratio * p, p, rest), (p, ratio * p, rest)))
     clones = _counts(n - 1, (1 / ratio / 2, 1 / ratio / 2, 1 - 1 / ratio))
     truth, lie = ratio / (ratio + 1), 1 / (ratio + 1)
-    bound = [_plus_one(clones, (*own, Fraction(0))) for own in ((truth, lie), (lie, truth))]
-    return (concrete, "<=", _hockey_stick(*counts, alpha)), (concrete, "<=", _hockey_stick(*bound, alpha))
+    above, below = (_plus_one(clones, (*own, Fraction(0))) for own in ((truth, lie), (lie, truth)))
+    return (concrete, "<=", _hockey_stick(likely, unlikely, alpha)), (
+        concrete,
+        "<=",
+        _hockey_stick(above, below, alpha),
+    )
 
 
 def _with_replacement() -> Game:
