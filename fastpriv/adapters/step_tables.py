@@ -42,13 +42,13 @@ class ComposedStep:
 
     def pair(self) -> Any:
         """The mechanism, or the pair of distributions, that ``compose`` takes."""
-        return self._made(KINDS[self.kind])
+        return self._construct(KINDS[self.kind])
 
-    def _made(self, kind: StepKind) -> Any:
+    def _construct(self, kind: StepKind) -> Any:
         """What a kind makes of the parameters that belong to it."""
         given = {name: _typed(name, self.parameters[name]) for name in kind.parameters}
         if "base" in given:
-            given["base"] = self._made(KINDS[given["base"]])
+            given["base"] = self._construct(KINDS[given["base"]])
         return kind.make(self.folder, **given)
 
 
@@ -118,6 +118,7 @@ def _discrete(folder: Path, p: Any, q: Any) -> Any:
     return tuple(pair)
 
 
+# Relation of neighbouring data sets by default, for kinds that have one.
 _NEIGHBOURS = {"relation": "add_or_remove"}
 
 # The kinds of steps by name. Scales of noise are in units of the release; epsilon is in nats.

@@ -32,6 +32,7 @@ _LEAST_POWER = -40.0  # the picture ends where delta is 10 to this power, unless
 _DIRECTIONS: Mapping[str, Direction] = {
     "forward": "forward", "backward": "backward", "worst": "worst", "remove": "forward", "add": "backward"
 }  # fmt: skip
+# Parameters of a step that have an option of their own; n is --shuffle.
 _STEP_OPTIONS = ("sigma", "rate", "size", "sample", "cap", "n", "epsilon0", "relation", "count")
 # The kind of step that an option asks for, and the first of these counts.
 _KINDS_OF_OPTIONS = {"shuffle": "shuffled", "epsilon0": "shuffled", "cap": "truncated_poisson", "sample": "fixed_size"}
