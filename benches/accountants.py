@@ -7,6 +7,10 @@ that a reader can run it too. Programs run in processes of their own, with limit
 Sides are those that the packages state: dp_accounting calls its two estimates pessimistic and optimistic, PRV
 accountants return a lower and an upper bound, Renyi accountants are upper bounds by their theorems, connect-the-dots
 is an upper one; the Gaussian limit of Opacus and the Fourier accountant of autodp are estimates.
+
+``SCHEME_ACCOUNTANTS`` are asked about other samples than Poisson ones. Two kinds of them are no claim of the packages:
+"as Poisson" has the rate of a Poisson sample in place of the scheme, as loaders that shuffle are often accounted for,
+and "over one contribution" has the noise multiplier of the clipping norm where the package means that of the distance.
 """
 
 from __future__ import annotations
@@ -22,7 +26,9 @@ from typing import Literal, NamedTuple
 
 from fastpriv.adapters.step_tables import ComposedStep
 
-__all__ = ["ACCOUNTANTS", "Accountant", "CompositionQuestion", "ProgramOutcome", "answers"]
+__all__ = [
+    "ACCOUNTANTS", "SCHEME_ACCOUNTANTS", "Accountant", "CompositionQuestion", "ProgramOutcome", "answers"
+]  # fmt: skip
 
 Side = Literal["upper", "lower", "both", "estimate"]
 _SECONDS, _MEMORY = 30.0, 8 * 10**9  # limits of one program: processor time, and bytes
@@ -286,6 +292,91 @@ ACCOUNTANTS: tuple[Accountant, ...] = (
     Accountant("opacus GDP", "opacus.accountants", "estimate", _opacus("GaussianAccountant")),
     Accountant("autodp RDP", "autodp.mechanism_zoo", "upper", _autodp(False)),
     Accountant("autodp Fourier", "autodp.mechanism_zoo", "estimate", _autodp(True)),
+)  # fmt: skip
+
+
+def _poisson_of(step: ComposedStep) -> ComposedStep | None:
+    """The steps of Poisson samples with as many records on average."""
+    given = step.parameters
+    if step.kind not in _POISSON_RATES or given.get("base", "gaussian") != "gaussian":
+        return None
+    rate, steps = _POISSON_RATES[step.kind](given)
+    parameters = {"sigma": given["sigma"], "rate": rate, "sensitivity": given["sensitivity"], "group_size": 1}
+    return ComposedStep("sampled_gaussian", parameters, step.count * steps)
+
+
+# The rate of a scheme as Poisson samples, and the steps of one release of it.
+_POISSON_RATES: Mapping[str, Callable[[Mapping[str, float]], tuple[float, int]]] = {
+    "fixed_size": lambda given: (given["sample"] / given["size"], 1),
+    "truncated_poisson": lambda given: (given["rate"], 1),
+    "shuffled_batches": lambda given: (1.0 / given["batches"], int(given["batches"] * given["epochs"])),
+}
+
+
+def _as_poisson(
+    program: Callable[[CompositionQuestion], list[str] | None],
+) -> Callable[[CompositionQuestion], list[str] | None]:
+    """The program of an accountant that knows Poisson samples alone."""
+
+    def replaced(question: CompositionQuestion) -> list[str] | None:
+        steps = [_poisson_of(step) for step in question.steps]
+        return None if None in steps else program(question._replace(steps=tuple(steps)))  # type: ignore[arg-type]
+
+    return replaced
+
+
+def _events(name: str, contribution: bool = False) -> Callable[[CompositionQuestion], list[str] | None]:
+    """An accountant of dp_accounting by its events, with the noise over one contribution, or over the distance."""
+
+    def event(step: ComposedStep) -> str | None:
+        given = step.parameters
+        if step.kind == "bounded_range" and name == "rdp.RdpAccountant":
+            return f"ExponentialMechanismDpEvent({given['epsilon']!r})"
+        if step.kind == "truncated_poisson" and name == "pld.PLDAccountant":
+            return (
+                f"TruncatedSubsampledGaussianDpEvent({int(given['size'])}, {given['rate']!r}, "
+                f"{int(given['cap'])}, {_ratio(step)!r})"
+            )
+        if (step.kind, given.get("relation"), name) == ("fixed_size", "replace_one", "rdp.RdpAccountant"):
+            noise = _ratio(step) if contribution else 0.5 * _ratio(step)
+            sizes = f"{int(given['size'])}, {int(given['sample'])}"
+            return f"SampledWithoutReplacementDpEvent({sizes}, GaussianDpEvent({noise!r}))"
+        return None
+
+    def program(question: CompositionQuestion) -> list[str] | None:
+        events = [event(step) for step in question.steps]
+        relations = {step.parameters.get("relation", "add_or_remove") for step in question.steps}
+        if None in events or len(relations) > 1 or question.direction != "worst":
+            return None
+        relation = _DP_RELATIONS[relations.pop()]
+        composed = "".join(
+            f".compose(SelfComposedDpEvent({one}, {step.count}))"
+            for one, step in zip(events, question.steps, strict=True)
+        )
+        asked = f"get_delta({question.epsilon!r})" if question.target == "delta" else f"get_epsilon({question.delta!r})"
+        return [
+            "from dp_accounting import *; from dp_accounting.dp_event import *; from dp_accounting import pld, rdp",
+            f"accountant = {name}(neighboring_relation=NeighboringRelation.{relation})",
+            f"answer = accountant{composed}.{asked}",
+        ]
+
+    return program
+
+
+_DP_RELATIONS = {
+    "add_or_remove": "ADD_OR_REMOVE_ONE", "replace_one": "REPLACE_ONE", "zero_out": "REPLACE_SPECIAL"
+}  # fmt: skip
+# Those that are asked about other samples than Poisson ones, and about other events.
+SCHEME_ACCOUNTANTS: tuple[Accountant, ...] = (
+    Accountant("dp_accounting PLD", "dp_accounting.pld", "upper", _events("pld.PLDAccountant")),
+    Accountant("dp_accounting RDP", "dp_accounting.rdp", "upper", _events("rdp.RdpAccountant")),
+    Accountant("dp_accounting RDP, over one contribution", "dp_accounting.rdp", "upper",
+               _events("rdp.RdpAccountant", contribution=True)),
+    Accountant("dp_accounting PLD, as Poisson", "dp_accounting.pld.privacy_loss_distribution", "upper",
+               _as_poisson(_dp_accounting(True))),
+    Accountant("prv_accountant, as Poisson", "prv_accountant", "both", _as_poisson(_prv)),
+    Accountant("riskcal CTD, as Poisson", "riskcal.accountants", "upper", _as_poisson(_riskcal)),
+    Accountant("opacus RDP, as Poisson", "opacus.accountants", "upper", _as_poisson(_opacus("RDPAccountant"))),
 )  # fmt: skip
 
 

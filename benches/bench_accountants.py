@@ -2,8 +2,9 @@
 
 Run: pytest benches/bench_accountants.py
 
-Writes accountants.html, accountants.csv and accountants.md into the directory FASTPRIV_SCOREBOARD (default:
-.benchmarks/accountants). Every accountant of ``accountants.py`` is asked for delta at an epsilon and for
+Writes accountants.html, accountants.csv and accountants.md, and the same of other samples than Poisson ones as
+schemes.html, .csv and .md, into the directory FASTPRIV_SCOREBOARD (default: .benchmarks/accountants).
+Every accountant of ``accountants.py`` is asked for delta at an epsilon and for
 epsilon at that delta, in processes of their own with limits of time and memory; one that is not installed is left out.
 Every answer on the wrong side of the truth is printed as a program of five lines.
 """
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from accountants import ACCOUNTANTS, CompositionQuestion, ProgramOutcome, answers
+from accountants import ACCOUNTANTS, SCHEME_ACCOUNTANTS, CompositionQuestion, ProgramOutcome, answers
 from mpmath import mp, mpf
 
 from fastpriv import compose
@@ -59,6 +60,7 @@ class Setting(NamedTuple):
     def name(self):
         words = {"sampled_gaussian": "sigma {sigma:g}, q {rate:g}", "gaussian": "Gaussian {sigma:g}",
                  "laplace": "Laplace {scale:g}", "randomized_response": "randomised response {epsilon:g}"}  # fmt: skip
+        words |= SCHEME_WORDS
         parts = [f"{step.count:,} x {words[step.kind].format(**step.parameters)}" for step in self.steps]
         return " + ".join(parts) + {"worst": "", "forward": ", remove", "backward": ", add"}[self.direction]
 
@@ -107,6 +109,33 @@ SETTINGS = (
     # several kinds of steps
     Setting((sampled(1.2, 0.01, 500), sampled(2.0, 0.05, 200), gaussian(20.0, 5)), 3.0),
     Setting((gaussian(30.0, 100), laplace(20.0, 50)), 4.0),
+)
+
+
+SCHEME_WORDS = {
+    "fixed_size": "{sample:g} of {size:g}, sigma {sigma:g}, {relation}",
+    "truncated_poisson": "q {rate:g}, at most {cap:g} of {size:g}, sigma {sigma:g}, {relation}",
+    "shuffled_batches": "{batches:g} shuffled batches, sigma {sigma:g}, {relation}",
+    "bounded_range": "exponential mechanism {epsilon:g}",
+}
+
+
+def scheme(kind, count=1, **parameters):
+    return {"kind": kind, "count": count} | parameters
+
+
+FIXED = {"size": 64, "sample": 8, "sigma": 2.0}
+CAPPED = {"size": 64, "rate": 0.125, "sigma": 2.0}
+# Samples that are no Poisson samples, and exponential mechanisms.
+SCHEMES = (
+    Setting((scheme("fixed_size", relation="replace_one", **FIXED),), 1.0),
+    Setting((scheme("fixed_size", relation="replace_one", size=60000, sample=600, sigma=1.0),), 1.0),
+    Setting((scheme("fixed_size", 8, **FIXED),), 1.0),
+    Setting((scheme("truncated_poisson", cap=10, **CAPPED),), 0.5),
+    Setting((scheme("truncated_poisson", cap=10, **CAPPED),), 2.0),
+    Setting((scheme("truncated_poisson", cap=10, relation="replace_one", **CAPPED),), 1.0),
+    Setting((scheme("shuffled_batches", batches=8, sigma=2.0, relation="zero_out"),), 1.0),
+    Setting((scheme("bounded_range", 100, epsilon=1.0),), 10.0),
 )
 
 
@@ -161,19 +190,26 @@ def snippet(cell):
     assert lines[-1].startswith("answer = ")
     steps = cell.question.steps
     made = [step.pair() for step in steps]
-    pairs = ", ".join(f"fp.{type(one).__name__}{tuple(getattr(one, name) for name in one._fields)}" for one in made)
+    pairs = ", ".join(map(_constructed, made))
     counts = [step.count for step in steps]
     asked = f"{cell.question.epsilon!r}" if cell.question.target == "delta" else f"delta={cell.question.delta!r}"
     side = {"both": "stated as lower and upper bound"}.get(cell.side, f"stated as {cell.side} bound")
     lines[-1] = f"print({lines[-1].removeprefix('answer = ')}, '{side}')"
     composed = f"fp.compose([{pairs}], {counts})"
     lines += [
-        "import fastpriv as fp",
+        "import fastpriv as fp" + ("; from fastpriv import *; from fastpriv.pairs import *" if "=" in pairs else ""),
         f"print({composed}.{cell.question.target}({asked}, direction={cell.question.direction!r}))",
     ]
     if len(lines) > 5:
         lines[-2:] = ["; ".join(lines[-2:])]
     return "\n".join(lines)
+
+
+def _constructed(one):
+    """A pair as a call of its class."""
+    if type(one).__module__.startswith("fastpriv.pairs"):
+        return repr(one)
+    return f"fp.{type(one).__name__}{tuple(getattr(one, name) for name in one._fields)}"
 
 
 def all_cells(settings, truths, accountants=ACCOUNTANTS, **limits):
@@ -272,7 +308,7 @@ INTRODUCTION = (
 )
 
 
-def write_board(cells, folder):
+def write_board(cells, folder, stem="accountants"):
     """Write the page, the table and the text; return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     versions, absent = installed(cells)
@@ -291,7 +327,7 @@ def write_board(cells, folder):
                if c.verdict == "no answer"]  # fmt: skip
     headings = ("accountant", "setting", "question", "reason")
     sections["No answer"] = [TextTable(headings, reasons, "What was raised or exceeded")]
-    (folder / "accountants.html").write_text(page("The accountants' scoreboard", sections), encoding="utf-8")
+    (folder / f"{stem}.html").write_text(page("The accountants' scoreboard", sections), encoding="utf-8")
 
     def markdown(headings, body):
         lines = ["| " + " | ".join(map(str, row)) + " |" for row in (headings, *body)]
@@ -299,8 +335,8 @@ def write_board(cells, folder):
 
     text = ["# The accountants' scoreboard", INTRODUCTION, about, markdown(SUMMARY, rows), "## Violations"]
     text += [f"{c.accountant}, {c.question.target} of {c.setting.name}:\n\n```python\n{snippet(c)}\n```" for c in wrong]
-    (folder / "accountants.md").write_text("\n\n".join(text) + "\n", encoding="utf-8")
-    with open(folder / "accountants.csv", "w", newline="", encoding="utf-8") as stream:
+    (folder / f"{stem}.md").write_text("\n\n".join(text) + "\n", encoding="utf-8")
+    with open(folder / f"{stem}.csv", "w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(("accountant", "states", "setting", "direction", "question", "epsilon", "delta", "lower",
                          "value", "upper", "answer", "verdict", "status", "error", "seconds", "bytes",
@@ -311,7 +347,7 @@ def write_board(cells, folder):
                 c.question.delta, *c.truth, " ".join(map(repr, c.outcome.answer)), c.verdict, c.outcome.status,
                 c.outcome.error, round(c.outcome.seconds, 3), c.outcome.memory, "\n".join(c.outcome.program),
             ))  # fmt: skip
-    return [folder / f"accountants.{ending}" for ending in ("html", "csv", "md")]
+    return [folder / f"{stem}.{ending}" for ending in ("html", "csv", "md")]
 
 
 def delta_of_gaussians(setting):
@@ -390,10 +426,18 @@ def test_certified_values(benchmark):
 def test_scoreboard(request, tmp_path):
     assert len(SETTINGS) == 30
     trial = request.config.getoption("benchmark_disable")  # two settings, which show that the board is written
-    settings = SETTINGS[:2] if trial else SETTINGS
-    cells = all_cells(settings, [Truth.of(setting) for setting in settings])
-    folder = tmp_path if trial else Path(os.environ.get("FASTPRIV_SCOREBOARD", ".benchmarks/accountants"))
-    paths = write_board(cells, folder)
+    show_board(SETTINGS[:2] if trial else SETTINGS, ACCOUNTANTS, "accountants", tmp_path if trial else None)
+
+
+def test_scoreboard_of_schemes(request, tmp_path):
+    trial = request.config.getoption("benchmark_disable")
+    show_board(SCHEMES[:1] if trial else SCHEMES, SCHEME_ACCOUNTANTS, "schemes", tmp_path if trial else None)
+
+
+def show_board(settings, accountants, stem, folder):
+    cells = all_cells(settings, [Truth.of(setting) for setting in settings], accountants)
+    folder = folder or Path(os.environ.get("FASTPRIV_SCOREBOARD", ".benchmarks/accountants"))
+    paths = write_board(cells, folder, stem)
     print()
     for cell in cells:
         if cell.verdict == "violation":

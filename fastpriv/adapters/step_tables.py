@@ -9,12 +9,14 @@ A table is a CSV file whose first line names the columns, or a TOML file with an
                                       count = 3000
 
 ``kind`` is one of ``KINDS``; the other columns are its parameters, empty where a kind has none or where the default is
-meant. ``count`` is 1 by default. Lines that are blank or begin with # are skipped.
+meant. ``count`` is 1 by default. Lines that are blank or begin with # are skipped. A sampled, shuffled or selected
+mechanism has a column ``base``, the kind that is sampled (default: gaussian), and the columns of that kind.
 """
 
 from __future__ import annotations
 
 import csv
+import importlib
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -31,7 +33,7 @@ __all__ = ["KINDS", "ComposedStep", "make_step", "read_steps"]
 
 @dataclass(frozen=True)
 class ComposedStep:
-    """A step of a table: its kind, all parameters of the kind, and how often it is taken."""
+    """A step of a table: its kind, all parameters of the kind and of its base, and how often it is taken."""
 
     kind: str
     parameters: dict[str, Any]
@@ -40,38 +42,33 @@ class ComposedStep:
 
     def pair(self) -> Any:
         """The mechanism, or the pair of distributions, that ``compose`` takes."""
-        return KINDS[self.kind].make(self.folder, **self.parameters)
+        return self._construct(KINDS[self.kind])
+
+    def _construct(self, kind: StepKind) -> Any:
+        """What a kind makes of the parameters that belong to it."""
+        given = {name: _typed(name, self.parameters[name]) for name in kind.parameters}
+        if "base" in given:
+            given["base"] = self._construct(KINDS[given["base"]])
+        return kind.make(self.folder, **given)
 
 
 class StepKind(NamedTuple):
-    """Parameters of a kind of step with their defaults, None where there is none, and what makes its pair of them."""
+    """Parameters of a kind of step with their defaults, None where there is none, and what makes its pair of them.
+
+    A kind with the parameter ``base`` takes the parameters of the kind that ``base`` names as well.
+    """
 
     parameters: Mapping[str, Any]
     make: Callable[..., Any]
 
 
-def _gaussian(folder: Path, sigma: float, sensitivity: float) -> Any:
-    from ..mechanisms import GaussianMechanism
+def _class(room: str, name: str, **fixed: Any) -> Callable[..., Any]:
+    """Makes objects of a class of ``fastpriv.<room>`` by the names of its parameters; loads it on first use."""
 
-    return GaussianMechanism(sigma, sensitivity)
+    def make(folder: Path, **parameters: Any) -> Any:
+        return getattr(importlib.import_module(f"fastpriv.{room}"), name)(**parameters, **fixed)
 
-
-def _sampled_gaussian(folder: Path, sigma: float, rate: float, sensitivity: float, group_size: float) -> Any:
-    from ..mechanisms import PoissonSampledGaussian
-
-    return PoissonSampledGaussian(sigma, rate, sensitivity, _whole(group_size))
-
-
-def _laplace(folder: Path, scale: float, sensitivity: float) -> Any:
-    from ..mechanisms import LaplaceMechanism
-
-    return LaplaceMechanism(scale, sensitivity)
-
-
-def _randomized_response(folder: Path, epsilon: float, k: float) -> Any:
-    from ..mechanisms import RandomizedResponse
-
-    return RandomizedResponse(_whole(k), epsilon)
+    return make
 
 
 def _approximate_dp(folder: Path, epsilon: float, delta: float) -> Any:
@@ -89,13 +86,30 @@ def _mixtures(folder: Path, p: str, q: str) -> Any:
     return tuple(read_mixture(folder / name) for name in (p, q))
 
 
+def _shuffled(folder: Path, epsilon0: float, n: int, k: int = 0) -> Any:
+    """Reports of any randomiser with this local epsilon, or of randomised response of k values."""
+    from ..mechanisms import RandomizedResponse
+    from ..pairs import Shuffled
+
+    return Shuffled(RandomizedResponse(k, epsilon0), n, adaptive=False) if k else Shuffled(epsilon0, n)
+
+
+def _discrete_gaussian(folder: Path, sigma: float, sensitivity: float) -> Any:
+    from ..pairs import DiscreteGaussianMechanism
+
+    return DiscreteGaussianMechanism(sigma, _whole(sensitivity))
+
+
+def _selected(folder: Path, base: Any, eta: float, gamma: float) -> Any:
+    from ..pairs import NegativeBinomial, Selected
+
+    return Selected(base, NegativeBinomial(eta, gamma))
+
+
 def _discrete(folder: Path, p: Any, q: Any) -> Any:
     pair = []
     for name, given in (("p", p), ("q", q)):
-        words = given.split() if isinstance(given, str) else given
-        if not isinstance(words, list):
-            raise DomainError(f"{name} must be a list of numbers; got {validate.shown(words)}. Write [0.25, 0.75].")
-        pair.append(validate.probabilities(name, [_number(name, word) for word in words]))
+        pair.append(validate.probabilities(name, _numbers(name, given)))
     if pair[0].size != pair[1].size:
         raise DomainError(
             f"p and q must have one probability for each outcome; got {pair[0].size} and {pair[1].size}. Write 0 for "
@@ -104,19 +118,48 @@ def _discrete(folder: Path, p: Any, q: Any) -> Any:
     return tuple(pair)
 
 
+# Relation of neighbouring data sets by default, for kinds that have one.
+_NEIGHBOURS = {"relation": "add_or_remove"}
+
 # The kinds of steps by name. Scales of noise are in units of the release; epsilon is in nats.
 KINDS: Mapping[str, StepKind] = {
-    "gaussian": StepKind({"sigma": None, "sensitivity": 1.0}, _gaussian),
-    "sampled_gaussian": StepKind(
-        {"sigma": None, "rate": None, "sensitivity": 1.0, "group_size": 1}, _sampled_gaussian
-    ),
-    "laplace": StepKind({"scale": None, "sensitivity": 1.0}, _laplace),
-    "randomized_response": StepKind({"epsilon": None, "k": 2}, _randomized_response),
+    "gaussian": StepKind({"sigma": None, "sensitivity": 1.0}, _class("mechanisms", "GaussianMechanism")),
+    "sampled_gaussian": StepKind({"sigma": None, "rate": None, "sensitivity": 1.0, "group_size": 1},
+                                 _class("mechanisms", "PoissonSampledGaussian")),
+    "laplace": StepKind({"scale": None, "sensitivity": 1.0}, _class("mechanisms", "LaplaceMechanism")),
+    "randomized_response": StepKind({"epsilon": None, "k": 2}, _class("mechanisms", "RandomizedResponse")),
     "approximate_dp": StepKind({"epsilon": None, "delta": 0.0}, _approximate_dp),
     "mixtures": StepKind({"p": None, "q": None}, _mixtures),
     "discrete": StepKind({"p": None, "q": None}, _discrete),
+    "allocation": StepKind({"sigma": None, "steps": None, "sensitivity": 1.0, "epochs": 1},
+                           _class("composition", "RandomAllocation")),
+    "balls_in_bins": StepKind({"sigma": None, "bins": None, "sensitivity": 1.0, "epochs": 1},
+                              _class("composition", "BallsInBins")),
+    "banded_matrix": StepKind({"coefficients": None, "sigma": None, "bins": None, "sensitivity": 1.0, "epochs": 1},
+                              _class("composition", "BandedMatrixMechanism")),
+    "poisson_sampled": StepKind({"rate": None, **_NEIGHBOURS, "base": "gaussian"}, _class("pairs", "PoissonSampled")),
+    "fixed_size": StepKind({"size": None, "sample": None, **_NEIGHBOURS, "base": "gaussian"},
+                           _class("pairs", "FixedSizeSampled")),
+    "with_replacement": StepKind({"size": None, "sample": None, **_NEIGHBOURS, "base": "gaussian"},
+                                 _class("pairs", "FixedSizeSampled", replacement=True)),
+    "truncated_poisson": StepKind({"size": None, "rate": None, "cap": None, **_NEIGHBOURS, "base": "gaussian"},
+                                  _class("pairs", "TruncatedPoissonSampled")),
+    "shuffled": StepKind({"epsilon0": None, "n": None}, _shuffled),
+    "shuffled_response": StepKind({"epsilon0": None, "n": None, "k": 2}, _shuffled),
+    "shuffled_batches": StepKind({"batches": None, "epochs": 1, "relation": "replace_one", "base": "gaussian"},
+                                 _class("pairs", "ShuffledBatches")),
+    "selected": StepKind({"eta": 1.0, "gamma": None, "base": "gaussian"}, _selected),
+    "bounded_range": StepKind({"epsilon": None}, _class("pairs", "BoundedRange")),
+    "permute_and_flip": StepKind({"epsilon": None}, _class("pairs", "PermuteAndFlip")),
+    "discrete_gaussian": StepKind({"sigma": None, "sensitivity": 1}, _discrete_gaussian),
+    "tree_aggregation": StepKind({"sigma": None, "leaves": None, "sensitivity": 1.0},
+                                 _class("pairs", "TreeAggregation")),
+    "zero_concentrated_dp": StepKind({"rho": None, "xi": 0.0}, _class("pairs", "ZeroConcentratedDP")),
 }  # fmt: skip
-_TEXTS = ("p", "q")  # parameters that are not numbers
+_TEXTS = ("p", "q", "base", "relation")  # parameters that are not numbers
+_LISTS = ("coefficients",)  # numbers separated by spaces
+# Parameters that are whole numbers.
+_WHOLE = frozenset(("k", "group_size", "steps", "bins", "epochs", "size", "sample", "cap", "n", "batches", "leaves"))
 # The parameters of all kinds, which are the columns of a table besides kind and count.
 _COLUMNS = tuple(dict.fromkeys(name for kind in KINDS.values() for name in kind.parameters))
 
@@ -152,7 +195,11 @@ def make_step(entry: Mapping[str, Any], folder: Path = Path()) -> ComposedStep:
     if not isinstance(kind, str) or kind not in KINDS:
         raise DomainError(f"kind must be one of {', '.join(KINDS)}; got {validate.shown(kind)}. Choose one of them.")
     count = _whole_count(given.pop("count", 1))
-    defaults = KINDS[kind].parameters
+    defaults = dict(KINDS[kind].parameters)
+    if "base" in defaults:
+        bases = tuple(name for name, one in KINDS.items() if "base" not in one.parameters)
+        base = validate.choice("base", given.get("base", defaults["base"]), bases)
+        defaults |= {name: value for name, value in KINDS[base].parameters.items() if name not in defaults}
     for name in given:
         if name not in defaults:
             raise DomainError(
@@ -164,7 +211,7 @@ def make_step(entry: Mapping[str, Any], folder: Path = Path()) -> ComposedStep:
         value = given.get(name, default)
         if value is None:
             raise DomainError(f"{name} must be given for {kind}; got none. Fill its column.")
-        parameters[name] = value if name in _TEXTS else _number(name, value)
+        parameters[name] = value if name in _TEXTS + _LISTS else _number(name, value)
     step = ComposedStep(kind, parameters, count, folder)
     step.pair()  # raises for parameters outside of their domains
     return step
@@ -231,6 +278,19 @@ def _number(name: str, value: Any) -> float:
         except ValueError:
             raise DomainError(f"{name} must be a number; got {value!r}. Write 0.5 or 1e-3.") from None
     return validate.scalar(name, value, "a number", lambda x: x == x)
+
+
+def _numbers(name: str, value: Any) -> list[float]:
+    """Return a list of numbers, or numbers of a text that are separated by spaces."""
+    words = value.split() if isinstance(value, str) else value
+    if not isinstance(words, list):
+        raise DomainError(f"{name} must be a list of numbers; got {validate.shown(words)}. Write [0.25, 0.75].")
+    return [_number(name, word) for word in words]
+
+
+def _typed(name: str, value: Any) -> Any:
+    """Return a parameter as its class takes it."""
+    return _numbers(name, value) if name in _LISTS else _whole(value) if name in _WHOLE else value
 
 
 def _whole_count(value: Any) -> int:

@@ -32,6 +32,10 @@ _LEAST_POWER = -40.0  # the picture ends where delta is 10 to this power, unless
 _DIRECTIONS: Mapping[str, Direction] = {
     "forward": "forward", "backward": "backward", "worst": "worst", "remove": "forward", "add": "backward"
 }  # fmt: skip
+# Parameters of a step that have an option of their own; n is --shuffle.
+_STEP_OPTIONS = ("sigma", "rate", "size", "sample", "cap", "n", "epsilon0", "relation", "count")
+# The kind of step that an option asks for, and the first of these counts.
+_KINDS_OF_OPTIONS = {"shuffle": "shuffled", "epsilon0": "shuffled", "cap": "truncated_poisson", "sample": "fixed_size"}
 # Columns of CSV and JSON; "at" is the epsilon, or the delta, of the question.
 _COLUMNS = (
     "source", "quantity", "at", "value", "lower", "upper", "log_value", "log_lower", "log_upper", "kind", "method"
@@ -61,13 +65,20 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add = parser.add_argument
     add(
-        "file", nargs="?", metavar="FILE", help="CSV or TOML table of steps with the columns kind (gaussian, "
-        "sampled_gaussian, laplace, randomized_response, approximate_dp, mixtures, discrete), count and the parameters "
-        "of the kind; or JSON: events of dp_accounting, or the history or state_dict of an accountant of Opacus",
+        "file", nargs="?", metavar="FILE", help="CSV or TOML table of steps with the columns kind, count and the "
+        "parameters of the kind, as docs/composition.md lists them; or JSON: events of dp_accounting, or the history "
+        "or state_dict of an accountant of Opacus",
     )  # fmt: skip
     one = parser.add_argument_group("one kind of step, in place of FILE")
     one.add_argument("--sigma", metavar="S", type=float, help="standard deviation of Gaussian noise, for sensitivity 1")
     one.add_argument("--rate", metavar="Q", type=float, help="probability that a record is in the sample (default: 1)")
+    one.add_argument("--size", metavar="N", type=float, help="records of the larger data set, with --sample or --cap")
+    one.add_argument("--sample", metavar="B", type=float, help="records of a sample of fixed size, of --size")
+    one.add_argument("--cap", metavar="B", type=float, help="most records of a Poisson sample, of --rate and --size")
+    one.add_argument("--shuffle", metavar="N", type=float, help="reports that are shuffled, each of --epsilon0")
+    one.add_argument("--epsilon0", metavar="E", type=float, help="local epsilon of each report, with --shuffle")
+    one.add_argument("--step", nargs="+", metavar=("KIND", "NAME=VALUE"), help="any kind of a table of steps with its "
+        "parameters, such as: laplace scale=2, or poisson_sampled base=laplace scale=2 rate=0.1")  # fmt: skip
     one.add_argument("--count", metavar="K", type=float, help="how many steps (default: 1)")
     asked = parser.add_argument_group("what is asked")
     asked.add_argument("--epsilon", metavar="GRID", help=f"delta at these, in nats: {GRID_FORMS}")
@@ -78,8 +89,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--sigma and --rate, or of the one step of FILE")  # fmt: skip
     asked.add_argument("--direction", choices=tuple(_DIRECTIONS), help="which of a pair is released: forward (remove a "
         "record), backward (add one), or the larger delta of both, worst (default: worst for mechanisms)")  # fmt: skip
-    asked.add_argument("--relation", choices=("add_or_remove", "replace_one"), help="of "
-        "events of dp_accounting: which data sets are neighbours (default: add_or_remove)")  # fmt: skip
+    asked.add_argument("--relation", choices=("add_or_remove", "replace_one", "zero_out"), help="which data sets are "
+        "neighbours, of events of dp_accounting and of samples (default: add_or_remove)")  # fmt: skip
     add("--figure", metavar="FILE", help="draw the curve with its bounds into this .png, .svg or .pdf")
     add("--csv", action="store_true", help="print CSV instead of the table")
     add_shared_options(parser, "json", "quiet")
@@ -103,11 +114,6 @@ def run(args: argparse.Namespace) -> int:
     from ..composition import compose
 
     events = args.file is not None and Path(args.file).suffix.lower() == ".json"
-    if args.relation is not None and not events:
-        raise DomainError(
-            f"--relation must be left out where FILE has no events of dp_accounting; got {args.relation}. Choose the "
-            "sensitivity and --direction of the steps."
-        )
     steps = [] if events else _steps(args)
     if events:
         composition = _composition_of_events(args)
@@ -152,6 +158,8 @@ class _Summary(NamedTuple):
 def _summary(args: argparse.Namespace, composition: Composition, steps: Sequence[ComposedStep]) -> _Summary:
     words = {"forward": "forward (remove a record)", "backward": "backward (add a record)",
              "worst": "worst, the larger delta of removing and adding a record"}  # fmt: skip
+    if any(step.parameters.get("relation", "add_or_remove") != "add_or_remove" for step in steps):
+        words = {"forward": "forward", "backward": "backward", "worst": "worst, the larger delta of both orders"}
     if composition.forward_pairs == composition.backward_pairs:
         direction = "both have the same delta"
     elif args.direction is None and composition.ordered:
@@ -167,7 +175,7 @@ def _summary(args: argparse.Namespace, composition: Composition, steps: Sequence
 
 def _search_text(args: argparse.Namespace) -> str:
     step = _kind(args).replace("_", " ") if args.file is None else Path(args.file).name
-    return ", ".join([step, *(f"{name} {number:g}" for name, number in _step_options(args).items())])
+    return ", ".join([step, *(_parameter_text(name, value) for name, value in _step_options(args).items())])
 
 
 def _assumptions(args: argparse.Namespace) -> list[str]:
@@ -175,26 +183,58 @@ def _assumptions(args: argparse.Namespace) -> list[str]:
     if args.file is not None:
         return []
     assumed = [] if args.count is not None or args.largest_count else ["--count was not given: 1 release."]
-    return assumed if args.rate is not None else [*assumed, "--rate was not given: no sampling, rate 1."]
+    relation = _kind_parameters(args).get("relation")
+    if relation is not None and "relation" not in _step_options(args):
+        assumed.append(f"--relation was not given: {relation}.")
+    return [*assumed, "--rate was not given: no sampling, rate 1."] if _is_plain(args) else assumed
 
 
-def _step_options(args: argparse.Namespace) -> dict[str, float]:
-    """The options that are given of those that say what a step is."""
-    options = {name: getattr(args, name) for name in ("sigma", "rate", "count")}
-    return {name: number for name, number in options.items() if number is not None}
+def _is_plain(args: argparse.Namespace) -> bool:
+    return args.step is None and _kind(args) == "gaussian"
+
+
+def _kind_parameters(args: argparse.Namespace) -> Mapping[str, Any]:
+    """Parameters of the kind that the options describe, with their defaults."""
+    from ..adapters.step_tables import KINDS
+
+    kind = KINDS.get(_kind(args))
+    return {} if kind is None else kind.parameters
+
+
+def _step_options(args: argparse.Namespace) -> dict[str, Any]:
+    """The options that are given of those that say what a step is, by the names of its parameters."""
+    options = {name: getattr(args, "shuffle" if name == "n" else name) for name in _STEP_OPTIONS}
+    given = {name: value for name, value in options.items() if value is not None}
+    for word in (args.step or [])[1:]:
+        name, equals, value = word.partition("=")
+        if not equals or name == "kind":
+            raise DomainError(f"--step must be a kind and NAME=VALUE; got {word!r}. Write --step laplace scale=2.")
+        if name in given:
+            raise DomainError(f"{name} must be given once; got {given[name]!r} and {value!r}. Leave one out.")
+        given[name] = value
+    return given
 
 
 def _kind(args: argparse.Namespace) -> str:
     """The kind of the step that the options describe."""
-    return "gaussian" if args.rate is None else "sampled_gaussian"
+    if args.step is not None:
+        return str(args.step[0])
+    for name, kind in _KINDS_OF_OPTIONS.items():
+        if getattr(args, name) is not None:
+            return kind
+    if args.rate is None:
+        return "gaussian"
+    return "sampled_gaussian" if args.relation is None else "poisson_sampled"
 
 
 def _check_file_alone(args: argparse.Namespace) -> None:
     """Refuse options that say what a step is beside a file that says it too."""
-    for name, number in _step_options(args).items():
-        raise DomainError(
-            f"--{name} must be left out where FILE is given; got {number!r}. Write it into a table of steps."
-        )
+    for name in ("sigma", "rate", "size", "sample", "cap", "shuffle", "epsilon0", "step", "count"):
+        if getattr(args, name) is not None:
+            raise DomainError(
+                f"--{name} must be left out where FILE is given; got {getattr(args, name)!r}. Write it into a table of "
+                "steps."
+            )
 
 
 def _composition_of_events(args: argparse.Namespace) -> Composition:
@@ -231,8 +271,13 @@ def _steps(args: argparse.Namespace) -> list[ComposedStep]:
 
     if args.file is not None:
         _check_file_alone(args)
+        if args.relation is not None:
+            raise DomainError(
+                f"--relation must be left out where FILE has no events of dp_accounting; got {args.relation}. Write it "
+                "into the table of steps, for samples."
+            )
         return read_steps(args.file)
-    if args.sigma is None:
+    if args.sigma is None and _is_plain(args):
         raise DomainError("FILE or --sigma must be given; got neither. Write --sigma 1 --rate 0.01 --count 1000.")
     return [make_step({"kind": _kind(args), **_step_options(args)})]
 
@@ -251,7 +296,7 @@ def _search(
 
     target: dict[str, Any] = {"epsilon": float(epsilons[0]), "delta": float(deltas[0]), "direction": direction}
     if args.least_sigma:
-        if args.file is not None or args.sigma is not None:
+        if args.file is not None or "sigma" in _step_options(args):
             raise DomainError("FILE and --sigma must be left out with --least-sigma; got one. It is what is searched.")
         entry = {"kind": _kind(args), **_step_options(args)}
         count = make_step(entry | {"sigma": 1.0}).count
@@ -260,7 +305,7 @@ def _search(
             return make_step(entry | {"sigma": sigma}).pair()
 
         return _Answer("least sigma", target["epsilon"], least_sigma(pair_of_sigma, count=count, **target))
-    if args.count is not None:
+    if "count" in _step_options(args):
         raise DomainError("--count must be left out with --largest-count; got it. It is what is searched.")
     steps = _steps(args)
     if len(steps) != 1:
@@ -300,10 +345,13 @@ def _title(args: argparse.Namespace, steps: Sequence[ComposedStep]) -> str:
 
 def _step_text(step: ComposedStep) -> str:
     """A step with its count and the parameters that are not those by default."""
-    numbers = (f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
-               for name, value in step.parameters.items() if (name, value) not in
-               (("sensitivity", 1.0), ("group_size", 1.0), ("k", 2.0)))  # fmt: skip
+    usual = (("sensitivity", 1.0), ("group_size", 1.0), ("k", 2.0), ("epochs", 1.0), ("base", "gaussian"))
+    numbers = [_parameter_text(*one) for one in step.parameters.items() if one not in usual]
     return f"{step.count:,} x {step.kind.replace('_', ' ')}, {', '.join(numbers)}"
+
+
+def _parameter_text(name: str, value: Any) -> str:
+    return f"{name} {value:g}" if isinstance(value, float) else f"{name} {str(value).replace('_', ' ')}"
 
 
 def _figure_kind(path: str) -> str:

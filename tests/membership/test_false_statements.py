@@ -8,9 +8,10 @@ import pytest
 from mpmath import mp, mpf
 
 from fastpriv import DomainError
-from fastpriv.studies.papers import paper_statements
+from fastpriv.studies.papers import accounting_statements, paper_statements
 
 STATEMENTS = paper_statements()
+ACCOUNTING = accounting_statements()
 mp.dps = 50
 
 
@@ -35,8 +36,15 @@ def contains(estimate, truth):
 
 def test_every_statement_fails_and_every_right_form_holds():
     assert [one.name for one in STATEMENTS] == [
-        "Lemma 3", "Theorem 5, identity", "Theorem 5, bound", "Proposition 7, if", "Proposition 7, only if",
-        "Proposition 8", "Proposition 10", "Theorem 12, (1) to (2) and (3)", "Theorem 12, (2) to (1)",
+        "Lemma 3",
+        "Theorem 5, identity",
+        "Theorem 5, bound",
+        "Proposition 7, if",
+        "Proposition 7, only if",
+        "Proposition 8",
+        "Proposition 10",
+        "Theorem 12, (1) to (2) and (3)",
+        "Theorem 12, (2) to (1)",
     ]
     for one in STATEMENTS:
         assert one.fails, one.name
@@ -139,3 +147,81 @@ def test_the_examples_of_the_documentation():
     result = doctest.testfile(str(path), module_relative=False, optionflags=doctest.ELLIPSIS)
     assert result.attempted > 10
     assert not result.failed
+
+
+def test_every_accounting_statement_fails_and_every_right_form_holds():
+    assert len(ACCOUNTING) == 14
+    for one in ACCOUNTING:
+        assert one.fails, one.name
+        assert one.right_form_holds, one.name
+
+
+def printed_sides(name):
+    one = ACCOUNTING[name]
+    return one.printed_left, one.printed_right
+
+
+def test_counterexamples_in_fractions():
+    for name, expected in (("Removal is the worse direction", (mpf(23) / 80, mpf(43) / 160)),
+                           ("Worst pair of one step", (mpf(17) / 180, mpf(9) / 100))):  # fmt: skip
+        for side, number in zip(printed_sides(name), expected, strict=True):
+            assert abs(float(side.value) - number) < 1e-15
+            assert side.lower <= number * (1 + mpf(10) ** -15)
+            assert side.upper >= number * (1 - mpf(10) ** -15)
+
+
+def test_histograms_of_shuffled_reports():
+    """All 4^5 lists of reports of the data sets (1, 3, 3, 3, 3) and (2, 3, 3, 3, 3)."""
+    ratio, alpha = mpf(739) / 100, mpf(272) / 100
+    total = ratio + 3
+    tables = [{}, {}]
+    for reports in product(range(4), repeat=5):
+        for own, table in enumerate(tables):
+            chance = mpf(1)
+            for value, report in zip((own, 2, 2, 2, 2), reports, strict=True):
+                chance *= (ratio if value == report else 1) / total
+            counts = tuple(map(reports.count, range(4)))
+            table[counts] = table.get(counts, 0) + chance
+    delta = sum(max(p - alpha * tables[1][counts], 0) for counts, p in tables[0].items())
+    assert contains(printed_sides("Shuffling, counts of two values")[0], delta)
+
+
+def gaussian_delta(mu, epsilon):
+    return mp.ncdf(mu / 2 - epsilon / mu) - mp.exp(epsilon) * mp.ncdf(-mu / 2 - epsilon / mu)
+
+
+def test_fixed_size_and_poisson_samples_in_closed_form():
+    q, sides = mpf(1) / 8, printed_sides("Fixed size is like Poisson")
+    for side, distance in zip(sides, (2, 1), strict=True):
+        level = mp.log1p(mp.expm1(1) / q)
+        assert contains(side, q * gaussian_delta(mpf(distance) / 2, level))
+    level = mp.log1p(mp.expm1(mpf(0.8438)) / q)
+    assert contains(printed_sides("Unit of the noise of a sample")[0], q * gaussian_delta(mpf(1), level))
+
+
+def test_other_counterexamples_in_closed_form():
+    half = (1 - mp.exp(mpf(-1) / 2)) / 2
+    assert contains(printed_sides("Permute-and-flip is Laplace")[0], half)
+    assert contains(printed_sides("Permute-and-flip is Laplace")[1], 1 - mp.exp(mpf(-1) / 4))
+    mean = [mp.binomial(4, j) / 16 for j in range(5)]
+    apart = sum(w * (2 * mp.ncdf(mpf(j)) - 1) for j, w in enumerate(mean))  # of mixtures that cross once, at 0
+    assert contains(printed_sides("With replacement, opposite others")[0], apart)
+    for side, mu in zip(printed_sides("Unit of the noise"), (mpf(1) / 2, mpf(1)), strict=True):
+        assert gaussian_delta(mu, mpf(float(side.lower))) >= mpf(10) ** -6 * (1 - mpf(10) ** -12)
+        assert gaussian_delta(mu, mpf(float(side.upper))) <= mpf(10) ** -6 * (1 + mpf(10) ** -12)
+
+
+def test_an_adaptive_choice_of_exponential_mechanisms():
+    """The second mechanism is the best for the loss that is left: E of its delta over the outcomes of the first."""
+
+    def mechanism(t):
+        q = (mp.exp(-t) - mp.exp(-1)) / (1 - mp.exp(-1))
+        return q * mp.exp(t), q
+
+    p, _ = mechanism(mpf(1) / 2)
+    total = mpf(0)
+    for chance, loss, t in ((p, mpf(1) / 2, mpf(3) / 8), (1 - p, -mpf(1) / 2, mpf(7) / 8)):
+        likely, unlikely = mechanism(t)
+        total += chance * (likely - mp.exp(mpf(1) / 4 - loss) * unlikely)
+    assert abs(float(printed_sides("Exponential mechanisms in advance")[0].value) - total) < 1e-13
+    assert total > 0.2209

@@ -8,7 +8,7 @@ from pathlib import Path
 import accountants
 import numpy as np
 import pytest
-from accountants import ACCOUNTANTS, Accountant, CompositionQuestion, answers
+from accountants import ACCOUNTANTS, SCHEME_ACCOUNTANTS, Accountant, CompositionQuestion, answers
 
 from fastpriv import DomainError, GaussianMechanism, ShapeError, figures
 from fastpriv.adapters.step_tables import make_step
@@ -67,6 +67,26 @@ def test_every_program_is_python_and_sets_answer():
     assert "accountant.history = [(2.0, 1.0, 3)]" in made  # noise 4 for a sensitivity of 2
     group = make_step({"kind": "sampled_gaussian", "sigma": 1.0, "rate": 0.1, "group_size": 2})
     assert not any(a.program(CompositionQuestion((group,), "epsilon", 0.0, 1e-6)) for a in ACCOUNTANTS)
+
+
+def test_programs_of_other_samples(board):
+    offered = {}
+    for setting in board.SCHEMES:
+        for accountant in SCHEME_ACCOUNTANTS:
+            for target in ("delta", "epsilon"):
+                lines = accountant.program(setting.question(target, 1e-6))
+                if lines is not None:
+                    compile("\n".join(lines), accountant.name, "exec")
+                    offered.setdefault(accountant.name, []).append("\n".join(lines))
+    assert set(offered) == {accountant.name for accountant in SCHEME_ACCOUNTANTS}
+    over_distance = offered["dp_accounting RDP"][0]
+    over_contribution = offered["dp_accounting RDP, over one contribution"][0]
+    assert "SampledWithoutReplacementDpEvent(64, 8, GaussianDpEvent(1.0))" in over_distance
+    assert "SampledWithoutReplacementDpEvent(64, 8, GaussianDpEvent(2.0))" in over_contribution
+    assert "SelfComposedDpEvent(ExponentialMechanismDpEvent(1.0), 100)" in offered["dp_accounting RDP"][-1]
+    poisson = offered["prv_accountant, as Poisson"]
+    assert "PoissonSubsampledGaussianMechanism(0.125, 2.0)" in poisson[0]
+    assert "[8]" in poisson[-1]  # an epoch of 8 shuffled batches
 
 
 @pytest.fixture(scope="module")

@@ -248,7 +248,7 @@ HEAD = "kind,sigma,rate,epsilon,p,q,count\n"
         ("a.toml", "[[step]]\nkind=['gaussian']\nsigma=1\n", "kind must be one of gaussian, sampled_gaussian"),
         ("a.json", "{", "Write it with json.dump."),
         ("a.json", "[[1, 2]]", "must be events of dp_accounting or a history of Opacus; got one where history must be"),
-        ("a.json", '{"class_name": "ZCDpEvent"}', "got one where event must be"),
+        ("a.json", '{"class_name": "UnsupportedDpEvent"}', "got one where event must be"),
         ("a.json", "[" * 150 + "]" * 150, "history must be a list of"),
     ],
 )  # fmt: skip
@@ -258,3 +258,69 @@ def test_bad_files(tmp_path, monkeypatch, capsys, name, content, text):
     error = wrong(capsys, name, "--epsilon", "1")
     assert text in error
     assert repr(name) in error
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "parameters"),
+    [
+        ("--sigma 2 --size 64 --sample 8", "fixed_size", {"size": 64, "sample": 8, "relation": "add_or_remove"}),
+        ("--sigma 2 --size 64 --rate .125 --cap 10", "truncated_poisson", {"cap": 10, "size": 64, "rate": 0.125}),
+        ("--sigma 2 --rate .125 --relation replace_one", "poisson_sampled", {"relation": "replace_one", "sigma": 2}),
+        ("--step fixed_size base=laplace scale=2 size=9 sample=3", "fixed_size", {"base": "laplace", "scale": 2}),
+        ("--shuffle 100 --epsilon0 1", "shuffled", {"n": 100, "epsilon0": 1}),
+        ("--step shuffled_response n=20 epsilon0=1 k=3", "shuffled_response", {"n": 20, "epsilon0": 1, "k": 3}),
+        ("--step shuffled_batches sigma=4 batches=10", "shuffled_batches", {"relation": "replace_one"}),
+        ("--step selected sigma=4 gamma=.5 eta=0", "selected", {"eta": 0, "base": "gaussian"}),
+        ("--step bounded_range epsilon=1", "bounded_range", {"epsilon": 1}),
+        ("--step permute_and_flip epsilon=1", "permute_and_flip", {"epsilon": 1}),
+        ("--step discrete_gaussian sigma=2", "discrete_gaussian", {"sigma": 2, "sensitivity": 1}),
+        ("--step tree_aggregation sigma=4 leaves=8", "tree_aggregation", {"leaves": 8, "sigma": 4}),
+        ("--step zero_concentrated_dp rho=.1", "zero_concentrated_dp", {"rho": 0.1, "xi": 0}),
+        ("--step allocation sigma=2 steps=3", "allocation", {"steps": 3}),
+        ("--step balls_in_bins sigma=2 bins=3 epochs=2", "balls_in_bins", {"bins": 3, "epochs": 2}),
+        ("--step banded_matrix sigma=2 bins=3 coefficients=1\u00a00.5", "banded_matrix", {"bins": 3}),
+        ("--step with_replacement sigma=2 size=9 sample=3", "with_replacement", {"size": 9, "sample": 3}),
+    ],
+)  # fmt: skip
+def test_one_step_of_every_kind(capsys, tmp_path, words, kind, parameters):
+    """The options, --step and a table of the same step have one answer, that of the class."""
+    found = said(capsys, *words.split(" "), "--epsilon", 0.5)
+    (step,) = found["steps"]
+    assert step["kind"] == kind
+    assert step.items() >= parameters.items()
+    made = make_step({name: value for name, value in step.items() if name != "count"})
+    expected = compose(made.pair()).delta(0.5)
+    assert (found["table"][0]["lower"], found["table"][0]["upper"]) == (expected.lower, expected.upper)
+    stated = found["composed"] + found["direction"] + "".join(found["assumed"])
+    assert ("relation" in stated) == ("relation" in step)
+    names = [name for name in step if name != "kind"]
+    cells = [str(step[name]) for name in names]
+    (tmp_path / "a.csv").write_text(f"kind,{','.join(names)}\n{kind},{','.join(cells)}\n")
+    assert said(capsys, tmp_path / "a.csv", "--epsilon", 0.5)["table"] == found["table"]
+
+
+@pytest.mark.parametrize(
+    ("words", "remedy"),
+    [
+        ("--shuffle 100", "epsilon0 must be given for shuffled; got none"),
+        ("--epsilon0 1", "n must be given for shuffled"),
+        ("--shuffle 100 --epsilon0 -1", "local epsilon, at least 0"),
+        ("--shuffle 100.5 --epsilon0 1", "n must be an integer"),
+        ("--sigma 2 --size 8 --sample 9", "sample must be an integer of at least 0 and at most 7; got 9"),
+        ("--sigma 2 --size 8", "size must be left empty for gaussian; got 8.0"),
+        ("--sigma 2 --sample 8", "size must be given for fixed_size"),
+        ("--sigma 2 --size 8 --rate 2 --cap 3", "rate must be"),
+        ("--sigma 2 --size 8 --sample 3 --rate .1", "rate must be left empty for fixed_size"),
+        ("--sigma nan --size 8 --sample 3", "sigma must be"),
+        ("--step fixed_size size=8 sample=3 base=lapace", "base must be one of"),
+        ("--step fixed_size size=8 sample=3 base=randomized_response epsilon=1", "base must have noise on the line"),
+        ("--step fixed size=8", "kind must be one of"),
+        ("--step fixed_size 8", "--step must be a kind and NAME=VALUE; got '8'"),
+        ("--step fixed_size size=8 --size 8", "size must be given once"),
+        ("--step fixed_size size=8 sample=3 sigma=1 relation=both", "relation must be one of"),
+        ("--sigma 2 --relation replace_one", "relation must be left empty for gaussian"),
+        ("--step banded_matrix sigma=2 bins=3 coefficients=1;2", "coefficients must be a number"),
+    ],
+)
+def test_a_step_that_is_none_is_one_line(capsys, words, remedy):
+    assert remedy in wrong(capsys, *words.split(), "--epsilon", 1)

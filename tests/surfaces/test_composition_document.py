@@ -1,4 +1,4 @@
-"""The examples of docs/composition.md run and say what they say, and its table of steps is one."""
+"""The examples of docs/composition.md and docs/sampling.md run, and the table of steps is one."""
 
 import doctest
 import re
@@ -12,6 +12,13 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "composition.md"
 def test_examples_of_the_document():
     found = doctest.testfile(str(DOCUMENT), module_relative=False, optionflags=doctest.ELLIPSIS)
     assert found.attempted > 25
+    assert found.failed == 0
+
+
+def test_examples_of_the_page_of_samplings():
+    page = DOCUMENT.with_name("sampling.md")
+    found = doctest.testfile(str(page), module_relative=False, optionflags=doctest.ELLIPSIS)
+    assert found.attempted > 15
     assert found.failed == 0
 
 

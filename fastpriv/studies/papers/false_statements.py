@@ -31,7 +31,7 @@ from ..membership.priors import BernoulliMembership, FixedSizeMembership
 from ..membership.releases import CombinedReleases, FrequencyRelease
 from .texts import texts_of
 
-__all__ = ["PaperStatement", "PaperStatements", "paper_statements"]
+__all__ = ["Game", "PaperStatement", "PaperStatements", "make_statement", "paper_statements"]
 
 # bound: proved - relative to a sum of at most 64 terms of one sign, each a logarithm and two products, and of three
 #    such sums: 64 + 3 + 5 roundings, doubled
@@ -39,9 +39,9 @@ _SUM_ERROR = 256 * UNIT_ROUNDOFF
 _SEEDS = 1000  # releases of the generator that are attacked
 _PRIORS = np.linspace(0.01, 0.99, 99)  # of the channels of theorem 12
 
-_Sides = tuple[Estimate, str, Estimate]  # of a relation
+Sides = tuple[Estimate, str, Estimate]  # of a relation
 # Sides of the printed statement and of its right form in a game, and numbers that the texts name.
-_Game = tuple[_Sides, _Sides] | tuple[_Sides, _Sides, dict[str, Any]]
+Game = tuple[Sides, Sides] | tuple[Sides, Sides, dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -195,11 +195,11 @@ def paper_statements() -> PaperStatements:
     True
     """
     texts = texts_of("statements")
-    return PaperStatements(tuple(_statement(name, texts[name], *game()) for name, game in _GAMES.items()))
+    return PaperStatements(tuple(make_statement(name, texts[name], *game()) for name, game in _GAMES.items()))
 
 
-def _statement(
-    name: str, texts: Mapping[str, str], printed: _Sides, right: _Sides, numbers: Mapping[str, Any] | None = None
+def make_statement(
+    name: str, texts: Mapping[str, str], printed: Sides, right: Sides, numbers: Mapping[str, Any] | None = None
 ) -> PaperStatement:
     """A statement of these texts, into which the numbers are filled."""
     words = {key: text.format_map(numbers or {}) for key, text in texts.items()}
@@ -212,7 +212,7 @@ def _may_hold(left: Estimate, relation: str, right: Estimate) -> bool:
     return {"=": not_above and not_below, "<=": not_above, ">=": not_below}[relation]
 
 
-def _lemma_3() -> _Game:
+def _lemma_3() -> Game:
     """Two equal people, one of them a member: the release says nothing, and who is in is one fair coin."""
     model = FrequencyRelease(Panel([[1], [1]]), FixedSizeMembership(1))
     result = membership_posterior(model, [1.0])
@@ -222,7 +222,7 @@ def _lemma_3() -> _Game:
     return (loss, "=", joint), (loss, "=", _nats(2 * math.log(2.0)))
 
 
-def _theorem_5_identity() -> _Game:
+def _theorem_5_identity() -> Game:
     """Two attributes of four people, released one by one without noise, and together."""
     panel, prior = Panel([[1, 1], [1, 0], [0, 1], [1, 1]]), BernoulliMembership(0.5)
     each = [FrequencyRelease(panel, prior, NoNoise(), attributes=[j]) for j in (0, 1)]
@@ -235,7 +235,7 @@ def _theorem_5_identity() -> _Game:
     return (_nats(joint.risk), ">=", _nats(parts)), (_nats(joint.risk), "=", _nats(right))
 
 
-def _theorem_5_bound() -> _Game:
+def _theorem_5_bound() -> Game:
     """The covariance of a membership of fixed size is singular, and its logarithm -infinity."""
     model = FrequencyRelease(Panel([[1], [1]]), FixedSizeMembership(1))
     result = membership_posterior(model, [1.0])
@@ -246,14 +246,14 @@ def _theorem_5_bound() -> _Game:
     return (entropy, "<=", singular), (entropy, "<=", _nats(corrected))
 
 
-def _proposition_7_if() -> _Game:
+def _proposition_7_if() -> Game:
     """A subjective prior that is right on average, and is pure noise."""
     truth, chance = 2 * math.log(2.0), 0.9
     loss = -math.log(chance) - math.log(1 - chance)  # of both people, over both priors
     return (_nats(loss), "<=", _nats(truth)), (_nats(truth), "<=", _nats(truth))
 
 
-def _proposition_7_only_if() -> _Game:
+def _proposition_7_only_if() -> Game:
     """A subjective prior that knows something, and is wrong on average: (99, 1) or (40, 60) for the two memberships."""
     beliefs = np.array([[0.99, 0.01], [0.4, 0.6]])
     loss = -math.log(0.99) - math.log(0.6)  # both people of each membership, of which each has chance 1/2
@@ -266,7 +266,7 @@ def _proposition_7_only_if() -> _Game:
     return (average, "=", half), (_nats(given_signal), "<=", _nats(truth)), {"loss": loss, "truth": truth}
 
 
-def _proposition_8() -> _Game:
+def _proposition_8() -> Game:
     """One seed for two attributes: the difference of the frequencies is released without noise."""
     panel, prior = Panel([[1, 0], [0, 1]]), FixedSizeMembership(1)
 
@@ -284,7 +284,7 @@ def _proposition_8() -> _Game:
     return (attained, "<=", allowed), (dithered, "<=", any_finite), {"releases": _SEEDS}
 
 
-def _proposition_10() -> _Game:
+def _proposition_10() -> Game:
     """The release is whether both or none of two people are in, and a third one always is."""
     xor = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0], [1.0, 0.0]])  # rows 00, 01, 10, 11
     ratio = _marginal_ratio(xor)
@@ -298,7 +298,7 @@ def _proposition_10() -> _Game:
     return (comparison.excess_1, "<=", allowed), (_nats(privacy), "<=", _nats(epsilon)), {"ratio": ratio}
 
 
-def _theorem_12_risk_to_profile() -> _Game:
+def _theorem_12_risk_to_profile() -> Game:
     """A binary symmetric channel that tells less than an erasure channel under every prior, but not at epsilon = 0."""
     symmetric, erasure = np.array([[0.9, 0.1], [0.1, 0.9]]), np.array([[0.6, 0.4, 0.0], [0.0, 0.4, 0.6]])
     more = min(_information(q, erasure) - _information(q, symmetric) for q in _PRIORS)
@@ -308,7 +308,7 @@ def _theorem_12_risk_to_profile() -> _Game:
     return printed, right, {"more": more}
 
 
-def _theorem_12_profile_to_risk() -> _Game:
+def _theorem_12_profile_to_risk() -> Game:
     """Both bits through a channel, or one alone: neighbours differ in one bit, and the profiles are equal."""
     symmetric = np.array([[0.9, 0.1], [0.1, 0.9]])
     both = np.kron(symmetric, symmetric)  # rows 00, 01, 10, 11
@@ -373,7 +373,7 @@ def _nats(value: float) -> Estimate:
 
 
 # Every statement by its number in the paper, in the order of the paper.
-_GAMES: dict[str, Callable[[], _Game]] = {
+_GAMES: dict[str, Callable[[], Game]] = {
     "Lemma 3": _lemma_3,
     "Theorem 5, identity": _theorem_5_identity,
     "Theorem 5, bound": _theorem_5_bound,
