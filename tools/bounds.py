@@ -434,7 +434,10 @@ def _origin(module: str, name: str, modules: dict[str, Path], taken: Taken) -> s
 def _kernel_of(root: Path, function: str) -> set[str]:
     """The compiled module whose table of ufuncs has a function of ``special``."""
     for table in (root / "csrc").rglob("*_ufuncs.h"):
-        if re.search(rf'[(,"]\s*{function}\s*[),"]', table.read_text()):
+        text = table.read_text()
+        headers = [root / "csrc" / name for name in re.findall(_INCLUDED, text)]  # a list may stand beside its formulas
+        lists = (header.read_text() for header in headers if "_FUNCTIONS(F)" in header.read_text())
+        if re.search(rf'[(,"]\s*{function}\s*[),"]', "".join([text, *lists])):
             kernels = (path for path in (root / "csrc").rglob("*.pyx") if f"/{table.name}" in path.read_text())
             return {f"{_compiled(path)}.{path.stem}" for path in kernels}
     return set()

@@ -37,11 +37,11 @@ from ..mechanisms.laplace import LaplaceMechanism
 from ..mechanisms.subsampled_gaussian import PoissonSampledGaussian
 from .curve_pairs import CurvePair, PairObject, WorstPairCurve, pair_of_curves
 from .discrete_pairs import DiscretePair, bounding_atoms
-from .gaussian_pairs import GaussianPair
 from .laplace_pairs import LaplacePair
 from .log_bounds import certified
 from .measured_losses import LossPair, PrivacyLossDistribution, is_dp_accounting_pld, losses_of_dp_accounting
 from .mixture_pairs import MixturePair
+from .normal_pairs import GaussianPair
 from .protocol import BoundingPairs, DominatingPair
 
 __all__ = ["ReadPair", "has_groups", "pair_text", "read_group", "read_pair"]

@@ -58,13 +58,13 @@ LogRows = tuple[FloatArray, FloatArray, FloatArray]  # values, lower and upper b
 _ANGLE, _STRIP = 0.38, 0.32
 # bound: none - log of the relative size of what is left out, which the bounds contain
 _AIM = 43.0
-_STEP = 2 * math.pi * _STRIP / (_AIM + 1.0)
+_STEP = 2 * math.pi * _STRIP / (_AIM + 1.0)  # of the trapezoidal rule along the path
 _ENDS = np.unique((40 * 1.11 ** np.arange(48)).astype(np.int64))  # numbers of points that are tried
 _END_CELLS, _RETURN_CELLS = 16, 96
 _RADII = (1.0, 0.5, 2.0)  # R in units of the width of the saddle
 # bound: none - what a path may leave out, relative to its rounding, to be the last one
 _NEGLIGIBLE = 0.1
-_BISECTIONS = 64
+_BISECTIONS = 64  # of the search for a saddle point
 
 
 class _Coordinates(NamedTuple):
@@ -164,16 +164,16 @@ def _saddles(x: _Coordinates, epsilon: FloatArray, quantity: Quantity) -> FloatA
     left, right = _interval(x, quantity)
     end, side, length = (right, -1.0, right - left) if quantity == "lower" else (left, 1.0, right - left)
 
-    def place(v: FloatArray) -> FloatArray:
+    def tilt_at(v: FloatArray) -> FloatArray:
         distance = np.exp(v)
         return end + side * (distance / (1 + distance / length))
 
     low, high = np.full(epsilon.size, -600.0), np.full(epsilon.size, 600.0)
     for _ in range(_BISECTIONS):
         middle = 0.5 * (low + high)
-        falls = side * _slope(x, place(middle), epsilon, quantity) < 0.0
+        falls = side * _slope(x, tilt_at(middle), epsilon, quantity) < 0.0
         low, high = np.where(falls, middle, low), np.where(falls, high, middle)
-    return place(0.5 * (low + high))
+    return tilt_at(0.5 * (low + high))
 
 
 def _slope(x: _Coordinates, t: FloatArray, epsilon: FloatArray, quantity: Quantity) -> FloatArray:
