@@ -125,7 +125,9 @@ class AllocationPair(DominatingPair):
             return
         breaks = _breaks(self.scale, self.steps, depth, self.adds)
         part = np.clip(np.searchsorted(breaks, self._levels(epsilon[at])) - 1, 0, breaks.size - 2)
-        accepted = np.clip(_ACCEPTED_EPSILON * _BREAK / np.log(breaks[part + 1] / breaks[part]), *_ACCEPTED_WIDTHS)
+        with np.errstate(over="ignore", divide="ignore"):
+            ratios = np.log(breaks[part + 1] / breaks[part])
+            accepted = np.clip(_ACCEPTED_EPSILON * _BREAK / ratios, *_ACCEPTED_WIDTHS)
         for one in np.unique(part):
             inside = part == one
             cells, before = _CELLS[0], math.inf

@@ -122,6 +122,9 @@ def _law(pair: DominatingPair, adds: bool, dominating: bool) -> tuple[AtomicLaw,
         values = np.exp(-losses if adds else losses)
         if not adds:
             masses = masses / values
+            if not dominating:  # roundings of masses under P1 may be vast under Q1, whose total must not exceed 1
+                above = 1 - 2.0**-50 - (np.cumsum(masses[::-1])[::-1] - masses)  # what larger values leave
+                masses = np.clip(masses, 0.0, np.maximum(above, 0.0))
         rest = np.longdouble(loss.infinity_mass) if adds else max(1 - masses.sum(), np.longdouble(0.0))
         if (dominating or adds) and rest > 0.0:
             raised = rest * (1 + 4 * UNIT_ROUNDOFF) + (4 * UNIT_ROUNDOFF if dominating and not adds else 0.0)

@@ -32,6 +32,7 @@ import numpy as np
 
 from ...base.exact_linear_algebra import unit_diagonal_scaling
 from ...base.numerics import UNIT_ROUNDOFF, FloatArray, LongDoubleArray
+from ...base.values import distinct_rows
 from ...distributions import GaussianMixture
 
 __all__ = ["GaussianSpectrum", "equal_covariances", "gaussian_spectrum"]
@@ -114,7 +115,8 @@ def _of_independent_coordinates(p: GaussianMixture, q: GaussianMixture) -> Gauss
     rows = np.stack([y, w, errors, root], axis=1)[(y != 0.0) | (w != 0.0)]
     if not np.isfinite(rows).all() or not (np.abs(rows[:, :2]) < 1e150).all() or not rows.size:
         return None
-    rows, counts = np.unique(rows, axis=0, return_counts=True)
+    rows, index = distinct_rows(rows)
+    counts = np.bincount(index)
     y, w, errors, root = (np.ascontiguousarray(column) for column in rows.T)
     logs = np.where(np.abs(s - t) < 0.5 * t, np.log1p((s - t) / t), np.log(s) - np.log(t))
     sizes = np.where(np.abs(s - t) < 0.5 * t, np.abs(logs), np.abs(np.log(s)) + np.abs(np.log(t)))
