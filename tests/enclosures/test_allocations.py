@@ -54,7 +54,7 @@ def test_discrete_laws_in_fractions(laws, steps, times):
     assert worst < 1e-10
 
 
-@pytest.mark.parametrize(("sigma", "steps"), [(1.0, 2), (1.0, 10), (0.5, 40), (0.2, 10), (0.1, 3), (3.0, 1000)])
+@pytest.mark.parametrize(("sigma", "steps"), [(1.0, 2), (1.0, 10), (0.5, 40), (0.2, 10), (3.0, 1000)])
 def test_normal_noise_on_a_grid_of_losses_is_the_random_allocation(sigma, steps):
     pair = GaussianMixture.single(1.0, sigma), GaussianMixture.single(0.0, sigma)
     for direction in DIRECTIONS:
