@@ -150,9 +150,9 @@ def _bounds(pair: BandedPair, level: float, depth: float, few: bool, size: tuple
     c = max(pair.above) if pair.adds else min(c for c in pair.above if c > 0.0)
     x = math.exp(-level + 0.5 if pair.adds else level)
     noise = _lower_noise(pair.below, depth, spacing, pair.adds)
-    below = _law(pair.bins_below, noise, x, cells, False)
+    below = _bounded_sum(pair.bins_below, noise, x, cells, False)
     noise = _upper_noise(pair.above, pair.bins_above, c, depth, spacing, pair.adds)
-    above = _law(pair.bins_above, noise, x, cells, True)
+    above = _bounded_sum(pair.bins_above, noise, x, cells, True)
     zero = AtomicLaw(np.zeros(1), np.ones(1))
     first = LawsOfSum(
         below.atoms, above.atoms, max(below.mass_error, above.mass_error), max(below.error, above.error)
@@ -170,7 +170,7 @@ class _NoiseGrid(NamedTuple):
     beyond: float = 0.0
 
 
-class _Law(NamedTuple):
+class _BoundedSum(NamedTuple):
     """The law of R and its relative errors."""
 
     atoms: AtomicLaw
@@ -222,7 +222,7 @@ def _upper_noise(
     return _NoiseGrid(factors, law.masses, single.mass_error, len(loadings) * size, beyond)
 
 
-def _law(bins: int, noise: _NoiseGrid, level: float, cells: int, above: bool) -> _Law:
+def _bounded_sum(bins: int, noise: _NoiseGrid, level: float, cells: int, above: bool) -> _BoundedSum:
     """The law of R from that of each xi."""
     n, w = noise.factors.shape
     value = noise.factors[:, 0]
@@ -245,6 +245,6 @@ def _law(bins: int, noise: _NoiseGrid, level: float, cells: int, above: bool) ->
     mass_error = (bins + w) * (noise.mass_error + 4 * UNIT_ROUNDOFF) + rounding
     if above:
         infinite = noise.beyond + lost * top * (1.0 + 1e-6)
-        return _Law(AtomicLaw(edges[kept], total[kept], infinite), mass_error, noise.error + 2 * rounding)
+        return _BoundedSum(AtomicLaw(edges[kept], total[kept], infinite), mass_error, noise.error + 2 * rounding)
     atoms = (mass * at).sum(axis=0)[kept] / total[kept]
-    return _Law(AtomicLaw(atoms, total[kept]), mass_error, noise.error + 2 * rounding)
+    return _BoundedSum(AtomicLaw(atoms, total[kept]), mass_error, noise.error + 2 * rounding)

@@ -64,7 +64,7 @@ _MOST_CLOSED = 4  # closed forms of a curve that may be evaluated at very many l
 _LEAST_RATE = 1e-300
 
 
-def _moved(lower: Any, upper: Any, roundings: float) -> Bracket:
+def _rounded_outward(lower: Any, upper: Any, roundings: float) -> Bracket:
     """Logarithms moved outward by so many roundings of 1 + their sizes."""
     ends = []
     for row, sign in ((lower, -1.0), (upper, 1.0)):
@@ -148,7 +148,7 @@ class LaplaceBase(ValueObject):
             gap = np.where(gap < 0.0, gap + sign * 2 * UNIT_ROUNDOFF * np.abs(gap), 0.0)
             with np.errstate(divide="ignore"):
                 rows.append(np.log(-np.expm1(0.5 * np.minimum(gap, 0.0))))
-        return _moved(rows[0], rows[1], 8)
+        return _rounded_outward(rows[0], rows[1], 8)
 
 
 # Bases whose curves are closed forms
@@ -175,7 +175,7 @@ class PairBase(ValueObject):
         upper = self.pair.log_delta(np.maximum(moved, 0.0)).upper
         with np.errstate(divide="ignore"):
             beyond = np.log(-np.expm1(np.minimum(moved, 0.0)))
-        return _moved(lower, np.logaddexp(upper, beyond) + 1.01 * g, 8)
+        return _rounded_outward(lower, np.logaddexp(upper, beyond) + 1.01 * g, 8)
 
 
 class CompositionBase(ValueObject):
@@ -226,7 +226,7 @@ class SampledCurve(ValueObject):
         rows = [
             np.logaddexp.reduce([w[i] + one[i] for w, one in zip(self.weights, found, strict=True)]) for i in (0, 1)
         ]
-        return _moved(rows[0], rows[1], 8 + 4 * len(found))
+        return _rounded_outward(rows[0], rows[1], 8 + 4 * len(found))
 
     def _level(self, epsilon: FloatArray, rate: float, outward: float) -> FloatArray:
         """lambda, moved outward by its error."""
@@ -269,7 +269,7 @@ class AddedCurve(ValueObject):
             found = self.base(np.maximum(level - error, 0.0), level + error)[i]
             log_f = np.log(f)
             rows.append(np.where(inside, log_f + found, -np.inf))
-        return _moved(rows[0], rows[1], 12)
+        return _rounded_outward(rows[0], rows[1], 12)
 
 
 class SumCurve(ValueObject):
@@ -288,7 +288,7 @@ class SumCurve(ValueObject):
         rows = [
             np.logaddexp.reduce([w[i] + one[i] for w, one in zip(self.weights, found, strict=True)]) for i in (0, 1)
         ]
-        return _moved(rows[0], rows[1], 8)
+        return _rounded_outward(rows[0], rows[1], 8)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
