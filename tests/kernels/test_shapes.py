@@ -3,15 +3,8 @@
 import numpy as np
 import pytest
 
-from fastpriv.kernels import (
-    _bit_matrix,
-    _contour,
-    _hockey_stick_curves,
-    _layered_model,
-    _membership_gibbs,
-    _quadrature,
-    _type_sums,
-)
+from fastpriv.kernels import _contour, _hockey_stick_curves, _quadrature, _type_sums
+from fastpriv.studies.kernels import _bit_matrix, _layered_model, _membership_gibbs
 
 ONE, TWO, NONE = np.ones(1), np.ones(2), np.empty(0)
 D, X = np.zeros((9, 2), dtype=np.uint8), np.zeros((12, 3))
