@@ -49,7 +49,7 @@ USES = {
     "guesses": lambda q: notions.map_secrets(None, q), "sibson": lambda q: notions.renyi_leakage(None, q, 2.0),
     "ldp curve": lambda q: notions.ldp_delta(None, q, [0.1, 0.5]),
     "lip curve": lambda q: notions.lip_delta(None, q, [0.1, 0.5]), "abp": lambda q: notions.abp(None, q),
-    "posterior": lambda q: fp.posterior(q.column(0), rng=1),
+    "posterior": lambda q: fp.posterior(q.column(0)),
     "accuracy": lambda q: notions.pac_accuracy(q, 0, 0.0, 1.0, rng=1, max_samples=4096),
     "assess": lambda q: fp.assess(None, mechanism=q),
 }  # fmt: skip

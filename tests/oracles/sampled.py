@@ -13,8 +13,6 @@ __all__ = [
     "mixture_delta", "overflow_rate", "symmetric_two_steps",
 ]  # fmt: skip
 
-mp.mp.dps = 50
-
 
 def _masses(terms, x, sigma):
     return mp.fsum(w * mp.ncdf(-(x - m) / sigma) for w, m in terms)

@@ -7,8 +7,6 @@ from collections import Counter
 
 import mpmath
 
-mpmath.mp.dps = 60
-
 
 def positive_part(p: dict, q: dict, epsilon: float):
     """sum (p - e^epsilon q)^+ over outcomes."""
