@@ -21,6 +21,11 @@ diag(lambda) + F. G is taken as computed; E and F are formed, their rounding is 
 e = |E|, m = |(I + diag(lambda))^-1/2 F (I + diag(lambda))^-1/2| (Frobenius): the determinant is multiplicative, and
 P between (1 - e) I and (1 + e) I scales every eigenvalue by no more than that (Ostrowski 1959). The bound holds
 whatever the accuracy of the computed eigenvectors.
+
+The game: with trace K_X <= P and trace K_Y <= N, K_X = (P/d) I and K_Y = (N/d) I are a saddle point of value
+d/2 log(1 + P/N) (theorem 3). The line after (48) writes I through the sorted eigenvalues of K_X and K_Y. That needs
+common eigenvectors in the same order: for diag(4, 1) against diag(1, 3) it gives 1.1112 bit, and I is 1.3685 bit. Sorted
+eigenvalues give the least I over all rotations (Fiedler 1971); the theorem itself is correct.
 """
 
 # bounds: tested by enclosures/test_gaussian_game - rounding of the congruence entry by entry, n terms of a
@@ -29,6 +34,7 @@ whatever the accuracy of the computed eigenvectors.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,15 +42,13 @@ from numpy.typing import ArrayLike
 
 from ..base import validate
 from ..base.errors import ShapeError
-from ..base.estimate import Estimate, Information, Kind, NumberLike
+from ..base.estimate import Estimate, Information, Kind, NumberLike, Result
 from ..base.exact_linear_algebra import integer_determinant, scaled_integers
 from ..base.monotone import monotone
 from ..base.numerics import LOG_2, UNIT_ROUNDOFF, BoolArray, FloatArray, IntArray
 from ..distributions.covariances import MAX_ASYMMETRY, scaling_exponents
 
-__all__ = [
-    "average_power_capacity", "covariance", "gaussian_information", "log1p_ratio", "nonnegative_bounds", "scaled",
-]  # fmt: skip
+__all__ = ["GaussianGame", "average_power_capacity", "gaussian_game", "gaussian_information"]
 
 # bound: tested by enclosures/test_gaussian_game - absolute error of subnormal results
 _SUBNORMAL = 5e-323
@@ -107,7 +111,7 @@ def gaussian_information(signal: ArrayLike, noise: ArrayLike, *, unit: Informati
     inf
     """
     validate.choice("unit", unit, ("nats", "bits"))
-    x, y = _broadcast_pair(covariance("signal", signal), covariance("noise", noise))
+    x, y = _broadcast_pair(_covariance("signal", signal), _covariance("noise", noise))
     if x.ndim == 1:
         value, lower, upper = _diagonal_information(x[None], y[None])[:, 0]
         return Estimate(value, lower, upper, kind="exact", unit="nats", method="diagonal covariances").to(unit)
@@ -191,11 +195,85 @@ def average_power_capacity(
         per = np.where(ratio < 1e-140, (ratio * np.sqrt(d)) * ratio / np.sqrt(d), d * np.log1p(ratio * ratio / d))
         logs = d * (2 * (np.log(a) - np.log(s)) - np.log(d))
     value = 0.5 * np.where(ratio > 1e140, logs, per)
-    lower, upper = nonnegative_bounds(value, _AVERAGE_POWER_ERROR * value, np.asarray(a == 0))
+    lower, upper = _nonnegative_bounds(value, _AVERAGE_POWER_ERROR * value, np.asarray(a == 0))
     return Estimate(value, lower, upper, kind="exact", unit="nats", method="closed form").to(unit)
 
 
-def log1p_ratio(x: FloatArray, y: FloatArray) -> FloatArray:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class GaussianGame(Result):
+    """Value and saddle point of the game.
+
+    Parameters
+    ----------
+    value : Estimate
+        d/2 log(1 + P/N).
+    signal, noise : float
+        Variance of each coordinate at the saddle point: K_X = signal I, K_Y = noise I.
+
+    Examples
+    --------
+    >>> from fastpriv import gaussian_game
+    >>> print(f"{gaussian_game(2, 1.0, 1.0):.4g}")
+    GaussianGame(value=0.6931 [0.6931, 0.6932], signal=0.5, noise=0.5)
+    """
+
+    value: Estimate
+    signal: float
+    noise: float
+
+
+@monotone(rising="signal_power", falling="noise_power")
+def gaussian_game(
+    dimension: int, signal_power: NumberLike, noise_power: NumberLike, *, unit: Information = "nats"
+) -> GaussianGame:
+    """Value and saddle point of inf over K_Y, sup over K_X of I with trace K_X <= P and trace K_Y <= N.
+
+    Parameters
+    ----------
+    dimension : int
+        d, at least 1.
+    signal_power, noise_power : float or Estimate
+        P = d Delta^2 and N = d sigma^2, positive and finite.
+    unit : {"nats", "bits"}
+        Unit of the value.
+
+    Returns
+    -------
+    GaussianGame
+        Value d/2 log(1 + P/N), and the variances P/d and N/d of the coordinates of both players.
+
+    Raises
+    ------
+    DomainError
+        For arguments outside these sets or another unit.
+
+    Notes
+    -----
+    The value is also the sup-inf: isotropic Gaussian noise is the best noise of its average power, and the isotropic
+    Gaussian signal the best attack of its average power.
+
+    **Accuracy**: 2e-15 relative (tests/enclosures/test_gaussian_game.py).
+
+    Source: Ngo, Oestman and Graell i Amat, On local mutual-information privacy, eqs (16)-(19) and theorem 3.
+
+    Examples
+    --------
+    >>> from fastpriv import gaussian_game
+    >>> game = gaussian_game(4, 4.0, 4.0, unit="bits")
+    >>> game.value.value, game.signal, game.noise
+    (2.0, 1.0, 1.0)
+    """
+    validate.choice("unit", unit, ("nats", "bits"))
+    d = validate.count("dimension", dimension, 1, 2**53)
+    p = validate.scalar("signal_power", signal_power, "positive and finite", lambda x: (x > 0) & (x < np.inf))
+    n = validate.scalar("noise_power", noise_power, "positive and finite", lambda x: (x > 0) & (x < np.inf))
+    value = 0.5 * d * float(_log1p_ratio(np.asarray(p), np.asarray(n)))
+    lower, upper = _nonnegative_bounds(np.asarray(value), _AVERAGE_POWER_ERROR * value, False)
+    estimate = Estimate(value, lower, upper, kind="exact", unit="nats", method="saddle point in closed form")
+    return GaussianGame(estimate.to(unit), p / d, n / d)
+
+
+def _log1p_ratio(x: FloatArray, y: FloatArray) -> FloatArray:
     """log(1 + x/y) for non-negative numbers of any size, 0 where x = 0 and infinity where y = 0 < x."""
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
         ratio = x / y
@@ -203,7 +281,7 @@ def log1p_ratio(x: FloatArray, y: FloatArray) -> FloatArray:
         return np.where(x == 0, 0.0, np.where(np.isposinf(ratio), difference, np.log1p(ratio)))
 
 
-def nonnegative_bounds(value: FloatArray, error: Any, zero: Any) -> tuple[FloatArray, FloatArray]:
+def _nonnegative_bounds(value: FloatArray, error: Any, zero: Any) -> tuple[FloatArray, FloatArray]:
     """value -+ error, rounded outward and at least 0; an exact zero or infinity has no error."""
     with np.errstate(invalid="ignore"):
         lower = np.maximum(np.nextafter(value - error, -np.inf) - _SUBNORMAL, 0.0)
@@ -214,10 +292,10 @@ def nonnegative_bounds(value: FloatArray, error: Any, zero: Any) -> tuple[FloatA
 
 def _diagonal_information(x: FloatArray, y: FloatArray) -> FloatArray:
     """Rows value, lower, upper for stacks of diagonals."""
-    terms = log1p_ratio(x, y)
+    terms = _log1p_ratio(x, y)
     value = np.array([0.5 * (math.fsum(row) if np.isfinite(row).all() else math.inf) for row in terms])
     error = _DIAGONAL_ERROR * value + x.shape[-1] * _SUBNORMAL
-    return np.stack([value, *nonnegative_bounds(value, error, ~x.any(axis=1))])
+    return np.stack([value, *_nonnegative_bounds(value, error, ~x.any(axis=1))])
 
 
 def _noiseless_coordinates(x: FloatArray, y: FloatArray) -> tuple[BoolArray, FloatArray]:
@@ -237,7 +315,7 @@ def _in_common_units(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArr
     rows, sizes = scaling_exponents(y[..., i, i]), scaling_exponents(x[..., i, i])
     shift = np.where(x[..., i, i] > 0, sizes - rows, -_MAX_SHIFT).max(axis=-1)
     shift = np.where(shift == -_MAX_SHIFT, 0, shift)
-    return scaled(x, rows, shift), scaled(y, rows), rows, shift
+    return _scaled(x, rows, shift), _scaled(y, rows), rows, shift
 
 
 def _congruence(x: FloatArray, y: FloatArray) -> tuple[FloatArray, BoolArray]:
@@ -275,7 +353,7 @@ def _congruence(x: FloatArray, y: FloatArray) -> tuple[FloatArray, BoolArray]:
         high, low = np.where(e < 0.5, high, np.inf), np.where(e < 0.5, low, 0.0)
     rounding = (d + 12) * 2 * UNIT_ROUNDOFF * value + d * _SUBNORMAL
     zero = ~x.any(axis=(1, 2))
-    least, most = nonnegative_bounds(value, error + rounding, zero)
+    least, most = _nonnegative_bounds(value, error + rounding, zero)
     most = np.where(zero, 0.0, np.minimum(most, np.maximum(high * (1 + d * 1e-15), value + rounding)))
     least = np.maximum(least, np.minimum(low * (1 - d * 1e-15), np.maximum(value - rounding, 0.0)))
     return np.stack([value, least, most]), regular
@@ -297,7 +375,7 @@ def _wide_and_singular(x: FloatArray, rows: FloatArray) -> tuple[BoolArray, Bool
     if not wide.any():
         return wide, wide
     i = np.arange(x.shape[-1])
-    spectrum = np.linalg.eigvalsh(scaled(x, scaling_exponents(x[:, i, i])))
+    spectrum = np.linalg.eigvalsh(_scaled(x, scaling_exponents(x[:, i, i])))
     return wide, np.asarray(spectrum[:, 0] <= x.shape[-1] * _RANK_TOLERANCE * spectrum[:, -1])
 
 
@@ -306,7 +384,7 @@ def _by_exact_determinants(x: FloatArray, y: FloatArray, row: FloatArray) -> Flo
     value = _half_log_ratio(x, y)
     if value is None or value <= 0:
         return row
-    return np.stack([np.asarray(value), *nonnegative_bounds(np.asarray(value), 8 * UNIT_ROUNDOFF * value, False)])
+    return np.stack([np.asarray(value), *_nonnegative_bounds(np.asarray(value), 8 * UNIT_ROUNDOFF * value, False)])
 
 
 def _information_of_ranges(x: FloatArray, y: FloatArray) -> tuple[float, float, float]:
@@ -322,7 +400,7 @@ def _information_of_ranges(x: FloatArray, y: FloatArray) -> tuple[float, float, 
     angle = tolerance * float(spectrum[-1]) / least
     if np.linalg.norm(null.T @ signal @ null, 2) > (tolerance + angle * angle) * np.linalg.norm(signal, 2):
         return np.inf, np.inf, np.inf
-    size, axes = np.linalg.eigh(scaled(x, signal_exponents))
+    size, axes = np.linalg.eigh(_scaled(x, signal_exponents))
     used = size > tolerance * size[-1]
     factor = axes[:, used] * np.sqrt(size[used])
     power = np.clip(signal_exponents - rows - shift, -_MAX_SHIFT, _MAX_SHIFT).astype(np.int32)
@@ -345,7 +423,7 @@ def _frobenius(k: FloatArray) -> FloatArray:
     return np.asarray(np.sqrt(np.square(k).sum(axis=(-2, -1))))
 
 
-def covariance(name: str, value: ArrayLike) -> FloatArray:
+def _covariance(name: str, value: ArrayLike) -> FloatArray:
     """Non-negative scalar (isotropic), vector (diagonal) or stack (..., d, d) of positive semidefinite matrices."""
     try:
         ndim = np.ndim(value)
@@ -369,7 +447,7 @@ def covariance(name: str, value: ArrayLike) -> FloatArray:
     k = np.where(gap == 0, k, 0.5 * k + 0.5 * k.swapaxes(-1, -2))
     too_large = np.abs(k) > (1 + MAX_ASYMMETRY) * size
     _refuse(name, too_large, k, "positive semidefinite", "No covariance exceeds the product of two deviations.")
-    least = _least_eigenvalue(scaled(k, scaling_exponents(diagonal)))
+    least = _least_eigenvalue(_scaled(k, scaling_exponents(diagonal)))
     refused = least < -(k.shape[-1] * _RANK_TOLERANCE)
     _refuse(
         name, refused, least, "positive semidefinite",
@@ -397,7 +475,7 @@ def _broadcast_pair(first: FloatArray, second: FloatArray) -> tuple[FloatArray, 
     return signal, noise
 
 
-def scaled(k: FloatArray, rows: IntArray, shift: Any = 0) -> FloatArray:
+def _scaled(k: FloatArray, rows: IntArray, shift: Any = 0) -> FloatArray:
     """K_ij 2^(-rows_i - rows_j - 2 shift), exact but for underflow."""
     power = -(rows[..., :, None] + rows[..., None, :] + 2 * np.asarray(shift)[..., None, None])
     return np.asarray(np.ldexp(k, np.clip(power, -_MAX_SHIFT, _MAX_SHIFT).astype(np.int32)))
