@@ -270,7 +270,8 @@ def _sum_over_factors(
     total = _sum_of_estimates(terms, prefix)
     if math.isinf(total.lower):
         return total
-    return _sum_of_estimates([total], "", math.fsum(displacement_error(factor) for factor in factors))
+    error = math.fsum(displacement_error(factor) for factor in factors if factor.displacement)
+    return _sum_of_estimates([total], "", error)
 
 
 def _only_factor(p: GaussianMixture, q: GaussianMixture) -> OneDimensionalFactor | Estimate | None:
