@@ -17,13 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base.estimate import Estimate, Kind
-from ...base.numerics import LARGEST_DOUBLE
 from ...distributions import GaussianMixture
 from ...kernels import _quadrature
 
 __all__ = [
     "DISAGREE", "MAX_EXPONENTIALS", "NO_DEADLINE", "STOPPED", "TIME_SPENT", "Deadline", "all_single_gaussians",
-    "estimate_and_status", "identical", "kind_and_method", "narrowed", "quantity_and_status", "rescaled",
+    "estimate_and_status", "identical", "kind_and_method", "quantity_and_status", "rescaled",
 ]  # fmt: skip
 
 # bound: none - exponentials of one integral, some seconds; only thousands of components of as many scales spend them
@@ -129,19 +128,3 @@ def kind_and_method(bits: int) -> tuple[Kind, str]:
     method = ", ".join(text for bit, text in names.items() if bits & bit)
     method += TIME_SPENT if bits & _quadrature.TIME_SPENT else ""
     return ("heuristic" if bits & _quadrature.HEURISTIC else "certified"), method
-
-
-def narrowed(estimate: Estimate, lower: float = -math.inf, upper: float = math.inf) -> Estimate:
-    """The estimate within further proved bounds, and certified: what is left of it rests on proofs alone.
-
-    Where both contradict each other, it is within their hull, and ``method`` says so.
-    """
-    ends, method = (float(estimate.lower), float(estimate.upper)), estimate.method
-    low, high = max(lower, ends[0]), min(upper, ends[1])
-    if not low <= high:
-        low, high, method = min(lower, ends[0]), max(upper, ends[1]), method + DISAGREE
-    value = float(estimate.value)
-    if not low < value < high:  # nothing prefers one end: take the middle
-        value = low + 0.5 * (high - low) if high < math.inf else low
-        value = math.inf if value == LARGEST_DOUBLE else value
-    return Estimate(value, low, high, kind="certified", unit="nats", method=method, cost=estimate.cost)
