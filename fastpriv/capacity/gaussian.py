@@ -24,8 +24,8 @@ whatever the accuracy of the computed eigenvectors.
 
 The game: with trace K_X <= P and trace K_Y <= N, K_X = (P/d) I and K_Y = (N/d) I are a saddle point of value
 d/2 log(1 + P/N) (theorem 3). The line after (48) writes I through the sorted eigenvalues of K_X and K_Y. That needs
-common eigenvectors in the same order: for diag(4, 1) against diag(1, 3) it gives 1.1112 bit, and I is 1.3685 bit. Sorted
-eigenvalues give the least I over all rotations (Fiedler 1971); the theorem itself is correct.
+common eigenvectors in the same order: for diag(4, 1) against diag(1, 3) it gives 1.1112 bit, and I is 1.3685 bit.
+Sorted eigenvalues give the least I over all rotations (Fiedler 1971); the theorem itself is correct.
 """
 
 # bounds: tested by enclosures/test_gaussian_game - rounding of the congruence entry by entry, n terms of a
