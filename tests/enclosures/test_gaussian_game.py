@@ -58,16 +58,15 @@ def test_well_conditioned_noise_is_narrow():
             assert got.width <= 6 * d * d * 2.0**-50 * got.value, (d, scale, got)
 
 
-def test_what_rounding_would_drown_is_done_in_whole_numbers():
+def test_signals_of_very_different_variances_are_held():
     rng = np.random.default_rng(12)
     for d in (2, 4, 7):
         for _ in range(8):
             units = 10.0 ** rng.uniform(-80, 80, d)
             x, y = covariance(rng, d, 3.0) * np.outer(units, units), covariance(rng, d, 2.0)
             got, want = gaussian_information(x, y), oracle.information(x, y)
-            if got.kind == "exact":
-                assert holds(got, want), (got, want)
-                assert got.width <= 1e-10 * got.value, (got, want)
+            assert got.kind == "exact"
+            assert holds(got, want), (got, want)
 
 
 def test_a_signal_indefinite_by_a_rounding_is_held():
@@ -75,7 +74,7 @@ def test_a_signal_indefinite_by_a_rounding_is_held():
     exact = 0
     for _ in range(200):
         basis = rng.normal(size=(2, 1))
-        x, y = 1e3 * basis @ basis.T, covariance(rng, 2) + 0.1 * np.eye(2)
+        x, y = 1e3 * (basis @ basis.T), covariance(rng, 2) + 0.1 * np.eye(2)
         got, want = gaussian_information(x, y), oracle.information(x, y)
         exact += got.kind == "exact"
         assert got.kind == "heuristic" or holds(got, want), (x, y, got, want)
@@ -121,8 +120,6 @@ def test_singular_covariances():
         assert holds(inside, oracle.information(a, b)), (d, rank, inside)
         assert inside.width <= 1e-7 * inside.value
         assert gaussian_information(np.eye(d), basis @ basis.T).value == math.inf
-        loud = gaussian_information(1e40 * basis @ a @ basis.T, np.eye(d))
-        assert holds(loud, oracle.information(1e40 * a @ (basis.T @ basis), np.eye(rank))), (d, rank, loud)
 
 
 def test_stacks_and_shorthands():

@@ -48,7 +48,10 @@ from ...base.values import distinct_rows
 from ...distributions import GaussianMixture
 from ..one_dimension.closed_forms import excess, variance_term
 
-__all__ = ["GaussianSpectrum", "equal_covariances", "first_sigmas", "gaussian_spectrum", "renyi_divergence"]
+__all__ = [
+    "GaussianSpectrum", "eigenvalue_bounds", "equal_covariances", "first_sigmas", "gaussian_spectrum",
+    "renyi_divergence", "spectrum_of_sum",
+]  # fmt: skip
 
 # bound: proved - half the spacing of extended precision at 1
 _EXTENDED_ROUNDOFF = float(np.finfo(np.longdouble).eps) / 2
@@ -88,9 +91,34 @@ def gaussian_spectrum(p: GaussianMixture, q: GaussianMixture) -> GaussianSpectru
         z = np.ldexp(p.means[0].astype(np.longdouble) - q.means[0], shift)
         z_error = _EXTENDED_ROUNDOFF * np.abs(z).astype(np.float64)
         try:
-            return _enclosed(s, s_error.astype(np.float64), t, t_error.astype(np.float64), z, z_error)
+            gap = s - t
+            gap_error = s_error + t_error + _EXTENDED_ROUNDOFF * np.abs(gap)
+            matrices = [(s, s_error), (t, t_error), (gap, gap_error)]
+            return _enclosed(*[(k, error.astype(np.float64)) for k, error in matrices], z, z_error)
         except np.linalg.LinAlgError:
             return None
+
+
+def spectrum_of_sum(signal: Any, noise: FloatArray) -> GaussianSpectrum | None:
+    """The coordinates of N(0, signal + noise) against N(0, noise), of matrices that are taken as exact."""
+    powers, t = unit_diagonal_scaling(noise)
+    shift = powers.astype(np.int32)
+    with np.errstate(all="ignore"):
+        gap = np.ldexp(np.ldexp(np.asarray(signal, np.longdouble), shift[:, None]), shift[None, :])
+        t = t.astype(np.longdouble)
+        s, exact, z = gap + t, np.zeros(t.shape), np.zeros(len(t))
+        s_error = _EXTENDED_ROUNDOFF * np.abs(s).astype(np.float64)
+        try:
+            return _enclosed((s, s_error), (t, exact), (gap, exact), z.astype(np.longdouble), z)
+        except np.linalg.LinAlgError:
+            return None
+
+
+def eigenvalue_bounds(spectrum: GaussianSpectrum) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper bounds of the eigenvalues of T^-1 gap."""
+    y = spectrum.y
+    uncertainty = (1 + 1e-9) * (spectrum.b + spectrum.e * np.abs(y)) / (1 - spectrum.e) + 4 * UNIT_ROUNDOFF * np.abs(y)
+    return y - uncertainty, y + uncertainty
 
 
 def renyi_divergence(p: GaussianMixture, q: GaussianMixture, order: float) -> Estimate | None:
@@ -98,9 +126,8 @@ def renyi_divergence(p: GaussianMixture, q: GaussianMixture, order: float) -> Es
     spectrum = gaussian_spectrum(p, q)
     if spectrum is None:
         return None
-    y, b = spectrum.y, Fraction(order) - 1
-    uncertainty = (1 + 1e-9) * (spectrum.b + spectrum.e * np.abs(y)) / (1 - spectrum.e) + 4 * UNIT_ROUNDOFF * np.abs(y)
-    if order > 1.0 and float((y - uncertainty).max()) * (order - 1.0) > 1 + 8 * UNIT_ROUNDOFF:
+    b, (below, above) = Fraction(order) - 1, eigenvalue_bounds(spectrum)
+    if order > 1.0 and float(below.max()) * (order - 1.0) > 1 + 8 * UNIT_ROUNDOFF:
         return Estimate(math.inf, math.inf, math.inf, kind="exact", unit="nats", method="tails")
 
     def term(y: float) -> float:
@@ -113,7 +140,7 @@ def renyi_divergence(p: GaussianMixture, q: GaussianMixture, order: float) -> Es
             return float((b + 1) / -b) * variance_term(-x / (1 + x), -b - 1)
         return variance_term(x, b)
 
-    low, high = _sum_bounds(term, y - uncertainty, y + uncertainty, spectrum.counts)
+    low, high = _sum_bounds(term, below, above, spectrum.counts)
     least, most = _quadratic_form(spectrum, order - 1.0)
     low, high = low if math.isfinite(low) else 0.0, high + order * most / 2
     low = (low + order * least / 2) * (1 - 8 * UNIT_ROUNDOFF)
@@ -196,18 +223,18 @@ def _of_independent_coordinates(p: GaussianMixture, q: GaussianMixture) -> Gauss
 
 
 def _enclosed(
-    s: LongDoubleArray, s_error: FloatArray, t: LongDoubleArray, t_error: FloatArray, z: LongDoubleArray,
+    of_p: tuple[Any, FloatArray], of_q: tuple[Any, FloatArray], difference: tuple[Any, FloatArray], z: LongDoubleArray,
     z_error: FloatArray,
 ) -> GaussianSpectrum | None:  # fmt: skip
+    """The coordinates from S, T, gap and z, each with bounds of its errors."""
+    (s, s_error), (t, t_error), (gap, gap_error) = of_p, of_q, difference
     d = len(z)
     extended = d <= _MOST_EXTENDED
     kind, unit = (np.longdouble, _EXTENDED_ROUNDOFF) if extended else (np.float64, UNIT_ROUNDOFF)
-    gap = s - t
-    gap_error = s_error + t_error + _EXTENDED_ROUNDOFF * np.abs(gap).astype(np.float64)
     if not extended:  # the numbers are rounded once more
         parts = [(np.asarray(k, np.float64), e + unit * np.abs(k).astype(np.float64)) for k, e in (
             (s, s_error), (t, t_error), (gap, gap_error))]  # fmt: skip
-        (s, s_error), (t, t_error), (gap, gap_error) = parts  # type: ignore[assignment]
+        (s, s_error), (t, t_error), (gap, gap_error) = parts
     g = _congruence(t, gap, kind)
     size = np.abs(g).astype(np.float64)
     gamma = 1.01 * (2 * d + 8) * unit
