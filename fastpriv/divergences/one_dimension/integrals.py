@@ -118,7 +118,7 @@ def renyi_divergence(
             "divergence is the same to all digits."
         )
     if status == UNDECIDED:
-        _, (p, q) = rescaled(p, q)
+        p, q = rescaled(p, q)
         half_width = _half_width(p, q, order, deadline)
         if half_width is None:
             method = "no bounds" + TIME_SPENT

@@ -48,7 +48,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import wraps
-from typing import ParamSpec
+from typing import Any, ParamSpec
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -148,11 +148,12 @@ def hockey_stick_divergence(
     if not isinstance(factor, OneDimensionalFactor):
         return _zero_divergence("log probability" if logs else "probability", np.shape(epsilon))
     grid = np.asarray(epsilon, dtype=np.float64)
-    above = _hockey_stick(factor.narrow, grid, logs, deadline, n_jobs)
+    options: dict[str, Any] = {"logs": logs, "deadline": deadline, "n_jobs": n_jobs}
+    above = monotone_pieces.hockey_stick_divergence(*factor.narrow, grid, **options)
     method = f"{_METHOD}: {above.method}"
     if factor.exact:
         return replace(above, method=method)
-    below = _hockey_stick(factor.wide, grid, logs, deadline, n_jobs) if factor.wide is not factor.narrow else above
+    below = monotone_pieces.hockey_stick_divergence(*factor.wide, grid, **options)
     lower, upper = np.asarray(below.lower), np.asarray(above.upper)
     if factor.displacement:
         lower, upper = _displaced_bounds(factor, grid, logs=logs, deadline=deadline)
@@ -306,14 +307,6 @@ def _from_narrow_and_wide(
     return replace(estimate, kind=_weakest_kind([above, below], "certified"))
 
 
-def _hockey_stick(
-    mixtures: tuple[GaussianMixture, ...], epsilon: FloatArray, logs: bool, deadline: Deadline,
-    n_jobs: int | None = None,
-) -> Estimate:  # fmt: skip
-    p, q = mixtures
-    return monotone_pieces.hockey_stick_divergence(p, q, epsilon, logs=logs, deadline=deadline, n_jobs=n_jobs)
-
-
 def _sum_of_estimates(terms: list[Estimate], prefix: str, error: float = 0.0, *, floor: float = 0.0) -> Estimate:
     """A sum of estimates, its bounds an error and a rounding further out, but not below the floor."""
     methods = ", ".join(sorted({term.method for term in terms}))
@@ -362,8 +355,9 @@ def _displaced_bounds(
     factor: OneDimensionalFactor, epsilon: FloatArray, *, logs: bool, deadline: Deadline
 ) -> tuple[FloatArray, FloatArray]:
     """Bounds of hockey-stick divergences, or of their logarithms, over all displacements allowed."""
+    curve = monotone_pieces.hockey_stick_divergence
     with np.errstate(all="ignore"):
-        size = np.asarray(_hockey_stick(factor.wide, epsilon, True, deadline).lower)
+        size = np.asarray(curve(*factor.wide, epsilon, logs=True, deadline=deadline).lower)
         growth = np.logaddexp(0.0, epsilon)  # log(1 + a)
         drop = np.where(np.isfinite(size) & np.isfinite(growth), growth - size, _UNKNOWN_SIZE)
         window = np.sqrt(2 * (np.maximum(drop, 0.0) + _TAIL_LOG_FRACTION))  # X of the header
@@ -371,8 +365,8 @@ def _displaced_bounds(
         kappa += 4 * UNIT_ROUNDOFF * np.where(np.isfinite(epsilon), epsilon, 0.0)
         tail = growth - window**2 / 2 + 1e-9 * (1 + window**2)  # log of (1 + a) tau
         missing = np.where(epsilon < 2 * kappa, 2 * kappa, 0.0)  # bounds 1 - b where the order is cut at 0
-        high = _hockey_stick(factor.narrow, np.maximum(epsilon - 2 * kappa, 0.0), logs, deadline)
-        low = _hockey_stick(factor.wide, epsilon + 2 * kappa, logs, deadline)
+        high = curve(*factor.narrow, np.maximum(epsilon - 2 * kappa, 0.0), logs=logs, deadline=deadline)
+        low = curve(*factor.wide, epsilon + 2 * kappa, logs=logs, deadline=deadline)
         top, bottom = np.asarray(high.upper), np.asarray(low.lower)
         if logs:
             margin = 8 * UNIT_ROUNDOFF

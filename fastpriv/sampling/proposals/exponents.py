@@ -32,8 +32,8 @@ from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray
 from ..options import never_expired
 
 __all__ = [
-    "DiagonalExponentProblem", "DiagonalSolution", "FullExponentProblem", "cholesky_factors", "diagonal_solution",
-    "interior_start", "objective", "solve",
+    "DiagonalExponentProblem", "FullExponentProblem", "cholesky_factors", "diagonal_solution", "interior_start",
+    "objective", "solve",
 ]  # fmt: skip
 
 _NEWTON_STEPS = 60  # at most; few problems need more than 20
@@ -167,16 +167,6 @@ class FullExponentProblem:
 
 
 ExponentProblem = DiagonalExponentProblem | FullExponentProblem
-
-
-@dataclass(frozen=True)
-class DiagonalSolution:
-    """The exponents and the tilted normals, in the units of the components of p."""
-
-    tau: FloatArray  # (I, J)
-    log_bound: FloatArray  # (I,) rounded outward
-    mean: FloatArray  # (I, d)
-    sigma: FloatArray  # (I, d), widened so that rounding cannot break the bound
 
 
 @np.errstate(over="ignore", invalid="ignore")  # epsilons near 1e300; what is not finite is no direction
@@ -317,9 +307,10 @@ def _line_search(
 
 def diagonal_solution(
     problem: DiagonalExponentProblem, tau: FloatArray, theta: float | None, standardised_mean: FloatArray
-) -> DiagonalSolution:
-    """The tilted normals and their bounds, with every rounding outward.
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Log bounds (I,), and means and sigmas (I, d) of the tilted normals in the units of the components of p.
 
+    Every rounding is outward: the bounds are rounded up, and sigmas widened so that rounding cannot break a bound.
     ``standardised_mean`` (I, d) is the size of the stored means over the sigmas of the components of p: storing a mean
     rounds it by that much.
     """
@@ -345,7 +336,7 @@ def diagonal_solution(
         parts += (1.0 + total) * np.log1p(total)
         slack = 4 * (active + mean.shape[1] + 8) * UNIT_ROUNDOFF * parts + 3 * widen.sum(axis=1) + quadratic
         slack += np.sum(tau * problem.rounding_error, axis=1)
-    return DiagonalSolution(tau, objective(problem, tau, theta) + slack, mean, sigma * (1.0 + widen))
+    return objective(problem, tau, theta) + slack, mean, sigma * (1.0 + widen)
 
 
 def cholesky_factors(matrices: FloatArray) -> tuple[FloatArray, BoolArray]:
