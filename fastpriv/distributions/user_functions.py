@@ -272,7 +272,7 @@ def check_function(function: PointFunction, x: FloatArray) -> float:
     first = function(x, None)
     start = time.perf_counter_ns()
     again = function(x, None)
-    cost = (time.perf_counter_ns() - start) / x.shape[1]
+    cost: float = (time.perf_counter_ns() - start) / x.shape[1]
     changed = np.flatnonzero(~((first == again) | (np.isnan(first) & np.isnan(again))))
     if changed.size:
         k = int(changed[0])

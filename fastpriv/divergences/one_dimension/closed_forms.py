@@ -5,8 +5,6 @@ are formed in rational arithmetic, so that only the last steps round. ``excess(x
 relative accuracy near 0.
 """
 
-# bounds: tested by enclosures/test_integrals, enclosures/test_far_components - rounding of closed forms
-
 from __future__ import annotations
 
 import math

@@ -149,11 +149,12 @@ def hockey_stick_divergence(
         return _zero_divergence("log probability" if logs else "probability", np.shape(epsilon))
     grid = np.asarray(epsilon, dtype=np.float64)
     options: dict[str, Any] = {"logs": logs, "deadline": deadline, "n_jobs": n_jobs}
-    above = monotone_pieces.hockey_stick_divergence(*factor.narrow, grid, **options)
+    curve: Callable[..., Estimate] = monotone_pieces.hockey_stick_divergence
+    above = curve(*factor.narrow, grid, **options)
     method = f"{_METHOD}: {above.method}"
     if factor.exact:
         return replace(above, method=method)
-    below = monotone_pieces.hockey_stick_divergence(*factor.wide, grid, **options)
+    below = curve(*factor.wide, grid, **options)
     lower, upper = np.asarray(below.lower), np.asarray(above.upper)
     if factor.displacement:
         lower, upper = _displaced_bounds(factor, grid, logs=logs, deadline=deadline)
@@ -355,7 +356,7 @@ def _displaced_bounds(
     factor: OneDimensionalFactor, epsilon: FloatArray, *, logs: bool, deadline: Deadline
 ) -> tuple[FloatArray, FloatArray]:
     """Bounds of hockey-stick divergences, or of their logarithms, over all displacements allowed."""
-    curve = monotone_pieces.hockey_stick_divergence
+    curve: Callable[..., Estimate] = monotone_pieces.hockey_stick_divergence
     with np.errstate(all="ignore"):
         size = np.asarray(curve(*factor.wide, epsilon, logs=True, deadline=deadline).lower)
         growth = np.logaddexp(0.0, epsilon)  # log(1 + a)

@@ -93,8 +93,8 @@ def gaussian_spectrum(p: GaussianMixture, q: GaussianMixture) -> GaussianSpectru
         try:
             gap = s - t
             gap_error = s_error + t_error + _EXTENDED_ROUNDOFF * np.abs(gap)
-            matrices = [(s, s_error), (t, t_error), (gap, gap_error)]
-            return _enclosed(*[(k, error.astype(np.float64)) for k, error in matrices], z, z_error)
+            s_error, t_error, gap_error = (error.astype(np.float64) for error in (s_error, t_error, gap_error))
+            return _enclosed((s, s_error), (t, t_error), (gap, gap_error), z, z_error)
         except np.linalg.LinAlgError:
             return None
 
