@@ -1395,7 +1395,7 @@ def mixture_hockey_stick(w, m, s, v, n, t, epsilon, /):
     Notes
     -----
     **Accuracy**: the bounds contain the truth, sums of weights that are not 1 included. They are those of
-    `fastpriv.hockey_stick_divergence`,
+    `fastpriv.hockey_stick_divergence` where that took no closed bounds, wider elsewhere,
     asserted by tests/kernels/test_mixture_ufuncs.py.
 
     Source: csrc/line/fp_hockey_stick.h.
@@ -1431,7 +1431,7 @@ def mixture_log_hockey_stick(w, m, s, v, n, t, epsilon, /):
     Notes
     -----
     **Accuracy**: the bounds contain the truth, sums of weights that are not 1 included. They are those of
-    `fastpriv.hockey_stick_divergence`,
+    `fastpriv.hockey_stick_divergence` where that took no closed bounds, wider elsewhere,
     asserted by tests/kernels/test_mixture_ufuncs.py.
 
     Source: csrc/line/fp_hockey_stick.h.
@@ -1462,7 +1462,7 @@ def mixture_total_variation(w, m, s, v, n, t, /):
     Notes
     -----
     **Accuracy**: the bounds contain the truth, sums of weights that are not 1 included. They are those of
-    `fastpriv.hockey_stick_divergence`,
+    `fastpriv.hockey_stick_divergence` where that took no closed bounds, wider elsewhere,
     asserted by tests/kernels/test_rows_of_integrals.py.
 
     Source: csrc/line/fp_hockey_stick.h.

@@ -36,6 +36,9 @@ cdef extern from "line/fp_mixture_ufuncs.h":
     fp_pair_analysis_kernel fp_pair_analysis_select()
     void fp_pair_analysis_free(fp_pair_analysis *) noexcept nogil
 
+cdef extern from "line/fp_bracket.h" nogil:
+    int fp_bracket_is_wide(const fp_bracket *, double)
+
 cdef fp_hockey_stick_kernel kernels = fp_hockey_stick_select()
 cdef fp_pair_analysis_builder builders = fp_pair_analysis_builder_select()
 cdef fp_pair_analysis_kernel analysis_kernels = fp_pair_analysis_select()
@@ -76,6 +79,26 @@ def pair_curve(const double[::1] w, const double[::1] m, const double[::1] s, co
                         cost)
     finished(status, "components")
     return result, (cost[0], cost[1], cost[2], cost[3], cost[4], cost[5])
+
+
+def wide_brackets(const double[:, ::1] rows, double width):
+    """Which rows of ``pair_curve`` are far wider than rounding explains; None where none is."""
+    cdef Py_ssize_t i
+    cdef bint found = False
+    cdef unsigned char[::1] mark
+    if rows.shape[1] != 6:
+        raise ValueError("rows must have the six numbers of a bracket")
+    for i in range(rows.shape[0]):
+        if fp_bracket_is_wide(<const fp_bracket *>&rows[i, 0], width):
+            found = True
+            break
+    if not found:
+        return None
+    wide = np.zeros(rows.shape[0], dtype=np.bool_)
+    mark = wide.view(np.uint8)
+    for i in range(i, rows.shape[0]):
+        mark[i] = fp_bracket_is_wide(<const fp_bracket *>&rows[i, 0], width)
+    return wide
 
 
 cdef class PairAnalysis:

@@ -14,4 +14,14 @@ typedef struct {
     double value, lower, upper, log_value, log_lower, log_upper;
 } fp_bracket;
 
+/* bounds: none - which brackets are tried to be narrowed */
+/* Whether a bracket is far wider than rounding explains: wider than `width` times its upper bound, or, for a divergence
+ * below 1e-300, whether nothing is known of its logarithm from below. */
+static inline int fp_bracket_is_wide(const fp_bracket *b, double width)
+{
+    if (b->upper <= 1e-300)
+        return b->log_upper > -INFINITY && b->log_lower == -INFINITY;
+    return b->upper - b->lower > width * b->upper;
+}
+
 #endif

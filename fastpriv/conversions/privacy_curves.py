@@ -240,7 +240,7 @@ class WorstHockeyStickCurve:
 def _pair(p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, width: float) -> Estimate:
     """As ``hockey_stick_divergence``, with doubles wherever they give this relative width."""
     grid = validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
-    rows, cost = hockey_stick_rows(p, q, np.ascontiguousarray(grid).reshape(-1), width, logs=False)
+    rows, cost, _ = hockey_stick_rows(p, q, np.ascontiguousarray(grid).reshape(-1), width, logs=False)
     return curve_estimate(rows[:, :3], grid, "probability", "monotone pieces", cost)
 
 

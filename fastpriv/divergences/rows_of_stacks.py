@@ -3,8 +3,8 @@
 Notation: the leading axes of all stacks, and those of ``epsilon`` or ``order`` but its last one, are broadcast to the
 leading axes of the answer; a row is one position of them, and its points are the last axis of the parameter.
 
-Hockey-stick curves in one dimension come from a loop over rows in the kernel; every row has the bits of its single
-call. Integrals in one dimension
+Hockey-stick curves in one dimension come from a loop over rows in the kernel. Rows whose brackets are wide are redone
+one by one as single calls are, so that every row has the bits of its single call. Integrals in one dimension
 come from a loop over rows in their kernel in the same way. Other quantities are computed row by row with the functions
 for single mixtures. Blocks of rows do not depend on the number of threads, and samples of a row
 come from streams of its own.
@@ -200,7 +200,7 @@ def _settle_curves(
 ) -> _Settled:
     """Hockey-stick curves of these rows by one call of the kernel, or by two where masses have gaps.
 
-    Rows whose brackets elementary bounds contradict are not settled.
+    Rows whose brackets are wide are not settled, nor those whose brackets elementary bounds contradict.
     """
     fields = both.fields(0), both.fields(1)
     gap_p, gap_q = (
@@ -209,6 +209,7 @@ def _settle_curves(
     )
     count = grid.shape[1]
     out, cost = np.empty((len(part), count, 6)), np.zeros((len(part), 6), dtype=np.int64)
+    redone = np.zeros(len(part), dtype=bool)
 
     def by_kernel(chosen: BoolArray, levels: FloatArray) -> FloatArray:
         rows = np.empty((*levels.shape, 6))
@@ -217,7 +218,7 @@ def _settle_curves(
             *fields, levels, part[chosen], both.shape, monotone_pieces.MAX_DOUBLE_WIDTH, logs, deadline.expiry, rows,
             some,
         )  # fmt: skip
-        cost[chosen] = some
+        cost[chosen], redone[chosen] = some, monotone_pieces.is_wide(rows).any(axis=-1)
         return rows
 
     with_gap = (gap_p != 0.0) | (gap_q != 0.0)
@@ -228,12 +229,12 @@ def _settle_curves(
         levels = monotone_pieces.epsilons_for_gaps(grid[part[with_gap]], *gaps)
         out[with_gap] = monotone_pieces.rows_for_gaps(by_kernel(with_gap, levels), gaps[0])
     stopped = cost[:, 4] > 0
-    settled = (cost[:, 5] == 0) | stopped
+    settled = ~(redone | (cost[:, 5] > 0)) | stopped
     costs = monotone_pieces.named_costs([*cost[settled, :4].sum(axis=0).tolist(), 0, 0])
     signs = sorted(set(((cost[settled] > 0) @ _BITS).tolist()))  # of the counts, one bit each
     counted = (monotone_pieces.named_costs([bits & bit for bit in _BITS.tolist()]) for bits in signs)
     methods: dict[tuple[Kind, str], None] = {
-        ("certified", monotone_pieces.curve_method(counts)): None for counts in counted
+        ("certified", monotone_pieces.curve_method(counts, closed=False)): None for counts in counted
     }
     of_curve = out[..., 3:] if logs else out[..., :3]
     numbers[:, part[settled]] = np.moveaxis(of_curve if settled.all() else of_curve[settled], -1, 0)

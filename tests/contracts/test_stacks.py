@@ -74,6 +74,7 @@ def test_hockey_stick_curves_are_those_of_single_calls_bit_for_bit(seed, logs):
         same_bits(found, i, one)
         cost += one.cost["evaluations"]
     assert found.cost["evaluations"] == cost
+    assert "closed bounds" in found.method
 
 
 def test_long_grids_are_those_of_single_calls_bit_for_bit():

@@ -52,6 +52,8 @@ def test_a_false_bracket_is_widened_and_said(monkeypatch, bracket):
     wrong = int(bracket[0] > 0.5) + 1
 
     class Kernel:
+        wide_brackets = staticmethod(_hockey_stick_curves.wide_brackets)
+
         @staticmethod
         def pair_curve(*arguments):
             rows, cost = _hockey_stick_curves.pair_curve(*arguments)
@@ -66,6 +68,16 @@ def test_a_false_bracket_is_widened_and_said(monkeypatch, bracket):
     assert np.all(truth.value <= got.upper)
     assert got.method.endswith("widened to bounds that disagree")
     assert got.cost["contradicted"] > 0
+
+
+def test_brackets_of_parts_that_disagree_become_their_hull():
+    from fastpriv.divergences.one_dimension.separated_scales import intersect_rows
+
+    rows = np.array([[0.2, 0.1, 0.3, -1.6, -2.3, -1.2], [0.2, 0.1, 0.3, -1.6, -2.3, -1.2]])
+    other = np.array([[0.25, 0.2, 0.4, -1.4, -1.6, -0.9], [0.5, 0.4, 0.6, -0.7, -0.9, -0.5]])
+    assert intersect_rows(rows, np.arange(2), other)
+    assert rows[:, 1:3].tolist() == [[0.2, 0.3], [0.1, 0.6]]
+    assert rows[:, 4:].tolist() == [[-1.6, -1.2], [-2.3, -0.5]]
 
 
 def test_rows_of_stacks_are_closed_too():

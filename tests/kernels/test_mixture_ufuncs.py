@@ -48,7 +48,7 @@ def test_bounds_contain_the_truth_of_the_table(direction):
 
 
 def test_the_bounds_are_those_of_the_objects():
-    """Bit for bit, unless weights have a gap."""
+    """Bit for bit, unless closed bounds were needed or weights have a gap."""
     rng = np.random.default_rng(4)
     epsilon = np.array([0.0, 0.01, 0.5, 3.0])
     for k, j in ((2, 1), (1, 2), (3, 4), (1, 1)):

@@ -123,6 +123,7 @@ WRONG = {
         lambda: pairs((TWO, TWO, ONE)), lambda: pairs(q=(TWO, ONE, TWO)), lambda: pairs((NONE, NONE, NONE)),
         lambda: pairs(q=(NONE, NONE, NONE)), lambda: _hockey_stick_curves.PairAnalysis(ONE, TWO, ONE, ONE, ONE, ONE),
     ],
+    "rows must have the six numbers of a bracket": [lambda: _hockey_stick_curves.wide_brackets(np.zeros((3, 5)), 1.0)],
     "p and q must hold weights": [
         lambda: stacks(p=((3, 2), (3, 1), (3, 2))), lambda: stacks(p=((3, 2), (3, 2), (2, 2))),
         lambda: stacks(shape=(4,)), lambda: stacks(dtype=np.float32),

@@ -11,14 +11,18 @@ Monotone pieces. The real line is cut into pieces on which L is proved monotone,
 with a Cauchy bound of the remainder. Every epsilon then needs only its crossings, one at most a piece, and differences
 of normal distribution functions between them. What the enclosure of a crossing leaves open is of second order in its
 width and goes into the upper bound, as does every rounding. Where doubles cancel, the sums are formed again in
-double-double arithmetic. Intervals that stay undecided when their budget is spent widen the upper bound: mixtures whose
-standard deviations span more than about ten orders of magnitude can have wide brackets.
+double-double arithmetic. Intervals that stay undecided when their budget is spent widen the upper bound; then the
+following bounds in closed form are intersected with it.
+
+* Parts. Components in different places or of different scales are computed apart (separated_scales.py).
+* Tails. q >= v_j N_j for each j, so H <= sum_i w_i min_j P_i(log(N_i / N_j) > epsilon + log v_j).
+* Relative entropy. H <= TV <= sqrt(KL / 2) (Pinsker) and TV <= sqrt(1 - e^-KL) (Bretagnolle and Huber 1979, lemma 2.1).
 
 Brackets of many epsilons are rows of six numbers: value, lower, upper, and the logarithms of these three.
 """
 
 # bounds: tested by enclosures/test_hockey_stick, enclosures/test_hockey_stick_extremes - outward roundings where mass
-#    gaps are taken as factor and shift
+#    gaps are taken as factor and shift; rounding of overlaps, tails and of the sum over groups
 
 from __future__ import annotations
 
@@ -32,11 +36,12 @@ from numpy.typing import ArrayLike
 
 from ...base import parallel
 from ...base.estimate import Estimate, Unit
-from ...base.numerics import MACHINE_EPSILON, FloatArray, next_above, next_below
+from ...base.numerics import MACHINE_EPSILON, FloatArray, IndexArray, next_above, next_below
 from ...distributions import GaussianMixture
 from ...kernels import _hockey_stick_curves
 from . import closed_forms, integrals
 from .quadrature import DISAGREE, NO_DEADLINE, STOPPED, TIME_SPENT, Deadline, all_single_gaussians, identical
+from .separated_scales import MAX_PAIRS, WIDE_BRACKET, Components, is_wide, narrow_by_parts
 
 __all__ = [
     "COST_FIELDS",
@@ -46,6 +51,7 @@ __all__ = [
     "epsilons_for_gaps",
     "hockey_stick_divergence",
     "hockey_stick_rows",
+    "is_wide",
     "max_divergence",
     "named_costs",
     "renyi_divergence",
@@ -56,6 +62,12 @@ __all__ = [
 # bound: none - relative width of a bracket above which sums in doubles are formed again in double-doubles
 MAX_DOUBLE_WIDTH = 5e-13
 COST_FIELDS = ("evaluations", "double_double", "pieces", "undecided")  # what the kernel counts
+# bound: none - relative width of a bracket from which on the bound by relative entropy is tried
+_WIDE_AFTER_BOUNDS = 1e-2
+_MAX_SIGMA_RATIO, _MAX_KL_COMPONENTS = 1e6, 200  # ratio of scales, and components, up to which that bound is cheap
+# bound: tested by enclosures/test_hockey_stick_extremes - rounding of the logarithms of the closed bounds, with 1e-12
+#    of their size
+_OUTWARD = 1e-9
 # bound: none - relative width at which the search for the max-divergence ends
 _MAX_DIVERGENCE_WIDTH = 1e-12
 _BLOCK_EPSILONS = 512  # of a block of a long grid: half a millisecond to some tens of them, the analysis not included
@@ -73,20 +85,22 @@ def hockey_stick_divergence(
     """H_{e^epsilon}(P||Q) or its natural logarithm, all of ``epsilon`` from one analysis of the pair."""
     grid = np.asarray(epsilon, dtype=np.float64)
     flat = np.ascontiguousarray(grid).reshape(-1)
-    rows, cost = hockey_stick_rows(p, q, flat, MAX_DOUBLE_WIDTH, logs=logs, deadline=deadline, n_jobs=n_jobs)
-    method = curve_method(cost)
+    rows, cost, closed = hockey_stick_rows(p, q, flat, MAX_DOUBLE_WIDTH, logs=logs, deadline=deadline, n_jobs=n_jobs)
+    method = curve_method(cost, closed=closed)
     if logs:
         return curve_estimate(rows[:, 3:], grid, "log probability", method, cost)
     return curve_estimate(rows[:, :3], grid, "probability", method, cost)
 
 
-def curve_method(cost: Mapping[str, Any]) -> str:
-    """What computed a curve, by its cost."""
+def curve_method(cost: Mapping[str, Any], *, closed: bool) -> str:
+    """What computed a curve: by its cost, and whether closed bounds were needed."""
     stopped, undecided = "stopped" in cost, cost["undecided"]
     if not (cost["pieces"] or undecided or stopped):
         method = "closed form, double-double sums" if cost["double_double"] else "closed form"
     else:
         method = "monotone pieces, double-double sums" if cost["double_double"] else "monotone pieces, double sums"
+    if closed:
+        method += ", closed bounds"
     if "contradicted" in cost:
         method += DISAGREE
     if stopped:
@@ -127,7 +141,7 @@ def max_divergence(p: GaussianMixture, q: GaussianMixture, *, deadline: Deadline
     cost: dict[str, Any] = {}
     grid = np.ldexp(1.0, np.arange(_LEAST_EXPONENT, 1024, 8))
     while not deadline.expired:
-        rows, cost = hockey_stick_rows(p, q, grid, MAX_DOUBLE_WIDTH, logs=True, deadline=deadline)
+        rows, cost, _ = hockey_stick_rows(p, q, grid, MAX_DOUBLE_WIDTH, logs=True, deadline=deadline)
         positive, zero = rows[:, 4] > -np.inf, rows[:, 5] == -np.inf
         before = lower, upper
         lower = max(lower, float(grid[positive].max(initial=0.0)))
@@ -159,24 +173,27 @@ def curve_estimate(rows: FloatArray, grid: FloatArray, unit: Unit, method: str, 
 def hockey_stick_rows(
     p: GaussianMixture, q: GaussianMixture, epsilon: FloatArray, width: float, *, logs: bool,
     deadline: Deadline = NO_DEADLINE, n_jobs: int | None = None,
-) -> tuple[FloatArray, dict[str, Any]]:  # fmt: skip
-    """A row for each epsilon, and the cost.
+) -> tuple[FloatArray, dict[str, Any], bool]:  # fmt: skip
+    """A row for each epsilon; the cost; whether closed bounds were needed.
 
     Blocks of a long grid share one analysis and are done by threads. At the ``deadline`` the brackets are those that
     were proved by then.
     """
+    closed = False
 
     def rows_of(grid: FloatArray) -> tuple[FloatArray, dict[str, Any]]:
+        nonlocal closed
         long = grid.size > _BLOCK_EPSILONS and not _may_be_closed_form(p, q)
         function = partial(_rows_in_blocks, n_jobs=n_jobs) if long else _hockey_stick_curves.pair_curve
         components = p.weights, p.means, p.sigmas, q.weights, q.means, q.sigmas
-        rows, counts = function(*components, grid, width, logs, deadline.expiry)
-        return rows, named_costs(counts)
+        rows, (*counts, contradicted) = function(*components, grid, width, logs, deadline.expiry)
+        closed, disagree = _tighten_with_closed_bounds(rows, p, q, grid, width, logs, deadline)
+        return rows, named_costs((*counts, contradicted + disagree))
 
     rows, cost = with_mass_gaps(rows_of, epsilon, p.mass_gap, q.mass_gap)
     if rows_that_rise := _widen_rows_that_rise(rows, epsilon):
         cost["contradicted"] = cost.get("contradicted", 0) + rows_that_rise
-    return rows, cost
+    return rows, cost, closed
 
 
 def _widen_rows_that_rise(rows: FloatArray, epsilon: FloatArray) -> int:
@@ -266,3 +283,104 @@ def rows_for_gaps(all_rows: FloatArray, gap_p: float | FloatArray) -> FloatArray
 def _log1p(x: float | FloatArray) -> Any:
     """log(1 + x), the same double for a number and for an entry of an array."""
     return np.reshape([math.log1p(each) for each in x.ravel()], x.shape) if isinstance(x, np.ndarray) else math.log1p(x)
+
+
+def _tighten_with_closed_bounds(
+    rows: FloatArray, p: GaussianMixture, q: GaussianMixture, epsilon: FloatArray, width: float, logs: bool,
+    deadline: Deadline,
+) -> tuple[bool, bool]:  # fmt: skip
+    """Intersect wide brackets with closed bounds, in place, while there is time.
+
+    Returns whether there were any, and whether some contradicted the bracket.
+    """
+    marks = _hockey_stick_curves.wide_brackets(rows, WIDE_BRACKET)
+    if marks is None:
+        return False, False
+    wide = np.flatnonzero(marks)
+    first, second = (p.weights, p.means, p.sigmas), (q.weights, q.means, q.sigmas)
+
+    def rows_of(p: Components, q: Components, grid: FloatArray) -> FloatArray:
+        arrays = [np.ascontiguousarray(x) for x in (*p, *q)]
+        return np.asarray(
+            _hockey_stick_curves.pair_curve(*arrays, np.ascontiguousarray(grid), width, logs, deadline.expiry)[0]
+        )
+
+    narrowed = np.ascontiguousarray(rows[wide])
+    disagree = narrow_by_parts(narrowed, first, second, epsilon[wide], rows_of, lambda: deadline.expired)
+    rows[wide] = narrowed
+    remaining = wide[is_wide(rows[wide])]
+    in_time = not deadline.expired
+    if remaining.size and in_time:
+        tails = _log_tail_bounds(first, second, epsilon[remaining])
+        upper = np.minimum(next_above(np.exp(tails)), 1.0)
+        _lower_the_upper_bounds(rows, remaining, np.where(np.isneginf(tails), 0.0, upper), tails)
+    order = np.argsort(epsilon, kind="stable")  # H falls with epsilon
+    for column in (2, 5):
+        rows[order, column] = np.minimum.accumulate(rows[order, column])
+    for column in (1, 4):
+        rows[order[::-1], column] = np.maximum.accumulate(rows[order[::-1], column])
+    remaining = wide[is_wide(rows[wide], _WIDE_AFTER_BOUNDS) & (epsilon[wide] >= 0.0)]
+    lengths = np.concatenate([p.sigmas, q.sigmas])
+    cheap = lengths.max() < _MAX_SIGMA_RATIO * lengths.min() and len(p) + len(q) <= _MAX_KL_COMPONENTS
+    if remaining.size and in_time and cheap:
+        most = _total_variation_bound(p, q, deadline)
+        log_most = math.log(most) + 1e-15 if most else -np.inf
+        _lower_the_upper_bounds(rows, remaining, np.full(remaining.size, most), np.full(remaining.size, log_most))
+    for k in (0, 3):
+        rows[:, k] = np.clip(rows[:, k], rows[:, k + 1], rows[:, k + 2])
+    for k in wide[is_wide(rows[wide], _WIDE_AFTER_BOUNDS)]:  # where the value is an end, the middle is the better one
+        if rows[k, 2] > 1e-300 and rows[k, 0] in (rows[k, 1], rows[k, 2]):
+            rows[k, 0] = (rows[k, 1] + rows[k, 2]) / 2
+            rows[k, 3] = np.clip(math.log(rows[k, 0]) if rows[k, 0] > 0 else -math.inf, rows[k, 4], rows[k, 5])
+    return in_time, disagree
+
+
+def _lower_the_upper_bounds(rows: FloatArray, index: IndexArray, upper: FloatArray, log_upper: FloatArray) -> None:
+    rows[index, 2], rows[index, 5] = np.minimum(rows[index, 2], upper), np.minimum(rows[index, 5], log_upper)
+
+
+def _log_tail_bounds(p: Components, q: Components, epsilon: FloatArray) -> FloatArray:
+    """Upper bounds of log H by tails."""
+    best = np.zeros(epsilon.size)
+    if len(p[0]) * len(q[0]) * epsilon.size > MAX_PAIRS:
+        return best
+    (w, m, s), (v, n, t) = p, q
+    for k, e in enumerate(epsilon):
+        tails = _log_tails(m[:, None], s[:, None], n[None, :], t[None, :], e + np.log(v)[None, :]).min(axis=1)
+        best[k] = min(0.0, float(np.logaddexp.reduce(np.log(w) + tails)) + _OUTWARD)
+    return best
+
+
+def _log_tails(m: FloatArray, s: FloatArray, n: FloatArray, t: FloatArray, epsilon: FloatArray) -> FloatArray:
+    """Upper bounds of log P(log(N(m, s^2) / N(n, t^2)) > epsilon) under N(m, s^2).
+
+    With z = (x - m) / s the log ratio is c + r d z - (1 - r^2) z^2 / 2, c = d^2 / 2 - log r, r = s / t and
+    d = (m - n) / t.
+    """
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+        r, d = s / t, np.abs(m - n) / t
+        log_r = np.log(s) - np.log(t)
+        curvature = (t - s) / t * ((t + s) / t)  # 1 - r^2
+        excess = epsilon - (0.5 * d * d - log_r)  # over the log ratio at z = 0
+        # r < 1: the log ratio has a maximum, and exceeds epsilon between two roots at most
+        maximum = 0.5 * d * d / curvature - log_r
+        never = (curvature > 0) & (epsilon * (1 - 1e-12) > maximum * (1 + 1e-12) + 1e-12)
+        # r >= 1: beyond the root of r d z + (r^2 - 1) z^2 / 2 = excess; r < 1: r d z > excess at least
+        root = np.hypot(r * d, np.sqrt(2 * np.maximum(-curvature, 0.0)) * np.sqrt(np.maximum(excess, 0.0)))
+        inner = np.where(excess > 0, excess / (0.5 * (r * d + root)), 0.0)
+        outer = np.maximum(np.where(excess > 0, inner, 0.0) * (1 - 1e-9), 0.0)
+        bound = -0.5 * outer * outer
+        uncertain = np.isnan(bound) | ~(excess > 1e-6 * (0.5 * d * d + np.abs(log_r)))
+    never |= (s == t) & (m == n) & (epsilon >= 0)
+    bound = np.maximum(bound, -1e308)  # the probability is positive
+    bound += 0.6931471806  # log 2, rounded up: there are two tails
+    return np.asarray(np.where(never, -np.inf, np.where(uncertain, 0.0, bound)))
+
+
+def _total_variation_bound(p: GaussianMixture, q: GaussianMixture, deadline: Deadline) -> float:
+    """Upper bound of the total variation by relative entropy, hence of every H with epsilon >= 0."""
+    best = 1.0
+    for first, second in ((p, q), (q, p)):
+        kl = max(float(integrals.kl_divergence(first, second, certified=True, deadline=deadline).upper), 1e-300)
+        best = min(best, math.sqrt(kl / 2), math.sqrt(-math.expm1(-kl)))
+    return min(1.0, best * (1 + 1e-15) + MACHINE_EPSILON * (len(p) + len(q)))

@@ -272,8 +272,7 @@ def _sum_over_factors(
     total = _sum_of_estimates(terms, prefix)
     if math.isinf(total.lower):
         return total
-    error = math.fsum(displacement_error(factor) for factor in factors if factor.displacement)
-    return _sum_of_estimates([total], "", error)
+    return _sum_of_estimates([total], "", math.fsum(displacement_error(factor) for factor in factors))
 
 
 def _only_factor(p: GaussianMixture, q: GaussianMixture) -> OneDimensionalFactor | Estimate | None:
