@@ -29,6 +29,7 @@ from ..sampling.estimand import Estimand
 from ..sampling.guaranteed import Truncation, entropy_truncation, kl_truncation, run_guaranteed
 from ..sampling.options import Request
 from ..sampling.problem import (
+    DOMINATING_SHARE,
     DistributionPair,
     Integrand,
     SampleSource,
@@ -37,6 +38,7 @@ from ..sampling.problem import (
     distribution_pair,
     proposal_problem,
 )
+from ..sampling.proposals.local_normal_proposals import local_normals
 from ..sampling.proposals.renyi_proposals import RenyiIntegralBounds, renyi_integral_bounds, renyi_proposal
 from ..sampling.proposals.tilting import (
     Proposal,
@@ -54,6 +56,7 @@ Arguments = ParamSpec("Arguments")
 _NO_PARAMETER = np.zeros(1)  # of a term that has none
 _LOG_RARE = math.log(0.3)  # log of a bound of the integral below which samples of P would be wasted
 _SEARCH_TIME = 0.4  # share of the time that the search for proposals may take
+_WORTHWHILE = 1.2  # how much narrower than costlier a proposal must be before a pilot tries it
 _RATIO_ERRORS = 2.0  # standard errors of the ratio of two integrals that are no reason to widen
 _NEAR_LOG_INTEGRAL = 0.5  # bound of log(integral of p^a q^(1-a)) below which the integral less 1 is averaged
 
@@ -158,7 +161,7 @@ def renyi(p: Any, q: Any, order: float, request: Request) -> Estimate:
         if proposal.diverges:
             return Estimate(math.inf, math.inf, math.inf, kind="exact", unit="nats", method="tails")
         if proposal.bounded:
-            problem = proposal_problem(p, q, proposal.mixture, proposal.log_scale, term)
+            problem = proposal_problem(p, q, {proposal.mixture: 1.0}, proposal.log_scale, term)
             candidates.append((problem, False, proposal.log_scale))
     if pair.sources_q:
         low, high = (-2.0, 0.0) if order < 1.0 else (0.0, math.inf)
@@ -192,7 +195,7 @@ def entropy(p: GaussianMixture, request: Request) -> Estimate:
     (packed,), log_determinant = pack_together(p)
     least = -float(np.logaddexp.reduce(packed.constants))
     integrand = Integrand((Term("entropy", _NO_PARAMETER),), least, math.inf)
-    problem = SamplingProblem("direct", (SampleSource.of_mixture(packed, p),), packed, None, None, integrand)
+    problem = SamplingProblem("direct", (SampleSource.of_mixture(packed, p),), packed, None, (), integrand)
     estimand = Estimand(
         lambda mean: mean + dropped - log_determinant, scale=lambda value: np.maximum(np.abs(value), 1.0)
     )
@@ -206,7 +209,7 @@ def label_information(p: GaussianMixture, request: Request) -> Estimate:
     (p,), _ = subspace(p) or ((p,), 0.0)
     (packed,), _ = pack_together(p)
     integrand = Integrand((Term("information", _NO_PARAMETER),), 0.0, -math.log(p.weights.min()))
-    problem = SamplingProblem("direct", (SampleSource.of_mixture(packed, p),), packed, None, None, integrand)
+    problem = SamplingProblem("direct", (SampleSource.of_mixture(packed, p),), packed, None, (), integrand)
     entropy_of_weights = -math.fsum((p.weights * np.log(p.weights)).tolist())
     outcome = _run([problem], request, Estimand(lambda mean: mean, 0.0, entropy_of_weights * (1 + 1e-15)))
     return _estimate(outcome, request, "nats", (), 2.0 * p.mass_gap)
@@ -314,8 +317,7 @@ def _epsilon_groups(
             yield _EpsilonGroup(indices, [pair.direct(integrand)], proposal)
         else:
             term = Term("hockey_stick_proposal", epsilon[indices])
-            problem = proposal_problem(p, q, proposal.mixture, proposal.log_scale, term)
-            yield _EpsilonGroup(indices, [problem], proposal)
+            yield _EpsilonGroup(indices, list(_tilted_candidates(p, q, proposal, term)), proposal)
 
 
 def _hockey_stick_estimand(log_scale: float, logs: bool) -> Estimand:
@@ -376,9 +378,22 @@ def _merged(outcomes: list[RunOutcome], estimates: FloatArray) -> RunOutcome:
 def _component_pair_problem(p: Any, q: Any, bounds: RenyiIntegralBounds, term: Term) -> SamplingProblem:
     """Samples of the normals of all pairs of components, over which the integrand has a range that is far from 0."""
     assert bounds.mixture is not None
-    problem = proposal_problem(p, q, bounds.mixture, bounds.log_scale, term)
+    problem = proposal_problem(p, q, {bounds.mixture: 1.0}, bounds.log_scale, term)
     low, high = math.exp(-bounds.rounding_error) / bounds.pairs, math.exp(bounds.rounding_error)
     return replace(problem, integrand=Integrand((term,), low, high))
+
+
+def _tilted_candidates(p: Any, q: Any, proposal: Proposal, term: Term) -> Iterator[SamplingProblem]:
+    """The tilted proposal alone and, where this can pay, mixed with normals as narrow as the integrand."""
+    alone = proposal_problem(p, q, {proposal.mixture: 1.0}, proposal.log_scale, term)
+    yield alone
+    narrow = local_normals(p, q, proposal.dominant) if proposal.dominant is not None else None
+    if narrow is None:
+        return
+    shares = {proposal.mixture: DOMINATING_SHARE, narrow.mixture: 1.0 - DOMINATING_SHARE}
+    joint = proposal_problem(p, q, shares, proposal.log_scale, term)
+    if narrow.gain * alone.effort > _WORTHWHILE * joint.effort:
+        yield joint
 
 
 def _search_expired(request: Request) -> Callable[[], bool]:

@@ -27,7 +27,7 @@ from ..distributions.packed import Packed, log_density, log_density_information,
 from ..kernels import _sample_terms
 
 __all__ = [
-    "DistributionPair", "EvaluableDensity", "Integrand", "LogDensities", "RatioSide",
+    "DOMINATING_SHARE", "DistributionPair", "EvaluableDensity", "Integrand", "LogDensities", "RatioSide",
     "SamplableDensity", "SampleSource", "SamplingProblem", "Term", "distribution_pair", "proposal_problem",
 ]  # fmt: skip
 
@@ -35,6 +35,7 @@ __all__ = [
 DRAWING_COST = 40.0  # of drawing a sample, for each coordinate
 USER_COST, PLAIN_COST = 100.0, 1e4  # of a density known to its owner alone, for each coordinate; in plain Python
 TERM_ROWS = 8  # parameters of an integrand whose values are held at a time: bounds the memory of a tile
+DOMINATING_SHARE = 0.25  # share of the samples that the dominating proposal keeps beside local normals
 TRIAL_DRAWS = 16  # of the other distribution, on which a function without a sampler is tried
 ONE_COMPONENT = np.ones(1)  # weights of a source without components
 
@@ -152,8 +153,8 @@ class SamplingProblem:
         The parts of that distribution.
     p, q : Packed or EvaluableDensity
         What gives log densities.
-    proposal : Packed or None
-        Mixture, scaled, that is the density g that the integrand is given.
+    proposals : tuple of Packed
+        Mixtures, scaled, whose sum is the density g that the integrand is given.
     integrand : Integrand
         What is averaged.
     monitors_tail : bool
@@ -168,7 +169,7 @@ class SamplingProblem:
     sources: tuple[SampleSource, ...]
     p: Packed | EvaluableDensity
     q: Packed | EvaluableDensity | None
-    proposal: Packed | None
+    proposals: tuple[Packed, ...]
     integrand: Integrand
     monitors_tail: bool = False
     user_density: bool = False
@@ -199,7 +200,7 @@ class SamplingProblem:
     def cost(self) -> float:
         """Components times coordinates that a sample is held against. The model is fixed, so that choices never depend
         on a clock."""
-        return sum(_evaluation_cost(side) for side in (self.p, self.q, self.proposal) if side is not None)
+        return sum(_evaluation_cost(side) for side in (self.p, self.q, *self.proposals) if side is not None)
 
     @property
     def effort(self) -> float:
@@ -226,7 +227,9 @@ class SamplingProblem:
             return LogDensities(*log_density_information(self.p, x), workspace[0])
         lp = _evaluated(self.p, x, drawn_from, workspace[0])
         lq = lp if self.q is None else _evaluated(self.q, x, drawn_from, workspace[1])
-        lg = lp if self.proposal is None else log_density(self.proposal, x, workspace[2])
+        lg = log_density(self.proposals[0], x, workspace[2]) if self.proposals else lp
+        for proposal in self.proposals[1:]:
+            np.logaddexp(lg, log_density(proposal, x), out=lg)
         return LogDensities(lp, lq, lg)
 
     def sums(self, densities: LogDensities, weights: FloatArray | None, count: int = 1) -> FloatArray:
@@ -333,7 +336,7 @@ class DistributionPair:
         self, distribution: str, sources: tuple[SampleSource, ...], integrand: Integrand, heavy: bool
     ) -> SamplingProblem:
         return SamplingProblem(
-            distribution, sources, self.p, self.q, None, integrand, user_density=not self.both_mixtures,
+            distribution, sources, self.p, self.q, (), integrand, user_density=not self.both_mixtures,
             monitors_tail=heavy or not (self.both_mixtures or integrand.bounded),
         )  # fmt: skip
 
@@ -358,13 +361,19 @@ def distribution_pair(p: Any, q: Any, root: SeedSequence) -> DistributionPair:
 
 
 def proposal_problem(
-    p: GaussianMixture, q: GaussianMixture, proposal: GaussianMixture, log_scale: float, term: Term
+    p: GaussianMixture, q: GaussianMixture, proposals: dict[GaussianMixture, float], log_scale: float, term: Term
 ) -> SamplingProblem:
-    """Samples of a proposal whose density times exp(log_scale) dominates what is integrated."""
-    first, second, packed = pack_together(p, q, proposal).packs
-    scaled = replace(packed, constants=packed.constants + log_scale)
-    sources = (SampleSource.of_mixture(packed, proposal),)
-    return SamplingProblem("tilted", sources, first, second, scaled, Integrand((term,), 0.0, 1.0), monitors_tail=True)
+    """Samples of proposals in these shares; the density of the first times exp(log_scale) dominates what is integrated,
+    so that the integrand is at most 1 over its share."""
+    first, second, *packs = pack_together(p, q, *proposals).packs
+    shares = list(proposals.values())
+    sources = tuple(map(SampleSource.of_mixture, packs, proposals, shares))
+    scaled = tuple(
+        replace(packed, constants=packed.constants + log_scale + math.log(share))
+        for packed, share in zip(packs, shares, strict=True)
+    )
+    integrand = Integrand((term,), 0.0, 1.0 / shares[0])
+    return SamplingProblem("tilted", sources, first, second, scaled, integrand, monitors_tail=True)
 
 
 def _density_and_sources(distribution: Any) -> tuple[Packed | EvaluableDensity, tuple[SampleSource, ...]]:

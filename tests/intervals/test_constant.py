@@ -30,7 +30,7 @@ PACKED = pack(GaussianMixture.single(np.zeros(2), 1.0))
 def problem(sources=1):
     integrand = Integrand((Term("total_variation", np.zeros(1)),), 0.0, 1.0)
     every = tuple(SampleSource.of(PACKED, np.ones(1), 1.0 / sources) for _ in range(sources))
-    return SamplingProblem("direct", every, PACKED, PACKED, None, integrand)
+    return SamplingProblem("direct", every, PACKED, PACKED, (), integrand)
 
 
 def asked(side):

@@ -123,6 +123,15 @@ class Tilting:
         """Solve for components ``rows``, which stand at ``positions`` of ``tilts``."""
         raise NotImplementedError
 
+    def exponents(self, tilts: TiltedNormals, rows: IndexArray) -> FloatArray:
+        """Exponents of ``rows`` by component of q; without those of the remainder where only sums are kept."""
+        if tilts.exponents.shape[1] == len(self.q[0]):
+            return tilts.exponents[rows]
+        exponents = np.zeros((len(rows), len(self.q[0])))
+        active = np.where(self.chosen[rows] < 0, 0.0, tilts.tau[rows, : self.chosen.shape[1]])
+        np.put_along_axis(exponents, np.maximum(self.chosen[rows], 0), active, axis=1)
+        return exponents
+
 
 class DiagonalTilting(Tilting):
     """Problems of all components of p = (means, sigmas) against q = (levels, means, sigmas)."""

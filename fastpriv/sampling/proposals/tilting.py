@@ -32,6 +32,7 @@ from ...distributions import GaussianMixture
 from ..options import never_expired
 from .active_components import DiagonalTilting, TiltedNormals, leading_components
 from .full_covariances import FullTilting
+from .local_normal_proposals import DominantTerms, dominant_terms
 
 __all__ = [
     "Proposal", "best_mass_allocation", "hockey_stick_proposal", "hockey_stick_proposals",
@@ -59,7 +60,7 @@ class Proposal:
 
     ``integrand <= exp(log_scale) * density of mixture`` everywhere when ``bounded``; the integral is then at most
     exp(log_scale). ``log_bounds`` are the log B_i and ``exponents`` the theta_i of the components of P (theta 0 is N_i
-    itself). ``diverges`` says that the integral is infinite.
+    itself). ``diverges`` says that the integral is infinite. Local normals are made from ``dominant``.
     """
 
     mixture: GaussianMixture
@@ -68,6 +69,7 @@ class Proposal:
     log_bounds: FloatArray
     exponents: FloatArray
     diverges: bool = False
+    dominant: DominantTerms | None = None
 
 
 def hockey_stick_proposal(p: GaussianMixture, q: GaussianMixture, epsilon: float) -> Proposal:
@@ -186,7 +188,7 @@ class _ProposalSearch:
                 break
         self.tau = now.tau
         best = pair.certified_normals(best, found_with + shift)
-        return _proposal(self.p, best)
+        return _proposal(self.p, pair, best)
 
     def _relax(self, now: TiltedNormals, shift: float) -> None:
         """Give negligible components the least exponents that keep them so: their shares go to others."""
@@ -231,7 +233,7 @@ def _spread(mixture: GaussianMixture) -> FloatArray:
     return np.broadcast_to(_columns(mixture.sigmas), (len(mixture), mixture.dimension))
 
 
-def _proposal(p: GaussianMixture, tilts: TiltedNormals) -> Proposal:
+def _proposal(p: GaussianMixture, pair: DiagonalTilting | FullTilting, tilts: TiltedNormals) -> Proposal:
     """The proposal of these tilted normals; where the bound is not below 1 the component of p itself serves."""
     same = ~(tilts.log_bounds < 0.0)
     bounds = np.where(same, 0.0, tilts.log_bounds)
@@ -243,7 +245,8 @@ def _proposal(p: GaussianMixture, tilts: TiltedNormals) -> Proposal:
     slack = 8 * UNIT_ROUNDOFF * (len(logs) + 4 + abs(top) + float(np.abs(np.log(p.weights)).max()))
     mixture = tilted_mixture(p, weights, tilts, same)
     exponents = np.where(same, 0.0, tilts.exponents.sum(axis=1))
-    return Proposal(mixture, top + math.log(total) + slack, True, bounds, exponents)
+    dominant = dominant_terms(logs, tilts, pair.exponents) if np.isfinite(logs).all() else None
+    return Proposal(mixture, top + math.log(total) + slack, True, bounds, exponents, dominant=dominant)
 
 
 def tilted_mixture(p: GaussianMixture, weights: FloatArray, tilts: TiltedNormals, same: BoolArray) -> GaussianMixture:
