@@ -40,8 +40,8 @@ _METHOD = "primal-dual Newton"  # ``method`` of a capacity that Newton's method 
 _METHOD_BY_STRUCTURE = "primal-dual Newton, begun by structure"  # the same, from an input distribution near the best
 # The same of two inputs and two outputs.
 _BINARY_METHOD = "primal-dual Newton, and Halley's method on the input weight"
-# bound: none - relative width that is not called wide, whatever rtol
-_ROUNDING_WIDTH = 1e-12
+# bound: none - relative width that is not called wide, whatever rtol; capacity above which rows are not nearly equal
+_ROUNDING_WIDTH, _SMALL_CAPACITY = 1e-12, 2.0**-19
 _ENTRY_LIMIT = 2**20  # entries of a distribution, or cells of its channel, up to which it is written out
 _SIDE_LIMIT = 2**10  # secrets; a channel of more, with at least as many releases, has more cells than _ENTRY_LIMIT
 _REMEDY = "Give channel one row an input, P(output | input)."  # remedy for an array that is not a channel
@@ -149,9 +149,9 @@ def channel_capacity(
     cells are those given up to a factor 1 + g or 1 - g, such as the rows divided by their sums. Columns with no cell of
     1e-270 count as at most 1e-270.
 
-    **Accuracy**: the bracket always holds; its width is at most ``rtol`` min(1, C), down to about 1e-13 C, and beyond
-    that what rows of another sum than 1 need, or what rounding does to rows that are equal to 1e-4 and better, which
-    ``method`` says; ``tests/enclosures/test_discrete_capacity.py``.
+    **Accuracy**: the bracket always holds; its width is at most ``rtol`` min(1, C), down to about 1e-13 C, also for
+    rows that are nearly equal, and beyond that what rows of another sum than 1 need, which ``method`` says;
+    ``tests/enclosures/test_discrete_capacity.py``.
 
     Source: certificate R. G. Gallager, Information theory and reliable communication (1968), theorem 4.5.1; why
     Blahut-Arimoto stalls, Nakagawa, Takei, Hara and Watabe (2021); steps S. Mehrotra (1992).
@@ -197,23 +197,44 @@ def _solve_small(channel: Channel, rtol: float, steps: int) -> ChannelCapacity:
     if not converged:
         method += _not_converged("stopped", width, rtol)
     elif upper - lower > max(rtol, _ROUNDING_WIDTH) * min(1.0, value):
-        notes, met = _reasons_of_width(_channel_capacity.row_gaps(cells)[None])
+        numbers, arrays = np.array([[value, lower, upper]]), (p[None].copy(), q[None].copy(), k[None].copy())
+        gaps = _channel_capacity.row_gaps(cells)[None]
+        notes, met = _narrow_wide_brackets(cells[None], gaps, numbers, arrays, rtol, steps, math.inf)
+        (value, lower, upper), (p, q, k) = numbers[0].tolist(), (array[0] for array in arrays)
         method, converged = method + notes, bool(met[0])
     estimate = Estimate(value, lower, upper, kind="certified", unit="nats", method=method)
     return ChannelCapacity(estimate, p, q, k, int(iterations), converged, method)
 
 
-def _reasons_of_width(gaps: FloatArray) -> tuple[str, BoolArray]:
-    """What to say of brackets wider than rtol, and which of these channels have one whose width rounding does not set.
+def _narrow_wide_brackets(
+    stack: FloatArray, gaps: FloatArray, numbers: FloatArray, arrays: tuple[FloatArray, ...], rtol: float, steps: int,
+    deadline: float,
+) -> tuple[str, BoolArray]:  # fmt: skip
+    """Replace brackets wider than rtol by those from centred rows where these are narrower, in place.
 
-    Where rows miss the sum 1 by these ``gaps``, the width is what they need; else it is rounding, of rows that are
-    nearly equal.
+    Return what to say of the method, and which channels have a bracket whose width rounding does not set. Columns of
+    ``numbers`` are value, lower and upper; ``arrays`` are inputs, outputs and divergences.
     """
-    worst, notes = gaps.max(axis=1), ""
-    if worst.any():
-        notes = f"; wider than rtol, which rows do not allow that miss the sum 1 by up to {float(worst.max()):.2g}"
-    met = np.asarray(worst > 0.0)
-    return notes if met.all() else notes + "; not converged: wider than rtol by rounding", met
+    notes, worst = "", gaps.max(axis=1)
+
+    def are_wide() -> BoolArray:
+        limit = max(rtol, _ROUNDING_WIDTH) * np.minimum(1.0, numbers[:, 0])
+        return np.asarray(numbers[:, 2] - numbers[:, 1] > limit)
+
+    upper = numbers[:, 2]
+    by_rows = worst * np.sqrt(2.0 * upper) > 0.25 * (upper - numbers[:, 1])  # what misses the sum 1 sets the width
+    for i in np.flatnonzero(are_wide() & (upper < _SMALL_CAPACITY) & ~by_rows).tolist():
+        result = interior_point.nearly_equal_rows(stack[i], gaps[i], rtol, steps, deadline)
+        if result is not None and result.upper - result.lower < numbers[i, 2] - numbers[i, 1]:
+            numbers[i, :3], notes = result[:3], ", from centred rows"
+            for array, row in zip(arrays, (result.p, result.q, result.divergences), strict=True):
+                array[i] = row
+    wide = are_wide()
+    if (wide & (worst > 0.0)).any():
+        largest = float(worst[wide].max())
+        notes += f"; wider than rtol, which rows do not allow that miss the sum 1 by up to {largest:.2g}"
+    rounded = wide & (worst == 0.0)
+    return notes + ("; not converged: wider than rtol by rounding" if rounded.any() else ""), ~rounded
 
 
 def _not_converged(stopped: str, width: float, rtol: float) -> str:
@@ -319,7 +340,9 @@ def _solve_cells(channel: Any, rtol: float, steps: int, deadline: float, n_jobs:
         method += _not_converged(stopped, float(numbers[:, 3].max()), rtol)
     wide = converged & (numbers[:, 2] - numbers[:, 1] > max(rtol, _ROUNDING_WIDTH) * np.minimum(1.0, numbers[:, 0]))
     if wide.any():
-        notes, converged[wide] = _reasons_of_width(gaps[wide])
+        part, arrays = numbers[wide], (p[wide], q[wide], k[wide])
+        notes, met = _narrow_wide_brackets(stack[wide], gaps[wide], part, arrays, rtol, steps, deadline)
+        numbers[wide], (p[wide], q[wide], k[wide]), converged[wide] = part, arrays, met
         method += notes
     value, lower, upper = (np.ascontiguousarray(numbers[:, column]).reshape(shape) for column in range(3))
     estimate = _stack_estimate(channel, value, lower, upper, "certified", method)

@@ -17,6 +17,16 @@ beside. Where the inputs sum to 0 anyway, a step solves
     (K diag(c^2 / q) K + S/P) dp + dlambda = b,   (...)^-1 = K^-1 (diag(c^2 / q) + K^-1 S/P K^-1)^-1 K^-1,
 
 and the matrix inside has five diagonals. The result is a start of the method above; the bounds are those of the cells.
+
+Nearly equal rows, where the rounding of q is as large as Q - q. With r the first row, D = Q - r (each difference is one
+rounding), m = pD, e = D - m and x = e / (r + m), the divergence from the exact q = pQ, which is never formed, is
+
+    K_d = sum of q h(x),   h(x) = (1 + x) log(1 + x) - x = x^2 (1/2 - x/6 + x^2/12 - ...).
+
+Of e the error is at most delta = (2n + 10) u (|D| + |e| + pA), A = |D|, and of q a part rho; by the slopes of q h(e/q),
+log(1 + x) in e and log(1 + x) - x in q, a term is off by 1.01 (|x| + delta/q) (delta + 0.51 rho q (|x| + delta/q)).
+Then I(p) = sum of p_d K_d holds without the term for a rounded q. The best p is near that of the channel r + tD where
+|x| is about 2^-14; Newton steps K_d = lambda on its support do the rest, with the matrix E E^T, E = e / sqrt(q).
 """
 
 # bounds: tested by enclosures/test_discrete_capacity - rounding of the input's sum and of the bounds; 1e-25
@@ -37,7 +47,9 @@ from ..kernels import _channel_capacity
 from ..mechanisms import GeometricMechanism
 from ..mechanisms.geometric import geometric_smoothing
 
-__all__ = ["InputDistribution", "certified_bounds", "geometric_input", "is_geometric", "solve"]
+__all__ = [
+    "InputDistribution", "certified_bounds", "geometric_input", "is_geometric", "nearly_equal_rows", "solve",
+]  # fmt: skip
 
 _UNCOUPLED_SUM = 1e-3  # sum of p/s |B|^2 over the inputs whose coupling the matrix leaves out
 _STEP_FRACTION = 0.995  # of the longest step that keeps p and s positive, as is usual in interior-point methods
@@ -48,6 +60,14 @@ _MAX_MULTIPLICATIONS = 2**32  # in one call of BLAS: some tenths of a second, af
 _PANEL = 1024  # rows and columns of a large matrix that are treated at a time
 _GEOMETRIC_STEPS = 60  # Newton steps for a geometric mechanism, far more than convergence takes
 _SMALLEST_EPSILON = 1e-3  # below it K is so near to singular that its inverse is useless
+# bound: proved - the largest |x| of nearly equal rows: what is left out of h is then below u/2 of the sum
+_NEARLY_EQUAL = 2.0**-10
+# bound: proved - the least cell of nearly equal rows: the least q x^2, with x = 2^-53, is far from underflow
+_LEAST_CELL = 1e-250
+_AMPLIFIED = 2.0**-14  # |x| of the channel r + tD, whose best input is that of nearly equal rows
+# bound: none - probability in it below which an input is taken to be unused
+_LEAST_SUPPORT = 1e-7
+_CENTRED_STEPS = 8  # Newton steps for nearly equal rows; they converge quadratically
 _LARGEST_EPSILON = 700.0  # beyond it e^-epsilon nearly underflows
 
 _Solver = Callable[[FloatArray], FloatArray]
@@ -153,6 +173,93 @@ def certified_bounds(solution: InputDistribution, gaps: FloatArray, faint_column
     high = float((k * (1 + relative) + spread).max()) * (1 + 8 * UNIT_ROUNDOFF) + faint_columns * 2.0**-899
     value = min(mean, high)
     return value, min(max(low, 0.0), value), high
+
+
+class CentredSolution(NamedTuple):
+    """Bounds of the capacity of nearly equal rows, and the distributions and divergences that prove them."""
+
+    value: float
+    lower: float
+    upper: float
+    p: FloatArray
+    q: FloatArray
+    divergences: FloatArray
+    width: float  # max K - mean K, before rounding and apart from rows that do not sum to 1
+
+
+def nearly_equal_rows(
+    channel: FloatArray, gaps: FloatArray, rtol: float, steps: int, deadline: float
+) -> CentredSolution | None:
+    """The capacity of a channel whose rows are so alike that q must not be rounded; None for other channels."""
+    used = channel.max(axis=0) > 0.0
+    cells = channel[:, used]
+    first = cells[0]
+    if not (first >= _LEAST_CELL).all():
+        return None
+    differences = cells - first
+    largest = float((np.abs(differences) / first).max())
+    if not 0.0 < largest <= _NEARLY_EQUAL:
+        return None
+    amplified = np.ascontiguousarray(first + differences * (_AMPLIFIED / largest))
+    p = solve(amplified, max(rtol, 1e-10), steps, deadline, None).p
+    p = np.where(p > _LEAST_SUPPORT, p, 0.0)
+    best = _centred(cells, differences, p / p.sum(), gaps)
+    for _ in range(_CENTRED_STEPS):
+        if best.width <= 0.01 * rtol * best.value or time.monotonic() > deadline:
+            break
+        shifted = _centred_step(differences, first, best)
+        if shifted is None:
+            break
+        following = _centred(cells, differences, shifted, gaps)
+        if not following.width < best.width:
+            break
+        best = following
+    q = np.zeros(channel.shape[1])
+    q[used] = best.q
+    return best._replace(q=q)
+
+
+def _centred(cells: FloatArray, differences: FloatArray, p: FloatArray, gaps: FloatArray) -> CentredSolution:
+    """Divergences of all rows from the exact output of p, and the bounds that they prove."""
+    n, m = cells.shape
+    sizes = np.abs(differences)
+    mean, weight = p @ differences, 1.01 * (p @ sizes)
+    e, q = differences - mean, cells[0] + mean
+    x = e / q
+    delta = (2 * n + 10) * UNIT_ROUNDOFF * (sizes + np.abs(e) + weight)
+    rho = 1.01 * UNIT_ROUNDOFF + (2 * n + 10) * UNIT_ROUNDOFF * weight / q
+    reach = np.abs(x) + delta / q
+    series = 0.5 + x * (-1 / 6 + x * (1 / 12 + x * (-1 / 20 + x * (1 / 30 - x / 42))))
+    k = (q * x * x * series).sum(axis=1)
+    error = 1.02 * (reach * (delta + 0.51 * rho * q * reach)).sum(axis=1) + (m + 30) * UNIT_ROUNDOFF * k
+    spread = 1.01 * gaps * (k + np.sqrt(2.01 * k) + gaps)
+    mass, value = math.fsum(p), math.fsum(p * k)
+    worst = float(gaps.max())
+    rounding = 16 * UNIT_ROUNDOFF * math.fsum(p * (k + error + spread))
+    low = math.fsum(p * (k - error - spread)) / mass - rounding - 1.02 * worst * worst
+    high = float((k + error + spread).max()) * (1.0 + 8 * UNIT_ROUNDOFF)
+    value = min(value, high)
+    return CentredSolution(value, min(max(low, 0.0), value), high, p, q, k, float(k.max()) - value)
+
+
+def _centred_step(differences: FloatArray, first: FloatArray, solution: CentredSolution) -> FloatArray | None:
+    """The input after a Newton step toward equal divergences on the support; None if there is no step."""
+    support = (solution.p > 0.0) | (solution.divergences >= solution.divergences.max())
+    e = differences[support] - solution.p @ differences
+    rows = e / np.sqrt(first)
+    matrix = np.ones((len(rows) + 1, len(rows) + 1))
+    gram = rows @ rows.T
+    scale = float(np.abs(gram).max())
+    if not scale > 0.0:
+        return None
+    matrix[:-1, :-1], matrix[-1, -1] = gram / scale, 0.0
+    k = solution.divergences[support]
+    right = np.append((k - solution.value) / scale, 0.0)
+    step = np.linalg.lstsq(matrix, right, rcond=1e-12)[0][:-1]
+    p = solution.p.copy()
+    p[support] = np.maximum(p[support] + step, 0.0)
+    total = float(p.sum())
+    return p / total if total > 0.0 and np.isfinite(total) else None
 
 
 def _newton_step(b: FloatArray, point: _Iterate, low: float, deadline: float) -> _Step | None:
