@@ -1,9 +1,9 @@
-"""Gaussian information of a stack of covariances, and water-filling, beside the NumPy lines people write."""
+"""Gaussian information of a stack of covariances beside the NumPy lines people write."""
 
 import numpy as np
 import pytest
 
-from fastpriv import gaussian_information, water_filling
+from fastpriv import gaussian_information
 
 MATRICES, DIMENSION = 1000, 8
 
@@ -18,17 +18,6 @@ def slogdet_difference(x, y):
     return 0.5 * (np.linalg.slogdet(x + y)[1] - np.linalg.slogdet(y)[1])
 
 
-def bisection(noise, power, steps=100):
-    low, high = noise.min(), noise.min() + power
-    for _ in range(steps):
-        level = 0.5 * (low + high)
-        if np.maximum(level - noise, 0).sum() < power:
-            low = level
-        else:
-            high = level
-    return 0.5 * np.log1p(np.maximum(level - noise, 0) / noise).sum()
-
-
 @pytest.mark.benchmark(group="gaussian information, 1000 pairs of 8 x 8")
 def test_information_fastpriv(benchmark, covariances):
     got = benchmark(gaussian_information, *covariances)
@@ -39,15 +28,3 @@ def test_information_fastpriv(benchmark, covariances):
 def test_information_slogdet(benchmark, covariances):
     got = benchmark(slogdet_difference, *covariances)  # loses everything when the signal is small, and has no bounds
     np.testing.assert_allclose(got, gaussian_information(*covariances).value, rtol=1e-12)
-
-
-@pytest.mark.benchmark(group="water-filling, 1000 channels")
-def test_water_filling_fastpriv(benchmark):
-    noise = np.random.default_rng(2).exponential(size=1000)
-    assert benchmark(water_filling, noise, 10.0).capacity.value == pytest.approx(bisection(noise, 10.0), rel=1e-12)
-
-
-@pytest.mark.benchmark(group="water-filling, 1000 channels")
-def test_water_filling_bisection(benchmark):
-    noise = np.random.default_rng(2).exponential(size=1000)
-    assert benchmark(bisection, noise, 10.0) == pytest.approx(water_filling(noise, 10.0).capacity.value, rel=1e-12)

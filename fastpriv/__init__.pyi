@@ -32,11 +32,8 @@ from .capacity.finite import channel_capacity as channel_capacity
 from .capacity.finite import maximal_leakage as maximal_leakage
 from .capacity.finite_sources import rate_distortion as rate_distortion
 from .capacity.gaussian import average_power_capacity as average_power_capacity
+from .capacity.gaussian import gaussian_game as gaussian_game
 from .capacity.gaussian import gaussian_information as gaussian_information
-from .capacity.saddle_point import gaussian_game as gaussian_game
-from .capacity.saddle_point import noise_filling as noise_filling
-from .capacity.saddle_point import saddle_point_gaps as saddle_point_gaps
-from .capacity.saddle_point import water_filling as water_filling
 from .channels.base import AnyChannel as AnyChannel
 from .channels.base import Channel as Channel
 from .channels.base import ProductChannel as ProductChannel

@@ -2,7 +2,7 @@
 
 ``awgn`` is about a secret in a ball behind Gaussian noise; ``bac`` about the binary
 asymmetric channel; ``finite`` about finite channels, solved by ``interior_point`` or, by their structure, in
-``structured``; ``gaussian`` about Gaussian signals in Gaussian noise, and ``saddle_point`` about the game between them.
+``structured``; ``gaussian`` about Gaussian signals in Gaussian noise, and the game between them.
 """
 
 from ..base.public_names import attach

@@ -7,13 +7,7 @@ from .finite import channel_capacity as channel_capacity
 from .finite import maximal_leakage as maximal_leakage
 from .finite_sources import RateDistortion as RateDistortion
 from .finite_sources import rate_distortion as rate_distortion
+from .gaussian import GaussianGame as GaussianGame
 from .gaussian import average_power_capacity as average_power_capacity
+from .gaussian import gaussian_game as gaussian_game
 from .gaussian import gaussian_information as gaussian_information
-from .saddle_point import GaussianGame as GaussianGame
-from .saddle_point import NoiseFilling as NoiseFilling
-from .saddle_point import SaddlePointGaps as SaddlePointGaps
-from .saddle_point import WaterFilling as WaterFilling
-from .saddle_point import gaussian_game as gaussian_game
-from .saddle_point import noise_filling as noise_filling
-from .saddle_point import saddle_point_gaps as saddle_point_gaps
-from .saddle_point import water_filling as water_filling

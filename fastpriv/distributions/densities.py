@@ -18,7 +18,6 @@ from ..base.numerics import FloatArray, WordArray
 from ..base.values import ValueObject
 from .packed import point_rows
 from .user_functions import (
-    CallCosts,
     PointFunction,
     Sampler,
     check_function,
@@ -245,23 +244,21 @@ class Density(_UserDefined):
             )
         return self._sampler(words, n)
 
-    def trial(self, words: WordArray, x: FloatArray | None = None, n: int = _TRIAL_SAMPLES) -> CallCosts:
-        """Call sampler and function on n samples, or the function on ``x``, before a run.
+    def trial(self, words: WordArray, x: FloatArray | None = None) -> None:
+        """Call sampler and function on a few samples, or the function on ``x``, before a run.
 
         Their errors and the warning of plain Python are raised here, in the caller's thread.
         """
-        own_samples, draw = False, None
+        own_samples = False
         if self._sampler is not None:
-            drawn, draw = check_sampler(self._sampler, words, n)
+            drawn = check_sampler(self._sampler, words, _TRIAL_SAMPLES)
             x, own_samples = (drawn, True) if x is None else (x, False)
             if not own_samples:
                 self.evaluate(drawn, drawn_from=True)
-        if x is None:
-            return CallCosts(float("nan"), None)
-        _, cost = check_function(self._function, x)
-        self.evaluate(x, drawn_from=own_samples)
-        self._warn_of_cost(cost)
-        return CallCosts(cost, draw)
+        if x is not None:
+            cost = check_function(self._function, x)
+            self.evaluate(x, drawn_from=own_samples)
+            self._warn_of_cost(cost)
 
     def __repr__(self) -> str:
         with_sampler = "with" if self.has_sampler else "without"
@@ -367,16 +364,13 @@ class LogRatio(_UserDefined):
             )
         return self._samplers[side](words, n)
 
-    def trial(self, words: WordArray, n: int = _TRIAL_SAMPLES) -> CallCosts:
-        """Call samplers and function on n samples before a run, as ``Density.trial`` does."""
-        costs = []
+    def trial(self, words: WordArray) -> None:
+        """Call samplers and function on a few samples before a run, as ``Density.trial`` does."""
         for side, sampler in self._samplers.items():
-            x, draw = check_sampler(sampler, words, n)
-            _, cost = check_function(self._function, x)
+            x = check_sampler(sampler, words, _TRIAL_SAMPLES)
+            cost = check_function(self._function, x)
             self.evaluate(x, drawn_from=side)
-            costs.append(CallCosts(cost, draw))
-        self._warn_of_cost(costs[0].evaluate)
-        return costs[0]
+            self._warn_of_cost(cost)
 
     def __repr__(self) -> str:
         sides = " and ".join(side.upper() for side in self._samplers)

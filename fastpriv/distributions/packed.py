@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,30 +35,7 @@ _THREAD_NUMBERS = 2**22  # doubles of points that a thread takes at a time: 32 M
 _MAX_WHITENED_DISTANCE = 1024.0  # of a mean from the centre, up to which whitening all means at once is accurate
 
 
-class Mixture(Protocol):
-    """What this module reads of a ``GaussianMixture``."""
-
-    weights: FloatArray
-    means: FloatArray
-    sigmas: Any
-    covariances: Any
-
-    def __len__(self) -> int: ...
-
-    @property
-    def dimension(self) -> int: ...
-
-    @property
-    def form(self) -> str: ...
-
-    @property
-    def shared(self) -> bool: ...
-
-    @property
-    def factors(self) -> FloatArray | None: ...
-
-    @property
-    def packed(self) -> Packed: ...
+Mixture = Any  # a GaussianMixture, whose module imports this one
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ import math
 import numbers
 import time
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from ..base.values import distinct_rows
 from ..kernels.jit import point_loops
 
 __all__ = [
-    "CallCosts", "PointFunction", "Sampler", "check_function", "check_sampler", "function_name", "invalid_values",
+    "PointFunction", "Sampler", "check_function", "check_sampler", "function_name", "invalid_values",
     "point_description", "warn_of_python_cost",
 ]  # fmt: skip
 
@@ -246,18 +246,10 @@ def invalid_values(values: FloatArray, *, zero: bool, infinite: bool) -> BoolArr
     return bad
 
 
-class CallCosts(NamedTuple):
-    """Nanoseconds a sample, measured on a few samples: only the order of magnitude is reproducible."""
-
-    evaluate: float
-    draw: float | None
-
-
-def check_sampler(sampler: Sampler, words: WordArray, n: int) -> tuple[FloatArray, float]:
-    """n samples of the stream, and nanoseconds a sample; raise if they do not depend on the stream alone."""
+def check_sampler(sampler: Sampler, words: WordArray, n: int) -> FloatArray:
+    """n samples of the stream; raise if they do not depend on the stream alone."""
     first = sampler(words, n)
-    again, cost = _timed_call(lambda: sampler(words, n), n)
-    changed = np.flatnonzero((first != again).any(axis=0))
+    changed = np.flatnonzero((first != sampler(words, n)).any(axis=0))
     if changed.size:
         k = int(changed[0])
         raise DomainError(
@@ -265,21 +257,22 @@ def check_sampler(sampler: Sampler, words: WordArray, n: int) -> tuple[FloatArra
             f"same rng from {sampler.name!r} ({changed.size} of {n} draws, first draw {k}). "
             f"Replace np.random and generators of {sampler.name!r}'s own by rng."
         )
-    other, cost_of_other = _timed_call(lambda: sampler(np.append(words, np.uint64(1)), n), n)
-    if np.array_equal(first, other):
+    if np.array_equal(first, sampler(np.append(words, np.uint64(1)), n)):
         counts = np.bincount(distinct_rows(first.T)[1])
         if (float(counts.max()) / (n + 1)) ** n < _MAX_FALSE_REFUSAL:
             raise DomainError(
                 f"{sampler.argument} must draw from the rng it is given; got the same {n} points for two different "
                 f"rngs from {sampler.name!r}. Use rng for every draw and do not reset it."
             )
-    return first, min(cost, cost_of_other)
+    return first
 
 
-def check_function(function: PointFunction, x: FloatArray) -> tuple[FloatArray, float]:
-    """Values at x, and nanoseconds a point; raise if a second call returns other values."""
+def check_function(function: PointFunction, x: FloatArray) -> float:
+    """Nanoseconds a point of a call at x; raise if a second call returns other values."""
     first = function(x, None)
-    again, cost = _timed_call(lambda: function(x, None), x.shape[1])
+    start = time.perf_counter_ns()
+    again = function(x, None)
+    cost: float = (time.perf_counter_ns() - start) / x.shape[1]
     changed = np.flatnonzero(~((first == again) | (np.isnan(first) & np.isnan(again))))
     if changed.size:
         k = int(changed[0])
@@ -288,7 +281,7 @@ def check_function(function: PointFunction, x: FloatArray) -> tuple[FloatArray, 
             f"{float(again[k])!r} from {function.name!r}{point_description(k, x, None)}. "
             "Take randomness and counters out of it."
         )
-    return first, cost
+    return cost
 
 
 def warn_of_python_cost(function: PointFunction, cost: float) -> bool:
@@ -301,12 +294,6 @@ def warn_of_python_cost(function: PointFunction, cost: float) -> bool:
         "pass vectorized=True."
     )
     return True
-
-
-def _timed_call(call: Callable[[], FloatArray], n: int) -> tuple[FloatArray, float]:
-    start = time.perf_counter_ns()
-    result = call()
-    return result, (time.perf_counter_ns() - start) / n
 
 
 def _nanoseconds_text(cost: float) -> str:

@@ -70,11 +70,10 @@ def kl_divergence(
     **Accuracy** in one dimension the relative width is at most 1e-12, also for means that differ by 1e-12, log ratios
     of 1e4, weights of 1e-300 and variance ratios of 1e6; tested against ball arithmetic by
     ``tests/enclosures/test_integrals.py``, and for standard deviations and distances of any ratio up to 1e300, as far
-    as the divergence is a double (else it is infinite, and its lower bound the largest double), by
-    ``tests/enclosures/test_far_components.py``. A divergence below 1e-85 has an absolute error of about 1e-65 instead.
-    Thousands of components of as many scales can spend the budget of panels: ``method`` says so, and the bounds are
-    wide. Sampled intervals hold at their level by ``tests/intervals/test_divergence_coverage.py``; log ratios are right
-    to 1e-13.
+    as the divergence is a double (else its upper bound is infinite), by ``tests/enclosures/test_far_components.py``. A
+    divergence below 1e-85 has an absolute error of about 1e-65 instead. Thousands of components of as many scales can
+    spend the budget of panels: ``method`` says so, and the bounds are wide. Sampled intervals hold at their level by
+    ``tests/intervals/test_divergence_coverage.py``; log ratios are right to 1e-13.
 
     Source: Kullback and Leibler 1951, eq. (2.4); the error bound Trefethen 2013, theorem 19.3.
 

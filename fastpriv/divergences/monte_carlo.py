@@ -39,7 +39,7 @@ from ..sampling.problem import (
     proposal_problem,
 )
 from ..sampling.proposals.local_normal_proposals import local_normals
-from ..sampling.proposals.renyi_proposals import RenyiIntegralBounds, kl_range, renyi_integral_bounds, renyi_proposal
+from ..sampling.proposals.renyi_proposals import RenyiIntegralBounds, renyi_integral_bounds, renyi_proposal
 from ..sampling.proposals.tilting import (
     Proposal,
     hockey_stick_proposals,
@@ -93,15 +93,11 @@ def kl(p: Any, q: Any, request: Request, *, both: bool = False) -> Estimate:
             truncation = kl_truncation(p, q, request, both=both)
     outcome = _run(problems, request, Estimand(lambda mean: mean, 0.0), truncation)
     shape = (2,) if both else ()
-
-    def component_range() -> FloatArray:
-        """Bounds of KL from pairs of components, used where samples give too little."""
-        ranges = [(0.0, math.inf)] * (1 + both)
-        if pair.both_mixtures:
-            ranges = [kl_range(p, q), kl_range(q, p)][: 1 + both]
-        return np.array(ranges).T.reshape(2, *shape)
-
-    return _estimate(_widened_by_integrals(outcome), request, "nats", shape, _weight_gap(p, q), component_range)
+    estimate = _estimate(_widened_by_integrals(outcome), request, "nats", shape, _weight_gap(p, q))
+    overflowed = np.isinf(estimate.value)
+    if pair.both_mixtures and overflowed.any():  # sums overflowed, but the divergence of two mixtures is finite
+        return replace(estimate, lower=np.where(overflowed, 0.0, estimate.lower))
+    return estimate
 
 
 def _widened_by_integrals(outcome: RunOutcome) -> RunOutcome:
@@ -467,17 +463,12 @@ def _run(
 
 def _estimate(
     outcome: RunOutcome, request: Request, unit: Unit, shape: tuple[int, ...], gap: float,
-    proved_range: Callable[[], FloatArray] | None = None, names: tuple[str, str] = ("p", "q"),
-    widened: bool = False,
+    names: tuple[str, str] = ("p", "q"), widened: bool = False,
 ) -> Estimate:  # fmt: skip
     """The outcome as an Estimate: its tail judged, widened by the gap of the weights and by rounding."""
     value, lower, upper = (np.array(numbers, dtype=np.float64).reshape(shape) for numbers in outcome.estimates)
     if outcome.largest_values is not None and outcome.distribution != "tilted" and np.isfinite(value).all():
         upper = _upper_by_tail(outcome, upper)
-    if proved_range is not None and (np.isinf(value) | (np.isinf(upper) & (request.side != "lower"))).any():
-        # Sums overflow only where P and Q are so far apart that the nearest component decides, and there the proved
-        # upper end is the divergence to 1e-12: the best estimate.
-        value, lower, upper = (np.clip(number, *proved_range()) for number in (value, lower, upper))
     if request.side != "lower" and (np.isinf(upper) & np.isfinite(value)).any():
         _warn_unbounded(outcome, request)
     if gap:

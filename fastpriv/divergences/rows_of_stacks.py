@@ -211,7 +211,7 @@ def _settle_curves(
     out, cost = np.empty((len(part), count, 6)), np.zeros((len(part), 6), dtype=np.int64)
     redone = np.zeros(len(part), dtype=bool)
 
-    def by_kernel(chosen: BoolArray | slice, levels: FloatArray) -> FloatArray:
+    def by_kernel(chosen: BoolArray, levels: FloatArray) -> FloatArray:
         rows = np.empty((*levels.shape, 6))
         some = np.zeros((len(levels), 6), dtype=np.int64)
         _hockey_stick_curves.stack_curves(
@@ -222,9 +222,7 @@ def _settle_curves(
         return rows
 
     with_gap = (gap_p != 0.0) | (gap_q != 0.0)
-    if not with_gap.any():
-        out = by_kernel(slice(None), grid[part])
-    elif not with_gap.all():
+    if not with_gap.all():
         out[~with_gap] = by_kernel(~with_gap, grid[part[~with_gap]])
     if with_gap.any():
         gaps = gap_p[with_gap, None], gap_q[with_gap, None]

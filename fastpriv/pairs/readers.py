@@ -336,9 +336,8 @@ def _reduced(p: GaussianMixture, q: GaussianMixture) -> ReadPair:
     dominating: list[DominatingPair] = []
     dominated: list[DominatingPair] = []
     for factor in factors:
-        uncertainty = math.expm1(factor.log_uncertainty) * (1 + 1e-12)
         for pairs, mixtures in ((dominating, factor.narrow), (dominated, factor.wide)):
-            own = [gap + uncertainty + 2.0**-52 for gap in gaps]
+            own = [gap + 2.0**-52 for gap in gaps]
             pairs.append(MixturePair(mixtures[0], mixtures[1], 1, *own))
     exact = all(factor.exact for factor in factors)
     return _ordered(BoundingPairs(tuple(dominating), () if exact else (tuple(dominated),)))

@@ -10,7 +10,6 @@ import dataclasses
 import functools
 import inspect
 import math
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -39,7 +38,6 @@ __all__ = [
     "sampling_request",
 ]  # fmt: skip
 
-StorePath = str | os.PathLike[str] | None
 Side = Literal["both", "lower", "upper"]
 IntervalKind = Literal["replicates", "guaranteed"]
 
@@ -66,7 +64,6 @@ class SamplingOptions(TypedDict, total=False):
     n_jobs: int | None
     progress: Progress
     executor: ExecutorLike
-    store: StorePath
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,10 +106,6 @@ class Sampling:
     executor : None, "processes" or concurrent.futures.Executor, optional
         Where stages run that take longer than a moment; None means threads. The same bits for any of them, on one
         instruction set; what a worker that dies was doing is done again.
-    store : path-like, optional
-        File in which finished pieces of stages that take longer than a moment are kept; needs ``rng``. The same call
-        after a kill computes only the pieces that are missing, and has the bits of a run without interruption unless
-        ``max_seconds`` decides something. Several calls may use one file, one after the other.
 
     Raises
     ------
@@ -140,7 +133,6 @@ class Sampling:
     n_jobs: int | None = None
     progress: Progress = None
     executor: ExecutorLike = None
-    store: StorePath = None
 
     def __post_init__(self) -> None:
         parallel.checked(self.n_jobs, self.progress)
@@ -165,13 +157,6 @@ class Sampling:
         rtol, atol = (validate.scalar(name, getattr(self, name), *tolerance) for name in ("rtol", "atol"))
         samples = _whole_samples(self.max_samples)
         random_streams.checked(self.rng)
-        if self.store is not None:
-            validate.path("store", self.store)
-            if self.rng is None or interval == "guaranteed":
-                raise DomainError(
-                    "store must be None without rng, whose streams name the pieces, and with interval='guaranteed'; "
-                    f"got {validate.shown(self.store)}. Pass rng=1 and interval='replicates'."
-                )
         validated = {
             "confidence": confidence, "side": side, "rtol": rtol, "atol": atol, "max_samples": samples,
             "max_seconds": seconds, "interval": interval,

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -36,8 +35,7 @@ from .allocation import (
 from .estimand import Estimand, Stage, ValueAndBounds, all_means_constant, interval, replicates_equal
 from .options import Request
 from .problem import SamplingProblem
-from .replicates import Segments, SegmentSum, add_q_samples, batch_values, empty_sums, segments
-from .segment_store import SegmentStore
+from .replicates import SegmentSum, add_q_samples, batch_values, empty_sums, segments
 from .sobol import DIMENSIONS
 from .statistics.normalisation import IntegralComparison, LogRatioSums
 from .statistics.tail_index import LargestValues
@@ -116,7 +114,11 @@ class _SampledRun:
         sums = np.zeros((replicates, problem.integrand.size))
         complete, began = 0, time.monotonic()
         statistics = empty_sums(problem, collects_moments=not pilot)
-        results = self._sums(work)
+        request = self.request
+        results = ordered(
+            work.summed, range(len(work)), executor=request.executor, n_jobs=request.n_jobs,
+            progress=request.progress, brief=work.cost <= BRIEF_COST,
+        )  # fmt: skip
         try:
             for segment, segment_sum in zip(work, results, strict=True):
                 end = segment.begin + segment.count
@@ -139,16 +141,6 @@ class _SampledRun:
             total.merge_statistics(statistics)
             self.statistics = total
         return stage
-
-    def _sums(self, work: Segments) -> Generator[SegmentSum, None, None]:
-        """The sums of the segments, in order; those that last are kept in the store, and taken from it."""
-        request, brief = self.request, work.cost <= BRIEF_COST
-        how: dict[str, Any] = {
-            "executor": request.executor, "n_jobs": request.n_jobs, "progress": request.progress, "brief": brief
-        }  # fmt: skip
-        if request.store is None or brief:
-            return ordered(work.summed, range(len(work)), **how)
-        return _sums_with_store(work, request, how)
 
     def affordable(self) -> float:
         """Points that the rest of the time should allow, by the pace so far."""
@@ -355,26 +347,6 @@ def compare_normalisation(
                 n = able
         add_q_samples(problem, request.root, (10,), n, log_ratios)
     return log_ratios.comparison()
-
-
-def _sums_with_store(work: Segments, request: Request, how: dict[str, Any]) -> Generator[SegmentSum, None, None]:
-    """The sums of the segments, in order, out of the store where they are there, else into it."""
-    with SegmentStore(request, work) as store:
-        missing = store.missing()
-        computed = ordered(work.summed, missing, **how)
-        try:
-            due = iter([*missing, -1])
-            next_missing = next(due)
-            for index in range(len(work)):
-                if index == next_missing:
-                    sums, next_missing = next(computed), next(due)
-                    store.put(index, sums)
-                    yield sums
-                else:
-                    kept = store.get(index)
-                    yield work.summed(index) if kept is None else kept
-        finally:
-            computed.close()
 
 
 def _points_independent(problem: SamplingProblem, points: str) -> bool:

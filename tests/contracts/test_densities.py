@@ -333,10 +333,9 @@ def test_plain_python_names_its_price_once():
     p = Density(given.normal_plain, given.normal_sampler, dimension=D)
     with pytest.warns(SamplingWarning, match=r"log_density 'normal_plain' is plain Python, called once a sample: \d+ "
                                              r"ns a sample, one thread at a time. Decorate it"):  # fmt: skip
-        costs = p.trial(WORDS)
-    assert costs.evaluate > 100
-    assert p.trial(WORDS).draw > 0  # a second warning would be an error here
-    assert np.isnan(vectorized(given.normal_vectorized).trial(WORDS).evaluate)
+        p.trial(WORDS)
+    p.trial(WORDS)  # a second warning would be an error here
+    vectorized(given.normal_vectorized).trial(WORDS)
     with pytest.warns(SamplingWarning, match="log_ratio 'no_ratio' is plain Python"):
         LogRatio(lambda x: 0.0, given.normal_sampler, dimension=D, name="no_ratio").trial(WORDS)
 

@@ -16,7 +16,7 @@ LAYERS = {
     "base": 1, "kernels": 1.1,
     "distributions": 2, "channels": 2, "special": 2.1,
     "mechanisms": 3, "sampling": 3, "nb": 3,
-    "divergences": 4, "capacity": 4, "posteriors": 4,
+    "divergences": 4, "capacity": 4.1, "posteriors": 4,
     "notions": 5, "conversions": 5.1, "calibration": 5.2,
     "pairs": 6, "composition": 6.1, "sweeps": 6.1,
     "report": 7, "studies": 7.1, "studies/datasets": 7.15, "studies/membership": 7.2, "studies/assessment": 7.3,

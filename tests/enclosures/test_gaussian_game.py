@@ -1,10 +1,10 @@
-"""Theorem 3: information of any covariances, both best responses, and the game contain the truth."""
+"""Theorem 3: information of any covariances, and the game, contain the truth."""
 
 import math
 
 import numpy as np
 import pytest
-from mpmath import mp, mpf
+from mpmath import mpf
 
 from fastpriv import (
     DomainError,
@@ -12,9 +12,6 @@ from fastpriv import (
     average_power_capacity,
     gaussian_game,
     gaussian_information,
-    noise_filling,
-    saddle_point_gaps,
-    water_filling,
 )
 from oracles import gaussian_game as oracle
 
@@ -61,16 +58,15 @@ def test_well_conditioned_noise_is_narrow():
             assert got.width <= 6 * d * d * 2.0**-50 * got.value, (d, scale, got)
 
 
-def test_what_rounding_would_drown_is_done_in_whole_numbers():
+def test_signals_of_very_different_variances_are_held():
     rng = np.random.default_rng(12)
     for d in (2, 4, 7):
         for _ in range(8):
             units = 10.0 ** rng.uniform(-80, 80, d)
             x, y = covariance(rng, d, 3.0) * np.outer(units, units), covariance(rng, d, 2.0)
             got, want = gaussian_information(x, y), oracle.information(x, y)
-            if got.kind == "exact":
-                assert holds(got, want), (got, want)
-                assert got.width <= 1e-10 * got.value, (got, want)
+            assert got.kind == "exact"
+            assert holds(got, want), (got, want)
 
 
 def test_a_signal_indefinite_by_a_rounding_is_held():
@@ -78,7 +74,7 @@ def test_a_signal_indefinite_by_a_rounding_is_held():
     exact = 0
     for _ in range(200):
         basis = rng.normal(size=(2, 1))
-        x, y = 1e3 * basis @ basis.T, covariance(rng, 2) + 0.1 * np.eye(2)
+        x, y = 1e3 * (basis @ basis.T), covariance(rng, 2) + 0.1 * np.eye(2)
         got, want = gaussian_information(x, y), oracle.information(x, y)
         exact += got.kind == "exact"
         assert got.kind == "heuristic" or holds(got, want), (x, y, got, want)
@@ -124,8 +120,6 @@ def test_singular_covariances():
         assert holds(inside, oracle.information(a, b)), (d, rank, inside)
         assert inside.width <= 1e-7 * inside.value
         assert gaussian_information(np.eye(d), basis @ basis.T).value == math.inf
-        loud = gaussian_information(1e40 * basis @ a @ basis.T, np.eye(d))
-        assert holds(loud, oracle.information(1e40 * a @ (basis.T @ basis), np.eye(rank))), (d, rank, loud)
 
 
 def test_stacks_and_shorthands():
@@ -167,90 +161,6 @@ def test_sorted_eigenvalues_are_not_enough():
     assert turned.value.max() == pytest.approx(1.368482797083103, abs=1e-12)
 
 
-def allocations(rng):
-    for d in (1, 2, 6):
-        for power in (1e-300, 1e-20, 1e-3, 1.0, 50.0, 1e20, 1e300):
-            for reach in (2, 12):
-                yield 10 ** rng.uniform(-reach, reach, d), power
-            yield 1 + 1e-9 * rng.random(d), power
-        yield np.ones(d), 1.0
-    yield np.array([1e-300, 1.0, 1e300]), 1e-10
-    yield np.array([1e300, 1e300]), 1e-300
-    yield np.array([1e-300, 1e-290]), 1e300
-
-
-def test_water_filling():
-    worst = 0.0
-    for noise, power in allocations(np.random.default_rng(6)):
-        got, (want, signal) = water_filling(noise, power), oracle.water_filling(noise, power)
-        where = f"noise={noise.tolist()} power={power}: got {got!r}, want {want}"
-        assert holds(got.capacity, want), where
-        assert got.capacity.kind == "exact"
-        assert got.signal.sum() == pytest.approx(power, rel=1e-14)
-        np.testing.assert_allclose(got.signal, [float(s) for s in signal], rtol=1e-9, atol=1e-14 * power, err_msg=where)
-        used = got.signal > 0
-        np.testing.assert_allclose((noise + got.signal)[used], got.level, rtol=1e-14)
-        assert (noise[~used] >= got.level * (1 - 1e-15)).all(), where
-        if want > 1e-290:
-            worst = max(worst, got.capacity.width / got.capacity.value / len(noise))
-    assert worst <= 2e-14, worst
-
-
-def test_noise_filling():
-    worst = 0.0
-    for signal, power in allocations(np.random.default_rng(7)):
-        got, (want, noise) = noise_filling(signal, power), oracle.least_information(signal, power)
-        where = f"signal={signal.tolist()} power={power}: got {got!r}, want {want}"
-        assert holds(got.information, want), where
-        assert got.noise.sum() == pytest.approx(power, rel=1e-14)
-        np.testing.assert_allclose(got.noise, [float(n) for n in noise], rtol=1e-10, err_msg=where)
-        if want > 1e-290:
-            worst = max(worst, got.information.width / got.information.value / len(signal))
-    assert worst <= 2e-14, worst
-
-
-def test_best_responses_to_matrices():
-    rng = np.random.default_rng(8)
-    for d in (1, 2, 5, 20):
-        k = covariance(rng, d) + 0.1 * np.eye(d)
-        eigenvalues = np.linalg.eigvalsh(k)
-        signal, noise = water_filling(k, 3.0), noise_filling(k, 3.0)
-        assert oracle.water_filling(eigenvalues, 3.0)[0] == pytest.approx(signal.capacity.value, rel=1e-12)
-        assert oracle.least_information(eigenvalues, 3.0)[0] == pytest.approx(noise.information.value, rel=1e-12)
-        assert np.trace(signal.signal) == pytest.approx(3.0, rel=1e-13)
-        assert np.trace(noise.noise) == pytest.approx(3.0, rel=1e-13)
-        reached, left = gaussian_information(signal.signal, k), gaussian_information(k, noise.noise)
-        assert reached.value == pytest.approx(signal.capacity.value, rel=1e-11)
-        assert left.value == pytest.approx(noise.information.value, rel=1e-11)
-        assert signal.capacity.width <= 1e-10
-        if d <= 5:
-            with mp.workdps(60):
-                truth = [mpf(v) for v in mp.eigsy(mp.matrix(k.tolist()), eigvals_only=True)]
-            assert holds(signal.capacity, oracle.water_filling(truth, 3.0)[0]), (k, signal)
-            assert holds(noise.information, oracle.least_information(truth, 3.0)[0]), (k, noise)
-        for _ in range(20):
-            other = covariance(rng, d)
-            other *= 3.0 / np.trace(other)
-            assert gaussian_information(other, k).lower <= signal.capacity.upper
-            assert gaussian_information(k, other).upper >= noise.information.lower
-
-
-def test_directions_without_noise_or_signal():
-    open_ = water_filling([0.0, 1.0], 1.0)
-    assert (open_.capacity.lower, open_.signal.tolist()) == (math.inf, [1.0, 0.0])
-    assert water_filling([0.0, 1.0], 0.0).capacity.upper == 0.0
-    assert water_filling(np.diag([0.0, 1.0]), 1.0).capacity.upper == math.inf
-    assert water_filling(np.ones((2, 2)), 1.0).capacity.upper == math.inf
-    got = noise_filling([4.0, 0.0, 1.0], 3.0)
-    assert got.noise[1] == 0.0
-    assert got.information.value == noise_filling([4.0, 1.0], 3.0).information.value
-    assert noise_filling([0.0, 0.0], 1.0).information.upper == 0.0
-    assert noise_filling([1.0, 0.0], 0.0).information.lower == math.inf
-    graded = water_filling(np.diag([1.0, 1e-30]), 1.0)
-    assert holds(graded.capacity, oracle.water_filling([1.0, 1e-30], 1.0)[0])
-    assert graded.capacity.width < 1e-12
-
-
 def test_the_game_and_its_saddle_point():
     for d in (1, 2, 7, 100):
         for ratio in (1e-6, 0.3, 1.0, 1e4):
@@ -258,26 +168,18 @@ def test_the_game_and_its_saddle_point():
             want = oracle.average_power(d, math.sqrt(d * ratio), 1.0)
             assert game.value.value == pytest.approx(float(want), rel=1e-14)
             assert game.signal == pytest.approx(ratio)
-            gaps = saddle_point_gaps(np.full(d, game.signal), np.full(d, game.noise))
-            assert gaps.signal_gap.lower == gaps.noise_gap.lower == 0.0
-            assert max(gaps.signal_gap.upper, gaps.noise_gap.upper) <= 1e-13 * max(1, d) * game.value.value, gaps
+            assert game.noise == pytest.approx(1.0)
     assert gaussian_game(4, 4.0, 4.0, unit="bits").value.value == 2.0
 
 
-def test_every_other_pair_leaves_a_gap_that_encloses_the_value():
+def test_neither_player_gains_by_leaving_the_saddle_point():
     rng = np.random.default_rng(9)
-    value = gaussian_game(3, 5.0, 2.0).value.value
+    game = gaussian_game(3, 5.0, 2.0)
     for _ in range(30):
         x, y = covariance(rng, 3), covariance(rng, 3)
         x, y = 5.0 * x / np.trace(x), 2.0 * y / np.trace(y)
-        gaps = saddle_point_gaps(x, y, 5.0, 2.0)
-        assert gaps.signal_gap.lower > 0 < gaps.noise_gap.lower
-        here = gaps.information
-        assert here.value - gaps.noise_gap.value <= value * (1 + 1e-12), gaps
-        assert here.value + gaps.signal_gap.value >= value * (1 - 1e-12), gaps
-    stuck = saddle_point_gaps([1.0, 1.0], [1.0, 0.0])
-    assert stuck.signal_gap.value == 0.0
-    assert stuck.noise_gap.value == math.inf
+        assert gaussian_information(x, game.noise).lower <= game.value.upper
+        assert gaussian_information(game.signal, y).upper >= game.value.lower
 
 
 def test_average_power_capacity():
@@ -295,8 +197,8 @@ def test_average_power_capacity():
     assert average_power_capacity(2, [[1.0], [2.0]], [1.0, 2.0, 3.0], unit="bits").shape == (2, 3)
 
 
-@pytest.mark.parametrize("call", [gaussian_information, lambda k, other: noise_filling(k, 1.0)])
-def test_bad_signals(call):
+def test_bad_signals():
+    call = gaussian_information
     with pytest.raises(DomainError, match=r"signal must be symmetric to rounding; got .* at index \(0, 1\) \(2 of 4"):
         call([[1.0, 0.5], [0.4, 1.0]], np.eye(2))
     with pytest.raises(DomainError, match=r"signal must be positive semidefinite; got 2\.0 at index"):
@@ -327,22 +229,10 @@ def test_bad_shapes_and_powers():
         gaussian_information(1.0, 1.0, unit="bytes")
     with pytest.raises((DomainError, ShapeError), match="signal must be"):
         gaussian_information([[1.0, 2.0], [3.0]], 1.0)
-    with pytest.raises(ShapeError, match=r"noise must be one covariance matrix or its eigenvalues; got shape \(0,\)"):
-        water_filling([], 1.0)
-    with pytest.raises(ShapeError, match="noise must be one covariance matrix or its eigenvalues"):
-        water_filling(np.ones((2, 1, 1)), 1.0)
-    with pytest.raises(DomainError, match="power must be finite and at least 0"):
-        water_filling([1.0], -1.0)
-    with pytest.raises(ShapeError, match="power must be a single number"):
-        noise_filling([1.0], [1.0, 2.0])
     with pytest.raises(DomainError, match="signal_power must be positive and finite"):
         gaussian_game(2, 0.0, 1.0)
     with pytest.raises(DomainError, match="dimension must be an integer of at least 1"):
         gaussian_game(0, 1.0, 1.0)
-    with pytest.raises(DomainError, match="noise_power must be finite and at least the trace"):
-        saddle_point_gaps([1.0, 1.0], [1.0, 1.0], noise_power=1.0)
-    with pytest.raises(ShapeError, match="signal and noise must be one covariance each"):
-        saddle_point_gaps(np.ones((2, 1, 1)), 1.0)
     with pytest.raises(DomainError, match="dimension must be whole numbers from 1"):
         average_power_capacity(1.5, 1.0)
     with pytest.raises(DomainError, match="sigma must be positive and finite"):

@@ -213,8 +213,8 @@ def test_a_cloud_smaller_than_the_noise_is_no_line():
 def test_slack_bounds_hold_for_slack_that_matters(monkeypatch):
     """With 0.03 standard deviations allowed beside the line, the bounds still contain every quantity."""
     monkeypatch.setattr(reductions, "_MAX_WIDTH", math.inf)
-    monkeypatch.setattr("fastpriv.divergences.reductions.collinear_means._MAX_DISPLACEMENT", 0.05)
-    monkeypatch.setattr("fastpriv.divergences.reductions.collinear_means._MAX_RELATIVE_DISPLACEMENT", 1.0)
+    monkeypatch.setattr("fastpriv.divergences.reductions.independent_factors._MAX_DISPLACEMENT", 0.05)
+    monkeypatch.setattr("fastpriv.divergences.reductions.independent_factors._MAX_RELATIVE_DISPLACEMENT", 1.0)
     rng = np.random.default_rng(11)
     checked = 0
     for _ in range(40):
@@ -231,41 +231,6 @@ def test_slack_bounds_hold_for_slack_that_matters(monkeypatch):
         checked += 1
         check_in_the_plane(p, q, 1e-13)
     assert checked >= 10
-
-
-@pytest.mark.parametrize("form", few_first(["full", "isotropic", "diagonal"], 1))
-def test_parallel_lines_add_what_lies_across(form):
-    d = 4
-    kwargs, k = {
-        "isotropic": ({"sigmas": 1.5}, np.full(d, 1.5)),
-        "diagonal": ({"sigmas": [[0.5, 1.0, 1.5, 3.0]]}, np.array([0.5, 1.0, 1.5, 3.0])),
-        "full": ({"covariances": covariance(d, 9, 1.0)}, covariance(d, 9, 1.0)),
-    }[form]
-    u, v, zero = np.array([1.0, -0.5, 0.25, 2.0]), np.array([0.5, 1.0, -1.0, 0.25]), np.zeros(d)
-    x, y = np.array([0.0, 0.5, 1.0]), np.array([-0.5, 1.0])
-    p = GaussianMixture(W, x[:, None] * u + 3.0, **kwargs)
-    q = GaussianMixture([0.25, 0.75], y[:, None] * u + v + 3.0, **kwargs)
-    single = GaussianMixture([1.0], [v + 3.0], **kwargs)
-    along = geometry.mahalanobis(u, zero, k)
-    dot = (geometry.mahalanobis(u + v, zero, k) - along - geometry.mahalanobis(v, zero, k)) / 2
-    across = geometry.number(geometry.mahalanobis(v, zero, k) - dot**2 / along)
-    shift, deviation = geometry.number(dot / along), 1 / mp.sqrt(geometry.number(along))
-
-    def law(weights, positions):
-        return [mp.mpf(w) for w in weights], positions, [deviation] * len(weights)
-
-    laws = {
-        p: law(W, [mp.mpf(t) for t in x.tolist()]), q: law([0.25, 0.75], [t + shift for t in y.tolist()]),
-        single: law([1.0], [shift]),
-    }  # fmt: skip
-    for one, two in ((p, q), (q, p), (p, single), (single, q), (single, p)):
-        if {one, two} == {single, q}:  # on one line
-            assert len(independent_factors(one, two)) == 1
-            continue
-        check_encloses(reductions.renyi_divergence(one, two), geometry.kl(laws[one], laws[two]) + across / 2, 1e-12)
-        truth = geometry.renyi(laws[one], laws[two], 1.5) + 1.5 * across / 2
-        check_encloses(reductions.renyi_divergence(one, two, 1.5), truth, 1e-12)
-        assert reductions.hockey_stick_divergence(one, two, 1.0) is None
 
 
 @pytest.mark.parametrize("distance", [1e4, 1e18, 1e100])
@@ -339,13 +304,14 @@ def test_two_normal_laws(d, near):
         assert reductions.hockey_stick_divergence(p, q, 1.0).kind == "certified"
 
 
-def test_the_edge_of_an_infinite_renyi_divergence_is_exact():
-    """a T + (1 - a) S is singular for a = 2 and S = 2 T: a rank decided in whole numbers."""
+def test_the_edge_of_an_infinite_renyi_divergence_is_held():
+    """a T + (1 - a) S is singular for a = 2 and S = 2 T; beside this edge the upper bound is infinite."""
     t = np.array([[2.0, 1.0], [1.0, 3.0]])
     q = GaussianMixture.single([0.0, 0.0], covariance=t)
-    for s, infinite in ((2 * t, True), (np.nextafter(2 * t, 0.0), False), (np.nextafter(2 * t, 9.0), True)):
+    for s, infinite in ((2 * t, None), (np.nextafter(2 * t, 0.0), None), (1.999 * t, False), (2.001 * t, True)):
         found = reductions.renyi_divergence(GaussianMixture.single([0.0, 0.0], covariance=s), q, 2.0)
-        assert (found.lower == math.inf) == infinite
+        assert (found.lower == math.inf) == (infinite is True)
+        assert (found.upper == math.inf) == (infinite is not False)
 
 
 def test_weights_split_with_an_inexact_sum_still_make_one_law():

@@ -6,17 +6,13 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from enclosures.reduced import EPSILON, V, W, X, check_encloses, check_in_the_plane, covariance
+from enclosures.reduced import EPSILON, V, W, X, check_encloses, covariance
 from fastpriv import (
     GaussianMixture,
-    Pmf,
-    entropy,
     hockey_stick_divergence,
     jensen_shannon,
     kl_divergence,
-    mutual_information,
     renyi_divergence,
-    total_variation,
 )  # fmt: skip
 from fastpriv.divergences.reductions import factored_quantities as reductions
 from fastpriv.divergences.reductions.independent_factors import independent_factors
@@ -94,81 +90,6 @@ def test_diagonal_normal_laws_in_a_thousand_dimensions():
     check_encloses(reductions.renyi_divergence(p, q), truth, 1e-13)
     assert reductions.renyi_divergence(p, q, 100.0).value == math.inf
     assert reductions.renyi_divergence(p, q, 100.0).kind == "exact"
-
-
-def product(*laws, seed=0):
-    """The d-dimensional law with these independent coordinates or blocks, its components shuffled."""
-    shape = [len(law) for law in laws]
-    index = [i.ravel() for i in np.indices(shape)]
-    w = math.prod(law.weights[i] for law, i in zip(laws, index, strict=True))
-    means = [law.means.reshape(len(law), -1)[i] for law, i in zip(laws, index, strict=True)]
-    sigmas = [np.broadcast_to(law.sigmas.reshape(len(law), -1), (len(law), law.dimension))[i]
-              for law, i in zip(laws, index, strict=True)]  # fmt: skip
-    order = np.random.default_rng(seed).permutation(len(w))
-    return GaussianMixture(w[order], np.hstack(means)[order], np.hstack(sigmas)[order])
-
-
-def test_products_add():
-    a = GaussianMixture([0.3, 0.7], [0.0, 1.0], 1.0), GaussianMixture([0.6, 0.4], [0.0, 1.5], 1.0)
-    b = GaussianMixture([0.1, 0.2, 0.7], [0.0, 1.0, 5.0], [1.0, 2.0, 0.5]), GaussianMixture.single(0.5, 2.0)
-    # two coordinates that vary together on a line
-    u = np.array([3.0, 4.0])
-    c = tuple(GaussianMixture(w, X[:, None] * u, 5.0) for w in (W, V))
-    straight = tuple(GaussianMixture(w, X, 1.0) for w in (W, V))
-    p, q = (product(*parts) for parts in zip(a, b, c, strict=True))
-    for name, line in (("kl", kl_divergence), ("renyi", lambda x, y: renyi_divergence(x, y, 1.5))):
-        want = math.fsum(line(*pair).value for pair in (a, b, straight))
-        found = reductions.renyi_divergence(p, q) if name == "kl" else reductions.renyi_divergence(p, q, 1.5)
-        check_encloses(found, want, 1e-11, slack=1e-13)
-        assert "3 independent one-dimensional factors" in found.method
-    assert reductions.hockey_stick_divergence(p, q, 0.1) is None
-    assert reductions.jensen_shannon(p, q) is None
-    noise = math.log(2 * math.pi * math.e * 25.0) / 2  # of the direction across the line
-    want = entropy(a[0]).value + entropy(b[0]).value + entropy(straight[0]).value + math.log(5.0) + noise
-    check_encloses(reductions.entropy(p), want, 1e-11, slack=1e-13)
-    inner = b[0].weights @ (np.log(2 * math.pi * math.e * b[0].sigmas**2) / 2)
-    want = (
-        mutual_information(Pmf([0.0, 1.0], [0.3, 0.7]), 1.0).value + entropy(b[0]).value - inner
-        + mutual_information(Pmf(X, W), 1.0).value
-    )  # fmt: skip
-    check_encloses(reductions.mutual_information(p), want, 1e-11, slack=1e-13)
-
-
-def test_only_the_factor_that_differs_counts():
-    same = GaussianMixture([0.1, 0.2, 0.7], [0.0, 1.0, 5.0], [1.0, 2.0, 0.5])
-    one, two = GaussianMixture([0.3, 0.7], [0.0, 1.0], 1.0), GaussianMixture([0.6, 0.4], [0.0, 1.5], 1.0)
-    p, q = product(one, same, seed=1), product(two, same, seed=2)
-    grid = [0.0, 0.2, 0.5]
-    sticks = hockey_stick_divergence(one, two, grid).value.tolist()
-    check_encloses(reductions.hockey_stick_divergence(p, q, grid), sticks, 1e-9, slack=1e-13)
-    check_encloses(reductions.jensen_shannon(p, q), jensen_shannon(one, two).value, 1e-11, slack=1e-13)
-    check_encloses(reductions.hockey_stick_divergence(p, q, 0.0), total_variation(one, two).value, 1e-11, slack=1e-13)
-    shuffled = product(one, same, seed=3)
-    assert reductions.renyi_divergence(p, shuffled).upper == 0.0
-    weights = p.weights * (1 + 1e-5 * np.sin(np.arange(6)))
-    dependent = GaussianMixture(weights / weights.sum(), p.means, p.sigmas)
-    assert reductions.renyi_divergence(dependent, q) is None
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("blur", [1e-3, 0.05])
-def test_blur_bounds_hold_for_weights_that_matter(blur, monkeypatch):
-    """Weights off a product by a few per cent: the bounds still contain every quantity."""
-    monkeypatch.setattr(reductions, "_MAX_WIDTH", math.inf)
-    monkeypatch.setattr("fastpriv.divergences.reductions.independent_factors._MAX_PRODUCT_ERROR", blur)
-    rng = np.random.default_rng(12)
-    checked = 0
-    for _ in range(12):
-        one, two, three = (GaussianMixture(rng.dirichlet([5, 5]), rng.normal(size=2), 1.0) for _ in range(3))
-        p, q = product(one, three), product(two, three)
-        w, v = (law.weights * np.exp(rng.uniform(-1, 1, 4) * blur / 2) for law in (p, q))
-        p, q = GaussianMixture(w / w.sum(), p.means, 1.0), GaussianMixture(v / v.sum(), q.means, 1.0)
-        found = independent_factors(p, q)
-        if found is None or not found[0].log_uncertainty > blur / 100:
-            continue
-        checked += 1
-        check_in_the_plane(p, q, 0.0)
-    assert checked >= 6
 
 
 # many components, many dimensions

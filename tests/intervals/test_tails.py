@@ -106,7 +106,6 @@ def test_verdicts_of_indices():
     assert tail_verdict(-math.inf) == tail_verdict([0.1, 0.39]) == "holds"
     assert tail_verdict([0.1, 0.4]) == tail_verdict(math.nan) == tail_verdict(0.69) == "warn"
     assert tail_verdict([0.0, 0.7]) == tail_verdict(math.inf) == "unknown"
-    assert tail_verdict(math.inf, bounded=True) == "warn"
     assert issubclass(SamplingWarning, UserWarning)
 
 

@@ -22,14 +22,14 @@ where the noise is strong. Beyond 16 sigma there is less than e^-128 of either.
 """
 
 # bounds: tested by enclosures/test_integrals, properties/test_renyi_below_one, enclosures/test_mixture_integrals,
-#    enclosures/test_many_values - rounding of closed forms, of variances and second moments, of subnormal results
-#    and of bounds from pairs; room for what lies beyond 16 sigma
+#    enclosures/test_many_values - rounding of closed forms, of variances and second moments and of subnormal results;
+#    room for what lies beyond 16 sigma
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -48,7 +48,6 @@ from .quadrature import (
     Deadline,
     all_single_gaussians,
     estimate_and_status,
-    narrowed,
     quantity_and_status,
     rescaled,
 )  # fmt: skip
@@ -82,10 +81,7 @@ def kl_divergence(
     estimate, status = quantity_and_status("kl", p, q, certified=certified, deadline=deadline)
     if status == SETTLED:
         return estimate
-    if all_single_gaussians(p, q):
-        return closed_forms.gaussian_kl(p, q)
-    _, (p, q) = rescaled(p, q)
-    return narrowed(estimate, *closed_forms.kl_bounds(p, q, deadline=deadline))
+    return closed_forms.gaussian_kl(p, q) if all_single_gaussians(p, q) else estimate
 
 
 def jensen_shannon(
@@ -121,18 +117,15 @@ def renyi_divergence(
             f"order must be at most {_MAX_ORDER:g} for several components; got {order!r}. Take that one: the "
             "divergence is the same to all digits."
         )
-    _, (p, q) = rescaled(p, q)
     if status == UNDECIDED:
+        p, q = rescaled(p, q)
         half_width = _half_width(p, q, order, deadline)
         if half_width is None:
             method = "no bounds" + TIME_SPENT
             return Estimate(0.0, 0.0, math.inf, kind="certified", unit="nats", method=method, cost=STOPPED)
-        estimate, status = quantity_and_status(
-            "renyi", p, q, order=order, half_width=half_width, certified=certified, deadline=deadline
-        )
-    if status == SETTLED:
-        return estimate
-    return narrowed(estimate, closed_forms.renyi_lower_bound(p, q, order, deadline=deadline))
+        options: dict[str, Any] = {"half_width": half_width, "certified": certified, "deadline": deadline}
+        estimate, _ = quantity_and_status("renyi", p, q, order=order, **options)
+    return estimate
 
 
 def _tail_behaviour(p: GaussianMixture, q: GaussianMixture, order: float) -> Literal["finite", "infinite", "boundary"]:

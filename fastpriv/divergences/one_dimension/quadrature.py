@@ -17,13 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base.estimate import Estimate, Kind
-from ...base.numerics import LARGEST_DOUBLE
 from ...distributions import GaussianMixture
 from ...kernels import _quadrature
 
 __all__ = [
     "DISAGREE", "MAX_EXPONENTIALS", "NO_DEADLINE", "STOPPED", "TIME_SPENT", "Deadline", "all_single_gaussians",
-    "estimate_and_status", "identical", "kind_and_method", "narrowed", "quantity_and_status", "rescaled",
+    "estimate_and_status", "identical", "kind_and_method", "quantity_and_status", "rescaled",
 ]  # fmt: skip
 
 # bound: none - exponentials of one integral, some seconds; only thousands of components of as many scales spend them
@@ -62,15 +61,15 @@ def identical(p: GaussianMixture, q: GaussianMixture) -> bool:
     return p is q or (p.weights.shape == q.weights.shape and p == q)
 
 
-def rescaled(*mixtures: GaussianMixture) -> tuple[int, tuple[GaussianMixture, ...]]:
-    """The exponent k and the mixtures in units of 2^k, exactly, k such that standard deviations lie around 1."""
+def rescaled(*mixtures: GaussianMixture) -> tuple[GaussianMixture, ...]:
+    """The mixtures in units of a power of two, exactly, such that standard deviations lie around 1."""
     ranges = [_range_of(p) for p in mixtures]
     low, high = (math.frexp(s)[1] for s in (min(least for least, _, _ in ranges), max(most for _, most, _ in ranges)))
     farthest = math.frexp(max(far for _, _, far in ranges))[1]
     k = min(max((low + high) // 2, farthest - _MAX_EXPONENT, high - _MAX_EXPONENT), low + _MAX_EXPONENT)
     if abs(k) <= _MAX_UNSCALED_EXPONENT:
-        return 0, mixtures
-    return k, tuple(GaussianMixture(p.weights, np.ldexp(p.means, -k), np.ldexp(p.sigmas, -k)) for p in mixtures)
+        return mixtures
+    return tuple(GaussianMixture(p.weights, np.ldexp(p.means, -k), np.ldexp(p.sigmas, -k)) for p in mixtures)
 
 
 def _range_of(p: GaussianMixture) -> tuple[float, float, float]:
@@ -79,21 +78,17 @@ def _range_of(p: GaussianMixture) -> tuple[float, float, float]:
 
 
 def quantity_and_status(
-    quantity: str, p: GaussianMixture, q: GaussianMixture | None = None, *, order: float = 0.0,
-    half_width: float = -1.0, certified: bool = False, deadline: Deadline = NO_DEADLINE, max_panels: int = 0,
+    quantity: str, p: GaussianMixture, q: GaussianMixture | None = None, *, deadline: Deadline = NO_DEADLINE,
+    **options: Any,
 ) -> tuple[Estimate, int]:  # fmt: skip
     """A quantity in nats with its bounds, and the status of the kernel: whether other means may narrow them.
 
-    ``order`` and ``half_width`` are those of Renyi divergences: half the width of the interval that holds the mass of
-    the integral, where it was computed exactly, of mixtures that were rescaled. ``max_panels`` is 0 where the number of
-    components says it. At the ``deadline`` the bounds are
-    those that were proved by then.
+    Options are ``certified``, and of Renyi divergences ``order`` and ``half_width``: half the width of the interval
+    that holds the mass of the integral, where it was computed exactly, of mixtures that were rescaled. At the
+    ``deadline`` the bounds are those that were proved by then.
     """
     columns = (p.weights, p.means, p.sigmas) + (() if q is None else (q.weights, q.means, q.sigmas))
-    return estimate_and_status(
-        quantity, columns, order=order, half_width=half_width, certified=certified, deadline=deadline,
-        max_panels=max_panels,
-    )  # fmt: skip
+    return estimate_and_status(quantity, columns, deadline=deadline, **options)
 
 
 def estimate_and_status(
@@ -129,19 +124,3 @@ def kind_and_method(bits: int) -> tuple[Kind, str]:
     method = ", ".join(text for bit, text in names.items() if bits & bit)
     method += TIME_SPENT if bits & _quadrature.TIME_SPENT else ""
     return ("heuristic" if bits & _quadrature.HEURISTIC else "certified"), method
-
-
-def narrowed(estimate: Estimate, lower: float = -math.inf, upper: float = math.inf) -> Estimate:
-    """The estimate within further proved bounds, and certified: what is left of it rests on proofs alone.
-
-    Where both contradict each other, it is within their hull, and ``method`` says so.
-    """
-    ends, method = (float(estimate.lower), float(estimate.upper)), estimate.method
-    low, high = max(lower, ends[0]), min(upper, ends[1])
-    if not low <= high:
-        low, high, method = min(lower, ends[0]), max(upper, ends[1]), method + DISAGREE
-    value = float(estimate.value)
-    if not low < value < high:  # nothing prefers one end: take the middle
-        value = low + 0.5 * (high - low) if high < math.inf else low
-        value = math.inf if value == LARGEST_DOUBLE else value
-    return Estimate(value, low, high, kind="certified", unit="nats", method=method, cost=estimate.cost)

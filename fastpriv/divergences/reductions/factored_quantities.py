@@ -1,17 +1,16 @@
 """Quantities of d-dimensional mixtures that are those of one-dimensional ones, with proved bounds.
 
-Every function returns None where ``independent_factors`` finds no reduction. KL and Renyi divergences, entropy and
-mutual information add over independent factors; the others need a single factor that distinguishes P from Q. The
-bounds include what rounding may have done to the distributions. Where the one-dimensional bounds are too wide to be of
+Every function returns None where ``independent_factors`` finds no reduction. KL and Renyi divergences add over
+independent factors; the others need a single factor that distinguishes P from Q. The bounds include what rounding may
+have done to the means. Where the one-dimensional bounds are too wide to be of
 use, the result is None too, unless ``certified`` asks for bounds of any width.
 
-Effect of displaced means and of inexact weights
-------------------------------------------------
-Notation: eta is the displacement, D the diameter of all means, both in the metric K^-1 of the one covariance K; beta is
-twice the log-density uncertainty (once more for scaling to mass 1); u = p/q; P~ and Q~ are the distributions that are
-computed with.
+Effect of displaced means
+-------------------------
+Notation: eta is the displacement, D the diameter of all means, both in the metric K^-1 of the one covariance K; u =
+p/q; P~ and Q~ are the distributions that are computed with.
 
-Displacement. The means move along m_i(t) = m~_i + t d_i, |d_i| <= eta, 0 <= t <= 1, from the line to where they are.
+The means move along m_i(t) = m~_i + t d_i, |d_i| <= eta, 0 <= t <= 1, from the line to where they are.
 Write m_p(x) and d_p(x) for the posterior means of m_i and d_i given x under P, and likewise for Q. In units K = I the
 score is grad log p = m_p(x) - x, so that grad log u = m_p - m_q, and partial integration gives for f convex
 
@@ -29,18 +28,8 @@ For E: with c the centre of the line, E_P |m_p - m_q| is at most the integral of
 (m_i - c)| + (D/2) |p - q|; where components share a position of the line, up to 2 eta apart and so within 0.8 eta in
 total variation, E <= D |w - v|_1 + (2 + 2 D) eta.
 
-Uncertainty. p = p~ e^a, q = q~ e^b with |a|, |b| <= beta everywhere, all of mass 1. Then
-
-* KL - KL~ is the integral of p~ (e^a - 1) log u~ + p a - p b. E |log u~| <= KL~ + 2 TV~ <= KL~ + r, r = sqrt(2 KL~),
-  by Pinsker; the integral of p a is a KL divergence of at most beta (e^beta - 1), and so is that of q b, and that of
-  (p - q) b is at most beta 2 TV <= beta (r + 2 beta). Together (e^beta - 1)(KL~ + r) + beta r + 5 beta^2;
-* JS is the mean of two such divergences from M: the same with JS in the place of KL, by concavity of the root;
-* mutual information is KL of the joint distribution, within beta, from the product of its marginals, within 2 beta;
-* D_a changes by at most (a + |1 - a|) beta / |a - 1|;
-* entropy: (e^beta - 1) E~ |log p~| + beta, E~ |log p~| <= |h~| + 2 log^+ max p~.
-
 Hockey-stick divergences. N_i and N~_i differ on {|z| <= X}, z the sample's normal coordinate along d_i, by a factor
-within e^(+-(eta X + eta^2/2)), and each has at most tau = e^(-X^2/2) outside. With kappa = eta X + eta^2/2 + beta,
+within e^(+-(eta X + eta^2/2)), and each has at most tau = e^(-X^2/2) outside. With kappa = eta X + eta^2/2,
 P(A) <= e^kappa P~(A) + tau and P(A) >= e^-kappa P~(A) - tau for every event A, likewise Q, and with a = e^epsilon
 
     e^-kappa H_{epsilon + 2 kappa}(P~||Q~) - (1 + a) tau <= H_epsilon(P||Q)
@@ -59,7 +48,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import wraps
-from typing import ParamSpec
+from typing import Any, ParamSpec
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -71,11 +60,9 @@ from ...distributions import GaussianMixture, Pmf
 from ..one_dimension import integrals, monotone_pieces
 from ..one_dimension.closed_forms import LOG_2_PI_E
 from ..one_dimension.quadrature import NO_DEADLINE, STOPPED, Deadline
-from . import gaussian_pairs
-from .collinear_means import OneDimensionalFactor
-from .gaussian_spectra import gaussian_spectrum
+from . import gaussian_spectra
 from .gaussian_sums import gaussian_sum_bounds
-from .independent_factors import equal_measures, independent_factors, is_single_gaussian
+from .independent_factors import OneDimensionalFactor, equal_measures, independent_factors, is_single_gaussian
 
 __all__ = ["entropy", "hockey_stick_divergence", "jensen_shannon", "mutual_information", "renyi_divergence"]
 
@@ -125,16 +112,9 @@ def renyi_divergence(
             return 2 * factor.displacement * _posterior_mean_gap(factor)
         return 2 * order * factor.displacement * factor.diameter
 
-    def uncertainty_error(divergence: float, log_uncertainty: float) -> float:
-        if order == 1.0:
-            return _kl_change(divergence, log_uncertainty)
-        if math.isinf(order):
-            return 4 * log_uncertainty
-        return 2 * log_uncertainty * (order + abs(1.0 - order)) / abs(order - 1.0)
-
-    total = _sum_over_factors(p, q, divergence, displacement_error, uncertainty_error)
+    total = _sum_over_factors(p, q, divergence, displacement_error)
     if total is None and math.isfinite(order) and is_single_gaussian(p) and is_single_gaussian(q):
-        return gaussian_pairs.renyi_divergence(p, q, order)
+        return gaussian_spectra.renyi_divergence(p, q, order)
     return total
 
 
@@ -152,8 +132,8 @@ def jensen_shannon(
         return integrals.jensen_shannon(p, q, certified=certified, deadline=deadline)
 
     estimate = _from_narrow_and_wide(factor, divergence, error)
-    estimate = _sum_of_estimates([estimate], _METHOD, _kl_change(float(estimate.upper), factor.log_uncertainty))
-    return replace(estimate, value=min(estimate.value, LOG_2_ABOVE), upper=min(estimate.upper, LOG_2_ABOVE))
+    value, upper = (min(end, LOG_2_ABOVE) for end in (estimate.value, estimate.upper))
+    return replace(estimate, value=value, upper=upper, method=f"{_METHOD}: {estimate.method}")
 
 
 @_none_if_uninformative
@@ -168,13 +148,15 @@ def hockey_stick_divergence(
     if not isinstance(factor, OneDimensionalFactor):
         return _zero_divergence("log probability" if logs else "probability", np.shape(epsilon))
     grid = np.asarray(epsilon, dtype=np.float64)
-    above = _hockey_stick(factor.narrow, grid, logs, deadline, n_jobs)
+    options: dict[str, Any] = {"logs": logs, "deadline": deadline, "n_jobs": n_jobs}
+    curve: Callable[..., Estimate] = monotone_pieces.hockey_stick_divergence
+    above = curve(*factor.narrow, grid, **options)
     method = f"{_METHOD}: {above.method}"
     if factor.exact:
         return replace(above, method=method)
-    below = _hockey_stick(factor.wide, grid, logs, deadline, n_jobs) if factor.wide is not factor.narrow else above
+    below = curve(*factor.wide, grid, **options)
     lower, upper = np.asarray(below.lower), np.asarray(above.upper)
-    if factor.displacement or factor.log_uncertainty:
+    if factor.displacement:
         lower, upper = _displaced_bounds(factor, grid, logs=logs, deadline=deadline)
     return replace(
         above, value=np.clip(np.asarray(below.value), lower, upper), lower=lower, upper=upper, kind="certified",
@@ -184,7 +166,7 @@ def hockey_stick_divergence(
 
 def _gaussian_hockey_stick(p: GaussianMixture, q: GaussianMixture, grid: FloatArray, logs: bool) -> Estimate | None:
     """The curve of two normal distributions whose covariances differ."""
-    spectrum = gaussian_spectrum(p, q) if is_single_gaussian(p) and is_single_gaussian(q) else None
+    spectrum = gaussian_spectra.gaussian_spectrum(p, q) if is_single_gaussian(p) and is_single_gaussian(q) else None
     if spectrum is None:
         return None
     rows = gaussian_sum_bounds([(spectrum, 1.0)], np.ravel(grid))
@@ -201,26 +183,17 @@ def entropy(p: GaussianMixture, *, certified: bool = False, deadline: Deadline =
     factors = independent_factors(p)
     if factors is None:
         return None
-    noise_coordinates_removed, terms = [], []
-    for factor in factors:
-        mixture = factor.narrow[0]
-        if factor.coordinate is not None and np.ptp(mixture.sigmas):
-            terms.append(integrals.entropy(mixture, certified=certified, deadline=deadline))
-            noise_coordinates_removed.append(factor.coordinate)
-        else:
-            terms.append(_input_information(factor, certified=certified, deadline=deadline))
-    noise = _noise_entropy(p, noise_coordinates_removed)
     if not factors:
-        return noise
-    error = 0.0
-    if factors[0].log_uncertainty:
-        peak = _log_peak_density(p, noise_coordinates_removed) + sum(
-            max(0.0, -math.log(float(factor.narrow[0].sigmas.min())))
-            for factor in factors if factor.coordinate in noise_coordinates_removed
-        )  # fmt: skip
-        size = sum(abs(term.floats()[0]) for term in terms) + abs(noise.floats()[0]) + 2 * peak + 1.0
-        error = 4.0001 * factors[0].log_uncertainty * size
-    return _sum_of_estimates([*terms, noise], _method_prefix(factors), error, floor=-math.inf)
+        return _noise_entropy(p, [])
+    (factor,) = factors  # of one mixture there is one, since all other coordinates drop out
+    mixture = factor.narrow[0]
+    if factor.coordinate is not None and np.ptp(mixture.sigmas):
+        term = integrals.entropy(mixture, certified=certified, deadline=deadline)
+        noise = _noise_entropy(p, [factor.coordinate])
+    else:
+        term = _input_information(factor, certified=certified, deadline=deadline)
+        noise = _noise_entropy(p, [])
+    return _sum_of_estimates([term, noise], _METHOD, floor=-math.inf)
 
 
 @_none_if_uninformative
@@ -233,23 +206,18 @@ def mutual_information(
         return None
     if not factors:
         return Estimate(0.0, 0.0, 0.0, kind="exact", unit="nats", method="one input")
-    terms = [_factor_label_information(factor, certified=certified, deadline=deadline) for factor in factors]
-    total = _sum_of_estimates(terms, _method_prefix(factors))
-    uncertainty = factors[0].log_uncertainty
-    return _sum_of_estimates([total], "", 2 * _kl_change(float(total.upper), uncertainty)) if uncertainty else total
-
-
-def _factor_label_information(factor: OneDimensionalFactor, *, certified: bool, deadline: Deadline) -> Estimate:
-    """Information about the component: h(X) less the mean entropy of the components where their widths differ."""
+    (factor,) = factors  # as in ``entropy``
     mixture = factor.narrow[0]
     if not np.ptp(mixture.sigmas):
-        return _input_information(factor, certified=certified, deadline=deadline)
-    total = integrals.entropy(mixture, certified=certified, deadline=deadline)
-    value, lower, upper = total.floats()
-    logs = np.log(mixture.sigmas)
-    noise = math.fsum((mixture.weights * (LOG_2_PI_E / 2 + logs)).tolist())
-    error = 4 * UNIT_ROUNDOFF * (math.fsum((mixture.weights * (3 + np.abs(logs))).tolist()) + abs(value))
-    return _rounded_outward(total, value - noise, lower - noise - error, upper - noise + error)
+        estimate = _input_information(factor, certified=certified, deadline=deadline)
+    else:  # h(X) less the mean entropy of the components
+        estimate = integrals.entropy(mixture, certified=certified, deadline=deadline)
+        value, lower, upper = estimate.floats()
+        logs = np.log(mixture.sigmas)
+        noise = math.fsum((mixture.weights * (LOG_2_PI_E / 2 + logs)).tolist())
+        error = 4 * UNIT_ROUNDOFF * (math.fsum((mixture.weights * (3 + np.abs(logs))).tolist()) + abs(value))
+        estimate = _rounded_outward(estimate, value - noise, lower - noise - error, upper - noise + error)
+    return replace(estimate, method=f"{_METHOD}: {estimate.method}")
 
 
 def _input_information(factor: OneDimensionalFactor, *, certified: bool, deadline: Deadline) -> Estimate:
@@ -280,26 +248,17 @@ def _noise_entropy(p: GaussianMixture, removed: list[int]) -> Estimate:
         value = (d * LOG_2_PI_E + log) / 2
         error = error / 2 + 4 * UNIT_ROUNDOFF * (d * LOG_2_PI_E + abs(log))
     else:
-        logs = np.log(np.delete(gaussian_pairs.first_sigmas(p), removed))
+        logs = np.log(np.delete(gaussian_spectra.first_sigmas(p), removed))
         value = math.fsum([*logs.tolist(), logs.size * LOG_2_PI_E / 2])
         error = 4 * UNIT_ROUNDOFF * (float(np.abs(logs).sum()) + logs.size * LOG_2_PI_E + abs(value))
     return Estimate(value, value - error, value + error, kind="exact", unit="nats", method="closed form")
 
 
-def _log_peak_density(p: GaussianMixture, removed: list[int]) -> float:
-    """A bound of the log of the largest density of N(0, K), K diagonal and the first covariance; at least 0."""
-    return float(np.maximum(0.0, -np.log(np.delete(gaussian_pairs.first_sigmas(p), removed))).sum())
-
-
-def _method_prefix(factors: tuple[OneDimensionalFactor, ...]) -> str:
-    return _METHOD if len(factors) == 1 else f"{len(factors)} independent one-dimensional factors"
-
-
 def _sum_over_factors(
     p: GaussianMixture, q: GaussianMixture, divergence: Callable[[GaussianMixture, GaussianMixture], Estimate],
-    displacement_error: Callable[[OneDimensionalFactor], float], uncertainty_error: Callable[[float, float], float],
+    displacement_error: Callable[[OneDimensionalFactor], float],
 ) -> Estimate | None:  # fmt: skip
-    """The sum of the divergences of all factors, with the error of their displacements and of inexact weights.
+    """The sum of the divergences of all factors, with the error of their displacements.
 
     A displacement moves means in all directions, also across a line: its error is one of the sum, not of the term.
     """
@@ -309,13 +268,11 @@ def _sum_over_factors(
     if not factors:
         return _zero_divergence("nats", ())
     terms = [_from_narrow_and_wide(factor, divergence) for factor in factors]
-    total = _sum_of_estimates(terms, _method_prefix(factors))
+    prefix = _METHOD if len(factors) == 1 else f"{len(factors)} independent one-dimensional factors"
+    total = _sum_of_estimates(terms, prefix)
     if math.isinf(total.lower):
         return total
-    error = math.fsum(displacement_error(factor) for factor in factors if factor.displacement)
-    if uncertainty := factors[0].log_uncertainty:
-        error += uncertainty_error(float(total.upper) + error, uncertainty)
-    return _sum_of_estimates([total], "", error)
+    return _sum_of_estimates([total], "", math.fsum(displacement_error(factor) for factor in factors))
 
 
 def _only_factor(p: GaussianMixture, q: GaussianMixture) -> OneDimensionalFactor | Estimate | None:
@@ -348,14 +305,6 @@ def _from_narrow_and_wide(
     value = first if math.isinf(first) else (first + second) / 2
     estimate = _rounded_outward(below, value, lower - error, upper + error)
     return replace(estimate, kind=_weakest_kind([above, below], "certified"))
-
-
-def _hockey_stick(
-    mixtures: tuple[GaussianMixture, ...], epsilon: FloatArray, logs: bool, deadline: Deadline,
-    n_jobs: int | None = None,
-) -> Estimate:  # fmt: skip
-    p, q = mixtures
-    return monotone_pieces.hockey_stick_divergence(p, q, epsilon, logs=logs, deadline=deadline, n_jobs=n_jobs)
 
 
 def _sum_of_estimates(terms: list[Estimate], prefix: str, error: float = 0.0, *, floor: float = 0.0) -> Estimate:
@@ -391,9 +340,7 @@ def _rounded_outward(like: Estimate, value: float, lower: float, upper: float) -
 
 
 def _posterior_mean_gap(factor: OneDimensionalFactor) -> float:
-    """The bound of E of the header; D where the means of P and of Q lie on different lines."""
-    if factor.distance_across:
-        return factor.diameter
+    """The bound of E of the header."""
     p, q = factor.narrow
     signed_weights: dict[float, list[float]] = {}
     for mixture, sign in ((p, 1.0), (q, -1.0)):
@@ -404,30 +351,22 @@ def _posterior_mean_gap(factor: OneDimensionalFactor) -> float:
     return min(factor.diameter, bound)
 
 
-def _kl_change(divergence: float, log_uncertainty: float) -> float:
-    """Change of a KL or Jensen-Shannon divergence, at most ``divergence``, by inexact weights of both distributions."""
-    if log_uncertainty == 0.0:
-        return 0.0
-    beta, root = 2 * log_uncertainty, math.sqrt(2 * divergence)
-    return 1.0001 * (math.expm1(beta) * (divergence + root) + beta * root + 5 * beta * beta)
-
-
 def _displaced_bounds(
     factor: OneDimensionalFactor, epsilon: FloatArray, *, logs: bool, deadline: Deadline
 ) -> tuple[FloatArray, FloatArray]:
-    """Bounds of hockey-stick divergences, or of their logarithms, over all displacements and weights allowed."""
+    """Bounds of hockey-stick divergences, or of their logarithms, over all displacements allowed."""
+    curve: Callable[..., Estimate] = monotone_pieces.hockey_stick_divergence
     with np.errstate(all="ignore"):
-        size = np.asarray(_hockey_stick(factor.wide, epsilon, True, deadline).lower)
+        size = np.asarray(curve(*factor.wide, epsilon, logs=True, deadline=deadline).lower)
         growth = np.logaddexp(0.0, epsilon)  # log(1 + a)
         drop = np.where(np.isfinite(size) & np.isfinite(growth), growth - size, _UNKNOWN_SIZE)
         window = np.sqrt(2 * (np.maximum(drop, 0.0) + _TAIL_LOG_FRACTION))  # X of the header
-        kappa = 1.0001 * (factor.displacement * window + factor.displacement**2 / 2 + 2 * factor.log_uncertainty)
+        kappa = 1.0001 * (factor.displacement * window + factor.displacement**2 / 2)
         kappa += 4 * UNIT_ROUNDOFF * np.where(np.isfinite(epsilon), epsilon, 0.0)
         tail = growth - window**2 / 2 + 1e-9 * (1 + window**2)  # log of (1 + a) tau
-        tail = np.where(factor.displacement == 0.0, -np.inf, tail)
         missing = np.where(epsilon < 2 * kappa, 2 * kappa, 0.0)  # bounds 1 - b where the order is cut at 0
-        high = _hockey_stick(factor.narrow, np.maximum(epsilon - 2 * kappa, 0.0), logs, deadline)
-        low = _hockey_stick(factor.wide, epsilon + 2 * kappa, logs, deadline)
+        high = curve(*factor.narrow, np.maximum(epsilon - 2 * kappa, 0.0), logs=logs, deadline=deadline)
+        low = curve(*factor.wide, epsilon + 2 * kappa, logs=logs, deadline=deadline)
         top, bottom = np.asarray(high.upper), np.asarray(low.lower)
         if logs:
             margin = 8 * UNIT_ROUNDOFF

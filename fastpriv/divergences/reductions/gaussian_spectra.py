@@ -1,4 +1,4 @@
-"""Two Gaussians in d dimensions as independent coordinates, with what is uncertain of them.
+"""Two Gaussians in d dimensions as independent coordinates, with what is uncertain of them; KL and Renyi divergences.
 
 Notation: P = N(m, S), Q = N(n, T), gap = S - T. A congruence G with G T G' = I + E and G gap G' = diag(y) + F turns the
 loss log dP/dQ into a sum over coordinates; its moments are
@@ -13,33 +13,50 @@ the ascending eigenvalues of T^-1 gap lie within (b_i + e |y_i|) / (1 - e) of th
 r = max (e + |z| b_i) / |h_i| < 1, the quadratic form at (E, F) differs from sum w_i^2 / h_i by at most r / (1 - r)
 sum w_i^2 / |h_i|: factor |h_i|^(1/2) out on both sides.
 
+With z = a - 1 for the order a this is z D_a, which is infinite exactly where H = T - z gap is not positive definite
+(van Erven and Harremoes 2014; Gil, Alajaji and Linder 2013):
+
+    D_a(P||Q) = -1/2 sum (log(1 + y_i) + log(1 - z y_i) / z) + a/2 w' (I + E - z (diag(y) + F))^-1 w,
+    KL(P||Q)  = 1/2 sum (y_i - log(1 + y_i)) + 1/2 w' (I + E)^-1 w
+
+with the eigenvalues y_i of T^-1 gap. Each term of either sum grows with |y_i| on both sides of 0, so that enclosures of
+the y_i give enclosures of it.
+
 G is refined in extended precision (Ogita and Aishima 2018) and taken as it comes; E and F are formed in extended
 precision, and their rounding is bounded entry by entry. Of independent coordinates y and w are computed directly; the
 square of a standard deviation that is no double may stand for a variance that was rounded when its root was taken.
 """
 
-# bounds: tested by enclosures/test_gaussian_pairs - rounding of eigenvalues and determinants; n terms of a product
-#    within 1.01 n u
+# bounds: tested by enclosures/test_gaussian_pairs, enclosures/test_reductions_to_factors - rounding of eigenvalues,
+#    determinants and sums; n terms of a product within 1.01 n u
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from ...base.estimate import Estimate
 from ...base.exact_linear_algebra import unit_diagonal_scaling
 from ...base.numerics import UNIT_ROUNDOFF, FloatArray, LongDoubleArray
 from ...base.values import distinct_rows
 from ...distributions import GaussianMixture
+from ..one_dimension.closed_forms import excess, variance_term
 
-__all__ = ["GaussianSpectrum", "equal_covariances", "gaussian_spectrum"]
+__all__ = [
+    "GaussianSpectrum", "eigenvalue_bounds", "equal_covariances", "first_sigmas", "gaussian_spectrum",
+    "renyi_divergence", "spectrum_of_sum",
+]  # fmt: skip
 
 # bound: proved - half the spacing of extended precision at 1
 _EXTENDED_ROUNDOFF = float(np.finfo(np.longdouble).eps) / 2
 _MOST_EXTENDED = 256  # dimensions up to which products of matrices are taken in extended precision
+_METHOD = "closed form, simultaneous diagonalisation"  # ``method`` of a divergence of two normal distributions
 _FLOORS = (0.0, 0.1, 0.5, 1.0)  # quantiles of |y| that are tried for s
 
 
@@ -74,16 +91,94 @@ def gaussian_spectrum(p: GaussianMixture, q: GaussianMixture) -> GaussianSpectru
         z = np.ldexp(p.means[0].astype(np.longdouble) - q.means[0], shift)
         z_error = _EXTENDED_ROUNDOFF * np.abs(z).astype(np.float64)
         try:
-            return _enclosed(s, s_error.astype(np.float64), t, t_error.astype(np.float64), z, z_error)
+            gap = s - t
+            gap_error = s_error + t_error + _EXTENDED_ROUNDOFF * np.abs(gap)
+            s_error, t_error, gap_error = (error.astype(np.float64) for error in (s_error, t_error, gap_error))
+            return _enclosed((s, s_error), (t, t_error), (gap, gap_error), z, z_error)
         except np.linalg.LinAlgError:
             return None
+
+
+def spectrum_of_sum(signal: Any, noise: FloatArray) -> GaussianSpectrum | None:
+    """The coordinates of N(0, signal + noise) against N(0, noise), of matrices that are taken as exact."""
+    powers, t = unit_diagonal_scaling(noise)
+    shift = powers.astype(np.int32)
+    with np.errstate(all="ignore"):
+        gap = np.ldexp(np.ldexp(np.asarray(signal, np.longdouble), shift[:, None]), shift[None, :])
+        t = t.astype(np.longdouble)
+        s, exact, z = gap + t, np.zeros(t.shape), np.zeros(len(t))
+        s_error = _EXTENDED_ROUNDOFF * np.abs(s).astype(np.float64)
+        try:
+            return _enclosed((s, s_error), (t, exact), (gap, exact), z.astype(np.longdouble), z)
+        except np.linalg.LinAlgError:
+            return None
+
+
+def eigenvalue_bounds(spectrum: GaussianSpectrum) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper bounds of the eigenvalues of T^-1 gap."""
+    y = spectrum.y
+    uncertainty = (1 + 1e-9) * (spectrum.b + spectrum.e * np.abs(y)) / (1 - spectrum.e) + 4 * UNIT_ROUNDOFF * np.abs(y)
+    return y - uncertainty, y + uncertainty
+
+
+def renyi_divergence(p: GaussianMixture, q: GaussianMixture, order: float) -> Estimate | None:
+    """D_order(P||Q) of a finite order, KL(P||Q) for order 1; None where nothing can be proved."""
+    spectrum = gaussian_spectrum(p, q)
+    if spectrum is None:
+        return None
+    b, (below, above) = Fraction(order) - 1, eigenvalue_bounds(spectrum)
+    if order > 1.0 and float(below.max()) * (order - 1.0) > 1 + 8 * UNIT_ROUNDOFF:
+        return Estimate(math.inf, math.inf, math.inf, kind="exact", unit="nats", method="tails")
+
+    def term(y: float) -> float:
+        x = Fraction(y)
+        if x <= -1 or b * x >= 1:
+            return math.inf
+        if b == 0:
+            return excess(x) / 2
+        if b < Fraction(-1, 2):  # the other direction at order 1 - a
+            return float((b + 1) / -b) * variance_term(-x / (1 + x), -b - 1)
+        return variance_term(x, b)
+
+    low, high = _sum_bounds(term, below, above, spectrum.counts)
+    least, most = _quadratic_form(spectrum, order - 1.0)
+    low, high = low if math.isfinite(low) else 0.0, high + order * most / 2
+    low = (low + order * least / 2) * (1 - 8 * UNIT_ROUNDOFF)
+    high *= 1 + 8 * UNIT_ROUNDOFF
+    value = (low + high) / 2 if math.isfinite(high) else low
+    return Estimate(value, low, high, kind="certified", unit="nats", method=_METHOD)
+
+
+def _sum_bounds(
+    term: Callable[[float], float], low: FloatArray, high: FloatArray, counts: FloatArray
+) -> tuple[float, float]:
+    """Bounds of the sum of terms that grow with |y|, each right to 64 ulp."""
+    ends = np.array([(term(x), term(y)) for x, y in zip(low.tolist(), high.tolist(), strict=True)])
+    least = np.where((low <= 0.0) & (high >= 0.0), 0.0, ends.min(axis=1))
+    bottom, total = (float(counts @ column) for column in (least, ends.max(axis=1)))
+    error = (64 + len(low)) * UNIT_ROUNDOFF
+    return bottom * (1 - error), total * (1 + error)
+
+
+def _quadratic_form(spectrum: GaussianSpectrum, z: float) -> tuple[float, float]:
+    """Bounds of w' (I + E - z (diag(y) + F))^-1 w; 0 and infinity where that proves nothing."""
+    h = 1.0 - z * spectrum.y
+    if not h.min() > 0.0:
+        return 0.0, math.inf
+    rounding = 4 * UNIT_ROUNDOFF * (1.0 + np.abs(z * spectrum.y))
+    part = float(((spectrum.e + abs(z) * spectrum.b + rounding) / h).max()) * (1 + 1e-9)
+    size = np.abs(spectrum.w)
+    least = float(spectrum.counts @ (np.maximum(size - spectrum.w_error, 0.0) ** 2 / h))
+    most = float(spectrum.counts @ ((size + spectrum.w_error) ** 2 / h))
+    error = (len(h) + 8) * UNIT_ROUNDOFF
+    return least / (1 + part) * (1 - error), most / (1 - part) * (1 + error) if part < 1.0 else math.inf
 
 
 def equal_covariances(p: GaussianMixture, q: GaussianMixture) -> bool:
     """Whether two normal distributions have one covariance, so that they differ along one line alone."""
     if "full" in (p.form, q.form):
         return p.form == q.form and np.array_equal(p.covariances[:1], q.covariances[:1])  # type: ignore[index]
-    return np.array_equal(_sigmas(p), _sigmas(q))
+    return np.array_equal(first_sigmas(p), first_sigmas(q))
 
 
 def _variances(gaussian: GaussianMixture) -> tuple[LongDoubleArray, LongDoubleArray]:
@@ -91,12 +186,13 @@ def _variances(gaussian: GaussianMixture) -> tuple[LongDoubleArray, LongDoubleAr
     if gaussian.covariances is not None:
         k = np.asarray(gaussian.covariances[0]).astype(np.longdouble)
         return k, np.zeros_like(k)
-    sigmas = _sigmas(gaussian)
+    sigmas = first_sigmas(gaussian)
     squares = sigmas.astype(np.longdouble) ** 2
     return np.diag(squares), np.diag(squares * (_root_errors(sigmas) + 2 * _EXTENDED_ROUNDOFF))
 
 
-def _sigmas(gaussian: GaussianMixture) -> FloatArray:
+def first_sigmas(gaussian: GaussianMixture) -> FloatArray:
+    """Standard deviations of the coordinates of the first component."""
     return np.broadcast_to(gaussian.sigmas.reshape(len(gaussian), -1)[0], (gaussian.dimension,))
 
 
@@ -107,7 +203,7 @@ def _root_errors(sigmas: FloatArray) -> FloatArray:
 
 
 def _of_independent_coordinates(p: GaussianMixture, q: GaussianMixture) -> GaussianSpectrum | None:
-    s, t = _sigmas(p), _sigmas(q)
+    s, t = first_sigmas(p), first_sigmas(q)
     with np.errstate(over="ignore", invalid="ignore"):
         y, w = (s - t) / t * ((s + t) / t), (p.means[0] - q.means[0]) / t
     errors = np.where(s == t, 0.0, _root_errors(s) + _root_errors(t))
@@ -127,18 +223,18 @@ def _of_independent_coordinates(p: GaussianMixture, q: GaussianMixture) -> Gauss
 
 
 def _enclosed(
-    s: LongDoubleArray, s_error: FloatArray, t: LongDoubleArray, t_error: FloatArray, z: LongDoubleArray,
+    of_p: tuple[Any, FloatArray], of_q: tuple[Any, FloatArray], difference: tuple[Any, FloatArray], z: LongDoubleArray,
     z_error: FloatArray,
 ) -> GaussianSpectrum | None:  # fmt: skip
+    """The coordinates from S, T, gap and z, each with bounds of its errors."""
+    (s, s_error), (t, t_error), (gap, gap_error) = of_p, of_q, difference
     d = len(z)
     extended = d <= _MOST_EXTENDED
     kind, unit = (np.longdouble, _EXTENDED_ROUNDOFF) if extended else (np.float64, UNIT_ROUNDOFF)
-    gap = s - t
-    gap_error = s_error + t_error + _EXTENDED_ROUNDOFF * np.abs(gap).astype(np.float64)
     if not extended:  # the numbers are rounded once more
         parts = [(np.asarray(k, np.float64), e + unit * np.abs(k).astype(np.float64)) for k, e in (
             (s, s_error), (t, t_error), (gap, gap_error))]  # fmt: skip
-        (s, s_error), (t, t_error), (gap, gap_error) = parts  # type: ignore[assignment]
+        (s, s_error), (t, t_error), (gap, gap_error) = parts
     g = _congruence(t, gap, kind)
     size = np.abs(g).astype(np.float64)
     gamma = 1.01 * (2 * d + 8) * unit

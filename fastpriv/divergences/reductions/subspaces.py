@@ -20,8 +20,7 @@ from scipy.linalg import solve_triangular
 from ...base.numerics import FloatArray
 from ...distributions import GaussianMixture
 from ..one_dimension.closed_forms import LOG_2_PI_E
-from .collinear_means import FIRST_COMPONENTS, all_rows_equal, row_blocks
-from .independent_factors import common_covariance
+from .independent_factors import FIRST_COMPONENTS, all_rows_equal, common_covariance, row_blocks
 
 __all__ = ["Subspace", "in_common_units", "in_diagonal_coordinates", "subspace"]
 

@@ -160,10 +160,11 @@ class DiagonalTilting(Tilting):
         if self.theta is not None and tau is None:
             tau = interior_start(problem, self.theta, self._feasible_start(rows))
         tau = solve(problem, self.theta, tau, goal, self.expired)
-        best = diagonal_solution(problem, tau, self.theta, np.abs(self.means[rows]) / self.scales[rows])
-        tilts.log_bounds[positions], tilts.tau[positions] = best.log_bound, tau
-        tilts.means[positions] = self.means[rows] + self.scales[rows] * best.mean
-        tilts.spreads[positions] = self.scales[rows] * best.sigma
+        standardised_means = np.abs(self.means[rows]) / self.scales[rows]
+        tilts.log_bounds[positions], mean, sigma = diagonal_solution(problem, tau, self.theta, standardised_means)
+        tilts.tau[positions] = tau
+        tilts.means[positions] = self.means[rows] + self.scales[rows] * mean
+        tilts.spreads[positions] = self.scales[rows] * sigma
         if log_shares.shape[1] == 1:
             tilts.exponents[positions, 0] = tau.sum(axis=1)
         elif share is None:

@@ -24,8 +24,9 @@ import numpy as np
 
 from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray
 from ...distributions.covariances import factors_and_refused
+from .exponents import cholesky_factors
 
-__all__ = ["Factors", "certified_bounds", "cholesky_factors", "lower_factors"]
+__all__ = ["Factors", "certified_bounds"]
 
 _TRIES = 4  # of wider and wider T
 _MAX_ENTRIES = 2**21  # of the matrices that are held: 16 MB
@@ -187,7 +188,7 @@ def _prove(
     for attempt in range(_TRIES):
         spread = initial_spreads[alive] * ((1.0 + wider[alive]) ** 2)[:, None, None]
         spread = 0.5 * (spread + spread.transpose(0, 2, 1))
-        roots, good = lower_factors(spread)
+        roots, good = _lower_factors(spread)
         alive, spread, roots = alive[good], spread[good], roots[good]
         if not alive.size:
             return
@@ -277,7 +278,7 @@ def _constants(
     return np.asarray(constant), np.asarray(size + np.sum(used * sizes, axis=1))
 
 
-def lower_factors(spreads: FloatArray) -> tuple[FloatArray, BoolArray]:
+def _lower_factors(spreads: FloatArray) -> tuple[FloatArray, BoolArray]:
     """Lower Cholesky factors, 0 where there is none, and whether there is one."""
     factors, refused = factors_and_refused(spreads)
     positive_definite = np.ones(len(spreads), dtype=bool)
@@ -302,18 +303,6 @@ def _proved_least_eigenvalues(matrices: FloatArray) -> FloatArray:
         bounds[rows] = subset * guess[rows] - 4.0 * (size + 4) * UNIT_ROUNDOFF * traces[rows]
         open_rows = open_rows[~good]
     return np.asarray(bounds)
-
-
-def cholesky_factors(matrices: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """Lower Cholesky factors, and which of the matrices have one; the identity stands for the others."""
-    try:
-        return np.asarray(np.linalg.cholesky(matrices), np.float64), np.ones(len(matrices), dtype=bool)
-    except np.linalg.LinAlgError:
-        if len(matrices) == 1:
-            return np.eye(matrices.shape[1])[None], np.zeros(1, dtype=bool)
-    half = len(matrices) // 2
-    first, second = cholesky_factors(matrices[:half]), cholesky_factors(matrices[half:])
-    return np.concatenate([first[0], second[0]]), np.concatenate([first[1], second[1]])
 
 
 def _rounding(terms: int) -> float:

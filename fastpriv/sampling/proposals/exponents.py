@@ -25,7 +25,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -33,7 +32,7 @@ from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray
 from ..options import never_expired
 
 __all__ = [
-    "DiagonalExponentProblem", "DiagonalSolution", "ExponentProblem", "diagonal_solution", "interior_start",
+    "DiagonalExponentProblem", "FullExponentProblem", "cholesky_factors", "diagonal_solution", "interior_start",
     "objective", "solve",
 ]  # fmt: skip
 
@@ -46,46 +45,22 @@ _GROWTH = 9.0  # theta grows tenfold in a step at most
 _LEAST_PRECISION = 1e-9  # least eigenvalue of a precision that counts as positive
 
 
-class ExponentProblem(Protocol):
-    """Many problems of J active components; one that is not used has ``level`` minus infinity and zeros elsewhere."""
-
-    @property
-    def level(self) -> FloatArray:
-        """The levels b (I, J)."""
-
-    @property
-    def offset(self) -> FloatArray:
-        """The offsets a (I, J)."""
-
-    def subset(self, rows: IndexArray) -> ExponentProblem:
-        """Some of the problems."""
-
-    def initial_score(self) -> FloatArray:
-        """b_j + E log(N_j / N) at T = N (I, J)."""
-
-    def least_eigenvalue(self, tau: FloatArray) -> FloatArray:
-        """The least eigenvalue of sum tau_j D_j, or less (I,)."""
-
-    def log_normaliser(self, tau: FloatArray) -> FloatArray:
-        """Lambda - sum tau_j a_j; infinite where the precision is not positive (I,)."""
-
-    def derivatives(self, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The gradient of ``log_normaliser`` (I, J), and its Hessian with rows and columns times tau (I, J, J)."""
-
-
 @dataclass(frozen=True)
 class DiagonalExponentProblem:
-    """Problems in ``d`` coordinates in which all matrices are diagonal."""
+    """Problems of J active components in ``d`` coordinates in which all matrices are diagonal.
+
+    A component that is not used has ``level`` minus infinity and zeros elsewhere.
+    """
 
     curvature: FloatArray  # D (I, J, d)
     linear_term: FloatArray  # E (I, J, d)
-    offset: FloatArray
-    level: FloatArray
+    offset: FloatArray  # a (I, J)
+    level: FloatArray  # b (I, J)
     rounding_error: FloatArray  # how far rounding may have moved a - b (I, J)
     linear_term_error: FloatArray  # how far rounding may have moved sum tau E, over tau of the last component (I, d)
 
     def subset(self, rows: IndexArray) -> DiagonalExponentProblem:
-        """As in ``ExponentProblem``, and so the others."""
+        """Some of the problems."""
         return DiagonalExponentProblem(*(array[rows] for array in vars(self).values()))
 
     def extended(
@@ -99,11 +74,11 @@ class DiagonalExponentProblem:
         return DiagonalExponentProblem(joined[0], joined[1], joined[2], joined[3], joined[4], linear_term_error)
 
     def initial_score(self) -> FloatArray:
-        """Of one component of q at T = N."""
+        """b_j + E log(N_j / N) at T = N (I, J)."""
         return np.asarray(self.level - self.offset + 0.5 * np.sum(self.curvature, axis=2))
 
     def least_eigenvalue(self, tau: FloatArray) -> FloatArray:
-        """The least entry of sum tau_j D_j."""
+        """The least eigenvalue of sum tau_j D_j (I,)."""
         return np.asarray(np.min(self.precision_and_force(tau)[0], axis=1) - 1.0)
 
     def precision_and_force(self, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -112,14 +87,14 @@ class DiagonalExponentProblem:
         return 1.0 + (row @ self.curvature)[:, 0], -(row @ self.linear_term)[:, 0]
 
     def log_normaliser(self, tau: FloatArray) -> FloatArray:
-        """Lambda without its linear part."""
+        """Lambda - sum tau_j a_j; infinite where the precision is not positive (I,)."""
         precision, force = self.precision_and_force(tau)
         with np.errstate(all="ignore"):
             value = 0.5 * np.sum(force * force / precision - np.log(precision), axis=1)
         return np.where((precision.min(axis=1) > _LEAST_PRECISION) & np.isfinite(value), value, np.inf)
 
     def derivatives(self, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Its gradient and scaled Hessian."""
+        """The gradient of ``log_normaliser`` (I, J), and its Hessian with rows and columns times tau (I, J, J)."""
         precision, force = self.precision_and_force(tau)
         inverse, mean = 1.0 / precision, force / precision
         gradient = (self.curvature @ (-0.5 * (inverse + mean * mean))[:, :, None])[:, :, 0]
@@ -131,13 +106,67 @@ class DiagonalExponentProblem:
 
 
 @dataclass(frozen=True)
-class DiagonalSolution:
-    """The exponents and the tilted normals, in the units of the components of p."""
+class FullExponentProblem:
+    """Problems with matrices of any kind; methods as in ``DiagonalExponentProblem``."""
 
-    tau: FloatArray  # (I, J)
-    log_bound: FloatArray  # (I,) rounded outward
-    mean: FloatArray  # (I, d)
-    sigma: FloatArray  # (I, d), widened so that rounding cannot break the bound
+    curvature: FloatArray  # D (I, J, d, d)
+    linear_term: FloatArray  # E (I, J, d)
+    offset: FloatArray  # a (I, J)
+    level: FloatArray  # b (I, J)
+
+    def subset(self, rows: IndexArray) -> FullExponentProblem:
+        """Some of the problems."""
+        if len(rows) == len(self.level):
+            return self
+        return FullExponentProblem(*(array[rows] for array in vars(self).values()))
+
+    def initial_score(self) -> FloatArray:
+        """b_j + E log(N_j / N) at T = N (I, J)."""
+        return np.asarray(self.level - self.offset + 0.5 * np.trace(self.curvature, axis1=2, axis2=3))
+
+    def least_eigenvalue(self, tau: FloatArray) -> FloatArray:
+        """The least eigenvalue of sum tau_j D_j (I,)."""
+        return np.asarray(np.linalg.eigvalsh(self._sum(tau))[:, 0])
+
+    def inverse_factors(self, tau: FloatArray) -> tuple[FloatArray, BoolArray]:
+        """The inverses of the lower factors of the precisions of T, and which of these are positive."""
+        precision = self._sum(tau) + np.eye(self.linear_term.shape[2])
+        finite = np.asarray(np.isfinite(precision).all(axis=(1, 2)))
+        factors, good = cholesky_factors(np.where(finite[:, None, None], precision, np.eye(precision.shape[1])))
+        good &= finite & (np.diagonal(factors, axis1=1, axis2=2).min(axis=1) >= 1e-4)
+        return np.asarray(np.linalg.inv(factors)), good
+
+    def log_normaliser(self, tau: FloatArray) -> FloatArray:
+        """Lambda - sum tau_j a_j; infinite where the precision is not positive (I,)."""
+        root, good = self.inverse_factors(tau)
+        whitened = (root @ self._force(tau))[:, :, 0]
+        ends = np.log(np.diagonal(root, axis1=1, axis2=2))
+        return np.where(good, 0.5 * np.sum(whitened * whitened, axis=1) + ends.sum(axis=1), np.inf)
+
+    def derivatives(self, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The gradient of ``log_normaliser`` and its scaled Hessian."""
+        root, _ = self.inverse_factors(tau)
+        across = root.transpose(0, 2, 1)
+        mean = -(across @ (root @ self._force(tau)))[:, :, 0]
+        turned = root[:, None] @ self.curvature @ across[:, None]
+        curved = (self.curvature @ mean[:, None, :, None])[..., 0]
+        half = self.linear_term + 0.5 * curved
+        gradient = -0.5 * np.trace(turned, axis1=2, axis2=3) - (half @ mean[:, :, None])[:, :, 0]
+        flat = (turned * tau[:, :, None, None]).reshape(*tau.shape, -1)
+        forces = ((self.linear_term + curved) * tau[:, :, None]) @ across
+        return gradient, 0.5 * flat @ flat.transpose(0, 2, 1) + forces @ forces.transpose(0, 2, 1)
+
+    def _force(self, tau: FloatArray) -> FloatArray:
+        """sum tau_j E_j as columns (I, d, 1)."""
+        return np.asarray((tau[:, None, :] @ self.linear_term).transpose(0, 2, 1))
+
+    def _sum(self, tau: FloatArray) -> FloatArray:
+        """sum tau_j D_j."""
+        flat = self.curvature.reshape(*tau.shape, -1)
+        return np.asarray((tau[:, None, :] @ flat).reshape(len(tau), *self.curvature.shape[2:]))
+
+
+ExponentProblem = DiagonalExponentProblem | FullExponentProblem
 
 
 @np.errstate(over="ignore", invalid="ignore")  # epsilons near 1e300; what is not finite is no direction
@@ -278,9 +307,10 @@ def _line_search(
 
 def diagonal_solution(
     problem: DiagonalExponentProblem, tau: FloatArray, theta: float | None, standardised_mean: FloatArray
-) -> DiagonalSolution:
-    """The tilted normals and their bounds, with every rounding outward.
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Log bounds (I,), and means and sigmas (I, d) of the tilted normals in the units of the components of p.
 
+    Every rounding is outward: the bounds are rounded up, and sigmas widened so that rounding cannot break a bound.
     ``standardised_mean`` (I, d) is the size of the stored means over the sigmas of the components of p: storing a mean
     rounds it by that much.
     """
@@ -306,4 +336,16 @@ def diagonal_solution(
         parts += (1.0 + total) * np.log1p(total)
         slack = 4 * (active + mean.shape[1] + 8) * UNIT_ROUNDOFF * parts + 3 * widen.sum(axis=1) + quadratic
         slack += np.sum(tau * problem.rounding_error, axis=1)
-    return DiagonalSolution(tau, objective(problem, tau, theta) + slack, mean, sigma * (1.0 + widen))
+    return objective(problem, tau, theta) + slack, mean, sigma * (1.0 + widen)
+
+
+def cholesky_factors(matrices: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """Lower Cholesky factors, and which of the matrices have one; the identity stands for the others."""
+    try:
+        return np.asarray(np.linalg.cholesky(matrices), np.float64), np.ones(len(matrices), dtype=bool)
+    except np.linalg.LinAlgError:
+        if len(matrices) == 1:
+            return np.eye(matrices.shape[1])[None], np.zeros(1, dtype=bool)
+    half = len(matrices) // 2
+    first, second = cholesky_factors(matrices[:half]), cholesky_factors(matrices[half:])
+    return np.concatenate([first[0], second[0]]), np.concatenate([first[1], second[1]])

@@ -8,15 +8,14 @@ costs a few d^3 for each; the others form a remainder as in ``active_components`
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
-from ...base.numerics import BoolArray, FloatArray, IndexArray
+from ...base.numerics import FloatArray, IndexArray
 from ..options import never_expired
 from .active_components import TiltedNormals, Tilting
-from .domination_certificates import Factors, certified_bounds, cholesky_factors
-from .exponents import interior_start, objective, solve
+from .domination_certificates import Factors, certified_bounds
+from .exponents import FullExponentProblem, interior_start, objective, solve
 
 __all__ = ["FullTilting"]
 
@@ -24,62 +23,6 @@ _MAX_ACTIVE = 8  # active components, the remainder included
 _WORK = 5e7  # active components times d^3
 # bound: none - exponents that are left out: proposals only
 _NEGLIGIBLE = 1e-12  # relative to the largest, or to 1: exponents that are left out
-
-
-@dataclass(frozen=True)
-class _FullExponentProblem:
-    """Problems with matrices of any kind."""
-
-    curvature: FloatArray  # D (I, J, d, d)
-    linear_term: FloatArray  # E (I, J, d)
-    offset: FloatArray  # a (I, J)
-    level: FloatArray  # b (I, J)
-
-    def subset(self, rows: IndexArray) -> _FullExponentProblem:
-        if len(rows) == len(self.level):
-            return self
-        return _FullExponentProblem(*(array[rows] for array in vars(self).values()))
-
-    def initial_score(self) -> FloatArray:
-        return np.asarray(self.level - self.offset + 0.5 * np.trace(self.curvature, axis1=2, axis2=3))
-
-    def least_eigenvalue(self, tau: FloatArray) -> FloatArray:
-        return np.asarray(np.linalg.eigvalsh(self._sum(tau))[:, 0])
-
-    def inverse_factors(self, tau: FloatArray) -> tuple[FloatArray, BoolArray]:
-        """The inverses of the lower factors of the precisions of T, and which of these are positive."""
-        precision = self._sum(tau) + np.eye(self.linear_term.shape[2])
-        finite = np.asarray(np.isfinite(precision).all(axis=(1, 2)))
-        factors, good = cholesky_factors(np.where(finite[:, None, None], precision, np.eye(precision.shape[1])))
-        good &= finite & (np.diagonal(factors, axis1=1, axis2=2).min(axis=1) >= 1e-4)
-        return np.asarray(np.linalg.inv(factors)), good
-
-    def log_normaliser(self, tau: FloatArray) -> FloatArray:
-        root, good = self.inverse_factors(tau)
-        whitened = (root @ self._force(tau))[:, :, 0]
-        ends = np.log(np.diagonal(root, axis1=1, axis2=2))
-        return np.where(good, 0.5 * np.sum(whitened * whitened, axis=1) + ends.sum(axis=1), np.inf)
-
-    def derivatives(self, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
-        root, _ = self.inverse_factors(tau)
-        across = root.transpose(0, 2, 1)
-        mean = -(across @ (root @ self._force(tau)))[:, :, 0]
-        turned = root[:, None] @ self.curvature @ across[:, None]
-        curved = (self.curvature @ mean[:, None, :, None])[..., 0]
-        half = self.linear_term + 0.5 * curved
-        gradient = -0.5 * np.trace(turned, axis1=2, axis2=3) - (half @ mean[:, :, None])[:, :, 0]
-        flat = (turned * tau[:, :, None, None]).reshape(*tau.shape, -1)
-        forces = ((self.linear_term + curved) * tau[:, :, None]) @ across
-        return gradient, 0.5 * flat @ flat.transpose(0, 2, 1) + forces @ forces.transpose(0, 2, 1)
-
-    def _force(self, tau: FloatArray) -> FloatArray:
-        """sum tau_j E_j as columns (I, d, 1)."""
-        return np.asarray((tau[:, None, :] @ self.linear_term).transpose(0, 2, 1))
-
-    def _sum(self, tau: FloatArray) -> FloatArray:
-        """sum tau_j D_j."""
-        flat = self.curvature.reshape(*tau.shape, -1)
-        return np.asarray((tau[:, None, :] @ flat).reshape(len(tau), *self.curvature.shape[2:]))
 
 
 class FullTilting(Tilting):
@@ -147,7 +90,7 @@ class FullTilting(Tilting):
                 level = np.sum(rest * (total - np.where(rest > 0, np.log(rest), 0.0)), axis=1)
             remainder = [*self._remainder(factors, rest, whitened), np.sum(rest * offset, axis=1), level]
             parts = [np.concatenate([x, y[:, None]], axis=1) for x, y in zip(parts, remainder, strict=True)]
-        problem = _FullExponentProblem(np.eye(size) - parts[0], *parts[1:])
+        problem = FullExponentProblem(np.eye(size) - parts[0], *parts[1:])
         if self.theta is not None and start is None:
             assert self.feasible_start is not None
             index, shares = self.feasible_start[0][rows], self.feasible_start[1][rows]
