@@ -20,7 +20,7 @@ from ..channels import likelihoods
 from ..channels.likelihoods import DenseLikelihood, Likelihood
 from ..channels.release_columns import DefaultColumn, ProductColumn
 from ..channels.subset_likelihoods import SubsetLikelihood
-from ..channels.vector_sources import BLOCK, SourceError, source_of
+from ..channels.vector_sources import BLOCK, source_of
 from . import dense
 from .dense import Mode
 from .result import Options, Posterior
@@ -43,7 +43,7 @@ PriorLike: TypeAlias = LikelihoodLike | Sequence[LikelihoodLike | None] | None
 # class of likelihood -> module of this package that handles it, loaded on first use
 METHODS: dict[type[Likelihood], str] = {
     likelihoods.DefaultLikelihood: "groups", likelihoods.ProductLikelihood: "products",
-    likelihoods.IndexLikelihood: "branch_and_bound", likelihoods.ShardedLikelihood: "shards",
+    likelihoods.IndexLikelihood: "dense", likelihoods.ShardedLikelihood: "shards",
     SubsetLikelihood: "subsets", DenseLikelihood: "dense",
 }  # fmt: skip
 
@@ -51,7 +51,7 @@ METHODS: dict[type[Likelihood], str] = {
 def posterior(
     likelihood: LikelihoodLike, prior: PriorLike = None, *, log: bool = True, log_prior: PriorLike = None,
     top: int = 10, out: FloatArray | Path | None = None, n_jobs: int | None = None,
-    progress: parallel.Progress = None, resume: object = None, executor: executors.ExecutorLike = None,
+    progress: parallel.Progress = None, executor: executors.ExecutorLike = None,
     store: Path | None = None,
 ) -> Posterior:  # fmt: skip
     """The posterior over the secrets after one release.
@@ -78,16 +78,14 @@ def posterior(
     top : int, optional
         Number of most probable secrets to report.
     out : ndarray of float64 or path-like, optional
-        Where to write all posterior probabilities: an array of shape (size,), or a ``.npy`` file. For a
+        Where to write all posterior probabilities of a dense likelihood or a function of the index: an array of shape
+        (size,), or a ``.npy`` file. For a
         ``ShardedLikelihood`` a name with the field ``{first}``, such as ``"parts/{first:015d}.npy"`` (or ``.parquet``):
         each shard writes a file, named by the number of its first secret.
     n_jobs : int, optional
         Threads; the same bits for any number. None means what ``joblib.parallel_config`` says.
     progress : bool or callable, optional
         A bar, or a function called with the number of blocks done and the total.
-    resume : optional
-        Attribute ``best`` of the error or interruption that ended an earlier call with the same arguments; the run
-        continues after its last block. A function is read again up to there; an iterator must start there.
     executor : None, "processes" or concurrent.futures.Executor, optional
         Where the shards of a ``ShardedLikelihood`` run; None means threads. ``n_jobs`` is then the number of threads or
         processes. A shard whose worker dies is tried again.
@@ -104,10 +102,7 @@ def posterior(
     ------
     DomainError, ShapeError
         For an invalid likelihood or prior; the message names block and index. For files that end early or change while
-        they are read, and functions that yield something else the second time.
-    NotConvergedError
-        If a function that yields likelihoods or the prior raises; its attribute ``best`` goes to ``resume=``. So does
-        that of any other error or ``KeyboardInterrupt`` once reading has begun.
+        they are read, functions that raise, and those that yield something else the second time.
     WorkerDiedError
         If the workers of some shards died each time; the other shards are in the store.
     FileNotFoundError, BackendMissingError, MemoryError
@@ -140,15 +135,20 @@ def posterior(
     one_prior = _one_prior(prior, log_prior)
     top = validate.count("top", top, 0)
     executors.checked(executor, n_jobs)
-    options = Options(top, out, n_jobs, progress, log_prior is not None, resume, executor, store)
+    options = Options(top, out, n_jobs, progress, log_prior is not None, executor, store)
     validated = _as_likelihood(likelihood, log)
     if not (executor is None and store is None) and not isinstance(validated, likelihoods.ShardedLikelihood):
         raise DomainError(
             "executor and store must be None for a likelihood without shards; got "
             f"{validate.shown(likelihood)}. Pass fastpriv.ShardedLikelihood."
         )
-    _warn_of_probabilities(validated)
     method = next((method for kind, method in METHODS.items() if isinstance(validated, kind)), "dense")
+    if out is not None and method not in ("dense", "shards"):
+        raise DomainError(
+            f"out must be None for likelihoods that are not written out; got {validate.shown(out)} for "
+            f"{validate.shown(likelihood)}. Ask the posterior for probabilities(start, stop), some at a time."
+        )
+    _warn_of_probabilities(validated)
     result: Posterior = import_module(f".{method}", __package__).posterior(validated, one_prior, options)
     return result
 
@@ -244,7 +244,7 @@ def _warn_of_probabilities(likelihood: Likelihood) -> None:
                 return
             total += float(np.sum(block, dtype=np.float64))
             tolerance = validate.sum_tolerance(block.dtype)
-    except (OSError, TypeError, ValueError, ImportError, SourceError):
+    except (OSError, TypeError, ValueError, ImportError):
         return
     if count > 1 and abs(total - 1.0) <= tolerance:
         warned(

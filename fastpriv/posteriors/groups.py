@@ -37,7 +37,7 @@ from ..channels.likelihoods import DefaultLikelihood, DenseLikelihood, as_likeli
 from ..channels.release_columns import DefaultColumn
 from . import dense
 from .ball_arithmetic import Ball, log_of_count, quotient, select, stack
-from .result import Options, Posterior, Top, index_array, write_probabilities
+from .result import Options, Posterior, Top, index_array
 
 __all__ = [
     "GroupPosterior", "GroupedDomain", "Groups", "closed_form_posterior", "default_domain", "dense_domain", "posterior",
@@ -237,7 +237,6 @@ def posterior(likelihood: DefaultLikelihood, prior: Any, options: Options) -> Po
     entropy, log_sum, ties = result.concentration
     indices, groups = domain.most_probable(joint, options.top)
     probabilities = _probability_function(domain, np.exp(log_posterior))
-    write_probabilities(options.out, domain.size, probabilities)
     return closed_form_posterior(
         domain.size, "default and exceptions", log_evidence=result.log_evidence, entropy=entropy, kl=result.kl,
         extremes=result.extremes, log_sum=log_sum, js=result.js, map_index=domain.most_probable(joint, 1)[0][0],

@@ -27,12 +27,10 @@ from ..base.numerics import FloatArray
 from ..channels import likelihoods
 from ..channels.likelihoods import Likelihood, ProductLikelihood
 from ..channels.release_columns import DefaultColumn
-from ..channels.vector_sources import source_of
 from .ball_arithmetic import Ball, stack
 from .groups import GroupedDomain, GroupPosterior, closed_form_posterior, default_domain, dense_domain
-from .index_functions import range_evaluator
 from .product_jensen_shannon import product_jensen_shannon
-from .result import Options, Posterior, Top, index_array, write_probabilities
+from .result import Options, Posterior, Top, index_array
 
 __all__ = ["posterior"]
 
@@ -63,7 +61,6 @@ def posterior(likelihood: ProductLikelihood, prior: Any, options: Options) -> Po
     size = math.prod(domains[kind].size for kind in order)
     indices, top_probabilities = _most_probable(parts, order, max(1, options.top))
     probabilities = _probability_function(parts, order)
-    write_probabilities(options.out, size, probabilities)
 
     def total(quantity: Callable[[GroupPosterior], Ball]) -> Ball:
         return _sum([(quantity(factor), times) for factor, times in factors])
@@ -126,7 +123,7 @@ def _log_likelihoods(likelihood: Likelihood) -> FloatArray:
     if isinstance(likelihood, likelihoods.DenseLikelihood):
         valid = (lambda x: x < np.inf) if likelihood.log else (lambda x: (x >= 0) & (x < np.inf))
         words = "log likelihoods below infinity" if likelihood.log else "finite likelihoods of at least 0"
-        source = source_of("factors", likelihood.values)
+        source = likelihood._source("factors")
         blocks = [source.take(0, source.known_length())] if source.random_access else list(source.blocks())
         values = validate.vector("factors", np.concatenate(blocks), words, valid)
         with np.errstate(divide="ignore"):
@@ -144,7 +141,7 @@ def _log_likelihoods(likelihood: Likelihood) -> FloatArray:
             "fewer secrets each."
         )
     if isinstance(likelihood, likelihoods.IndexLikelihood):
-        return range_evaluator(likelihood)(0, size)
+        return np.asarray(likelihood._source("factors").take(0, size), dtype=np.float64)
     logs = np.full(size, likelihood.default)
     logs[likelihood.indices.astype(np.int64)] = likelihood.values
     return logs

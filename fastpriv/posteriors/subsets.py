@@ -33,12 +33,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base import parallel, validate
-from ..base.errors import DomainError
+from ..base.errors import DomainError, ShapeError
 from ..base.estimate import Estimate, Unit
 from ..base.numerics import LOG_2_ABOVE, UNIT_ROUNDOFF, FloatArray, IntArray
 from ..channels.subset_likelihoods import SubsetLikelihood, subset_of_rank
 from ..kernels import _posterior, _subset_posterior
-from . import subsets_of_any_size
 from .dense import FirstPassSums
 from .result import Options, Posterior, Top
 
@@ -84,19 +83,8 @@ class _PassSums(NamedTuple):
 
 def posterior(likelihood: SubsetLikelihood, prior: Any, options: Options) -> Posterior:
     """The posterior from two passes over all subsets."""
-    if likelihood.members is None:
-        return subsets_of_any_size.posterior(likelihood, prior, options)
     pool, members, total = likelihood.linear.size, likelihood.members, likelihood.size
     _require_enumerable(pool, members, total)
-    if options.out is not None:
-        raise DomainError(
-            f"out must be None for subsets; got {validate.shown(options.out)}. "
-            "Ask the posterior for probabilities(start, stop), some at a time."
-        )
-    if options.resume is not None:
-        raise DomainError(
-            f"resume must be None for subsets; got {validate.shown(options.resume)}. Start again: nothing is kept."
-        )
     subset_prior = _prior(prior, options.log_prior, pool, members)
     top = min(options.top, total)
     sums, best = _passes(likelihood, members, subset_prior, top, options)
@@ -140,7 +128,15 @@ def _prior(prior: Any, logs: bool, pool: int, members: int) -> _SubsetPrior:
     if prior is None:
         return _SubsetPrior(None, 0.0, -math.log(math.comb(pool, members)))
     name = "log_prior" if logs else "prior"
-    log_odds = subsets_of_any_size.validated_log_odds(name, prior, pool)
+    remedy = f"Give {name} one number a record, the odds of its being in the batch."
+    if logs:
+        log_odds = validate.vector(name, prior, "below infinity", lambda x: x < np.inf, remedy=remedy)
+    else:
+        odds = validate.vector(name, prior, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf), remedy=remedy)
+        with np.errstate(divide="ignore"):
+            log_odds = np.log(odds)
+    if log_odds.size != pool:
+        raise ShapeError(f"{name} must have one entry a record, {pool}; got {log_odds.size}. {remedy}")
     allowed = np.sort(log_odds[log_odds > -np.inf])
     if allowed.size < members:
         raise DomainError(

@@ -18,14 +18,6 @@ def plogp(p, q):
     return p * mp.log(p / q) if p else mpf(0)
 
 
-def subsets_of_any_size(linear, pairwise):
-    """As ``exponents``, for all subsets, numbered by the sum of 2^i over members i."""
-    found = {}
-    for size in range(len(linear) + 1):
-        found |= {sum(2**i for i in members): (members, x) for members, x in exponents(linear, pairwise, size)}
-    return [found[number] for number in sorted(found)]
-
-
 def belief(linear, pairwise, size, odds=None):
     """What the posterior over all subsets of a size is worth, by name."""
     members, logs = zip(*exponents(linear, pairwise, size), strict=True)
