@@ -21,11 +21,7 @@ def plogp(p, q):
 def belief(linear, pairwise, size, odds=None):
     """What the posterior over all subsets of a size is worth, by name."""
     members, logs = zip(*exponents(linear, pairwise, size), strict=True)
-    return belief_of(members, logs, len(linear), odds)
-
-
-def belief_of(members, logs, pool, odds=None):
-    """What the posterior over these subsets is worth, given their log likelihoods."""
+    pool = len(linear)
     apart = max(x for x in logs if x > -mp.inf) - min(x for x in logs if x > -mp.inf)
     with mp.workdps(DIGITS + int(min(apart / 2, 330))):  # what a posterior near 1 leaves to 1 counts
         shares = [mp.fprod(mpf(odds[i]) for i in one) if odds is not None else mpf(1) for one in members]
