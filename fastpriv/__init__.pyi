@@ -86,7 +86,6 @@ from .mechanisms.gaussian import GaussianMechanism as GaussianMechanism
 from .mechanisms.geometric import DiscreteLaplace as DiscreteLaplace
 from .mechanisms.geometric import GeometricMechanism as GeometricMechanism
 from .mechanisms.laplace import LaplaceMechanism as LaplaceMechanism
-from .mechanisms.mechanism_stacks import MechanismStack as MechanismStack
 from .mechanisms.repeated import RepeatedChannel as RepeatedChannel
 from .mechanisms.repeated import repeated_releases as repeated_releases
 from .mechanisms.set_valued import SubsetSelection as SubsetSelection

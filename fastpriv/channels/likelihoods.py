@@ -18,16 +18,16 @@ from ..base import validate
 from ..base.errors import DomainError, ShapeError
 from ..base.numerics import FloatArray
 from ..base.values import ValueObject
-from .base import AnyChannel, validated_powers
-from .release_columns import DefaultColumn, ProductColumn
 from .vector_sources import ConcatenatedSource, IndexSource, VectorSource, source_of
 
 __all__ = [
-    "DefaultLikelihood", "DenseLikelihood", "IndexLikelihood", "Likelihood", "ProductLikelihood",
-    "ShardedLikelihood", "as_likelihood",
+    "COPIES_REMEDY", "DefaultLikelihood", "DenseLikelihood", "IndexLikelihood", "Likelihood", "ProductLikelihood",
+    "ShardedLikelihood", "as_likelihood", "validated_powers",
 ]  # fmt: skip
 
 _MAX_EVALUATED = 2**48  # secrets of a function of the secret: a month of 100 cores
+# Remedy for too many copies.
+COPIES_REMEDY = "Quantities of a product add up: multiply those of one copy."
 _MAX_SIZE_BITS = 2**23  # bits of the number of secrets of a product (0.8 s), and copies of all its factors
 
 
@@ -151,7 +151,7 @@ class ProductLikelihood(Likelihood):
 
     Parameters
     ----------
-    factors : sequence of Likelihood, array_like, DefaultColumn or ProductColumn
+    factors : sequence of Likelihood or array_like
         One likelihood a factor; the first changes slowest in the numbering of secrets. Arrays hold logarithms.
     powers : sequence of int, optional
         How often each factor occurs, one behind the other; once by default.
@@ -184,8 +184,7 @@ class ProductLikelihood(Likelihood):
         copies = tuple(validated_powers(powers, len(parts), 2**63 - 1))
         if sum(copies) > _MAX_SIZE_BITS:
             raise DomainError(
-                f"powers must add up to at most {_MAX_SIZE_BITS}; got {validate.shown(sum(copies))}. Quantities of a "
-                "product add up: multiply those of one copy."
+                f"powers must add up to at most {_MAX_SIZE_BITS}; got {validate.shown(sum(copies))}. {COPIES_REMEDY}"
             )
         self._set(factors=parts, powers=copies)
 
@@ -197,7 +196,7 @@ class ProductLikelihood(Likelihood):
         if bits > _MAX_SIZE_BITS:
             raise DomainError(
                 f"powers must be small enough for a number of secrets of at most {_MAX_SIZE_BITS} bits; got one of "
-                f"about {bits:.4g} bits. Quantities of a product add up: multiply those of one copy."
+                f"about {bits:.4g} bits. {COPIES_REMEDY}"
             )
         return math.prod(part.size**power for part, power in pairs)
 
@@ -308,19 +307,27 @@ def _is_column(parts: Any) -> bool:
 
 
 def as_likelihood(likelihood: Any) -> Likelihood:
-    """Convert arrays, sources and columns of channels to a ``Likelihood``; arrays and sources hold logarithms."""
+    """Convert arrays and other sources, which hold logarithms, to a ``Likelihood``."""
     if isinstance(likelihood, Likelihood):
         return likelihood
-    if isinstance(likelihood, DefaultColumn):
-        return DefaultLikelihood(*likelihood)
-    if isinstance(likelihood, ProductColumn):
-        return ProductLikelihood(likelihood.columns)
-    if isinstance(likelihood, AnyChannel):
+    if hasattr(likelihood, "column"):
         raise DomainError(
             f"likelihood must be of one release; got a channel, {validate.shown(likelihood)}. "
             "Pass channel.column(release)."
         )
     return DenseLikelihood(likelihood)
+
+
+def validated_powers(powers: ArrayLike | None, factors: int, maximum: int) -> list[int]:
+    """How many copies there are of each of the factors of a product; None is one of each."""
+    if powers is None:
+        return [1] * factors
+    copies: list[int] = np.atleast_1d(validate.integers("powers", powers, 1, maximum, remedy=COPIES_REMEDY)).tolist()
+    if len(copies) != factors:
+        raise ShapeError(
+            f"powers must have one entry for each of the {factors} factors; got {len(copies)}. Pass one power a factor."
+        )
+    return copies
 
 
 def _sorted_exceptions(size: int, indices: ArrayLike, values: ArrayLike) -> tuple[NDArray[Any], FloatArray]:

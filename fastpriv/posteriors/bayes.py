@@ -18,7 +18,6 @@ from ..base.errors import DomainError, warned
 from ..base.numerics import FloatArray
 from ..channels import likelihoods
 from ..channels.likelihoods import DenseLikelihood, Likelihood
-from ..channels.release_columns import DefaultColumn, ProductColumn
 from ..channels.subset_likelihoods import SubsetLikelihood
 from ..channels.vector_sources import BLOCK, source_of
 from . import dense
@@ -28,16 +27,7 @@ from .result import Options, Posterior
 __all__ = ["posterior", "posterior_mode"]
 
 Path = str | os.PathLike[str]
-LikelihoodLike: TypeAlias = (
-    Likelihood
-    | DefaultColumn
-    | ProductColumn
-    | ArrayLike
-    | Path
-    | tuple[Path, str]
-    | Callable[..., Any]
-    | Iterator[ArrayLike]
-)
+LikelihoodLike: TypeAlias = Likelihood | ArrayLike | Path | tuple[Path, str] | Callable[..., Any] | Iterator[ArrayLike]
 PriorLike: TypeAlias = LikelihoodLike | Sequence[LikelihoodLike | None] | None
 
 # class of likelihood -> module of this package that handles it, loaded on first use
@@ -58,7 +48,7 @@ def posterior(
 
     Parameters
     ----------
-    likelihood : Likelihood, array_like, path-like, (path, column), callable, DefaultColumn or ProductColumn
+    likelihood : Likelihood, array_like, path-like, (path, column) or callable
         Log likelihoods of the release under every secret: any ``Likelihood``; what a channel's ``column(release)``
         returns; or what ``DenseLikelihood`` takes.
     prior : optional

@@ -33,8 +33,7 @@ from ..base.errors import DomainError, ShapeError
 from ..base.estimate import Estimate, Kind, Unit
 from ..base.numerics import LOG_2, LOG_2_ABOVE, MACHINE_EPSILON, FloatArray, IntArray
 from ..base.values import distinct_rows
-from ..channels.likelihoods import DefaultLikelihood, DenseLikelihood, as_likelihood
-from ..channels.release_columns import DefaultColumn
+from ..channels.likelihoods import DefaultLikelihood, DenseLikelihood
 from . import dense
 from .ball_arithmetic import Ball, log_of_count, quotient, select, stack
 from .result import Options, Posterior, Top, index_array
@@ -247,8 +246,6 @@ def posterior(likelihood: DefaultLikelihood, prior: Any, options: Options) -> Po
 
 def default_domain(likelihood: DefaultLikelihood, prior: Any) -> GroupedDomain | None:
     """Group the secrets by the exceptions of likelihood and prior; None for a prior that has no default."""
-    if isinstance(prior, DefaultColumn):
-        prior = as_likelihood(prior)
     if prior is not None and not isinstance(prior, DefaultLikelihood):
         return None
     log_priors = None

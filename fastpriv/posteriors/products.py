@@ -26,7 +26,6 @@ from ..base.errors import DomainError, ShapeError
 from ..base.numerics import FloatArray
 from ..channels import likelihoods
 from ..channels.likelihoods import Likelihood, ProductLikelihood
-from ..channels.release_columns import DefaultColumn
 from .ball_arithmetic import Ball, stack
 from .groups import GroupedDomain, GroupPosterior, closed_form_posterior, default_domain, dense_domain
 from .product_jensen_shannon import product_jensen_shannon
@@ -87,7 +86,7 @@ def _coordinates(likelihood: Likelihood, prior: Any) -> list[tuple[Likelihood, A
     count, total = len(likelihood.factors), sum(likelihood.powers)
     priors: list[Any] = [None] * total
     if prior is not None:
-        several = isinstance(prior, Sequence) and not isinstance(prior, (str, bytes, DefaultColumn))
+        several = isinstance(prior, Sequence) and not isinstance(prior, (str, bytes))
         if not several or len(prior) not in (count, total):
             raise ShapeError(
                 f"prior must be a sequence with one prior for each of the {count} factors, or of the {total} "

@@ -25,10 +25,8 @@ from fastpriv import (
     ChannelStack,
     GaussianMechanism,
     GaussianMixture,
-    MechanismStack,
     MixtureStack,
     Pmf,
-    RandomizedResponse,
     SparseChannel,
     SubsetLikelihood,
     calibration,
@@ -136,9 +134,7 @@ SHARED = {
         GaussianMixture([0.5, 0.3, 0.2], [0.0, 1.0, 3.0], [1.0, 2.0, 1.5]),
         GaussianMixture([0.6, 0.4], [0.0, 1.0], [1.0, 2.5]), np.linspace(0.0, 3.0, 1200), **k
     ),
-    "notions of mechanisms": lambda **k: notions.cd_lmip(
-        None, MechanismStack(RandomizedResponse, 3, np.linspace(0.1, 4.0, 70)), **k
-    ),
+    "notions of stacks": lambda **k: notions.abp(PRIOR, GaussianMechanism(np.linspace(0.1, 4.0, 70)), **k),
     "abp of a stack": lambda **k: notions.abp(None, CHANNELS, **k),
     "map_secrets of a stack": lambda **k: notions.map_secrets(None, CHANNELS, **k),
     "products of a panel": lambda **k: PEOPLE.products(RELEASED.T, **k),
@@ -209,7 +205,7 @@ REACHED = {
         ("posterior, sampled subsets",): "posteriors.subset_sampling",
         ("summary", "abp"): "notions.discrete.abp notions.discrete.dense_quantities",
         ("ldp_delta", "lip_delta"): "notions.discrete.delta_curves notions.discrete.dense_quantities",
-        ("notions of mechanisms",): "mechanisms.broadcasting",
+        ("notions of stacks",): "mechanisms.broadcasting",
         ("abp of a stack",): "notions.bayesian",
         ("map_secrets of a stack",): "notions.information_flow",
         ("products of a panel",): "studies.membership.panels",
