@@ -65,7 +65,7 @@ class SubsetLikelihood(Likelihood):
 
     **Accuracy** bounds of a posterior hold the rounding of all sums; ``tests/enclosures/test_subset_posterior.py``.
 
-    Source: pairwise models of sets; for means of vectors see ``from_gram``.
+    Source: pairwise models of sets; for means of vectors see ``BatchGradient``.
 
     Examples
     --------
@@ -105,59 +105,6 @@ class SubsetLikelihood(Likelihood):
             constant=validate.scalar("constant", constant, "a finite number", np.isfinite),
             error=validate.scalar("error", error, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf)),
         )
-
-    @classmethod
-    def from_gram(cls, products: ArrayLike, gram: ArrayLike, members: int, *, sigma: float) -> SubsetLikelihood:
-        """The mean of ``members`` vectors out of n, released with normal noise, from inner products alone.
-
-        Parameters
-        ----------
-        products : array_like, shape (n,)
-            Inner product of the release with each vector.
-        gram : array_like, shape (n, n)
-            Inner products of the vectors with each other.
-        members : int
-            Number of vectors that are averaged.
-        sigma : float
-            Standard deviation of the noise in every coordinate of the mean.
-
-        Returns
-        -------
-        SubsetLikelihood
-            Up to a factor that all subsets share, with ``error`` the rounding of this step. Numbers that are not finite
-            raise ``DomainError``, shapes that do not fit ``ShapeError``.
-
-        Notes
-        -----
-        With S members, -|y - mean|^2 / (2 sigma^2) is a sum of y.g_i / (S sigma^2) - g_i.g_i / (2 S^2 sigma^2) over
-        members and -g_i.g_j / (S^2 sigma^2) over pairs, up to a constant.
-
-        **Accuracy** ``error`` counts roundings (BOUNDS.md); ``tests/enclosures/test_subset_likelihoods.py``.
-
-        Examples
-        --------
-        >>> from fastpriv import SubsetLikelihood, posterior
-        >>> likelihood = SubsetLikelihood.from_gram([1.0, 0.0, 0.1], [[1, 0, 0], [0, 1, 0], [0, 0, 1]], 1, sigma=0.5)
-        >>> posterior(likelihood).map_index
-        (0,)
-        """
-        noise = validate.scalar("sigma", sigma, "positive and finite", lambda x: (x > 0) & (x < np.inf))
-        inner = validate.vector("products", products)
-        square = validate.real("gram", gram, "finite numbers", np.isfinite, answer=False)
-        if square.shape != (inner.size, inner.size):
-            raise ShapeError(
-                f"gram must be a square with one row a vector, {inner.size}; got shape {square.shape}. "
-                "Pass the inner product of each pair of vectors."
-            )
-        count = validate.count("members", members, 1, inner.size)
-        scale = float(count) * noise * noise
-        with np.errstate(over="ignore"):
-            single, norms = inner / scale, np.diagonal(square) / (2.0 * count * scale)
-            pairs = square / -(count * scale)
-            rounding = 6.0 * UNIT_ROUNDOFF * count * (  # at most 6 roundings in each term
-                np.max(np.abs(single) + np.abs(norms)) + 0.5 * (count - 1) * np.max(np.abs(pairs))
-            )  # fmt: skip
-        return cls(single - norms, pairs, count, error=float(rounding) if rounding < np.inf else 0.0)
 
     @classmethod
     def combined(cls, likelihoods: Sequence[SubsetLikelihood]) -> SubsetLikelihood:

@@ -20,11 +20,9 @@ from ..channels import likelihoods
 from ..channels.likelihoods import DenseLikelihood, Likelihood
 from ..channels.subset_likelihoods import SubsetLikelihood
 from ..channels.vector_sources import BLOCK, source_of
-from . import dense
-from .dense import Mode
 from .result import Options, Posterior
 
-__all__ = ["posterior", "posterior_mode"]
+__all__ = ["posterior"]
 
 Path = str | os.PathLike[str]
 LikelihoodLike: TypeAlias = Likelihood | ArrayLike | Path | tuple[Path, str] | Callable[..., Any] | Iterator[ArrayLike]
@@ -57,9 +55,8 @@ def posterior(
         ``DefaultLikelihood`` of log probabilities, one for all secrets but those that are listed; for a
         ``ProductLikelihood`` a sequence with the prior of each factor, or of each coordinate (secrets are then
         independent a priori); for an ``IndexLikelihood`` an array, or a vectorised function from indices to
-        probabilities; for a ``SubsetLikelihood`` an array of shape (n,) of odds: the prior of a subset is proportional
-        to the product of the odds of its members; for a ``ShardedLikelihood`` as for dense ones, or another
-        ``ShardedLikelihood``.
+        probabilities; for a ``ShardedLikelihood`` as for dense ones, or another ``ShardedLikelihood``. A
+        ``SubsetLikelihood`` has the uniform prior.
     log : bool, optional
         Whether a plain array, file or function holds natural logarithms; a ``Likelihood`` says so itself. A warning
         comes where logarithms look like probabilities: numbers in [0, 1] that sum to 1.
@@ -141,62 +138,6 @@ def posterior(
     _warn_of_probabilities(validated)
     result: Posterior = import_module(f".{method}", __package__).posterior(validated, one_prior, options)
     return result
-
-
-def posterior_mode(
-    likelihood: LikelihoodLike, prior: PriorLike = None, *, log: bool = True, log_prior: PriorLike = None,
-    n_jobs: int | None = None, progress: parallel.Progress = None,
-) -> Mode:  # fmt: skip
-    """The most probable secret, and nothing else, in one pass.
-
-    Parameters
-    ----------
-    likelihood : DenseLikelihood, array_like, path-like, (path, column), or callable
-        Log likelihoods of the release under every secret.
-    prior : optional
-        None is the uniform prior; otherwise probabilities, which need not sum to 1, as ``DenseLikelihood`` takes them.
-    log : bool, optional
-        Whether a likelihood that is no ``DenseLikelihood`` holds natural logarithms.
-    log_prior : optional
-        Natural logarithms of the prior instead of ``prior``.
-    n_jobs : int, optional
-        Threads. None means what ``joblib.parallel_config`` says.
-    progress : bool or callable, optional
-        A bar, or a function called with the number of blocks done and the total.
-
-    Returns
-    -------
-    Mode
-        ``index``, the lowest on ties; ``log_weight``, log of prior times likelihood, which under a uniform prior is the
-        log likelihood; ``max_log_likelihood`` and ``min_log_likelihood`` over secrets of positive prior.
-
-    Raises
-    ------
-    DomainError, ShapeError
-        As ``posterior``, and for likelihoods that are not dense.
-
-    Notes
-    -----
-    **Accuracy** exact under a uniform prior; else ties are decided within rounding of the log weights;
-    ``tests/enclosures/test_posterior.py``.
-
-    Source: maximum a posteriori estimation.
-
-    Examples
-    --------
-    >>> from fastpriv import posterior_mode
-    >>> posterior_mode([-2.0, -0.5, -1.0], [0.8, 0.1, 0.1]).index
-    0
-    """
-    parallel.checked(n_jobs, progress)
-    validated = _as_likelihood(likelihood, log)
-    if not isinstance(validated, DenseLikelihood):
-        raise DomainError(
-            f"likelihood must be dense for its mode alone; got {validate.shown(likelihood)}. Use fastpriv.posterior."
-        )
-    _warn_of_probabilities(validated)
-    options = Options(n_jobs=n_jobs, progress=progress, log_prior=log_prior is not None)
-    return dense.mode(validated, _one_prior(prior, log_prior), options)
 
 
 def _as_likelihood(likelihood: LikelihoodLike, log: bool) -> Likelihood:

@@ -46,7 +46,7 @@ from ..kernels import _posterior
 from .blocks import Block, BlockTree, LikelihoodAndPrior, Node, PosteriorOutput, no_secrets
 from .result import Options, Posterior, Top
 
-__all__ = ["Evidence", "FirstPassSums", "Mode", "Pass", "PassSums", "mode", "posterior", "two_passes"]
+__all__ = ["Evidence", "FirstPassSums", "Pass", "PassSums", "posterior", "two_passes"]
 
 _CONSISTENT = 1e-6  # relative difference of the evidences of both passes beyond which the likelihood has changed
 
@@ -86,32 +86,6 @@ class FirstPassSums(NamedTuple):
         return max(-math.exp(above) * moment, 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Mode:
-    """The most probable secret, and the extremes of the log likelihoods of secrets with a positive prior.
-
-    Parameters
-    ----------
-    index : int
-        The secret; the lowest on ties.
-    log_weight : float
-        Logarithm of prior times likelihood; under a uniform prior the log likelihood.
-    max_log_likelihood, min_log_likelihood : float
-        Extremes over the secrets with a positive prior.
-
-    Examples
-    --------
-    >>> from fastpriv import posterior_mode
-    >>> posterior_mode([0.0, -1.0, -2.0]).index
-    0
-    """
-
-    index: int
-    log_weight: float
-    max_log_likelihood: float
-    min_log_likelihood: float
-
-
 class Evidence(NamedTuple):
     """The sums of the first pass that the second pass uses."""
 
@@ -145,19 +119,6 @@ def posterior(likelihood: DenseLikelihood | IndexLikelihood, prior: Any, options
         close()
 
 
-def mode(likelihood: DenseLikelihood, prior: Any, options: Options) -> Mode:
-    """The mode of a ``DenseLikelihood``, by comparisons alone."""
-    inputs = LikelihoodAndPrior(likelihood, prior, options.log_prior)
-    report, close = parallel.progress_reporter(options.progress, inputs.block_count or 0)
-    try:
-        total = _run(Pass(inputs, 0, compares=True), options.n_jobs, report).total()
-    finally:
-        close()
-    sums = FirstPassSums(*total)
-    log_weight = float(sums.top + inputs.shift)
-    return Mode(int(sums.map_index), log_weight, float(sums.most), float(sums.least))
-
-
 @dataclass(frozen=True)
 class Pass:
     """One of the two passes: what is computed of a block."""
@@ -165,7 +126,6 @@ class Pass:
     inputs: LikelihoodAndPrior
     top: int
     evidence: Evidence | None = None  # None in the first pass
-    compares: bool = False  # whether the first pass looks for extremes alone
 
     def sums(self, block: Block, probabilities: FloatArray | None = None) -> tuple[Any, ...]:
         """Sums of the block, and in the first pass its largest joint weights with their secrets.
@@ -182,9 +142,8 @@ class Pass:
         size = min(self.top, BLOCK)
         weights, indices = np.empty(size), np.empty(size, dtype=np.intp)
         row, count = _posterior.evidence_sums(
-            block.likelihood, block.prior, inputs.log_prior, inputs.shift, not self.compares, block.start, weights,
-            indices,
-        )  # fmt: skip
+            block.likelihood, block.prior, inputs.log_prior, inputs.shift, True, block.start, weights, indices
+        )
         if not np.isfinite(FirstPassSums(*row).mass_high):
             raise inputs.invalid_block(block)
         return row, weights[:count], indices[:count].astype(np.int64) + block.start

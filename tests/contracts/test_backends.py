@@ -113,7 +113,6 @@ SHARED = {
     ),
     "posterior": lambda **k: fastpriv.posterior(LOGS, **k),
     "posterior of a stream": lambda **k: fastpriv.posterior(lambda: iter((LOGS[: 2**19], LOGS[2**19 : 2**20])), **k),
-    "posterior_mode": lambda **k: fastpriv.posterior_mode(LOGS, **k),
     "posterior, subsets": lambda **k: fastpriv.posterior(
         SubsetLikelihood(np.linspace(-1.0, 1.0, 40), PAIRS + PAIRS.T, 5), **k
     ),
@@ -200,7 +199,7 @@ REACHED = {
         ("leakage_study",): "studies.leakage.leakage_studies",
         ("log_density",): "distributions.packed",
         ("channel_capacity",): "capacity.finite",
-        ("posterior", "posterior of a stream", "posterior_mode"): "posteriors.blocks",
+        ("posterior", "posterior of a stream"): "posteriors.blocks",
         ("posterior, subsets",): "posteriors.subsets",
         ("posterior, sampled subsets",): "posteriors.subset_sampling",
         ("summary", "abp"): "notions.discrete.abp notions.discrete.dense_quantities",

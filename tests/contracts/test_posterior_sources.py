@@ -15,7 +15,6 @@ from fastpriv import (
     DomainError,
     ShapeError,
     posterior,
-    posterior_mode,
 )
 from fastpriv.channels.vector_sources import BLOCK
 
@@ -213,8 +212,6 @@ def test_bad_numbers_are_named_with_their_block(numbers, n_jobs):
                 posterior(given, n_jobs=n_jobs)
         with pytest.raises(DomainError, match=message):
             posterior(logs, p, n_jobs=n_jobs)
-        with pytest.raises(DomainError, match=message):
-            posterior_mode(logs, n_jobs=n_jobs)
         with pytest.raises(DomainError, match=f"likelihood must be likelihoods, not negative and finite; got {value}"):
             posterior(np.abs(logs), log=False, n_jobs=n_jobs)
     logs = numbers[0]
@@ -249,8 +246,6 @@ def test_shapes(numbers):
         posterior(np.empty(0))
     with pytest.raises(ShapeError, match="likelihood must have at least one secret; got none"):
         posterior(iter([]))
-    with pytest.raises(ShapeError, match="likelihood must have at least one secret; got none"):
-        posterior_mode(iter([]))
     with pytest.raises(ShapeError, match=r"likelihood must be one-dimensional; got shape \(2, 3\)"):
         posterior(np.zeros((2, 3)))
     with pytest.raises(ShapeError, match="likelihood must be one-dimensional"):
@@ -381,8 +376,6 @@ def test_progress_counts_the_blocks_of_both_passes(numbers):
     seen = []
     posterior(*numbers, progress=lambda done, total: seen.append((done, total)))
     assert seen == [(i, 6) for i in range(1, 7)]
-    posterior_mode(numbers[0], progress=lambda done, total: seen.append((done, total)))
-    assert seen[6:] == [(1, 3), (2, 3), (3, 3)]
 
     def stop(done, total):
         raise KeyboardInterrupt
@@ -410,8 +403,6 @@ def test_values():
     assert DenseLikelihood(np.zeros(3)).size == 3
     with pytest.raises(DomainError, match="likelihood must be in memory or in a file for its size to be known"):
         _ = DenseLikelihood(iter([])).size
-    with pytest.raises(DomainError, match="likelihood must be dense for its mode alone; got DefaultLikelihood"):
-        posterior_mode(fastpriv.DefaultLikelihood(3, 0.0, [1], [1.0]))
     for channel in (fastpriv.Channel([[0.75, 0.25], [0.5, 0.5]]), fastpriv.RandomizedResponse(2, 1.0)):
         column = channel.column(1)
         if isinstance(column, np.ndarray):

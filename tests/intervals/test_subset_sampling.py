@@ -69,8 +69,8 @@ def test_batches_that_cannot_be_visited():
     rng = np.random.default_rng(5)
     gradients = rng.normal(size=(120, 60))
     batch = np.sort(rng.choice(120, 20, replace=False))
-    release = gradients[batch].mean(axis=0) + 0.02 * rng.normal(size=60)
-    likelihood = SubsetLikelihood.from_gram(gradients @ release, gradients @ gradients.T, 20, sigma=0.02)
+    step = BatchGradient.from_gradients(gradients, 20, sigma=0.02)
+    likelihood = step.column(gradients[batch].mean(axis=0) + 0.02 * rng.normal(size=60))
     found = sampled_subset_posterior(likelihood, sweeps=128, rng=1)
     assert found.map_index == tuple(batch)
     assert found.inclusion.value[batch].min() > 0.9
