@@ -29,7 +29,7 @@ from ..base.numerics import FloatArray, RealArray
 from ..base.values import ValueObject, is_read_only
 from ..kernels import _matrix_product
 from .likelihoods import COPIES_REMEDY, DefaultLikelihood, ProductLikelihood, validated_powers
-from .matrix_cells import contiguous_cells, largest_gap, logs_of
+from .matrix_cells import contiguous_cells, largest_gap, logs_of, validated_cells
 from .type_classes import (
     ExtremeLogRatios,
     RowPair,
@@ -756,15 +756,6 @@ def _unpickled_channel(cells: RealArray, log: bool, state: tuple[int, int, int] 
 
 def _validated_matrix(matrix: ArrayLike) -> RealArray:
     """The matrix as C-contiguous floats: itself where nobody can write to it, else a copy."""
-    try:
-        array = validate.array("matrix", matrix)
-    except ShapeError:  # ragged
-        array = np.asarray(matrix, dtype=object)
-    if array.dtype.kind not in "fiub":
-        array = validate.real("matrix", matrix, "numbers", answer=False)
-    if array.ndim != 2 or array.size == 0:
-        raise ShapeError(
-            f"matrix must have one row a secret and one column a release; got shape {array.shape}. Pass shape (n, m)."
-        )
+    array = validated_cells("matrix", matrix, "numbers", "Pass shape (n, m).", stacked=False)
     selected = isinstance(matrix, np.memmap) or is_read_only(array)
     return contiguous_cells("matrix", array, selected, "Save it as .npy and pass numpy.load(path, mmap_mode='r').")

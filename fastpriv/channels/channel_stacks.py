@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..base import parallel, validate
-from ..base.errors import ShapeError
 from ..base.numerics import FloatArray, RealArray
 from ..base.values import Index, Stack, is_read_only
 from ..kernels import _channel_capacity
 from .base import Channel
-from .matrix_cells import contiguous_cells
+from .matrix_cells import contiguous_cells, validated_cells
 
 __all__ = ["ChannelStack"]
 
@@ -137,14 +136,6 @@ class ChannelStack(Stack):
 
 def _stack_cells(matrices: ArrayLike) -> RealArray:
     """The cells as C-contiguous floats: the array itself where nobody can write to it, else a copy."""
-    try:
-        array = validate.array("matrices", matrices)
-    except ShapeError:  # rows of different lengths
-        array = np.empty(0, dtype=object)
-    if array.dtype.kind not in "fiub":
-        constraint = "rows of probabilities of one length"
-        array = validate.real("matrices", matrices, constraint, remedy=_REMEDY, answer=False)
-    if array.ndim < 2 or 0 in array.shape[-2:]:
-        raise ShapeError(f"matrices must have a secret and a release at least; got shape {array.shape}. {_REMEDY}")
+    array = validated_cells("matrices", matrices, "rows of probabilities of one length", _REMEDY, stacked=True)
     selected = validate.map_of(array) is None and is_read_only(array)
     return contiguous_cells("matrices", array, selected, "Pass fewer channels at a time.")

@@ -145,6 +145,12 @@ class DefaultLikelihood(Likelihood):
         listed, logs = _sorted_exceptions(count, indices, values)
         self._set(size=count, default=level, indices=listed, values=logs)
 
+    def _written_out(self) -> FloatArray:
+        """All log likelihoods as an array, shape (size,)."""
+        logs = np.full(self.size, self.default)
+        logs[self.indices.astype(np.int64)] = self.values
+        return logs
+
 
 class ProductLikelihood(Likelihood):
     """Independent parts: a secret is a tuple with one entry a factor, and log likelihoods add.

@@ -33,8 +33,8 @@ BLOCK = 2**18  # entries: 2 MiB of doubles, the unit of work of all posteriors; 
 class VectorSource:
     """One vector of numbers; ``length`` is None if it is unknown before all of it is read.
 
-    ``take(start, stop)`` is for sources with random access, ``blocks()`` for the others; both give contiguous float32
-    or float64.
+    ``take(start, stop)`` is for sources with random access, ``blocks()`` for all; both give contiguous float32 or
+    float64.
     """
 
     random_access = False
@@ -54,7 +54,8 @@ class VectorSource:
 
     def blocks(self) -> Iterator[RealArray]:
         """All blocks, in order, each full but the last."""
-        raise NotImplementedError
+        length = self.known_length()
+        return (self.take(start, min(start + BLOCK, length)) for start in range(0, length, BLOCK))
 
     def known_length(self) -> int:
         """The number of entries, where it is known before all are read."""
@@ -429,13 +430,4 @@ class IndexSource(VectorSource):
                 f"function must return one real number a secret; got {logs.dtype} of shape {logs.shape} for "
                 f"{len(indices)} secrets in {position}. Vectorise it, or jit a function of one integer."
             )
-        logs = np.ascontiguousarray(logs, dtype=np.float64)
-        bad = np.isnan(logs) | (logs == np.inf)
-        if bad.any():
-            first = int(np.argmax(bad))
-            raise DomainError(
-                f"function must return log likelihoods below infinity; got {float(logs[first])!r} at index "
-                f"{int(indices[first])} ({int(bad.sum())} of {len(indices)} entries) in {position}. "
-                "An impossible release has -inf."
-            )
-        return logs
+        return np.ascontiguousarray(logs, dtype=np.float64)

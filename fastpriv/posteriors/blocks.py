@@ -120,7 +120,7 @@ class LikelihoodAndPrior:
             assert self.block_count is not None
             yield from map(self.read, range(self.block_count))
             return
-        readers = [self._blocks_of(source) for source in self.sources]
+        readers = [source.blocks() for source in self.sources]
         end = object()
         for number in itertools.count():
             parts: list[Any] = [next(reader, end) for reader in readers]
@@ -130,14 +130,6 @@ class LikelihoodAndPrior:
             if parts[0] is end:
                 return
             yield self._block(number, *parts)
-
-    def _blocks_of(self, source: VectorSource) -> Iterator[RealArray]:
-        if not source.random_access:
-            yield from source.blocks()
-            return
-        assert source.length is not None
-        for start in range(0, source.length, BLOCK):
-            yield source.take(start, min(start + BLOCK, source.length))
 
     def map_blocks(self, work: Callable[[Block], Any], n_jobs: int | None) -> Iterator[tuple[int, int, Any]]:
         """Number, size and result of ``work`` of every block, in order."""

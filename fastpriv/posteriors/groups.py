@@ -228,9 +228,7 @@ def posterior(likelihood: DefaultLikelihood, prior: Any, options: Options) -> Po
     domain = default_domain(likelihood, prior)
     if domain is None:
         validate.memory("likelihood", 8 * likelihood.size, "Give the prior as a DefaultLikelihood.")
-        values = np.full(likelihood.size, likelihood.default)
-        values[likelihood.indices] = likelihood.values
-        return dense.posterior(DenseLikelihood(values), prior, options)
+        return dense.posterior(DenseLikelihood(likelihood._written_out()), prior, options)
     result = GroupPosterior(domain.groups, domain.reference)
     joint, log_posterior = result.log_joint, result.log_posterior
     entropy, log_sum, ties = result.concentration
