@@ -5,7 +5,6 @@ Notation: n secrets, m releases; ``shape`` are the leading axes of a stack.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from types import MappingProxyType
 from typing import Literal
 
@@ -110,18 +109,10 @@ class ChannelStack(Stack):
                 gaps[part] = _channel_capacity.row_gaps(np.ascontiguousarray(flat[part], dtype=np.float64))
         gaps = gaps.reshape((*self.shape, self.inputs))
         with np.errstate(invalid="ignore"):
-            invalid = np.asarray(~((gaps >= 0) & (gaps <= self.tolerance)).all(axis=-1))
+            invalid = np.asarray(~((gaps >= 0) & (gaps <= validate.sum_tolerance(cells.dtype))).all(axis=-1))
         self._set(mass_gaps=gaps.max(axis=-1, initial=0.0), errors=MappingProxyType({}))
         sound = {"cells": 1.0 / self.outputs, "mass_gaps": 0.0}
         validate.with_argument_name("matrix", "matrices", lambda: self._note_errors(invalid, "channel", sound))
-
-    @property
-    def tolerance(self) -> float:
-        """How far the sum of a row may be from 1."""
-        return validate.sum_tolerance(self.cells.dtype)
-
-    def __iter__(self) -> Iterator[Channel | ChannelStack]:
-        return (self[i] for i in range(len(self)))
 
     def _item(self, index: Index) -> Channel:
         return Channel(self.cells[index])

@@ -59,7 +59,7 @@ class _SubsetRange(NamedTuple):
     rank: int
 
 
-class _PassSums(NamedTuple):
+class _SubsetSums(NamedTuple):
     """The sums of both passes."""
 
     first: FirstPassSums
@@ -144,7 +144,7 @@ def _ranges(pool: int, members: int, size: int) -> Iterator[_SubsetRange]:
     return partition((), 0)
 
 
-def _passes(likelihood: SubsetLikelihood, top: int, options: Options) -> tuple[_PassSums, IntArray]:
+def _passes(likelihood: SubsetLikelihood, top: int, options: Options) -> tuple[_SubsetSums, IntArray]:
     """The sums of both passes, and the ranks of the most probable subsets."""
     pool, members, total = likelihood.linear.size, likelihood.members, likelihood.size
     records = _subset_posterior.SubsetPool(likelihood.linear, likelihood.pairwise, members)
@@ -190,7 +190,7 @@ def _passes(likelihood: SubsetLikelihood, top: int, options: Options) -> tuple[_
     finally:
         close()
     excess, kl, js = (math.fsum(itertools.chain.from_iterable(column)) for column in zip(*sums, strict=True))
-    return _PassSums(first, rises, high, low, excess, max(kl, 0.0), max(js, 0.0), mass + remainder), ranks
+    return _SubsetSums(first, rises, high, low, excess, max(kl, 0.0), max(js, 0.0), mass + remainder), ranks
 
 
 def _log_evidence(sums: FirstPassSums, total: int) -> tuple[float, float]:
@@ -205,7 +205,7 @@ def _log_evidence(sums: FirstPassSums, total: int) -> tuple[float, float]:
     return high, math.fsum([*pieces, -high])
 
 
-def _estimates(likelihood: SubsetLikelihood, sums: _PassSums, total: int) -> dict[str, Estimate]:
+def _estimates(likelihood: SubsetLikelihood, sums: _SubsetSums, total: int) -> dict[str, Estimate]:
     """Every quantity, with the bounds at the head of the module."""
     delta = 1.01 * likelihood.summation_error
     e, k, log_n = sums.excess, sums.kl, math.log(total)
@@ -265,7 +265,7 @@ def _estimates(likelihood: SubsetLikelihood, sums: _PassSums, total: int) -> dic
     return estimates
 
 
-def _entropy(sums: _PassSums, delta: float) -> tuple[float, float]:
+def _entropy(sums: _SubsetSums, delta: float) -> tuple[float, float]:
     """Entropy from the sums of the first pass, with an error that is relative to it.
 
     With e^d the weight of a subset relative to the top one, R the sum of e^d over the others and M that of e^d |d|, the
@@ -283,7 +283,7 @@ def _entropy(sums: _PassSums, delta: float) -> tuple[float, float]:
     return value, error + 8.0 * UNIT_ROUNDOFF * value
 
 
-def _inclusion(likelihood: SubsetLikelihood, sums: _PassSums, error: float, largest: float, method: str) -> Estimate:
+def _inclusion(likelihood: SubsetLikelihood, sums: _SubsetSums, error: float, largest: float, method: str) -> Estimate:
     """Posterior probability of each record of being a member; at most 96 roundings in each sum."""
     relative = math.expm1(1.01 * (error + UNIT_ROUNDOFF * (4.0 * largest + 110.0)))
     value = np.clip(sums.mass / (1.0 + sums.excess), 0.0, 1.0)
