@@ -26,7 +26,7 @@ def validated_cells(name: str, matrix: ArrayLike, constraint: str, remedy: str, 
     except ShapeError:  # rows of different lengths
         array = np.asarray(matrix, dtype=object)
     if array.dtype.kind not in "fiub":
-        array = validate.real(name, matrix, constraint, remedy=remedy, answer=False)
+        array = validate.real(name, matrix, constraint, remedy=remedy if stacked else None, answer=False)
     if array.ndim < 2 or (array.ndim > 2 and not stacked) or 0 in array.shape[-2:]:
         raise ShapeError(
             f"{name} must have one row a secret and one column a release; got shape {array.shape}. {remedy}"
