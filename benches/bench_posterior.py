@@ -107,17 +107,10 @@ def with_numba(likelihood, prior):
     return COMPILED["numba"](likelihood, prior)
 
 
-def maximum(likelihood, prior):
-    import fastpriv
-
-    return fastpriv.posterior_mode(likelihood, n_jobs=1).max_log_likelihood
-
-
 COMPILED = {}
 PEERS = {name: call for name, call in (("torch", with_torch), ("jax", with_jax), ("numba", with_numba))
          if importlib.util.find_spec(name)}  # fmt: skip
 CALLS = {"fastpriv": with_fastpriv, "fastpriv, 2 threads": with_two_threads, "NumPy": with_numpy, **PEERS}
-MAXIMA = {"fastpriv": maximum, "NumPy": lambda likelihood, prior: likelihood.max()}
 
 
 @pytest.fixture(scope="module")
@@ -130,12 +123,6 @@ def test_posterior(benchmark, given, name):
     benchmark.group = f"posterior over {SIZE:,} secrets, prior given"
     found = benchmark.pedantic(CALLS[name], args=given, rounds=3, warmup_rounds=1)
     np.testing.assert_allclose(found, with_fastpriv(*given), rtol=1e-9)
-
-
-@pytest.mark.parametrize("name", MAXIMA)
-def test_maximum(benchmark, given, name):
-    benchmark.group = f"maximum of {SIZE:,} log likelihoods"
-    assert benchmark.pedantic(MAXIMA[name], args=given, rounds=5, warmup_rounds=1) == given[0].max()
 
 
 def peak():
@@ -156,22 +143,18 @@ def one_line(call, n, repetitions):
     return 1e9 * cpu / n, 1e9 * wall / n, peak() - before
 
 
-def report(n, names=None):
-    for title, calls in (("posterior", CALLS), ("maximum", MAXIMA)):
-        for name in calls:
-            if names and name not in names:
-                continue
-            command = [sys.executable, __file__, str(n), title, name]
-            said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-            cpu, wall, memory = map(float, said.split())
-            sys.stdout.write(f"{title:10} {name:22} {cpu:8.2f} core-ns {wall:8.2f} wall-ns {memory:8.0f} MB\n")
-            sys.stdout.flush()
+def report(n):
+    for name in CALLS:
+        command = [sys.executable, __file__, str(n), name]
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        cpu, wall, memory = map(float, said.split())
+        sys.stdout.write(f"{name:22} {cpu:8.2f} core-ns {wall:8.2f} wall-ns {memory:8.0f} MB\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":
     size = int(float(sys.argv[1])) if len(sys.argv) > 1 else 10_000_000
-    if len(sys.argv) == 4:
-        calls = CALLS if sys.argv[2] == "posterior" else MAXIMA
-        sys.stdout.write("{} {} {}".format(*one_line(calls[sys.argv[3]], size, 3)))
+    if len(sys.argv) == 3:
+        sys.stdout.write("{} {} {}".format(*one_line(CALLS[sys.argv[2]], size, 3)))
     else:
         report(size)

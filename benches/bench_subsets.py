@@ -13,7 +13,7 @@ import time
 import numpy as np
 import pytest
 
-from fastpriv import BatchGradient, SubsetLikelihood, posterior, rank_of_subset, sampled_subset_posterior
+from fastpriv import BatchGradient, posterior, rank_of_subset, sampled_subset_posterior
 
 BATCH = (123, 777, 1500)
 SIGMAS = (3.0, 1.0, 0.5, 0.3, 0.2, 0.1, 0.05, 0.03)
@@ -138,36 +138,6 @@ def test_a_cut_numba(benchmark):
     assert entropy == pytest.approx(found.entropy.value, rel=1e-9)
     assert js == pytest.approx(found.js.value, rel=1e-9)
     np.testing.assert_allclose(inclusion, found.inclusion.value, rtol=1e-8)
-
-
-def any_size(pool=20):
-    rng = np.random.default_rng(0)
-    pairs = rng.normal(size=(pool, pool))
-    return SubsetLikelihood(rng.normal(size=pool), pairs + pairs.T, None), rng.exponential(size=pool)
-
-
-def test_subsets_of_any_size_fastpriv(benchmark):
-    benchmark.group = "posterior over 2^20 subsets of any size"
-    found = benchmark.pedantic(posterior, args=any_size(), rounds=5)
-    assert found.size == 2**20
-
-
-def test_subsets_of_any_size_numpy(benchmark):
-    benchmark.group = "posterior over 2^20 subsets of any size"
-    likelihood, odds = any_size()
-
-    def plain():
-        b = (np.arange(2**20)[:, None] >> np.arange(20) & 1).astype(float)
-        upper = np.triu(likelihood.pairwise, 1)
-        logs = b @ (likelihood.linear + np.log(odds)) + np.einsum("si,si->s", b @ upper, b)
-        law = np.exp(logs - logs.max())
-        law /= law.sum()
-        return law @ b, -np.sum(law * np.log(law, where=law > 0, out=np.zeros_like(law)))
-
-    inclusion, entropy = benchmark.pedantic(plain, rounds=1)
-    found = posterior(likelihood, odds)
-    np.testing.assert_allclose(found.inclusion.value, inclusion, rtol=1e-9)
-    assert found.entropy.value == pytest.approx(entropy, rel=1e-9)
 
 
 def test_sampling_fastpriv(benchmark):

@@ -83,14 +83,10 @@ from .mechanisms.gaussian import GaussianMechanism as GaussianMechanism
 from .mechanisms.geometric import DiscreteLaplace as DiscreteLaplace
 from .mechanisms.geometric import GeometricMechanism as GeometricMechanism
 from .mechanisms.laplace import LaplaceMechanism as LaplaceMechanism
-from .mechanisms.mechanism_stacks import MechanismStack as MechanismStack
-from .mechanisms.repeated import RepeatedChannel as RepeatedChannel
-from .mechanisms.repeated import repeated_releases as repeated_releases
 from .mechanisms.set_valued import SubsetSelection as SubsetSelection
 from .mechanisms.set_valued import UnaryEncoding as UnaryEncoding
 from .mechanisms.subsampled_gaussian import PoissonSampledGaussian as PoissonSampledGaussian
 from .posteriors.bayes import posterior as posterior
-from .posteriors.bayes import posterior_mode as posterior_mode
 from .posteriors.result import Posterior as Posterior
 from .posteriors.subset_sampling import SampledSubsetPosterior as SampledSubsetPosterior
 from .posteriors.subset_sampling import sampled_subset_posterior as sampled_subset_posterior

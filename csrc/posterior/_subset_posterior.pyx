@@ -11,8 +11,6 @@ cdef extern from "posterior/fp_subset_posterior.h":
         int size
         const double *linear_terms
         const double *pair_terms
-        const double *odds
-        const double *log_odds
         double *next_terms
         double *recent_mass
         double *high
@@ -34,20 +32,17 @@ cdef fp_subset_posterior_kernel enumerate_subsets = fp_subset_posterior_select()
 
 
 cdef class SubsetPool:
-    """Records with their terms of a log likelihood, the size of the subsets, and the odds of a non-uniform prior.
+    """Records with their terms of a log likelihood, and the size of the subsets.
 
     A part of all subsets is described by the members that they begin with and the range [start, stop) of the next one.
     """
 
     cdef const double[::1] linear
     cdef const double[:, ::1] pairwise
-    cdef const double[:, ::1] odds
     cdef int size
 
-    def __init__(self, const double[::1] linear, const double[:, ::1] pairwise, int size, odds=None):
-        self.linear, self.pairwise, self.size, self.odds = linear, pairwise, size, odds
-        if odds is not None and (odds.shape[0] != 2 or odds.shape[1] != linear.shape[0]):
-            raise ValueError("there must be odds, and logarithms of odds, for each record")
+    def __init__(self, const double[::1] linear, const double[:, ::1] pairwise, int size):
+        self.linear, self.pairwise, self.size = linear, pairwise, size
         if not (pairwise.shape[0] == pairwise.shape[1] == (linear.shape[0] if size > 1 or pairwise.shape[0] else 0)
                 and 1 <= size <= FP_SUBSET_SIZE):
             raise ValueError("the arrays of the pool must fit together, and the size be one that can be enumerated")
@@ -69,11 +64,9 @@ cdef class SubsetPool:
         if s is NULL:
             raise MemoryError
         s.pool, s.size, s.rank = pool, self.size, 0
-        s.linear_terms, s.pair_terms, s.odds, s.log_odds = &self.linear[0], NULL, NULL, NULL
+        s.linear_terms, s.pair_terms = &self.linear[0], NULL
         if self.pairwise.shape[0]:
             s.pair_terms = &self.pairwise[0, 0]
-        if self.odds is not None:
-            s.odds, s.log_odds = &self.odds[0, 0], &self.odds[1, 0]
         s.next_terms, s.recent_mass = &workspace[0, 0], &workspace[self.size, 0]
         s.high, s.low = &workspace[self.size + 1, 0], &workspace[self.size + 2, 0]
         return s
@@ -100,7 +93,7 @@ cdef class SubsetPool:
                     double weight, double high, double low):
         """The sums of ``_posterior.divergence_sums``; the last two rows of the workspace receive each member's mass.
 
-        ``weight`` is the prior of a subset where it is uniform; the log evidence is ``high + low``.
+        ``weight`` is the prior of a subset; the log evidence is ``high + low``.
         """
         cdef fp_subset_enumeration *s
         cdef const ptrdiff_t *members = &prefix[0] if prefix.shape[0] else NULL

@@ -1,8 +1,7 @@
 /* Beliefs over all subsets of a given size of a pool, whose log likelihood is a sum over members and pairs of members.
  *
  * Notation: N records, subsets S of `size` members i_1 < i_2 < ...; l(S) = sum of linear[i] + sum over pairs of
- * pairwise[i, j].  Subsets are in lexicographic order; the prior is uniform, or the product of odds[i] over the
- * members, scaled so that it sums to 1 and above 1e-300 where it is not 0.  A prefix i_1 ... i_s carries base =
+ * pairwise[i, j].  Subsets are in lexicographic order; the prior is uniform.  A prefix i_1 ... i_s carries base =
  * l(prefix) and reach[k] = linear[k] + sum of pairwise[i, k], what each further member would add; the last two members
  * are a loop over rows, l = base + (reach[k] + pairwise[j, k]),  k = j + 1 ... N - 1. A task is a prefix and a range of
  * next members.  Both passes use the tiles of fp_posterior.h.  The posterior mass of a member is summed over at most
@@ -20,24 +19,17 @@ typedef struct {
     ptrdiff_t pool;
     int size;
     const double *linear_terms, *pair_terms; /* (pool,), (pool, pool) row by row */
-    const double *odds, *log_odds;   /* (pool,), or NULL where the prior is uniform */
     double *next_terms;                   /* (size, pool): room */
     double *recent_mass; /* (pool,): mass of each member since the last flush; second pass */
     double *high, *low;              /* (pool,): flushed mass, in two doubles */
-    double weight, evidence, rest; /* prior of a subset where it is uniform; log evidence in two doubles; second pass */
+    double weight, evidence, rest; /* prior of a subset; log evidence in two doubles; second pass */
     ptrdiff_t rank, increases;           /* rank of the next subset; how often the largest t increased */
-    double most, least;              /* of l where the prior is not uniform */
     int rows;                        /* rows since the last flush */
     fp_evidence_sums first;
     fp_largest_weights best;
     fp_divergence_sums second;
     fp_tile tile;
 } fp_subset_enumeration;
-
-/* The contribution of a prefix to its rows: its log likelihood, and its parts of log prior and prior. */
-typedef struct {
-    double base, log_prior, prior;
-} fp_subset_prefix;
 
 #define FP_LOOPS "posterior/fp_subset_posterior_loops.h"
 #include "common/fp_variants.h"

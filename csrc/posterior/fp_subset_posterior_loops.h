@@ -11,25 +11,10 @@ static void FP_NAME(fp_subset_flush_masses)(fp_subset_enumeration *s)
     s->rows = 0;
 }
 
-/* For a non-uniform prior: the extremes of l over the subsets of positive prior; afterwards l holds t. */
-static void FP_NAME(fp_subset_extremes)(fp_subset_enumeration *s, ptrdiff_t n, const double *restrict w,
-                                        double *restrict l, const double *restrict t)
-{
-    double most = s->most, least = s->least;
-    for (ptrdiff_t i = 0; i < n; i++) {
-        const int allowed = w[i] > 0.0;
-        most = allowed && l[i] > most ? l[i] : most;
-        least = allowed && l[i] < least ? l[i] : least;
-        l[i] = t[i];
-    }
-    s->most = most, s->least = least;
-}
-
 /* The members k of a row from `start` to `stop`; returns the posterior mass of the row. */
-static double FP_NAME(fp_subset_row)(fp_subset_enumeration *s, ptrdiff_t start, ptrdiff_t stop, fp_subset_prefix prefix,
+static double FP_NAME(fp_subset_row)(fp_subset_enumeration *s, ptrdiff_t start, ptrdiff_t stop, double base,
                                       const double *next_terms, const double *pair, int pass)
 {
-    const double base = prefix.base;
     double mass = 0.0;
     for (ptrdiff_t at = start; at < stop; at += FP_TILE) {
         const ptrdiff_t n = stop - at < FP_TILE ? stop - at : FP_TILE;
@@ -41,29 +26,15 @@ static double FP_NAME(fp_subset_row)(fp_subset_enumeration *s, ptrdiff_t start, 
         else
             for (ptrdiff_t i = 0; i < n; i++)
                 l[i] = base + r[i];
-        if (s->odds) {
-            const double *restrict odds = s->odds + at, *restrict log_odds = s->log_odds + at;
-            for (ptrdiff_t i = 0; i < n; i++) {
-                w[i] = prefix.prior * odds[i];
-                t[i] = l[i] + (prefix.log_prior + log_odds[i]);
-            }
-        }
         if (pass == 1) {
             const double top = s->first.top;
-            if (s->odds)
-                FP_NAME(fp_subset_extremes)(s, n, w, l, t);
             FP_NAME(fp_evidence_uniform_tile)(&s->first, &s->best, s->rank, n, &s->tile);
             s->increases += s->first.top > top;
         } else {
             double *restrict recent_mass = s->recent_mass + at;
-            if (s->odds) {
-                for (ptrdiff_t i = 0; i < n; i++)
-                    l[i] = w[i] == 0.0 ? 0.0 : (l[i] - s->evidence) - s->rest;
-            } else {
-                for (ptrdiff_t i = 0; i < n; i++) {
-                    l[i] = (l[i] - s->evidence) - s->rest;
-                    w[i] = s->weight;
-                }
+            for (ptrdiff_t i = 0; i < n; i++) {
+                l[i] = (l[i] - s->evidence) - s->rest;
+                w[i] = s->weight;
             }
             FP_NAME(fp_divergence_tile)(&s->second, n, 0, &s->tile);
             for (ptrdiff_t i = 0; i < n; i++)
@@ -77,26 +48,18 @@ static double FP_NAME(fp_subset_row)(fp_subset_enumeration *s, ptrdiff_t start, 
     return mass;
 }
 
-FP_INLINE fp_subset_prefix FP_NAME(fp_subset_extend_prefix)(const fp_subset_enumeration *s, fp_subset_prefix prefix,
-                                                            double base, ptrdiff_t member)
-{
-    if (!s->odds)
-        return (fp_subset_prefix){base, 0.0, 1.0};
-    return (fp_subset_prefix){base, prefix.log_prior + s->log_odds[member], prefix.prior * s->odds[member]};
-}
-
 /* All subsets that extend a prefix of `depth` members by a member of [start, stop); returns their mass. */
 static double FP_NAME(fp_subset_enumerate)(fp_subset_enumeration *s, int depth, ptrdiff_t start, ptrdiff_t stop,
-                                           fp_subset_prefix prefix, int pass)
+                                           double base, int pass)
 {
     const int left = s->size - depth;
     const double *next_terms = depth ? s->next_terms + (depth - 1) * s->pool : s->linear_terms;
     fp_accumulator total = {0.0, 0.0};
     if (left == 1)
-        return FP_NAME(fp_subset_row)(s, start, stop, prefix, next_terms, NULL, pass);
+        return FP_NAME(fp_subset_row)(s, start, stop, base, next_terms, NULL, pass);
     for (ptrdiff_t j = start; j < stop; j++) {
         const double *restrict pair = s->pair_terms + j * s->pool, *restrict before = next_terms;
-        const fp_subset_prefix longer = FP_NAME(fp_subset_extend_prefix)(s, prefix, prefix.base + before[j], j);
+        const double longer = base + before[j];
         double mass;
         if (left == 2) {
             mass = FP_NAME(fp_subset_row)(s, j + 1, s->pool, longer, before, pair, pass);
@@ -116,20 +79,18 @@ static double FP_NAME(fp_subset_enumerate)(fp_subset_enumeration *s, int depth, 
 static void FP_NAME(fp_subset_posterior)(fp_subset_enumeration *s, int depth, const ptrdiff_t *members, ptrdiff_t start,
                                      ptrdiff_t stop, int pass)
 {
-    fp_subset_prefix prefix = {0.0, 0.0, 1.0};
+    double base = 0.0;
     s->first = fp_evidence_sums_empty();
     s->second = (fp_divergence_sums){{0}};
-    s->increases = 0, s->rows = 0, s->most = -INFINITY, s->least = INFINITY;
+    s->increases = 0, s->rows = 0;
     for (int d = 0; d < depth; d++) {
         const double *next_terms = d ? s->next_terms + (d - 1) * s->pool : s->linear_terms;
         const double *pair = s->pair_terms + members[d] * s->pool;
-        prefix = FP_NAME(fp_subset_extend_prefix)(s, prefix, prefix.base + next_terms[members[d]], members[d]);
+        base += next_terms[members[d]];
         for (ptrdiff_t k = members[d] + 1; k < s->pool; k++)
             s->next_terms[d * s->pool + k] = next_terms[k] + pair[k];
     }
-    const double mass = FP_NAME(fp_subset_enumerate)(s, depth, start, stop, prefix, pass);
-    if (s->odds)
-        s->first.most = s->most, s->first.least = s->least;
+    const double mass = FP_NAME(fp_subset_enumerate)(s, depth, start, stop, base, pass);
     if (pass == 2) {
         for (int d = 0; d < depth; d++)
             s->recent_mass[members[d]] += mass;

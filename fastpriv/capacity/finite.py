@@ -29,8 +29,6 @@ from ..base.estimate import Estimate, Information, Kind, Result
 from ..base.numerics import LOG_2, UNIT_ROUNDOFF, BoolArray, FloatArray, IntArray
 from ..channels import AnyChannel, Channel, ChannelStack, DefaultChannel, ProductChannel, TypeClasses
 from ..kernels import _channel_capacity, _channel_quantities
-from ..mechanisms import MechanismStack
-from ..mechanisms.broadcasting import broadcasting
 from . import interior_point, structured
 
 __all__ = ["ChannelCapacity", "channel_capacity", "maximal_leakage"]
@@ -95,9 +93,8 @@ class ChannelCapacity(Result):
     method: str
 
 
-@broadcasting(itself=(ChannelStack,))
 def channel_capacity(
-    channel: AnyChannel | ChannelStack | MechanismStack | HasMatrix | ArrayLike, *, rtol: float = 1e-9,
+    channel: AnyChannel | ChannelStack | HasMatrix | ArrayLike, *, rtol: float = 1e-9,
     unit: Information = "nats", max_iterations: int = 200, max_seconds: float | None = None,
     n_jobs: int | None = None,
 ) -> ChannelCapacity:  # fmt: skip
@@ -105,7 +102,7 @@ def channel_capacity(
 
     Parameters
     ----------
-    channel : AnyChannel, ChannelStack, MechanismStack, array_like of shape (..., n, m), or an object with ``matrix()``
+    channel : AnyChannel, ChannelStack, array_like of shape (..., n, m), or an object with ``matrix()``
         A channel, or rows of probabilities, P(output w | input d), float64 or float32, that sum to 1 within 1e-9 or
         2e-6. The leading axes are a stack of channels.
     rtol : float, default 1e-9
@@ -422,15 +419,14 @@ def _solve_large(
     return numbers, *arrays
 
 
-@broadcasting(itself=(ChannelStack,))
 def maximal_leakage(
-    channel: AnyChannel | ChannelStack | MechanismStack | HasMatrix | ArrayLike, *, unit: Information = "nats"
+    channel: AnyChannel | ChannelStack | HasMatrix | ArrayLike, *, unit: Information = "nats"
 ) -> Estimate:
     """Maximal leakage, log sum_w max_d Q[d, w]: the leakage of an output about any function of the input.
 
     Parameters
     ----------
-    channel : AnyChannel, ChannelStack, MechanismStack, array_like of shape (..., n, m), or an object with ``matrix()``
+    channel : AnyChannel, ChannelStack, array_like of shape (..., n, m), or an object with ``matrix()``
         Rows of probabilities, as for ``channel_capacity``; a channel is written out (``notions.maximal_leakage`` knows
         closed forms).
     unit : {"nats", "bits"}

@@ -10,8 +10,6 @@ from .likelihoods import IndexLikelihood as IndexLikelihood
 from .likelihoods import Likelihood as Likelihood
 from .likelihoods import ProductLikelihood as ProductLikelihood
 from .likelihoods import ShardedLikelihood as ShardedLikelihood
-from .release_columns import DefaultColumn as DefaultColumn
-from .release_columns import ProductColumn as ProductColumn
 from .sparse_channels import DefaultChannel as DefaultChannel
 from .sparse_channels import SparseChannel as SparseChannel
 from .subset_likelihoods import SubsetLikelihood as SubsetLikelihood

@@ -28,8 +28,8 @@ from ..base.files import FileArray, memory_mapped_file
 from ..base.numerics import FloatArray, RealArray
 from ..base.values import ValueObject, is_read_only
 from ..kernels import _matrix_product
-from .matrix_cells import contiguous_cells, largest_gap, logs_of
-from .release_columns import DefaultColumn, ProductColumn
+from .likelihoods import COPIES_REMEDY, DefaultLikelihood, ProductLikelihood, validated_powers
+from .matrix_cells import contiguous_cells, largest_gap, logs_of, validated_cells
 from .type_classes import (
     ExtremeLogRatios,
     RowPair,
@@ -42,7 +42,7 @@ from .type_classes import (
 
 __all__ = [
     "ENUMERABLE_CELLS", "MAX_INPUTS", "AnyChannel", "Channel", "ProductChannel", "check_countable",
-    "mixed_radix_digits", "sum_or_infinity", "validated_powers",
+    "mixed_radix_digits", "sum_or_infinity",
 ]  # fmt: skip
 
 ENUMERABLE_CELLS = 2**20  # cells; a channel without structure of its own is enumerated up to this size (8 MiB)
@@ -55,8 +55,6 @@ _MAX_COORDINATES = 2**22  # coordinates up to which lists of one factor each are
 _MAX_DIGITS = 2**16  # coordinates up to which a release given as one number is split (time grows with the square)
 _MAX_PAIRED_ROWS = 4  # rows of a factor of unknown structure up to which all its ordered pairs are used
 _MAX_PAIRED_OUTPUTS = 2**14  # releases of a factor with listed pairs
-# Remedy for an exponent that is too large.
-_COPIES_REMEDY = "Quantities of a product add up: multiply those of one copy."
 MAX_INPUTS = 2**1000  # secrets of one factor: their number must be finite as a double, with some room for products
 
 
@@ -151,7 +149,7 @@ class AnyChannel(ValueObject):
         bits = math.log2(max(rows, 1)) + self._log2_shape()[1] + 3  # of the number of bytes, 8 a cell
         validate.memory(name, 2 ** int(min(bits, 1e5)) if bits > 100 else rows * self.outputs * 8, remedy)
 
-    def column(self, output: ArrayLike) -> RealArray | DefaultColumn | ProductColumn:
+    def column(self, output: ArrayLike) -> RealArray | DefaultLikelihood | ProductLikelihood:
         """Log likelihoods of one release under every secret.
 
         Parameters
@@ -161,7 +159,7 @@ class AnyChannel(ValueObject):
 
         Returns
         -------
-        ndarray of shape (inputs,), DefaultColumn or ProductColumn
+        ndarray of shape (inputs,), DefaultLikelihood or ProductLikelihood
             All of them; or one default and what deviates from it; or, of a product, one column a factor.
 
         Raises
@@ -245,7 +243,7 @@ class AnyChannel(ValueObject):
 
     def power(self, exponent: int) -> AnyChannel:
         """The product of this many copies: a ``ProductChannel``, or the channel itself for ``exponent`` 1."""
-        copies = validate.count("exponent", exponent, 1, _MAX_COPIES, remedy=_COPIES_REMEDY)
+        copies = validate.count("exponent", exponent, 1, _MAX_COPIES, remedy=COPIES_REMEDY)
         return self if copies == 1 else ProductChannel((self,), (copies,))
 
     def type_classes(self, prior: ArrayLike | None = None) -> TypeClasses | None:
@@ -474,7 +472,7 @@ class ProductChannel(AnyChannel):
             elif power == 1 or len(factor.factors) == 1:
                 _check_listable(len(flat) + len(factor.factors))
                 flat += [
-                    (inner_factor, validate.count("powers", inner * power, 1, _MAX_COPIES, remedy=_COPIES_REMEDY))
+                    (inner_factor, validate.count("powers", inner * power, 1, _MAX_COPIES, remedy=COPIES_REMEDY))
                     for inner_factor, inner in factor._factors_with_powers()
                 ]
             else:
@@ -524,7 +522,7 @@ class ProductChannel(AnyChannel):
             logs[row - start] = joint
         return logs
 
-    def column(self, output: ArrayLike) -> ProductColumn:
+    def column(self, output: ArrayLike) -> ProductLikelihood:
         """Log likelihoods of one release: the sums of one column for each coordinate.
 
         Parameters
@@ -547,7 +545,9 @@ class ProductChannel(AnyChannel):
                     f"output must have one entry for each of the {len(factors)} coordinates; got {len(releases)}. "
                     "Pass one release a coordinate."
                 )
-        return ProductColumn(tuple(factor.column(release) for factor, release in zip(factors, releases, strict=True)))
+        return ProductLikelihood(
+            tuple(factor.column(release) for factor, release in zip(factors, releases, strict=True))
+        )
 
     def sample(self, secrets: ArrayLike, *, rng: random_streams.RNGLike = None) -> Any:
         """One release for each tuple of secrets along the last axis, shape (..., coordinates).
@@ -642,18 +642,6 @@ class ProductChannel(AnyChannel):
     def __repr__(self) -> str:
         parts = [f"{factor!r}" + (f" ** {power}" if power > 1 else "") for factor, power in self._factors_with_powers()]
         return f"<ProductChannel: {' x '.join(parts)}>"
-
-
-def validated_powers(powers: ArrayLike | None, factors: int, maximum: int) -> list[int]:
-    """How many copies there are of each of the factors of a product; None is one of each."""
-    if powers is None:
-        return [1] * factors
-    copies: list[int] = np.atleast_1d(validate.integers("powers", powers, 1, maximum, remedy=_COPIES_REMEDY)).tolist()
-    if len(copies) != factors:
-        raise ShapeError(
-            f"powers must have one entry for each of the {factors} factors; got {len(copies)}. Pass one power a factor."
-        )
-    return copies
 
 
 def check_countable(name: str, bits: float, max_bits: int, channel: AnyChannel) -> None:
@@ -768,15 +756,6 @@ def _unpickled_channel(cells: RealArray, log: bool, state: tuple[int, int, int] 
 
 def _validated_matrix(matrix: ArrayLike) -> RealArray:
     """The matrix as C-contiguous floats: itself where nobody can write to it, else a copy."""
-    try:
-        array = validate.array("matrix", matrix)
-    except ShapeError:  # ragged
-        array = np.asarray(matrix, dtype=object)
-    if array.dtype.kind not in "fiub":
-        array = validate.real("matrix", matrix, "numbers", answer=False)
-    if array.ndim != 2 or array.size == 0:
-        raise ShapeError(
-            f"matrix must have one row a secret and one column a release; got shape {array.shape}. Pass shape (n, m)."
-        )
+    array = validated_cells("matrix", matrix, "numbers", "Pass shape (n, m).", stacked=False)
     selected = isinstance(matrix, np.memmap) or is_read_only(array)
     return contiguous_cells("matrix", array, selected, "Save it as .npy and pass numpy.load(path, mmap_mode='r').")

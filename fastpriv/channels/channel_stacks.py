@@ -5,7 +5,6 @@ Notation: n secrets, m releases; ``shape`` are the leading axes of a stack.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from types import MappingProxyType
 from typing import Literal
 
@@ -13,12 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..base import parallel, validate
-from ..base.errors import ShapeError
 from ..base.numerics import FloatArray, RealArray
 from ..base.values import Index, Stack, is_read_only
 from ..kernels import _channel_capacity
 from .base import Channel
-from .matrix_cells import contiguous_cells
+from .matrix_cells import contiguous_cells, validated_cells
 
 __all__ = ["ChannelStack"]
 
@@ -111,18 +109,10 @@ class ChannelStack(Stack):
                 gaps[part] = _channel_capacity.row_gaps(np.ascontiguousarray(flat[part], dtype=np.float64))
         gaps = gaps.reshape((*self.shape, self.inputs))
         with np.errstate(invalid="ignore"):
-            invalid = np.asarray(~((gaps >= 0) & (gaps <= self.tolerance)).all(axis=-1))
+            invalid = np.asarray(~((gaps >= 0) & (gaps <= validate.sum_tolerance(cells.dtype))).all(axis=-1))
         self._set(mass_gaps=gaps.max(axis=-1, initial=0.0), errors=MappingProxyType({}))
         sound = {"cells": 1.0 / self.outputs, "mass_gaps": 0.0}
         validate.with_argument_name("matrix", "matrices", lambda: self._note_errors(invalid, "channel", sound))
-
-    @property
-    def tolerance(self) -> float:
-        """How far the sum of a row may be from 1."""
-        return validate.sum_tolerance(self.cells.dtype)
-
-    def __iter__(self) -> Iterator[Channel | ChannelStack]:
-        return (self[i] for i in range(len(self)))
 
     def _item(self, index: Index) -> Channel:
         return Channel(self.cells[index])
@@ -137,14 +127,6 @@ class ChannelStack(Stack):
 
 def _stack_cells(matrices: ArrayLike) -> RealArray:
     """The cells as C-contiguous floats: the array itself where nobody can write to it, else a copy."""
-    try:
-        array = validate.array("matrices", matrices)
-    except ShapeError:  # rows of different lengths
-        array = np.empty(0, dtype=object)
-    if array.dtype.kind not in "fiub":
-        constraint = "rows of probabilities of one length"
-        array = validate.real("matrices", matrices, constraint, remedy=_REMEDY, answer=False)
-    if array.ndim < 2 or 0 in array.shape[-2:]:
-        raise ShapeError(f"matrices must have a secret and a release at least; got shape {array.shape}. {_REMEDY}")
+    array = validated_cells("matrices", matrices, "rows of probabilities of one length", _REMEDY, stacked=True)
     selected = validate.map_of(array) is None and is_read_only(array)
     return contiguous_cells("matrices", array, selected, "Pass fewer channels at a time.")

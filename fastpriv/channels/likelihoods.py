@@ -18,15 +18,16 @@ from ..base import validate
 from ..base.errors import DomainError, ShapeError
 from ..base.numerics import FloatArray
 from ..base.values import ValueObject
-from .base import AnyChannel, validated_powers
-from .release_columns import DefaultColumn, ProductColumn
-from .vector_sources import source_of, sources_of
+from .vector_sources import ConcatenatedSource, IndexSource, VectorSource, source_of
 
 __all__ = [
-    "DefaultLikelihood", "DenseLikelihood", "IndexLikelihood", "Likelihood", "ProductLikelihood",
-    "ShardedLikelihood", "as_likelihood",
+    "COPIES_REMEDY", "DefaultLikelihood", "DenseLikelihood", "IndexLikelihood", "Likelihood", "ProductLikelihood",
+    "ShardedLikelihood", "as_likelihood", "validated_powers",
 ]  # fmt: skip
 
+_MAX_EVALUATED = 2**48  # secrets of a function of the secret: a month of 100 cores
+# Remedy for too many copies.
+COPIES_REMEDY = "Quantities of a product add up: multiply those of one copy."
 _MAX_SIZE_BITS = 2**23  # bits of the number of secrets of a product (0.8 s), and copies of all its factors
 
 
@@ -90,7 +91,10 @@ class DenseLikelihood(Likelihood):
     @property
     def size(self) -> int:
         """Number of secrets; reads the header of a file, and raises where only reading all would tell."""
-        return source_of("likelihood", self.values).known_length()
+        return self._source("likelihood").known_length()
+
+    def _source(self, name: str) -> VectorSource:
+        return source_of(name, self.values)
 
     def __repr__(self) -> str:
         return f"DenseLikelihood({validate.shown(self.values)}, log={self.log})"
@@ -141,13 +145,19 @@ class DefaultLikelihood(Likelihood):
         listed, logs = _sorted_exceptions(count, indices, values)
         self._set(size=count, default=level, indices=listed, values=logs)
 
+    def _written_out(self) -> FloatArray:
+        """All log likelihoods as an array, shape (size,)."""
+        logs = np.full(self.size, self.default)
+        logs[self.indices.astype(np.int64)] = self.values
+        return logs
+
 
 class ProductLikelihood(Likelihood):
     """Independent parts: a secret is a tuple with one entry a factor, and log likelihoods add.
 
     Parameters
     ----------
-    factors : sequence of Likelihood, array_like, DefaultColumn or ProductColumn
+    factors : sequence of Likelihood or array_like
         One likelihood a factor; the first changes slowest in the numbering of secrets. Arrays hold logarithms.
     powers : sequence of int, optional
         How often each factor occurs, one behind the other; once by default.
@@ -180,8 +190,7 @@ class ProductLikelihood(Likelihood):
         copies = tuple(validated_powers(powers, len(parts), 2**63 - 1))
         if sum(copies) > _MAX_SIZE_BITS:
             raise DomainError(
-                f"powers must add up to at most {_MAX_SIZE_BITS}; got {validate.shown(sum(copies))}. Quantities of a "
-                "product add up: multiply those of one copy."
+                f"powers must add up to at most {_MAX_SIZE_BITS}; got {validate.shown(sum(copies))}. {COPIES_REMEDY}"
             )
         self._set(factors=parts, powers=copies)
 
@@ -193,37 +202,25 @@ class ProductLikelihood(Likelihood):
         if bits > _MAX_SIZE_BITS:
             raise DomainError(
                 f"powers must be small enough for a number of secrets of at most {_MAX_SIZE_BITS} bits; got one of "
-                f"about {bits:.4g} bits. Quantities of a product add up: multiply those of one copy."
+                f"about {bits:.4g} bits. {COPIES_REMEDY}"
             )
         return math.prod(part.size**power for part, power in pairs)
 
 
 class IndexLikelihood(Likelihood):
-    """A function of the number of the secret.
+    """A function of the number of the secret, which is evaluated for all secrets, twice.
 
     Parameters
     ----------
     function : callable
         Log likelihood of a secret from its number: jitted by numba, of one integer; or vectorised, from an array of
-        int64 (of Python integers beyond 2**63 secrets) to an array of floats.
+        int64 to an array of floats.
     size : int
-        Number of secrets.
-    bound : callable, optional
-        ``bound(start, stop)`` returns two numbers, at most and at least the log likelihood of every secret from
-        ``start`` to ``stop - 1``; or the upper one alone. A search then skips ranges that cannot matter.
-    budget : int, optional
-        How often the function may be evaluated. If that is twice for every secret, all are evaluated, in two passes;
-        otherwise the posterior is bracketed by branch and bound, which needs ``bound``.
-    rtol : float, optional
-        Unresolved part of the evidence, relative to it, at which branch and bound ends. Brackets of KL and
-        Jensen-Shannon are about as wide, in nats.
+        Number of secrets, at most 2**48.
 
     Notes
     -----
-    **Accuracy** within the budget that of dense likelihoods; beyond it certified, as true as the bounds are, plus
-    1e-12 for rounding, ``tests/enclosures/test_index_posteriors.py``.
-
-    Source: interval branch and bound.
+    **Accuracy** that of ``DenseLikelihood``, with the same bits; ``tests/enclosures/test_index_posteriors.py``.
 
     Examples
     --------
@@ -233,28 +230,20 @@ class IndexLikelihood(Likelihood):
     1000000
     """
 
-    __slots__ = _fields = ("function", "size", "bound", "budget", "rtol")
+    __slots__ = _fields = ("function", "size")
+    log = True
 
     function: Callable[..., Any]
     size: int
-    bound: Callable[[int, int], Any] | None
-    budget: int
-    rtol: float
 
-    def __init__(
-        self, function: Callable[..., Any], size: int, bound: Callable[[int, int], Any] | None = None,
-        budget: int = 2**30, rtol: float = 1e-6,
-    ) -> None:  # fmt: skip
-        for name, call in (("function", function), ("bound", bound)):
-            if not callable(call) and not (name == "bound" and call is None):
-                raise DomainError(f"{name} must be a function; got {validate.shown(call)}. Pass one of secrets.")
-        self._set(
-            function=function,
-            size=validate.count("size", size),
-            bound=bound,
-            budget=validate.count("budget", budget),
-            rtol=validate.scalar("rtol", rtol, "between 0 and 1", lambda x: (x > 0) & (x < 1)),
-        )
+    def __init__(self, function: Callable[..., Any], size: int) -> None:
+        if not callable(function):
+            raise DomainError(f"function must be a function; got {validate.shown(function)}. Pass one of secrets.")
+        remedy = "More secrets need a ProductLikelihood or a DefaultLikelihood."
+        self._set(function=function, size=validate.count("size", size, maximum=_MAX_EVALUATED, remedy=remedy))
+
+    def _source(self, name: str) -> VectorSource:
+        return IndexSource(name, self.function, self.size)
 
 
 class ShardedLikelihood(Likelihood):
@@ -264,8 +253,7 @@ class ShardedLikelihood(Likelihood):
     ----------
     parts : sequence of sources, or one source
         The parts of one vector, one behind the other, each of a length that is known: a ``.npy`` file, a column of a
-        Parquet file as a path or (path, column), an array, or an ``IndexLikelihood`` of the numbers of its own secrets;
-        or a dask array, whose chunks are the parts, or a column of a Ray dataset, ``(dataset, column)``.
+        Parquet file as a path or (path, column), an array, or an ``IndexLikelihood`` of the numbers of its own secrets.
     shards : int, optional
         Number of pieces of work, of whole blocks of 2**18 secrets. None means one for each part, and 64 for one part.
         Results do not depend on it.
@@ -304,11 +292,13 @@ class ShardedLikelihood(Likelihood):
     @property
     def size(self) -> int:
         """Number of secrets; reads the headers of files."""
-        size = 0
-        for part in self.parts:
-            whole = isinstance(part, IndexLikelihood)
-            size += part.size if whole else sum(x.known_length() for x in sources_of("parts", part))
-        return size
+        return self._source("parts").known_length()
+
+    def _source(self, name: str) -> VectorSource:
+        return ConcatenatedSource(
+            name,
+            [part._source(name) if isinstance(part, IndexLikelihood) else source_of(name, part) for part in self.parts],
+        )
 
     def __repr__(self) -> str:
         return f"ShardedLikelihood({len(self.parts)} parts, shards={self.shards}, log={self.log})"
@@ -323,19 +313,27 @@ def _is_column(parts: Any) -> bool:
 
 
 def as_likelihood(likelihood: Any) -> Likelihood:
-    """Convert arrays, sources and columns of channels to a ``Likelihood``; arrays and sources hold logarithms."""
+    """Convert arrays and other sources, which hold logarithms, to a ``Likelihood``."""
     if isinstance(likelihood, Likelihood):
         return likelihood
-    if isinstance(likelihood, DefaultColumn):
-        return DefaultLikelihood(*likelihood)
-    if isinstance(likelihood, ProductColumn):
-        return ProductLikelihood(likelihood.columns)
-    if isinstance(likelihood, AnyChannel):
+    if hasattr(likelihood, "column"):
         raise DomainError(
             f"likelihood must be of one release; got a channel, {validate.shown(likelihood)}. "
             "Pass channel.column(release)."
         )
     return DenseLikelihood(likelihood)
+
+
+def validated_powers(powers: ArrayLike | None, factors: int, maximum: int) -> list[int]:
+    """How many copies there are of each of the factors of a product; None is one of each."""
+    if powers is None:
+        return [1] * factors
+    copies: list[int] = np.atleast_1d(validate.integers("powers", powers, 1, maximum, remedy=COPIES_REMEDY)).tolist()
+    if len(copies) != factors:
+        raise ShapeError(
+            f"powers must have one entry for each of the {factors} factors; got {len(copies)}. Pass one power a factor."
+        )
+    return copies
 
 
 def _sorted_exceptions(size: int, indices: ArrayLike, values: ArrayLike) -> tuple[NDArray[Any], FloatArray]:

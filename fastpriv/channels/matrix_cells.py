@@ -5,18 +5,33 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..base import validate
-from ..base.errors import DomainError
+from ..base.errors import DomainError, ShapeError
 from ..base.numerics import FloatArray, RealArray
 from ..kernels import _channel_capacity
 
-__all__ = ["contiguous_cells", "largest_gap", "logs_of"]
+__all__ = ["contiguous_cells", "largest_gap", "logs_of", "validated_cells"]
 
 _STORED_DTYPES = (np.dtype(np.float64), np.dtype(np.float32))  # kept as they are; others are converted to float64
 # bound: tested by kernels/test_bound_constants - relative error of NumPy's exponential, which no standard bounds
 _EXP_ERROR = 2.0**-51  # relative error of one exponential of doubles
+
+
+def validated_cells(name: str, matrix: ArrayLike, constraint: str, remedy: str, *, stacked: bool) -> NDArray[Any]:
+    """Numbers with an axis of secrets and one of releases, neither empty, after leading axes if these are stacked."""
+    try:
+        array = validate.array(name, matrix)
+    except ShapeError:  # rows of different lengths
+        array = np.asarray(matrix, dtype=object)
+    if array.dtype.kind not in "fiub":
+        array = validate.real(name, matrix, constraint, remedy=remedy if stacked else None, answer=False)
+    if array.ndim < 2 or (array.ndim > 2 and not stacked) or 0 in array.shape[-2:]:
+        raise ShapeError(
+            f"{name} must have one row a secret and one column a release; got shape {array.shape}. {remedy}"
+        )
+    return array
 
 
 def contiguous_cells(name: str, array: NDArray[Any], kept: bool, remedy: str) -> RealArray:

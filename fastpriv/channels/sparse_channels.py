@@ -18,8 +18,8 @@ from ..base import validate
 from ..base.errors import DomainError, ShapeError
 from ..base.numerics import FloatArray, IndexArray, IntArray, LongDoubleArray, RealArray
 from .base import AnyChannel, Channel
+from .likelihoods import DefaultLikelihood
 from .matrix_cells import logs_of
-from .release_columns import DefaultColumn
 from .type_classes import RowPair, TypeClasses, classes_of_groups, ordered_pairs, prior_gap, relative_logs
 
 __all__ = ["DefaultChannel", "SparseChannel"]
@@ -153,7 +153,7 @@ class SparseChannel(AnyChannel):
     def _log_rows(self, start: int, stop: int) -> FloatArray:
         return self._rows(start, stop, True)
 
-    def column(self, output: ArrayLike) -> FloatArray | DefaultColumn:
+    def column(self, output: ArrayLike) -> FloatArray | DefaultLikelihood:
         """Log likelihoods of one release: the background, and the secrets with a stored cell in this column."""
         index = self._output_index(output)
         stored = np.flatnonzero(self.indices == index)
@@ -164,7 +164,7 @@ class SparseChannel(AnyChannel):
             logs[rows] = values
             return logs
         default = self.background[0, index if self.background.size > 1 else 0]
-        return DefaultColumn(self.inputs, float(logs_of(default)), rows, values)
+        return DefaultLikelihood(self.inputs, float(logs_of(default)), rows, values)
 
     def _type_classes(self, prior: FloatArray | None) -> TypeClasses | None:
         """Each release is a class; each secret with a stored cell is a group, and all others are one group."""
@@ -292,10 +292,10 @@ class DefaultChannel(AnyChannel):
     def _log_rows(self, start: int, stop: int) -> FloatArray:
         return np.asarray(self._rows(start, stop, True), dtype=np.float64)
 
-    def column(self, output: ArrayLike) -> DefaultColumn:
+    def column(self, output: ArrayLike) -> DefaultLikelihood:
         """Log likelihoods of one release: a default, and those of the secrets that are listed."""
         logs = np.asarray(self.distinct_rows.column(output), dtype=np.float64)
-        return DefaultColumn(self.size, float(logs[-1]), self.indices, logs[:-1])
+        return DefaultLikelihood(self.size, float(logs[-1]), self.indices, logs[:-1])
 
     def _closed_cascade(self, step: AnyChannel) -> AnyChannel | None:
         rows = self.distinct_rows.then(step).matrix()

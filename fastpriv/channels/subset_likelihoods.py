@@ -3,8 +3,7 @@
 Notation: l(A) = constant + sum of linear[i] over the members of A + sum of pairwise[i, j] over its pairs. The subsets
 of a given size out of ``pool`` records 0 ... pool - 1 are written with increasing members and put in lexicographic
 order, counted from 0. After a member a there are C(pool - 1 - a, r) ways to choose the r left, and
-C(pool - 1 - a, r) - C(pool - v, r) of them continue with a member below v. Subsets of any size have as their number
-the sum of 2^i over their members i.
+C(pool - 1 - a, r) - C(pool - v, r) of them continue with a member below v.
 """
 
 # bounds: tested by enclosures/test_subset_likelihoods - rounding of exponents over members and pairs
@@ -35,7 +34,7 @@ _LONG_INTEGER_BITS = 10_000  # a binomial coefficient of so many bits takes twic
 
 
 class SubsetLikelihood(Likelihood):
-    """Secrets are subsets of n records: ``members`` of them, in lexicographic order of increasing members, or any.
+    """Secrets are subsets of ``members`` out of n records, in lexicographic order of increasing members.
 
     The log likelihood of a subset is ``constant``, plus ``linear[i]`` for each member, plus ``pairwise[i, j]`` for each
     pair of members.
@@ -48,9 +47,8 @@ class SubsetLikelihood(Likelihood):
         Log likelihood that each pair of members adds; symmetric to within 1e-9 of its largest entry, and of two that
         differ the one above the diagonal counts. The diagonal is not used. -inf for records that exclude each other.
         None where subsets have one member, so that n may be millions.
-    members : int or None
-        Number of members of a subset, at most n. None for subsets of any size, the empty one too, numbered by the sum
-        of 2**i over their members i. ``size`` is the number of subsets.
+    members : int
+        Number of members of a subset, at most n. ``size`` is the number of subsets.
     constant : float, optional
         Term that all subsets share; it changes the evidence and nothing else.
     error : float, optional
@@ -63,12 +61,11 @@ class SubsetLikelihood(Likelihood):
 
     Notes
     -----
-    ``posterior`` of it visits every subset: up to 12 members and 10**13 subsets, 2 to 5 core nanoseconds each; of any
-    size up to 24 records, with the odds of each record as prior.
+    ``posterior`` of it visits every subset: up to 12 members and 10**13 subsets, 2 to 5 core nanoseconds each.
 
     **Accuracy** bounds of a posterior hold the rounding of all sums; ``tests/enclosures/test_subset_posterior.py``.
 
-    Source: pairwise models of sets; for means of vectors see ``from_gram``.
+    Source: pairwise models of sets; for means of vectors see ``BatchGradient``.
 
     Examples
     --------
@@ -83,16 +80,15 @@ class SubsetLikelihood(Likelihood):
 
     linear: FloatArray
     pairwise: FloatArray
-    members: int | None
+    members: int
     constant: float
     error: float
 
     def __init__(
-        self, linear: ArrayLike, pairwise: ArrayLike | None, members: int | None, constant: float = 0.0,
-        error: float = 0.0,
-    ) -> None:  # fmt: skip
+        self, linear: ArrayLike, pairwise: ArrayLike | None, members: int, constant: float = 0.0, error: float = 0.0
+    ) -> None:
         single = validate.vector("linear", linear, _TERM_CONSTRAINT, _valid_terms)
-        count = None if members is None else validate.count("members", members, 1, single.size)
+        count = validate.count("members", members, 1, single.size)
         alone = pairwise is None and count == 1
         pairs = validate.real(
             "pairwise", np.empty((0, 0)) if alone else pairwise, _TERM_CONSTRAINT, _valid_terms, answer=False
@@ -109,59 +105,6 @@ class SubsetLikelihood(Likelihood):
             constant=validate.scalar("constant", constant, "a finite number", np.isfinite),
             error=validate.scalar("error", error, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf)),
         )
-
-    @classmethod
-    def from_gram(cls, products: ArrayLike, gram: ArrayLike, members: int, *, sigma: float) -> SubsetLikelihood:
-        """The mean of ``members`` vectors out of n, released with normal noise, from inner products alone.
-
-        Parameters
-        ----------
-        products : array_like, shape (n,)
-            Inner product of the release with each vector.
-        gram : array_like, shape (n, n)
-            Inner products of the vectors with each other.
-        members : int
-            Number of vectors that are averaged.
-        sigma : float
-            Standard deviation of the noise in every coordinate of the mean.
-
-        Returns
-        -------
-        SubsetLikelihood
-            Up to a factor that all subsets share, with ``error`` the rounding of this step. Numbers that are not finite
-            raise ``DomainError``, shapes that do not fit ``ShapeError``.
-
-        Notes
-        -----
-        With S members, -|y - mean|^2 / (2 sigma^2) is a sum of y.g_i / (S sigma^2) - g_i.g_i / (2 S^2 sigma^2) over
-        members and -g_i.g_j / (S^2 sigma^2) over pairs, up to a constant.
-
-        **Accuracy** ``error`` counts roundings (BOUNDS.md); ``tests/enclosures/test_subset_likelihoods.py``.
-
-        Examples
-        --------
-        >>> from fastpriv import SubsetLikelihood, posterior
-        >>> likelihood = SubsetLikelihood.from_gram([1.0, 0.0, 0.1], [[1, 0, 0], [0, 1, 0], [0, 0, 1]], 1, sigma=0.5)
-        >>> posterior(likelihood).map_index
-        (0,)
-        """
-        noise = validate.scalar("sigma", sigma, "positive and finite", lambda x: (x > 0) & (x < np.inf))
-        inner = validate.vector("products", products)
-        square = validate.real("gram", gram, "finite numbers", np.isfinite, answer=False)
-        if square.shape != (inner.size, inner.size):
-            raise ShapeError(
-                f"gram must be a square with one row a vector, {inner.size}; got shape {square.shape}. "
-                "Pass the inner product of each pair of vectors."
-            )
-        count = validate.count("members", members, 1, inner.size)
-        scale = float(count) * noise * noise
-        with np.errstate(over="ignore"):
-            single, norms = inner / scale, np.diagonal(square) / (2.0 * count * scale)
-            pairs = square / -(count * scale)
-            rounding = 6.0 * UNIT_ROUNDOFF * count * (  # at most 6 roundings in each term
-                np.max(np.abs(single) + np.abs(norms)) + 0.5 * (count - 1) * np.max(np.abs(pairs))
-            )  # fmt: skip
-        return cls(single - norms, pairs, count, error=float(rounding) if rounding < np.inf else 0.0)
 
     @classmethod
     def combined(cls, likelihoods: Sequence[SubsetLikelihood]) -> SubsetLikelihood:
@@ -210,8 +153,7 @@ class SubsetLikelihood(Likelihood):
         if not (first.members == 1 and any(entry.pairwise.size == 0 for entry in parts)):
             pairs = sum((element.pairwise for element in parts[1:]), first.pairwise)
         a, b = (sum(_largest(getattr(one, name)) for one in parts) for name in ("linear", "pairwise"))
-        count = first.linear.size if first.members is None else first.members
-        constants = [part.constant for part in parts]
+        count, constants = first.members, [part.constant for part in parts]
         return cls(
             sum((one.linear for one in parts[1:]), first.linear), pairs, first.members, math.fsum(constants),
             1.01 * (math.fsum(item.error for item in parts) + UNIT_ROUNDOFF * abs(math.fsum(constants))
@@ -221,7 +163,7 @@ class SubsetLikelihood(Likelihood):
     @property
     def size(self) -> int:
         """Number of subsets."""
-        return 2**self.linear.size if self.members is None else math.comb(self.linear.size, self.members)
+        return math.comb(self.linear.size, self.members)
 
     @property
     def summation_error(self) -> float:
@@ -229,10 +171,7 @@ class SubsetLikelihood(Likelihood):
 
         The share of the m-th member is a sum of m terms, and the subset one of all shares.
         """
-        count, a, b = (
-            self.linear.size if self.members is None else self.members,
-            *map(_largest, (self.linear, self.pairwise)),
-        )
+        count, a, b = self.members, _largest(self.linear), _largest(self.pairwise)
         shares = sum((m - 1) * (a + (m - 1) * b) for m in range(1, count + 1))
         sum_of_all = (count - 1) * (count * a + 0.5 * count * (count - 1) * b)
         return self.error + UNIT_ROUNDOFF * (shares + sum_of_all)
@@ -242,8 +181,8 @@ class SubsetLikelihood(Likelihood):
 
         Members that do not exist or repeat raise ``DomainError``, another number of them ``ShapeError``.
         """
-        records = validated_subset("subset", subset, self.linear.size, least=0 if self.members is None else 1)
-        if records.shape[-1] != self.members and self.members is not None:
+        records = validated_subset("subset", subset, self.linear.size)
+        if records.shape[-1] != self.members:
             raise ShapeError(f"subset must have {self.members} members; got {records.shape[-1]}. Name all of them.")
         total = np.full(records.shape[:-1], self.constant)
         for i in range(records.shape[-1]):
@@ -376,12 +315,10 @@ def rank_of_subset(subset: ArrayLike, pool: int) -> int | NDArray[Any]:
     return int(rank) if np.ndim(rank) == 0 else rank
 
 
-def validated_subset(name: str, subset: ArrayLike, pool: int, *, least: int = 1) -> IntArray:
-    """Members in increasing order, different ones of 0 ... pool - 1, at least so many."""
+def validated_subset(name: str, subset: ArrayLike, pool: int) -> IntArray:
+    """Members in increasing order, different ones of 0 ... pool - 1, at least one."""
     wanted, remedy = f"different records from 0 to {pool - 1}", "Name each member once, by its index in the pool."
     array = validate.array(name, subset)
-    if array.ndim and array.shape[-1] == 0 == least:
-        return np.empty(array.shape, dtype=np.int64)
     if array.ndim == 0 or array.shape[-1] == 0:
         raise ShapeError(f"{name} must have members along its last axis; got shape {array.shape}. Pass one or more.")
     members = np.sort(validate.integers(name, array, 0, pool - 1, constraint=wanted, remedy=remedy), axis=-1)

@@ -20,27 +20,21 @@ from numpy.typing import NDArray
 from ..base import validate
 from ..base.errors import DomainError, ShapeError
 from ..base.files import FileArray, file_state, memory_mapped_file, read_npy_header
-from ..base.numerics import RealArray
+from ..base.numerics import FloatArray, IntArray, RealArray
 from ..base.table import pyarrow
+from ..kernels.jit import point_loops
 
-__all__ = ["BLOCK", "ConcatenatedSource", "SourceError", "VectorSource", "source_of", "sources_of"]
+__all__ = ["BLOCK", "ConcatenatedSource", "IndexSource", "VectorSource", "source_of"]
 
+_EVALUATED_AT_ONCE = 2**14  # values of a function; their arrays stay in the cache
 BLOCK = 2**18  # entries: 2 MiB of doubles, the unit of work of all posteriors; results depend on it in the last digits
-
-
-class SourceError(Exception):
-    """An error that the caller's function raised, with the index of its array and of the entry in the vector."""
-
-    def __init__(self, name: str, piece: int, entry: int, cause: BaseException) -> None:
-        super().__init__(name, piece, entry, cause)
-        self.name, self.piece, self.entry, self.cause = name, piece, entry, cause
 
 
 class VectorSource:
     """One vector of numbers; ``length`` is None if it is unknown before all of it is read.
 
-    ``take(start, stop)`` is for sources with random access, ``blocks()`` for the others; both give contiguous float32
-    or float64.
+    ``take(start, stop)`` is for sources with random access, ``blocks()`` for all; both give contiguous float32 or
+    float64.
     """
 
     random_access = False
@@ -60,7 +54,8 @@ class VectorSource:
 
     def blocks(self) -> Iterator[RealArray]:
         """All blocks, in order, each full but the last."""
-        raise NotImplementedError
+        length = self.known_length()
+        return (self.take(start, min(start + BLOCK, length)) for start in range(0, length, BLOCK))
 
     def known_length(self) -> int:
         """The number of entries, where it is known before all are read."""
@@ -87,43 +82,6 @@ def source_of(name: str, values: Any) -> VectorSource:
     if hasattr(values, "__next__"):
         return _FunctionSource(name, None, values)
     return _ArraySource(name, validate.vector(name, values, "numbers", lambda x: np.ones(x.shape, dtype=bool)))
-
-
-def sources_of(name: str, part: Any) -> list[VectorSource]:
-    """The sources of a part of a vector: the chunks of a dask array, the blocks of a Ray dataset, else one."""
-    if type(part).__module__.partition(".")[0] == "dask" and hasattr(part, "to_delayed"):
-        if part.ndim != 1 or not all(length == length for length in part.chunks[0]):
-            raise ShapeError(
-                f"{name} must be one-dimensional with known lengths of its chunks; got a dask array of shape "
-                f"{part.shape}. Call its method compute_chunk_sizes."
-            )
-        _check_dtype(name, part.dtype)
-        chunks = zip(part.to_delayed().reshape(-1), part.chunks[0], strict=True)
-        return [_ComputedSource(name, partial(_dask_chunk, chunk), int(length)) for chunk, length in chunks]
-    if isinstance(part, tuple) and len(part) == 2 and hasattr(part[0], "to_numpy_refs"):
-        import ray
-
-        count = ray.remote(_length)
-        references = part[0].to_numpy_refs(column=part[1])
-        lengths = ray.get([count.remote(reference) for reference in references])
-        blocks = map(ray.cloudpickle.dumps, references)  # with their owner, which pickle does not know of
-        pairs = zip(blocks, lengths, strict=True)
-        return [_ComputedSource(name, partial(_ray_block, block), int(length)) for block, length in pairs]
-    return [source_of(name, part)]
-
-
-def _dask_chunk(chunk: Any) -> Any:
-    return chunk.compute(scheduler="synchronous")
-
-
-def _length(block: Any) -> int:
-    return len(block)
-
-
-def _ray_block(block: bytes) -> Any:
-    import ray
-
-    return ray.get(ray.cloudpickle.loads(block))
 
 
 class ConcatenatedSource(VectorSource):
@@ -158,25 +116,6 @@ class ConcatenatedSource(VectorSource):
         if len({piece.dtype for piece in pieces}) > 1:
             pieces = [piece.astype(np.float64) for piece in pieces]
         return _concatenated(pieces)
-
-
-class _ComputedSource(VectorSource):
-    """An array that is computed or fetched as a whole; each thread keeps the last one."""
-
-    random_access = True
-
-    def __init__(self, name: str, compute: Callable[[], Any], length: int) -> None:
-        super().__init__(name)
-        self.compute, self.length = compute, length
-
-    def take(self, start: int, stop: int) -> RealArray:
-        values = _cached(self, 0, self.compute)
-        if values.ndim != 1 or len(values) != self.length:
-            raise ShapeError(
-                f"{self.name} must have chunks of the lengths that they are said to have; got shape {values.shape} in "
-                f"place of {self.length} entries. Call its method compute_chunk_sizes."
-            )
-        return _floats(self.name, values[start:stop])
 
 
 _last = threading.local()  # by name of a vector: the array that this thread read last, with what it belongs to
@@ -299,6 +238,10 @@ def _check_dtype(name: str, dtype: np.dtype[Any]) -> None:
 
 
 class _ParquetSource(VectorSource):
+    """A column of a Parquet file, of which a thread keeps one row group."""
+
+    random_access = True
+
     def __init__(self, name: str, path: Path, column: str | None) -> None:
         super().__init__(name)
         self.path, self.open = path, pyarrow("read Parquet")[1].ParquetFile
@@ -332,26 +275,6 @@ class _ParquetSource(VectorSource):
             f"fails: {reason}. Write it anew."
         )
 
-    def blocks(self) -> Iterator[RealArray]:
-        return _rebatched(self.name, self._batches(), immutable=True)
-
-    def _batches(self) -> Iterator[Any]:
-        count = 0
-        with self._opened(0) as file:
-            batches = file.iter_batches(batch_size=BLOCK, columns=[self.column], use_threads=False)
-            while True:
-                block = count // BLOCK
-                try:
-                    batch = next(batches, None)
-                except (OSError, ValueError) as fault:
-                    raise self._unreadable(block, fault) from None
-                self._check_state(block)
-                if batch is None:
-                    return
-                column = batch.column(0)
-                yield self._numbers(column, count)
-                count += len(column)
-
     def _check_state(self, block: int) -> None:
         if file_state(self.path) != self.state:
             raise DomainError(
@@ -372,6 +295,7 @@ class _ParquetSource(VectorSource):
 
     def take(self, start: int, stop: int) -> RealArray:
         """Entries ``start`` to ``stop - 1``, out of row groups that are read as a whole."""
+        self._check_state(start // BLOCK)
         pieces, group = [], int(np.searchsorted(self.group_ends, start, side="right"))
         while start < stop:
             end = int(self.group_ends[group])
@@ -382,12 +306,13 @@ class _ParquetSource(VectorSource):
         return _concatenated(pieces)
 
     def _row_group(self, group: int, first: int) -> NDArray[Any]:
-        self._check_state(first // BLOCK)
+        validate.memory(self.name, 16 * self.group_sizes[group], "Write the file in row groups of 2**20 rows.")
         with self._opened(first // BLOCK) as file:
             try:
                 table = file.read_row_group(group, columns=[self.column], use_threads=False)
             except (OSError, ValueError) as fault:
                 raise self._unreadable(first // BLOCK, fault) from None
+        self._check_state(first // BLOCK)
         return self._numbers(table.column(0).combine_chunks(), first)
 
 
@@ -421,26 +346,32 @@ class _FunctionSource(VectorSource):
         except DomainError:
             raise
         except Exception as cause:  # anything that the caller's function raises
-            raise SourceError(self.name, arrays, entries, cause) from cause
+            raise self._failure(arrays, entries, cause) from cause
         while True:
             try:
                 values = next(iterator)
             except StopIteration:
                 return
             except Exception as cause:
-                raise SourceError(self.name, arrays, entries, cause) from cause
+                raise self._failure(arrays, entries, cause) from cause
             array = validate.array(self.name, values)
             arrays, entries = arrays + 1, entries + array.size
             yield array
 
+    def _failure(self, arrays: int, entries: int, cause: Exception) -> DomainError:
+        return DomainError(
+            f"{self.name} must be arrays to its end; got {cause!r} from the function, in place of its array "
+            f"{arrays}, which starts at secret {entries}. Mend the function, and call again."
+        )
 
-def _rebatched(name: str, arrays: Iterator[Any], immutable: bool = False) -> Iterator[RealArray]:
-    """Arrays of any length as blocks; copied unless immutable, as a function may fill one array again and again."""
+
+def _rebatched(name: str, arrays: Iterator[Any]) -> Iterator[RealArray]:
+    """Arrays of any length as blocks; copied, as a function may fill one array again and again."""
     pending: list[RealArray] = []
     count = 0
     for array in arrays:
         remainder = _floats(name, _checked_vector(name, array))
-        if not immutable and np.may_share_memory(remainder, array):
+        if np.may_share_memory(remainder, array):
             remainder = remainder.copy()
         while count + remainder.size >= BLOCK:
             length = BLOCK - count
@@ -455,3 +386,48 @@ def _rebatched(name: str, arrays: Iterator[Any], immutable: bool = False) -> Ite
 
 def _concatenated(parts: list[RealArray]) -> RealArray:
     return np.ascontiguousarray(parts[0] if len(parts) == 1 else np.concatenate(parts))
+
+
+class IndexSource(VectorSource):
+    """The values of a function of an index, jitted or vectorised, over all indices."""
+
+    random_access = True
+
+    def __init__(self, name: str, function: Callable[..., Any], length: int) -> None:
+        super().__init__(name)
+        self.function, self.length = function, length
+        self.loop = point_loops.index_loop("function", function) if point_loops.is_jitted(function) else None
+
+    def __reduce__(self) -> Any:
+        return IndexSource, (self.name, self.function, self.length)
+
+    def take(self, start: int, stop: int) -> FloatArray:
+        """Entries ``start`` to ``stop - 1``, evaluated in pieces that fit in the cache."""
+        validate.memory("probabilities", 8 * (stop - start), "Ask for fewer at a time.")
+        logs = np.empty(stop - start)
+        for first in range(start, stop, _EVALUATED_AT_ONCE):
+            last = min(first + _EVALUATED_AT_ONCE, stop)
+            logs[first - start : last - start] = self._values(np.arange(first, last))
+        return logs
+
+    def _values(self, indices: IntArray) -> FloatArray:
+        """The caller's function of consecutive indices, with checks of what it returns."""
+        position = f"block {indices[0] // BLOCK}, secrets {indices[0]} to {indices[-1]}"
+        try:
+            if self.loop is None:
+                returned = self.function(indices)
+            else:
+                returned = np.empty(len(indices))
+                self.loop(indices, returned)
+        except Exception as fault:
+            raise DomainError(
+                f"function must return a log likelihood for every secret; got {type(fault).__name__}: {fault} in "
+                f"{position}. Mend it for these secrets."
+            ) from fault
+        logs = validate.array("function", returned)
+        if logs.shape != indices.shape or logs.dtype.kind not in "fiub":
+            raise DomainError(
+                f"function must return one real number a secret; got {logs.dtype} of shape {logs.shape} for "
+                f"{len(indices)} secrets in {position}. Vectorise it, or jit a function of one integer."
+            )
+        return np.ascontiguousarray(logs, dtype=np.float64)

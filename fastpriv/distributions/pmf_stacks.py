@@ -67,7 +67,7 @@ class PmfStack(Stack):
     Notes
     -----
     **Accuracy** the answers for a row are those for the distribution itself, bit for bit:
-    ``tests/contracts/test_mechanism_stacks.py``.
+    ``tests/contracts/test_prior_stacks.py``.
 
     Examples
     --------

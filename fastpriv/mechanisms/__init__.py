@@ -2,9 +2,8 @@
 
 ``gaussian`` adds normal noise to a value, ``batch_gradient`` to the mean gradient of a secret batch. The others are
 channels: ``categorical`` (randomised response, exponential mechanism), ``geometric`` (noise on integers),
-``set_valued`` (unary encoding, subset selection), which use the probabilities in ``binomial``; ``repeated``
-makes one mechanism of several releases of one secret. ``MechanismStack``
-(``mechanism_stacks``) has leading axes of them; by ``broadcasting`` functions take it, one call for each setting.
+``set_valued`` (unary encoding, subset selection). By ``broadcasting`` functions take stacks of priors and arrays of
+sigma, one call for each setting.
 """
 
 from ..base.public_names import attach

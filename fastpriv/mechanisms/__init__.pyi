@@ -6,9 +6,6 @@ from .gaussian import GaussianMechanism as GaussianMechanism
 from .geometric import DiscreteLaplace as DiscreteLaplace
 from .geometric import GeometricMechanism as GeometricMechanism
 from .laplace import LaplaceMechanism as LaplaceMechanism
-from .mechanism_stacks import MechanismStack as MechanismStack
-from .repeated import RepeatedChannel as RepeatedChannel
-from .repeated import repeated_releases as repeated_releases
 from .set_valued import SubsetSelection as SubsetSelection
 from .set_valued import UnaryEncoding as UnaryEncoding
 from .subsampled_gaussian import PoissonSampledGaussian as PoissonSampledGaussian

@@ -7,8 +7,7 @@ A batch A of S records gives the release Y = (1/S) sum of g_i + sigma Z, Z stand
     log P(Y | A) = constant + sum of a_i + sum over pairs of b_ij,
     a_i = <Y, g_i> / (S sigma^2) - K_ii / (2 S^2 sigma^2),   b_ij = -K_ij / (S^2 sigma^2),   K_ij = (e_i.e_j)(x_i.x_j),
 
-so that the gradients themselves are never formed. A Poisson batch has each record with probability q, independently;
-its sum is divided by a fixed S, such as the expected size q N (DP-SGD), and the same formula holds for any batch.
+so that the gradients themselves are never formed.
 
 Source: a Gaussian log likelihood, multiplied out; noisy batch gradients, M. Abadi et al., Deep learning with
 differential privacy (2016); gradients of a linear layer as products, J. Geiping et al., Inverting gradients (2020).
@@ -27,7 +26,7 @@ from numpy.typing import ArrayLike
 from ..base import random_streams, validate
 from ..base.binomial import HALF_LOG_2PI
 from ..base.errors import DomainError, ShapeError
-from ..base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray
 from ..base.values import ValueObject
 from ..channels.subset_likelihoods import SubsetLikelihood, validated_subset
 from ..kernels import _matrix_product
@@ -36,7 +35,6 @@ __all__ = ["BatchGradient"]
 
 _LARGEST = 1e50  # size of entries: products of five of them neither overflow nor, inverted, underflow
 _ENTRY_CONSTRAINT = "below 1e50 in size"  # how errors say it
-_SCALE_CONSTRAINT = "between 1e-50 and 1e50"  # of sigma, and of what sums of Poisson batches are divided by
 _BLOCK_RECORDS = 2**14  # records whose products with a release are computed at a time: some megabytes
 
 
@@ -49,12 +47,10 @@ class BatchGradient(ValueObject):
         Derivative of each record's loss by the C outputs of a linear layer.
     features : array_like, shape (N, D)
         Inputs of that layer; gradients are outer products of errors and features, which are used as stored in doubles.
-    size : int or float
-        Number of records in a batch; of Poisson batches what the sum of gradients is divided by, 1e-50 to 1e50.
+    size : int
+        Number of records in a batch.
     sigma : float
         Standard deviation of the noise in every coordinate of the mean gradient, from 1e-50 to 1e50.
-    sampling_rate : float, optional
-        Of Poisson batches: probability of each record of being a member, independently of the others.
 
     Raises
     ------
@@ -80,42 +76,28 @@ class BatchGradient(ValueObject):
     >>> seen = posterior(step.column(step.sample([4, 17, 30], rng=2)))
     >>> seen.size, seen.map_index, seen.inclusion.value[[4, 5]].round(6)
     (9880, (4, 17, 30), array([1., 0.]))
-    >>> step = BatchGradient(step.errors[:9], step.features[:9], size=3, sigma=0.02, sampling_rate=1 / 3)
-    >>> posterior(step.column(step.sample([2, 8], rng=2)), step.odds).map_index
-    (2, 8)
     """
 
-    __slots__ = _fields = ("errors", "features", "size", "sigma", "sampling_rate")
+    __slots__ = _fields = ("errors", "features", "size", "sigma")
 
     errors: FloatArray
     features: FloatArray
-    size: float
+    size: int
     sigma: float
-    sampling_rate: float | None
 
-    def __init__(
-        self, errors: ArrayLike, features: ArrayLike, size: float, sigma: float, sampling_rate: float | None = None
-    ) -> None:
+    def __init__(self, errors: ArrayLike, features: ArrayLike, size: int, sigma: float) -> None:
         left, right = _table("errors", errors), _table("features", features)
         if len(left) != len(right):
             raise ShapeError(
                 f"features must have one row a record, {len(left)}; got {len(right)}. Pass them in the order of errors."
             )
-        noise = validate.scalar("sigma", sigma, _SCALE_CONSTRAINT, _valid_scale)
-        rate, divisor = None, size
-        if sampling_rate is None:
-            divisor = validate.count("size", size, 1, len(left))
-        else:
-            rate = validate.scalar(
-                "sampling_rate", sampling_rate, "strictly between 0 and 1", lambda x: (x > 0) & (x < 1)
-            )
-            divisor = validate.scalar("size", size, _SCALE_CONSTRAINT, _valid_scale)
-        self._set(errors=left, features=right, size=divisor, sigma=noise, sampling_rate=rate)
+        noise = validate.scalar("sigma", sigma, "between 1e-50 and 1e50", lambda x: (x >= 1e-50) & (x <= 1e50))
+        self._set(errors=left, features=right, size=validate.count("size", size, 1, len(left)), sigma=noise)
 
     @classmethod
     def softmax_regression(
-        cls, records: ArrayLike, labels: ArrayLike, weights: ArrayLike, size: float, sigma: float, *,
-        clip: float | None = None, sampling_rate: float | None = None,
+        cls, records: ArrayLike, labels: ArrayLike, weights: ArrayLike, size: int, sigma: float, *,
+        clip: float | None = None,
     ) -> BatchGradient:  # fmt: skip
         """Gradients of the cross-entropy of softmax regression at given weights.
 
@@ -127,7 +109,7 @@ class BatchGradient(ValueObject):
             Classes, from 0.
         weights : array_like, shape (C, D) or (C, D + 1)
             One row a class; with D + 1 columns the last one is the intercept, and records get a 1 at their end.
-        size, sigma, sampling_rate
+        size, sigma
             As in the class.
         clip : float, optional
             Largest norm of a record's gradient; longer ones are scaled down to it.
@@ -168,20 +150,19 @@ class BatchGradient(ValueObject):
         others = errors.copy()  # 1 minus the probability of the label, without cancellation
         others[np.arange(len(x)), y] = 0.0
         errors[np.arange(len(x)), y] = -others.sum(axis=1)
-        return cls(_clipped(errors, x, clip), x, size, sigma, sampling_rate)
+        return cls(_clipped(errors, x, clip), x, size, sigma)
 
     @classmethod
     def from_gradients(
-        cls, gradients: ArrayLike, size: float, sigma: float, *, clip: float | None = None,
-        sampling_rate: float | None = None,
-    ) -> BatchGradient:  # fmt: skip
+        cls, gradients: ArrayLike, size: int, sigma: float, *, clip: float | None = None
+    ) -> BatchGradient:
         """Gradients of any model, given as vectors.
 
         Parameters
         ----------
         gradients : array_like, shape (N, D)
             One row a record.
-        size, sigma, clip, sampling_rate
+        size, sigma, clip
             As in ``softmax_regression``, with the same errors.
 
         Returns
@@ -196,14 +177,7 @@ class BatchGradient(ValueObject):
         array([[0.3, 0.9]])
         """
         x = _table("gradients", gradients)
-        return cls(_clipped(np.ones((len(x), 1)), x, clip), x, size, sigma, sampling_rate)
-
-    @property
-    def odds(self) -> FloatArray | None:
-        """Odds of each record of being a member of a Poisson batch, the prior that ``posterior`` takes; else None."""
-        if self.sampling_rate is None:
-            return None
-        return np.full(len(self.errors), self.sampling_rate / (1.0 - self.sampling_rate))
+        return cls(_clipped(np.ones((len(x), 1)), x, clip), x, size, sigma)
 
     def gram(self) -> FloatArray:
         """Inner products of all pairs of gradients, shape (N, N)."""
@@ -215,13 +189,13 @@ class BatchGradient(ValueObject):
     def gradient(self, batch: ArrayLike) -> FloatArray:
         """Mean gradient, without noise, of a batch of ``size`` different records, shape (C, D).
 
-        A Poisson batch has any number of records, even none, and its sum is divided by ``size``. Records that do not
-        exist or repeat raise ``DomainError``, another number of them ``ShapeError``.
+        Records that do not exist or repeat raise ``DomainError``, another number of them ``ShapeError``.
         """
-        members = validated_subset("batch", batch, len(self.errors), least=1 if self.sampling_rate is None else 0)
-        if members.shape != (self.size,) and (self.sampling_rate is None or members.ndim != 1):
-            number = "" if self.sampling_rate is not None else f"{self.size} "
-            raise ShapeError(f"batch must be a list of {number}records; got shape {members.shape}. Name all of them.")
+        members = validated_subset("batch", batch, len(self.errors))
+        if members.shape != (self.size,):
+            raise ShapeError(
+                f"batch must be a list of {self.size} records; got shape {members.shape}. Name all of them."
+            )
         return np.asarray(_matrix_product.product(self.errors[members].T, self.features[members].T) / self.size)
 
     def sample(self, batch: ArrayLike, *, rng: random_streams.RNGLike = None) -> FloatArray:
@@ -242,8 +216,7 @@ class BatchGradient(ValueObject):
         -------
         SubsetLikelihood
             With the constant of the normal density; ``error`` bounds the rounding of sums of products. Batches of one
-            record have no pairs, so that the pool may have millions; Poisson batches are subsets of any size, of which
-            ``posterior`` takes ``odds`` as the prior.
+            record have no pairs, so that the pool may have millions.
 
         Raises
         ------
@@ -272,9 +245,8 @@ class BatchGradient(ValueObject):
             [np.einsum("nc,nc->n", _row_products(self.features[block], y), self.errors[block]) for block in blocks]
         )
         roundings = norm_roundings = _rounding_count(classes) + _rounding_count(width) + 6.0
-        members = float(self.size) if self.sampling_rate is None else len(self.errors)  # at most
         pairwise = None
-        if self.sampling_rate is None and members == 1:
+        if self.size == 1:
             norms = np.einsum("nc,nc->n", self.errors, self.errors)
             norms *= np.einsum("nd,nd->n", self.features, self.features)
             norm_roundings = classes + width + 4.0  # of sums of squares in any order
@@ -285,9 +257,9 @@ class BatchGradient(ValueObject):
         linear = projections / scale - norms / (2.0 * self.size * scale)
         # u times the roundings of each term, times its size; 1.01 for products of roundings, 1e-100 for underflow
         longest = float(np.sqrt(norms.max()))
-        rounding = 1.01 * UNIT_ROUNDOFF * longest / scale * members * (
+        rounding = 1.01 * UNIT_ROUNDOFF * longest / scale * self.size * (
             (classes + roundings) * math.sqrt(square)
-            + (norm_roundings + (members - 1.0) * roundings) * longest / (2.0 * self.size)
+            + (norm_roundings + (self.size - 1.0) * roundings) * longest / (2.0 * self.size)
         ) + 3.0 * UNIT_ROUNDOFF * (quadratic + normaliser[0] + abs(normaliser[1])) + 1e-100  # fmt: skip
         largest = max(float(np.max(np.abs(side))) for side in (linear, pairwise) if side is not None)
         if not max(quadratic, rounding, largest) < 1e250:
@@ -295,8 +267,7 @@ class BatchGradient(ValueObject):
                 f"sigma must be large enough for log likelihoods below 1e250; got {self.sigma!r} against a release of "
                 f"length {math.sqrt(square):.4g} and gradients of length {longest:.4g}. Scale all of them."
             )
-        count = None if self.sampling_rate is not None else int(members)
-        return SubsetLikelihood(linear, pairwise, count, -math.fsum([quadratic, *normaliser]), rounding)
+        return SubsetLikelihood(linear, pairwise, self.size, -math.fsum([quadratic, *normaliser]), rounding)
 
 
 def _row_products(a: FloatArray, b: FloatArray) -> FloatArray:
@@ -321,10 +292,6 @@ def _row_products(a: FloatArray, b: FloatArray) -> FloatArray:
 def _rounding_count(width: int) -> float:
     """Roundings of an inner product in ``_row_products``: of the last sums, and of products with lower parts."""
     return min(2.0 + 2.0**-23 * math.sqrt(width) * width * width, 4.0 * width + 4.0)
-
-
-def _valid_scale(x: FloatArray) -> BoolArray:
-    return np.asarray((x >= 1e-50) & (x <= 1e50))
 
 
 def _table(name: str, value: ArrayLike) -> FloatArray:

@@ -1,4 +1,4 @@
-"""``broadcasting``: a function of a prior and a mechanism that also takes stacks of them.
+"""``broadcasting``: a function of a prior and a mechanism that also takes stacks of priors and arrays of sigma.
 
 Notation: a setting is one position of the broadcast leading axes of all stacks among the arguments. Each setting is one
 call of the function itself, in the order of threads of ``ordered_map``, so that its answer has the bits of that call;
@@ -22,7 +22,6 @@ from ..base.values import Index, with_position
 from ..channels import ChannelStack
 from ..distributions import Pmf, PmfStack
 from .gaussian import GaussianMechanism
-from .mechanism_stacks import MechanismStack
 
 __all__ = ["broadcasting"]
 
@@ -30,7 +29,7 @@ Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
 
 _SETTINGS_PER_TASK = 16  # settings of one task of a thread: some milliseconds of closed forms
-_STACKS = (PmfStack, MechanismStack, GaussianMechanism, ChannelStack)  # arguments that may have leading axes
+_STACKS = (PmfStack, GaussianMechanism, ChannelStack)  # arguments that may have leading axes
 
 
 def broadcasting(
@@ -78,12 +77,10 @@ def broadcasting(
 def _needs_settings(stacks: Sequence[Any], itself: tuple[type, ...]) -> bool:
     """Whether the function does not take these stacks itself."""
     kinds = {type(stack) for stack in stacks}
-    if MechanismStack in kinds:
-        return True
     if ChannelStack in kinds:
         return ChannelStack not in itself
     if PmfStack in kinds:
-        return PmfStack not in itself
+        return PmfStack not in itself or GaussianMechanism not in kinds
     return GaussianMechanism not in itself and any(np.ndim(stack.sigma) > 0 for stack in stacks)
 
 
@@ -105,11 +102,9 @@ def _each_setting(
 ) -> Any:  # fmt: skip
     n_jobs, progress = bound.arguments.pop("n_jobs", None), bound.arguments.pop("progress", None)
     passed = dict(bound.arguments)
-    of_channels = not any(isinstance(argument, GaussianMechanism) for argument in passed.values())
-    of_channels &= any(isinstance(argument, (MechanismStack, ChannelStack)) for argument in passed.values())
     columns: dict[str, _SettingsOf] = {}
     for name, argument in passed.items():
-        column = _column(name, argument, of_channels, name in levels, name in elements)
+        column = _column(name, argument, name in levels, name in elements)
         if column is not None:
             columns[name] = column
     try:
@@ -160,14 +155,9 @@ def _each_setting(
     return _joined([None if isinstance(entry, str) else entry for entry in answers], shape, errors)
 
 
-def _column(name: str, argument: Any, of_channels: bool, is_level: bool, is_element: bool) -> _SettingsOf | None:
+def _column(name: str, argument: Any, is_level: bool, is_element: bool) -> _SettingsOf | None:
     """What one argument is at each setting; None for what is the same at all."""
     if isinstance(argument, PmfStack):
-        if of_channels:  # whose secrets all count, those of probability zero too
-            probabilities = argument.probabilities
-            return _SettingsOf(argument.shape, lambda index: np.array(probabilities[index]), argument.errors)
-        return _SettingsOf(argument.shape, argument.__getitem__, argument.errors)
-    if isinstance(argument, (MechanismStack, ChannelStack)):
         return _SettingsOf(argument.shape, argument.__getitem__, argument.errors)
     if isinstance(argument, GaussianMechanism):
         sigma, span = np.asarray(argument.sigma), argument.sensitivity

@@ -18,7 +18,7 @@ from ..base import validate
 from ..base.errors import ShapeError
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray
 from ..channels.base import AnyChannel
-from ..channels.release_columns import DefaultColumn
+from ..channels.likelihoods import DefaultLikelihood
 from ..channels.type_classes import ExtremeLogRatios, RowPair, TypeClasses, distinct_probabilities
 
 __all__ = ["ExponentialMechanism", "RandomizedResponse", "log_mixture", "validated_epsilon"]
@@ -48,8 +48,8 @@ class RandomizedResponse(AnyChannel):
     --------
     >>> from fastpriv import RandomizedResponse
     >>> q = RandomizedResponse(10**12, 3.0)
-    >>> q.column(5)
-    DefaultColumn(size=1000000000000, default=-27.63..., indices=array([5]), values=array([-24.63...]))
+    >>> q.column(5).indices, q.column(5).values
+    (array([5]), array([-24.63...]))
     >>> RandomizedResponse(2, 1.0).then(RandomizedResponse(2, 1.0))
     RandomizedResponse(2, 0.43378083048302...)
     """
@@ -84,11 +84,11 @@ class RandomizedResponse(AnyChannel):
         rows[np.arange(stop - start), np.arange(start, stop)] = self.log_truth
         return rows
 
-    def column(self, output: ArrayLike) -> DefaultColumn:
+    def column(self, output: ArrayLike) -> DefaultLikelihood:
         """Log likelihoods of one release: the same for all secrets but that one."""
         dtype: Any = np.int64 if self.k <= _MAX_INT64_SECRETS else object
         index = np.array([self._output_index(output)], dtype=dtype)
-        return DefaultColumn(self.k, self.log_truth - self.epsilon, index, np.array([self.log_truth]))
+        return DefaultLikelihood(self.k, self.log_truth - self.epsilon, index, np.array([self.log_truth]))
 
     def _sample(self, secrets: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
         lies = generator.random(secrets.shape) >= math.exp(self.log_truth)

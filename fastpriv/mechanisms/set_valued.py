@@ -22,7 +22,7 @@ from ..base.binomial import log_binomial_coefficients, log_binomial_pmf, log_com
 from ..base.errors import DomainError
 from ..base.numerics import LOG_2, BoolArray, FloatArray, IntArray
 from ..channels.base import MAX_INPUTS, AnyChannel, check_countable
-from ..channels.release_columns import DefaultColumn
+from ..channels.likelihoods import DefaultLikelihood
 from ..channels.type_classes import (
     DistinctProbabilities,
     ExtremeLogRatios,
@@ -162,7 +162,7 @@ class UnaryEncoding(AnyChannel):
         logs += count_times_log(self.k - 1 - others, not_q)
         return np.ascontiguousarray(logs.T)
 
-    def column(self, output: ArrayLike) -> DefaultColumn:
+    def column(self, output: ArrayLike) -> DefaultLikelihood:
         """Log likelihoods of one release: one value for the secrets whose bit is 1, another for the rest.
 
         Parameters
@@ -186,7 +186,7 @@ class UnaryEncoding(AnyChannel):
         few_ones = 2 * items <= self.k  # list the smaller of the two sets
         indices = np.flatnonzero(bits if few_ones else ~bits)
         default, value = (outside, inside) if few_ones else (inside, outside)
-        return DefaultColumn(self.k, default, indices, np.full(indices.size, value))
+        return DefaultLikelihood(self.k, default, indices, np.full(indices.size, value))
 
     def _sample(self, secrets: NDArray[Any], generator: np.random.Generator) -> BoolArray:
         validate.memory("sample", 9 * secrets.size * self.k, "Draw fewer at a time.")
@@ -327,7 +327,7 @@ class SubsetSelection(AnyChannel):
         log_one = self.log_inside - math.log(self.outputs)
         return np.ascontiguousarray(np.where(inside[:, start:stop], log_one, log_one - self.epsilon).T)
 
-    def column(self, output: ArrayLike) -> DefaultColumn:
+    def column(self, output: ArrayLike) -> DefaultLikelihood:
         """Log likelihoods of one release: one value for the secrets in the set, another for the rest.
 
         Parameters
@@ -344,7 +344,7 @@ class SubsetSelection(AnyChannel):
         else:
             members = _set_of_rank(self._output_index(output), self.size, self.k)
         log_one = self.log_inside - log_comb(self.k, self.size)
-        return DefaultColumn(self.k, log_one - self.epsilon, members, np.full(self.size, log_one))
+        return DefaultLikelihood(self.k, log_one - self.epsilon, members, np.full(self.size, log_one))
 
     def _sample(self, secrets: NDArray[Any], generator: np.random.Generator) -> IntArray:
         if self.k > 2**63:

@@ -79,7 +79,7 @@ def mbp(
         Probability of each secret; None is the uniform prior, a tuple holds one prior for each factor of a product.
         Secrets of prior zero and releases that never occur do not count. With a ``GaussianMechanism``, a Pmf; with a
         stack of mechanisms, also priors of shape (..., n) or a ``PmfStack``.
-    mechanism : AnyChannel, ChannelStack, MechanismStack, array_like of shape (n, m), or GaussianMechanism
+    mechanism : AnyChannel, ChannelStack, array_like of shape (n, m), or GaussianMechanism
         How the release depends on the secret. Of stacks, and arrays of sigma, the answers have the broadcast shape.
     n_jobs : int, optional
         Threads; the answer does not depend on it.

@@ -105,7 +105,7 @@ def summary(
     ----------
     prior : array_like, shape (n,), Pmf, tuple or None
         Probability of each secret, as in ``mbp``.
-    mechanism : AnyChannel, ChannelStack, MechanismStack or array_like, shape (n, m)
+    mechanism : AnyChannel, ChannelStack or array_like, shape (n, m)
         The channel. Of a stack the estimates have its shape, and there are no posteriors, arrays or ABP.
     posteriors : ndarray, shape (n, m), or path, optional
         Where f(d | w) = pi(d) r_d(w) goes: a contiguous array of float32 or float64 that is filled, or a new ``.npy``

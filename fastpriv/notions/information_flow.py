@@ -38,7 +38,7 @@ def bayes_vulnerability(
     ----------
     prior : array_like, shape (n,), Pmf, tuple or None
         Probability of each secret; None is uniform, a tuple holds one prior for each factor of a product.
-    mechanism : AnyChannel, ChannelStack, MechanismStack or array_like, shape (n, m)
+    mechanism : AnyChannel, ChannelStack or array_like, shape (n, m)
         The channel. With a stack, priors may have shape (..., n), and the answers have the broadcast shape.
     n_jobs, progress : optional
         As in ``mbp``.

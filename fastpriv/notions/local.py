@@ -121,7 +121,7 @@ def ldp_delta(
     ----------
     prior, on_support, n_jobs, progress
         As in ``ldp_epsilon``.
-    mechanism : AnyChannel, ChannelStack, MechanismStack, array_like of shape (n, m), or GaussianMechanism
+    mechanism : AnyChannel, ChannelStack, array_like of shape (n, m), or GaussianMechanism
         How the release depends on the secret. Of a Gaussian mechanism, sigma is used; the sensitivity is the distance
         of the outermost points.
     epsilon : array_like or Estimate
@@ -351,7 +351,7 @@ def ci_lmip(
 
     Parameters
     ----------
-    mechanism : AnyChannel, ChannelStack, MechanismStack or array_like, shape (n, m)
+    mechanism : AnyChannel, ChannelStack or array_like, shape (n, m)
         The channel, or a stack of them.
     rtol : float, default 1e-9
         Width of the bracket at which the solver stops, as in ``channel_capacity``.

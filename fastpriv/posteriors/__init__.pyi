@@ -1,6 +1,4 @@
 from .bayes import posterior as posterior
-from .bayes import posterior_mode as posterior_mode
-from .dense import Mode as Mode
 from .gaussian import gaussian_abp as gaussian_abp
 from .result import Posterior as Posterior
 from .subset_sampling import sampled_subset_posterior as sampled_subset_posterior

@@ -18,32 +18,20 @@ from ..base.errors import DomainError, warned
 from ..base.numerics import FloatArray
 from ..channels import likelihoods
 from ..channels.likelihoods import DenseLikelihood, Likelihood
-from ..channels.release_columns import DefaultColumn, ProductColumn
 from ..channels.subset_likelihoods import SubsetLikelihood
-from ..channels.vector_sources import BLOCK, SourceError, source_of
-from . import dense
-from .dense import Mode
+from ..channels.vector_sources import BLOCK, source_of
 from .result import Options, Posterior
 
-__all__ = ["posterior", "posterior_mode"]
+__all__ = ["posterior"]
 
 Path = str | os.PathLike[str]
-LikelihoodLike: TypeAlias = (
-    Likelihood
-    | DefaultColumn
-    | ProductColumn
-    | ArrayLike
-    | Path
-    | tuple[Path, str]
-    | Callable[..., Any]
-    | Iterator[ArrayLike]
-)
+LikelihoodLike: TypeAlias = Likelihood | ArrayLike | Path | tuple[Path, str] | Callable[..., Any] | Iterator[ArrayLike]
 PriorLike: TypeAlias = LikelihoodLike | Sequence[LikelihoodLike | None] | None
 
 # class of likelihood -> module of this package that handles it, loaded on first use
 METHODS: dict[type[Likelihood], str] = {
     likelihoods.DefaultLikelihood: "groups", likelihoods.ProductLikelihood: "products",
-    likelihoods.IndexLikelihood: "branch_and_bound", likelihoods.ShardedLikelihood: "shards",
+    likelihoods.IndexLikelihood: "dense", likelihoods.ShardedLikelihood: "shards",
     SubsetLikelihood: "subsets", DenseLikelihood: "dense",
 }  # fmt: skip
 
@@ -51,14 +39,14 @@ METHODS: dict[type[Likelihood], str] = {
 def posterior(
     likelihood: LikelihoodLike, prior: PriorLike = None, *, log: bool = True, log_prior: PriorLike = None,
     top: int = 10, out: FloatArray | Path | None = None, n_jobs: int | None = None,
-    progress: parallel.Progress = None, resume: object = None, executor: executors.ExecutorLike = None,
+    progress: parallel.Progress = None, executor: executors.ExecutorLike = None,
     store: Path | None = None,
 ) -> Posterior:  # fmt: skip
     """The posterior over the secrets after one release.
 
     Parameters
     ----------
-    likelihood : Likelihood, array_like, path-like, (path, column), callable, DefaultColumn or ProductColumn
+    likelihood : Likelihood, array_like, path-like, (path, column) or callable
         Log likelihoods of the release under every secret: any ``Likelihood``; what a channel's ``column(release)``
         returns; or what ``DenseLikelihood`` takes.
     prior : optional
@@ -67,9 +55,8 @@ def posterior(
         ``DefaultLikelihood`` of log probabilities, one for all secrets but those that are listed; for a
         ``ProductLikelihood`` a sequence with the prior of each factor, or of each coordinate (secrets are then
         independent a priori); for an ``IndexLikelihood`` an array, or a vectorised function from indices to
-        probabilities; for a ``SubsetLikelihood`` an array of shape (n,) of odds: the prior of a subset is proportional
-        to the product of the odds of its members; for a ``ShardedLikelihood`` as for dense ones, or another
-        ``ShardedLikelihood``.
+        probabilities; for a ``ShardedLikelihood`` as for dense ones, or another ``ShardedLikelihood``. A
+        ``SubsetLikelihood`` has the uniform prior.
     log : bool, optional
         Whether a plain array, file or function holds natural logarithms; a ``Likelihood`` says so itself. A warning
         comes where logarithms look like probabilities: numbers in [0, 1] that sum to 1.
@@ -78,16 +65,14 @@ def posterior(
     top : int, optional
         Number of most probable secrets to report.
     out : ndarray of float64 or path-like, optional
-        Where to write all posterior probabilities: an array of shape (size,), or a ``.npy`` file. For a
+        Where to write all posterior probabilities of a dense likelihood or a function of the index: an array of shape
+        (size,), or a ``.npy`` file. For a
         ``ShardedLikelihood`` a name with the field ``{first}``, such as ``"parts/{first:015d}.npy"`` (or ``.parquet``):
         each shard writes a file, named by the number of its first secret.
     n_jobs : int, optional
         Threads; the same bits for any number. None means what ``joblib.parallel_config`` says.
     progress : bool or callable, optional
         A bar, or a function called with the number of blocks done and the total.
-    resume : optional
-        Attribute ``best`` of the error or interruption that ended an earlier call with the same arguments; the run
-        continues after its last block. A function is read again up to there; an iterator must start there.
     executor : None, "processes" or concurrent.futures.Executor, optional
         Where the shards of a ``ShardedLikelihood`` run; None means threads. ``n_jobs`` is then the number of threads or
         processes. A shard whose worker dies is tried again.
@@ -104,10 +89,7 @@ def posterior(
     ------
     DomainError, ShapeError
         For an invalid likelihood or prior; the message names block and index. For files that end early or change while
-        they are read, and functions that yield something else the second time.
-    NotConvergedError
-        If a function that yields likelihoods or the prior raises; its attribute ``best`` goes to ``resume=``. So does
-        that of any other error or ``KeyboardInterrupt`` once reading has begun.
+        they are read, functions that raise, and those that yield something else the second time.
     WorkerDiedError
         If the workers of some shards died each time; the other shards are in the store.
     FileNotFoundError, BackendMissingError, MemoryError
@@ -140,73 +122,22 @@ def posterior(
     one_prior = _one_prior(prior, log_prior)
     top = validate.count("top", top, 0)
     executors.checked(executor, n_jobs)
-    options = Options(top, out, n_jobs, progress, log_prior is not None, resume, executor, store)
+    options = Options(top, out, n_jobs, progress, log_prior is not None, executor, store)
     validated = _as_likelihood(likelihood, log)
     if not (executor is None and store is None) and not isinstance(validated, likelihoods.ShardedLikelihood):
         raise DomainError(
             "executor and store must be None for a likelihood without shards; got "
             f"{validate.shown(likelihood)}. Pass fastpriv.ShardedLikelihood."
         )
-    _warn_of_probabilities(validated)
     method = next((method for kind, method in METHODS.items() if isinstance(validated, kind)), "dense")
-    result: Posterior = import_module(f".{method}", __package__).posterior(validated, one_prior, options)
-    return result
-
-
-def posterior_mode(
-    likelihood: LikelihoodLike, prior: PriorLike = None, *, log: bool = True, log_prior: PriorLike = None,
-    n_jobs: int | None = None, progress: parallel.Progress = None,
-) -> Mode:  # fmt: skip
-    """The most probable secret, and nothing else, in one pass.
-
-    Parameters
-    ----------
-    likelihood : DenseLikelihood, array_like, path-like, (path, column), or callable
-        Log likelihoods of the release under every secret.
-    prior : optional
-        None is the uniform prior; otherwise probabilities, which need not sum to 1, as ``DenseLikelihood`` takes them.
-    log : bool, optional
-        Whether a likelihood that is no ``DenseLikelihood`` holds natural logarithms.
-    log_prior : optional
-        Natural logarithms of the prior instead of ``prior``.
-    n_jobs : int, optional
-        Threads. None means what ``joblib.parallel_config`` says.
-    progress : bool or callable, optional
-        A bar, or a function called with the number of blocks done and the total.
-
-    Returns
-    -------
-    Mode
-        ``index``, the lowest on ties; ``log_weight``, log of prior times likelihood, which under a uniform prior is the
-        log likelihood; ``max_log_likelihood`` and ``min_log_likelihood`` over secrets of positive prior.
-
-    Raises
-    ------
-    DomainError, ShapeError
-        As ``posterior``, and for likelihoods that are not dense.
-
-    Notes
-    -----
-    **Accuracy** exact under a uniform prior; else ties are decided within rounding of the log weights;
-    ``tests/enclosures/test_posterior.py``.
-
-    Source: maximum a posteriori estimation.
-
-    Examples
-    --------
-    >>> from fastpriv import posterior_mode
-    >>> posterior_mode([-2.0, -0.5, -1.0], [0.8, 0.1, 0.1]).index
-    0
-    """
-    parallel.checked(n_jobs, progress)
-    validated = _as_likelihood(likelihood, log)
-    if not isinstance(validated, DenseLikelihood):
+    if out is not None and method not in ("dense", "shards"):
         raise DomainError(
-            f"likelihood must be dense for its mode alone; got {validate.shown(likelihood)}. Use fastpriv.posterior."
+            f"out must be None for likelihoods that are not written out; got {validate.shown(out)} for "
+            f"{validate.shown(likelihood)}. Ask the posterior for probabilities(start, stop), some at a time."
         )
     _warn_of_probabilities(validated)
-    options = Options(n_jobs=n_jobs, progress=progress, log_prior=log_prior is not None)
-    return dense.mode(validated, _one_prior(prior, log_prior), options)
+    result: Posterior = import_module(f".{method}", __package__).posterior(validated, one_prior, options)
+    return result
 
 
 def _as_likelihood(likelihood: LikelihoodLike, log: bool) -> Likelihood:
@@ -244,7 +175,7 @@ def _warn_of_probabilities(likelihood: Likelihood) -> None:
                 return
             total += float(np.sum(block, dtype=np.float64))
             tolerance = validate.sum_tolerance(block.dtype)
-    except (OSError, TypeError, ValueError, ImportError, SourceError):
+    except (OSError, TypeError, ValueError, ImportError):
         return
     if count > 1 and abs(total - 1.0) <= tolerance:
         warned(

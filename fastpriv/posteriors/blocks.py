@@ -1,14 +1,21 @@
-"""Blocks of a likelihood and a prior side by side, mapped by any number of threads; and the posterior written back.
+"""Blocks of a likelihood and a prior side by side, mapped by any number of threads, and the tree of their sums.
 
 Blocks are those of ``channels.vector_sources``. Where both vectors can be read in any order, threads read their
 own blocks; otherwise one thread at a time takes the next block of the streams, and none holds more than one block.
+
+Sums are merged by one fixed binary tree, whoever computed them. Node (k, i) holds the sums of the blocks from 2^k i to
+2^k (i + 1) - 1. It is the merger of nodes (k - 1, 2 i) and (k - 1, 2 i + 1), so that the sums of all blocks have the
+same bits, however the blocks were cut into shards; a shard of n blocks is sent as 2 log2(n) nodes at most. The last
+blocks, which fill no node, are merged from left to right.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import reduce
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -18,11 +25,11 @@ from ..base import parallel, validate
 from ..base.errors import DomainError, ShapeError
 from ..base.files import check_writable_file, explain_write_errors
 from ..base.numerics import BoolArray, FloatArray, RealArray
-from ..channels.likelihoods import DenseLikelihood
-from ..channels.vector_sources import BLOCK, VectorSource, source_of
+from ..channels.likelihoods import DenseLikelihood, IndexLikelihood, ShardedLikelihood
+from ..channels.vector_sources import BLOCK, IndexSource, VectorSource, source_of
 from .result import npy_stream
 
-__all__ = ["Block", "LikelihoodAndPrior", "PosteriorOutput", "no_secrets"]
+__all__ = ["Block", "BlockTree", "LikelihoodAndPrior", "Node", "PosteriorOutput", "no_secrets"]
 
 # bound: none - blocks in one round of tasks
 _BLOCKS_PER_ROUND = 64  # of streams, whose end is not known in advance
@@ -42,11 +49,20 @@ class Block(NamedTuple):
 class LikelihoodAndPrior:
     """A likelihood and a prior of one length, read together in blocks."""
 
-    def __init__(self, likelihood: DenseLikelihood, prior: Any, log_prior: bool) -> None:
+    def __init__(
+        self, likelihood: DenseLikelihood | IndexLikelihood | ShardedLikelihood, prior: Any, log_prior: bool
+    ) -> None:
         self.log, self.log_prior = likelihood.log, log_prior
         self.prior_name = "log_prior" if log_prior else "prior"
-        self.likelihood = source_of("likelihood", likelihood.values)
-        self.prior = None if prior is None else source_of(self.prior_name, prior)
+        self.likelihood = likelihood._source("likelihood")
+        if prior is None:
+            self.prior = None
+        elif isinstance(prior, (DenseLikelihood, IndexLikelihood, ShardedLikelihood)):
+            self.prior = prior._source(self.prior_name)
+        elif isinstance(likelihood, IndexLikelihood) and callable(prior):
+            self.prior = IndexSource(self.prior_name, prior, likelihood.size)
+        else:
+            self.prior = source_of(self.prior_name, prior)
         self.sources: list[VectorSource] = [self.likelihood] if self.prior is None else [self.likelihood, self.prior]
         self.random_access = all(source.random_access for source in self.sources)
         self.rereadable = all(source.rereadable for source in self.sources)
@@ -98,92 +114,56 @@ class LikelihoodAndPrior:
         with np.errstate(divide="ignore"):
             return Block(number, number * BLOCK, np.log(wide), prior)
 
-    def blocks(self, skip: int = 0) -> Iterator[Block]:
-        """All blocks of any sources, in order, without the first ``skip`` ones."""
+    def blocks(self) -> Iterator[Block]:
+        """All blocks of any sources, in order."""
         if self.random_access:
             assert self.block_count is not None
-            yield from map(self.read, range(skip, self.block_count))
+            yield from map(self.read, range(self.block_count))
             return
-        readers = [self._blocks_of(source) for source in self.sources]
-        number = 0 if self.rereadable else skip  # an iterator continues where it stopped
+        readers = [source.blocks() for source in self.sources]
         end = object()
-        while True:
+        for number in itertools.count():
             parts: list[Any] = [next(reader, end) for reader in readers]
             sizes = [0 if part is end else part.size for part in parts]
             if len(set(sizes)) > 1:
                 raise self._length_error(*(number * BLOCK + size for size in sizes))
             if parts[0] is end:
                 return
-            if number >= skip:
-                yield self._block(number, *parts)
-            number += 1
+            yield self._block(number, *parts)
 
-    def _blocks_of(self, source: VectorSource) -> Iterator[RealArray]:
-        if not source.random_access:
-            yield from source.blocks()
-            return
-        assert source.length is not None
-        for start in range(0, source.length, BLOCK):
-            yield source.take(start, min(start + BLOCK, source.length))
-
-    def map_blocks(self, work: Callable[[Block], Any], skip: int, n_jobs: int | None) -> Iterator[tuple[int, Any]]:
-        """Number of secrets and result of ``work`` for every block from block ``skip`` on, in order."""
+    def map_blocks(self, work: Callable[[Block], Any], n_jobs: int | None) -> Iterator[tuple[int, int, Any]]:
+        """Number, size and result of ``work`` of every block, in order."""
         if not self.random_access:
-            yield from self._map_streams(work, skip, n_jobs)
+            yield from self._map_streams(work, n_jobs)
             return
         assert self.block_count is not None
-        if skip < self.block_count:
-            self.inspect(self.read(0))
+        count = self.block_count
+        self.inspect(self.read(0))
 
-        def work_on(numbers: range) -> tuple[list[tuple[int, Any]], BaseException | None]:
-            results: list[tuple[int, Any]] = []
-            try:
-                for number in numbers:
-                    block = self.read(number)
-                    results.append((block.likelihood.size, work(block)))
-            except BaseException as error:  # the results of earlier blocks are kept
-                return results, error
-            return results, None
+        def work_from(first: int) -> list[tuple[int, int, Any]]:
+            blocks = map(self.read, range(first, min(first + _BLOCKS_PER_TASK, count)))
+            return [(block.number, block.likelihood.size, work(block)) for block in blocks]
 
-        starts = range(skip, self.block_count, _BLOCKS_PER_TASK)
-        tasks = [range(i, min(i + _BLOCKS_PER_TASK, self.block_count)) for i in starts]
-        for results, failure in parallel.ordered_map(work_on, tasks, n_jobs=n_jobs, shared=True):
+        starts = range(0, count, _BLOCKS_PER_TASK)
+        for results in parallel.ordered_map(work_from, starts, n_jobs=n_jobs, shared=True):
             yield from results
-            if failure is not None:
-                raise failure
 
-    def _map_streams(self, work: Callable[[Block], Any], skip: int, n_jobs: int | None) -> Iterator[tuple[int, Any]]:
-        lock, blocks, done = Lock(), self.blocks(skip), {}
-        exhausted = False
+    def _map_streams(self, work: Callable[[Block], Any], n_jobs: int | None) -> Iterator[tuple[int, int, Any]]:
+        lock, blocks = Lock(), self.blocks()
 
-        def work_on_next(_: int) -> BaseException | None:
-            nonlocal exhausted
-            try:
-                with lock:
-                    block = None if exhausted else next(blocks, None)
-                    exhausted = block is None
-                    if block is not None:
-                        self.inspect(block)
-                if block is not None:
-                    done[block.number] = block.likelihood.size, work(block)
-            except BaseException as error:  # raised after the threads of earlier blocks have finished
-                exhausted = True
-                return error
-            return None
+        def work_on_next(_: int) -> list[tuple[int, int, Any]]:
+            with lock:
+                block = next(blocks, None)
+                if block is None:
+                    return []
+                self.inspect(block)
+            return [(block.number, block.likelihood.size, work(block))]
 
-        number = skip
-        while not exhausted:
-            failure: BaseException | None = None
-            try:
-                rounds = parallel.ordered_map(work_on_next, range(_BLOCKS_PER_ROUND), n_jobs=n_jobs, shared=True)
-                failure = next((error for error in list(rounds) if error is not None), None)
-            except BaseException as error:
-                failure = error
-            while number in done:
-                yield done.pop(number)
-                number += 1
-            if failure is not None:
-                raise failure
+        results: list[tuple[int, int, Any]] = [(0, 0, None)]
+        while results:
+            rounds = parallel.ordered_map(work_on_next, range(_BLOCKS_PER_ROUND), n_jobs=n_jobs, shared=True)
+            results = sorted((result for part in rounds for result in part), key=lambda result: result[0])
+            yield from results
 
     def invalid_block(self, block: Block) -> DomainError:
         """Build the error for a block that contains NaN, +inf or an invalid prior."""
@@ -275,3 +255,33 @@ class PosteriorOutput:
             while len(remaining):
                 count = os.pwrite(self.descriptor, remaining, position)
                 remaining, position = remaining[count:], position + count
+
+
+class Node(NamedTuple):
+    """The merged sums of ``2**level`` blocks."""
+
+    level: int
+    number: int  # of its first block, over 2**level
+    sums: tuple[Any, ...]
+
+
+class BlockTree:
+    """The nodes of consecutive blocks, as few as there can be."""
+
+    def __init__(self, merge: Callable[[Any, Any], tuple[Any, ...]], nodes: Iterable[Node] = ()) -> None:
+        self.merge = merge
+        self.nodes: list[Node] = []
+        for node in nodes:
+            self.add(node)
+
+    def add(self, node: Node) -> None:
+        """Add the node right of all others."""
+        nodes = self.nodes
+        while node.number % 2 and nodes and nodes[-1][:2] == (node.level, node.number - 1):
+            node = Node(node.level + 1, node.number // 2, self.merge(nodes.pop().sums, node.sums))
+        nodes.append(node)
+
+    def total(self) -> tuple[Any, ...]:
+        """The merged sums of all blocks; empty where there are none."""
+        sums = [node.sums for node in self.nodes]
+        return reduce(self.merge, sums) if sums else ()

@@ -30,31 +30,25 @@ g JS + g^2. Likelihoods that are no logarithms cost 8 u |l| more in each l.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..base import parallel, validate
-from ..base.errors import DomainError, NotConvergedError
+from ..base.errors import DomainError
 from ..base.estimate import Estimate, Unit, exact
 from ..base.numerics import LOG_2_ABOVE, MACHINE_EPSILON, UNIT_ROUNDOFF, FloatArray, IntArray
-from ..channels.likelihoods import DenseLikelihood
-from ..channels.vector_sources import BLOCK, SourceError
+from ..channels.likelihoods import DenseLikelihood, IndexLikelihood
+from ..channels.vector_sources import BLOCK
 from ..kernels import _posterior
-from .block_tree import BlockTree, Node
-from .blocks import Block, LikelihoodAndPrior, PosteriorOutput, no_secrets
+from .blocks import Block, BlockTree, LikelihoodAndPrior, Node, PosteriorOutput, no_secrets
 from .result import Options, Posterior, Top
 
-__all__ = [
-    "Evidence", "FirstPassSums", "Mode", "PosteriorCheckpoint", "check_same", "divergence_tree", "evidence_of",
-    "evidence_tree", "first_pass", "largest_of", "mode", "posterior", "result_of", "second_pass",
-]  # fmt: skip
+__all__ = ["Evidence", "FirstPassSums", "Pass", "PassSums", "posterior", "two_passes"]
 
 _CONSISTENT = 1e-6  # relative difference of the evidences of both passes beyond which the likelihood has changed
-# Remedy in the error of a pass that ended early.
-_RESUME = "What was computed is in the attribute best of this error: pass it on as resume=error.best."
 
 
 class FirstPassSums(NamedTuple):
@@ -92,282 +86,6 @@ class FirstPassSums(NamedTuple):
         return max(-math.exp(above) * moment, 0.0)
 
 
-class PosteriorCheckpoint(NamedTuple):
-    """The state of both passes when they ended early; ``posterior(..., resume=)`` continues from there."""
-
-    stage: int  # the pass that was running, 1 or 2
-    secrets: int  # secrets done in this pass: whole blocks of 2**18
-    size: int  # number of secrets; 0 until the first pass is complete
-    shift: float
-    single_precision: bool
-    first: tuple[Node, ...]  # sums of the first pass
-    weights: FloatArray  # the largest joint weights,
-    indices: IntArray  # and the secrets that have them
-    second: tuple[Node, ...]  # sums of the second pass
-
-    @property
-    def blocks(self) -> int:
-        """Blocks done in this pass."""
-        return -(-self.secrets // BLOCK)
-
-
-@dataclass(frozen=True, slots=True)
-class Mode:
-    """The most probable secret, and the extremes of the log likelihoods of secrets with a positive prior.
-
-    Parameters
-    ----------
-    index : int
-        The secret; the lowest on ties.
-    log_weight : float
-        Logarithm of prior times likelihood; under a uniform prior the log likelihood.
-    max_log_likelihood, min_log_likelihood : float
-        Extremes over the secrets with a positive prior.
-
-    Examples
-    --------
-    >>> from fastpriv import posterior_mode
-    >>> posterior_mode([0.0, -1.0, -2.0]).index
-    0
-    """
-
-    index: int
-    log_weight: float
-    max_log_likelihood: float
-    min_log_likelihood: float
-
-
-def posterior(likelihood: DenseLikelihood, prior: Any, options: Options) -> Posterior:
-    """Posterior of a ``DenseLikelihood``; ``prior`` is None or what ``DenseLikelihood`` takes as values."""
-    inputs = LikelihoodAndPrior(likelihood, prior, options.log_prior)
-    passes = _Passes(inputs, options)
-    try:
-        passes.run_first()
-        evidence = passes.evidence()
-        if inputs.rereadable:
-            passes.run_second(evidence)
-    except SourceError as fault:
-        raise NotConvergedError(f"{_source_fault(fault)} {_RESUME}", passes.checkpoint()) from fault.cause
-    except BaseException as error:
-        error.best = passes.checkpoint()  # type: ignore[attr-defined]
-        if isinstance(error, KeyboardInterrupt):
-            error.add_note(_RESUME)
-        raise
-    finally:
-        passes.close()
-    return passes.result(evidence)
-
-
-def mode(likelihood: DenseLikelihood, prior: Any, options: Options) -> Mode:
-    """The mode of a ``DenseLikelihood``, by comparisons alone."""
-    inputs = LikelihoodAndPrior(likelihood, prior, options.log_prior)
-    sums: Any = None
-    report, close = parallel.progress_reporter(options.progress, inputs.block_count or 0)
-    results = inputs.map_blocks(lambda block: first_pass(inputs, block, 0, False)[0], 0, options.n_jobs)
-    try:
-        for done, (_, row) in enumerate(results, 1):
-            sums = row if sums is None else _posterior.merge_evidence_sums([sums, row])
-            report(done)
-    except SourceError as fault:
-        raise NotConvergedError(f"{_source_fault(fault)} Mend the function, and call again.") from fault.cause
-    finally:
-        close()
-    if sums is None:
-        raise no_secrets()
-    mode_sums = FirstPassSums(*sums)
-    log_weight = float(mode_sums.top + inputs.shift)
-    return Mode(int(mode_sums.map_index), log_weight, float(mode_sums.most), float(mode_sums.least))
-
-
-def _source_fault(fault: SourceError) -> str:
-    return (
-        f"{fault.name} must be arrays to its end; got {fault.cause!r} from the function, in place of its array "
-        f"{fault.piece}, which starts at secret {fault.entry}."
-    )
-
-
-class _Passes:
-    """Both passes, their sums and their progress."""
-
-    def __init__(self, inputs: LikelihoodAndPrior, options: Options) -> None:
-        self.inputs, self.options = inputs, options
-        self.stage, self.secrets, self.size, self.done = 1, 0, inputs.length or 0, 0
-        self.first, self.second = evidence_tree(), divergence_tree()
-        self.weights, self.indices = np.empty(0), np.empty(0, dtype=np.int64)
-        self.output = PosteriorOutput(options.out, inputs)
-        if options.resume is not None:
-            self._resume(options.resume)
-        total = (inputs.block_count or 0) * (2 if inputs.rereadable else 1)
-        self.report, self.close = parallel.progress_reporter(options.progress, total)
-
-    def _resume(self, best: Any) -> None:
-        if not isinstance(best, PosteriorCheckpoint):
-            raise DomainError(
-                f"resume must be what an error of posterior carries; got {validate.shown(best)}. "
-                "Pass error.best, with the same likelihood and prior."
-            )
-        inputs = self.inputs
-        if best.size and inputs.length not in (None, best.size):
-            raise DomainError(
-                f"resume must belong to a likelihood of this size, {inputs.length}; got one of size {best.size}. "
-                "Pass the same likelihood and prior."
-            )
-        self.stage, self.secrets, self.size = best.stage, best.secrets, best.size
-        self.first, self.second = evidence_tree(best.first), divergence_tree(best.second)
-        self.weights, self.indices = best.weights, best.indices
-        inputs.shift, inputs.single_precision, inputs.inspected = best.shift, best.single_precision, bool(best.first)
-        if self.stage == 2 and self.options.out is not None:  # the output of the earlier call may be lost
-            self.secrets, self.second = 0, divergence_tree()
-
-    def checkpoint(self) -> PosteriorCheckpoint:
-        """What ``resume=`` needs."""
-        return PosteriorCheckpoint(
-            self.stage, self.secrets, self.size if self.stage == 2 else 0, self.inputs.shift,
-            self.inputs.single_precision, tuple(self.first.nodes), self.weights, self.indices,
-            tuple(self.second.nodes),
-        )  # fmt: skip
-
-    def _results(self, work: Callable[[Block], Any]) -> Iterator[Any]:
-        for size, result in self.inputs.map_blocks(work, -(-self.secrets // BLOCK), self.options.n_jobs):
-            yield result
-            self.secrets += size
-            self.done += 1
-            self.report(self.done)
-
-    def run_first(self) -> None:
-        """The first pass, unless it was complete before."""
-        if self.stage == 2:
-            return
-        keep = min(self.options.top, BLOCK)
-        for row, weights, indices in self._results(lambda block: first_pass(self.inputs, block, keep)):
-            self.first.add(Node(0, self.secrets // BLOCK, row))
-            self.weights, self.indices = largest_of(self.options.top, (self.weights, self.indices), (weights, indices))
-        if not self.first.nodes:
-            raise no_secrets()
-        self.stage, self.size, self.secrets = 2, self.secrets, 0
-
-    def evidence(self) -> Evidence:
-        """The evidence from the first pass."""
-        return evidence_of(FirstPassSums(*self.first.total()), self.size, self.inputs)
-
-    def run_second(self, evidence: Evidence) -> None:
-        """The second pass."""
-
-        def work(block: Block) -> tuple[float, ...]:
-            probabilities = self.output.memory(block)
-            sums = second_pass(self.inputs, block, evidence, probabilities)
-            self.output.write(block, probabilities)
-            return sums
-
-        with self.output.opened(self.size):
-            for sums in self._results(work):
-                self.second.add(Node(0, self.secrets // BLOCK, sums))
-            check_same(self.second.total(), self.size, self.secrets)
-
-    def result(self, evidence: Evidence) -> Posterior:
-        """The Posterior, of two passes or, from an iterator, one."""
-        second = self.second.total() if self.inputs.rereadable else None
-        cost = {"secrets": self.size, "passes": 1 if second is None else 2}
-        return result_of(self.first.total(), second, (self.weights, self.indices), evidence, self.inputs, cost)
-
-
-def evidence_tree(nodes: Iterable[Node] = ()) -> BlockTree:
-    """Sums of the first pass."""
-    return BlockTree(lambda left, right: _posterior.merge_evidence_sums([left, right]), nodes)
-
-
-def divergence_tree(nodes: Iterable[Node] = ()) -> BlockTree:
-    """Sums of the second pass."""
-    return BlockTree(_added, nodes)
-
-
-def largest_of(
-    count: int, old: tuple[FloatArray, IntArray], new: tuple[FloatArray, IntArray]
-) -> tuple[FloatArray, IntArray]:
-    """The largest joint weights of both with their secrets, in order, the lower secret first where they are equal."""
-    if not new[0].size or (old[0].size == count and new[0].max() < old[0][-1]):
-        return old
-    weights, indices = (np.concatenate(pair) for pair in zip(old, new, strict=True))
-    order = np.lexsort((indices, -weights))[:count]
-    return weights[order], indices[order]
-
-
-def check_same(second: tuple[float, ...], size: int, secrets: int) -> None:
-    """Raise if the second pass read something else than the first."""
-    excess = second[0] + second[1] if second else 0.0
-    if secrets != size or not abs(excess) <= _CONSISTENT:
-        raise DomainError(
-            f"likelihood must be the same in both passes; got {size} and {secrets} secrets, and "
-            f"evidences that differ by a factor of {1.0 + excess!r}. "
-            "Pass what can be read twice, or an iterator to read it once."
-        )
-
-
-def result_of(
-    first: tuple[Any, ...], second: tuple[float, ...] | None, largest: tuple[FloatArray, IntArray], evidence: Evidence,
-    inputs: LikelihoodAndPrior, cost: dict[str, Any],
-) -> Posterior:  # fmt: skip
-    """The Posterior of the merged sums; ``second`` is None where there was one pass."""
-    sums, (weights, indices) = FirstPassSums(*first), largest
-    return Posterior(
-        evidence.size, map_index=int(sums.map_index), ties=int(sums.ties),
-        top=Top(indices, np.exp(weights - sums.top) / evidence.sum), cost=cost,
-        _probabilities=None if second is None else _probability_function(inputs, evidence),
-        **_estimates(sums, second, evidence, inputs),
-    )  # fmt: skip
-
-
-def _probability_function(inputs: LikelihoodAndPrior, evidence: Evidence) -> Callable[[int, int], FloatArray]:
-    """Make the function that reads a range of secrets again and returns their posterior."""
-
-    def probabilities(start: int, stop: int) -> FloatArray:
-        validate.memory("probabilities", 8 * (stop - start), "Ask for fewer at a time, or pass out=.")
-        result = np.empty(stop - start)
-        for block in inputs.blocks(start // BLOCK):
-            if block.start >= stop:
-                break
-            whole = np.empty(block.likelihood.size)
-            second_pass(inputs, block, evidence, whole)
-            first, last = max(start, block.start), min(stop, block.start + whole.size)
-            result[first - start : last - start] = whole[first - block.start : last - block.start]
-        return result
-
-    return probabilities
-
-
-def first_pass(
-    inputs: LikelihoodAndPrior, block: Block, keep: int, sums: bool = True
-) -> tuple[tuple[Any, ...], FloatArray, IntArray]:
-    """Sums of one block, and its largest joint weights with their secrets."""
-    weights, indices = np.empty(keep), np.empty(keep, dtype=np.intp)
-    row, count = _posterior.evidence_sums(
-        block.likelihood, block.prior, inputs.log_prior, inputs.shift, sums, block.start, weights, indices
-    )
-    if not np.isfinite(FirstPassSums(*row).mass_high):
-        raise inputs.invalid_block(block)
-    return row, weights[:count], indices[:count].astype(np.int64) + block.start
-
-
-def second_pass(
-    inputs: LikelihoodAndPrior, block: Block, evidence: Evidence, probabilities: FloatArray | None
-) -> tuple[float, ...]:
-    """Sums of one block, as pairs of doubles; fills ``probabilities`` with the posterior unless it is None."""
-    pairs = _posterior.divergence_sums(
-        block.likelihood, block.prior, inputs.log_prior, evidence.weight, evidence.high, evidence.low, probabilities
-    )
-    return tuple(part for pair in pairs for part in pair)
-
-
-def _added(total: tuple[float, ...], other: tuple[float, ...]) -> tuple[float, ...]:
-    """Sums of pairs of doubles: the high parts exactly, with their rounding error in the low parts."""
-    result: list[float] = []
-    for i in range(0, 6, 2):
-        high = total[i] + other[i]
-        back = high - total[i]
-        result += [high, total[i + 1] + other[i + 1] + ((total[i] - (high - back)) + (other[i] - back))]
-    return tuple(result)
-
-
 class Evidence(NamedTuple):
     """The sums of the first pass that the second pass uses."""
 
@@ -380,7 +98,164 @@ class Evidence(NamedTuple):
     log_size: float
 
 
-def evidence_of(sums: FirstPassSums, size: int, inputs: LikelihoodAndPrior) -> Evidence:
+def posterior(likelihood: DenseLikelihood | IndexLikelihood, prior: Any, options: Options) -> Posterior:
+    """Posterior of one log likelihood a secret; ``prior`` is None or what ``DenseLikelihood`` takes as values."""
+    inputs = LikelihoodAndPrior(likelihood, prior, options.log_prior)
+    output = PosteriorOutput(options.out, inputs)
+    report, close = parallel.progress_reporter(
+        options.progress, (inputs.block_count or 0) * (2 if inputs.rereadable else 1)
+    )
+
+    def run(work: Pass) -> PassSums:
+        if work.evidence is None:
+            return _run(work, options.n_jobs, report)
+        blocks = -(-work.evidence.size // BLOCK)
+        with output.opened(work.evidence.size):
+            return _run(work, options.n_jobs, lambda done: report(blocks + done), output)
+
+    try:
+        return two_passes(inputs, run, options.top, {})
+    finally:
+        close()
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One of the two passes: what is computed of a block."""
+
+    inputs: LikelihoodAndPrior
+    top: int
+    evidence: Evidence | None = None  # None in the first pass
+
+    def sums(self, block: Block, probabilities: FloatArray | None = None) -> tuple[Any, ...]:
+        """Sums of the block, and in the first pass its largest joint weights with their secrets.
+
+        The second pass fills ``probabilities`` with the posterior unless it is None.
+        """
+        inputs, evidence = self.inputs, self.evidence
+        if evidence is not None:
+            pairs = _posterior.divergence_sums(
+                block.likelihood, block.prior, inputs.log_prior, evidence.weight, evidence.high, evidence.low,
+                probabilities,
+            )  # fmt: skip
+            return tuple(part for pair in pairs for part in pair), np.empty(0), np.empty(0, dtype=np.int64)
+        size = min(self.top, BLOCK)
+        weights, indices = np.empty(size), np.empty(size, dtype=np.intp)
+        row, count = _posterior.evidence_sums(
+            block.likelihood, block.prior, inputs.log_prior, inputs.shift, True, block.start, weights, indices
+        )
+        if not np.isfinite(FirstPassSums(*row).mass_high):
+            raise inputs.invalid_block(block)
+        return row, weights[:count], indices[:count].astype(np.int64) + block.start
+
+
+class PassSums:
+    """The sums of consecutive blocks in one pass, and the most probable secrets among them."""
+
+    def __init__(self, work: Pass) -> None:
+        self.tree = BlockTree(_merged_evidence if work.evidence is None else _added)
+        self.top, self.secrets = work.top, 0
+        self.weights, self.indices = np.empty(0), np.empty(0, dtype=np.int64)
+
+    def add(self, node: Node, weights: FloatArray, indices: IntArray) -> None:
+        """Add the next blocks; of equal joint weights the lower secret comes first."""
+        self.tree.add(node)
+        if not weights.size or (self.weights.size == self.top and weights.max() < self.weights[-1]):
+            return
+        all_weights, all_indices = np.concatenate([self.weights, weights]), np.concatenate([self.indices, indices])
+        order = np.lexsort((all_indices, -all_weights))[: self.top]
+        self.weights, self.indices = all_weights[order], all_indices[order]
+
+    def total(self) -> tuple[Any, ...]:
+        """The merged sums; an error where there are no blocks."""
+        if not self.tree.nodes:
+            raise no_secrets()
+        return self.tree.total()
+
+
+def _run(
+    work: Pass, n_jobs: int | None, report: Callable[[int], None], output: PosteriorOutput | None = None
+) -> PassSums:
+    """One pass over all blocks, on threads."""
+
+    def of_block(block: Block) -> tuple[Any, ...]:
+        probabilities = None if output is None else output.memory(block)
+        result = work.sums(block, probabilities)
+        if output is not None:
+            output.write(block, probabilities)
+        return result
+
+    sums = PassSums(work)
+    for number, size, (row, weights, indices) in work.inputs.map_blocks(of_block, n_jobs):
+        sums.add(Node(0, number, row), weights, indices)
+        sums.secrets += size
+        report(number + 1)
+    return sums
+
+
+def two_passes(
+    inputs: LikelihoodAndPrior, run: Callable[[Pass], PassSums], top: int, cost: dict[str, Any]
+) -> Posterior:
+    """The Posterior by both passes or, from an iterator, one; ``run`` is how a pass goes through all blocks."""
+    first, second, total = run(Pass(inputs, top)), None, None
+    sums = FirstPassSums(*first.total())
+    evidence = _evidence(sums, first.secrets, inputs)
+    if inputs.rereadable:
+        second = run(Pass(inputs, 0, evidence))
+        total = second.tree.total()
+        excess = total[0] + total[1] if total else 0.0
+        if second.secrets != first.secrets or not abs(excess) <= _CONSISTENT:
+            raise DomainError(
+                f"likelihood must be the same in both passes; got {first.secrets} and {second.secrets} secrets, and "
+                f"evidences that differ by a factor of {1.0 + excess!r}. "
+                "Pass what can be read twice, or an iterator to read it once."
+            )
+    return Posterior(
+        evidence.size, map_index=int(sums.map_index), ties=int(sums.ties),
+        top=Top(first.indices, np.exp(first.weights - sums.top) / evidence.sum),
+        cost={"secrets": evidence.size, "passes": 1 if second is None else 2, **cost},
+        _probabilities=None if second is None else _probability_function(inputs, evidence),
+        **_estimates(sums, total, evidence, inputs),
+    )  # fmt: skip
+
+
+def _merged_evidence(left: tuple[Any, ...], right: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(_posterior.merge_evidence_sums([left, right]))
+
+
+def _probability_function(inputs: LikelihoodAndPrior, evidence: Evidence) -> Callable[[int, int], FloatArray]:
+    """Make the function that reads a range of secrets again and returns their posterior."""
+
+    def probabilities(start: int, stop: int) -> FloatArray:
+        validate.memory("probabilities", 8 * (stop - start), "Ask for fewer at a time, or pass out=.")
+        result = np.empty(stop - start)
+        work = Pass(inputs, 0, evidence)
+        numbers = range(start // BLOCK, -(-stop // BLOCK))
+        for block in map(inputs.read, numbers) if inputs.random_access else inputs.blocks():
+            if block.start >= stop:
+                break
+            if block.number < start // BLOCK:
+                continue
+            whole = np.empty(block.likelihood.size)
+            work.sums(block, whole)
+            first, last = max(start, block.start), min(stop, block.start + whole.size)
+            result[first - start : last - start] = whole[first - block.start : last - block.start]
+        return result
+
+    return probabilities
+
+
+def _added(total: tuple[float, ...], other: tuple[float, ...]) -> tuple[float, ...]:
+    """Sums of pairs of doubles: the high parts exactly, with their rounding error in the low parts."""
+    result: list[float] = []
+    for i in range(0, 6, 2):
+        high = total[i] + other[i]
+        back = high - total[i]
+        result += [high, total[i + 1] + other[i + 1] + ((total[i] - (high - back)) + (other[i] - back))]
+    return tuple(result)
+
+
+def _evidence(sums: FirstPassSums, size: int, inputs: LikelihoodAndPrior) -> Evidence:
     """The evidence from the first pass; raises if it is 0, or if the prior does not sum to 1."""
     if sums.top == -np.inf:
         raise DomainError(

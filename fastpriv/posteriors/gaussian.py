@@ -157,7 +157,8 @@ def _divergences(prior: _GroupedPrior, points: FloatArray) -> tuple[FloatArray, 
         cell_error = truncation + _INTERPOLATION_ERROR * largest + 3 * node_errors.max(axis=1)
         for j in np.flatnonzero(smooth):
             members = slice(starts[j], stops[j])
-            value[members] = np.maximum(_chebyshev_sum(coefficients[j], (points[members] - middle[j]) / half[j]), 0.0)
+            inside = (points[members] - middle[j]) / half[j]
+            value[members] = np.maximum(np.polynomial.chebyshev.chebval(inside, coefficients[j]), 0.0)
             error[members] = cell_error[j]
             direct[members] = value[members] < _SMALL_VALUE * largest[j]
         starts, stops, middle = starts[~smooth], stops[~smooth], middle[~smooth]
@@ -189,16 +190,6 @@ def _chebyshev_coefficients(values: FloatArray) -> FloatArray:
         row = np.array([(1.0 if m == 0 else 2.0) / _DEGREE * math.cos(m * angle) for m in range(_DEGREE)])
         coefficients += values[:, k, None] * row
     return coefficients
-
-
-def _chebyshev_sum(coefficients: FloatArray, t: FloatArray) -> FloatArray:
-    """The polynomial at t, by Clenshaw's recurrence."""
-    current: FloatArray = np.zeros_like(t)
-    previous = current
-    for c in coefficients[:0:-1]:
-        current, previous = 2 * t * current - previous + c, current
-    total: FloatArray = t * current - previous + coefficients[0]
-    return total
 
 
 def _by_quadrature(prior: _GroupedPrior, base: FloatArray, offset: FloatArray) -> tuple[FloatArray, FloatArray, int]:

@@ -33,11 +33,10 @@ from ..base.errors import DomainError, ShapeError
 from ..base.estimate import Estimate, Kind, Unit
 from ..base.numerics import LOG_2, LOG_2_ABOVE, MACHINE_EPSILON, FloatArray, IntArray
 from ..base.values import distinct_rows
-from ..channels.likelihoods import DefaultLikelihood, DenseLikelihood, as_likelihood
-from ..channels.release_columns import DefaultColumn
+from ..channels.likelihoods import DefaultLikelihood, DenseLikelihood
 from . import dense
 from .ball_arithmetic import Ball, log_of_count, quotient, select, stack
-from .result import Options, Posterior, Top, index_array, write_probabilities
+from .result import Options, Posterior, Top, index_array
 
 __all__ = [
     "GroupPosterior", "GroupedDomain", "Groups", "closed_form_posterior", "default_domain", "dense_domain", "posterior",
@@ -229,15 +228,12 @@ def posterior(likelihood: DefaultLikelihood, prior: Any, options: Options) -> Po
     domain = default_domain(likelihood, prior)
     if domain is None:
         validate.memory("likelihood", 8 * likelihood.size, "Give the prior as a DefaultLikelihood.")
-        values = np.full(likelihood.size, likelihood.default)
-        values[likelihood.indices] = likelihood.values
-        return dense.posterior(DenseLikelihood(values), prior, options)
+        return dense.posterior(DenseLikelihood(likelihood._written_out()), prior, options)
     result = GroupPosterior(domain.groups, domain.reference)
     joint, log_posterior = result.log_joint, result.log_posterior
     entropy, log_sum, ties = result.concentration
     indices, groups = domain.most_probable(joint, options.top)
     probabilities = _probability_function(domain, np.exp(log_posterior))
-    write_probabilities(options.out, domain.size, probabilities)
     return closed_form_posterior(
         domain.size, "default and exceptions", log_evidence=result.log_evidence, entropy=entropy, kl=result.kl,
         extremes=result.extremes, log_sum=log_sum, js=result.js, map_index=domain.most_probable(joint, 1)[0][0],
@@ -248,8 +244,6 @@ def posterior(likelihood: DefaultLikelihood, prior: Any, options: Options) -> Po
 
 def default_domain(likelihood: DefaultLikelihood, prior: Any) -> GroupedDomain | None:
     """Group the secrets by the exceptions of likelihood and prior; None for a prior that has no default."""
-    if isinstance(prior, DefaultColumn):
-        prior = as_likelihood(prior)
     if prior is not None and not isinstance(prior, DefaultLikelihood):
         return None
     log_priors = None

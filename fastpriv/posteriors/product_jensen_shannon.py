@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,23 +46,14 @@ _BLOCK_ENTRIES = 2**14  # matrix entries computed at a time: 128 KiB of doubles 
 _NEGLIGIBLE = 44.0  # nats; a relative truncation of e^-44 is far below the unit roundoff e^-36.7
 
 
-class PosteriorMasses(Protocol):
-    """Groups of secrets with their masses under prior and posterior.
+class PosteriorMasses(NamedTuple):
+    """Groups of secrets with their masses under prior and posterior."""
 
-    ``ratio`` is the log ratio of posterior to prior, ``mass`` the prior mass, and ``ruled_out_mass``
-    the prior mass of secrets that are ruled out.
-    """
-
-    @property
-    def ratio(self) -> Ball: ...  # noqa: D102
-    @property
-    def mass(self) -> Ball: ...  # noqa: D102
-    @property
-    def log_mass(self) -> Ball: ...  # noqa: D102
-    @property
-    def posterior_mass(self) -> Ball: ...  # noqa: D102
-    @property
-    def ruled_out_mass(self) -> Ball: ...  # noqa: D102
+    ratio: Ball  # log of posterior over prior
+    mass: Ball  # prior mass
+    log_mass: Ball
+    posterior_mass: Ball
+    ruled_out_mass: Ball  # prior mass of secrets that are ruled out
 
 
 def product_jensen_shannon(parts: Sequence[tuple[PosteriorMasses, int]]) -> Ball:

@@ -26,13 +26,10 @@ from ..base.errors import DomainError, ShapeError
 from ..base.numerics import FloatArray
 from ..channels import likelihoods
 from ..channels.likelihoods import Likelihood, ProductLikelihood
-from ..channels.release_columns import DefaultColumn
-from ..channels.vector_sources import source_of
 from .ball_arithmetic import Ball, stack
 from .groups import GroupedDomain, GroupPosterior, closed_form_posterior, default_domain, dense_domain
-from .index_functions import range_evaluator
-from .product_jensen_shannon import product_jensen_shannon
-from .result import Options, Posterior, Top, index_array, write_probabilities
+from .product_jensen_shannon import PosteriorMasses, product_jensen_shannon
+from .result import Options, Posterior, Top, index_array
 
 __all__ = ["posterior"]
 
@@ -60,10 +57,13 @@ def posterior(likelihood: ProductLikelihood, prior: Any, options: Options) -> Po
     parts = [_coordinate(domain, distinct) for domain in domains]
     multiplicity = Counter(id(parts[kind].posterior) for kind in order)
     factors = [(factor, multiplicity[id(factor)]) for factor in distinct.values()]
+    masses = [
+        (PosteriorMasses(x.ratio, x.mass, x.log_mass, x.posterior_mass, x.ruled_out_mass), times)
+        for x, times in factors
+    ]
     size = math.prod(domains[kind].size for kind in order)
     indices, top_probabilities = _most_probable(parts, order, max(1, options.top))
     probabilities = _probability_function(parts, order)
-    write_probabilities(options.out, size, probabilities)
 
     def total(quantity: Callable[[GroupPosterior], Ball]) -> Ball:
         return _sum([(quantity(factor), times) for factor, times in factors])
@@ -72,7 +72,7 @@ def posterior(likelihood: ProductLikelihood, prior: Any, options: Options) -> Po
         size, "product", log_evidence=total(lambda factor: factor.log_evidence), kl=total(lambda factor: factor.kl),
         entropy=total(lambda factor: factor.concentration[0]),
         extremes=(total(lambda factor: factor.extremes[0]), total(lambda factor: factor.extremes[1])),
-        log_sum=_sum([(parts[kind].log_sum, 1) for kind in order]), js=product_jensen_shannon(factors),
+        log_sum=_sum([(parts[kind].log_sum, 1) for kind in order]), js=product_jensen_shannon(masses),
         js_kind="certified", map_index=indices[0], ties=math.prod(parts[kind].ties for kind in order),
         top=Top(index_array(indices[: options.top], size), np.array(top_probabilities[: options.top])),
         cost={"coordinates": len(coordinates), "distributions": len(factors)}, _probabilities=probabilities,
@@ -90,7 +90,7 @@ def _coordinates(likelihood: Likelihood, prior: Any) -> list[tuple[Likelihood, A
     count, total = len(likelihood.factors), sum(likelihood.powers)
     priors: list[Any] = [None] * total
     if prior is not None:
-        several = isinstance(prior, Sequence) and not isinstance(prior, (str, bytes, DefaultColumn))
+        several = isinstance(prior, Sequence) and not isinstance(prior, (str, bytes))
         if not several or len(prior) not in (count, total):
             raise ShapeError(
                 f"prior must be a sequence with one prior for each of the {count} factors, or of the {total} "
@@ -123,31 +123,26 @@ def _coordinate(domain: GroupedDomain, distinct: dict[Any, GroupPosterior]) -> _
 
 def _log_likelihoods(likelihood: Likelihood) -> FloatArray:
     """All log likelihoods of one coordinate as an array."""
-    if isinstance(likelihood, likelihoods.DenseLikelihood):
-        valid = (lambda x: x < np.inf) if likelihood.log else (lambda x: (x >= 0) & (x < np.inf))
-        words = "log likelihoods below infinity" if likelihood.log else "finite likelihoods of at least 0"
-        source = source_of("factors", likelihood.values)
-        blocks = [source.take(0, source.known_length())] if source.random_access else list(source.blocks())
-        values = validate.vector("factors", np.concatenate(blocks), words, valid)
-        with np.errstate(divide="ignore"):
-            return values if likelihood.log else np.log(values)
-    if not isinstance(likelihood, (likelihoods.DefaultLikelihood, likelihoods.IndexLikelihood)):
+    kinds = likelihoods.DefaultLikelihood, likelihoods.DenseLikelihood, likelihoods.IndexLikelihood
+    if not isinstance(likelihood, kinds):
         raise DomainError(
             f"factors must be dense, default and exceptions, or functions of an index; got a "
             f"{type(likelihood).__name__}. Write its log likelihoods out as an array."
         )
-    size = likelihood.size
-    if size > _DENSE_LIMIT:
+    if not isinstance(likelihood, likelihoods.DenseLikelihood) and likelihood.size > _DENSE_LIMIT:
         raise DomainError(
             f"factors must have at most {_DENSE_LIMIT} secrets where they are written out; got "
-            f"{validate.shown(size)}. Use a DefaultLikelihood with a DefaultLikelihood as prior, or more factors with "
-            "fewer secrets each."
+            f"{validate.shown(likelihood.size)}. Use a DefaultLikelihood with a DefaultLikelihood as prior, or more "
+            "factors with fewer secrets each."
         )
-    if isinstance(likelihood, likelihoods.IndexLikelihood):
-        return range_evaluator(likelihood)(0, size)
-    logs = np.full(size, likelihood.default)
-    logs[likelihood.indices.astype(np.int64)] = likelihood.values
-    return logs
+    if isinstance(likelihood, likelihoods.DefaultLikelihood):
+        return likelihood._written_out()
+    valid = (lambda x: x < np.inf) if likelihood.log else (lambda x: (x >= 0) & (x < np.inf))
+    words = "log likelihoods below infinity" if likelihood.log else "finite likelihoods of at least 0"
+    blocks = likelihood._source("factors").blocks()
+    values = validate.vector("factors", np.concatenate([np.empty(0), *blocks]), words, valid)
+    with np.errstate(divide="ignore"):
+        return values if likelihood.log else np.log(values)
 
 
 def _dense_prior(prior: Any, size: int, log_prior: bool) -> FloatArray | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
@@ -14,20 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base import validate
-from ..base.errors import DomainError, ShapeError
+from ..base.errors import DomainError
 from ..base.estimate import KINDS, Estimate, Result
 from ..base.files import atomic_write
 from ..base.numerics import FloatArray, next_above, next_below
 from ..base.parallel import Progress
 
-__all__ = ["INT64_LIMIT", "Options", "Posterior", "Top", "index_array", "npy_stream", "write_probabilities"]
+__all__ = ["INT64_LIMIT", "Options", "Posterior", "Top", "index_array", "npy_stream"]
 
 QUANTITIES = (
     "log_evidence", "entropy", "kl", "js", "max_log_ratio", "min_log_ratio", "xi", "abp", "vulnerability", "inclusion",
 )  # fmt: skip
 INT64_LIMIT = 2**63  # secrets; indices of larger domains are Python integers
-_WRITTEN_AT_ONCE = 2**18  # secrets whose probabilities are written at a time: 2 MiB
-_FILE_LIMIT = 2**48  # secrets; their probabilities would take 2 PiB
 
 
 class Options(NamedTuple):
@@ -38,7 +35,6 @@ class Options(NamedTuple):
     n_jobs: int | None = None
     progress: Progress = None
     log_prior: bool = False  # whether the prior holds logarithms
-    resume: Any = None  # attribute ``best`` of the error that ended an earlier call
     executor: Any = None  # where shards run
     store: Any = None  # the file in which finished shards are kept
 
@@ -181,27 +177,3 @@ def npy_stream(path: Any, size: int) -> Iterator[IO[bytes]]:
         header = {"descr": "<f8", "fortran_order": False, "shape": (size,)}
         np.lib.format.write_array_header_1_0(stream, header)
         yield stream
-
-
-def write_probabilities(out: Any, size: int, probabilities: Callable[[int, int], FloatArray]) -> None:
-    """Fill an array of shape (size,), or write a ``.npy`` file; None writes nothing."""
-    if out is None:
-        return
-    parts = ((start, min(start + _WRITTEN_AT_ONCE, size)) for start in range(0, size, _WRITTEN_AT_ONCE))
-    if isinstance(out, np.ndarray):
-        if out.shape != (size,) or out.dtype != np.float64:
-            raise ShapeError(
-                f"out must be a float64 array with one entry a secret, {validate.shown(size)}; got {out.dtype} of "
-                f"shape {out.shape}. Pass np.empty of that size, or a path."
-            )
-        for start, stop in parts:
-            out[start:stop] = probabilities(start, stop)
-        return
-    if not isinstance(out, (str, os.PathLike)) or size > _FILE_LIMIT:
-        raise DomainError(
-            f"out must be an array, or the path of a file that can hold all secrets; got {validate.shown(out)} for "
-            f"{validate.shown(size)} secrets. Ask for probabilities(start, stop) instead."
-        )
-    with npy_stream(validate.path("out", out), size) as stream:
-        for start, stop in parts:
-            stream.write(probabilities(start, stop).tobytes())

@@ -136,7 +136,7 @@ def sampled_subset_posterior(
     Parameters
     ----------
     likelihood : SubsetLikelihood
-        Of a fixed number of members, with finite terms; all subsets are equally likely a priori.
+        With finite terms; all subsets are equally likely a priori.
     sweeps : int, default 1024
         Of each chain, rounded up to a multiple of 32, of which the first quarter is dropped. A sweep draws each member
         of each replica anew.
@@ -161,7 +161,7 @@ def sampled_subset_posterior(
     Raises
     ------
     DomainError
-        For another likelihood, subsets of any size, terms that are infinite, or numbers out of range.
+        For another likelihood, terms that are infinite, or numbers out of range.
 
     Warns
     -----
@@ -195,9 +195,9 @@ def sampled_subset_posterior(
     number = validate.count("chains", chains, 2, _MOST_CHAINS)
     block = -(-validate.count("sweeps", sweeps, _BLOCKS, validate.MOST_ENTRIES) // _BLOCKS)
     pool, members = likelihood.linear.size, likelihood.members
-    if members is None or not (np.isfinite(likelihood.linear).all() and np.isfinite(likelihood.pairwise).all()):
+    if not (np.isfinite(likelihood.linear).all() and np.isfinite(likelihood.pairwise).all()):
         raise DomainError(
-            f"likelihood must be of a fixed number of members, with finite terms; got {validate.shown(likelihood)}. "
+            f"likelihood must be one with finite terms; got {validate.shown(likelihood)}. "
             "Ask fastpriv.posterior, or leave out records that cannot be members."
         )
     pairs = np.triu(likelihood.pairwise, 1) if likelihood.pairwise.size else np.zeros((pool, pool))
@@ -238,7 +238,7 @@ def sampled_subset_posterior(
 
 def _ladder(likelihood: SubsetLikelihood, start: np.random.Generator, temperatures: int | None) -> FloatArray:
     """Inverse temperatures from 1 to 0, in equal ratios down to where log likelihoods differ by less than a nat."""
-    pool, members = likelihood.linear.size, int(likelihood.members or 0)
+    pool, members = likelihood.linear.size, likelihood.members
     drawn = np.array([start.choice(pool, members, replace=False) for _ in range(_DRAWN)])
     spread = max(float(np.std(likelihood.log_likelihood(drawn))), _FLAT)
     ratio = 1.0 - 1.0 / (1.0 + math.sqrt(members))  # neighbours' log likelihoods, of deviation sqrt(S) / t, overlap
@@ -303,7 +303,7 @@ def _result(
         ),
         map_index=best.best, mixed=mixed, r_hat=r_hat, log_likelihood_r_hat=log_r_hat, effective_samples=samples,
         temperatures=ladder, exchange_rates=np.mean([one.exchanges for one in chains], axis=0),
-        cost={"sweeps": blocks * steps // int(likelihood.members or 1), "chains": number, "temperatures": ladder.size},
+        cost={"sweeps": blocks * steps // likelihood.members, "chains": number, "temperatures": ladder.size},
     )  # fmt: skip
 
 

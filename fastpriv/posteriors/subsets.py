@@ -1,16 +1,16 @@
 """Posteriors over all subsets of a pool of records, enumerated one by one, in two passes.
 
 Notation: n records, subsets A of S members, N = C(n, S) of them; l(A) = sum of linear[i] + sum of pairwise[i, j], the
-prior w(A) uniform or proportional to a product of odds; y(A) = l(A) - log Z, Z = sum w e^l; T twice the total variation
-between posterior and prior, at most min(2, sqrt(2 KL)); u = 2^-53. The loops are in csrc/posterior.
+prior w(A) = 1 / N; y(A) = l(A) - log Z, Z = sum w e^l; T twice the total variation between posterior and prior, at most
+min(2, sqrt(2 KL)); u = 2^-53. The loops are in csrc/posterior.
 
 Bounds. With a, b the largest sizes of linear and pairwise, the exponent of a subset is wrong by at most
 
     delta = error + u [sum over m = 1 ... S of (m - 1)(a + (m - 1) b) + (S - 1)(S a + S (S - 1) b / 2)],
 
-the roundings of the m-th member's share and of their sum, plus, with odds, what rounding does to log w. The second
-pass gives e = sum w (e^y - 1), the correction of Z, and K = sum w (e^y (y - 1) + 1), J = sum w F(y), whose terms are
-never negative (F is JS as a sum over w), and E|y| <= KL + T under the posterior, so that
+the roundings of the m-th member's share and of their sum. The second pass gives e = sum w (e^y - 1), the correction of
+Z, and K = sum w (e^y (y - 1) + 1), J = sum w F(y), whose terms are never negative (F is JS as a sum over w), and
+E|y| <= KL + T under the posterior, so that
 
     |e| is wrong by at most      delta (1 + |e|) + u [150 T + 6 (KL + T)]
     |K|                          delta (KL + T) + u K [400 + 4 (2 + max y)]
@@ -38,7 +38,6 @@ from ..base.estimate import Estimate, Unit
 from ..base.numerics import LOG_2_ABOVE, UNIT_ROUNDOFF, FloatArray, IntArray
 from ..channels.subset_likelihoods import SubsetLikelihood, subset_of_rank
 from ..kernels import _posterior, _subset_posterior
-from . import subsets_of_any_size
 from .dense import FirstPassSums
 from .result import Options, Posterior, Top
 
@@ -48,7 +47,6 @@ _MAX_SUBSETS = 10**13  # subsets that are enumerated: some core-days
 _RANGE_SIZE = 2**21  # subsets in one task, some hundredths of a second; a 1024th of them all if that is more
 _SERIAL_LIMIT = 2**18  # subsets; fewer are done before another thread has started
 _EVALUATED_AT_ONCE = 2**16  # subsets whose probabilities are computed at a time
-_LOG_ODDS_LIMIT = 570.0  # nats; products of scaled odds over the members of a subset stay within e^-570 and e^570
 _EXTRA_ROWS = 3  # rows of the kernel's workspace besides one for each member
 
 
@@ -61,15 +59,7 @@ class _SubsetRange(NamedTuple):
     rank: int
 
 
-class _SubsetPrior(NamedTuple):
-    """Odds and their logarithms, scaled so that the prior of a subset is the product of its members' odds."""
-
-    odds: FloatArray | None  # shape (2, n); None for the uniform prior
-    error: float  # bound on the error of the log prior of a subset
-    least: float  # log of the smallest positive prior
-
-
-class _PassSums(NamedTuple):
+class _SubsetSums(NamedTuple):
     """The sums of both passes."""
 
     first: FirstPassSums
@@ -84,29 +74,21 @@ class _PassSums(NamedTuple):
 
 def posterior(likelihood: SubsetLikelihood, prior: Any, options: Options) -> Posterior:
     """The posterior from two passes over all subsets."""
-    if likelihood.members is None:
-        return subsets_of_any_size.posterior(likelihood, prior, options)
     pool, members, total = likelihood.linear.size, likelihood.members, likelihood.size
     _require_enumerable(pool, members, total)
-    if options.out is not None:
+    if prior is not None:
         raise DomainError(
-            f"out must be None for subsets; got {validate.shown(options.out)}. "
-            "Ask the posterior for probabilities(start, stop), some at a time."
+            f"prior must be None for subsets, which are equally likely; got {validate.shown(prior)}. Add the log odds "
+            "of records to the linear terms."
         )
-    if options.resume is not None:
-        raise DomainError(
-            f"resume must be None for subsets; got {validate.shown(options.resume)}. Start again: nothing is kept."
-        )
-    subset_prior = _prior(prior, options.log_prior, pool, members)
     top = min(options.top, total)
-    sums, best = _passes(likelihood, members, subset_prior, top, options)
-    numbers = _estimates(likelihood, subset_prior, sums, total)
+    sums, best = _passes(likelihood, top, options)
+    numbers = _estimates(likelihood, sums, total)
     log_z = sums.high + sums.low + math.log1p(sums.excess)
 
     def of_subsets(subsets: IntArray) -> FloatArray:
         logs = likelihood.log_likelihood(subsets) - likelihood.constant
-        log_w = -math.log(total) if subset_prior.odds is None else subset_prior.odds[1][subsets].sum(axis=-1)
-        return np.asarray(np.exp((logs - log_z) + log_w))
+        return np.asarray(np.exp((logs - log_z) - math.log(total)))
 
     def probabilities(start: int, stop: int) -> FloatArray:
         validate.memory("stop - start", 8 * (stop - start), "Ask for fewer at a time.")
@@ -133,42 +115,6 @@ def _require_enumerable(pool: int, members: int, total: int) -> None:
             f"likelihood must be of at most {_MAX_SUBSETS:.0e} subsets, since each of them is visited; got {shown} of "
             f"{members} out of {pool}. Leave out the records that are least likely alone, or ask for smaller batches."
         )
-
-
-def _prior(prior: Any, logs: bool, pool: int, members: int) -> _SubsetPrior:
-    """Odds scaled so that the products over all subsets sum to 1."""
-    if prior is None:
-        return _SubsetPrior(None, 0.0, -math.log(math.comb(pool, members)))
-    name = "log_prior" if logs else "prior"
-    log_odds = subsets_of_any_size.validated_log_odds(name, prior, pool)
-    allowed = np.sort(log_odds[log_odds > -np.inf])
-    if allowed.size < members:
-        raise DomainError(
-            f"{name} must allow at least {members} records; got odds above 0 for {allowed.size}. "
-            "Leave more records possible, or ask for smaller batches."
-        )
-    # Elementary symmetric polynomials of the odds: sums of their products over the subsets of each size.
-    elementary = np.zeros(members + 1, dtype=np.longdouble)
-    elementary[0] = 1.0
-    ratios = np.exp((allowed - allowed[-1]).astype(np.longdouble))[::-1]
-    if members == 1:
-        elementary[1] = ratios.sum()
-    for ratio in ratios if members > 1 else ():
-        elementary[1:] += ratio * elementary[:-1]
-    with np.errstate(divide="ignore"):
-        scaled = (log_odds - allowed[-1]) - float(np.log(elementary[-1])) / members
-    ordered = np.sort(scaled[scaled > -np.inf])
-    smallest, largest_ones = ordered[:members], ordered[-members:]
-    least, low, high = (float(x.sum()) for x in (smallest, smallest.clip(max=0), largest_ones.clip(min=0)))
-    if not (elementary[-1] > 0 and low > -_LOG_ODDS_LIMIT and high < _LOG_ODDS_LIMIT):
-        shown = " to ".join(f"10^{log / math.log(10.0):.4g}" for log in (allowed[0], allowed[-1]))
-        raise DomainError(
-            f"{name} must give every subset a prior above 1e-247, or 0; got odds from {shown}. "
-            "Set the smallest ones to 0."
-        )
-    largest = max(float(np.max(np.abs(ordered))), 0.0 if logs else float(np.max(np.abs(allowed))))
-    error = UNIT_ROUNDOFF * members * ((members + 8) * (1.0 + largest)) + 2 * pool * float(np.finfo(np.longdouble).eps)
-    return _SubsetPrior(np.stack([np.exp(scaled), scaled]), error, least)
 
 
 def _ranges(pool: int, members: int, size: int) -> Iterator[_SubsetRange]:
@@ -198,12 +144,10 @@ def _ranges(pool: int, members: int, size: int) -> Iterator[_SubsetRange]:
     return partition((), 0)
 
 
-def _passes(
-    likelihood: SubsetLikelihood, members: int, prior: _SubsetPrior, top: int, options: Options
-) -> tuple[_PassSums, IntArray]:
+def _passes(likelihood: SubsetLikelihood, top: int, options: Options) -> tuple[_SubsetSums, IntArray]:
     """The sums of both passes, and the ranks of the most probable subsets."""
-    pool, total = likelihood.linear.size, likelihood.size
-    records = _subset_posterior.SubsetPool(likelihood.linear, likelihood.pairwise, members, prior.odds)
+    pool, members, total = likelihood.linear.size, likelihood.members, likelihood.size
+    records = _subset_posterior.SubsetPool(likelihood.linear, likelihood.pairwise, members)
     ranges = list(_ranges(pool, members, max(_RANGE_SIZE, total // 1024)))
     report, close = parallel.progress_reporter(options.progress, 2 * len(ranges))
 
@@ -234,7 +178,7 @@ def _passes(
             selected = np.lexsort((ranks, -weights))[:top]
             weights, ranks = weights[selected], ranks[selected]
         first = FirstPassSums(*_posterior.merge_evidence_sums(rows))
-        high, low = _log_evidence(first, None if prior.odds is not None else total)
+        high, low = _log_evidence(first, total)
         mass, remainder, sums = np.zeros(pool), np.zeros(pool), []
         for own_sums, masses in results(second_pass, len(ranges)):
             sums.append(own_sums)
@@ -246,24 +190,24 @@ def _passes(
     finally:
         close()
     excess, kl, js = (math.fsum(itertools.chain.from_iterable(column)) for column in zip(*sums, strict=True))
-    return _PassSums(first, rises, high, low, excess, max(kl, 0.0), max(js, 0.0), mass + remainder), ranks
+    return _SubsetSums(first, rises, high, low, excess, max(kl, 0.0), max(js, 0.0), mass + remainder), ranks
 
 
-def _log_evidence(sums: FirstPassSums, total: int | None) -> tuple[float, float]:
-    """Log evidence in two doubles; ``total`` is the number of subsets of a uniform prior."""
+def _log_evidence(sums: FirstPassSums, total: int) -> tuple[float, float]:
+    """Log evidence in two doubles; ``total`` is the number of subsets."""
     if not sums.top > -math.inf:
         raise DomainError(
-            "likelihood must be positive for some subset that the prior allows; got -inf for all of them. "
-            "Check the release, or allow more records."
+            "likelihood must be positive for some subset; got -inf for all of them. Check the release, or allow more "
+            "records."
         )
-    pieces = [sums.top, math.log1p((sums.ties - 1.0) + sums.rest), 0.0 if total is None else -math.log(total)]
+    pieces = [sums.top, math.log1p((sums.ties - 1.0) + sums.rest), -math.log(total)]
     high = math.fsum(pieces)
     return high, math.fsum([*pieces, -high])
 
 
-def _estimates(likelihood: SubsetLikelihood, prior: _SubsetPrior, sums: _PassSums, total: int) -> dict[str, Estimate]:
+def _estimates(likelihood: SubsetLikelihood, sums: _SubsetSums, total: int) -> dict[str, Estimate]:
     """Every quantity, with the bounds at the head of the module."""
-    delta = 1.01 * (likelihood.summation_error + prior.error)
+    delta = 1.01 * likelihood.summation_error
     e, k, log_n = sums.excess, sums.kl, math.log(total)
     kl_most = 1.01 * k + 510 * delta**2 + 1e-300
     twice_tv = min(2.0, math.sqrt(2.0 * kl_most))  # T
@@ -290,7 +234,7 @@ def _estimates(likelihood: SubsetLikelihood, prior: _SubsetPrior, sums: _PassSum
     js_error = 1.01 * (
         (delta + abs(correction) + e_error) * min(0.6, 0.5 * spread) + UNIT_ROUNDOFF * (1000.0 * sums.js + 2.0 * spread)
     )
-    most = -prior.least * (1.0 + 4.0 * UNIT_ROUNDOFF) + prior.error + 4.0 * UNIT_ROUNDOFF  # no posterior exceeds 1
+    most = log_n * (1.0 + 4.0 * UNIT_ROUNDOFF) + 4.0 * UNIT_ROUNDOFF  # no posterior exceeds 1
     ratio_error = [1.01 * (delta + z_error + 4.0 * UNIT_ROUNDOFF * abs(y)) for y in (up, down)]
     estimates = {
         "log_evidence": bounded(evidence, ev_error, -math.inf, math.inf),
@@ -303,16 +247,15 @@ def _estimates(likelihood: SubsetLikelihood, prior: _SubsetPrior, sums: _PassSum
     else:
         estimates["min_log_ratio"] = bounded(down, ratio_error[1], -math.inf, 0.0)
     value, error = _entropy(sums, delta)
-    if prior.odds is None:  # entropy and KL add up to log n: the more accurate one gives the other
-        by_kl, slack = estimates["kl"], 4.0 * UNIT_ROUNDOFF * log_n
-        width = float(by_kl.width)
-        if width + slack < error:
-            value, error = log_n - float(by_kl.value), width + slack
-        elif 2.0 * error + slack < width:
-            estimates["kl"] = bounded(log_n - value, error + slack, 0.0, most)
+    by_kl, slack = estimates["kl"], 4.0 * UNIT_ROUNDOFF * log_n
+    width = float(by_kl.width)
+    if width + slack < error:  # entropy and KL add up to log n: the more accurate one gives the other
+        value, error = log_n - float(by_kl.value), width + slack
+    elif 2.0 * error + slack < width:
+        estimates["kl"] = bounded(log_n - value, error + slack, 0.0, most)
     estimates["entropy"] = bounded(value, error, 0.0, log_n * (1.0 + 4.0 * UNIT_ROUNDOFF))
     others = (sums.first.ties - 1.0) + sums.first.rest
-    log_top = sums.first.top - sums.high - sums.low - correction - (log_n if prior.odds is None else 0.0)
+    log_top = sums.first.top - sums.high - sums.low - correction - log_n
     relative = math.expm1(1.01 * (delta + z_error + 4.0 * UNIT_ROUNDOFF * (abs(log_top) + log_n + 1.0)))
     probable = min(math.exp(log_top), 1.0)
     lower, upper = probable * (1.0 - relative), min(probable * (1.0 + relative), 1.0)
@@ -322,7 +265,7 @@ def _estimates(likelihood: SubsetLikelihood, prior: _SubsetPrior, sums: _PassSum
     return estimates
 
 
-def _entropy(sums: _PassSums, delta: float) -> tuple[float, float]:
+def _entropy(sums: _SubsetSums, delta: float) -> tuple[float, float]:
     """Entropy from the sums of the first pass, with an error that is relative to it.
 
     With e^d the weight of a subset relative to the top one, R the sum of e^d over the others and M that of e^d |d|, the
@@ -340,7 +283,7 @@ def _entropy(sums: _PassSums, delta: float) -> tuple[float, float]:
     return value, error + 8.0 * UNIT_ROUNDOFF * value
 
 
-def _inclusion(likelihood: SubsetLikelihood, sums: _PassSums, error: float, largest: float, method: str) -> Estimate:
+def _inclusion(likelihood: SubsetLikelihood, sums: _SubsetSums, error: float, largest: float, method: str) -> Estimate:
     """Posterior probability of each record of being a member; at most 96 roundings in each sum."""
     relative = math.expm1(1.01 * (error + UNIT_ROUNDOFF * (4.0 * largest + 110.0)))
     value = np.clip(sums.mass / (1.0 + sums.excess), 0.0, 1.0)

@@ -199,7 +199,6 @@ def more_calls(directory):
     add(fastpriv.UnaryEncoding, 5, p=0.7, q=0.2)
     add(fastpriv.UnaryEncoding.rappor, 3, 1.0)
     add(fastpriv.ExponentialMechanism, rows, 1.0, sensitivity=1.0)
-    add(fastpriv.MechanismStack, fastpriv.RandomizedResponse, 3, [0.5, 1.0])
     noise, prior = fastpriv.GaussianMechanism(1.0, 1.0), fastpriv.Pmf([0.0, 1.0], half)
     add(noise.output_distribution, prior)
     add(noise.conditional_distribution, 0.5)

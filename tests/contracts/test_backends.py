@@ -25,10 +25,8 @@ from fastpriv import (
     ChannelStack,
     GaussianMechanism,
     GaussianMixture,
-    MechanismStack,
     MixtureStack,
     Pmf,
-    RandomizedResponse,
     SparseChannel,
     SubsetLikelihood,
     calibration,
@@ -115,7 +113,6 @@ SHARED = {
     ),
     "posterior": lambda **k: fastpriv.posterior(LOGS, **k),
     "posterior of a stream": lambda **k: fastpriv.posterior(lambda: iter((LOGS[: 2**19], LOGS[2**19 : 2**20])), **k),
-    "posterior_mode": lambda **k: fastpriv.posterior_mode(LOGS, **k),
     "posterior, subsets": lambda **k: fastpriv.posterior(
         SubsetLikelihood(np.linspace(-1.0, 1.0, 40), PAIRS + PAIRS.T, 5), **k
     ),
@@ -136,9 +133,7 @@ SHARED = {
         GaussianMixture([0.5, 0.3, 0.2], [0.0, 1.0, 3.0], [1.0, 2.0, 1.5]),
         GaussianMixture([0.6, 0.4], [0.0, 1.0], [1.0, 2.5]), np.linspace(0.0, 3.0, 1200), **k
     ),
-    "notions of mechanisms": lambda **k: notions.cd_lmip(
-        None, MechanismStack(RandomizedResponse, 3, np.linspace(0.1, 4.0, 70)), **k
-    ),
+    "notions of stacks": lambda **k: notions.abp(PRIOR, GaussianMechanism(np.linspace(0.1, 4.0, 70)), **k),
     "abp of a stack": lambda **k: notions.abp(None, CHANNELS, **k),
     "map_secrets of a stack": lambda **k: notions.map_secrets(None, CHANNELS, **k),
     "products of a panel": lambda **k: PEOPLE.products(RELEASED.T, **k),
@@ -204,12 +199,12 @@ REACHED = {
         ("leakage_study",): "studies.leakage.leakage_studies",
         ("log_density",): "distributions.packed",
         ("channel_capacity",): "capacity.finite",
-        ("posterior", "posterior of a stream", "posterior_mode"): "posteriors.blocks",
+        ("posterior", "posterior of a stream"): "posteriors.blocks",
         ("posterior, subsets",): "posteriors.subsets",
         ("posterior, sampled subsets",): "posteriors.subset_sampling",
         ("summary", "abp"): "notions.discrete.abp notions.discrete.dense_quantities",
         ("ldp_delta", "lip_delta"): "notions.discrete.delta_curves notions.discrete.dense_quantities",
-        ("notions of mechanisms",): "mechanisms.broadcasting",
+        ("notions of stacks",): "mechanisms.broadcasting",
         ("abp of a stack",): "notions.bayesian",
         ("map_secrets of a stack",): "notions.information_flow",
         ("products of a panel",): "studies.membership.panels",

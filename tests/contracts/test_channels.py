@@ -11,6 +11,7 @@ from fastpriv import (
     AnyChannel,
     Channel,
     DefaultChannel,
+    DefaultLikelihood,
     DiscreteLaplace,
     DomainError,
     ExponentialMechanism,
@@ -22,7 +23,6 @@ from fastpriv import (
     SubsetSelection,
     UnaryEncoding,
 )
-from fastpriv.channels import DefaultColumn
 
 RNG = np.random.default_rng(5)
 ROWS = RNG.dirichlet(np.ones(4), 5)
@@ -62,13 +62,13 @@ def test_different_channels_differ():
     assert RandomizedResponse(3, 1) != 3
 
 
-@pytest.mark.parametrize("channel", [c for c in ALL if c.column(0).__class__ in (np.ndarray, DefaultColumn)], ids=repr)
+@pytest.mark.parametrize("channel", [c for c in ALL if type(c.column(0)) in (np.ndarray, DefaultLikelihood)], ids=repr)
 def test_columns_of_stored_channels(channel):
     if isinstance(channel, DiscreteLaplace):
         return
     for w in range(channel.outputs):
         found = channel.column(w)
-        if isinstance(found, DefaultColumn):
+        if isinstance(found, DefaultLikelihood):
             full = np.full(found.size, found.default)
             full[found.indices] = found.values
             found = full
@@ -188,7 +188,7 @@ def test_products():
     dense = Channel(both.matrix()).extreme_log_ratios()
     assert both.extreme_log_ratios().ldp_epsilon == pytest.approx(dense.ldp_epsilon)
     assert both.extreme_log_ratios(np.full(10, 0.1)).xi_plus == pytest.approx(dense.xi_plus)
-    assert both.column((1, 2)).columns[1].shape == (5,)
+    assert both.column((1, 2)).factors[1].size == 5
     with pytest.raises(ShapeError, match="output must have one entry for each of the 2 coordinates"):
         both.column((1,))
     with pytest.raises(ShapeError, match="prior must be a tuple with one entry for each of the 2 factors"):

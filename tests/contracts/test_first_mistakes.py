@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import fastpriv
-from fastpriv import Channel, IndexLikelihood, RandomizedResponse, cli, notions
+from fastpriv import Channel, RandomizedResponse, cli, notions
 from fastpriv.base.errors import DomainError
 
 CHANNEL = Channel([[0.8, 0.2], [0.1, 0.9]])
@@ -57,30 +57,8 @@ def test_a_directory_that_is_not_there(tmp_path, capsys):
     assert f"got '{tmp_path / 'none' / 'p.npy'}': No such file or directory. Make its directory first" in text
 
 
-def test_indices_beyond_64_bits_may_come_back_as_objects():
-    found = fastpriv.posterior(IndexLikelihood(lambda i: 0 * i, 10**30, lambda a, b: (0.0, 0.0)))
-    assert found.map_index < 10**30
-
-
 def test_a_posterior_prints_in_a_line():
     text = repr(fastpriv.posterior(RandomizedResponse(2**200, 1.0).column(3)))
     assert text.startswith("Posterior(size=")
     assert ", xi=1 [0.9999999, 1.000001], " in text
     assert len(text) < 400
-
-
-def test_an_interruption_says_where_what_was_reached_is():
-    calls = []
-
-    def arrays():
-        calls.append(0)
-        for block in range(9):
-            if block == 7 and len(calls) == 1:
-                raise KeyboardInterrupt
-            yield np.full(100, -float(block))
-
-    with pytest.raises(KeyboardInterrupt) as stopped:
-        fastpriv.posterior(arrays)
-    assert "resume=error.best" in stopped.value.__notes__[0]
-    again = fastpriv.posterior(arrays, resume=stopped.value.best)
-    assert again.entropy.value == fastpriv.posterior(arrays).entropy.value

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from fastpriv import DenseLikelihood, ProductLikelihood, posterior, posterior_mode
+from fastpriv import DenseLikelihood, ProductLikelihood, posterior
 from fastpriv.cli import main
 
 TEXT = r"likelihood must hold natural logarithms; got \d+ numbers in \[0, 1\] that sum to 1.*Pass log=False \(--plain\)"
@@ -40,8 +40,6 @@ def test_probabilities_are_warned_of(name, tmp_path):
     assert told[0].filename == __file__
     with pytest.warns(UserWarning, match=TEXT):
         posterior(DenseLikelihood(numbers))
-    with pytest.warns(UserWarning, match=TEXT):
-        posterior_mode(numbers)
     np.save(tmp_path / "a.npy", np.asarray(numbers))
     with pytest.warns(UserWarning, match=TEXT):
         posterior(tmp_path / "a.npy")
@@ -51,7 +49,6 @@ def test_probabilities_are_warned_of(name, tmp_path):
 @pytest.mark.parametrize("name", LOGARITHMS)
 def test_logarithms_are_not(name, tmp_path):
     posterior(LOGARITHMS[name])
-    posterior_mode(LOGARITHMS[name])
     np.save(tmp_path / "a.npy", np.asarray(LOGARITHMS[name]))
     posterior(tmp_path / "a.npy")
 

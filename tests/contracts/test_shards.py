@@ -19,7 +19,7 @@ from joblib.externals.loky.backend.reduction import cloudpickle
 from fastpriv import DomainError, IndexLikelihood, ShapeError, ShardedLikelihood, posterior
 from fastpriv.base.errors import WorkerDiedError
 from fastpriv.channels.vector_sources import BLOCK
-from fastpriv.posteriors.block_tree import BlockTree, Node
+from fastpriv.posteriors.blocks import BlockTree, Node
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # worker processes do not find this file
 RNG = np.random.default_rng(0)
@@ -235,7 +235,6 @@ REFUSED = [
     (lambda: posterior(LOGS, executor="processes"), DomainError,
      "executor and store must be None for a likelihood without shards; got"),
     (lambda: posterior(ShardedLikelihood(LOGS), executor="cloud"), DomainError, "executor must be None, 'processes'"),
-    (lambda: posterior(ShardedLikelihood(LOGS), resume=3), DomainError, "resume must be None for a ShardedLikelihood"),
     (lambda: ShardedLikelihood([]), ShapeError, "parts must have at least one entry; got none. Pass the parts of one"),
     (lambda: ShardedLikelihood(LOGS, 0), DomainError, "shards must be"),
     (lambda: posterior(ShardedLikelihood([lambda: iter([LOGS])])), DomainError,
@@ -275,19 +274,6 @@ def test_a_parquet_file_with_missing_entries_or_changed_is_refused(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_chunks_of_a_dask_array_are_parts():
-    array = pytest.importorskip("dask.array")
-    logs = array.from_array(LOGS, chunks=(CUTS[1:2] + tuple(np.diff(CUTS)[1:].tolist()),))
-    same(posterior(ShardedLikelihood(logs, 3)), posterior(LOGS))
-    same(posterior(ShardedLikelihood(logs / 2.0, 3), executor="processes", n_jobs=2), posterior(LOGS / 2.0))
-    with pytest.raises(ShapeError, match="must be one-dimensional with known lengths of its chunks; got a dask array"):
-        posterior(ShardedLikelihood(logs[logs > -1.0]))
-    wrong = array.from_delayed(logs.to_delayed()[1], (5,), float)
-    with pytest.raises(ShapeError, match="must have chunks of the lengths that they are said to have; got shape"):
-        posterior(ShardedLikelihood(wrong))
-
-
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_a_dask_cluster_gives_the_same_bits(files, tmp_path):
     distributed = pytest.importorskip("distributed")
@@ -307,7 +293,7 @@ def test_a_dask_cluster_gives_the_same_bits(files, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_ray_gives_the_same_bits_of_files_and_of_a_dataset(files):
+def test_ray_gives_the_same_bits(files):
     ray = pytest.importorskip("ray")
     likelihood = ShardedLikelihood([(path, "log") for path in files], 6)
     prior = ShardedLikelihood([(path, "prior") for path in files])
@@ -317,9 +303,5 @@ def test_ray_gives_the_same_bits_of_files_and_of_a_dataset(files):
     try:
         with joblib.parallel_config("ray"):
             same(posterior(likelihood, prior), posterior(LOGS, PRIOR))
-            dataset = ray.data.from_numpy([part[:, None] for part in cut(LOGS)]).map_batches(
-                lambda batch: {"log": batch["data"][:, 0]}
-            )
-            same(posterior(ShardedLikelihood((dataset.materialize(), "log"), 3)), posterior(LOGS))
     finally:
         ray.shutdown()

@@ -9,14 +9,16 @@ from mpmath import exp, log, mp, mpf
 from fastpriv import (
     Channel,
     DefaultChannel,
+    DefaultLikelihood,
+    DenseLikelihood,
     DiscreteLaplace,
     ExponentialMechanism,
     GeometricMechanism,
+    ProductLikelihood,
     RandomizedResponse,
     SubsetSelection,
     UnaryEncoding,
 )
-from fastpriv.channels import DefaultColumn, ProductColumn
 from oracles import channels as truth
 
 SCORES = np.array([[1.0, 0.25, -3.0], [0.0, 2.0, 0.5]])
@@ -65,16 +67,16 @@ def test_rows_are_those_of_the_definition(case):
 
 
 def written(column):
-    if isinstance(column, DefaultColumn):
+    if isinstance(column, DefaultLikelihood):
         found = np.full(column.size, column.default)
         found[column.indices] = column.values
         return found
-    if isinstance(column, ProductColumn):
+    if isinstance(column, ProductLikelihood):
         found = np.zeros(1)
-        for one in column.columns:
+        for one in column.factors:
             found = np.add.outer(found, written(one)).reshape(-1)
         return found
-    return column
+    return column.values if isinstance(column, DenseLikelihood) else column
 
 
 @pytest.mark.parametrize("case", CASES, ids=name)

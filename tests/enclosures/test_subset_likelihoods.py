@@ -1,4 +1,4 @@
-"""Likelihoods over subsets: noisy batch gradients, and means known by inner products, beside densities in mpmath."""
+"""Likelihoods over subsets: noisy batch gradients beside densities in mpmath."""
 
 import math
 
@@ -87,21 +87,6 @@ def test_clipped_gradients_are_no_longer_than_that():
         length = np.linalg.norm(plain.gradient([i]))
         np.testing.assert_allclose(clipped.gradient([i]), plain.gradient([i]) * min(1.0, 0.5 / length), rtol=1e-14)
     assert np.sqrt(np.diagonal(clipped.gram())).max() <= 0.5 * (1 + 1e-14)
-
-
-def test_three_ways_to_one_likelihood():
-    rng = np.random.default_rng(4)
-    gradients = rng.normal(size=(8, 6))
-    step = BatchGradient.from_gradients(gradients, 3, 0.4)
-    release = step.sample([0, 4, 5], rng=1)
-    column = step.column(release)
-    gram = SubsetLikelihood.from_gram(gradients @ release.ravel(), gradients @ gradients.T, 3, sigma=0.4)
-    np.testing.assert_allclose(gram.linear, column.linear, rtol=1e-12)
-    np.testing.assert_allclose(np.triu(gram.pairwise, 1), np.triu(column.pairwise, 1), rtol=1e-12)
-    assert 0 < gram.error < 1e-12
-    one, two = posterior(column), posterior(gram)
-    assert one.map_index == two.map_index
-    assert float(one.entropy) == pytest.approx(float(two.entropy), rel=1e-11)
 
 
 def test_samples_have_the_mean_and_the_noise():

@@ -50,29 +50,6 @@ def test_every_number_holds_the_truth(pool, size, scale):
     assert found.inclusion.value.sum() == pytest.approx(size, rel=1e-13)
 
 
-@pytest.mark.parametrize("scale", [1e-8, 0.1, 1.0, 30.0])
-@pytest.mark.parametrize(("pool", "size"), [(7, 1), (9, 2), (10, 3), (8, 6)])
-def test_every_number_holds_the_truth_under_a_prior_by_odds(pool, size, scale):
-    linear, pairwise = drawn(pool, scale)
-    odds = np.random.default_rng(pool).exponential(size=pool) ** 4
-    odds[pool // 2] = 0.0
-    found = posterior(SubsetLikelihood(linear, pairwise, size), odds)
-    held(found, belief(linear, pairwise, size, odds))
-    assert found.inclusion.upper[pool // 2] == 0.0 or pool // 2 not in found.map_index
-    with np.errstate(divide="ignore"):
-        again = posterior(SubsetLikelihood(linear, pairwise, size), log_prior=np.log(odds))
-    assert all(getattr(again, name).value == getattr(found, name).value for name in NUMBERS)
-
-
-@pytest.mark.parametrize("odds", [1.0, 1e-200, 7.0])
-def test_equal_odds_are_the_uniform_prior(odds):
-    linear, pairwise = drawn(9, 1.0)
-    likelihood = SubsetLikelihood(linear, pairwise, 4)
-    found, uniform = posterior(likelihood, np.full(9, odds)), posterior(likelihood)
-    for name in NUMBERS:
-        assert getattr(found, name).value == pytest.approx(getattr(uniform, name).value, rel=1e-12, abs=1e-13)
-
-
 def test_what_cannot_be():
     linear, pairwise = drawn(8, 1.0)
     linear[3] = NONE
@@ -111,9 +88,8 @@ def test_one_member_is_a_softmax():
     assert found.map_index == (int(np.argmax(logs)),)
 
 
-@pytest.mark.parametrize("odds", [None, np.arange(1.0, 7.0)])
-def test_one_subset_alone_is_known_before(odds):
-    found = posterior(SubsetLikelihood(*drawn(6, 10.0), 6), odds)
+def test_one_subset_alone_is_known_before():
+    found = posterior(SubsetLikelihood(*drawn(6, 10.0), 6))
     for name in ("entropy", "kl", "js", "max_log_ratio", "min_log_ratio"):
         number = getattr(found, name)
         assert number.lower <= 0.0 <= number.upper, name
@@ -137,15 +113,13 @@ def test_a_few_thousand_subsets_beside_numpy():
 
 
 @pytest.mark.few(2)
-@pytest.mark.parametrize("prior", [None, "odds"])
 @pytest.mark.parametrize(("pool", "size"), [(40, 3), (25, 5), (20, 2), (300, 1), (16, 8)])
-def test_the_same_bits_for_any_number_of_threads(monkeypatch, pool, size, prior):
+def test_the_same_bits_for_any_number_of_threads(monkeypatch, pool, size):
     likelihood = SubsetLikelihood(*drawn(pool, 1.0), size)
-    odds = None if prior is None else np.linspace(0.5, 2.0, pool)
-    whole = posterior(likelihood, odds)
+    whole = posterior(likelihood)
     monkeypatch.setattr(subsets, "_RANGE_SIZE", 100)
     monkeypatch.setattr(subsets, "_SERIAL_LIMIT", 0)
-    cut = [posterior(likelihood, odds, n_jobs=jobs) for jobs in (1, 2, 3)]
+    cut = [posterior(likelihood, n_jobs=jobs) for jobs in (1, 2, 3)]
     first = cut[0].to_dict()
     assert all(one.to_dict() == first for one in cut)
     for name in NUMBERS:

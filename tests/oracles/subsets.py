@@ -18,26 +18,13 @@ def plogp(p, q):
     return p * mp.log(p / q) if p else mpf(0)
 
 
-def subsets_of_any_size(linear, pairwise):
-    """As ``exponents``, for all subsets, numbered by the sum of 2^i over members i."""
-    found = {}
-    for size in range(len(linear) + 1):
-        found |= {sum(2**i for i in members): (members, x) for members, x in exponents(linear, pairwise, size)}
-    return [found[number] for number in sorted(found)]
-
-
-def belief(linear, pairwise, size, odds=None):
+def belief(linear, pairwise, size):
     """What the posterior over all subsets of a size is worth, by name."""
     members, logs = zip(*exponents(linear, pairwise, size), strict=True)
-    return belief_of(members, logs, len(linear), odds)
-
-
-def belief_of(members, logs, pool, odds=None):
-    """What the posterior over these subsets is worth, given their log likelihoods."""
+    pool = len(linear)
     apart = max(x for x in logs if x > -mp.inf) - min(x for x in logs if x > -mp.inf)
     with mp.workdps(DIGITS + int(min(apart / 2, 330))):  # what a posterior near 1 leaves to 1 counts
-        shares = [mp.fprod(mpf(odds[i]) for i in one) if odds is not None else mpf(1) for one in members]
-        prior = [share / mp.fsum(shares) for share in shares]
+        prior = [mpf(1) / len(members)] * len(members)
         joint = [w * mp.exp(x) for w, x in zip(prior, logs, strict=True)]
         evidence = mp.fsum(joint)
         law = [t / evidence for t in joint]

@@ -23,7 +23,7 @@ from ...channels import AnyChannel, Channel, ChannelStack, DefaultChannel, Produ
 from ...channels.type_classes import prior_gap
 from ...distributions import Pmf, PmfStack
 from ...kernels import _channel_quantities
-from ...mechanisms import MechanismStack, SubsetSelection, UnaryEncoding
+from ...mechanisms import SubsetSelection, UnaryEncoding
 from ...mechanisms.gaussian import GaussianMechanism
 
 __all__ = [
@@ -32,7 +32,7 @@ __all__ = [
 ]  # fmt: skip
 
 Prior: TypeAlias = "ArrayLike | Pmf | PmfStack | tuple[ArrayLike | None, ...] | None"
-Mechanism: TypeAlias = "AnyChannel | ChannelStack | MechanismStack | ArrayLike | GaussianMechanism"
+Mechanism: TypeAlias = "AnyChannel | ChannelStack | ArrayLike | GaussianMechanism"
 
 LEAST_PRIOR = _channel_quantities.LEAST_PRIOR  # smaller positive prior probabilities are refused
 _SUM_TOLERANCE = validate.sum_tolerance(np.float64)  # how far the sum of a prior may be from 1

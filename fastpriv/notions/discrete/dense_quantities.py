@@ -37,7 +37,7 @@ from ...base.numerics import UNIT_ROUNDOFF as U
 from ...base.parallel import Progress
 from ...channels import Channel, DefaultChannel, SparseChannel
 from ...kernels import _channel_blocks, _channel_quantities
-from ...posteriors.block_tree import BlockTree, Node
+from ...posteriors.blocks import BlockTree, Node
 from .channel_with_prior import Bracket, ChannelWithPrior, QuantityRequest, rows_are_enumerable, with_distinct_rows
 
 __all__ = [

@@ -37,7 +37,7 @@ from ...channels.base import mixed_radix_digits
 from ...channels.type_classes import compositions, log_multinomials, product_pairs
 from ...mechanisms import RandomizedResponse
 from ...posteriors.ball_arithmetic import Ball
-from ...posteriors.product_jensen_shannon import product_type_jensen_shannon
+from ...posteriors.product_jensen_shannon import PosteriorMasses, product_type_jensen_shannon
 from .channel_with_prior import ChannelWithPrior
 from .type_class_quantities import chi_square_information, type_classes
 
@@ -65,20 +65,10 @@ class _FactorRatios(NamedTuple):
     log_ratio: Ball  # y, (n, m)
 
 
-class _ExpectedPosterior(NamedTuple):
-    """The mean posterior of one factor beside its prior, as ``product_type_jensen_shannon`` takes them."""
-
-    ratio: Ball
-    mass: Ball
-    log_mass: Ball
-    posterior_mass: Ball
-    ruled_out_mass: Ball
-
-
 class _SecretKinds(NamedTuple):
     """Kinds of secrets of one factor; ``kind`` of a secret is -1 without prior, and None if all are of one kind."""
 
-    posteriors: list[_ExpectedPosterior]
+    posteriors: list[PosteriorMasses]
     log_mass: LongDoubleArray
     kind: IndexArray | None
 
@@ -233,7 +223,7 @@ def _secret_kinds(factor: AnyChannel, prior: Any) -> _SecretKinds | None:
     q = ratios.log_q.exp()
     row_error = 3.1 * factor.mass_gap
     index: dict[bytes, int] = {}
-    posteriors: list[_ExpectedPosterior] = []
+    posteriors: list[PosteriorMasses] = []
     kind = np.full(factor.inputs, -1)
     masses: list[Any] = []
     logs = _log_mass(prior, factor.inputs)
@@ -251,7 +241,7 @@ def _secret_kinds(factor: AnyChannel, prior: Any) -> _SecretKinds | None:
     return _SecretKinds(posteriors, np.log(np.array(masses)), kind)
 
 
-def _expected_posterior(ratios: _FactorRatios, change: Ball, growth: Ball, row_error: float) -> _ExpectedPosterior:
+def _expected_posterior(ratios: _FactorRatios, change: Ball, growth: Ball, row_error: float) -> PosteriorMasses:
     """From g, and from 1 + g, whichever is narrower."""
     live = growth.mid > 0
     change, growth, mass, log_mass = (x[live] for x in (change, growth, ratios.mass, ratios.log_mass))
@@ -260,10 +250,10 @@ def _expected_posterior(ratios: _FactorRatios, change: Ball, growth: Ball, row_e
     growth = _narrower(growth, Ball(1 + change.mid, change.rad + U * (1 + np.abs(change.mid))))
     growth = Ball(growth.mid, growth.rad + row_error * growth.mid)
     dead = ratios.mass[~live].sum() if (~live).any() else Ball(0.0)
-    return _ExpectedPosterior(ratio, mass, log_mass, mass * growth, dead)
+    return PosteriorMasses(ratio, mass, log_mass, mass * growth, dead)
 
 
-def _expected_posterior_if_symmetric(classes: TypeClasses, k: int) -> _ExpectedPosterior:
+def _expected_posterior_if_symmetric(classes: TypeClasses, k: int) -> PosteriorMasses:
     """For a channel symmetric in its secrets: 1 + g takes one value at the true secret, another elsewhere."""
     energy, relative = chi_square_information(classes)
     at_true_secret = Ball(energy, relative * energy)
@@ -271,7 +261,7 @@ def _expected_posterior_if_symmetric(classes: TypeClasses, k: int) -> _ExpectedP
     change = Ball([energy, -mid / (k - 1)], [radius, radius / (k - 1) + 2 * U * energy / k])
     mass = Ball([1.0 / k, (k - 1) / k], [U / k, U])
     growth = Ball(1 + change.mid, change.rad + U * (1 + np.abs(change.mid)))
-    return _ExpectedPosterior(change.log1p(), mass, mass.log(), mass * growth, Ball(0.0))
+    return PosteriorMasses(change.log1p(), mass, mass.log(), mass * growth, Ball(0.0))
 
 
 def _worst_pairs(factor: AnyChannel, prior: Any) -> tuple[RowPair, ...] | None:

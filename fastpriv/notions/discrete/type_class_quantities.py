@@ -17,7 +17,7 @@ from ...base.numerics import UNIT_ROUNDOFF as U
 from ...base.numerics import FloatArray
 from ...capacity import structured
 from ...channels import SparseChannel, TypeClasses
-from ...mechanisms import RandomizedResponse, RepeatedChannel, SubsetSelection, UnaryEncoding
+from ...mechanisms import RandomizedResponse, SubsetSelection, UnaryEncoding
 from .channel_with_prior import Bracket, ChannelWithPrior, QuantityRequest
 
 __all__ = ["BEST_GUESS", "best_guess", "chi_square_information", "log_ratio_bounds", "sums_over_classes",
@@ -32,7 +32,7 @@ def type_classes(model: ChannelWithPrior) -> TypeClasses | None:
     """Classes of equal releases, for the families that give them without visiting each cell; else None."""
     channel = model.channel
     sparse = isinstance(channel, SparseChannel) and len(channel.background) == 1
-    if sparse or isinstance(channel, (RandomizedResponse, RepeatedChannel, UnaryEncoding, SubsetSelection)):
+    if sparse or isinstance(channel, (RandomizedResponse, UnaryEncoding, SubsetSelection)):
         return channel._type_classes(model.prior)
     return None
 

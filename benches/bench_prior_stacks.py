@@ -1,4 +1,4 @@
-"""Stacks of mechanisms and of priors, and expected posteriors of stacks of channels, beside single calls."""
+"""Stacks of priors and arrays of sigma, and expected posteriors of stacks of channels, beside single calls."""
 
 import numpy as np
 import pytest
@@ -7,16 +7,12 @@ from fastpriv import (
     Channel,
     ChannelStack,
     GaussianMechanism,
-    MechanismStack,
     Pmf,
     PmfStack,
-    RandomizedResponse,
-    channel_capacity,
     notions,
 )
 
 RNG = np.random.default_rng(11)
-EPSILON = np.geomspace(0.01, 5.0, 500)
 LEVELS = np.linspace(0.0, 3.0, 10)
 SIGMAS = np.geomspace(0.2, 20.0, 200)
 VALUES, PRIORS = np.arange(8.0), RNG.dirichlet(np.ones(8), 200)
@@ -35,26 +31,6 @@ def compared(benchmark, way, of_stack, of_one, count):
 
 
 WAYS = pytest.mark.parametrize("way", ["one call", "one call, 2 threads", "a loop"])
-
-
-@pytest.mark.benchmark(group="500 randomised responses: LIP at 10 levels")
-@WAYS
-def test_lip_of_mechanisms(benchmark, way):
-    compared(
-        benchmark, way,
-        lambda n: notions.lip_delta(None, MechanismStack(RandomizedResponse, 10, EPSILON), LEVELS, n_jobs=n).value,
-        lambda k: notions.lip_delta(None, RandomizedResponse(10, EPSILON[k]), LEVELS).value, EPSILON.size,
-    )  # fmt: skip
-
-
-@pytest.mark.benchmark(group="500 randomised responses: capacity")
-@WAYS
-def test_capacity_of_mechanisms(benchmark, way):
-    compared(
-        benchmark, way,
-        lambda jobs: channel_capacity(MechanismStack(RandomizedResponse, 10, EPSILON), n_jobs=jobs).capacity.value,
-        lambda k: channel_capacity(RandomizedResponse(10, EPSILON[k])).capacity.value, EPSILON.size,
-    )  # fmt: skip
 
 
 @pytest.mark.benchmark(group="200 priors with a Gaussian mechanism each: LIP at 10 levels")
