@@ -34,7 +34,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--store", metavar="FILE", help="where finished cells are kept; what is there is not computed again")
     add("--fresh", action="store_true", help="empty the store first")
     add("--out", metavar="FILE", help="the table, .parquet or .csv (default: CSV on standard output without --store)")
-    add("--dry-run", action="store_true", help="evaluate a few cells only; predict time and size of all")
     add("--status", metavar="STORE", help="how far the sweep of this store is, also while it runs")
     add("--shard", metavar="I/N", help="the I-th of N parts, I from 1, with a store of its own")
     add("--merge", metavar="STORE", nargs="+", default=[], help="copy the cells of the stores of shards; compute none")
@@ -62,17 +61,13 @@ def run(args: argparse.Namespace) -> int:
     if args.spec is None:
         raise DomainError("SPEC must be given; got none. Pass a TOML file or a quantity; --list names all.")
     from ..sweeps.runs import sweep
-    from ..sweeps.sweep_table import SweepPlan
 
     out = None if args.out in (None, "-") else args.out
     found = sweep(
         args.spec, args.table, grid=_grid(args.grid), replicates=args.replicates or 1,
         seed=args.seed, store=args.store, resume=not args.fresh, out=out, shard=_shard(args.shard), merge=args.merge,
-        n_jobs=args.n_jobs, progress=not args.quiet, dry_run=args.dry_run,
+        n_jobs=args.n_jobs, progress=not args.quiet,
     )  # fmt: skip
-    if isinstance(found, SweepPlan):
-        print_text((json.dumps(found.to_dict(), indent=1) if args.json else found.summary()) + "\n")
-        return 0
     whole = out is None and (args.out == "-" or args.store is None)
     if args.json:
         _print_json(found, args, whole)

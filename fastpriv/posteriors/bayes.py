@@ -88,9 +88,10 @@ def posterior(
     resume : optional
         Attribute ``best`` of the error or interruption that ended an earlier call with the same arguments; the run
         continues after its last block. A function is read again up to there; an iterator must start there.
-    executor : None, "processes" or concurrent.futures.Executor, optional
-        Where the shards of a ``ShardedLikelihood`` run; None means threads. ``n_jobs`` is then the number of threads or
-        processes. A shard whose worker dies is tried again.
+    executor : None or "processes", optional
+        Where the shards of a ``ShardedLikelihood`` run; None means threads, or the backend of
+        ``joblib.parallel_config``. ``n_jobs`` is then the number of threads or processes. A shard whose process dies is
+        tried again.
     store : path-like, optional
         File in which the finished shards of a ``ShardedLikelihood`` are kept: a call with the same arguments computes
         only those that are missing.

@@ -10,7 +10,6 @@ import time
 import traceback
 import warnings
 import zipfile
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,7 +24,7 @@ from fastpriv.sampling import replicates, stopping
 from fastpriv.studies import auditing, membership
 from fastpriv.studies.leakage.record_files import read_records
 from fastpriv.studies.membership import files as panel_files
-from fastpriv.sweeps.cells import BatchResults, pack, unpack
+from fastpriv.sweeps.cells import BatchResults
 
 MIXTURE = {"weights": [0.5, 0.25, 0.25], "means": [0.0, 1.0, 2.5], "sigmas": [1.0, 2.0, 0.5]}
 MATRIX = [[0.5, 0.25, 0.25], [0.125, 0.125, 0.75]]
@@ -245,16 +244,22 @@ def test_rows_of_a_store_whose_digest_was_forged(tmp_path):
 
 
 def test_what_a_row_of_a_sweep_must_hold():
-    keys, ones = np.zeros((2, 2), dtype=np.uint64), np.ones(2)
-    numbers, labels = {"x": np.zeros((3, 2))}, {"x": np.zeros(2)}
-    whole = BatchResults(keys, ones, np.array([-1, 0]), ("wrong",), numbers, labels, (("", ""),))
-    assert unpack(pack(whole, slice(None))).texts == ("wrong",)
-    for change in ({"texts": (3,)}, {"words": ((None, ""),)}):
+    def again(**change):
+        results = BatchResults(np.zeros((2, 2), dtype=np.uint64))
+        results.put(slice(None), [("x", 1.0, 1.0, 1.0, "", "")])
+        results.fail(1, "wrong")
+        vars(results).update(change)
+        return BatchResults.unpack(results.pack(slice(None)))
+
+    assert [*again().texts] == ["wrong"]
+    for change in ({"texts": {3: 0}}, {"words": {(None, ""): 0}}):
         with pytest.raises(ValueError, match="names, texts and units must be texts"):
-            unpack(pack(replace(whole, **change), slice(None)))
-    for change in ({"errors": np.array([-2, 0])}, {"errors": np.array([0, 1])}, {"labels": {"x": ones}}):
+            again(**change)
+    for change in ({"errors": np.array([-2, 0])}, {"errors": np.array([0, 1])}, {"labels": {"x": np.ones(2)}}):
         with pytest.raises(ValueError, match="codes must be those of texts and units in the head"):
-            unpack(pack(replace(whole, **change), slice(None)))
+            again(**change)
+    with pytest.raises(ValueError, match="arrays must have an entry for each cell"):
+        again(numbers={"x": np.ones((2, 2))})
 
 
 def test_a_cell_of_a_table_of_steps_has_a_length(tmp_path):

@@ -183,7 +183,7 @@ def test_what_is_no_store_is_refused(path, tmp_path):
     with pytest.raises(FileNotFoundError, match="store must be a file that fastpriv made; got none at"):
         ResultStore.read(tmp_path / "nothing")
     change_row("pragma user_version = 9")(path)
-    with pytest.raises(DomainError, match="store must be of format 1; got format 9.*Read it with the version"):
+    with pytest.raises(DomainError, match="store must be of format 2; got format 9.*Read it with the version"):
         ResultStore.open(path, identity=IDENTITY)
 
 
