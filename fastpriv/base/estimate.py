@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from . import numerics
 from .errors import DomainError, EstimateGivenError, ShapeError, warned
 from .numerics import LOG_2, FloatArray, rounded_down, rounded_outward, rounded_up
+from .remedies import shown
 from .table import html_table, pandas
 
 if TYPE_CHECKING:
@@ -300,15 +301,14 @@ class Estimate:
 
     def _repr_html_(self) -> str:
         """A table for notebooks: one row an entry, with its bounds."""
-        positions = _first_and_last(range(np.size(self.value)), _TABLE_ROWS)
         rows = []
-        for position in positions:
-            if position is None:
+        for entry in _first_and_last(_entries(self), _TABLE_ROWS):
+            if entry is None:
                 rows.append(["\N{HORIZONTAL ELLIPSIS}"] * (4 if self.shape else 3))
                 continue
-            index = tuple(int(i) for i in np.unravel_index(position, self.shape))
+            index, *numbers = entry
             head = [] if self.shape == () else [str(index[0]) if len(index) == 1 else str(index)]
-            rows.append(head + _bracket_cells(*(np.ravel(number)[position] for number in self._numbers())))
+            rows.append(head + _bracket_cells(*numbers))
         header = [*(["index"] if self.shape else []), "value", "lower", "upper"]
         return html_table(header, rows, self._caption())
 
@@ -381,7 +381,7 @@ class Result:
         """A table for notebooks: one row a quantity, or an entry of one, with its bounds, unit and kind."""
         rows = []
         for name, item in self.estimates().items():
-            for entry in _first_and_last(list(_entries(item)), _TABLE_ROWS):
+            for entry in _first_and_last(_entries(item), _TABLE_ROWS):
                 if entry is None:
                     rows.append(["\N{HORIZONTAL ELLIPSIS}"] * 6)
                     continue
@@ -525,10 +525,9 @@ def _doubles(name: str, number: Any) -> FloatArray:
             raise
         except (TypeError, ValueError, OverflowError):
             pass
-    text = repr(number)
     raise DomainError(
-        f"{name} must be a number or an array of numbers; got {text if len(text) <= 60 else text[:57] + '...'}. "
-        "Convert it with numpy.asarray(x, dtype=float)."
+        f"{name} must be a number or an array of numbers; got {shown(number)}. Convert it with numpy.asarray(x, "
+        "dtype=float)."
     )
 
 

@@ -42,10 +42,6 @@ Result = TypeVar("Result")
 _APPLICATION = 0x66707276  # "fprv", the application id in the header of a store
 _FORMAT = 2  # version of the tables below, the user_version in the header of a store
 _DIGEST_BYTES = 16  # of a row: an accident that leaves the digest in agreement has probability 2^-128
-# Errors of the system where a file or its directory cannot be written to.
-_NO_WRITING = (errno.EROFS, errno.EACCES, errno.EPERM)
-# Those of SQLite.
-_READ_ONLY_CODES = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN)
 _LONGEST_REASON = 150  # characters of the error of a parser that are repeated
 _SIDE_FILES = ("", "-wal", "-shm", "-lock")  # endings of the files that belong to a store
 # The tables of a store.
@@ -96,9 +92,7 @@ class ResultStore:
     def open(
         cls, path: str | os.PathLike[str], *, identity: Mapping[str, str], resume: bool = True, name: str = "store"
     ) -> ResultStore:
-        """Open a store to write into it, and make it if there is none; one that cannot be written to is read.
-
-        A run that is finished can so be resumed from a read-only disk. What is to be added to such a store raises.
+        """Open a store to write into it, and make it if there is none.
 
         Parameters
         ----------
@@ -120,21 +114,6 @@ class ResultStore:
             If the file cannot be written.
         """
         target = validate.path(name, path)
-        try:
-            return cls._open_to_write(target, identity, resume, name)
-        except OSError as error:
-            if not resume or error.errno not in _NO_WRITING or not target.is_file():
-                raise
-        store = cls.read(target, name=name)
-        try:
-            _check_identity(store.identity, identity, target, name)
-        except BaseException:
-            store.close()
-            raise
-        return store
-
-    @classmethod
-    def _open_to_write(cls, target: Path, identity: Mapping[str, str], resume: bool, name: str) -> ResultStore:
         lock_file = _lock(target, name)
         connection = None
         try:
@@ -207,8 +186,6 @@ class ResultStore:
     def put_many(self, items: Iterable[tuple[int, bytes]], notes: Mapping[str, str] | None = None) -> None:
         """Write results, and remarks by name, in one transaction: all are kept, or none."""
         rows = [(key, payload, self._digest(key, payload)) for key, payload in items]
-        if not rows and self._lock_file is None and self.path is not None:
-            return  # remarks on a run that adds nothing to a store that cannot be written to
         with self._transaction() as connection:
             connection.executemany("insert or replace into results values (?, ?, ?)", rows)
             connection.executemany("insert or replace into notes values (?, ?)", (notes or {}).items())
@@ -376,7 +353,6 @@ def _explained(path: Path | None, name: str) -> Iterator[None]:
             explained = OSError(
                 f"{name} must be a file that can be written; got {shown}: {error}. Check path and rights."
             )
-            explained.errno = errno.EROFS if code in _READ_ONLY_CODES else None
         raise explained from None
 
 

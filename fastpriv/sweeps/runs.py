@@ -26,12 +26,12 @@ import numpy as np
 from .. import __version__
 from ..base import executors, parallel, validate
 from ..base.errors import DomainError, WorkerDiedError
-from ..base.files import check_writable_file
 from ..base.store import ResultStore
+from ..base.table import table_path
 from .cells import Batch, BatchOutcome, BatchResults, evaluate
 from .parameter_grid import BLOCK, MAX_CELLS, ParameterGrid, make_parameter_grid, read_spec
 from .quantities import SweepQuantity, find_quantity
-from .sweep_table import CellIndex, SweepTable, checked_target
+from .sweep_table import CellIndex, SweepTable
 
 __all__ = ["SweepProgress", "sweep"]
 
@@ -205,9 +205,7 @@ def sweep(
         )
     if seed is not None:
         seed = validate.count("seed", seed, 0)
-    target = None if out is None else checked_target("out", out)
-    if target is not None:
-        check_writable_file(target)
+    target = None if out is None else table_path("out", out)
     keep = validate.flag("resume", resume)
     with ExitStack() as stack:
         if store is None:

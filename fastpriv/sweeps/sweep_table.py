@@ -18,14 +18,14 @@ from ..base.errors import BackendMissingError, DomainError
 from ..base.files import atomic_write
 from ..base.numerics import WordArray, rounded_outward
 from ..base.store import ResultStore
-from ..base.table import CellType, Table, html_table, pandas, pyarrow
+from ..base.table import CellType, Table, html_table, pandas, pyarrow, write_table
 from .cells import BatchResults
 from .parameter_grid import ParameterGrid
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CellIndex", "SweepTable", "checked_target"]
+__all__ = ["CellIndex", "SweepTable"]
 
 _ROW_GROUP = 16  # blocks of one row group of a Parquet file: 131,072 cells, some megabytes
 _SHOWN_ROWS = 20  # rows of a table that a notebook shows: the first and the last ten
@@ -197,9 +197,7 @@ class SweepTable(Table):
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the table to a file whose ending, ``.parquet`` or ``.csv``, gives the format; return its path."""
-        target = checked_target("path", path)
-        (self.to_parquet if target.suffix.lower() == ".parquet" else self.to_csv)(target)
-        return target
+        return write_table(self, path)
 
     def __len__(self) -> int:
         return self.settings.count
@@ -328,14 +326,6 @@ class CellIndex:
 
     def _positions(self, keys: WordArray) -> NDArray[np.intp]:
         return positions_in(self._keys, keys, is_sorted=True)
-
-
-def checked_target(name: str, path: str | os.PathLike[str]) -> Path:
-    """Return the path of a file whose ending, ``.parquet`` or ``.csv``, gives its format."""
-    target = validate.path(name, path)
-    if target.suffix.lower() not in (".parquet", ".csv"):
-        raise DomainError(f"{name} must end in .parquet or .csv; got {str(target)!r}. Choose one of these endings.")
-    return target
 
 
 def positions_in(keys: WordArray, wanted: WordArray, is_sorted: bool = False) -> NDArray[np.intp]:

@@ -1,15 +1,12 @@
 """Every reader under files of every format that are damaged in systematic ways: results, or one sentence."""
 
-import bz2
 import gzip
 import io
 import json
-import lzma
 import signal
 import time
 import traceback
 import warnings
-import zipfile
 
 import numpy as np
 import pytest
@@ -74,13 +71,6 @@ def parquet(**columns):
     return stream.getvalue()
 
 
-def zipped(content):
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as packed:
-        packed.writestr("column.csv", content)
-    return stream.getvalue()
-
-
 def column(path):
     return fp.read_column(path, column="age")
 
@@ -115,9 +105,6 @@ TEXTS = {  # name of a file: its content, and who reads it
 }  # fmt: skip
 PACKED = {
     "column.csv.gz": (gzip.compress(many_rows(COLUMN)), column),
-    "column.csv.bz2": (bz2.compress(many_rows(COLUMN)), column),
-    "column.csv.xz": (lzma.compress(many_rows(COLUMN)), column),
-    "column.csv.zip": (zipped(many_rows(COLUMN)), column),
     "scores.csv.gz": (gzip.compress(many_rows(SCORES)), auditing.read_scores),
     "panel.csv.gz": (gzip.compress(PANEL), membership.read_panel),
     "calls.vcf.gz": (gzip.compress(VCF), genotypes),
@@ -325,16 +312,6 @@ def test_lines_that_do_not_fit_into_memory_end_in_a_sentence(tmp_path, monkeypat
     monkeypatch.setattr(validate, "_UNCHECKED_BYTES", 0)
     monkeypatch.setattr(validate, "_free_memory", lambda: 2**14)
     with pytest.raises(MemoryError, match="file must fit in memory; got a need of .*Keep fewer rows or columns of it"):
-        column(path)
-
-
-def test_a_packed_parquet_file_that_does_not_fit_into_memory_ends_in_a_sentence(tmp_path, monkeypatch):
-    path = tmp_path / "column.parquet.gz"
-    path.write_bytes(gzip.compress(parquet(age=[1.0, 2.0])))
-    assert column(path).tolist() == [1.0, 2.0]
-    monkeypatch.setattr(validate, "_UNCHECKED_BYTES", 0)
-    monkeypatch.setattr(validate, "_free_memory", lambda: 16)
-    with pytest.raises(MemoryError, match=r"file must fit in memory; got a need of .*Unpack it\."):
         column(path)
 
 

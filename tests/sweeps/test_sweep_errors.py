@@ -80,7 +80,7 @@ MANY = "0:1:1000000"
         (lambda p: sweep("bac_capacity", p / "gap.csv"), DomainError,
          r"table\['b'\] must be numbers; got '' at index 1. Pass numbers, or a grid as one text"),
         (lambda p: sweep("bac_capacity", p / "packed.csv"), DomainError,
-         "file must be CSV or Parquet, or an archive of one such file; got .*packed.csv' with .*Save it as CSV"),
+         "file must be CSV, packed by gzip or not, or Parquet; got .*packed.csv', an archive or a workbook"),
         (lambda p: sweep("bac_capacity", p / "text.parquet"), DomainError,
          "file must be a whole Parquet file; got .*text.parquet', which does not begin as one. Write it again"),
         (lambda p: sweep("subsampled_gaussian_kl", grid={"sigma": 1, "q": 0.1, "direction": 3}), DomainError,
