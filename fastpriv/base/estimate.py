@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike
 from . import numerics
 from .errors import DomainError, EstimateGivenError, ShapeError, warned
 from .numerics import LOG_2, FloatArray, rounded_down, rounded_outward, rounded_up
-from .remedies import shown
+from .remedies import first_false, shown
 from .table import html_table, pandas
+from .values import equal
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,12 +121,10 @@ class Estimate:
         if "errors" in self.cost:
             ordered |= np.isnan(value) & np.isnan(lower) & np.isnan(upper)
         if not ordered.all():
-            worst = tuple(int(i) for i in np.argwhere(~ordered)[0])
-            index = f" at index {worst[0] if len(worst) == 1 else worst}" if worst else ""
+            worst, where = first_false(ordered)
             raise DomainError(
                 f"value must be between lower and upper; got {float(value[worst])!r} outside [{float(lower[worst])!r}, "
-                f"{float(upper[worst])!r}]{index} ({int((~ordered).sum())} of {value.size} entries). "
-                "Pass bounds that contain the value."
+                f"{float(upper[worst])!r}]{where}. Pass bounds that contain the value."
             )
         for name, array in (("value", value), ("lower", lower), ("upper", upper)):
             array.setflags(write=False)
@@ -551,15 +550,7 @@ def equal_fields(one: Any, other: Any) -> Any:
     if type(other) is not type(one):
         return NotImplemented
     names = [field.name for field in fields(one) if field.compare and field.name != "cost"]
-    return all(_equal(getattr(one, name), getattr(other, name)) for name in names)
-
-
-def _equal(one: Any, other: Any) -> bool:
-    if not (isinstance(one, np.ndarray) and isinstance(other, np.ndarray)):
-        return not isinstance(one, np.ndarray) and not isinstance(other, np.ndarray) and bool(one == other)
-    if one.dtype == object:  # an array of arrays
-        return one.shape == other.shape and all(_equal(a, b) for a, b in zip(one.flat, other.flat, strict=True))
-    return np.array_equal(one, other)
+    return all(equal(getattr(one, name), getattr(other, name)) for name in names)
 
 
 def _first_and_last(entries: Sequence[Any], limit: int) -> list[Any]:

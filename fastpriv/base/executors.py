@@ -25,8 +25,8 @@ from functools import partial
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from . import parallel, validate
-from .errors import DomainError, WorkerDiedError, warned
-from .parallel import Outcome, Threads, run_locally
+from .errors import DomainError, WorkerDiedError
+from .parallel import Outcome, Threads, announced, run_locally
 
 __all__ = ["ExecutorLike", "Outcome", "checked", "completed", "ordered"]
 
@@ -74,7 +74,7 @@ def _completed(
     backend, workers = parallel.configured_workers(n_jobs)
     if executor is None and parallel.is_cluster(backend):
         data = parallel.pickled(function)
-        yield from enumerate(map(_announced, parallel.backend_outcomes(data, tasks, workers, backend)))
+        yield from enumerate(map(announced, parallel.backend_outcomes(data, tasks, workers, backend)))
         return
     numbered = enumerate(tasks)
     if executor is None and getattr(backend, "supports_sharedmem", False):
@@ -157,23 +157,13 @@ class _Death(NamedTuple):
         )
 
 
-def _announced(sent: parallel.TaskOutcome) -> Outcome:
-    """The outcome that another process sent; its warnings are given here."""
-    try:
-        for text, category in sent.warnings:
-            warned(text, category)
-    except Warning as fault:  # a filter turns it into an error
-        return Outcome(error=fault)
-    return Outcome(sent.result, sent.error)
-
-
 def _opened(data: bytes) -> Outcome:
     """The outcome that another process sent, as ``parallel.pickled`` writes it."""
     try:
         (sent,) = pickle.loads(data)
     except Exception as fault:  # the result cannot be read here
         return Outcome(error=fault)
-    return _announced(sent)
+    return announced(sent)
 
 
 class _Processes(Threads):

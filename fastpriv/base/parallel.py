@@ -24,7 +24,7 @@ from . import validate
 from .errors import DomainError, WorkerDiedError, warned
 
 __all__ = [
-    "Outcome", "Progress", "TaskOutcome", "Threads", "backend_outcomes", "blocks", "checked", "configured_workers",
+    "Outcome", "Progress", "Threads", "announced", "backend_outcomes", "blocks", "checked", "configured_workers",
     "is_cluster", "on_one_worker", "ordered_map", "pickled", "pickled_or_none", "process_pool", "progress_reporter",
     "run_locally", "run_pickled", "run_task",
 ]  # fmt: skip
@@ -213,10 +213,24 @@ class Threads:
 
 
 class Outcome(NamedTuple):
-    """What became of a task: its result, or the error that it raised, or ``WorkerDiedError``."""
+    """What became of a task: its result, or the error that it raised, or ``WorkerDiedError``.
+
+    An error is a value, so that no pool of processes breaks; ``warnings`` are those of another process.
+    """
 
     result: Any = None
     error: BaseException | None = None
+    warnings: tuple[tuple[str, type[Warning]], ...] = ()
+
+
+def announced(sent: Outcome) -> Outcome:
+    """The outcome that another process sent; its warnings are given here."""
+    try:
+        for text, category in sent.warnings:
+            warned(text, category)
+    except Warning as fault:  # a filter turns it into an error
+        return Outcome(error=fault)
+    return Outcome(sent.result, sent.error)
 
 
 def run_locally(function: Callable[[Any], Any], task: Any) -> Outcome:
@@ -253,7 +267,7 @@ def is_cluster(backend: Any) -> bool:
 
 def backend_outcomes(
     function: Any, tasks: Iterable[Any], n_jobs: int, backend: Any
-) -> Generator[TaskOutcome, None, None]:
+) -> Generator[Outcome, None, None]:
     """Outcomes in the order of tasks, of which the workers of a backend are given one round at a time."""
     import joblib
 
@@ -275,28 +289,20 @@ def _explained_deaths() -> Iterator[None]:
         ) from error
 
 
-class TaskOutcome(NamedTuple):
-    """What a worker process sends back; an error is sent and not raised, so that no pool breaks."""
-
-    result: Any
-    error: BaseException | None
-    warnings: tuple[tuple[str, type[Warning]], ...]
-
-
 def run_pickled(key: str, function: bytes, task: bytes) -> bytes:
     """The outcome of a task in another process; function, task and outcome are as ``pickled`` writes them."""
     try:
         outcome = run_task(key, function, pickle.loads(task)[0])
     except BaseException as error:  # the task cannot be read here
-        outcome = TaskOutcome(None, _picklable(error), ())
+        outcome = Outcome(error=_picklable(error))
     try:
         return pickled(outcome)
     except Exception as error:
         fault = DomainError(f"function must return what can be pickled; got {type(error).__name__}: {error}.")
-        return pickled(TaskOutcome(None, fault, outcome.warnings))
+        return pickled(Outcome(None, fault, outcome.warnings))
 
 
-def run_task(key: str, function: Any, task: Any) -> TaskOutcome:
+def run_task(key: str, function: Any, task: Any) -> Outcome:
     """Run a task in another process, with its warnings where they can be recorded."""
     if threading.current_thread() is not threading.main_thread():  # filters of warnings belong to all threads
         return _outcome(key, function, task)
@@ -308,7 +314,7 @@ def run_task(key: str, function: Any, task: Any) -> TaskOutcome:
     return outcome._replace(warnings=selected)
 
 
-def _outcome(key: str, pickled_function: Any, task: Any) -> TaskOutcome:
+def _outcome(key: str, pickled_function: Any, task: Any) -> Outcome:
     try:
         function = _function_cache.get(key)
         if function is None:
@@ -317,9 +323,9 @@ def _outcome(key: str, pickled_function: Any, task: Any) -> TaskOutcome:
                 _function_cache.pop(next(iter(_function_cache)), None)
             _function_cache[key] = function
         with on_one_worker():
-            return TaskOutcome(function(task), None, ())
+            return Outcome(function(task))
     except BaseException as error:
-        return TaskOutcome(None, _picklable(error), ())
+        return Outcome(error=_picklable(error))
 
 
 _function_cache: dict[str, Callable[[Any], Any]] = {}  # in a worker: the functions of the latest calls
@@ -337,10 +343,9 @@ def _picklable(error: BaseException) -> BaseException:
     return copy  # type: ignore[no-any-return]
 
 
-def _result_of(outcome: TaskOutcome) -> Any:
-    """Issue the warnings of a task in this process; then return its result or raise its error."""
-    for text, category in outcome.warnings:
-        warned(text, category)
+def _result_of(sent: Outcome) -> Any:
+    """Return the result of a task of another process, or raise its error."""
+    outcome = announced(sent)
     if outcome.error is not None:
         raise outcome.error
     return outcome.result

@@ -8,11 +8,19 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["LIP_LEVELS", "for_non_integer", "for_out_of_range", "for_wrong_type", "shortened", "shown"]
+__all__ = ["LIP_LEVELS", "first_false", "for_non_integer", "for_out_of_range", "for_wrong_type", "shortened", "shown"]
 
 
 # remedy for negative levels of local information privacy
 LIP_LEVELS = "Local information privacy bounds |log ratio| by epsilon: pass 0 or more."
+
+
+def first_false(good: Any) -> tuple[tuple[int, ...], str]:
+    """The position of the first invalid entry, and a text of it: `` at index 3 (2 of 10 entries)``, "" for a number."""
+    bad = np.argwhere(~np.asarray(good))
+    index = tuple(map(int, bad[0]))
+    shown_index = index[0] if len(index) == 1 else index
+    return index, f" at index {shown_index} ({len(bad)} of {np.size(good)} entries)" if index else ""
 
 
 def for_wrong_type(value: Any, remedy: str | None = None) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from typing import Any
 
 from ..base.errors import DomainError
 from ..base.escaping import escape_invisible
-from .shared_options import add_shared_options, print_text
+from .shared_options import add_shared_options, print_json, print_text
 
 __all__ = ["add_options", "run"]
 
@@ -60,6 +59,7 @@ def run(args: argparse.Namespace) -> int:
         return _print_status(args)
     if args.spec is None:
         raise DomainError("SPEC must be given; got none. Pass a TOML file or a quantity; --list names all.")
+    from ..base.files import json_safe
     from ..sweeps.runs import sweep
 
     out = None if args.out in (None, "-") else args.out
@@ -70,7 +70,8 @@ def run(args: argparse.Namespace) -> int:
     )  # fmt: skip
     whole = out is None and (args.out == "-" or args.store is None)
     if args.json:
-        _print_json(found, args, whole)
+        content = found.to_dict() if whole else found.metadata()
+        print_json(json_safe(content | {"failed": found.failed, "store": args.store, "out": args.out}))
     elif whole:
         found.print_csv(sys.stdout)
     elif not args.quiet:
@@ -90,7 +91,7 @@ def _print_quantities(args: argparse.Namespace) -> int:
 
     names = quantity_names()
     if args.json:
-        sys.stdout.write(json.dumps(names, indent=1) + "\n")
+        print_json(names)
     else:
         print_text("".join(f"{line}\n" for line in aligned(list(names.items()))))
     return 0
@@ -103,19 +104,10 @@ def _print_status(args: argparse.Namespace) -> int:
     with ResultStore.read(args.status) as store:
         progress, identity = SweepProgress.of_notes(store.notes()), store.identity
     if args.json:
-        words = {"rate": progress.rate, "seconds_left": progress.seconds_left}
-        sys.stdout.write(json.dumps(identity | vars(progress) | words, indent=1) + "\n")
+        print_json(identity | vars(progress) | {"rate": progress.rate, "seconds_left": progress.seconds_left})
     else:
         print_text(f"{identity.get('quantity')}: {progress}\n")
     return 0
-
-
-def _print_json(found: Any, args: argparse.Namespace, whole: bool) -> None:
-    from ..base.files import json_safe
-
-    content = found.to_dict() if whole else found.metadata()
-    content |= {"failed": found.failed, "store": args.store, "out": args.out}
-    sys.stdout.write(json.dumps(json_safe(content), indent=1) + "\n")
 
 
 def _grid(texts: list[str]) -> dict[str, Any] | None:

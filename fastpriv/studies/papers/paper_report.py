@@ -1,6 +1,4 @@
 """``paper``: figures 1 to 4 of the paper on local mutual-information privacy, computed, explained, drawn and written.
-
-Numbers in the sentences are read from the computed figures, never written down here.
 """
 
 # bounds: none - how figures are drawn
@@ -11,16 +9,16 @@ import json
 import os
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from ...base import validate
 from ...base.files import json_safe, writable_directory, write_picture
-from ...base.numerics import rounded_down, rounded_outward
+from ...base.numerics import rounded_outward
 from ...base.parallel import Progress, ordered_map
 from ...base.version import VERSION
 from .paper_data import NAMES, PaperFigure, compute_figure
@@ -61,11 +59,11 @@ class Paper:
         return iter(self.figures)
 
     def summary(self) -> str:
-        """A few lines for each figure: what it shows, the accuracy of its numbers, and their computing time."""
+        """A few lines for each figure: what is wrong in print, the accuracy of its numbers, and their time."""
         lines = [f"{SOURCE}, recomputed"]
         for figure in self.figures:
             texts = texts_of("figures")[figure.name]
-            lines += ["", f"{figure.name}  {texts['title']}", *_wrapped(_observation(figure))]
+            lines += ["", f"{figure.name}  {texts['title']}"]
             for wrong, right in texts["corrections"]:
                 lines += _wrapped(f"In print: {wrong} Right: {right}")
             lines += _wrapped(f"{figure.seconds:.2g} s: {_accuracy(figure)}.")
@@ -165,51 +163,3 @@ def _accuracy(figure: PaperFigure) -> str:
     counted = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())
     width = rounded_outward(widest, ".0e", below=False)
     return f"{sum(kinds.values()):,} numbers ({counted}), bounds within {width} of the value"
-
-
-def _observation(figure: PaperFigure) -> str:
-    """What is seen in a figure, with its numbers."""
-    text: str = texts_of("figures")[figure.name]["observation"]
-    return text.format_map(_NUMBERS[figure.name](figure))
-
-
-def _numbers_of_figure_1(figure: PaperFigure) -> dict[str, Any]:
-    curves = {name: figure.curve(f"ldp_delta_{name}", mu_bits=0.1) for name in ("achievable", "gaussian")}
-    epsilon = curves["achievable"].axes["epsilon_nats"]
-    index = int(np.argmin(np.abs(np.log(epsilon))))
-    general, gaussian = (curve.estimate.arrays()[2][index] for curve in curves.values())
-    limit = figure.curve("saturation", mu_bits=0.1).estimate.value
-    return {"limit": limit, "epsilon": epsilon[index], "gaussian": gaussian, "general": general}
-
-
-def _numbers_of_figure_2(figure: PaperFigure) -> dict[str, Any]:
-    ratios = {d: figure.curve("ratio", dimension=d).estimate.arrays()[0] for d in (1, 10)}
-    return {f"{end}_{d}": ratio[i] for d, ratio in ratios.items() for end, i in (("first", 0), ("last", -1))}
-
-
-def _numbers_of_figure_3(figure: PaperFigure) -> dict[str, Any]:
-    parts = []
-    for mu in (0.1, 0.01):
-        crossing = rounded_down(float(figure.curve("crossing", mu_bits=mu).estimate.lower), 6)
-        pointwise = rounded_down(float(figure.curve("pointwise_lmip", mu_bits=mu).estimate.lower))
-        parts.append(f"μ = {mu:g}: broken for ε < {crossing}, since one input alone leaks {pointwise} bit")
-    return {"broken": "; ".join(parts)}
-
-
-def _numbers_of_figure_4(figure: PaperFigure) -> dict[str, Any]:
-    both = figure.curve("ratio_both_directions").estimate.arrays()[0]
-    bound, entropy = figure.curve("cd_lmip_from_lip"), figure.curve("entropy").estimate.value
-    vacuous = bound.axes["sigma_squared"][bound.estimate.lower > entropy]
-    return {
-        "tenth": figure.curve("ratio_at_tenth").estimate.value, "entropy": entropy,
-        "vacuous": rounded_down(vacuous.max(), 2), "least": both.min(), "most": both.max(),
-    }  # fmt: skip
-
-
-# Numbers that the observation of each figure names.
-_NUMBERS: dict[str, Callable[[PaperFigure], dict[str, Any]]] = {
-    "figure1": _numbers_of_figure_1,
-    "figure2": _numbers_of_figure_2,
-    "figure3": _numbers_of_figure_3,
-    "figure4": _numbers_of_figure_4,
-}
