@@ -174,13 +174,14 @@ class Threads:
         self.waiting: SimpleQueue[tuple[int, Any] | None] = SimpleQueue()
         self.finished: SimpleQueue[tuple[int, Any]] = SimpleQueue()
         self.threads: list[threading.Thread] = []
-        self.idle = threading.Semaphore(0)
+        self.pending = 0  # tasks whose outcome was not asked for
         self.closed = False
 
     def submit(self, index: int, task: Any) -> None:
         """Start a task, or queue it."""
         self.waiting.put((index, task))
-        if not self.idle.acquire(blocking=False) and len(self.threads) < self.count:
+        self.pending += 1
+        if len(self.threads) < min(self.pending, self.count):
             self.threads.append(threading.Thread(target=self._work, args=(self.worker(),), daemon=True))
             self.threads[-1].start()
 
@@ -190,7 +191,9 @@ class Threads:
 
     def result(self) -> tuple[int, Any]:
         """Wait for one of the tasks; return its index and its outcome."""
-        return self.finished.get()
+        outcome = self.finished.get()
+        self.pending -= 1
+        return outcome
 
     def close(self) -> None:
         """Let threads end after their last task."""
@@ -208,7 +211,6 @@ class Threads:
                 outcome = run(task)
             except BaseException as error:  # an interrupt that a task raised
                 outcome = Outcome(error=error)
-            self.idle.release()
             self.finished.put((index, outcome))
 
 
@@ -265,9 +267,7 @@ def is_cluster(backend: Any) -> bool:
     return not getattr(backend, "supports_sharedmem", False) and type(backend) not in own
 
 
-def backend_outcomes(
-    function: Any, tasks: Iterable[Any], n_jobs: int, backend: Any
-) -> Generator[Outcome, None, None]:
+def backend_outcomes(function: Any, tasks: Iterable[Any], n_jobs: int, backend: Any) -> Generator[Outcome, None, None]:
     """Outcomes in the order of tasks, of which the workers of a backend are given one round at a time."""
     import joblib
 

@@ -170,10 +170,10 @@ def _cases(
             raise DomainError(
                 f"{name} must be left out for a mechanism without it; got one with {names[0]!r}. Drop it."
             )
+    points = {"sigma": sigma, "level": level}
     return [
         _case(
-            column, source, data, selected, sigma if family.parameter == "sigma" else None,
-            level if family.parameter == "level" else None, epsilon, bins,
+            column, source, data, selected, family, points.get(family.parameter), epsilon, bins,
             sensitivity if family.has_sensitivity else None,
         )
         for column, data in columns.items() for selected, family in zip(mechanisms, families, strict=True)
@@ -267,10 +267,9 @@ def _block(cases: list[_Case], task: tuple[int, slice]) -> dict[str, QuantityGri
 
 
 def _case(
-    name: str, source: str, data: Data | None, mechanism: Any, sigma: Any, level: Any, epsilon: Any,
+    name: str, source: str, data: Data | None, mechanism: Any, family: MechanismFamily, points: Any, epsilon: Any,
     bins: int | None, sensitivity: float | None,
 ) -> _Case:  # fmt: skip
-    family = family_of(mechanism)
     if data is None:
         if not isinstance(mechanism, AnyChannel):
             raise DomainError("data must be given unless the mechanism is a channel; got None. Pass a column.")
@@ -288,12 +287,12 @@ def _case(
             "sensitivity", sensitivity, f"finite and at least the range of the values, {span!r}",
             lambda x: np.isfinite(x) & (x >= span), remedy="Pass the largest distance between two possible values.",
         )  # fmt: skip
-    if family.parameter == "level" and level is None and epsilon is not None:
+    if family.parameter == "level" and points is None and epsilon is not None:
         raise DomainError(
             f"level must be given beside epsilon for a mechanism of a level; got epsilon alone with {family.name!r}. "
             "Pass level= for the LDP epsilon of the mechanism; epsilon= says where the curves are computed."
         )
-    grid, epsilons = _grids(secret, family.parameter, sigma if level is None else level, epsilon)
+    grid, epsilons = _grids(secret, family.parameter, points, epsilon)
     return _Case(name, source, secret, family, sensitivity, grid, epsilons, origin)
 
 
@@ -319,18 +318,14 @@ def _grids(secret: SecretDistribution, parameter: str, points: Any, epsilon: Any
     epsilon = default_epsilon() if epsilon is None else epsilon
     valid, remedy = "at least 0 and finite", _REMEDIES["epsilon"]
     epsilons = parse_grid("epsilon", epsilon, valid, lambda x: (x >= 0) & np.isfinite(x), remedy)
-    _check_size(parameter or "1", rows, epsilons)
-    return rows.build(), epsilons.build()
-
-
-def _check_size(name: str, rows: Grid, epsilon: Grid) -> None:
-    """Refuse a product of grids that exceeds the memory, before anything is allocated."""
-    cells = rows.count * epsilon.count
+    cells = rows.count * epsilons.count  # a product that exceeds the memory is refused before anything is allocated
     if cells > _MAX_CELLS:
         raise DomainError(
-            f"{name} x epsilon must be a grid of at most {_MAX_CELLS:,} cells; got {rows.count:,} x {epsilon.count:,} "
-            f"= {cells:,}. Take fewer points: the curves are smooth, and 100 points a factor of ten draw them."
+            f"{parameter or '1'} x epsilon must be a grid of at most {_MAX_CELLS:,} cells; got {rows.count:,} x "
+            f"{epsilons.count:,} = {cells:,}. Take fewer points: the curves are smooth, and 100 points a factor of ten "
+            "draw them."
         )
+    return rows.build(), epsilons.build()
 
 
 def default_sigma(scale: float) -> FloatArray:
