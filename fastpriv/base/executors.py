@@ -134,12 +134,12 @@ def ordered(
         for index, outcome in outcomes:
             waiting[index] = outcome
             while due in waiting:
-                result, error = waiting.pop(due)
+                done = waiting.pop(due)
                 due += 1
-                if error is not None:
-                    raise error
+                if done.error is not None:
+                    raise done.error
                 report(due)
-                yield result
+                yield done.result
     finally:
         outcomes.close()
         close()
@@ -184,15 +184,17 @@ class _Processes(Threads):
             raise
 
     def _check_readable(self, process: _Process) -> None:
+        reason = ""
         for _ in range(_STARTS):
             answer = process.run("", parallel.pickled(pickle.loads), parallel.pickled(self.data))
-            if isinstance(answer, bytes):
+            if not isinstance(answer, _Death):
                 if (error := _opened(answer).error) is not None:
                     raise error
                 return
+            reason = answer.reason
         raise WorkerDiedError(
             f"executor must be able to start processes; got {_STARTS} that ended before they had read the function, "
-            f"the last by {answer.reason}. Look at what they wrote to stderr."
+            f"the last by {reason}. Look at what they wrote to stderr."
         )
 
     def result(self) -> tuple[int, Any]:

@@ -26,9 +26,9 @@ COUNT = 40
 def outcomes(results):
     """The outcomes by index, errors as their text; each index once."""
     found = {}
-    for index, (result, error) in results:
+    for index, outcome in results:
         assert index not in found
-        found[index] = result if error is None else str(error)
+        found[index] = outcome.result if outcome.error is None else str(outcome.error)
     return dict(sorted(found.items()))
 
 
