@@ -290,7 +290,7 @@ class ColumnFile:
             )
         if start.startswith(b"\x1f\x8b"):
             packed = gzip.GzipFile(fileobj=stream)
-            packed.myfileobj = stream  # closed with the packed one
+            packed.myfileobj = stream  # type: ignore[assignment]  # closed with the packed one
             return cast(BinaryIO, packed)
         return stream
 
