@@ -280,12 +280,12 @@ class SweepTable(Table):
             present = np.flatnonzero(positions >= 0)
             positions = positions[present]
             seconds[present] = part.seconds[positions]
-            texts["error"][present] = _words(part.errors[positions], [*part.texts])
+            texts["error"][present] = _texts_of_codes(part.errors[positions], [*part.texts])
             for name, values in part.numbers.items():
                 numbers[name][:, present] = values[:, positions]
                 for k, word in enumerate(_TEXTS):
                     words = [pair[k] or None for pair in part.words]
-                    texts[_column(name, word)][present] = _words(part.labels[name][positions], words)
+                    texts[_column(name, word)][present] = _texts_of_codes(part.labels[name][positions], words)
         columns: dict[str, NDArray[Any]] = dict(self.settings.columns(cells))
         for name in outputs:
             columns |= {_column(name, word): row for word, row in zip(_NUMBERS, numbers[name], strict=True)}
@@ -350,7 +350,7 @@ def _column(output: str, word: str) -> str:
     return output if word == "value" else f"{output}_{word}"
 
 
-def _words(codes: NDArray[Any], words: Sequence[str | None]) -> NDArray[Any]:
+def _texts_of_codes(codes: NDArray[Any], words: Sequence[str | None]) -> NDArray[Any]:
     """Texts of their positions in a list; None of -1."""
     return np.array([*words, None], dtype=object)[codes]
 

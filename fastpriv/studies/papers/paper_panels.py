@@ -80,9 +80,9 @@ def _units(figure: PaperFigure) -> list[str]:
 def _draw(figure: PaperFigure, unit: str, ax: Any) -> Any:
     curves = [curve for curve in figure.curves if curve.estimate.unit == unit]
     names = list(dict.fromkeys(curve.name for curve in curves))
-    settings = list(dict.fromkeys(_setting(curve) for curve in curves))
+    settings = list(dict.fromkeys(_setting_text(curve) for curve in curves))
     for curve in curves:
-        colour = style.shade(settings.index(_setting(curve)) / len(settings))
+        colour = style.shade(settings.index(_setting_text(curve)) / len(settings))
         look = {"color": colour, "ls": _DASHES[names.index(curve.name) % len(_DASHES)]}
         if not curve.axes:
             ax.axhline(curve.estimate.value, lw=1.1, **look)
@@ -111,7 +111,7 @@ def _draw(figure: PaperFigure, unit: str, ax: Any) -> Any:
     return style.styled(ax, texts_of("figures")[figure.name]["title"])
 
 
-def _setting(curve: PaperCurve) -> str:
+def _setting_text(curve: PaperCurve) -> str:
     """What tells curves of one name apart, as text."""
     symbols = {"mu_bits": r"$\mu$ = {:g} bit", "dimension": "$d$ = {:g}"}
     return next((text.format(curve.setting[name]) for name, text in symbols.items() if name in curve.setting), "")
