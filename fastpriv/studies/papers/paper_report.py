@@ -1,4 +1,4 @@
-"""``paper``: figures 1 to 4 of the paper on local mutual-information privacy, computed, explained, drawn and written."""
+"""``paper``: figures 1 to 4 of the paper on local mutual-information privacy, computed, drawn and written."""
 
 # bounds: none - how figures are drawn
 
