@@ -18,14 +18,16 @@ from .texts import texts_of
 
 __all__ = ["figure_of_panels", "paper_panel"]
 
+# Dashes of the names of a panel in turn.
 _DASHES = ("-", (0, (5, 2)), (0, (1, 1.6)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 1)))
 _PANEL_SIZE = (6.4, 4.9)  # inches
 # bound: none - numbers that are drawn are larger
 _LEAST = 1e-30
-# Labels of the axes, by parameter and by unit.
+# Labels of the axis of parameters.
 _X_LABELS = {
     "epsilon_nats": r"$\varepsilon$ (nats)", "sigma_squared": r"noise variance $\sigma^2$ (where $\Delta$ = 1)",
 }  # fmt: skip
+# Labels of the axis of numbers, by unit.
 _Y_LABELS = {"probability": r"$\delta$ (probability)", "bits": r"$\mu$ (bits)", "1": "guaranteed / optimal"}
 
 
