@@ -99,7 +99,6 @@ from .studies.assessment.assess import assess as assess
 from .studies.assessment.result import Assessment as Assessment
 from .studies.assessment.result import Comparison as Comparison
 from .sweeps.runs import sweep as sweep
-from .sweeps.sweep_table import SweepPlan as SweepPlan
 from .sweeps.sweep_table import SweepTable as SweepTable
 
 __version__: str

@@ -1,4 +1,4 @@
-"""A file of columns, as text: CSV of any usual dialect, packed or not, or Parquet. What is ambiguous is refused.
+"""A file of columns, as text: CSV of any usual dialect, also packed by gzip, or Parquet. What is ambiguous is refused.
 
 A separator is looked for in the first lines: among comma, semicolon, tab and bar those that cut line 1 outside of its
 quotation marks. Where several do, it is the one that cuts all lines into equally many cells, none of which is cut
@@ -7,17 +7,15 @@ further by another. The comma of a number (``36,5``) and one before a blank cut 
 
 from __future__ import annotations
 
-import bz2
 import csv
 import gzip
 import io
 import itertools
-import lzma
 import os
 import re
-import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
@@ -32,7 +30,8 @@ _SEPARATORS = ",;\t|"  # those that are looked for
 _SAMPLE_LINES, _SAMPLE_SIZE = 1000, 2**20  # lines and characters in which they are looked for
 _LONGEST_LINE = 2**21  # characters: a hundred thousand columns of twenty, which take a second
 _PARQUET_MAGIC = b"PAR1"  # the first bytes of a Parquet file
-_UNPACKED_AT_ONCE = 2**26  # bytes of a packed Parquet file
+# The first bytes of files that have to be unpacked first: zip (Excel workbooks too), bzip2, xz.
+_ARCHIVE = re.compile(rb"PK\x03\x04|BZh\d1AY&SY|\xfd7zXZ\x00")
 _BYTE_ORDER_MARKS = (  # longer marks first: that of UTF-32 begins with that of UTF-16
     (b"\xff\xfe\x00\x00", "utf-32"), (b"\x00\x00\xfe\xff", "utf-32"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"),
 )  # fmt: skip
@@ -41,8 +40,7 @@ _CELL_END = re.compile(r"[,;|](?=\S)|\t")
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*")  # a number with a decimal comma, such as -1,5e3
 # A whole number in groups of three digits, such as 1,234,567.
 _THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+\s*")
-# What the readers of compressed files raise if a file is damaged.
-_DAMAGE_ERRORS = (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+_DAMAGE_ERRORS = (EOFError, OSError, zlib.error)  # what gzip raises if a file is damaged
 # Remedy for a first line of which it is unclear whether it is a header.
 _HEADER_REMEDY = "Pass header=True (--header) if it holds names, header=False (--no-header) if it is a record."
 
@@ -84,8 +82,8 @@ class ColumnFile:
         self._encoding = None if encoding is None else _check_encoding(encoding)
         self._header = None if header is None else validate.flag("header", header)
         self.decimal_commas_likely = self.headerless = False
-        self.packing, self.line = "", 0
-        with self._open_bytes() as stream:
+        self.line = 0
+        with self._open_bytes() as stream, _undamaged(stream, self.file):
             start = stream.read(4)
         self.parquet, self._first = start == _PARQUET_MAGIC, [""]
         if not start:
@@ -279,55 +277,29 @@ class ColumnFile:
             if self.file.is_dir() or not self.file.exists():
                 kind = IsADirectoryError if self.file.is_dir() else FileNotFoundError
                 raise kind(f"file must be an existing CSV or Parquet file; got {str(self.file)!r}. Check the path.")
-            packed: BinaryIO = open(self.file, "rb")  # noqa: SIM115 - closed with what is returned
+            stream: BinaryIO = open(self.file, "rb")  # noqa: SIM115 - closed with what is returned
         else:
-            packed = io.BytesIO(self._data)
-        start = packed.read(10)
-        packed.seek(0)
-        if start[:2] == b"\x1f\x8b":
-            self.packing = "gzip"
-            return cast(BinaryIO, _UnpackedStream(gzip.GzipFile(fileobj=packed), packed, self.file))
-        if start[:3] == b"BZh" and start[4:10] == b"1AY&SY":
-            self.packing = "bzip2"
-            return cast(BinaryIO, _UnpackedStream(bz2.BZ2File(packed), packed, self.file))
-        if start[:6] == b"\xfd7zXZ\x00":
-            self.packing = "xz"
-            return cast(BinaryIO, _UnpackedStream(lzma.LZMAFile(packed), packed, self.file))
-        if start[:4] == b"PK\x03\x04":
-            self.packing = "zip"
-            return cast(BinaryIO, _UnpackedStream(self._member(packed), packed, self.file))
-        return packed
-
-    def _member(self, packed: BinaryIO) -> Any:
-        """Open the only file in a zip archive."""
-        try:
-            archive = zipfile.ZipFile(packed)
-            names = (name for name in archive.namelist() if not name.startswith("__MACOSX/"))
-            inside = [name for name in names if not name.endswith("/")]
-            if len(inside) == 1:
-                return archive.open(inside[0])
-            got = f"{len(inside)} files" + (", as in an Excel workbook" if "[Content_Types].xml" in inside else "")
-        except (*_DAMAGE_ERRORS, RuntimeError, NotImplementedError) as error:
-            got = str(error)
-        packed.close()
-        raise DomainError(
-            f"file must be CSV or Parquet, or an archive of one such file; got {str(self.file)!r} with {got}. Save it "
-            "as CSV in UTF-8."
-        )
+            stream = io.BytesIO(self._data)
+        start = stream.read(10)
+        stream.seek(0)
+        if _ARCHIVE.match(start):
+            stream.close()
+            raise DomainError(
+                f"file must be CSV, packed by gzip or not, or Parquet; got {str(self.file)!r}, an archive or a "
+                "workbook. Unpack it, or save it as CSV in UTF-8."
+            )
+        if start.startswith(b"\x1f\x8b"):
+            packed = gzip.GzipFile(fileobj=stream)
+            packed.myfileobj = stream  # type: ignore[assignment]  # closed with the packed one
+            return cast(BinaryIO, packed)
+        return stream
 
     def _open_text(self) -> TextIO:
         return io.TextIOWrapper(self._open_bytes(), encoding=self._encoding or "utf-8", newline="")
 
     def _arrow(self, read: Any) -> Any:
         arrow, parquet = pyarrow("read Parquet")
-        source: Any = self.file
-        if self._data is not None or self.packing:
-            pieces: list[bytes] = []
-            with self._open_bytes() as stream:
-                while piece := stream.read(_UNPACKED_AT_ONCE):
-                    pieces.append(piece)
-                    validate.memory("file", 2 * sum(map(len, pieces)), "Unpack it.")
-            source = arrow.BufferReader(b"".join(pieces))
+        source: Any = self.file if self._data is None else arrow.BufferReader(self._data)
         try:
             return read(parquet, source)
         except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
@@ -349,33 +321,17 @@ def open_table(path: Path) -> ColumnFile:
     return table
 
 
-class _UnpackedStream(io.BufferedIOBase):
-    """The unpacked bytes of a packed file; errors name the damage, and closing closes both."""
-
-    def __init__(self, stream: Any, packed: BinaryIO, file: Path) -> None:
-        self._stream, self._packed, self._file = stream, packed, file
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        return self._read(self._stream.read, size)
-
-    def read1(self, size: int = -1, /) -> bytes:
-        return self._read(self._stream.read1, size)
-
-    def _read(self, read: Any, size: int | None) -> bytes:
-        try:
-            return bytes(read(-1 if size is None else size))
-        except _DAMAGE_ERRORS as error:
-            raise DomainError(
-                f"file must be packed without damage; got {str(self._file)!r}: {error}. Copy or write it again."
-            ) from None
-
-    def close(self) -> None:
-        self._stream.close()
-        self._packed.close()
-        super().close()
+@contextmanager
+def _undamaged(stream: Any, file: Path) -> Iterator[None]:
+    """Say that a packed file is damaged, in what is read from it here."""
+    try:
+        yield
+    except _DAMAGE_ERRORS as error:
+        if not isinstance(stream, gzip.GzipFile):
+            raise
+        raise DomainError(
+            f"file must be packed without damage; got {str(file)!r}: {error}. Copy or write it again."
+        ) from None
 
 
 class _TextLines:
@@ -387,7 +343,12 @@ class _TextLines:
     def __iter__(self) -> Iterator[str]:
         number, encoding = 0, _encoding_name(self._stream.encoding)
         try:
-            for line in lines_of(self._stream, self._file, _LONGEST_LINE):
+            lines = lines_of(self._stream, self._file, _LONGEST_LINE)
+            while True:
+                with _undamaged(self._stream.buffer, self._file):
+                    line = next(lines, "")
+                if not line:
+                    return
                 if "\0" in line:
                     raise DomainError(
                         f"file must be text; got the character 0 in line {number + 1} of {str(self._file)!r}. Pass the "

@@ -15,7 +15,9 @@ from numpy.typing import ArrayLike
 from . import numerics
 from .errors import DomainError, EstimateGivenError, ShapeError, warned
 from .numerics import LOG_2, FloatArray, rounded_down, rounded_outward, rounded_up
+from .remedies import first_false, shown
 from .table import html_table, pandas
+from .values import equal
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,12 +121,10 @@ class Estimate:
         if "errors" in self.cost:
             ordered |= np.isnan(value) & np.isnan(lower) & np.isnan(upper)
         if not ordered.all():
-            worst = tuple(int(i) for i in np.argwhere(~ordered)[0])
-            index = f" at index {worst[0] if len(worst) == 1 else worst}" if worst else ""
+            worst, where = first_false(ordered)
             raise DomainError(
                 f"value must be between lower and upper; got {float(value[worst])!r} outside [{float(lower[worst])!r}, "
-                f"{float(upper[worst])!r}]{index} ({int((~ordered).sum())} of {value.size} entries). "
-                "Pass bounds that contain the value."
+                f"{float(upper[worst])!r}]{where}. Pass bounds that contain the value."
             )
         for name, array in (("value", value), ("lower", lower), ("upper", upper)):
             array.setflags(write=False)
@@ -300,15 +300,14 @@ class Estimate:
 
     def _repr_html_(self) -> str:
         """A table for notebooks: one row an entry, with its bounds."""
-        positions = _first_and_last(range(np.size(self.value)), _TABLE_ROWS)
         rows = []
-        for position in positions:
-            if position is None:
+        for entry in _first_and_last(_entries(self), _TABLE_ROWS):
+            if entry is None:
                 rows.append(["\N{HORIZONTAL ELLIPSIS}"] * (4 if self.shape else 3))
                 continue
-            index = tuple(int(i) for i in np.unravel_index(position, self.shape))
+            index, *numbers = entry
             head = [] if self.shape == () else [str(index[0]) if len(index) == 1 else str(index)]
-            rows.append(head + _bracket_cells(*(np.ravel(number)[position] for number in self._numbers())))
+            rows.append(head + _bracket_cells(*numbers))
         header = [*(["index"] if self.shape else []), "value", "lower", "upper"]
         return html_table(header, rows, self._caption())
 
@@ -381,7 +380,7 @@ class Result:
         """A table for notebooks: one row a quantity, or an entry of one, with its bounds, unit and kind."""
         rows = []
         for name, item in self.estimates().items():
-            for entry in _first_and_last(list(_entries(item)), _TABLE_ROWS):
+            for entry in _first_and_last(_entries(item), _TABLE_ROWS):
                 if entry is None:
                     rows.append(["\N{HORIZONTAL ELLIPSIS}"] * 6)
                     continue
@@ -525,10 +524,9 @@ def _doubles(name: str, number: Any) -> FloatArray:
             raise
         except (TypeError, ValueError, OverflowError):
             pass
-    text = repr(number)
     raise DomainError(
-        f"{name} must be a number or an array of numbers; got {text if len(text) <= 60 else text[:57] + '...'}. "
-        "Convert it with numpy.asarray(x, dtype=float)."
+        f"{name} must be a number or an array of numbers; got {shown(number)}. Convert it with numpy.asarray(x, "
+        "dtype=float)."
     )
 
 
@@ -552,15 +550,7 @@ def equal_fields(one: Any, other: Any) -> Any:
     if type(other) is not type(one):
         return NotImplemented
     names = [field.name for field in fields(one) if field.compare and field.name != "cost"]
-    return all(_equal(getattr(one, name), getattr(other, name)) for name in names)
-
-
-def _equal(one: Any, other: Any) -> bool:
-    if not (isinstance(one, np.ndarray) and isinstance(other, np.ndarray)):
-        return not isinstance(one, np.ndarray) and not isinstance(other, np.ndarray) and bool(one == other)
-    if one.dtype == object:  # an array of arrays
-        return one.shape == other.shape and all(_equal(a, b) for a, b in zip(one.flat, other.flat, strict=True))
-    return np.array_equal(one, other)
+    return all(equal(getattr(one, name), getattr(other, name)) for name in names)
 
 
 def _first_and_last(entries: Sequence[Any], limit: int) -> list[Any]:

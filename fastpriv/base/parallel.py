@@ -9,11 +9,12 @@ import pickle
 import threading
 import traceback
 import warnings
-from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from queue import SimpleQueue
+from time import monotonic
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -23,15 +24,17 @@ from . import validate
 from .errors import DomainError, WorkerDiedError, warned
 
 __all__ = [
-    "Progress", "TaskOutcome", "blocks", "checked", "cluster_outcomes", "configured_workers", "is_cluster",
-    "on_one_worker", "ordered_map", "pickled", "process_pool", "progress_reporter", "run_pickled", "run_task",
+    "Outcome", "Progress", "Threads", "announced", "backend_outcomes", "blocks", "checked", "configured_workers",
+    "is_cluster", "on_one_worker", "ordered_map", "pickled", "pickled_or_none", "process_pool", "progress_reporter",
+    "run_locally", "run_pickled", "run_task",
 ]  # fmt: skip
 
 Result = TypeVar("Result")
 Progress = bool | Callable[[int, int], None] | None
 
 _MAX_JOBS = 2**16  # threads or processes; more would only hold memory
-_TASKS_PER_WORKER = 8  # tasks of one round on backends that return whole lists: the delay before results are seen
+_TASKS_PER_WORKER = 8  # tasks in one round of a backend, or ahead of threads: the delay before results are seen
+_LAST_TASKS = 0.5  # seconds that closing waits for tasks of threads, which cannot be stopped
 _CACHED_FUNCTIONS = 4  # latest calls; nested calls alternate between two or three
 _IGNORED_WARNINGS = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning)  # as Python does
 
@@ -97,21 +100,21 @@ def _results(
         return
     from multiprocessing import current_process
 
-    from joblib.parallel import ThreadingBackend
-
     backend, workers = configured_workers(n_jobs)
     sent = None
     if not getattr(backend, "supports_sharedmem", False):
         sent = None if shared or current_process().daemon else pickled_or_none(function)
         if sent is None:
+            from joblib.parallel import ThreadingBackend
+
             backend = ThreadingBackend(nesting_level=backend.nesting_level)
-    if backend.effective_n_jobs(workers) <= 1:
+    count = backend.effective_n_jobs(workers)
+    if count <= 1:
         yield from map(function, tasks)
     elif sent is not None:
-        yield from _process_results(sent, tasks, workers, backend)
+        yield from map(_result_of, backend_outcomes(sent, tasks, workers, backend))
     else:
-        threads = backend if isinstance(backend, ThreadingBackend) else "threading"
-        yield from _thread_results(function, tasks, workers, threads)
+        yield from _thread_results(function, tasks, count)
 
 
 def configured_workers(n_jobs: int | None) -> tuple[Any, int]:
@@ -140,35 +143,105 @@ def on_one_worker() -> Any:
 
 
 def _thread_results(
-    function: Callable[[Any], Result], tasks: Sequence[Any], n_jobs: int, backend: Any
-) -> Iterator[Result]:
-    """Yield the results of threads through a queue, since joblib polls for results only every 10 ms."""
-    import joblib
+    function: Callable[[Any], Result], tasks: Sequence[Any], workers: int
+) -> Generator[Result, None, None]:
+    """Yield the results of threads in the order of tasks; an error is raised as it arises."""
+    threads, waiting = Threads(partial(run_locally, function), workers), dict[int, Result]()
+    sent = 0
+    try:
+        for index in range(len(tasks)):
+            while sent < len(tasks) and sent <= index + _TASKS_PER_WORKER * workers:
+                threads.submit(sent, tasks[sent])
+                sent += 1
+            while index not in waiting:
+                finished, outcome = threads.result()
+                if outcome.error is not None:
+                    raise outcome.error
+                waiting[finished] = outcome.result
+            yield waiting.pop(index)
+    finally:
+        threads.close()
 
-    finished: SimpleQueue[tuple[int, Any, BaseException | None]] = SimpleQueue()
-    ended = False
 
-    def run_task(index: int) -> None:
-        if ended:
-            return
-        try:
-            finished.put((index, function(tasks[index]), None))
-        except BaseException as error:
-            finished.put((index, None, error))
+class Threads:
+    """Threads that end with the process, whatever they are doing: an interrupt waits for none.
 
-    run = _parallel_generator(n_jobs, backend=backend)
-    waiting: dict[int, Result] = {}  # results of later tasks, kept until they are due
-    with _closing(run(joblib.delayed(run_task)(index) for index in range(len(tasks)))):
-        try:
-            for index in range(len(tasks)):
-                while index not in waiting:
-                    finished_index, result, error = finished.get()
-                    if error is not None:
-                        raise error
-                    waiting[finished_index] = result
-                yield waiting.pop(index)
-        finally:
-            ended = True
+    ``run`` makes an outcome of a task, of which there may be more than threads.
+    """
+
+    def __init__(self, run: Callable[[Any], Any], count: int) -> None:
+        self.run, self.count = run, count
+        self.waiting: SimpleQueue[tuple[int, Any] | None] = SimpleQueue()
+        self.finished: SimpleQueue[tuple[int, Any]] = SimpleQueue()
+        self.threads: list[threading.Thread] = []
+        self.pending = 0  # tasks whose outcome was not asked for
+        self.closed = False
+
+    def submit(self, index: int, task: Any) -> None:
+        """Start a task, or queue it."""
+        self.waiting.put((index, task))
+        self.pending += 1
+        if len(self.threads) < min(self.pending, self.count):
+            self.threads.append(threading.Thread(target=self._work, args=(self.worker(),), daemon=True))
+            self.threads[-1].start()
+
+    def worker(self) -> Callable[[Any], Any]:
+        """What a new thread does with each of its tasks."""
+        return self.run
+
+    def result(self) -> tuple[int, Any]:
+        """Wait for one of the tasks; return its index and its outcome."""
+        outcome = self.finished.get()
+        self.pending -= 1
+        return outcome
+
+    def close(self) -> None:
+        """Let threads end after their last task."""
+        self.closed = True
+        for _ in self.threads:
+            self.waiting.put(None)
+        deadline = monotonic() + _LAST_TASKS
+        for thread in self.threads:
+            thread.join(max(0.0, deadline - monotonic()))
+
+    def _work(self, run: Callable[[Any], Any]) -> None:
+        while (item := self.waiting.get()) is not None and not self.closed:
+            index, task = item
+            try:
+                outcome = run(task)
+            except BaseException as error:  # an interrupt that a task raised
+                outcome = Outcome(error=error)
+            self.finished.put((index, outcome))
+
+
+class Outcome(NamedTuple):
+    """What became of a task: its result, or the error that it raised, or ``WorkerDiedError``.
+
+    An error is a value, so that no pool of processes breaks; ``warnings`` are those of another process.
+    """
+
+    result: Any = None
+    error: BaseException | None = None
+    warnings: tuple[tuple[str, type[Warning]], ...] = ()
+
+
+def announced(sent: Outcome) -> Outcome:
+    """The outcome that another process sent; its warnings are given here."""
+    try:
+        for text, category in sent.warnings:
+            warned(text, category)
+    except Warning as fault:  # a filter turns it into an error
+        return Outcome(error=fault)
+    return Outcome(sent.result, sent.error)
+
+
+def run_locally(function: Callable[[Any], Any], task: Any) -> Outcome:
+    """Run a task in this process."""
+    try:
+        with on_one_worker():
+            return Outcome(function(task))
+    except (Exception, SystemExit) as error:
+        return Outcome(error=error)
 
 
 def pickled(item: Any) -> bytes:
@@ -186,29 +259,6 @@ def pickled_or_none(function: Callable[[Any], Any]) -> NDArray[np.uint8] | None:
         return None
 
 
-def _process_results(
-    function: NDArray[np.uint8], tasks: Sequence[Any], n_jobs: int, backend: Any
-) -> Generator[Any, None, None]:
-    """Results of other processes, with the errors and warnings that arose there."""
-    import joblib
-
-    if not backend.supports_return_generator:
-        yield from map(_result_of, cluster_outcomes(function, tasks, n_jobs, backend))
-        return
-    key, run, left = os.urandom(16).hex(), _parallel_generator(n_jobs), deque(tasks)
-    calls = (joblib.delayed(run_task)(key, function, left.popleft()) for _ in range(len(tasks)) if left)
-    with _explained_deaths(), _closing(run(calls)) as outcomes:
-        for outcome in outcomes:
-            try:
-                yield _result_of(outcome)
-            except BaseException:
-                # the tasks that were sent end by themselves: loky may fail in a thread of its own when it is closed
-                # (and kills its workers) just as it is sent another task
-                left.clear()
-                deque(outcomes, maxlen=0)
-                raise
-
-
 def is_cluster(backend: Any) -> bool:
     """Whether a joblib backend is another package's, such as that of dask or of Ray."""
     from joblib.parallel import BACKENDS
@@ -217,15 +267,13 @@ def is_cluster(backend: Any) -> bool:
     return not getattr(backend, "supports_sharedmem", False) and type(backend) not in own
 
 
-def cluster_outcomes(
-    function: Any, tasks: Iterable[Any], n_jobs: int, backend: Any
-) -> Generator[TaskOutcome, None, None]:
-    """Outcomes in the order of tasks, of which a backend that returns whole lists is given one round at a time."""
+def backend_outcomes(function: Any, tasks: Iterable[Any], n_jobs: int, backend: Any) -> Generator[Outcome, None, None]:
+    """Outcomes in the order of tasks, of which the workers of a backend are given one round at a time."""
     import joblib
 
-    key, size, left = os.urandom(16).hex(), _TASKS_PER_WORKER * backend.effective_n_jobs(n_jobs), iter(tasks)
+    key, size, remaining = os.urandom(16).hex(), _TASKS_PER_WORKER * backend.effective_n_jobs(n_jobs), iter(tasks)
     with _explained_deaths(), joblib.Parallel(n_jobs=n_jobs) as run:  # one pool for all rounds
-        while part := list(itertools.islice(left, size)):
+        while part := list(itertools.islice(remaining, size)):
             yield from run(joblib.delayed(run_task)(key, function, task) for task in part)
 
 
@@ -241,28 +289,20 @@ def _explained_deaths() -> Iterator[None]:
         ) from error
 
 
-class TaskOutcome(NamedTuple):
-    """What a worker process sends back; an error is sent and not raised, so that no pool breaks."""
-
-    result: Any
-    error: BaseException | None
-    warnings: tuple[tuple[str, type[Warning]], ...]
-
-
 def run_pickled(key: str, function: bytes, task: bytes) -> bytes:
     """The outcome of a task in another process; function, task and outcome are as ``pickled`` writes them."""
     try:
         outcome = run_task(key, function, pickle.loads(task)[0])
     except BaseException as error:  # the task cannot be read here
-        outcome = TaskOutcome(None, _picklable(error), ())
+        outcome = Outcome(error=_picklable(error))
     try:
         return pickled(outcome)
     except Exception as error:
         fault = DomainError(f"function must return what can be pickled; got {type(error).__name__}: {error}.")
-        return pickled(TaskOutcome(None, fault, outcome.warnings))
+        return pickled(Outcome(None, fault, outcome.warnings))
 
 
-def run_task(key: str, function: Any, task: Any) -> TaskOutcome:
+def run_task(key: str, function: Any, task: Any) -> Outcome:
     """Run a task in another process, with its warnings where they can be recorded."""
     if threading.current_thread() is not threading.main_thread():  # filters of warnings belong to all threads
         return _outcome(key, function, task)
@@ -274,7 +314,7 @@ def run_task(key: str, function: Any, task: Any) -> TaskOutcome:
     return outcome._replace(warnings=selected)
 
 
-def _outcome(key: str, pickled_function: Any, task: Any) -> TaskOutcome:
+def _outcome(key: str, pickled_function: Any, task: Any) -> Outcome:
     try:
         function = _function_cache.get(key)
         if function is None:
@@ -283,9 +323,9 @@ def _outcome(key: str, pickled_function: Any, task: Any) -> TaskOutcome:
                 _function_cache.pop(next(iter(_function_cache)), None)
             _function_cache[key] = function
         with on_one_worker():
-            return TaskOutcome(function(task), None, ())
+            return Outcome(function(task))
     except BaseException as error:
-        return TaskOutcome(None, _picklable(error), ())
+        return Outcome(error=_picklable(error))
 
 
 _function_cache: dict[str, Callable[[Any], Any]] = {}  # in a worker: the functions of the latest calls
@@ -303,38 +343,12 @@ def _picklable(error: BaseException) -> BaseException:
     return copy  # type: ignore[no-any-return]
 
 
-def _result_of(outcome: TaskOutcome) -> Any:
-    """Issue the warnings of a task in this process; then return its result or raise its error."""
-    for text, category in outcome.warnings:
-        warned(text, category)
+def _result_of(sent: Outcome) -> Any:
+    """Return the result of a task of another process, or raise its error."""
+    outcome = announced(sent)
     if outcome.error is not None:
         raise outcome.error
     return outcome.result
-
-
-def _parallel_generator(n_jobs: int, **options: Any) -> Any:
-    """A ``joblib.Parallel`` that yields results, without its warning about those that were not consumed.
-
-    The warning is left out at its source: filters of warnings belong to all threads, and are lost or stay for ever
-    where two threads set and restore them at once.
-    """
-    import joblib
-
-    run = joblib.Parallel(n_jobs=n_jobs, return_as="generator", **options)
-    run._warn_exit_early = lambda: None
-    return run
-
-
-@contextmanager
-def _closing(results: Any) -> Iterator[Any]:
-    """Close the generator of joblib in any case."""
-    thread = threading.get_ident()
-    try:
-        yield results
-    finally:
-        if threading.get_ident() != thread:  # joblib warns where another thread closes it, not where it is exhausted
-            deque(results, maxlen=0)
-        results.close()
 
 
 def progress_reporter(

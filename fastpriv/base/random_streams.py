@@ -13,6 +13,7 @@ import numpy as np
 
 from .errors import DomainError
 from .numerics import WordArray
+from .remedies import shown
 
 __all__ = ["RNGLike", "checked", "generator", "root", "stream_words"]
 
@@ -53,10 +54,9 @@ def root(rng: Any) -> SeedSequence:
         rng = rng.tolist()
     if isinstance(rng, Sequence) and not isinstance(rng, (str, bytes)) and len(rng) and all(map(_is_natural, rng)):
         return SeedSequence([int(word) for word in rng])
-    shown = repr(rng)
     raise DomainError(
         "rng must be None, an integer of at least 0, a sequence of these, a SeedSequence, Generator or BitGenerator; "
-        f"got {shown if len(shown) <= 60 else shown[:57] + '...'}. Pass an integer for results that can be repeated."
+        f"got {shown(rng)}. Pass an integer for results that can be repeated."
     )
 
 

@@ -8,63 +8,30 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["LIP_LEVELS", "for_non_integer", "for_out_of_range", "for_wrong_type", "shortened", "shown"]
+__all__ = ["LIP_LEVELS", "first_false", "for_non_integer", "for_out_of_range", "for_wrong_type", "shortened", "shown"]
 
 
 # remedy for negative levels of local information privacy
 LIP_LEVELS = "Local information privacy bounds |log ratio| by epsilon: pass 0 or more."
 
 
+def first_false(good: Any) -> tuple[tuple[int, ...], str]:
+    """The position of the first invalid entry, and a text of it: `` at index 3 (2 of 10 entries)``, "" for a number."""
+    bad = np.argwhere(~np.asarray(good))
+    index = tuple(map(int, bad[0]))
+    shown_index = index[0] if len(index) == 1 else index
+    return index, f" at index {shown_index} ({len(bad)} of {np.size(good)} entries)" if index else ""
+
+
 def for_wrong_type(value: Any, remedy: str | None = None) -> str:
     """Remedy for a value that is not a number or an array of numbers."""
     if isinstance(value, (str, bytes)):
-        try:
-            float(value)
-        except ValueError:
-            return "Pass a number instead of text."
-        return "Convert it with float()."
-    if value is None:
-        return remedy or "Pass a number, or leave the argument out where it has a default."
-    if isinstance(value, complex):
-        return "Take its real part if that is meant: value.real."
+        return "Pass a number, as float() makes it of text."
     if isinstance(value, int):
         return "Pass a number within the range of doubles, at most 1.8e308."
-    if hasattr(value, "toarray"):
-        return "Write it out with value.toarray()."
-    if isinstance(value, type) or callable(value):
-        return "Call it, and pass the numbers that it gives."
-    if isinstance(value, Mapping):
-        return "Pass its numbers: list(value.values())."
-    if isinstance(value, (Set, Iterator)):
-        return "Make a list of it: list(value)."
-    kind, ragged = _kind_of_entries(value)
-    if ragged:
-        return "Make all rows the same length."
-    if kind == "c":
-        return "Take the real part if that is meant: numpy.real(value)."
-    if kind in "mM":
-        return "Convert dates and durations to numbers, as in value / numpy.timedelta64(1, 's')."
-    if kind in "SU":
-        return "Convert the text to numbers: numpy.asarray(value, dtype=float)."
-    return remedy or "Pass a number or an array of numbers."
-
-
-def _kind_of_entries(value: Any) -> tuple[str, bool]:
-    """Kind of the dtype of a value that is not an array of numbers, and whether its rows differ in length."""
-    try:
-        array = np.asarray(value)
-    except ValueError:
-        return "O", True
-    except (TypeError, OverflowError):
-        return "O", False
-    if array.dtype.kind != "O" or array.ndim == 0:
-        return array.dtype.kind, False
-    kinds = {
-        "S" if isinstance(entry, (str, bytes)) else "c" if isinstance(entry, complex) else "O"
-        for entry in array.ravel()
-    }
-    ragged = any(hasattr(entry, "__len__") and not isinstance(entry, (str, bytes)) for entry in array.ravel())
-    return next((kind for kind in "Sc" if kind in kinds), "O"), ragged
+    if isinstance(value, (Mapping, Set, Iterator)) or callable(value):
+        return "Make a list of the numbers that it holds or gives."
+    return remedy or "Pass a number, or an array of real numbers: numpy.asarray(value, dtype=float)."
 
 
 def for_out_of_range(constraint: str, worst: float) -> str:
@@ -73,30 +40,16 @@ def for_out_of_range(constraint: str, worst: float) -> str:
         return "Remove NaN entries, or fill them with numbers."
     if math.isinf(worst):
         return "Look where the infinity comes from: a division by 0, a logarithm of 0, or an overflow before the call."
-    if "between 0 and 1" in constraint or "probabilit" in constraint:
-        if 1.0 < worst <= 100.0:
-            return "Divide percentages by 100."
-        if worst < 0.0:
-            return "Take exp() of it if it is a logarithm."
-    if worst < 0.0:
-        return "Check its sign, and what it was computed from."
-    if worst == 0.0:
-        return "Pass the smallest number that is meant instead of 0."
-    return "Check its unit, and what it was computed from."
+    if 1.0 < worst <= 100.0 and ("between 0 and 1" in constraint or "probabilit" in constraint):
+        return "Divide percentages by 100."
+    return f"Check its {'sign' if worst <= 0.0 else 'unit'}, and what it was computed from."
 
 
 def for_non_integer(value: Any) -> str:
     """Remedy for a value that is not an integer."""
-    if isinstance(value, (float, np.floating)):
-        if not math.isfinite(value):
-            return "Pass a finite number of them."
-        whole = value == int(value)
-        return f"Write {shown(int(value))}, without a decimal point." if whole else "Round it with round()."
-    if isinstance(value, (str, bytes)):
-        return "Convert it with int()."
-    if value is None:
-        return "Pass an integer, or leave the argument out where it has a default."
-    return "Pass one integer."
+    if isinstance(value, (float, np.floating)) and math.isfinite(value) and value == int(value):
+        return f"Write {shown(int(value))}, without a decimal point."
+    return "Pass one integer: round() and int() make it of other numbers and of text."
 
 
 def shown(value: Any) -> str:

@@ -15,31 +15,33 @@ from __future__ import annotations
 import errno
 import fcntl
 import hashlib
+import json
 import os
 import sqlite3
 import stat
+import struct
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from . import validate
 from .errors import DomainError
 from .files import explain_write_errors
+from .values import ValueObject
 
-__all__ = ["DamagedStoreError", "ResultStore"]
+__all__ = ["DamagedStoreError", "ResultStore", "pack", "settings_digest", "unpack"]
 
 Result = TypeVar("Result")
 
 _APPLICATION = 0x66707276  # "fprv", the application id in the header of a store
-_FORMAT = 1  # version of the tables below, the user_version in the header of a store
+_FORMAT = 2  # version of the tables below, the user_version in the header of a store
 _DIGEST_BYTES = 16  # of a row: an accident that leaves the digest in agreement has probability 2^-128
-# Errors of the system where a file or its directory cannot be written to.
-_NO_WRITING = (errno.EROFS, errno.EACCES, errno.EPERM)
-# Those of SQLite.
-_READ_ONLY_CODES = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN)
 _LONGEST_REASON = 150  # characters of the error of a parser that are repeated
 _SIDE_FILES = ("", "-wal", "-shm", "-lock")  # endings of the files that belong to a store
 # The tables of a store.
@@ -48,6 +50,8 @@ create table if not exists identity (name text primary key, value text not null)
 create table if not exists notes (name text primary key, value text not null);
 create table if not exists results (key integer primary key, payload blob not null, digest blob not null);
 """
+_HEAD = struct.Struct("<I")  # length of the head of packed arrays
+_HASHED_ENTRIES = 2**20  # of an array that are hashed at a time
 _open_paths: set[str] = set()  # stores that this process writes: its POSIX locks do not exclude itself
 _open_paths_lock = threading.Lock()
 
@@ -88,9 +92,7 @@ class ResultStore:
     def open(
         cls, path: str | os.PathLike[str], *, identity: Mapping[str, str], resume: bool = True, name: str = "store"
     ) -> ResultStore:
-        """Open a store to write into it, and make it if there is none; one that cannot be written to is read.
-
-        A run that is finished can so be resumed from a read-only disk. What is to be added to such a store raises.
+        """Open a store to write into it, and make it if there is none.
 
         Parameters
         ----------
@@ -112,21 +114,6 @@ class ResultStore:
             If the file cannot be written.
         """
         target = validate.path(name, path)
-        try:
-            return cls._open_to_write(target, identity, resume, name)
-        except OSError as error:
-            if not resume or error.errno not in _NO_WRITING or not target.is_file():
-                raise
-        store = cls.read(target, name=name)
-        try:
-            _check_identity(store.identity, identity, target, name)
-        except BaseException:
-            store.close()
-            raise
-        return store
-
-    @classmethod
-    def _open_to_write(cls, target: Path, identity: Mapping[str, str], resume: bool, name: str) -> ResultStore:
         lock_file = _lock(target, name)
         connection = None
         try:
@@ -199,8 +186,6 @@ class ResultStore:
     def put_many(self, items: Iterable[tuple[int, bytes]], notes: Mapping[str, str] | None = None) -> None:
         """Write results, and remarks by name, in one transaction: all are kept, or none."""
         rows = [(key, payload, self._digest(key, payload)) for key, payload in items]
-        if not rows and self._lock_file is None and self.path is not None:
-            return  # remarks on a run that adds nothing to a store that cannot be written to
         with self._transaction() as connection:
             connection.executemany("insert or replace into results values (?, ?, ?)", rows)
             connection.executemany("insert or replace into notes values (?, ?)", (notes or {}).items())
@@ -298,6 +283,51 @@ class ResultStore:
         return digest.digest()
 
 
+def pack(head: Any, arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """Pack a result: ``head``, which JSON can hold, and arrays of numbers by name."""
+    shapes = [[name, array.dtype.str, array.shape] for name, array in arrays.items()]
+    text = json.dumps([head, shapes]).encode()
+    return b"".join([_HEAD.pack(len(text)), text, *(array.tobytes() for array in arrays.values())])
+
+
+def unpack(payload: bytes) -> tuple[Any, dict[str, NDArray[Any]]]:
+    """Return head and arrays of a packed result, read-only; an error of any class if it is none."""
+    (length,) = _HEAD.unpack_from(payload)
+    position = _HEAD.size + length
+    head, shapes = json.loads(payload[_HEAD.size : position])
+    arrays = {}
+    for name, kind, shape in shapes:
+        array = np.frombuffer(payload, dtype=kind, count=int(np.prod(shape)), offset=position)
+        arrays[str(name)] = array.reshape(shape)
+        position += array.nbytes
+    return head, arrays
+
+
+def settings_digest(*settings: Any) -> str:
+    """A digest of settings, in hexadecimal digits: different ones, of different types too, have different digests."""
+    digest = hashlib.sha256()
+
+    def update(item: Any) -> None:
+        if isinstance(item, np.ndarray):
+            digest.update(f"array {item.dtype.str} {item.shape};".encode())
+            flat: NDArray[Any] = item.reshape(-1)
+            for start in range(0, flat.size, _HASHED_ENTRIES):
+                digest.update(np.ascontiguousarray(flat[start : start + _HASHED_ENTRIES]).data)
+            return
+        if isinstance(item, ValueObject):
+            item = (type(item).__name__, *item._arrays())
+        if isinstance(item, tuple):
+            digest.update(f"tuple {len(item)};".encode())
+            for element in item:
+                update(element)
+            return
+        text = repr(item).encode("utf-8", "backslashreplace")
+        digest.update(f"text {len(text)};".encode() + text)
+
+    update(settings)
+    return digest.hexdigest()
+
+
 @contextmanager
 def _explained(path: Path | None, name: str) -> Iterator[None]:
     """Replace an error of SQLite by a sentence with the path and the remedy."""
@@ -323,7 +353,6 @@ def _explained(path: Path | None, name: str) -> Iterator[None]:
             explained = OSError(
                 f"{name} must be a file that can be written; got {shown}: {error}. Check path and rights."
             )
-            explained.errno = errno.EROFS if code in _READ_ONLY_CODES else None
         raise explained from None
 
 

@@ -14,16 +14,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import validate
-from .errors import BackendMissingError
+from .errors import BackendMissingError, DomainError
 from .escaping import escape_invisible
-from .files import atomic_write, json_safe, write_csv, write_csv_rows
+from .files import atomic_write, check_writable_file, json_safe, write_csv, write_csv_rows
 from .numerics import rounded_down, rounded_up
 from .version import VERSION
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CellType", "Table", "aligned", "bracket_texts", "html_table", "pandas", "pyarrow"]
+__all__ = [
+    "CellType", "Table", "aligned", "bracket_texts", "html_table", "pandas", "pyarrow", "table_path", "write_table",
+]  # fmt: skip
 
 # What the cells of a column are: "category" is text of which Parquet stores each distinct one once. The type of a
 # column called "" is inferred from its cells.
@@ -108,6 +110,24 @@ class Table:
 
     def _head(self) -> dict[str, Any]:
         return {"fastpriv": VERSION} | self.metadata()
+
+
+def table_path(name: str, path: str | os.PathLike[str]) -> Path:
+    """Return the path of a table whose ending gives its format; raise before the work if it cannot be written."""
+    target = validate.path(name, path)
+    if target.suffix.lower() not in (".parquet", ".csv"):
+        raise DomainError(f"{name} must end in .parquet or .csv; got {str(target)!r}. Choose one of these endings.")
+    if target.suffix.lower() == ".parquet":
+        pyarrow()
+    check_writable_file(target)
+    return target
+
+
+def write_table(table: Table, path: str | os.PathLike[str]) -> Path:
+    """Write a table to a file whose ending, ``.parquet`` or ``.csv``, gives the format; return its path."""
+    target = table_path("path", path)
+    (table.to_parquet if target.suffix.lower() == ".parquet" else table.to_csv)(target)
+    return target
 
 
 def aligned(rows: Sequence[Sequence[str]], *, left: int | None = None, indent: str = "") -> list[str]:

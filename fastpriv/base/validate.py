@@ -69,7 +69,7 @@ def array(name: str, value: Any) -> NDArray[Any]:
     if isinstance(value, (float, int)):
         return np.asarray(value)
     if isinstance(value, (list, tuple)) and (masked := _first_masked_index(value)) is not None:
-        raise _missing_value_error(name, _MASKED_ENTRY, masked, "")
+        raise _missing_value_error(name, _MASKED_ENTRY, f" at index {masked[0] if len(masked) == 1 else masked}")
     try:
         foreign = hasattr(value, "__dlpack_device__") and not isinstance(value, np.ndarray)
         converted = _of_another_library(name, value) if foreign else np.asanyarray(value)
@@ -81,9 +81,7 @@ def array(name: str, value: Any) -> NDArray[Any]:
         ) from None
     kind, absent = _missing_entries(value, converted)
     if kind:
-        first = tuple(int(i) for i in np.unravel_index(int(np.argmax(absent)), absent.shape))
-        number = f" ({int(absent.sum())} of {absent.size} entries)" if first else ""
-        raise _missing_value_error(name, kind, first, number)
+        raise _missing_value_error(name, kind, remedies.first_false(~absent)[1])
     if isinstance(converted, np.ndarray) and converted.base is not None:
         whole_file(name, converted)
     return np.asarray(converted)
@@ -139,10 +137,8 @@ def integers(
     good = whole.copy()
     good[whole] = (converted[whole] >= minimum) & (converted[whole] <= maximum)
     if not good.all():
-        bad = np.argwhere(~np.atleast_1d(good))
-        index = tuple(int(i) for i in bad[0]) if values.ndim else ()
-        cell, shown_index = values[index], index[0] if len(index) == 1 else index
-        where = f" at index {shown_index} ({len(bad)} of {values.size} entries)" if values.ndim else ""
+        index, where = remedies.first_false(good)
+        cell = values[index]
         cell = cell.item() if isinstance(cell, np.generic) else cell
         remedy = remedy or (f"Count from {minimum}." if whole[index] else "Pass whole numbers, rounded if need be.")
         raise DomainError(f"{name} must be {constraint}; got {shown(cell)}{where}. {remedy}")
@@ -216,9 +212,10 @@ def real(
         with np.errstate(invalid="ignore"):
             good &= np.asarray(valid(converted), dtype=bool)
     if not good.all():
-        worst, text = _first_invalid(converted, good)
+        index, where = remedies.first_false(good)
+        worst = float(converted[index])
         remedy = remedy or remedies.for_out_of_range(constraint, worst)
-        raise DomainError(f"{name} must be {constraint}; got {text}. {remedy}")
+        raise DomainError(f"{name} must be {constraint}; got {worst!r}{where}. {remedy}")
     return converted
 
 
@@ -499,11 +496,10 @@ def _free_memory() -> float:
     return free
 
 
-def _missing_value_error(name: str, kind: str, index: tuple[int, ...], number: str) -> DomainError:
-    where = f" at index {index[0] if len(index) == 1 else index}" if index else ""
+def _missing_value_error(name: str, kind: str, where: str) -> DomainError:
     masked = kind == _MASKED_ENTRY
     remedy = " with .filled(value), or leave them out with .compressed()" if masked else ", or leave them out"
-    return DomainError(f"{name} must have no missing values; got {kind}{where}{number}. Fill them in{remedy}.")
+    return DomainError(f"{name} must have no missing values; got {kind}{where}. Fill them in{remedy}.")
 
 
 def _missing_entries(value: Any, converted: Any) -> tuple[str, NDArray[np.bool_]]:
@@ -611,14 +607,3 @@ def _broadcast_shape(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[i
             raise ValueError
         shape.append(b if a == 1 else a)
     return tuple(shape)
-
-
-def _first_invalid(array: FloatArray, good: NDArray[np.bool_]) -> tuple[float, str]:
-    """The first invalid entry, and its text with index and number of invalid entries."""
-    bad = np.argwhere(~np.atleast_1d(good))
-    first = tuple(int(i) for i in bad[0])
-    if array.ndim == 0:
-        return float(array), f"{float(array)!r}"
-    index = first[0] if array.ndim == 1 else first
-    worst = float(array[first])
-    return worst, f"{worst!r} at index {index} ({len(bad)} of {array.size} entries)"

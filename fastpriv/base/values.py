@@ -14,7 +14,7 @@ from .errors import DomainError, ShapeError
 from .numerics import BoolArray, IndexArray
 
 __all__ = [
-    "Index", "Stack", "ValueObject", "broadcast_positions", "distinct_rows", "errors_at", "is_read_only",
+    "Index", "Stack", "ValueObject", "broadcast_positions", "distinct_rows", "equal", "errors_at", "is_read_only",
     "with_position",
 ]  # fmt: skip
 
@@ -52,7 +52,7 @@ class ValueObject:
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return self is other or all(_equal(a, b) for a, b in zip(self._arrays(), other._arrays(), strict=True))
+        return self is other or all(equal(a, b) for a, b in zip(self._arrays(), other._arrays(), strict=True))
 
     def __hash__(self) -> int:
         try:
@@ -211,13 +211,16 @@ def is_read_only(array: NDArray[Any]) -> bool:
     return True
 
 
-def _equal(a: Any, b: Any) -> bool:
+def equal(a: Any, b: Any) -> bool:
+    """Whether two values, or arrays entry by entry, also arrays of arrays, are equal."""
     if a is b:
         return True
     if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray)):
         return not isinstance(a, np.ndarray) and not isinstance(b, np.ndarray) and bool(a == b)
     if a.shape != b.shape or a.dtype != b.dtype:
         return False
+    if a.dtype == object:
+        return all(map(equal, a.flat, b.flat))
     if a.ndim == 0 or a.size == 0:
         return bool(np.array_equal(a, b))
     step = max(1, _BLOCK_ENTRIES * len(a) // a.size)

@@ -36,7 +36,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add = parser.add_argument
     add(
-        "file", nargs="?", metavar="FILE", help="CSV or Parquet file, also packed (gzip, bzip2, xz, zip); - for "
+        "file", nargs="?", metavar="FILE", help="CSV (also packed by gzip) or Parquet file; - for "
         "standard input; default: the ages of the Adult data set",
     )  # fmt: skip
     add(
@@ -164,10 +164,7 @@ def _default_name(table: ColumnFile) -> str:
     """Return the name of a file's only column: that of the file, or its own if the file is standard input."""
     if table.file.name == "standard input":
         return "value" if table.headerless else str(table.names[0])
-    name = table.file.name
-    for ending in (".gz", ".bz2", ".xz", ".zip"):
-        name = name.removesuffix(ending)
-    return Path(name).stem
+    return Path(table.file.name.removesuffix(".gz")).stem
 
 
 def _read_channel(args: argparse.Namespace) -> tuple[Any, Any, str, str]:

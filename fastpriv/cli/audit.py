@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 
-from .shared_options import add_shared_options, print_text, warnings_on_one_line
+from .shared_options import add_shared_options, print_json, print_text, warnings_on_one_line
 
 __all__ = ["add_options", "run"]
 
@@ -71,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
         }  # fmt: skip
         if verdict is not None:
             content |= {"claim": args.claim, "refuted": refuted, "verdict": verdict}
-        sys.stdout.write(json.dumps(json_safe(content)) + "\n")
+        print_json(json_safe(content))
     else:
         said = "FALSE as published" if found.epsilon.kind == "heuristic" else f"confidence {args.confidence:g}"
         print_text(

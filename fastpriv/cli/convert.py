@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from typing import Any
 
 from ..base.errors import DomainError
-from .shared_options import add_shared_options, print_text
+from .shared_options import add_shared_options, print_json, print_text
 
 __all__ = ["add_options", "run"]
 
@@ -50,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     if args.list or args.markdown:
         rows = registry.rows(args.target, args.source)
         if args.json:
-            sys.stdout.write(json.dumps(rows, indent=1) + "\n")
+            print_json(rows)
         else:
             print_text(registry.markdown() if args.markdown else _list_text(rows))
         return 0
@@ -61,7 +59,10 @@ def run(args: argparse.Namespace) -> int:
     if args.unit is not None:
         values["unit"] = args.unit
     result = convert(args.target, args.source, form=args.form, **values)
-    print_text((json.dumps(result.to_dict(), indent=1) if args.json else result.summary()) + "\n")
+    if args.json:
+        print_json(result.to_dict())
+    else:
+        print_text(result.summary() + "\n")
     return 0
 
 

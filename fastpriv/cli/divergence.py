@@ -1,4 +1,4 @@
-"""``fastpriv divergence``: a divergence of two Gaussian mixtures in files, as a table with bounds and as files."""
+"""``fastpriv divergence``: a divergence of two Gaussian mixtures in files, as a table with bounds and as a file."""
 
 from __future__ import annotations
 
@@ -36,10 +36,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--max-seconds", metavar="S", type=float, default=60.0, help="seconds at most (default: 60)")
     add("--method", metavar="WORDS", default="auto", help="auto, or what is forced, as 'direct sobol' (default: auto)")
     add("--interval", metavar="KIND", default="replicates", help="replicates or guaranteed (default: replicates)")
-    add(
-        "--out", metavar="FILE", help="also write the table to this .csv or .parquet file, and a page (.html) "
-        "beside it; a .html file is the page alone",
-    )  # fmt: skip
+    add("--out", metavar="FILE", help="also write the table to this .csv or .parquet file")
     add_shared_options(
         parser, "unit", "seed", "n_jobs", "json", confidence="level of a sampled interval (default: 0.95)",
         quiet="no progress bar; with --out no table",
@@ -53,16 +50,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compute, print and write the table; return the exit code."""
+    from ..base.table import table_path, write_table
     from ..distributions.files import read_mixture
-    from .divergence_table import QUANTITIES, check_destination, compute_table
+    from .divergence_table import QUANTITIES, compute_table
 
-    if args.quantity in QUANTITIES and ("Q" in QUANTITIES[args.quantity].takes) != (args.q is not None):
+    if args.quantity in QUANTITIES and ("Q" in QUANTITIES[args.quantity][1]) != (args.q is not None):
         got, constraint = ("none", "given") if args.q is None else (repr(args.q), "left out")
         raise DomainError(f"Q must be {constraint} for {args.quantity}; got {got}. See fastpriv divergence --help.")
     if args.seed is not None and args.seed < 0:
         raise DomainError(f"--seed must be a whole number of at least 0; got {args.seed}. Pass one, or leave it out.")
     if args.out is not None:  # before the work, not after it
-        check_destination(args.out)
+        table_path("--out", args.out)
     mixtures = [(file, read_mixture(file)) for file in (args.p, args.q) if file is not None]
     given = {name: getattr(args, name) for name in ("epsilon", "order", "both", "certified")}
     given["unit"] = None if args.unit == "nats" else args.unit  # nats are given to every quantity
@@ -83,9 +81,10 @@ def run(args: argparse.Namespace) -> int:
             exec("")  # as in main
             table, code = error.best, 130
             print(f"fastpriv: warning: {error} The bounds are those of what was done.", file=sys.stderr)
-    written = [] if args.out is None else table.save(args.out)
+    if args.out is not None:
+        write_table(table, args.out)
     if args.json:
         sys.stdout.writelines(table.json_pieces())
     elif args.out is None or not args.quiet:
-        print_text(table.summary() + (f"\n\nWritten: {', '.join(map(str, written))}" if written else "") + "\n")
+        print_text(table.summary() + (f"\n\nWritten: {args.out}" if args.out else "") + "\n")
     return code

@@ -13,8 +13,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
     parser.description = (
         "Compute figures 1 to 4 of Ngo, Ostman and Graell i Amat, On local mutual-information privacy, with its "
-        "parameters, as printed and as they should read. Prints what is seen; writes a table with bounds (CSV) and a "
-        "picture of each, and one page (HTML) that shows them all."
+        "parameters, as printed and as they should read. Prints what is wrong in print; writes a table with bounds "
+        "(CSV) and a picture of each."
     )
     parser.add_argument(
         "name", nargs="?", metavar="NAME", default="all", help="all, or figure1 to figure4, or 1 to 4 (default: all)"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import sys
@@ -11,7 +10,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from .shared_options import add_shared_options
+from .shared_options import add_shared_options, print_json
 
 __all__ = ["add_options", "installation", "run", "show_versions"]
 
@@ -29,7 +28,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print what is installed and return the exit code."""
     if args.json:
-        print(json.dumps(installation(), indent=1))
+        print_json(installation())
     else:
         show_versions()
     return 0

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DomainError
-from .shared_options import add_column_options, add_shared_options, open_table, print_text, warnings_on_one_line
+from .shared_options import (
+    add_column_options,
+    add_shared_options,
+    open_table,
+    print_json,
+    print_text,
+    warnings_on_one_line,
+)
 
 if TYPE_CHECKING:
     from ..posteriors.result import Posterior
@@ -60,9 +66,10 @@ def run(args: argparse.Namespace) -> int:
             DenseLikelihood(_source(args, args.file, args.column), log=not args.plain), prior, log_prior=log_prior,
             top=args.top, out=args.out, n_jobs=args.n_jobs, progress=not args.quiet,
         )  # fmt: skip
-    print_text(json.dumps(result.to_dict(), indent=1) + "\n" if args.json else _table(result))
-    if args.out is not None and not args.json:
-        print_text(f"\nWritten: {args.out}\n")
+    if args.json:
+        print_json(result.to_dict())
+    else:
+        print_text(_table(result) + (f"\nWritten: {args.out}\n" if args.out is not None else ""))
     return 0
 
 

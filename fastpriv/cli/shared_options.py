@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FIGURE_FORMATS", "GRID_FORMS", "add_column_options", "add_shared_options", "build_grid", "directory_of_files",
-    "figure_format", "open_table", "print_result", "print_text", "warnings_on_one_line",
+    "figure_format", "open_table", "print_json", "print_result", "print_text", "warnings_on_one_line",
 ]  # fmt: skip
 
 FIGURE_FORMATS = ("png", "svg", "pdf", "none")  # choices of --figures; "none" draws nothing
@@ -106,6 +106,13 @@ def print_result(args: argparse.Namespace, result: Any, text: str, written: Sequ
         print_text(text + "\n")
         if written:
             print_text("\nWritten: " + ", ".join(map(str, written)) + "\n")
+
+
+def print_json(content: Any) -> None:
+    """Write plain types as JSON to standard output."""
+    import json
+
+    sys.stdout.write(json.dumps(content, indent=1) + "\n")
 
 
 def print_text(text: str) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from typing import Any
 
 from ..base.errors import DomainError
 from ..base.escaping import escape_invisible
-from .shared_options import add_shared_options, print_text
+from .shared_options import add_shared_options, print_json, print_text
 
 __all__ = ["add_options", "run"]
 
@@ -34,7 +33,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--store", metavar="FILE", help="where finished cells are kept; what is there is not computed again")
     add("--fresh", action="store_true", help="empty the store first")
     add("--out", metavar="FILE", help="the table, .parquet or .csv (default: CSV on standard output without --store)")
-    add("--dry-run", action="store_true", help="evaluate a few cells only; predict time and size of all")
     add("--status", metavar="STORE", help="how far the sweep of this store is, also while it runs")
     add("--shard", metavar="I/N", help="the I-th of N parts, I from 1, with a store of its own")
     add("--merge", metavar="STORE", nargs="+", default=[], help="copy the cells of the stores of shards; compute none")
@@ -61,21 +59,19 @@ def run(args: argparse.Namespace) -> int:
         return _print_status(args)
     if args.spec is None:
         raise DomainError("SPEC must be given; got none. Pass a TOML file or a quantity; --list names all.")
+    from ..base.files import json_safe
     from ..sweeps.runs import sweep
-    from ..sweeps.sweep_table import SweepPlan
 
     out = None if args.out in (None, "-") else args.out
     found = sweep(
         args.spec, args.table, grid=_grid(args.grid), replicates=args.replicates or 1,
         seed=args.seed, store=args.store, resume=not args.fresh, out=out, shard=_shard(args.shard), merge=args.merge,
-        n_jobs=args.n_jobs, progress=not args.quiet, dry_run=args.dry_run,
+        n_jobs=args.n_jobs, progress=not args.quiet,
     )  # fmt: skip
-    if isinstance(found, SweepPlan):
-        print_text((json.dumps(found.to_dict(), indent=1) if args.json else found.summary()) + "\n")
-        return 0
     whole = out is None and (args.out == "-" or args.store is None)
     if args.json:
-        _print_json(found, args, whole)
+        content = found.to_dict() if whole else found.metadata()
+        print_json(json_safe(content | {"failed": found.failed, "store": args.store, "out": args.out}))
     elif whole:
         found.print_csv(sys.stdout)
     elif not args.quiet:
@@ -95,7 +91,7 @@ def _print_quantities(args: argparse.Namespace) -> int:
 
     names = quantity_names()
     if args.json:
-        sys.stdout.write(json.dumps(names, indent=1) + "\n")
+        print_json(names)
     else:
         print_text("".join(f"{line}\n" for line in aligned(list(names.items()))))
     return 0
@@ -108,19 +104,10 @@ def _print_status(args: argparse.Namespace) -> int:
     with ResultStore.read(args.status) as store:
         progress, identity = SweepProgress.of_notes(store.notes()), store.identity
     if args.json:
-        words = {"rate": progress.rate, "seconds_left": progress.seconds_left}
-        sys.stdout.write(json.dumps(identity | vars(progress) | words, indent=1) + "\n")
+        print_json(identity | vars(progress) | {"rate": progress.rate, "seconds_left": progress.seconds_left})
     else:
         print_text(f"{identity.get('quantity')}: {progress}\n")
     return 0
-
-
-def _print_json(found: Any, args: argparse.Namespace, whole: bool) -> None:
-    from ..base.files import json_safe
-
-    content = found.to_dict() if whole else found.metadata()
-    content |= {"failed": found.failed, "store": args.store, "out": args.out}
-    sys.stdout.write(json.dumps(json_safe(content), indent=1) + "\n")
 
 
 def _grid(texts: list[str]) -> dict[str, Any] | None:

@@ -73,9 +73,10 @@ def posterior(
         Threads; the same bits for any number. None means what ``joblib.parallel_config`` says.
     progress : bool or callable, optional
         A bar, or a function called with the number of blocks done and the total.
-    executor : None, "processes" or concurrent.futures.Executor, optional
-        Where the shards of a ``ShardedLikelihood`` run; None means threads. ``n_jobs`` is then the number of threads or
-        processes. A shard whose worker dies is tried again.
+    executor : None or "processes", optional
+        Where the shards of a ``ShardedLikelihood`` run; None means threads, or the backend of
+        ``joblib.parallel_config``. ``n_jobs`` is then the number of threads or processes. A shard whose process dies is
+        tried again.
     store : path-like, optional
         File in which the finished shards of a ``ShardedLikelihood`` are kept: a call with the same arguments computes
         only those that are missing.

@@ -1,4 +1,4 @@
-"""Pictures, by matplotlib: assessments, privacy profiles, batch gradients, conversions, and the figures of a paper.
+"""Pictures, by matplotlib: assessments, privacy profiles, audits, leakage, and the figures of a paper.
 
 Every panel takes an ``ax`` and returns it; there is no global state.
 """

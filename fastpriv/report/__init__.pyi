@@ -6,13 +6,9 @@ from .assessment_panels import comparison as comparison
 from .assessment_panels import curves as curves
 from .assessment_panels import information as information
 from .assessment_panels import leakage as leakage
-from .assessment_panels import levels as levels
 from .assessment_panels import panels_of_assessment as panels_of_assessment
 from .assessment_panels import panels_of_comparison as panels_of_comparison
 from .audit_panels import audit as audit
-from .batch_gradient_panels import batch_entropy as batch_entropy
-from .batch_gradient_panels import membership as membership
-from .conversions_map import conversions_diagram as conversions_diagram
 from .leakage_panels import estimates_against_noise as estimates_against_noise
 from .pages import Details as Details
 from .pages import Pictures as Pictures

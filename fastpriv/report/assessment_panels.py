@@ -26,7 +26,6 @@ __all__ = [
     "curves",
     "information",
     "leakage",
-    "levels",
     "panels_of_assessment",
     "panels_of_comparison",
 ]
@@ -44,7 +43,6 @@ _SIGMAS_PER_CELL, _CELLS_PER_BATCH = 64, 4096
 _DASHES, _LONG_DASHES = (0, (4, 2)), (0, (4, 3))
 # Label, line width in points, dashes.
 _CURVE_STYLES = (("LIP: one value against everyone", 2.0, "-"), ("LDP: any two values", 1.3, _DASHES))
-_CURVES_TITLE = r"Privacy curves: $\delta$ that remains at each $\varepsilon$"  # title of the panel of curves
 _MARKERS = "os^Dv<>PX"  # markers of the mechanisms of a comparison, repeated after the ninth
 _LEAKAGE_LINES = (  # quantity, label, line style, position in the palette
     ("maximal_leakage", "maximal leakage", "-", 0.85),
@@ -140,7 +138,7 @@ def panels_of_assessment(report: Any) -> list[tuple[str, Callable[[Any, Any], An
     else:
         over = "over the level of the mechanism" if report.parameter else "of the channel"
         second = f"Mutual information, capacity and leakage {over}, in bits", leakage
-        third = "Curves of delta over epsilon, LIP and LDP" + (", for some levels" if report.parameter else ""), levels
+        third = "Curves of delta over epsilon, LIP and LDP" + (", for some levels" if report.parameter else ""), curves
     return [first, second, third]
 
 
@@ -304,7 +302,7 @@ def leakage(report: Any, ax: Any = None) -> Any:
 
 @_assessment_panel
 def curves(report: Any, ax: Any = None) -> Any:
-    """Draw delta(epsilon) of LIP (solid) and LDP (dashed) for some noise levels.
+    """Draw delta(epsilon) of LIP (solid) and LDP (dashed) for some noise levels or levels of the mechanism.
 
     Parameters
     ----------
@@ -318,37 +316,19 @@ def curves(report: Any, ax: Any = None) -> Any:
     >>> fastpriv.report.curves(report).get_xscale()
     'log'
     """
-    epsilon = _draw_delta_curves(ax, report, _DELTA_FLOOR, r"noise $\sigma$")
-    ax.set_ylim(_DELTA_FLOOR, 2.0)
-    if epsilon.size > 1:
-        ax.set_xlim(epsilon[0], epsilon[-1])
-    return _CURVES_TITLE
-
-
-@_assessment_panel
-def levels(report: Any, ax: Any = None) -> Any:
-    """Draw delta(epsilon) of LIP (solid) and LDP (dashed) for some levels.
-
-    Parameters
-    ----------
-    report : Assessment
-        What to draw.
-
-    Examples
-    --------
-    >>> import fastpriv
-    >>> report = fastpriv.assess(["nurse", "nurse", "clerk"], mechanism="rr", level=[0.5, 1.0], epsilon="0.1..2:9")
-    >>> fastpriv.report.levels(report).get_xscale()
-    'log'
-    """
-    epsilon = _draw_delta_curves(ax, report, _CHANNEL_DELTA_FLOOR, "level" if report.parameter else "")
-    least = float(np.min(report.quantities["lip_delta"].upper[:, report.epsilon > 0], initial=1.0))
-    decade = math.floor(math.log10(max(least, _CHANNEL_DELTA_FLOOR)))
-    ax.set_ylim(max(_CHANNEL_DELTA_FLOOR, 10.0 ** (decade - 0.5)), 2.0)
-    if epsilon.size > 1:  # above the pure LDP epsilon all curves are 0
+    noisy = report.parameter == "sigma"
+    floor = _DELTA_FLOOR if noisy else _CHANNEL_DELTA_FLOOR
+    epsilon = _draw_delta_curves(ax, report, floor, r"noise $\sigma$" if noisy else report.parameter)
+    least, last = floor, epsilon[-1:]
+    if not noisy:  # the axes end where curves do: above the pure LDP epsilon all are 0
+        smallest = float(np.min(report.quantities["lip_delta"].upper[:, report.epsilon > 0], initial=1.0))
+        least = max(floor, 10.0 ** (math.floor(math.log10(max(smallest, floor))) - 0.5))
         largest = 2.0 * float(np.max(report.quantities["pure_ldp_epsilon"].upper))
-        ax.set_xlim(epsilon[0], min(epsilon[-1], max(largest, 2.0 * float(epsilon[0]))))
-    return _CURVES_TITLE
+        last = np.minimum(last, np.maximum(largest, 2.0 * epsilon[:1]))
+    ax.set_ylim(least, 2.0)
+    if epsilon.size > 1:
+        ax.set_xlim(epsilon[0], last[0])
+    return r"Privacy curves: $\delta$ that remains at each $\varepsilon$"
 
 
 def comparison(report: Any) -> Any:

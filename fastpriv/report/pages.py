@@ -112,8 +112,8 @@ class Pictures:
     Examples
     --------
     >>> from fastpriv import report
-    >>> pictures = report.Pictures([(report.conversions_diagram, "Arrows between notions")], "All conversions")
-    >>> "<figcaption>All conversions</figcaption>" in report.page("Conversions", {"Map": [pictures]})
+    >>> pictures = report.Pictures([(lambda: report.style.axes_or_new(None), "Empty axes")], "Nothing yet")
+    >>> "<figcaption>Nothing yet</figcaption>" in report.page("Curves", {"Pictures": [pictures]})
     True
     """
 

@@ -4,8 +4,8 @@ The lightness of the palette's colours alone distinguishes them, so that it surv
 printer.
 
 Names of columns and categories are shown as they are. A character that no available font has, or that has no shape (a
-control character), is written as Python writes it (``\\n``, ``\\x07``, ``\\u5317``). Fonts are looked for first among
-those of ``matplotlib.rcParams["font.family"]``, then among all installed ones.
+control character), is written as Python writes it (``\\n``, ``\\x07``, ``\\u5317``). Fonts are those of
+``matplotlib.rcParams["font.family"]``: name one there that has your script.
 
 Examples
 --------
@@ -133,22 +133,13 @@ def positive(numbers: FloatArray, least: float) -> FloatArray:
 def label(text: str, width: int | None = None, weight: str = "normal") -> tuple[str, dict[str, Any]]:
     """Return a text that can be drawn as it is, and the keywords for ``ax.text`` that draw it.
 
-    Characters that no installed font has are escaped too. A dollar sign is a dollar sign.
+    Characters that the fonts do not have are escaped too. A dollar sign is a dollar sign.
     """
     from matplotlib import rcParams
 
     families = list(rcParams["font.family"])
     codepoints = [_codepoints(path) for path in _font_paths(tuple(families), weight)]
-    tokens = []
-    for c in text:
-        drawn = has_shape(c)
-        if drawn and not any(_contains(known, c) for known in codepoints):
-            fallback = _fallback_font(c)
-            drawn = fallback is not None
-            if fallback is not None:
-                families.append(fallback[0])
-                codepoints.append(_codepoints(fallback[1]))
-        tokens.append(c if drawn else escaped(c))
+    tokens = [c if has_shape(c) and any(_contains(known, c) for known in codepoints) else escaped(c) for c in text]
     return shortened(tokens, width), {"parse_math": False, "usetex": False, "fontfamily": families}
 
 
@@ -164,25 +155,6 @@ def _font_paths(families: tuple[str, ...], weight: str) -> tuple[str, ...]:
         except ValueError:  # not installed
             continue
     return tuple(paths or [findfont(FontProperties(family=["DejaVu Sans"], weight=weight))])
-
-
-@lru_cache(maxsize=1024)
-def _fallback_font(character: str) -> tuple[str, str] | None:
-    """Return family and file of an installed font that has the character; None if there is none."""
-    return next(((name, path) for name, path in _installed_fonts() if _contains(_codepoints(path), character)), None)
-
-
-@lru_cache(maxsize=1)
-def _installed_fonts() -> tuple[tuple[str, str], ...]:
-    """Return family and file of the upright fonts of normal weight, those without serifs first."""
-    from matplotlib.font_manager import fontManager
-
-    fonts = {
-        (font.name, font.fname)
-        for font in fontManager.ttflist
-        if font.style == "normal" and font.weight in (400, "normal", "regular") and "Last Resort" not in font.name
-    }
-    return tuple(sorted(fonts, key=lambda font: ("Sans" not in font[0], "Mono" in font[0], font)))
 
 
 @lru_cache(maxsize=1024)

@@ -103,7 +103,7 @@ class Sampling:
         Threads; None means what ``joblib.parallel_config`` says.
     progress : bool or callable, optional
         Shows, or is called with, the number of pieces done and their total, stage by stage.
-    executor : None, "processes" or concurrent.futures.Executor, optional
+    executor : None or "processes", optional
         Where stages run that take longer than a moment; None means threads. The same bits for any of them, on one
         instruction set; what a worker that dies was doing is done again.
 

@@ -7,9 +7,7 @@ what is left is for a later batch. An error of a cell is its result. The bits of
 from __future__ import annotations
 
 import itertools
-import json
 import math
-import struct
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,20 +16,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base import validate
+from ..base import store, validate
 from ..base.errors import BackendMissingError, DomainError, NotConvergedError, ShapeError
 from ..base.estimate import Estimate, Result
 from ..base.numerics import FloatArray, WordArray
 from .parameter_grid import REPLICATE
 from .quantities import SweepQuantity
 
-__all__ = ["NO_LABEL", "Batch", "BatchOutcome", "BatchResults", "evaluate", "failed_cells", "pack", "unpack"]
+__all__ = ["Batch", "BatchOutcome", "BatchResults", "evaluate"]
 
 _BATCH_SECONDS = 0.25  # after which a batch of single cells ends: what a kill may cost, and the delay of Ctrl-C
 _TEXT_LENGTH = 300  # characters of an error that are kept
 _OWN_ERRORS = (DomainError, ShapeError, NotConvergedError, BackendMissingError)  # whose text is a whole sentence
-NO_LABEL = 2**16 - 1  # of a cell without this number
-_HEAD = struct.Struct("<I")  # length of the head of a packed batch
 
 
 @dataclass(frozen=True)
@@ -47,67 +43,75 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class BatchResults:
-    """Results of cells in plain arrays.
-
-    ``numbers`` has value, lower and upper bound of each output, shape (3, cells); ``labels`` its kind and unit as
-    positions in ``words``; ``errors`` are positions in ``texts``, -1 where there is none.
-    """
-
-    keys: WordArray
-    seconds: NDArray[np.float32]
-    errors: NDArray[np.int32]
-    texts: tuple[str, ...]
-    numbers: Mapping[str, FloatArray]
-    labels: Mapping[str, NDArray[np.uint16]]
-    words: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True)
 class BatchOutcome:
     """The packed results of the first ``done`` cells of a batch; ``fatal`` ends the sweep."""
 
     payload: bytes
     done: int
     failed: int
-    seconds: float
     fatal: str = ""
 
 
-class _Results:
-    """The results of a batch while it is evaluated."""
+class BatchResults:
+    """Results of cells in plain arrays.
 
-    def __init__(self, batch: Batch) -> None:
-        self.keys, count = batch.keys, len(batch.keys)
-        self.seconds = np.zeros(count, dtype=np.float32)
-        self.errors = np.full(count, -1, dtype=np.int32)
+    ``numbers`` has value, lower and upper bound of each output, shape (3, cells); ``labels`` its kind and unit as
+    positions in ``words``; ``errors`` are positions in ``texts``; -1 where there is none.
+    """
+
+    def __init__(self, keys: WordArray) -> None:
+        self.keys, count = keys, len(keys)
+        self.seconds: NDArray[np.float32] = np.zeros(count, dtype=np.float32)
+        self.errors: NDArray[np.int32] = np.full(count, -1, dtype=np.int32)
         self.texts: dict[str, int] = {}
         self.numbers: dict[str, FloatArray] = {}
-        self.labels: dict[str, NDArray[np.uint16]] = {}
+        self.labels: dict[str, NDArray[np.int16]] = {}
         self.words: dict[tuple[str, str], int] = {}
+
+    @classmethod
+    def unpack(cls, payload: bytes) -> BatchResults:
+        """Return the results of a packed batch; an error of any class if it is none."""
+        head, arrays = store.unpack(payload)
+        result = cls(arrays["keys"].astype(np.uint64, copy=False))
+        result.seconds, result.errors = arrays["seconds"], arrays["errors"]
+        result.numbers = {name: arrays[f"numbers {name}"] for name in head["names"]}
+        result.labels = {name: arrays[f"labels {name}"] for name in head["names"]}
+        result.texts = {text: code for code, text in enumerate(head["texts"])}
+        result.words = {(kind, unit): code for code, (kind, unit) in enumerate(head["words"])}
+        if not all(isinstance(word, str) for word in (*result.texts, *result.numbers, *itertools.chain(*result.words))):
+            raise ValueError("names, texts and units must be texts")
+        count = len(result.keys)
+        codes = [(result.errors, result.texts), *((labels, result.words) for labels in result.labels.values())]
+        if any(((code < -1) | (code >= len(texts))).any() or code.shape != (count,) for code, texts in codes):
+            raise ValueError("codes must be those of texts and units in the head")
+        if result.keys.shape != (count, 2) or any(numbers.shape != (3, count) for numbers in result.numbers.values()):
+            raise ValueError("arrays must have an entry for each cell")
+        return result
+
+    def pack(self, cells: slice) -> bytes:
+        """Pack the results of some of the cells."""
+        arrays = {"keys": self.keys[cells], "seconds": self.seconds[cells], "errors": self.errors[cells]}
+        arrays |= {f"numbers {name}": numbers[:, cells] for name, numbers in self.numbers.items()}
+        arrays |= {f"labels {name}": labels[cells] for name, labels in self.labels.items()}
+        return store.pack({"texts": [*self.texts], "words": [*self.words], "names": [*self.numbers]}, arrays)
 
     def put(self, cells: Any, outputs: list[tuple[str, Any, Any, Any, str, str]]) -> None:
         """Set the numbers of some cells."""
         for name, value, lower, upper, kind, unit in outputs:
             if name not in self.numbers:
                 self.numbers[name] = np.full((3, len(self.keys)), np.nan)
-                self.labels[name] = np.full(len(self.keys), NO_LABEL, dtype=np.uint16)
+                self.labels[name] = np.full(len(self.keys), -1, dtype=np.int16)
             numbers = self.numbers[name]
             numbers[0, cells], numbers[1, cells], numbers[2, cells] = value, lower, upper
             self.labels[name][cells] = self.words.setdefault((kind, unit), len(self.words))
 
     def fail(self, cells: Any, text: str) -> None:
         """Set the error of some cells."""
-        self.errors[cells] = self.texts.setdefault(text, len(self.texts))
+        self.errors[cells] = self.texts.setdefault(text[:_TEXT_LENGTH], len(self.texts))
 
-    def packed(self, done: int, fatal: str = "") -> BatchOutcome:
+    def outcome(self, done: int, fatal: str = "") -> BatchOutcome:
         """Pack the first ``done`` cells."""
-        result = BatchResults(
-            self.keys, self.seconds, self.errors, tuple(self.texts), self.numbers, self.labels, tuple(self.words)
-        )
-        failed = int((self.errors[:done] >= 0).sum())
-        seconds = float(self.seconds[:done].sum(dtype=np.float64))
-        return BatchOutcome(pack(result, slice(done)), done, failed, seconds, fatal)
+        return BatchOutcome(self.pack(slice(done)), done, int((self.errors[:done] >= 0).sum()), fatal)
 
 
 def evaluate(quantity: SweepQuantity, seed: int, batch: Batch) -> BatchOutcome:
@@ -115,62 +119,16 @@ def evaluate(quantity: SweepQuantity, seed: int, batch: Batch) -> BatchOutcome:
     return _stack(quantity, batch) if quantity.together is not None else _one_by_one(quantity, seed, batch)
 
 
-def failed_cells(batch: Batch, text: str) -> BatchOutcome:
-    """Return the outcome of cells that ended their process, or were never evaluated."""
-    results = _Results(batch)
-    results.fail(slice(None), text[:_TEXT_LENGTH])
-    return results.packed(len(batch.keys))
-
-
-def pack(found: BatchResults, cells: Any) -> bytes:
-    """Pack the results of some of the cells."""
-    keys = found.keys[cells]
-    head = {"cells": len(keys), "texts": found.texts, "words": found.words, "names": list(found.numbers)}
-    text = json.dumps(head).encode()
-    pieces = [_HEAD.pack(len(text)), text, keys.astype("<u8").tobytes()]
-    pieces += [found.seconds[cells].astype("<f4").tobytes(), found.errors[cells].astype("<i4").tobytes()]
-    for name, numbers in found.numbers.items():
-        pieces += [numbers[:, cells].astype("<f8").tobytes(), found.labels[name][cells].astype("<u2").tobytes()]
-    return b"".join(pieces)
-
-
-def unpack(payload: bytes) -> BatchResults:
-    """Return the results of a packed batch; ``ValueError`` or ``LookupError`` if it is none."""
-    (length,) = _HEAD.unpack_from(payload)
-    head = json.loads(payload[_HEAD.size : _HEAD.size + length])
-    count, position = int(head["cells"]), _HEAD.size + length
-
-    def take(kind: str, size: int) -> NDArray[Any]:
-        nonlocal position
-        array = np.frombuffer(payload, dtype=kind, count=size, offset=position)
-        position += array.nbytes
-        return array
-
-    keys = take("<u8", 2 * count).reshape(count, 2).astype(np.uint64, copy=False)
-    seconds, errors = take("<f4", count), take("<i4", count)
-    numbers, labels = {}, {}
-    for name in head["names"]:
-        numbers[name] = take("<f8", 3 * count).reshape(3, count)
-        labels[name] = take("<u2", count)
-    words, texts = tuple((kind, unit) for kind, unit in head["words"]), tuple(head["texts"])
-    if not all(isinstance(word, str) for word in (*texts, *numbers, *itertools.chain(*words))):
-        raise ValueError("names, texts and units must be texts")
-    codes = [(errors, -1, len(texts)), *((label[label != NO_LABEL], 0, len(words)) for label in labels.values())]
-    if any(((code < least) | (code >= count)).any() for code, least, count in codes):
-        raise ValueError("codes must be those of texts and units in the head")
-    return BatchResults(keys, seconds, errors, texts, numbers, labels, words)
-
-
 def _stack(quantity: SweepQuantity, batch: Batch) -> BatchOutcome:
     """Call an elementwise quantity once for all cells, or once for each value of what it takes singly."""
-    start, results, count = time.perf_counter(), _Results(batch), len(batch.keys)
+    start, results, count = time.perf_counter(), BatchResults(batch.keys), len(batch.keys)
     columns = {name: values for name, values in batch.columns.items() if name != REPLICATE}
     single = [name for name, values in columns.items() if name in (quantity.together or ()) or values.dtype == object]
     for cells in _groups([columns[name] for name in single], count):
         fixed = {name: _plain(columns[name][cells[0]]) for name in single}
         _call(quantity, results, {k: v for k, v in columns.items() if k not in fixed}, fixed, cells)
     results.seconds[:] = (time.perf_counter() - start) / max(count, 1)
-    return results.packed(count)
+    return results.outcome(count)
 
 
 def _groups(columns: list[NDArray[Any]], count: int) -> list[NDArray[np.intp]]:
@@ -186,7 +144,7 @@ def _groups(columns: list[NDArray[Any]], count: int) -> list[NDArray[np.intp]]:
 
 
 def _call(
-    quantity: SweepQuantity, results: _Results, columns: Mapping[str, NDArray[Any]], fixed: Mapping[str, Any],
+    quantity: SweepQuantity, results: BatchResults, columns: Mapping[str, NDArray[Any]], fixed: Mapping[str, Any],
     cells: NDArray[np.intp],
 ) -> None:  # fmt: skip
     """Evaluate some cells by one call; if it fails, by two calls of a half each: one bad cell spoils no other."""
@@ -209,47 +167,28 @@ def _call(
 
 def _one_by_one(quantity: SweepQuantity, seed: int, batch: Batch) -> BatchOutcome:
     """Call the quantity for one cell after the other, for the time of a batch."""
-    results, fatal = _Results(batch), ""
+    results, fatal, done = BatchResults(batch.keys), "", 0
     columns = {name: values.tolist() for name, values in batch.columns.items() if name != REPLICATE}
-    names, function, takes_rng = tuple(columns), quantity.function, quantity.takes_rng
-    rows = zip(*columns.values(), strict=True) if columns else iter([()] * len(batch.keys))
-    cells: list[int] = []  # those whose result is a bare number, which are set together
-    values: list[float] = []
-    times: list[float] = []
     begin = now = time.perf_counter()
-    for done, row in enumerate(rows):
-        settings = dict(zip(names, row, strict=True))
-        if takes_rng:
-            settings["rng"] = _generator(seed, batch.keys[done])
+    while done < len(batch.keys) and now - begin <= _BATCH_SECONDS:
+        settings = {name: values[done] for name, values in columns.items()}
+        more = {"rng": _generator(seed, batch.keys[done])} if quantity.takes_rng else {}
         try:
-            result = function(**settings)
-            if type(result) is float:
-                cells.append(done)
-                values.append(result)
-            else:
-                outputs = _outputs(quantity, result, 0)
-                results.put(done, outputs)
-                for name, value, *_ in outputs:
-                    if math.isnan(value):
-                        results.fail(done, _nan_text(quantity, name))
+            outputs = _outputs(quantity, quantity.function(**settings, **more), 0)
+            results.put(done, outputs)
+            for name, value, *_ in outputs:
+                if math.isnan(value):
+                    results.fail(done, _nan_text(quantity, name))
         except _NoNumber as error:
-            shown = ", ".join(f"{name}={value!r}" for name, value in zip(names, row, strict=True))
+            shown = ", ".join(f"{name}={value!r}" for name, value in settings.items())
             fatal = f"{error} The cell was {shown or 'one without settings'}."
             break
         except (Exception, SystemExit) as error:  # whatever the function raises is the result of this cell
             results.fail(done, _error_text(error))
         before, now = now, time.perf_counter()
-        times.append(now - before)
-        if now - begin > _BATCH_SECONDS:
-            break
-    if cells:
-        numbers = np.array(values)
-        results.put(cells, [("", numbers, np.nan, np.nan, "", "")])
-        invalid = np.flatnonzero(np.isnan(numbers))
-        if invalid.size:
-            results.fail(np.array(cells)[invalid], _nan_text(quantity, ""))
-    results.seconds[: len(times)] = times
-    return results.packed(len(times), fatal)
+        results.seconds[done] = now - before
+        done += 1
+    return results.outcome(done, fatal)
 
 
 def _generator(seed: int, key: WordArray) -> np.random.Generator:
@@ -262,27 +201,27 @@ class _NoNumber(DomainError):
     """A function returned neither a number nor an Estimate: an error of the function, not of a cell."""
 
 
-def _outputs(quantity: SweepQuantity, found: Any, count: int) -> list[tuple[str, Any, Any, Any, str, str]]:
+def _outputs(quantity: SweepQuantity, result: Any, count: int) -> list[tuple[str, Any, Any, Any, str, str]]:
     """Return name, value, lower, upper, kind and unit of each number of a result, for 0 (a single) or more cells."""
-    if isinstance(found, Estimate):
-        return [("", *_shaped(found._numbers(), count, quantity), found.kind, found.unit)]
-    if isinstance(found, Result):
-        found = found.estimates()
-    if isinstance(found, Mapping):
+    if isinstance(result, Estimate):
+        return [("", *_shaped(result._numbers(), count, quantity), result.kind, result.unit)]
+    if isinstance(result, Result):
+        result = result.estimates()
+    if isinstance(result, Mapping):
         outputs = []
-        for name, content in found.items():
+        for name, content in result.items():
             if not isinstance(name, str) or isinstance(content, Mapping):
-                raise _no_number(quantity, found)
+                raise _no_number(quantity, result)
             outputs += [(name, *remainder) for _, *remainder in _outputs(quantity, content, count)]
         if not outputs:
-            raise _no_number(quantity, found)
+            raise _no_number(quantity, result)
         return outputs
-    if isinstance(found, (str, bytes)) or found is None:
-        raise _no_number(quantity, found)
+    if isinstance(result, (str, bytes)) or result is None:
+        raise _no_number(quantity, result)
     try:
-        value = float(found) if count == 0 else np.asarray(found, dtype=np.float64)
+        value = float(result) if count == 0 else np.asarray(result, dtype=np.float64)
     except (TypeError, ValueError):
-        raise _no_number(quantity, found) from None
+        raise _no_number(quantity, result) from None
     return [("", *_shaped((value, np.nan, np.nan), count, quantity), "", "")]
 
 
@@ -296,9 +235,9 @@ def _shaped(numbers: tuple[Any, ...], count: int, quantity: SweepQuantity) -> tu
     return numbers
 
 
-def _no_number(quantity: SweepQuantity, found: Any) -> _NoNumber:
+def _no_number(quantity: SweepQuantity, result: Any) -> _NoNumber:
     return _NoNumber(
-        f"quantity must return a number, an Estimate or a dict of these; got {validate.shown(found)} from "
+        f"quantity must return a number, an Estimate or a dict of these; got {validate.shown(result)} from "
         f"{quantity.name}. What was finished before is kept in the store."
     )
 

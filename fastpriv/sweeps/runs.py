@@ -1,9 +1,8 @@
 """``sweep``: one quantity over a table of settings, of which a killed run loses the unfinished cells alone.
 
-The cells are cut into blocks of 8,192. The results of a block are rows of the store under keys that begin with a digest
-of the keys of its cells: a block whose cells are all there is never computed again. Cells that an earlier sweep of the
-same quantity left in other blocks are copied from these. What is missing is computed in batches, in any order and by
-any number of workers; each batch is committed as it comes in.
+Cells are computed in batches, in any order and by any number of workers. The results of a batch are a row of the store,
+committed as it comes in, with the keys of its cells: cells of a store are never computed again, whatever grid they were
+in. An index of all keys of the store says which cells are missing.
 
 A run that evaluates cells in its own process notes so in the store, and clears the note when it ends. If a run left its
 note, one of its cells may have killed it, and the next run evaluates cells in child processes. A batch that ends its
@@ -13,35 +12,31 @@ process is halved until the cell is alone; a cell that ends its process in every
 from __future__ import annotations
 
 import functools
+import json
 import os
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import __version__
 from ..base import executors, parallel, validate
 from ..base.errors import DomainError, WorkerDiedError
-from ..base.files import check_writable_file
-from ..base.numerics import WordArray
 from ..base.store import ResultStore
-from .cells import Batch, BatchOutcome, evaluate, failed_cells, pack, unpack
+from ..base.table import table_path
+from .cells import Batch, BatchOutcome, BatchResults, evaluate
 from .parameter_grid import BLOCK, MAX_CELLS, ParameterGrid, make_parameter_grid, read_spec
 from .quantities import SweepQuantity, find_quantity
-from .sweep_table import ROWS, SweepPlan, SweepTable, block_key, checked_target, first_positions, positions_in
+from .sweep_table import CellIndex, SweepTable
 
 __all__ = ["SweepProgress", "sweep"]
 
 _WINDOW = 64  # blocks whose missing cells are in memory at once: 0.5 million cells, 30 MB
-_BATCH_SECONDS = 0.2  # which a batch of single cells should take: far above the overhead of a task, some milliseconds
-_FIRST_BATCH = 16  # cells of the first batches, from whose times the later ones are sized
-_MAX_BATCH = BLOCK  # cells
-_INDEXED_CELLS = 2**23  # cells of other blocks that are looked up one by one, in 200 MB; of a larger store none are
+_BATCHES_PER_WORKER = 4  # into which the missing cells of a window are cut, so that no worker waits for the last one
 _ATTEMPTS = 4  # of a cell whose process dies, alone from the second on: nodes of a cluster die by themselves too
 _RUNNING = "running"  # name of the remark of a store whose cells are evaluated in the process of the sweep
 # The error of a cell that ends its process each time.
@@ -49,10 +44,6 @@ _DEATH = (
     "WorkerDiedError: the worker process must survive the cell; got its end each time that it was tried. Look for a "
     "lack of memory, or a crash in the function."
 )
-_PILOT_CELLS = 12  # cells of a dry run, evenly spaced
-_PILOT_STACK = 1024  # the same for an elementwise quantity, in one call
-_BYTES_PER_CELL = 16 + 4 + 4 + 24 + 2  # of a cell with one number in the store: key, seconds, error, numbers, label
-_PARQUET_SHARE = 0.7  # of these in a Parquet file, whose columns of settings are compressed
 
 
 @dataclass(frozen=True)
@@ -97,17 +88,13 @@ class SweepProgress:
 
     def notes(self) -> dict[str, str]:
         """The same as remarks of a store."""
-        return {
-            "done": str(self.done), "failed": str(self.failed), "total": str(self.total),
-            "computed": str(self.computed), "seconds": f"{self.seconds:.3f}", "updated": f"{time.time():.0f}",
-        }  # fmt: skip
+        return {field.name: json.dumps(getattr(self, field.name)) for field in fields(self)}
 
     @classmethod
     def of_notes(cls, notes: Mapping[str, str]) -> SweepProgress:
         """Read it from the remarks of a store."""
         try:
-            done, failed, total, computed = (int(notes[name]) for name in ("done", "failed", "total", "computed"))
-            return cls(done, failed, total, computed, float(notes["seconds"]))
+            return cls(**{field.name: json.loads(notes[field.name]) for field in fields(cls)})
         except (KeyError, ValueError):
             raise DomainError(
                 "store must be one of a sweep; got none of its remarks. Name the store of a sweep."
@@ -120,8 +107,8 @@ def sweep(
     replicates: int = 1, seed: int | None = None, store: str | os.PathLike[str] | None = None, resume: bool = True,
     out: str | os.PathLike[str] | None = None, shard: tuple[int, int] | None = None,
     merge: Sequence[str | os.PathLike[str]] = (), n_jobs: int | None = None, executor: Any = None,
-    progress: bool | Callable[[int, int], None] | None = None, dry_run: bool = False,
-) -> SweepTable | SweepPlan:  # fmt: skip
+    progress: bool | Callable[[int, int], None] | None = None,
+) -> SweepTable:  # fmt: skip
     """Evaluate a quantity in every cell of a table of settings, and tabulate the results with their bounds.
 
     Parameters
@@ -157,23 +144,21 @@ def sweep(
     n_jobs : int, optional
         Workers, as in joblib: threads for the quantities of fastpriv, processes for functions of Python.
     executor : optional
-        Who does the work instead: ``"processes"`` or any ``concurrent.futures.Executor``. Clusters of dask and Ray are
-        backends of ``joblib.parallel_config``.
+        ``"processes"`` for processes of this machine whatever the quantity. Clusters of dask and Ray are backends of
+        ``joblib.parallel_config``.
     progress : bool or callable, optional
         True shows the bar of tqdm, with cells done, rate and time left, on stderr if that is a terminal; a callable is
         called with cells done and all cells.
-    dry_run : bool
-        Evaluate a few cells only and predict the time and the size of all.
 
     Returns
     -------
     SweepTable
-        Columns: the settings, value, lower, upper, kind, unit, seconds, error. A SweepPlan for a dry run.
+        Columns: the settings, value, lower, upper, kind, unit, seconds, error.
 
     Raises
     ------
     DomainError
-        For an unknown quantity or parameter, more than 1e10 cells, a store of another version, quantity or seed, one
+        For an unknown quantity or parameter, more than 1e8 cells, a store of another version, quantity or seed, one
         that another run writes, and a function that returns neither a number nor an Estimate nor a dict of these. What
         was finished before is kept in the store.
     OSError
@@ -203,7 +188,7 @@ def sweep(
         return sweep(
             **_merged(read_spec(quantity), table=table, grid=grid, zip=zip, replicates=replicates, seed=seed),
             store=store, resume=resume, out=out, shard=shard, merge=merge, n_jobs=n_jobs, executor=executor,
-            progress=progress, dry_run=dry_run,
+            progress=progress,
         )  # fmt: skip
     parallel.checked(n_jobs, progress)
     executors.checked(executor, n_jobs)
@@ -220,11 +205,7 @@ def sweep(
         )
     if seed is not None:
         seed = validate.count("seed", seed, 0)
-    if validate.flag("dry_run", dry_run):
-        return _plan(result, settings, seed or 0, n_jobs)
-    target = None if out is None else checked_target("out", out)
-    if target is not None:
-        check_writable_file(target)
+    target = None if out is None else table_path("out", out)
     keep = validate.flag("resume", resume)
     with ExitStack() as stack:
         if store is None:
@@ -251,22 +232,15 @@ class _Run:
         self, quantity: SweepQuantity, settings: ParameterGrid, seed: int, store: ResultStore,
         others: list[ResultStore], n_jobs: int | None, executor: Any, progress: Any,
     ) -> None:  # fmt: skip
-        self.quantity, self.settings, self.seed, self.store, self.others = quantity, settings, seed, store, others
-        if executor is None and quantity.together is None and quantity.source and _workers(n_jobs) > 1:
+        self.settings, self.store, self.others = settings, store, others
+        self.is_elementwise = quantity.together is not None
+        if executor is None and not self.is_elementwise and quantity.source and _workers(n_jobs) > 1:
             executor = "processes"
         self.n_jobs, self.executor = n_jobs, executor
         self.done = self.failed = self.computed = 0
         self.start = time.monotonic()
-        self.batch_cells = _MAX_BATCH if quantity.together is not None else _FIRST_BATCH
-        self.sizes_known = quantity.together is not None
-        self.bases: dict[int, int] = {}  # first key of each block of the window
-        self.rows: dict[int, int] = {}  # rows that each block of the window has in the store
-        self.index: _CellIndex | None = None
-        self.has_rows = bool(store.path and store.keys()) or bool(others)
         self.function = functools.partial(evaluate, quantity, seed)
-        # Whether a cell may end this process, and the store outlives it.
-        in_process = executor is None or isinstance(executor, ThreadPoolExecutor)
-        if not in_process:
+        if executor is not None:
             try:
                 parallel.pickled(self.function)
             except Exception as error:  # pickling runs code of the caller's objects, which may raise anything
@@ -274,36 +248,32 @@ class _Run:
                     f"quantity must be a function that other processes can be sent; got {quantity.name}: "
                     f"{type(error).__name__}: {error}. Pass n_jobs=1, or make inside of it what it holds."
                 ) from None
-        self.is_risky = in_process and quantity.together is None and store.path is not None
+        # Whether a cell may end this process, and the store outlives it.
+        self.is_risky = executor is None and not self.is_elementwise and store.path is not None
         may_have_killed = self.is_risky and store.notes().get(_RUNNING)
         if may_have_killed and parallel.pickled_or_none(self.function) is not None:
-            self.n_jobs = _workers(n_jobs) if executor is None else executor._max_workers
-            self.executor, self.is_risky = "processes", False
+            self.n_jobs, self.executor, self.is_risky = _workers(n_jobs), "processes", False
+        self.next_row = max(store.keys(), default=-1) + 1
         self.report, self.close = parallel.progress_reporter(progress, settings.count, unit="cell")
 
     def compute(self, only_copy: bool) -> None:
         """Compute all that is missing, or raise if it may only be copied."""
-        missing_cells = 0
         try:
-            self._note([])
+            self._commit([])
             if self.is_risky:
                 self.store.put_many([], {_RUNNING: "yes"})
+            for other in self.others:
+                self._copy(other)
+            index = CellIndex(self.store)
             for first in range(0, self.settings.blocks(), _WINDOW):
-                missing = []
-                self.rows.clear()
-                self.bases.clear()
-                for block in range(first, min(first + _WINDOW, self.settings.blocks())):
-                    batch = self._missing(block)
-                    if batch is not None:
-                        missing.append((block, batch))
-                        missing_cells += len(batch.keys)
-                if missing and not only_copy:
+                blocks = range(first, min(first + _WINDOW, self.settings.blocks()))
+                missing = [batch for block in blocks if len((batch := self._missing(index, block)).keys)]
+                if not only_copy:
                     self._evaluate(missing)
-            if missing_cells and only_copy:
+            if self.done < self.settings.count:
                 raise DomainError(
-                    f"merge must be the stores of all shards; got {self.settings.count - missing_cells:,} of "
-                    f"{self.settings.count:,} cells. Run the missing shards to their end, or leave merge out to "
-                    "compute what is missing."
+                    f"merge must be the stores of all shards; got {self.done:,} of {self.settings.count:,} cells. Run "
+                    "the missing shards to their end, or leave merge out to compute what is missing."
                 )
         finally:
             with suppress(OSError, DomainError):
@@ -313,162 +283,78 @@ class _Run:
     def progress(self) -> SweepProgress:
         return SweepProgress(self.done, self.failed, self.settings.count, self.computed, time.monotonic() - self.start)
 
-    def _missing(self, block: int) -> Batch | None:
-        """Return the cells of a block that the store lacks, None if it has all."""
+    def _copy(self, other: ResultStore) -> None:
+        """Copy the rows of another store with cells that this one lacks."""
+        index = CellIndex(self.store)
+        for _, payload in other.items():
+            if index.missing(other.unpacked(payload, BatchResults.unpack).keys)[0].size:
+                self._commit([payload])
+
+    def _missing(self, index: CellIndex, block: int) -> Batch:
+        """Return the cells of a block that the store lacks, each of them once."""
         cells = self.settings.block(block)
         keys = self.settings.keys(cells)
-        base = self.bases[block] = block_key(keys)
-        self.rows[block], have, failed = 0, np.empty((0, 2), dtype=np.uint64), 0
-        for key, payload in self.store.items(base, base + ROWS - 1):
-            evaluated = self.store.unpacked(payload, unpack)
-            have, failed = np.concatenate([have, evaluated.keys]), failed + int((evaluated.errors >= 0).sum())
-            self.rows[block] = key - base + 1
-        for other in self.others:
-            have, failed = self._copied(block, (row for _, row in other.items(base, base + ROWS - 1)), have, failed)
-        lacking = _without(keys, have)
-        if lacking.size and self.has_rows:
-            if self.index is None:
-                self.index = _CellIndex([self.store, *self.others])
-            have, failed = self._copied(block, self.index.rows(keys[lacking]), have, failed)
-            lacking = _without(keys, have)
-        self.done += len(cells) - lacking.size
+        lacking, failed = index.missing(keys)
+        distinct = lacking[np.sort(np.unique(keys[lacking, 0], return_index=True)[1])]
+        self.done += len(cells) - distinct.size
         self.failed += failed
-        self._report()
-        if not lacking.size:
-            return None
-        positions = lacking + cells.start
-        distinct = first_positions(keys[lacking])  # a cell may be listed twice
-        self.done += lacking.size - distinct.size
-        positions = positions[distinct]
-        return Batch(self.settings.columns(positions), keys[lacking][distinct])
-
-    def _copied(self, block: int, rows: Iterator[bytes], have: WordArray, failed: int) -> tuple[WordArray, int]:
-        """Put rows of other places under the key of this block."""
-        items = []
-        for payload in rows:
-            evaluated = self.store.unpacked(payload, unpack)
-            if _without(evaluated.keys, have).size:
-                items.append((self.bases[block] + self.rows[block], payload))
-                self.rows[block] += 1
-                failed += int((evaluated.errors >= 0).sum())
-                have = np.concatenate([have, evaluated.keys])
-        if items:
-            self.store.put_many(items)
-        return have, failed
-
-    def _evaluate(self, missing: list[tuple[int, Batch]]) -> None:
-        """Evaluate the missing cells of a window."""
-        while missing and not self.sizes_known:  # a few small batches first, whose times size the later ones
-            (block, batch), *missing = missing
-            pilot = _FIRST_BATCH * _workers(self.n_jobs)
-            if len(batch.keys) > pilot:
-                missing.insert(0, (block, batch.select(slice(pilot, None))))
-            missing = self._round([(block, batch.select(slice(pilot)))]) + missing
-        while missing:
-            missing = self._round(missing)
-
-    def _round(self, missing: list[tuple[int, Batch]]) -> list[tuple[int, Batch]]:
-        """Evaluate cells in batches; return what is left of them."""
-        tasks = [
-            (block, batch.select(part))
-            for block, batch in missing
-            for part in parallel.blocks(len(batch.keys), self.batch_cells)
-        ]
-        # A batch that ends its worker is halved at once; a cell is tried again when there are cells alone.
-        attempts = 1 if any(len(batch.keys) > 1 for _, batch in tasks) else _ATTEMPTS
-        left: list[tuple[int, Batch]] = []
-        times: list[tuple[float, int]] = []
-        batches = (batch for _, batch in tasks)
-        with closing(
-            executors.completed(
-                self.function, batches, executor=self.executor, n_jobs=self.n_jobs, max_attempts=attempts
-            )
-        ) as outcomes:
-            for index, outcome in outcomes:
-                block, batch = tasks[index]
-                left += [(block, part) for part in self._took(block, batch, outcome, times, attempts)]
-        cells = sum(done for _, done in times)
-        if cells and self.quantity.together is None:
-            spent = sum(seconds for seconds, _ in times)
-            self.batch_cells = int(max(1, min(cells * _BATCH_SECONDS, _MAX_BATCH * spent) / spent)) if spent else 1
-            self.sizes_known = True
-        return left
-
-    def _took(
-        self, block: int, batch: Batch, outcome: executors.Outcome, times: list[tuple[float, int]], attempts: int
-    ) -> list[Batch]:
-        """Commit the outcome of a batch; return the batches that are left to do."""
-        if isinstance(outcome.error, WorkerDiedError):  # one of the cells ends its process: halves tell which
-            half = len(batch.keys) // 2
-            if half:
-                return [batch.select(slice(None, half)), batch.select(slice(half, None))]
-            if attempts < _ATTEMPTS:
-                return [batch]
-            answer = failed_cells(batch, _DEATH)
-        elif outcome.error is not None:
-            raise outcome.error
-        else:
-            answer = outcome.result
-        self._commit(block, answer)
-        if answer.fatal:
-            raise DomainError(answer.fatal)
-        times.append((answer.seconds, answer.done))
-        return [batch.select(slice(answer.done, None))] if answer.done < len(batch.keys) else []
-
-    def _commit(self, block: int, found: BatchOutcome) -> None:
-        if not found.done:
-            return
-        self.done += found.done
-        self.computed += found.done
-        self.failed += found.failed
-        self._note([(self.bases[block] + self.rows[block], found.payload)])
-        self.rows[block] += 1
-        self._report()
-
-    def _note(self, items: list[tuple[int, bytes]]) -> None:
-        self.store.put_many(items, self.progress().notes())
-
-    def _report(self) -> None:
         self.report(self.done)
+        return Batch(self.settings.columns(distinct + cells.start), keys[distinct])
 
+    def _evaluate(self, missing: list[Batch]) -> None:
+        """Evaluate the missing cells of a window; a cell whose process died is tried again when it is alone."""
+        cells = sum(len(batch.keys) for batch in missing)
+        workers = _workers(-1 if self.executor and self.n_jobs is None else self.n_jobs)
+        size = BLOCK if self.is_elementwise else min(max(1, -(-cells // (_BATCHES_PER_WORKER * workers))), BLOCK)
+        parts = [batch.select(part) for batch in missing for part in parallel.blocks(len(batch.keys), size)]
+        self._round(self._round(parts, 1), _ATTEMPTS)
 
-class _CellIndex:
-    """Where the cells of stores are, of those that are not too large for it."""
+    def _round(self, batches: list[Batch], attempts: int) -> list[Batch]:
+        """Evaluate batches; return the cells that ended their processes, if they may be tried again."""
+        waiting, started, suspects = deque(batches), list[Batch](), list[Batch]()
 
-    def __init__(self, stores: Sequence[ResultStore]) -> None:
-        self.places: list[tuple[ResultStore, int]] = []
-        keys, rows = [np.empty((0, 2), dtype=np.uint64)], [np.empty(0, dtype=np.int64)]
-        count = 0
-        for store in stores:
-            for key, payload in store.items():
-                result = store.unpacked(payload, unpack).keys
-                count += len(result)
-                if count > _INDEXED_CELLS:
-                    break
-                keys.append(result)
-                rows.append(np.full(len(result), len(self.places)))
-                self.places.append((store, key))
-        self.keys, self.place_of_cell = np.concatenate(keys), np.concatenate(rows)
-        order = np.argsort(self.keys[:, 0], kind="stable")
-        self.keys, self.place_of_cell = self.keys[order], self.place_of_cell[order]
+        def tasks() -> Iterator[Batch]:
+            while waiting:
+                started.append(waiting.popleft())
+                yield started[-1]
 
-    def rows(self, wanted: WordArray) -> Iterator[bytes]:
-        """Yield packed results of the wanted cells that are there."""
-        result = positions_in(self.keys, wanted, is_sorted=True)
-        for index in np.unique(self.place_of_cell[result[result >= 0]]).tolist():
-            store, key = self.places[index]
-            payload = store.get(key)
-            if payload is not None:
-                evaluated = store.unpacked(payload, unpack)
-                cells = positions_in(evaluated.keys, wanted)
-                yield pack(evaluated, np.unique(cells[cells >= 0]))
+        while waiting:
+            started.clear()
+            options: dict[str, Any] = {"executor": self.executor, "n_jobs": self.n_jobs, "max_attempts": attempts}
+            with closing(executors.completed(self.function, tasks(), **options)) as outcomes:
+                for index, outcome in outcomes:
+                    batch = started[index]
+                    half = len(batch.keys) // 2
+                    if isinstance(outcome.error, WorkerDiedError) and half:
+                        waiting += [batch.select(slice(None, half)), batch.select(slice(half, None))]
+                    elif isinstance(outcome.error, WorkerDiedError) and attempts < _ATTEMPTS:
+                        suspects.append(batch)
+                    elif isinstance(outcome.error, WorkerDiedError):
+                        results = BatchResults(batch.keys)
+                        results.fail(slice(None), _DEATH)
+                        self._took(results.outcome(len(batch.keys)))
+                    elif outcome.error is not None:
+                        raise outcome.error
+                    else:
+                        self._took(outcome.result)
+                        if outcome.result.done < len(batch.keys):
+                            waiting.append(batch.select(slice(outcome.result.done, None)))
+        return suspects
 
+    def _took(self, outcome: BatchOutcome) -> None:
+        """Commit the outcome of a batch."""
+        self.done += outcome.done
+        self.computed += outcome.done
+        self.failed += outcome.failed
+        if outcome.done:
+            self._commit([outcome.payload])
+            self.report(self.done)
+        if outcome.fatal:
+            raise DomainError(outcome.fatal)
 
-def _without(keys: WordArray, have: WordArray) -> NDArray[np.intp]:
-    """Return the positions of the keys that are not among those that are there."""
-    if keys.shape == have.shape and np.array_equal(keys, have):
-        return np.empty(0, dtype=np.intp)
-    return np.flatnonzero(positions_in(have, keys) < 0)
+    def _commit(self, payloads: list[bytes]) -> None:
+        self.store.put_many(enumerate(payloads, start=self.next_row), self.progress().notes())
+        self.next_row += len(payloads)
 
 
 def _merged(spec: dict[str, Any], **given: Any) -> dict[str, Any]:
@@ -533,30 +419,6 @@ def _workers(n_jobs: int | None) -> int:
         return 1
     backend, workers = parallel.configured_workers(n_jobs)
     return max(int(backend.effective_n_jobs(workers)), 1)
-
-
-def _plan(quantity: SweepQuantity, settings: ParameterGrid, seed: int, n_jobs: int | None) -> SweepPlan:
-    """Evaluate a few cells and predict time and size of all."""
-    count = settings.count
-    if quantity.together is not None:
-        first = max(0, count // 2 - _PILOT_STACK // 2)
-        cells = np.arange(first, min(first + _PILOT_STACK, count))
-    else:
-        cells = np.unique(np.linspace(0, count - 1, _PILOT_CELLS).astype(np.int64))
-    batch = Batch(settings.columns(cells), settings.keys(cells))
-    evaluate(quantity, seed, batch.select(slice(0, 1)))  # the first call loads modules
-    start = time.perf_counter()
-    outcome = evaluate(quantity, seed, batch)
-    if outcome.fatal:
-        raise DomainError(outcome.fatal)
-    each = (time.perf_counter() - start) / outcome.done
-    size = len(outcome.payload) / outcome.done if outcome.done > _PILOT_CELLS else _BYTES_PER_CELL
-    texts = unpack(outcome.payload).texts
-    return SweepPlan(
-        quantity.name, count, outcome.done, outcome.failed, texts[0] if texts else "",
-        each, each * count / _workers(n_jobs), int(size * count),
-        int((_PARQUET_SHARE * size + 8 * len(settings.names)) * count),
-    )  # fmt: skip
 
 
 def _duration(seconds: float) -> str:

@@ -1,13 +1,11 @@
-"""``SweepTable`` and ``SweepPlan``: the results of a sweep, which stay in its store until they are asked for."""
+"""``SweepTable``: the results of a sweep, which stay in its store until they are asked for."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,16 +18,15 @@ from ..base.errors import BackendMissingError, DomainError
 from ..base.files import atomic_write
 from ..base.numerics import WordArray, rounded_outward
 from ..base.store import ResultStore
-from ..base.table import CellType, Table, html_table, pandas, pyarrow
-from .cells import NO_LABEL, BatchResults, unpack
-from .parameter_grid import BLOCK, ParameterGrid
+from ..base.table import CellType, Table, html_table, pandas, pyarrow, write_table
+from .cells import BatchResults
+from .parameter_grid import ParameterGrid
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ROWS", "SweepPlan", "SweepTable", "block_key", "checked_target", "first_positions", "positions_in"]
+__all__ = ["CellIndex", "SweepTable"]
 
-ROWS = 2**20  # keys of a block in the store: more than its cells, each of which may be a row
 _ROW_GROUP = 16  # blocks of one row group of a Parquet file: 131,072 cells, some megabytes
 _SHOWN_ROWS = 20  # rows of a table that a notebook shows: the first and the last ten
 _NUMBERS = ("value", "lower", "upper")  # columns of numbers of an output; with a name, "value" is the name alone
@@ -73,6 +70,7 @@ class SweepTable(Table):
         self.quantity, self.settings, self.seed = quantity, settings, seed
         self._store: ResultStore | None = store
         self._path: Path | None = None
+        self._index: CellIndex | None = None
         self._outputs: tuple[str, ...] | None = None
 
     def _reopen(self, path: Path) -> None:
@@ -83,12 +81,11 @@ class SweepTable(Table):
     def outputs(self) -> tuple[str, ...]:
         """The numbers of each cell: ``("",)`` for one, the keys of the dict for several."""
         if self._outputs is None:
-            result: list[tuple[str, ...]] = []
             with self._open_store() as store:
-                for block in range(self.settings.blocks()):
-                    for part in self._parts(store, self.settings.keys(self.settings.block(block))):
-                        if part.numbers and tuple(part.numbers) not in result:
-                            result.append(tuple(part.numbers))
+                index = self._cell_index(store)
+                keys = (self.settings.keys(self.settings.block(block)) for block in range(self.settings.blocks()))
+                rows = (row for part in keys for row in index.rows(part))
+                result = list(dict.fromkeys(index.outputs[row] for row in rows if index.outputs[row]))
             names = result[0] if len(result) == 1 else tuple(sorted({name for names in result for name in names}))
             self._outputs = names or ("",)
         return self._outputs
@@ -102,7 +99,7 @@ class SweepTable(Table):
     @property
     def failed(self) -> int:
         """Number of cells with an error."""
-        return sum(int((block["error"].codes >= 0).sum()) for block in self._blocks())
+        return sum(1 for _ in self.errors())
 
     def column_types(self) -> dict[str, CellType]:
         """The columns by name."""
@@ -110,8 +107,8 @@ class SweepTable(Table):
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """All columns as arrays; texts are arrays of objects, None where there is none."""
-        parts = [{name: _dense(values) for name, values in block.items()} for block in self._blocks()]
-        return {name: np.concatenate([part[name] for part in parts]) for name in self.names}
+        blocks = list(self._blocks())
+        return {name: np.concatenate([block[name] for block in blocks]) for name in self.names}
 
     def metadata(self) -> dict[str, Any]:
         """Version, quantity, seed and the lengths of the axes, in plain types."""
@@ -173,13 +170,12 @@ class SweepTable(Table):
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """The rows, one a cell; texts that are not known are None."""
         for block in self._blocks():
-            yield from zip(*(_dense(values).tolist() for values in block.values()), strict=True)
+            yield from zip(*(values.tolist() for values in block.values()), strict=True)
 
     def errors(self) -> Iterator[str]:
         """The texts of the errors, cell by cell."""
         for block in self._blocks():
-            for code in block["error"].codes[block["error"].codes >= 0].tolist():
-                yield block["error"].words[code]
+            yield from filter(None, block["error"].tolist())
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write the table as Parquet with the metadata in its schema, atomically."""
@@ -201,9 +197,7 @@ class SweepTable(Table):
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the table to a file whose ending, ``.parquet`` or ``.csv``, gives the format; return its path."""
-        target = checked_target("path", path)
-        (self.to_parquet if target.suffix.lower() == ".parquet" else self.to_csv)(target)
-        return target
+        return write_table(self, path)
 
     def __len__(self) -> int:
         return self.settings.count
@@ -211,7 +205,7 @@ class SweepTable(Table):
     def __getitem__(self, name: str) -> NDArray[Any]:
         if name not in self.names:
             raise DomainError(f"column must be one of {', '.join(self.names)}; got {name!r}. Choose one of these.")
-        return np.concatenate([_dense(block[name]) for block in self._blocks()])
+        return np.concatenate([block[name] for block in self._blocks()])
 
     def __eq__(self, other: object) -> Any:
         if not isinstance(other, SweepTable):
@@ -219,7 +213,7 @@ class SweepTable(Table):
         if (self.quantity, len(self), self.names) != (other.quantity, len(other), other.names):
             return False
         return all(
-            all(_same(_dense(block[name]), _dense(two[name])) for name in self.names if name != "seconds")
+            all(_same(block[name], two[name]) for name in self.names if name != "seconds")
             for block, two in zip(self._blocks(), other._blocks(), strict=True)
         )
 
@@ -230,24 +224,22 @@ class SweepTable(Table):
     def _repr_html_(self) -> str:
         """The first and last rows, for notebooks."""
         count, half = len(self), _SHOWN_ROWS // 2
-        shown = [range(count)] if count <= _SHOWN_ROWS else [range(half), range(count - half, count)]
+        whole = count <= _SHOWN_ROWS
+        ends = [np.arange(count)] if whole else [np.arange(half), np.arange(count - half, count)]
         rows: list[list[str]] = []
-        for cells in shown:
-            if rows:
-                rows.append(["\N{HORIZONTAL ELLIPSIS}"] * len(self.names))
-            wanted = {cell // BLOCK for cell in cells}
-            for block in sorted(wanted):
-                start = block * BLOCK
-                columns = {name: _dense(values).tolist() for name, values in self._block(block).items()}
-                for cell in cells:
-                    if cell // BLOCK == block:
-                        rows.append([_shown(name, values[cell - start]) for name, values in columns.items()])
+        with self._open_store() as store:
+            for cells in ends:
+                if rows:
+                    rows.append(["\N{HORIZONTAL ELLIPSIS}"] * len(self.names))
+                columns = self._columns_of(store, cells)
+                values = zip(*(column.tolist() for column in columns.values()), strict=True)
+                rows += [[_shown(name, value) for name, value in zip(columns, row, strict=True)] for row in values]
         return html_table(self.names, rows, repr(self)[1:-1])
 
     def __getstate__(self) -> dict[str, Any]:
         with self._open_store() as store:
             rows = [] if self._path else list(store.items())
-            return {**self.__dict__, "_store": None, "_rows": rows, "_identity": store.identity}
+            return {**self.__dict__, "_store": None, "_index": None, "_rows": rows, "_identity": store.identity}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         rows, identity = state.pop("_rows"), state.pop("_identity")
@@ -260,123 +252,80 @@ class SweepTable(Table):
         """A context with the store open."""
         return nullcontext(self._store) if self._store is not None else ResultStore.read(self._path or "")
 
-    def _blocks(self) -> Iterator[dict[str, Any]]:
-        """Yield the columns block by block; texts as codes."""
-        outputs = self.outputs
+    def _cell_index(self, store: ResultStore) -> CellIndex:
+        if self._index is None:
+            self._index = CellIndex(store)
+        return self._index
+
+    def _blocks(self) -> Iterator[dict[str, NDArray[Any]]]:
+        """Yield the columns block by block."""
         with self._open_store() as store:
             for block in range(self.settings.blocks()):
-                yield self._columns_of(store, block, outputs)
+                yield self._columns_of(store, self.settings.block(block))
 
-    def _block(self, block: int) -> dict[str, Any]:
-        outputs = self.outputs
-        with self._open_store() as store:
-            return self._columns_of(store, block, outputs)
-
-    def _parts(self, store: ResultStore, keys: WordArray) -> list[BatchResults]:
-        base = block_key(keys)
-        return [store.unpacked(payload, unpack) for _, payload in store.items(base, base + ROWS - 1)]
-
-    def _columns_of(self, store: ResultStore, block: int, outputs: tuple[str, ...]) -> dict[str, Any]:
-        cells = self.settings.block(block)
-        keys = self.settings.keys(cells)
-        columns: dict[str, Any] = dict(self.settings.columns(cells))
+    def _columns_of(self, store: ResultStore, cells: range | NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        """The columns of some cells."""
+        keys, index, outputs = self.settings.keys(cells), self._cell_index(store), self.outputs
         numbers = {name: np.full((3, len(cells)), np.nan) for name in outputs}
-        codes = {(name, word): np.full(len(cells), -1, dtype=np.int32) for name in outputs for word in _TEXTS}
-        words: dict[str, int] = {}
+        texts: dict[str, NDArray[Any]] = {
+            column: np.full(len(cells), None, dtype=object)
+            for column in ("error", *(_column(name, word) for name in outputs for word in _TEXTS))
+        }
         seconds = np.full(len(cells), np.nan, dtype=np.float32)
-        errors = np.full(len(cells), -1, dtype=np.int32)
-        for part in self._parts(store, keys):
-            result = positions_in(part.keys, keys)
-            there = np.flatnonzero(result >= 0)
-            rows = result[there]
-            seconds[there] = part.seconds[rows]
-            errors[there] = _recoded(part.errors[rows], part.texts, words)
+        for row in index.rows(keys):
+            if (payload := store.get(row)) is None:
+                continue
+            part = store.unpacked(payload, BatchResults.unpack)
+            positions = positions_in(part.keys, keys)
+            present = np.flatnonzero(positions >= 0)
+            positions = positions[present]
+            seconds[present] = part.seconds[positions]
+            texts["error"][present] = _texts_of_codes(part.errors[positions], [*part.texts])
             for name, values in part.numbers.items():
-                numbers[name][:, there] = values[:, rows]
-                labels = part.labels[name][rows].astype(np.int32)
-                labels[labels == NO_LABEL] = -1
-                for position, word in enumerate(_TEXTS):
-                    texts = [pair[position] for pair in part.words]
-                    codes[name, word][there] = _recoded(labels, texts, words)
-        texts_of_codes = list(words)
+                numbers[name][:, present] = values[:, positions]
+                for k, word in enumerate(_TEXTS):
+                    words = [pair[k] or None for pair in part.words]
+                    texts[_column(name, word)][present] = _texts_of_codes(part.labels[name][positions], words)
+        columns: dict[str, NDArray[Any]] = dict(self.settings.columns(cells))
         for name in outputs:
             columns |= {_column(name, word): row for word, row in zip(_NUMBERS, numbers[name], strict=True)}
-            columns |= {_column(name, word): _Texts(codes[name, word], texts_of_codes) for word in _TEXTS}
-        columns |= {"seconds": seconds, "error": _Texts(errors, texts_of_codes)}
-        return columns
+            columns |= {_column(name, word): texts[_column(name, word)] for word in _TEXTS}
+        return columns | {"seconds": seconds, "error": texts["error"]}
 
 
-@dataclass(frozen=True)
-class SweepPlan:
-    """What a sweep will take, predicted from a few of its cells.
+class CellIndex:
+    """Which row of a store has the result of each cell; a key of a cell takes 24 bytes here.
 
-    Parameters
+    Attributes
     ----------
-    quantity : str
-        What is to be evaluated.
-    cells : int
-        Number of cells.
-    pilot : int
-        Cells that were evaluated for the prediction.
-    failed : int
-        Those among them with an error.
-    error : str
-        The first error among them.
-    seconds_per_cell, seconds : float
-        Of one cell, and of all with the workers that were asked for.
-    store_bytes, output_bytes : int
-        Size of the store and of a Parquet file.
-
-    Examples
-    --------
-    >>> import fastpriv
-    >>> plan = fastpriv.sweep("bac_capacity", grid={"a": "0:1:1000", "b": "0:1:1000"}, dry_run=True)
-    >>> plan.cells, plan.failed
-    (1000000, 0)
+    outputs : dict of int to tuple of str
+        The names of the numbers in each row.
     """
 
-    quantity: str
-    cells: int
-    pilot: int
-    failed: int
-    error: str
-    seconds_per_cell: float
-    seconds: float
-    store_bytes: int
-    output_bytes: int
+    def __init__(self, store: ResultStore) -> None:
+        self.outputs: dict[int, tuple[str, ...]] = {}
+        keys, rows, failed = [np.empty((0, 2), dtype=np.uint64)], [np.empty(0, dtype=np.int64)], [np.empty(0, bool)]
+        for row, payload in store.items():
+            results = store.unpacked(payload, BatchResults.unpack)
+            self.outputs[row] = tuple(results.numbers)
+            keys.append(results.keys)
+            rows.append(np.full(len(results.keys), row))
+            failed.append(results.errors >= 0)
+        order = np.argsort(np.concatenate(keys)[:, 0], kind="stable")
+        self._keys, self._rows, self._failed = (np.concatenate(x)[order] for x in (keys, rows, failed))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain types, for JSON."""
-        return dict(vars(self))
+    def rows(self, keys: WordArray) -> list[int]:
+        """The rows that have results of these cells."""
+        positions = self._positions(keys)
+        return sorted({*self._rows[positions[positions >= 0]].tolist()})
 
-    def summary(self) -> str:
-        """The prediction in words."""
-        failed = f"; {self.failed} of them failed: {self.error}" if self.failed else ""
-        return (
-            f"{self.cells:,} cells of {self.quantity}: about {self.seconds:.3g} s ({self.seconds_per_cell:.2g} s a "
-            f"cell in a pilot of {self.pilot}{failed}), {self.store_bytes / 1e6:,.3g} MB in a store, "
-            f"{self.output_bytes / 1e6:,.3g} MB as Parquet"
-        )
+    def missing(self, keys: WordArray) -> tuple[NDArray[np.intp], int]:
+        """The positions of the cells without results, and how many of the others have an error."""
+        positions = self._positions(keys)
+        return np.flatnonzero(positions < 0), int(self._failed[positions[positions >= 0]].sum())
 
-
-def checked_target(name: str, path: str | os.PathLike[str]) -> Path:
-    """Return the path of a file whose ending, ``.parquet`` or ``.csv``, gives its format."""
-    target = validate.path(name, path)
-    if target.suffix.lower() not in (".parquet", ".csv"):
-        raise DomainError(f"{name} must end in .parquet or .csv; got {str(target)!r}. Choose one of these endings.")
-    return target
-
-
-def block_key(keys: WordArray) -> int:
-    """Return the first of the keys in the store under which the results of a block with these cells are."""
-    digest = hashlib.blake2b(np.ascontiguousarray(keys, dtype="<u8").data, digest_size=8).digest()
-    return int.from_bytes(digest, "little") % (2**63 // ROWS) * ROWS
-
-
-def first_positions(keys: WordArray) -> NDArray[np.intp]:
-    """Return the positions of the keys that do not stand before, in order."""
-    first = np.unique(keys[:, 0], return_index=True)[1]
-    return np.arange(len(keys)) if len(first) == len(keys) else np.sort(first)
+    def _positions(self, keys: WordArray) -> NDArray[np.intp]:
+        return positions_in(self._keys, keys, is_sorted=True)
 
 
 def positions_in(keys: WordArray, wanted: WordArray, is_sorted: bool = False) -> NDArray[np.intp]:
@@ -395,30 +344,15 @@ def positions_in(keys: WordArray, wanted: WordArray, is_sorted: bool = False) ->
     return np.where((keys[result] == wanted).all(axis=1), result, -1)
 
 
-@dataclass(frozen=True)
-class _Texts:
-    """A column of texts as positions in a list, -1 where there is none."""
-
-    codes: NDArray[np.int32]
-    words: list[str]
-
-
 def _column(output: str, word: str) -> str:
     if not output:
         return word
     return output if word == "value" else f"{output}_{word}"
 
 
-def _recoded(codes: NDArray[np.int32], texts: Any, words: dict[str, int]) -> NDArray[np.int32]:
-    """Return codes of one list of texts as codes of another, to which they are added; empty texts are none."""
-    new = np.array([words.setdefault(text, len(words)) if text else -1 for text in texts] + [-1], dtype=np.int32)
-    return new[codes]
-
-
-def _dense(values: Any) -> NDArray[Any]:
-    if not isinstance(values, _Texts):
-        return np.asarray(values)
-    return np.array([*values.words, None], dtype=object)[values.codes]
+def _texts_of_codes(codes: NDArray[Any], words: Sequence[str | None]) -> NDArray[Any]:
+    """Texts of their positions in a list; None of -1."""
+    return np.array([*words, None], dtype=object)[codes]
 
 
 def _same(one: NDArray[Any], two: NDArray[Any]) -> bool:
@@ -436,10 +370,5 @@ def _shown(column: str, value: Any) -> str:
     return f"{value:.7g}" if isinstance(value, float) else str(value)
 
 
-def _arrow_array(arrow: Any, values: Any) -> Any:
-    if isinstance(values, _Texts):
-        codes = arrow.array(values.codes, mask=values.codes < 0)
-        return arrow.DictionaryArray.from_arrays(codes, arrow.array(values.words, arrow.string()))
-    if values.dtype == object:
-        return arrow.array(values, arrow.string()).dictionary_encode()
-    return arrow.array(values)
+def _arrow_array(arrow: Any, values: NDArray[Any]) -> Any:
+    return arrow.array(values, arrow.string()).dictionary_encode() if values.dtype == object else arrow.array(values)

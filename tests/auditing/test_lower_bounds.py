@@ -14,7 +14,6 @@ from fastpriv.studies.auditing import (
     audit_epsilon,
     audit_gaussian_dp,
     audit_p_value,
-    audit_parameter,
 )
 from fastpriv.studies.auditing.one_run import (
     exceeds_level,
@@ -239,29 +238,6 @@ def test_p_values_of_mechanisms():
         audit_p_value(OneRun(78, 100), epsilon=1.0), rel=0.05)  # fmt: skip
     rows = np.array([[430.0, 1000.0, 40.0, 1000.0]])
     assert product_p_value(rows, lambda x, _: x)[0] < 1e-60
-
-
-def test_families_of_mechanisms():
-    runs = RepeatedRuns(430, 1000, 40, 1000)
-    sigma = audit_parameter(runs, lambda s: GaussianMechanism(s, 1.0), 0.1, 10.0)
-    mu = audit_gaussian_dp(runs)
-    assert sigma.upper == pytest.approx(1 / mu.lower, rel=1e-3)
-    assert sigma.upper >= 1 / mu.lower
-    assert sigma.lower == 0.1
-    shift = audit_parameter(runs, lambda m: GaussianMechanism(1.0, m), 0.5, 4.0)
-    assert (shift.lower, shift.upper) == (pytest.approx(mu.lower, rel=1e-3), 4.0)
-    none = audit_parameter(RepeatedRuns(10, 20, 9, 20), lambda s: GaussianMechanism(s, 1.0), 1.0, 2.0)
-    assert (none.lower, none.upper) == (1.0, 2.0)
-    run = audit_parameter(OneRun(120, 128, 1000), lambda s: GaussianMechanism(s, 1.0), 0.2, 20.0)
-    assert run.upper == pytest.approx(1 / audit_gaussian_dp(OneRun(120, 128, 1000)).lower, rel=1e-2)
-    with pytest.raises(DomainError, match="family must hold a mechanism that the outcomes allow"):
-        audit_parameter(runs, lambda s: GaussianMechanism(s, 1.0), 5.0, 10.0)
-    with pytest.raises(DomainError, match="low must be less than high; got 2.0 and 1.0"):
-        audit_parameter(runs, lambda s: GaussianMechanism(s, 1.0), 2.0, 1.0)
-    with pytest.raises(ShapeError, match="outcomes must be of one audit"):
-        audit_parameter(RepeatedRuns([1, 2], 3, 0, 3), lambda s: GaussianMechanism(s, 1.0), 1.0, 2.0)
-    with pytest.raises(DomainError, match="family must be a function"):
-        audit_parameter(runs, 3.0, 1.0, 2.0)
 
 
 def test_what_is_refused():

@@ -31,7 +31,7 @@ def killer(pids):
 
 def children(count):
     """The processes that this one started for tasks; none while one of them has not been started."""
-    with open(f"/proc/self/task/{os.getpid()}/children") as stream:
-        pids = [int(pid) for pid in stream.read().split()]
+    threads = Path("/proc/self/task").glob("*/children")  # each has the processes that its thread started
+    pids = [int(pid) for thread in threads for pid in thread.read_text().split()]
     pids = [pid for pid in pids if b"popen_loky" in (Path("/proc") / str(pid) / "cmdline").read_bytes()]
     return pids if len(pids) == count else []

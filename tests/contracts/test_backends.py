@@ -248,7 +248,7 @@ def maps(monkeypatch):
         monkeypatch.setattr(parallel, name, counting)
 
     counted("_thread_results", "threads")
-    counted("_process_results", "processes")
+    counted("backend_outcomes", "processes")
     return ran
 
 

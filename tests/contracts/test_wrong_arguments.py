@@ -56,7 +56,7 @@ MATCHED = {  # arguments that have to fit another one, which the message may nam
     "sampler_q": ("sampler",), "prior": ("likelihood",), "delta": ("epsilon",), "log_delta": ("epsilon",),
     "posteriors": ("file",), "background": ("row",), "clip": ("gradient",), "secrets": ("output",), "p": ("epsilon",),
     "q": ("epsilon",), "log": ("matrix", "likelihood", "prior"), "values": ("prior",), "rows": ("matrix",),
-    "low": ("family", "sigma"), "scores": ("membership", "path"), "table": ("settings",),
+    "scores": ("membership", "path"), "table": ("settings",),
 }  # fmt: skip
 FREE = {"method", "name", "source", "cost"}  # words that are only shown
 LEFT_OUT = {"main", "PaperFigure.curve"}  # the command line; what is a KeyError by its docstring

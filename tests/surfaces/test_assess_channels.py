@@ -343,8 +343,8 @@ def test_pictures_are_drawn(report, several, tmp_path):
     ("data", "words", "error", "message"),
     [
         (JOBS, {"mechanism": "gaussian"}, DomainError,
-         "data must be finite numbers for this mechanism; got names such as 'nurse'. Choose one for categories"),
-        (JOBS, {"mechanism": "geometric"}, DomainError, "data must be finite numbers for this mechanism; got names"),
+         "data must be numbers that doubles hold, for this mechanism; got 'nurse'. Choose a mechanism for"),
+        (JOBS, {"mechanism": "geometric"}, DomainError, "data must be numbers that doubles hold, for this mechanism"),
         (["a", "a"], {}, DomainError, "data must have at least two different values, and at most 1048576; got 1"),
         (["a", None], {}, DomainError, r"data must have no missing values; got None at index 1 \(1 of 2 entries\)"),
         ([["a", "b"]], {}, ShapeError, "data must be one-dimensional with at least one entry; got shape"),

@@ -98,15 +98,6 @@ def test_quiet_says_nothing(inside, capsys):
     assert os.listdir("fastpriv-report") == []
 
 
-def test_a_long_run_says_first_how_long_it_takes(inside, capsys, monkeypatch):
-    monkeypatch.setattr("fastpriv.studies.assessment.assess._LONG_RUN", 1e-9)
-    words = ["assess", *SMALL, "--column", "education-num", "--format", "none", "--figure", "none"]
-    assert main([*words, "--n-jobs", "1"]) == 0
-    assert capsys.readouterr().err.startswith("fastpriv: warning: data has 16 different values, and ")
-    assert main([*words, "--quiet"]) == 0
-    assert capsys.readouterr().err == ""
-
-
 def test_info_and_version(capsys):
     assert main(["info"]) == 0
     assert "instruction set" in capsys.readouterr().out

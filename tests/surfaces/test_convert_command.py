@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-import fastpriv
 from fastpriv import conversions
 from fastpriv.cli import main
 
@@ -96,28 +95,3 @@ def test_unknown_options_are_code_2(capsys):
     with pytest.raises(SystemExit) as done:
         main(["convert", "mbp", "--from", "ldp", "--colour", "1"])
     assert done.value.code == 2
-
-
-def test_the_map_draws_every_pair(tmp_path):
-    pytest.importorskip("matplotlib")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    ax = fastpriv.report.conversions_diagram()
-    drawn = {patch.get_gid() for patch in ax.patches}
-    assert drawn == {f"{a.source}->{a.target}" for a in conversions.CONVERSIONS if a.source != a.target}
-    red = pytest.approx((0.753, 0.224, 0.169), abs=1e-3)
-    false = [patch for patch in ax.patches if patch.get_edgecolor()[:3] == red]
-    pairs = {(a.source, a.target) for a in conversions.CONVERSIONS if not a.holds}
-    assert {patch.get_gid() for patch in false} == {f"{source}->{target}" for source, target in pairs}
-    assert all(patch.get_linestyle() not in ("-", "solid") for patch in false)
-    canvas = FigureCanvasAgg(ax.figure)
-    canvas.draw()
-    names = {notion.title for notion in conversions.NOTIONS.values()}
-    boxes = [text.get_window_extent() for text in ax.texts]
-    assert {text.get_text() for text in ax.texts} == names
-    for index, box in enumerate(boxes):
-        assert ax.figure.bbox.x0 <= box.x0 < box.x1 <= ax.figure.bbox.x1
-        assert not any(box.overlaps(other) for other in boxes[:index])
-    own = Figure().add_subplot()
-    assert fastpriv.report.conversions_diagram(own) is own

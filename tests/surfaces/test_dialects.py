@@ -8,7 +8,6 @@ import lzma
 import shlex
 import sys
 import types
-import zipfile
 
 import numpy as np
 import pytest
@@ -187,40 +186,20 @@ class TestEncodings:
 class TestPacked:
     TEXT = b"name;age\nAda;36\nAlan;41\n"
 
-    @staticmethod
-    def zipped(**files):
-        stream = io.BytesIO()
-        with zipfile.ZipFile(stream, "w") as archive:
-            for name, text in files.items():
-                archive.writestr(name, text)
-        return stream.getvalue()
-
     def test_read_by_what_the_file_begins_with(self, write):
-        for packed in (gzip.compress(self.TEXT), bz2.compress(self.TEXT), lzma.compress(self.TEXT),
-                       self.zipped(people=self.TEXT)):  # fmt: skip
-            assert read_column(write(packed, "whatever"), "age").tolist() == [36, 41]
+        assert read_column(write(gzip.compress(self.TEXT), "whatever"), "age").tolist() == [36, 41]
 
     def test_damage_is_named(self, write):
-        long = "".join(f"{i}\n" for i in range(10**5)).encode()
-        for pack in (gzip.compress, bz2.compress, lzma.compress):
-            packed = pack(b"age\n" + long)
-            with pytest.raises(DomainError, match="file must be packed without damage; got .*whatever"):
-                read_column(write(packed[: len(packed) // 2], "whatever"))
-        with pytest.raises(DomainError, match="file must be CSV or Parquet, or an archive of one such file.*2 files"):
-            read_column(write(self.zipped(a="1", b="2")))
-        with pytest.raises(DomainError, match="with 2 files, as in an Excel workbook. Save it as CSV"):
-            read_column(write(self.zipped(**{"[Content_Types].xml": "", "xl.xml": ""}), "a.xlsx"))
+        packed = gzip.compress(b"age\n" + "".join(f"{i}\n" for i in range(10**5)).encode())
+        with pytest.raises(DomainError, match="file must be packed without damage; got .*whatever"):
+            read_column(write(packed[: len(packed) // 2], "whatever"))
         with pytest.raises(DomainError, match="file must have at least one record; got the empty file"):
             read_column(write(gzip.compress(b"")))
 
-    def test_packed_parquet(self, tmp_path, write):
-        parquet = pytest.importorskip("pyarrow.parquet")
-        arrow = pytest.importorskip("pyarrow")
-        parquet.write_table(arrow.table({"age": [36, 41]}), tmp_path / "a.parquet")
-        path = write(gzip.compress((tmp_path / "a.parquet").read_bytes()), "a.parquet.gz")
-        assert read_column(path, "age").tolist() == [36, 41]
-        with pytest.raises(DomainError, match="sep must be left out for Parquet, which needs none; got ';'"):
-            read_column(path, "age", sep=";")
+    @pytest.mark.parametrize("pack", [bz2.compress, lzma.compress, lambda text: b"PK\x03\x04" + text])
+    def test_other_archives_are_named(self, write, pack):
+        with pytest.raises(DomainError, match="file must be CSV, packed by gzip or not.*, an archive or a workbook"):
+            read_column(write(pack(self.TEXT)))
 
 
 class TestNothingMerges:
@@ -295,7 +274,7 @@ class TestNothingMerges:
         assert sorted(found.prior.probabilities.tolist()) == [0.25, 0.25, 0.5]
         same = fastpriv.assess(["a", "b", "c", "c"], mechanism="rr", level=1, epsilon=1)
         assert found["mutual_information"].upper[0] == pytest.approx(same["mutual_information"].upper[0], rel=1e-14)
-        with pytest.raises(DomainError, match="data must be whole numbers that a double is, as all up to 2.*Subtract"):
+        with pytest.raises(DomainError, match="data must be numbers that doubles hold.*Subtract"):
             fastpriv.assess(data, sigma=1, epsilon=1)
 
     def test_pandas_and_others(self):
@@ -312,12 +291,12 @@ class TestNothingMerges:
                 fastpriv.assess(bad, mechanism="rr", level=1, epsilon=1)
 
     def test_what_text_does_not_tell_apart_is_refused(self):
-        with pytest.raises(DomainError, match="data must be entries whose text tells them apart; got 1 and '1'"):
+        with pytest.raises(DomainError, match="text tells them apart; got 3 entries with 2 texts"):
             fastpriv.assess([1, "1", "a"], mechanism="rr", level=1, epsilon=1)
         from fractions import Fraction
 
         close = [Fraction(1, 10), Fraction(1, 10) + Fraction(1, 10**30)]
-        with pytest.raises(DomainError, match=r"data must be numbers that doubles tell apart; got 1/10 and 1000000"):
+        with pytest.raises(DomainError, match=r"data must be numbers that doubles hold.*got 1/10 and 1000000"):
             fastpriv.assess(close, sigma=1, epsilon=1)
         assert len(fastpriv.assess(close, mechanism="rr", level=1, epsilon=1).labels) == 2
         assert len(fastpriv.assess(["a", "a\0"], mechanism="rr", level=1, epsilon=1).labels) == 2

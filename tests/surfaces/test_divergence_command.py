@@ -154,9 +154,9 @@ BAD = [
     (["kl", "p.npz", "q.json", "--method", "fast"], "method must be 'auto' or name a distribution"),
     (["kl", "p.npz", "q.json", "--n-jobs", "0"], "n_jobs must be a non-zero integer or None; got 0"),
     (["kl", "p.npz", "q.json", "--rtol", "small"], "argument --rtol: invalid float value"),
-    (["kl", "p.npz", "q.json", "--out", "table.xls"], "--out must be a name that ends in .csv, .parquet or .html"),
-    (["kl", "p.npz", "q.json", "--out", "held.csv"], "--out must be the name of a file; got the directory 'held.csv'"),
-    (["kl", "p.npz", "q.json", "--out", "a.json/table.csv"], "be a directory that can be written; got 'a.json'"),
+    (["kl", "p.npz", "q.json", "--out", "table.xls"], "--out must end in .parquet or .csv; got 'table.xls'"),
+    (["kl", "p.npz", "q.json", "--out", "held.csv"], "path must be a file that can be written; got 'held.csv'"),
+    (["kl", "p.npz", "q.json", "--out", "a.json/table.csv"], "can be written; got 'a.json/table.csv'"),
 ]  # fmt: skip
 
 
@@ -188,7 +188,7 @@ def table(capsys, *arguments):
 
 @pytest.mark.parametrize("quantity", QUANTITIES)
 def test_every_quantity_is_that_of_the_library(inside, capsys, quantity):
-    files = ["p.npz"] if "Q" not in QUANTITIES[quantity].takes else ["p.npz", "q.json"]
+    files = ["p.npz"] if "Q" not in QUANTITIES[quantity][1] else ["p.npz", "q.json"]
     (row,) = table(capsys, quantity, *files, "--seed", "3", "--rtol", "0.02", "--n-jobs", "2")
     called = {"kl": "kl_divergence", "renyi": "renyi_divergence"}.get(quantity, quantity.replace("-", "_"))
     called += "_divergence" if "hockey" in quantity else ""
@@ -211,15 +211,14 @@ def test_amounts_of_information_in_bits(inside, capsys):
 def test_directions_and_epsilons_are_rows_of_csv_and_parquet_alike(inside, capsys):
     for name in ("t.csv", "t.parquet"):
         words = ("--epsilon", "0,0.5..1:2", "--both", "--rtol", "0.05", "--seed", "1", "--quiet")
-        assert main(["divergence", "hockey-stick", "p.npz", "q.json", *words, "--out", f"new/{name}"]) == 0
+        assert main(["divergence", "hockey-stick", "p.npz", "q.json", *words, "--out", name]) == 0
     assert capsys.readouterr() == ("", "")
-    assert sorted(os.listdir("new")) == ["t.csv", "t.html", "t.parquet"]
-    rows = parquet.read_table("new/t.parquet").to_pylist()
+    rows = parquet.read_table("t.parquet").to_pylist()
     assert tuple(rows[0]) == COLUMNS
     assert [(row["direction"], row["epsilon"]) for row in rows] == [
         (way, epsilon) for way in ("P||Q", "Q||P") for epsilon in (0.0, 0.5, 1.0)
     ]
-    with open("new/t.csv", newline="") as stream:
+    with open("t.csv", newline="") as stream:
         text = list(csv.DictReader(stream))
     assert [{k: "" if v is None else str(v) for k, v in row.items()} for row in rows] == text
 
@@ -261,7 +260,7 @@ def test_a_warning_is_one_line(inside, capsys, monkeypatch):
         return exact(P)
 
     exact = fastpriv.label_information
-    monkeypatch.setattr("fastpriv.divergences.information.label_information", warned)
+    monkeypatch.setattr("fastpriv.divergences.label_information", warned)
     assert main(["divergence", "label-information", "p.npz"]) == 0
     said = capsys.readouterr()
     assert said.err == "fastpriv: warning: the tail must be light\n"
@@ -283,7 +282,7 @@ def test_too_little_memory_is_a_clear_error(inside, capsys, monkeypatch):
         def no_memory(*arguments, message=message, **words):
             raise MemoryError(*message)
 
-        monkeypatch.setattr("fastpriv.divergences.kl_and_renyi.kl_divergence", no_memory)
+        monkeypatch.setattr("fastpriv.divergences.kl_divergence", no_memory)
         assert main(["divergence", "kl", "a.json", "b.npz"]) == 2
         assert shown in capsys.readouterr().err
 
@@ -336,11 +335,10 @@ def test_an_interrupt_inside_a_finalizer_is_not_lost(inside):
 
 
 def test_a_process_that_is_interrupted_ends_with_130_and_no_traceback(inside):
-    words = ("divergence", "kl", "p.npz", "q.json", "--rtol", "0", "--out", "new/t.csv")
+    words = ("divergence", "kl", "p.npz", "q.json", "--rtol", "0")
     command = [sys.executable, "-m", "fastpriv", *words]
     process = subprocess.Popen(command, cwd=inside, env=HERE, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    while not (inside / "new").exists():  # made before the work
-        assert process.poll() is None, process.communicate()
+    while b"kernels" not in Path(f"/proc/{process.pid}/maps").read_bytes() and process.poll() is None:
         time.sleep(0.02)
     time.sleep(1.0)  # sampling by now, or still loading where the machine is busy: both end alike
     process.send_signal(signal.SIGINT)

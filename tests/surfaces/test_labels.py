@@ -63,20 +63,10 @@ def test_texts_stay_on_the_page(reports, which):
         assert figure.bbox.x0 <= box.x0 <= box.x1 <= figure.bbox.x1, text.get_text()
 
 
-@pytest.fixture
-def no_fallback(monkeypatch):
-    """As on a machine without other fonts than matplotlib's own."""
-    monkeypatch.setattr(style, "_installed_fonts", tuple)
-    style._fallback_font.cache_clear()
-    yield
-    style._fallback_font.cache_clear()
-
-
 def drawn_text(text, *words):
     return style.label(text, None, *words)[0]
 
 
-@pytest.mark.usefixtures("no_fallback")
 def test_a_picture_shows_what_no_font_has(reports):
     ax = fastpriv.report.categories(reports[0])
     drawn = [text.get_text() for text in ax.texts]
@@ -91,37 +81,12 @@ def test_a_picture_shows_what_no_font_has(reports):
     assert fastpriv.report.column(reports[1]).get_xlabel().startswith(r"\u5e74\u9f84 $a$ ")
 
 
-@pytest.mark.usefixtures("no_fallback")
 def test_the_fonts_of_the_user_count():
     lacking = next(chr(c) for c in range(0x1D400, 0x1D800) if drawn_text(chr(c)).startswith("\\U"))
     with matplotlib.rc_context({"font.family": ["DejaVu Sans", "STIXGeneral", "No Such Font"]}):
         assert drawn_text(lacking) == lacking
     with matplotlib.rc_context({"font.family": ["No Such Font"]}):
         assert drawn_text("a北") == r"a\u5317"
-
-
-def test_a_font_that_has_a_character_is_found(monkeypatch):
-    lacking = next(chr(c) for c in range(0x1D400, 0x1D800) if not style._contains(style._codepoints(dejavu()), chr(c)))
-    monkeypatch.setattr(style, "_installed_fonts", lambda: (("STIXGeneral", stix()),))
-    style._fallback_font.cache_clear()
-    try:
-        text, font = style.label(f"a{lacking}")
-    finally:
-        style._fallback_font.cache_clear()
-    assert text == f"a{lacking}"
-    assert font["fontfamily"] == [*matplotlib.rcParams["font.family"], "STIXGeneral"]
-
-
-def dejavu():
-    return str(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf")
-
-
-def stix():
-    return str(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "STIXGeneral.ttf")
-
-
-def test_boxes_are_no_characters():
-    assert not [name for name, _ in style._installed_fonts() if "Last Resort" in name]
 
 
 def test_tables_show_no_control_characters(reports):

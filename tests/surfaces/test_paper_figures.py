@@ -1,4 +1,4 @@
-"""The figures of the paper: numbers against reference values, tables, pictures, the page, the command."""
+"""The figures of the paper: numbers against reference values, tables, pictures, the command."""
 
 import csv
 import json
@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
@@ -138,7 +137,7 @@ def test_the_guarantees_of_figure_4_are_loose_and_right(paper):
 def test_files_are_whole_and_the_table_is_tidy(paper, saved):
     directory, written = saved
     assert sorted(path.name for path in written) == sorted(os.listdir(directory))
-    assert {path.name for path in written} == {f"{n}.{k}" for n in NAMES for k in ("csv", "svg")} | {"figures.html"}
+    assert {path.name for path in written} == {f"{n}.{k}" for n in NAMES for k in ("csv", "svg")}
     for figure in paper:
         rows = list(csv.DictReader((directory / f"{figure.name}.csv").read_text().splitlines()))
         assert tuple(rows[0]) == figure.columns()
@@ -148,49 +147,9 @@ def test_files_are_whole_and_the_table_is_tidy(paper, saved):
         assert (directory / f"{figure.name}.svg").read_bytes().startswith(b"<?xml")
 
 
-class Requests(HTMLParser):
-    """Everything a page would ask for, and the text of its headings."""
-
-    def __init__(self):
-        super().__init__()
-        self.asked, self.words, self.tags = [], [], []
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.asked += [value for name, value in attrs if name in ("src", "href", "srcset", "data", "action")]
-
-    def handle_data(self, data):
-        self.words.append(data)
-
-
-def test_the_page_needs_nothing_but_itself(saved):
-    directory, _ = saved
-    text = (directory / "figures.html").read_text(encoding="utf-8")
-    page = Requests()
-    page.feed(text)
-    assert not {"script", "link", "iframe", "object", "base"} & set(page.tags)
-    assert "url(" not in text
-    assert "@import" not in text
-    assert not re.search(r"https?://", text)
-    inside = [asked for asked in page.asked if asked.startswith("data:image/svg+xml;base64,")]
-    anchors = [asked for asked in page.asked if asked.startswith("#")]
-    beside = [asked for asked in page.asked if asked not in inside and asked not in anchors]
-    assert len(inside) == 7
-    assert len(anchors) == len(NAMES) + 1  # the figures, and what ran
-    assert all(f'id="{anchor[1:]}"' in text for anchor in anchors)
-    assert beside == [f"{name}.{kind}" for name in NAMES for kind in ("csv", "svg")]
-    assert all((directory / name).is_file() for name in beside)
-    said = "".join(page.words)
-    for words in (fastpriv.__version__, "Computed in", "as published", "1.21545", "0.378241", "eq. (10)", "(14)"):
-        assert words in said, words
-    assert "viewport" in text
-    assert "prefers-color-scheme: dark" in text
-
-
-def test_the_summary_says_what_is_seen_and_what_is_wrong(paper):
+def test_the_summary_says_what_is_wrong(paper):
     text = paper.summary()
     assert all(name in text for name in NAMES)
-    assert "broken for ε < 1.21545" in " ".join(text.split())
     assert "In print:" in text
     assert max(map(len, text.splitlines())) <= 118
 
@@ -251,9 +210,8 @@ def test_numbers_need_no_matplotlib_but_pictures_do(paper, tmp_path, monkeypatch
     for module in ("matplotlib", "matplotlib.figure"):
         monkeypatch.setitem(sys.modules, module, None)
     assert list(figures.paper("figure2")["figure2"].rows())
-    assert len(paper.save(tmp_path / "bare", figure=None)) == 5
-    assert "Not drawn" in (tmp_path / "bare" / "figures.html").read_text(encoding="utf-8")
-    for draw in (lambda: figures.paper_panel(paper["figure1"]), lambda: paper.save(tmp_path), paper.page):
+    assert len(paper.save(tmp_path / "bare", figure=None)) == 4
+    for draw in (lambda: figures.paper_panel(paper["figure1"]), lambda: paper.save(tmp_path)):
         with pytest.raises(BackendMissingError, match=r"matplotlib must be installed to draw.*fastpriv\[figures\]"):
             draw()
 
@@ -264,10 +222,10 @@ def test_the_command_makes_one_figure(tmp_path, monkeypatch, capsys):
     said = capsys.readouterr()
     assert "figure2  What LDP promises about LMIP" in said.out
     assert "Written: fastpriv-figures/figure2.csv, fastpriv-figures/figure2.png" in said.out
-    assert sorted(os.listdir("fastpriv-figures")) == ["figure2.csv", "figure2.png", "figures.html"]
+    assert sorted(os.listdir("fastpriv-figures")) == ["figure2.csv", "figure2.png"]
     assert main(["figures", "figure1", "--out", "here", "--figure", "none", "--quiet"]) == 0
     assert capsys.readouterr() == ("", "")
-    assert sorted(os.listdir("here")) == ["figure1.csv", "figures.html"]
+    assert sorted(os.listdir("here")) == ["figure1.csv"]
 
 
 def test_json_goes_to_the_screen_and_nothing_to_the_disk(tmp_path, monkeypatch, capsys):
@@ -331,7 +289,6 @@ def test_an_interruption_leaves_whole_files_only(tmp_path):
     assert process.returncode == 130, said
     assert said[1] == "fastpriv: error: interrupted; files that are there are whole. Run the same command again.\n"
     names = os.listdir(tmp_path / "here")
-    assert "figures.html" not in names
     assert not [name for name in names if name.startswith(".")]
     for name in names:
         if name.endswith(".csv"):
@@ -359,6 +316,6 @@ def test_pyplot_is_not_loaded():
 
 
 @pytest.mark.slow
-def test_the_whole_run_writes_nine_files(tmp_path):
+def test_the_whole_run_writes_eight_files(tmp_path):
     subprocess.run([sys.executable, "-m", "fastpriv", "figures", "all"], cwd=tmp_path, env=HERE, check=True)
-    assert len(os.listdir(tmp_path / "fastpriv-figures")) == 9
+    assert len(os.listdir(tmp_path / "fastpriv-figures")) == 8

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import fastpriv
-from fastpriv import DomainError, GaussianMixture, report, write_mixture
-from fastpriv.cli import main
+from fastpriv import DomainError, report
 from fastpriv.report import Details, Pictures, TextTable, page
 
 pytest.importorskip("matplotlib")
@@ -117,43 +116,6 @@ def test_a_page_without_matplotlib_says_so(tmp_path, monkeypatch):
     found = fastpriv.assess({"a": ["x", "y"]}, mechanism=["rr"], level=[1.0], epsilon=[1.0])
     found.to_html(tmp_path / "comparison.html")
     assert "There are no pictures" in read(tmp_path / "comparison.html")[0].text
-
-
-@pytest.fixture
-def inside(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write_mixture("p.json", GaussianMixture([0.5, 0.5], [0.0, 2.0], [1.0, 0.5]))
-    write_mixture("q<.json", GaussianMixture.single(1.0, 1.0))
-    write_mixture("plane.json", GaussianMixture.single([0.0, 0.0], 1.0))
-    return tmp_path
-
-
-@pytest.mark.few(2)
-@pytest.mark.parametrize(
-    ("words", "out", "pictures", "text"),
-    [
-        (["hockey-stick", "p.json", "q<.json", "--epsilon", "0.1..3:7", "--both"], "t.csv", 2, "P||Q"),
-        (["log-hockey-stick", "p.json", "q<.json", "--epsilon", "0.1..3:7"], "t.parquet", 2, "natural logarithm"),
-        (["kl", "p.json", "q<.json"], "t.html", 1, "Kullback-Leibler divergence of p.json and q<.json"),
-        (["renyi", "p.json", "q<.json", "--order", "3"], "t.csv", 1, "order 3.0"),
-        (["entropy", "plane.json"], "t.csv", 0, "differential entropy"),
-    ],
-)
-def test_the_page_of_a_divergence(inside, words, out, pictures, text):
-    assert main(["divergence", *words, "--out", out, "--quiet"]) == 0
-    page, beside = read(inside / "t.html")
-    assert beside == ([] if out == "t.html" else [out])
-    assert len(page.alternatives) == pictures
-    for expected in (text, fastpriv.__version__, "instruction set", "Values with both bounds"):
-        assert expected in page.text, expected
-
-
-def test_a_long_table_is_thinned_out(inside):
-    words = ["hockey-stick", "p.json", "q<.json", "--epsilon", "0:3:450", "--out", "t.csv", "--quiet"]
-    assert main(["divergence", *words]) == 0
-    page, _ = read(inside / "t.html")
-    assert "one row in 3 is shown, the file has all" in page.text
-    assert page.tags.count("tr") == 151
 
 
 def test_parts_escape_their_texts():

@@ -12,6 +12,7 @@ import pytest
 import fastpriv
 from fastpriv import Channel, DomainError, GaussianMixture, IndexLikelihood, notions, posterior
 from fastpriv.base import files
+from fastpriv.base.table import write_table
 from fastpriv.cli.divergence_table import compute_table
 
 MATRIX = np.array([[0.5, 0.5], [0.1, 0.9]])
@@ -33,8 +34,8 @@ WRITERS = {
     "parquet": ("a.parquet", lambda path, report, _: report.to_parquet(path)),
     "png": ("a.png", lambda path, report, _: report.to_figure(path)),
     "svg": ("a.svg", lambda path, report, _: report.to_figure(path)),
-    "comparison, csv": ("b.csv", lambda path, _, comparison: comparison.save(path)),
-    "comparison, parquet": ("b.parquet", lambda path, _, comparison: comparison.save(path)),
+    "comparison, csv": ("b.csv", lambda path, _, comparison: write_table(comparison, path)),
+    "comparison, parquet": ("b.parquet", lambda path, _, comparison: write_table(comparison, path)),
     "channel, csv": ("c.csv", lambda path, *_: fastpriv.write_channel(path, Channel(MATRIX))),
     "channel, npy": ("c.npy", lambda path, *_: fastpriv.write_channel(path, Channel(MATRIX))),
     "channel, npz": ("c.npz", lambda path, *_: fastpriv.write_channel(path, Channel(MATRIX))),

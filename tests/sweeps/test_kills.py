@@ -6,9 +6,9 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pytest
 
@@ -157,16 +157,14 @@ def test_a_cell_that_kills_its_process_is_a_row_with_its_error(tmp_path):
 DEADLY = """
 import sys
 import fastpriv
-from concurrent.futures import ThreadPoolExecutor
 from sweeps import functions
-words = {"executor": ThreadPoolExecutor(2)} if sys.argv[3] == "threads" else {}
-words |= {"n_jobs": 1} if sys.argv[3] == "one" else {}
+words = {"n_jobs": 1} if sys.argv[3] == "one" else {}
 fastpriv.sweep(functions.noted, grid={"x": range(24), "folder": sys.argv[2]}, store=sys.argv[1], **words)
 """
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("kind", ["one", "default", "threads"])
+@pytest.mark.parametrize("kind", ["one", "default"])
 @pytest.mark.slow
 def test_a_cell_that_kills_the_process_of_the_sweep_becomes_a_row(tmp_path, kind):
     (tmp_path / "traces").mkdir()
@@ -194,22 +192,11 @@ def test_a_run_that_ends_by_itself_suspects_no_cell(tmp_path):
         assert [text for name, text in store.notes().items() if name.startswith("running")] == [""]
 
 
-EXECUTORS = {
-    "threads": lambda: ThreadPoolExecutor(2), "processes": lambda: "processes",
-    "a pool of processes": lambda: ProcessPoolExecutor(2),
-}  # fmt: skip
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("kind", EXECUTORS)
-def test_the_same_table_on_any_executor(kind):
+def test_the_same_table_in_processes():
     words = {"grid": {"x": range(12), "y": range(12)}, "seed": 3}
-    executor = EXECUTORS[kind]()
-    assert sweep(functions.slow, **words, executor=executor, n_jobs=2) == sweep(functions.slow, **words)
+    assert sweep(functions.slow, **words, executor="processes", n_jobs=2) == sweep(functions.slow, **words)
     grid = {"sigma": "0.5..5:40", "epsilon": "0:5:300"}
-    assert sweep("gaussian_delta", grid=grid, executor=executor) == sweep("gaussian_delta", grid=grid)
-    if not isinstance(executor, str):
-        executor.shutdown()
+    assert sweep("gaussian_delta", grid=grid, executor="processes") == sweep("gaussian_delta", grid=grid)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -218,8 +205,10 @@ def test_the_same_table_on_dask():
     distributed = pytest.importorskip("distributed")
     words = {"grid": {"x": range(12), "y": range(12)}, "seed": 3}
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
-        assert sweep(functions.slow, **words, executor=client.get_executor()) == sweep(functions.slow, **words)
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster):
+        with joblib.parallel_config("dask"):
+            found = sweep(functions.slow, **words)
+        assert found == sweep(functions.slow, **words)
 
 
 CELLS = {"grid": {"x": range(40), "y": range(40)}, "seed": 3}

@@ -1,6 +1,5 @@
 """A store gives back what was put into it or nothing, to one writer and any reader of the same identity."""
 
-import errno
 import os
 import random
 import shutil
@@ -10,13 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import fastpriv
 from fastpriv import DomainError
 from fastpriv.base.store import ResultStore
-from sweeps import functions
 
 HOME = str(Path(fastpriv.__file__).parents[1])
 IDENTITY = {"version": "1", "quantity": "f"}
@@ -183,7 +180,7 @@ def test_what_is_no_store_is_refused(path, tmp_path):
     with pytest.raises(FileNotFoundError, match="store must be a file that fastpriv made; got none at"):
         ResultStore.read(tmp_path / "nothing")
     change_row("pragma user_version = 9")(path)
-    with pytest.raises(DomainError, match="store must be of format 1; got format 9.*Read it with the version"):
+    with pytest.raises(DomainError, match="store must be of format 2; got format 9.*Read it with the version"):
         ResultStore.open(path, identity=IDENTITY)
 
 
@@ -282,59 +279,3 @@ def test_a_temporary_store_holds_what_is_put_in():
     store.put_many(RESULTS.items())
     assert dict(store.items()) == RESULTS
     store.close()
-
-
-@pytest.fixture(params=["file", "directory", "disk"])
-def read_only(request, monkeypatch):
-    """A file, a directory, or a disk that this process may not write, whoever it is."""
-    connect, system_open = sqlite3.connect, os.open
-
-    def connect_read_only(name, **words):
-        return connect(f"{Path(name).as_uri()}?mode=ro" if not words.get("uri") else name, **words | {"uri": True})
-
-    def open_nothing_new(name, flags, *mode, **words):
-        if flags & (os.O_CREAT | os.O_WRONLY | os.O_RDWR):
-            fault = errno.EACCES if request.param == "directory" else errno.EROFS
-            raise OSError(fault, os.strerror(fault), name)
-        return system_open(name, flags, *mode, **words)
-
-    def begin():
-        if request.param == "file":
-            monkeypatch.setattr(sqlite3, "connect", connect_read_only)
-        else:
-            monkeypatch.setattr(os, "open", open_nothing_new)
-
-    begin.kind = request.param
-    return begin
-
-
-def test_a_store_that_cannot_be_written_is_read(path, read_only, tmp_path):
-    read_only()
-    with ResultStore.open(path, identity=IDENTITY) as store:
-        assert dict(store.items()) == RESULTS
-        store.put_many([], {"done": "5"})  # a remark alone is left out
-        with pytest.raises(OSError, match="store must be a file that can be written; got .*readonly database. Check"):
-            store.put_many([(6, b"new")])
-    with pytest.raises(DomainError, match="store must be one of the same quantity; got"):
-        ResultStore.open(path, identity=IDENTITY | {"quantity": "g"})
-    with pytest.raises(OSError, match="must be a file that can be written; got"):
-        ResultStore.open(path, identity=IDENTITY, resume=False)
-    if read_only.kind != "file":  # beside a file alone SQLite may write
-        with pytest.raises(OSError, match="path must be a file that can be written; got"):
-            ResultStore.open(tmp_path / "new", identity=IDENTITY)
-        assert sorted(os.listdir(tmp_path)) == ["results.db"]
-
-
-def test_finished_runs_are_resumed_from_a_read_only_disk(tmp_path, read_only):
-    shards = fastpriv.ShardedLikelihood(np.arange(50.0), shards=2)
-    runs = {
-        "sweep": lambda store: fastpriv.sweep(functions.product, grid={"x": range(5)}, store=store)["value"].tolist(),
-        "posterior": lambda store: fastpriv.posterior(shards, store=store).map_index,
-    }
-    results = {name: run(tmp_path / name) for name, run in runs.items()}
-    read_only()
-    assert {name: run(tmp_path / name) for name, run in runs.items()} == results
-    assert results["sweep"] == [0.0, 1.0, 2.0, 3.0, 4.0]
-    with pytest.raises(OSError, match="store must be a file that can be written; got .*readonly database"):
-        fastpriv.sweep(functions.product, grid={"x": range(6)}, store=tmp_path / "sweep")
-    assert read_only.kind == "file" or sorted(os.listdir(tmp_path)) == sorted(runs)

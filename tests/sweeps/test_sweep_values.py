@@ -326,30 +326,9 @@ def test_polars_and_xarray():
     assert mixed.to_xarray()["value"].dims == ("cell", "epsilon")
 
 
-def test_a_dry_run_counts_and_predicts():
-    plan = sweep("gaussian_delta", grid={"sigma": "0.5..5:1000", "epsilon": "0:5:1000"}, dry_run=True)
-    assert plan.cells == 10**6
-    assert plan.pilot == 1024
-    assert plan.failed == 0
-    assert 1e7 < plan.store_bytes < 1e8
-    assert 1e7 < plan.output_bytes < 1e8
-    assert plan.seconds > 0
-    assert plan.summary().startswith("1,000,000 cells of gaussian_delta: about ")
-    plan = sweep(functions.fragile, grid={"x": range(1, 13)}, dry_run=True)
-    assert plan.failed == 2
-    assert "ValueError: three is no number" in plan.summary()
-    assert plan.to_dict()["cells"] == 12
-
-
 def test_the_settings_of_many_cells_are_not_built():
-    import tracemalloc
-
     axes = {"sigma": "0.5..5:1000", "sensitivity": "0.5..5:1000", "epsilon": "0:5:1000"}
-    tracemalloc.start()
-    plan = sweep("gaussian_delta", grid=axes, dry_run=True)
-    assert plan.cells == 10**9
-    assert tracemalloc.get_traced_memory()[1] < 3e7
-    tracemalloc.stop()
     settings = make_parameter_grid(grid=axes, words={})
+    assert settings.count == 10**9
     last = settings.columns(settings.block(settings.blocks() - 1))
     assert (last["sigma"][-1], last["epsilon"][-1]) == (5.0, 5.0)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...base import parallel, validate
-from ...base.errors import DomainError, warned
+from ...base.errors import DomainError
 from ...base.grids import Grid, parse_grid
 from ...base.numerics import FloatArray
 from ...base.parallel import Progress, blocks, ordered_map
@@ -33,12 +33,6 @@ __all__ = ["assess", "default_epsilon", "default_level", "default_sigma"]
 
 Data = ArrayLike | Pmf
 _MAX_BLOCKS = 512  # of one column under one mechanism: enough for all threads, few enough files for a checkpoint
-# bound: none - seconds on one core: of a noise level; of one of its values, which are grouped if they are many; of one
-# that is not, and of that at one level of epsilon.
-_SECONDS_OF_NOISE, _SECONDS_OF_GROUPING, _SECONDS_OF_VALUE, _SECONDS_OF_CURVE = 1.5e-3, 1.3e-6, 1.5e-5, 1e-7
-_LONG_RUN = 10.0  # seconds from which a run is announced
-_MANY_VALUES = 2000  # different values from which they are grouped, and rounding them is advised
-_ADVISED_BINS = 1000  # equal bins that the announcement of a long run names
 _MAX_CELLS = 5_000_000  # rows times epsilons of an assessment; a quantity then takes 120 MB
 # bound: none - which levels of noise are tabulated
 _SMALLEST_SCALE, _LARGEST_SCALE = 1e-298, 1e297  # scales between which all of a default grid are normal doubles
@@ -126,9 +120,6 @@ def assess(
 
     Notes
     -----
-    A run that is expected to last more than 10 seconds begins with a warning that says how long, from the numbers of
-    values and of levels; that of mechanisms other than Gaussian noise is not estimated.
-
     Nothing is rounded unasked. With bins, every number speaks of the mechanism "round, then release": a guess is one of
     the rounded value, all other quantities are the same for both; table, figure and files say so. The quantities are
     those of ``fastpriv.notions``, whose docstrings give the sources.
@@ -179,10 +170,10 @@ def _cases(
             raise DomainError(
                 f"{name} must be left out for a mechanism without it; got one with {names[0]!r}. Drop it."
             )
+    points = {"sigma": sigma, "level": level}
     return [
         _case(
-            column, source, data, selected, sigma if family.parameter == "sigma" else None,
-            level if family.parameter == "level" else None, epsilon, bins,
+            column, source, data, selected, family, points.get(family.parameter), epsilon, bins,
             sensitivity if family.has_sensitivity else None,
         )
         for column, data in columns.items() for selected, family in zip(mechanisms, families, strict=True)
@@ -209,15 +200,6 @@ class _Case:
             for parameter in self.grid[rows].tolist()
         ]
         return {name: QuantityGrid.stack([row[name] for row in estimates]) for name in estimates[0]}
-
-    def expected_seconds(self, rows: slice) -> float:
-        """Roughly how long some rows of the grid take on one core; 0 for mechanisms other than Gaussian noise."""
-        if self.family.parameter != "sigma":
-            return 0.0
-        values = len(self.secret.prior)
-        of_value = _SECONDS_OF_VALUE + _SECONDS_OF_CURVE * self.epsilon.size
-        of_row = _SECONDS_OF_NOISE + _SECONDS_OF_GROUPING * values + of_value * min(values, _MANY_VALUES)
-        return float((rows.stop - rows.start) * of_row)
 
     def checkpoint(self, parent: str | os.PathLike[str] | None, resume: bool, stack: ExitStack) -> Checkpoint:
         """Open the checkpoint, which the end of ``stack`` closes; one that keeps nothing without ``parent``."""
@@ -262,7 +244,6 @@ def _run_cases(
                 done[position] = selected
                 report(len(done))
         missing = [position for position in range(len(tasks)) if position not in done]
-        _announce_long_run(cases, [tasks[position] for position in missing], n_jobs)
         computed = ordered_map(
             lambda task: _block(cases, task), [tasks[position] for position in missing], n_jobs=n_jobs
         )
@@ -285,39 +266,10 @@ def _block(cases: list[_Case], task: tuple[int, slice]) -> dict[str, QuantityGri
     return cases[index].block(rows)
 
 
-def _announce_long_run(cases: list[_Case], tasks: list[tuple[int, slice]], n_jobs: int | None) -> None:
-    """Warn of a run that lasts, with its expected time and what shortens it."""
-    seconds = sum(cases[index].expected_seconds(rows) for index, rows in tasks)
-    if seconds < _LONG_RUN:
-        return
-    backend, workers = parallel.configured_workers(n_jobs)
-    workers = max(1, min(int(backend.effective_n_jobs(workers)), len(tasks)))
-    if seconds / workers < _LONG_RUN:
-        return
-    index = max({index for index, _ in tasks}, key=lambda index: len(cases[index].secret.prior))
-    values, levels = len(cases[index].secret.prior), sum(rows.stop - rows.start for _, rows in tasks)
-    remedy = "Pass fewer levels of sigma or epsilon (--sigma, --curve) for an answer sooner."
-    if values > _MANY_VALUES:
-        remedy = f"Pass bins={_ADVISED_BINS} (--bins {_ADVISED_BINS}) to release rounded values, which is much faster."
-    warned(
-        f"data has {values:,} different values, and {levels:,} noise levels take about "
-        f"{_duration(seconds / workers)} on {workers} worker{'s' if workers > 1 else ''}. {remedy}",
-        UserWarning,
-    )
-
-
-def _duration(seconds: float) -> str:
-    for unit, size in (("hours", 3600.0), ("minutes", 60.0)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} seconds"
-
-
 def _case(
-    name: str, source: str, data: Data | None, mechanism: Any, sigma: Any, level: Any, epsilon: Any,
+    name: str, source: str, data: Data | None, mechanism: Any, family: MechanismFamily, points: Any, epsilon: Any,
     bins: int | None, sensitivity: float | None,
 ) -> _Case:  # fmt: skip
-    family = family_of(mechanism)
     if data is None:
         if not isinstance(mechanism, AnyChannel):
             raise DomainError("data must be given unless the mechanism is a channel; got None. Pass a column.")
@@ -335,12 +287,12 @@ def _case(
             "sensitivity", sensitivity, f"finite and at least the range of the values, {span!r}",
             lambda x: np.isfinite(x) & (x >= span), remedy="Pass the largest distance between two possible values.",
         )  # fmt: skip
-    if family.parameter == "level" and level is None and epsilon is not None:
+    if family.parameter == "level" and points is None and epsilon is not None:
         raise DomainError(
             f"level must be given beside epsilon for a mechanism of a level; got epsilon alone with {family.name!r}. "
             "Pass level= for the LDP epsilon of the mechanism; epsilon= says where the curves are computed."
         )
-    grid, epsilons = _grids(secret, family.parameter, sigma if level is None else level, epsilon)
+    grid, epsilons = _grids(secret, family.parameter, points, epsilon)
     return _Case(name, source, secret, family, sensitivity, grid, epsilons, origin)
 
 
@@ -366,18 +318,14 @@ def _grids(secret: SecretDistribution, parameter: str, points: Any, epsilon: Any
     epsilon = default_epsilon() if epsilon is None else epsilon
     valid, remedy = "at least 0 and finite", _REMEDIES["epsilon"]
     epsilons = parse_grid("epsilon", epsilon, valid, lambda x: (x >= 0) & np.isfinite(x), remedy)
-    _check_size(parameter or "1", rows, epsilons)
-    return rows.build(), epsilons.build()
-
-
-def _check_size(name: str, rows: Grid, epsilon: Grid) -> None:
-    """Refuse a product of grids that exceeds the memory, before anything is allocated."""
-    cells = rows.count * epsilon.count
+    cells = rows.count * epsilons.count  # a product that exceeds the memory is refused before anything is allocated
     if cells > _MAX_CELLS:
         raise DomainError(
-            f"{name} x epsilon must be a grid of at most {_MAX_CELLS:,} cells; got {rows.count:,} x {epsilon.count:,} "
-            f"= {cells:,}. Take fewer points: the curves are smooth, and 100 points a factor of ten draw them."
+            f"{parameter or '1'} x epsilon must be a grid of at most {_MAX_CELLS:,} cells; got {rows.count:,} x "
+            f"{epsilons.count:,} = {cells:,}. Take fewer points: the curves are smooth, and 100 points a factor of ten "
+            "draw them."
         )
+    return rows.build(), epsilons.build()
 
 
 def default_sigma(scale: float) -> FloatArray:

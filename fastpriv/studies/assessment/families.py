@@ -3,8 +3,6 @@
 To add a mechanism, add its row to ``FAMILIES``; the notions must know what it builds.
 """
 
-# bounds: none - keeps a logarithm of 0 away
-
 from __future__ import annotations
 
 import math
@@ -18,6 +16,7 @@ from ... import calibration, notions
 from ...base import validate
 from ...base.errors import DomainError
 from ...base.estimate import Estimate
+from ...base.inverse import bisect
 from ...base.numerics import LOG_2
 from ...channels import AnyChannel
 from ...mechanisms import (
@@ -38,9 +37,8 @@ Parameter = Literal["sigma", "level", ""]
 _SCORE_COPIES = 3  # copies of the matrix of scores in memory while an exponential mechanism is made
 _RAPPOR_RESPONSE = {"p": 0.5, "q": 0.75}  # the instantaneous response of RAPPOR (Erlingsson et al. 2014, section 2)
 _MAX_CHANNEL_TEXT = 90  # characters of a channel's repr that a table shows
-_SEARCH_STEPS = 24  # of the search for a level: about 10 reach _LOG_TOLERANCE
-_LOG_STRIDE, _LOG_LIMIT = 1.0, 7.0  # in log(level): the search brackets in factors of e, from 0.001 to 1000
-_LOG_TOLERANCE = 5e-4  # in log(level): three digits of a level, as the table shows
+_LOG_LIMIT = 7.0  # in log(level): the search brackets in factors of e, from 0.001 to 1000
+_HALVINGS = 12  # of a factor of e: three digits of a level, as the table shows
 
 
 @dataclass(frozen=True)
@@ -196,40 +194,22 @@ def _highest_level(
     quantity: Callable[[SecretDistribution, Any], Estimate], bound: float, secret: SecretDistribution,
     family: MechanismFamily, sensitivity: float,
 ) -> tuple[float, str]:  # fmt: skip
-    """Solve upper bound of the quantity = bound in log(level), by interpolation and, every third step, bisection.
+    """Bracket the level where the upper bound of the quantity meets ``bound``, and halve in log(level).
 
-    Return the level and the kind of the bound there.
+    Return the level, 0 if there is none, and the kind of the bound there.
     """
+    kinds: dict[float, str] = {}
 
-    def log_excess(log_level: float) -> tuple[float, str]:
-        """Return log(upper bound / bound), negative where the target is met, and the kind of the upper bound."""
+    def misses(log_level: float) -> bool:
         estimate = quantity(secret, family.build(math.exp(log_level), sensitivity, secret))
-        return math.log(max(float(estimate.upper), 1e-300) / bound), estimate.kind
+        kinds[log_level] = estimate.kind
+        return float(estimate.upper) > bound
 
-    low = high = 0.0
-    at_low, kind = log_excess(0.0)
-    at_high = at_low
-    while at_low > 0.0 and low > -_LOG_LIMIT:
-        high, at_high, low = low, at_low, low - _LOG_STRIDE
-        at_low, kind = log_excess(low)
-    while at_high <= 0.0 and high < _LOG_LIMIT:
-        low, at_low, high = high, at_high, high + _LOG_STRIDE
-        at_high, kind_at_high = log_excess(high)
-        kind = kind if at_high > 0.0 else kind_at_high
-    if at_low > 0.0 or at_high <= 0.0:  # no bracket: no level meets the target, or every level does
-        return (0.0, "certified") if at_low > 0.0 else (math.exp(high), kind)
-    for step in range(_SEARCH_STEPS):
-        width = high - low
-        if width < _LOG_TOLERANCE:
-            break
-        secant = low + width * at_low / (at_low - at_high) - 0.3 * _LOG_TOLERANCE
-        middle = min(max(secant, low + 0.1 * _LOG_TOLERANCE), high - 0.1 * _LOG_TOLERANCE)
-        middle = 0.5 * (low + high) if step % 3 == 2 else middle
-        at_middle, kind_at_middle = log_excess(middle)
-        if at_middle <= 0.0:
-            low, at_low, kind = middle, at_middle, kind_at_middle
-            if at_middle > -_LOG_TOLERANCE:
-                break
-        else:
-            high, at_high = middle, at_middle
-    return math.exp(low), kind
+    start, edge = misses(0.0), 0.0
+    stride = -1.0 if start else 1.0
+    while misses(edge + stride) == start:
+        edge += stride
+        if abs(edge) >= _LOG_LIMIT:
+            return (0.0, "certified") if start else (math.exp(edge), kinds[edge])
+    low, _ = bisect(misses, *sorted((edge, edge + stride)), _HALVINGS)
+    return math.exp(low), kinds[low]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numbers
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -120,21 +120,19 @@ def secret_distribution(data: Any, bins: Any, domain: Domain) -> SecretDistribut
     count = None if bins is None else validate.count("bins", bins, 2, _MAX_RANGE)
     spelling: dict[float, str] = {}
     if isinstance(data, columns.Column):
-        as_written = None if domain != "values" or count is not None else data.plain_numbers()
-        if as_written is not None:
-            data, spelling = as_written
-        elif domain != "values" or count is not None:
-            data = data.numbers()
-    if not isinstance(data, Pmf) and domain == "values":
-        categories = _categories(data)
-        if categories is not None and count is not None:
+        as_written = data.plain_numbers() if domain == "values" and count is None else (data.numbers(), {})
+        if as_written is None:
+            return _categories(data.texts(), data.sorted_categories, numbered=data.arrow_type is None)
+        data, spelling = as_written
+    elif not isinstance(data, Pmf):
+        data = _exact_entries(data, domain)
+        if isinstance(data, list) and count is not None:
             raise DomainError(f"bins must be left out for names, which cannot be rounded; got {count}. Drop it.")
-        if categories is not None:
-            return categories
+        if isinstance(data, list):
+            return _categories(data, columns.sorted_categories)
     if isinstance(data, Pmf):
         distribution, records = data, 0
     else:
-        _check_exact_numbers(data)
         column = validate.vector("data", data, "finite numbers", remedy="Remove or correct these entries.")
         distribution, records = Pmf.from_data(column), column.size
     if len(distribution) < 2:
@@ -208,157 +206,89 @@ def _integer_indices(distribution: Pmf) -> IntArray:
     return np.asarray(x - x[0], dtype=np.int64)
 
 
-def _of_categories(
-    labels: Sequence[str], counts: Sequence[int], integers: tuple[int, ...] | None = None
+def _categories(
+    texts: Sequence[str], in_order: Callable[[Iterable[str]], list[str]], *, numbered: bool = True
 ) -> SecretDistribution:
-    """Return the distribution of distinct entries in order: their texts, numbers of records, and values if integers."""
-    records = np.array(counts)
+    """Return the distribution of a column of names; ``numbered`` says that names may be those of integers."""
+    records = Counter(texts)
+    labels = in_order(records)
     if not 2 <= len(labels) <= MAX_CATEGORIES:
         raise DomainError(
             f"data must have at least two different values, and at most {MAX_CATEGORIES}; got {len(labels)}. Choose a "
             "column of categories."
         )
-    indices, total = np.arange(len(labels)), int(records.sum())
-    prior = Pmf(indices.astype(np.float64), records / total)
-    return SecretDistribution(prior, tuple(labels), total, None, indices, len(labels), 1.0, integers=integers)
+    indices = np.arange(len(labels))
+    prior = Pmf(indices.astype(np.float64), np.array([records[label] for label in labels]) / len(texts))
+    integers = [columns.whole_number(label) for label in labels] if numbered else [None]
+    whole = None if None in integers else tuple(x for x in integers if x is not None)
+    return SecretDistribution(prior, tuple(labels), len(texts), None, indices, len(labels), 1.0, integers=whole)
 
 
-def _categories(data: Any) -> SecretDistribution | None:
-    """Return the distribution of the categories of a column; None for numbers that doubles hold as they are."""
-    if isinstance(data, columns.Column):
-        counts = _count_texts(data.texts())
-        labels = data.sorted_categories(counts)
-        integers = [columns.whole_number(label) for label in labels] if data.arrow_type is None else [None]
-        whole = None if None in integers else tuple(x for x in integers if x is not None)
-        return _of_categories(labels, [counts[label] for label in labels], whole)
-    entries = _inexact_entries(data)
-    if entries is None:
-        return None
-    if not _all_numbers(entries):
-        counts = _count_texts(entries)
-        labels = columns.sorted_categories(counts)
-        return _of_categories(labels, [counts[label] for label in labels])
-    if _inexact_numbers(entries) is None:
-        return None
-    records = Counter(entries)
-    values = sorted(records)
-    whole = tuple(int(x) for x in values) if all(isinstance(x, numbers.Integral) for x in values) else None
-    return _of_categories(list(map(str, values)), [records[x] for x in values], whole)
+def _exact_entries(data: Any, domain: Domain) -> Any:
+    """Return the column if doubles hold its numbers, else the texts of its entries; refuse these for numbers.
 
-
-def _check_exact_numbers(data: Any) -> None:
-    """Refuse names, integers that no double equals, and different numbers that round to one double."""
-    entries = _inexact_entries(data)
-    if entries is None:
-        return
-    name = next((entry for entry in entries if isinstance(entry, (str, bytes))), None)
-    if name is not None:
-        raise DomainError(
-            f"data must be finite numbers for this mechanism; got names such as {name!r}. Choose one for categories: "
-            "rr, oue, sue, rappor, subset or exponential; of a file, read numbers with read_column."
-        )
-    if not _all_numbers(entries):
-        return  # the conversion to doubles raises the errors for other entries
-    fault = _inexact_numbers(entries)
-    if fault is None:
-        return
-    if len(fault) == 1:
-        raise DomainError(
-            "data must be whole numbers that a double is, as all up to 2**53 are; got "
-            f"{fault[0]} at index {entries.index(*fault)} ({len(entries)} entries in all). {_EXACTNESS_REMEDY}"
-        )
-    raise DomainError(
-        f"data must be numbers that doubles tell apart; got {fault[0]} and {fault[1]}, which become one. "
-        f"{_EXACTNESS_REMEDY}"
-    )
-
-
-def _inexact_entries(data: Any) -> Sequence[Any] | None:
-    """Return the entries, or None if all are doubles, truth values or integers that are doubles."""
+    Doubles hold numbers if all integers equal a double, and no two of the others round to one double.
+    """
     array = data
-    if isinstance(data, (list, tuple)):
-        kinds = set(map(type, data))
-        if data and not any(issubclass(kind, (list, tuple, dict, set, np.ndarray)) for kind in kinds):
-            if all(issubclass(kind, (bool, np.bool_, float)) for kind in kinds):
-                return None
-            if all(issubclass(kind, (int, np.integer)) for kind in kinds):
-                return data if any(abs(int(entry)) > columns.LARGEST_EXACT_INTEGER for entry in data) else None
-            array = np.empty(len(data), dtype=object)
-            array[:] = data
+    if isinstance(data, (list, tuple)) and not all(isinstance(entry, (float, list, tuple)) for entry in data):
+        array = np.empty(len(data), dtype=object)  # NumPy would round integers, or make texts of all entries
+        array[:] = data
     array = validate.array("data", array)
-    kind = array.dtype.kind
-    if kind == "b" or (kind == "f" and array.dtype.itemsize <= 8):
-        return None
-    if kind in "iu" and not (
-        np.any(array > columns.LARGEST_EXACT_INTEGER) or np.any(array < -columns.LARGEST_EXACT_INTEGER)
-    ):
-        return None
-    if array.ndim != 1 or array.size == 0:
-        if kind in "iuf":
-            return None
+    kind, largest = array.dtype.kind, columns.LARGEST_EXACT_INTEGER
+    if (kind in "bf" and array.dtype.itemsize <= 8) or (kind in "iu" and np.all(np.abs(array) <= largest)):
+        return array
+    entries: list[Any] = (array.astype(str) if kind in "mM" else array).ravel().tolist()
+    if array.ndim != 1 or array.size == 0 or any(type(entry).__hash__ is None for entry in entries):
         raise ShapeError(
             f"data must be one-dimensional with at least one entry; got shape {array.shape}. Pass one column."
         )
-    if kind in "mM":
-        missing = np.isnat(array).tolist()
-        entries = array.astype(str).tolist()
-    else:
-        entries = array.tolist()
-        missing = [_is_missing(entry) for entry in entries]
-        if kind == "f" and np.unique(array).size == np.unique(array.astype(np.float64)).size:
-            return None
+    missing = [_is_missing(entry) or (kind in "mM" and entry == "NaT") for entry in entries]
     if any(missing):
         index = missing.index(True)
         raise DomainError(
             f"data must have no missing values; got {entries[index]!r} at index {index} ({sum(missing)} of "
             f"{array.size} entries). Drop them, or name them."
         )
-    return list(entries)
+    texts: dict[Any, str] = {}
+    for entry in entries:
+        texts.setdefault(entry, str(entry))
+    if all(isinstance(entry, (numbers.Real, Decimal, np.bool_)) for entry in texts):
+        inexact = _inexact_numbers(texts)
+        if not inexact:
+            return np.array(entries, dtype=np.float64)
+        fault = f"{' and '.join(map(str, inexact))}. {_EXACTNESS_REMEDY}"
+    else:
+        name = next((entry for entry in texts if isinstance(entry, (str, bytes))), entries[0])
+        fault = f"{validate.shown(name)}. Choose a mechanism for categories, such as rr."
+    if domain != "values":
+        raise DomainError(f"data must be numbers that doubles hold, for this mechanism; got {fault}")
+    if len(set(texts.values())) < len(texts):
+        raise DomainError(
+            f"data must be entries whose text tells them apart; got {len(texts)} entries with "
+            f"{len(set(texts.values()))} texts. Make them of one type, or name them."
+        )
+    return [texts[entry] for entry in entries]
+
+
+def _inexact_numbers(distinct: Iterable[Any]) -> list[Any]:
+    """Return an integer that no double equals, or two numbers that round to one double; none if there are none."""
+    first: dict[float, Any] = {}
+    for entry in distinct:
+        try:
+            number = float(entry)
+        except OverflowError:
+            return [entry]
+        if isinstance(entry, numbers.Integral) and number != int(entry):
+            return [entry]
+        if first.setdefault(number, entry) != entry:
+            return [first[number], entry]
+    return []
 
 
 def _is_missing(entry: Any) -> bool:
     """Whether Python, pandas or a float says that there is no value."""
-    if isinstance(entry, (float, complex, np.inexact)):
-        return bool(entry != entry)
     if isinstance(entry, Decimal):
         return entry.is_nan()
+    if isinstance(entry, (float, complex, np.inexact)):
+        return bool(entry != entry)
     return entry is None or type(entry).__name__ in ("NAType", "NaTType")
-
-
-def _all_numbers(entries: Sequence[Any]) -> bool:
-    return all(issubclass(kind, (numbers.Real, Decimal, np.bool_)) for kind in set(map(type, entries)))
-
-
-def _inexact_numbers(entries: Sequence[Any]) -> tuple[Any, ...] | None:
-    """Return an integer that no double equals, or two numbers that round to one double; None if there are none."""
-    first: dict[float, Any] = {}
-    for entry in dict.fromkeys(entries):
-        try:
-            number = float(entry)
-        except OverflowError:
-            return (entry,)
-        if isinstance(entry, numbers.Integral) and number != int(entry):
-            return (entry,)
-        if first.setdefault(number, entry) != entry:
-            return first[number], entry
-    return None
-
-
-def _count_texts(entries: Sequence[Any]) -> Counter[str]:
-    """Count the records of each text; different entries of one text are refused."""
-    counts: Counter[str] = Counter()
-    kinds: set[type] = set()
-    for start in range(0, len(entries), columns.CELLS_PER_BATCH):
-        batch = entries[start : start + columns.CELLS_PER_BATCH]
-        counts.update(map(str, batch))
-        kinds.update(map(type, batch))
-    if not kinds <= {str, np.str_}:
-        by_text: dict[str, Any] = {}
-        for entry in entries:
-            other = by_text.setdefault(str(entry), entry)
-            if other is not entry and other != entry:
-                raise DomainError(
-                    f"data must be entries whose text tells them apart; got {other!r} and {entry!r}. Make them of one "
-                    "type, or name them."
-                )
-    return counts

@@ -2,8 +2,7 @@
 
 ``RepeatedRuns`` and ``OneRun`` hold the outcomes of an attack, ``audit_scores`` makes them of scores.
 ``audit_epsilon``, ``audit_delta`` and ``audit_gaussian_dp`` return estimates whose ``lower`` is excluded at a
-confidence level, ``audit_p_value`` says whether the outcomes contradict one claim, ``audit_parameter`` which members of
-a family of mechanisms they exclude.
+confidence level, ``audit_p_value`` says whether the outcomes contradict one claim.
 """
 
 from __future__ import annotations

@@ -5,6 +5,5 @@ from .lower_bounds import audit_delta as audit_delta
 from .lower_bounds import audit_epsilon as audit_epsilon
 from .lower_bounds import audit_gaussian_dp as audit_gaussian_dp
 from .lower_bounds import audit_p_value as audit_p_value
-from .lower_bounds import audit_parameter as audit_parameter
 from .score_audits import ScoreAudit as ScoreAudit
 from .score_audits import audit_scores as audit_scores

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from ...base import validate
 from ...base.errors import DomainError, ShapeError
 from ...base.numerics import FloatArray
+from ...base.remedies import first_false
 from ...base.values import ValueObject
 
 __all__ = ["OneRun", "Outcomes", "RepeatedRuns"]
@@ -42,13 +43,12 @@ class _AuditCounts(ValueObject):
                 "an audit."
             ) from None
         for i, j in pairs:
-            wrong = np.argwhere(result[i] > result[j])
-            if len(wrong):
-                at = tuple(int(k) for k in wrong[0])
-                index = f" at index {at[0] if len(at) == 1 else at}" if at else ""
+            good = result[i] <= result[j]
+            if not good.all():
+                at, where = first_false(good)
                 raise DomainError(
-                    f"{names[i]} must be at most {names[j]}; got {result[i][at]:.0f} of {result[j][at]:.0f}{index} "
-                    f"({len(wrong)} of {result[i].size} entries). Check which count is which."
+                    f"{names[i]} must be at most {names[j]}; got {result[i][at]:.0f} of {result[j][at]:.0f}{where}. "
+                    "Check which count is which."
                 )
         self._set(**dict(zip(names, result, strict=True)))
 

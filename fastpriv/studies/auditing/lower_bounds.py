@@ -8,7 +8,6 @@ The largest parameter that is excluded is the ``lower`` of an Estimate; its ``va
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
@@ -19,7 +18,6 @@ from scipy import special
 from ...base import validate
 from ...base.errors import DomainError, ShapeError
 from ...base.estimate import Estimate, Unit
-from ...base.inverse import bisect
 from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
 from ...base.values import distinct_rows
 from ...composition import certified_curves
@@ -34,7 +32,6 @@ __all__ = [
     "audit_epsilon",
     "audit_gaussian_dp",
     "audit_p_value",
-    "audit_parameter",
     "epsilon_bounds",
     "mu_bounds",
 ]
@@ -55,7 +52,6 @@ _LEVELS = np.r_[0.0, np.geomspace(1e-3, 100.0, 400)]  # epsilons of the lines ab
 # bound: proved - an exponential, a product and two differences of numbers up to 1
 _LINE_ERROR = 8 * UNIT_ROUNDOFF
 _MOST_KINKS = 1000  # ratios of probabilities of a discrete pair that get lines of their own
-_BISECTIONS = 40  # of the bracket of a parameter of a family
 _MOST_GRID = 2**20  # products of rows and lines that are formed at a time: 8 MiB
 
 
@@ -271,92 +267,6 @@ def audit_p_value(
     return float(answer) if shape == () else answer
 
 
-def audit_parameter(
-    outcomes: Outcomes, family: Callable[[float], Any], low: float, high: float, *, confidence: float = 0.95
-) -> Estimate:
-    """What outcomes of an attack exclude of a family of mechanisms, such as noise of every sigma.
-
-    Parameters
-    ----------
-    outcomes : RepeatedRuns or OneRun
-        Counts of one audit.
-    family : function
-        Of a number: a pair (p, q), or one object, as ``audit_p_value`` takes it. Privacy falls, or rises, all the way
-        from ``low`` to ``high``.
-    low, high : float
-        Ends of the parameter's range, low < high; on a logarithmic scale where both are positive.
-    confidence : float
-        Level of the bound.
-
-    Returns
-    -------
-    Estimate
-        The range that is left, ``statistical``: [bound, high] where larger parameters are less private, [low, bound]
-        where smaller ones are. ``value`` is the bound at confidence 1/2.
-
-    Raises
-    ------
-    DomainError, ShapeError
-        For several audits, ends out of order, and a family that is excluded as a whole.
-
-    Notes
-    -----
-    **Accuracy** 40 halvings of the range, on the safe side; ``tests/auditing/test_lower_bounds.py``.
-
-    Source: as ``audit_p_value``.
-
-    Examples
-    --------
-    >>> from fastpriv import GaussianMechanism
-    >>> from fastpriv.auditing import RepeatedRuns, audit_parameter
-    >>> noise = lambda sigma: GaussianMechanism(sigma, 1.0)
-    >>> print(f"{audit_parameter(RepeatedRuns(430, 1000, 40, 1000), noise, 0.1, 10.0):.3f}")
-    0.649 [0.100, 0.709]
-    """
-    _form(outcomes, None)
-    level = _level(confidence)
-    ends = [validate.scalar(name, x, "finite", np.isfinite) for name, x in (("low", low), ("high", high))]
-    if not ends[0] < ends[1]:
-        raise DomainError(f"low must be less than high; got {ends[0]!r} and {ends[1]!r}. Exchange them.")
-    rows, _, shape = _rows(outcomes)
-    if shape != ():
-        raise ShapeError(f"outcomes must be of one audit; got shape {shape}. Pass them one by one.")
-    if not callable(family):
-        raise DomainError(f"family must be a function of a number; got {validate.shown(family)}. Pass one.")
-
-    def lines(parameter: float) -> _TradeoffLines:
-        claim = family(parameter)
-        p, q = claim if isinstance(claim, tuple) and len(claim) == 2 else (claim, None)
-        return _lines_above(p, q, isinstance(outcomes, OneRun))
-
-    values = [float(_line_p_values(rows, lines(end))[0]) for end in ends]
-    if max(values) <= 1.0 - level:
-        raise DomainError(
-            f"family must hold a mechanism that the outcomes allow; got p-values of {values[0]:.3g} and "
-            f"{values[1]:.3g} at its ends. Widen the range."
-        )
-    falling = values[1] < values[0]  # larger parameters are more private
-
-    def middle(first: float, second: float) -> float:
-        return math.sqrt(first) * math.sqrt(second) if ends[0] > 0.0 else 0.5 * first + 0.5 * second
-
-    bounds = []
-    for error in (1.0 - level, 1.0 - _HALVED):
-        excluded, allowed = ends[::-1] if falling else ends
-        if min(values) > error or max(values) <= error:
-            bounds.append(excluded if min(values) > error else allowed)
-            continue
-
-        def allows(parameter: float, error: float = error) -> bool:
-            return not _excluded_by_lines(rows, lines(parameter), error)
-
-        bounds.append(bisect(allows, excluded, allowed, _BISECTIONS, middle)[0])
-    sides = (ends[0], bounds[0]) if falling else (bounds[0], ends[1])
-    value = float(np.clip(bounds[1], *sides))
-    method = f"{'one run' if isinstance(outcomes, OneRun) else 'repeated runs'}, p-values of a family"
-    return Estimate(value, *sides, kind="statistical", unit="1", method=method, confidence=level)
-
-
 def epsilon_bounds(rows: FloatArray, form: str, error: float) -> FloatArray:
     """The largest epsilon that is excluded, of each row of counts and delta."""
     if form in ("product", "two_bounds"):
@@ -474,13 +384,6 @@ def _line_p_values(rows: FloatArray, lines: _TradeoffLines) -> FloatArray:
         row = rows[k : k + 1]
         answer[k] = min(_single_line(row, lines), one_run.level_p_value(row, _inverse(lines)))
     return answer
-
-
-def _excluded_by_lines(row: FloatArray, lines: _TradeoffLines, error: float) -> bool:
-    """Whether the p-value of one row is at most ``error``."""
-    if row.shape[1] == 4:
-        return bool(_line_p_values(row, lines)[0] <= error)
-    return _single_line(row, lines) <= error or bool(one_run.exceeds_level(row, error, _inverse(lines))[0])
 
 
 def _single_line(row: FloatArray, lines: _TradeoffLines) -> float:

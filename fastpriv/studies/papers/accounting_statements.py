@@ -60,24 +60,11 @@ def accounting_statements() -> PaperStatements:
     return PaperStatements(tuple(make_statement(name, texts[name], *game()) for name, game in _GAMES.items()))
 
 
-def _both_directions(pairs: Sequence[object], counts: Sequence[int], epsilon: float) -> Game:
-    """Adding against removing, and adding against the worst."""
-    steps = compose(list(pairs), list(counts))
-    forward, backward, worst = (steps.delta(epsilon, direction=way) for way in ("forward", "backward", "worst"))
-    return (backward, "<=", forward), (backward, "<=", worst)
-
-
 def _removal_of_responses() -> Game:
     """A Poisson sample at rate 1/2 that answers by randomised response, 3 to 1, twice."""
-    return _both_directions([([0.5, 0.5], [0.25, 0.75])], [2], math.log(1.1))
-
-
-def _removal_with_response() -> Game:
-    return _both_directions([PoissonSampledGaussian(0.5, 0.0625), RandomizedResponse(2, math.log(7.0))], [1, 1], 1.875)
-
-
-def _removal_with_laplace() -> Game:
-    return _both_directions([PoissonSampledGaussian(1.0, 0.01), LaplaceMechanism(1.0)], [100, 1], 0.9)
+    steps = compose([([0.5, 0.5], [0.25, 0.75])], [2])
+    forward, backward, worst = (steps.delta(math.log(1.1), direction=way) for way in ("forward", "backward", "worst"))
+    return (backward, "<=", forward), (backward, "<=", worst)
 
 
 def _worst_pair_of_one_step() -> Game:
@@ -114,29 +101,18 @@ def _antipodal() -> Game:
 def _counts_of_two_values() -> Game:
     """Others all hold a third value: the numbers of reports of the values 1, 2, 3 and others."""
     n, k, ratio, alpha = 5, 4, Fraction(739, 100), Fraction(272, 100)
-    return _shuffled(n, k, ratio, alpha)
-
-
-def _counts_of_two_of_twelve() -> Game:
-    return _shuffled(12, 12, Fraction(1484, 10), Fraction(131))
-
-
-def _shuffled(n: int, k: int, ratio: Fraction, alpha: Fraction) -> Game:
     p = 1 / (ratio + k - 1)
     others = _counts(n - 1, (p, p, ratio * p, (k - 3) * p))
     first, second = (_plus_one(others, own) for own in ((ratio * p, p, p, (k - 3) * p), (p, ratio * p, p, (k - 3) * p)))
     concrete = _hockey_stick(first, second, alpha)
     pair = _counts(n - 1, (p, p, 1 - 2 * p))
-    rest = 1 - (ratio + 1) * p
-    likely, unlikely = (_plus_one(pair, own) for own in ((ratio * p, p, rest), (p, ratio * p, rest)))
+    others_share = 1 - (ratio + 1) * p
+    likely, unlikely = (_plus_one(pair, own) for own in ((ratio * p, p, others_share), (p, ratio * p, others_share)))
     clones = _counts(n - 1, (1 / ratio / 2, 1 / ratio / 2, 1 - 1 / ratio))
     truth, lie = ratio / (ratio + 1), 1 / (ratio + 1)
     above, below = (_plus_one(clones, (*own, Fraction(0))) for own in ((truth, lie), (lie, truth)))
-    return (concrete, "<=", _hockey_stick(likely, unlikely, alpha)), (
-        concrete,
-        "<=",
-        _hockey_stick(above, below, alpha),
-    )
+    bounds = _hockey_stick(likely, unlikely, alpha), _hockey_stick(above, below, alpha)
+    return (concrete, "<=", bounds[0]), (concrete, "<=", bounds[1])
 
 
 def _with_replacement() -> Game:
@@ -262,13 +238,10 @@ def _probability(value: float) -> Estimate:
 # Every statement by its name.
 _GAMES: dict[str, Callable[[], Game]] = {
     "Removal is the worse direction": _removal_of_responses,
-    "Removal, sampled Gaussian and a response": _removal_with_response,
-    "Removal, DP-SGD and a Laplace release": _removal_with_laplace,
     "Worst pair of one step": _worst_pair_of_one_step,
     "Fixed size is like Poisson": _like_poisson,
     "Fixed size, antipodal pair": _antipodal,
     "Shuffling, counts of two values": _counts_of_two_values,
-    "Shuffling, counts of two of twelve": _counts_of_two_of_twelve,
     "With replacement, opposite others": _with_replacement,
     "Composed exponential mechanisms": _forgotten_count,
     "Exponential mechanisms in advance": _chosen_in_advance,

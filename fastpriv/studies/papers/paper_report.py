@@ -1,7 +1,4 @@
-"""``paper``: figures 1 to 4 of the paper on local mutual-information privacy, computed, explained, drawn and written.
-
-Numbers in the sentences are read from the computed figures, never written down here.
-"""
+"""``paper``: figures 1 to 4 of the paper on local mutual-information privacy, computed, drawn and written."""
 
 # bounds: none - how figures are drawn
 
@@ -11,34 +8,32 @@ import json
 import os
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from ...base import validate
-from ...base.files import json_safe, writable_directory, write_picture, write_text
-from ...base.numerics import rounded_down, rounded_outward, rounded_up
+from ...base.files import json_safe, writable_directory, write_picture
+from ...base.numerics import rounded_outward
 from ...base.parallel import Progress, ordered_map
 from ...base.version import VERSION
-from ...report import Details, Pictures, TextTable, page
 from .paper_data import NAMES, PaperFigure, compute_figure
-from .paper_panels import figure_of_panels, panel_figures
+from .paper_panels import figure_of_panels
 from .texts import texts_of
 
 __all__ = ["Paper", "figure_names", "paper"]
 
 # The paper whose figures are computed again.
 SOURCE = "Ngo, Östman and Graell i Amat, On local mutual-information privacy, 2024"
-_TITLE = "Local mutual-information privacy, recomputed"  # title of the page
 _DPI = 160  # dots per inch of written pictures
 
 
 @dataclass(frozen=True, eq=False)
 class Paper:
-    """Figures of the paper, computed: a table each, pictures, one page.
+    """Figures of the paper, computed: a table and a picture each.
 
     Parameters
     ----------
@@ -63,26 +58,22 @@ class Paper:
         return iter(self.figures)
 
     def summary(self) -> str:
-        """A few lines for each figure: what it shows, the accuracy of its numbers, and their computing time."""
+        """A few lines for each figure: what is wrong in print, the accuracy of its numbers, and their time."""
         lines = [f"{SOURCE}, recomputed"]
         for figure in self.figures:
             texts = texts_of("figures")[figure.name]
-            lines += ["", f"{figure.name}  {texts['title']}", *_wrapped(_observation(figure))]
+            lines += ["", f"{figure.name}  {texts['title']}"]
             for wrong, right in texts["corrections"]:
                 lines += _wrapped(f"In print: {wrong} Right: {right}")
             lines += _wrapped(f"{figure.seconds:.2g} s: {_accuracy(figure)}.")
         return "\n".join(lines)
 
-    def page(self) -> str:
-        """The HTML page, pictures inside, without links to files."""
-        return _page(self.figures, [], drawn=True)
-
     def save(
         self, directory: str | os.PathLike[str], *, figure: Literal["png", "svg", "pdf"] | None = "png"
     ) -> list[Path]:
-        """Write ``figureN.csv``, a picture of each, and ``figures.html``; return the paths.
+        """Write ``figureN.csv`` and a picture of each; return the paths.
 
-        Each file appears whole or not at all. ``figure`` is png, svg, pdf or None for no pictures, on the page either.
+        Each file appears whole or not at all. ``figure`` is png, svg, pdf or None for no pictures.
         """
         if figure is not None:
             validate.choice("figure", figure, ("png", "svg", "pdf"))
@@ -94,24 +85,18 @@ class Paper:
             if figure is not None:
                 picture = figure_of_panels(paper_figure)
                 paths.append(write_picture(folder / f"{paper_figure.name}.{figure}", picture, figure, _DPI))
-        text = _page(self.figures, [path.name for path in paths], drawn=figure is not None)
-        return [*paths, write_text(folder / "figures.html", text)]
+        return paths
 
     def json_pieces(self) -> Iterator[str]:
-        """The JSON document in pieces: parameters, time and table of each figure; infinite numbers are strings."""
-        yield json.dumps({"fastpriv": VERSION, "source": SOURCE}, indent=1)[:-2] + ',\n "figures": ['
-        for i, figure in enumerate(self.figures):
-            head = {
-                "name": figure.name,
-                "parameters": dict(figure.parameters),
-                "seconds": figure.seconds,
-                "curves": figure.meanings(),
+        """The JSON document: parameters, time and table of each figure; infinite numbers are strings."""
+        figures = [
+            {
+                "name": figure.name, "parameters": dict(figure.parameters), "seconds": figure.seconds,
+                "curves": figure.meanings(), "table": list(figure.named_rows()),
             }
-            yield ("," if i else "") + "\n  " + json.dumps(head)[:-1] + ', "table": ['
-            for j, row in enumerate(figure.named_rows()):
-                yield (",\n   " if j else "\n   ") + json.dumps(json_safe(row))
-            yield "\n  ]}"
-        yield "\n ]\n}\n"
+            for figure in self.figures
+        ]  # fmt: skip
+        yield json.dumps(json_safe({"fastpriv": VERSION, "source": SOURCE, "figures": figures}), indent=1) + "\n"
 
 
 def paper(name: str | int = "all", *, progress: Progress = None) -> Paper:
@@ -127,7 +112,7 @@ def paper(name: str | int = "all", *, progress: Progress = None) -> Paper:
     Returns
     -------
     Paper
-        The figures; ``.save(directory)`` writes tables, pictures and a page.
+        The figures; ``.save(directory)`` writes tables and pictures.
 
     Raises
     ------
@@ -164,54 +149,6 @@ def _wrapped(text: str) -> list[str]:
     return textwrap.wrap(text, 100, initial_indent="  ", subsequent_indent="  ")
 
 
-def _page(figures: Sequence[PaperFigure], files: Sequence[str], *, drawn: bool) -> str:
-    """Return the HTML page; ``files`` are the names of the files beside it."""
-    seconds = sum(figure.seconds for figure in figures)
-    about = (
-        f"The figures of {SOURCE}, with bounds on every number. Equation numbers are those of the paper. μ is in bits, "
-        "ε in nats, δ a probability."
-    )
-    sections: dict[str, Sequence[Any]] = {"": [about]}
-    for figure in figures:
-        title = texts_of("figures")[figure.name]["title"]
-        sections[f"Figure {figure.name.removeprefix('figure')}. {title}"] = _section(figure, drawn)
-    ran = {"command": "fastpriv figures", "time": f"{seconds:.2g} s"}
-    return page(_TITLE, sections, ran=ran, files=files)
-
-
-def _section(figure: PaperFigure, drawn: bool) -> list[Any]:
-    texts = texts_of("figures")[figure.name]
-    pictures: list[Any] = ["Not drawn; the numbers are in the table beside.", texts["caption"]]
-    if drawn:
-        panels = panel_figures(figure)
-        titles = (panel.axes[0].get_title(loc="left").replace("$", "").replace("\\mu", "μ") for panel in panels)
-        images = [(panel.axes[0].get_figure, title) for panel, title in zip(panels, titles, strict=True)]
-        pictures = [Pictures(images, texts["caption"])]
-    return [
-        *pictures,
-        f"What is seen. {_observation(figure)}",
-        TextTable(("as published", "right"), texts["corrections"], "What the paper prints, and what holds"),
-        _single_numbers(figure),
-        Details("Parameters", [dict(figure.parameters)]),
-        Details("Curves in the table", [figure.meanings()]),
-        f"Computed in {figure.seconds:.2g} s: {_accuracy(figure)}.",
-    ]
-
-
-def _single_numbers(figure: PaperFigure) -> TextTable | None:
-    rows = []
-    for curve in figure.curves:
-        if curve.axes:
-            continue
-        setting = ", ".join(f"{_symbol(name)} = {number:.6g}" for name, number in curve.setting.items())
-        e = curve.estimate
-        unit = "" if e.unit in ("1", "probability") else f" {e.unit}"
-        bounds = f"[{rounded_down(float(e.lower), 15)}, {rounded_up(float(e.upper), 15)}]"
-        rows.append((curve.meaning, setting, f"{e.value:.12g}{unit}", bounds, e.kind))
-    headings = ("number", "at", "value", "bounds", "kind")
-    return TextTable(headings, rows, "Single numbers of the figure", numeric=(1, 2, 3)) if rows else None
-
-
 def _accuracy(figure: PaperFigure) -> str:
     """Return how many numbers there are, the kinds of their bounds, and the largest relative width."""
     kinds: Counter[str] = Counter()
@@ -225,55 +162,3 @@ def _accuracy(figure: PaperFigure) -> str:
     counted = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())
     width = rounded_outward(widest, ".0e", below=False)
     return f"{sum(kinds.values()):,} numbers ({counted}), bounds within {width} of the value"
-
-
-def _symbol(name: str) -> str:
-    return {"mu_bits": "μ", "sigma": "σ", "dimension": "d"}.get(name, name)
-
-
-def _observation(figure: PaperFigure) -> str:
-    """What is seen in a figure, with its numbers."""
-    text: str = texts_of("figures")[figure.name]["observation"]
-    return text.format_map(_NUMBERS[figure.name](figure))
-
-
-def _numbers_of_figure_1(figure: PaperFigure) -> dict[str, Any]:
-    curves = {name: figure.curve(f"ldp_delta_{name}", mu_bits=0.1) for name in ("achievable", "gaussian")}
-    epsilon = curves["achievable"].axes["epsilon_nats"]
-    index = int(np.argmin(np.abs(np.log(epsilon))))
-    general, gaussian = (curve.estimate.arrays()[2][index] for curve in curves.values())
-    limit = figure.curve("saturation", mu_bits=0.1).estimate.value
-    return {"limit": limit, "epsilon": epsilon[index], "gaussian": gaussian, "general": general}
-
-
-def _numbers_of_figure_2(figure: PaperFigure) -> dict[str, Any]:
-    ratios = {d: figure.curve("ratio", dimension=d).estimate.arrays()[0] for d in (1, 10)}
-    return {f"{end}_{d}": ratio[i] for d, ratio in ratios.items() for end, i in (("first", 0), ("last", -1))}
-
-
-def _numbers_of_figure_3(figure: PaperFigure) -> dict[str, Any]:
-    parts = []
-    for mu in (0.1, 0.01):
-        crossing = rounded_down(float(figure.curve("crossing", mu_bits=mu).estimate.lower), 6)
-        pointwise = rounded_down(float(figure.curve("pointwise_lmip", mu_bits=mu).estimate.lower))
-        parts.append(f"μ = {mu:g}: broken for ε < {crossing}, since one input alone leaks {pointwise} bit")
-    return {"broken": "; ".join(parts)}
-
-
-def _numbers_of_figure_4(figure: PaperFigure) -> dict[str, Any]:
-    both = figure.curve("ratio_both_directions").estimate.arrays()[0]
-    bound, entropy = figure.curve("cd_lmip_from_lip"), figure.curve("entropy").estimate.value
-    vacuous = bound.axes["sigma_squared"][bound.estimate.lower > entropy]
-    return {
-        "tenth": figure.curve("ratio_at_tenth").estimate.value, "entropy": entropy,
-        "vacuous": rounded_down(vacuous.max(), 2), "least": both.min(), "most": both.max(),
-    }  # fmt: skip
-
-
-# Numbers that the observation of each figure names.
-_NUMBERS: dict[str, Callable[[PaperFigure], dict[str, Any]]] = {
-    "figure1": _numbers_of_figure_1,
-    "figure2": _numbers_of_figure_2,
-    "figure3": _numbers_of_figure_3,
-    "figure4": _numbers_of_figure_4,
-}
