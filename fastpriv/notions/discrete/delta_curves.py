@@ -152,7 +152,7 @@ def ldp_delta_of_stack(
     prior: Prior, stack: ChannelStack, epsilon: ArrayLike, on_support: bool, n_jobs: int | None, progress: Progress
 ) -> Estimate:
     """``ldp_delta`` of each channel of a stack, at its own row of ``epsilon``."""
-    pairs, levels = pairs_with_levels(stack_with_priors(prior, stack), _validated_levels(epsilon), "epsilon")
+    pairs, levels = pairs_with_levels(stack_with_priors(prior, stack), _validated_levels(epsilon))
     if 3 * levels.shape[1] * stack.inputs**2 * stack.outputs > _MOST_STACKED:
         return estimates_of_pairs(
             pairs, levels, lambda model, e: ldp_delta(model, e, on_support, n_jobs, None), epsilon, 1, progress
@@ -182,7 +182,7 @@ def lip_delta_of_stack(
     prior: Prior, stack: ChannelStack, epsilon: ArrayLike, n_jobs: int | None, progress: Progress
 ) -> Estimate:
     """``lip_delta`` of each channel of a stack, at its own row of ``epsilon``."""
-    pairs, levels = pairs_with_levels(stack_with_priors(prior, stack), _validated_levels(epsilon), "epsilon")
+    pairs, levels = pairs_with_levels(stack_with_priors(prior, stack), _validated_levels(epsilon))
     if not is_one_block(stack.inputs * stack.outputs):
         return estimates_of_pairs(
             pairs, levels, lambda model, e: lip_delta(model, e, n_jobs, None), epsilon, 1, progress
