@@ -45,7 +45,6 @@ from ._closed_forms import (
     information,
     largest_probability,
     log_mean_ratio,
-    minus_log_mean_inverse_ratio,
     randomized_response_renyi,
     same_number,
     validated,
@@ -53,7 +52,7 @@ from ._closed_forms import (
 from .declaration import Formula, TightOrPublished, conversion
 from .differential_privacy import dp_delta_from_ldp, dp_epsilon_from_ldp, total_variation_from_ldp
 from .renyi_privacy import kl_from_ldp, rdp_from_ldp
-from .vocabulary import EVERY_PAIR, FULL_SUPPORT, JIANG, PROVED, ZHANG_CHEN, Assumption
+from .vocabulary import EVERY_PAIR, FULL_SUPPORT, PROVED, ZHANG_CHEN, Assumption
 
 _THIRD = 1.0 / 3.0  # a larger smallest probability leaves two secrets
 # bound: proved - below it the next term of the series is under half an ulp
@@ -89,20 +88,6 @@ def mbp_from_ldp(
         return _nats(epsilon + prior_spread, "epsilon + prior_spread", prior_spread == 0.0)
     epsilon, pi_min = validated(epsilon=epsilon, pi_min=pi_min)
     return _nats(log_mean_ratio(epsilon, pi_min), "ln(pi_min + (1 - pi_min) e^epsilon)", _ends(epsilon))
-
-
-@conversion("ldp", "mbp_plus", Formula("tight", PROVED, rising="epsilon", falling="pi_min", assumptions=(EVERY_PAIR,)))
-def mbp_plus_from_ldp(epsilon: NumberLike, pi_min: NumberLike = 0.0) -> Estimate:
-    """Least xi_plus that follows from epsilon-LDP: how much likelier a release can make a secret.
-
-    xi_plus = -ln(pi_min + (1 - pi_min) e^-epsilon), at most the xi of ``mbp_from_ldp``; attained.
-
-    >>> conversions.mbp_plus_from_ldp(1.0, 0.5).value
-    0.37988549...
-    """
-    epsilon, pi_min = validated(epsilon=epsilon, pi_min=pi_min)
-    value = minus_log_mean_inverse_ratio(epsilon, pi_min)
-    return _nats(value, "-ln(pi_min + (1 - pi_min) e^-epsilon)", _ends(epsilon, pi_min))
 
 
 @conversion(
@@ -166,54 +151,6 @@ def ldp_from_mbp_sides(xi_plus: NumberLike, xi_minus: NumberLike, pi_min: ArrayL
     return Estimate(value, lower, upper, kind="exact", unit="nats", method="least of the three vertices")
 
 
-@conversion(
-    "ldp",
-    "lip",
-    Formula("tight", PROVED, only="pi_min", rising="epsilon", falling="pi_min", assumptions=(EVERY_PAIR,)),
-    Formula(
-        "as_published", JIANG, rising="epsilon", assumptions=(EVERY_PAIR,), note="the least for all priors together"
-    ),
-)
-def lip_from_ldp(epsilon: NumberLike, pi_min: NumberLike = 0.0, *, form: TightOrPublished = "tight") -> Estimate:
-    """Least epsilon of pure LIP that follows from pure LDP: ln(pi_min + (1 - pi_min) e^epsilon).
-
-    As published: epsilon itself, the least for all priors together.
-
-    >>> conversions.lip_from_ldp(1.0, 0.5).value
-    0.62011450...
-    >>> conversions.lip_from_ldp(1.0, form="as_published").value
-    1.0
-    """
-    if form == "as_published":
-        return same_number("nats", epsilon=epsilon)
-    return mbp_from_ldp(epsilon, pi_min)
-
-
-@conversion(
-    "lip",
-    "ldp",
-    Formula("tight", PROVED, only="pi_min", rising="epsilon", assumptions=(FULL_SUPPORT,)),
-    Formula(
-        "as_published", JIANG, rising="epsilon", assumptions=(FULL_SUPPORT,), note="the least for all priors together"
-    ),
-)
-def ldp_from_lip(epsilon: NumberLike, pi_min: ArrayLike = 0.0, *, form: TightOrPublished = "tight") -> Estimate:
-    """Least epsilon of pure LDP that follows from pure LIP, as ``ldp_from_mbp`` from MBP.
-
-    As published: 2 epsilon, the least for all priors together.
-
-    >>> conversions.ldp_from_lip(1.0, 0.5).value
-    1.4898801...
-    >>> conversions.ldp_from_lip(1.0, form="as_published").value
-    2.0
-    """
-    (epsilon,) = validated(epsilon=epsilon)
-    if form == "as_published":
-        total = _twice(epsilon)
-        return _nats(total, "2 epsilon", np.isfinite(total) | np.isinf(epsilon))
-    return ldp_from_mbp(epsilon, pi_min)
-
-
 @conversion("mbp", "lip", Formula("tight", "the definitions agree", rising="xi"))
 def lip_from_mbp(xi: NumberLike) -> Estimate:
     """Pure LIP is the condition of MBP under another name: epsilon = xi.
@@ -260,10 +197,9 @@ def _lowered_log_ratio(xi_plus: FloatArray, pi_min: FloatArray, shift: float) ->
         return np.asarray(np.where(inside, -np.log1p(-np.where(inside, ratio, 0.0)), np.inf))
 
 
-def _ends(value: FloatArray, weight: FloatArray | None = None) -> BoolArray:
+def _ends(value: FloatArray) -> BoolArray:
     """Where the answer is 0 or inf without rounding."""
-    infinite = np.isinf(value) if weight is None else np.isinf(value) & (weight == 0.0)
-    return np.asarray((value == 0.0) | infinite)
+    return np.asarray((value == 0.0) | np.isinf(value))
 
 
 def _twice(level: FloatArray) -> FloatArray:

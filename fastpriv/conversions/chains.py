@@ -95,7 +95,7 @@ class ConversionResult(Result):
     >>> from fastpriv import conversions
     >>> result = conversions.convert("abp", "lip", epsilon=1.0, pi_min=0.4)
     >>> result
-    ConversionResult(abp from lip: 0.2825455 [0.2825454, 0.2825455], by ldp_from_lip, abp_from_ldp)
+    ConversionResult(abp from lip: 0.2825455 [0.2825454, 0.2825455], by mbp_from_lip, ldp_from_mbp, abp_from_ldp)
     """
 
     source: str

@@ -38,7 +38,7 @@ from ._closed_forms import (
 )
 from .declaration import BoundOrPublished, Formula, TightOrPublished, conversion
 from .renyi_to_dp import TERM_ERROR, TangentBound, delta_by_tangents, epsilon_by_tangents, smaller_by_tangents
-from .vocabulary import BUN_STEINKE, CANONNE, DONG_ROTH_SU, MIRONOV, PROVED, STEINKE
+from .vocabulary import BUN_STEINKE, CANONNE, MIRONOV, PROVED, STEINKE
 
 _METHOD = "r + ln(1 - 1/a) - ln(a delta) / (a - 1)"  # ``method``: the formula at Renyi order a
 _HALVINGS = 44  # of the logarithm of an order: the interval of 1340 shrinks to 1e-10
@@ -82,21 +82,6 @@ def rdp_from_zcdp(rho: NumberLike, order: NumberLike) -> Estimate:
     """
     rho, order = validated(rho=rho, order=order)
     return _product(rho, order, "rho a", rho)
-
-
-@conversion("gdp", "rdp", Formula(
-    "tight", f"{DONG_ROTH_SU}, Gaussian to Renyi privacy; {MIRONOV}, on the Gaussian mechanism",
-    rising="separation order",
-))  # fmt: skip
-def rdp_from_gdp(separation: NumberLike, order: NumberLike) -> Estimate:
-    """Largest divergence under Gaussian privacy: that of two unit normal distributions, a separation^2 / 2.
-
-    >>> conversions.rdp_from_gdp(1.0, 4.0).value
-    2.0
-    """
-    separation, order = validated(separation=separation, order=order)
-    with np.errstate(over="ignore"):
-        return _product(0.5 * separation * separation, order, "a separation^2 / 2", separation)
 
 
 @conversion("rdp", "kl", Formula("bound", "monotonicity in the order", rising="renyi order"))

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 __all__ = [
-    "BALLE_WANG", "BUN_STEINKE", "CANONNE", "CUFF_YU", "DONG_ROTH_SU", "EVERY_PAIR", "FULL_SUPPORT",
-    "HUMPHRIES", "JIANG", "KAIROUZ", "MIRONOV", "NGO", "NOTIONS", "OPTIONS", "PARAMETERS", "PROVED", "REPLACEMENT",
-    "STEINKE", "TRUE_BELIEF", "ZHANG_CHEN", "Assumption", "Notion", "Parameter",
+    "BALLE_WANG", "BUN_STEINKE", "CANONNE", "DONG_ROTH_SU", "EVERY_PAIR", "FULL_SUPPORT",
+    "HUMPHRIES", "KAIROUZ", "MIRONOV", "NGO", "NOTIONS", "OPTIONS", "PARAMETERS", "PROVED", "STEINKE",
+    "TRUE_BELIEF", "ZHANG_CHEN", "Assumption", "Notion", "Parameter",
 ]  # fmt: skip
 
 # Papers that several conversions cite
@@ -22,9 +22,6 @@ ZHANG_CHEN = "Zhang and Chen, Bridging privacy and robustness for trustworthy ma
 NGO = "Ngo, Oestman and Graell i Amat, On local mutual-information privacy (2024)"  # cited for LMIP, and LIP from it
 # Cited for (epsilon, delta)-DP and what it bounds.
 KAIROUZ = "Kairouz, Oh and Viswanath, The composition theorem for differential privacy (2017), the dominating mechanism"
-# Cited for MI-DP from DP, and back.
-CUFF_YU = "Cuff and Yu, Differential privacy as a mutual information constraint (2016), the chain of implications"
-JIANG = "Jiang, Seif, Tandon and Li, Context-aware local information privacy (2021)"  # cited for LIP
 BUN_STEINKE = "Bun and Steinke, Concentrated differential privacy (2016)"  # cited for zCDP
 MIRONOV = "Mironov, Renyi differential privacy (2017)"  # cited for randomised response and Gaussian noise
 STEINKE = "Steinke, Sharp RDP and zCDP from pure DP (2024)"  # cited for pure privacy as RDP and zCDP
@@ -108,7 +105,6 @@ PARAMETERS: dict[str, Parameter] = {
         "Distance of two unit normal distributions that are as hard to tell apart (the mu of mu-GDP)."
     ),
     "type_one": _probability("Probability of a false alarm."),
-    "type_two": _probability("Probability of a miss."),
     "group": _count("Number of records that change at once."),
 }  # fmt: skip
 
@@ -144,8 +140,8 @@ class Assumption:
     Examples
     --------
     >>> from fastpriv import conversions
-    >>> [assumption.text for assumption in conversions.convert("gdp", "dp", epsilon=1.0, delta=0.1).assumptions]
-    ['the mechanism is Gaussian']
+    >>> [assumption.text for assumption in conversions.convert("ci_lmip", "dp", epsilon=1.0, delta=0.1).assumptions]
+    ['the channel has two inputs']
     """
 
     text: str
@@ -157,7 +153,6 @@ FULL_SUPPORT = Assumption(
     "the prior gives every secret a positive probability; otherwise it holds among those secrets only", True
 )
 EVERY_PAIR = Assumption("the source holds for every two secrets, not for neighbours only", True)  # chains may assume it
-REPLACEMENT = Assumption("neighbours differ in the value of one record", True)  # chains may assume it
 TRUE_BELIEF = Assumption("the attacker's prior is the true one", True)  # chains may assume it
 
 
@@ -214,15 +209,10 @@ NOTIONS: dict[str, Notion] = {
         Notion("membership_advantage", "membership advantage", "advantage",
                "true minus false positive rate of any test for one record that is independent of the others",
                "records"),
-        Notion("group_ldp", "LDP of groups", "epsilon", "pure privacy when group records change", "records"),
         Notion("group_dp", "(ε, δ)-DP of groups", "delta", "(group epsilon, delta) when group records change",
-               "records"),
-        Notion("group_zcdp", "zCDP of groups", "rho", "zCDP when group records change", "records"),
-        Notion("group_gdp", "Gaussian DP of groups", "separation", "Gaussian privacy when group records change",
                "records"),
         Notion("mbp", "MBP", "xi", "|ln(posterior / prior)| at most xi for every release and every secret that the "
                "prior allows; a smaller xi is more private", "support"),
-        Notion("mbp_plus", "MBP, one side", "xi_plus", "ln(posterior / prior) at most xi_plus", "support"),
         Notion("abp", "ABP", "abp", "root of the Jensen-Shannon divergence of beliefs after and before, any "
                "distribution of the release", "support"),
         Notion("abp_given_secret", "ABP, given secret", "abp", "ABP for a release drawn from the row of one secret",
@@ -235,8 +225,6 @@ NOTIONS: dict[str, Notion] = {
         Notion("cd_lmip", "CD-LMIP", "mu", "mutual information at most mu under one prior", "support"),
         Notion("pointwise_lmip", "pointwise LMIP", "mu", "D(row || distribution of the release) at most mu at every "
                "secret", "support"),
-        Notion("mi_dp", "MI-DP", "mu", "mutual information of one record and the release, given the other records",
-               "records"),
         Notion("maximal_leakage", "maximal leakage", "leakage", "ln of the sum over releases of the largest cell"),
         Notion("min_entropy_leakage", "min-entropy leakage", "leakage", "ln of how much likelier a best guess gets",
                "support"),

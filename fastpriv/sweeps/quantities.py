@@ -46,8 +46,8 @@ _RUN = ("n_jobs", "progress", "max_evaluations")  # parameters that say how a fu
 _RESULTS = ("Estimate", "AwgnCapacity", "GaussianGame")  # annotations of results that hold estimates
 # Functions of curves or vectors, which an array of settings would be taken for.
 _OF_VECTORS = (
-    "dp_delta_from_rdp_curve", "dp_epsilon_from_rdp_curve", "dp_delta_from_tradeoff", "tradeoff_from_dp_curve",
-    "maximal_leakage", "gaussian_information", "saddle_point_gaps", "water_filling", "noise_filling",
+    "dp_delta_from_rdp_curve", "dp_epsilon_from_rdp_curve", "maximal_leakage",
+    "gaussian_information", "saddle_point_gaps", "water_filling", "noise_filling",
 )  # fmt: skip
 # Functions that are called cell by cell. The first and the last iterate for each setting, 0.1 ms or more, and the kind
 # of their bounds depends on it; the game is of one setting.

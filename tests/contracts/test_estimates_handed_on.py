@@ -16,8 +16,8 @@ LN2 = math.log(2.0)
 PRIOR = fp.Pmf([20.0, 40.0, 60.0], [0.2, 0.5, 0.3])
 NOT_MONOTONE = {  # a smaller or larger number is not the safe one throughout; or the number is one of many, by design
     "dp_epsilon_from_rdp": {"order"}, "dp_delta_from_rdp": {"order"}, "dp_epsilon_from_rdp_curve": {"orders"},
-    "dp_delta_from_rdp_curve": {"orders"}, "dp_delta_from_tradeoff": {"type_one"}, "ldp_from_mbp": {"pi_min"},
-    "ldp_from_mbp_sides": {"pi_min"}, "ldp_from_lip": {"pi_min"}, "robustness_from_mbp": {"pi_min"},
+    "dp_delta_from_rdp_curve": {"orders"}, "ldp_from_mbp": {"pi_min"},
+    "ldp_from_mbp_sides": {"pi_min"}, "robustness_from_mbp": {"pi_min"},
     "dp_delta_from_mbp": {"pi_min"}, "dp_epsilon_from_mbp": {"pi_min"}, "total_variation_from_mbp": {"pi_min"},
     "kl_from_mbp": {"pi_min"}, "rdp_from_mbp": {"pi_min"},
 }  # fmt: skip
@@ -66,12 +66,6 @@ def arguments_of(name, names, rng):
     if name.endswith("_rdp_curve"):
         drawn["orders"] = np.array([2.0, 5.0])
         drawn["renyi"] = np.sort(rng.uniform(0, 2, (50, 2)), axis=1)
-    if name == "tradeoff_from_dp_curve":
-        drawn["epsilon"], drawn["delta"] = np.array([0.5, 1.0]), rng.uniform(0, 0.5, (50, 2))
-    if name == "dp_delta_from_tradeoff":
-        corner = rng.uniform(0.05, 0.9, 50)
-        drawn["type_one"] = np.array([0.0, 0.5, 1.0])
-        drawn["type_two"] = np.stack([np.ones(50), 0.5 * corner, np.zeros(50)], axis=1)
     return drawn
 
 
@@ -90,8 +84,6 @@ def test_the_directions_are_those_of_the_formulas(seed):
             whole = name in ("inputs", "trials", "group", "order")
             wider = np.where(whole, rng.integers(0, 4, np.shape(low)), low * rng.uniform(0, 0.2, np.shape(low)))
             high = low + wider
-            if name == "type_two":
-                low, high = np.where(low == 0.5, 0.4, low), low
             if name == "pi_min":
                 high = np.minimum(high, 0.5)
             middle = low + (high - low) * rng.choice([0.0, 0.5, 1.0], np.shape(low))
@@ -193,12 +185,12 @@ def test_samples_of_a_curve_pass_their_kind_on():
 def test_convert_carries_estimates_through_a_chain():
     level = estimate(1.0, 0.9, 1.1, "nats", "statistical", 0.9)
     found = conversions.convert("abp", "lip", epsilon=level, pi_min=0.4)
-    assert len(found.steps) == 2
+    assert len(found.steps) == 3
     assert (found.estimate.kind, found.estimate.confidence) == ("statistical", 0.9)
     ends = [conversions.convert("abp", "lip", epsilon=e, pi_min=0.4).estimate for e in (0.9, 1.1)]
     assert found.estimate.lower == pytest.approx(ends[0].lower, rel=1e-12)
     assert found.guarantee == pytest.approx(ends[1].upper, rel=1e-12)
-    assert "ldp_from_lip(epsilon=[0.9, 1.1], pi_min=0.4)" in found.summary()
+    assert "mbp_from_lip(epsilon=[0.9, 1.1])" in found.summary()
     assert found.to_dict()["steps"][0]["arguments"]["epsilon"]["confidence"] == 0.9
     bits = conversions.convert("dp", "ci_lmip", mu=estimate(0.2 / LN2, 0.1, 0.3, "bits"), epsilon=1.0)
     assert bits.estimate.value == pytest.approx(conversions.dp_delta_from_ci_lmip(0.2, 1.0).value, rel=1e-14)

@@ -176,10 +176,10 @@ def test_published_forms_come_only_when_asked():
     assert "FALSE as published" in printed.summary()
     assert not printed.to_dict()["steps"][0]["holds"]
     assert c.convert("robustness", "mbp", xi=1.0, beta=0.001).guarantee > printed.guarantee
-    assert "assumes: the mechanism is Gaussian" in c.convert("gdp", "dp", epsilon=1.0, delta=1e-5).summary()
+    assert "assumes: the channel has two inputs" in c.convert("ci_lmip", "dp", epsilon=1.0, delta=1e-5).summary()
     only = c.convert("ci_lmip", "dp_curve", curve=([0.0, 1.0], [0.1, 0.0]), unit="nats")  # printed, true, and alone
     assert only.holds
     assert only.guarantee <= 0.2
-    with pytest.raises(ValueError, match=r"dp_delta_from_tradeoff: epsilon, type_one, type_two"):
-        c.convert("dp", "tradeoff", type_two=[0.5])
+    with pytest.raises(ValueError, match=r"ci_lmip_from_dp_curve: curve \[decay"):
+        c.convert("ci_lmip", "dp_curve", delta=0.5)
     assert ">= " in c.convert("tradeoff", "gdp", separation=1.0, type_one=0.1).summary()
