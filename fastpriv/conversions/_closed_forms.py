@@ -19,6 +19,7 @@ from .. import special
 from ..base import validate
 from ..base.errors import ShapeError
 from ..base.estimate import Estimate, Information, Kind, Unit
+from ..base.monotone import UNITS
 from ..base.numerics import LARGEST_DOUBLE, LOG_2, UNIT_ROUNDOFF, FloatArray, artanh_remainder
 from .vocabulary import PARAMETERS
 
@@ -55,7 +56,7 @@ def validated(*, unit: Any = "nats", **values: ArrayLike) -> tuple[FloatArray, .
         array = validate.real(name, value, parameter.constraint, parameter.valid)
         for other, partner in checked.items():
             validate.broadcastable(name, array, other, partner)
-        checked[name] = array * LOG_2 if unit == "bits" and parameter.information else array
+        checked[name] = array * LOG_2 if unit == "bits" and UNITS[name] == "information" else array
     if len(checked) > 2:  # every pair of them fits
         validate.grid(" with ".join(checked), np.broadcast_shapes(*(array.shape for array in checked.values())))
     return tuple(np.broadcast_arrays(*checked.values()))

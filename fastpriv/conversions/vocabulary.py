@@ -40,11 +40,10 @@ class Parameter:
     constraint: str
     valid: Callable[[Any], Any]
     text: str
-    information: bool = False  # whether the keyword ``unit`` of the conversion is its unit
 
 
-def _nonnegative(text: str, information: bool = False) -> Parameter:
-    return Parameter("at least 0", lambda x: x >= 0, text, information)
+def _nonnegative(text: str) -> Parameter:
+    return Parameter("at least 0", lambda x: x >= 0, text)
 
 
 def _probability(text: str) -> Parameter:
@@ -94,9 +93,9 @@ PARAMETERS: dict[str, Parameter] = {
     ),
     "c2": _nonnegative("C2 = (e^(2 xi) - 1) / 2."),
     "total_variation": _probability("Total variation distance of the two distributions."),
-    "kl": _nonnegative("Kullback-Leibler divergence in ``unit``.", True),
-    "mu": _nonnegative("Mutual information in ``unit``.", True),
-    "leakage": _nonnegative("Maximal leakage in ``unit``.", True),
+    "kl": _nonnegative("Kullback-Leibler divergence in ``unit``."),
+    "mu": _nonnegative("Mutual information in ``unit``."),
+    "leakage": _nonnegative("Maximal leakage in ``unit``."),
     "renyi": _nonnegative("Renyi divergence at ``order``, in nats."),
     "order": _order("Order of the Renyi divergence; 1 is Kullback-Leibler."),
     "orders": _order("Orders, one-dimensional: the last axis of ``renyi``."),
@@ -109,8 +108,9 @@ PARAMETERS: dict[str, Parameter] = {
 }  # fmt: skip
 
 
-# options of the conversions of whole curves: type and meaning
+# options of conversions, most of them of whole curves: type and meaning
 OPTIONS: dict[str, tuple[str, str]] = {
+    "unit": ('{"nats", "bits"}', "Unit of every amount of information, in and out."),
     "decay": (
         "float or Estimate, optional",
         "A statement of the caller: delta(e) <= delta(E) exp(-decay (e - E)) for all e > E, where E is the last "
