@@ -137,7 +137,7 @@ def test_the_table_is_there_with_pandas_and_without(monkeypatch):
         ({"target": "nothing", "source": "ldp", "xi": 1.0}, "target must be one of"),
         ({"target": "mbp", "source": "ldp"}, r"values must be given by name; got none\. From ldp to mbp: mbp_from_ldp"),
         ({"target": "mbp", "source": "ldp", "rho": 1.0}, "must be what a conversion from ldp to mbp takes; got rho"),
-        ({"target": "ldp", "source": "gdp", "separation": 1.0}, "gdp to ldp takes; got separation. It takes: no direct"),
+        ({"target": "ldp", "source": "gdp", "separation": 1.0}, "gdp to ldp takes; got separation. It takes: no"),
         ({"target": "ldp", "source": "vulnerability", "xi": 1.0}, "nothing follows from vulnerability"),
         ({"target": "zcdp", "source": "mbp", "rho": 1.0}, "no direct conversion; chains from mbp start with"),
         ({"target": "mbp", "source": "ldp", "epsilon": -1.0}, "epsilon must be at least 0; got -1.0"),

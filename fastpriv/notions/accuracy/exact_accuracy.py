@@ -23,9 +23,8 @@ from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
 from ...base.values import distinct_rows
 from ...channels import AnyChannel
 from ...kernels import _channel_blocks
-from ...mechanisms import DiscreteLaplace
 
-__all__ = ["Bounds", "discrete_laplace_misses", "distances", "gaussian_misses", "has_gaussian_form", "row_misses"]
+__all__ = ["Bounds", "distances", "gaussian_misses", "has_gaussian_form", "row_misses"]
 
 Bounds = tuple[FloatArray, FloatArray, FloatArray]  # value, lower and upper
 
@@ -119,26 +118,6 @@ def row_misses(
     error = 1e-300 * (value > 0) + _ROW_ERROR * value
     error += 1.1 * channel.mass_gap * value
     return value, np.clip(value - error, 0.0, 1.0), np.clip(value + error, 0.0, 1.0)
-
-
-def discrete_laplace_misses(channel: DiscreteLaplace, secret: int, target: float, alpha: FloatArray) -> Bounds:
-    """The same for releases among all integers: two geometric tails, P(Z >= t) = e^(-t / scale) / (1 + e^(-1 / scale))
-    for t >= 1."""
-    value = np.empty(alpha.shape)
-    for i, edge in enumerate(alpha.tolist()):
-        middle, reach = Fraction(target) - secret, Fraction(edge)
-        above = math.floor(middle + reach) + 1
-        below = math.floor(reach - middle) + 1
-        value[i] = min(1.0, sum(_geometric_tail(t, channel.epsilon) for t in (above, below)))
-    return value, np.clip(value * (1 - 2e-13), 0.0, 1.0), np.clip(value * (1 + 2e-13) + 1e-300, 0.0, 1.0)
-
-
-def _geometric_tail(t: int, epsilon: float) -> float:
-    """P(Z >= t)."""
-    norm = 1.0 + math.exp(-epsilon)
-    if t >= 1:
-        return math.exp(-min(epsilon * float(t), 800.0)) / norm if t < 2**1000 else 0.0
-    return 1.0 - math.exp(-min(epsilon * float(1 - t), 800.0)) / norm if t > -(2**1000) else 1.0
 
 
 def _beyond_edge(points: FloatArray, target: FloatArray, edge: float, norm: float) -> BoolArray:

@@ -9,24 +9,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...base import parallel, validate
+from ...base import validate
 from ...base.errors import DomainError, ShapeError, interruption
 from ...base.estimate import Estimate, NumberLike, Result
 from ...base.monotone import monotone
 from ...base.numerics import FloatArray, IndexArray
-from ...base.parallel import Progress
-from ...base.random_streams import RNGLike
 from ...channels import AnyChannel
 from ...distributions.user_functions import Sampler
 from ...mechanisms import DiscreteLaplace
 from ...mechanisms.gaussian import GaussianMechanism
-from ...sampling.options import Request, Sampling, Side
-from .exact_accuracy import Bounds, discrete_laplace_misses, gaussian_misses, has_gaussian_form, row_misses
+from ...sampling.options import Request, Sampling, SamplingOptions, sampling_request
+from .exact_accuracy import Bounds, gaussian_misses, has_gaussian_form, row_misses
 from .monte_carlo import count_misses
 
 __all__ = ["RobustAccuracy", "pac_accuracy", "robust_accuracy"]
@@ -37,14 +35,13 @@ Decoder: TypeAlias = ArrayLike | Callable[[Any], ArrayLike] | None
 Accuracy = TypeVar("Accuracy")
 
 _MOST_OUTPUTS = 2**22  # outputs of a channel whose row is summed: 32 MiB of doubles
+_DEFAULTS: SamplingOptions = {"rtol": 0.01, "atol": 1e-4, "max_samples": 1e7}  # of a call without ``sampling``
 
 
 @monotone(falling="alpha")
 def pac_accuracy(
     mechanism: ReleaseMechanism, secret: object, target: ArrayLike, alpha: NumberLike, *, decode: Decoder = None,
-    norm: Norm = 2, method: Literal["auto", "sampled"] = "auto", confidence: float = 0.95, side: Side = "both",
-    rtol: float = 0.01, atol: float = 1e-4, max_samples: float = 1e7, max_seconds: float = 60.0, rng: RNGLike = None,
-    n_jobs: int | None = None, progress: Progress = None,
+    norm: Norm = 2, sampling: Sampling | None = None, **options: Unpack[SamplingOptions],
 ) -> Estimate:  # fmt: skip
     """Probability that a release misses its target by more than alpha: beta(alpha) = P(||M(d) - mu|| > alpha).
 
@@ -70,23 +67,11 @@ def pac_accuracy(
         gives them, shape (n,) or (n, ...), to (n,) or (n, k). Default: integer releases are the estimates.
     norm : {2, 1, inf}
         Of the deviation.
-    method : {"auto", "sampled"}
-        ``sampled`` counts samples also where a closed form or a sum applies.
-    confidence : float
-        Level of a sampled interval, for each alpha.
-    side : {"both", "lower", "upper"}
-        Spend the whole error on one end.
-    rtol, atol : float
-        A sampled run stops when half the width is at most ``max(atol, rtol * beta)`` for every alpha; both 0 spend
-        the whole budget.
-    max_samples, max_seconds : float
-        Budget of a sampled run; it ends there with a wider interval.
-    rng : None, int, sequence of int, SeedSequence, BitGenerator or Generator
-        Equal integers give equal bits, for any number of threads.
-    n_jobs : int, optional
-        Threads, as in joblib.
-    progress : bool or callable, optional
-        True for a bar; a callable is called with (blocks done, blocks in all).
+    sampling, **options : Sampling, and its fields by name, which override it
+        How samples are counted where nothing exact applies, or, with a ``method`` such as "direct", anyway: see
+        ``help(fastpriv.Sampling)``. Without ``sampling``, ``rtol`` is 0.01, ``atol`` 1e-4 and ``max_samples`` 1e7. A
+        run stops when half the width is at most ``max(atol, rtol * beta)`` for every alpha. ``interval``,
+        ``executor`` and ``store`` are not taken.
 
     Returns
     -------
@@ -128,10 +113,8 @@ def pac_accuracy(
     >>> miss.kind, bool((miss.lower <= miss.value).all())
     ('statistical', True)
     """
-    parallel.checked(n_jobs, progress)
-    question = _question(target, alpha, norm, method)
-    sampling = _sampling(confidence, side, rtol, atol, max_samples, max_seconds, rng, n_jobs, progress)
-    per_secret, _ = _misses(mechanism, [secret], decode, question, sampling)
+    question, request = _question(target, alpha, norm), _request(pac_accuracy, sampling, options)
+    per_secret, _ = _misses(mechanism, [secret], decode, question, request)
     return _raised_if_interrupted(per_secret[0], per_secret.cost)
 
 
@@ -163,9 +146,7 @@ class RobustAccuracy(Result):
 @monotone(falling="alpha")
 def robust_accuracy(
     mechanism: ReleaseMechanism, neighbours: Sequence[object], target: ArrayLike, alpha: NumberLike, *,
-    decode: Decoder = None, norm: Norm = 2, method: Literal["auto", "sampled"] = "auto", confidence: float = 0.95,
-    side: Side = "both", rtol: float = 0.01, atol: float = 1e-4, max_samples: float = 1e7, max_seconds: float = 60.0,
-    rng: RNGLike = None, n_jobs: int | None = None, progress: Progress = None,
+    decode: Decoder = None, norm: Norm = 2, sampling: Sampling | None = None, **options: Unpack[SamplingOptions],
 ) -> RobustAccuracy:  # fmt: skip
     """Probability that the release of each other secret misses the same target: P(||M(d') - mu|| > alpha), all d'.
 
@@ -177,9 +158,9 @@ def robust_accuracy(
         As for ``pac_accuracy``; a callable is called as ``mechanism(rng, n, secret)``.
     neighbours : sequence
         The secrets d', at least one. Only those that are listed count.
-    target, alpha, decode, norm, method
+    target, alpha, decode, norm
         As for ``pac_accuracy``.
-    confidence, side, rtol, atol, max_samples, max_seconds, rng, n_jobs, progress
+    sampling, **options : Sampling, and its fields by name, which override it
         As for ``pac_accuracy``; ``max_samples`` counts for each neighbour, ``max_seconds`` for the whole call.
 
     Returns
@@ -205,9 +186,7 @@ def robust_accuracy(
     >>> accuracy.per_neighbour.shape, accuracy.maximum.lower < 0.0952 < accuracy.maximum.upper
     ((2,), True)
     """
-    parallel.checked(n_jobs, progress)
-    question = _question(target, alpha, norm, method)
-    sampling = _sampling(confidence, side, rtol, atol, max_samples, max_seconds, rng, n_jobs, progress)
+    question, request = _question(target, alpha, norm), _request(robust_accuracy, sampling, options)
     listed = isinstance(neighbours, (Sequence, np.ndarray)) and not isinstance(neighbours, (str, bytes))
     if not listed or getattr(neighbours, "ndim", 1) == 0 or len(neighbours) == 0:
         raise DomainError(
@@ -218,7 +197,7 @@ def robust_accuracy(
     for secret in secrets:
         if isinstance(secret, np.ndarray):  # other objects are the mechanism's own
             validate.array("neighbours", secret)
-    per_secret, maximum = _misses(mechanism, secrets, decode, question, sampling, "neighbours")
+    per_secret, maximum = _misses(mechanism, secrets, decode, question, request, "neighbours")
     return _raised_if_interrupted(RobustAccuracy(per_secret, maximum), per_secret.cost)
 
 
@@ -237,7 +216,6 @@ class _Question(NamedTuple):
     inverse: IndexArray  # position of each requested alpha among the distinct ones
     shape: tuple[int, ...]
     norm: float
-    sampled: bool
 
     def estimate(self, bounds: Bounds, **words: Any) -> Estimate:
         """For the requested alphas, from numbers of shape (..., A) for the distinct ones."""
@@ -245,24 +223,25 @@ class _Question(NamedTuple):
         return Estimate(*numbers, unit="probability", **words)
 
 
-def _question(target: ArrayLike, alpha: Any, norm: float, method: str) -> _Question:
+def _question(target: ArrayLike, alpha: Any, norm: float) -> _Question:
     centre = validate.vector("target", target, remedy="Pass the number or vector that releases estimate.")
     edges = validate.real("alpha", alpha, "at least 0 and finite", lambda x: (x >= 0) & np.isfinite(x))
     if isinstance(norm, bool) or not isinstance(norm, (int, float, np.number)) or norm not in (1, 2, math.inf):
         raise DomainError(f"norm must be 1, 2 or inf; got {validate.shown(norm)}. Choose one of these.")
     distinct, inverse = np.unique(edges, return_inverse=True)
-    sampled = validate.choice("method", method, ("auto", "sampled")) == "sampled"
-    return _Question(centre, distinct, inverse.reshape(-1), edges.shape, float(norm), sampled)
+    return _Question(centre, distinct, inverse.reshape(-1), edges.shape, float(norm))
 
 
-def _sampling(
-    confidence: float, side: Side, rtol: float, atol: float, max_samples: float, max_seconds: float, rng: RNGLike,
-    n_jobs: int | None, progress: Progress,
-) -> Request:  # fmt: skip
-    return Sampling(
-        confidence=confidence, side=side, rtol=rtol, atol=atol, max_samples=max_samples, max_seconds=max_seconds,
-        rng=rng, n_jobs=n_jobs, progress=progress,
-    ).request()  # fmt: skip
+def _request(function: Callable[..., Any], sampling: Sampling | None, options: SamplingOptions) -> Request:
+    """The options of a call, of which those that counted samples do not have must be left out."""
+    request = sampling_request(function, sampling, options if sampling is not None else _DEFAULTS | options)
+    for name in ("interval", "executor", "store"):
+        if getattr(request, name) != getattr(Sampling, name):
+            raise DomainError(
+                f"{name} must be left out for counted samples; got {validate.shown(getattr(request, name))}. Their "
+                "interval is that of Clopper and Pearson, their blocks run in threads."
+            )
+    return request
 
 
 # Exact bounds of the secret of an index, or None; one sampler for each secret; the exact method
@@ -270,7 +249,7 @@ _Methods: TypeAlias = tuple[Callable[[int], Bounds] | None, list[Sampler], str]
 
 
 def _misses(
-    mechanism: Any, secrets: list[Any], decode: Any, question: _Question, sampling: Request, name: str = "secret"
+    mechanism: Any, secrets: list[Any], decode: Any, question: _Question, request: Request, name: str = "secret"
 ) -> tuple[Estimate, Estimate]:
     """For each secret, and for the one that misses most often; ``name`` is that of the argument that holds them."""
     exact: Callable[[int], Bounds] | None
@@ -295,8 +274,8 @@ def _misses(
     if question.alpha.size == 0:
         empty = np.zeros((len(secrets), 0))
         exact, method = (lambda i: (empty[i], empty[i], empty[i])), "no alpha"
-    if exact is None:
-        return _count(samplers, question, sampling)
+    if exact is None or (request.forced and question.alpha.size):
+        return _count(samplers, question, request)
     rows = [exact(i) for i in range(len(secrets))]
     value, lower, upper = (np.array([row[end] for row in rows]) for end in range(3))
     return _with_maximum(question, (value, lower, upper), lower, kind="exact", method=method)
@@ -323,7 +302,7 @@ def _gaussian_methods(mechanism: GaussianMechanism, secrets: list[Any], question
         centres.append(centre)
     gaps = [centre - question.target for centre in centres]
     alpha, norm = question.alpha, question.norm
-    closed = not question.sampled and all(has_gaussian_form(gap, sigma, alpha, norm) for gap in gaps)
+    closed = all(has_gaussian_form(gap, sigma, alpha, norm) for gap in gaps)
 
     def exact(i: int) -> Bounds:
         return gaussian_misses(gaps[i], sigma, alpha, norm)
@@ -334,7 +313,7 @@ def _gaussian_methods(mechanism: GaussianMechanism, secrets: list[Any], question
 
 def _channel_methods(channel: AnyChannel, secrets: list[Any], decode: Any, question: _Question, name: str) -> _Methods:
     inputs = [validate.count(name, secret, 0, channel.inputs - 1) for secret in secrets]
-    target, alpha = question.target, question.alpha
+    target = question.target
     integers = channel.sample([0], rng=0).shape == (1,)
     if decode is None and not integers:
         raise DomainError(
@@ -364,38 +343,30 @@ def _channel_methods(channel: AnyChannel, secrets: list[Any], decode: Any, quest
                 "Pass a target of that length."
             )
     samplers = [Sampler("decode", _DecodedRelease(channel, i, decode, points), target.size) for i in inputs]
-    if question.sampled:
+    if points is None or not small:
         return None, samplers, ""
-    if points is not None and small:
-        outputs = points
-        return (
-            lambda i: row_misses(channel, inputs[i], outputs, target, alpha, question.norm),
-            samplers,
-            "sum over a row",
-        )
-    if isinstance(channel, DiscreteLaplace) and decode is None and target.size == 1:
-        return (
-            lambda i: discrete_laplace_misses(channel, inputs[i], float(target[0]), alpha),
-            samplers,
-            "two geometric tails",
-        )
-    return None, samplers, ""
+    outputs = points
+    return (
+        lambda i: row_misses(channel, inputs[i], outputs, target, question.alpha, question.norm),
+        samplers,
+        "sum over a row",
+    )
 
 
-def _count(samplers: list[Sampler], question: _Question, sampling: Request) -> tuple[Estimate, Estimate]:
-    counts, repeatable = count_misses(samplers, question.target, question.alpha, question.norm, sampling)
-    intervals = [count.interval(sampling) for count in counts]
+def _count(samplers: list[Sampler], question: _Question, request: Request) -> tuple[Estimate, Estimate]:
+    counts, repeatable = count_misses(samplers, question.target, question.alpha, question.norm, request)
+    intervals = [count.interval(request) for count in counts]
     value, lower, upper = (
         np.array([getattr(interval, name) for interval in intervals]) for name in ("value", "lower", "upper")
     )
     simultaneous = lower
-    if sampling.side != "upper" and len(counts) > 1:
-        simultaneous = np.array([count.interval(sampling, len(counts)).lower for count in counts])
+    if request.side != "upper" and len(counts) > 1:
+        simultaneous = np.array([count.interval(request, len(counts)).lower for count in counts])
     reasons = [count.stopped for count in counts]
     stopped = next(word for word in ("interrupted", "max_seconds", "max_samples", "target") if word in reasons)
     cost = {"samples": sum(count.samples for count in counts), "interim_analyses": max(c.analysis for c in counts),
             "stopped": stopped, "repeatable": repeatable}  # fmt: skip
-    words = {"kind": "statistical", "confidence": sampling.confidence, "method": "counted draws", "cost": cost}
+    words = {"kind": "statistical", "confidence": request.confidence, "method": "counted draws", "cost": cost}
     return _with_maximum(question, (value, lower, upper), simultaneous, **words)
 
 
