@@ -15,7 +15,7 @@ from ..base.parallel import Progress
 from ..channels import ChannelStack
 from ..mechanisms.broadcasting import broadcasting
 from .discrete.channel_with_prior import ChannelWithPrior, Mechanism, Prior, channel_with_prior, with_all_rows
-from .discrete.dense_quantities import RowBlocks, column_statistics
+from .discrete.dense_quantities import RowBlocks
 from .discrete.stack_quantities import quantity, stack_with_priors
 
 __all__ = ["bayes_vulnerability", "map_secrets", "maximal_leakage", "min_entropy_leakage"]
@@ -170,5 +170,5 @@ def map_secrets(
 
 
 def _map_secrets(model: ChannelWithPrior, n_jobs: int | None, progress: Progress) -> IndexArray:
-    first = column_statistics(RowBlocks(with_all_rows(model), n_jobs, progress))
-    return np.where(first.occurs, first.map_secret, -1)
+    columns = RowBlocks(with_all_rows(model), n_jobs, progress).columns
+    return np.where(columns.occurs, columns.map_secret, -1)

@@ -35,7 +35,7 @@ from ...channels import AnyChannel, Channel, ChannelStack, RowPair, SparseChanne
 from ...kernels import _channel_blocks, _channel_pairs, _channel_quantities
 from . import product_channels
 from .channel_with_prior import ChannelWithPrior, Prior, with_distinct_rows
-from .dense_quantities import ColumnStatistics, RowBlocks, column_statistics, is_one_block, is_plain
+from .dense_quantities import RowBlocks, is_one_block, is_plain
 from .quantities import brackets
 from .stack_quantities import (
     StackWithPriors,
@@ -139,8 +139,8 @@ def lip_delta(model: ChannelWithPrior, epsilon: ArrayLike, n_jobs: int | None, p
         gap += 2.2 * model.gap
     else:
         rows = RowBlocks(with_distinct_rows(model), n_jobs, progress)
-        curve = functools.partial(_curve_against_mixture, rows, column_statistics(rows))
-        method, gap = _LIP_METHOD, gap + 2.2 * rows.gap
+        curve, method = functools.partial(_curve_against_mixture, rows), _LIP_METHOD
+        gap += 2.2 * rows.gap
         support = np.flatnonzero(rows.prior > 0)
         lower_known = not (levels > _LARGEST_EXPONENT).any() or not _has_tiny_cells(rows.channel, support, n_jobs)
     value, error = curve(levels)
@@ -465,11 +465,9 @@ def _rows_as_doubles(channel: AnyChannel, secrets: IndexArray) -> FloatArray:
     return np.concatenate([np.asarray(row, dtype=np.float64) for row in rows])
 
 
-def _curve_against_mixture(
-    blocks: RowBlocks, first: ColumnStatistics, levels: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _curve_against_mixture(blocks: RowBlocks, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Rows of positive prior probability against q, in both directions."""
-    excess = _capped_expm1(levels)
+    first, excess = blocks.columns, _capped_expm1(levels)
     q = blocks.rescaled(first.q)
     centre, delta = (first.centre, first.delta) if blocks.unscaled else (None, None)
 
