@@ -211,11 +211,6 @@ VALUES = {
     "ldp_from_mbp_as_published": lambda xi, s: 2 * xi + s,
     "lip_from_mbp": lambda xi: xi,
     "mbp_from_lip": lambda e: e,
-    "dp_delta_from_mbp": lambda xi, t, pi: min(rows_hockey(xi, t), curve(grown(xi, pi), mpf(0), t)),
-    "dp_epsilon_from_mbp": lambda xi, d, pi: min(rows_epsilon(xi, d), pure_epsilon(grown(xi, pi), d)),
-    "total_variation_from_mbp": lambda xi, pi: min(rows_hockey(xi, mpf(0)), mp.tanh(grown(xi, pi) / 2)),
-    "kl_from_mbp": lambda xi, pi: min(rows_kl(xi), kl(logistic(grown(xi, pi)), logistic(-grown(xi, pi)))),
-    "rdp_from_mbp": lambda xi, a, pi: min(rows_renyi(xi, a), response(grown(xi, pi), a)),
     "ci_lmip_from_pointwise_lmip": lambda mu: mu,
     "maximal_leakage_from_mbp": lambda xi, pi: min(
         [xi] + ([mp.log((1 - (1 - pi) * mp.exp(-xi)) / pi)] if pi > 0 else [])),
