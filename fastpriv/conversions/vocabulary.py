@@ -119,8 +119,8 @@ OPTIONS: dict[str, tuple[str, str]] = {
     "rtol": ("float", "Relative width aimed at, for functions. The value is sharper: 1e-12 for smooth curves."),
     "max_evaluations": (
         "int, optional",
-        "Most epsilons to ask a function for; 200,000 if it is vectorised, else 4,000. Where they do not reach "
-        "``rtol`` the bracket is wider, and still a bracket.",
+        "Most epsilons to ask a function for, 200,000 by default. Where they do not reach ``rtol`` the bracket is "
+        "wider, and still a bracket.",
     ),
 }
 
