@@ -29,7 +29,7 @@ __all__ = ["ConversionResult", "ConversionStep", "convert"]
 _RANK: tuple[Form, ...] = ("tight", "bound", "as_published")  # of direct conversions, the best first
 _LONGEST = 4  # conversions in a chain
 # parameters that describe the setting, not the source: a later step of a chain may take them too
-_SHARED = {"unit", "pi_min", "pi_max", "inputs", "belief_gap"}
+_SHARED = {"unit", "pi_min", "inputs", "belief_gap"}
 # bound: none - when a bracket is shown as one number
 _NARROW = 1e-9  # relative width of a bracket that is shown as one number
 

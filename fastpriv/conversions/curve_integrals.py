@@ -28,8 +28,7 @@ import numpy as np
 from ..base import validate
 from ..base.errors import DomainError
 from ..base.estimate import Estimate
-from ..base.numerics import LARGEST_DOUBLE, SMALLEST_SUBNORMAL, FloatArray
-from ._closed_forms import exp_excess
+from ..base.numerics import LARGEST_DOUBLE, SMALLEST_SUBNORMAL, FloatArray, exp_excess
 
 __all__ = ["CheckedCurve", "IntegralBracket", "Weight", "integral_of_function", "integral_of_samples"]
 

@@ -1,4 +1,4 @@
-"""Mutual information, and leakage measured by guessing, from LDP, MBP and divergences.
+"""Mutual information and maximal leakage from LDP, MBP and divergences.
 
 Notation: D(p||q) Kullback-Leibler; I the mutual information under a prior (context-dependent, CD-LMIP), C its supremum
 over priors (context-independent, CI-LMIP); the pointwise notion bounds D(P_x || P_M) at every x.
@@ -16,12 +16,10 @@ under a prior bounds C.
 (epsilon, delta), two inputs: every such channel is randomised response processed further that reveals the secret with
 probability delta; C = delta ln 2 + (1 - delta)(ln 2 - h(1/(1 + e^epsilon))).
 
-Leakage measured by guessing: the Bayes vulnerability of a prior is its largest probability pi_max; after the release it
-is V = sum over w of max_d pi_d Q[d, w]; min-entropy leakage is ln(V / pi_max); maximal leakage is
-ln sum over w of max_d Q[d, w], the largest min-entropy leakage over priors, attained by the uniform one. LDP: the other
-rows of a column are at least e^-epsilon of its largest cell, so that
+Maximal leakage is ln sum over w of max_d Q[d, w], the largest log by which a release raises the chance of a best guess,
+over priors. LDP: the other rows of a column are at least e^-epsilon of its largest cell, so that
 max_d Q[d, w] (1 + (n - 1) e^-epsilon) <= sum_d Q[d, w]; summed over w, n = inputs. Randomised response on n values
-attains it. For another prior the largest posterior is at most pi_max / (pi_max + (1 - pi_max) e^-epsilon).
+attains it.
 MBP: with r = Q / q in [e^-xi, e^xi] and of mean 1, no r is above (1 - (1 - pi_min) e^-xi) / pi_min either, and maximal
 leakage is ln E_q max_d r_d.
 """
@@ -34,9 +32,8 @@ import numpy as np
 
 from ..base import validate
 from ..base.estimate import Estimate, Information, NumberLike
-from ..base.numerics import LOG_2, BoolArray, FloatArray
+from ..base.numerics import LOG_2
 from ._closed_forms import (
-    bounded,
     information,
     minus_log_mean_inverse_ratio,
     randomized_response_capacity,
@@ -186,8 +183,7 @@ def maximal_leakage_from_ldp(
     """
     epsilon, inputs = validated(epsilon=epsilon, inputs=inputs)
     value = minus_log_mean_inverse_ratio(epsilon, 1.0 / inputs)
-    limits = _limits(epsilon, 1.0 / inputs)
-    return information(value, unit, "ln(n e^epsilon / (n - 1 + e^epsilon))", unrounded=limits)
+    return information(value, unit, "ln(n e^epsilon / (n - 1 + e^epsilon))", of=epsilon)
 
 
 @conversion("mbp", "maximal_leakage", Formula(
@@ -210,42 +206,3 @@ def maximal_leakage_from_mbp(xi: NumberLike, pi_min: NumberLike = 0.0, *, unit: 
     nats = validate.choice("unit", unit, ("nats", "bits")) == "nats"
     unrounded = ((pi_min == 0.0) & nats) | (xi == 0.0)
     return information(value, unit, "min(xi, ln(1 + (1 - e^-xi) (1 - pi_min) / pi_min))", unrounded=unrounded)
-
-
-@conversion("ldp", "min_entropy_leakage", Formula(
-    "bound", PROVED, rising="epsilon", falling="pi_max", assumptions=(EVERY_PAIR,),
-    note="attained for uniform priors",
-))  # fmt: skip
-def min_entropy_leakage_from_ldp(epsilon: NumberLike, pi_max: NumberLike, *, unit: Information = "nats") -> Estimate:
-    """Bound of the min-entropy leakage under a prior: -ln(pi_max + (1 - pi_max) e^-epsilon).
-
-    Attained for uniform priors.
-
-    >>> conversions.min_entropy_leakage_from_ldp(1.0, 0.5).value
-    0.37988549...
-    """
-    epsilon, pi_max = validated(epsilon=epsilon, pi_max=pi_max)
-    value = minus_log_mean_inverse_ratio(epsilon, pi_max)
-    return information(value, unit, "-ln(pi_max + (1 - pi_max) e^-epsilon)", unrounded=_limits(epsilon, pi_max))
-
-
-@conversion("ldp", "vulnerability", Formula(
-    "bound", PROVED, rising="epsilon pi_max", assumptions=(EVERY_PAIR,), note="attained for uniform priors",
-))  # fmt: skip
-def vulnerability_from_ldp(epsilon: NumberLike, pi_max: NumberLike) -> Estimate:
-    """Bound of the chance that a best guess is right after the release: pi_max / (pi_max + (1 - pi_max) e^-epsilon).
-
-    Attained for uniform priors.
-
-    >>> conversions.vulnerability_from_ldp(1.0, 0.5).value
-    0.73105857...
-    """
-    epsilon, pi_max = validated(epsilon=epsilon, pi_max=pi_max)
-    with np.errstate(under="ignore"):
-        value = pi_max / (pi_max + (1.0 - pi_max) * np.exp(-epsilon))
-    return bounded(value, "probability", "pi_max / (pi_max + (1 - pi_max) e^-epsilon)", ceiling=1.0)
-
-
-def _limits(epsilon: FloatArray, weight: FloatArray) -> BoolArray:
-    """Where ``minus_log_mean_inverse_ratio`` is 0 or inf without rounding."""
-    return np.asarray((epsilon == 0.0) | (np.isinf(epsilon) & (weight == 0.0)) | (weight == 1.0))

@@ -74,7 +74,6 @@ PARAMETERS: dict[str, Parameter] = {
         "Smallest positive prior probability of a secret, of two or more; 0 stands for every prior. Up to 1/3 a "
         "smaller number is safe too.",
     ),
-    "pi_max": _positive_probability("Largest prior probability of a secret."),
     "prior_spread": _nonnegative("Largest |ln(pi(d) / pi(d'))| over pairs of secrets; 0 for a uniform prior."),
     "belief_gap": _nonnegative("Largest |ln(attacker's prior / true prior)| over secrets; 0 where they agree."),
     "inputs": Parameter(
@@ -226,9 +225,6 @@ NOTIONS: dict[str, Notion] = {
         Notion("pointwise_lmip", "pointwise LMIP", "mu", "D(row || distribution of the release) at most mu at every "
                "secret", "support"),
         Notion("maximal_leakage", "maximal leakage", "leakage", "ln of the sum over releases of the largest cell"),
-        Notion("min_entropy_leakage", "min-entropy leakage", "leakage", "ln of how much likelier a best guess gets",
-               "support"),
-        Notion("vulnerability", "Bayes vulnerability", "vulnerability", "chance that a best guess is right", "support"),
         Notion("robustness", "robust accuracy", "gamma", "chance to miss by more than alpha for each other secret"),
         Notion("trials", "independent trials", "trials", "number of models, or of attacks on one, that a frequency is "
                "estimated from"),

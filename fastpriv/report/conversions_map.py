@@ -23,7 +23,7 @@ _POSITIONS = {
     "dp_curve": (14.2, 6.8), "kl": (10.4, 4.45), "total_variation": (12.6, 3.2), "membership_advantage": (13.9, 1.9),
     "group_dp": (14.1, 4.2), "ci_lmip": (7.4, 1.9), "cd_lmip": (4.4, 0.9), "pointwise_lmip": (5.0, 2.9),
     "approximate_lip": (8.6, 0.5), "lip_curve": (2.0, 0.9),
-    "maximal_leakage": (6.6, 3.5), "min_entropy_leakage": (7.95, 7.35), "vulnerability": (6.7, 8.7),
+    "maximal_leakage": (6.6, 3.5),
     "mbp": (3.9, 5.2), "lip": (2.6, 7.0), "robustness": (4.2, 8.9),
     "abp": (2.2, 3.6), "abp_given_secret": (1.3, 4.7), "c2": (1.3, 5.7), "c1": (1.0, 2.4),
     "frequency_error": (1.6, 9.4), "c1_error": (0.8, 8.0), "leakage_error": (2.4, 8.0),

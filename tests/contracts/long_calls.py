@@ -90,10 +90,6 @@ CALLS = {
         "r = np.random.default_rng(0); f = ProductLikelihood([np.log(r.dirichlet(np.ones(50))) for _ in range(3000)])",
         "posterior(f)",
     ),
-    "pac_accuracy, 3,000 alphas": (
-        "c = GeometricMechanism(10**5, 0.001)",
-        "[notions.pac_accuracy(c, 5, 5, alpha=np.arange(3000.0)) for _ in range(99)]",
-    ),
     **{
         f"audit_scores, 1e6, {selection}": (
             "from fastpriv import auditing; r = np.random.default_rng(0); m = r.random(10**6) < 0.5; "

@@ -150,14 +150,6 @@ def test_a_mechanism_is_calibrated_for_the_worst_of_the_brackets():
     assert (logs.sigma, logs.sensitivity) == (worst.sigma, 2.0)
 
 
-def test_extremal_channels_are_those_of_the_value():
-    mu = estimate(0.1 / LN2, 0.05, 0.2, "bits")
-    truth = conversions.dp_extremal_channel(0.1, 1.0).high
-    assert conversions.dp_extremal_channel(mu, 1.0).high == pytest.approx(truth, rel=1e-12)
-    pair = conversions.lip_extremal_channel(mu, 1.0, 0.5)
-    assert pair.high == pytest.approx(conversions.lip_extremal_channel(0.1, 1.0, 0.5).high, rel=1e-12)
-
-
 def test_capacities_keep_what_else_they_say():
     found = fp.awgn_capacity(3, 2.0, SIGMA, unit="bits")
     at = fp.awgn_capacity(3, 2.0, 20.0, unit="bits")

@@ -50,7 +50,6 @@ USES = {
     "ldp curve": lambda q: notions.ldp_delta(None, q, [0.1, 0.5]),
     "lip curve": lambda q: notions.lip_delta(None, q, [0.1, 0.5]), "abp": lambda q: notions.abp(None, q),
     "posterior": lambda q: fp.posterior(q.column(0), rng=1),
-    "accuracy": lambda q: notions.pac_accuracy(q, 0, 0.0, 1.0, rng=1, max_samples=4096),
     "assess": lambda q: fp.assess(None, mechanism=q),
 }  # fmt: skip
 

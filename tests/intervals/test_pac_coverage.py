@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from contracts.work_clock import installed_work_clock
-from fastpriv import GaussianMechanism, RandomizedResponse, notions
+from fastpriv import GaussianMechanism, notions
 
 ALPHA = np.array([0.1, 1.0, 2.5])
 TRUTH = 2 * norm.sf(ALPHA)
@@ -110,10 +110,9 @@ def test_the_seed_gives_the_bits_for_any_number_of_threads(n_jobs):
 
 
 def test_all_alphas_share_their_samples():
-    many = notions.pac_accuracy(RandomizedResponse(9, 1.0), 4, 4.0, [3.0, 0.0, 1.0], method="direct", rng=1,
-                                rtol=0.0, atol=0.0, max_samples=2000)  # fmt: skip
-    alone = notions.pac_accuracy(RandomizedResponse(9, 1.0), 4, 4.0, 1.0, method="direct", rng=1, rtol=0.0, atol=0.0,
-                                 max_samples=2000)  # fmt: skip
+    words = {"method": "direct", "rng": 1, "rtol": 0.0, "atol": 0.0, "max_samples": 2000}
+    many = notions.pac_accuracy(GaussianMechanism(1.0), 4.0, 4.0, [3.0, 0.0, 1.0], **words)
+    alone = notions.pac_accuracy(GaussianMechanism(1.0), 4.0, 4.0, 1.0, **words)
     assert many.value[2] == alone.value
     assert many.value[1] >= many.value[2] >= many.value[0]
 

@@ -231,8 +231,6 @@ VALUES = {
     "abp_from_c1": lambda c1, c2, tv: c1,
     "abp_from_c1_as_published": lambda c1, c2, tv: max(mpf(0), 2 * c1 - c2 * tv),
     "maximal_leakage_from_ldp": lambda e, n: mp.log(n) - mp.log((n - 1) * mp.exp(-e) + 1),
-    "min_entropy_leakage_from_ldp": lambda e, pi: -mp.log(pi + (1 - pi) * mp.exp(-e)),
-    "vulnerability_from_ldp": lambda e, pi: pi / (pi + (1 - pi) * mp.exp(-e)),
     "ci_lmip_from_ldp": capacity,
     "ci_lmip_from_dp": lambda e, d: d * mp.log(2) + (1 - d) * (mp.log(2) - entropy(logistic(-e))),
     "ci_lmip_from_kl": lambda k: k,

@@ -119,7 +119,6 @@ class Secret:
         given_row = [np.sqrt(max(on.js((ratio * row).sum(axis=1) * pi, pi), 0.0)) for row in rows]
         renyis = np.max([renyi(self.q[i], self.q[j], ORDERS) for i, j in self.near], axis=0)
         least, most = capacity(self.q)
-        vulnerable = (pi[:, None] * rows).max(axis=0).sum()
         miss = self.q[:, : max(1, self.q.shape[1] // 2)].sum(axis=1).clip(0.0, 1.0)
         self.beta = float(miss[np.argmax(some)])
         hockey = on.hockey_stick
@@ -136,7 +135,6 @@ class Secret:
             "zcdp": float((renyis / ORDERS).max()), "ci_lmip": least,
             "membership_advantage": exact["total_variation"],
             "abp": float(np.sqrt(max(on.js(after, pi), 0.0))), "abp_given_secret": max(given_row),
-            "vulnerability": vulnerable, "min_entropy_leakage": float(np.log(vulnerable / pi.max())),
             "robustness": float(miss.max()), "tradeoff": -self.over(lambda p, r: -least_miss(p, r, ALARM)),
         }  # fmt: skip
         holds = exact | {
@@ -173,8 +171,8 @@ def secrets(request):
 
 
 EXTRAS = ({}, {"delta": DELTA}, {"order": ORDER}, {"epsilon": EPSILON}, {"target_epsilon": TARGET},
-          {"type_one": ALARM}, {"group": GROUP}, {"pi_min": None}, {"pi_max": None}, {"inputs": None}, {"beta": None},
-          {"pi_min": None, "inputs": None}, {"pi_min": None, "delta": DELTA}, {"pi_min": None, "pi_max": None},
+          {"type_one": ALARM}, {"group": GROUP}, {"pi_min": None}, {"inputs": None}, {"beta": None},
+          {"pi_min": None, "inputs": None}, {"pi_min": None, "delta": DELTA},
           {"pi_min": None, "target_epsilon": TARGET}, {"pi_min": None, "order": ORDER},
           {"epsilon": EPSILON, "pi_min": None})  # fmt: skip
 SOURCES = {"ldp": "epsilon", "lip": "epsilon", "mbp": "xi", "zcdp": "rho", "kl": "kl", "rdp": "renyi", "dp": "delta",
@@ -201,7 +199,7 @@ def true_of(assumption, secret):
 def test_no_chain_promises_what_is_false(source, secrets):
     known = {
         "pi_min": [float(s.pi[s.pi > 0].min()) if (s.pi > 0).sum() > 1 else 0.5 for s in secrets],
-        "pi_max": [float(s.pi.max()) for s in secrets], "inputs": [float(len(s.q)) for s in secrets],
+        "inputs": [float(len(s.q)) for s in secrets],
         "beta": [s.beta for s in secrets],
     }  # fmt: skip
     checked, needed = 0, set()

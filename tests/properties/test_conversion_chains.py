@@ -10,7 +10,7 @@ from fastpriv import conversions as c
 from fastpriv.conversions import registry
 from oracles import channel_quantities as on
 
-EXTRA = {"delta": 1e-6, "order": 3.0, "beta": 1e-3, "type_one": 0.2, "pi_max": 0.3}
+EXTRA = {"delta": 1e-6, "order": 3.0, "beta": 1e-3, "type_one": 0.2}
 SOURCES = {"ldp": "epsilon", "lip": "epsilon", "mbp": "xi", "zcdp": "rho", "gdp": "separation", "kl": "kl",
            "total_variation": "total_variation", "maximal_leakage": "leakage", "pointwise_lmip": "mu"}  # fmt: skip
 
@@ -138,7 +138,7 @@ def test_the_table_is_there_with_pandas_and_without(monkeypatch):
         ({"target": "mbp", "source": "ldp"}, r"values must be given by name; got none\. From ldp to mbp: mbp_from_ldp"),
         ({"target": "mbp", "source": "ldp", "rho": 1.0}, "must be what a conversion from ldp to mbp takes; got rho"),
         ({"target": "ldp", "source": "gdp", "separation": 1.0}, "gdp to ldp takes; got separation. It takes: no"),
-        ({"target": "ldp", "source": "vulnerability", "xi": 1.0}, "nothing follows from vulnerability"),
+        ({"target": "ldp", "source": "robustness", "xi": 1.0}, "nothing follows from robustness"),
         ({"target": "zcdp", "source": "mbp", "rho": 1.0}, "no direct conversion; chains from mbp start with"),
         ({"target": "mbp", "source": "ldp", "epsilon": -1.0}, "epsilon must be at least 0; got -1.0"),
         ({"target": "mbp", "source": "ldp", "epsilon": 1.0, "form": "x"}, "form must be one of tight, bound, as_publ"),

@@ -74,7 +74,7 @@ class Drawn:
         return {
             "target_epsilon": np.array(EPSILONS), "delta": np.array(DELTAS), "epsilon": np.array(EPSILONS),
             "order": np.array(ORDERS), "type_one": np.array(ALARMS), "inputs": len(self.rows),
-            "pi_min": min(least, 0.5), "pi_max": float(known.max()), "atom": float(known.min()),
+            "pi_min": min(least, 0.5), "atom": float(known.min()),
             "beta": self.beta(),
         }  # fmt: skip
 
@@ -119,8 +119,6 @@ class Drawn:
             "cd_lmip": lambda: brute.information(inner, prior),
             "pointwise_lmip": lambda: max(brute.kl(row, release) for row in inner),
             "maximal_leakage": lambda: math.log(rows.max(axis=0).sum()),
-            "vulnerability": lambda: float((prior[:, None] * inner).max(axis=0).sum()),
-            "min_entropy_leakage": lambda: math.log((prior[:, None] * inner).max(axis=0).sum() / prior.max()),
             "abp": lambda: brute.abp(inner, prior, law / law.sum() if law.sum() > 0 else release),
             "abp_given_secret": lambda: max(brute.abp(inner, prior, row) for row in inner),
             "robustness": lambda: float(inner[:, self.event()].sum(axis=1).max()),
@@ -208,7 +206,7 @@ def chained(drawn, seen):
     """What ``convert`` finds between all notions, by chains too."""
     more = drawn.more()
     extra = ({}, {"target_epsilon": 0.3}, {"epsilon": 0.3}, {"delta": 1e-3}, {"order": 1.5}, {"type_one": 0.1},
-             {"pi_min": more["pi_min"]}, {"pi_max": more["pi_max"]}, {"beta": more["beta"]})  # fmt: skip
+             {"pi_min": more["pi_min"]}, {"beta": more["beta"]})  # fmt: skip
     for source, own in drawn.sources().items():
         own = {name: value for name, value in own.items() if name not in ("xi_plus", "xi_minus")}
         for target in conversions.NOTIONS:

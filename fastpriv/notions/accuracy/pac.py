@@ -19,29 +19,25 @@ from ...base.errors import DomainError, ShapeError, interruption
 from ...base.estimate import Estimate, NumberLike, Result
 from ...base.monotone import monotone
 from ...base.numerics import FloatArray, IndexArray
-from ...channels import AnyChannel
 from ...distributions.user_functions import Sampler
-from ...mechanisms import DiscreteLaplace
 from ...mechanisms.gaussian import GaussianMechanism
 from ...sampling.options import Request, Sampling, SamplingOptions, sampling_request
-from .exact_accuracy import Bounds, gaussian_misses, has_gaussian_form, row_misses
+from .exact_accuracy import Bounds, gaussian_misses, has_gaussian_form
 from .monte_carlo import count_misses
 
 __all__ = ["RobustAccuracy", "pac_accuracy", "robust_accuracy"]
 
 Norm: TypeAlias = Literal[1, 2] | float
-ReleaseMechanism: TypeAlias = GaussianMechanism | AnyChannel | Callable[..., Any]
-Decoder: TypeAlias = ArrayLike | Callable[[Any], ArrayLike] | None
+ReleaseMechanism: TypeAlias = GaussianMechanism | Callable[..., Any]
 Accuracy = TypeVar("Accuracy")
 
-_MOST_OUTPUTS = 2**22  # outputs of a channel whose row is summed: 32 MiB of doubles
 _DEFAULTS: SamplingOptions = {"rtol": 0.01, "atol": 1e-4, "max_samples": 1e7}  # of a call without ``sampling``
 
 
 @monotone(falling="alpha")
 def pac_accuracy(
-    mechanism: ReleaseMechanism, secret: object, target: ArrayLike, alpha: NumberLike, *, decode: Decoder = None,
-    norm: Norm = 2, sampling: Sampling | None = None, **options: Unpack[SamplingOptions],
+    mechanism: ReleaseMechanism, secret: object, target: ArrayLike, alpha: NumberLike, *, norm: Norm = 2,
+    sampling: Sampling | None = None, **options: Unpack[SamplingOptions],
 ) -> Estimate:  # fmt: skip
     """Probability that a release misses its target by more than alpha: beta(alpha) = P(||M(d) - mu|| > alpha).
 
@@ -49,22 +45,18 @@ def pac_accuracy(
 
     Parameters
     ----------
-    mechanism : GaussianMechanism, AnyChannel or callable
-        A Gaussian mechanism adds its noise to ``secret``. A channel releases one of finitely many outputs, which
-        ``decode`` reads as numbers. A callable is called as ``mechanism(rng, n)`` with a ``numpy.random.Generator``
+    mechanism : GaussianMechanism or callable
+        A Gaussian mechanism adds its noise to ``secret``. A callable is called as ``mechanism(rng, n)`` with a
+        ``numpy.random.Generator``
         and returns n independent releases, shape (n,) or (n, k), or, where ``secret`` is not None, as
         ``mechanism(rng, n, secret)``. One jitted by numba is called as ``mechanism(rng, x)`` and fills x, of shape
         (k,), with one release; with a secret as the others.
     secret : array_like, int or any object
-        The value that noise is added to, number or shape (k,); the input of a channel, counted from 0; or what a
-        callable takes.
+        The value that noise is added to, number or shape (k,); or what a callable takes.
     target : array_like
         mu, a number or of shape (k,).
     alpha : array_like or Estimate
         Tolerances, at least 0 and finite, any shape; all of them share one set of samples.
-    decode : array_like of shape (outputs,) or (outputs, k), or callable, optional
-        Only for channels: the estimate that each output stands for, or a function of releases as ``channel.sample``
-        gives them, shape (n,) or (n, ...), to (n,) or (n, k). Default: integer releases are the estimates.
     norm : {2, 1, inf}
         Of the deviation.
     sampling, **options : Sampling, and its fields by name, which override it
@@ -76,17 +68,17 @@ def pac_accuracy(
     Returns
     -------
     Estimate
-        Probabilities of the shape of ``alpha``. Kind ``exact`` for a Gaussian mechanism (in closed form) and for a
-        channel whose row is summed; ``statistical`` for counted samples, with the limits of Clopper and Pearson, and
+        Probabilities of the shape of ``alpha``. Kind ``exact`` for a Gaussian mechanism, in closed form;
+        ``statistical`` for counted samples, with the limits of Clopper and Pearson, and
         ``cost["stopped"]`` one of target, max_samples, max_seconds; interrupted in the answer that an error carries.
 
     Raises
     ------
     DomainError
-        For a negative alpha, NaN, an unknown norm, a secret that a channel does not have, or a callable that raises,
-        returns NaN or something else than numbers.
+        For a negative alpha, NaN, an unknown norm, or a callable that raises, returns NaN or something else than
+        numbers.
     ShapeError
-        For shapes of secret, target, decoded outputs or samples that do not agree.
+        For shapes of secret, target or samples that do not agree.
     KeyboardInterrupt
         When interrupted; its attribute ``best`` carries the answer that was reached, if there was one.
 
@@ -96,17 +88,18 @@ def pac_accuracy(
     analyses share the error, so that the interval holds whichever the run stops at. Without a target
     (rtol = atol = 0) there is one analysis.
 
-    **Accuracy** 1e-11 relative in closed form, 1e-12 for sums, whether or not a release lies on the edge;
-    ``tests/enclosures/test_pac.py``. ``tests/intervals/test_pac_coverage.py`` counts the misses of the intervals over
-    many seeds. Source: Zhang and Chen, Bridging Privacy and Robustness, definition IV.4; Clopper and Pearson 1934.
+    Behind a channel with rows of numbers ``points`` it is one sum,
+    ``channel.rows(d, d + 1)[0][abs(points - mu) > alpha].sum()``.
+
+    **Accuracy** 1e-11 relative in closed form; ``tests/enclosures/test_pac.py``.
+    ``tests/intervals/test_pac_coverage.py`` counts the misses of the intervals over many seeds. Source: Zhang and Chen,
+    Bridging Privacy and Robustness, definition IV.4; Clopper and Pearson 1934.
 
     Examples
     --------
-    >>> from fastpriv import GaussianMechanism, RandomizedResponse, notions
+    >>> from fastpriv import GaussianMechanism, notions
     >>> notions.pac_accuracy(GaussianMechanism(1.0), [0.0, 0.0], [0.0, 0.0], [1.0, 3.0]).value
     array([0.60653066, 0.011109  ])
-    >>> notions.pac_accuracy(RandomizedResponse(5, 2.0), 3, target=3.0, alpha=1.0).upper
-    0.175...
     >>> import numpy as np
     >>> median = lambda rng, n: np.median(rng.laplace(size=(n, 15)), axis=1)
     >>> miss = notions.pac_accuracy(median, None, 0.0, [0.5, 1.0], rng=1, atol=0.01)
@@ -114,7 +107,7 @@ def pac_accuracy(
     ('statistical', True)
     """
     question, request = _question(target, alpha, norm), _request(pac_accuracy, sampling, options)
-    per_secret, _ = _misses(mechanism, [secret], decode, question, request)
+    per_secret, _ = _misses(mechanism, [secret], question, request)
     return _raised_if_interrupted(per_secret[0], per_secret.cost)
 
 
@@ -146,7 +139,7 @@ class RobustAccuracy(Result):
 @monotone(falling="alpha")
 def robust_accuracy(
     mechanism: ReleaseMechanism, neighbours: Sequence[object], target: ArrayLike, alpha: NumberLike, *,
-    decode: Decoder = None, norm: Norm = 2, sampling: Sampling | None = None, **options: Unpack[SamplingOptions],
+    norm: Norm = 2, sampling: Sampling | None = None, **options: Unpack[SamplingOptions],
 ) -> RobustAccuracy:  # fmt: skip
     """Probability that the release of each other secret misses the same target: P(||M(d') - mu|| > alpha), all d'.
 
@@ -154,11 +147,11 @@ def robust_accuracy(
 
     Parameters
     ----------
-    mechanism : GaussianMechanism, AnyChannel or callable
+    mechanism : GaussianMechanism or callable
         As for ``pac_accuracy``; a callable is called as ``mechanism(rng, n, secret)``.
     neighbours : sequence
         The secrets d', at least one. Only those that are listed count.
-    target, alpha, decode, norm
+    target, alpha, norm
         As for ``pac_accuracy``.
     sampling, **options : Sampling, and its fields by name, which override it
         As for ``pac_accuracy``; ``max_samples`` counts for each neighbour, ``max_seconds`` for the whole call.
@@ -197,7 +190,7 @@ def robust_accuracy(
     for secret in secrets:
         if isinstance(secret, np.ndarray):  # other objects are the mechanism's own
             validate.array("neighbours", secret)
-    per_secret, maximum = _misses(mechanism, secrets, decode, question, request, "neighbours")
+    per_secret, maximum = _misses(mechanism, secrets, question, request, "neighbours")
     return _raised_if_interrupted(RobustAccuracy(per_secret, maximum), per_secret.cost)
 
 
@@ -244,41 +237,23 @@ def _request(function: Callable[..., Any], sampling: Sampling | None, options: S
     return request
 
 
-# Exact bounds of the secret of an index, or None; one sampler for each secret; the exact method
-_Methods: TypeAlias = tuple[Callable[[int], Bounds] | None, list[Sampler], str]
-
-
 def _misses(
-    mechanism: Any, secrets: list[Any], decode: Any, question: _Question, request: Request, name: str = "secret"
+    mechanism: Any, secrets: list[Any], question: _Question, request: Request, name: str = "secret"
 ) -> tuple[Estimate, Estimate]:
     """For each secret, and for the one that misses most often; ``name`` is that of the argument that holds them."""
-    exact: Callable[[int], Bounds] | None
-    if decode is not None and not isinstance(mechanism, AnyChannel):
-        raise DomainError(
-            f"decode must be left out for anything but a channel; got one with {validate.shown(mechanism)}. "
-            "Let the mechanism return numbers."
-        )
     if isinstance(mechanism, GaussianMechanism):
-        exact, samplers, method = _gaussian_methods(mechanism, secrets, question, name)
-    elif isinstance(mechanism, AnyChannel):
-        exact, samplers, method = _channel_methods(mechanism, secrets, decode, question, name)
-    elif callable(mechanism):
-        exact, method = None, ""
-        functions = [mechanism if secret is None else _WithSecret(mechanism, secret) for secret in secrets]
-        samplers = [Sampler("mechanism", function, question.target.size) for function in functions]
-    else:
+        return _gaussian_misses(mechanism, secrets, question, request, name)
+    if not callable(mechanism):
         raise DomainError(
-            f"mechanism must be a GaussianMechanism, a channel or a function; got {validate.shown(mechanism)}. "
-            "Pass a function of (rng, n) that returns n releases."
+            f"mechanism must be a GaussianMechanism or a function; got {validate.shown(mechanism)}. Pass a function of "
+            "(rng, n) that returns n releases."
         )
-    if question.alpha.size == 0:
-        empty = np.zeros((len(secrets), 0))
-        exact, method = (lambda i: (empty[i], empty[i], empty[i])), "no alpha"
-    if exact is None or (request.forced and question.alpha.size):
+    functions = [mechanism if secret is None else _WithSecret(mechanism, secret) for secret in secrets]
+    samplers = [Sampler("mechanism", function, question.target.size) for function in functions]
+    if question.alpha.size:
         return _count(samplers, question, request)
-    rows = [exact(i) for i in range(len(secrets))]
-    value, lower, upper = (np.array([row[end] for row in rows]) for end in range(3))
-    return _with_maximum(question, (value, lower, upper), lower, kind="exact", method=method)
+    empty = np.zeros((len(secrets), 0))
+    return _with_maximum(question, (empty, empty, empty), empty, kind="exact", method="no alpha")
 
 
 def _with_maximum(
@@ -289,7 +264,9 @@ def _with_maximum(
     return question.estimate(bounds, **words), question.estimate(largest, **words)
 
 
-def _gaussian_methods(mechanism: GaussianMechanism, secrets: list[Any], question: _Question, name: str) -> _Methods:
+def _gaussian_misses(
+    mechanism: GaussianMechanism, secrets: list[Any], question: _Question, request: Request, name: str
+) -> tuple[Estimate, Estimate]:
     sigma = validate.scalar("sigma", mechanism.sigma)
     centres = []
     for secret in secrets:
@@ -303,54 +280,18 @@ def _gaussian_methods(mechanism: GaussianMechanism, secrets: list[Any], question
     gaps = [centre - question.target for centre in centres]
     alpha, norm = question.alpha, question.norm
     closed = all(has_gaussian_form(gap, sigma, alpha, norm) for gap in gaps)
+    if alpha.size and (request.forced or not closed):
+        return _count([_gaussian_sampler(centre, sigma) for centre in centres], question, request)
+    rows = [gaussian_misses(gap, sigma, alpha, norm) for gap in gaps]
+    value, lower, upper = (np.array([row[end] for row in rows]) for end in range(3))
+    return _with_maximum(question, (value, lower, upper), lower, kind="exact", method="closed form")
 
-    def exact(i: int) -> Bounds:
-        return gaussian_misses(gaps[i], sigma, alpha, norm)
 
-    samplers = [Sampler("mechanism", _GaussianSampler(centre, sigma), centre.size) for centre in centres]
-    return exact if closed else None, samplers, "closed form"
+def _gaussian_sampler(centre: FloatArray, sigma: float) -> Sampler:
+    def sample(rng: np.random.Generator, n: int) -> FloatArray:
+        return centre + sigma * rng.standard_normal((n, centre.size))
 
-
-def _channel_methods(channel: AnyChannel, secrets: list[Any], decode: Any, question: _Question, name: str) -> _Methods:
-    inputs = [validate.count(name, secret, 0, channel.inputs - 1) for secret in secrets]
-    target = question.target
-    integers = channel.sample([0], rng=0).shape == (1,)
-    if decode is None and not integers:
-        raise DomainError(
-            f"decode must be given for a channel whose releases are sets, bits or tuples; got None for "
-            f"{validate.shown(channel)}. Pass a function of releases that returns estimates."
-        )
-    listable = channel._log2_shape()[1] <= 60
-    small = listable and channel.outputs <= _MOST_OUTPUTS
-    points = None
-    if decode is not None and not callable(decode):
-        points = validate.real("decode", decode, "finite numbers", np.isfinite)
-        if points.ndim not in (1, 2) or not listable or len(points) != channel.outputs:
-            raise ShapeError(
-                f"decode must have one entry or row for each of the {validate.shown(channel.outputs)} outputs; got "
-                f"shape {points.shape}. Pass a function for channels with many."
-            )
-    elif integers and small and not isinstance(channel, DiscreteLaplace):  # whose releases are all integers
-        points = np.arange(channel.outputs, dtype=np.float64)
-        if decode is not None:
-            decoded = Sampler("decode", lambda rng, n: decode(np.arange(n)), target.size)
-            points = decoded(np.zeros(4, dtype=np.uint64), channel.outputs).T
-    if points is not None:
-        points = points.reshape(len(points), -1)
-        if points.shape[1] != target.size:
-            raise ShapeError(
-                f"decode must give as many coordinates as target; got {points.shape[1]} and {target.size}. "
-                "Pass a target of that length."
-            )
-    samplers = [Sampler("decode", _DecodedRelease(channel, i, decode, points), target.size) for i in inputs]
-    if points is None or not small:
-        return None, samplers, ""
-    outputs = points
-    return (
-        lambda i: row_misses(channel, inputs[i], outputs, target, question.alpha, question.norm),
-        samplers,
-        "sum over a row",
-    )
+    return Sampler("mechanism", sample, centre.size)
 
 
 def _count(samplers: list[Sampler], question: _Question, request: Request) -> tuple[Estimate, Estimate]:
@@ -384,35 +325,3 @@ class _WithSecret:
 
     def __call__(self, rng: np.random.Generator, n: int) -> Any:
         return self.function(rng, n, self.secret)
-
-
-@dataclass(frozen=True)
-class _GaussianSampler:
-    """The Gaussian mechanism as a sampler."""
-
-    centre: FloatArray
-    sigma: float
-
-    def __call__(self, rng: np.random.Generator, n: int) -> FloatArray:
-        return self.centre + self.sigma * rng.standard_normal((n, self.centre.size))
-
-
-@dataclass(frozen=True)
-class _DecodedRelease:
-    """A channel and its decoder as a sampler."""
-
-    channel: AnyChannel
-    secret: int
-    decode: Any
-    points: FloatArray | None
-
-    @property
-    def __name__(self) -> str:
-        return str(getattr(self.decode, "__name__", "decode"))
-
-    def __call__(self, rng: np.random.Generator, n: int) -> Any:
-        kind: Any = np.int64 if self.secret < 2**63 else object
-        releases = self.channel.sample(np.full(n, self.secret, dtype=kind), rng=rng)
-        if callable(self.decode):
-            return self.decode(releases)
-        return releases.astype(np.float64) if self.points is None else self.points[releases]
