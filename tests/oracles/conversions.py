@@ -162,39 +162,6 @@ def group_delta(e, d, k):
     return min(mpf(1), d * sum(mp.exp(e * i) for i in range(int(k))))
 
 
-def two_rows(xi):
-    """The two rows under xi-MBP that are farthest apart, as pairs of masses."""
-    high, low, t = mp.exp(xi), mp.exp(-xi), 1 / (1 + mp.exp(xi))
-    return [(t * high, t * low), (t * low, t * high), ((1 - 2 * t) * low, (1 - 2 * t) * low)]
-
-
-def rows_kl(xi):
-    return sum(p * mp.log(p / r) for p, r in two_rows(xi) if p > 0)
-
-
-def rows_renyi(xi, a):
-    return rows_kl(xi) if a == 1 else mp.log(sum(p**a * r ** (1 - a) for p, r in two_rows(xi) if p > 0)) / (a - 1)
-
-
-def rows_hockey(xi, t):
-    return sum(max(mpf(0), p - mp.exp(t) * r) for p, r in two_rows(xi))
-
-
-def rows_epsilon(xi, d):
-    """Only the first of the masses exceeds e^t times its partner, for t of 0 or more."""
-    p, r = two_rows(xi)[0]
-    return mp.log(max(mpf(1), (p - d) / r))
-
-
-def chord_capacity(xi, pi):
-    if xi == 0:
-        return mpf(0)
-    low, high = mp.exp(-xi), mp.exp(xi)
-    if pi > 0:
-        low, high = max(low, (1 - (1 - pi) * high) / pi), min(high, (1 - (1 - pi) * low) / pi)
-    return ((high - 1) * low * mp.log(low) + (1 - low) * high * mp.log(high)) / (high - low)
-
-
 def tails(e, f, n):
     """Chernoff's bounds of the two tails of a frequency f from n trials."""
     if e == 0:
