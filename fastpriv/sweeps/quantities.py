@@ -167,11 +167,12 @@ def _quantities() -> dict[str, SweepQuantity]:
                 quantity = _public_quantity(f"{room}.{name}", function)
                 if quantity is not None:
                     result[quantity.name] = quantity
-    for name, function, required, optional in (
+    curves: tuple[tuple[str, Callable[..., Estimate], tuple[str, ...], tuple[str, ...]], ...] = (
         ("gaussian_delta", _gaussian_delta, ("sigma", "epsilon"), ("sensitivity",)),
         ("subsampled_gaussian_delta", _subsampled_gaussian_delta, ("sigma", "q", "epsilon"), ("direction",)),
-    ):
-        result[name] = SweepQuantity(name, function, required, optional, frozenset({"direction"}), ())
+    )
+    for name, curve, required, optional in curves:
+        result[name] = SweepQuantity(name, curve, required, optional, frozenset({"direction"}), ())
     return result
 
 
