@@ -24,8 +24,6 @@ MBP: with r = Q / q in [e^-xi, e^xi] and of mean 1, no r is above (1 - (1 - pi_m
 leakage is ln E_q max_d r_d.
 """
 
-# bounds: tested by enclosures/test_conversions_values - where a closed limit is taken
-
 from __future__ import annotations
 
 import numpy as np

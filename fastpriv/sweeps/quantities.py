@@ -23,16 +23,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..base import validate
 from ..base.errors import DomainError
 from ..base.estimate import Estimate
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["SweepQuantity", "find_quantity", "quantity_names"]
 
