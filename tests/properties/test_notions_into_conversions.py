@@ -234,7 +234,7 @@ def test_no_conversion_of_a_notion_promises_too_much():
         drawn = Drawn(np.random.default_rng([7, seed]))
         direct(drawn, seen)
         curves(drawn)
-    assert len(seen) > 55, sorted(seen)
+    assert len(seen) > 48, sorted(seen)
 
 
 @pytest.mark.slow
@@ -242,7 +242,7 @@ def test_no_chain_from_a_notion_promises_too_much():
     seen = set()
     for seed in range(1):
         chained(Drawn(np.random.default_rng([8, seed])), seen)
-    assert len(seen) > 100, len(seen)
+    assert len(seen) > 85, len(seen)
 
 
 def test_a_chain_through_a_notion_of_a_prior_speaks_of_its_secrets_only():
@@ -266,7 +266,7 @@ def test_no_conversion_promises_too_much_many_times(block):
         drawn = Drawn(np.random.default_rng([9, block, seed]))
         direct(drawn, seen)
         curves(drawn)
-    assert len(seen) > 55, sorted(seen)
+    assert len(seen) > 48, sorted(seen)
 
 
 @pytest.mark.slow
@@ -275,4 +275,4 @@ def test_no_chain_promises_too_much_many_times(block):
     seen = set()
     for seed in range(10):
         chained(Drawn(np.random.default_rng([10, block, seed])), seen)
-    assert len(seen) > 100, len(seen)
+    assert len(seen) > 85, len(seen)
