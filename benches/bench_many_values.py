@@ -49,15 +49,6 @@ def test_pointwise(benchmark, incomes, sigma):
     assert found.upper >= mutual_information(incomes, sigma).lower
 
 
-@pytest.mark.parametrize("sigma", [0.2, 1.0, 10.0])
-@pytest.mark.benchmark(group="pointwise information of 2,000 values in two tight clusters")
-def test_pointwise_of_clusters(benchmark, sigma):
-    part = (np.arange(2000) * 0.6180339887498949) % 1.0
-    prior = Pmf.from_data(np.concatenate([1e-3 * part[:1000], 1.0 + 1e-3 * part[1000:]]))
-    found = benchmark.pedantic(notions.pointwise_lmip, (prior, GaussianMechanism(sigma)), rounds=3)
-    assert found.upper >= mutual_information(prior, sigma).lower
-
-
 @pytest.mark.benchmark(group="grouping of a million values")
 def test_grouping(benchmark):
     x = np.unique(np.random.default_rng(0).lognormal(2, 1.5, 1_000_000))

@@ -38,8 +38,8 @@ UNITS: Mapping[str, str] = {
         ("belief_gap", "epsilon", "prior_spread", "renyi", "rho", "target_epsilon", "xi", "xi_minus", "xi_plus"), "nats"
     ),
     **dict.fromkeys(
-        ("a", "b", "beta", "delta", "frequency", "p", "pi_max", "pi_min", "total_variation", "type_one",
-         "type_two"), "probability",
+        ("a", "b", "beta", "delta", "frequency", "p", "pi_min", "total_variation", "type_one"),
+        "probability",
     ),
     "log_delta": "log probability",
     **dict.fromkeys(

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 __all__ = [
     "LARGEST_DOUBLE", "LOG_2", "LOG_2_ABOVE", "MACHINE_EPSILON", "SMALLEST_NORMAL", "SMALLEST_SUBNORMAL", "SQRT_LOG_2",
     "SQRT_LOG_2_ABOVE", "UNIT_ROUNDOFF", "BoolArray", "FloatArray", "IndexArray", "IntArray", "LongDoubleArray",
-    "RealArray", "WordArray", "artanh_remainder", "bennett", "enclosure", "jensen_shannon_generator", "log_sum_exp",
-    "next_above", "next_below", "reconcile_bounds", "rounded_down", "rounded_outward", "rounded_up",
+    "RealArray", "WordArray", "artanh_remainder", "bennett", "enclosure", "exp_excess", "jensen_shannon_generator",
+    "log_sum_exp", "next_above", "next_below", "reconcile_bounds", "rounded_down", "rounded_outward", "rounded_up",
 ]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
@@ -181,3 +181,14 @@ def jensen_shannon_generator(excess: FloatArray) -> FloatArray:
     return np.asarray(
         np.where(near, bennett(inner) - 2.0 * bennett(inner / 2.0), ratio * np.log(ratio / half) - np.log(half))
     )
+
+
+_EXP_SERIES = [1.0 / math.factorial(n) for n in range(2, 20)]  # of (e^x - 1 - x) / x^2, enough terms for |x| < 0.5
+
+
+def exp_excess(x: FloatArray) -> FloatArray:
+    """e^x - 1 - x without cancellation, right to 8 units of rounding; about x^2/2."""
+    near = np.abs(x) < 0.5
+    inner = np.where(near, x, 0.0)
+    series = inner * inner * np.polynomial.polynomial.polyval(inner, _EXP_SERIES)
+    return np.asarray(np.where(near, series, np.expm1(x) - x))

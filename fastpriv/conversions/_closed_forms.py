@@ -9,7 +9,6 @@ distributions s(x) and s(-x).
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -19,11 +18,12 @@ from .. import special
 from ..base import validate
 from ..base.errors import ShapeError
 from ..base.estimate import Estimate, Information, Kind, Unit
-from ..base.numerics import LARGEST_DOUBLE, LOG_2, UNIT_ROUNDOFF, FloatArray, artanh_remainder
+from ..base.monotone import UNITS
+from ..base.numerics import LARGEST_DOUBLE, LOG_2, UNIT_ROUNDOFF, FloatArray, artanh_remainder, exp_excess
 from .vocabulary import PARAMETERS
 
 __all__ = [
-    "ABSOLUTE_ERROR", "bounded", "dominating_delta", "dominating_epsilon", "exp_excess",
+    "ABSOLUTE_ERROR", "bounded", "dominating_delta", "dominating_epsilon",
     "gaussian_trade_off", "information", "largest_probability", "log_mean_ratio",
     "minus_log1pmx", "minus_log_mean_inverse_ratio", "normal_quantile", "points_and_values",
     "randomized_response_capacity", "randomized_response_capacity_root", "randomized_response_kl",
@@ -43,7 +43,6 @@ _NORMAL_ERROR = 1.7e-15
 _EXTENDED_ROUNDING = 4 * float(np.finfo(np.longdouble).eps)
 # bound: proved - below it the next term of the series is under half an ulp
 _ONE_TERM = 1e-8  # below it the square root of a capacity is the first term of its series to the last bit
-_EXP_SERIES = [1.0 / math.factorial(n) for n in range(2, 20)]  # of (e^x - 1 - x) / x^2, enough terms for |x| < 0.5
 
 
 def validated(*, unit: Any = "nats", **values: ArrayLike) -> tuple[FloatArray, ...]:
@@ -55,7 +54,7 @@ def validated(*, unit: Any = "nats", **values: ArrayLike) -> tuple[FloatArray, .
         array = validate.real(name, value, parameter.constraint, parameter.valid)
         for other, partner in checked.items():
             validate.broadcastable(name, array, other, partner)
-        checked[name] = array * LOG_2 if unit == "bits" and parameter.information else array
+        checked[name] = array * LOG_2 if unit == "bits" and UNITS[name] == "information" else array
     if len(checked) > 2:  # every pair of them fits
         validate.grid(" with ".join(checked), np.broadcast_shapes(*(array.shape for array in checked.values())))
     return tuple(np.broadcast_arrays(*checked.values()))
@@ -150,14 +149,6 @@ def normal_quantile(type_one: FloatArray) -> tuple[Any, Any]:
 def _normal_density(x: Any) -> Any:
     """The standard normal density in extended precision."""
     return np.exp(-0.5 * np.square(np.asarray(x, dtype=np.longdouble))) / np.sqrt(2 * np.pi)
-
-
-def exp_excess(x: FloatArray) -> FloatArray:
-    """e^x - 1 - x without cancellation; about x^2/2."""
-    near = np.abs(x) < 0.5
-    inner = np.where(near, x, 0.0)
-    series = inner * inner * np.polynomial.polynomial.polyval(inner, _EXP_SERIES)
-    return np.asarray(np.where(near, series, np.expm1(x) - x))
 
 
 def minus_log1pmx(y: FloatArray) -> FloatArray:

@@ -29,7 +29,7 @@ __all__ = ["ConversionResult", "ConversionStep", "convert"]
 _RANK: tuple[Form, ...] = ("tight", "bound", "as_published")  # of direct conversions, the best first
 _LONGEST = 4  # conversions in a chain
 # parameters that describe the setting, not the source: a later step of a chain may take them too
-_SHARED = {"unit", "pi_min", "pi_max", "inputs", "belief_gap"}
+_SHARED = {"unit", "pi_min", "inputs", "belief_gap"}
 # bound: none - when a bracket is shown as one number
 _NARROW = 1e-9  # relative width of a bracket that is shown as one number
 
@@ -95,7 +95,7 @@ class ConversionResult(Result):
     >>> from fastpriv import conversions
     >>> result = conversions.convert("abp", "lip", epsilon=1.0, pi_min=0.4)
     >>> result
-    ConversionResult(abp from lip: 0.2825455 [0.2825454, 0.2825455], by ldp_from_lip, abp_from_ldp)
+    ConversionResult(abp from lip: 0.2825455 [0.2825454, 0.2825455], by mbp_from_lip, ldp_from_mbp, abp_from_ldp)
     """
 
     source: str
@@ -223,12 +223,6 @@ def convert(target: str, source: str, *, form: Form | None = None, **values: Any
     row = _direct(target, source, set(values), form)
     if row is not None:
         return ConversionResult(source, target, _run([row], values))
-    following = _following(source)
-    if target not in following:
-        raise DomainError(
-            f"target must be a notion that follows from {source}; got {target!r}. From {source} follow: "
-            f"{', '.join(following) or 'none'}."
-        )
     paths = [] if form is not None else _chains(target, source, set(values))
     if not paths:
         raise DomainError(
@@ -262,19 +256,10 @@ def _assumptions(path: Sequence[Conversion]) -> tuple[Assumption, ...]:
     for row in path:
         secrets = NOTIONS[row.source].secrets
         every_pair = secrets in ("every", "support") or (secrets == "pairs" and every_pair)
-        needed |= {a: None for a in row.assumptions if not (a is EVERY_PAIR and every_pair)}
+        needed |= {a: None for a in row.assumptions if not (a == EVERY_PAIR and every_pair)}
     if NOTIONS[path[-1].target].secrets == "support":  # of one prior: secrets that it excludes do not count
         needed.pop(FULL_SUPPORT, None)
     return tuple(needed)
-
-
-def _following(source: str) -> list[str]:
-    """The notions that a conversion or a chain leads to."""
-    reached, level = {row.target for row in CONVERSIONS if row.source == source}, {source}
-    for _ in range(_LONGEST):
-        level = {row.target for row in CONVERSIONS if row.source in level and _chainable(row)}
-        reached |= level
-    return [name for name in NOTIONS if name in reached]
 
 
 def _chains(target: str, source: str, names: set[str]) -> list[list[Conversion]]:
@@ -340,7 +325,8 @@ def _signatures(target: str, source: str) -> str:
     if texts:
         return "; ".join(texts)
     starts = sorted({name for row in CONVERSIONS if row.source == source for name in row.required})
-    return f"no direct conversion; chains from {source} start with {', '.join(starts)}"
+    follows = f"chains from {source} start with {', '.join(starts)}" if starts else f"nothing follows from {source}"
+    return f"no direct conversion; {follows}"
 
 
 def _shown_value(value: Any) -> str:

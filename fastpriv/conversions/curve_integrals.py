@@ -28,8 +28,7 @@ import numpy as np
 from ..base import validate
 from ..base.errors import DomainError
 from ..base.estimate import Estimate
-from ..base.numerics import LARGEST_DOUBLE, SMALLEST_SUBNORMAL, FloatArray
-from ._closed_forms import exp_excess
+from ..base.numerics import LARGEST_DOUBLE, SMALLEST_SUBNORMAL, FloatArray, exp_excess
 
 __all__ = ["CheckedCurve", "IntegralBracket", "Weight", "integral_of_function", "integral_of_samples"]
 
@@ -41,7 +40,7 @@ _CHORD_ERROR = 2e-15  # relative, of the end of a continued chord
 _SHORT_PIECE = 0.25  # longest piece for Gauss-Legendre with 6 nodes
 _PIECE_NODES, _PIECE_WEIGHTS = np.polynomial.legendre.leggauss(6)
 _UNDERFLOW = 745.0  # from here on e^-epsilon is below the smallest double
-_MAX_VECTORISED, _MAX_SCALAR = 200_000, 4_000  # epsilons to ask a vectorised and a scalar curve for
+_MAX_EVALUATIONS = 200_000  # epsilons to ask a curve for, if no limit is given
 # bound: none - when a panel is halved; answers without bounds are called heuristic
 _PANEL_AGREEMENT = 1e-14  # of the integral, for a panel
 _MAX_REFINEMENTS = 12  # rounds of cutting pieces
@@ -204,11 +203,10 @@ def _logistic(epsilon: FloatArray, h: FloatArray, left: FloatArray, right: Float
 
 
 class CheckedCurve:
-    """A curve whose answers are checked: value, lower and upper at every epsilon, however it was written."""
+    """A curve whose answers are checked: value, lower and upper at every epsilon."""
 
     def __init__(self, name: str, curve: Callable[[Any], Any], decay: float | None) -> None:
         self.name, self.curve, self.decay = name, curve, decay
-        self.scalar = False
         self.proved = True
         self.bounded = True
         self.evaluations = 0
@@ -216,26 +214,30 @@ class CheckedCurve:
     def __call__(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Three arrays of the shape of a flat array of epsilons."""
         self.evaluations += epsilon.size
-        if not self.scalar:
-            try:
-                answer = self._numbers(self.curve(epsilon.copy()))  # the curve may write to it
-            except (TypeError, ValueError):
-                answer = None
-            if answer is not None and all(np.shape(x) == epsilon.shape for x in answer):
-                return self._checked(epsilon, answer)
-            self.scalar = True
-        rows = [self._numbers(self._evaluate_scalar(float(e))) for e in epsilon]
-        columns = zip(*(tuple(float(self._one_number(x)) for x in row) for row in rows), strict=True)
-        return self._checked(epsilon, tuple(np.array(column) for column in columns))
-
-    def _evaluate_scalar(self, epsilon: float) -> Any:
         try:
-            return self.curve(epsilon)
-        except TypeError as fault:
+            answer = self.curve(epsilon.copy())  # the curve may write to it
+        except DomainError:
+            raise
+        except (TypeError, ValueError) as fault:
             raise DomainError(
-                f"curve must be a function of one epsilon; got TypeError: {fault}. Define it with one argument, as "
-                "in lambda epsilon: delta(epsilon, sigma)."
+                f"{self.name} must be a function of an array of epsilons; got {type(fault).__name__}: {fault}. "
+                "numpy.vectorize makes one of a function of a number."
             ) from fault
+        value, lower, upper = self._numbers(answer)
+        if np.shape(value) != epsilon.shape:
+            raise DomainError(
+                f"{self.name} must be a function with one delta for every epsilon; got an answer of shape "
+                f"{np.shape(value)} for epsilons of shape {epsilon.shape}. numpy.vectorize makes one of a function of "
+                "a number."
+            )
+        wrong = np.flatnonzero(~((value >= 0) & (value <= 1)))
+        if wrong.size:
+            raise DomainError(
+                f"{self.name} must be between 0 and 1 at every epsilon; got {float(value[wrong[0]])!r} at epsilon "
+                f"{float(epsilon[wrong[0]])!r} ({wrong.size} of {value.size} entries). Return the smallest delta of "
+                "the mechanism there, computed without cancellation or overflow."
+            )
+        return value, np.maximum(lower, 0.0), np.minimum(upper, 1.0)
 
     def tail(self, epsilon: float, rate: int) -> float | None:
         """Upper bound of the integral of e^(rate e) delta(e) beyond ``epsilon``; None where nothing is known."""
@@ -255,7 +257,8 @@ class CheckedCurve:
             )
         return float(bound)
 
-    def _numbers(self, answer: Any) -> tuple[Any, Any, Any]:
+    def _numbers(self, answer: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Value, lower and upper bound of an answer: all equal where it is no Estimate."""
         if not isinstance(answer, Estimate):
             self.proved = self.bounded = False
             value = validate.array(self.name, answer)
@@ -273,26 +276,7 @@ class CheckedCurve:
                 f"{self.name} must be a probability; got an Estimate in {answer.unit!r}. Return deltas, not logarithms."
             )
         self.proved = self.proved and answer.kind in ("exact", "certified")
-        return answer.value, answer.lower, answer.upper
-
-    def _one_number(self, number: Any) -> Any:
-        if np.size(number) != 1:
-            raise DomainError(
-                f"{self.name} must be a function with one delta for every epsilon; got an answer of shape "
-                f"{np.shape(number)} for one epsilon. Return a number, or an array of the shape of epsilon."
-            )
-        return np.asarray(number).reshape(())
-
-    def _checked(self, epsilon: FloatArray, answer: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
-        value, lower, upper = (np.asarray(x, dtype=np.float64) for x in answer)
-        wrong = np.flatnonzero(~((value >= 0) & (value <= 1)))
-        if wrong.size:
-            raise DomainError(
-                f"{self.name} must be between 0 and 1 at every epsilon; got {float(value[wrong[0]])!r} at epsilon "
-                f"{float(epsilon[wrong[0]])!r} ({wrong.size} of {value.size} entries). Return the smallest delta of "
-                "the mechanism there, computed without cancellation or overflow."
-            )
-        return value, np.maximum(lower, 0.0), np.minimum(upper, 1.0)
+        return answer.arrays()
 
 
 def integral_of_samples(
@@ -344,7 +328,7 @@ def integral_of_function(curve: CheckedCurve, weight: Weight, rtol: float, limit
             finite = min(float(np.sum(floor)), _LARGEST)
             method = "the curve does not vanish"
             return IntegralBracket(math.inf, finite, math.inf, curve.proved, method, curve.evaluations)
-        budget = limit or (_MAX_SCALAR if curve.scalar else _MAX_VECTORISED)
+        budget = limit or _MAX_EVALUATIONS
         middle, points, (value, low, high) = _panels(curve, weight, horizon, budget)
         relative, absolute = (1e-13, 0.0) if curve.bounded else (_NOISE, _NOISE_FLOOR)
         before = math.inf

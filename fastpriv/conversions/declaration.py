@@ -13,7 +13,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal, ParamSpec
 
 from ..base import validate
@@ -69,8 +69,8 @@ class Formula:
     only: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Conversion:
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class Conversion(Formula):
     """One conversion by one formula: whoever has ``source`` has ``target``.
 
     Parameters
@@ -80,7 +80,7 @@ class Conversion:
     function : str
         Its name in ``fastpriv.conversions``.
     form, reference, assumptions, domain, note, holds
-        As for ``Formula``.
+        As for ``Formula``, and what else that has.
     result : str
         The parameter that it yields.
     module : str
@@ -89,8 +89,6 @@ class Conversion:
         The parameters that this formula takes.
     default : bool
         Whether it is the formula that the function uses unless ``form`` says otherwise.
-    call : callable
-        The function, set to this formula.
 
     Examples
     --------
@@ -102,24 +100,20 @@ class Conversion:
     source: str
     target: str
     function: str
-    form: Form
-    reference: str
-    assumptions: tuple[Assumption, ...]
-    domain: str
-    note: str
-    holds: bool
     result: str
     module: str
     required: tuple[str, ...]
     optional: tuple[str, ...]
     default: bool
-    call: Callable[..., Estimate]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.function!r}, form={self.form!r})"
 
-    def __reduce__(self) -> Any:
-        return _declared, (self.module, self.function, self.form)
+    def call(self, **values: Any) -> Estimate:
+        """Call the function with this formula."""
+        function = getattr(importlib.import_module("." + self.module, __package__), self.function)
+        answer: Estimate = function(**values) if self.default else function(**values, form=self.form)
+        return answer
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -137,12 +131,6 @@ class Conversion:
         return "; ".join(assumption.text for assumption in self.assumptions)
 
 
-def _declared(module: str, function: str, form: Form) -> Conversion:
-    """The conversion itself, for a pickle of it."""
-    importlib.import_module("." + module, __package__)
-    return next(row for row in DECLARED if (row.module, row.function, row.form) == (module, function, form))
-
-
 DECLARED: list[Conversion] = []  # every conversion of the modules that are loaded; ``registry`` loads all
 
 # The accuracy in the docstring of a conversion that states no other.
@@ -150,6 +138,7 @@ _ACCURACY = (
     "**Accuracy**: 1e-14 relative, where the bounds are not wider, against mpmath\n"
     "(tests/enclosures/test_conversions_values.py)."
 )
+_RAISES = "DomainError\n    For a number outside its range.\nShapeError\n    For shapes that do not broadcast."
 _WIDTH = 116  # columns of a docstring without its indent
 
 
@@ -182,10 +171,16 @@ def conversion(
                 return by_form[form](*args, **kwargs)
 
             public = dispatch
-        rows = [_declared_conversion(source, target, formula, function, by_form, exclusive) for formula in formulas]
+        rows = []
+        for formula in formulas:
+            taken = {
+                name: parameter.default is parameter.empty or (parameter.default is None and name in exclusive)
+                for name, parameter in parameters.items()
+                if name != "form" and exclusive.get(name, formula.form) == formula.form
+            }
+            rows.append(_row(source, target, function, formula, taken, formula.form == default))
         DECLARED.extend(rows)
-        directions = {name for entry in by_form.values() for name in entry.__dict__["directions"]}
-        public.__doc__ = _docstring(function, rows, exclusive, directions)
+        public.__doc__ = _docstring(function, rows, exclusive)
         return public
 
     return declare
@@ -202,70 +197,55 @@ def _check_exclusive(form: str, arguments: dict[str, Any], exclusive: dict[str, 
             raise DomainError(f"{name} must be given where form is {form!r}; got None. {PARAMETERS[name].text}")
 
 
-def _declared_conversion(
-    source: str, target: str, formula: Formula, function: Callable[..., Estimate],
-    by_form: dict[Form, Callable[..., Estimate]], exclusive: dict[str, Form],
-) -> Conversion:  # fmt: skip
+def _row(
+    source: str, target: str, function: Callable[..., Estimate], formula: Formula, taken: dict[str, bool], default: bool
+) -> Conversion:
+    """The row of one formula; ``taken`` says of each parameter whether it is required."""
     module = function.__module__.rpartition(".")[2]
     quantity = function.__name__.partition("_from_")[0].rpartition("_")[2]
-    taken = {
-        name: parameter.default is parameter.empty or (parameter.default is None and name in exclusive)
-        for name, parameter in inspect.signature(function).parameters.items()
-        if name != "form" and exclusive.get(name, formula.form) == formula.form
-    }
-    ranges = [
-        f"{name} {PARAMETERS[name].constraint}"
-        for name in taken
-        if name in PARAMETERS
-        and name not in formula.domain
-        and PARAMETERS[name].constraint not in ("at least 0", "between 0 and 1")
-    ]
+    stated = {field.name: getattr(formula, field.name) for field in fields(formula)}
+    stated["reference"] = formula.reference.replace("of the module", f"of conversions/{module}.py")
     return Conversion(
-        source, target, function.__name__, formula.form,
-        formula.reference.replace("of the module", f"of conversions/{module}.py"), formula.assumptions,
-        ", ".join(filter(None, [formula.domain, *ranges])), formula.note, formula.holds,
-        quantity if quantity in ("delta", "epsilon") else NOTIONS[target].parameter, module,
-        tuple(name for name, required in taken.items() if required),
-        tuple(name for name, required in taken.items() if not required), formula.form == next(iter(by_form)),
-        functools.partial(by_form[formula.form], **({"form": formula.form} if len(by_form) > 1 else {})),
-    )  # fmt: skip
+        **stated,
+        source=source,
+        target=target,
+        function=function.__name__,
+        module=module,
+        result=quantity if quantity in ("delta", "epsilon") else NOTIONS[target].parameter,
+        required=tuple(name for name, required in taken.items() if required),
+        optional=tuple(name for name, required in taken.items() if not required),
+        default=default,
+    )
 
 
-def _docstring(
-    function: Callable[..., Estimate], rows: list[Conversion], exclusive: dict[str, Form], directions: set[str]
-) -> str:
+def _docstring(function: Callable[..., Estimate], rows: list[Conversion], exclusive: dict[str, Form]) -> str:
     """The docstring of the function with the sections that it lacks."""
     text, _, example = inspect.cleandoc(function.__doc__ or "").partition("\n>>> ")
     opening, *parts = re.split(r"\n([A-Z]\w*)\n-+\n", text.strip())
-    sections = dict(zip(parts[::2], parts[1::2], strict=True))
+    written = dict(zip(parts[::2], parts[1::2], strict=True))
     summary, _, details = opening.strip().partition("\n\n")
     side = "lower" if rows[0].target == "tradeoff" else "upper"
-    sections["Parameters"] = _parameter_section(function, rows, exclusive, directions, sections.get("Parameters", ""))
-    sections.setdefault(
-        "Returns",
-        f"Estimate\n    The {rows[0].result} of {NOTIONS[rows[0].target].title}, of the broadcast shape. A guarantee "
-        f"quotes ``{side}``.",
+    result = f"The {rows[0].result} of {NOTIONS[rows[0].target].title}, of the broadcast shape. A guarantee quotes"
+    remarks, mark, accuracy = f"{details}\n\n{written.get('Notes', '')}".partition("**Accuracy**")
+    source = f"Source: {'; as published: '.join(dict.fromkeys(row.reference for row in rows))}."
+    notes = [remarks.strip(), *map(_verdict, rows), (mark + accuracy).strip() or _ACCURACY, _filled(source)]
+    sections = {
+        "Parameters": _parameter_section(function, rows, exclusive, written.get("Parameters", "")),
+        "Returns": written.get("Returns", f"Estimate\n    {result} ``{side}``."),
+        "Raises": written.get("Raises", _RAISES),
+        "Notes": "\n\n".join(filter(None, notes)),
+        "Examples": f">>> from fastpriv import conversions\n>>> {example}",
+    }
+    return "\n\n".join(
+        [summary, *(f"{name}\n{'-' * len(name)}\n{content.strip()}" for name, content in sections.items())]
     )
-    sections.setdefault(
-        "Raises", "DomainError\n    For a number outside its range.\nShapeError\n    For shapes that do not broadcast."
-    )
-    remarks, mark, accuracy = f"{details}\n\n{sections.get('Notes', '')}".partition("**Accuracy**")
-    source = _filled(f"Source: {'; as published: '.join(dict.fromkeys(row.reference for row in rows))}.")
-    sections["Notes"] = "\n\n".join(filter(None, [
-        remarks.strip(), *map(_verdict, rows), (mark + accuracy).strip() or _ACCURACY, source,
-    ]))  # fmt: skip
-    sections["Examples"] = f">>> from fastpriv import conversions\n>>> {example}"
-    order = ("Parameters", "Returns", "Raises", "Notes", "Examples")
-    return "\n\n".join([summary, *(f"{name}\n{'-' * len(name)}\n{sections[name].strip()}" for name in order)])
 
 
 def _verdict(row: Conversion) -> str:
     """The guarantees and restrictions of one formula."""
     words = [f"Form: {row.form}." if row.holds else "**FALSE as published**; never a guarantee."]
-    words += [f"Assumption: {row.assumption}."] if row.assumption else []
-    words += [f"Valid: {row.domain}."] if row.domain else []
-    words += [f"Note: {row.note}."] if row.note else []
-    return _filled(" ".join(words))
+    remarks = {"Assumption": row.assumption, "Valid": row.domain, "Note": row.note}
+    return _filled(" ".join([*words, *(f"{word}: {text}." for word, text in remarks.items() if text)]))
 
 
 def _filled(text: str, indent: str = "") -> str:
@@ -273,31 +253,28 @@ def _filled(text: str, indent: str = "") -> str:
 
 
 def _parameter_section(
-    function: Callable[..., Estimate], rows: list[Conversion], exclusive: dict[str, Form], directions: set[str],
-    written: str,
-) -> str:  # fmt: skip
+    function: Callable[..., Estimate], rows: list[Conversion], exclusive: dict[str, Form], written: str
+) -> str:
     """The parameters in the order of the signature, in the words of the docstring where it has some."""
     entries = dict(re.findall(r"^(\S.*?) : (.*(?:\n    .*)*)", written, re.M))
+    estimates = {name for row in rows for name in f"{row.rising} {row.falling} {row.widening}".split()}
+    forms = ", ".join(f'"{row.form}"' for row in rows)
     lines: dict[str, None] = {}  # each once: an entry may be of several parameters
     for name, parameter in inspect.signature(function).parameters.items():
         heading = next((names for names in entries if name in names.split(", ")), None)
-        form = f' With form "{exclusive[name]}" only.' if name in exclusive else ""
+        only = f' With form "{exclusive[name]}" only.' if name in exclusive else ""
+        default = "" if parameter.default in (parameter.empty, None) else f", default {parameter.default}"
         if heading is not None:
-            text = f"{heading} : {entries[heading]}{form}"
-        elif name == "unit":
-            text = 'unit : {"nats", "bits"}, default "nats"\n    Unit of every amount of information, in and out.'
+            text = f"{heading} : {entries[heading]}{only}"
         elif name == "form":
-            forms = ", ".join(f'"{row.form}"' for row in rows)
             text = f'form : {{{forms}}}, default "{rows[0].form}"\n    The formula.'
         elif name in OPTIONS:
             kind, meaning = OPTIONS[name]
-            default = "" if parameter.default is None else f", default {parameter.default:g}"
             text = f"{name} : {kind}{default}\n{_filled(meaning, '    ')}"
         else:
             known = PARAMETERS[name]
-            kind = "array_like or Estimate" if name in directions else "array_like"
-            default = "" if parameter.default in (parameter.empty, None) else f", default {parameter.default:g}"
+            kind = "array_like or Estimate" if name in estimates else "array_like"
             limits = f"{known.constraint[0].upper()}{known.constraint[1:]}"
-            text = f"{name} : {kind}{default}\n" + _filled(f"{known.text} {limits}.{form}", "    ")
+            text = f"{name} : {kind}{default}\n{_filled(f'{known.text} {limits}.{only}', '    ')}"
         lines[text] = None
     return "\n".join(lines)

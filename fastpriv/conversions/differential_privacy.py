@@ -15,9 +15,7 @@ is convex, so it lies below both lines once it lies below the corner: Phi(-mu/2)
 
 Trade-off functions (f-DP): x = type_one is the probability of a false alarm, f(x) that of a miss, for the best test
 between two neighbours. The guarantee is a LOWER bound: quote ``lower``. (epsilon, delta) either way round means
-f(x) >= max(0, 1 - delta - e^epsilon x, e^-epsilon (1 - delta - x)), and nothing for an infinite epsilon; a whole curve
-means the largest of these over it, and back, delta(epsilon) is the largest of 1 - f(x) - e^epsilon x over x, with the
-roles exchanged too.
+f(x) >= max(0, 1 - delta - e^epsilon x, e^-epsilon (1 - delta - x)), and nothing for an infinite epsilon.
 
 Groups: what holds when ``group`` records change at once, by as many steps from neighbour to neighbour.
 """
@@ -28,24 +26,20 @@ Groups: what holds when ``group`` records change at once, by as many steps from 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .. import special
-from ..base import validate
-from ..base.errors import DomainError
-from ..base.estimate import Estimate, Information, NumberLike, Unit
+from ..base.estimate import Estimate, Information, NumberLike
 from ..base.numerics import FloatArray
 from ._closed_forms import (
     bounded,
     dominating_delta,
     dominating_epsilon,
     gaussian_trade_off,
-    points_and_values,
     same_number,
     validated,
 )
 from .declaration import Formula, conversion
-from .vocabulary import BALLE_WANG, BUN_STEINKE, DONG_ROTH_SU, EVERY_PAIR, HUMPHRIES, KAIROUZ, PROVED, Assumption
+from .vocabulary import BALLE_WANG, DONG_ROTH_SU, EVERY_PAIR, HUMPHRIES, KAIROUZ, PROVED
 
 # ``method``: the curve of the dominating mechanism at target epsilon t.
 _CURVE = "delta + (1 - delta) (e^epsilon - e^t)^+ / (1 + e^epsilon)"
@@ -55,9 +49,6 @@ _GAUSSIAN_DELTA_ERROR = 4e-15  # relative error of the kernel gaussian_delta
 _ERFINV_BELOW = 1.0  # epsilon below which the inverse error function is taken, above it the inverse of log Phi
 # bound: tested by enclosures/test_conversions_values - absolute rounding of the height of a line
 _LINE_ERROR = 1e-15  # a few units in the last place of a probability
-_GAUSSIAN = Assumption("the mechanism is Gaussian")  # of the conversion from DP to GDP
-# Of the conversion of points of a trade-off function.
-_PIECEWISE_LINEAR = Assumption("the function is straight between the points")
 
 
 @conversion("dp", "dp", Formula("tight", KAIROUZ, rising="epsilon delta", falling="target_epsilon"))
@@ -159,16 +150,6 @@ def membership_advantage_from_dp(epsilon: NumberLike, delta: NumberLike = 0.0) -
     return total_variation_from_dp(epsilon, delta)
 
 
-@conversion("ldp", "membership_advantage", Formula("tight", HUMPHRIES, rising="epsilon"))
-def membership_advantage_from_ldp(epsilon: NumberLike) -> Estimate:
-    """Largest membership advantage under pure privacy: tanh(epsilon / 2).
-
-    >>> conversions.membership_advantage_from_ldp(1.0).value
-    0.46211715...
-    """
-    return total_variation_from_ldp(epsilon)
-
-
 @conversion("total_variation", "membership_advantage", Formula(
     "tight", "lemma of Neyman and Pearson", rising="total_variation",
 ))  # fmt: skip
@@ -267,28 +248,6 @@ def gdp_from_ldp(epsilon: NumberLike) -> Estimate:
     return bounded(value, "1", "-2 Phi^-1(1 / (1 + e^epsilon))", unrounded=(epsilon == 0.0) | np.isinf(epsilon))
 
 
-@conversion("dp", "gdp", Formula(
-    "tight", f"{DONG_ROTH_SU}, corollary 1, inverted", rising="epsilon delta", assumptions=(_GAUSSIAN,),
-))  # fmt: skip
-def gdp_from_dp(epsilon: NumberLike, delta: NumberLike) -> Estimate:
-    """Separation of the normal distributions that meet (epsilon, delta): for a mechanism KNOWN to be Gaussian.
-
-    No Gaussian privacy follows from one (epsilon, delta) with delta > 0 in general: the secret may be revealed with
-    probability delta.
-
-    >>> round(conversions.gdp_from_dp(1.0, 0.12693673750664397).value, 12)
-    1.0
-    """
-    epsilon, delta = validated(epsilon=epsilon, delta=delta)
-    with np.errstate(divide="ignore"):
-        low = 1.0 / np.asarray(special.gaussian_noise(epsilon, delta))
-        high = 1.0 / np.asarray(special.gaussian_noise_below(epsilon, delta))
-    lower, upper = np.minimum(low, high) * (1.0 - 4e-16), np.maximum(low, high) * (1.0 + 4e-16)
-    return Estimate(
-        np.clip(low, lower, upper), lower, upper, kind="exact", unit="1", method="inverse of the closed form"
-    )
-
-
 @conversion("ldp", "tradeoff", Formula(
     "tight", f"{DONG_ROTH_SU}, the trade-off of (epsilon, delta)", falling="epsilon type_one",
     note="the guarantee is the lower bound",
@@ -317,30 +276,6 @@ def tradeoff_from_dp(epsilon: NumberLike, delta: NumberLike, type_one: NumberLik
     return _randomized_response_tradeoff(epsilon, delta, type_one)
 
 
-@conversion("dp_curve", "tradeoff", Formula(
-    "tight", f"{DONG_ROTH_SU}, from (epsilon, delta) to a trade-off", falling="epsilon delta type_one",
-    joint="delta", note="the guarantee is the lower bound; at the points given",
-))  # fmt: skip
-def tradeoff_from_dp_curve(epsilon: NumberLike, delta: NumberLike, type_one: NumberLike) -> Estimate:
-    """Least probability of a miss under a whole curve; ``epsilon`` is one-dimensional, the last axis of ``delta``.
-
-    ``type_one`` broadcasts with the other axes of ``delta``. Tight at the points given.
-
-    >>> import numpy as np
-    >>> epsilon = np.linspace(0.0, 5.0, 101)
-    >>> delta = conversions.dp_delta_from_gdp(1.0, epsilon).value
-    >>> conversions.tradeoff_from_dp_curve(epsilon, delta, 0.1).value
-    0.61...
-    """
-    grid, levels = points_and_values("epsilon", epsilon, "delta", delta)
-    (false_alarm,) = validated(type_one=type_one)
-    validate.broadcastable("type_one", false_alarm, "delta without its last axis", levels[..., 0])
-    best = _highest_line(grid[0], levels[..., 0], false_alarm)
-    for k in range(1, grid.size):
-        best = np.maximum(best, _highest_line(grid[k], levels[..., k], false_alarm))
-    return bounded(best, "probability", f"highest of {grid.size} pairs of lines", error=_LINE_ERROR, ceiling=1.0)
-
-
 @conversion("gdp", "tradeoff", Formula(
     "tight", f"{DONG_ROTH_SU}, the definition of Gaussian privacy", falling="separation type_one",
     note="the guarantee is the lower bound",
@@ -357,37 +292,6 @@ def tradeoff_from_gdp(separation: NumberLike, type_one: NumberLike) -> Estimate:
     return bounded(value, "probability", "Phi(Phi^-1(1 - x) - separation)", error=error, ceiling=1.0, unrounded=ends)
 
 
-@conversion("tradeoff", "dp", Formula(
-    "tight", f"{DONG_ROTH_SU}, from a trade-off to (epsilon, delta)", falling="type_two epsilon", joint="type_two",
-    assumptions=(_PIECEWISE_LINEAR,), domain="type_one increasing from 0 to 1",
-))  # fmt: skip
-def dp_delta_from_tradeoff(type_one: ArrayLike, type_two: NumberLike, epsilon: NumberLike) -> Estimate:
-    """Delta at ``epsilon`` from a trade-off function that is straight between the points (type_one, type_two).
-
-    ``type_one`` is one-dimensional, increasing from 0 to 1, the last axis of ``type_two``; both ways round are taken.
-    Samples of a strictly convex function lie on chords above it, so that for one of those the answer is too small.
-
-    >>> corner = 1 / (1 + 2.718281828459045)
-    >>> conversions.dp_delta_from_tradeoff([0, corner, 1], [1, corner, 0], [0.0, 0.5]).value
-    array([0.46211716, 0.28764...])
-    """
-    alarms, misses = points_and_values("type_one", type_one, "type_two", type_two)
-    if alarms[0] != 0.0 or alarms[-1] != 1.0 or np.any(np.diff(alarms) < 0.0):
-        raise DomainError(
-            f"type_one must be increasing from 0 to 1; got {alarms[0]!r} to {alarms[-1]!r} over {alarms.size} points. "
-            "Sort the points and add the ends."
-        )
-    (target,) = validated(epsilon=epsilon)
-    validate.broadcastable("epsilon", target, "type_two without its last axis", misses[..., 0])
-    best = np.zeros(np.broadcast_shapes(target.shape, misses.shape[:-1]))
-    with np.errstate(over="ignore", invalid="ignore"):
-        slope = np.exp(target)
-        for k in range(alarms.size):
-            for first, second in ((alarms[k], misses[..., k]), (misses[..., k], alarms[k])):
-                best = np.maximum(best, 1.0 - first - np.where(np.equal(second, 0.0), 0.0, slope * second))
-    return bounded(best, "probability", f"highest of {alarms.size} corners", error=_LINE_ERROR, ceiling=1.0)
-
-
 def _highest_line(epsilon: FloatArray, delta: FloatArray, x: FloatArray) -> FloatArray:
     """max(0, 1 - delta - e^epsilon x, e^-epsilon (1 - delta - x))."""
     with np.errstate(over="ignore", invalid="ignore"):
@@ -399,19 +303,6 @@ def _highest_line(epsilon: FloatArray, delta: FloatArray, x: FloatArray) -> Floa
 def _randomized_response_tradeoff(epsilon: FloatArray, delta: FloatArray, x: FloatArray) -> Estimate:
     value = _highest_line(epsilon, delta, x)
     return bounded(value, "probability", "the higher of two lines", error=_LINE_ERROR, ceiling=1.0, unrounded=x == 1.0)
-
-
-@conversion("ldp", "group_ldp", Formula(
-    "tight", "Dwork and Roth, Algorithmic foundations (2014), group privacy", rising="epsilon group",
-))  # fmt: skip
-def group_ldp_from_ldp(epsilon: NumberLike, group: NumberLike) -> Estimate:
-    """Epsilon of pure privacy for a group: group times epsilon, which a geometric mechanism attains.
-
-    >>> conversions.group_ldp_from_ldp(0.5, 4).value
-    2.0
-    """
-    epsilon, group = validated(epsilon=epsilon, group=group)
-    return _scaled(epsilon, group, "nats", "group epsilon")
 
 
 @conversion("dp", "group_dp", Formula(
@@ -437,37 +328,3 @@ def group_dp_delta_from_dp(epsilon: NumberLike, delta: NumberLike, group: Number
         value, "probability", "delta expm1(group epsilon) / expm1(epsilon)", error=error, ceiling=1.0,
         unrounded=(group == 1.0) | (delta == 0.0),
     )  # fmt: skip
-
-
-@conversion("zcdp", "group_zcdp", Formula(
-    "tight", f"{BUN_STEINKE}, group privacy", rising="rho group",
-))  # fmt: skip
-def group_zcdp_from_zcdp(rho: NumberLike, group: NumberLike) -> Estimate:
-    """Concentrated privacy of a group: group^2 rho, which the Gaussian mechanism attains.
-
-    >>> conversions.group_zcdp_from_zcdp(0.5, 4).value
-    8.0
-    """
-    rho, group = validated(rho=rho, group=group)
-    with np.errstate(over="ignore"):
-        square = group * group
-    return _scaled(rho, square, "nats", "group^2 rho")
-
-
-@conversion("gdp", "group_gdp", Formula(
-    "tight", f"{DONG_ROTH_SU}, group privacy", rising="separation group",
-))  # fmt: skip
-def group_gdp_from_gdp(separation: NumberLike, group: NumberLike) -> Estimate:
-    """Separation of Gaussian privacy for a group: group times as much, which the Gaussian mechanism attains.
-
-    >>> conversions.group_gdp_from_gdp(0.5, 4).value
-    2.0
-    """
-    separation, group = validated(separation=separation, group=group)
-    return _scaled(separation, group, "1", "group separation")
-
-
-def _scaled(value: FloatArray, factor: FloatArray, unit: Unit, method: str) -> Estimate:
-    with np.errstate(over="ignore", invalid="ignore"):
-        product = np.where(value == 0.0, 0.0, value * factor)
-    return bounded(product, unit, method, unrounded=(factor == 1.0) | (value == 0.0))

@@ -1,9 +1,7 @@
-"""Mutual information, and leakage measured by guessing, from LDP, MBP and divergences.
+"""Mutual information and maximal leakage from LDP, MBP and divergences.
 
 Notation: D(p||q) Kullback-Leibler; I the mutual information under a prior (context-dependent, CD-LMIP), C its supremum
-over priors (context-independent, CI-LMIP); the pointwise notion bounds D(P_x || P_M) at every x. One record given all
-others is a channel too, so that what bounds C under LDP bounds mutual-information differential privacy (MI-DP) under
-differential privacy.
+over priors (context-independent, CI-LMIP); the pointwise notion bounds D(P_x || P_M) at every x.
 
 LDP, any inputs: I = E_q D(posterior || prior), and the ratios r of one posterior to the prior have mean 1 and
 max <= e^epsilon min. r ln r is convex, so D is at most that of Bernoulli distributions whose log odds differ by
@@ -14,35 +12,26 @@ LDP, two inputs: every such channel is randomised response, processed further; C
 LDP, n inputs: also at most the maximal leakage.
 MBP: ratios in [e^-xi, e^xi] with mean 1, so E r ln r <= xi tanh(xi/2), for I and for each D(P_x || P_M).
 C is at most the largest D(P_x || q), q the distribution of the release, so that what bounds the pointwise notion
-under a prior bounds C. A known pi_min bounds the ratios too: r is at most 1 + v and at least 1 - u,
-v = min(e^xi - 1, (1 - e^-xi) (1 - pi_min)/pi_min), u = min(1 - e^-xi, (e^xi - 1) (1 - pi_min)/pi_min), and r ln r is at
-most its chord: (v g(-u) + u g(v)) / (u + v), g(y) = (1 + y) ln(1 + y) - y.
+under a prior bounds C.
 (epsilon, delta), two inputs: every such channel is randomised response processed further that reveals the secret with
 probability delta; C = delta ln 2 + (1 - delta)(ln 2 - h(1/(1 + e^epsilon))).
 
-Leakage measured by guessing: the Bayes vulnerability of a prior is its largest probability pi_max; after the release it
-is V = sum over w of max_d pi_d Q[d, w]; min-entropy leakage is ln(V / pi_max); maximal leakage is
-ln sum over w of max_d Q[d, w], the largest min-entropy leakage over priors, attained by the uniform one. LDP: the other
-rows of a column are at least e^-epsilon of its largest cell, so that
+Maximal leakage is ln sum over w of max_d Q[d, w], the largest log by which a release raises the chance of a best guess,
+over priors. LDP: the other rows of a column are at least e^-epsilon of its largest cell, so that
 max_d Q[d, w] (1 + (n - 1) e^-epsilon) <= sum_d Q[d, w]; summed over w, n = inputs. Randomised response on n values
-attains it. For another prior the largest posterior is at most pi_max / (pi_max + (1 - pi_max) e^-epsilon).
+attains it.
 MBP: with r = Q / q in [e^-xi, e^xi] and of mean 1, no r is above (1 - (1 - pi_min) e^-xi) / pi_min either, and maximal
 leakage is ln E_q max_d r_d.
 """
 
-# bounds: tested by enclosures/test_conversions_values - where a closed limit is taken
-
 from __future__ import annotations
-
-from typing import cast
 
 import numpy as np
 
 from ..base import validate
 from ..base.estimate import Estimate, Information, NumberLike
-from ..base.numerics import LOG_2, BoolArray, FloatArray, bennett
+from ..base.numerics import LOG_2
 from ._closed_forms import (
-    bounded,
     information,
     minus_log_mean_inverse_ratio,
     randomized_response_capacity,
@@ -51,9 +40,8 @@ from ._closed_forms import (
     subset_selection_capacity,
     validated,
 )
-from .declaration import Formula, TightOrPublished, conversion
-from .mutual_information_privacy import dp_delta_from_ci_lmip
-from .vocabulary import CUFF_YU, EVERY_PAIR, FULL_SUPPORT, KAIROUZ, NGO, PROVED, REPLACEMENT, Assumption
+from .declaration import Formula, conversion
+from .vocabulary import EVERY_PAIR, FULL_SUPPORT, KAIROUZ, PROVED, Assumption
 
 _TWO_INPUTS = Assumption("the channel has two inputs")  # of the bound that is tight for two inputs only
 
@@ -75,58 +63,6 @@ def ci_lmip_from_ldp(epsilon: NumberLike, inputs: NumberLike = np.inf, *, unit: 
     many = np.minimum(subset_selection_capacity(epsilon), minus_log_mean_inverse_ratio(epsilon, 1.0 / inputs))
     value = np.where(inputs < 3.0, randomized_response_capacity(epsilon), many)
     return information(value, unit, "convexity of r ln r", of=epsilon)
-
-
-@conversion(
-    "ldp",
-    "mi_dp",
-    Formula("tight", PROVED, rising="epsilon", assumptions=(REPLACEMENT,)),
-    Formula(
-        "as_published", CUFF_YU, rising="epsilon", assumptions=(REPLACEMENT,), note="true; eight times the least near 0"
-    ),
-)
-def mi_dp_from_ldp(epsilon: NumberLike, *, form: TightOrPublished = "tight", unit: Information = "nats") -> Estimate:
-    """Largest conditional mutual information of one record and the release: s - 1 - ln s, about epsilon^2/8.
-
-    As published: min(epsilon, epsilon^2), which is true and eight times the least near 0.
-
-    >>> conversions.mi_dp_from_ldp(1.0).value
-    0.12330156...
-    >>> conversions.mi_dp_from_ldp(0.5, form="as_published").value
-    0.25
-    """
-    (epsilon,) = validated(epsilon=epsilon)
-    if form == "as_published":
-        return information(epsilon * np.minimum(epsilon, 1.0), unit, "min(epsilon, epsilon^2)", of=epsilon)
-    method = "s - 1 - ln s, s = epsilon / (1 - e^-epsilon)"
-    return information(subset_selection_capacity(epsilon), unit, method, of=epsilon)
-
-
-@conversion(
-    "mi_dp",
-    "dp",
-    Formula(
-        "tight", f"{NGO}, theorem 1(a), equation (10), record by record", only="epsilon", rising="mu", falling="epsilon"
-    ),
-    Formula("as_published", f"{CUFF_YU}; Pinsker's inequality", rising="mu", domain="at epsilon = 0"),
-)
-def dp_delta_from_mi_dp(
-    mu: NumberLike, epsilon: NumberLike | None = None, *, form: TightOrPublished = "tight",
-    unit: Information = "nats",
-) -> Estimate:  # fmt: skip
-    """Least delta at ``epsilon`` that follows from MI-DP with mu: the conversion of CI-LMIP, record by record.
-
-    As published: sqrt(2 mu) at epsilon = 0; true, by Pinsker's inequality.
-
-    >>> conversions.dp_delta_from_mi_dp(0.1, [0.0, 1.0]).value
-    array([0.43958925, 0.27640351])
-    >>> round(conversions.dp_delta_from_mi_dp(0.02, form="as_published").value, 12)
-    0.2
-    """
-    if form == "as_published":
-        (mu,) = validated(mu=mu, unit=unit)
-        return bounded(np.sqrt(2.0) * np.sqrt(mu), "probability", "sqrt(2 mu)", ceiling=1.0, unrounded=mu == 0.0)
-    return dp_delta_from_ci_lmip(mu, cast("NumberLike", epsilon), unit=unit)
 
 
 @conversion("dp", "ci_lmip", Formula(
@@ -170,30 +106,6 @@ def ci_lmip_from_maximal_leakage(leakage: NumberLike, *, unit: Information = "na
     return same_number(unit, "monotonicity in the order", leakage=leakage)
 
 
-@conversion("mbp", "ci_lmip", Formula(
-    "tight", PROVED, rising="xi", falling="pi_min", assumptions=(FULL_SUPPORT,), note="tight at pi_min = 0",
-))  # fmt: skip
-def ci_lmip_from_mbp(xi: NumberLike, pi_min: NumberLike = 0.0, *, unit: Information = "nats") -> Estimate:
-    """Largest capacity under xi-MBP: xi tanh(xi/2), and less where ``pi_min`` is known.
-
-    Subset selection of n/(1 + e^xi) out of n uniform inputs attains the first, where that is a whole number; the
-    second is ln 2 - h((1 + e^-xi)/2) for ``pi_min`` = 1/2, attained too.
-
-    >>> conversions.ci_lmip_from_mbp(1.0, [0.0, 0.5]).value
-    array([0.46211716, 0.21583199])
-    """
-    xi, pi_min = validated(xi=xi, pi_min=pi_min)
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        odds = (1.0 - pi_min) / pi_min
-        u, v = np.minimum(-np.expm1(-xi), odds * np.expm1(xi)), np.minimum(np.expm1(xi), odds * -np.expm1(-xi))
-        free = (pi_min == 0.0) | (u < 1e-140) | np.isinf(odds)  # v = e^xi - 1, u = 1 - e^-xi, or about xi^2 / 2
-        inner, outer = np.where(free, 0.5, u), np.where(free, 0.5, v)
-        chord = bennett(-inner) / (1.0 + inner / outer)
-        chord = chord + bennett(outer) / (1.0 + outer / inner)
-        value = np.where(free, randomized_response_kl(xi), np.minimum(chord, randomized_response_kl(xi)))
-    return information(value, unit, "chord of r ln r", of=xi)
-
-
 @conversion("pointwise_lmip", "ci_lmip", Formula(
     "tight", "the capacity is the least radius of the rows; attained under the prior that attains the capacity",
     rising="mu", assumptions=(FULL_SUPPORT,),
@@ -227,22 +139,10 @@ def cd_lmip_from_pointwise_lmip(mu: NumberLike, *, unit: Information = "nats") -
     return same_number(unit, mu=mu)
 
 
-@conversion("mbp", "cd_lmip", Formula("tight", PROVED, rising="xi"))
-def cd_lmip_from_mbp(xi: NumberLike, *, unit: Information = "nats") -> Estimate:
-    """Largest mutual information under a prior with xi-MBP: xi tanh(xi/2).
-
-    Subset selection of n/(1 + e^xi) out of n uniform inputs attains it, where that is a whole number.
-
-    >>> conversions.cd_lmip_from_mbp(1.0).value
-    0.46211715...
-    """
-    (xi,) = validated(xi=xi)
-    return information(randomized_response_kl(xi), unit, "xi tanh(xi / 2)", of=xi)
-
-
 @conversion("mbp", "pointwise_lmip", Formula("tight", PROVED, rising="xi"))
 def pointwise_lmip_from_mbp(xi: NumberLike, *, unit: Information = "nats") -> Estimate:
-    """Largest D(P_x || P_M) under xi-MBP: xi tanh(xi/2); attained as in ``cd_lmip_from_mbp``.
+    """Largest D(P_x || P_M) under xi-MBP: xi tanh(xi/2); subset selection of n/(1 + e^xi) out of n
+    uniform inputs attains it, where that is a whole number.
 
     >>> conversions.pointwise_lmip_from_mbp(1.0).value
     0.46211715...
@@ -281,8 +181,7 @@ def maximal_leakage_from_ldp(
     """
     epsilon, inputs = validated(epsilon=epsilon, inputs=inputs)
     value = minus_log_mean_inverse_ratio(epsilon, 1.0 / inputs)
-    limits = _limits(epsilon, 1.0 / inputs)
-    return information(value, unit, "ln(n e^epsilon / (n - 1 + e^epsilon))", unrounded=limits)
+    return information(value, unit, "ln(n e^epsilon / (n - 1 + e^epsilon))", of=epsilon)
 
 
 @conversion("mbp", "maximal_leakage", Formula(
@@ -305,42 +204,3 @@ def maximal_leakage_from_mbp(xi: NumberLike, pi_min: NumberLike = 0.0, *, unit: 
     nats = validate.choice("unit", unit, ("nats", "bits")) == "nats"
     unrounded = ((pi_min == 0.0) & nats) | (xi == 0.0)
     return information(value, unit, "min(xi, ln(1 + (1 - e^-xi) (1 - pi_min) / pi_min))", unrounded=unrounded)
-
-
-@conversion("ldp", "min_entropy_leakage", Formula(
-    "bound", PROVED, rising="epsilon", falling="pi_max", assumptions=(EVERY_PAIR,),
-    note="attained for uniform priors",
-))  # fmt: skip
-def min_entropy_leakage_from_ldp(epsilon: NumberLike, pi_max: NumberLike, *, unit: Information = "nats") -> Estimate:
-    """Bound of the min-entropy leakage under a prior: -ln(pi_max + (1 - pi_max) e^-epsilon).
-
-    Attained for uniform priors.
-
-    >>> conversions.min_entropy_leakage_from_ldp(1.0, 0.5).value
-    0.37988549...
-    """
-    epsilon, pi_max = validated(epsilon=epsilon, pi_max=pi_max)
-    value = minus_log_mean_inverse_ratio(epsilon, pi_max)
-    return information(value, unit, "-ln(pi_max + (1 - pi_max) e^-epsilon)", unrounded=_limits(epsilon, pi_max))
-
-
-@conversion("ldp", "vulnerability", Formula(
-    "bound", PROVED, rising="epsilon pi_max", assumptions=(EVERY_PAIR,), note="attained for uniform priors",
-))  # fmt: skip
-def vulnerability_from_ldp(epsilon: NumberLike, pi_max: NumberLike) -> Estimate:
-    """Bound of the chance that a best guess is right after the release: pi_max / (pi_max + (1 - pi_max) e^-epsilon).
-
-    Attained for uniform priors.
-
-    >>> conversions.vulnerability_from_ldp(1.0, 0.5).value
-    0.73105857...
-    """
-    epsilon, pi_max = validated(epsilon=epsilon, pi_max=pi_max)
-    with np.errstate(under="ignore"):
-        value = pi_max / (pi_max + (1.0 - pi_max) * np.exp(-epsilon))
-    return bounded(value, "probability", "pi_max / (pi_max + (1 - pi_max) e^-epsilon)", ceiling=1.0)
-
-
-def _limits(epsilon: FloatArray, weight: FloatArray) -> BoolArray:
-    """Where ``minus_log_mean_inverse_ratio`` is 0 or inf without rounding."""
-    return np.asarray((epsilon == 0.0) | (np.isinf(epsilon) & (weight == 0.0)) | (weight == 1.0))

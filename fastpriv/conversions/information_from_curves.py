@@ -35,7 +35,7 @@ from ..base import validate
 from ..base.errors import DomainError, ShapeError
 from ..base.estimate import Estimate, Information, NumberLike
 from ..base.monotone import weakest
-from ..base.numerics import LARGEST_DOUBLE, LOG_2, LOG_2_ABOVE, FloatArray, next_below
+from ..base.numerics import LARGEST_DOUBLE, FloatArray
 from .curve_integrals import CheckedCurve, IntegralBracket, Weight, integral_of_function, integral_of_samples
 from .declaration import Formula, conversion
 from .vocabulary import EVERY_PAIR, NGO
@@ -110,8 +110,8 @@ def ci_lmip_from_dp_curve(
     ----------
     curve : pair of array_like, callable, or GaussianMechanism
         The LDP curve: ``(epsilon, delta)``, increasing epsilons with their deltas (numbers in [0, 1] taken as exact to
-        four units in the last place, or an Estimate, whose bounds are used); or a function of epsilon, vectorised or
-        not, that returns numbers or an Estimate; or a mechanism, whose parameters may be arrays.
+        four units in the last place, or an Estimate, whose bounds are used); or a function of an array of
+        epsilons that returns numbers or an Estimate; or a mechanism, whose parameters may be arrays.
     form : {"as_published", "two_inputs"}
         Equation (12), for any input distribution; or the sharp integral of delta / (1 + e^epsilon), which bounds the
         capacity of a mechanism with TWO possible inputs only.
@@ -343,33 +343,17 @@ def _gaussian_published(mechanism: GaussianMechanism) -> Estimate:
 
 def _gaussian_two_inputs(mechanism: GaussianMechanism) -> Estimate:
     """The mutual information of two equally likely inputs at the distance of the sensitivity."""
-    span, sigma = np.broadcast_arrays(_sensitivity(mechanism), np.asarray(mechanism.sigma))
-    parts = [_antipodal(float(s), float(t)) for s, t in zip(span.reshape(-1), sigma.reshape(-1), strict=True)]
-    value, lower, upper = (
-        np.array([getattr(part, side) for part in parts]).reshape(span.shape) for side in ("value", "lower", "upper")
-    )
-    kind: Any = "certified" if all(part.kind != "heuristic" for part in parts) else "heuristic"
-    return Estimate(value, lower, upper, kind=kind, unit="nats", method="mutual information of two inputs")
-
-
-def _antipodal(span: float, sigma: float) -> Estimate:
-    if span == 0.0:
-        return Estimate(0.0, 0.0, 0.0, kind="exact", unit="nats", method="equal inputs")
-    ratio = math.inf if sigma < span / 1e300 else span / sigma
-    if ratio > 40.0:  # log 2 - I = E log(1 + e^-L) <= E e^(-L/2) = e^(-ratio^2 / 8) < 1e-86
-        least, most = next_below(LOG_2), LOG_2_ABOVE
-        return Estimate(LOG_2, least, most, kind="exact", unit="nats", method="distant inputs")
-    if ratio < 1e-6:  # by I' = mmse / 2 and 1 - snr <= mmse <= 1, I is between snr/2 - snr^2/4 and snr/2
-        snr = ratio * ratio / 4
-        least = max(0.0, (snr / 2 - snr * snr / 4) * (1 - 2e-15) - 1e-320)
-        return Estimate(
-            snr / 2 - snr * snr / 4, least, snr / 2 * (1 + 2e-15) + 1e-320, kind="certified", unit="nats",
-            method="close inputs",
-        )  # fmt: skip
     from ..distributions import Pmf
     from ..divergences.one_dimension.integrals import mutual_information
 
-    return mutual_information(Pmf([0.0, span], [0.5, 0.5]), sigma)
+    span, sigma = np.broadcast_arrays(_sensitivity(mechanism), np.asarray(mechanism.sigma))
+    coins = [Pmf([0.0, s], [0.5, 0.5]) if s > 0.0 else Pmf([0.0], [1.0]) for s in span.ravel().tolist()]
+    parts = [mutual_information(coin, s, certified=True) for coin, s in zip(coins, sigma.ravel().tolist(), strict=True)]
+    value, lower, upper = (
+        np.array([getattr(part, side) for part in parts]).reshape(span.shape) for side in ("value", "lower", "upper")
+    )
+    method = "mutual information of two inputs"
+    return Estimate(value, lower, upper, kind="certified", unit="nats", method=method)
 
 
 def _sensitivity(mechanism: GaussianMechanism) -> FloatArray:

@@ -5,7 +5,8 @@ of one event under two inputs. Equation (10) of Ngo, Oestman and Graell i Amat, 
 
     delta(epsilon) = max of p1 - e^epsilon p0 subject to C_BAC(p0, 1 - p1) <= mu,
 
-is tight: some mechanism with mu-CI-LMIP attains it, if two inputs can be chosen. It does not vanish as epsilon grows,
+is tight: some mechanism with mu-CI-LMIP attains it, if two inputs can be chosen; ``special.ci_lmip_ldp_high`` is its
+p1, ``special.ci_lmip_ldp_log_low`` the logarithm of its p0. It does not vanish as epsilon grows,
 and it is 1 from mu = log 2 on, 1 bit. Its limit p for large epsilon solves h(p) / p = -log(e^mu - 1), that is
 d(p || 1 - e^-mu) = mu.
 
@@ -21,7 +22,6 @@ at the outermost points. ``lip_delta_from_cd_lmip`` is right and tight, from the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -29,9 +29,8 @@ from numpy.typing import ArrayLike
 
 from .. import special
 from ..base import validate
-from ..base.estimate import Estimate, Information, NumberLike, Result
+from ..base.estimate import Estimate, Information, NumberLike
 from ..base.inverse import bisect
-from ..base.monotone import monotone
 from ..base.numerics import MACHINE_EPSILON, BoolArray, FloatArray
 from ._closed_forms import ABSOLUTE_ERROR, bounded, validated
 from .declaration import Formula, TightOrPublished, conversion
@@ -53,36 +52,6 @@ _BISECTIONS = 120  # more than the logarithm of any double needs
 _POINTWISE = "equation (13) under KL(P_x || P_M) <= mu for every x"  # ``method`` of the form that is true
 # ``method`` of the form that the paper states.
 _PUBLISHED = "equation (13) as published: FALSE as a guarantee of CD-LMIP"
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ExtremalPair(Result):
-    """The two probabilities of one event for which a bound on delta is attained.
-
-    Parameters
-    ----------
-    high : float or ndarray
-        The larger probability.
-    log_low : float or ndarray
-        Natural logarithm of the smaller one, which falls like exp(-c e^epsilon) and soon leaves the range of doubles;
-        -inf where it is 0 or its logarithm leaves that range too.
-
-    Examples
-    --------
-    >>> from fastpriv import conversions
-    >>> pair = conversions.dp_extremal_channel(0.1, 1.0)
-    >>> round(pair.high, 6), round(pair.low, 6)
-    (0.342653, 0.024372)
-    """
-
-    high: float | FloatArray
-    log_low: float | FloatArray
-
-    @property
-    def low(self) -> float | FloatArray:
-        """The smaller probability, 0 where it is below the range of doubles."""
-        low = np.exp(self.log_low)
-        return float(low) if np.ndim(low) == 0 else low
 
 
 @conversion("ci_lmip", "dp", Formula("tight", f"{NGO}, theorem 1(a), equation (10)", rising="mu", falling="epsilon"))
@@ -201,103 +170,6 @@ def lip_delta_from_pointwise_lmip(mu: NumberLike, epsilon: NumberLike, *, unit: 
     return _equation_13(mu, epsilon, _POINTWISE)
 
 
-@monotone(at_value="mu epsilon")
-def dp_extremal_channel(mu: NumberLike, epsilon: NumberLike, *, unit: Information = "nats") -> ExtremalPair:
-    """The binary channel that attains ``dp_delta_from_ci_lmip``: P(event | x) = p1 and P(event | x') = p0.
-
-    Parameters
-    ----------
-    mu : array_like or Estimate
-        Mutual information, at least 0; from 1 bit on the channel is noiseless.
-    epsilon : array_like or Estimate
-        At least 0, in nats. It broadcasts with ``mu``.
-    unit : {"nats", "bits"}
-        Unit of ``mu``.
-
-    Returns
-    -------
-    ExtremalPair
-        p1 as ``high``, log p0 as ``log_low``; bare numbers.
-
-    Raises
-    ------
-    DomainError
-        For a negative or missing number, or another unit.
-    ShapeError
-        For shapes that do not broadcast.
-
-    Notes
-    -----
-    **Accuracy**: about 1e-9 for mu up to 0.99 log 2, as the objective is flat at its maximum
-    (tests/kernels/test_lmip_accuracy.py).
-
-    Source: Ngo, Oestman and Graell i Amat, On local mutual-information privacy, appendix A.
-
-    Examples
-    --------
-    >>> from fastpriv import bac_capacity, conversions
-    >>> pair = conversions.dp_extremal_channel(0.1, 1.0)
-    >>> round(bac_capacity(pair.low, 1 - pair.high).value, 12)
-    0.1
-    """
-    mu, epsilon = validated(mu=mu, epsilon=epsilon, unit=unit)
-    return _extremal_pair(special.ci_lmip_ldp_high(mu, epsilon), special.ci_lmip_ldp_log_low(mu, epsilon))
-
-
-@monotone(at_value="mu epsilon pi_min")
-def lip_extremal_channel(
-    mu: NumberLike, epsilon: NumberLike, pi_min: NumberLike | None = None, *, unit: Information = "nats"
-) -> ExtremalPair:
-    """The mechanism that attains ``lip_delta_from_cd_lmip``, or without ``pi_min`` equation (13): P(event) = q,
-    P(event | the value) = p.
-
-    Parameters
-    ----------
-    mu : array_like or Estimate
-        Mutual information, or without ``pi_min`` a bound on KL(P_x || P_M); at least 0.
-    epsilon : array_like or Estimate
-        At least 0, in nats.
-    pi_min : array_like or Estimate, optional
-        Prior probability of the value, between 0 and 1. The three arguments broadcast.
-    unit : {"nats", "bits"}
-        Unit of ``mu``.
-
-    Returns
-    -------
-    ExtremalPair
-        q as ``high``, log p as ``log_low``; bare numbers. Under every other value the event has probability
-        (q - pi_min p) / (1 - pi_min). Without ``pi_min``, d(p || q) = mu.
-
-    Raises
-    ------
-    DomainError
-        For a number outside its range, or another unit.
-    ShapeError
-        For shapes that do not broadcast.
-
-    Notes
-    -----
-    **Accuracy**: about 1e-6, or without ``pi_min`` 1e-9: the objective is flat at its maximum
-    (tests/kernels/test_lmip_accuracy.py).
-
-    Source: Ngo, Oestman and Graell i Amat, On local mutual-information privacy, theorem 2(a) corrected, equation (13).
-
-    Examples
-    --------
-    >>> from fastpriv import conversions
-    >>> pair = conversions.lip_extremal_channel(0.1, 1.0, 0.5)
-    >>> round(pair.high, 6), round(pair.high - 2.718281828459045 * pair.low, 6)
-    (0.142291, 0.13223)
-    >>> round(conversions.lip_extremal_channel(0.1, 1.0).high, 6)
-    0.121387
-    """
-    mu, epsilon = validated(mu=mu, epsilon=epsilon, unit=unit)
-    if pi_min is None:
-        return _extremal_pair(special.pointwise_lip_high(mu, epsilon), special.pointwise_lip_log_low(mu, epsilon))
-    triple = mu, epsilon, _probability(pi_min, mu)
-    return _extremal_pair(special.cd_lmip_lip_high(*triple), special.cd_lmip_lip_log_low(*triple))
-
-
 def _least_epsilon(mu: FloatArray, delta: FloatArray) -> FloatArray:
     """Bisection of ``ci_lmip_ldp_delta``, geometric far from the answer; inf where its limit is above delta."""
 
@@ -335,10 +207,3 @@ def _probability(pi_min: ArrayLike, mu: FloatArray) -> FloatArray:
     probability = validate.real("pi_min", pi_min, "between 0 and 1", lambda p: (p >= 0) & (p <= 1))
     validate.broadcastable("pi_min", probability, "mu and epsilon", mu)
     return probability
-
-
-def _extremal_pair(high: FloatArray, log_low: FloatArray) -> ExtremalPair:
-    """Plain floats for scalars."""
-    if np.ndim(high) == 0:
-        return ExtremalPair(float(high), float(log_low))
-    return ExtremalPair(high, log_low)

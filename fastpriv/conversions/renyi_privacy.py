@@ -38,13 +38,15 @@ from ._closed_forms import (
 )
 from .declaration import BoundOrPublished, Formula, TightOrPublished, conversion
 from .renyi_to_dp import TERM_ERROR, TangentBound, delta_by_tangents, epsilon_by_tangents, smaller_by_tangents
-from .vocabulary import BUN_STEINKE, CANONNE, DONG_ROTH_SU, MIRONOV, PROVED, STEINKE
+from .vocabulary import BUN_STEINKE, CANONNE, MIRONOV, PROVED, STEINKE
 
 _METHOD = "r + ln(1 - 1/a) - ln(a delta) / (a - 1)"  # ``method``: the formula at Renyi order a
 _HALVINGS = 44  # of the logarithm of an order: the interval of 1340 shrinks to 1e-10
 # bound: tested by enclosures/test_conversions_values - where limits take the place of a search
 _LEAST_STEP, _MOST_STEP = 1e-290, 1e290  # range of the order less 1 that is searched
-_STEP_FRACTIONS = (0.0, 2.0**-6, 2.0**-4, 0.25, 0.5, 1.0)  # of the best order less 1: the orders that are tried
+# Orders less 1 that are tried beside the best one, as parts of it, which the tangents take up to this size.
+_STEP_FRACTIONS = np.array([0.0, 2.0**-6, 2.0**-4, 0.25, 0.5, 1.0])
+_MOST_TANGENT_STEP = 1e15
 
 
 @conversion(
@@ -82,21 +84,6 @@ def rdp_from_zcdp(rho: NumberLike, order: NumberLike) -> Estimate:
     """
     rho, order = validated(rho=rho, order=order)
     return _product(rho, order, "rho a", rho)
-
-
-@conversion("gdp", "rdp", Formula(
-    "tight", f"{DONG_ROTH_SU}, Gaussian to Renyi privacy; {MIRONOV}, on the Gaussian mechanism",
-    rising="separation order",
-))  # fmt: skip
-def rdp_from_gdp(separation: NumberLike, order: NumberLike) -> Estimate:
-    """Largest divergence under Gaussian privacy: that of two unit normal distributions, a separation^2 / 2.
-
-    >>> conversions.rdp_from_gdp(1.0, 4.0).value
-    2.0
-    """
-    separation, order = validated(separation=separation, order=order)
-    with np.errstate(over="ignore"):
-        return _product(0.5 * separation * separation, order, "a separation^2 / 2", separation)
 
 
 @conversion("rdp", "kl", Formula("bound", "monotonicity in the order", rising="renyi order"))
@@ -262,13 +249,15 @@ def _curve(
 
 def _least_over_orders(
     columns: FloatArray, orders: FloatArray, target: FloatArray,
-    at_one_order: TangentBound, unit: Unit, ceiling: float,
+    at_one_order: TangentBound, unit: Unit, ceiling: float, zero: BoolArray | bool = False,
 ) -> Estimate:  # fmt: skip
+    """The least over the last axis; 0 without rounding where ``zero``."""
     values, errors = at_one_order(columns, orders, target[..., None])
     index = np.argmin(values, axis=-1)[..., None]
     best, slack = (np.take_along_axis(array, index, axis=-1)[..., 0] for array in (values, errors))
-    method = f"least over {orders.size} orders"
-    return bounded(best, unit, method, error=slack, ceiling=ceiling, unrounded=np.isinf(best))
+    method = f"least over {columns.shape[-1]} orders"
+    best = np.where(zero, 0.0, best)
+    return bounded(best, unit, method, error=slack, ceiling=ceiling, unrounded=zero | np.isinf(best))
 
 
 def _product(rho: FloatArray, order: FloatArray, method: str, of: FloatArray) -> Estimate:
@@ -354,18 +343,8 @@ def dp_epsilon_from_zcdp(rho: NumberLike, delta: NumberLike, *, form: BoundOrPub
         budget = -np.log(delta)
         steps = (np.minimum(np.sqrt(x) / np.sqrt(rho), np.expm1(np.minimum(x, 660.0))) for x in (budget, 0.5 * budget))
         high, low = (np.clip(step, _LEAST_STEP, _MOST_STEP) for step in steps)
-        t = _bisect_log(low, high, lambda s: rho * s * s + np.log1p(s) >= budget)
-        # ln(1 - 1/a) - ln(a)/t - ln(delta)/t with ln a = log1p(t), ln(1 - 1/a) = -log1p(1/t)
-        terms = rho * (1.0 + t), np.log1p(1.0 / t), (budget - np.log1p(t)) / t
-        value = terms[0] - terms[1] + terms[2]
-        error = TERM_ERROR * (terms[0] + terms[1] + np.abs(terms[2]) + (budget + np.log1p(t)) / t)
-    value = np.where((rho == 0.0) | (delta == 1.0), 0.0, np.where(delta == 0.0, np.inf, np.maximum(value, 0.0)))
-    value = np.where(np.isinf(rho) & (delta < 1.0), np.inf, value)
-    value, error = _at_lower_orders(epsilon_by_tangents, value, error, rho, t, delta)
-    unrounded = (rho == 0.0) | (delta == 1.0) | np.isinf(value)
-    return bounded(
-        value, "nats", "Renyi privacy at the best order", error=np.where(unrounded, 0.0, error), unrounded=unrounded
-    )
+        best = _bisect_log(low, high, lambda t: rho * t * t + np.log1p(t) >= budget)
+    return _least_under_zcdp(rho, best, delta, _epsilon_at_one_order, "nats", np.inf, (rho == 0.0) | (delta == 1.0))
 
 
 @conversion("zcdp", "dp", Formula("bound", f"{CANONNE}, at the best order", rising="rho", falling="epsilon"))
@@ -381,30 +360,20 @@ def dp_delta_from_zcdp(rho: NumberLike, epsilon: NumberLike) -> Estimate:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         low = np.full_like(rho, _LEAST_STEP)
         high = np.clip(np.maximum(1.0, 0.5 * (epsilon + 2.0) / rho), 1.0, _MOST_STEP)
-        t = _bisect_log(low, high, lambda s: (2.0 * s + 1.0) * rho - np.log1p(1.0 / s) >= epsilon)
-        correction = t * np.log1p(1.0 / t) + np.log1p(t)
-        exponent = t * (rho * (1.0 + t) - epsilon) - correction
-        size = t * (rho * (1.0 + t) + epsilon) + correction + 4.0
-        value = np.where(np.isnan(exponent), 1.0, np.exp(np.minimum(exponent, 0.0)))
-    value = np.where((rho == 0.0) | (np.isinf(epsilon) & np.isfinite(rho)), 0.0, np.where(np.isinf(rho), 1.0, value))
-    error = np.where(value == 0.0, 0.0, np.where(np.isfinite(size), TERM_ERROR * size, 1.0) * value)
-    value, error = _at_lower_orders(delta_by_tangents, value, error, rho, t, epsilon)
-    return bounded(
-        value, "probability", "Renyi privacy at the best order", error=error, ceiling=1.0, unrounded=rho == 0.0
-    )
+        best = _bisect_log(low, high, lambda t: (2.0 * t + 1.0) * rho - np.log1p(1.0 / t) >= epsilon)
+    return _least_under_zcdp(rho, best, epsilon, _delta_at_one_order, "probability", 1.0, rho == 0.0)
 
 
-def _at_lower_orders(
-    tangent_bound: TangentBound, value: FloatArray, error: FloatArray, rho: FloatArray, t: FloatArray,
-    target: FloatArray,
-) -> tuple[FloatArray, FloatArray]:  # fmt: skip
-    """The least over some orders between 1 and the best one, 1 + t; the divergence is rho times the order."""
-    for fraction in _STEP_FRACTIONS:
-        order = 1.0 + fraction * np.minimum(t, 1e15)
-        with np.errstate(over="ignore"):
-            renyi = np.where(rho == 0.0, 0.0, next_above(rho * order))
-        value, error = smaller_by_tangents(tangent_bound, value, error, renyi, order, target)
-    return value, error
+def _least_under_zcdp(
+    rho: FloatArray, best: FloatArray, target: FloatArray, at_one_order: TangentBound, unit: Unit, ceiling: float,
+    zero: BoolArray,
+) -> Estimate:  # fmt: skip
+    """The least over the best order, 1 + ``best``, and some between 1 and it; the divergence is rho times the order."""
+    smaller = np.minimum(best, _MOST_TANGENT_STEP)[..., None] * _STEP_FRACTIONS
+    orders = 1.0 + np.concatenate([best[..., None], smaller], axis=-1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        renyi = next_above(rho[..., None] * orders)
+    return _least_over_orders(renyi, orders, target, at_one_order, unit, ceiling, zero)
 
 
 def _bisect_log(low: FloatArray, high: FloatArray, beyond: Callable[[FloatArray], BoolArray]) -> FloatArray:

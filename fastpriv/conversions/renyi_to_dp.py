@@ -31,8 +31,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..base.numerics import FloatArray
-from ._closed_forms import exp_excess, minus_log1pmx
+from ..base.numerics import FloatArray, exp_excess
+from ._closed_forms import minus_log1pmx
 
 __all__ = ["TERM_ERROR", "TangentBound", "delta_by_tangents", "epsilon_by_tangents", "smaller_by_tangents"]
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 __all__ = [
-    "BALLE_WANG", "BUN_STEINKE", "CANONNE", "CUFF_YU", "DONG_ROTH_SU", "EVERY_PAIR", "FULL_SUPPORT",
-    "HUMPHRIES", "JIANG", "KAIROUZ", "MIRONOV", "NGO", "NOTIONS", "OPTIONS", "PARAMETERS", "PROVED", "REPLACEMENT",
-    "STEINKE", "TRUE_BELIEF", "ZHANG_CHEN", "Assumption", "Notion", "Parameter",
+    "BALLE_WANG", "BUN_STEINKE", "CANONNE", "DONG_ROTH_SU", "EVERY_PAIR", "FULL_SUPPORT",
+    "HUMPHRIES", "KAIROUZ", "MIRONOV", "NGO", "NOTIONS", "OPTIONS", "PARAMETERS", "PROVED", "STEINKE",
+    "TRUE_BELIEF", "ZHANG_CHEN", "Assumption", "Notion", "Parameter",
 ]  # fmt: skip
 
 # Papers that several conversions cite
@@ -22,9 +22,6 @@ ZHANG_CHEN = "Zhang and Chen, Bridging privacy and robustness for trustworthy ma
 NGO = "Ngo, Oestman and Graell i Amat, On local mutual-information privacy (2024)"  # cited for LMIP, and LIP from it
 # Cited for (epsilon, delta)-DP and what it bounds.
 KAIROUZ = "Kairouz, Oh and Viswanath, The composition theorem for differential privacy (2017), the dominating mechanism"
-# Cited for MI-DP from DP, and back.
-CUFF_YU = "Cuff and Yu, Differential privacy as a mutual information constraint (2016), the chain of implications"
-JIANG = "Jiang, Seif, Tandon and Li, Context-aware local information privacy (2021)"  # cited for LIP
 BUN_STEINKE = "Bun and Steinke, Concentrated differential privacy (2016)"  # cited for zCDP
 MIRONOV = "Mironov, Renyi differential privacy (2017)"  # cited for randomised response and Gaussian noise
 STEINKE = "Steinke, Sharp RDP and zCDP from pure DP (2024)"  # cited for pure privacy as RDP and zCDP
@@ -43,11 +40,10 @@ class Parameter:
     constraint: str
     valid: Callable[[Any], Any]
     text: str
-    information: bool = False  # whether the keyword ``unit`` of the conversion is its unit
 
 
-def _nonnegative(text: str, information: bool = False) -> Parameter:
-    return Parameter("at least 0", lambda x: x >= 0, text, information)
+def _nonnegative(text: str) -> Parameter:
+    return Parameter("at least 0", lambda x: x >= 0, text)
 
 
 def _probability(text: str) -> Parameter:
@@ -78,7 +74,6 @@ PARAMETERS: dict[str, Parameter] = {
         "Smallest positive prior probability of a secret, of two or more; 0 stands for every prior. Up to 1/3 a "
         "smaller number is safe too.",
     ),
-    "pi_max": _positive_probability("Largest prior probability of a secret."),
     "prior_spread": _nonnegative("Largest |ln(pi(d) / pi(d'))| over pairs of secrets; 0 for a uniform prior."),
     "belief_gap": _nonnegative("Largest |ln(attacker's prior / true prior)| over secrets; 0 where they agree."),
     "inputs": Parameter(
@@ -97,9 +92,9 @@ PARAMETERS: dict[str, Parameter] = {
     ),
     "c2": _nonnegative("C2 = (e^(2 xi) - 1) / 2."),
     "total_variation": _probability("Total variation distance of the two distributions."),
-    "kl": _nonnegative("Kullback-Leibler divergence in ``unit``.", True),
-    "mu": _nonnegative("Mutual information in ``unit``.", True),
-    "leakage": _nonnegative("Maximal leakage in ``unit``.", True),
+    "kl": _nonnegative("Kullback-Leibler divergence in ``unit``."),
+    "mu": _nonnegative("Mutual information in ``unit``."),
+    "leakage": _nonnegative("Maximal leakage in ``unit``."),
     "renyi": _nonnegative("Renyi divergence at ``order``, in nats."),
     "order": _order("Order of the Renyi divergence; 1 is Kullback-Leibler."),
     "orders": _order("Orders, one-dimensional: the last axis of ``renyi``."),
@@ -108,13 +103,13 @@ PARAMETERS: dict[str, Parameter] = {
         "Distance of two unit normal distributions that are as hard to tell apart (the mu of mu-GDP)."
     ),
     "type_one": _probability("Probability of a false alarm."),
-    "type_two": _probability("Probability of a miss."),
     "group": _count("Number of records that change at once."),
 }  # fmt: skip
 
 
-# options of the conversions of whole curves: type and meaning
+# options of conversions, most of them of whole curves: type and meaning
 OPTIONS: dict[str, tuple[str, str]] = {
+    "unit": ('{"nats", "bits"}', "Unit of every amount of information, in and out."),
     "decay": (
         "float or Estimate, optional",
         "A statement of the caller: delta(e) <= delta(E) exp(-decay (e - E)) for all e > E, where E is the last "
@@ -123,8 +118,8 @@ OPTIONS: dict[str, tuple[str, str]] = {
     "rtol": ("float", "Relative width aimed at, for functions. The value is sharper: 1e-12 for smooth curves."),
     "max_evaluations": (
         "int, optional",
-        "Most epsilons to ask a function for; 200,000 if it is vectorised, else 4,000. Where they do not reach "
-        "``rtol`` the bracket is wider, and still a bracket.",
+        "Most epsilons to ask a function for, 200,000 by default. Where they do not reach ``rtol`` the bracket is "
+        "wider, and still a bracket.",
     ),
 }
 
@@ -144,8 +139,8 @@ class Assumption:
     Examples
     --------
     >>> from fastpriv import conversions
-    >>> [assumption.text for assumption in conversions.convert("gdp", "dp", epsilon=1.0, delta=0.1).assumptions]
-    ['the mechanism is Gaussian']
+    >>> [assumption.text for assumption in conversions.convert("ci_lmip", "dp", epsilon=1.0, delta=0.1).assumptions]
+    ['the channel has two inputs']
     """
 
     text: str
@@ -157,7 +152,6 @@ FULL_SUPPORT = Assumption(
     "the prior gives every secret a positive probability; otherwise it holds among those secrets only", True
 )
 EVERY_PAIR = Assumption("the source holds for every two secrets, not for neighbours only", True)  # chains may assume it
-REPLACEMENT = Assumption("neighbours differ in the value of one record", True)  # chains may assume it
 TRUE_BELIEF = Assumption("the attacker's prior is the true one", True)  # chains may assume it
 
 
@@ -214,15 +208,10 @@ NOTIONS: dict[str, Notion] = {
         Notion("membership_advantage", "membership advantage", "advantage",
                "true minus false positive rate of any test for one record that is independent of the others",
                "records"),
-        Notion("group_ldp", "LDP of groups", "epsilon", "pure privacy when group records change", "records"),
         Notion("group_dp", "(ε, δ)-DP of groups", "delta", "(group epsilon, delta) when group records change",
-               "records"),
-        Notion("group_zcdp", "zCDP of groups", "rho", "zCDP when group records change", "records"),
-        Notion("group_gdp", "Gaussian DP of groups", "separation", "Gaussian privacy when group records change",
                "records"),
         Notion("mbp", "MBP", "xi", "|ln(posterior / prior)| at most xi for every release and every secret that the "
                "prior allows; a smaller xi is more private", "support"),
-        Notion("mbp_plus", "MBP, one side", "xi_plus", "ln(posterior / prior) at most xi_plus", "support"),
         Notion("abp", "ABP", "abp", "root of the Jensen-Shannon divergence of beliefs after and before, any "
                "distribution of the release", "support"),
         Notion("abp_given_secret", "ABP, given secret", "abp", "ABP for a release drawn from the row of one secret",
@@ -235,12 +224,7 @@ NOTIONS: dict[str, Notion] = {
         Notion("cd_lmip", "CD-LMIP", "mu", "mutual information at most mu under one prior", "support"),
         Notion("pointwise_lmip", "pointwise LMIP", "mu", "D(row || distribution of the release) at most mu at every "
                "secret", "support"),
-        Notion("mi_dp", "MI-DP", "mu", "mutual information of one record and the release, given the other records",
-               "records"),
         Notion("maximal_leakage", "maximal leakage", "leakage", "ln of the sum over releases of the largest cell"),
-        Notion("min_entropy_leakage", "min-entropy leakage", "leakage", "ln of how much likelier a best guess gets",
-               "support"),
-        Notion("vulnerability", "Bayes vulnerability", "vulnerability", "chance that a best guess is right", "support"),
         Notion("robustness", "robust accuracy", "gamma", "chance to miss by more than alpha for each other secret"),
         Notion("trials", "independent trials", "trials", "number of models, or of attacks on one, that a frequency is "
                "estimated from"),

@@ -14,7 +14,6 @@ from .information_flow import bayes_vulnerability as bayes_vulnerability
 from .information_flow import map_secrets as map_secrets
 from .information_flow import maximal_leakage as maximal_leakage
 from .information_flow import min_entropy_leakage as min_entropy_leakage
-from .information_flow import renyi_leakage as renyi_leakage
 from .local import cd_lmip as cd_lmip
 from .local import ci_lmip as ci_lmip
 from .local import ldp_delta as ldp_delta

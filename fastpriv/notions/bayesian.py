@@ -26,18 +26,15 @@ from ..posteriors.gaussian import gaussian_abp
 from . import gaussian
 from .discrete.abp import PosteriorShifts, is_one_task, posterior_shifts, shifts_of_channels
 from .discrete.channel_with_prior import (
-    Bracket,
     Mechanism,
     Prior,
     channel_with_prior,
-    estimate,
     is_channel,
 )
-from .discrete.quantities import brackets
 from .discrete.stack_quantities import StackWithPriors, quantities, stack_estimate, stack_with_priors
 
 __all__ = [
-    "AverageBayesianPrivacy", "MaximumBayesianPrivacy", "abp", "abp_of_shifts", "larger_side", "mbp", "xi",
+    "AverageBayesianPrivacy", "MaximumBayesianPrivacy", "abp", "abp_of_shifts", "larger_side", "mbp",
 ]  # fmt: skip
 
 
@@ -124,17 +121,6 @@ def mbp(
         return MaximumBayesianPrivacy(xi, xi, xi)
     plus, minus = quantities(("xi_plus", "xi_minus"), prior, mechanism, n_jobs, progress).values()
     return MaximumBayesianPrivacy(larger_side(plus, minus), plus, minus)
-
-
-def xi(prior: Prior, mechanism: Mechanism, n_jobs: int | None, progress: Progress) -> Estimate:
-    """The larger of both sides of MBP, without an Estimate of each."""
-    if isinstance(mechanism, ChannelStack) or not is_channel(mechanism):
-        return mbp(prior, mechanism, n_jobs=n_jobs, progress=progress).xi
-    sides = brackets(channel_with_prior(prior, mechanism), ("xi_plus", "xi_minus"), n_jobs=n_jobs, progress=progress)
-    plus, minus = sides["xi_plus"], sides["xi_minus"]
-    value, lower, upper = map(max, plus[:3], minus[:3])
-    method = (plus if plus.value > minus.value else minus).method
-    return estimate(Bracket(value, lower, upper, "exact", method), "nats")
 
 
 def larger_side(plus: Estimate, minus: Estimate) -> Estimate:

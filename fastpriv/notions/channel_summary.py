@@ -35,7 +35,7 @@ from .discrete.channel_with_prior import (
 )
 from .discrete.quantities import UNITS, brackets, check_relations
 from .discrete.stack_quantities import quantities
-from .discrete.type_class_quantities import log_ratio_bounds, type_classes
+from .discrete.type_class_quantities import BEST_GUESS, log_ratio_bounds, type_classes
 
 __all__ = ["ChannelSummary", "summary"]
 
@@ -157,15 +157,15 @@ def summary(
         return ChannelSummary(**result, xi=larger_side(result["xi_plus"], result["xi_minus"]))
     model = channel_with_prior(prior, mechanism)
     arrays: dict[str, Any] = {}
-    passes: abp.Passes | None = None
+    rows: dense.RowBlocks | None = None
     if posteriors is not None or _is_enumerated(model):
-        results, arrays, passes = _from_rows(model, posteriors, release, secret, n_jobs, progress)
+        results, arrays, rows = _from_rows(model, posteriors, n_jobs, progress)
     else:
         results = brackets(model, UNITS, n_jobs=n_jobs, progress=progress, omit_unavailable=True)
     numbers = _estimates(check_relations(results, model))
     shift = None
     if not (release is None and secret is None and belief is None) or _abp_is_cheap(model):
-        shifts = abp.posterior_shifts(model, release, secret, belief, n_jobs, None, passes)
+        shifts = abp.posterior_shifts(model, release, secret, belief, n_jobs, None, rows)
         shift = abp_of_shifts(shifts)
     return ChannelSummary(**numbers, abp=shift, **arrays, posteriors=posteriors)
 
@@ -176,14 +176,6 @@ def _estimates(results: dict[str, Bracket]) -> dict[str, Any]:
     }
     plus, minus = numbers["xi_plus"], numbers["xi_minus"]
     return {**numbers, "xi": None if plus is None or minus is None else larger_side(plus, minus)}
-
-
-def _arrays(rows: dense.RowBlocks, first: dense.ColumnStatistics) -> dict[str, Any]:
-    """The distribution of the release and the likeliest secrets, read-only."""
-    arrays = {"release": rows.rescaled(first.q), "map_secrets": np.where(first.occurs, first.map_secret, -1)}
-    for array in arrays.values():
-        array.setflags(write=False)
-    return arrays
 
 
 def _is_enumerated(model: ChannelWithPrior) -> bool:
@@ -206,36 +198,32 @@ def _abp_is_cheap(model: ChannelWithPrior) -> bool:
 
 
 def _from_rows(
-    model: ChannelWithPrior, posteriors: Any, release: Any, secret: Any, n_jobs: int | None, progress: Progress
-) -> tuple[dict[str, Bracket], dict[str, Any], abp.Passes | None]:
-    """Brackets, arrays, and the passes through the rows for ABP, if it can use them."""
-    rows_model = with_distinct_rows(model) if posteriors is None else with_all_rows(model)
-    rows = dense.RowBlocks(rows_model, n_jobs, progress)
-    first = dense.column_statistics(rows)
-    is_written = isinstance(model.channel, Channel)
-    change = abp.single_change(model, rows, first, release, secret) if is_written else None
-    second = _second_pass(rows, first, posteriors, change)
-    rows.progress = None  # ABP shows none
-    results = dense.column_brackets(rows, first, UNITS) | dense.row_brackets(rows, second)
+    model: ChannelWithPrior, posteriors: Any, n_jobs: int | None, progress: Progress
+) -> tuple[dict[str, Bracket], dict[str, Any], dense.RowBlocks | None]:
+    """Brackets, arrays, and the rows themselves if ABP can use them."""
+    rows = dense.RowBlocks(with_distinct_rows(model) if posteriors is None else with_all_rows(model), n_jobs, progress)
+    results = dense.column_brackets(rows, UNITS)
+    second = _second_pass(rows, posteriors)
+    results |= dense.row_brackets(rows, second)
     if not isinstance(model.channel, (Channel, DefaultChannel)):
         results |= log_ratio_bounds(QuantityRequest(model, tuple(UNITS)))
     arrays: dict[str, Any] = {}
-    if rows_model.channel is model.channel:
-        second.divergences.setflags(write=False)
-        arrays = {**_arrays(rows, first), "divergences": second.divergences}
+    if rows.channel is model.channel:
+        map_secrets = np.where(rows.columns.occurs, rows.columns.map_secret, -1)
+        release = rows.rescaled(rows.columns.q)
+        arrays = {"release": release, "map_secrets": map_secrets, "divergences": second.divergences}
+        for array in arrays.values():
+            array.setflags(write=False)
     else:  # rows stand for several secrets
-        results |= brackets(model, ("bayes_vulnerability", "prior_vulnerability", "min_entropy_leakage"))
-    mean_changes = None if change is None else second.mean_changes
-    return results, arrays, (rows, first, mean_changes) if is_written else None
+        results |= brackets(model, BEST_GUESS)
+    return results, arrays, rows if isinstance(model.channel, Channel) else None
 
 
-def _second_pass(
-    rows: dense.RowBlocks, first: dense.ColumnStatistics, posteriors: Any, change: FloatArray | None
-) -> dense.RowStatistics:
+def _second_pass(rows: dense.RowBlocks, posteriors: Any) -> dense.RowStatistics:
     if not isinstance(posteriors, (str, os.PathLike)):
         if posteriors is not None:
             _check_posteriors(posteriors, rows.channel.shape)
-        return dense.row_statistics(rows, first, change=change, posteriors=posteriors)
+        return dense.row_statistics(rows, posteriors=posteriors)
     with atomic_write(posteriors) as stream:
         header = {"descr": "<f8", "fortran_order": False, "shape": rows.channel.shape}
         np.lib.format.write_array_header_2_0(stream, header)
@@ -246,7 +234,7 @@ def _second_pass(
                 stream.seek(begin + part.start * block.shape[1] * block.itemsize)
                 stream.write(block.data)
 
-        return dense.row_statistics(rows, first, change=change, posteriors=write_block)
+        return dense.row_statistics(rows, posteriors=write_block)
 
 
 def _check_posteriors(posteriors: Any, shape: tuple[int, int]) -> None:

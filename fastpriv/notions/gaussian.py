@@ -8,13 +8,6 @@ Lengths are in units of sigma, q is the density of M(X), Z a standard normal num
 -E log q(x + Z) less the entropy of the noise, for every real x. Its second derivative is 1 - E Var(X | M(X) = x + Z).
 A variance is at most a quarter of the square of the range, so that D is convex where the range of the points is at most
 2: one of the two outermost points has the largest divergence.
-
-If the range is larger, that largest divergence is at least the capacity of two inputs 2 apart, 0.33 nats: errors may be
-absolute. Points near each other are interpolated. The derivative of order k is -E log q(x + Z) He_k(Z), at most
-sqrt(k!) times the L2 norm of log q(x + Z). Let the points and the nodes t_j lie in an interval of length 2 d, and let W
-be the mass of the parts of q whose centres lie within 1 of it. Then q(x + z) is between W e^-(|z| + 2 d + 1)^2 / 2 and
-the mass of q, and the norm is at most |log W| + (3^(1/4) + 2 d + 1)^2 / 2, 3^(1/4) being the L4 norm of Z. The
-polynomial through k nodes misses D(x) by at most prod |x - t_j| / k! times that derivative.
 """
 
 # bounds: tested by enclosures/test_notions - rounding of the caps by which values of the secret are left out
@@ -22,7 +15,7 @@ polynomial through k nodes misses D(x) by at most prod |x - t_j| / k! times that
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,7 +23,7 @@ from numpy.typing import ArrayLike
 from ..base import validate
 from ..base.errors import DomainError
 from ..base.estimate import Estimate, Kind
-from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
+from ..base.numerics import FloatArray, next_above, next_below
 from ..base.parallel import Progress, blocks, ordered_map
 from ..base.remedies import LIP_LEVELS
 from ..distributions import GaussianMixture, Pmf
@@ -61,17 +54,6 @@ _CAP_ROUNDING = 2e-13
 _TIE = 1e-12
 _CAP_REACH = 30.0  # standard deviations beyond which values add nothing to a cap: e^-450
 _CAP_ROWS = 256  # values whose caps are computed at a time
-_INTERPOLATE_AFTER = 8  # divergences that are computed one by one before points are interpolated
-_CELL_HALF = 2.0  # standard deviations on either side of a point that are interpolated together
-_MAX_NODES = 40  # of one interpolation
-# bound: proved - rounding of a coefficient, a quotient of two products of k differences, and of its product and sum;
-# 10 units of rounding a factor
-_PRODUCT_ROUNDING = 10 * UNIT_ROUNDOFF
-_LOG_REMAINDER = math.log(1e-14)  # of the interpolation that is asked for; each point has its own remainder
-# bound: none - nats; points that would miss more are computed one by one
-_MAX_REMAINDER = 1e-13
-# bound: proved - the fourth root of 3, rounded up
-_FOURTH_ROOT_OF_3 = 1.3160741
 
 
 def ldp_delta(prior: Any, mechanism: Any, epsilon: ArrayLike) -> Estimate:
@@ -217,34 +199,20 @@ def pointwise_lmip(prior: Any, mechanism: Any, *, certified: bool = False) -> Es
     largest: Estimate | None = None
     lower = upper = value = 0.0
     kinds: set[Kind] = set()
-    evaluations = evaluated_alone = 0
-    visited = np.zeros(x.size, dtype=bool)
+    evaluations = 0
     for i in np.argsort(-cap, kind="stable"):
-        if visited[i]:
-            continue
         if largest is not None and cap[i] <= max(lower, upper + _TIE * upper):
             upper = max(upper, float(cap[i]))
             break
-        interpolation = None
-        if evaluated_alone >= _INTERPOLATE_AFTER and not convex:
-            near = slice(*np.searchsorted(x, (x[i] - _CELL_HALF * sigma, x[i] + _CELL_HALF * sigma)))
-            cell = near.start + np.flatnonzero(~visited[near] & (cap[near] > lower))
-            interpolation = _interpolation(x[cell], release, sigma)
-        nodes = x[i : i + 1] if interpolation is None else interpolation.nodes
-        divergences = [
-            kl_divergence(GaussianMixture.single(float(node), sigma), release, certified=certified) for node in nodes
-        ]
-        evaluations += len(divergences)
-        kinds.update(divergence.kind for divergence in divergences)
-        if interpolation is None:
-            evaluated_alone += 1
-            visited[i] = True
-            result = float(divergences[0].value), float(divergences[0].lower), float(divergences[0].upper)
-        else:
-            visited[cell] = True
-            result = interpolation.largest(divergences)
-        largest, value = divergences[0], max(value, result[0])
-        lower, upper = max(lower, result[1] - grouping_error), max(upper, result[2] + grouping_error)
+        largest = kl_divergence(GaussianMixture.single(float(x[i]), sigma), release, certified=certified)
+        evaluations += 1
+        kinds.add(largest.kind)
+        central, below, above = largest.floats()
+        value, lower, upper = (
+            max(value, central),
+            max(lower, below - grouping_error),
+            max(upper, above + grouping_error),
+        )
     assert largest is not None
     kinds_from_weakest: tuple[Kind, ...] = ("heuristic", "certified", "exact")
     kind = next(kind for kind in kinds_from_weakest if kind in kinds)
@@ -252,59 +220,6 @@ def pointwise_lmip(prior: Any, mechanism: Any, *, certified: bool = False) -> Es
         value, min(lower, value), max(upper, value), kind=kind, unit="nats",
         method=f"largest divergence; {largest.method}", cost={"divergences": evaluations},
     )  # fmt: skip
-
-
-class _Interpolation(NamedTuple):
-    """Interpolation of D at some points from its values at ``nodes``."""
-
-    nodes: FloatArray
-    coefficients: FloatArray  # of the values at the nodes, (points, nodes)
-    remainder: FloatArray  # bound of what the polynomial misses at every point
-
-    def largest(self, divergences: list[Estimate]) -> tuple[float, float, float]:
-        """Return the largest interpolated value, and bounds of the largest divergence of the points."""
-        values = np.array([float(d.value) for d in divergences])
-        errors = np.array([max(float(d.upper - d.value), float(d.value - d.lower)) for d in divergences])
-        errors += _PRODUCT_ROUNDING * values.size * np.abs(values)
-        middle = self.coefficients @ values
-        error = (np.abs(self.coefficients) @ errors) * (1 + 1e-9) + self.remainder
-        return float(middle.max()), float((middle - error).max()), float((middle + error).max())
-
-
-def _interpolation(points: FloatArray, release: GaussianMixture, sigma: float) -> _Interpolation | None:
-    """Interpolation of D from fewer nodes than there are points; None if that is not accurate."""
-    if points.size <= 2:
-        return None
-    half = 0.5 * float(points[-1] - points[0])
-    centre = float(points[0]) + half
-    if not half > 0:
-        return None
-    d = half / sigma * (1 + 1e-9)
-    in_reach = np.abs(release.means - centre) <= half + sigma
-    mass = float(release.weights[in_reach].sum())
-    if not mass > 0:
-        return None
-    norm = 1e-6 + abs(math.log(mass)) + 0.5 * (_FOURTH_ROOT_OF_3 + 2 * d + 1) ** 2 * (1 + 1e-9)
-    for count in range(2, min(points.size, _MAX_NODES + 1)):
-        if math.log(2 * norm) + count * math.log(0.5 * d) - 0.5 * math.lgamma(count + 1) <= _LOG_REMAINDER:
-            break
-    else:
-        return None
-    angles = (np.arange(count) + 0.5) * (math.pi / count)
-    nodes = np.unique(np.clip(centre - half * np.cos(angles), points[0], points[-1]))
-    if nodes.size < count:
-        return None
-    apart = (nodes[:, None] - nodes) / half
-    np.fill_diagonal(apart, 1.0)
-    away = (points[:, None] - nodes) / half
-    before = np.cumprod(np.hstack([np.ones((points.size, 1)), away[:, :-1]]), axis=1)
-    behind = np.cumprod(np.hstack([np.ones((points.size, 1)), away[:, :0:-1]]), axis=1)[:, ::-1]
-    coefficients = before * behind / apart.prod(axis=1)
-    scale = norm * math.exp(count * math.log(d) - 0.5 * math.lgamma(count + 1)) * (1 + 1e-9)
-    remainder = np.abs(away.prod(axis=1)) * scale
-    if not np.isfinite(coefficients).all() or not (remainder <= _MAX_REMAINDER).all():
-        return None
-    return _Interpolation(nodes, coefficients, remainder)
 
 
 def _divergence_caps(prior: Pmf, sigma: float, grouped: GroupedAtoms) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Quantitative information flow: the gain of the best guess of the secret by a release, and leakage of Renyi order.
+"""Quantitative information flow: the gain of the best guess of the secret by a release.
 
 Notation: Q (n, m) a channel, pi the prior of the secret, q = pi Q the distribution of the release.
 """
@@ -7,25 +7,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..base import parallel, validate
-from ..base.estimate import Estimate, Information, NumberLike
-from ..base.monotone import in_unit, monotone
-from ..base.numerics import FloatArray, IndexArray
+from ..base import parallel
+from ..base.estimate import Estimate, Information
+from ..base.monotone import in_unit
+from ..base.numerics import IndexArray
 from ..base.parallel import Progress
 from ..channels import ChannelStack
 from ..mechanisms.broadcasting import broadcasting
-from .discrete.channel_with_prior import Bracket, ChannelWithPrior, Mechanism, Prior, channel_with_prior, with_all_rows
-from .discrete.dense_quantities import RowBlocks, column_statistics
-from .discrete.quantities import brackets
-from .discrete.sibson import sibson_information
-from .discrete.stack_quantities import (
-    estimates_of_pairs,
-    pairs_with_levels,
-    quantity,
-    stack_with_priors,
-)
+from .discrete.channel_with_prior import ChannelWithPrior, Mechanism, Prior, channel_with_prior, with_all_rows
+from .discrete.dense_quantities import RowBlocks
+from .discrete.stack_quantities import quantity, stack_with_priors
 
-__all__ = ["bayes_vulnerability", "map_secrets", "maximal_leakage", "min_entropy_leakage", "renyi_leakage"]
+__all__ = ["bayes_vulnerability", "map_secrets", "maximal_leakage", "min_entropy_leakage"]
 
 
 @broadcasting(itself=(ChannelStack,))
@@ -129,69 +122,6 @@ def maximal_leakage(
     return quantity("maximal_leakage", prior, mechanism, n_jobs, progress)
 
 
-@in_unit
-@monotone(rising="order")
-@broadcasting(levels="order", itself=(ChannelStack,))
-def renyi_leakage(
-    prior: Prior, mechanism: Mechanism, order: NumberLike, *, n_jobs: int | None = None,
-    progress: Progress = None, unit: Information = "nats",
-) -> Estimate:  # fmt: skip
-    """Sibson's mutual information of an order: a/(a-1) log sum_w (sum_d pi(d) Q[d, w]^a)^(1/a).
-
-    Parameters
-    ----------
-    prior, mechanism, n_jobs, progress, unit
-        As in ``min_entropy_leakage``.
-    order : array_like or Estimate
-        a > 0, any shape; 1 gives mutual information and infinity maximal leakage. With a stack, its last axis belongs
-        to each channel.
-
-    Returns
-    -------
-    Estimate
-        In ``unit``, of the shape of ``order``, with which it rises.
-
-    Notes
-    -----
-    Within 0.05 of order 1 rows count as divided by their sums; others have no limit there.
-
-    Raises as ``mbp``, and for an order that is not positive. **Accuracy** about 1e-13 absolute at any order, next to 1
-    and to 0 too, 1e-5 for float32 next to 1; ``tests/enclosures/test_channel_notions_extremes.py``. Source: R. Sibson,
-    Information radius (1969); S. Verdu, alpha-mutual information (2015).
-
-    Examples
-    --------
-    >>> from fastpriv import notions
-    >>> notions.renyi_leakage([0.5, 0.5], [[0.75, 0.25], [0.25, 0.75]], [1.0, 2.0, float("inf")]).value
-    array([0.13081204, 0.22314355, 0.40546511])
-    """
-    parallel.checked(n_jobs, progress)
-    orders: FloatArray = validate.real("order", order, "positive", lambda x: x > 0)
-    if isinstance(mechanism, ChannelStack):
-        pairs, rows = pairs_with_levels(stack_with_priors(prior, mechanism), orders, "order")
-        return estimates_of_pairs(
-            pairs, rows, lambda model, some: _renyi_leakage(model, some, 1, None), orders, n_jobs, progress, "nats"
-        )
-    return _renyi_leakage(channel_with_prior(prior, mechanism), orders, n_jobs, progress)
-
-
-def _renyi_leakage(model: ChannelWithPrior, orders: FloatArray, n_jobs: int | None, progress: Progress) -> Estimate:
-    known = {1.0: "cd_lmip", np.inf: "maximal_leakage"}
-
-    def leakage(a: float) -> Bracket:
-        if a in known:
-            return brackets(model, (known[a],), n_jobs=n_jobs, progress=progress)[known[a]]
-        return sibson_information(model, a, n_jobs, progress)
-
-    results = {a: leakage(a) for a in np.unique(orders).tolist()}
-    parts = [results[a] for a in orders.ravel().tolist()]
-    value, lower, upper = (np.array([part[end] for part in parts]).reshape(orders.shape) for end in range(3))
-    kind = "certified" if any(part.kind == "certified" for part in parts) else "exact"
-    method = "; ".join(dict.fromkeys(part.method for part in parts)) or "no order"
-    lower, upper = np.minimum(lower, value), np.maximum(upper, value)
-    return Estimate(value, lower, upper, kind=kind, unit="nats", method=method)  # type: ignore[arg-type]
-
-
 @broadcasting(itself=(ChannelStack,))
 def map_secrets(
     prior: Prior, mechanism: Mechanism, *, n_jobs: int | None = None, progress: Progress = None
@@ -240,5 +170,5 @@ def map_secrets(
 
 
 def _map_secrets(model: ChannelWithPrior, n_jobs: int | None, progress: Progress) -> IndexArray:
-    first = column_statistics(RowBlocks(with_all_rows(model), n_jobs, progress))
-    return np.where(first.occurs, first.map_secret, -1)
+    columns = RowBlocks(with_all_rows(model), n_jobs, progress).columns
+    return np.where(columns.occurs, columns.map_secret, -1)

@@ -26,7 +26,7 @@ from ..divergences.one_dimension.integrals import mutual_information
 from ..mechanisms import GaussianMechanism
 from ..mechanisms.broadcasting import broadcasting
 from . import gaussian
-from .bayesian import xi
+from .bayesian import mbp
 from .discrete import delta_curves
 from .discrete.channel_with_prior import Mechanism, Prior, channel_with_prior, is_channel
 from .discrete.stack_quantities import quantity
@@ -105,8 +105,7 @@ def lip_epsilon(
     >>> notions.lip_epsilon([0.5, 0.5], [[0.75, 0.25], [0.25, 0.75]]).value  # log 2
     0.693147180...
     """
-    parallel.checked(n_jobs, progress)
-    return xi(prior, mechanism, n_jobs, progress)
+    return mbp(prior, mechanism, n_jobs=n_jobs, progress=progress).xi
 
 
 @monotone(falling="epsilon")

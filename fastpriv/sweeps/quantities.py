@@ -1,8 +1,8 @@
 """The quantities that a sweep can take by name, and functions of the user in the same form.
 
 By name: the functions of ``fastpriv`` whose arguments are numbers (ufuncs of ``fastpriv.special``, conversions,
-capacities, calibration), the curves of the Gaussian mechanism, and divergences of the subsampled Gaussian pair. They
-are found by the annotations of their parameters. A quantity that is elementwise is called once for many cells.
+capacities, calibration), and the privacy curves of the Gaussian mechanism and of the subsampled Gaussian pair. They are
+found by the annotations of their parameters. A quantity that is elementwise is called once for many cells.
 
 The subsampled Gaussian pair is P = (1 - q) N(0, sigma^2) + q N(1, sigma^2) against Q = N(0, sigma^2), with sigma in
 units of the sensitivity; direction "remove" is D(P||Q), "add" is D(Q||P). Source: Mironov, Talwar and Zhang, Renyi
@@ -23,18 +23,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..base import validate
 from ..base.errors import DomainError
-from ..base.estimate import Estimate, Unit
-from ..base.numerics import FloatArray
-
-if TYPE_CHECKING:
-    from ..distributions import MixtureStack
-    from ..mechanisms.gaussian import GaussianMechanism
+from ..base.estimate import Estimate
 
 __all__ = ["SweepQuantity", "find_quantity", "quantity_names"]
 
@@ -46,8 +41,7 @@ _RUN = ("n_jobs", "progress", "max_evaluations")  # parameters that say how a fu
 _RESULTS = ("Estimate", "AwgnCapacity", "GaussianGame")  # annotations of results that hold estimates
 # Functions of curves or vectors, which an array of settings would be taken for.
 _OF_VECTORS = (
-    "dp_delta_from_rdp_curve", "dp_epsilon_from_rdp_curve", "dp_delta_from_tradeoff", "tradeoff_from_dp_curve",
-    "maximal_leakage", "gaussian_information",
+    "dp_delta_from_rdp_curve", "dp_epsilon_from_rdp_curve", "maximal_leakage", "gaussian_information",
 )  # fmt: skip
 # Functions that are called cell by cell. The first and the last iterate for each setting, 0.1 ms or more, and the kind
 # of their bounds depends on it; the game is of one setting.
@@ -169,22 +163,12 @@ def _quantities() -> dict[str, SweepQuantity]:
                 quantity = _public_quantity(f"{room}.{name}", function)
                 if quantity is not None:
                     result[quantity.name] = quantity
-    curves: tuple[tuple[FunctionType, tuple[str, ...]], ...] = (
-        (gaussian_delta, ("sigma", "epsilon")),
-        (gaussian_log_delta, ("sigma", "epsilon")),
-        (gaussian_epsilon, ("sigma", "delta")),
-        (subsampled_gaussian_delta, ("sigma", "q", "epsilon")),
-        (subsampled_gaussian_log_delta, ("sigma", "q", "epsilon")),
-        (subsampled_gaussian_kl, ("sigma", "q")),
-        (subsampled_gaussian_renyi, ("sigma", "q", "order")),
-        (subsampled_gaussian_total_variation, ("sigma", "q")),
-    )  # type: ignore[assignment]
-    for function, required in curves:
-        signature = inspect.signature(function)
-        optional = tuple(name for name in signature.parameters if name not in required)
-        result[function.__name__] = SweepQuantity(
-            function.__name__, function, required, optional, frozenset({"direction"}), ()
-        )
+    curves: tuple[tuple[str, Callable[..., Estimate], tuple[str, ...], tuple[str, ...]], ...] = (
+        ("gaussian_delta", _gaussian_delta, ("sigma", "epsilon"), ("sensitivity",)),
+        ("subsampled_gaussian_delta", _subsampled_gaussian_delta, ("sigma", "q", "epsilon"), ("direction",)),
+    )
+    for name, curve, required, optional in curves:
+        result[name] = SweepQuantity(name, curve, required, optional, frozenset({"direction"}), ())
     return result
 
 
@@ -334,93 +318,22 @@ def _with_integers(function: Callable[..., Any], whole: tuple[str, ...], **setti
     return function(**settings)
 
 
-def gaussian_delta(*, sigma: Any, epsilon: Any, sensitivity: Any = 1.0) -> Estimate:
+def _gaussian_delta(*, sigma: Any, epsilon: Any, sensitivity: Any = 1.0) -> Estimate:
     """Privacy curve delta(epsilon) of the Gaussian mechanism."""
-    return _gaussian_mechanism(sigma, sensitivity).delta(epsilon)
-
-
-def gaussian_log_delta(*, sigma: Any, epsilon: Any, sensitivity: Any = 1.0) -> Estimate:
-    """Logarithm of the privacy curve of the Gaussian mechanism."""
-    return _gaussian_mechanism(sigma, sensitivity).log_delta(epsilon)
-
-
-def gaussian_epsilon(*, sigma: Any, delta: Any, sensitivity: Any = 1.0) -> Estimate:
-    """Least epsilon of the Gaussian mechanism at delta."""
-    return _gaussian_mechanism(sigma, sensitivity).epsilon(delta)
-
-
-def subsampled_gaussian_delta(*, sigma: Any, q: Any, epsilon: Any, direction: str = "remove") -> Estimate:
-    """Hockey-stick divergence of the subsampled Gaussian pair."""
-    return _subsampled_curve("delta", "probability", sigma, q, epsilon, direction)
-
-
-def subsampled_gaussian_log_delta(*, sigma: Any, q: Any, epsilon: Any, direction: str = "remove") -> Estimate:
-    """Natural logarithm of the hockey-stick divergence of the subsampled Gaussian pair."""
-    return _subsampled_curve("log_delta", "log probability", sigma, q, epsilon, direction)
-
-
-def subsampled_gaussian_kl(*, sigma: Any, q: Any, direction: str = "remove") -> Estimate:
-    """Kullback-Leibler divergence of the subsampled Gaussian pair, in nats."""
-    from ..divergences.kl_and_renyi import kl_divergence
-
-    return _certified(kl_divergence(*_subsampled_pair(sigma, q, direction), certified=True))
-
-
-def subsampled_gaussian_renyi(*, sigma: Any, q: Any, order: Any, direction: str = "remove") -> Estimate:
-    """Renyi divergence of the subsampled Gaussian pair, in nats."""
-    from ..divergences.kl_and_renyi import renyi_divergence
-
-    order = validate.real("order", order, "positive", lambda x: x > 0)
-    pair = _subsampled_pair(sigma, q, direction)
-    return _certified(renyi_divergence(*pair, order[..., None], certified=True)[..., 0])
-
-
-def subsampled_gaussian_total_variation(*, sigma: Any, q: Any) -> Estimate:
-    """Total variation distance of the subsampled Gaussian pair."""
-    from ..divergences.hockey_stick import total_variation
-
-    return _certified(total_variation(*_subsampled_pair(sigma, q, "remove")))
-
-
-def _certified(found: Estimate) -> Estimate:
-    """Return the same numbers as certified: the kind of a cell does not depend on whether others have a closed form."""
-    assert found.kind in ("exact", "certified")
-    return Estimate._of_arrays(*found.arrays(), kind="certified", unit=found.unit, method=found.method)
-
-
-def _gaussian_mechanism(sigma: Any, sensitivity: Any) -> GaussianMechanism:
     from ..mechanisms.gaussian import GaussianMechanism
 
-    return GaussianMechanism(sigma, sensitivity)
+    return GaussianMechanism(sigma, sensitivity).delta(epsilon)
 
 
-def _subsampled_curve(name: str, unit: Unit, sigma: Any, q: Any, epsilon: Any, direction: str) -> Estimate:
-    """Return the curve of the pair by one call of its kernel."""
+def _subsampled_gaussian_delta(*, sigma: Any, q: Any, epsilon: Any, direction: str = "remove") -> Estimate:
+    """Hockey-stick divergence of the subsampled Gaussian pair, by one call of its kernel."""
     from .. import special
 
     validate.choice("direction", direction, ("remove", "add"))
-    sigma = _noise(sigma)
+    sigma = validate.real("sigma", sigma, "positive and finite", lambda x: (x > 0) & np.isfinite(x))
     epsilon = validate.real("epsilon", epsilon, "at least 0", lambda x: x >= 0)
-    curve = getattr(special, f"subsampled_gaussian_{name}_{direction}")
-    value, lower, upper = (np.asarray(numbers) for numbers in curve(_sampling_rate(q), sigma, epsilon))
+    rate = validate.real("q", q, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
+    curve = getattr(special, f"subsampled_gaussian_delta_{direction}")
+    value, lower, upper = (np.asarray(numbers) for numbers in curve(rate, sigma, epsilon))
     method = f"closed form of two points against one, direction {direction}"
-    return Estimate._of_arrays(value, lower, upper, kind="certified", unit=unit, method=method)
-
-
-def _subsampled_pair(sigma: Any, q: Any, direction: str) -> tuple[MixtureStack, MixtureStack]:
-    """Return the pair as stacks with a row for each cell."""
-    from ..distributions import MixtureStack
-
-    validate.choice("direction", direction, ("remove", "add"))
-    sigma, rate = np.broadcast_arrays(_noise(sigma), _sampling_rate(q))
-    center = MixtureStack([1.0], [0.0], sigma[..., None])
-    mixed = MixtureStack(np.stack([1.0 - rate, rate], axis=-1), [0.0, 1.0], np.stack([sigma, sigma], axis=-1))
-    return (mixed, center) if direction == "remove" else (center, mixed)
-
-
-def _noise(sigma: Any) -> FloatArray:
-    return validate.real("sigma", sigma, "positive and finite", lambda x: (x > 0) & np.isfinite(x))
-
-
-def _sampling_rate(q: Any) -> FloatArray:
-    return validate.real("q", q, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
+    return Estimate._of_arrays(value, lower, upper, kind="certified", unit="probability", method=method)

@@ -78,10 +78,6 @@ CALLS = {
         "notions.lip_delta(None, c, np.linspace(0.001, 0.5, 300))",
     ),
     "abp, 5,000 x 5,000": (_ROWS + "c = Channel(rows(5000, 5000))", "notions.abp(None, c)"),
-    "renyi_leakage, 20,000 x 5,000": (
-        _ROWS + "c = Channel(rows(20000, 5000))",
-        "[notions.renyi_leakage(None, c, 3.0) for _ in range(20)]",
-    ),
     "posterior, 3e8 secrets": (
         "a = np.random.default_rng(0).standard_normal(3 * 10**8, dtype=np.float32)",
         "[posterior(a) for _ in range(9)]",
@@ -93,10 +89,6 @@ CALLS = {
     "posterior of tuples": (
         "r = np.random.default_rng(0); f = ProductLikelihood([np.log(r.dirichlet(np.ones(50))) for _ in range(3000)])",
         "posterior(f)",
-    ),
-    "pac_accuracy, 3,000 alphas": (
-        "c = GeometricMechanism(10**5, 0.001)",
-        "[notions.pac_accuracy(c, 5, 5, alpha=np.arange(3000.0)) for _ in range(99)]",
     ),
     **{
         f"audit_scores, 1e6, {selection}": (

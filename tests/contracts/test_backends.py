@@ -122,8 +122,6 @@ SHARED = {
     "summary": lambda **k: notions.summary(None, CHANNEL, **k),
     "ldp_delta": lambda **k: notions.ldp_delta(None, CHANNEL, [0.1, 0.5], **k),
     "lip_delta": lambda **k: notions.lip_delta(None, CHANNEL, [0.1, 0.5], **k),
-    "renyi_leakage": lambda **k: notions.renyi_leakage(None, CHANNEL, 2.0, **k),
-    "renyi_leakage near 1": lambda **k: notions.renyi_leakage(None, CHANNEL, 1.01, **k),
     "abp": lambda **k: notions.abp(None, CHANNEL, **k),
     "information of a stack": lambda **k: notions.cd_lmip(None, CHANNELS, **k),
     "LIP curves of a stack": lambda **k: notions.lip_delta(None, CHANNELS, [0.1, 0.5], **k),
@@ -216,11 +214,9 @@ REACHED = {
         ("information of a stack",): "notions.discrete.stack_quantities",
         ("LIP curves of a stack",): "notions.discrete.delta_curves notions.discrete.stack_quantities",
         ("LIP curves of Gaussian noise",): "notions.gaussian",
-        ("renyi_leakage",): "notions.discrete.sibson",
         ("hockey-stick curve of a long grid",): "divergences.one_dimension.monotone_pieces",
         ("hockey-stick curves of stacks", "kl_divergence of stacks", "sampled rows of stacks"):
             "divergences.rows_of_stacks",
-        ("renyi_leakage near 1",): "notions.discrete.sibson notions.discrete.dense_quantities",
     }.items()
     for name in names
 }
@@ -316,9 +312,8 @@ def test_every_caller_of_the_map_is_among_the_calls():
         and any(isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in ("ordered_map", "ordered")
                 for node in ast.walk(ast.parse(path.read_text())))
     }  # fmt: skip
-    # the engine hands over the tasks of replicates, dense_quantities those of sibson
-    elsewhere = {"fastpriv.sampling.replicates", "fastpriv.notions.discrete.sibson"}
-    reached = set.union(*REACHED.values()) - elsewhere | {"fastpriv.sampling.stopping"}
+    # the engine hands over the tasks of replicates
+    reached = set.union(*REACHED.values()) - {"fastpriv.sampling.replicates"} | {"fastpriv.sampling.stopping"}
     assert callers - {"fastpriv.studies.papers.paper_report", "fastpriv.base.executors"} == reached
 
 

@@ -12,7 +12,6 @@ from fastpriv import (
     Channel,
     DefaultChannel,
     DomainError,
-    Estimate,
     GaussianMechanism,
     GeometricMechanism,
     Pmf,
@@ -46,7 +45,6 @@ BIG = GeometricMechanism(2**40, 0.1)
     (lambda: notions.abp(PRIOR, ROWS, belief=[1.0]), ShapeError, "belief must have one entry for each"),
     (lambda: notions.abp(Pmf([0, 1], PRIOR), GaussianMechanism(1.0), secret=0), DomainError,
      "release, secret and belief must be None for a Gaussian mechanism"),
-    (lambda: notions.renyi_leakage(PRIOR, ROWS, 0.0), DomainError, "order must be positive"),
     (lambda: notions.summary(PRIOR, ROWS, posteriors=np.empty((2, 3))), ShapeError,
      "posteriors must be a contiguous array of float32 or float64"),
     (lambda: notions.mbp(PRIOR, 3), DomainError,
@@ -118,20 +116,6 @@ def test_like_secrets_are_told_apart_where_they_are_asked_for():
     law = [0.25, 0.25, 0.25, 0.25, 0.0]
     np.testing.assert_allclose(
         notions.cd_lmip(law, channel).value, notions.cd_lmip(law, channel.matrix()).value, rtol=1e-13)  # fmt: skip
-
-
-def test_orders_may_be_arrays_and_estimates():
-    orders = np.array([[0.5, 1.0], [2.0, np.inf]])
-    leakage = notions.renyi_leakage(PRIOR, ROWS, orders, unit="bits")
-    for index, order in np.ndenumerate(orders):
-        single = notions.renyi_leakage(PRIOR, ROWS, order, unit="bits")
-        for end in ("value", "lower", "upper"):
-            assert getattr(leakage, end)[index] == getattr(single, end), order
-    order = Estimate(2.0, 1.5, np.inf, kind="certified", unit="1", method="a test")
-    bracket = notions.renyi_leakage(PRIOR, ROWS, order)
-    assert bracket.lower == notions.renyi_leakage(PRIOR, ROWS, 1.5).lower
-    assert bracket.upper == notions.renyi_leakage(PRIOR, ROWS, np.inf).upper
-    assert notions.renyi_leakage(PRIOR, ROWS, []).shape == (0,)
 
 
 def test_results_are_compared_by_value_and_pickled():

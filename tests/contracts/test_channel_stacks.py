@@ -174,22 +174,18 @@ def test_single_precision_and_other_notions():
     for k in range(5):
         same(notions.lip_delta(None, Channel(single[k]), [0.1, 1.0]), notions.lip_delta(None, stack, [0.1, 1.0]), k)
     stack, prior = ChannelStack(rows), np.array([0.5, 0.0, 0.5])
-    renyi, shifts, best = (f(prior, stack) for f in (
-        lambda p, s: notions.renyi_leakage(p, s, [0.5, 1.0, 2.0]), notions.abp, notions.map_secrets
-    ))  # fmt: skip
+    shifts, best = notions.abp(prior, stack), notions.map_secrets(prior, stack)
     assert shifts.per_value.shape == (5, 3)
     assert np.isnan(shifts.per_value.value[:, 1]).all()
     whole = notions.summary(prior, stack)
     for k in range(5):
         channel = Channel(rows[k])
-        same(notions.renyi_leakage(prior, channel, [0.5, 1.0, 2.0]), renyi, k)
         alone = notions.abp(prior, channel)
         np.testing.assert_array_equal(shifts.per_value.value[k, [0, 2]], alone.per_value.value)
         same(alone.mean, shifts.mean, k)
         same(alone.maximum, shifts.maximum, k)
         np.testing.assert_array_equal(notions.map_secrets(prior, channel), best[k])
         same(notions.min_entropy_leakage(prior, channel), whole.min_entropy_leakage, k)
-    assert notions.renyi_leakage(None, stack, 2.0, unit="bits").shape == (5,)
 
 
 @pytest.mark.parametrize(("n", "m"), [(1, 4), (2, 1), (2, 2), (5, 9), (17, 33), (130, 3)])
@@ -272,7 +268,7 @@ def test_a_bad_channel_is_named_or_recorded(spoil, text):
     others = np.ones((2, 7), dtype=bool)
     others[index] = False
     for function in (notions.cd_lmip, notions.lip_epsilon, channel_capacity, maximal_leakage, notions.ldp_delta,
-                     notions.lip_delta, notions.renyi_leakage):  # fmt: skip
+                     notions.lip_delta):  # fmt: skip
         if function in (channel_capacity, maximal_leakage):
             found = function(stack) if function is maximal_leakage else function(stack).capacity
         elif function in (notions.cd_lmip, notions.lip_epsilon):
@@ -319,7 +315,6 @@ def test_shapes_and_arguments_that_do_not_fit():
         (lambda: notions.cd_lmip(np.full((3, 1, 3), 1 / 3), stack[0]), ""),
         (lambda: notions.cd_lmip(np.full((3, 3), 1 / 3), stack), r"prior must have leading axes that broadcast"),
         (lambda: notions.ldp_delta(None, stack, np.ones((3, 2))), r"epsilon must have leading axes that broadcast"),
-        (lambda: notions.renyi_leakage(None, stack, np.ones((3, 2))), r"order must have leading axes that broadcast"),
     ):
         if text:
             with pytest.raises(ShapeError, match=text):

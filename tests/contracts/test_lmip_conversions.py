@@ -39,9 +39,6 @@ def test_units_kinds_and_shapes():
     assert bits.shape == (2, 3)
     assert (bits.kind, bits.unit) == ("exact", "probability")
     assert c.lip_delta_from_cd_lmip(0.1, [0.5, 1.0], [[0.1], [0.2], [0.3]]).shape == (3, 2)
-    assert isinstance(c.dp_extremal_channel(0.1, 1.0).high, float)
-    assert isinstance(c.dp_extremal_channel(0.1, 1.0).low, float)
-    assert c.dp_extremal_channel([0.1, 0.2], 1.0).low.shape == (2,)
 
 
 def test_the_ends():
@@ -140,7 +137,6 @@ def test_pointwise_lmip_is_the_largest_divergence():
         (lambda: c.dp_delta_from_ci_lmip(0.1, [1.0, math.nan]), DomainError, r"epsilon must be at least 0; got nan"),
         (lambda: c.dp_delta_from_ci_lmip(0.1, 1.0, unit="dits"), DomainError, "unit must be one of nats, bits"),
         (lambda: c.dp_delta_from_ci_lmip(math.nan, math.inf), DomainError, "mu must be at least 0; got nan"),
-        (lambda: c.dp_extremal_channel(0.1, -1.0), DomainError, "epsilon must be at least 0; got -1.0"),
         (lambda: c.dp_epsilon_from_ci_lmip(0.1, 1.5), DomainError, "delta must be between 0 and 1; got 1.5"),
         (lambda: c.dp_epsilon_from_ci_lmip([0.1] * 2, [0.1] * 3), ShapeError, "delta must be of a shape that"),
         (lambda: c.dp_delta_from_ci_lmip([0.1] * 2, [1.0] * 3), ShapeError, "epsilon must be of a shape"),
@@ -153,10 +149,8 @@ def test_pointwise_lmip_is_the_largest_divergence():
             lambda: c.lip_delta_from_cd_lmip([0.1] * 2, math.inf, [0.1] * 3), ShapeError,
             "pi_min must be of a shape that broadcasts with mu and epsilon; got",
         ),
-        (lambda: c.lip_extremal_channel(0.1, 1.0, -0.5), DomainError, "pi_min must be between 0 and 1; got -0.5"),
         (lambda: c.lip_delta_from_cd_lmip(-1.0, math.inf, 0.5), DomainError, "mu must be at least 0; got -1.0"),
         (lambda: c.lip_delta_from_pointwise_lmip(-1.0, math.inf), DomainError, "mu must be at least 0; got -1.0"),
-        (lambda: c.lip_extremal_channel(0.1, -2.0), DomainError, "epsilon must be at least 0; got -2.0"),
         (lambda: c.lip_delta_from_pointwise_lmip(-1.0, 1.0), DomainError, "mu must be at least 0; got -1.0"),
         (lambda: notions.pointwise_lmip(3, GaussianMechanism(1.0)), DomainError, "prior must be a Pmf; got 3"),
         (lambda: notions.pointwise_lmip(FIGURE_3, 3), DomainError,

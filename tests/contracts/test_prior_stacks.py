@@ -36,12 +36,11 @@ NOTIONS = {
     "lip_delta": lambda prior, mechanism, **k: notions.lip_delta(prior, mechanism, LEVELS, **k),
     "log_lip_delta": lambda prior, mechanism, **k: notions.log_lip_delta(prior, mechanism, 0.5, **k),
     "lip_curves": lambda prior, mechanism, **k: notions.lip_curves(prior, mechanism, LEVELS, **k),
-    "renyi_leakage": lambda prior, mechanism, **k: notions.renyi_leakage(prior, mechanism, [0.5, 2.0], **k),
     "ci_lmip": lambda prior, mechanism, **k: notions.ci_lmip(mechanism, unit="bits", **k),
     "channel_capacity": lambda prior, mechanism, **k: channel_capacity(mechanism, **k),
 }  # fmt: skip
 OF_CHANNELS = ("bayes_vulnerability", "min_entropy_leakage", "maximal_leakage", "map_secrets", "summary", "ci_lmip",
-               "channel_capacity", "renyi_leakage")  # fmt: skip
+               "channel_capacity")  # fmt: skip
 
 
 def check(one, many, index):

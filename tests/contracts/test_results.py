@@ -149,7 +149,6 @@ def test_dictionaries_are_plain():
 RESULTS = [
     SCALAR, VECTOR, GRID, outer(), fastpriv.awgn_capacity(1, [1.0, 2.0]),
     fastpriv.conversions.convert("abp", "lip", epsilon=[0.5, 1.0], pi_min=0.4),
-    fastpriv.conversions.dp_extremal_channel([0.1, 0.2], 1.0),
 ]  # fmt: skip
 
 

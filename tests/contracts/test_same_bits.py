@@ -42,7 +42,7 @@ far = np.zeros(20_000), counts(20_000) / 1e5
 same = {
     "abp": notions.abp(weights(40), wide).mean,
     "information": notions.cd_lmip(weights(40), wide),
-    "leakage": notions.renyi_leakage(weights(20_000), tall, 2.5),
+    "leakage": notions.maximal_leakage(weights(20_000), tall),
     "ldp": notions.ldp_delta(weights(40), wide, [0.1, 1.0]),
     "lip": notions.lip_delta(weights(40), wide, [0.1, 1.0]),
     "robust": notions.robust_accuracy(f.GaussianMechanism(1.0), far, far[0], 142.0).maximum,

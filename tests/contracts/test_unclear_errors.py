@@ -80,7 +80,7 @@ def told(mechanism):
         (lambda: renyi_divergence(TWO, TWO.affine(1.0, 1.0), 1e305), DomainError,
          "order must be at most 1e.300 for several components; got 1e.305. Take that one: the divergence is the same"),
         (lambda: conversions.kl_from_dp_curve(lambda: 0.0, lambda: 0.0), DomainError,
-         "curve must be a function of one epsilon; got TypeError: .*Define it with one argument"),
+         "forward must be a function of an array of epsilons; got TypeError: .*numpy.vectorize makes one"),
         (lambda: Estimate("1", 0.0, 2.0, kind="certified", unit="nats", method=""), DomainError,
          r"value must be a number or an array of numbers; got '1'. Convert it with numpy.asarray\(x, dtype=float\)"),
         (lambda: Estimate(1.0, 0.0, 2.0, kind="certified", unit="nats", method="", cost=[3]), DomainError,

@@ -46,11 +46,10 @@ USES = {
     "summary": lambda q: notions.summary(None, q), "information": lambda q: notions.cd_lmip(None, q),
     "capacity": notions.ci_lmip, "pointwise": lambda q: notions.pointwise_lmip(None, q),
     "vulnerability": lambda q: notions.bayes_vulnerability(None, q), "leakage": fp.maximal_leakage,
-    "guesses": lambda q: notions.map_secrets(None, q), "sibson": lambda q: notions.renyi_leakage(None, q, 2.0),
+    "guesses": lambda q: notions.map_secrets(None, q),
     "ldp curve": lambda q: notions.ldp_delta(None, q, [0.1, 0.5]),
     "lip curve": lambda q: notions.lip_delta(None, q, [0.1, 0.5]), "abp": lambda q: notions.abp(None, q),
     "posterior": lambda q: fp.posterior(q.column(0)),
-    "accuracy": lambda q: notions.pac_accuracy(q, 0, 0.0, 1.0, rng=1, max_samples=4096),
     "assess": lambda q: fp.assess(None, mechanism=q),
 }  # fmt: skip
 

@@ -1,80 +1,24 @@
-"""Notions of channels where formulas lose their footing: orders next to 1 and 0, huge levels, singles, rows made from
+"""Notions of channels where formulas lose their footing: huge levels, singles, rows made from
 parameters that are nearly equal."""
 
 import math
 
 import numpy as np
 import pytest
-from mpmath import exp, log, mp, mpf, workdps
+from mpmath import exp, mp, mpf, workdps
 
 from fastpriv import Channel, GeometricMechanism, RandomizedResponse, UnaryEncoding, notions
 from oracles import channel_notions as truth
 
-ORDERS = (5e-324, 1e-300, 1e-12, 0.01, 0.94, 0.97, 1 - 1e-9, 1 - 2**-53, 1 + 2**-52, 1 + 1e-9, 1.03, 1.06, 50.0, 1e300,
-          1.7e308)  # fmt: skip
 ROWS = np.array([[0.75, 0.125, 0.125, 0.0], [0.0, 0.0, 0.25, 0.75], [0.25, 0.25, 0.5, 0.0]])
 PRIOR = np.array([0.5, 0.375, 0.125])
 TINY = np.array([[1e-300, 1.0], [1.0, 1e-300]])
-
-
-def sibson(rows, prior, order):
-    """By its limits where the order is as good as 0 or infinite; rows over their sums."""
-    rows = [[x / sum(row) for x in row] for row in rows]
-    if order < 1e-290:
-        possible = [sum(p for p, row in zip(prior, rows, strict=True) if row[w] > 0) for w in range(len(rows[0]))]
-        return -log(max(possible))
-    if order > 1e290:
-        return log(sum(max(column) for column in zip(*rows, strict=True)))
-    return truth.sibson(rows, prior, order)
-
-
-def exactly(channel):
-    if not channel.log:
-        return [[mpf(float(x)) for x in row] for row in channel.cells]
-    return [[exp(mpf(float(x))) if x > -np.inf else mpf(0) for x in row] for row in channel.cells]
 
 
 WRITTEN = [
     Channel(ROWS), Channel(ROWS.astype(np.float32)), Channel(np.log(np.maximum(ROWS, 1e-300)), log=True),
     Channel(np.eye(3)), Channel(np.tile([0.25, 0.5, 0.25], (3, 1))),
 ]  # fmt: skip
-
-
-@pytest.mark.parametrize("place", range(len(WRITTEN)))
-def test_renyi_leakage_of_any_order(place):
-    channel = WRITTEN[place]
-    loose = 1e-5 if channel.cells.dtype == np.float32 else 1e-11
-    prior = [mpf(p) for p in PRIOR]
-    last = 0.0
-    with workdps(120):
-        for order in ORDERS:
-            found = notions.renyi_leakage(PRIOR, channel, order)
-            want = sibson(exactly(channel), prior, order)
-            assert found.lower - 1e-16 <= want <= found.upper + 1e-16, (order, found, want)
-            assert found.width <= loose * (1 + found.value), (order, found)
-            assert found.upper >= last
-            last = found.lower
-
-
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("channel", [
-    RandomizedResponse(3, 1e-9), RandomizedResponse(4, 700.0), UnaryEncoding(3, p=0.75, q=0.0),
-    GeometricMechanism(3, 0.5),
-])  # fmt: skip
-def test_renyi_leakage_of_structured_channels(channel, order):
-    rows = {
-        RandomizedResponse: lambda: [[exp(mpf(channel.epsilon)) if i == j else mpf(1) for j in range(channel.inputs)]
-                                     for i in range(channel.inputs)],
-        UnaryEncoding: lambda: [[mpf(1) / 4 if w == 0 else mpf(3) / 4 if w == 2**d else mpf(0) for w in range(8)]
-                                for d in range(3)],
-        GeometricMechanism: lambda: geometric(3, 0.5),
-    }  # fmt: skip
-    with workdps(400):
-        want = sibson(rows[type(channel)](), [mpf(1) / channel.inputs] * channel.inputs, order)
-        for prior in (None, np.full(channel.inputs, 1 / channel.inputs)):
-            found = notions.renyi_leakage(prior, channel, order)
-            assert found.lower - 1e-16 <= want <= found.upper + 1e-16, (found, want)
-            assert found.width <= 1e-11 * (1 + found.value)
 
 
 def geometric(n, epsilon):

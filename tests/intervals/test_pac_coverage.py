@@ -10,11 +10,11 @@ import pytest
 from scipy.stats import binom, norm
 
 from contracts.work_clock import installed_work_clock
-from fastpriv import GaussianMechanism, RandomizedResponse, notions
+from fastpriv import GaussianMechanism, notions
 
 ALPHA = np.array([0.1, 1.0, 2.5])
 TRUTH = 2 * norm.sf(ALPHA)
-SAMPLED = {"method": "sampled", "max_samples": 1e6}
+SAMPLED = {"method": "direct", "max_samples": 1e6}
 
 
 def misses(seeds, level, **words):
@@ -65,7 +65,7 @@ def test_one_side_spends_all_of_the_error(side):
 
 def test_the_trivial_side_is_trivial():
     for side, end, bound in (("lower", "upper", 1.0), ("upper", "lower", 0.0)):
-        found = notions.pac_accuracy(GaussianMechanism(1.0), 0.0, 0.0, 1.0, side=side, rng=1, method="sampled")
+        found = notions.pac_accuracy(GaussianMechanism(1.0), 0.0, 0.0, 1.0, side=side, rng=1, method="direct")
         assert getattr(found, end) == bound
 
 
@@ -78,7 +78,7 @@ def test_the_maximum_covers_with_its_union_correction(seeds):
     for seed in range(seeds):
         found = notions.robust_accuracy(
             GaussianMechanism(1.0), secrets, 0.0, 1.0, rng=seed, confidence=level, rtol=0.0, atol=0.0, max_samples=600,
-            method="sampled",
+            method="direct",
         )
         below += found.maximum.lower > truth
         above += found.maximum.upper < truth
@@ -89,17 +89,17 @@ def test_the_maximum_covers_with_its_union_correction(seeds):
 
 
 def test_targets_are_met_and_no_samples_wasted():
-    found = notions.pac_accuracy(GaussianMechanism(1.0), 0.0, 0.0, ALPHA, method="sampled", rtol=0.05, rng=1)
+    found = notions.pac_accuracy(GaussianMechanism(1.0), 0.0, 0.0, ALPHA, method="direct", rtol=0.05, rng=1)
     assert found.cost["stopped"] == "target"
     assert (0.5 * found.width <= np.maximum(1e-4, 0.05 * found.value)).all()
     assert found.cost["samples"] <= 4 * (2.5 / 0.05) ** 2 / TRUTH[2]
-    loose = notions.pac_accuracy(GaussianMechanism(1.0), 0.0, 0.0, 1.0, method="sampled", rtol=0.5, rng=1)
+    loose = notions.pac_accuracy(GaussianMechanism(1.0), 0.0, 0.0, 1.0, method="direct", rtol=0.5, rng=1)
     assert loose.cost["samples"] <= 2**14
 
 
 @pytest.mark.parametrize("n_jobs", [2, 3])
 def test_the_seed_gives_the_bits_for_any_number_of_threads(n_jobs):
-    words = {"rng": 5, "rtol": 0.02, "method": "sampled"}
+    words = {"rng": 5, "rtol": 0.02, "method": "direct"}
     one = notions.robust_accuracy(GaussianMechanism(1.0), [0.0, 1.0], 0.0, ALPHA, **words)
     two = notions.robust_accuracy(GaussianMechanism(1.0), [0.0, 1.0], 0.0, ALPHA, n_jobs=n_jobs, **words)
     assert one.per_neighbour.value.tobytes() == two.per_neighbour.value.tobytes()
@@ -110,10 +110,9 @@ def test_the_seed_gives_the_bits_for_any_number_of_threads(n_jobs):
 
 
 def test_all_alphas_share_their_samples():
-    many = notions.pac_accuracy(RandomizedResponse(9, 1.0), 4, 4.0, [3.0, 0.0, 1.0], method="sampled", rng=1,
-                                rtol=0.0, atol=0.0, max_samples=2000)  # fmt: skip
-    alone = notions.pac_accuracy(RandomizedResponse(9, 1.0), 4, 4.0, 1.0, method="sampled", rng=1, rtol=0.0, atol=0.0,
-                                 max_samples=2000)  # fmt: skip
+    words = {"method": "direct", "rng": 1, "rtol": 0.0, "atol": 0.0, "max_samples": 2000}
+    many = notions.pac_accuracy(GaussianMechanism(1.0), 4.0, 4.0, [3.0, 0.0, 1.0], **words)
+    alone = notions.pac_accuracy(GaussianMechanism(1.0), 4.0, 4.0, 1.0, **words)
     assert many.value[2] == alone.value
     assert many.value[1] >= many.value[2] >= many.value[0]
 
@@ -155,7 +154,7 @@ def test_an_interruption_carries_what_was_reached():
         if total > 2 and done == 3:
             raise KeyboardInterrupt
 
-    words = {"rtol": 0.001, "atol": 0.0, "max_samples": 1e7, "rng": 1, "method": "sampled"}
+    words = {"rtol": 0.001, "atol": 0.0, "max_samples": 1e7, "rng": 1, "method": "direct"}
     with pytest.raises(KeyboardInterrupt, match=r"the run was interrupted after \d+ draws\.") as stopped:
         notions.robust_accuracy(GaussianMechanism(1.0), [0.0, 1.0], 0.0, 1.0, progress=stop, **words)
     found = stopped.value.best

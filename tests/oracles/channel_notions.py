@@ -85,9 +85,3 @@ def lip_delta(rows, prior, epsilon):
     )
 
 
-def sibson(rows, prior, order):
-    rows, prior = exact(rows, prior)
-    a = mpf(order)
-    total = sum(sum(p * x**a for p, x in zip(prior, column, strict=True) if p * x > 0) ** (1 / a)
-                for column in zip(*rows, strict=True))  # fmt: skip
-    return a / (a - 1) * log(total)

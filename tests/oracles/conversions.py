@@ -162,39 +162,6 @@ def group_delta(e, d, k):
     return min(mpf(1), d * sum(mp.exp(e * i) for i in range(int(k))))
 
 
-def two_rows(xi):
-    """The two rows under xi-MBP that are farthest apart, as pairs of masses."""
-    high, low, t = mp.exp(xi), mp.exp(-xi), 1 / (1 + mp.exp(xi))
-    return [(t * high, t * low), (t * low, t * high), ((1 - 2 * t) * low, (1 - 2 * t) * low)]
-
-
-def rows_kl(xi):
-    return sum(p * mp.log(p / r) for p, r in two_rows(xi) if p > 0)
-
-
-def rows_renyi(xi, a):
-    return rows_kl(xi) if a == 1 else mp.log(sum(p**a * r ** (1 - a) for p, r in two_rows(xi) if p > 0)) / (a - 1)
-
-
-def rows_hockey(xi, t):
-    return sum(max(mpf(0), p - mp.exp(t) * r) for p, r in two_rows(xi))
-
-
-def rows_epsilon(xi, d):
-    """Only the first of the masses exceeds e^t times its partner, for t of 0 or more."""
-    p, r = two_rows(xi)[0]
-    return mp.log(max(mpf(1), (p - d) / r))
-
-
-def chord_capacity(xi, pi):
-    if xi == 0:
-        return mpf(0)
-    low, high = mp.exp(-xi), mp.exp(xi)
-    if pi > 0:
-        low, high = max(low, (1 - (1 - pi) * high) / pi), min(high, (1 - (1 - pi) * low) / pi)
-    return ((high - 1) * low * mp.log(low) + (1 - low) * high * mp.log(high)) / (high - low)
-
-
 def tails(e, f, n):
     """Chernoff's bounds of the two tails of a frequency f from n trials."""
     if e == 0:
@@ -205,23 +172,12 @@ def tails(e, f, n):
 
 VALUES = {
     "mbp_from_ldp": lambda e, pi: mp.log(pi + (1 - pi) * mp.exp(e)),
-    "mbp_plus_from_ldp": lambda e, pi: -mp.log(pi + (1 - pi) * mp.exp(-e)),
     "mbp_from_ldp_as_published": lambda e, s: e + s,
     "ldp_from_mbp": grown,
     "ldp_from_mbp_sides": sides,
     "ldp_from_mbp_as_published": lambda xi, s: 2 * xi + s,
-    "lip_from_ldp": lambda e, pi: mp.log(pi + (1 - pi) * mp.exp(e)),
-    "lip_from_ldp_as_published": lambda e: e,
-    "ldp_from_lip": grown,
-    "ldp_from_lip_as_published": lambda e: 2 * e,
     "lip_from_mbp": lambda xi: xi,
     "mbp_from_lip": lambda e: e,
-    "dp_delta_from_mbp": lambda xi, t, pi: min(rows_hockey(xi, t), curve(grown(xi, pi), mpf(0), t)),
-    "dp_epsilon_from_mbp": lambda xi, d, pi: min(rows_epsilon(xi, d), pure_epsilon(grown(xi, pi), d)),
-    "total_variation_from_mbp": lambda xi, pi: min(rows_hockey(xi, mpf(0)), mp.tanh(grown(xi, pi) / 2)),
-    "kl_from_mbp": lambda xi, pi: min(rows_kl(xi), kl(logistic(grown(xi, pi)), logistic(-grown(xi, pi)))),
-    "rdp_from_mbp": lambda xi, a, pi: min(rows_renyi(xi, a), response(grown(xi, pi), a)),
-    "ci_lmip_from_mbp": chord_capacity,
     "ci_lmip_from_pointwise_lmip": lambda mu: mu,
     "maximal_leakage_from_mbp": lambda xi, pi: min(
         [xi] + ([mp.log((1 - (1 - pi) * mp.exp(-xi)) / pi)] if pi > 0 else [])),
@@ -242,18 +198,12 @@ VALUES = {
     "abp_from_c1": lambda c1, c2, tv: c1,
     "abp_from_c1_as_published": lambda c1, c2, tv: max(mpf(0), 2 * c1 - c2 * tv),
     "maximal_leakage_from_ldp": lambda e, n: mp.log(n) - mp.log((n - 1) * mp.exp(-e) + 1),
-    "min_entropy_leakage_from_ldp": lambda e, pi: -mp.log(pi + (1 - pi) * mp.exp(-e)),
-    "vulnerability_from_ldp": lambda e, pi: pi / (pi + (1 - pi) * mp.exp(-e)),
     "ci_lmip_from_ldp": capacity,
-    "mi_dp_from_ldp": subset,
-    "mi_dp_from_ldp_as_published": lambda e: min(e, e * e),
-    "dp_delta_from_mi_dp_as_published": lambda mu: min(mpf(1), mp.sqrt(2 * mu)),
     "ci_lmip_from_dp": lambda e, d: d * mp.log(2) + (1 - d) * (mp.log(2) - entropy(logistic(-e))),
     "ci_lmip_from_kl": lambda k: k,
     "ci_lmip_from_maximal_leakage": lambda k: k,
     "cd_lmip_from_ci_lmip": lambda mu: mu,
     "cd_lmip_from_pointwise_lmip": lambda mu: mu,
-    "cd_lmip_from_mbp": lambda xi: kl(logistic(xi), logistic(-xi)),
     "pointwise_lmip_from_mbp": lambda xi: kl(logistic(xi), logistic(-xi)),
     "pointwise_lmip_from_ldp": lambda e: kl(logistic(e), logistic(-e)),
     "dp_delta_from_ldp": lambda e, t: curve(e, mpf(0), t),
@@ -264,14 +214,12 @@ VALUES = {
     "total_variation_from_dp": lambda e, d: (mp.exp(e) - 1 + 2 * d) / (mp.exp(e) + 1),
     "total_variation_from_gdp": lambda m: 2 * mp.ncdf(m / 2) - 1,
     "total_variation_from_kl": lambda k: min(mp.sqrt(k / 2), mp.sqrt(1 - mp.exp(-k))),
-    "membership_advantage_from_ldp": lambda e: (mp.exp(e) - 1) / (mp.exp(e) + 1),
     "membership_advantage_from_dp": lambda e, d: (mp.exp(e) - 1 + 2 * d) / (mp.exp(e) + 1),
     "membership_advantage_from_total_variation": lambda tv: tv,
     "lip_delta_from_dp": lambda e, d: d,
     "rdp_from_ldp": response,
     "rdp_from_ldp_as_published": lambda e, a: min(e, a * e * e / 2),
     "rdp_from_zcdp": lambda rho, a: rho * a,
-    "rdp_from_gdp": lambda m, a: a * m * m / 2,
     "kl_from_rdp": lambda r, a: r,
     "kl_from_ldp": lambda e: kl(logistic(e), logistic(-e)),
     "kl_from_ldp_as_published": lambda e: e * (mp.exp(e) - 1) / 2,
@@ -286,8 +234,5 @@ VALUES = {
     "tradeoff_from_ldp": lambda e, x: line(e, mpf(0), x),
     "tradeoff_from_dp": line,
     "tradeoff_from_gdp": lambda m, x: mp.ncdf(mp.sqrt(2) * mp.erfinv(1 - 2 * x) - m),
-    "group_ldp_from_ldp": lambda e, k: k * e,
     "group_dp_delta_from_dp": group_delta,
-    "group_zcdp_from_zcdp": lambda rho, k: k * k * rho,
-    "group_gdp_from_gdp": lambda m, k: k * m,
 }

@@ -1,6 +1,4 @@
-"""Probabilities that Gaussian noise leaves a ball or a cube, in mpmath, and brute force for a finite channel."""
-
-from fractions import Fraction
+"""Probabilities that Gaussian noise leaves a ball or a cube, in mpmath."""
 
 import mpmath as mp
 
@@ -34,16 +32,3 @@ def line(shift, radius, digits=60):
 def cube(shifts, radius, digits=400):
     with mp.workdps(digits):
         return 1 - mp.fprod(1 - line(shift, radius, digits) for shift in shifts)
-
-
-def row(probabilities, points, target, alpha, norm):
-    """Exact: rational numbers throughout."""
-    total = Fraction(0)
-    for p, point in zip(probabilities, points, strict=True):
-        gaps = [abs(Fraction(x) - Fraction(t)) for x, t in zip(point, target, strict=True)]
-        if norm == 2:
-            beyond = sum(g * g for g in gaps) > Fraction(alpha) ** 2
-        else:
-            beyond = (sum(gaps) if norm == 1 else max(gaps)) > Fraction(alpha)
-        total += Fraction(p) * beyond
-    return total

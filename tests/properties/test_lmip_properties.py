@@ -8,7 +8,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fastpriv import bac_capacity, special
-from fastpriv.conversions import dp_extremal_channel, lip_extremal_channel
 
 SLACK = 1e-14
 quick = settings(max_examples=300, deadline=None)
@@ -59,21 +58,19 @@ def test_published_never_exceeds_the_corrected_limit_of_small_atoms(mu, epsilon,
 @quick
 @given(st.floats(1e-6, 0.692), st.floats(0, 4))
 def test_the_best_channel_has_capacity_mu_and_that_delta(mu, epsilon):
-    pair = dp_extremal_channel(mu, epsilon)
-    assert bac_capacity(pair.low, 1 - pair.high).value == pytest.approx(mu, rel=1e-6, abs=1e-9)
-    assert pair.high - math.exp(epsilon) * pair.low == pytest.approx(special.ci_lmip_ldp_delta(mu, epsilon), rel=1e-9)
+    high, low = special.ci_lmip_ldp_high(mu, epsilon), math.exp(special.ci_lmip_ldp_log_low(mu, epsilon))
+    assert bac_capacity(low, 1 - high).value == pytest.approx(mu, rel=1e-6, abs=1e-9)
+    assert high - math.exp(epsilon) * low == pytest.approx(special.ci_lmip_ldp_delta(mu, epsilon), rel=1e-9)
 
 
 @quick
 @given(st.floats(1e-4, 0.5), st.floats(0, 3), st.floats(0.05, 0.95))
 def test_the_best_mechanism_has_information_mu_and_that_delta(share, epsilon, atom):
     mu = share * special.binary_entropy(atom)
-    pair = lip_extremal_channel(mu, epsilon, atom)
-    rest = (pair.high - atom * pair.low) / (1 - atom)
-    assert pair.high - math.exp(epsilon) * pair.low == pytest.approx(
-        special.cd_lmip_lip_delta(mu, epsilon, atom), rel=1e-9
-    )
-    assert information(atom, np.array(pair.low), np.array(rest)) == pytest.approx(mu, rel=1e-6)
+    high, low = special.cd_lmip_lip_high(mu, epsilon, atom), math.exp(special.cd_lmip_lip_log_low(mu, epsilon, atom))
+    rest = (high - atom * low) / (1 - atom)
+    assert high - math.exp(epsilon) * low == pytest.approx(special.cd_lmip_lip_delta(mu, epsilon, atom), rel=1e-9)
+    assert information(atom, np.array(low), np.array(rest)) == pytest.approx(mu, rel=1e-6)
 
 
 def divergence(p, q):

@@ -62,7 +62,7 @@ class Drawn:
                     "order": self.order},
             "mbp": {"xi": sides.xi, "xi_plus": sides.plus, "xi_minus": sides.minus},
             "lip": {"epsilon": notions.lip_epsilon(prior, rows)}, "ci_lmip": {"mu": capacity},
-            "mi_dp": {"mu": capacity}, "cd_lmip": {"mu": notions.cd_lmip(prior, rows)},
+            "cd_lmip": {"mu": notions.cd_lmip(prior, rows)},
             "pointwise_lmip": {"mu": notions.pointwise_lmip(prior, rows)},
             "maximal_leakage": {"leakage": notions.maximal_leakage(None, rows)},
         }  # fmt: skip
@@ -74,7 +74,7 @@ class Drawn:
         return {
             "target_epsilon": np.array(EPSILONS), "delta": np.array(DELTAS), "epsilon": np.array(EPSILONS),
             "order": np.array(ORDERS), "type_one": np.array(ALARMS), "inputs": len(self.rows),
-            "pi_min": min(least, 0.5), "pi_max": float(known.max()), "atom": float(known.min()),
+            "pi_min": min(least, 0.5), "atom": float(known.min()),
             "beta": self.beta(),
         }  # fmt: skip
 
@@ -110,18 +110,15 @@ class Drawn:
         table = {
             "ldp": lambda: brute.largest_log_ratio(pairs), "kl": lambda: max(brute.kl(p, q) for p, q in pairs),
             "lip": lambda: float(np.abs(logs).max()), "mbp": lambda: float(np.abs(logs).max()),
-            "mbp_plus": lambda: float(logs.max()),
             "total_variation": lambda: brute.delta(rows, 0.0), "membership_advantage": lambda: brute.delta(rows, 0.0),
             "rdp": lambda: over("order", lambda a: max(brute.renyi(p, q, a) for p, q in pairs)),
             "zcdp": lambda: max(brute.renyi(p, q, a) / a for p, q in pairs for a in (1.01, 1.5, 2.0, 8.0, 64.0)),
             "dp": lambda: over("epsilon", lambda e: brute.delta(rows, e)),
             "approximate_lip": lambda: over("epsilon", lambda e: brute.lip_delta(inner, prior, e)),
-            "ci_lmip": lambda: self.capacity(only_held), "mi_dp": lambda: self.capacity(only_held),
+            "ci_lmip": lambda: self.capacity(only_held),
             "cd_lmip": lambda: brute.information(inner, prior),
             "pointwise_lmip": lambda: max(brute.kl(row, release) for row in inner),
             "maximal_leakage": lambda: math.log(rows.max(axis=0).sum()),
-            "vulnerability": lambda: float((prior[:, None] * inner).max(axis=0).sum()),
-            "min_entropy_leakage": lambda: math.log((prior[:, None] * inner).max(axis=0).sum() / prior.max()),
             "abp": lambda: brute.abp(inner, prior, law / law.sum() if law.sum() > 0 else release),
             "abp_given_secret": lambda: max(brute.abp(inner, prior, row) for row in inner),
             "robustness": lambda: float(inner[:, self.event()].sum(axis=1).max()),
@@ -157,7 +154,7 @@ def judged(drawn, row, given, found, only_held, words):
 
 OF_A_PRIOR = {"mbp", "lip", "cd_lmip", "pointwise_lmip"}  # of the secrets that the prior allows, and no others
 NEEDS = {  # assumptions that not every channel meets
-    "ci_lmip_from_dp": lambda drawn: len(drawn.rows) == 2, "gdp_from_dp": lambda drawn: False,
+    "ci_lmip_from_dp": lambda drawn: len(drawn.rows) == 2,
     "leakage_error_from_frequency_error": lambda drawn: False,
 }  # fmt: skip
 
@@ -203,16 +200,13 @@ def curves(drawn):
             assert drawn.capacity(False) <= bound * (1 + RELATIVE) + ABSOLUTE, words
             bound = conversions.kl_from_dp_curve((grid, delta), (grid, delta)).upper
             assert max(brute.kl(p, q) for p, q in pairs) <= bound * (1 + RELATIVE) + ABSOLUTE, words
-            least = conversions.tradeoff_from_dp_curve(grid, delta, np.array(ALARMS)).lower
-            truth = [min(brute.miss(p, q, x) for p, q in pairs) for x in ALARMS]
-            assert (least <= np.array(truth) + ABSOLUTE).all(), words
 
 
 def chained(drawn, seen):
     """What ``convert`` finds between all notions, by chains too."""
     more = drawn.more()
     extra = ({}, {"target_epsilon": 0.3}, {"epsilon": 0.3}, {"delta": 1e-3}, {"order": 1.5}, {"type_one": 0.1},
-             {"pi_min": more["pi_min"]}, {"pi_max": more["pi_max"]}, {"beta": more["beta"]})  # fmt: skip
+             {"pi_min": more["pi_min"]}, {"beta": more["beta"]})  # fmt: skip
     for source, own in drawn.sources().items():
         own = {name: value for name, value in own.items() if name not in ("xi_plus", "xi_minus")}
         for target in conversions.NOTIONS:
@@ -240,7 +234,7 @@ def test_no_conversion_of_a_notion_promises_too_much():
         drawn = Drawn(np.random.default_rng([7, seed]))
         direct(drawn, seen)
         curves(drawn)
-    assert len(seen) > 55, sorted(seen)
+    assert len(seen) > 48, sorted(seen)
 
 
 @pytest.mark.slow
@@ -248,20 +242,20 @@ def test_no_chain_from_a_notion_promises_too_much():
     seen = set()
     for seed in range(1):
         chained(Drawn(np.random.default_rng([8, seed])), seen)
-    assert len(seen) > 100, len(seen)
+    assert len(seen) > 85, len(seen)
 
 
 def test_a_chain_through_a_notion_of_a_prior_speaks_of_its_secrets_only():
     """Three secrets that a release tells apart, one of them without mass: log 3 in all, log 2 among the other two."""
     rows, prior = np.where(np.eye(3) > 0, 1 - 2e-6, 1e-6), np.array([0.0, 0.5, 0.5])
     epsilon = notions.ldp_epsilon(None, rows)
-    found = conversions.convert("ci_lmip", "ldp", epsilon=epsilon, pi_min=0.5, unit="nats")
-    assert [step.conversion.function for step in found.steps] == ["mbp_from_ldp", "ci_lmip_from_mbp"]
-    assert brute.capacity_below(rows[prior > 0]) <= found.guarantee < brute.capacity_below(rows)
+    found = conversions.convert("maximal_leakage", "ldp", epsilon=epsilon, pi_min=0.5)
+    assert [step.conversion.function for step in found.steps] == ["mbp_from_ldp", "maximal_leakage_from_mbp"]
+    assert np.log(rows[prior > 0].max(axis=0).sum()) <= found.guarantee < np.log(rows.max(axis=0).sum())
     assert FULL_SUPPORT in found.assumptions
     assert "assumes: the prior gives every secret a positive probability; otherwise it holds among" in found.summary()
-    everywhere = conversions.convert("ci_lmip", "ldp", epsilon=epsilon, unit="nats")
-    assert brute.capacity_below(rows) <= everywhere.guarantee
+    everywhere = conversions.convert("maximal_leakage", "ldp", epsilon=epsilon)
+    assert np.log(rows.max(axis=0).sum()) <= everywhere.guarantee
 
 
 @pytest.mark.slow
@@ -272,7 +266,7 @@ def test_no_conversion_promises_too_much_many_times(block):
         drawn = Drawn(np.random.default_rng([9, block, seed]))
         direct(drawn, seen)
         curves(drawn)
-    assert len(seen) > 55, sorted(seen)
+    assert len(seen) > 48, sorted(seen)
 
 
 @pytest.mark.slow
@@ -281,4 +275,4 @@ def test_no_chain_promises_too_much_many_times(block):
     seen = set()
     for seed in range(10):
         chained(Drawn(np.random.default_rng([10, block, seed])), seen)
-    assert len(seen) > 100, len(seen)
+    assert len(seen) > 85, len(seen)

@@ -31,7 +31,7 @@ def test_information_is_in_nats_unless_asked(capsys):
     assert f"delta <= {conversions.dp_delta_from_ci_lmip(0.1, 1.0).upper!r}" in nats
     bits = said(capsys, *words, "--mu", "0.1", "--unit", "bits")
     assert f"delta <= {conversions.dp_delta_from_ci_lmip(0.1, 1.0, unit='bits').upper!r}" in bits
-    assert said(capsys, "mi_dp", "--from", "ldp", "--epsilon", "1").splitlines()[1].endswith(" nats")
+    assert said(capsys, "ci_lmip", "--from", "ldp", "--epsilon", "1").splitlines()[1].endswith(" nats")
 
 
 def test_a_chain_says_each_step(capsys):

@@ -77,12 +77,7 @@ def test_quantities_taken_cell_by_cell(name):
 @pytest.mark.parametrize("direction", ["remove", "add"])
 def test_the_subsampled_pair_is_that_of_two_mixtures(direction):
     cells = {"sigma": [0.7, 3.0], "q": [0.0, 1e-3, 0.3, 1.0], "epsilon": [0.0, 0.1, 2.0], "direction": direction}
-    table, logs = (sweep(f"subsampled_gaussian_{name}", grid=cells) for name in ("delta", "log_delta"))
-    pairs = {name: cells[name] for name in ("sigma", "q", "direction")}
-    kl = sweep("subsampled_gaussian_kl", grid=pairs)
-    renyi = sweep("subsampled_gaussian_renyi", grid=pairs | {"order": 3.5})
-    pairs.pop("direction")
-    distance = sweep("subsampled_gaussian_total_variation", grid=pairs)
+    table = sweep("subsampled_gaussian_delta", grid=cells)
     for row in range(len(table)):
         sigma, q, epsilon = (float(table[name][row]) for name in ("sigma", "q", "epsilon"))
         mixed = fastpriv.GaussianMixture([1 - q, q], [0.0, 1.0], [sigma, sigma])
@@ -90,18 +85,6 @@ def test_the_subsampled_pair_is_that_of_two_mixtures(direction):
         one = fastpriv.hockey_stick_divergence(*pair, epsilon)
         assert table["lower"][row] <= one.upper
         assert one.lower <= table["upper"][row]
-        log = fastpriv.log_hockey_stick_divergence(*pair, epsilon)
-        assert logs["lower"][row] <= log.upper
-        assert log.lower <= logs["upper"][row]
-        if row % 3 == 0:
-            for table_of, one in (
-                (kl, fastpriv.kl_divergence(*pair, certified=True)),
-                (renyi, fastpriv.renyi_divergence(*pair, 3.5, certified=True)),
-                (distance, fastpriv.total_variation(mixed, fastpriv.GaussianMixture.single(0.0, sigma))),
-            ):  # fmt: skip
-                got = tuple(table_of[name][row // 3] for name in NUMBERS)
-                assert got == one.floats(), (sigma, q)
-                assert table_of["kind"][row // 3] == "certified"
 
 
 def test_cells_added_later_change_no_bit(tmp_path):

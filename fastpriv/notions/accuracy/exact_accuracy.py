@@ -1,31 +1,25 @@
-"""Probability of missing a target, exactly: under Gaussian noise in closed form, behind a channel by summing one row.
+"""Probability of missing a target under Gaussian noise, in closed form.
 
-Notation: of Gaussian noise, Z is standard normal in k dimensions, s a shift, l = |s|_2^2 / 2, a a radius, x = a^2 / 2.
+Notation: Z is standard normal in k dimensions, s a shift, l = |s|_2^2 / 2, a a radius, x = a^2 / 2.
 |s + Z|_2 > a has the probability sum_j Poisson(j; l) Q(k/2 + j, x), Q the regularised upper incomplete gamma function:
 a sum of positive terms. The maximum norm exceeds a unless no coordinate does. Both fall in a and rise in every |s_i|.
-Of a channel, release w stands for the point x_w; the sum goes over the w with ||x_w - target|| > alpha. Whether a
-release on the edge misses is decided in exact arithmetic.
 """
 
-# bounds: tested by enclosures/test_pac - rounding of a Euclidean norm and of geometric tails; underflow
+# bounds: tested by enclosures/test_pac - rounding of a Euclidean norm; underflow
 
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from scipy import special
 
 from ...base.binomial import log_poisson_pmf
-from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
-from ...base.values import distinct_rows
-from ...channels import AnyChannel
+from ...base.numerics import UNIT_ROUNDOFF, FloatArray
 from ...kernels import _channel_blocks
-from ...mechanisms import DiscreteLaplace
 
-__all__ = ["Bounds", "discrete_laplace_misses", "distances", "gaussian_misses", "has_gaussian_form", "row_misses"]
+__all__ = ["Bounds", "gaussian_misses", "has_gaussian_form"]
 
 Bounds = tuple[FloatArray, FloatArray, FloatArray]  # value, lower and upper
 
@@ -35,10 +29,6 @@ _RELATIVE_ERROR = 1e-11
 _ROUNDING = 4 * UNIT_ROUNDOFF
 _MOST_TERMS = 2**17  # of the Poisson sum: a millisecond or so
 _DEVIATIONS = 42.0  # standard deviations beyond which no mass counts, since e^(-42^2 / 2) < 1e-383
-# bound: tested by enclosures/test_pac - relative error of the entries of a row and of their sums
-_ROW_ERROR = 1e-12
-# bound: tested by enclosures/test_pac - distances so near an alpha, relative, are compared in whole numbers
-_EDGE = 1e-12
 
 
 def has_gaussian_form(gap: FloatArray, sigma: float, alpha: FloatArray, norm: float) -> bool:
@@ -88,72 +78,3 @@ def _beyond_ball(k: int, length: float, radius: float) -> float:
     high = 0.5 * (math.sqrt(2.0 * max(top, half)) + _DEVIATIONS) ** 2 + 1.0
     j: Any = np.arange(max(0.0, math.floor(low)), math.ceil(high) + 1.0)
     return min(1.0, float(np.sum(np.exp(log_poisson_pmf(j, half)) * special.gammaincc(0.5 * k + j, x))))
-
-
-def distances(points: FloatArray, target: FloatArray, norm: float) -> FloatArray:
-    """||x - target|| of points of shape (n, k)."""
-    gaps = np.abs(points - target)
-    if gaps.shape[1] == 1:
-        return gaps[:, 0]
-    if norm == math.inf:
-        return np.asarray(gaps.max(axis=1))
-    return np.asarray(gaps.sum(axis=1) if norm == 1 else np.sqrt(np.einsum("ij,ij->i", gaps, gaps)))
-
-
-def row_misses(
-    channel: AnyChannel, secret: int, points: FloatArray, target: FloatArray, alpha: FloatArray, norm: float
-) -> Bounds:
-    """The mass of the row of ``secret`` that misses, for alpha of shape (A,)."""
-    row = np.asarray(channel.rows(secret, secret + 1)[0], dtype=np.longdouble)
-    distance = distances(points, target, norm)
-    order = np.argsort(distance, kind="stable")
-    increasing = distance[order]
-    tail = np.concatenate([np.cumsum(row[order][::-1])[::-1], [0.0]])
-    value = np.empty(alpha.shape)
-    for i, edge in enumerate(alpha.tolist()):
-        begin = np.searchsorted(increasing, edge * (1 - _EDGE), side="left")
-        end = np.searchsorted(increasing, edge * (1 + _EDGE), side="right")
-        near = order[begin:end]
-        value[i] = tail[end] + row[near[_beyond_edge(points[near], target, edge, norm)]].sum()
-    value = np.minimum(value, 1.0)
-    error = 1e-300 * (value > 0) + _ROW_ERROR * value
-    error += 1.1 * channel.mass_gap * value
-    return value, np.clip(value - error, 0.0, 1.0), np.clip(value + error, 0.0, 1.0)
-
-
-def discrete_laplace_misses(channel: DiscreteLaplace, secret: int, target: float, alpha: FloatArray) -> Bounds:
-    """The same for releases among all integers: two geometric tails, P(Z >= t) = e^(-t / scale) / (1 + e^(-1 / scale))
-    for t >= 1."""
-    value = np.empty(alpha.shape)
-    for i, edge in enumerate(alpha.tolist()):
-        middle, reach = Fraction(target) - secret, Fraction(edge)
-        above = math.floor(middle + reach) + 1
-        below = math.floor(reach - middle) + 1
-        value[i] = min(1.0, sum(_geometric_tail(t, channel.epsilon) for t in (above, below)))
-    return value, np.clip(value * (1 - 2e-13), 0.0, 1.0), np.clip(value * (1 + 2e-13) + 1e-300, 0.0, 1.0)
-
-
-def _geometric_tail(t: int, epsilon: float) -> float:
-    """P(Z >= t)."""
-    norm = 1.0 + math.exp(-epsilon)
-    if t >= 1:
-        return math.exp(-min(epsilon * float(t), 800.0)) / norm if t < 2**1000 else 0.0
-    return 1.0 - math.exp(-min(epsilon * float(1 - t), 800.0)) / norm if t > -(2**1000) else 1.0
-
-
-def _beyond_edge(points: FloatArray, target: FloatArray, edge: float, norm: float) -> BoolArray:
-    """Whether points next to the edge lie beyond it, in rational arithmetic, once for each distinct point."""
-    if len(points) == 0:
-        return np.zeros(0, dtype=bool)
-    distinct, index = distinct_rows(points)
-    centre = [Fraction(x) for x in target.tolist()]
-    beyond = []
-    for point in distinct.tolist():
-        gaps = [abs(Fraction(x) - c) for x, c in zip(point, centre, strict=True)]
-        if norm == math.inf or len(gaps) == 1:
-            beyond.append(max(gaps) > Fraction(edge))
-        elif norm == 1:
-            beyond.append(sum(gaps) > Fraction(edge))
-        else:
-            beyond.append(sum(gap * gap for gap in gaps) > Fraction(edge) ** 2)
-    return np.array(beyond, dtype=bool)[index]

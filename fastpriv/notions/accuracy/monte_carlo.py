@@ -25,7 +25,6 @@ from ...base.parallel import ordered_map
 from ...distributions.user_functions import Sampler
 from ...sampling.options import Request
 from ...sampling.statistics.intervals import Interval, analysis_confidence, binomial_interval, student_factor
-from .exact_accuracy import distances
 
 __all__ = ["MissCounts", "count_misses"]
 
@@ -78,7 +77,7 @@ class _BlockMisses:
     def __call__(self, block: _SampleBlock) -> IntArray:
         words = random_streams.stream_words(self.root, (block.secret, block.stream, block.number), 4)
         points = self.samplers[block.secret](words, block.samples).T
-        distance = distances(points, self.target, self.norm)
+        distance = _distances(points, self.target, self.norm)
         if self.alpha.size <= _FEW_ALPHAS:
             return np.array([np.count_nonzero(distance > a) for a in self.alpha.tolist()])
         index = np.searchsorted(self.alpha, distance, side="left")
@@ -173,3 +172,13 @@ def _excess(interval: Interval, request: Request) -> float:
         width = interval.value - interval.lower if request.side == "lower" else interval.upper - interval.value
     requested = np.maximum(request.atol, request.rtol * interval.value)
     return float(np.max(width / np.maximum(requested, 1e-300)))
+
+
+def _distances(points: FloatArray, target: FloatArray, norm: float) -> FloatArray:
+    """||x - target|| of points of shape (n, k)."""
+    gaps = np.abs(points - target)
+    if gaps.shape[1] == 1:
+        return gaps[:, 0]
+    if norm == math.inf:
+        return np.asarray(gaps.max(axis=1))
+    return np.asarray(gaps.sum(axis=1) if norm == 1 else np.sqrt(np.einsum("ij,ij->i", gaps, gaps)))

@@ -9,42 +9,35 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...base import parallel, validate
+from ...base import validate
 from ...base.errors import DomainError, ShapeError, interruption
 from ...base.estimate import Estimate, NumberLike, Result
 from ...base.monotone import monotone
 from ...base.numerics import FloatArray, IndexArray
-from ...base.parallel import Progress
-from ...base.random_streams import RNGLike
-from ...channels import AnyChannel
 from ...distributions.user_functions import Sampler
-from ...mechanisms import DiscreteLaplace
 from ...mechanisms.gaussian import GaussianMechanism
-from ...sampling.options import Request, Sampling, Side
-from .exact_accuracy import Bounds, discrete_laplace_misses, gaussian_misses, has_gaussian_form, row_misses
+from ...sampling.options import Request, Sampling, SamplingOptions, sampling_request
+from .exact_accuracy import Bounds, gaussian_misses, has_gaussian_form
 from .monte_carlo import count_misses
 
 __all__ = ["RobustAccuracy", "pac_accuracy", "robust_accuracy"]
 
 Norm: TypeAlias = Literal[1, 2] | float
-ReleaseMechanism: TypeAlias = GaussianMechanism | AnyChannel | Callable[..., Any]
-Decoder: TypeAlias = ArrayLike | Callable[[Any], ArrayLike] | None
+ReleaseMechanism: TypeAlias = GaussianMechanism | Callable[..., Any]
 Accuracy = TypeVar("Accuracy")
 
-_MOST_OUTPUTS = 2**22  # outputs of a channel whose row is summed: 32 MiB of doubles
+_DEFAULTS: SamplingOptions = {"rtol": 0.01, "atol": 1e-4, "max_samples": 1e7}  # of a call without ``sampling``
 
 
 @monotone(falling="alpha")
 def pac_accuracy(
-    mechanism: ReleaseMechanism, secret: object, target: ArrayLike, alpha: NumberLike, *, decode: Decoder = None,
-    norm: Norm = 2, method: Literal["auto", "sampled"] = "auto", confidence: float = 0.95, side: Side = "both",
-    rtol: float = 0.01, atol: float = 1e-4, max_samples: float = 1e7, max_seconds: float = 60.0, rng: RNGLike = None,
-    n_jobs: int | None = None, progress: Progress = None,
+    mechanism: ReleaseMechanism, secret: object, target: ArrayLike, alpha: NumberLike, *, norm: Norm = 2,
+    sampling: Sampling | None = None, **options: Unpack[SamplingOptions],
 ) -> Estimate:  # fmt: skip
     """Probability that a release misses its target by more than alpha: beta(alpha) = P(||M(d) - mu|| > alpha).
 
@@ -52,56 +45,40 @@ def pac_accuracy(
 
     Parameters
     ----------
-    mechanism : GaussianMechanism, AnyChannel or callable
-        A Gaussian mechanism adds its noise to ``secret``. A channel releases one of finitely many outputs, which
-        ``decode`` reads as numbers. A callable is called as ``mechanism(rng, n)`` with a ``numpy.random.Generator``
+    mechanism : GaussianMechanism or callable
+        A Gaussian mechanism adds its noise to ``secret``. A callable is called as ``mechanism(rng, n)`` with a
+        ``numpy.random.Generator``
         and returns n independent releases, shape (n,) or (n, k), or, where ``secret`` is not None, as
         ``mechanism(rng, n, secret)``. One jitted by numba is called as ``mechanism(rng, x)`` and fills x, of shape
         (k,), with one release; with a secret as the others.
     secret : array_like, int or any object
-        The value that noise is added to, number or shape (k,); the input of a channel, counted from 0; or what a
-        callable takes.
+        The value that noise is added to, number or shape (k,); or what a callable takes.
     target : array_like
         mu, a number or of shape (k,).
     alpha : array_like or Estimate
         Tolerances, at least 0 and finite, any shape; all of them share one set of samples.
-    decode : array_like of shape (outputs,) or (outputs, k), or callable, optional
-        Only for channels: the estimate that each output stands for, or a function of releases as ``channel.sample``
-        gives them, shape (n,) or (n, ...), to (n,) or (n, k). Default: integer releases are the estimates.
     norm : {2, 1, inf}
         Of the deviation.
-    method : {"auto", "sampled"}
-        ``sampled`` counts samples also where a closed form or a sum applies.
-    confidence : float
-        Level of a sampled interval, for each alpha.
-    side : {"both", "lower", "upper"}
-        Spend the whole error on one end.
-    rtol, atol : float
-        A sampled run stops when half the width is at most ``max(atol, rtol * beta)`` for every alpha; both 0 spend
-        the whole budget.
-    max_samples, max_seconds : float
-        Budget of a sampled run; it ends there with a wider interval.
-    rng : None, int, sequence of int, SeedSequence, BitGenerator or Generator
-        Equal integers give equal bits, for any number of threads.
-    n_jobs : int, optional
-        Threads, as in joblib.
-    progress : bool or callable, optional
-        True for a bar; a callable is called with (blocks done, blocks in all).
+    sampling, **options : Sampling, and its fields by name, which override it
+        How samples are counted where nothing exact applies, or, with a ``method`` such as "direct", anyway: see
+        ``help(fastpriv.Sampling)``. Without ``sampling``, ``rtol`` is 0.01, ``atol`` 1e-4 and ``max_samples`` 1e7. A
+        run stops when half the width is at most ``max(atol, rtol * beta)`` for every alpha. ``interval``,
+        ``executor`` and ``store`` are not taken.
 
     Returns
     -------
     Estimate
-        Probabilities of the shape of ``alpha``. Kind ``exact`` for a Gaussian mechanism (in closed form) and for a
-        channel whose row is summed; ``statistical`` for counted samples, with the limits of Clopper and Pearson, and
+        Probabilities of the shape of ``alpha``. Kind ``exact`` for a Gaussian mechanism, in closed form;
+        ``statistical`` for counted samples, with the limits of Clopper and Pearson, and
         ``cost["stopped"]`` one of target, max_samples, max_seconds; interrupted in the answer that an error carries.
 
     Raises
     ------
     DomainError
-        For a negative alpha, NaN, an unknown norm, a secret that a channel does not have, or a callable that raises,
-        returns NaN or something else than numbers.
+        For a negative alpha, NaN, an unknown norm, or a callable that raises, returns NaN or something else than
+        numbers.
     ShapeError
-        For shapes of secret, target, decoded outputs or samples that do not agree.
+        For shapes of secret, target or samples that do not agree.
     KeyboardInterrupt
         When interrupted; its attribute ``best`` carries the answer that was reached, if there was one.
 
@@ -111,27 +88,26 @@ def pac_accuracy(
     analyses share the error, so that the interval holds whichever the run stops at. Without a target
     (rtol = atol = 0) there is one analysis.
 
-    **Accuracy** 1e-11 relative in closed form, 1e-12 for sums, whether or not a release lies on the edge;
-    ``tests/enclosures/test_pac.py``. ``tests/intervals/test_pac_coverage.py`` counts the misses of the intervals over
-    many seeds. Source: Zhang and Chen, Bridging Privacy and Robustness, definition IV.4; Clopper and Pearson 1934.
+    Behind a channel with rows of numbers ``points`` it is one sum,
+    ``channel.rows(d, d + 1)[0][abs(points - mu) > alpha].sum()``.
+
+    **Accuracy** 1e-11 relative in closed form; ``tests/enclosures/test_pac.py``.
+    ``tests/intervals/test_pac_coverage.py`` counts the misses of the intervals over many seeds. Source: Zhang and Chen,
+    Bridging Privacy and Robustness, definition IV.4; Clopper and Pearson 1934.
 
     Examples
     --------
-    >>> from fastpriv import GaussianMechanism, RandomizedResponse, notions
+    >>> from fastpriv import GaussianMechanism, notions
     >>> notions.pac_accuracy(GaussianMechanism(1.0), [0.0, 0.0], [0.0, 0.0], [1.0, 3.0]).value
     array([0.60653066, 0.011109  ])
-    >>> notions.pac_accuracy(RandomizedResponse(5, 2.0), 3, target=3.0, alpha=1.0).upper
-    0.175...
     >>> import numpy as np
     >>> median = lambda rng, n: np.median(rng.laplace(size=(n, 15)), axis=1)
     >>> miss = notions.pac_accuracy(median, None, 0.0, [0.5, 1.0], rng=1, atol=0.01)
     >>> miss.kind, bool((miss.lower <= miss.value).all())
     ('statistical', True)
     """
-    parallel.checked(n_jobs, progress)
-    question = _question(target, alpha, norm, method)
-    sampling = _sampling(confidence, side, rtol, atol, max_samples, max_seconds, rng, n_jobs, progress)
-    per_secret, _ = _misses(mechanism, [secret], decode, question, sampling)
+    question, request = _question(target, alpha, norm), _request(pac_accuracy, sampling, options)
+    per_secret, _ = _misses(mechanism, [secret], question, request)
     return _raised_if_interrupted(per_secret[0], per_secret.cost)
 
 
@@ -163,9 +139,7 @@ class RobustAccuracy(Result):
 @monotone(falling="alpha")
 def robust_accuracy(
     mechanism: ReleaseMechanism, neighbours: Sequence[object], target: ArrayLike, alpha: NumberLike, *,
-    decode: Decoder = None, norm: Norm = 2, method: Literal["auto", "sampled"] = "auto", confidence: float = 0.95,
-    side: Side = "both", rtol: float = 0.01, atol: float = 1e-4, max_samples: float = 1e7, max_seconds: float = 60.0,
-    rng: RNGLike = None, n_jobs: int | None = None, progress: Progress = None,
+    norm: Norm = 2, sampling: Sampling | None = None, **options: Unpack[SamplingOptions],
 ) -> RobustAccuracy:  # fmt: skip
     """Probability that the release of each other secret misses the same target: P(||M(d') - mu|| > alpha), all d'.
 
@@ -173,13 +147,13 @@ def robust_accuracy(
 
     Parameters
     ----------
-    mechanism : GaussianMechanism, AnyChannel or callable
+    mechanism : GaussianMechanism or callable
         As for ``pac_accuracy``; a callable is called as ``mechanism(rng, n, secret)``.
     neighbours : sequence
         The secrets d', at least one. Only those that are listed count.
-    target, alpha, decode, norm, method
+    target, alpha, norm
         As for ``pac_accuracy``.
-    confidence, side, rtol, atol, max_samples, max_seconds, rng, n_jobs, progress
+    sampling, **options : Sampling, and its fields by name, which override it
         As for ``pac_accuracy``; ``max_samples`` counts for each neighbour, ``max_seconds`` for the whole call.
 
     Returns
@@ -205,9 +179,7 @@ def robust_accuracy(
     >>> accuracy.per_neighbour.shape, accuracy.maximum.lower < 0.0952 < accuracy.maximum.upper
     ((2,), True)
     """
-    parallel.checked(n_jobs, progress)
-    question = _question(target, alpha, norm, method)
-    sampling = _sampling(confidence, side, rtol, atol, max_samples, max_seconds, rng, n_jobs, progress)
+    question, request = _question(target, alpha, norm), _request(robust_accuracy, sampling, options)
     listed = isinstance(neighbours, (Sequence, np.ndarray)) and not isinstance(neighbours, (str, bytes))
     if not listed or getattr(neighbours, "ndim", 1) == 0 or len(neighbours) == 0:
         raise DomainError(
@@ -218,7 +190,7 @@ def robust_accuracy(
     for secret in secrets:
         if isinstance(secret, np.ndarray):  # other objects are the mechanism's own
             validate.array("neighbours", secret)
-    per_secret, maximum = _misses(mechanism, secrets, decode, question, sampling, "neighbours")
+    per_secret, maximum = _misses(mechanism, secrets, question, request, "neighbours")
     return _raised_if_interrupted(RobustAccuracy(per_secret, maximum), per_secret.cost)
 
 
@@ -237,7 +209,6 @@ class _Question(NamedTuple):
     inverse: IndexArray  # position of each requested alpha among the distinct ones
     shape: tuple[int, ...]
     norm: float
-    sampled: bool
 
     def estimate(self, bounds: Bounds, **words: Any) -> Estimate:
         """For the requested alphas, from numbers of shape (..., A) for the distinct ones."""
@@ -245,61 +216,44 @@ class _Question(NamedTuple):
         return Estimate(*numbers, unit="probability", **words)
 
 
-def _question(target: ArrayLike, alpha: Any, norm: float, method: str) -> _Question:
+def _question(target: ArrayLike, alpha: Any, norm: float) -> _Question:
     centre = validate.vector("target", target, remedy="Pass the number or vector that releases estimate.")
     edges = validate.real("alpha", alpha, "at least 0 and finite", lambda x: (x >= 0) & np.isfinite(x))
     if isinstance(norm, bool) or not isinstance(norm, (int, float, np.number)) or norm not in (1, 2, math.inf):
         raise DomainError(f"norm must be 1, 2 or inf; got {validate.shown(norm)}. Choose one of these.")
     distinct, inverse = np.unique(edges, return_inverse=True)
-    sampled = validate.choice("method", method, ("auto", "sampled")) == "sampled"
-    return _Question(centre, distinct, inverse.reshape(-1), edges.shape, float(norm), sampled)
+    return _Question(centre, distinct, inverse.reshape(-1), edges.shape, float(norm))
 
 
-def _sampling(
-    confidence: float, side: Side, rtol: float, atol: float, max_samples: float, max_seconds: float, rng: RNGLike,
-    n_jobs: int | None, progress: Progress,
-) -> Request:  # fmt: skip
-    return Sampling(
-        confidence=confidence, side=side, rtol=rtol, atol=atol, max_samples=max_samples, max_seconds=max_seconds,
-        rng=rng, n_jobs=n_jobs, progress=progress,
-    ).request()  # fmt: skip
-
-
-# Exact bounds of the secret of an index, or None; one sampler for each secret; the exact method
-_Methods: TypeAlias = tuple[Callable[[int], Bounds] | None, list[Sampler], str]
+def _request(function: Callable[..., Any], sampling: Sampling | None, options: SamplingOptions) -> Request:
+    """The options of a call, of which those that counted samples do not have must be left out."""
+    request = sampling_request(function, sampling, options if sampling is not None else _DEFAULTS | options)
+    for name in ("interval", "executor", "store"):
+        if getattr(request, name) != getattr(Sampling, name):
+            raise DomainError(
+                f"{name} must be left out for counted samples; got {validate.shown(getattr(request, name))}. Their "
+                "interval is that of Clopper and Pearson, their blocks run in threads."
+            )
+    return request
 
 
 def _misses(
-    mechanism: Any, secrets: list[Any], decode: Any, question: _Question, sampling: Request, name: str = "secret"
+    mechanism: Any, secrets: list[Any], question: _Question, request: Request, name: str = "secret"
 ) -> tuple[Estimate, Estimate]:
     """For each secret, and for the one that misses most often; ``name`` is that of the argument that holds them."""
-    exact: Callable[[int], Bounds] | None
-    if decode is not None and not isinstance(mechanism, AnyChannel):
-        raise DomainError(
-            f"decode must be left out for anything but a channel; got one with {validate.shown(mechanism)}. "
-            "Let the mechanism return numbers."
-        )
     if isinstance(mechanism, GaussianMechanism):
-        exact, samplers, method = _gaussian_methods(mechanism, secrets, question, name)
-    elif isinstance(mechanism, AnyChannel):
-        exact, samplers, method = _channel_methods(mechanism, secrets, decode, question, name)
-    elif callable(mechanism):
-        exact, method = None, ""
-        functions = [mechanism if secret is None else _WithSecret(mechanism, secret) for secret in secrets]
-        samplers = [Sampler("mechanism", function, question.target.size) for function in functions]
-    else:
+        return _gaussian_misses(mechanism, secrets, question, request, name)
+    if not callable(mechanism):
         raise DomainError(
-            f"mechanism must be a GaussianMechanism, a channel or a function; got {validate.shown(mechanism)}. "
-            "Pass a function of (rng, n) that returns n releases."
+            f"mechanism must be a GaussianMechanism or a function; got {validate.shown(mechanism)}. Pass a function of "
+            "(rng, n) that returns n releases."
         )
-    if question.alpha.size == 0:
-        empty = np.zeros((len(secrets), 0))
-        exact, method = (lambda i: (empty[i], empty[i], empty[i])), "no alpha"
-    if exact is None:
-        return _count(samplers, question, sampling)
-    rows = [exact(i) for i in range(len(secrets))]
-    value, lower, upper = (np.array([row[end] for row in rows]) for end in range(3))
-    return _with_maximum(question, (value, lower, upper), lower, kind="exact", method=method)
+    functions = [mechanism if secret is None else _WithSecret(mechanism, secret) for secret in secrets]
+    samplers = [Sampler("mechanism", function, question.target.size) for function in functions]
+    if question.alpha.size:
+        return _count(samplers, question, request)
+    empty = np.zeros((len(secrets), 0))
+    return _with_maximum(question, (empty, empty, empty), empty, kind="exact", method="no alpha")
 
 
 def _with_maximum(
@@ -310,7 +264,9 @@ def _with_maximum(
     return question.estimate(bounds, **words), question.estimate(largest, **words)
 
 
-def _gaussian_methods(mechanism: GaussianMechanism, secrets: list[Any], question: _Question, name: str) -> _Methods:
+def _gaussian_misses(
+    mechanism: GaussianMechanism, secrets: list[Any], question: _Question, request: Request, name: str
+) -> tuple[Estimate, Estimate]:
     sigma = validate.scalar("sigma", mechanism.sigma)
     centres = []
     for secret in secrets:
@@ -323,79 +279,35 @@ def _gaussian_methods(mechanism: GaussianMechanism, secrets: list[Any], question
         centres.append(centre)
     gaps = [centre - question.target for centre in centres]
     alpha, norm = question.alpha, question.norm
-    closed = not question.sampled and all(has_gaussian_form(gap, sigma, alpha, norm) for gap in gaps)
-
-    def exact(i: int) -> Bounds:
-        return gaussian_misses(gaps[i], sigma, alpha, norm)
-
-    samplers = [Sampler("mechanism", _GaussianSampler(centre, sigma), centre.size) for centre in centres]
-    return exact if closed else None, samplers, "closed form"
-
-
-def _channel_methods(channel: AnyChannel, secrets: list[Any], decode: Any, question: _Question, name: str) -> _Methods:
-    inputs = [validate.count(name, secret, 0, channel.inputs - 1) for secret in secrets]
-    target, alpha = question.target, question.alpha
-    integers = channel.sample([0], rng=0).shape == (1,)
-    if decode is None and not integers:
-        raise DomainError(
-            f"decode must be given for a channel whose releases are sets, bits or tuples; got None for "
-            f"{validate.shown(channel)}. Pass a function of releases that returns estimates."
-        )
-    listable = channel._log2_shape()[1] <= 60
-    small = listable and channel.outputs <= _MOST_OUTPUTS
-    points = None
-    if decode is not None and not callable(decode):
-        points = validate.real("decode", decode, "finite numbers", np.isfinite)
-        if points.ndim not in (1, 2) or not listable or len(points) != channel.outputs:
-            raise ShapeError(
-                f"decode must have one entry or row for each of the {validate.shown(channel.outputs)} outputs; got "
-                f"shape {points.shape}. Pass a function for channels with many."
-            )
-    elif integers and small and not isinstance(channel, DiscreteLaplace):  # whose releases are all integers
-        points = np.arange(channel.outputs, dtype=np.float64)
-        if decode is not None:
-            decoded = Sampler("decode", lambda rng, n: decode(np.arange(n)), target.size)
-            points = decoded(np.zeros(4, dtype=np.uint64), channel.outputs).T
-    if points is not None:
-        points = points.reshape(len(points), -1)
-        if points.shape[1] != target.size:
-            raise ShapeError(
-                f"decode must give as many coordinates as target; got {points.shape[1]} and {target.size}. "
-                "Pass a target of that length."
-            )
-    samplers = [Sampler("decode", _DecodedRelease(channel, i, decode, points), target.size) for i in inputs]
-    if question.sampled:
-        return None, samplers, ""
-    if points is not None and small:
-        outputs = points
-        return (
-            lambda i: row_misses(channel, inputs[i], outputs, target, alpha, question.norm),
-            samplers,
-            "sum over a row",
-        )
-    if isinstance(channel, DiscreteLaplace) and decode is None and target.size == 1:
-        return (
-            lambda i: discrete_laplace_misses(channel, inputs[i], float(target[0]), alpha),
-            samplers,
-            "two geometric tails",
-        )
-    return None, samplers, ""
+    closed = all(has_gaussian_form(gap, sigma, alpha, norm) for gap in gaps)
+    if alpha.size and (request.forced or not closed):
+        return _count([_gaussian_sampler(centre, sigma) for centre in centres], question, request)
+    rows = [gaussian_misses(gap, sigma, alpha, norm) for gap in gaps]
+    value, lower, upper = (np.array([row[end] for row in rows]) for end in range(3))
+    return _with_maximum(question, (value, lower, upper), lower, kind="exact", method="closed form")
 
 
-def _count(samplers: list[Sampler], question: _Question, sampling: Request) -> tuple[Estimate, Estimate]:
-    counts, repeatable = count_misses(samplers, question.target, question.alpha, question.norm, sampling)
-    intervals = [count.interval(sampling) for count in counts]
+def _gaussian_sampler(centre: FloatArray, sigma: float) -> Sampler:
+    def sample(rng: np.random.Generator, n: int) -> FloatArray:
+        return centre + sigma * rng.standard_normal((n, centre.size))
+
+    return Sampler("mechanism", sample, centre.size)
+
+
+def _count(samplers: list[Sampler], question: _Question, request: Request) -> tuple[Estimate, Estimate]:
+    counts, repeatable = count_misses(samplers, question.target, question.alpha, question.norm, request)
+    intervals = [count.interval(request) for count in counts]
     value, lower, upper = (
         np.array([getattr(interval, name) for interval in intervals]) for name in ("value", "lower", "upper")
     )
     simultaneous = lower
-    if sampling.side != "upper" and len(counts) > 1:
-        simultaneous = np.array([count.interval(sampling, len(counts)).lower for count in counts])
+    if request.side != "upper" and len(counts) > 1:
+        simultaneous = np.array([count.interval(request, len(counts)).lower for count in counts])
     reasons = [count.stopped for count in counts]
     stopped = next(word for word in ("interrupted", "max_seconds", "max_samples", "target") if word in reasons)
     cost = {"samples": sum(count.samples for count in counts), "interim_analyses": max(c.analysis for c in counts),
             "stopped": stopped, "repeatable": repeatable}  # fmt: skip
-    words = {"kind": "statistical", "confidence": sampling.confidence, "method": "counted draws", "cost": cost}
+    words = {"kind": "statistical", "confidence": request.confidence, "method": "counted draws", "cost": cost}
     return _with_maximum(question, (value, lower, upper), simultaneous, **words)
 
 
@@ -413,35 +325,3 @@ class _WithSecret:
 
     def __call__(self, rng: np.random.Generator, n: int) -> Any:
         return self.function(rng, n, self.secret)
-
-
-@dataclass(frozen=True)
-class _GaussianSampler:
-    """The Gaussian mechanism as a sampler."""
-
-    centre: FloatArray
-    sigma: float
-
-    def __call__(self, rng: np.random.Generator, n: int) -> FloatArray:
-        return self.centre + self.sigma * rng.standard_normal((n, self.centre.size))
-
-
-@dataclass(frozen=True)
-class _DecodedRelease:
-    """A channel and its decoder as a sampler."""
-
-    channel: AnyChannel
-    secret: int
-    decode: Any
-    points: FloatArray | None
-
-    @property
-    def __name__(self) -> str:
-        return str(getattr(self.decode, "__name__", "decode"))
-
-    def __call__(self, rng: np.random.Generator, n: int) -> Any:
-        kind: Any = np.int64 if self.secret < 2**63 else object
-        releases = self.channel.sample(np.full(n, self.secret, dtype=kind), rng=rng)
-        if callable(self.decode):
-            return self.decode(releases)
-        return releases.astype(np.float64) if self.points is None else self.points[releases]

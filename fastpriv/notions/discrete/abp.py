@@ -33,13 +33,12 @@ from ...kernels import _channel_blocks, _matrix_product
 from ...mechanisms.set_valued import count_times_log
 from . import product_channels
 from .channel_with_prior import ChannelWithPrior, with_all_rows, with_distinct_rows
-from .dense_quantities import ColumnStatistics, RowBlocks, column_statistics, row_statistics
+from .dense_quantities import ColumnStatistics, RowBlocks, row_statistics
 from .set_channels import MOST_PAIRED, expected_changes, set_parameters
 from .type_class_quantities import chi_square_information, type_classes
 
 __all__ = [
-    "PosteriorShifts", "has_pairwise_form", "is_one_task", "posterior_shifts", "shifts_of_channels", "single_change",
-    "symmetric_shift",
+    "PosteriorShifts", "has_pairwise_form", "is_one_task", "posterior_shifts", "shifts_of_channels", "symmetric_shift",
 ]  # fmt: skip
 
 _BLOCK_RELEASES = 128  # distributions of the release in one task
@@ -63,16 +62,16 @@ class PosteriorShifts(NamedTuple):
     weight_error: float = 0.0  # relative error of the weights
 
 
-# Passes through the rows that have been made: the blocks, the first pass, and the mean changes of the second if known
-Passes = tuple[RowBlocks, ColumnStatistics, FloatArray | None]
-
-
 def posterior_shifts(
     model: ChannelWithPrior, release: Any, secret: Any, belief: Any, n_jobs: int | None,
-    progress: Progress, passes: Passes | None = None,
+    progress: Progress, rows: RowBlocks | None = None,
 ) -> PosteriorShifts:  # fmt: skip
-    """For one given distribution of the release, for the rows of some secrets, or for all of positive probability."""
-    _check_request(release, secret)
+    """For one given distribution of the release, for the rows of some secrets, or for all of positive probability.
+
+    ``rows`` are those of the channel, if they have been gone through already.
+    """
+    if release is not None and secret is not None:
+        raise DomainError("release must be None where secret is given; got both. Pass the one or the other.")
     if release is None and belief is None:
         symmetric = symmetric_shift(model)
         if symmetric is not None:  # one entry for all secrets, or one for each that is requested
@@ -86,52 +85,30 @@ def posterior_shifts(
             bounds = np.stack([types.js.mid, np.maximum(types.js.lower, 0.0), np.maximum(types.js.upper, 0.0)])
             shifts = _roots_of_sums(bounds, 0, types.mass)
             return shifts._replace(method="types of secrets", weight_error=types.mass_error)
-    if passes is None:
+    if rows is None:
         all_rows = belief is not None and isinstance(model.channel, DefaultChannel)
-        rows = RowBlocks(with_all_rows(model) if all_rows else with_distinct_rows(model), n_jobs, progress)
-        first = column_statistics(rows, silent=True)
-        mean_changes = None
-    else:
-        rows, first, mean_changes = passes
+        rows = RowBlocks(with_all_rows(model) if all_rows else with_distinct_rows(model), n_jobs)
+    columns, rows.progress = rows.columns, progress  # the first pass shows none
     believed = rows.prior if belief is None else _validated_belief(belief, rows.prior.size)
     if release is not None:
-        change = _validated_change(release, rows, first)
-        return _shifts_under_one(rows, first, change, believed, None, mean_changes)
+        return _shifts_under_one(rows, _validated_change(release, rows, columns), believed, None)
     secrets = _requested_rows(model, rows, secret)
     weight = rows.prior[secrets]
     if secrets.size == 1:
-        return _shifts_under_one(rows, first, secrets, believed, weight, mean_changes)
-    return _shifts_under(rows, first, secrets, believed, weight)
+        return _shifts_under_one(rows, secrets, believed, weight)
+    return _shifts_under(rows, secrets, believed, weight)
 
 
-def single_change(
-    model: ChannelWithPrior, rows: RowBlocks, first: ColumnStatistics, release: Any, secret: Any
-) -> FloatArray | None:
-    """P - q if one distribution P of the release is requested, else None."""
-    _check_request(release, secret)
-    if release is not None:
-        return _validated_change(release, rows, first)
-    if secret is None:
-        return None
-    secrets = _requested_rows(model, rows, secret)
-    return np.asarray(_changes_of_secrets(rows, first, secrets)[0]) if secrets.size == 1 else None
-
-
-def _check_request(release: Any, secret: Any) -> None:
-    if release is not None and secret is not None:
-        raise DomainError("release must be None where secret is given; got both. Pass the one or the other.")
-
-
-def _centred_rows(rows: RowBlocks, first: ColumnStatistics, part: slice) -> FloatArray:
+def _centred_rows(rows: RowBlocks, part: slice) -> FloatArray:
     """Rows less q, scaled."""
-    return np.asarray((rows.block(part) - first.centre) - first.delta)
+    return np.asarray((rows.block(part) - rows.columns.centre) - rows.columns.delta)
 
 
-def _changes_of_secrets(rows: RowBlocks, first: ColumnStatistics, secrets: IndexArray) -> FloatArray:
+def _changes_of_secrets(rows: RowBlocks, secrets: IndexArray) -> FloatArray:
     """P - q, where P is the row of each of these secrets."""
     if np.array_equal(secrets, np.arange(secrets[0], secrets[0] + secrets.size)):
-        return rows.rescaled(_centred_rows(rows, first, slice(int(secrets[0]), int(secrets[-1]) + 1)))
-    return rows.rescaled(np.concatenate([_centred_rows(rows, first, slice(d, d + 1)) for d in secrets.tolist()]))
+        return rows.rescaled(_centred_rows(rows, slice(int(secrets[0]), int(secrets[-1]) + 1)))
+    return rows.rescaled(np.concatenate([_centred_rows(rows, slice(d, d + 1)) for d in secrets.tolist()]))
 
 
 def _sum_error(rows: RowBlocks, believed: FloatArray) -> float:
@@ -142,11 +119,14 @@ def _sum_error(rows: RowBlocks, believed: FloatArray) -> float:
 
 
 def _shifts_under_one(
-    rows: RowBlocks, first: ColumnStatistics, release: Any, believed: FloatArray, weight: FloatArray | None,
-    mean_changes: FloatArray | None,
-) -> PosteriorShifts:  # fmt: skip
-    """Under one release, a given P - q (without weight) or one row: in one pass, if its error is small enough."""
-    change = release if weight is None else _changes_of_secrets(rows, first, release)[0]
+    rows: RowBlocks, release: Any, believed: FloatArray, weight: FloatArray | None
+) -> PosteriorShifts:
+    """Under one release, a given P - q (without weight) or one row: in one pass, if its error is small enough.
+
+    Of 1,000 x 1,000 cells this pass takes 3 ms, the products of matrices of ``_shifts_under`` 130 ms.
+    """
+    first = rows.columns
+    change = release if weight is None else _changes_of_secrets(rows, release)[0]
     inverse = np.divide(1.0, first.q, out=np.zeros_like(first.q), where=first.occurs)
     q_error = rows.rescaled(first.spread)
     if weight is None:
@@ -155,18 +135,15 @@ def _shifts_under_one(
         weighted_span = float(np.sum((np.abs(change) + 0.3 * q_error) * (first.span * inverse)))
     error = (110 * U + 2 * first.relative_error) * weighted_span
     if not error * float(rows.prior.max()) <= _WIDE_ERROR:
-        return _shifts_under(rows, first, release, believed, weight)
-    g = mean_changes
-    if g is None:
-        g = row_statistics(rows, first, change=change, divergences=False).mean_changes
+        return _shifts_under(rows, release, believed, weight)
+    g = row_statistics(rows, change=change, divergences=False).mean_changes
     parts = _enclosed_terms(rows.prior, believed, g, error + _sum_error(rows, believed) * (1 + np.abs(g)))
     return _roots_of_sums(np.array([[_channel_blocks.accurate_sum(part)] for part in parts]), 0, weight)
 
 
-def _shifts_under(
-    rows: RowBlocks, first: ColumnStatistics, releases: Any, believed: FloatArray, weight: FloatArray | None
-) -> PosteriorShifts:
+def _shifts_under(rows: RowBlocks, releases: Any, believed: FloatArray, weight: FloatArray | None) -> PosteriorShifts:
     """Under many rows as releases, or under one given P - q (without weight), by products of matrices."""
+    first = rows.columns
     n, m = rows.channel.shape
     count = 1 if weight is None else releases.size
     q_error = rows.rescaled(first.spread)
@@ -178,10 +155,10 @@ def _shifts_under(
 
     def sums_of_block(task: tuple[slice, slice]) -> FloatArray:
         chosen, part = task
-        change = releases[None, :] if weight is None else _changes_of_secrets(rows, first, releases[chosen])
+        change = releases[None, :] if weight is None else _changes_of_secrets(rows, releases[chosen])
         positive = (rows.prior[part] > 0) | (believed[part] > 0)
         with np.errstate(over="ignore", invalid="ignore"):
-            t = _centred_rows(rows, first, part) * columns.inverse
+            t = _centred_rows(rows, part) * columns.inverse
         t[rows.prior[part] == 0] = 0.0
         pi, b, t = rows.prior[part][positive], believed[part][positive], t[positive]
         return _sums_under_changes(change, t, pi, b, columns, relative, gap)

@@ -31,11 +31,11 @@ from ...base.numerics import UNIT_ROUNDOFF as U
 from ...base.parallel import Progress
 from ...base.remedies import LIP_LEVELS
 from ...capacity import structured
-from ...channels import AnyChannel, Channel, ChannelStack, RowPair, SparseChannel, TypeClasses
+from ...channels import AnyChannel, Channel, ChannelStack, RowPair, SparseChannel
 from ...kernels import _channel_blocks, _channel_pairs, _channel_quantities
 from . import product_channels
 from .channel_with_prior import ChannelWithPrior, Prior, with_distinct_rows
-from .dense_quantities import ColumnStatistics, RowBlocks, column_statistics, is_one_block, is_plain
+from .dense_quantities import RowBlocks, is_one_block
 from .quantities import brackets
 from .stack_quantities import (
     StackWithPriors,
@@ -124,23 +124,20 @@ def lip_delta(model: ChannelWithPrior, epsilon: ArrayLike, n_jobs: int | None, p
         return _curve_estimate(levels, levels, levels, levels, 0.0, True, epsilon, "no epsilon")
     sides = brackets(model, ("xi_plus", "xi_minus"), n_jobs=n_jobs)
     end = max(side.upper for side in sides.values())
-    if is_plain(model):
-        numbers, tiny, scaled = _plain_lip_curves(StackWithPriors.of_one(model), levels[None], 1, progress)
-        if not scaled.any():
-            value, lower, upper = numbers[:, 0]
-            return _curve_estimate(value, lower, upper, levels, end, not tiny[0], epsilon, _LIP_METHOD)
     classes = type_classes(model) if model.prior is None and structured.is_symmetric(model.channel) else None
     gap, lower_known = model.channel.mass_gap, True
     curve: Curve
-    if classes is not None:
-        curve, method = functools.partial(_curve_of_type_classes, classes), "classes of like releases"
+    if classes is not None:  # every secret has the mean over secrets
+        pair = product_channels.pair_if_symmetric(classes)
+        curve = functools.partial(_curve_against_release, (pair,), omitted_mass=classes.omitted_mass)
+        method = "classes of like releases"
     elif (pairs := product_channels.release_pairs(model)) is not None:
         curve, method = functools.partial(_curve_against_release, pairs), "worst types of secrets against the release"
         gap += 2.2 * model.gap
     else:
         rows = RowBlocks(with_distinct_rows(model), n_jobs, progress)
-        curve = functools.partial(_curve_against_mixture, rows, column_statistics(rows))
-        method, gap = _LIP_METHOD, gap + 2.2 * rows.gap
+        curve, method = functools.partial(_curve_against_mixture, rows), _LIP_METHOD
+        gap += 2.2 * rows.gap
         support = np.flatnonzero(rows.prior > 0)
         lower_known = not (levels > _LARGEST_EXPONENT).any() or not _has_tiny_cells(rows.channel, support, n_jobs)
     value, error = curve(levels)
@@ -152,7 +149,7 @@ def ldp_delta_of_stack(
     prior: Prior, stack: ChannelStack, epsilon: ArrayLike, on_support: bool, n_jobs: int | None, progress: Progress
 ) -> Estimate:
     """``ldp_delta`` of each channel of a stack, at its own row of ``epsilon``."""
-    pairs, levels = pairs_with_levels(stack_with_priors(prior, stack), _validated_levels(epsilon), "epsilon")
+    pairs, levels = pairs_with_levels(stack_with_priors(prior, stack), _validated_levels(epsilon))
     if 3 * levels.shape[1] * stack.inputs**2 * stack.outputs > _MOST_STACKED:
         return estimates_of_pairs(
             pairs, levels, lambda model, e: ldp_delta(model, e, on_support, n_jobs, None), epsilon, 1, progress
@@ -182,7 +179,7 @@ def lip_delta_of_stack(
     prior: Prior, stack: ChannelStack, epsilon: ArrayLike, n_jobs: int | None, progress: Progress
 ) -> Estimate:
     """``lip_delta`` of each channel of a stack, at its own row of ``epsilon``."""
-    pairs, levels = pairs_with_levels(stack_with_priors(prior, stack), _validated_levels(epsilon), "epsilon")
+    pairs, levels = pairs_with_levels(stack_with_priors(prior, stack), _validated_levels(epsilon))
     if not is_one_block(stack.inputs * stack.outputs):
         return estimates_of_pairs(
             pairs, levels, lambda model, e: lip_delta(model, e, n_jobs, None), epsilon, 1, progress
@@ -465,11 +462,9 @@ def _rows_as_doubles(channel: AnyChannel, secrets: IndexArray) -> FloatArray:
     return np.concatenate([np.asarray(row, dtype=np.float64) for row in rows])
 
 
-def _curve_against_mixture(
-    blocks: RowBlocks, first: ColumnStatistics, levels: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _curve_against_mixture(blocks: RowBlocks, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Rows of positive prior probability against q, in both directions."""
-    excess = _capped_expm1(levels)
+    first, excess = blocks.columns, _capped_expm1(levels)
     q = blocks.rescaled(first.q)
     centre, delta = (first.centre, first.delta) if blocks.unscaled else (None, None)
 
@@ -493,38 +488,13 @@ def _curve_against_mixture(
     return value, np.full(levels.size, error) + 74 * U * value
 
 
-def _curve_against_release(pairs: tuple[RowPair, ...], levels: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _curve_against_release(
+    pairs: tuple[RowPair, ...], levels: FloatArray, omitted_mass: float = 0.0
+) -> tuple[FloatArray, FloatArray]:
     """Rows against the distribution of the release, in both directions; the latter is second in each pair."""
     swapped = (RowPair(pair.log_q, pair.log_p, -pair.log_ratio, pair.log_error, pair.ratio_error) for pair in pairs)
     under, under_error = _curve_of_pairs(tuple(swapped), levels)
     over, over_error = _curve_of_pairs(pairs, levels)
     scale = np.exp(-levels)
-    return np.maximum(under, scale * over), np.maximum(under_error, scale * (over_error + 4 * U * over))
-
-
-def _curve_of_type_classes(classes: TypeClasses, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """For a channel symmetric in its secrets under the uniform prior: each secret has the mean over secrets."""
-    y = classes.log_ratio
-    joint = classes.log_mass + classes.log_weight[classes.classes]
-    positive = joint > -np.inf
-    joint, y = joint[positive], y[positive]
-    mass, size = np.exp(joint), np.abs(joint)
-    value, error = np.zeros(levels.size), np.zeros(levels.size)
-    missing = abs(math.fsum(mass) - 1.0) if classes.omitted_mass == 0 else classes.omitted_mass
-    step = max(1, _BATCH_TERMS // y.size)
-    for start in range(0, levels.size, step):
-        e = levels[start : start + step, None]
-        with np.errstate(invalid="ignore", over="ignore"):
-            low = np.where(y == -np.inf, -np.inf, e + y)  # impossible under the secret, whatever epsilon is
-            under = np.where(low < 0, -np.expm1(np.minimum(low, 0.0)), 0.0)
-            over = np.where(y > e, np.expm1(np.maximum(y - e, 0.0)), 0.0)
-            shift = np.where(np.isfinite(y) & np.isfinite(e), 4e-14 * (np.abs(y) + e), 0.0)
-        sides = (under, low < 1e-9), (over, y - e > -1e-9)
-        errors = [
-            (mass * (terms * 32 * U * (8 + size) + np.where(near, shift * (1 + terms), 0.0))).sum(axis=1)
-            for terms, near in sides
-        ]
-        part = slice(start, start + step)
-        value[part] = np.maximum(*((mass * terms).sum(axis=1) for terms, _ in sides))
-        error[part] = np.maximum(*errors) + 2 * missing * value[part] + classes.omitted_mass
-    return value, error
+    value, error = np.maximum(under, scale * over), np.maximum(under_error, scale * (over_error + 4 * U * over))
+    return value, error + (1 + 2 * value) * omitted_mass

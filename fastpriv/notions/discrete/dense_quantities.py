@@ -42,7 +42,7 @@ from .channel_with_prior import Bracket, ChannelWithPrior, QuantityRequest, rows
 
 __all__ = [
     "KINDS", "NAMES", "ColumnStatistics", "RowBlocks", "RowStatistics", "brackets_from_rows", "column_brackets",
-    "column_statistics", "is_one_block", "is_plain", "plain_brackets", "row_brackets", "row_statistics", "wanted",
+    "is_one_block", "is_plain", "plain_brackets", "row_brackets", "row_statistics", "wanted",
 ]  # fmt: skip
 
 Task = TypeVar("Task")
@@ -97,6 +97,11 @@ class RowBlocks:
         """Rows from which the first centre is taken: some from the first one of positive prior probability on."""
         begin = int(np.argmax(self.prior > 0))
         return slice(begin, min(begin + _SAMPLE_ROWS, self.prior.size))
+
+    @functools.cached_property
+    def columns(self) -> ColumnStatistics:
+        """Statistics of the columns, by the first pass."""
+        return _column_statistics(self)
 
     def map(self, task: Callable[[slice], Task], *, silent: bool = False) -> Iterator[Task]:
         """Results of a task for each block, in order, with the threads and (unless ``silent``) the progress reports."""
@@ -194,7 +199,7 @@ class RowStatistics(NamedTuple):
     sums: Sums  # sum of prior times divergence in two parts, and the largest divergence
 
 
-def column_statistics(rows: RowBlocks, *, silent: bool = False) -> ColumnStatistics:
+def _column_statistics(rows: RowBlocks) -> ColumnStatistics:
     """The first pass; repeated if columns have to be scaled, or if the sample rows gave a bad centre."""
     extremes: FloatArray | None = None
     if rows.log:
@@ -211,7 +216,7 @@ def column_statistics(rows: RowBlocks, *, silent: bool = False) -> ColumnStatist
         return tuple(_channel_blocks.column_statistics(rows.block(part), rows.prior[part], centre, part.start))
 
     while True:
-        numbers, map_secret = _merged_blocks(rows.map(statistics, silent=silent), _merge_columns)
+        numbers, map_secret = _merged_blocks(rows.map(statistics), _merge_columns)
         top, low, best, high, remainder, other_top, other_low = numbers
         if extremes is None:
             extremes = np.stack([top, low, other_top, other_low])
@@ -240,16 +245,18 @@ def column_statistics(rows: RowBlocks, *, silent: bool = False) -> ColumnStatist
 
 
 def row_statistics(
-    rows: RowBlocks, first: ColumnStatistics, *, change: FloatArray | None = None, posteriors: Any = None,
-    divergences: bool = True,
-) -> RowStatistics:  # fmt: skip
+    rows: RowBlocks, *, change: FloatArray | None = None, posteriors: Any = None, divergences: bool = True
+) -> RowStatistics:
     """The second pass.
 
     ``change`` is P - q for the distribution P of the release under which the mean of r - 1 is taken. ``posteriors``
     takes f(d|w): an array of shape (n, m), or a function of a slice and its block. Without ``divergences``, which cost
     most of the pass, they are 0.
     """
-    inverse, release, energy = output_distribution(rows, first)
+    first = rows.columns
+    inverse = np.divide(1.0, first.q, out=np.zeros_like(first.q), where=first.occurs)
+    release = rows.rescaled(first.q)
+    energy = _channel_blocks.accurate_sum(release * (first.spread * inverse) ** 2)
 
     def block_statistics(part: slice) -> FloatArray:
         block, prior = rows.block(part), rows.prior[part]
@@ -265,13 +272,6 @@ def row_statistics(
     each = np.maximum(each, 0.0)
     sums = _merged_sums([_row_sums(rows.prior[part], each[part]) for part in rows.slices])
     return RowStatistics(each, mean_changes, energy, first.relative_error, sums)
-
-
-def output_distribution(rows: RowBlocks, first: ColumnStatistics) -> tuple[FloatArray, FloatArray, float]:
-    """1/q of the scaled columns, 0 for those that never occur; q; and S."""
-    inverse = np.divide(1.0, first.q, out=np.zeros_like(first.q), where=first.occurs)
-    release = rows.rescaled(first.q)
-    return inverse, release, _channel_blocks.accurate_sum(release * (first.spread * inverse) ** 2)
 
 
 def _row_sums(prior: FloatArray, divergences: FloatArray) -> Sums:
@@ -357,15 +357,15 @@ def brackets_from_rows(request: QuantityRequest) -> dict[str, Bracket]:
     if not must and not rows_are_enumerable(model.channel):
         return {}
     rows = RowBlocks(with_distinct_rows(model), request.n_jobs, request.progress)
-    first = column_statistics(rows)
-    result = column_brackets(rows, first, request.names)
+    result = column_brackets(rows, request.names)
     if not set(request.names).isdisjoint(_OF_ROWS):  # a second pass
-        result |= row_brackets(rows, row_statistics(rows, first))
+        result |= row_brackets(rows, row_statistics(rows))
     return result
 
 
-def column_brackets(rows: RowBlocks, first: ColumnStatistics, names: Collection[str]) -> dict[str, Bracket]:
+def column_brackets(rows: RowBlocks, names: Collection[str]) -> dict[str, Bracket]:
     """Those of the named quantities that depend on the columns: all but the information of rows."""
+    first = rows.columns
     of_columns = [name for name in names if name not in _OF_ROWS]
     guess = rows.likeliest
     scale, factor, scaling = rows.log_scale, None, 2 * rows.log_error

@@ -41,7 +41,7 @@ from ...posteriors.product_jensen_shannon import PosteriorMasses, product_type_j
 from .channel_with_prior import ChannelWithPrior
 from .type_class_quantities import chi_square_information, type_classes
 
-__all__ = ["expected_posteriors", "has_few_types", "release_pairs"]
+__all__ = ["expected_posteriors", "has_few_types", "pair_if_symmetric", "release_pairs"]
 
 Part = TypeVar("Part")
 
@@ -270,7 +270,7 @@ def _worst_pairs(factor: AnyChannel, prior: Any) -> tuple[RowPair, ...] | None:
     ratios = _factor_ratios(factor, prior)
     if ratios is None:
         classes = _symmetric_classes(factor, prior)
-        return None if classes is None else (_pair_if_symmetric(classes),)
+        return None if classes is None else (pair_if_symmetric(classes),)
     distinct: dict[bytes, tuple[RowPair, RowPair]] = {}
     for i in range(len(ratios.secrets)):
         pair = _merged(ratios.logs[i], ratios.log_q, ratios.log_ratio[i])
@@ -284,7 +284,7 @@ def _worst_pairs(factor: AnyChannel, prior: Any) -> tuple[RowPair, ...] | None:
     return tuple(pair for _, pair in worst)
 
 
-def _pair_if_symmetric(classes: TypeClasses) -> RowPair:
+def pair_if_symmetric(classes: TypeClasses) -> RowPair:
     """Every secret's row against the distribution of the release, by group of secrets in each class."""
     log_joint = classes.log_mass + classes.log_weight[classes.classes]
     possible = log_joint > -np.inf

@@ -29,7 +29,7 @@ times h / (e^h - 1).
 Laplace transforms: x = t D, W = sum of pi_j over the set, S = b + D W, E_0 W = q; L(t) = log E_0 e^(-tS). If
 log M = L + t is above 1, E_0 e^(-tS) is computed itself: logarithms of numbers below 1, all of one sign;
 f(x) = -log E e^(-x W) is concave with f(0) = 0, so that x f' <= f: relative errors of q and D enter by at most their
-multiple of |L|. Else M - 1 comes from positive terms, kappa(z) = e^z - 1 - z: of a bit
+multiple of |L|. Else M - 1 comes from positive terms, kappa(z) = e^z - 1 - z (``exp_excess``): of a bit
     m_j - 1 = q kappa(-(1 - q) x pi_j) + (1 - q) kappa(q x pi_j);
 of sets, with G_nr + 1 the mean of e^(-x sum (pi_j - mu_n)) over the sets of r among the first n secrets, in increasing
 order of pi, mu_n the mean of their pi, y = x (pi_n - mu_(n-1)), z = r / n:
@@ -60,7 +60,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...base.numerics import UNIT_ROUNDOFF as U
-from ...base.numerics import FloatArray
+from ...base.numerics import FloatArray, exp_excess
 from ...base.quadrature_rules import strip_divisor
 from ...channels.type_classes import distinct_probabilities
 from ...kernels import _channel_blocks, _matrix_product
@@ -86,7 +86,6 @@ _LAST_EXPONENT = 39.0
 # bound: tested by enclosures/test_sets_notions - underflow in the integral
 _UNDERFLOW_ERROR = 1e-305
 _BLOCK_TERMS = 2**18  # terms of nodes times secrets that are held at a time: 2 MiB
-_KAPPA_COEFFICIENTS = [1.0 / math.factorial(n) for n in range(2, 20)]  # of kappa(z) / z^2, enough for |z| < 0.5
 _LAST_EXPONENT_OF_PAIRS = 44.0  # what lies outside the nodes of pairs is about e^-44, or 1e-19, of the answer
 
 
@@ -328,7 +327,7 @@ def _transform_less_1_of_bits(sets: SetParameters, t: FloatArray) -> tuple[Float
     rows = max(1, _BLOCK_TERMS // sets.prior.size)
     for start in range(0, t.size, rows):
         x = np.multiply.outer(t[start : start + rows] * sets.difference, sets.prior)
-        parts = sets.inside * _kappa(-sets.outside * x) + sets.outside * _kappa(sets.inside * x)
+        parts = sets.inside * exp_excess(-sets.outside * x) + sets.outside * exp_excess(sets.inside * x)
         log[start : start + rows] = (sets.counts * np.log1p(parts)).sum(axis=1)
         largest_shift[start : start + rows] = sets.inside * x.max(axis=1)
     rounding = (16 * U + 4 * sets.relative_error) * (2 + largest_shift) + (24 + math.log2(sets.prior.size)) * U
@@ -361,8 +360,8 @@ def _transform_less_1_of_sets(sets: SetParameters, t: FloatArray) -> tuple[Float
             low, top = max(1, sets.size - sets.secrets + n), min(sets.size, n) + 1
             share = np.arange(low, top)[:, None] / n
             up, down = share * y, (share - 1) * y
-            new = (1 - share) * (_kappa(up) + np.exp(up) * change[low:top])
-            change[low:top] = new + share * (_kappa(down) + np.exp(down) * change[low - 1 : top - 1])
+            new = (1 - share) * (exp_excess(up) + np.exp(up) * change[low:top])
+            change[low:top] = new + share * (exp_excess(down) + np.exp(down) * change[low - 1 : top - 1])
     overflown = ~np.isfinite(change[-1])  # overflow: then the only bound is 0 <= M - 1 <= e - 1
     rounding = (32 * U + 4 * sets.relative_error) * (sets.secrets + 2 + 2 * largest_shift)
     return np.where(overflown, 1.0, change[-1]), np.where(overflown, 1.8, rounding)
@@ -384,21 +383,6 @@ def _excess_over_mean(values: list[float]) -> list[float]:
             result.append((n * integer - total) / (n << 1153))
         total += integer
     return result
-
-
-def _kappa(z: FloatArray) -> FloatArray:
-    """e^z - 1 - z, right to 8 u."""
-    most = float(np.max(np.abs(z), initial=0.0))
-    inner = z if most < 0.5 else np.where(np.abs(z) < 0.5, z, 0.0)
-    terms, largest_shift = 2, min(most, 0.5)
-    while terms < len(_KAPPA_COEFFICIENTS) and largest_shift ** (terms - 1) * _KAPPA_COEFFICIENTS[terms - 1] > 1e-18:
-        terms += 1
-    result = np.full_like(inner, _KAPPA_COEFFICIENTS[terms - 1])
-    for coefficient in _KAPPA_COEFFICIENTS[terms - 2 :: -1]:
-        result *= inner
-        result += coefficient
-    result *= inner * inner
-    return result if most < 0.5 else np.where(np.abs(z) < 0.5, result, np.expm1(z) - z)
 
 
 def expected_changes(sets: SetParameters) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:

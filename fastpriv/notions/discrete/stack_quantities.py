@@ -31,7 +31,6 @@ __all__ = [
 
 _CELLS_PER_TASK = 2**18  # cells of the channels in one task: about a millisecond
 _PAIRS_PER_TASK = 4096  # pairs in one task at most: their results take 1 MB
-_ZERO = np.zeros(1, dtype=np.intp)  # the position of the only channel and prior of a stack of one
 _SUM_TOLERANCE = validate.sum_tolerance(np.float64)  # how far the sum of a prior may be from 1
 
 
@@ -45,13 +44,6 @@ class StackWithPriors(NamedTuple):
     channel: IndexArray  # (s,)
     prior: IndexArray  # (s,)
     errors: Mapping[Index, str]  # of the pairs whose channel or prior is invalid
-
-    @classmethod
-    def of_one(cls, model: ChannelWithPrior) -> StackWithPriors:
-        """The stack of one written channel with its prior."""
-        channel: Any = model.channel
-        priors = None if model.prior is None else model.prior[None]
-        return cls(channel.cells[None], np.array([channel.mass_gap]), priors, (), _ZERO, _ZERO, {})
 
     @property
     def size(self) -> int:
@@ -206,17 +198,17 @@ def stack_quantities(
     }
 
 
-def pairs_with_levels(pairs: StackWithPriors, levels: FloatArray, name: str) -> tuple[StackWithPriors, FloatArray]:
+def pairs_with_levels(pairs: StackWithPriors, levels: FloatArray) -> tuple[StackWithPriors, FloatArray]:
     """The pairs broadcast with the leading axes of ``levels``, and the levels (s, e) of each, its last axis."""
     rows = np.atleast_1d(levels)
     try:
         shape = np.broadcast_shapes(pairs.shape, rows.shape[:-1])
     except ValueError:
         raise ShapeError(
-            f"{name} must have leading axes that broadcast with those of the stack; got {rows.shape[:-1]} and "
+            f"epsilon must have leading axes that broadcast with those of the stack; got {rows.shape[:-1]} and "
             f"{pairs.shape}. Its last axis belongs to each channel: add axes of length 1 before it for a grid."
         ) from None
-    validate.grid(f"{name} with the stack", (*shape, rows.shape[-1]))
+    validate.grid("epsilon with the stack", (*shape, rows.shape[-1]))
     if shape != pairs.shape:
         position = broadcast_positions(pairs.shape, shape)
         texts = dict(zip(pairs.invalid, pairs.errors.values(), strict=True))
@@ -229,9 +221,9 @@ def pairs_with_levels(pairs: StackWithPriors, levels: FloatArray, name: str) -> 
 
 def estimates_of_pairs(
     pairs: StackWithPriors, levels: FloatArray, compute: Callable[[ChannelWithPrior, FloatArray], Estimate],
-    parameter: Any, n_jobs: int | None, progress: Progress, unit: Unit = "probability",
+    epsilon: Any, n_jobs: int | None, progress: Progress,
 ) -> Estimate:  # fmt: skip
-    """The estimates that ``compute`` gives of each pair at its levels, one task a pair; of the shape of a parameter."""
+    """The estimates that ``compute`` gives of each pair at its levels, one task a pair; of the shape of epsilon."""
     invalid = set(pairs.invalid)
 
     def of_pair(index: int) -> Estimate | None:
@@ -246,8 +238,8 @@ def estimates_of_pairs(
             numbers[:, index] = result.arrays()
             methods[result.method] = None
             kind = "certified" if result.kind == "certified" else kind
-    numbers = numbers if np.ndim(parameter) else numbers[..., 0]
-    return stack_estimate(pairs, numbers, kind, "; ".join(methods) or "no channel", unit)
+    numbers = numbers if np.ndim(epsilon) else numbers[..., 0]
+    return stack_estimate(pairs, numbers, kind, "; ".join(methods) or "no channel", "probability")
 
 
 def stack_estimate(pairs: StackWithPriors, numbers: FloatArray, kind: Kind, method: str, unit: Unit) -> Estimate:
