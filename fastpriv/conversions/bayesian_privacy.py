@@ -9,6 +9,16 @@ pi_d + (1 - pi_d) e^epsilon. MBP to LDP: maximise r_d/r_d' over vectors with sum
 optimum of that linear-fractional problem has all but one entry at an end of the range. With three secrets or more the
 raised and the lowered one may both have the smallest probability; above 1/3 there are two, of pi_min and 1 - pi_min.
 
+MBP to divergences of two rows P and R: xi-MBP puts both densities to q, p and r, into [l, h] = [e^-xi, e^xi], and both
+have mean 1. RR(x) is the pair of Bernoulli distributions s(x), s(-x) with s(x) = 1/(1 + e^-x). An f-divergence is
+E_q r f(p/r), jointly convex in (p, r), so it is largest with (p, r) in the corners of the square. Let t = 1/(1 + e^xi)
+be the probability of p = h, and of r = h. With probability s in (h, h) there is t - s in (h, l), t - s in (l, h) and
+the rest in (l, l); f(1) = 0, and f(h/l) l + f(l/h) h is at least 0, so that s = 0 is the worst. In that pair a part
+w = t (h + l) = (1 + e^(-2 xi)) / (1 + e^-xi) of P, and of R, is RR(2 xi), and the rest is common. So every divergence
+is w times that of RR(2 xi): total variation 1 - e^-xi, Kullback-Leibler 2 xi (1 - e^-xi), hockey-stick
+(1 - e^(e - 2 xi))^+ / (1 + e^-xi) at e^e. Two rare secrets with these rows attain it. By way of LDP, w is 1. Where
+pi_min is known the epsilon of ``ldp_from_mbp`` may be below 2 xi, and then that way is better.
+
 Robust accuracy: beta bounds the probability that the release misses its target by more than alpha for one secret, gamma
 for each other one; the event, and with it alpha, is the same. T_x(b) = min(e^x b, 1 - e^-x (1 - b)) is the largest
 probability of an event under a distribution whose log ratios to the first are at most x. LDP relates the rows directly;
@@ -20,20 +30,28 @@ MBP relates each row to their mean, hence two steps.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..base import validate
-from ..base.estimate import Estimate, NumberLike
+from ..base.estimate import Estimate, Information, NumberLike
 from ..base.numerics import BoolArray, FloatArray
 from ._closed_forms import (
     bounded,
+    dominating_epsilon,
+    information,
     largest_probability,
     log_mean_ratio,
+    randomized_response_renyi,
     same_number,
     validated,
 )
 from .declaration import Formula, TightOrPublished, conversion
+from .differential_privacy import dp_delta_from_ldp, dp_epsilon_from_ldp, total_variation_from_ldp
+from .renyi_privacy import kl_from_ldp, rdp_from_ldp
 from .vocabulary import EVERY_PAIR, FULL_SUPPORT, PROVED, ZHANG_CHEN, Assumption
 
 _THIRD = 1.0 / 3.0  # a larger smallest probability leaves two secrets
@@ -192,6 +210,121 @@ def _twice(level: FloatArray) -> FloatArray:
 
 def _nats(value: FloatArray, method: str, unrounded: object) -> Estimate:
     return bounded(value, "nats", method, unrounded=unrounded)
+
+
+@conversion("mbp", "dp", Formula(
+    "tight", PROVED, rising="xi", falling="target_epsilon", assumptions=(FULL_SUPPORT,), note="tight at pi_min = 0",
+))  # fmt: skip
+def dp_delta_from_mbp(xi: NumberLike, target_epsilon: NumberLike, pi_min: ArrayLike = 0.0) -> Estimate:
+    """Least delta at ``target_epsilon`` between two rows under xi-MBP: (1 - e^(t - 2 xi))^+ / (1 + e^-xi).
+
+    t = ``target_epsilon``; or what follows from the epsilon of ``ldp_from_mbp`` where ``pi_min`` makes that smaller.
+
+    >>> conversions.dp_delta_from_mbp(1.0, [0.0, 1.0, 2.0]).value
+    array([0.63212056, 0.46211716, 0.        ])
+    """
+    xi, target, pi_min = validated(xi=xi, target_epsilon=target_epsilon, pi_min=pi_min)
+    with np.errstate(invalid="ignore", over="ignore"):
+        gap = np.where(xi > 0.5 * target, 2.0 * (xi - 0.5 * target), 0.0)
+    value = np.where(np.isinf(xi), 1.0, -np.expm1(-gap) / (1.0 + np.exp(-xi)))
+    direct = bounded(
+        value, "probability", "(1 - e^(t - 2 xi))^+ / (1 + e^-xi)", ceiling=1.0, unrounded=np.isinf(xi) | (gap == 0.0)
+    )
+    return _smaller_bound(direct, xi, pi_min, lambda epsilon: dp_delta_from_ldp(epsilon, target))
+
+
+@conversion("mbp", "dp", Formula(
+    "tight", PROVED, rising="xi", falling="delta", assumptions=(FULL_SUPPORT,), note="tight at pi_min = 0",
+))  # fmt: skip
+def dp_epsilon_from_mbp(xi: NumberLike, delta: NumberLike, pi_min: ArrayLike = 0.0) -> Estimate:
+    """Least epsilon at ``delta`` between two rows under xi-MBP: 2 xi + ln(1 - delta (1 + e^-xi)), at least 0.
+
+    Or what follows from the epsilon of ``ldp_from_mbp`` where ``pi_min`` makes that smaller.
+
+    >>> conversions.dp_epsilon_from_mbp(1.0, [0.0, 0.1, 0.7]).value
+    array([2.        , 1.85..., 0.        ])
+    """
+    xi, delta, pi_min = validated(xi=xi, delta=delta, pi_min=pi_min)
+    with np.errstate(over="ignore"):
+        value, error = dominating_epsilon(2.0 * xi, delta * (1.0 + np.exp(-xi)))
+    value = np.where(np.isinf(xi) & (delta < 1.0), np.inf, np.where(delta == 1.0, 0.0, value))
+    direct = bounded(
+        value, "nats", "2 xi + ln(1 - delta (1 + e^-xi))", error=error,
+        unrounded=(delta == 1.0) | (xi == 0.0) | np.isinf(xi),
+    )  # fmt: skip
+    return _smaller_bound(direct, xi, pi_min, lambda epsilon: dp_epsilon_from_ldp(epsilon, delta))
+
+
+@conversion("mbp", "total_variation", Formula(
+    "tight", PROVED, rising="xi", assumptions=(FULL_SUPPORT,), note="tight at pi_min = 0",
+))  # fmt: skip
+def total_variation_from_mbp(xi: NumberLike, pi_min: ArrayLike = 0.0) -> Estimate:
+    """Largest total variation of two rows under xi-MBP: 1 - e^-xi.
+
+    Or what follows from the epsilon of ``ldp_from_mbp`` where ``pi_min`` makes that smaller.
+
+    >>> conversions.total_variation_from_mbp(1.0, [0.0, 0.5]).value
+    array([0.63212056, 0.63212056])
+    """
+    xi, pi_min = validated(xi=xi, pi_min=pi_min)
+    direct = bounded(-np.expm1(-xi), "probability", "1 - e^-xi", ceiling=1.0, unrounded=xi == 0.0)
+    return _smaller_bound(direct, xi, pi_min, total_variation_from_ldp)
+
+
+@conversion("mbp", "kl", Formula("tight", PROVED, rising="xi", assumptions=(FULL_SUPPORT,), note="tight at pi_min = 0"))
+def kl_from_mbp(xi: NumberLike, pi_min: ArrayLike = 0.0, *, unit: Information = "nats") -> Estimate:
+    """Largest Kullback-Leibler divergence of two rows under xi-MBP: 2 xi (1 - e^-xi).
+
+    Or what follows from the epsilon of ``ldp_from_mbp`` where ``pi_min`` makes that smaller.
+
+    >>> conversions.kl_from_mbp([0.1, 1.0]).value
+    array([0.01903252, 1.26424112])
+    """
+    xi, pi_min = validated(xi=xi, pi_min=pi_min)
+    with np.errstate(over="ignore"):
+        direct = information(-2.0 * xi * np.expm1(-xi), unit, "2 xi (1 - e^-xi)", unrounded=xi == 0.0)
+    return _smaller_bound(direct, xi, pi_min, lambda epsilon: kl_from_ldp(epsilon, unit=unit))
+
+
+@conversion("mbp", "rdp", Formula(
+    "tight", PROVED, rising="xi order", assumptions=(FULL_SUPPORT,), note="tight at pi_min = 0",
+))  # fmt: skip
+def rdp_from_mbp(xi: NumberLike, order: NumberLike, pi_min: ArrayLike = 0.0) -> Estimate:
+    """Largest Renyi divergence of two rows under xi-MBP: ln(1 - w + w e^((a-1) r)) / (a - 1), order a.
+
+    w = (1 + e^(-2 xi)) / (1 + e^-xi), r the divergence of randomised response with 2 xi; 2 xi at order inf. Or what
+    follows from the epsilon of ``ldp_from_mbp`` where ``pi_min`` makes that smaller.
+
+    >>> conversions.rdp_from_mbp(0.5, [1.0, 2.0, float("inf")]).value
+    array([0.39346934, 0.654..., 1.        ])
+    """
+    xi, order, pi_min = validated(xi=xi, order=order, pi_min=pi_min)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        twice = 2.0 * xi
+        remainder = np.exp(-xi) * -np.expm1(-xi) / (1.0 + np.exp(-xi))  # 1 - w
+        renyi = randomized_response_renyi(twice, order)
+        exponent = (order - 1.0) * renyi
+        value = log_mean_ratio(exponent, remainder) / (order - 1.0)
+        value = np.where(exponent < _ONE_TERM, (1.0 - remainder) * renyi, np.where(exponent < np.inf, value, renyi))
+    direct = bounded(value, "nats", "randomised response of 2 xi, in part", unrounded=(xi == 0.0) | np.isinf(xi))
+    return _smaller_bound(direct, xi, pi_min, lambda epsilon: rdp_from_ldp(epsilon, order))
+
+
+def _smaller_bound(direct: Estimate, xi: FloatArray, pi_min: FloatArray, by_ldp: Callable[[Any], Estimate]) -> Estimate:
+    """The smaller of the direct bound and of that by way of LDP, which only a known ``pi_min`` can make better."""
+    if not pi_min.any():
+        return direct
+    epsilon = ldp_from_mbp(xi, pi_min)
+    low, middle, high = by_ldp(epsilon.lower), by_ldp(epsilon.value), by_ldp(epsilon.upper)
+    known = pi_min > 0.0
+    value, lower, upper = (
+        np.where(known, np.minimum(array, other), array)
+        for array, other in zip(direct.arrays(), (middle.value, low.lower, high.upper), strict=True)
+    )
+    return Estimate(
+        np.clip(value, lower, upper), lower, upper, kind=direct.kind, unit=direct.unit,
+        method=f"smaller of {direct.method} and of the way by LDP",
+    )  # fmt: skip
 
 
 @conversion(

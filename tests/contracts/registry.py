@@ -220,7 +220,11 @@ def more_calls(directory):
     add(fastpriv.notions.summary, half, dense, release=[0.25, 0.75], belief=[0.75, 0.25])
     add(fastpriv.composition.gaussian_dp_fit, half, half, alpha=[0.1, 0.5])
     conversions = fastpriv.conversions
-    add(conversions.robustness_from_mbp, 0.3, 0.3, pi_min=[0.2, 0.2])
+    for function, *others in (
+        (conversions.dp_delta_from_mbp, 0.3), (conversions.dp_epsilon_from_mbp, 0.3), (conversions.kl_from_mbp,),
+        (conversions.rdp_from_mbp, 2.0), (conversions.robustness_from_mbp, 0.3),
+    ):  # fmt: skip
+        add(function, 0.3, *others, pi_min=[0.2, 0.2])
     add(conversions.abp_from_mbp, 0.3, belief_gap=[0.3, 0.3])
     add(conversions.abp_from_ldp, 0.3, belief_gap=[0.3, 0.3])
     for kind in (fastpriv.membership.GaussianNoise, fastpriv.membership.LaplaceNoise,

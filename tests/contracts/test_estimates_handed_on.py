@@ -18,6 +18,8 @@ NOT_MONOTONE = {  # a smaller or larger number is not the safe one throughout; o
     "dp_epsilon_from_rdp": {"order"}, "dp_delta_from_rdp": {"order"}, "dp_epsilon_from_rdp_curve": {"orders"},
     "dp_delta_from_rdp_curve": {"orders"}, "ldp_from_mbp": {"pi_min"},
     "ldp_from_mbp_sides": {"pi_min"}, "robustness_from_mbp": {"pi_min"},
+    "dp_delta_from_mbp": {"pi_min"}, "dp_epsilon_from_mbp": {"pi_min"}, "total_variation_from_mbp": {"pi_min"},
+    "kl_from_mbp": {"pi_min"}, "rdp_from_mbp": {"pi_min"},
 }  # fmt: skip
 CURVES = {"ci_lmip_from_dp_curve", "kl_from_dp_curve", "cd_lmip_from_lip_curve", "cd_lmip_from_hockey_sticks"}
 INSIDE = {  # a number inside the range of each parameter

@@ -30,6 +30,9 @@ OWN = {
     "robustness_from_mbp": {"xi": FEW, "beta": [0.0, 1e-300, 1e-3, 0.5, 1.0], "pi_min": [0.0, 1e-6, 0.3, 0.45]},
     "ldp_from_mbp_sides": {"xi_plus": FEW, "xi_minus": FEW},
     "frequency_failure_from_trials": {"relative_error": [0.0, 1e-300, 1e-5, 0.1, 1 / 3, 0.5, 0.99, 1.0]},
+    "dp_delta_from_mbp": {"xi": FEW, "target_epsilon": FEW, "pi_min": [0.0, 1e-6, 0.3, 0.45]},
+    "dp_epsilon_from_mbp": {"xi": FEW, "delta": [0.0, 1e-300, 1e-3, 0.6, 1.0], "pi_min": [0.0, 1e-6, 0.3, 0.45]},
+    "rdp_from_mbp": {"xi": FEW, "pi_min": [0.0, 1e-6, 0.3, 0.45]},
     "dp_delta_from_dp": {"epsilon": FEW, "delta": [0.0, 1e-300, 1e-3, 1.0], "target_epsilon": FEW},
     "tradeoff_from_dp": {"epsilon": FEW, "delta": [0.0, 1e-12, 0.3, 1.0], "type_one": [0.0, 1e-300, 1e-3, 0.3, 1.0]},
     "robustness_from_mbp_as_published": {"xi": [0.0, 1e-300, 0.5, 1.0]},
@@ -48,7 +51,7 @@ FEWER_DIGITS = {"gdp_from_ldp": 80, "tradeoff_from_gdp": 80,
 WIDER = {  # sums that cancel, or exponents: the bounds say how wide
     "ldp_from_mbp_sides", "abp_from_mbp_as_published", "robustness_from_mbp", "abp_from_c1",
     "abp_from_c1_as_published", "dp_epsilon_from_ldp", "tradeoff_from_ldp", "tradeoff_from_dp",
-    "tradeoff_from_gdp", "group_dp_delta_from_dp",
+    "tradeoff_from_gdp", "group_dp_delta_from_dp", "dp_delta_from_mbp", "dp_epsilon_from_mbp",
     "frequency_failure_from_trials", "frequency_failure_from_trials_as_published",
 }  # fmt: skip
 FROM_RENYI = {  # test_renyi_to_dp.py

@@ -170,6 +170,30 @@ def tails(e, f, n):
     return min(mpf(1), low + (mp.exp(-n * kl(f * (1 + e), f)) if f < 1 and f * (1 + e) <= 1 else 0))
 
 
+def two_rows(xi):
+    """The two rows under xi-MBP that are farthest apart, as pairs of masses."""
+    high, low, t = mp.exp(xi), mp.exp(-xi), 1 / (1 + mp.exp(xi))
+    return [(t * high, t * low), (t * low, t * high), ((1 - 2 * t) * low, (1 - 2 * t) * low)]
+
+
+def rows_kl(xi):
+    return sum(p * mp.log(p / r) for p, r in two_rows(xi) if p > 0)
+
+
+def rows_renyi(xi, a):
+    return rows_kl(xi) if a == 1 else mp.log(sum(p**a * r ** (1 - a) for p, r in two_rows(xi) if p > 0)) / (a - 1)
+
+
+def rows_hockey(xi, t):
+    return sum(max(mpf(0), p - mp.exp(t) * r) for p, r in two_rows(xi))
+
+
+def rows_epsilon(xi, d):
+    """Only the first of the masses exceeds e^t times its partner, for t of 0 or more."""
+    p, r = two_rows(xi)[0]
+    return mp.log(max(mpf(1), (p - d) / r))
+
+
 VALUES = {
     "mbp_from_ldp": lambda e, pi: mp.log(pi + (1 - pi) * mp.exp(e)),
     "mbp_from_ldp_as_published": lambda e, s: e + s,
@@ -178,6 +202,11 @@ VALUES = {
     "ldp_from_mbp_as_published": lambda xi, s: 2 * xi + s,
     "lip_from_mbp": lambda xi: xi,
     "mbp_from_lip": lambda e: e,
+    "dp_delta_from_mbp": lambda xi, t, pi: min(rows_hockey(xi, t), curve(grown(xi, pi), mpf(0), t)),
+    "dp_epsilon_from_mbp": lambda xi, d, pi: min(rows_epsilon(xi, d), pure_epsilon(grown(xi, pi), d)),
+    "total_variation_from_mbp": lambda xi, pi: min(rows_hockey(xi, mpf(0)), mp.tanh(grown(xi, pi) / 2)),
+    "kl_from_mbp": lambda xi, pi: min(rows_kl(xi), kl(logistic(grown(xi, pi)), logistic(-grown(xi, pi)))),
+    "rdp_from_mbp": lambda xi, a, pi: min(rows_renyi(xi, a), response(grown(xi, pi), a)),
     "ci_lmip_from_pointwise_lmip": lambda mu: mu,
     "maximal_leakage_from_mbp": lambda xi, pi: min(
         [xi] + ([mp.log((1 - (1 - pi) * mp.exp(-xi)) / pi)] if pi > 0 else [])),

@@ -279,10 +279,35 @@ def test_a_chain_is_a_bound_and_says_so():
     assert len(direct.steps) == 1
 
 
+def test_the_direct_conversions_of_mbp_are_below_the_way_by_ldp():
+    xi = np.array([1e-3, 0.3, 1.0, 4.0])
+    twice = c.ldp_from_mbp(xi).upper
+    for direct, by_ldp in (
+        (c.total_variation_from_mbp(xi), c.total_variation_from_ldp(twice)), (c.kl_from_mbp(xi), c.kl_from_ldp(twice)),
+        (c.dp_delta_from_mbp(xi, 0.5 * xi), c.dp_delta_from_ldp(twice, 0.5 * xi)),
+        (c.dp_epsilon_from_mbp(xi, 1e-4), c.dp_epsilon_from_ldp(twice, 1e-4)),
+        (c.rdp_from_mbp(xi, 3.0), c.rdp_from_ldp(twice, 3.0)),
+        (c.maximal_leakage_from_mbp(xi), c.maximal_leakage_from_ldp(twice)),
+    ):  # fmt: skip
+        assert (direct.upper < by_ldp.lower).all(), direct.method
+
+
 @pytest.mark.parametrize("xi", [0.01, 0.5, 2.0])
-def test_the_leakage_that_follows_from_mbp_is_attained_and_below_the_way_by_ldp(xi):
-    assert c.maximal_leakage_from_mbp(xi).upper < c.maximal_leakage_from_ldp(c.ldp_from_mbp(xi).upper).lower
-    low, many = np.exp(-xi), 5
+def test_the_direct_conversions_of_mbp_are_attained(xi):
+    high, low, t = np.exp(xi), np.exp(-xi), 1 / (1 + np.exp(xi))
+    q = np.array([t, t, 1 - 2 * t])
+    p, r = q * [high, low, low], q * [low, high, low]
+    rare = 1e-7
+    rows = np.array([p, r, (q - rare * p - rare * r) / (1 - 2 * rare)])
+    pi = np.array([rare, rare, 1 - 2 * rare])
+    assert np.isclose(on.mbp(rows, pi)[0], xi, rtol=1e-5)
+    assert np.isclose(0.5 * np.abs(p - r).sum(), c.total_variation_from_mbp(xi).value)
+    assert np.isclose(kl(p, r), c.kl_from_mbp(xi).value)
+    assert np.isclose(renyi(p, r, 3.0), c.rdp_from_mbp(xi, 3.0).value)
+    assert np.isclose(on.hockey_stick(p, r, xi), c.dp_delta_from_mbp(xi, xi).value)
+    reached = c.dp_epsilon_from_mbp(xi, 1e-3).value
+    assert np.isclose(on.hockey_stick(p, r, reached), 1e-3)
+    many = 5
     cells = np.full((many, many), low / many) + (1 - low) * np.eye(many)
     inside = c.maximal_leakage_from_mbp(on.mbp(cells, np.full(many, 0.2))[0], 0.2).value
     assert np.isclose(np.log(cells.max(axis=0).sum()), inside)

@@ -26,7 +26,7 @@ from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray
 from ...distributions.covariances import factors_and_refused
 from .exponents import cholesky_factors
 
-__all__ = ["Factors", "certified_bounds"]
+__all__ = ["Factors", "certified_bounds", "lower_factors"]
 
 _TRIES = 4  # of wider and wider T
 _MAX_ENTRIES = 2**21  # of the matrices that are held: 16 MB
@@ -188,7 +188,7 @@ def _prove(
     for attempt in range(_TRIES):
         spread = initial_spreads[alive] * ((1.0 + wider[alive]) ** 2)[:, None, None]
         spread = 0.5 * (spread + spread.transpose(0, 2, 1))
-        roots, good = _lower_factors(spread)
+        roots, good = lower_factors(spread)
         alive, spread, roots = alive[good], spread[good], roots[good]
         if not alive.size:
             return
@@ -278,7 +278,7 @@ def _constants(
     return np.asarray(constant), np.asarray(size + np.sum(used * sizes, axis=1))
 
 
-def _lower_factors(spreads: FloatArray) -> tuple[FloatArray, BoolArray]:
+def lower_factors(spreads: FloatArray) -> tuple[FloatArray, BoolArray]:
     """Lower Cholesky factors, 0 where there is none, and whether there is one."""
     factors, refused = factors_and_refused(spreads)
     positive_definite = np.ones(len(spreads), dtype=bool)
