@@ -71,13 +71,12 @@ from ..base.errors import DomainError
 from ..base.estimate import Estimate
 from ..base.numerics import FloatArray
 from ..base.random_streams import RNGLike
-from ..kernels import _matrix_product
 from ..pairs.allocations import IMPROVED_DELTAS, AllocationPair
 from ..pairs.banded_sums import banded_pair
 from ..pairs.few_bins import MAX_FEW_BINS, few_bins_pair
 from ..pairs.protocol import BoundingPairs
 from ..sampling.statistics.confidence_sequences import BoundedMean
-from .random_allocation import StructuredSampling
+from .random_allocation import StructuredSampling, noise_and_sensitivity
 
 __all__ = ["BandedMatrixMechanism"]
 
@@ -90,6 +89,8 @@ _LARGEST_EXPONENT = 600.0  # of bounds of values, and of tilts for addition
 _TILTS = np.concatenate([np.zeros(1), np.geomspace(1e-3, 1e4, 400)])  # s that are tried for addition
 # bound: proved - relative error of a value f: sums of at most 4096 exponentials, exponents below 2^12 with 8 roundings
 _VALUE_ERROR = 1e-10
+# bound: proved - values that underflow
+_LOST = 1e-300
 _MOST_SAMPLES = 10**12  # more take weeks
 _DEFAULT_SAMPLES, _DEFAULT_VALUES = (2**14, 2**21), 2**26  # at most, and numbers y of all: about ten seconds
 _DEFAULT_TOLERANCE = 0.1  # of a sampled bound, relative to the value
@@ -165,10 +166,8 @@ class BandedMatrixMechanism(StructuredSampling):
             "coefficients", coefficients, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf),
             remedy="The worst contributions of a record are known for matrices without negative entries only.",
         ).copy()  # fmt: skip
-        noise = validate.scalar("sigma", sigma, "positive and finite", lambda x: (x > 0) & (x < np.inf))
+        noise, span = noise_and_sensitivity(sigma, sensitivity)
         number = validate.count("bins", bins, 1, _MAX_BINS)
-        at_least_0 = "at least 0 and finite"
-        span = validate.scalar("sensitivity", sensitivity, at_least_0, lambda x: (x >= 0) & (x < np.inf))
         if column[0] == 0.0:
             raise DomainError(
                 f"coefficients must have a positive first entry; got {float(column[0])!r}. Pass the column of C from "
@@ -294,7 +293,7 @@ class BandedMatrixMechanism(StructuredSampling):
             done += blocks
             interval = state.interval(level_of_bounds)
             value, low, top = (high * float(x[0]) for x in interval)
-            low, top = low * (1.0 - _VALUE_ERROR), top * (1.0 + _VALUE_ERROR)
+            low, top = low * (1.0 - _VALUE_ERROR), top * (1.0 + _VALUE_ERROR) + _LOST
             lower, upper = max(low, float(proved.lower)), min(top, float(proved.upper))
             near = max(upper - value, value - lower) <= tolerance * value
             if near or (done + 1) * size > budget:
@@ -392,7 +391,9 @@ class _TiltSampler(_Sampler):
         with np.errstate(invalid="ignore", divide="ignore"):
             factors = np.where(s > 0.0, s * np.log(s / (1.0 + s)), 0.0) - np.log1p(s)
         logs = factors + s * (middle - self.epsilon) + 0.5 * s * s * variance
-        logs[(s * s * variance > _LARGEST_EXPONENT) | (s * middle > _LARGEST_EXPONENT)] = math.inf
+        # Exponents of values are at most this where R < e^-epsilon, as s S <= s g / 2 there.
+        logs[0.5 * s * s * variance + s * middle > _LARGEST_EXPONENT] = math.inf
+        logs[0] = 0.0
         best = int(np.argmin(logs))
         return float(s[best]), max(float(logs[best]), -_LARGEST_EXPONENT)
 
@@ -407,7 +408,7 @@ class _TiltSampler(_Sampler):
         y = _noise(self.mechanism, rng, self.size) - s * shifts
         under = -special.expm1(np.minimum(self.epsilon + self.log_ratio(y), 0.0))
         exponents = s * y.mean(axis=1) + 0.5 * s * s * float(shifts.mean())
-        return np.asarray(under * special.exp(np.clip(exponents, -700.0, 700.0)))
+        return np.asarray(under * special.exp(np.minimum(exponents, 700.0)))
 
 
 def _noise(one: BandedMatrixMechanism, rng: Any, size: int) -> FloatArray:
@@ -423,15 +424,10 @@ def _noise(one: BandedMatrixMechanism, rng: Any, size: int) -> FloatArray:
         shared = math.sqrt(k - 1) * rng.standard_normal((size, beyond))
         noise[:, :beyond] = shared + rng.standard_normal((size, beyond))
         noise[:, b:] = shared + rng.standard_normal((size, beyond))
-    if c.size <= 64:
-        y: FloatArray = c[0] * noise[:, :b]
-        for j in range(1, c.size):
-            y += c[j] * noise[:, j : j + b]
-        return y
-    rows = np.zeros((b, b + beyond))
-    for j in range(c.size):
-        rows[np.arange(b), np.arange(b) + j] = c[j]
-    return np.asarray(_matrix_product.product(noise, rows))
+    y: FloatArray = c[0] * noise[:, :b]
+    for j in range(1, c.size):
+        y += c[j] * noise[:, j : j + b]
+    return y
 
 
 def _log_largest(mechanism: BandedMatrixMechanism, epsilon: float) -> FloatArray:

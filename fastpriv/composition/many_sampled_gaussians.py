@@ -94,10 +94,7 @@ def small_rate_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> L
         used = used[(wide[used] > _NARROW) & (wide[used] < math.inf)]
         if not used.size:
             break
-    lower, upper = rows[0], np.maximum(rows[1], rows[0])
-    with np.errstate(invalid="ignore"):
-        value = np.where(lower > -math.inf, lower + 0.5 * (upper - lower), upper)
-    return LogBounds(value, lower, upper, {}, "sum along a turned contour")
+    return LogBounds.between(rows[0], np.maximum(rows[1], rows[0]), {}, "sum along a turned contour")
 
 
 @dataclass(frozen=True, slots=True)
