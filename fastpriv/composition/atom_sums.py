@@ -280,7 +280,7 @@ def _log_bounds(
         lower = next_below(np.logaddexp(lower, infinite[0]), 4)
         upper = next_above(np.logaddexp(upper, infinite[1]), 4)
     lower, upper = np.minimum(lower, 0.0), np.minimum(upper, 0.0)
-    return LogBounds.between(lower, upper, {"types": size}, method)
+    return LogBounds.of_bounds(lower, upper, {"types": size}, method)
 
 
 def _atoms(p: FloatArray, q: FloatArray, count: int) -> _Atoms:

@@ -318,7 +318,7 @@ def _covariances(mechanism: BandedMatrixMechanism) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class _Sampler:
+class _BoundedSampler:
     """Values with the mean delta, block by block, from a stream for each block; none exceeds e^``log_largest``."""
 
     mechanism: BandedMatrixMechanism
@@ -348,7 +348,7 @@ class _Sampler:
         return np.asarray(top[:, 0] + special.log(sums / self.mechanism.bins))
 
 
-class _TupleSampler(_Sampler):
+class _TupleSampler(_BoundedSampler):
     """Removal: samples of Q R^k / E_Q R^k, drawn tuple by tuple."""
 
     @property
@@ -375,7 +375,7 @@ class _TupleSampler(_Sampler):
         return np.asarray(over * special.exp(log_weight - (order - 1) * log_ratio))
 
 
-class _TiltSampler(_Sampler):
+class _TiltSampler(_BoundedSampler):
     """Addition: samples of y that are moved against their average."""
 
     @property

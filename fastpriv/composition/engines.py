@@ -107,7 +107,7 @@ def curve_bounds(bounding: BoundingPairs, epsilon: FloatArray, quantity: Quantit
     for pairs in bounding.dominated:
         lower = np.maximum(lower, _bounds_of_pairs(pairs, epsilon, "delta").lower)
     lower = np.minimum(lower, above.upper)
-    return LogBounds.between(lower, above.upper, above.cost, f"{above.method}, between two compositions")
+    return LogBounds.of_bounds(lower, above.upper, above.cost, f"{above.method}, between two compositions")
 
 
 def infinite_log_mass(pairs: Sequence[DominatingPair]) -> tuple[float, float]:
@@ -432,7 +432,7 @@ def _gaussian_bounds(low: float, high: float, epsilon: FloatArray, quantity: Qua
             moved = 2 * UNIT_ROUNDOFF * (np.abs(least) + high)
             below, above = special.log_ndtr(least - moved), special.log_ndtr(largest + moved)
         lower, upper = below * (1 + _NORMAL_ERROR), np.minimum(above * (1 - _NORMAL_ERROR), 0.0)
-        return LogBounds.between(lower, upper, {}, _METHOD_GAUSSIAN)
+        return LogBounds.of_bounds(lower, upper, {}, _METHOD_GAUSSIAN)
     if quantity == "delta":
         below, above = (np.asarray(special.gaussian_log_delta(r, epsilon)) for r in (low, high))
         error = _GAUSSIAN_ERROR
@@ -446,7 +446,7 @@ def _gaussian_bounds(low: float, high: float, epsilon: FloatArray, quantity: Qua
             lower, upper = next_below(below - slack), np.minimum(next_above(above + slack), epsilon)
             lower = np.where(np.isneginf(below), below, lower)
             upper = np.where(np.isneginf(above), -LARGEST_DOUBLE, np.where(np.isnan(upper), epsilon, upper))
-        return LogBounds.between(lower, upper, {}, _METHOD_GAUSSIAN)
+        return LogBounds.of_bounds(lower, upper, {}, _METHOD_GAUSSIAN)
     with np.errstate(invalid="ignore", over="ignore"):
         lower, upper = next_below(below * (1 + error), 3), next_above(above * (1 - error), 3)
         lower = np.minimum(np.where(np.isneginf(below), below, lower), 0.0)
@@ -509,4 +509,4 @@ def _tail_of_curve(
         upper = np.fmin(upper, np.where(before < epsilon, direct, np.inf).min(axis=0))
     upper = next_above(np.minimum(upper, epsilon), 2)
     lower = np.minimum(next_below(lower, 2), upper)
-    return LogBounds.between(lower, upper, found.cost, f"{found.method}, difference quotients")
+    return LogBounds.of_bounds(lower, upper, found.cost, f"{found.method}, difference quotients")

@@ -103,7 +103,7 @@ def joint_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBou
     if ranges and isinstance(first, BoundedRangePair) and first.width >= _LEAST_WIDTH:
         rows = np.array([_range_bounds(first.width, first.count, level) for level in epsilon.tolist()])
         lower, upper = rows.reshape(-1, 2).T
-        return LogBounds.between(lower, upper, {}, "counts of losses, the largest over a common shift")
+        return LogBounds.of_bounds(lower, upper, {}, "counts of losses, the largest over a common shift")
     return None
 
 

@@ -62,7 +62,7 @@ def labelled_bounds(
     with np.errstate(invalid="ignore"):
         lower = np.where(np.isfinite(lower), lower - rounding * (1.0 + np.abs(lower)), lower)
         upper = np.where(np.isfinite(upper), np.minimum(upper + rounding * (1.0 + np.abs(upper)), 0.0), upper)
-    return LogBounds.between(lower, upper, {"labels": taken}, "sum over labels")
+    return LogBounds.of_bounds(lower, upper, {"labels": taken}, "sum over labels")
 
 
 def _log_binomials(count: int, rest: tuple[float, float], tau: tuple[float, float]) -> tuple[FloatArray, FloatArray]:

@@ -94,7 +94,7 @@ def small_rate_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> L
         used = used[(wide[used] > _NARROW) & (wide[used] < math.inf)]
         if not used.size:
             break
-    return LogBounds.between(rows[0], np.maximum(rows[1], rows[0]), {}, "sum along a turned contour")
+    return LogBounds.of_bounds(rows[0], np.maximum(rows[1], rows[0]), {}, "sum along a turned contour")
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ def simple_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBo
         lower = np.fmax(lower, _by_affinity(pairs, epsilon))
     except (DomainError, NotConvergedError):
         pass
-    return LogBounds.between(np.minimum(lower, upper), upper, {}, "bounds by single releases")
+    return LogBounds.of_bounds(np.minimum(lower, upper), upper, {}, "bounds by single releases")
 
 
 def _largest_distance(p: GaussianMixture, q: GaussianMixture) -> float:

@@ -46,7 +46,8 @@ from ..pairs.discretised_losses import PrivacyLoss
 __all__ = ["Quantity", "composed_log_bounds", "log_mass_at_infinity", "saddle_point", "tilted_moments"]
 
 Quantity = Literal["delta", "tail"]
-_Part: TypeAlias = tuple[FloatArray, FloatArray, int]  # masses, losses beside the largest, and how often
+# Masses, losses beside the largest, and how often they are drawn
+_CountedMasses: TypeAlias = tuple[FloatArray, FloatArray, int]
 
 # bound: proved - unit roundoff of long doubles, twice as large as need be
 _U = float(np.finfo(np.longdouble).eps)
@@ -282,7 +283,9 @@ def _tilted_sums(masses: Sequence[_Masses], theta: float) -> _TiltedSums:
     return _TiltedSums(values=values, first=first, error=error + _UNDERFLOW, outside=min(outside, 1.0), **shared)
 
 
-def saddle_point(parts: Sequence[_Part], level: float, start: float, least: float, largest_exponent: float) -> float:
+def saddle_point(
+    parts: Sequence[_CountedMasses], level: float, start: float, least: float, largest_exponent: float
+) -> float:
     """The theta under which the mean of S is ``level`` below its largest value, to a fraction of its deviation.
 
     It is at least ``least``, and so small that no exponent is beyond ``largest_exponent``.
@@ -305,7 +308,7 @@ def saddle_point(parts: Sequence[_Part], level: float, start: float, least: floa
     return theta
 
 
-def _moments(parts: Sequence[_Part], theta: float) -> tuple[float, float]:
+def _moments(parts: Sequence[_CountedMasses], theta: float) -> tuple[float, float]:
     """Mean of S beside its largest value, and variance, under a tilt."""
     below, variance = 0.0, 0.0
     for masses, offsets, count in parts:

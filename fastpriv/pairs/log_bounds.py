@@ -39,7 +39,7 @@ class LogBounds(NamedTuple):
         return cls(*logs.arrays(), logs.cost, logs.method)
 
     @classmethod
-    def between(cls, lower: FloatArray, upper: FloatArray, cost: Mapping[str, Any], method: str) -> LogBounds:
+    def of_bounds(cls, lower: FloatArray, upper: FloatArray, cost: Mapping[str, Any], method: str) -> LogBounds:
         """Bounds with the values in their middle, or at the upper one where the lower one is -inf."""
         with np.errstate(invalid="ignore"):
             value = np.where(np.isfinite(lower), 0.5 * lower + 0.5 * upper, upper)
