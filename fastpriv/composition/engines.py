@@ -9,6 +9,7 @@ Engines
   Su 2022, corollary 3.3). mu / 2 is enclosed by two doubles in rational arithmetic.
 * Normal distributions of any covariances: sums along bent contours, whose terms are closed forms.
 * One release of one pair: its certified hockey-stick divergence.
+* Two releases of sampled Gaussians: an integral of the curve of one.
 * Sampled Gaussians at small rates: a sum along a turned contour, as far as delta is not far below epsilon.
 * Discrete pairs alone: exact sums over types.
 * Laplace noise alone, few releases: sums over the numbers of extreme losses.
@@ -59,6 +60,7 @@ from .laplace_sums import laplace_bounds
 from .many_sampled_gaussians import small_rate_bounds
 from .simple_bounds import simple_bounds
 from .tilted_transforms import log_mass_at_infinity
+from .two_sampled_gaussians import two_release_bounds
 
 __all__ = [
     "Quantity", "curve_bounds", "extended_root", "gaussian_bounds", "infinite_log_mass", "largest_loss",
@@ -86,6 +88,8 @@ _WIDE_TAIL = 1e-10
 _LARGEST_TILT = 4.0
 # bound: none - log delta of mixtures, and their releases, beyond which grids take long and reach less
 _DEEPEST, _MOST_RELEASES = -100.0, 1e9
+# bound: none - rates up to which two releases alone are tried as a lower bound
+_SMALL_RATE = 1e-3
 # bound: none - losses between the extremes of Laplace noise, on average, up to which they are counted first: the terms
 #    along a contour stop falling at e to minus this number
 _FEW_BETWEEN = 36.0
@@ -160,7 +164,7 @@ def _bounds_of_pairs(pairs: Sequence[DominatingPair], epsilon: FloatArray, quant
         return _replace_rows(known, ~at_end, _bounds_of_pairs(pairs, epsilon[~at_end], quantity))
     if quantity != "delta":
         return _with_relative_errors(pairs, epsilon, quantity)
-    sampled = small_rate_bounds(pairs, epsilon)
+    sampled = _sampled_gaussian_bounds(pairs, epsilon)
     if sampled is None:
         found = _with_relative_errors(pairs, epsilon, quantity)
     else:
@@ -168,7 +172,7 @@ def _bounds_of_pairs(pairs: Sequence[DominatingPair], epsilon: FloatArray, quant
         if wide.any():
             found = _intersect_bounds(found, wide, _with_relative_errors(pairs, epsilon[wide], quantity))
     wide = _wide_points(found, _WIDE)
-    return _at_least_of_one(pairs, epsilon, found, wide) if wide.any() else found
+    return _at_least_of_fewer(pairs, epsilon, found, wide) if wide.any() else found
 
 
 def _replace_rows(known: LogBounds, chosen: BoolArray, result: LogBounds) -> LogBounds:
@@ -178,10 +182,10 @@ def _replace_rows(known: LogBounds, chosen: BoolArray, result: LogBounds) -> Log
     return known._replace(cost=result.cost, method=result.method)
 
 
-def _at_least_of_one(
+def _at_least_of_fewer(
     pairs: Sequence[DominatingPair], epsilon: FloatArray, found: LogBounds, wide: BoolArray
 ) -> LogBounds:
-    """Lower bounds no less than those of one release alone, where brackets are wide.
+    """Lower bounds no less than those of one release alone, or of two at a small rate, where brackets are wide.
 
     It asks for measures of mass 1: of the relative errors, those of sampled Gaussians are no lack of mass.
     """
@@ -192,10 +196,17 @@ def _at_least_of_one(
     lower = found.lower.copy()
     for pair in pairs:
         if not pair.is_discrete:
-            single = _bounds_of_pairs([pair.repeated(1)], epsilon[wide], "delta")
-            lower[wide] = np.maximum(lower[wide], single.lower)
+            sampled = pair.sampled_gaussian
+            few = pair.repeated(2 if pair.count > 2 and sampled and sampled.rate <= _SMALL_RATE else 1)
+            lower[wide] = np.maximum(lower[wide], _bounds_of_pairs([few], epsilon[wide], "delta").lower)
     lower = np.minimum(lower, found.upper)
     return found._replace(value=np.maximum(found.value, lower), lower=lower)
+
+
+def _sampled_gaussian_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBounds | None:
+    """Bounds of sampled Gaussians with weights of exactly 1 - rate and rate, of which none is rounded; else None."""
+    found = two_release_bounds(pairs, epsilon)
+    return small_rate_bounds(pairs, epsilon) if found is None else found
 
 
 def _with_relative_errors(pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Quantity) -> LogBounds:

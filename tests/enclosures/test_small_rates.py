@@ -8,9 +8,10 @@ from mpmath import log
 
 from fastpriv import GaussianMixture, LaplaceMechanism, PoissonSampledGaussian, compose, special
 from fastpriv.base.quadrature_rules import gauss_legendre
-from fastpriv.composition import engines, many_sampled_gaussians
+from fastpriv.composition import engines
 from fastpriv.composition.contour import contour_bounds
 from fastpriv.composition.many_sampled_gaussians import small_rate_bounds
+from fastpriv.composition.two_sampled_gaussians import two_release_bounds
 from oracles.composition import two_sampled_releases
 from oracles.jumps import log_delta
 
@@ -53,14 +54,12 @@ def released(first, second, epsilon, direction):
     return compose(both).log_delta(epsilon, direction=direction)
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "epsilon", "direction", "truth"),
-    [pytest.param(*row, marks=pytest.mark.slow) if row[-1] < -100.0 else row for row in TWO],
-)
+@pytest.mark.parametrize(("first", "second", "epsilon", "direction", "truth"), TWO)
 def test_two_releases(first, second, epsilon, direction, truth):
     found = released(first, second, epsilon, direction)
+    assert "integral of the curve of one release" in found.method
     assert found.lower - 2e-15 * abs(truth) <= truth <= found.upper + 2e-15 * abs(truth)
-    assert found.width < 2e-10 or truth < -100.0  # the latter is so far below epsilon that no sum reaches it
+    assert found.width < 1e-13 * max(4.0, abs(truth))
 
 
 @pytest.mark.slow
@@ -85,11 +84,43 @@ def test_truth_of_more_releases(epsilon, sigma, rate, count, truth):
     assert log_delta(epsilon, [(rate, 1.0 / sigma)] * count) == pytest.approx(truth, abs=ORACLE_ERROR)
 
 
+def random_pair(rng):
+    sigma, rate = 10.0 ** rng.uniform(-0.6, 0.7), 10.0 ** rng.uniform(-9.0, -3.0)
+    if rng.random() < 0.3:
+        return [(sigma, rate, 2)]
+    return [(sigma, rate, 1), (sigma * 10.0 ** rng.uniform(-0.5, 0.5), rate * 10.0 ** rng.uniform(-1.0, 0.0), 1)]
+
+
+def check_both_methods(seed, count):
+    """The integral and the contour share no formula: their brackets overlap, also where delta is far below epsilon."""
+    rng = np.random.default_rng(seed)
+    for _ in range(count):
+        pairs = random_pair(rng)
+        largest = -sum(number * math.log1p(-rate) for _, rate, number in pairs)
+        for direction in ("forward", "backward"):
+            forward, backward = 10.0 ** rng.uniform(-2.0, 1.0, 2) * pairs[0][1], rng.random(2) * largest
+            levels = forward if direction == "forward" else backward
+            epsilon, steps = np.array([0.0, *levels]), steps_of(pairs, direction)
+            one, other = two_release_bounds(steps, epsilon), small_rate_bounds(steps, epsilon)
+            assert (one.lower <= other.upper).all(), (pairs, direction, epsilon)
+            assert (other.lower <= one.upper).all(), (pairs, direction, epsilon)
+            assert (one.upper[0] - one.lower[0]) < 1e-12
+            assert (other.upper[0] - other.lower[0]) < 1e-11
+
+
+@pytest.mark.slow
+def test_two_releases_by_both_methods():
+    check_both_methods(5, 4)
+
+
+@pytest.mark.slow
+def test_many_two_releases_by_both_methods():
+    check_both_methods(1, 80)
+
+
 @pytest.mark.parametrize(("sigma", "rate", "count"), [(1.0, 1e-3, 100), (3.0, 5e-4, 30)])
 @pytest.mark.parametrize("direction", ["forward", "backward"])
-def test_other_contours_overlap(monkeypatch, sigma, rate, count, direction):
-    """At rates that are left to the other contour."""
-    monkeypatch.setattr(many_sampled_gaussians, "_MOST_PARTICIPATIONS", math.inf)
+def test_other_contours_overlap(sigma, rate, count, direction):
     steps, epsilon = steps_of([(sigma, rate, count)], direction), np.array([0.0, 0.5, 1.0]) * rate * count**0.5
     one, other = small_rate_bounds(steps, epsilon), contour_bounds(steps, epsilon)
     assert (one.upper - one.lower < 1e-8).all()
@@ -106,6 +137,7 @@ def test_other_steps_are_left_to_others():
     assert rounded.forward_pairs.dominating[0].sampled_gaussian is None
     assert exact.forward_pairs.dominating[0].sampled_gaussian.rate == 0.25
     mixed = (*steps_of([(1.0, 1e-4, 1)]), *steps_of([(1.0, 1e-4, 1)], "backward"))
+    assert two_release_bounds(mixed, np.zeros(1)) is None
     assert small_rate_bounds(mixed, np.zeros(1)) is None
     assert small_rate_bounds(steps_of([(1.0, 0.01, 5)]), np.zeros(1)) is None
 
@@ -136,16 +168,18 @@ def test_negative_epsilons_and_the_largest_loss():
     assert both.delta(-0.99 * least, direction="backward").upper < 1e-12
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kinds", [[(20.0, 1e-6, 10)], [(20.0, 1e-6, 3), (8.0, 1e-5, 1)]])
-def test_lower_bounds_are_at_least_those_of_one_release(kinds):
+@pytest.mark.parametrize("kinds", [
+    [(20.0, 1e-6, 10)], pytest.param([(20.0, 1e-6, 3), (8.0, 1e-5, 1)], marks=pytest.mark.slow),
+])  # fmt: skip
+def test_lower_bounds_are_at_least_those_of_fewer_releases(kinds):
     """At this epsilon no sum reaches delta."""
     epsilon = 1e-4
     mechanisms, counts = [PoissonSampledGaussian(s, q) for s, q, _ in kinds], [count for *_, count in kinds]
     found = compose(mechanisms, counts).log_delta(epsilon)
-    for sigma, rate, _ in kinds:
+    for (sigma, rate, count), mechanism in zip(kinds, mechanisms, strict=True):
         _, single, _ = special.subsampled_gaussian_log_delta_remove(rate, sigma, epsilon)
-        assert found.lower >= single - 1e-12 * abs(single)  # both are rounded outward
+        assert found.lower >= single - 1e-14 * abs(single)  # both are rounded outward
+        assert count == 1 or found.lower >= compose(mechanism, 2).log_delta(epsilon).lower - 1e-9
 
 
 def test_lower_bounds_of_other_kinds():
