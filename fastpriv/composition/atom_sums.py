@@ -31,7 +31,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,12 +40,10 @@ from ..kernels import _type_sums
 from ..pairs.discretised_losses import PrivacyLoss
 from ..pairs.log_bounds import LogBounds
 from ..pairs.protocol import DominatingPair
-from .tilted_transforms import composed_log_bounds, infinite_log_mass
+from .tilted_transforms import Quantity, composed_log_bounds, log_mass_at_infinity, saddle_point
 from .type_weights import WEIGHT_ERROR, count_weights, count_windows, exact, logarithm, pair, sum_above, sum_below
 
 __all__ = ["atom_bounds"]
-
-Quantity = Literal["delta", "tail"]
 
 # bound: proved - relative error of a double-double after a few operations
 _DD_ERROR = 2.0**-96
@@ -154,7 +152,7 @@ def atom_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: 
         return None
     infinite = (-math.inf, -math.inf)
     if quantity == "delta":
-        infinite = infinite_log_mass([(math.fsum(p[q == 0.0]), count) for p, q, count in draws])
+        infinite = log_mass_at_infinity([(math.fsum(p[q == 0.0]), count) for p, q, count in draws])
     if len(draws) == 1 and draws[0][2] == 1:
         p, q, _ = draws[0]
         return _log_bounds(_one_draw(p, q, epsilon, quantity), infinite, p.size, "sum over outcomes")
@@ -282,9 +280,7 @@ def _log_bounds(
         lower = next_below(np.logaddexp(lower, infinite[0]), 4)
         upper = next_above(np.logaddexp(upper, infinite[1]), 4)
     lower, upper = np.minimum(lower, 0.0), np.minimum(upper, 0.0)
-    with np.errstate(invalid="ignore"):
-        value = np.where(lower > -math.inf, lower + 0.5 * (upper - lower), upper)
-    return LogBounds(np.clip(value, lower, upper), lower, upper, {"types": size}, method)
+    return LogBounds.of_bounds(lower, upper, {"types": size}, method)
 
 
 def _atoms(p: FloatArray, q: FloatArray, count: int) -> _Atoms:
@@ -306,36 +302,10 @@ def _atoms(p: FloatArray, q: FloatArray, count: int) -> _Atoms:
 
 
 def _saddle_point(atoms: Sequence[_Atoms], level: float, least: float) -> float:
-    """The theta under which the mean of S is ``level``, to a fraction of its standard deviation; at least ``least``."""
-    offsets = [one.values - one.values[0] for one in atoms]
+    """The theta of the level, of few bits: products with it are short fractions."""
+    parts = [(one.p, one.values - one.values[0], one.draws) for one in atoms]
     top = math.fsum(one.draws * one.values[0] for one in atoms)
-
-    def moments(theta: float) -> tuple[float, float]:
-        mean = variance = 0.0
-        for one, offset in zip(atoms, offsets, strict=True):
-            with np.errstate(under="ignore"):
-                weights = one.p * np.exp(theta * offset)
-            weights /= weights.sum()
-            first = float(weights @ offset)
-            mean += one.draws * first
-            variance += one.draws * float(weights @ (offset - first) ** 2)
-        return mean - (level - top), variance
-
-    widest = max(-float(offset[-1]) for offset in offsets)
-    low, high = least, _LARGEST_EXPONENT / max(widest, 1e-290)
-    if widest == 0.0 or high <= least or moments(least)[0] >= 0.0:
-        return least
-    theta = max(0.0, least)
-    for _ in range(100):
-        gap, variance = moments(theta)
-        if gap * gap <= 1e-2 * variance:
-            break
-        low, high = (theta, high) if gap < 0.0 else (low, theta)
-        newton = theta - gap / variance if variance > 0.0 else math.inf
-        theta = newton if low < newton < high else 0.5 * (low + high)
-        if high - low <= 1e-3 * high:
-            break
-    return float(np.float32(theta))  # few bits: products with it are short fractions
+    return float(np.float32(saddle_point(parts, level - top, 0.0, least, _LARGEST_EXPONENT)))
 
 
 def _table(atoms: Sequence[_Atoms], theta: float, budget: float) -> _TiltedTable | None:

@@ -27,17 +27,26 @@ Bins on a line with the covariances k r_d have a law on a grid of the noise: ``b
 
 Up to four bins have the curve of ``few_bins`` instead, whose bounds are close.
 
-Sampling, for removal. With an integer order k >= 2, Q R^k / E_Q R^k is the mixture of N(m_i1 + .. + m_ik, I) over
-tuples of bins with weights in proportion to e^(sum of G over pairs). A tuple is drawn bin by bin, j with a chance in
-proportion to e^(sum of G_ji over the bins i so far); let Z_l be the average over j of these numbers after l bins. The
-weight of a tuple over its chance is Z_1 .. Z_(k-1), so that the mean of
+Sampling. Means of values between 0 and a number are bounded by bets, at every number of samples (``BoundedMean``).
+
+Removal: with an integer order k >= 2, Q R^k / E_Q R^k is the mixture of N(m_i1 + .. + m_ik, I) over tuples of bins with
+weights in proportion to e^(sum of G over pairs). A tuple is drawn bin by bin, j with a chance in proportion to e^(sum
+of G_ji over the bins i so far); let Z_l be the average over j of these numbers after l bins. The weight of a tuple over
+its chance is Z_1 .. Z_(k-1), so that the mean of
 
     Z_1 .. Z_(k-1) (R - e^epsilon)^+ / R^k
 
 is delta. By Hoelder's inequality Z_l is at most zeta_l, the largest over i of the average over j of e^(l G_ji): these
 values lie between 0 and zeta_1 .. zeta_(k-1) e^(-(k-1) epsilon) (k - 1)^(k-1) / k^k. The k with the least of these
-bounds is taken, and bets bound the mean at every number of samples (``BoundedMean``). ``mixture_sampling`` has other
-samples, whose values are nearer to delta and are cut.
+bounds is taken.
+
+Addition: let S be the average of all y_i, v its variance, and s >= 0. Under the law of y moved by -s times its
+covariances with S the mean of
+
+    (1 - e^epsilon R)^+ e^(s S + s^2 v / 2)
+
+is delta. As R >= e^(S - g/2) by the inequality of the means, and (1 - x)^+ <= s^s (1 + s)^-(1 + s) x^-s, these values
+lie between 0 and s^s (1 + s)^-(1 + s) e^(s (g/2 - epsilon) + s^2 v / 2). The s with the least of these bounds is taken.
 
 Sources: Choquette-Choo, Ganesh, McKenna, McMahan, Rush, Thakurta and Xu 2023 (banded matrices); Choquette-Choo, Ganesh,
 Haque, Steinke and Thakurta 2025 (balls in bins: the pair dominates); Mueller, Annals of the Institute of Statistical
@@ -48,7 +57,6 @@ Mathematics 53, 2001.
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -63,14 +71,12 @@ from ..base.errors import DomainError
 from ..base.estimate import Estimate
 from ..base.numerics import FloatArray
 from ..base.random_streams import RNGLike
-from ..kernels import _matrix_product
 from ..pairs.allocations import IMPROVED_DELTAS, AllocationPair
 from ..pairs.banded_sums import banded_pair
 from ..pairs.few_bins import MAX_FEW_BINS, few_bins_pair
 from ..pairs.protocol import BoundingPairs
 from ..sampling.statistics.confidence_sequences import BoundedMean
-from .mixture_sampling import Covariances, Proposals, fitted_proposals, log_remainder
-from .random_allocation import StructuredSampling
+from .random_allocation import StructuredSampling, noise_and_sensitivity
 
 __all__ = ["BandedMatrixMechanism"]
 
@@ -79,14 +85,12 @@ _LOADING_ERROR = 2.0**-50
 _MAX_BINS = 4096  # of one epoch, for which the error of a value below holds
 _BLOCK_VALUES = 2**19  # numbers y of a block of samples: 4 MiB
 _MAX_ORDER = 24  # of the tuples
-_MAX_PATH_BINS = 128  # for which tilts along a path are found
-_LEAST_SCALE, _LARGEST_SCALE = 1e-3, 15.0  # and roots of g
-_CUT, _LEAST_CUT, _LARGEST_CUT = 1 / 150, 100.0, 1e5  # of values, relative to delta, a part of the samples
-_NARROW = 0.08  # relative width of what tuples promise, beyond which tilts are not looked at
-_LEAST_LOG_DELTA = -690.0  # below which values would underflow: the cut is 1 then
-_LARGEST_REST = 7.0  # logarithm of the remainder relative to delta, beyond which there is no bound
+_LARGEST_EXPONENT = 600.0  # of bounds of values, and of tilts for addition
+_TILTS = np.concatenate([np.zeros(1), np.geomspace(1e-3, 1e4, 400)])  # s that are tried for addition
 # bound: proved - relative error of a value f: sums of at most 4096 exponentials, exponents below 2^12 with 8 roundings
 _VALUE_ERROR = 1e-10
+# bound: proved - values that underflow
+_LOST = 1e-300
 _MOST_SAMPLES = 10**12  # more take weeks
 _DEFAULT_SAMPLES, _DEFAULT_VALUES = (2**14, 2**21), 2**26  # at most, and numbers y of all: about ten seconds
 _DEFAULT_TOLERANCE = 0.1  # of a sampled bound, relative to the value
@@ -162,10 +166,8 @@ class BandedMatrixMechanism(StructuredSampling):
             "coefficients", coefficients, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf),
             remedy="The worst contributions of a record are known for matrices without negative entries only.",
         ).copy()  # fmt: skip
-        noise = validate.scalar("sigma", sigma, "positive and finite", lambda x: (x > 0) & (x < np.inf))
+        noise, span = noise_and_sensitivity(sigma, sensitivity)
         number = validate.count("bins", bins, 1, _MAX_BINS)
-        at_least_0 = "at least 0 and finite"
-        span = validate.scalar("sensitivity", sensitivity, at_least_0, lambda x: (x >= 0) & (x < np.inf))
         if column[0] == 0.0:
             raise DomainError(
                 f"coefficients must have a positive first entry; got {float(column[0])!r}. Pass the column of C from "
@@ -253,16 +255,11 @@ class BandedMatrixMechanism(StructuredSampling):
 
         Notes
         -----
-        The bounds are those of bets on a mean in a known range: no variance is estimated. For removal samples are
-        tuples of bins, whose range is Renyi's bound of delta, nearly; or, for at most 128 bins and for addition,
-        mixtures of shifted noise along a path from many bins to one, cut at a number, with a proved bound of what is
-        cut, ``cost["remainder"]``; whichever promises the narrower interval. For at most 128 bins the value and the
-        lower bound are then within some percent of delta. The upper bound is too for moderate delta, and for delta to
-        1e-20 where one bin tells the record (sigma to about the length of a column). It is several times the value, or
-        the certified one, where delta is tiny and correlated bins tell the record together (8 bands, sigma 2, 1e-15).
+        The bounds are those of bets on a mean in a known range, ``cost["largest_value"]``: no variance is estimated.
+        For removal the range is Renyi's bound of delta, nearly; for addition that of the geometric mean of the
+        likelihood ratios. Where these are many times delta, so are the upper bounds, unless samples are many.
 
-        **Accuracy** ``tests/intervals/test_banded_matrices.py`` counts misses over many seeds;
-        ``tests/intervals/test_mixture_sampling.py``.
+        **Accuracy** ``tests/intervals/test_banded_matrices.py`` counts misses over many seeds.
 
         Source: Waudby-Smith and Ramdas 2023 (bets); the head of this module.
 
@@ -284,8 +281,9 @@ class BandedMatrixMechanism(StructuredSampling):
         parallel.checked(n_jobs)
         root = random_streams.root(rng)
         proved = self.delta(level, direction=direction)
-        sampler = _sampler(self, level, side == "backward", root, budget)
-        size, high, state = sampler.size, sampler.largest, BoundedMean(1)
+        size = max(16, min(_BLOCK_VALUES // self.bins, budget))
+        sampler = (_TupleSampler if side == "forward" else _TiltSampler)(self, level, root, size)
+        high, state = math.exp(sampler.log_largest) * (1.0 + 1e-9), BoundedMean(1)
         done = 0
         while True:
             blocks = max(1, min(max(done, 8), budget // size - done))
@@ -295,48 +293,18 @@ class BandedMatrixMechanism(StructuredSampling):
             done += blocks
             interval = state.interval(level_of_bounds)
             value, low, top = (high * float(x[0]) for x in interval)
-            low, top = low * (1.0 - _VALUE_ERROR), top * (1.0 + _VALUE_ERROR) + sampler.remainder
+            low, top = low * (1.0 - _VALUE_ERROR), top * (1.0 + _VALUE_ERROR) + _LOST
             lower, upper = max(low, float(proved.lower)), min(top, float(proved.upper))
             near = max(upper - value, value - lower) <= tolerance * value
             if near or (done + 1) * size > budget:
                 break
-        cost = {"samples": done * size, "largest_value": high, "remainder": sampler.remainder}
+        cost = {"samples": done * size, "largest_value": high}
         if lower > upper:  # the bets miss what is proved: with probability 1 - confidence at most
             lower, upper = float(proved.lower), float(proved.upper)
         return Estimate(
             min(max(value, lower), upper), lower, upper, kind="statistical", unit="probability",
             confidence=level_of_bounds, method="importance sampling, bets on a bounded mean", cost=cost,
         )  # fmt: skip
-
-
-def _sampler(one: BandedMatrixMechanism, epsilon: float, adds: bool, root: Any, budget: int) -> _Samplers:
-    """Tilts along a path with what their bound cuts, or tuples: whichever is to have the narrower interval."""
-    size = max(16, min(_BLOCK_VALUES // one.bins, budget))
-    tuples = None if adds else _TupleSampler(one, epsilon, _best_order(one, epsilon), root, size)
-    if tuples is not None and (one.bins > _MAX_PATH_BINS or not _LEAST_SCALE < one.scale < _LARGEST_SCALE):
-        return tuples
-    covariances = _covariances(one)
-    places = np.arange(one.bins)
-    matrix = covariances[np.abs(places - places[:, None])]
-    proposals = fitted_proposals(Covariances(matrix, functools.partial(_noise, one)), epsilon, adds, root)
-    scale = proposals.log_delta
-    if scale < _LEAST_LOG_DELTA:
-        return _MixtureSampler(proposals, 0.0, 1.0, root, size)
-    expected = math.inf
-    if tuples is not None:
-        expected = _expected_width(math.exp(min(math.log(tuples.largest) - scale, 600.0)), budget)
-        if expected < _NARROW:
-            return tuples
-    cut = min(max(budget * _CUT, _LEAST_CUT), _LARGEST_CUT)
-    rest = math.exp(log_remainder(proposals, scale + math.log(cut), scale + min(math.log(expected), _LARGEST_REST)))
-    if tuples is not None and rest * math.exp(-scale) + _CUT > expected:
-        return tuples
-    return _MixtureSampler(proposals, scale + math.log(cut), rest, root, size)
-
-
-def _expected_width(largest: float, samples: int) -> float:
-    """Relative distance of the upper bound from the value, nearly, where values reach ``largest`` times the value."""
-    return 3.5 * math.sqrt(largest / samples) + 6.0 * largest / samples
 
 
 def _covariances(mechanism: BandedMatrixMechanism) -> FloatArray:
@@ -350,68 +318,97 @@ def _covariances(mechanism: BandedMatrixMechanism) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class _MixtureSampler:
-    """Values f Q / h, cut at e^log_cut."""
-
-    proposals: Proposals
-    log_cut: float
-    remainder: float
-    root: Any
-    size: int
-
-    @property
-    def largest(self) -> float:
-        """The cut."""
-        return math.exp(self.log_cut)
-
-    def __call__(self, block: int) -> FloatArray:
-        """The values of a block, from a stream of its own."""
-        values, _ = self.proposals.log_values(_stream(self.root, block), self.size)
-        return np.asarray(np.where(values > -700.0, special.exp(np.clip(values, -700.0, self.log_cut)), 0.0))
-
-
-def _stream(root: Any, block: int) -> np.random.Generator:
-    return random_streams.generator(np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, block)))
-
-
-@dataclass(frozen=True, eq=False)
-class _TupleSampler:
-    """Values with the mean delta under Q R^k / E_Q R^k, drawn tuple by tuple; none exceeds ``largest``."""
+class _BoundedSampler:
+    """Values with the mean delta, block by block, from a stream for each block; none exceeds e^``log_largest``."""
 
     mechanism: BandedMatrixMechanism
     epsilon: float
-    order: int
     root: Any
     size: int
-    remainder: float = 0.0
-
-    @property
-    def largest(self) -> float:
-        """The bound of all values, rounded up."""
-        return math.exp(_log_largest(self.mechanism, self.epsilon)[self.order - 2]) * (1.0 + 1e-9)
 
     def __call__(self, block: int) -> FloatArray:
-        """The values of a block, from a stream of its own."""
+        """The values of a block."""
+        sequence = np.random.SeedSequence(self.root.entropy, spawn_key=(*self.root.spawn_key, block))
+        return self.values(random_streams.generator(sequence))
+
+    def values(self, rng: np.random.Generator) -> FloatArray:
+        """The values of one block."""
+        raise NotImplementedError
+
+    @property
+    def log_largest(self) -> float:
+        """The logarithm of a bound of all values."""
+        raise NotImplementedError
+
+    def log_ratio(self, y: FloatArray) -> FloatArray:
+        """log R for each row of y."""
+        exponents = y - 0.5 * _covariances(self.mechanism)[0]
+        top = exponents.max(axis=1, keepdims=True)
+        sums = special.exp(np.maximum(exponents - top, -700.0)).sum(axis=1)
+        return np.asarray(top[:, 0] + special.log(sums / self.mechanism.bins))
+
+
+class _TupleSampler(_BoundedSampler):
+    """Removal: samples of Q R^k / E_Q R^k, drawn tuple by tuple."""
+
+    @property
+    def log_largest(self) -> float:
+        """The least bound of all orders k."""
+        return float(_log_largest(self.mechanism, self.epsilon).min())
+
+    def values(self, rng: np.random.Generator) -> FloatArray:
+        """The values of one block."""
         b, size = self.mechanism.bins, self.size
-        rng = _stream(self.root, block)
+        order = int(np.argmin(_log_largest(self.mechanism, self.epsilon))) + 2
         covariances = _covariances(self.mechanism)
         places = np.arange(b)
         y, log_weight = np.zeros((size, b)), np.zeros(size)
         chosen = rng.integers(0, b, size)
-        for _ in range(self.order - 1):
+        for _ in range(order - 1):
             y += covariances[np.abs(places - chosen[:, None])]
             sums = np.cumsum(special.exp(y), axis=1)
             log_weight += special.log(sums[:, -1] / b)
             chosen = (sums < (rng.random(size) * sums[:, -1])[:, None]).sum(axis=1)
         y += covariances[np.abs(places - np.minimum(chosen, b - 1)[:, None])]
-        y += _noise(self.mechanism, rng, size) - 0.5 * covariances[0]
-        top = y.max(axis=1, keepdims=True)
-        log_ratio = top[:, 0] + special.log(special.exp(np.maximum(y - top, -700.0)).sum(axis=1) / b)
+        log_ratio = self.log_ratio(y + _noise(self.mechanism, rng, size))
         over = -special.expm1(np.minimum(self.epsilon - log_ratio, 0.0))
-        return np.asarray(over * special.exp(log_weight - (self.order - 1) * log_ratio))
+        return np.asarray(over * special.exp(log_weight - (order - 1) * log_ratio))
 
 
-_Samplers = _MixtureSampler | _TupleSampler
+class _TiltSampler(_BoundedSampler):
+    """Addition: samples of y that are moved against their average."""
+
+    @property
+    def shifts(self) -> FloatArray:
+        """Covariances of all y_i with their average."""
+        covariances, places = _covariances(self.mechanism), np.arange(self.mechanism.bins)
+        return np.array([covariances[np.abs(places - i)].mean() for i in places.tolist()])
+
+    def bounds(self) -> tuple[float, float]:
+        """The s of the least bound, and its logarithm."""
+        variance, s = float(self.shifts.mean()), _TILTS
+        middle = 0.5 * float(_covariances(self.mechanism)[0])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            factors = np.where(s > 0.0, s * np.log(s / (1.0 + s)), 0.0) - np.log1p(s)
+        logs = factors + s * (middle - self.epsilon) + 0.5 * s * s * variance
+        # Exponents of values are at most this where R < e^-epsilon, as s S <= s g / 2 there.
+        logs[0.5 * s * s * variance + s * middle > _LARGEST_EXPONENT] = math.inf
+        logs[0] = 0.0
+        best = int(np.argmin(logs))
+        return float(s[best]), max(float(logs[best]), -_LARGEST_EXPONENT)
+
+    @property
+    def log_largest(self) -> float:
+        """The least bound of all s."""
+        return self.bounds()[1]
+
+    def values(self, rng: np.random.Generator) -> FloatArray:
+        """The values of one block."""
+        s, shifts = self.bounds()[0], self.shifts
+        y = _noise(self.mechanism, rng, self.size) - s * shifts
+        under = -special.expm1(np.minimum(self.epsilon + self.log_ratio(y), 0.0))
+        exponents = s * y.mean(axis=1) + 0.5 * s * s * float(shifts.mean())
+        return np.asarray(under * special.exp(np.minimum(exponents, 700.0)))
 
 
 def _noise(one: BandedMatrixMechanism, rng: Any, size: int) -> FloatArray:
@@ -427,20 +424,10 @@ def _noise(one: BandedMatrixMechanism, rng: Any, size: int) -> FloatArray:
         shared = math.sqrt(k - 1) * rng.standard_normal((size, beyond))
         noise[:, :beyond] = shared + rng.standard_normal((size, beyond))
         noise[:, b:] = shared + rng.standard_normal((size, beyond))
-    if c.size <= 64:
-        y: FloatArray = c[0] * noise[:, :b]
-        for j in range(1, c.size):
-            y += c[j] * noise[:, j : j + b]
-        return y
-    rows = np.zeros((b, b + beyond))
-    for j in range(c.size):
-        rows[np.arange(b), np.arange(b) + j] = c[j]
-    return np.asarray(_matrix_product.product(noise, rows))
-
-
-def _best_order(mechanism: BandedMatrixMechanism, epsilon: float) -> int:
-    """The order of the tuples whose values have the least bound."""
-    return int(np.argmin(_log_largest(mechanism, epsilon))) + 2
+    y: FloatArray = c[0] * noise[:, :b]
+    for j in range(1, c.size):
+        y += c[j] * noise[:, j : j + b]
+    return y
 
 
 def _log_largest(mechanism: BandedMatrixMechanism, epsilon: float) -> FloatArray:
@@ -455,6 +442,6 @@ def _log_largest(mechanism: BandedMatrixMechanism, epsilon: float) -> FloatArray
     rows = terms[:, :1] + beside + beside[:, ::-1]
     sums = top + np.log(rows.max(axis=1) / b)
     found = np.cumsum(sums) - (k - 1) * epsilon + (k - 1) * np.log(k - 1) - k * np.log(k)
-    found[k * float(covariances[0]) > 600.0] = math.inf
-    found[0] = max(min(float(found[0]), 600.0), -600.0)
-    return np.asarray(np.maximum(found, -600.0))
+    found[k * float(covariances[0]) > _LARGEST_EXPONENT] = math.inf
+    found[0] = min(float(found[0]), _LARGEST_EXPONENT)
+    return np.asarray(np.maximum(found, -_LARGEST_EXPONENT))

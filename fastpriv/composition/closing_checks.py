@@ -20,7 +20,6 @@ not, one of both is false, and the answer is the hull of both, of which ``method
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -36,7 +35,6 @@ WIDENED = "widened: elementary bounds disagree with it"  # in ``method``
 
 # bound: none - epsilons at which the best event is found beforehand; delta falls between them
 _LEVELS = np.concatenate([[0.0], np.geomspace(1e-6, 700.0, 191)])
-_LEVEL_LIST = _LEVELS.tolist()  # the same as Python's numbers, for a bisection
 
 
 class _Elementary(NamedTuple):
@@ -44,7 +42,6 @@ class _Elementary(NamedTuple):
     the total variation distance."""
 
     lower: FloatArray
-    lower_list: list[float]
     log_moment: float
     log_distance: float
 
@@ -52,13 +49,6 @@ class _Elementary(NamedTuple):
 def checked(pairs: BoundingPairs, epsilon: FloatArray, found: LogBounds) -> LogBounds:
     """The bounds of log delta at epsilon >= 0, reconciled with the elementary ones."""
     table = _elementary(pairs)
-    if epsilon.size == 1:  # without arrays, in 3 microseconds
-        level = float(epsilon[0])
-        least = table.lower_list[bisect_left(_LEVEL_LIST, level)]
-        most = min(table.log_moment - min(level, LARGEST_DOUBLE), table.log_distance)
-        if least <= float(found.lower[0]) <= float(found.upper[0]) <= most:
-            return found
-        return reconciled(found, np.array([least]), np.array([most]))
     lower = table.lower[np.searchsorted(_LEVELS, epsilon)]  # delta is at least that at the next level
     upper = np.minimum(table.log_moment - np.minimum(epsilon, LARGEST_DOUBLE), table.log_distance)
     if not ((lower <= found.lower) & (found.lower <= found.upper) & (found.upper <= upper)).all():
@@ -94,7 +84,7 @@ def _elementary(pairs: BoundingPairs) -> _Elementary:
     least = min(forward, backward)
     distance = 0.5 * _log_expm1(least) - math.log(2.0)
     return _Elementary(
-        lower, lower.tolist(), forward - math.log(4.0) + ROUNDING * (1.0 + abs(forward)),
+        lower, forward - math.log(4.0) + ROUNDING * (1.0 + abs(forward)),
         min(0.0, distance + ROUNDING * (1.0 + abs(distance))) if distance > -math.inf else 0.0,
     )  # fmt: skip
 

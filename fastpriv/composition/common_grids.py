@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
 
@@ -22,12 +21,12 @@ from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
 from ..pairs.discretised_losses import PrivacyLoss, refinement
 from ..pairs.log_bounds import LogBounds
 from ..pairs.protocol import USUAL_WIDTH, DominatingPair
-from .tilted_transforms import composed_log_bounds, tilted_moments
+from .tilted_transforms import Quantity, composed_log_bounds, tilted_moments
 
 __all__ = ["grid_bounds"]
 
-Quantity = Literal["delta", "tail"]
-
+# ``method`` of the results
+_METHOD = "tilted transforms"
 _COARSEST = 0.25  # interval, the first that is tried
 # bound: none - the finest interval
 _FINEST = 2.0**-40
@@ -52,25 +51,19 @@ def grid_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: 
     exact = [(pair.grid_losses, pair.count) for pair in pairs if pair.grid_losses is not None]
     if len(exact) == len(pairs) and len({losses.interval for losses, _ in exact}) == 1:
         lower, upper, cost = composed_log_bounds(exact, epsilon, quantity)
-        return _log_bounds(lower, upper, cost)
+        return LogBounds.of_bounds(lower, upper, cost, _METHOD)
     if quantity == "tail":
         return None
     lower, upper = np.full(epsilon.size, -math.inf), np.zeros(epsilon.size)
     interval, tail = _interval_and_tail(pairs, epsilon)
     if interval is None:
-        return _log_bounds(lower, upper, {"points": 0})
+        return LogBounds.of_bounds(lower, upper, {"points": 0}, _METHOD)
     error = _loss_error(pairs, interval)
     above = [(_on_grid(pair, interval, tail, True), pair.count) for pair in pairs]
     _, upper, cost = composed_log_bounds(above, next_below(epsilon - error) if error > 0.0 else epsilon)
     below = [(_on_grid(pair, interval, tail, False), pair.count) for pair in pairs]
     lower, _, _ = composed_log_bounds(below, next_above(epsilon + error) if error > 0.0 else epsilon)
-    return _log_bounds(np.minimum(lower, upper), upper, {**cost, "interval": interval})
-
-
-def _log_bounds(lower: FloatArray, upper: FloatArray, cost: dict[str, float]) -> LogBounds:
-    with np.errstate(invalid="ignore"):
-        value = np.where(lower > -math.inf, 0.5 * (lower + upper), upper)
-    return LogBounds(np.clip(value, lower, upper), lower, upper, cost, "tilted transforms")
+    return LogBounds.of_bounds(np.minimum(lower, upper), upper, {**cost, "interval": interval}, _METHOD)
 
 
 def _interval_and_tail(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> tuple[float | None, float]:

@@ -46,7 +46,7 @@ from ..pairs.readers import ReadPair, has_groups, pair_text, read_group, read_pa
 from ..pairs.sampled import SampledMechanism
 from . import engines, epsilon_search
 from .closing_checks import WIDENED, checked, reconciled
-from .renyi_sums import renyi_bounds
+from .joint_bounds import renyi_bounds
 
 __all__ = ["Composition", "Direction", "certified_curves", "compose", "largest_loss_of"]
 

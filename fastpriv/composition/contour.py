@@ -35,14 +35,13 @@ def contour_bounds(
     quantity: Literal["delta", "tail", "lower"] = "delta",
     *,
     cut: float = 1e-14,
-    slack: float = 0.0,
 ) -> LogBounds | None:
     """Logarithms of delta, of the tail e^epsilon Q(S > epsilon), or of P(S <= epsilon), of a composition.
 
     None is returned where a pair has no such moments. ``epsilon`` has shape (n,) and entries >= 0, or any for the lower
-    tail. The tail is minus the derivative of delta. With ``slack`` the bounds hold for all epsilons within it; they are
-    void where that asks for several contours. ``cut`` is what the sums leave out,
-    relative to the value, which the bounds contain.
+    tail. The tail is minus the derivative of delta. ``cut`` is what the sums leave out, relative to the value; the
+    bounds contain it.
+
     What is computed for one epsilon serves others near it, also in later calls; the result at an epsilon does not
     depend on the others.
 
@@ -55,7 +54,7 @@ def contour_bounds(
     if composition is None:
         return None
     levels = np.ascontiguousarray(epsilon, dtype=np.float64)
-    rows, cost = composition.bounds(_QUANTITIES[quantity], levels, slack)
+    rows, cost = composition.bounds(_QUANTITIES[quantity], levels)
     value, lower, upper = (np.ascontiguousarray(column) for column in rows.T)
     return LogBounds(value, lower, upper, {"nodes": cost[0], "frequencies": cost[1], "tables": cost[2]}, "contour sum")
 

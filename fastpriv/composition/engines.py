@@ -59,6 +59,7 @@ from .labelled_sums import labelled_bounds
 from .laplace_sums import laplace_bounds
 from .many_sampled_gaussians import small_rate_bounds
 from .simple_bounds import simple_bounds
+from .tilted_transforms import log_mass_at_infinity
 from .two_sampled_gaussians import two_release_bounds
 
 __all__ = [
@@ -85,8 +86,6 @@ _NARROW, _WIDE, _WIDEST = 1e-9, 1e-8, 0.5
 _WIDE_TAIL = 1e-10
 # bound: none - t of the saddle point of a tail from which on it is not asked
 _LARGEST_TILT = 4.0
-# bound: none - relative errors of all releases up to which one evaluation of a contour serves both ends
-_SMALL_ERROR = 1e-9
 # bound: none - log delta of mixtures, and their releases, beyond which grids take long and reach less
 _DEEPEST, _MOST_RELEASES = -100.0, 1e9
 # bound: none - rates up to which two releases alone are tried as a lower bound
@@ -112,27 +111,13 @@ def curve_bounds(bounding: BoundingPairs, epsilon: FloatArray, quantity: Quantit
     for pairs in bounding.dominated:
         lower = np.maximum(lower, _bounds_of_pairs(pairs, epsilon, "delta").lower)
     lower = np.minimum(lower, above.upper)
-    with np.errstate(invalid="ignore"):
-        middle = 0.5 * lower + 0.5 * above.upper
-    value = np.clip(np.where(np.isfinite(middle), middle, above.upper), lower, above.upper)
-    return LogBounds(value, lower, above.upper, above.cost, f"{above.method}, between two compositions")
+    return LogBounds.of_bounds(lower, above.upper, above.cost, f"{above.method}, between two compositions")
 
 
 def infinite_log_mass(pairs: Sequence[DominatingPair]) -> tuple[float, float]:
     """Bounds of the logarithm of P(S = inf), relative errors included."""
-    low, high = 0.0, 0.0  # logarithms of the probability that all losses are finite, from the two sides
-    for pair in pairs:
-        low_mass, high_mass = pair.infinite_mass()
-        low += pair.count * (math.log1p(-high_mass) if high_mass < 1.0 else -math.inf)
-        high += pair.count * (math.log1p(-low_mass) if low_mass < 1.0 else -math.inf)
-    bounds = []
-    for total, outward in ((high, -1.0), (low, 1.0)):
-        if total == 0.0:
-            bounds.append(-math.inf)
-            continue
-        value = math.log(-math.expm1(total)) if total > -math.inf else 0.0
-        bounds.append(min(0.0, value + outward * 16 * UNIT_ROUNDOFF * (1.0 + abs(value))))
-    return bounds[0], bounds[1]
+    low, high = ([(pair.infinite_mass()[side], pair.count) for pair in pairs] for side in (0, 1))
+    return log_mass_at_infinity(low)[0], log_mass_at_infinity(high)[1]
 
 
 def largest_loss(pairs: Sequence[DominatingPair]) -> tuple[float, float]:
@@ -170,19 +155,13 @@ def _bounds_of_pairs(pairs: Sequence[DominatingPair], epsilon: FloatArray, quant
         if not finite.any():
             return LogBounds(np.full(epsilon.size, high), np.full(epsilon.size, low), np.full(epsilon.size, high), {},
                              "no larger finite loss")  # fmt: skip
-        ends = np.full(epsilon.size, high), np.full(epsilon.size, low), np.full(epsilon.size, high)
-        found = _bounds_of_pairs(pairs, epsilon[finite], quantity)
-        for row, numbers in zip(ends, found.numbers, strict=True):
-            row[finite] = numbers
-        return LogBounds(*ends, found.cost, found.method)
+        known = LogBounds(*(np.full(epsilon.size, end) for end in (high, low, high)), {}, "")
+        return _replace_rows(known, finite, _bounds_of_pairs(pairs, epsilon[finite], quantity))
     at_end = (least <= epsilon) & (quantity == "delta" and most - least <= 1e-9 * most)
     if at_end.any() and infinite_log_mass(pairs)[1] == -math.inf:
         rest = np.minimum(next_above(np.log(next_above(most - epsilon)), 4), 0.0)  # delta(x) <= 1 - e^(x - most)
-        rows = rest, np.full(epsilon.size, -np.inf), rest.copy()
-        found = _bounds_of_pairs(pairs, epsilon[~at_end], quantity)
-        for row, numbers in zip(rows, found.numbers, strict=True):
-            row[~at_end] = numbers
-        return LogBounds(rows[0], rows[1], rows[2], found.cost, found.method)
+        known = LogBounds(rest, np.full(epsilon.size, -np.inf), rest.copy(), {}, "")
+        return _replace_rows(known, ~at_end, _bounds_of_pairs(pairs, epsilon[~at_end], quantity))
     if quantity != "delta":
         return _with_relative_errors(pairs, epsilon, quantity)
     sampled = _sampled_gaussian_bounds(pairs, epsilon)
@@ -194,6 +173,13 @@ def _bounds_of_pairs(pairs: Sequence[DominatingPair], epsilon: FloatArray, quant
             found = _intersect_bounds(found, wide, _with_relative_errors(pairs, epsilon[wide], quantity))
     wide = _wide_points(found, _WIDE)
     return _at_least_of_fewer(pairs, epsilon, found, wide) if wide.any() else found
+
+
+def _replace_rows(known: LogBounds, chosen: BoolArray, result: LogBounds) -> LogBounds:
+    """Known numbers, and those of an engine in the chosen rows."""
+    for row, numbers in zip(known.numbers, result.numbers, strict=True):
+        row[chosen] = numbers
+    return known._replace(cost=result.cost, method=result.method)
 
 
 def _at_least_of_fewer(
@@ -229,37 +215,7 @@ def _with_relative_errors(pairs: Sequence[DominatingPair], epsilon: FloatArray, 
     down, up, factor_up, factor_down = (math.fsum(column) * (1 + 1e-12) for column in zip(*errors, strict=True))
     if down == up == 0.0:
         return _by_engine(pairs, epsilon, quantity)
-    error = (down, up, factor_up, factor_down)
-    near = _evaluate_with_slack(pairs, epsilon, quantity, error) if max(down, up) <= _SMALL_ERROR else None
-    if near is None:
-        return _evaluate_at_both_ends(pairs, epsilon, quantity, error)
-    wide = _wide_points(near, _WIDE)
-    if not wide.any():
-        return near
-    return _intersect_bounds(near, wide, _evaluate_at_both_ends(pairs, epsilon[wide], quantity, error))
-
-
-def _evaluate_with_slack(
-    pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Quantity, errors: _LogErrors
-) -> LogBounds | None:
-    """Bounds with relative errors by one evaluation along a contour; None where other engines come first."""
-    alone = len(pairs) == 1 and pairs[0].count == 1 and quantity != "lower"
-    mixtures = any(pair.mixtures is not None for pair in pairs)
-    if alone or not mixtures or squared_gaussian_distance(pairs) is not None:
-        return None
-    down, up, factor_up, factor_down = errors
-    found = _by_contour(pairs, epsilon, quantity, 1.01 * max(down, up))
-    if found is None:
-        return None
-    if quantity == "tail":
-        factor_up = factor_down = up + down
-    lower, upper = found.lower - factor_down, found.upper + factor_up
-    with np.errstate(invalid="ignore"):
-        lower = np.where(np.isfinite(lower), lower - 4 * UNIT_ROUNDOFF * np.abs(lower), lower)
-        upper = np.where(np.isfinite(upper), upper + 4 * UNIT_ROUNDOFF * np.abs(upper), upper)
-    most = np.minimum(upper, epsilon if quantity == "tail" else 0.0)
-    lower = np.minimum(lower, most)
-    return LogBounds(np.clip(found.value, lower, most), lower, most, found.cost, found.method)
+    return _evaluate_at_both_ends(pairs, epsilon, quantity, (down, up, factor_up, factor_down))
 
 
 def _log_errors(pair: DominatingPair) -> _LogErrors:
@@ -274,13 +230,12 @@ def _evaluate_at_both_ends(
     pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Quantity, errors: _LogErrors
 ) -> LogBounds:
     down, up, factor_up, factor_down = errors
-    if quantity == "lower":
-        return _trivial_bounds(epsilon, quantity)
     lower_levels, upper_levels = next_below(epsilon - down), next_above(epsilon + up)
-    low_end = lower_levels < 0.0
-    both = np.concatenate([np.maximum(lower_levels, 0.0), upper_levels])
-    found = _by_engine(pairs, both, quantity)
-    n = epsilon.size
+    low_end, n = lower_levels < 0.0, epsilon.size
+    if quantity == "lower":
+        found = _by_sums(pairs, np.concatenate([upper_levels, lower_levels]), quantity)
+    else:
+        found = _by_engine(pairs, np.concatenate([np.maximum(lower_levels, 0.0), upper_levels]), quantity)
     upper, lower = found.upper[:n].copy(), found.lower[n:].copy()
     if low_end.any() and quantity == "delta":
         with np.errstate(divide="ignore", under="ignore"):
@@ -396,11 +351,9 @@ def _by_sums(pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Qua
     return _trivial_bounds(epsilon, quantity) if found is None else found
 
 
-def _by_contour(
-    pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Quantity, slack: float = 0.0
-) -> LogBounds | None:
+def _by_contour(pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Quantity) -> LogBounds | None:
     """Bounds by a sum along a contour; of the tail also by the lower tail of the reversed pair, where that helps."""
-    found = contour_bounds(pairs, epsilon, quantity, slack=slack)
+    found = contour_bounds(pairs, epsilon, quantity)
     if found is None or quantity != "tail":
         return found
     wide = _wide_points(found, _WIDE_TAIL)
@@ -408,7 +361,7 @@ def _by_contour(
     if tilts is not None:  # far above the mean of S the lower tail of -S has no saddle point
         wide[wide] = (tilts < _LARGEST_TILT) | (found.upper[wide] >= 0.0)
     turned = [pair.reversed() for pair in pairs]
-    other = contour_bounds(turned, -epsilon[wide], "lower", slack=slack) if wide.any() else None
+    other = contour_bounds(turned, -epsilon[wide], "lower") if wide.any() else None
     if other is None:
         return found
     value, lower, upper = (row + epsilon[wide] for row in other.numbers)
@@ -490,7 +443,7 @@ def _gaussian_bounds(low: float, high: float, epsilon: FloatArray, quantity: Qua
             moved = 2 * UNIT_ROUNDOFF * (np.abs(least) + high)
             below, above = special.log_ndtr(least - moved), special.log_ndtr(largest + moved)
         lower, upper = below * (1 + _NORMAL_ERROR), np.minimum(above * (1 - _NORMAL_ERROR), 0.0)
-        return LogBounds(0.5 * (lower + upper), lower, upper, {}, _METHOD_GAUSSIAN)
+        return LogBounds.of_bounds(lower, upper, {}, _METHOD_GAUSSIAN)
     if quantity == "delta":
         below, above = (np.asarray(special.gaussian_log_delta(r, epsilon)) for r in (low, high))
         error = _GAUSSIAN_ERROR
@@ -504,8 +457,7 @@ def _gaussian_bounds(low: float, high: float, epsilon: FloatArray, quantity: Qua
             lower, upper = next_below(below - slack), np.minimum(next_above(above + slack), epsilon)
             lower = np.where(np.isneginf(below), below, lower)
             upper = np.where(np.isneginf(above), -LARGEST_DOUBLE, np.where(np.isnan(upper), epsilon, upper))
-            value = np.where(np.isfinite(lower), 0.5 * (lower + upper), upper)
-        return LogBounds(value, lower, upper, {}, _METHOD_GAUSSIAN)
+        return LogBounds.of_bounds(lower, upper, {}, _METHOD_GAUSSIAN)
     with np.errstate(invalid="ignore", over="ignore"):
         lower, upper = next_below(below * (1 + error), 3), next_above(above * (1 - error), 3)
         lower = np.minimum(np.where(np.isneginf(below), below, lower), 0.0)
@@ -568,6 +520,4 @@ def _tail_of_curve(
         upper = np.fmin(upper, np.where(before < epsilon, direct, np.inf).min(axis=0))
     upper = next_above(np.minimum(upper, epsilon), 2)
     lower = np.minimum(next_below(lower, 2), upper)
-    with np.errstate(invalid="ignore", over="ignore"):
-        value = np.where(np.isfinite(lower), 0.5 * (lower + upper), upper)
-    return LogBounds(value, lower, upper, found.cost, f"{found.method}, difference quotients")
+    return LogBounds.of_bounds(lower, upper, found.cost, f"{found.method}, difference quotients")

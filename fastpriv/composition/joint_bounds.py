@@ -1,10 +1,16 @@
-"""Bounds of compositions that are no list of pairs: Renyi guarantees, and bounded ranges that are fixed in advance.
+"""Renyi divergences of compositions, and bounds of compositions that are no list of pairs: Renyi guarantees, and
+bounded ranges that are fixed in advance.
 
-Renyi. With K(t) >= log E_P e^(t S) for t > 0, (1 - e^(epsilon - S))^+ <= c(t) e^(t (S - epsilon)), c(t) = t^t / (1 +
-t)^(1 + t), so that log delta <= log c(t) + K(t) - t epsilon. The right side is convex in t; the least of it is
-searched, and each t gives a bound. Infinite losses of other pairs count by themselves: delta is at most P(S = inf) plus
-the bound of the outcomes with finite losses. A pair of which only curves are known has the moments of a loss on a grid
-that dominates it.
+Sums of divergences. Of order a > 1 the divergence of P from Q is log M / (a - 1), M = E_P e^((a - 1) L), and of order 1
+it is E_P L, the Kullback-Leibler divergence. Those of releases add up. Densities within 1 +- g of those given change
+log M by at most a g_p + (a - 1) g_q, to first order, and E_P L by at most (g_p + g_q) (1 + E_P |L|), with E_P |L| <= K
++ sqrt(2 K), K = E_P L, by Pinsker's inequality. A pair that dominates another one has at least its divergences.
+
+Renyi guarantees. With K(t) >= log E_P e^(t S) for t > 0, (1 - e^(epsilon - S))^+ <= c(t) e^(t (S - epsilon)), c(t) =
+t^t / (1 + t)^(1 + t), so that log delta <= log c(t) + K(t) - t epsilon. The right side is convex in t; the least of it
+is searched, and each t gives a bound. Infinite losses of other pairs count by themselves: delta is at most P(S = inf)
+plus the bound of the outcomes with finite losses. A pair of which only curves are known has the moments of a loss on a
+grid that dominates it.
 
 Bounded range e, k mechanisms with the losses t - e and t of one t: with j of the lower losses
 
@@ -15,6 +21,8 @@ The sum of the terms j <= l without the positive part, which is at most delta(t)
 e) / (k + 1) (Dong, Durfee and Rogers 2020, lemma 5.2), and the largest delta(t) is that of some t_l. There
 y_j = (l - j) e + w with w = e - t_l = ((k - l) e - epsilon) / (k + 1); where w <= 0 no loss exceeds epsilon. All terms
 are positive and free of cancellation.
+
+Source: van Erven and Harremoes 2014, theorem 28; Mironov 2017, propositions 1 and 6; Pinsker 1964 (sums).
 """
 
 # bounds: proved - roundings in extended precision
@@ -35,11 +43,11 @@ from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above
 from ..pairs.events import BoundedRangePair, RenyiPair
 from ..pairs.log_bounds import LogBounds
 from ..pairs.measured_losses import LossPair
-from ..pairs.protocol import EXTENDED_ROUNDING, DominatingPair
-from .renyi_sums import renyi_upper_bound
+from ..pairs.protocol import EXTENDED_ROUNDING, BoundingPairs, DominatingPair
 
-__all__ = ["joint_bounds", "log_tilt_factor"]
+__all__ = ["joint_bounds", "log_tilt_factor", "renyi_bounds"]
 
+_SECOND_ORDER = 1.01  # bound: proved - times a relative error of at most 1e-9: its logarithm
 _MOST_RANGES = 1024  # mechanisms of bounded range that are counted
 # bound: proved - differences of multiples of e and of epsilon are normal numbers, for e from here on
 _LEAST_WIDTH = 1e-270
@@ -48,6 +56,41 @@ _SEARCH_STEPS = 40  # of golden sections, each 0.618 of the last
 _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)  # the ratio of two sections
 # bound: none - grids of pairs that are known by curves, and the delta beyond them
 _INTERVALS, _TAIL = (2.0**-10, 2.0**-6, 2.0**-2, 4.0), 1e-30
+
+
+def renyi_bounds(bounding: BoundingPairs, order: float) -> tuple[float, float, str]:
+    """Lower and upper bound of the divergence of a finite order of at least 1, and what they rest on."""
+    low, high, method = _sum_of_divergences(bounding.dominating, order)
+    if bounding.dominated:
+        low = max(_sum_of_divergences(pairs, order)[0] for pairs in bounding.dominated)
+        method = f"{method}, between two compositions"
+    return min(low, high), high, method
+
+
+def _sum_of_divergences(pairs: Sequence[DominatingPair], order: float) -> tuple[float, float, str]:
+    low = high = 0.0
+    method = "sum over all releases"
+    for pair in pairs:
+        least, most = pair.renyi_divergence(order)
+        if pair.is_known_by_curves:
+            method = "nothing is known of releases of which only curves are given"
+        if most < math.inf:
+            change = _change_by_errors(pair, order, most)
+            least, most = max(0.0, least - change), most + change
+        elif least == math.inf:
+            method = "infinite losses, or too large ones for a double"
+        low, high = low + pair.count * least, high + pair.count * most
+    rounding = 4 * (len(pairs) + 1) * UNIT_ROUNDOFF
+    low = low * (1 - rounding) if low < math.inf else low
+    return low, high * (1 + rounding), method
+
+
+def _change_by_errors(pair: DominatingPair, order: float, most: float) -> float:
+    """What the relative errors of a pair may change of a finite divergence of it."""
+    p_error, q_error = pair.p_relative_error, pair.q_relative_error
+    if order > 1.0:
+        return _SECOND_ORDER * (order * p_error + (order - 1.0) * q_error) / (order - 1.0)
+    return _SECOND_ORDER * (p_error + q_error) * (1.0 + most + math.sqrt(2.0 * most))
 
 
 def joint_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBounds | None:
@@ -60,9 +103,7 @@ def joint_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBou
     if ranges and isinstance(first, BoundedRangePair) and first.width >= _LEAST_WIDTH:
         rows = np.array([_range_bounds(first.width, first.count, level) for level in epsilon.tolist()])
         lower, upper = rows.reshape(-1, 2).T
-        with np.errstate(invalid="ignore"):
-            value = np.where(np.isfinite(lower), lower + 0.5 * (upper - lower), upper)
-        return LogBounds(value, lower, upper, {}, "counts of losses, the largest over a common shift")
+        return LogBounds.of_bounds(lower, upper, {}, "counts of losses, the largest over a common shift")
     return None
 
 
@@ -129,7 +170,7 @@ def _tilted(pairs: tuple[DominatingPair, ...], t: float) -> float:
     if others:
         if order - 1.0 < t:  # the divergence rises with its order
             order = math.nextafter(order, math.inf)
-        divergence = renyi_upper_bound(others, order)
+        divergence = _sum_of_divergences(others, order)[1]
         known += divergence * t if divergence else 0.0
     return known + 8 * UNIT_ROUNDOFF * abs(known) if known < math.inf else math.inf
 

@@ -62,13 +62,10 @@ def labelled_bounds(
     with np.errstate(invalid="ignore"):
         lower = np.where(np.isfinite(lower), lower - rounding * (1.0 + np.abs(lower)), lower)
         upper = np.where(np.isfinite(upper), np.minimum(upper + rounding * (1.0 + np.abs(upper)), 0.0), upper)
-        value = np.where(np.isfinite(lower), 0.5 * (lower + upper), upper)
-    return LogBounds(np.clip(value, lower, upper), lower, upper, {"labels": taken}, "sum over labels")
+    return LogBounds.of_bounds(lower, upper, {"labels": taken}, "sum over labels")
 
 
-def _log_binomials(
-    count: int, rest: tuple[float, float], tau: tuple[float, float]
-) -> tuple[FloatArray, FloatArray]:
+def _log_binomials(count: int, rest: tuple[float, float], tau: tuple[float, float]) -> tuple[FloatArray, FloatArray]:
     """Bounds of log b_j, j = 0 .. count."""
     j = np.arange(1, count + 1, dtype=np.longdouble)
     choices = np.concatenate([[0], np.cumsum(np.log((count + 1 - j) / j))])

@@ -103,9 +103,7 @@ def laplace_bounds(
         slack = 2.0 * move + 4 * UNIT_ROUNDOFF * count * (1.0 + a) if quantity == "tail" else 0.0
         bounds[:, i] = below[0] - slack, above[1] + slack
     lower, upper = np.minimum(bounds, 0.0) if quantity == "delta" else bounds
-    with np.errstate(invalid="ignore"):
-        value = np.where(lower > -math.inf, 0.5 * (lower + upper), upper)
-    return LogBounds(np.clip(value, lower, upper), lower, upper, {"releases": count}, "sum over extreme losses")
+    return LogBounds.of_bounds(lower, upper, {"releases": count}, "sum over extreme losses")
 
 
 def _extreme_loss_sum(a: float, k: int, level: float, quantity: Quantity) -> tuple[float, float] | None:

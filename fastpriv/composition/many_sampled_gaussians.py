@@ -1,8 +1,12 @@
 """Delta of releases of Poisson-sampled Gaussians near epsilon = 0, however small the rates are.
 
-Notation of ``two_sampled_gaussians``; release i comes k_i times. Under Q the loss of one release is log(1 - q_i) + u_i,
-u_i = log(1 + r_i Y_i) > 0 with r_i = q_i / (1 - q_i). L = -sum k_i log(1 - q_i), U is the sum of all u, so that S =
-U - L, and m_i(z) = E e^(-z u_i) under Q. For c > 0, t > 0, by the transform of (1 - e^-y)^+,
+Rows that need it: 3 x PoissonSampledGaussian(1.0, 1e-6) at epsilon = 1e-4, where a sum along a contour of P takes
+seconds for a bracket of e^14; 2 x PoissonSampledGaussian(1.0, 1e-4) at epsilon = 0.
+
+Notation: release i, which comes k_i times, has Q_i = N(0, 1) and P_i = (1 - q_i) N(0, 1) + q_i N(a_i, 1), in units of
+sigma; Y_i = e^(a_i x - a_i^2/2). Under Q the loss of one release is log(1 - q_i) + u_i, u_i = log(1 + r_i Y_i) > 0
+with r_i = q_i / (1 - q_i). L = -sum k_i log(1 - q_i), U is the sum of all u, so that S = U - L, and m_i(z) = E e^(-z
+u_i) under Q. For c > 0, t > 0, by the transform of (1 - e^-y)^+,
 
     J(c) = E (1 - e^(U - c))^+ = (1/pi) Im of the integral of f(z) dz from t to t + i inf,
     f(z) = e^(c z) prod m_i(z)^k_i / (z (z + 1)).
@@ -24,9 +28,11 @@ sum of these errors, prod m^k changes by at most prod (m(t) + tau)^k - prod m(t)
 
 Path. The finite sums are entire functions of z. Where all nodes have arg u <= -beta their terms stay bounded up to arg
 z = pi/2 + beta, so that the path may turn left: z = t + s e^(i psi), psi = pi/2 + beta, along which e^(c z) falls. The
-integral over s is a sum of Gauss and Legendre over cells, with the error bound of ``two_sampled_gaussians``. log|f| but
-for z (z + 1) is at most c Re z + sum k log(sum |terms|), a convex function of z: the corners of a rectangle around the
-ellipse bound it. On the path |e^(-z u)| falls with s, which bounds the integral beyond the last cell.
+integral over s is a sum of Gauss and Legendre over cells. With N nodes it errs by (64/15) h M rho^(-2N) / (1 - rho^-2),
+h half the length of a cell, M a bound of the integrand on the ellipse of rho around it (Trefethen, Approximation Theory
+and Practice, theorem 19.3). log|f| but for z (z + 1) is at most c Re z + sum k log(sum |terms|), a convex function of
+z: the corners of a rectangle around the ellipse bound it. On the path |e^(-z u)| falls with s, which bounds the
+integral beyond the last cell.
 """
 
 # bounds: tested by enclosures/test_small_rates - roundings of sums; truncation is proved above
@@ -49,8 +55,8 @@ from ..pairs.protocol import DominatingPair, SampledPair
 __all__ = ["small_rate_bounds"]
 
 _NODES = 24  # of the Gauss-Legendre rule of a cell
-# bound: none - rates, releases and levels beyond which other sums are quicker
-_LARGEST_RATE, _MOST_RELEASES, _LARGEST_LEVEL = 1e-3, 10_000, 1.0
+# bound: none - times that a record takes part, on average, and releases and levels, beyond which other sums are quicker
+_MOST_PARTICIPATIONS, _MOST_RELEASES, _LARGEST_LEVEL = 2e-3, 10_000, 1.0
 # bound: none - width of log delta from which extended precision is tried
 _NARROW = 1e-9
 _TILTS = np.geomspace(1e-1, 1e4, 121)  # values of c t that are tried
@@ -69,7 +75,9 @@ def small_rate_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> L
     if len(known) < len(pairs) or total > _MOST_RELEASES:
         return None
     removes = known[0][0].removes
-    if any(pair.removes != removes or pair.rate > _LARGEST_RATE for pair, _ in known):
+    if any(pair.removes != removes for pair, _ in known):
+        return None
+    if math.fsum(pair.rate * count for pair, count in known) > _MOST_PARTICIPATIONS:
         return None
     rows = np.array([np.full(epsilon.size, -math.inf), np.zeros(epsilon.size)])
     exact = all(pair.exact for pair, _ in known)
@@ -86,10 +94,7 @@ def small_rate_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> L
         used = used[(wide[used] > _NARROW) & (wide[used] < math.inf)]
         if not used.size:
             break
-    lower, upper = rows[0], np.maximum(rows[1], rows[0])
-    with np.errstate(invalid="ignore"):
-        value = np.where(lower > -math.inf, lower + 0.5 * (upper - lower), upper)
-    return LogBounds(value, lower, upper, {}, "sum along a turned contour")
+    return LogBounds.of_bounds(rows[0], np.maximum(rows[1], rows[0]), {}, "sum along a turned contour")
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ from ..pairs.allocations import IMPROVED_DELTAS, AllocationPair
 from ..pairs.banded_sums import banded_pair
 from ..pairs.mixture_pairs import MixturePair
 from ..pairs.protocol import BoundingPairs, DominatingPair
-from .random_allocation import StructuredSampling
+from .random_allocation import StructuredSampling, noise_and_sensitivity
 
 __all__ = ["MatrixMechanism"]
 
@@ -128,9 +128,7 @@ class MatrixMechanism(StructuredSampling):
                     f"probabilities must have one entry for each of the {u.shape[0]} patterns; got {weights.size}. "
                     "Pass one each."
                 )
-        noise = validate.scalar("sigma", sigma, "positive and finite", lambda x: (x > 0) & (x < np.inf))
-        at_least_0 = "at least 0 and finite"
-        span = validate.scalar("sensitivity", sensitivity, at_least_0, lambda x: (x >= 0) & (x < np.inf))
+        noise, span = noise_and_sensitivity(sigma, sensitivity)
         self._set(matrix=c, sigma=noise, patterns=u, probabilities=weights, sensitivity=span)
 
     def _bounding_pairs(self, deltas: tuple[float, float] = IMPROVED_DELTAS) -> BoundingPairs:

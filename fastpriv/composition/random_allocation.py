@@ -41,17 +41,16 @@ from ..base.monotone import monotone
 from ..channels import AnyChannel
 from ..distributions import GaussianMixture, Pmf
 from ..mechanisms.gaussian import GaussianMechanism
-from ..pairs.allocations import IMPROVED_DELTAS, AllocationPair
+from ..pairs.allocations import IMPROVED_DELTAS, AllocationOfPair, AllocationPair
 from ..pairs.curve_pairs import PairObject, PrivacyCurves
 from ..pairs.discrete_pairs import DiscretePair
 from ..pairs.few_bins import MAX_FEW_BINS, FewBinsPair, few_bins_pair
-from ..pairs.general_allocations import AllocationOfPair
 from ..pairs.mixture_pairs import MixturePair
 from ..pairs.protocol import BoundingPairs, DominatingPair
 from ..pairs.readers import read_pair
 from .compositions import Composition, compose
 
-__all__ = ["Allocation", "BallsInBins", "RandomAllocation", "StructuredSampling"]
+__all__ = ["Allocation", "BallsInBins", "RandomAllocation", "StructuredSampling", "noise_and_sensitivity"]
 
 Direction = Literal["forward", "backward", "worst"]
 
@@ -368,6 +367,13 @@ class BallsInBins(StructuredSampling):
         return _allocation(self.sensitivity, self.sigma, self.bins, deltas, added=self.epochs)
 
 
+def noise_and_sensitivity(sigma: Any, sensitivity: Any) -> tuple[float, float]:
+    """Validate the standard deviation of noise and the length of a contribution."""
+    noise = validate.scalar("sigma", sigma, "positive and finite", lambda x: (x > 0) & (x < np.inf))
+    at_least_0 = "at least 0 and finite"
+    return noise, validate.scalar("sensitivity", sensitivity, at_least_0, lambda x: (x >= 0) & (x < np.inf))
+
+
 def _deltas_near(delta: Any, log_delta: Any) -> tuple[float, float]:
     """Numbers on both sides of what is asked for; those of all curves where that is not one row of numbers."""
     try:
@@ -399,8 +405,6 @@ def _allocation(
 
 def _checked(sigma: Any, name: str, steps: Any, sensitivity: Any, epochs: Any) -> dict[str, Any]:
     """The arguments of both constructors."""
-    noise = validate.scalar("sigma", sigma, "positive and finite", lambda x: (x > 0) & (x < np.inf))
+    noise, span = noise_and_sensitivity(sigma, sensitivity)
     number = validate.count(name, steps, 1, _MAX_STEPS)
-    at_least_0 = "at least 0 and finite"
-    span = validate.scalar("sensitivity", sensitivity, at_least_0, lambda x: (x >= 0) & (x < np.inf))
     return {"sigma": noise, name: number, "sensitivity": span, "epochs": validate.count("epochs", epochs)}

@@ -48,10 +48,7 @@ def simple_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBo
         lower = np.fmax(lower, _by_affinity(pairs, epsilon))
     except (DomainError, NotConvergedError):
         pass
-    lower = np.minimum(lower, upper)
-    with np.errstate(invalid="ignore"):
-        value = np.clip(np.where(lower > -math.inf, 0.5 * lower + 0.5 * upper, upper), lower, upper)
-    return LogBounds(value, lower, upper, {}, "bounds by single releases")
+    return LogBounds.of_bounds(np.minimum(lower, upper), upper, {}, "bounds by single releases")
 
 
 def _largest_distance(p: GaussianMixture, q: GaussianMixture) -> float:

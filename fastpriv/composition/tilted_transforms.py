@@ -36,16 +36,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray, LongDoubleArray, next_above, next_below
 from ..pairs.discretised_losses import PrivacyLoss
 
-__all__ = ["composed_bounds", "composed_log_bounds", "infinite_log_mass", "tilted_moments"]
+__all__ = ["Quantity", "composed_log_bounds", "log_mass_at_infinity", "saddle_point", "tilted_moments"]
 
 Quantity = Literal["delta", "tail"]
+# Masses, losses beside the largest, and how often they are drawn
+_CountedMasses: TypeAlias = tuple[FloatArray, FloatArray, int]
 
 # bound: proved - unit roundoff of long doubles, twice as large as need be
 _U = float(np.finfo(np.longdouble).eps)
@@ -72,16 +74,6 @@ _ACCEPTED_WIDTH = 1e-11
 _CHERNOFF_SCALES = np.array([1.0, 3.0, 7.0, 11.0, 16.0, 30.0])  # orders of Chernoff's bound, times the deviation
 
 
-def composed_bounds(
-    loss: PrivacyLoss, epsilon: FloatArray, steps: int
-) -> tuple[FloatArray, FloatArray, dict[str, Any]]:
-    """Lower and upper bounds of delta of ``steps`` compositions at each epsilon, any sign; and the cost."""
-    lower, upper, cost = composed_log_bounds([(loss, steps)], epsilon)
-    with np.errstate(under="ignore"):
-        low, high = next_below(np.exp(next_below(lower)), 2), next_above(np.exp(next_above(upper)), 2)
-    return np.where(lower > -math.inf, np.maximum(low, 0.0), 0.0), np.where(upper > -math.inf, high, 0.0), cost
-
-
 def composed_log_bounds(
     losses: Sequence[tuple[PrivacyLoss, int]], epsilon: FloatArray, quantity: Quantity = "delta"
 ) -> tuple[FloatArray, FloatArray, dict[str, Any]]:
@@ -89,13 +81,12 @@ def composed_log_bounds(
     lower, upper = np.full((2, epsilon.size), -math.inf)
     cost = {"transforms": 0, "points": 0}
     masses = [_Masses.of(loss, count) for loss, count in losses if count > 0]
-    last = math.inf
+    pending: list[int] = []
     if all(one.masses.size for one in masses):
-        last = math.fsum(one.count * float(one.places[-1]) * one.interval for one in masses)
-        last += 4 * UNIT_ROUNDOFF * math.fsum(one.count * abs(float(one.places[-1])) * one.interval for one in masses)
+        top, parts = _top(masses), [(one.masses, one.offsets, one.count) for one in masses]
+        rounding = math.fsum(one.count * abs(float(one.places[-1])) * one.interval for one in masses)
+        last = top + 4 * UNIT_ROUNDOFF * rounding
         pending = [int(i) for i in np.argsort(-epsilon, kind="stable") if epsilon[i] < last]
-    else:
-        pending = []
     sums, theta = None, 0.0
     least = 0.0 if quantity == "delta" else -1.0
     first = True
@@ -103,7 +94,7 @@ def composed_log_bounds(
         index = pending[-1]
         level = float(epsilon[index])
         if sums is None:
-            theta = _saddle_point(masses, level, theta, least)
+            theta = saddle_point(parts, level - top, theta, least, _LARGEST_EXPONENT)
             sums, first = _tilted_sums(masses, theta), True
             cost = {"transforms": cost["transforms"] + 1, "points": max(cost["points"], len(sums.values))}
         low, high = sums.logarithm(level, quantity)
@@ -113,7 +104,7 @@ def composed_log_bounds(
         else:
             sums = None
     if quantity == "delta":
-        infinite = infinite_log_mass([(loss.infinity_mass, count) for loss, count in losses])
+        infinite = log_mass_at_infinity([(loss.infinity_mass, count) for loss, count in losses])
         with np.errstate(invalid="ignore"):
             if infinite[0] > -math.inf:
                 lower = next_below(np.logaddexp(lower, infinite[0]), 4)
@@ -122,7 +113,7 @@ def composed_log_bounds(
     return np.minimum(lower, 0.0), np.minimum(upper, 0.0), cost
 
 
-def infinite_log_mass(masses: Sequence[tuple[float, int]]) -> tuple[float, float]:
+def log_mass_at_infinity(masses: Sequence[tuple[float, int]]) -> tuple[float, float]:
     """Bounds of the logarithm of 1 - prod (1 - mass)^count; both -inf for 0."""
     if any(mass >= 1.0 and count > 0 for mass, count in masses):
         return 0.0, 0.0
@@ -139,8 +130,9 @@ def tilted_moments(losses: Sequence[tuple[PrivacyLoss, int]], level: float) -> t
     masses = [_Masses.of(loss, count) for loss, count in losses if count > 0]
     if not all(one.masses.size for one in masses):
         return 0.0, 0.0
-    theta = _saddle_point(masses, level, 0.0, 0.0)
-    return theta, math.sqrt(_moments(masses, theta)[1])
+    parts = [(one.masses, one.offsets, one.count) for one in masses]
+    theta = saddle_point(parts, level - _top(masses), 0.0, 0.0, _LARGEST_EXPONENT)
+    return theta, math.sqrt(_moments(parts, theta)[1])
 
 
 @dataclass(frozen=True)
@@ -291,33 +283,21 @@ def _tilted_sums(masses: Sequence[_Masses], theta: float) -> _TiltedSums:
     return _TiltedSums(values=values, first=first, error=error + _UNDERFLOW, outside=min(outside, 1.0), **shared)
 
 
-def _moments(masses: Sequence[_Masses], theta: float) -> tuple[float, float]:
-    """Mean of S below its largest value, and variance, under a tilt."""
-    below, variance = 0.0, 0.0
-    for one in masses:
-        offset = one.offsets
-        with np.errstate(under="ignore"):
-            exponents = theta * offset - max(0.0, theta * float(offset[0]))
-            weights = one.masses * np.exp(np.maximum(exponents, _LEAST_EXPONENT))
-        total = float(weights.sum())
-        if total > 0.0:
-            mean = float(weights @ offset) / total
-            below += one.count * mean
-            variance += one.count * float(weights @ (offset - mean) ** 2) / total
-    return below, variance
+def saddle_point(
+    parts: Sequence[_CountedMasses], level: float, start: float, least: float, largest_exponent: float
+) -> float:
+    """The theta under which the mean of S is ``level`` below its largest value, to a fraction of its deviation.
 
-
-def _saddle_point(masses: Sequence[_Masses], level: float, start: float, least: float) -> float:
-    """The theta under which the mean of S is ``level``, to a fraction of its deviation; at least ``least``."""
-    top = math.fsum(one.count * float(one.places[-1]) * one.interval for one in masses)
-    widest = max(-float(one.offsets[0]) for one in masses)
-    low, high = least, _LARGEST_EXPONENT / max(widest, 1e-300)
+    It is at least ``least``, and so small that no exponent is beyond ``largest_exponent``.
+    """
+    widest = max(-float(offsets.min()) for _, offsets, _ in parts)
+    low, high = least, largest_exponent / max(widest, 1e-290)
     if widest == 0.0 or high <= least:
         return least
     theta = min(max(start, least), high)
-    for _ in range(60):
-        below, variance = _moments(masses, theta)
-        gap = top + below - level
+    for _ in range(100):
+        mean, variance = _moments(parts, theta)
+        gap = mean - level
         if gap * gap <= 0.01 * variance or high - low <= 1e-3 * high:
             break
         low, high = (theta, high) if gap < 0.0 else (low, theta)
@@ -326,6 +306,26 @@ def _saddle_point(masses: Sequence[_Masses], level: float, start: float, least: 
         newton = theta - gap / variance if variance > 0.0 else math.inf
         theta = newton if low < newton < high else least if newton <= least else 0.5 * (low + high)
     return theta
+
+
+def _moments(parts: Sequence[_CountedMasses], theta: float) -> tuple[float, float]:
+    """Mean of S beside its largest value, and variance, under a tilt."""
+    below, variance = 0.0, 0.0
+    for masses, offsets, count in parts:
+        with np.errstate(under="ignore"):
+            exponents = theta * offsets - max(0.0, theta * float(offsets.min()))
+            weights = masses * np.exp(np.maximum(exponents, _LEAST_EXPONENT))
+        total = float(weights.sum())
+        if total > 0.0:
+            mean = float(weights @ offsets) / total
+            below += count * mean
+            variance += count * float(weights @ (offsets - mean) ** 2) / total
+    return below, variance
+
+
+def _top(masses: Sequence[_Masses]) -> float:
+    """The largest value of S."""
+    return math.fsum(one.count * float(one.places[-1]) * one.interval for one in masses)
 
 
 def _chernoff(

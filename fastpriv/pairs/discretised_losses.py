@@ -91,9 +91,8 @@ def _curve_on_grid(
         first, last = first - 1, last + 1
     lower = _bounds_on_grid(forward, backward, first, last, interval, "lower")
     upper = _bounds_on_grid(forward, backward, first, last, interval, "upper")
-    start, heights = _heights_below(first, lower, upper, interval)
     scale = 1 - np.longdouble(_SLACK)
-    return first, start * scale, np.asarray(heights * scale)
+    return first, scale, np.asarray(_heights_below(first, lower, upper, interval) * scale)
 
 
 def _end_of_grid(curve: Curve, interval: float, tail_mass: float) -> int:
@@ -139,10 +138,8 @@ def _bounds_on_grid(
     return np.asarray(np.concatenate([-np.expm1(np.arange(first, 0) * np.longdouble(interval)) + x * left, right]))
 
 
-def _heights_below(
-    first: int, lower: LongDoubleArray, upper: LongDoubleArray, interval: float
-) -> tuple[Any, LongDoubleArray]:  # fmt: skip
-    """The value at x = 0 and at each point of the grid of the function that stays below delta."""
+def _heights_below(first: int, lower: LongDoubleArray, upper: LongDoubleArray, interval: float) -> LongDoubleArray:
+    """The value at each point of the grid of the function that stays below delta, and is 1 at x = 0."""
     heights = lower.copy()
     heights[-1] = 0.0
     heights[-2] = min(lower[-2], lower[-1])
@@ -150,7 +147,7 @@ def _heights_below(
     beside = lower[1:-1] + fall[1:] * np.exp(-np.longdouble(interval))
     heights[:-2] = np.minimum(lower[:-2], beside)
     heights[0] = min(heights[0], -np.expm1(first * np.longdouble(interval)))
-    return np.longdouble(1), heights
+    return heights
 
 
 def _masses(start: Any, heights: LongDoubleArray, interval: float, *, up: bool) -> FloatArray:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..base.errors import DomainError
 from ..base.estimate import Estimate
 from ..base.numerics import FloatArray
@@ -35,6 +37,13 @@ class LogBounds(NamedTuple):
         """The bounds of an Estimate of a probability or of its logarithm."""
         logs = estimate.to("log probability")
         return cls(*logs.arrays(), logs.cost, logs.method)
+
+    @classmethod
+    def of_bounds(cls, lower: FloatArray, upper: FloatArray, cost: Mapping[str, Any], method: str) -> LogBounds:
+        """Bounds with the values in their middle, or at the upper one where the lower one is -inf."""
+        with np.errstate(invalid="ignore"):
+            value = np.where(np.isfinite(lower), 0.5 * lower + 0.5 * upper, upper)
+        return cls(np.clip(value, lower, upper), lower, upper, cost, method)
 
 
 def certified(curve: Curve, epsilon: FloatArray) -> Estimate:

@@ -11,7 +11,7 @@ from mpmath import exp, mpf
 from fastpriv.composition import atom_sums
 from fastpriv.composition.atom_sums import atom_bounds
 from fastpriv.composition.common_grids import grid_bounds
-from fastpriv.composition.tilted_transforms import infinite_log_mass
+from fastpriv.composition.tilted_transforms import log_mass_at_infinity
 from fastpriv.pairs.discrete_pairs import DiscretePair
 from oracles.composition import binomial_log_delta, delta_of_atoms
 
@@ -165,7 +165,7 @@ def test_an_atom_at_epsilon_itself():
 @pytest.mark.parametrize("count", [1, 1000, 10**12])
 def test_infinite_losses(mass, count):
     p, q = np.array([1.0 - mass, mass]), np.array([1.0, 0.0])
-    low, high = infinite_log_mass([(mass, count)])
+    low, high = log_mass_at_infinity([(mass, count)])
     # log(1 - (1 - m)^k), the small m by its series
     small = count * mpf(mass)
     truth = small * (1 - small / 2) if small < 1e-9 and mass < 1e-9 else 1 - (1 - mpf(mass)) ** count

@@ -122,7 +122,7 @@ def test_many_two_releases_by_both_methods():
 @pytest.mark.parametrize("direction", ["forward", "backward"])
 def test_other_contours_overlap(sigma, rate, count, direction):
     steps, epsilon = steps_of([(sigma, rate, count)], direction), np.array([0.0, 0.5, 1.0]) * rate * count**0.5
-    one, other = small_rate_bounds(steps, epsilon), contour_bounds(steps, epsilon, slack=1e-12)
+    one, other = small_rate_bounds(steps, epsilon), contour_bounds(steps, epsilon)
     assert (one.upper - one.lower < 1e-8).all()
     assert (one.lower <= other.upper + 1e-9).all()  # of the weights as doubles
     assert (other.lower <= one.upper + 1e-9).all()
