@@ -1,7 +1,8 @@
 """Elementary bounds that every answer of a composition has to meet, by reasoning that the engines do not share.
 
 Notation: delta(epsilon) = sup over events E of P(E) - e^epsilon Q(E) for P, Q the product of all releases, with curves
-delta_i of the single releases; chi^2 + 1 = E_P dP/dQ = M, the product of the M_i^k_i.
+delta_i of the single releases; chi^2 + 1 = E_P dP/dQ = M, the product of the M_i^k_i: log M is the Renyi divergence of
+order 2.
 
 * Data processing: one release, or one event of it, tells no more than all: delta >= P_i(A) - e^epsilon Q_i(A). Events
   are half-lines of mixtures and of Laplace noise, and the outcomes of the largest ratios of discrete pairs. The best
@@ -29,6 +30,7 @@ import numpy as np
 from ..base.numerics import LARGEST_DOUBLE, FloatArray, reconcile_bounds
 from ..pairs.log_bounds import LogBounds
 from ..pairs.protocol import ROUNDING, BoundingPairs
+from .renyi_sums import renyi_upper_bound
 
 __all__ = ["WIDENED", "checked", "reconciled"]
 
@@ -81,16 +83,14 @@ def reconciled(found: LogBounds, lower: FloatArray, upper: FloatArray) -> LogBou
 
 @lru_cache(maxsize=256)
 def _elementary(pairs: BoundingPairs) -> _Elementary:
-    events = [pair.events() for part in (pairs.dominated or (pairs.dominating,)) for pair in part if pair.count]
+    events = [pair.events() for part in pairs.alternatives for pair in part if pair.count]
     log_p, log_q = (np.concatenate([[end], *(one[k] for one in events)]) for k, end in enumerate((-np.inf, 0.0)))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratios = np.minimum(_LEVELS[:, None] + log_q - log_p, 0.0)
         gains = np.nan_to_num(log_p + np.log1p(-np.exp(ratios)), nan=-np.inf, neginf=-np.inf)
     lower = np.append(gains.max(axis=1), -np.inf)
-    forward, backward = 0.0, 0.0
-    for pair in (one for one in pairs.dominating if one.count):
-        forward += pair.count * pair.log_moment()
-        backward += pair.count * pair.reversed().log_moment()
+    used = [pair for pair in pairs.dominating if pair.count]
+    forward, backward = (renyi_upper_bound(one, 2.0) for one in (used, [pair.reversed() for pair in used]))
     least = min(forward, backward)
     distance = 0.5 * _log_expm1(least) - math.log(2.0)
     return _Elementary(

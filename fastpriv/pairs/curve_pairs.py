@@ -27,7 +27,10 @@ from .discrete_pairs import DiscretePair
 from .log_bounds import Curve, certified
 from .protocol import BoundingPairs, DominatingPair
 
-__all__ = ["CurvePair", "PairObject", "PrivacyCurves", "Tails", "WorstPairCurve", "pair_of_curves", "refuse_second"]
+__all__ = [
+    "CurvePair", "NamedFields", "PairObject", "PrivacyCurves", "Tails", "WorstPairCurve", "pair_of_curves",
+    "refuse_second",
+]  # fmt: skip
 
 # P(L > epsilon), Q(L > epsilon), P(L <= epsilon) and Q(L <= epsilon), L = log dP/dQ: lower and upper bounds
 Tails = Callable[[FloatArray], FloatArray]
@@ -36,8 +39,6 @@ Tails = Callable[[FloatArray], FloatArray]
 @dataclass(frozen=True, slots=True, eq=False)
 class CurvePair(DominatingPair):
     """Nothing is known but ``forward``, the curve of P against Q, and ``backward``, that of Q against P."""
-
-    _fields = ("forward", "backward", "count")
 
     forward: Curve
     backward: Curve
@@ -100,7 +101,18 @@ class PrivacyCurves:
         return replace(self, forward=self.backward, backward=self.forward, discrete=discrete, tails=tails, group=group)
 
 
-class PairObject(ValueObject):
+class NamedFields(ValueObject):
+    """A value object with a text that names its fields."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        fields = ((name, getattr(self, name)) for name in self._fields)
+        shown = (f"{name}={x.tolist() if isinstance(x, np.ndarray) else x!r}" for name, x in fields if x is not None)
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+class PairObject(NamedFields):
     """An object that is a pair by itself."""
 
     __slots__ = ()

@@ -80,18 +80,7 @@ def _at_least_0(name: str, value: Any) -> float:
     return validate.scalar(name, value, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf))
 
 
-class _Event(PairObject):
-    """A guarantee or a mechanism with a text that names its fields."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        fields = ((name, getattr(self, name)) for name in self._fields)
-        shown = (f"{name}={x.tolist() if isinstance(x, np.ndarray) else x!r}" for name, x in fields if x is not None)
-        return f"{type(self).__name__}({', '.join(shown)})"
-
-
-class ApproximateDP(_Event):
+class ApproximateDP(PairObject):
     """A mechanism of which only (epsilon, delta) is known, or several such pairs of numbers that hold at once.
 
     Parameters
@@ -179,8 +168,6 @@ class BoundedRangePair(DiscretePair):
     ``composition/joint_bounds.py``; with others they count as the randomised response that these probabilities are.
     """
 
-    _fields = ("p", "q", "count", "p_relative_error", "q_relative_error", "width")  # type: ignore[assignment]
-
     width: float = 0.0
 
     def reversed(self) -> BoundedRangePair:
@@ -189,7 +176,7 @@ class BoundedRangePair(DiscretePair):
         return BoundedRangePair(p, q, self.count, self.q_relative_error, self.p_relative_error, self.width)
 
 
-class BoundedRange(_Event):
+class BoundedRange(PairObject):
     """A mechanism whose losses lie in an interval of length epsilon: the exponential mechanism.
 
     Parameters
@@ -254,10 +241,10 @@ def _pair_of_range(width: float, largest: float) -> tuple[DominatingPair, ...]:
         q = np.array([np.exp(-t) * np.expm1(t - e), np.expm1(-t)]) / np.expm1(-e)
     found = bounding_atoms(p, q, np.array([True, True]), EXTENDED_ROUNDING * (1 + width),
                            EXTENDED_ROUNDING * (1 + width))  # fmt: skip
-    return found.dominated[0] if found.dominated else found.dominating
+    return found.alternatives[0]
 
 
-class PermuteAndFlip(_Event):
+class PermuteAndFlip(PairObject):
     """Permute-and-flip, or the largest of scores with exponential noise.
 
     Parameters
@@ -301,7 +288,7 @@ class PermuteAndFlip(_Event):
         e = np.longdouble(self.epsilon)
         p, q = np.array([half, half]), np.array([np.exp(-e), 1 - np.expm1(-e)]) * half
         one = bounding_atoms(p, q, np.array([True, True]), EXTENDED_ROUNDING, EXTENDED_ROUNDING * (1 + self.epsilon))
-        below = one.dominated[0] if one.dominated else one.dominating
+        below = one.alternatives[0]
         alternatives = (below, tuple(pair.reversed() for pair in below))
         return BoundingPairs((LaplacePair(1.0, self.epsilon, 1),), alternatives)
 
@@ -311,8 +298,6 @@ class LatticePair(LossPair):
     """Losses on a lattice whose two curves are the same: the pair bounds either of them. Its Renyi divergence of order
     a is at most a ``rho``.
     """
-
-    _fields = ("losses", "count", "p_relative_error", "q_relative_error", "rho")  # type: ignore[assignment]
 
     rho: float = math.inf
 
@@ -331,12 +316,8 @@ class LatticePair(LossPair):
         high = next_above(order * self.rho, 2)
         return min(low, high), high
 
-    def log_moment(self) -> float:
-        """The closed bound."""
-        return next_above(2.0 * self.rho, 2)
 
-
-class DiscreteGaussianMechanism(_Event):
+class DiscreteGaussianMechanism(PairObject):
     """Discrete Gaussian noise on an integer: probabilities proportional to exp(-x^2 / (2 sigma^2)).
 
     Parameters
@@ -434,7 +415,7 @@ def _extended(x: Fraction) -> Any:
     return np.longdouble(leading) + np.longdouble(float(x - Fraction(leading)))
 
 
-class TreeAggregation(_Event):
+class TreeAggregation(PairObject):
     """Sums of all nodes of a binary tree over the steps, with normal noise in each.
 
     Parameters
@@ -500,8 +481,6 @@ class RenyiPair(DominatingPair):
     them at most the chord, and without bound beyond them.
     """
 
-    _fields = ("rho", "xi", "tilts", "moments", "count")
-
     rho: float
     xi: float
     tilts: FloatArray
@@ -540,12 +519,8 @@ class RenyiPair(DominatingPair):
             order = 1.0 + (float(self.tilts[1]) if self.tilts.size else 1e-9)
         return 0.0, next_above(self.moment(order - 1.0) / (order - 1.0), 2)
 
-    def log_moment(self) -> float:
-        """That of the order 2."""
-        return self.moment(1.0)
 
-
-class ZeroConcentratedDP(_Event):
+class ZeroConcentratedDP(PairObject):
     """A mechanism of which only (xi, rho)-zCDP is known: Renyi divergences of every order a > 1 at most xi + rho a.
 
     Parameters
@@ -591,7 +566,7 @@ class ZeroConcentratedDP(_Event):
         return BoundingPairs((RenyiPair(self.rho, self.xi, np.empty(0), np.empty(0), 1),), ((),))
 
 
-class RenyiDP(_Event):
+class RenyiDP(PairObject):
     """A mechanism of which only Renyi divergences of some orders are known.
 
     Parameters

@@ -17,7 +17,7 @@ from ..base.estimate import Estimate
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
 from ..conversions import gdp_from_ldp
 from ..mechanisms.laplace import LaplaceMechanism
-from .protocol import EXTENDED_ROUNDING, ROUNDING, Bounds, DominatingPair, GaussianFit, rounded_outward
+from .protocol import EXTENDED_ROUNDING, Bounds, DominatingPair, GaussianFit, rounded_outward
 
 __all__ = ["LaplacePair"]
 
@@ -31,8 +31,7 @@ _RATIO_ROUNDING = 2.0**-50
 class LaplacePair(DominatingPair):
     """P = Laplace(0, scale) and Q = Laplace(shift, scale); scale > 0, shift >= 0. Both orders have one curve."""
 
-    _fields = ("scale", "shift", "count")
-    has_moments = True
+    has_moments = losses_are_finite = True
 
     scale: float
     shift: float
@@ -56,10 +55,6 @@ class LaplacePair(DominatingPair):
     def reversed(self) -> LaplacePair:
         """The pair itself."""
         return self
-
-    def infinite_mass(self) -> Bounds:
-        """No loss is infinite."""
-        return 0.0, 0.0
 
     def largest_loss(self) -> Bounds:
         """d."""
@@ -87,11 +82,6 @@ class LaplacePair(DominatingPair):
         cut = np.linspace(0.0, self.shift, _CUTS)
         p, q = np.log1p(-0.5 * np.exp(-cut / self.scale)), -(self.shift - cut) / self.scale - math.log(2.0)
         return self._rounded_events(p, q)
-
-    def log_moment(self) -> float:
-        """Closed form."""
-        d = self.shift / self.scale
-        return max(d + math.log((2.0 + math.exp(-3.0 * d)) / 3.0), 0.0) + ROUNDING * (1.0 + d)
 
     def gaussian_fit(self) -> GaussianFit:
         """That of randomised response with the largest loss."""

@@ -40,8 +40,6 @@ _REVERSAL_ERROR = 2.0**-52
 class LossPair(DominatingPair):
     """The loss of the pair lies on a grid: the engine of these takes one release too, and no curve is needed."""
 
-    _fields = ("losses", "count", "p_relative_error", "q_relative_error")
-
     losses: PrivacyLoss
     count: int
     p_relative_error: float = 0.0

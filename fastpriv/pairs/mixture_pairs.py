@@ -1,6 +1,9 @@
-"""Pairs of Gaussian mixtures on the line: the Gaussian mechanism, Poisson samples of it, and mixtures of any sigmas."""
+"""Pairs of Gaussian mixtures on the line: the Gaussian mechanism, Poisson samples of it, and mixtures of any sigmas.
 
-# bounds: proved - roundings of the masses of half-lines and of a sum of squares
+And pairs of normal distributions of any covariances in several dimensions.
+"""
+
+# bounds: proved - roundings of the masses of half-lines
 
 from __future__ import annotations
 
@@ -14,17 +17,17 @@ import numpy as np
 
 from .. import special
 from ..base.estimate import Estimate
-from ..base.numerics import FloatArray, log_sum_exp, next_above, next_below
+from ..base.numerics import FloatArray, doubles_around, log_sum_exp
 from ..distributions import GaussianMixture
 from ..divergences import hockey_stick_divergence, renyi_divergence
 from ..divergences.hockey_stick import log_hockey_stick_divergence
 from ..divergences.reductions.gaussian_spectra import GaussianSpectrum, gaussian_spectrum
+from ..divergences.reductions.gaussian_sums import gaussian_sum_bounds, largest_gaussian_loss
 from .log_bounds import LogBounds
-from .protocol import LARGEST_DISTANCE, ROUNDING, Bounds, DominatingPair, GaussianFit, SampledPair
+from .protocol import Bounds, DominatingPair, GaussianFit, SampledPair
 
-__all__ = ["MixturePair"]
+__all__ = ["GaussianPair", "MixturePair"]
 
-_MOST_COMPONENTS = 96  # of a mixture whose moment is summed
 # bound: none - ratios of distance and sigma, and rates, outside of which sampled Gaussians are mixtures like others
 _RATIOS, _RATES = (1e-2, 40.0), (1e-100, 0.9)
 
@@ -37,8 +40,7 @@ class MixturePair(DominatingPair):
     another with the weight rate, a double: the relative errors are the rounding of 1 - rate alone.
     """
 
-    _fields = ("p", "q", "count", "p_relative_error", "q_relative_error", "rate")
-    has_moments = True
+    has_moments = losses_are_finite = True
 
     p: GaussianMixture
     q: GaussianMixture
@@ -87,10 +89,6 @@ class MixturePair(DominatingPair):
         """Q against P."""
         return MixturePair(self.q, self.p, self.count, self.q_relative_error, self.p_relative_error, self.rate)
 
-    def infinite_mass(self) -> Bounds:
-        """No loss is infinite."""
-        return 0.0, 0.0
-
     def largest_loss(self) -> Bounds:
         """The Renyi divergence of infinite order."""
         return self.renyi_divergence(math.inf)
@@ -115,19 +113,6 @@ class MixturePair(DominatingPair):
         p, q = (np.concatenate([masses(x, 1.0), masses(x, -1.0)]) for x in (self.p, self.q))
         return self._rounded_events(p, q)
 
-    def log_moment(self) -> float:
-        """A sum over pairs of components, where Q is normal and all sigmas are one."""
-        if len(self.q) > 1 or (self.p.sigmas != self.q.sigmas[0]).any() or len(self.p) > _MOST_COMPONENTS:
-            return math.inf
-        with np.errstate(over="ignore"):
-            x = (self.p.means - self.q.means[0]) / self.q.sigmas[0]
-        if not np.abs(x).max() < LARGEST_DISTANCE:
-            return math.inf
-        logs = np.log(self.p.weights)
-        value = float(log_sum_exp((logs[:, None] + logs + x[:, None] * x).ravel()))
-        size, error = float(np.abs(x).max() ** 2), 2.0 * self.p_relative_error + self.q_relative_error
-        return max(value, 0.0) + ROUNDING * (1.0 + size) + 1.1 * error
-
     def gaussian_fit(self) -> GaussianFit:
         """By the farthest two components, where all sigmas are one."""
         (a, s), (b, t) = (
@@ -148,6 +133,44 @@ class MixturePair(DominatingPair):
         sides = [_distinct_components(side) for side in (self.p, self.q)]
         excess = (math.fsum([*side[0].tolist(), -1.0]) for side in sides)
         return bool(sums.add_mixtures(self.count, *sides[0], *sides[1], *excess))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GaussianPair(DominatingPair):
+    """Two normal distributions whose covariances differ, of which ``gaussian_spectrum`` is known."""
+
+    losses_are_finite = True
+
+    p: GaussianMixture
+    q: GaussianMixture
+    count: int
+
+    @property
+    def spectrum(self) -> GaussianSpectrum | None:
+        """The loss as a sum over independent coordinates."""
+        return gaussian_spectrum(self.p, self.q)
+
+    def log_delta(self, epsilon: FloatArray) -> LogBounds:
+        """Logarithm of the hockey-stick divergence."""
+        spectrum = self.spectrum
+        assert spectrum is not None
+        return LogBounds(*gaussian_sum_bounds([(spectrum, 1.0)], epsilon), {}, "sum along a bent contour")
+
+    def reversed(self) -> GaussianPair:
+        """Q against P."""
+        return GaussianPair(self.q, self.p, self.count)
+
+    def largest_loss(self) -> Bounds:
+        """The loss is a quadratic in each coordinate."""
+        spectrum = self.spectrum
+        return (0.0, np.inf) if spectrum is None else largest_gaussian_loss([(spectrum, 1)])
+
+    def renyi_divergence(self, order: float) -> Bounds:
+        """Certified bounds, by ``fastpriv.renyi_divergence``; of infinite order the largest loss."""
+        if np.isinf(order):
+            return self.largest_loss()
+        found = renyi_divergence(self.p, self.q, order, certified=True)
+        return float(found.lower), float(found.upper)
 
 
 def _distinct_components(side: GaussianMixture) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -185,12 +208,5 @@ def _sampled_gaussian(pair: MixturePair) -> SampledPair | None:
     quotient = abs(Fraction(means[index]) - Fraction(centre)) / Fraction(sigma)
     if not (_RATIOS[0] <= quotient <= _RATIOS[1] and _RATES[0] <= rate <= _RATES[1]):
         return None
-    low, high = _neighbours(quotient)
-    small, large = _neighbours(1 / quotient)
-    return SampledPair((low, high), (large, small), rate, removes)
-
-
-def _neighbours(x: Fraction) -> tuple[float, float]:
-    """The largest double at most x and the least at least x."""
-    near = float(x)
-    return (near if near <= x else next_below(near)), (near if near >= x else next_above(near))
+    small, large = doubles_around(1 / quotient)
+    return SampledPair(doubles_around(quotient), (large, small), rate, removes)

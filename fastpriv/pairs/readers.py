@@ -25,7 +25,7 @@ import numpy as np
 
 from ..base import validate
 from ..base.errors import DomainError
-from ..base.numerics import FloatArray, LongDoubleArray, next_above, next_below
+from ..base.numerics import FloatArray, LongDoubleArray, doubles_around, next_above, next_below
 from ..base.values import distinct_rows
 from ..channels import AnyChannel, Channel, RowPair
 from ..distributions import GaussianMixture
@@ -40,8 +40,7 @@ from .discrete_pairs import DiscretePair, bounding_atoms
 from .laplace_pairs import LaplacePair
 from .log_bounds import certified
 from .measured_losses import LossPair, PrivacyLossDistribution, is_dp_accounting_pld, losses_of_dp_accounting
-from .mixture_pairs import MixturePair
-from .normal_pairs import GaussianPair
+from .mixture_pairs import GaussianPair, MixturePair
 from .protocol import BoundingPairs, DominatingPair
 
 __all__ = ["ReadPair", "has_groups", "pair_text", "read_group", "read_pair"]
@@ -151,12 +150,9 @@ def _read_laplace(mechanism: LaplaceMechanism, group: int = 1) -> ReadPair:
 
 def _at_distance(span: float, group: int, make: Callable[[float], DominatingPair]) -> ReadPair:
     """A pair of two equal laws at ``group`` times this distance, between two doubles where it is none."""
-    distance = validate.scalar("group times sensitivity", group * span, "finite", np.isfinite)
-    exact = Fraction(span) * group
-    if distance == exact:
-        return _symmetric(BoundingPairs((make(distance),)))
-    ends = (distance, next_above(distance)) if distance < exact else (next_below(distance), distance)
-    return _symmetric(BoundingPairs((make(float(ends[1])),), ((make(float(ends[0])),),)))
+    validate.scalar("group times sensitivity", group * span, "finite", np.isfinite)
+    low, high = doubles_around(Fraction(span) * group)
+    return _symmetric(BoundingPairs((make(high),), ((make(low),),) if low < high else ()))
 
 
 def _read_subsampled(mechanism: PoissonSampledGaussian) -> ReadPair:
@@ -209,7 +205,7 @@ def _read_channel(channel: AnyChannel) -> ReadPair:
     if dominating is not None:
         return _symmetric(dominating)
     worst = WorstPairCurve(channel)
-    dominated = tuple(one.dominated[0] if one.dominated else one.dominating for one in _best_candidates(candidates))
+    dominated = tuple(one.alternatives[0] for one in _best_candidates(candidates))
     return _symmetric(BoundingPairs((CurvePair(worst, worst, 1),), dominated or ((),)))
 
 
@@ -278,7 +274,7 @@ def _dominating(candidates: list[BoundingPairs]) -> BoundingPairs | None:
         pair, p_relative_error=pair.p_relative_error + _DOMINATION_SLACK,
         q_relative_error=pair.q_relative_error + _DOMINATION_SLACK,
     )  # fmt: skip
-    return BoundingPairs((wider,), candidates[first].dominated or (candidates[first].dominating,))
+    return BoundingPairs((wider,), candidates[first].alternatives)
 
 
 def _best_candidates(candidates: list[BoundingPairs]) -> list[BoundingPairs]:
