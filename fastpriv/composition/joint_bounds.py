@@ -32,7 +32,7 @@ import numpy as np
 
 from ..base.errors import DomainError
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above
-from ..pairs.events import BoundedRangePair, RenyiPair
+from ..pairs.events import BoundedRangePair, RenyiPair, extended
 from ..pairs.log_bounds import LogBounds
 from ..pairs.measured_losses import LossPair
 from ..pairs.protocol import EXTENDED_ROUNDING, DominatingPair
@@ -185,7 +185,7 @@ def _range_bounds(width: float, k: int, level: float) -> tuple[float, float]:
         numerator = (k - least) * exact - start
         if numerator <= 0:
             break
-        w, t = (_long(x / (k + 1)) for x in (numerator, (least + 1) * exact + start))
+        w, t = (extended(x / (k + 1)) for x in (numerator, (least + 1) * exact + start))
         j = np.arange(least + 1)
         log_p = np.log(-np.expm1(-w)) - scale
         log_rest = t - e + np.log(-np.expm1(-t)) - scale
@@ -196,9 +196,3 @@ def _range_bounds(width: float, k: int, level: float) -> tuple[float, float]:
         size = float(k * (abs(log_p) + abs(log_rest) + abs(scale)) + binomials.max() + abs(top))
         best, error = max(best, value), max(error, EXTENDED_ROUNDING * (4.0 + size + k) + UNIT_ROUNDOFF * abs(value))
     return (best - 2.0 * error, min(best + 2.0 * error, 0.0)) if best > -math.inf else (best, best)
-
-
-def _long(x: Fraction) -> Any:
-    """A fraction in extended precision."""
-    leading = float(x)
-    return np.longdouble(leading) + np.longdouble(float(x - Fraction(leading)))

@@ -29,7 +29,6 @@ __all__ = ["DiscretePair", "bounding_atoms"]
 _TERM_ROUNDING = 24 * float(np.finfo(np.longdouble).eps)
 # bound: proved - of a sum in any order, for each of its terms
 _SUM_ROUNDING = float(np.finfo(np.longdouble).eps)
-_MOST_OUTCOMES = 512  # of a pair whose events are tried
 # bound: proved - the least probability of a finite loss that keeps a relative accuracy of one rounding as a double
 _LEAST_PROBABILITY = 2.0**-1021
 
@@ -111,15 +110,6 @@ class DiscretePair(DominatingPair):
         if (q == 0.0).any():
             return math.inf, math.inf
         return renyi_of_sum(p, np.log(p) - np.log(q), np.abs(np.log(p)) + np.abs(np.log(q)), order)
-
-    def events(self) -> tuple[FloatArray, FloatArray]:
-        """The outcomes of the largest ratios, where they are not too many."""
-        if self.p.size > _MOST_OUTCOMES:
-            return np.empty(0), np.empty(0)
-        with np.errstate(divide="ignore"):
-            order = np.argsort(np.log(self.q) - np.log(self.p))
-            p, q = (np.log(np.cumsum(x[order])) for x in (self.p, self.q))
-        return self._rounded_events(p, q)
 
     def gaussian_fit(self) -> GaussianFit:
         """That of randomised response with the largest loss."""

@@ -54,11 +54,11 @@ from .discretised_losses import PrivacyLoss
 from .laplace_pairs import LaplacePair
 from .measured_losses import LossPair
 from .mixture_pairs import MixturePair
-from .protocol import EXTENDED_ROUNDING, BoundingPairs, Bounds, DominatingPair, renyi_of_sum
+from .protocol import EXTENDED_ROUNDING, BoundingPairs, Bounds, DominatingPair
 
 __all__ = [
     "ApproximateDP", "BoundedRange", "BoundedRangePair", "DiscreteGaussianMechanism", "PermuteAndFlip", "RenyiDP",
-    "RenyiPair", "TreeAggregation", "ZeroConcentratedDP",
+    "RenyiPair", "TreeAggregation", "ZeroConcentratedDP", "extended",
 ]  # fmt: skip
 
 _DIGITS = 400  # of decimals: e^epsilon - 1 keeps 70 of them for the smallest double
@@ -143,23 +143,28 @@ def _pair_of_points(epsilons: list[float], deltas: list[float]) -> BoundingPairs
             x, level = Decimal(min(epsilon, _LARGEST_EPSILON)).exp(), Decimal(delta)
             for place, height in ((x, level), (1 / x, 1 - (1 - level) / x)):
                 heights[place] = min(height, heights.get(place, Decimal(1)))
-        kept: list[tuple[Decimal, Decimal]] = []
-        for point in sorted(heights.items()):
-            while len(kept) > 1 and _slope(kept[-2], kept[-1]) >= _slope(kept[-2], point):
-                kept.pop()
-            if not kept or point[1] < kept[-1][1]:  # the curve does not rise
-                kept.append(point)
-        slopes = [-_slope(a, b) for a, b in itertools.pairwise(kept)]
+        hull = _convex_minorant(list(heights.items()))
+        lowest = min(range(len(hull)), key=lambda index: hull[index][1])  # the curve does not rise
+        hull = hull[: lowest + 1]
+        slopes = [(a[1] - b[1]) / (b[0] - a[0]) for a, b in itertools.pairwise(hull)]
         falls = [a - b for a, b in zip(slopes, [*slopes[1:], Decimal(0)], strict=False)]
         q = [Decimal(0), *falls, 1 - (slopes[0] if slopes else 0)]
-        p = [kept[-1][1], *(x * fall for (x, _), fall in zip(kept[1:], falls, strict=True)), Decimal(0)]
+        p = [hull[-1][1], *(x * fall for (x, _), fall in zip(hull[1:], falls, strict=True)), Decimal(0)]
         rows = [np.array([np.longdouble(f"{number:.30e}") for number in side]) for side in (p, q)]
     finite = np.array([0 < index < len(p) - 1 for index in range(len(p))])
     return bounding_atoms(rows[0], rows[1], finite, EXTENDED_ROUNDING, EXTENDED_ROUNDING)
 
 
-def _slope(a: tuple[Decimal, Decimal], b: tuple[Decimal, Decimal]) -> Decimal:
-    return (b[1] - a[1]) / (b[0] - a[0])
+def _convex_minorant(points: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    """The points of the greatest convex function at or below all of them, from the left."""
+    hull: list[tuple[Any, Any]] = []
+    for x, y in sorted(points):
+        while len(hull) > 1 and ((y - hull[-2][1]) * (hull[-1][0] - hull[-2][0])
+                                 <= (hull[-1][1] - hull[-2][1]) * (x - hull[-2][0])):  # fmt: skip
+            hull.pop()
+        if not hull or x > hull[-1][0]:
+            hull.append((x, y))
+    return hull
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -307,12 +312,7 @@ class LatticePair(LossPair):
 
     def renyi_divergence(self, order: float) -> Bounds:
         """The sum from below, where all losses are finite, and the closed bound."""
-        low = 0.0
-        if self.losses.infinity_mass == 0.0:
-            places = self.losses.first + np.flatnonzero(self.losses.masses)
-            losses = places * np.longdouble(self.losses.interval)
-            masses = self.losses.masses[self.losses.masses > 0.0].astype(np.longdouble)
-            low = renyi_of_sum(masses, losses, np.abs(losses), order)[0]
+        low = 0.0 if self.losses.infinity_mass > 0.0 else LossPair.renyi_divergence(self, order)[0]
         high = next_above(order * self.rho, 2)
         return min(low, high), high
 
@@ -385,7 +385,7 @@ class DiscreteGaussianMechanism(PairObject):
             return BoundingPairs(())
         wide = math.isqrt(math.floor(2 * variance * Fraction(_LOG_LEAST_MASS))) + 2
         x: IntArray = np.arange(-wide, wide + 1)
-        scale = _extended(2 * variance)
+        scale = extended(2 * variance)
         weights = np.exp(-(x.astype(np.longdouble) ** 2) / scale)
         masses = weights / (weights.sum() + 2 * weights[0] / -np.expm1(-(2 * wide + 1) / scale))
         error = EXTENDED_ROUNDING * (0.25 * _LOG_LEAST_MASS + 8) + x.size * float(np.finfo(np.longdouble).eps)
@@ -409,7 +409,7 @@ class DiscreteGaussianMechanism(PairObject):
         return BoundingPairs((above,), ((below,),))
 
 
-def _extended(x: Fraction) -> Any:
+def extended(x: Fraction) -> Any:
     """A fraction in extended precision, within a unit of it."""
     leading = float(x)
     return np.longdouble(leading) + np.longdouble(float(x - Fraction(leading)))
@@ -614,13 +614,7 @@ class RenyiDP(PairObject):
         self._set(orders=above.copy(), epsilons=bounds.copy())
 
     def _bounding_pairs(self) -> BoundingPairs:
-        points: list[tuple[float, float]] = [(0.0, 0.0)]
-        for t, moment in sorted(zip((self.orders - 1.0).tolist(), ((self.orders - 1.0) * self.epsilons).tolist(),
-                                    strict=True)):  # fmt: skip
-            while len(points) > 1 and ((moment - points[-2][1]) * (points[-1][0] - points[-2][0])
-                                       <= (points[-1][1] - points[-2][1]) * (t - points[-2][0])):  # fmt: skip
-                points.pop()
-            if t > points[-1][0]:
-                points.append((t, moment))
-        tilts, moments = (np.array(column) for column in zip(*points, strict=True))
+        tilts = self.orders - 1.0
+        hull = _convex_minorant([(0.0, 0.0), *zip(tilts.tolist(), (tilts * self.epsilons).tolist(), strict=True)])
+        tilts, moments = (np.array(column) for column in zip(*hull, strict=True))
         return BoundingPairs((RenyiPair(0.0, 0.0, tilts, moments, 1),), ((),))

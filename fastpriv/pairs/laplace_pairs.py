@@ -7,7 +7,6 @@ Notation: d = shift / scale, the largest loss; h(x) = e^x - 1 - x.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +20,6 @@ from .protocol import EXTENDED_ROUNDING, Bounds, DominatingPair, GaussianFit, ro
 
 __all__ = ["LaplacePair"]
 
-_CUTS = 8  # half-lines between both centres that are tried as events
 _SERIES_TERMS = 24  # bound: proved - of h(x) for |x| < 1/2: the next one is below 2^-24 / 26!
 # bound: proved - relative rounding of d
 _RATIO_ROUNDING = 2.0**-50
@@ -76,12 +74,6 @@ class LaplacePair(DominatingPair):
             value = d + (np.log(a / (2 * a - 1)) + np.log1p((a - 1) / a * np.exp(-(2 * a - 1) * d))) / (a - 1)
         relative = 4 * UNIT_ROUNDOFF + 8 * EXTENDED_ROUNDING  # of d = shift / scale, of which K has at most the square
         return rounded_outward(value, relative * value)
-
-    def events(self) -> tuple[FloatArray, FloatArray]:
-        """Half-lines that end between both centres."""
-        cut = np.linspace(0.0, self.shift, _CUTS)
-        p, q = np.log1p(-0.5 * np.exp(-cut / self.scale)), -(self.shift - cut) / self.scale - math.log(2.0)
-        return self._rounded_events(p, q)
 
     def gaussian_fit(self) -> GaussianFit:
         """That of randomised response with the largest loss."""

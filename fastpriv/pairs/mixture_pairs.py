@@ -15,9 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import special
 from ..base.estimate import Estimate
-from ..base.numerics import FloatArray, doubles_around, log_sum_exp
+from ..base.numerics import FloatArray, doubles_around
 from ..distributions import GaussianMixture
 from ..divergences import hockey_stick_divergence, renyi_divergence
 from ..divergences.hockey_stick import log_hockey_stick_divergence
@@ -98,21 +97,6 @@ class MixturePair(DominatingPair):
         found = renyi_divergence(self.p, self.q, order, certified=True)
         return float(found.lower), float(found.upper)
 
-    def events(self) -> tuple[FloatArray, FloatArray]:
-        """Half-lines to both sides."""
-        centres = np.concatenate([self.p.means, self.q.means])
-        middle, width = float(self.p.weights @ self.p.means), float(np.max(self.p.sigmas) + np.ptp(centres))
-        offsets = width * np.concatenate([np.linspace(0.0, 4.0, 16, endpoint=False), np.geomspace(4.0, 40.0, 8)])
-        cut = middle + np.concatenate([-offsets, offsets])
-
-        def masses(x: GaussianMixture, sign: float) -> FloatArray:
-            with np.errstate(divide="ignore"):
-                terms = np.log(x.weights) + special.log_ndtr(sign * (cut[:, None] - x.means) / x.sigmas)
-            return np.asarray(log_sum_exp(terms))
-
-        p, q = (np.concatenate([masses(x, 1.0), masses(x, -1.0)]) for x in (self.p, self.q))
-        return self._rounded_events(p, q)
-
     def gaussian_fit(self) -> GaussianFit:
         """By the farthest two components, where all sigmas are one."""
         (a, s), (b, t) = (
@@ -130,9 +114,12 @@ class MixturePair(DominatingPair):
         """The components of both sides."""
         if self.is_trivial:
             return True
-        sides = [_distinct_components(side) for side in (self.p, self.q)]
-        excess = (math.fsum([*side[0].tolist(), -1.0]) for side in sides)
-        return bool(sums.add_mixtures(self.count, *sides[0], *sides[1], *excess))
+        columns, excess = [], []
+        for side in (self.p, self.q):
+            used = side.weights > 0.0
+            columns += [np.ascontiguousarray(x[used]) for x in (side.weights, side.means, side.sigmas)]
+            excess.append(math.fsum([*side.weights.tolist(), -1.0]))
+        return bool(sums.add_mixtures(self.count, *columns, *excess))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,23 +158,6 @@ class GaussianPair(DominatingPair):
             return self.largest_loss()
         found = renyi_divergence(self.p, self.q, order, certified=True)
         return float(found.lower), float(found.upper)
-
-
-def _distinct_components(side: GaussianMixture) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Weights, means and standard deviations of the components of positive weight, equal ones joined where their sum
-    is exact.
-    """
-    joined: dict[tuple[float, float], list[float]] = {}
-    for w, mean, sigma in zip(side.weights.tolist(), side.means.tolist(), side.sigmas.tolist(), strict=True):
-        if w > 0.0:
-            joined.setdefault((mean + 0.0, sigma), []).append(w)
-    rows = []
-    for component, parts in joined.items():
-        total = math.fsum(parts)
-        rows += [(w, *component) for w in ([total] if math.fsum([*parts, -total]) == 0.0 else parts)]
-    columns = np.array(rows)
-    weights, means, sigmas = (np.ascontiguousarray(column) for column in columns.T)
-    return weights, means, sigmas
 
 
 @lru_cache(maxsize=64)

@@ -31,7 +31,6 @@ from .log_bounds import LogBounds, certified
 __all__ = [
     "EXTENDED_ROUNDING",
     "LARGEST_DISTANCE",
-    "ROUNDING",
     "USUAL_WIDTH",
     "BoundingPairs",
     "Bounds",
@@ -47,8 +46,6 @@ __all__ = [
 LARGEST_DISTANCE = 1e154
 # bound: none - relative width of a composition on a grid that is aimed at
 USUAL_WIDTH = 1e-7
-# bound: proved - rounding of a logarithm of a probability in ``events``, relative to 1 + its size
-ROUNDING = 1e-12
 _END_LEVELS = np.concatenate([[0.0], np.geomspace(2.0**-30, 2.0**40, 281)])  # where the end of a curve is looked for
 
 # bound: proved - logarithms, exponentials and products in extended precision, for each unit of an exponent
@@ -186,7 +183,9 @@ class DominatingPair(FrozenRecord):
         return self if count == self.count else replace(self, count=count)  # type: ignore[type-var]
 
     def curve(self, epsilon: FloatArray) -> Estimate:
-        """Certified delta at epsilon >= 0."""
+        """Certified delta at epsilon >= 0; none of pairs with ``grid_losses``."""
+        if self.grid_losses is not None:
+            raise NotImplementedError
         logs = self.log_delta(np.ravel(epsilon))
         numbers = (row.reshape(np.shape(epsilon)) for row in logs.numbers)
         return Estimate(*numbers, kind="certified", unit="log probability", method=logs.method).to("probability")
@@ -216,10 +215,6 @@ class DominatingPair(FrozenRecord):
         positive, zero = np.asarray(found.lower) > 0.0, np.asarray(found.upper) == 0.0
         return float(_END_LEVELS[positive].max(initial=0.0)), float(_END_LEVELS[zero].min(initial=math.inf))
 
-    def events(self) -> tuple[FloatArray, FloatArray]:
-        """Logarithms of P(A), from below, and of Q(A), from above, of a few events, relative errors included."""
-        return np.empty(0), np.empty(0)
-
     def renyi_divergence(self, order: float) -> Bounds:
         """Bounds of the divergence of a finite order of at least 1."""
         return 0.0, math.inf
@@ -238,12 +233,6 @@ class DominatingPair(FrozenRecord):
     def add_to_contour(self, sums: Any) -> bool:
         """Add all releases to the kernel's sums along a contour; False where they have no such moments."""
         return False
-
-    def _rounded_events(self, p: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Logarithms of masses of events, moved outward by their rounding and by the relative errors."""
-        p = p - ROUNDING * (1.0 + np.abs(p)) + math.log1p(-min(self.p_relative_error, 0.5))
-        q = q + ROUNDING * (1.0 + np.where(np.isfinite(q), np.abs(q), 0.0)) + math.log1p(self.q_relative_error)
-        return p, np.minimum(q, 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

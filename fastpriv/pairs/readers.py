@@ -5,10 +5,10 @@ particular order; where its two curves differ, forward is what ``forward`` of it
 
 Channels. If one ordered pair of rows has the largest hockey-stick divergence of all ordered pairs at every epsilon, it
 is the pair. Let A be its curve, x = e^epsilon, and B that of another pair. A is linear in x between its kinks, the
-ratios p_i / q_i, and beyond the last; B is convex: B <= A everywhere if it is at these kinks. Both are computed in
-extended precision with x raised by a relative ``_DOMINATION_SLACK``, and A raised by that, which become gaps of the
-step. Otherwise the step from above is the curve that is the larger of all pairs at each epsilon, and those from below
-are single pairs of rows.
+ratios p_i / q_i, and beyond the last; B is convex: B <= A everywhere if it is at these kinks. B is computed with x
+raised by a relative ``_DOMINATION_SLACK``, or more for losses beyond 32, whose logarithms as doubles are less precise,
+and A raised by that, which become gaps of the step. Otherwise the step from above is the curve that is the larger of
+all pairs at each epsilon, and those from below are single pairs of rows.
 """
 
 # bounds: proved - roundings, and the least weight that is computed
@@ -25,7 +25,7 @@ import numpy as np
 
 from ..base import validate
 from ..base.errors import DomainError
-from ..base.numerics import FloatArray, LongDoubleArray, doubles_around, next_above, next_below
+from ..base.numerics import FloatArray, doubles_around, next_above, next_below
 from ..base.values import distinct_rows
 from ..channels import AnyChannel, Channel, RowPair
 from ..distributions import GaussianMixture
@@ -35,7 +35,7 @@ from ..mechanisms.categorical import RandomizedResponse
 from ..mechanisms.gaussian import GaussianMechanism
 from ..mechanisms.laplace import LaplaceMechanism
 from ..mechanisms.subsampled_gaussian import PoissonSampledGaussian
-from .curve_pairs import CurvePair, PairObject, WorstPairCurve, pair_of_curves
+from .curve_pairs import CurvePair, PairObject, WorstPairCurve, normal_noise, pair_of_curves
 from .discrete_pairs import DiscretePair, bounding_atoms
 from .laplace_pairs import LaplacePair
 from .log_bounds import certified
@@ -136,10 +136,7 @@ def _ordered(pairs: BoundingPairs) -> ReadPair:
 
 
 def _read_gaussian(mechanism: GaussianMechanism, group: int = 1) -> ReadPair:
-    sigma = validate.scalar("sigma", mechanism.sigma)
-    if mechanism.sensitivity is None:
-        mechanism.delta(0.0)  # raises
-    span = validate.scalar("sensitivity", mechanism.sensitivity)
+    sigma, span = normal_noise(mechanism)
     q = GaussianMixture.single(0.0, sigma)
     return _at_distance(span, group, lambda distance: MixturePair(GaussianMixture.single(distance, sigma), q, 1))
 
@@ -242,38 +239,27 @@ def _pairs_of_matrix(channel: AnyChannel) -> list[BoundingPairs]:
     return list(found.values())
 
 
-def _rows_of(candidate: BoundingPairs) -> tuple[LongDoubleArray, LongDoubleArray]:
-    atoms = candidate.dominating[0].atoms
-    assert atoms is not None
-    return atoms[0].astype(np.longdouble), atoms[1].astype(np.longdouble)
-
-
-def _curve(atoms: tuple[LongDoubleArray, LongDoubleArray], x: LongDoubleArray) -> LongDoubleArray:
-    p, q = atoms
-    return np.asarray(np.maximum(p - np.multiply.outer(x, q), 0).sum(axis=-1))
+def _heights(candidate: BoundingPairs, epsilon: FloatArray) -> FloatArray:
+    """The curve of a pair of rows."""
+    return np.asarray(candidate.dominating[0].curve(epsilon).value)
 
 
 def _dominating(candidates: list[BoundingPairs]) -> BoundingPairs | None:
     """The candidate whose curve is nowhere below that of another, with the gaps of the comparison."""
-    atoms = [_rows_of(one) for one in candidates]
-    cells = sum(p.size for p, _ in atoms)
-    if not candidates or cells * max(p.size for p, _ in atoms) > _MAX_COMPARED_TERMS:
+    if not candidates:
         return None
-    levels = np.exp(_CANDIDATE_EPSILONS).astype(np.longdouble)
-    sums = [_curve(one, levels).sum() for one in atoms]
-    first = int(np.argmax(sums))
-    p, q = atoms[first]
-    kinks = p[(p > 0) & (q > 0)] / q[(p > 0) & (q > 0)]
-    kinks = kinks if kinks.size else np.ones(1, dtype=np.longdouble)
-    largest = _curve((p, q), kinks) * (1 + _DOMINATION_SLACK)
-    if any((_curve(one, kinks * (1 + _DOMINATION_SLACK)) > largest).any() for one in atoms):
-        return None
+    first = int(np.argmax([_heights(one, _CANDIDATE_EPSILONS).sum() for one in candidates]))
     pair = candidates[first].dominating[0]
     assert isinstance(pair, DiscretePair)
-    wider = replace(
-        pair, p_relative_error=pair.p_relative_error + _DOMINATION_SLACK,
-        q_relative_error=pair.q_relative_error + _DOMINATION_SLACK,
-    )  # fmt: skip
+    finite = (pair.p > 0.0) & (pair.q > 0.0)
+    p, q = (x[finite].astype(np.longdouble) for x in (pair.p, pair.q))
+    kinks = np.append(0.0, (np.log(p) - np.log(q)).astype(np.float64))
+    slack = _DOMINATION_SLACK * max(1.0, float(np.abs(kinks).max()) / 32)
+    largest = _heights(candidates[first], kinks) * (1 + slack)
+    if any((_heights(one, kinks + slack) > largest).any() for one in candidates):
+        return None
+    errors = {name: getattr(pair, name) + slack for name in ("p_relative_error", "q_relative_error")}
+    wider = replace(pair, **errors)
     return BoundingPairs((wider,), candidates[first].alternatives)
 
 
@@ -281,8 +267,7 @@ def _best_candidates(candidates: list[BoundingPairs]) -> list[BoundingPairs]:
     """A few pairs of rows, those with the largest curves at a few epsilons."""
     if not candidates:
         return []
-    levels = np.exp(_CANDIDATE_EPSILONS).astype(np.longdouble)
-    table = np.array([_curve(_rows_of(one), levels) for one in candidates])
+    table = np.array([_heights(one, _CANDIDATE_EPSILONS) for one in candidates])
     return [candidates[i] for i in dict.fromkeys(table.argmax(axis=0).tolist())][:_MOST_CANDIDATES]
 
 

@@ -59,7 +59,7 @@ from ..mechanisms.gaussian import GaussianMechanism
 from ..mechanisms.geometric import DiscreteLaplace, GeometricMechanism
 from ..mechanisms.laplace import LaplaceMechanism
 from .binomials import Overflow, overflow
-from .curve_pairs import CurvePair, PairObject
+from .curve_pairs import CurvePair, PairObject, normal_noise
 from .discrete_pairs import DiscretePair, bounding_atoms
 from .laplace_pairs import LaplacePair
 from .mixture_pairs import MixturePair
@@ -296,10 +296,7 @@ def _multiples(weights: Shifts, step: int) -> Shifts:
 def _line(base: Any, scheme: str) -> _Noise:
     """Noise on the line of a mechanism with a sensitivity."""
     if isinstance(base, GaussianMechanism):
-        sigma = validate.scalar("sigma", base.sigma)
-        if base.sensitivity is None:
-            base.delta(0.0)  # raises
-        span = validate.scalar("sensitivity", base.sensitivity)
+        sigma, span = normal_noise(base)
         return _Normal(sigma, (span, span))
     if isinstance(base, LaplaceMechanism):
         return _Laplace(base)

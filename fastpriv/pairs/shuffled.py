@@ -41,10 +41,10 @@ from ..mechanisms.gaussian import GaussianMechanism
 from ..mechanisms.laplace import LaplaceMechanism
 from ..notions.local import ldp_epsilon
 from .allocations import IMPROVED_DELTAS, AllocationPair
-from .curve_pairs import PairObject
+from .curve_pairs import PairObject, normal_noise
 from .discrete_pairs import DiscretePair, bounding_atoms
 from .discretised_losses import PrivacyLoss, discretised, on_another_grid
-from .log_bounds import LogBounds, certified
+from .log_bounds import LogBounds
 from .mixture_pairs import MixturePair
 from .protocol import BoundingPairs, Bounds, DominatingPair
 from .shuffled_sums import Form, ShuffleSum, binomial_log_probabilities, clone_loss
@@ -135,9 +135,12 @@ class LargestOfPairs(DominatingPair):
 
     def curve(self, epsilon: FloatArray) -> Estimate:
         """Probabilities at epsilon >= 0."""
-        found = [_bounds_of_one_round(one, epsilon) for one in self.pairs]
-        return Estimate(*(np.max([one.arrays()[i] for one in found], axis=0) for i in range(3)), kind="certified",
-                        unit="probability", method="sum over outcomes, the largest of all data sets")  # fmt: skip
+        above = [one.dominating[0].curve(epsilon) for one in self.pairs]
+        below = [one.alternatives[0][0].curve(epsilon) for one in self.pairs]
+        value, upper = (np.max([getattr(one, name) for one in above], axis=0) for name in ("value", "upper"))
+        lower = np.max([one.lower for one in below], axis=0)
+        return Estimate(value, lower, upper, kind="certified", unit="probability",
+                        method="sum over outcomes, the largest of all data sets")  # fmt: skip
 
     def reversed(self) -> LargestOfPairs:
         """The pair itself: the ones and the zeros exchanged."""
@@ -336,16 +339,13 @@ class ShuffledBatches(PairObject):
         relation: Literal["replace_one", "zero_out"] = "replace_one",
     ) -> None:  # fmt: skip
         validate.instance("base", base, GaussianMechanism)
-        validate.scalar("base.sigma", base.sigma)
-        if base.sensitivity is None:
-            base.delta(0.0)  # raises
-        validate.scalar("base.sensitivity", base.sensitivity)
+        normal_noise(base, "base.")
         self._set(base=base, batches=validate.count("batches", batches, 1, _MAX_STEPS),
                   epochs=validate.count("epochs", epochs),
                   relation=validate.choice("relation", relation, ("replace_one", "zero_out")))  # fmt: skip
 
     def _bounding_pairs(self) -> BoundingPairs:
-        sigma, span = float(self.base.sigma), float(self.base.sensitivity)  # type: ignore[arg-type]
+        sigma, span = normal_noise(self.base)
         distance = 2.0 * span if self.relation == "replace_one" else span
         p, q = GaussianMixture.single(distance, sigma), GaussianMixture.single(0.0, sigma)
         upper = (MixturePair(p, q, self.epochs),)
@@ -363,21 +363,6 @@ class ShuffledBatches(PairObject):
 def _coarse_loss(pair: ShuffledPair, interval: float, tail: float, dominating: bool) -> PrivacyLoss:
     """By curves; searches for an interval ask for the same one again and again."""
     return discretised(pair.curve, pair.curve, interval, tail, dominating)
-
-
-def _bounds_of_one_round(pairs: BoundingPairs, epsilon: FloatArray) -> Estimate:
-    """One release: the curve from above, and the largest of those from below."""
-    above = certified(pairs.dominating[0].curve, epsilon)
-    if not pairs.dominated:
-        return above
-    lower = np.zeros(np.shape(epsilon))
-    for one in pairs.dominated:
-        if one:
-            lower = np.maximum(lower, np.asarray(certified(one[0].curve, epsilon).lower))
-    upper = np.asarray(above.upper)
-    lower = np.minimum(lower, upper)
-    value = np.clip(np.where(lower > 0.0, np.sqrt(lower) * np.sqrt(upper), upper), lower, upper)
-    return Estimate(value, lower, upper, kind="certified", unit="probability", method=above.method)
 
 
 def _of_ones(ones: int, others: int, local: float) -> BoundingPairs:
