@@ -38,7 +38,7 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -298,25 +298,6 @@ class PermuteAndFlip(PairObject):
         return BoundingPairs((LaplacePair(1.0, self.epsilon, 1),), alternatives)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LatticePair(LossPair):
-    """Losses on a lattice whose two curves are the same: the pair bounds either of them. Its Renyi divergence of order
-    a is at most a ``rho``.
-    """
-
-    rho: float = math.inf
-
-    def reversed(self) -> Self:
-        """The same."""
-        return self
-
-    def renyi_divergence(self, order: float) -> Bounds:
-        """The sum from below, where all losses are finite, and the closed bound."""
-        low = 0.0 if self.losses.infinity_mass > 0.0 else LossPair.renyi_divergence(self, order)[0]
-        high = next_above(order * self.rho, 2)
-        return min(low, high), high
-
-
 class DiscreteGaussianMechanism(PairObject):
     """Discrete Gaussian noise on an integer: probabilities proportional to exp(-x^2 / (2 sigma^2)).
 
@@ -402,10 +383,10 @@ class DiscreteGaussianMechanism(PairObject):
         largest = float(max(abs(int(places[0])), abs(int(places[-1])))) * interval
         q_error = p_error + (0.0 if Fraction(interval) == exact else 1.01 * largest * UNIT_ROUNDOFF)
         rest = p_error, q_error, next_above(float(Fraction(d) ** 2 / (2 * variance)))
-        below = LatticePair(PrivacyLoss(int(places[0]), interval, table, 0.0), 1, *rest)
+        below = LossPair(PrivacyLoss(int(places[0]), interval, table, 0.0), 1, *rest)
         more = table.copy()
         more[0] += beyond
-        above = LatticePair(PrivacyLoss(int(places[0]), interval, more, beyond), 1, *rest)
+        above = LossPair(PrivacyLoss(int(places[0]), interval, more, beyond), 1, *rest)
         return BoundingPairs((above,), ((below,),))
 
 

@@ -35,7 +35,7 @@ from ..mechanisms.categorical import RandomizedResponse
 from ..mechanisms.gaussian import GaussianMechanism
 from ..mechanisms.laplace import LaplaceMechanism
 from ..mechanisms.subsampled_gaussian import PoissonSampledGaussian
-from .curve_pairs import CurvePair, PairObject, WorstPairCurve, normal_noise, pair_of_curves
+from .curve_pairs import CurvePair, PairObject, PrivacyCurves, WorstPairCurve, normal_noise, pair_of_curves
 from .discrete_pairs import DiscretePair, bounding_atoms
 from .laplace_pairs import LaplacePair
 from .log_bounds import certified
@@ -43,7 +43,7 @@ from .measured_losses import LossPair, PrivacyLossDistribution, is_dp_accounting
 from .mixture_pairs import GaussianPair, MixturePair
 from .protocol import BoundingPairs, DominatingPair
 
-__all__ = ["ReadPair", "has_groups", "pair_text", "read_group", "read_pair"]
+__all__ = ["ReadPair", "has_groups", "hashable_pair", "pair_text", "read_group", "read_pair"]
 
 # bound: proved - relative errors of p and q between a dominating pair of rows and what stands for it; the roundings of
 #    both curves in extended precision are far below it
@@ -72,18 +72,26 @@ def read_pair(name: str, pair: Any) -> ReadPair:
         if isinstance(pair, kind):
             return reader(pair)
     if is_dp_accounting_pld(pair):
-        return _both_orders(*(BoundingPairs((LossPair(one, 1),)) for one in losses_of_dp_accounting(name, pair)))
+        removal, *addition = (BoundingPairs((LossPair(x, 1),)) for x in losses_of_dp_accounting(name, pair))
+        return ReadPair(removal, addition[0] if addition else removal, ordered=False)
     if isinstance(pair, tuple) and len(pair) == 2:
         return _read_two(name, *pair)
     if callable(pair) and not isinstance(pair, type):
         read: ReadPair = validate.with_argument_name(
-            "p must", f"{name} must", lambda: _of_curves(pair, None, ordered=False)
+            "p must", f"{name} must", lambda: _of_curves(pair_of_curves(pair, None), ordered=False)
         )
         return read
     raise DomainError(
         f"{name} must be a tuple (p, q) of two distributions, a mechanism, a channel, a PrivacyLossDistribution, a "
         f"Composition or a certified curve; got {validate.shown(pair)}. Pass several pairs as a list."
     )
+
+
+def hashable_pair(pair: Any) -> Any:
+    """The same pair with vectors of probabilities as tuples."""
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        return pair
+    return tuple(tuple(np.asarray(x).tolist()) if isinstance(x, (list, tuple, np.ndarray)) else x for x in pair)
 
 
 def has_groups(pair: Any) -> bool:
@@ -123,16 +131,12 @@ def _symmetric(pairs: BoundingPairs, ordered: bool = False) -> ReadPair:
     return ReadPair(pairs, pairs, ordered)
 
 
-def _both_orders(forward: BoundingPairs, backward: BoundingPairs | None = None) -> ReadPair:
-    return ReadPair(forward, forward if backward is None else backward, ordered=False)
-
-
-def _both_directions(pairs: BoundingPairs) -> ReadPair:
-    return ReadPair(pairs, pairs.reversed(), ordered=False)
+def _both_directions(pairs: BoundingPairs, ordered: bool = False) -> ReadPair:
+    return ReadPair(pairs, pairs.reversed(), ordered)
 
 
 def _ordered(pairs: BoundingPairs) -> ReadPair:
-    return ReadPair(pairs, pairs.reversed(), ordered=True)
+    return _both_directions(pairs, ordered=True)
 
 
 def _read_gaussian(mechanism: GaussianMechanism, group: int = 1) -> ReadPair:
@@ -171,10 +175,6 @@ def _read_subsampled(mechanism: PoissonSampledGaussian) -> ReadPair:
     return _both_directions(pairs)
 
 
-def _read_measured(loss: PrivacyLossDistribution) -> ReadPair:
-    return _ordered(loss._bounding_pairs())
-
-
 def _read_response(channel: RandomizedResponse) -> ReadPair:
     """The truth, one lie, and all others, which tell nothing."""
     a = np.exp(-np.longdouble(channel.epsilon))
@@ -197,7 +197,7 @@ def _read_channel(channel: AnyChannel) -> ReadPair:
     if len(candidates) == 1:
         return _symmetric(candidates[0])
     if channel.inputs == 2 and len(candidates) == 2:
-        return _both_orders(candidates[0], candidates[0].reversed())
+        return _both_directions(candidates[0])
     dominating = _dominating(candidates)
     if dominating is not None:
         return _symmetric(dominating)
@@ -290,11 +290,10 @@ def _read_two(name: str, p: Any, q: Any) -> ReadPair:
     pair = pair_of_curves(p, q)
     if pair.discrete is not None:
         return _ordered(BoundingPairs((pair.discrete,)))
-    return _of_curves(p, q, ordered=q is not None)
+    return _of_curves(pair, ordered=q is not None)
 
 
-def _of_curves(p: Any, q: Any, *, ordered: bool) -> ReadPair:
-    pair = pair_of_curves(p, q)
+def _of_curves(pair: PrivacyCurves, *, ordered: bool) -> ReadPair:
     for curve in (pair.forward, pair.backward):
         certified(curve, np.zeros(1))  # raises here rather than in a search
     return _ordered(BoundingPairs((CurvePair(pair.forward, pair.backward, 1),)))._replace(ordered=ordered)
@@ -334,6 +333,6 @@ _READERS: tuple[tuple[type, Callable[[Any], ReadPair]], ...] = (
     (PoissonSampledGaussian, _read_subsampled),
     (RandomizedResponse, _read_response),
     (AnyChannel, _read_channel),
-    (PrivacyLossDistribution, _read_measured),
+    (PrivacyLossDistribution, lambda loss: _ordered(loss._bounding_pairs())),
     (PairObject, lambda mechanism: _both_directions(mechanism._bounding_pairs())),
 )

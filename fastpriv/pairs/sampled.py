@@ -64,11 +64,10 @@ from .discrete_pairs import DiscretePair, bounding_atoms
 from .laplace_pairs import LaplacePair
 from .mixture_pairs import MixturePair
 from .protocol import BoundingPairs, DominatingPair
-from .readers import read_pair
+from .readers import hashable_pair, read_pair
 from .sampled_curves import (
     AddedCurve,
     CompositionBase,
-    GaussianBase,
     LabelledPair,
     LaplaceBase,
     LogCurvePair,
@@ -139,11 +138,6 @@ class _Normal:
         validate.scalar("twice the sensitivity", 2.0 * span[1], "finite", np.isfinite)
         self.sigma, self.span = sigma, span
 
-    def base(self, units: int) -> GaussianBase:
-        """The curve of the distance ``units`` s."""
-        halves = [Fraction(s) * units / Fraction(self.sigma) / 2 for s in self.span]
-        return GaussianBase((doubles_around(halves[0])[0], doubles_around(halves[1])[1]))
-
     def pair(self, p: Shifts, q: Shifts, rate: float = 0.0) -> BoundingPairs:
         """Two mixtures of shifts; larger distances dominate."""
         low, high = self.span
@@ -179,10 +173,6 @@ class _Geometric:
         if not np.isfinite(self.epsilon):
             raise DomainError(f"base must have noise; got {mechanism!r}. Pass a finite epsilon.")
 
-    def base(self, units: int) -> PairBase:
-        """The curve of the distance ``units`` s."""
-        return PairBase(self.pair({units: Fraction(1)}, {0: Fraction(1)}).dominating[0])
-
     def pair(self, p: Shifts, q: Shifts, rate: float = 0.0) -> BoundingPairs:
         """Two mixtures of shifts; what lies beyond the outermost means has one likelihood ratio."""
         ends = [m * self.span for m in (*p, *q)]
@@ -207,31 +197,32 @@ class _Geometric:
         return bounding_atoms(sides[0], sides[1], (sides[0] > 0.0) & (sides[1] > 0.0), error, error)
 
 
-class _Laplace:
-    """Laplace noise, by the bounds of s in its scale."""
-
-    def __init__(self, mechanism: LaplaceMechanism) -> None:
-        self.loss = mechanism._loss_bounds()
-
-    def base(self, units: int) -> LaplaceBase:
-        """The curve of the distance ``units`` s."""
-        return LaplaceBase((units * self.loss[0], units * self.loss[1]))
+_Noise: TypeAlias = _Normal | _Geometric | LaplaceMechanism
 
 
-_Noise: TypeAlias = _Normal | _Geometric | _Laplace
+def _base(noise: _Noise, units: int) -> LaplaceBase | PairBase:
+    """The curve of the distance ``units`` s, from above."""
+    if isinstance(noise, LaplaceMechanism):
+        low, high = noise._loss_bounds()
+        return LaplaceBase((units * low, units * high))
+    return PairBase(noise.pair({units: Fraction(1)}, {0: Fraction(1)}).dominating[0])
 
 
-def _removal_curve(noise: _Noise, rate: Fraction | Ends, units: int) -> SampledCurve:
-    """That of (1 - q) Z_0 + q Z_(units s) against Z_0."""
-    ends = doubles_around(rate) if isinstance(rate, Fraction) else rate
-    return SampledCurve((_log_ends(ends),), (noise.base(units),), ends)
+def _curve(base: Any, rate: Fraction, first: float = 0.0, second: float = 0.0) -> SampledCurve:
+    """That of (1 - q) Q + q P against Q, where the base is that of P against Q and the constants are 0."""
+    ends = doubles_around(rate)
+    return SampledCurve((_log_ends(ends),), (base,), ends, first, second)
+
+
+def _pair_of_curves(base: Any, reversed_base: Any, rate: Fraction) -> LogCurvePair:
+    """(1 - q) Q + q P against Q, of the curves of P against Q and of Q against P."""
+    return LogCurvePair(_curve(base, rate), AddedCurve(reversed_base, doubles_around(rate)), 1)
 
 
 def _removal(noise: _Noise, rate: Fraction, units: int) -> BoundingPairs:
     """(1 - q) Z_0 + q Z_(units s) against Z_0."""
-    if isinstance(noise, _Laplace):
-        backward = AddedCurve(noise.base(units), doubles_around(rate))
-        return BoundingPairs((LogCurvePair(_removal_curve(noise, rate, units), backward, 1),))
+    if isinstance(noise, LaplaceMechanism):
+        return BoundingPairs((_pair_of_curves(_base(noise, units), _base(noise, units), rate),))
     ends = doubles_around(rate)
     if ends[0] != ends[1] and ends[1] < _SMALL_RATE and isinstance(noise, _Normal):
         return _bracketed(*(_removal(noise, Fraction(end), units) for end in reversed(ends)))
@@ -241,8 +232,8 @@ def _removal(noise: _Noise, rate: Fraction, units: int) -> BoundingPairs:
 
 def _replacement(noise: _Noise, rate: Fraction) -> BoundingPairs:
     """(1 - q) Z_0 + q Z_s against (1 - q) Z_0 + q Z_-s."""
-    if isinstance(noise, _Laplace):
-        curve = SampledCurve((_log_ends(doubles_around(rate)),), (noise.base(1),), doubles_around(rate), -noise.loss[1])
+    if isinstance(noise, LaplaceMechanism):
+        curve = _curve(_base(noise, 1), rate, -noise._loss_bounds()[1])
         return BoundingPairs((LogCurvePair(curve, curve, 1),))
     return noise.pair({0: 1 - rate, 1: rate}, {0: 1 - rate, -1: rate})
 
@@ -252,13 +243,13 @@ def _drawn(noise: _Noise, rate: Fraction, relation: str) -> BoundingPairs:
     if relation == "add_or_remove":
         return _removal(noise, rate, 2)
     if relation == "replace_one":
-        curve, placed = _removal_curve(noise, rate, 2), _removal(noise, rate, 2).alternatives[0]
+        curve, placed = _curve(_base(noise, 2), rate), _removal(noise, rate, 2).alternatives[0]
         turned = tuple(pair.reversed() for pair in placed)
         return _Symmetric((LogCurvePair(curve, curve, 1),), (placed, turned, _replacement(noise, rate).alternatives[0]))
-    if isinstance(noise, _Laplace):
-        log_rate = _log_ends(doubles_around(rate))
-        forward = SampledCurve((log_rate,), (noise.base(1),), doubles_around(rate), 0.0, -noise.loss[0])
-        limit = SampledCurve(((-math.inf, log_rate[1]),), (noise.base(1),), (1.0, 1.0))  # no more is known of it
+    if isinstance(noise, LaplaceMechanism):
+        forward = _curve(_base(noise, 1), rate, 0.0, -noise._loss_bounds()[0])
+        above = -math.inf, _log_ends(doubles_around(rate))[1]  # no more is known of the other order
+        limit = SampledCurve((above,), (_base(noise, 1),), (1.0, 1.0))
         first: tuple[DominatingPair, ...] = (LogCurvePair(forward, limit, 1),)
         second: tuple[DominatingPair, ...] = tuple(pair.reversed() for pair in _removal(noise, rate, 1).dominating)
     else:
@@ -266,7 +257,7 @@ def _drawn(noise: _Noise, rate: Fraction, relation: str) -> BoundingPairs:
         first = worst.alternatives[0]
         second = noise.pair({1: Fraction(1)}, {1: 1 - rate, 0: rate}).alternatives[0]
         forward = whole(PairBase(worst.dominating[0]))
-    return BoundingPairs((LogCurvePair(forward, _removal_curve(noise, rate, 1), 1),), (first, second))
+    return BoundingPairs((LogCurvePair(forward, _curve(_base(noise, 1), rate), 1),), (first, second))
 
 
 def _drawn_again(noise: _Normal | _Geometric, size: int, sample: int, relation: str) -> BoundingPairs:
@@ -281,7 +272,7 @@ def _drawn_again(noise: _Normal | _Geometric, size: int, sample: int, relation: 
         return _bracketed(*(noise.pair(_multiples(some, 2), {0: Fraction(1)}) for some in (larger, smaller)))
     drawn = [j for j in larger if j]
     logs = tuple(_log_ends(doubles_around(larger[j])) for j in drawn)
-    curve = SampledCurve(logs, tuple(noise.base(2 * j) for j in drawn), doubles_around(1 - exact[0]))
+    curve = SampledCurve(logs, tuple(_base(noise, 2 * j) for j in drawn), doubles_around(1 - exact[0]))
     alternatives = [
         noise.pair(_multiples(smaller, 1 - y), _multiples(smaller, -1 - y)).alternatives[0] for y in (-1, 1, 0)
     ]
@@ -299,7 +290,7 @@ def _line(base: Any, scheme: str) -> _Noise:
         sigma, span = normal_noise(base)
         return _Normal(sigma, (span, span))
     if isinstance(base, LaplaceMechanism):
-        return _Laplace(base)
+        return base
     if isinstance(base, GeometricMechanism):
         return _Geometric(base)
     found = _joined_normal(base)
@@ -354,20 +345,15 @@ def _poisson_of_pair(pairs: tuple[DominatingPair, ...], rate: Fraction) -> Bound
             f"base must be a pair whose curve is known; got {len(pairs)} of them, the first a "
             f"{type(pairs[0]).__name__}. Pass compose(base)."
         )
-    pair, q = pairs[0], float(rate)
+    pair, q = pairs[0], np.longdouble(float(rate))
     if isinstance(pair, DiscretePair):
         with_record, without = (x.astype(np.longdouble) for x in (pair.p, pair.q))
-        mixed = without + np.longdouble(q) * (with_record - without)
-        # A difference loses digits where both are close, but then it is small beside what it is added to.
-        less = (1 - np.longdouble(q)) * without + np.longdouble(q) * with_record
-        mixed = np.where(with_record < without, less, mixed)
+        mixed = (1 - q) * without + q * with_record
         error = max(pair.p_relative_error, pair.q_relative_error) + _EXTENDED
         return bounding_atoms(mixed, without, (mixed > 0.0) & (without > 0.0), error, pair.q_relative_error)
     if isinstance(pair, MixturePair) and len(pair.p) + len(pair.q) <= _MOST_COMPONENTS:
         return BoundingPairs((_mixed(pair, rate),))
-    ends = doubles_around(rate)
-    forward = SampledCurve((_log_ends(ends),), (PairBase(pair),), ends)
-    return BoundingPairs((LogCurvePair(forward, AddedCurve(PairBase(pair.reversed()), ends), 1),))
+    return BoundingPairs((_pair_of_curves(PairBase(pair), PairBase(pair.reversed()), rate),))
 
 
 def _mixed(pair: MixturePair, rate: Fraction) -> MixturePair:
@@ -382,12 +368,9 @@ def _mixed(pair: MixturePair, rate: Fraction) -> MixturePair:
 
 
 def _poisson_of_composition(base: Any, rate: Fraction) -> BoundingPairs:
-    ends = doubles_around(rate)
-
     def pair(bounds: BoundingPairs, turned: BoundingPairs) -> tuple[DominatingPair, ...]:
         one = type(base)(bounds, turned, base.count, True)
-        forward = SampledCurve((_log_ends(ends),), (CompositionBase(one, "forward"),), ends)
-        return (LogCurvePair(forward, AddedCurve(CompositionBase(one, "backward"), ends), 1),)
+        return (_pair_of_curves(CompositionBase(one, "forward"), CompositionBase(one, "backward"), rate),)
 
     pairs, other = base.forward_pairs, base.backward_pairs
     alternatives = [(BoundingPairs(a), BoundingPairs(b)) for a, b in zip(pairs.dominated, other.dominated, strict=True)]
@@ -434,9 +417,7 @@ def _checked_base(base: Any) -> Any:
         if not base:
             raise DomainError("base must have at least one release; got an empty list. Pass a mechanism.")
         return _OneSample(_checked_base(one) for one in base)
-    if isinstance(base, tuple) and len(base) == 2 and not isinstance(base, _OneSample):
-        return tuple(tuple(np.asarray(x).tolist()) if isinstance(x, (list, tuple, np.ndarray)) else x for x in base)
-    return base
+    return base if isinstance(base, _OneSample) else hashable_pair(base)
 
 
 def _checked_rate(rate: ArrayLike) -> float:
@@ -574,7 +555,7 @@ class FixedSizeSampled(PairObject):
         self._set(base=_checked_base(base), size=records, sample=validate.count("sample", sample, 0, most),
                   replacement=again, relation=neighbours)  # fmt: skip
         noise = _line(self.base, "a sample of fixed size")
-        if again and isinstance(noise, _Laplace):
+        if again and isinstance(noise, LaplaceMechanism):
             raise DomainError(
                 f"base must have normal or geometric noise where replacement=True; got {base!r}. Leave replacement out."
             )
@@ -680,7 +661,8 @@ def _opposite_others(
     noise: _Noise, found: Overflow, rate: Fraction, cap: int, relation: str
 ) -> tuple[tuple[DominatingPair, ...], ...]:
     """Concrete data sets: all others contribute -s, the record s; none where a weight may underflow."""
-    if not found.sizes.size or min(found.log_tau[0], found.log_rest[0]) < _LEAST_LOG or isinstance(noise, _Laplace):
+    least = min(found.log_tau[0], found.log_rest[0])
+    if not found.sizes.size or least < _LEAST_LOG or isinstance(noise, LaplaceMechanism):
         return ()
     tau, full = Fraction(math.exp(found.log_tau[1])), Fraction(found.rate[1])
     joins, moves = {"add_or_remove": (0, 0), "replace_one": (-1, 0), "zero_out": (0, 1)}[relation]

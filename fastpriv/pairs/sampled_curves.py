@@ -29,13 +29,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import special
-from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above
 from .log_bounds import LogBounds
 from .protocol import USUAL_WIDTH, DominatingPair, FrozenRecord
 
 __all__ = [
-    "AddedCurve", "CompositionBase", "GaussianBase", "LabelledPair", "LaplaceBase", "LogCurvePair", "PairBase",
+    "AddedCurve", "CompositionBase", "LabelledPair", "LaplaceBase", "LogCurvePair", "PairBase",
     "SampledCurve", "whole",
 ]  # fmt: skip
 
@@ -43,8 +42,6 @@ Bracket = tuple[FloatArray, FloatArray]  # logarithms, from below and from above
 LogCurve = Callable[[FloatArray], Bracket]
 Ends = tuple[float, float]
 
-# bound: tested by kernels/test_gaussian_mechanism - relative error of gaussian_log_delta
-_GAUSSIAN_ERROR = 4e-15
 # bound: proved - of a level, in units of the sizes that it is made of: at most 6 roundings of each, and functions of 2
 _LEVEL_ERROR = 16 * UNIT_ROUNDOFF
 # bound: none - relative widths of compositions of closed forms, smooth ones and others, that a grid aims at
@@ -77,7 +74,7 @@ class LogCurvePair(DominatingPair):
         """Less where both curves are sums of few closed forms; curves with kinks take all points that there may be."""
         curves = self.forward, self.backward
         bases = [base for one in curves for base in getattr(one, "bases", (getattr(one, "base", None),))]
-        if len(bases) > _MOST_CLOSED or not all(isinstance(one, _CLOSED) for one in bases):
+        if len(bases) > _MOST_CLOSED or not all(getattr(one, "is_closed_form", False) for one in bases):
             return USUAL_WIDTH
         return _LEAST_WIDTH if any(isinstance(one, LaplaceBase) for one in bases) else _SMALL_WIDTH
 
@@ -123,24 +120,10 @@ def _log_bounds(curve: LogCurve, epsilon: FloatArray) -> LogBounds:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GaussianBase(FrozenRecord):
-    """Normal noise: half the distance of the means in sigmas, between two doubles."""
-
-    half: Ends
-
-    def __call__(self, low: FloatArray, high: FloatArray) -> Bracket:
-        """Bounds at levels between two, both at least 0."""
-        lower, upper = special.gaussian_log_delta(self.half[0], high), special.gaussian_log_delta(self.half[1], low)
-        lower, upper = np.asarray(lower), np.asarray(upper)
-        with np.errstate(invalid="ignore", over="ignore"):
-            lower, upper = next_below(lower * (1 + _GAUSSIAN_ERROR)), next_above(upper * (1 - _GAUSSIAN_ERROR))
-        upper = np.where(np.isnan(upper), -np.finfo(np.float64).max, np.minimum(upper, 0.0))
-        return lower, upper if self.half[1] > 0.0 else np.full(upper.shape, -np.inf)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class LaplaceBase(FrozenRecord):
     """Laplace noise: the largest loss s, between two doubles."""
+
+    is_closed_form = True
 
     loss: Ends
 
@@ -155,15 +138,16 @@ class LaplaceBase(FrozenRecord):
         return _rounded_outward(rows[0], rows[1], 8)
 
 
-# Bases whose curves are closed forms
-_CLOSED = GaussianBase, LaplaceBase
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class PairBase(FrozenRecord):
     """Another pair, with its relative errors; its curve at levels of at least 0."""
 
     pair: DominatingPair
+
+    @property
+    def is_closed_form(self) -> bool:
+        """Whether both are normal distributions of one sigma."""
+        return self.pair.squared_gaussian_distance is not None
 
     def __call__(self, low: FloatArray, high: FloatArray) -> Bracket:
         """Bounds at levels between two."""

@@ -48,7 +48,7 @@ from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_below
 from .curve_pairs import NamedFields, PairObject
 from .discrete_pairs import DiscretePair, bounding_atoms
 from .protocol import EXTENDED_ROUNDING, BoundingPairs, Bounds, DominatingPair
-from .readers import pair_text, read_pair
+from .readers import hashable_pair, pair_text, read_pair
 from .sampled_curves import CompositionBase, PairBase
 
 __all__ = ["NegativeBinomial", "Poisson", "Selected"]
@@ -272,22 +272,15 @@ class Selected(PairObject):
                 f"runs must be a NegativeBinomial or a Poisson; got {validate.shown(runs)}. A fixed number of runs is "
                 "not private selection: its epsilon is the sum of theirs."
             )
-        pair, concrete = _read_base(base)
-        kept = pair if isinstance(base, tuple) and concrete == (pair,) else base
         if isinstance(order, str):
             validate.choice("order", order, ("largest", "smallest"))
         elif order is not None:
             order = validate.vector("order", order).copy()
-        self._set(base=kept, runs=runs, order=order)
+        self._set(base=hashable_pair(base), runs=runs, order=order)
         self._bounding_pairs()  # raises
 
     def __reduce__(self) -> Any:
         return partial(type(self), order=self.order), (self.base, self.runs)
-
-    def __repr__(self) -> str:
-        order = self.order.tolist() if isinstance(self.order, np.ndarray) else self.order
-        base = pair_text(self.base)
-        return f"Selected({base}, {self.runs!r}{'' if order is None else f', order={order!r}'})"
 
     def _bounding_pairs(self) -> BoundingPairs:
         pair, concrete = _read_base(self.base)
@@ -306,24 +299,21 @@ class Selected(PairObject):
             assert pair is not None
             return BoundingPairs((_of_gaussian(pair, self.runs, self.order),))
         raise DomainError(
-            f"order must be left out for a base that is neither discrete nor two normal distributions; got {self!r}. "
-            "Bounds without it hold for every order."
+            "order must be left out for a base that is neither discrete nor two normal distributions; got "
+            f"{validate.shown(self.order)} with {pair_text(self.base)}. Bounds without it hold for every order."
         )
 
 
 def _read_base(base: Any) -> tuple[DominatingPair | None, tuple[DominatingPair, ...]]:
     """The pair that dominates one run, None where it has curves of its own, and pairs that are attained."""
-    if isinstance(base, DominatingPair):
-        return base, (base,)
     if isinstance(base, PairObject) and type(base)._privacy_curves is not PairObject._privacy_curves:
         return None, ()
     read = read_pair("base", base).forward
-    alternatives = read.alternatives
     if len(read.dominating) != 1 or read.dominating[0].count != 1 or read.dominating[0].grid_losses is not None:
         raise DomainError(
             f"base must be a single pair, or a Composition; got {validate.shown(base)}. Pass fastpriv.compose(base)."
         )
-    return read.dominating[0], tuple(one[0] for one in alternatives if len(one) == 1 and one[0].count == 1)
+    return read.dominating[0], tuple(one[0] for one in read.alternatives if len(one) == 1 and one[0].count == 1)
 
 
 def _of_monotone(pair: DominatingPair, runs: Runs, order: str) -> tuple[tuple[DominatingPair, ...], ...]:
@@ -331,8 +321,7 @@ def _of_monotone(pair: DominatingPair, runs: Runs, order: str) -> tuple[tuple[Do
     if isinstance(pair, DiscretePair):
         with np.errstate(divide="ignore"):
             scores = np.log(pair.p) - np.log(pair.q)
-        found = _of_discrete(pair, runs, scores if order == "largest" else -scores)
-        return found.alternatives
+        return _of_discrete(pair, runs, scores if order == "largest" else -scores).alternatives
     if pair.squared_gaussian_distance is not None:
         return ((_of_gaussian(pair, runs, order),),)
     return ()
