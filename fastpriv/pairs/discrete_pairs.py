@@ -57,7 +57,7 @@ class DiscretePair(DominatingPair):
 
     def curve(self, epsilon: FloatArray) -> Estimate:
         """sum (p_i - e^epsilon q_i)^+ with its rounding, for the vectors as passed and divided by their sums."""
-        levels = np.asarray(epsilon, dtype=np.float64).ravel()
+        levels = np.asarray(epsilon, dtype=np.float64).ravel().astype(np.longdouble)  # a shift may be far below 1e-16
         shift = 1.1 * (self.p_relative_error + self.q_relative_error)
         value, error = self._positive_parts(levels)
         low, low_error = (value, error) if shift == 0.0 else self._positive_parts(levels + shift)
@@ -68,13 +68,12 @@ class DiscretePair(DominatingPair):
         numbers = (np.reshape(x, np.shape(epsilon)) for x in (np.clip(value, lower, upper), lower, upper))
         return Estimate(*numbers, kind="exact", unit="probability", method="sum over outcomes")
 
-    def _positive_parts(self, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _positive_parts(self, levels: LongDoubleArray) -> tuple[FloatArray, FloatArray]:
         """The sums and their absolute errors, rounded to doubles: over the outcomes whose losses exceed a level."""
         losses, above_p, above_q, relative = _sums_by_loss(self.repeated(1))
-        wide = levels.astype(np.longdouble)
-        count = np.searchsorted(losses, -wide, side="right")
+        count = np.searchsorted(losses, -levels, side="right")
         with np.errstate(over="ignore", invalid="ignore"):
-            product = np.where(above_q[count] == 0.0, 0.0, np.exp(wide) * above_q[count])
+            product = np.where(above_q[count] == 0.0, 0.0, np.exp(levels) * above_q[count])
         value = np.maximum(above_p[count] - product, 0.0)
         error = relative * (above_p[count] + product) + UNIT_ROUNDOFF * value
         return value.astype(np.float64), error.astype(np.float64)
@@ -144,9 +143,10 @@ def _sums_by_loss(pair: DiscretePair) -> tuple[LongDoubleArray, LongDoubleArray,
         order = np.argsort(logs[1] - logs[0])
         losses = (logs[1] - logs[0])[order]
     above_p, above_q = (np.append(np.longdouble(0), np.cumsum(x[order])) for x in (p, q))
-    # A loss that is taken for one beyond the level is at most a rounding below it.
-    sizes = sum(float(np.abs(x[np.isfinite(x)]).max(initial=1.0)) for x in logs)
-    return losses, above_p, above_q, _TERM_ROUNDING + (p.size + 4 * sizes) * _SUM_ROUNDING
+    # Losses are raised by their rounding, so that none beyond a level is left out; one that is taken for such counts as
+    # less than 0, at most by its rounding.
+    rounding = 4 * _SUM_ROUNDING * sum(float(np.abs(x[np.isfinite(x)]).max(initial=1.0)) for x in logs)
+    return losses - rounding, above_p, above_q, _TERM_ROUNDING + p.size * _SUM_ROUNDING + rounding
 
 
 def bounding_atoms(p: Any, q: Any, finite: BoolArray, p_error: float, q_error: float) -> BoundingPairs:

@@ -623,9 +623,7 @@ class TruncatedPoissonSampled(PairObject):
     cap: int
     relation: Relation
 
-    def __init__(
-        self, base: Any, size: int, rate: ArrayLike, cap: int, relation: Relation = "add_or_remove"
-    ) -> None:
+    def __init__(self, base: Any, size: int, rate: ArrayLike, cap: int, relation: Relation = "add_or_remove") -> None:
         records = validate.count("size", size, 1, _MAX_SIZE)
         self._set(
             base=_checked_base(base), size=records, rate=_checked_rate(rate),

@@ -41,13 +41,14 @@ from ..mechanisms.gaussian import GaussianMechanism
 from ..mechanisms.laplace import LaplaceMechanism
 from ..notions.local import ldp_epsilon
 from .allocations import IMPROVED_DELTAS, AllocationPair
+from .binomials import binomial_log_probabilities
 from .curve_pairs import PairObject, normal_noise
 from .discrete_pairs import DiscretePair, bounding_atoms
 from .discretised_losses import PrivacyLoss, discretised, on_another_grid
 from .log_bounds import LogBounds
 from .mixture_pairs import MixturePair
 from .protocol import BoundingPairs, Bounds, DominatingPair
-from .shuffled_sums import Form, ShuffleSum, binomial_log_probabilities, clone_loss
+from .shuffled_sums import ShuffleSum, clone_loss
 
 __all__ = ["Shuffled", "ShuffledBatches"]
 
@@ -79,25 +80,22 @@ class ShuffledPair(DominatingPair):
 
     losses_are_finite = True
 
-    form: Form
-    reports: int
-    local_epsilon: float
-    values: int
+    sums: ShuffleSum
     count: int
 
     @property
     def is_trivial(self) -> bool:
         """Whether reports are independent of the data."""
-        return self.local_epsilon == 0.0
+        return self.sums.local_epsilon == 0.0
 
     @property
     def curve_width(self) -> float:
         """Grids of many reports follow the width of sums over groups of clones."""
-        return _GROUPED_WIDTH if self.reports >= _GROUPED else 0.0
+        return _GROUPED_WIDTH if self.sums.n >= _GROUPED else 0.0
 
     def log_delta(self, epsilon: FloatArray) -> LogBounds:
         """Logarithms, far below the smallest double."""
-        return ShuffleSum(self.form, self.reports, self.local_epsilon, self.values).log_delta(epsilon)
+        return self.sums.log_delta(epsilon)
 
     def reversed(self) -> ShuffledPair:
         """The pair itself."""
@@ -105,14 +103,13 @@ class ShuffledPair(DominatingPair):
 
     def largest_loss(self) -> Bounds:
         """The local epsilon, where no report is a clone."""
-        return self.local_epsilon, self.local_epsilon
+        return self.sums.local_epsilon, self.sums.local_epsilon
 
     def privacy_loss(self, interval: float, tail: float, dominating: bool) -> PrivacyLoss:
         """Of clones by the outcomes themselves; else by curves on a coarser grid that refines to this one."""
-        if self.form == "clones" or self.values == 2:
-            curve = ShuffleSum(self.form, self.reports, self.local_epsilon, self.values)
-            return clone_loss(curve, interval, tail, dominating)
-        points = np.geomspace(1.0, max(self.local_epsilon / interval, 2.0), _SEARCHED)
+        if self.sums.form == "clones" or self.sums.k == 2:
+            return clone_loss(self.sums, interval, tail, dominating)
+        points = np.geomspace(1.0, max(self.sums.local_epsilon / interval, 2.0), _SEARCHED)
         within = np.asarray(self.curve(points * interval).upper) > tail
         times = 2 ** max(0, math.ceil(math.log2(float(points[within].max(initial=1.0)) / _COARSE_POINTS)))
         coarse = _coarse_loss(self.repeated(1), interval * times, tail, dominating)
@@ -254,7 +251,7 @@ class Shuffled(PairObject):
         return math.inf if isinstance(one, GaussianMechanism) else float(ldp_epsilon(None, one).upper)
 
     def _bounding_pairs(self) -> BoundingPairs:
-        clones = ShuffledPair("clones", self.n, self.local_epsilon, 2, 1)
+        clones = ShuffledPair(ShuffleSum("clones", self.n, self.local_epsilon), 1)
         if isinstance(self.randomizer, float):
             return BoundingPairs((clones,))
         if not isinstance(self.randomizer, RandomizedResponse):
@@ -265,15 +262,18 @@ class Shuffled(PairObject):
             return self._of_two_values(clones)
         if self.n > _MOST_COUNTED:
             return BoundingPairs((clones,), ((),))
-        blanket, third = (ShuffledPair(form, self.n, self.local_epsilon, self.randomizer.k, 1)
-                          for form in ("blanket", "third_value"))  # fmt: skip
-        return BoundingPairs((clones if self.adaptive else blanket,), ((third,),))
+        third = ShuffleSum("third_value", self.n, self.local_epsilon, self.randomizer.k)
+        return BoundingPairs((clones if self.adaptive else self._blanket,), ((ShuffledPair(third, 1),),))
+
+    @property
+    def _blanket(self) -> ShuffledPair:
+        return ShuffledPair(ShuffleSum("blanket", self.n, self.local_epsilon, self.randomizer.k), 1)
 
     def _of_two_values(self, clones: ShuffledPair) -> BoundingPairs:
         """The largest curve over the number of ones among the others, all of them or a few."""
         others = self.n - 1
         every = self.n <= _MOST_DATA_SETS
-        above: DominatingPair = clones if self.adaptive else ShuffledPair("blanket", self.n, self.local_epsilon, 2, 1)
+        above: DominatingPair = clones if self.adaptive else self._blanket
         if self.n > _MOST_OF_ONE_DATA_SET:
             return BoundingPairs((above,), ((),))
         mixed = (others // 2, 3 * others // 4, others - 2, others - 1) if self.n <= _MOST_OF_MIXED_DATA else ()
