@@ -265,7 +265,7 @@ def _drawn_again(noise: _Normal | _Geometric, size: int, sample: int, relation: 
     one = Fraction(1, size)
     exact = [math.comb(sample, j) * one**j * (1 - one) ** (sample - j) for j in range(sample + 1)]
     weights = {j: w for j, w in enumerate(exact) if w >= _LEAST_WEIGHT}
-    lost = 1 - sum(weights.values())
+    lost = 1 - sum(weights.values(), Fraction(0))
     rare = {sample: Fraction(max(next_above(float(lost)), _LEAST_WEIGHT))} if lost else {}
     larger, smaller = {**weights, **rare}, {**weights, 0: weights.get(0, Fraction(0)) + lost}
     if relation == "add_or_remove":
@@ -304,7 +304,7 @@ def _line(base: Any, scheme: str) -> _Noise:
 
 def _joined_normal(base: Any) -> _Normal | None:
     """Several releases with normal noise on one sample, as one of the distance sqrt(sum of squares)."""
-    pairs: BoundingPairs | None = getattr(base, "forward_pairs", None)
+    pairs: Any = getattr(base, "forward_pairs", None)
     if pairs is None or pairs.dominated:
         return None
     squares = [pair.squared_gaussian_distance for pair in pairs.dominating]
@@ -569,7 +569,7 @@ class FixedSizeSampled(PairObject):
         if self.sample == 0:
             return _NOTHING
         noise = _line(self.base, "a sample of fixed size")
-        if self.replacement:
+        if self.replacement and not isinstance(noise, LaplaceMechanism):
             return _drawn_again(noise, self.size, self.sample, self.relation)
         return _drawn(noise, Fraction(self.sample, self.size), self.relation)
 

@@ -287,10 +287,8 @@ class Selected(PairObject):
         if self.order is None:
             below = tuple(part for one in concrete for order in ("largest", "smallest")
                           for part in _of_monotone(one, self.runs, order))  # fmt: skip
-            forward, backward = (
-                (CompositionBase(self.base, "forward"), CompositionBase(self.base, "backward")) if pair is None
-                else (PairBase(pair), PairBase(pair.reversed()))
-            )  # fmt: skip
+            forward: Any = CompositionBase(self.base, "forward") if pair is None else PairBase(pair)
+            backward: Any = CompositionBase(self.base, "backward") if pair is None else PairBase(pair.reversed())
             return BoundingPairs((_SelectionBound(forward, backward, self.runs, 1),), below or ((),))
         if isinstance(pair, DiscretePair) and concrete == (pair,):
             return _of_discrete(pair, self.runs, self.order)

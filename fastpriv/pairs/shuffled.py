@@ -134,9 +134,9 @@ class LargestOfPairs(DominatingPair):
         """Probabilities at epsilon >= 0."""
         above = [one.dominating[0].curve(epsilon) for one in self.pairs]
         below = [one.alternatives[0][0].curve(epsilon) for one in self.pairs]
-        value, upper = (np.max([getattr(one, name) for one in above], axis=0) for name in ("value", "upper"))
-        lower = np.max([one.lower for one in below], axis=0)
-        return Estimate(value, lower, upper, kind="certified", unit="probability",
+        sides = ("value", above), ("lower", below), ("upper", above)
+        numbers = (np.max([getattr(one, name) for one in some], axis=0) for name, some in sides)
+        return Estimate(*numbers, kind="certified", unit="probability",
                         method="sum over outcomes, the largest of all data sets")  # fmt: skip
 
     def reversed(self) -> LargestOfPairs:
