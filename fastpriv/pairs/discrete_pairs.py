@@ -139,7 +139,7 @@ def _sums_by_loss(pair: DiscretePair) -> tuple[LongDoubleArray, LongDoubleArray,
     """Losses, from the largest, with the other sign; sums of p and q up to each; their error relative to p + x q."""
     p, q = pair.p.astype(np.longdouble), pair.q.astype(np.longdouble)
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(p), np.log(q)
+        logs: Any = np.log(p), np.log(q)
         order = np.argsort(logs[1] - logs[0])
         losses = (logs[1] - logs[0])[order]
     above_p, above_q = (np.append(np.longdouble(0), np.cumsum(x[order])) for x in (p, q))
