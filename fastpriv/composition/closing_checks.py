@@ -15,8 +15,6 @@ Each is a second enclosure of the same number: where it meets the first, the ans
 not, one of both is false, and the answer is the hull of both, of which ``method`` says so (``reconcile_bounds``).
 """
 
-# bounds: proved - roundings of sums of logarithms of moments
-
 from __future__ import annotations
 
 import math

@@ -3,8 +3,6 @@
 And pairs of normal distributions of any covariances in several dimensions.
 """
 
-# bounds: proved - roundings of the masses of half-lines
-
 from __future__ import annotations
 
 import math

@@ -8,8 +8,6 @@ Q, the exact or normalised ones among them. ``engines`` widens the bounds for it
 themselves, take the numbers as they are, unless they say otherwise.
 """
 
-# bounds: none - levels of a search
-
 from __future__ import annotations
 
 import math

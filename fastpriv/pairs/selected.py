@@ -501,7 +501,7 @@ class _SelectedGaussian(DominatingPair):
             sure, doubtful = low > level, (low <= level) & (high > level)
             parts.append((a[sure], b[sure]))
             pending, ends = (a[doubtful], b[doubtful]), high[doubtful]
-        a, b = (np.concatenate(column) for column in zip(*parts, strict=True))
+        a, b = _joined(*(np.concatenate(column) for column in zip(*parts, strict=True)))
         total, rounding = 0.0, 2.0**-1000
         if a.size:
             (p, p_error), (q, q_error) = self._masses(a, b)
@@ -552,6 +552,14 @@ def _loss_atoms(pair: _SelectedGaussian, dominating: bool) -> DominatingPair:
     rounding = EXTENDED_ROUNDING * 709  # larger losses of doubles are no doubles
     pairs = bounding_atoms(p_masses, q_masses, finite, 0.0, rounding)
     return pairs.dominating[0] if dominating else pairs.alternatives[0][0]
+
+
+def _joined(left: FloatArray, right: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Neighbouring cells as one."""
+    order = np.argsort(left)
+    left, right = left[order], right[order]
+    starts = np.append(True, left[1:] != right[:-1]) if left.size else np.empty(0, dtype=bool)
+    return left[starts], right[np.append(starts[1:], True)] if left.size else right
 
 
 @lru_cache(maxsize=8)

@@ -18,8 +18,6 @@ between them is open: batches depend on each other by the other records, so that
 samples bound them.
 """
 
-# bounds: proved - roundings of products of probabilities and of normal probabilities
-
 from __future__ import annotations
 
 import math
